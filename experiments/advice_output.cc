@@ -140,7 +140,7 @@ std::string break_even_sentence(const Answer& answer) {
   return pays_everywhere_or_nowhere(at);
 }
 
-std::string judgement(const Advice& advice, const Answer& answer) {
+std::string judgement_text(const Advice& advice, const Answer& answer) {
   std::string out = verdict(advice, answer) + "\n";
   if (!advice.judged() || !answer.backends.front().fits) return out;
   return out + change_sentence(answer) + "\n" + break_even_sentence(answer) + "\n";
@@ -320,7 +320,7 @@ std::string cost_text(const Advice& advice) {
 std::string advice_text(const Advice& advice) {
   const Answer& answer = advice.answer;
   const TrainingPlan& training = answer.scenario.training;
-  std::string out = judgement(advice, answer);
+  std::string out = judgement_text(advice, answer);
   out += fmt::format(
       "{:.0f}% of a step of {} is exposed communication: by the expected times no compression "
       "wins more than {:.2f}x.\n",
@@ -328,7 +328,7 @@ std::string advice_text(const Advice& advice) {
   out += without_zero_text(advice);
   if (advice.fused && advice.judged())
     out += fmt::format("\nWith the fused kernels that ship here (--kernels fused):\n{}",
-                       judgement(advice, *advice.fused));
+                       judgement_text(advice, *advice.fused));
   out += fmt::format("\n{}", table_of(answer));
   if (advice.fused) out += table_of(*advice.fused);
   out += fmt::format("backend {}, {} kernels: {}", answer.backends.front().backend,

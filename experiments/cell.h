@@ -2,11 +2,15 @@
 // reads as one. In sentences "20 min" stands without them (run_time_text(), to_text()).
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "sim/base/units.h"
 
 namespace lambcast {
+
+// Columns of a terminal that no table needs more of where it can do with fewer.
+constexpr std::size_t page_width = 80;
 
 // Four digits: "20.00 min", "1.340 GB".
 std::string time_cell(double seconds);

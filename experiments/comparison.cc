@@ -37,17 +37,17 @@ bool is_onebit(const std::string& optimizer) {
 }
 
 // The question once for each value, which becomes part of the name where there are several.
-struct Asked {
+struct AskedPoint {
   std::string name;
   WhatIf what_if;
 };
-std::vector<Asked> for_each(const std::vector<Asked>& questions, std::string_view key,
-                            const std::vector<std::string>& values) {
+std::vector<AskedPoint> for_each(const std::vector<AskedPoint>& questions, std::string_view key,
+                                 const std::vector<std::string>& values) {
   if (values.empty()) return questions;
-  std::vector<Asked> all;
-  for (const Asked& question : questions) {
+  std::vector<AskedPoint> all;
+  for (const AskedPoint& question : questions) {
     for (const std::string& value : values) {
-      Asked one = question;
+      AskedPoint one = question;
       one.what_if.insert_or_assign(std::string(key), value);
       if (values.size() > 1) one.name += (one.name.empty() ? "" : ", ") + value;
       all.push_back(std::move(one));
@@ -56,7 +56,7 @@ std::vector<Asked> for_each(const std::vector<Asked>& questions, std::string_vie
   return all;
 }
 
-std::vector<Asked> questions_of(const WhatIf& what_if, const ComparisonAxes& axes) {
+std::vector<AskedPoint> questions_of(const WhatIf& what_if, const ComparisonAxes& axes) {
   refuse_repeated(axes.clusters, "clusters");
   refuse_repeated(axes.optimizers, "optimizers");
   refuse_repeated(axes.exchanges, "exchanges");
@@ -64,13 +64,13 @@ std::vector<Asked> questions_of(const WhatIf& what_if, const ComparisonAxes& axe
   refuse_both(what_if, "optimizer", axes.optimizers);
   refuse_both(what_if, "exchange", axes.exchanges);
   for (const std::string& exchange : axes.exchanges) parse_exchange(exchange, flag("exchanges"));
-  const std::vector<Asked> base = for_each({{"", what_if}}, "cluster", axes.clusters);
-  const std::vector<Asked> plain = for_each(base, "exchange", axes.exchanges);
+  const std::vector<AskedPoint> base = for_each({{"", what_if}}, "cluster", axes.clusters);
+  const std::vector<AskedPoint> plain = for_each(base, "exchange", axes.exchanges);
   if (axes.optimizers.empty()) return plain;
-  std::vector<Asked> all;
-  for (const Asked& question : axes.exchanges.empty() ? base : plain) {
+  std::vector<AskedPoint> all;
+  for (const AskedPoint& question : axes.exchanges.empty() ? base : plain) {
     for (const std::string& optimizer : axes.optimizers) {
-      Asked one = question;
+      AskedPoint one = question;
       if (is_onebit(optimizer)) {
         // Once, in place of the first exchange.
         if (!axes.exchanges.empty() && question.what_if.at("exchange") != axes.exchanges.front())
@@ -126,7 +126,7 @@ CompressionPays compression_of(const Contestant& contestant, Catalog& catalog,
   return pays;
 }
 
-Contestant forecast_of(const Asked& asked, Catalog& catalog, CollectiveCosts& costs) {
+Contestant forecast_of(const AskedPoint& asked, Catalog& catalog, CollectiveCosts& costs) {
   Contestant contestant;
   contestant.name = asked.name;
   try {
@@ -205,14 +205,14 @@ double Comparison::share(const Contestant& contestant) const {
 bool Comparison::answered() const { return class_of(ranked.front()) == 0; }
 
 Comparison compare(const WhatIf& what_if, const ComparisonAxes& axes, Catalog& catalog) {
-  const std::vector<Asked> questions = questions_of(what_if, axes);
+  const std::vector<AskedPoint> questions = questions_of(what_if, axes);
   if (questions.size() < 2)
     throw Error(Exit::usage,
                 "compare needs two or more: --clusters A,B, --optimizers A,B or --exchanges A,B");
   Comparison comparison;
   comparison.clusters_differ = axes.clusters.size() > 1;
   CollectiveCosts costs;
-  for (const Asked& asked : questions)
+  for (const AskedPoint& asked : questions)
     comparison.ranked.push_back(forecast_of(asked, catalog, costs));
   for (const Contestant& contestant : comparison.ranked) {
     if (!contestant.refused.empty()) continue;

@@ -12,14 +12,14 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-WhatIf question() {
+WhatIf compared() {
   return {{"model", "bert-large"},  {"gpus", "32"},    {"optimizer", "lamb"},
           {"global_batch", "4096"}, {"steps", "1000"}, {"micro_batch", "16"}};
 }
 
 // Where optimizers are listed, none is asked about beside them.
 WhatIf question_of_several() {
-  WhatIf asked = question();
+  WhatIf asked = compared();
   asked.erase("optimizer");
   return asked;
 }
@@ -33,13 +33,13 @@ std::vector<std::string> names_of(const Comparison& comparison) {
 TEST_CASE("comparison: clusters stand fastest first, each as it is forecast alone") {
   Catalog catalog;
   const Comparison comparison =
-      compare(question(), {{"commodity-10gbe", "hgx-h100-ndr", "dgx-a100-80g"}, {}, {}}, catalog);
+      compare(compared(), {{"commodity-10gbe", "hgx-h100-ndr", "dgx-a100-80g"}, {}, {}}, catalog);
   CHECK(names_of(comparison) ==
         std::vector<std::string>{"hgx-h100-ndr", "dgx-a100-80g", "commodity-10gbe"});
   CHECK(comparison.reference().name == "commodity-10gbe");
   CHECK(comparison.answered());
   for (const Contestant& contestant : comparison.ranked) {
-    WhatIf alone = question();
+    WhatIf alone = compared();
     alone["cluster"] = contestant.name;
     CollectiveCosts costs;
     const Scenario plain = resolve(alone, catalog);
@@ -82,7 +82,7 @@ TEST_CASE("comparison: what two clusters are described alike in errs alike") {
   for (const char* preset : {"commodity-100gbe", "perlmutter-a100"}) {
     const std::string text = cluster_text(preset);
     const std::string one = folder.file("one.toml", text), copy = folder.file("copy.toml", text);
-    const Comparison same = compare(question(), {{one, copy}, {}, {}}, catalog);
+    const Comparison same = compare(compared(), {{one, copy}, {}, {}}, catalog);
     const RatioInterval ratio = *same.ratio(same.ranked[0], same.ranked[1]);
     INFO(preset);
     CHECK(ratio.value == 1);
@@ -92,7 +92,7 @@ TEST_CASE("comparison: what two clusters are described alike in errs alike") {
   }
   // Of the same machines with other NICs it can be told, though neither run is known well.
   const Comparison nics =
-      compare(question(), {{"commodity-10gbe", "commodity-100gbe"}, {}, {}}, catalog);
+      compare(compared(), {{"commodity-10gbe", "commodity-100gbe"}, {}, {}}, catalog);
   const Contestant &fast = nics.ranked[0], &slow = nics.ranked[1];
   REQUIRE(slow.name == "commodity-10gbe");
   const RatioInterval ratio = *nics.ratio(slow, fast);
@@ -103,13 +103,13 @@ TEST_CASE("comparison: what two clusters are described alike in errs alike") {
   CHECK(ratio.high / ratio.low < std::min(relative(fast), relative(slow)));
   // What TCP makes of a NIC that nobody measured is an error of its own.
   const Comparison unmeasured =
-      compare(question(), {{"commodity-10gbe", "commodity-25gbe"}, {}, {}}, catalog);
+      compare(compared(), {{"commodity-10gbe", "commodity-25gbe"}, {}, {}}, catalog);
   const RatioInterval wide = *unmeasured.ratio(unmeasured.ranked[1], unmeasured.ranked[0]);
   CHECK(wide.low < 1);
   CHECK(wide.high > 1);
   // Of another network the wires err apart, of another GPU all does.
   const Comparison others =
-      compare(question(), {{"commodity-100gbe", "dgx-a100-80g", "hgx-h100-ndr"}, {}, {}}, catalog);
+      compare(compared(), {{"commodity-100gbe", "dgx-a100-80g", "hgx-h100-ndr"}, {}, {}}, catalog);
   const auto common = [&](const char* a, const char* b) {
     const auto plan = [&](const char* name) -> const TrainingPlan& {
       return std::ranges::find(others.ranked, name, &Contestant::name)->scenario.training;
@@ -169,7 +169,7 @@ TEST_CASE("comparison: what cannot run stands last with its reason, what does no
   CHECK_THAT(comparison_table(comparison), Contains("onebit_adam: cannot run: "));
   CHECK_FALSE(json["results"][0]["compression_why_not"].get<std::string>().empty());
 
-  WhatIf large = question();
+  WhatIf large = compared();
   large["model"] = "gpt2-xl";
   large["micro_batch"] = "4";
   const Comparison memory = compare(large, {{"paper-eth40-v100", "dgx-a100-80g"}, {}, {}}, catalog);
@@ -179,7 +179,7 @@ TEST_CASE("comparison: what cannot run stands last with its reason, what does no
 
 TEST_CASE("comparison: CSV has what JSON has, a row each") {
   Catalog catalog;
-  WhatIf asked = question();
+  WhatIf asked = compared();
   asked["cluster"] = "commodity-10gbe";
   const Comparison comparison = compare(asked, {{}, {}, {"all_reduce", "local:16"}}, catalog);
   const std::string csv = comparison_csv(comparison);
@@ -195,7 +195,7 @@ TEST_CASE("comparison: CSV has what JSON has, a row each") {
 TEST_CASE("comparison: one contestant, a name twice and unknown words are refused") {
   Catalog catalog;
   const auto refuses = [&](const ComparisonAxes& axes, const char* message) {
-    const WhatIf asked = axes.optimizers.empty() ? question() : question_of_several();
+    const WhatIf asked = axes.optimizers.empty() ? compared() : question_of_several();
     CHECK_THROWS_WITH(compare(asked, axes, catalog), Contains(message));
   };
   refuses({{"dgx-a100-80g"}, {}, {}}, "compare needs two or more");
@@ -203,7 +203,7 @@ TEST_CASE("comparison: one contestant, a name twice and unknown words are refuse
   refuses({{"dgx-a100-80g", "dgx-a100-80"}, {}, {}}, "did you mean 'dgx-a100-80g'");
   refuses({{"dgx-a100-80g"}, {"lamb", "onebitlamb"}, {}}, "did you mean 'onebit_lamb'");
   refuses({{"dgx-a100-80g"}, {}, {"fp8", "powersgd"}}, "--exchanges: ");
-  CHECK_THROWS_WITH(compare(question(), {{}, {"lamb", "adam"}, {}}, catalog),
+  CHECK_THROWS_WITH(compare(compared(), {{}, {"lamb", "adam"}, {}}, catalog),
                     Contains("--optimizer: contradicts --optimizers"));
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 using Catch::Contains;
 
-WhatIf question(const WhatIf& more = {}) {
+WhatIf exchanges_asked(const WhatIf& more = {}) {
   WhatIf what_if{{"model", "bert-large"}, {"cluster", "commodity-10gbe"}, {"gpus", "64"},
                  {"optimizer", "adam"},   {"micro_batch", "16"},          {"grad_accum", "4"},
                  {"steps", "10000"}};
@@ -27,13 +27,13 @@ const ExchangeAdvice& named(const std::vector<ExchangeAdvice>& all, const std::s
 
 TEST_CASE("exchange advice: all of them on one cluster, fastest first") {
   Catalog catalog;
-  WhatIf onebit = question({{"optimizer", "onebit_adam"}, {"freeze_step", "15%"}});
+  WhatIf onebit = exchanges_asked({{"optimizer", "onebit_adam"}, {"freeze_step", "15%"}});
   CollectiveCosts costs;
   const auto all = advise_exchanges(
-      question(),
+      exchanges_asked(),
       exchange_advice_of("onebit_adam", forecast(resolve(onebit, catalog).training, costs)),
       catalog);
-  const int site = resolve(question(), catalog).training.gpus_per_node;
+  const int site = resolve(exchanges_asked(), catalog).training.gpus_per_node;
   CHECK(all.size() == usual_exchanges(false, site).size() + 1);
   std::set<std::string> names;
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -55,8 +55,9 @@ TEST_CASE("exchange advice: all of them on one cluster, fastest first") {
 
 TEST_CASE("exchange advice: with weights shared, what is left is asked about too") {
   Catalog catalog;
-  const auto all = advise_exchanges(
-      question({{"zero_stage", "3"}, {"cluster", "commodity-100gbe"}}), std::nullopt, catalog);
+  const auto all =
+      advise_exchanges(exchanges_asked({{"zero_stage", "3"}, {"cluster", "commodity-100gbe"}}),
+                       std::nullopt, catalog);
   CHECK(named(all, "all_reduce").kernels_us == 0);
   for (const char* left : {"qgz", "loco"}) {
     CHECK_FALSE(named(all, left).kernels_us.has_value());  // in the passes, block by block
@@ -68,11 +69,11 @@ TEST_CASE("exchange advice: with weights shared, what is left is asked about too
 
 TEST_CASE("exchange advice: at its break-even bandwidth an exchange takes as long as none") {
   Catalog catalog;
-  const auto all = advise_exchanges(question(), std::nullopt, catalog);
+  const auto all = advise_exchanges(exchanges_asked(), std::nullopt, catalog);
   const ExchangeAdvice& fp8 = named(all, "fp8");
   REQUIRE(fp8.pays.has_value());
   REQUIRE(fp8.pays->at.has_value());
-  WhatIf at = question({{"exchange", "fp8"}});
+  WhatIf at = exchanges_asked({{"exchange", "fp8"}});
   at["cluster.nic.bandwidth"] = fmt::format("{} bit/s", fp8.pays->at->value() * 8);
   CollectiveCosts costs;
   const Scenario scenario = resolve(at, catalog);
@@ -81,7 +82,7 @@ TEST_CASE("exchange advice: at its break-even bandwidth an exchange takes as lon
 
 TEST_CASE("exchange advice: what ZeRO does not leave room for is refused, last") {
   Catalog catalog;
-  const auto all = advise_exchanges(question({{"zero_stage", "2"}}), std::nullopt, catalog);
+  const auto all = advise_exchanges(exchanges_asked({{"zero_stage", "2"}}), std::nullopt, catalog);
   CHECK(named(all, "fp8").refused.empty());
   CHECK_THAT(named(all, "powersgd:4").refused, Contains("owes errors of whole gradients"));
   CHECK_THAT(named(all, "local:16").refused, Contains("none can share states"));
@@ -91,7 +92,7 @@ TEST_CASE("exchange advice: what ZeRO does not leave room for is refused, last")
 TEST_CASE("exchange: one that does nothing is said to") {
   Catalog catalog;
   const auto said = [&](const char* exchange, const char* steps, const char* code) {
-    WhatIf asked = question({{"steps", steps}});
+    WhatIf asked = exchanges_asked({{"steps", steps}});
     asked["exchange"] = exchange;
     const std::vector<Finding> findings = resolve(asked, catalog).findings;
     return std::ranges::count(findings, code, &Finding::code);
@@ -104,7 +105,7 @@ TEST_CASE("exchange: one that does nothing is said to") {
 
 TEST_CASE("exchange: what other gradients cost in steps is said where some are sent") {
   const auto said = [](const char* gpus) {
-    const auto findings = resolved(question({{"exchange", "fp8"}, {"gpus", gpus}})).findings;
+    const auto findings = resolved(exchanges_asked({{"exchange", "fp8"}, {"gpus", gpus}})).findings;
     return std::ranges::count(findings, "exchange-convergence", &Finding::code);
   };
   CHECK(said("2") == 1);
@@ -113,7 +114,7 @@ TEST_CASE("exchange: what other gradients cost in steps is said where some are s
 
 TEST_CASE("exchange: with ZeRO and layouts where it makes sense, else refused in one line") {
   const auto refused = [](const char* exchange, const WhatIf& more) {
-    WhatIf asked = question(more);
+    WhatIf asked = exchanges_asked(more);
     asked["exchange"] = exchange;
     asked["cluster"] = "dgx-a100-80g";
     const std::string why = refusal(asked);

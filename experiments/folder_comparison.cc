@@ -17,7 +17,7 @@ namespace lambcast {
 namespace {
 
 // What a point was asked with; the number of nodes follows.
-const std::vector<std::string> keys{
+const std::vector<std::string> compared_keys{
     "model",        "cluster",       "device",      "optimizer",
     "backend",      "cuda_aware",    "kernels",     "nic_bandwidth_Gbps",
     "gpus",         "gpus_per_node", "micro_batch", "grad_accum",
@@ -41,7 +41,7 @@ struct Rows {
   }
 };
 
-std::string file_of(const std::string& folder) {
+std::string file_of_folder(const std::string& folder) {
   return (std::filesystem::path(folder) / "results.csv").string();
 }
 
@@ -58,7 +58,7 @@ bool share_values(const std::vector<Rows>& all, const std::string& key) {
 
 std::vector<std::string> varied_keys(const std::vector<Rows>& all) {
   std::vector<std::string> varied;
-  for (const std::string& key : keys) {
+  for (const std::string& key : compared_keys) {
     std::set<std::string> values;
     for (const Rows& rows : all) values.merge(rows.values(key));
     if (values.size() > 1) varied.push_back(key);
@@ -149,7 +149,7 @@ std::string settings_text(const FolderPoint& point) {
 
 bool is_results_folder(const std::string& name) {
   std::error_code error;
-  return std::filesystem::is_regular_file(file_of(name), error);
+  return std::filesystem::is_regular_file(file_of_folder(name), error);
 }
 
 FolderComparison compare_folders(const std::vector<std::string>& names) {
@@ -162,7 +162,7 @@ FolderComparison compare_folders(const std::vector<std::string>& names) {
     if (!is_results_folder(name))
       fail_input({name, 0, ""}, "is no folder with results: there is no results.csv in it",
                  "clusters or results folders");
-    all.push_back({name, csv::parse(read_file(file_of(name)), file_of(name))});
+    all.push_back({name, csv::parse(read_file(file_of_folder(name)), file_of_folder(name))});
     Rows& rows = all.back();
     for (std::size_t row = 0; row < rows.table.rows.size(); ++row) {
       const RunRow& run = rows.runs.emplace_back(run_row_of(rows.table, row));
@@ -170,7 +170,7 @@ FolderComparison compare_folders(const std::vector<std::string>& names) {
     }
   }
   std::vector<std::string> shared;
-  for (const std::string& key : keys)
+  for (const std::string& key : compared_keys)
     (share_values(all, key) ? shared : comparison.differ).push_back(key);
   const std::vector<std::string> varied = varied_keys(all);
   const std::map<std::string, double> first = times_by(all.front(), shared, comparison.work);

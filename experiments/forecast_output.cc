@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "experiments/cell.h"
+#include "experiments/json_number.h"
 #include "experiments/memory_output.h"
 #include "experiments/verdict.h"
 #include "models/shape/adapters.h"
@@ -23,8 +24,6 @@ using Json = nlohmann::ordered_json;
 const char* const tool_version = LAMBCAST_VERSION;
 
 namespace {
-
-Json optional(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
 
 Json step_json(const StepForecast& step) {
   Json json{{"name", std::string(name_of(step.kind))},
@@ -369,20 +368,20 @@ std::string forecast_json(const Scenario& scenario, const Forecast& forecast,
       {"time_s", run.time_s},
       {"samples_per_s", run.samples_per_s},
       {"gpu_hours", run.gpu_hours},
-      {"cost_usd", optional(run.cost_usd)},
+      {"cost_usd", number_or_null(run.cost_usd)},
       {"wire_bytes_per_gpu", run.wire_bytes_per_gpu},
       {"volume_reduction", run.volume_reduction},
       {"speedup_vs_baseline", run.speedup_vs_baseline},
       {"baseline_optimizer", run.baseline_optimizer},
       {"time_low_s", run.time_low_s},
       {"time_high_s", run.time_high_s},
-      {"cost_low_usd", optional(run.cost_at(run.time_low_s))},
-      {"cost_high_usd", optional(run.cost_at(run.time_high_s))},
+      {"cost_low_usd", number_or_null(run.cost_at(run.time_low_s))},
+      {"cost_high_usd", number_or_null(run.cost_at(run.time_high_s))},
       {"speedup_low", run.speedup ? Json(run.speedup->low) : Json(nullptr)},
       {"speedup_high", run.speedup ? Json(run.speedup->high) : Json(nullptr)},
-      {"tokens_per_s", optional(rates.tokens_per_s)},
+      {"tokens_per_s", number_or_null(rates.tokens_per_s)},
       {"tflops_per_gpu", rates.tflops_per_gpu},
-      {"mfu", optional(rates.mfu)},
+      {"mfu", number_or_null(rates.mfu)},
       {"verdict", judgement.verdict ? Json(std::string(lambcast::name_of(*judgement.verdict)))
                                     : Json(nullptr)},
       {"measure_first",

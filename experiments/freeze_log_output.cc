@@ -10,6 +10,8 @@
 namespace lambcast {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 double ratio(const LayerChange& layer) {
   const double high = std::max(layer.before, layer.now);
   return high == 0 ? 1 : std::min(layer.before, layer.now) / high;
@@ -110,7 +112,6 @@ std::string freeze_table(const FreezeChoice& choice) {
 }
 
 std::string freeze_json(const FreezeChoice& choice) {
-  using Json = nlohmann::ordered_json;
   Json layers = Json::array();
   for (const LayerChange& layer : choice.layers) {
     layers.push_back(

@@ -19,7 +19,7 @@ WhatIf swin(const WhatIf& changes) {
   return what_if;
 }
 
-TrainingPlan resolved(const WhatIf& changes) {
+TrainingPlan image_plan(const WhatIf& changes) {
   Catalog catalog;
   return resolve(swin(changes), catalog).training;
 }
@@ -31,19 +31,19 @@ TEST_CASE("image layouts: pyramids of images and PyTorch's modules divide nothin
       {{{"model", "gpt2"}, {"ep", "1"}, {"tp", "2"}}, "pytorch wraps whole modules"},
       {{{"zero_stage", "1"}}, "shares states of transformers"}};
   for (const auto& [changes, words] : refused)
-    CHECK_THROWS_WITH(resolved(changes), Catch::Contains(words));
+    CHECK_THROWS_WITH(image_plan(changes), Catch::Contains(words));
 }
 
 TEST_CASE("image layouts: experts cost more than none, multiplied to more than copied") {
   CollectiveCosts costs;
   const auto step = [&](const WhatIf& changes) {
-    return forecast(resolved(changes), costs).steps.front().step_time_us;
+    return forecast(image_plan(changes), costs).steps.front().step_time_us;
   };
   const double copied = step({{"capacity_factor", "1"}});
   CHECK(step({{"capacity_factor", "1"}, {"expert_routing", "one_hot"}}) > copied);
   CHECK(step({{"model", "swinv2-base"}, {"ep", "1"}}) < copied);
   // Copies of four experts a GPU lie on every node.
-  const Parallelism how = *resolved({{"gpus", "32"}}).parallelism;
+  const Parallelism how = *image_plan({{"gpus", "32"}}).parallelism;
   CHECK(how.layout.expert_replicas() == 4);
 }
 

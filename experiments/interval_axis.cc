@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "experiments/cell.h"
+
 namespace lambcast {
 namespace {
 
-constexpr std::size_t page_width = 80, least_length = 20;
+constexpr std::size_t least_length = 20;
 
 }  // namespace
 

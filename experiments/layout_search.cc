@@ -28,7 +28,7 @@ constexpr const char* no_room = "memory";
 constexpr const char* no_host_room = "host-memory";
 
 // What became of a candidate: it runs, or the first question that refused it.
-struct Judgement {
+struct Judged {
   std::optional<Duration> least;  // of its step, where it runs
   std::string reason;             // empty where it runs
   std::string example;            // in words
@@ -46,7 +46,7 @@ class Judge {
   Judge(const LayoutSpace& space, std::shared_ptr<DescriptionTexts> texts)
       : space_(space), catalog_(std::move(texts)) {}
 
-  Judgement judge(const LayoutCandidate& candidate) {
+  Judged judge(const LayoutCandidate& candidate) {
     if (auto refused = illegal(candidate)) return *refused;
     TrainingPlan training;
     try {
@@ -81,7 +81,7 @@ class Judge {
   Catalog& catalog() { return catalog_; }
 
  private:
-  std::optional<Judgement> illegal(const LayoutCandidate& candidate) const {
+  std::optional<Judged> illegal(const LayoutCandidate& candidate) const {
     const TrainingPlan& base = space_.base;
     parallel::ParallelLayout layout = base.parallelism->layout;
     layout.tp = candidate.tp;
@@ -93,16 +93,16 @@ class Judge {
     layout.dp = base.gpus / (candidate.tp * candidate.cp * candidate.pp);
     const std::int64_t samples = layout.dp * candidate.micro_batch;
     if (space_.global_batch % samples != 0)
-      return Judgement{{},
-                       not_divided,
-                       std::to_string(space_.global_batch) + " samples do not divide into " +
-                           std::to_string(layout.dp) + " replicas x micro batches of " +
-                           std::to_string(candidate.micro_batch)};
+      return Judged{{},
+                    not_divided,
+                    std::to_string(space_.global_batch) + " samples do not divide into " +
+                        std::to_string(layout.dp) + " replicas x micro batches of " +
+                        std::to_string(candidate.micro_batch)};
     if (space_.global_batch / samples > most_micro_batches)
-      return Judgement{{},
-                       too_many,
-                       std::to_string(space_.global_batch / samples) +
-                           " micro batches a step, of which a replica replays each"};
+      return Judged{{},
+                    too_many,
+                    std::to_string(space_.global_batch / samples) +
+                        " micro batches a step, of which a replica replays each"};
     parallel::LayoutUse use;
     use.gpus = base.gpus;
     use.micro_batches = static_cast<int>(space_.global_batch / samples);
@@ -112,7 +112,7 @@ class Judge {
     use.split = base.parallelism->framework.split;
     use.exchanges_heads = base.parallelism->framework.context_exchange == ContextExchange::heads;
     for (const Finding& finding : parallel::check(layout, *base.model, use))
-      if (finding.severity == Severity::error) return Judgement{{}, finding.code, finding.message};
+      if (finding.severity == Severity::error) return Judged{{}, finding.code, finding.message};
     return std::nullopt;
   }
 
@@ -223,7 +223,7 @@ class Search {
  private:
   void judge_all() {
     in_threads(candidates_.size(), 16, [&](Judge& judge, std::size_t place) {
-      Judgement judgement = judge.judge(candidates_[place]);
+      Judged judgement = judge.judge(candidates_[place]);
       least_[place] = judgement.least;
       reasons_[place] = std::move(judgement.reason);
       done_ += judgement.least ? 0 : 1;
@@ -347,7 +347,7 @@ CompressedLayout compressed(const LayoutSpace& space, const FoundLayout& plain, 
   }
   LayoutCandidate candidate = plain.layout;
   candidate.zero_stage = 0;
-  const Judgement judgement = judge.judge(candidate);
+  const Judged judgement = judge.judge(candidate);
   if (!judgement.least) {
     result.refused = judgement.reason + ": " + judgement.example;
     return result;

@@ -14,7 +14,7 @@ using Catch::Matchers::Contains;
 using Catch::Matchers::StartsWith;
 
 // 48 blocks of 25 heads: 1.5 billion parameters on 16 A100s.
-WhatIf question(const WhatIf& changes = {}) {
+WhatIf layouts_asked(const WhatIf& changes = {}) {
   WhatIf what_if{{"model", "gpt2-xl"},   {"cluster", "dgx-a100-80g"}, {"gpus", "16"},
                  {"global_batch", "64"}, {"framework", "megatron"},   {"optimizer", "adam"},
                  {"precision", "bf16"}};
@@ -36,7 +36,7 @@ double simulated_us(const WhatIf& what_if) {
 }
 
 TEST_CASE("layout search: a layout found takes what simulate says") {
-  const LayoutSearch search = searched(question());
+  const LayoutSearch search = searched(layouts_asked());
   REQUIRE(search.best.size() == 5);  // 25 heads divide by nothing that 16 GPUs do: pp alone
   for (const FoundLayout& found : search.best)
     CHECK(found.step.step_time.us() == Approx(simulated_us(found.what_if)).epsilon(1e-12));
@@ -48,7 +48,7 @@ TEST_CASE("layout search: every framework has something to offer") {
   for (const std::string& framework : framework_names()) {
     INFO(framework);
     const LayoutSearch search =
-        searched(question({{"framework", framework}, {"gpus", "8"}, {"model", "bert-large"}}));
+        searched(layouts_asked({{"framework", framework}, {"gpus", "8"}, {"model", "bert-large"}}));
     REQUIRE_FALSE(search.best.empty());
     const FoundLayout& found = search.best.front();
     CHECK(found.step.step_time.us() == Approx(simulated_us(found.what_if)).epsilon(1e-12));
@@ -56,16 +56,18 @@ TEST_CASE("layout search: every framework has something to offer") {
 }
 
 TEST_CASE("layout search: sizes that no layout has are refused, with the rule") {
-  CHECK_THROWS_WITH(searched(question({{"framework", "torchtitan"}, {"gpus", "8"}, {"tp", "3"}})),
-                    "--tp: no layout of 8 GPUs has tp 3 (allowed: tp x cp x pp x dp that make the "
-                    "GPUs, and ep a divisor of the ranks that have the same layers)");
-  CHECK_THROWS_WITH(searched(question({{"tp", "3"}})), Contains("no layout of 16 GPUs has tp 3"));
-  CHECK_THROWS_WITH(searched(question({{"pp", "5"}, {"cp", "2"}})),
+  CHECK_THROWS_WITH(
+      searched(layouts_asked({{"framework", "torchtitan"}, {"gpus", "8"}, {"tp", "3"}})),
+      "--tp: no layout of 8 GPUs has tp 3 (allowed: tp x cp x pp x dp that make the "
+      "GPUs, and ep a divisor of the ranks that have the same layers)");
+  CHECK_THROWS_WITH(searched(layouts_asked({{"tp", "3"}})),
+                    Contains("no layout of 16 GPUs has tp 3"));
+  CHECK_THROWS_WITH(searched(layouts_asked({{"pp", "5"}, {"cp", "2"}})),
                     Contains("no layout of 16 GPUs has cp 2, pp 5"));
 }
 
 TEST_CASE("layout search: no candidate that runs is faster than what is found") {
-  const WhatIf asked = question({{"recompute", "none"}, {"interleave", "1"}, {"gpus", "8"}});
+  const WhatIf asked = layouts_asked({{"recompute", "none"}, {"interleave", "1"}, {"gpus", "8"}});
   const LayoutSearch search = searched(asked, 1, true);
   REQUIRE(search.best.size() == 10);
   Catalog catalog;
@@ -95,9 +97,9 @@ TEST_CASE("layout search: no candidate that runs is faster than what is found") 
 // slower than what is shown: as many again are found where nothing is left out.
 TEST_CASE("layout search: what is left out is slower than what is shown") {
   const std::vector<WhatIf> questions{
-      question(), question({{"framework", "torchtitan"}, {"model", "llama3-8b"}}),
-      question({{"pipeline_schedule", "zb1p"}, {"gpus", "8"}}),
-      question({{"model", "mixtral-8x7b"}, {"gpus", "16"}, {"seq_len", "4096"}})};
+      layouts_asked(), layouts_asked({{"framework", "torchtitan"}, {"model", "llama3-8b"}}),
+      layouts_asked({{"pipeline_schedule", "zb1p"}, {"gpus", "8"}}),
+      layouts_asked({{"model", "mixtral-8x7b"}, {"gpus", "16"}, {"seq_len", "4096"}})};
   for (const WhatIf& asked : questions) {
     SearchOptions options;
     options.best = 4;
@@ -123,13 +125,13 @@ TEST_CASE("layout search: what is left out is slower than what is shown") {
 }
 
 TEST_CASE("layout search: the answer does not depend on the threads") {
-  const std::string one = layout_search_json(searched(question(), 1));
-  CHECK(one == layout_search_json(searched(question(), 3)));
+  const std::string one = layout_search_json(searched(layouts_asked(), 1));
+  CHECK(one == layout_search_json(searched(layouts_asked(), 3)));
   CHECK_THAT(one, Contains("\"layouts\": ["));
 }
 
 TEST_CASE("layout search: every candidate is counted once") {
-  const LayoutSearch search = searched(question());
+  const LayoutSearch search = searched(layouts_asked());
   std::size_t refused = 0;
   for (const RefusedLayouts& of : search.refused) {
     CHECK(of.count > 0);
@@ -146,18 +148,18 @@ TEST_CASE("layout search: every candidate is counted once") {
 
 TEST_CASE(
     "layout search: a division of the model is shown once, unless every setting is asked for") {
-  const LayoutSearch search = searched(question());
+  const LayoutSearch search = searched(layouts_asked());
   for (std::size_t i = 0; i < search.best.size(); ++i)
     for (std::size_t k = 0; k < i; ++k)
       CHECK_FALSE(search.best[i].layout.divides_as(search.best[k].layout));
-  const LayoutSearch all = searched(question(), 1, true);
+  const LayoutSearch all = searched(layouts_asked(), 1, true);
   CHECK(all.best.front().step.step_time == search.best.front().step.step_time);
   CHECK(all.best.back().step.step_time <= search.best.back().step.step_time);
 }
 
 TEST_CASE("layout search: a flag fixes what it names") {
   for (const FoundLayout& found :
-       searched(question({{"pp", "4"}, {"zero_stage", "1"}, {"recompute", "full"}})).best) {
+       searched(layouts_asked({{"pp", "4"}, {"zero_stage", "1"}, {"recompute", "full"}})).best) {
     CHECK(found.layout.pp == 4);
     CHECK(found.layout.zero_stage == 1);
     CHECK(found.layout.recompute == "full");
@@ -165,7 +167,7 @@ TEST_CASE("layout search: a flag fixes what it names") {
 }
 
 TEST_CASE("layout search: replicas that are asked for are those that tp, cp and pp leave") {
-  const LayoutSearch search = searched(question({{"dp", "4"}}));
+  const LayoutSearch search = searched(layouts_asked({{"dp", "4"}}));
   REQUIRE_FALSE(search.best.empty());
   for (const LayoutCandidate& candidate : layout_candidates(search.space))
     CHECK(candidate.tp * candidate.cp * candidate.pp == 4);
@@ -173,14 +175,15 @@ TEST_CASE("layout search: replicas that are asked for are those that tp, cp and 
     CHECK(found.dp == 4);
     CHECK(found.step.step_time.us() == Approx(simulated_us(found.what_if)).epsilon(1e-12));
   }
-  CHECK_THROWS_WITH(searched(question({{"dp", "5"}})), Contains("--dp: no layout of 16 GPUs has"));
-  WhatIf alone = question({{"dp", "4"}});
+  CHECK_THROWS_WITH(searched(layouts_asked({{"dp", "5"}})),
+                    Contains("--dp: no layout of 16 GPUs has"));
+  WhatIf alone = layouts_asked({{"dp", "4"}});
   alone.erase("gpus");
   CHECK_THROWS_WITH(searched(alone), Contains("--gpus: is missing"));
 }
 
 TEST_CASE("layout search: one replica has nothing to compress, and is no best with 1-bit Adam") {
-  const WhatIf asked = question({{"precision", "fp16"}, {"framework", "deepspeed"}});
+  const WhatIf asked = layouts_asked({{"precision", "fp16"}, {"framework", "deepspeed"}});
   const LayoutSearch search = searched(asked);
   REQUIRE(search.best_compressed);
   CHECK(search.best_compressed->dp > 1);
@@ -197,7 +200,7 @@ TEST_CASE("layout search: one replica has nothing to compress, and is no best wi
 
 TEST_CASE("layout search: where nothing fits, memory says so") {
   const LayoutSearch search =
-      searched(question({{"model", "gpt3-175b"}, {"gpus", "8"}, {"global_batch", "8"}}));
+      searched(layouts_asked({{"model", "gpt3-175b"}, {"gpus", "8"}, {"global_batch", "8"}}));
   CHECK(search.best.empty());
   REQUIRE_FALSE(search.refused.empty());
   CHECK(std::any_of(search.refused.begin(), search.refused.end(),
@@ -206,7 +209,7 @@ TEST_CASE("layout search: where nothing fits, memory says so") {
 }
 
 TEST_CASE("layout search: shares of a step add up to it") {
-  for (const FoundLayout& found : searched(question()).best) {
+  for (const FoundLayout& found : searched(layouts_asked()).best) {
     const StepShares& shares = found.shares;
     CHECK(shares.compute + shares.layers + shares.gradients + shares.bubble + shares.compression +
               shares.optimizer ==
@@ -217,13 +220,13 @@ TEST_CASE("layout search: shares of a step add up to it") {
 }
 
 TEST_CASE("layout search: on a slow network compression helps many replicas most") {
-  const WhatIf asked = question({{"cluster", "commodity-10gbe"},
-                                 {"device", "a100-80g"},
-                                 {"framework", "deepspeed"},
-                                 {"zero_stage", "0"},
-                                 {"precision", "fp16"},
-                                 {"gpus", "32"},
-                                 {"global_batch", "512"}});
+  const WhatIf asked = layouts_asked({{"cluster", "commodity-10gbe"},
+                                      {"device", "a100-80g"},
+                                      {"framework", "deepspeed"},
+                                      {"zero_stage", "0"},
+                                      {"precision", "fp16"},
+                                      {"gpus", "32"},
+                                      {"global_batch", "512"}});
   const LayoutSearch search = searched(asked);
   REQUIRE_FALSE(search.best.empty());
   REQUIRE(search.best_compressed);
@@ -245,14 +248,14 @@ TEST_CASE("layout search: on a slow network compression helps many replicas most
 }
 
 TEST_CASE("layout search: shared weights are forecast in int8 too, their gradients in int4") {
-  const LayoutSearch search = searched(question({{"cluster", "commodity-10gbe"},
-                                                 {"device", "a100-80g"},
-                                                 {"framework", "deepspeed"},
-                                                 {"zero_stage", "3"},
-                                                 {"tp", "1"},
-                                                 {"pp", "1"},
-                                                 {"precision", "fp16"},
-                                                 {"gpus", "32"}}));
+  const LayoutSearch search = searched(layouts_asked({{"cluster", "commodity-10gbe"},
+                                                      {"device", "a100-80g"},
+                                                      {"framework", "deepspeed"},
+                                                      {"zero_stage", "3"},
+                                                      {"tp", "1"},
+                                                      {"pp", "1"},
+                                                      {"precision", "fp16"},
+                                                      {"gpus", "32"}}));
   REQUIRE_FALSE(search.best.empty());
   REQUIRE(search.best.front().quantized);
   REQUIRE(search.best.front().quantized->step_time_us);
@@ -264,7 +267,7 @@ TEST_CASE("layout search: shared weights are forecast in int8 too, their gradien
 
 // Eight bits instead of sixteen on a wire that the step waits for.
 TEST_CASE("layout search: gradients are forecast in fp8 too, unless another exchange is asked") {
-  const WhatIf asked = question({{"cluster", "commodity-10gbe"}, {"tp", "1"}, {"pp", "1"}});
+  const WhatIf asked = layouts_asked({{"cluster", "commodity-10gbe"}, {"tp", "1"}, {"pp", "1"}});
   const FoundLayout best = searched(asked).best.at(0);
   REQUIRE(best.dp > 1);
   REQUIRE(best.fp8);
@@ -282,25 +285,27 @@ TEST_CASE("layout search: gradients are forecast in fp8 too, unless another exch
 
 TEST_CASE("layout search: what needs ZeRO is searched where ranks share states") {
   const LayoutSearch search =
-      searched(question({{"framework", "deepspeed"}, {"offload_optimizer", "cpu"}}));
+      searched(layouts_asked({{"framework", "deepspeed"}, {"offload_optimizer", "cpu"}}));
   REQUIRE_FALSE(search.best.empty());
   for (const FoundLayout& found : search.best) CHECK(found.layout.zero_stage >= 1);
-  WhatIf adapted = question({{"model", "llama2-7b"}, {"lora_rank", "16"}});
+  WhatIf adapted = layouts_asked({{"model", "llama2-7b"}, {"lora_rank", "16"}});
   CHECK_THAT(layout_search_table(searched(adapted)),
              StartsWith("llama2-7b with adam, adapters of rank 16 on frozen weights, on dgx-a100"));
 }
 
 TEST_CASE("layout search: what makes no run in any layout is an error at once") {
-  WhatIf asked = question();
+  WhatIf asked = layouts_asked();
   asked.erase("global_batch");
   CHECK_THROWS_WITH(searched(asked), Contains("--global-batch: is missing"));
-  CHECK_THROWS_WITH(searched(question({{"model", "resnet50"}})), Contains("no transformer blocks"));
-  CHECK_THROWS_WITH(searched(question({{"recompute", "some"}})), Contains("unknown value 'some'"));
-  CHECK_THROWS_WITH(searched(question({{"pipeline_schedule", "2f2b"}})), Contains("2f2b"));
+  CHECK_THROWS_WITH(searched(layouts_asked({{"model", "resnet50"}})),
+                    Contains("no transformer blocks"));
+  CHECK_THROWS_WITH(searched(layouts_asked({{"recompute", "some"}})),
+                    Contains("unknown value 'some'"));
+  CHECK_THROWS_WITH(searched(layouts_asked({{"pipeline_schedule", "2f2b"}})), Contains("2f2b"));
 }
 
 TEST_CASE("layout search: a row of CSV for each layout, with its columns") {
-  const LayoutSearch search = searched(question({{"gpus", "8"}}));
+  const LayoutSearch search = searched(layouts_asked({{"gpus", "8"}}));
   const std::string csv = layout_search_csv(search);
   CHECK(static_cast<std::size_t>(std::count(csv.begin(), csv.end(), '\n')) ==
         search.best.size() + 1);

@@ -15,13 +15,13 @@ namespace {
 using Catch::Matchers::Contains;
 using Json = nlohmann::json;
 
-TrainingPlan plan(const WhatIf& changes) {
+TrainingPlan plan_of_changes(const WhatIf& changes) {
   return resolved(with(changes, without({"freeze_step"}))).training;
 }
 
 TEST_CASE("memory: told by part and by stage of a pipeline, the fullest as its peak") {
   const TrainingPlan training =
-      plan({{"optimizer", "lamb"}, {"cluster", "dgx-a100-80g"}, {"pp", "4"}});
+      plan_of_changes({{"optimizer", "lamb"}, {"cluster", "dgx-a100-80g"}, {"pp", "4"}});
   const MemoryForecast memory = forecast_memory(training);
   const Json json = Json::parse(memory_json(training, memory));
   REQUIRE(json.at("stages").size() == 4);
@@ -42,7 +42,7 @@ TEST_CASE("memory: told by part and by stage of a pipeline, the fullest as its p
 }
 
 TEST_CASE("memory: without a pipeline there is one stage, and no line of it") {
-  const TrainingPlan training = plan({{"optimizer", "lamb"}});
+  const TrainingPlan training = plan_of_changes({{"optimizer", "lamb"}});
   const MemoryForecast memory = forecast_memory(training);
   const Json json = Json::parse(memory_json(training, memory));
   REQUIRE(json.at("stages").size() == 1);

@@ -134,7 +134,7 @@ TEST_CASE("numeric inputs: what moves a forecast stands among what it rests on")
 }
 
 // What `--set` says of the number: its own value, or `factor` times it.
-WhatIf with(WhatIf asked, const NumericInput& input, double factor) {
+WhatIf with_input(WhatIf asked, const NumericInput& input, double factor) {
   asked[input.key] = input.text(input.number * factor);
   return asked;
 }
@@ -167,7 +167,7 @@ TEST_CASE("numeric inputs: every name can be set, to its own value without effec
       INFO(asked.at("model") << " on " << asked.at("cluster") << ": " << input.key << " = "
                              << input.text(input.number));
       const auto at = [&](double factor) {
-        return numeric_inputs(resolve(with(asked, input, factor), catalog).training);
+        return numeric_inputs(resolve(with_input(asked, input, factor), catalog).training);
       };
       const auto own = at(1);
       for (const NumericInput& other : inputs)

@@ -15,7 +15,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using parallel::SlotKind;
 
-std::string_view words_of(SlotKind kind) {
+std::string_view slot_words(SlotKind kind) {
   constexpr std::array<std::string_view, 4> words{"forward", "backward", "input gradient",
                                                   "weight gradient"};
   return words[static_cast<std::size_t>(kind)];
@@ -172,7 +172,7 @@ class PipelineTrace {
     const PassPrice price = price_of(of);
     const auto& content = plan_.chunks[static_cast<std::size_t>(of.position)];
     const int drawn =
-        events_.add({fmt::format("{} {}", words_of(of.slot.kind), of.slot.micro_batch),
+        events_.add({fmt::format("{} {}", slot_words(of.slot.kind), of.slot.micro_batch),
                      category_of(of.slot.kind),
                      thread(Lane::compute, of),
                      of.begin,
@@ -205,7 +205,7 @@ class PipelineTrace {
       const Duration end = i + 1 == shares ? of.end : of.begin + length.scaled(last);
       if (draws_layers_)
         events_.add(
-            {fmt::format("{} {}", words_of(of.slot.kind), blocks[static_cast<std::size_t>(i)]),
+            {fmt::format("{} {}", slot_words(of.slot.kind), blocks[static_cast<std::size_t>(i)]),
              category_of(of.slot.kind),
              thread(Lane::layers, of),
              begin,

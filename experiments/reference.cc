@@ -46,7 +46,7 @@ std::string words_of_type(const WhatIfKey& key) {
   return "text";
 }
 
-std::vector<Section> keys() {
+std::vector<Section> key_sections() {
   std::vector<Section> sections;
   for (const WhatIfKey& key : what_if_table()) {
     if (sections.empty() || sections.back().title != key.group)
@@ -176,7 +176,7 @@ struct Topic {
   const char* name;
   std::vector<Section> (*sections)();
 };
-constexpr Topic topics[] = {{"keys", keys},         {"descriptions", descriptions},
+constexpr Topic topics[] = {{"keys", key_sections}, {"descriptions", descriptions},
                             {"columns", columns},   {"fields", fields},
                             {"findings", findings}, {"metrics", metric_section}};
 

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t written_at_once = std::size_t{1} << 20;
 
-const std::vector<std::string>& keys() {
+const std::vector<std::string>& part_keys() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> all;
     for (const std::string& column : result_columns())
@@ -62,7 +62,7 @@ void refuse_foreign(const fs::path& path) {
 const std::vector<std::string>& part_columns() {
   static const std::vector<std::string> columns = [] {
     std::vector<std::string> all{"row"};
-    all.insert(all.end(), keys().begin(), keys().end());
+    all.insert(all.end(), part_keys().begin(), part_keys().end());
     for (const char* name : {"stage", "steps_of_stage", "part", "time_us"}) all.emplace_back(name);
     return all;
   }();
@@ -72,7 +72,7 @@ const std::vector<std::string>& part_columns() {
 fs::path write_parts(const fs::path& folder) {
   csv::Reader results = csv::Reader::of_file(folder / "results.csv");
   std::vector<std::size_t> key_columns;
-  for (const std::string& key : keys()) key_columns.push_back(results.column(key));
+  for (const std::string& key : part_keys()) key_columns.push_back(results.column(key));
   const std::vector<StepColumns> kinds = step_columns(results);
   const fs::path path = folder / "parts.csv", fresh = folder / "parts.csv.part";
   refuse_foreign(path);

@@ -25,7 +25,7 @@ const StepForecast* find_step(const Forecast& forecast, StepKind kind) {
   return found == forecast.steps.end() ? nullptr : &*found;
 }
 
-std::string whole(std::int64_t value) { return fmt::format("{}", value); }
+std::string digits_of(std::int64_t value) { return fmt::format("{}", value); }
 
 std::string number_or_none(const std::optional<double>& value) {
   return value ? csv::number(*value) : "";
@@ -39,7 +39,7 @@ void add_figure_columns(StepKind kind, std::vector<std::string>& columns) {
 
 // Null: the run has no such step.
 void add_figures(const StepForecast* step, std::vector<std::string>& row) {
-  row.push_back(step != nullptr ? whole(step->steps) : "");
+  row.push_back(step != nullptr ? digits_of(step->steps) : "");
   for (const StepFigure& figure : step_figures())
     row.push_back(step != nullptr ? csv::number(step->*figure.value) : "");
 }
@@ -62,7 +62,7 @@ std::string settings_of(const WhatIf& what_if) {
   return settings;
 }
 
-std::vector<std::string> with(const Judgement& judgement, std::vector<std::string> row) {
+std::vector<std::string> with_judgement(const Judgement& judgement, std::vector<std::string> row) {
   std::vector<std::string> codes;
   for (const Finding& finding : judgement.findings)
     if (std::ranges::find(codes, finding.code) == codes.end()) codes.push_back(finding.code);
@@ -124,14 +124,14 @@ std::vector<std::string> result_row(const Scenario& scenario, const Forecast& fo
                                training.cluster->name,
                                std::string(name_of(optimizer.type)),
                                optimizer.comm_backend_name.value,
-                               whole(training.nodes()),
-                               whole(training.gpus),
-                               whole(training.batch.micro),
-                               whole(training.batch.gas),
-                               whole(training.batch.train),
-                               whole(training.seq_len),
-                               whole(training.steps),
-                               freeze_step ? whole(*freeze_step) : ""};
+                               digits_of(training.nodes()),
+                               digits_of(training.gpus),
+                               digits_of(training.batch.micro),
+                               digits_of(training.batch.gas),
+                               digits_of(training.batch.train),
+                               digits_of(training.seq_len),
+                               digits_of(training.steps),
+                               freeze_step ? digits_of(*freeze_step) : ""};
   row.reserve(result_columns().size());
   for (const StepKind kind : kinds) add_figures(find_step(forecast, kind), row);
   const RunForecast& run = forecast.run;
@@ -162,15 +162,16 @@ std::vector<std::string> result_row(const Scenario& scenario, const Forecast& fo
   for (const StepKind kind : kinds) row.push_back(coverage_of(find_step(forecast, kind)));
   row.insert(
       row.end(),
-      {std::string(name_of(basis)), training.device->name, whole(training.gpus_per_node),
-       std::string(name_of(training.recipe.precision.weights)), whole(training.recipe.zero.stage),
-       std::string(name_of(overlap_of(training))), training.expand ? "off" : "auto",
-       settings_of(scenario.asked), csv::number(run.time_low_s), csv::number(run.time_high_s),
-       number_or_none(run.cost_at(run.time_low_s)), number_or_none(run.cost_at(run.time_high_s)),
+      {std::string(name_of(basis)), training.device->name, digits_of(training.gpus_per_node),
+       std::string(name_of(training.recipe.precision.weights)),
+       digits_of(training.recipe.zero.stage), std::string(name_of(overlap_of(training))),
+       training.expand ? "off" : "auto", settings_of(scenario.asked), csv::number(run.time_low_s),
+       csv::number(run.time_high_s), number_or_none(run.cost_at(run.time_low_s)),
+       number_or_none(run.cost_at(run.time_high_s)),
        run.speedup ? csv::number(run.speedup->low) : "",
        run.speedup ? csv::number(run.speedup->high) : "", number_or_none(rates.tokens_per_s),
        csv::number(rates.tflops_per_gpu), number_or_none(rates.mfu)});
-  row = with(judgement, std::move(row));
+  row = with_judgement(judgement, std::move(row));
   for (const StepKind kind : later_kinds) {
     const StepForecast* step = find_step(forecast, kind);
     add_figures(step, row);

@@ -4,14 +4,13 @@
 
 #include "experiments/cell.h"
 #include "experiments/forecast_output.h"
+#include "experiments/json_number.h"
 #include "experiments/run_phases.h"
 
 namespace lambcast {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-Json optional(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
 
 Json findings_json(const std::vector<Finding>& findings) {
   Json list = Json::array();
@@ -97,13 +96,13 @@ std::string phased_run_json(const PhasedRun& run) {
                  {"failures", run.failures},
                  {"failures_s", run.failures_s},
                  {"gpu_hours", run.gpu_hours},
-                 {"cost_usd", optional(run.cost_usd)},
+                 {"cost_usd", number_or_null(run.cost_usd)},
                  {"speedup_vs_baseline", run.speedup_vs_baseline},
                  {"baseline_optimizer", run.phases.front().forecast.run.baseline_optimizer},
                  {"time_low_s", run.time_low_s},
                  {"time_high_s", run.time_high_s},
-                 {"cost_low_usd", optional(run.cost_low_usd)},
-                 {"cost_high_usd", optional(run.cost_high_usd)},
+                 {"cost_low_usd", number_or_null(run.cost_low_usd)},
+                 {"cost_high_usd", number_or_null(run.cost_high_usd)},
                  {"speedup_low", run.speedup ? Json(run.speedup->low) : Json(nullptr)},
                  {"speedup_high", run.speedup ? Json(run.speedup->high) : Json(nullptr)}};
   json["findings"] = findings_json(run.findings);

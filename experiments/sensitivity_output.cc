@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t page_width = 80, longest_bar = 20, widest_key = 36;
+constexpr std::size_t longest_bar = 20, widest_key = 36;
 
 std::string kind_of(const InputEffect& effect) {
   return effect.provenance ? std::string(name_of(effect.provenance->kind)) : "chosen";

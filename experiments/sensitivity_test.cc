@@ -17,7 +17,7 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-WhatIf question() {
+WhatIf sensitivity_asked() {
   return {{"model", "bert-large"}, {"cluster", "commodity-10gbe"}, {"gpus", "32"},
           {"optimizer", "lamb"},   {"global_batch", "4096"},       {"steps", "1000"},
           {"micro_batch", "16"}};
@@ -33,7 +33,7 @@ const InputEffect& effect_of(const Sensitivity& sensitivity, const std::string& 
 TEST_CASE(
     "sensitivity: a run on a slow network goes with its NIC, and the strongest stands first") {
   Catalog catalog;
-  const Sensitivity sensitivity = sensitivity_of(question(), 0.05, catalog);
+  const Sensitivity sensitivity = sensitivity_of(sensitivity_asked(), 0.05, catalog);
   // 81 % of the step is communication, nearly all of it bytes over the NIC.
   const InputEffect& nic = effect_of(sensitivity, "cluster.nic.bandwidth");
   CHECK(nic.time_elasticity < -0.6);
@@ -58,7 +58,7 @@ TEST_CASE(
 TEST_CASE("sensitivity: what to measure is what a user can, and its share is of the interval") {
   Catalog catalog;
   for (const char* optimizer : {"lamb", "onebit_lamb"}) {
-    WhatIf asked = question();
+    WhatIf asked = sensitivity_asked();
     asked["optimizer"] = optimizer;
     asked["freeze_step"] = "20%";
     const Sensitivity sensitivity = sensitivity_of(asked, 0.05, catalog);
@@ -96,7 +96,7 @@ TEST_CASE("sensitivity: what to measure is what a user can, and its share is of 
 
 TEST_CASE("sensitivity: of a run that hardly compresses the speed-up is not judged") {
   Catalog catalog;
-  WhatIf asked = question();
+  WhatIf asked = sensitivity_asked();
   asked["optimizer"] = "onebit_lamb";
   asked["freeze_step"] = "990";
   const Sensitivity sensitivity = sensitivity_of(asked, 0.05, catalog);
@@ -109,7 +109,7 @@ TEST_CASE("sensitivity: of a run that hardly compresses the speed-up is not judg
 
 TEST_CASE("sensitivity: the picture has a bar for each input of the table") {
   Catalog catalog;
-  const Sensitivity sensitivity = sensitivity_of(question(), 0.05, catalog);
+  const Sensitivity sensitivity = sensitivity_of(sensitivity_asked(), 0.05, catalog);
   const report::Figure figure = sensitivity_figure(sensitivity);
   CHECK(figure.left_out.empty());
   CHECK_THAT(figure.data, Contains("0 \"" + sensitivity.effects.front().key + "\" "));
@@ -122,8 +122,9 @@ TEST_CASE("sensitivity: the picture has a bar for each input of the table") {
 TEST_CASE("sensitivity: compression makes a run depend less on the NIC, and its speed-up more") {
   Catalog catalog;
   const double plain =
-      effect_of(sensitivity_of(question(), 0.05, catalog), "cluster.nic.bandwidth").time_elasticity;
-  WhatIf onebit = question();
+      effect_of(sensitivity_of(sensitivity_asked(), 0.05, catalog), "cluster.nic.bandwidth")
+          .time_elasticity;
+  WhatIf onebit = sensitivity_asked();
   onebit["optimizer"] = "onebit_lamb";
   onebit["freeze_step"] = "200";
   const Sensitivity compressed = sensitivity_of(onebit, 0.05, catalog);
@@ -137,7 +138,7 @@ TEST_CASE("sensitivity: compression makes a run depend less on the NIC, and its 
 
 TEST_CASE("sensitivity: an input moves what its key moves") {
   Catalog catalog;
-  const Scenario scenario = resolve(question(), catalog);
+  const Scenario scenario = resolve(sensitivity_asked(), catalog);
   const auto time_of = [&](const TrainingPlan& training) {
     CollectiveCosts costs;
     return forecast(training, costs).run.time_s;
@@ -157,7 +158,7 @@ TEST_CASE("sensitivity: an input moves what its key moves") {
     REQUIRE(input != inputs.end());
     const TrainingPlan moved = scaled(scenario.training, *input, 0.5);
     CHECK(std::abs(time_of(moved) / before - 1) > 1e-4);
-    WhatIf said = question();
+    WhatIf said = sensitivity_asked();
     said[key] = fmt::format("{}", half);
     CHECK(time_of(moved) == Approx(time_of(resolve(said, catalog).training)).epsilon(1e-9));
   }
@@ -165,7 +166,7 @@ TEST_CASE("sensitivity: an input moves what its key moves") {
 
 TEST_CASE("sensitivity: what has no neighbour that runs is said") {
   Catalog catalog;
-  WhatIf one = question();
+  WhatIf one = sensitivity_asked();
   one["cluster"] = "paper-eth40-v100";
   one["global_batch"] = "96";
   one["micro_batch"] = "3";
@@ -177,7 +178,7 @@ TEST_CASE("sensitivity: what has no neighbour that runs is said") {
 
 TEST_CASE("sensitivity: JSON and CSV hold every input, the table those that move something") {
   Catalog catalog;
-  const Sensitivity sensitivity = sensitivity_of(question(), 0.05, catalog);
+  const Sensitivity sensitivity = sensitivity_of(sensitivity_asked(), 0.05, catalog);
   const auto json = nlohmann::json::parse(sensitivity_json(sensitivity));
   CHECK(json["inputs"].size() == sensitivity.effects.size());
   const std::string csv = sensitivity_csv(sensitivity);

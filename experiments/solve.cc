@@ -14,7 +14,7 @@
 namespace lambcast {
 namespace {
 
-constexpr double closest = 1.001;         // of two values of a number
+constexpr double least_ratio = 1.001;     // of two values of a number
 constexpr int grid = 48;                  // values over the range of a number
 constexpr double whole_ratio = 1.189207;  // from one whole number to the next: four to a doubling
 constexpr int probes = 3;                 // between two values with the target between
@@ -22,9 +22,9 @@ constexpr int tries = 256;                // for one that runs between two whole
 
 using End = std::optional<double> MetricValue::*;
 
-class Search {
+class RootSearch {
  public:
-  Search(Variable variable, const Metric& metric, double target)
+  RootSearch(Variable variable, const Metric& metric, double target)
       : variable_(std::move(variable)), metric_(metric), target_(target) {}
 
   // Evenly in logarithms over the range.
@@ -129,7 +129,8 @@ class Search {
 
   // One that runs, as near to the middle as there is; null where the two are close enough.
   const SolvePoint* between(double low, double high) {
-    if (!variable_.whole) return high / low > closest ? evaluate(std::sqrt(low * high)) : nullptr;
+    if (!variable_.whole)
+      return high / low > least_ratio ? evaluate(std::sqrt(low * high)) : nullptr;
     const double unit = variable_.unit, middle = std::floor((low + high) / 2 / unit) * unit;
     for (int i = 0; i < tries; ++i) {
       // 0, 1, -1, 2, -2, ... units away
@@ -149,7 +150,7 @@ class Search {
 };
 
 // The value at which an end of the interval passes the target, where it does so once.
-std::optional<double> place_of(Search& search, End end) {
+std::optional<double> place_of(RootSearch& search, End end) {
   const auto places = search.passes(end);
   return places.size() == 1 ? std::optional(places.front().first) : std::nullopt;
 }
@@ -178,7 +179,7 @@ Solution solve(const SolveQuestion& question, Catalog& catalog) {
   Variable variable =
       variable_of(question.key, question.what_if, question.low, question.high, catalog);
   const auto words = variable.words;
-  Search search(std::move(variable), *solution.metric, solution.target);
+  RootSearch search(std::move(variable), *solution.metric, solution.target);
   search.spread();
   if (search.found().empty())
     throw Error(Exit::usage,

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "experiments/forecast_output.h"
+#include "experiments/json_number.h"
 #include "sim/base/csv.h"
 
 namespace lambcast {
@@ -130,10 +131,6 @@ std::vector<std::size_t> shown(const Solution& solution) {
     for (std::size_t i = place - std::min(place, around); i < std::min(count, place + around); ++i)
       if (all.empty() || all.back() < i) all.push_back(i);
   return all;
-}
-
-Json number_or_null(const std::optional<double>& value) {
-  return value ? Json(*value) : Json(nullptr);
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-WhatIf question() {
+WhatIf solve_asked() {
   return {{"model", "bert-large"},  {"cluster", "commodity-10gbe"},
           {"gpus", "32"},           {"optimizer", "onebit_lamb"},
           {"global_batch", "4096"}, {"micro_batch", "16"},
@@ -36,7 +36,7 @@ double forecast_at(WhatIf what_if, const std::string& key, const std::string& va
 }
 
 TEST_CASE("solve: shares of a step and costs are found with their intervals and units") {
-  WhatIf plain = question();
+  WhatIf plain = solve_asked();
   plain.erase("freeze_step");
   plain["optimizer"] = "lamb";
   const Solution efficiency = solved({plain, "grad_accum", "efficiency", "50%", {}, {}});
@@ -65,9 +65,10 @@ TEST_CASE("solve: shares of a step and costs are found with their intervals and 
 }
 
 TEST_CASE("solve: the latest freeze_step within a deadline is the last whole one") {
-  const double target = forecast_at(question(), "freeze_step", "2000", &RunForecast::time_s) + 1e-3;
+  const double target =
+      forecast_at(solve_asked(), "freeze_step", "2000", &RunForecast::time_s) + 1e-3;
   const Solution solution =
-      solved({question(), "freeze_step", "run_time", fmt::format("{} s", target), {}, {}});
+      solved({solve_asked(), "freeze_step", "run_time", fmt::format("{} s", target), {}, {}});
   REQUIRE(solution.kind() == Solution::Kind::solved);
   const SolvePoint& before = solution.points[solution.passes.front() - 1];
   const SolvePoint& after = solution.points[solution.passes.front()];
@@ -84,15 +85,15 @@ TEST_CASE("solve: the latest freeze_step within a deadline is the last whole one
 
 TEST_CASE("solve: a number of the device is the one that --set sets") {
   const double target =
-      forecast_at(question(), "device.copy_bandwidth", "400GB/s", &RunForecast::time_s);
+      forecast_at(solve_asked(), "device.copy_bandwidth", "400GB/s", &RunForecast::time_s);
   const Solution solution = solved(
-      {question(), "device.copy_bandwidth", "run_time", fmt::format("{} s", target), {}, {}});
+      {solve_asked(), "device.copy_bandwidth", "run_time", fmt::format("{} s", target), {}, {}});
   REQUIRE(solution.kind() == Solution::Kind::solved);
   CHECK(solution.points[solution.passes.front()].x == Approx(400e9).epsilon(0.01));
 }
 
 TEST_CASE("solve: the bandwidth at which a speed-up is 1 is the break-even of advise") {
-  WhatIf what_if = question();
+  WhatIf what_if = solve_asked();
   what_if["kernels"] = "deepspeed";
   what_if["backend"] = "nccl";
   Catalog catalog;
@@ -116,7 +117,7 @@ TEST_CASE("solve: the bandwidth at which a speed-up is 1 is the break-even of ad
 }
 
 TEST_CASE("solve: GPUs that cannot run are left out and counted") {
-  WhatIf what_if = question();
+  WhatIf what_if = solve_asked();
   what_if.erase("gpus");
   what_if["optimizer"] = "lamb";
   what_if["global_batch"] = "65536";
@@ -134,7 +135,7 @@ TEST_CASE("solve: GPUs that cannot run are left out and counted") {
 }
 
 TEST_CASE("solve: a curve that turns is said to, whether or not it passes the target there") {
-  WhatIf what_if = question();
+  WhatIf what_if = solve_asked();
   for (const char* key : {"gpus", "freeze_step", "global_batch"}) what_if.erase(key);
   what_if["optimizer"] = "lamb";
   what_if["cluster"] = "commodity-100gbe";
@@ -149,18 +150,18 @@ TEST_CASE("solve: a curve that turns is said to, whether or not it passes the ta
   CHECK_THAT(solution_table(solution), Contains("is not monotone: it turns at gpus "));
   const auto json = nlohmann::json::parse(solution_json(solution));
   CHECK(json["turns"].size() == solution.turns.size());
-  const Solution straight = solved({question(), "freeze_step", "run_time", "1 h", {}, {}});
+  const Solution straight = solved({solve_asked(), "freeze_step", "run_time", "1 h", {}, {}});
   CHECK(straight.turns.empty());
   CHECK_THAT(solution_table(straight), !Contains("monotone"));
 }
 
 TEST_CASE("solve: numbers of the device move alone, those of a description by their plain value") {
   const Solution device =
-      solved({question(), "device.copy_bandwidth", "run_time", "1000 h", "100 GB/s", "2 TB/s"});
+      solved({solve_asked(), "device.copy_bandwidth", "run_time", "1000 h", "100 GB/s", "2 TB/s"});
   CHECK(device.kind() == Solution::Kind::always);
   CHECK(device.points.front().x == Approx(1e11));
   const Solution price =
-      solved({question(), "cluster.usd_per_gpu_hour", "cost", "1000", "0.5", "100"});
+      solved({solve_asked(), "cluster.usd_per_gpu_hour", "cost", "1000", "0.5", "100"});
   REQUIRE(price.kind() == Solution::Kind::solved);
   const SolvePoint& at = price.points[price.passes.front() - 1];
   CHECK(at.metric.value == Approx(1000).epsilon(0.002));
@@ -180,7 +181,7 @@ TEST_CASE("solve: a key that moves nothing is said to") {
 }
 
 TEST_CASE("solve: what is not reached is said in one line, what is no number refused") {
-  const Solution never = solved({question(), "grad_accum", "speedup", "10", {}, "64"});
+  const Solution never = solved({solve_asked(), "grad_accum", "speedup", "10", {}, "64"});
   CHECK(never.kind() == Solution::Kind::never);
   const std::string table = solution_table(never);
   CHECK_THAT(
@@ -189,7 +190,7 @@ TEST_CASE("solve: what is not reached is said in one line, what is no number ref
   double best = 0;
   for (const SolvePoint& point : never.points) best = std::max(best, point.metric.value);
   const Solution beside =
-      solved({question(), "grad_accum", "speedup", fmt::format("{}", 1.01 * best), {}, "64"});
+      solved({solve_asked(), "grad_accum", "speedup", fmt::format("{}", 1.01 * best), {}, "64"});
   CHECK(beside.kind() == Solution::Kind::never);
   CHECK_THAT(solution_table(beside), Contains("The forecast's interval leaves that open at "));
   const auto refused = [](const SolveQuestion& of) {
@@ -202,23 +203,24 @@ TEST_CASE("solve: what is not reached is said in one line, what is no number ref
     }
     return std::string();
   };
-  CHECK_THAT(refused({question(), "gpu", "speedup", "1", {}, {}}), Contains("did you mean 'gpus'"));
-  CHECK_THAT(refused({question(), "gpus", "speed-up", "1", {}, {}}),
+  CHECK_THAT(refused({solve_asked(), "gpu", "speedup", "1", {}, {}}),
+             Contains("did you mean 'gpus'"));
+  CHECK_THAT(refused({solve_asked(), "gpus", "speed-up", "1", {}, {}}),
              Contains("did you mean 'speedup'"));
-  CHECK_THAT(refused({question(), "optimizer", "speedup", "1", {}, {}}),
+  CHECK_THAT(refused({solve_asked(), "optimizer", "speedup", "1", {}, {}}),
              Contains("is not a number"));
-  CHECK_THAT(refused({question(), "gpus", "run_time", "48", {}, {}}), Contains("no unit"));
-  CHECK_THAT(refused({question(), "gpus", "speedup", "1", "64", "8"}),
+  CHECK_THAT(refused({solve_asked(), "gpus", "run_time", "48", {}, {}}), Contains("no unit"));
+  CHECK_THAT(refused({solve_asked(), "gpus", "speedup", "1", "64", "8"}),
              Contains("64 is not below 8"));
-  CHECK_THAT(refused({question(), "gpus", "speedup", "1", {}, "inf"}),
+  CHECK_THAT(refused({solve_asked(), "gpus", "speedup", "1", {}, "inf"}),
              Contains("'inf' is not a number above zero"));
-  CHECK_THAT(refused({question(), "gpus", "speedup", "inf", {}, {}}), Contains("too large"));
-  WhatIf plain = question();
+  CHECK_THAT(refused({solve_asked(), "gpus", "speedup", "inf", {}, {}}), Contains("too large"));
+  WhatIf plain = solve_asked();
   plain["optimizer"] = "lamb";
   CHECK_THAT(refused({plain, "gpus", "speedup", "1", {}, {}}), Contains("the run has none"));
-  WhatIf unpriced = question();
+  WhatIf unpriced = solve_asked();
   CHECK_THAT(refused({unpriced, "gpus", "cost", "1", {}, {}}), Contains("the run has none"));
-  CHECK_THAT(refused({question(), "cluster.nic.count", "speedup", "1", {}, {}}),
+  CHECK_THAT(refused({solve_asked(), "cluster.nic.count", "speedup", "1", {}, {}}),
              Contains("--from and --to"));
 }
 

@@ -12,17 +12,17 @@ namespace {
 
 constexpr std::size_t most_points = 32;  // of a chunk
 // How far all may run ahead of the first row that is missing, in chunks of each of them.
-constexpr std::size_t chunks_ahead = 8;
+constexpr std::size_t chunks_in_window = 8;
 constexpr std::size_t least_window = 4096;
 // How often messages of ranks are looked for while nothing comes.
-constexpr std::chrono::microseconds shortest_pause{100}, longest_pause{5'000};
+constexpr std::chrono::microseconds least_pause{100}, most_pause{5'000};
 
 }  // namespace
 
 // The points that somebody computes, and the rows that wait for one before them.
 struct SweepExecutor::Window : SweepQueue {
   Window(std::size_t count, std::size_t first, std::size_t everybody)
-      : rows(std::max(least_window, chunks_ahead * most_points * everybody)),
+      : rows(std::max(least_window, chunks_in_window * most_points * everybody)),
         points(count),
         workers(everybody),
         taken(first),
@@ -124,10 +124,10 @@ std::vector<SweepRow> SweepExecutor::next(std::chrono::milliseconds patience) {
   using Clock = std::chrono::steady_clock;
   Window& window = *window_;
   const Clock::time_point until = Clock::now() + patience;
-  std::chrono::microseconds pause = shortest_pause;
+  std::chrono::microseconds pause = least_pause;
   bool due = false;
   while (!due && Clock::now() < until) {
-    if (ranks_ != nullptr) pause = exchange() ? shortest_pause : std::min(2 * pause, longest_pause);
+    if (ranks_ != nullptr) pause = exchange() ? least_pause : std::min(2 * pause, most_pause);
     std::unique_lock lock(window.mutex);
     due = window.done.wait_until(lock, ranks_ != nullptr ? Clock::now() + pause : until,
                                  [&] { return window.is_due(); });

@@ -19,8 +19,6 @@
 namespace lambcast {
 namespace {
 
-constexpr std::size_t page_width = 80;
-
 struct Sweep {
   const SweepPoints& points;
   std::vector<Axis> axes;

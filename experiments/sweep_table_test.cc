@@ -26,26 +26,28 @@ std::string table_of(WhatIf what_if, const std::vector<Axis>& axes) {
   return sweep_table(plan.points, rows, findings);
 }
 
-const WhatIf onebit{{"model", "bert-large"}, {"cluster", "commodity-10gbe"}, {"gpus", "32"},
-                    {"micro_batch", "16"},   {"optimizer", "onebit_lamb"},   {"steps", "5993"},
-                    {"freeze_step", "1000"}};
+const WhatIf onebit_sweep{
+    {"model", "bert-large"}, {"cluster", "commodity-10gbe"}, {"gpus", "32"},
+    {"micro_batch", "16"},   {"optimizer", "onebit_lamb"},   {"steps", "5993"},
+    {"freeze_step", "1000"}};
 
-WhatIf with(WhatIf what_if, const WhatIf& changes) {
+WhatIf with_changes(WhatIf what_if, const WhatIf& changes) {
   for (const auto& [key, value] : changes) what_if.insert_or_assign(key, value);
   return what_if;
 }
 
 TEST_CASE("sweep table: runs of unequal samples are compared by the time for equal ones") {
-  const std::string text = table_of(onebit, {{"global_batch", {"512", "65536"}}});
+  const std::string text = table_of(onebit_sweep, {{"global_batch", {"512", "65536"}}});
   // By the clock 512 is faster: it does a 128th of the work.
   CHECK_THAT(text, StartsWith("Fastest by global_batch: 65536, "));
   CHECK_THAT(text, Contains(" a million samples. The runs train on unequal numbers of samples"));
-  const std::string equal = table_of(onebit, {{"gpus", {"16", "32"}}, {"global_batch", {"4096"}}});
+  const std::string equal =
+      table_of(onebit_sweep, {{"gpus", {"16", "32"}}, {"global_batch", {"4096"}}});
   CHECK_THAT(equal, StartsWith("Fastest by gpus: 32, ") && !Contains("million"));
 }
 
 TEST_CASE("sweep table: degenerate shares of warm-up win nothing, and it is said") {
-  const std::string text = table_of(onebit, {{"freeze_step", {"0", "500", "1000", "5900"}}});
+  const std::string text = table_of(onebit_sweep, {{"freeze_step", {"0", "500", "1000", "5900"}}});
   CHECK_THAT(text, StartsWith("Fastest by freeze_step: 500, "));
   CHECK_THAT(text, Contains("\nYes: compression pays in all 2 points, most with 500: "));
   CHECK_THAT(text, Contains("\nLeft out of these: 1 without warm-up"));
@@ -78,16 +80,16 @@ TEST_CASE("sweep table: a key of the cluster is said to have no effect where no 
 }
 
 TEST_CASE("sweep table: the shipped kernels are named where they turn the answer") {
-  const WhatIf slow = with(onebit, {{"cluster", "dgx-a100-80g"}, {"gpus", "64"}});
+  const WhatIf slow = with_changes(onebit_sweep, {{"cluster", "dgx-a100-80g"}, {"gpus", "64"}});
   CHECK_THAT(table_of(slow, {{"micro_batch", {"16", "64"}}}),
              Contains("With the fused kernels that ship here (--kernels fused): "));
-  CHECK_THAT(table_of(with(slow, {{"kernels", "fused"}}), {{"micro_batch", {"16", "64"}}}),
+  CHECK_THAT(table_of(with_changes(slow, {{"kernels", "fused"}}), {{"micro_batch", {"16", "64"}}}),
              !Contains("that ship here"));
 }
 
 TEST_CASE("sweep table: a finding is said once, with how many points it concerns") {
   const std::string text =
-      table_of(with(onebit, {{"optimizer", "lamb"}}),
+      table_of(with_changes(onebit_sweep, {{"optimizer", "lamb"}}),
                {{"cluster.nic.bandwidth", {"10Gbit/s", "100Gbit/s", "200Gbit/s"}}});
   CHECK_THAT(text, Contains("note: 2 of 3 points, first of 100Gbit/s: "));
   CHECK_THAT(text, StartsWith("Fastest by cluster.nic.bandwidth: 100Gbit/s, ") &&
@@ -98,8 +100,8 @@ TEST_CASE("sweep table: a finding is said once, with how many points it concerns
 }
 
 TEST_CASE("sweep table: where more GPUs suddenly take half the time, it is said") {
-  const WhatIf plain =
-      with(onebit, {{"cluster", "commodity-100gbe"}, {"optimizer", "lamb"}, {"grad_accum", "1"}});
+  const WhatIf plain = with_changes(
+      onebit_sweep, {{"cluster", "commodity-100gbe"}, {"optimizer", "lamb"}, {"grad_accum", "1"}});
   CHECK_THAT(table_of(plain, {{"gpus", {"512", "384", "456"}}}),
              Contains("A step is not monotone in GPUs: ") && Contains(" at 456, ") &&
                  Contains(" at 512."));
@@ -109,14 +111,14 @@ TEST_CASE("sweep table: where more GPUs suddenly take half the time, it is said"
 }
 
 TEST_CASE("sweep table: times and costs have their intervals") {
-  const std::string text = table_of(with(onebit, {{"cluster.usd_per_gpu_hour", "2"}}),
+  const std::string text = table_of(with_changes(onebit_sweep, {{"cluster.usd_per_gpu_hour", "2"}}),
                                     {{"gpus", {"16", "32"}}, {"global_batch", {"4096"}}});
   CHECK_THAT(text,
              Catch::Matches("Fastest by gpus: 32, [0-9.]+ (min|h) \\([0-9.]+ to "
                             "[0-9.]+ (min|h)\\) a run\\.\nCheapest: [0-9]+, [0-9.]+ USD a run "
                             "\\([0-9.]+ to [0-9.]+\\)\\.\n[^]*"));
   CHECK_THAT(
-      table_of(onebit, {{"gpus", {"16", "32"}}, {"global_batch", {"4096"}}}),
+      table_of(onebit_sweep, {{"gpus", {"16", "32"}}, {"global_batch", {"4096"}}}),
       Contains("\nCost: no price is known; --set cluster.usd_per_gpu_hour=USD gives one.\n"));
 }
 

@@ -213,7 +213,7 @@ bool switches_off(std::string_view value) {
   return value == "none" || value == "false" || value == "0";
 }
 
-std::string no_effect(std::string_view key, std::string_view why) {
+std::string without_effect(std::string_view key, std::string_view why) {
   return fmt::format("{}: has no effect: {}", flag(key).key, why);
 }
 
@@ -224,7 +224,7 @@ std::vector<Finding> find_unread_of_layout(const Words& words, const Parallelism
   for (const auto& [key, unread, why] : of_layout) {
     const std::string* const value = words.find(key);
     if (value != nullptr && !switches_off(*value) && unread(how, *value))
-      findings.push_back({Severity::note, "layout-no-effect", no_effect(key, why)});
+      findings.push_back({Severity::note, "layout-no-effect", without_effect(key, why)});
   }
   return findings;
 }
@@ -234,7 +234,7 @@ std::vector<Finding> find_unread(const Words& words, const TrainingPlan& trainin
   for (const auto& [key, unread, why] : of_run) {
     const std::string* const value = words.find(key);
     if (value != nullptr && !switches_off(*value) && unread(words, training))
-      findings.push_back({Severity::note, "flag-no-effect", no_effect(key, why)});
+      findings.push_back({Severity::note, "flag-no-effect", without_effect(key, why)});
   }
   for (const auto& [key, value] : words.below("cluster."))
     for (const auto& [part, unread, why] : of_cluster)

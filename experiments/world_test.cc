@@ -27,15 +27,15 @@
 namespace lambcast {
 namespace {
 
-struct World {
+struct DrawnWorld {
   WhatIf what_if;
   Scenario scenario;
   Forecast forecast;
 };
 
-std::optional<World> run(const WhatIf& what_if, Catalog& catalog, CollectiveCosts& costs) {
+std::optional<DrawnWorld> run(const WhatIf& what_if, Catalog& catalog, CollectiveCosts& costs) {
   try {
-    World world{what_if, resolve(what_if, catalog), {}};
+    DrawnWorld world{what_if, resolve(what_if, catalog), {}};
     world.forecast = forecast(world.scenario.training, costs);
     return world;
   } catch (const Error& error) {
@@ -46,7 +46,7 @@ std::optional<World> run(const WhatIf& what_if, Catalog& catalog, CollectiveCost
   return std::nullopt;
 }
 
-std::optional<World> run(const WhatIf& what_if, Catalog& catalog) {
+std::optional<DrawnWorld> run(const WhatIf& what_if, Catalog& catalog) {
   CollectiveCosts costs;
   return run(what_if, catalog, costs);
 }
@@ -56,7 +56,7 @@ bool not_negative(double value) { return std::isfinite(value) && value >= 0; }
 
 // Finite, and no less than what the wires and the GPUs must take at the rates they are described
 // with.
-void check_floors(const World& world) {
+void check_floors(const DrawnWorld& world) {
   const auto& training = world.scenario.training;
   const Cluster& cluster = *training.cluster;
   std::int64_t steps = 0;
@@ -103,7 +103,7 @@ void check_floors(const World& world) {
 }
 
 // The bytes of a run are those of its steps, and what leaves a node its GPUs have sent.
-void check_volume(const World& world) {
+void check_volume(const DrawnWorld& world) {
   double sent = 0;
   for (const StepForecast& step : world.forecast.steps) {
     sent += static_cast<double>(step.steps) * step.wire_bytes_per_gpu;
@@ -114,7 +114,7 @@ void check_volume(const World& world) {
 }
 
 // A row, the JSON and the table have the same numbers.
-void check_outputs(const World& world) {
+void check_outputs(const DrawnWorld& world) {
   const std::vector<std::string> row =
       result_row(world.scenario, world.forecast, {world.scenario.findings});
   const auto& columns = result_columns();
@@ -148,10 +148,10 @@ void check_outputs(const World& world) {
              Catch::Contains(run_time_text(world.forecast.run.time_s)));
 }
 
-double run_time(const World& world) { return world.forecast.run.time_s; }
+double run_time(const DrawnWorld& world) { return world.forecast.run.time_s; }
 
 // What is remembered of other worlds changes nothing.
-void check_costs_remembered(const World& world, Catalog& catalog, CollectiveCosts& shared) {
+void check_costs_remembered(const DrawnWorld& world, Catalog& catalog, CollectiveCosts& shared) {
   const auto again = run(world.what_if, catalog, shared);
   REQUIRE(again);
   CHECK(run_time(*again) == run_time(world));
@@ -159,7 +159,7 @@ void check_costs_remembered(const World& world, Catalog& catalog, CollectiveCost
 
 // A twice as fast link, GPU or library makes nothing slower, but for 5 % where another algorithm is
 // taken.
-void check_inputs(const World& world, Dice& dice) {
+void check_inputs(const DrawnWorld& world, Dice& dice) {
   const std::vector<NumericInput> inputs = numeric_inputs(world.scenario.training);
   if (inputs.empty()) return;
   const NumericInput& input = inputs[dice.below(inputs.size())];
@@ -181,7 +181,7 @@ void check_inputs(const World& world, Dice& dice) {
     CHECK(after >= before * 0.95);
 }
 
-void check_symmetry(const World& world, Catalog& catalog) {
+void check_symmetry(const DrawnWorld& world, Catalog& catalog) {
   const auto& training = world.scenario.training;
   if (training.gpus > 32 || training.batch.gas > 4 || world.what_if.contains("symmetry")) return;
   WhatIf written = world.what_if;
@@ -207,7 +207,7 @@ bool meets_passes(const StepPlan& plan, const std::vector<Price>& prices,
 // The step on one shared network is as long as in streams where ranks of one kind call alone, as
 // many on each node: where a node has fewer, its links have room that the others lack. Where
 // passes and collectives meet it is no shorter.
-void check_shared(const World& world) {
+void check_shared(const DrawnWorld& world) {
   TrainingPlan training = world.scenario.training;
   if (!training.parallelism || training.gpus > 256) return;
   const parallel::ParallelLayout& layout = training.parallelism->layout;
@@ -240,7 +240,7 @@ void check_shared(const World& world) {
   }
 }
 
-double samples_of(const World& world) {
+double samples_of(const DrawnWorld& world) {
   double samples = 0;
   for (const StepForecast& step : world.forecast.steps)
     samples += step.samples_per_s * step.step_time_us * 1e-6 * static_cast<double>(step.steps);
@@ -248,7 +248,7 @@ double samples_of(const World& world) {
 }
 
 // More samples at once are more memory; as many in more, smaller steps are not.
-void check_memory(const World& world, Catalog& catalog) {
+void check_memory(const DrawnWorld& world, Catalog& catalog) {
   WhatIf larger = world.what_if;
   larger["micro_batch"] = std::to_string(2 * world.scenario.training.batch.micro);
   if (const auto other = run(larger, catalog)) {

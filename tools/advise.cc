@@ -12,12 +12,12 @@
 namespace lambcast {
 namespace {
 
-struct Options {
+struct AdviseOptions {
   ForecastFlags forecast;
   std::vector<std::string> scans, lists;
 };
 
-int advise_each(const Options& options, Catalog& catalog) {
+int advise_each(const AdviseOptions& options, Catalog& catalog) {
   const ForecastFlags& flags = options.forecast;
   if (!flags.trace.empty())
     fail_input({"", 0, "--trace"}, "is of one run, and --list or --scan asks for several");
@@ -31,7 +31,7 @@ int advise_each(const Options& options, Catalog& catalog) {
   return static_cast<int>(Exit::done);
 }
 
-int advise_command(const Options& options) {
+int advise_command(const AdviseOptions& options) {
   const Patience patience("comparing backends");
   Catalog catalog;
   if (!options.scans.empty() || !options.lists.empty()) return advise_each(options, catalog);
@@ -45,7 +45,7 @@ int advise_command(const Options& options) {
 }  // namespace
 
 Command add_advise(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<AdviseOptions>();
   CLI::App* command = app.add_subcommand(
       "advise", "does compression pay here: verdict, break-even bandwidth, backends, memory, cost");
   command->add_option("--list", options->lists, "advice for each value of a key: KEY=a,b,c")

@@ -21,7 +21,7 @@
 namespace lambcast {
 namespace {
 
-struct Options {
+struct CalibrateOptions {
   std::string cluster, output, name, source, backend;
   std::vector<std::string> files;
   bool force = false;
@@ -46,7 +46,7 @@ void clear_progress() {
   if (isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r{:40}\r", "");
 }
 
-int calibrate_command(const Options& options) {
+int calibrate_command(const CalibrateOptions& options) {
   if (std::filesystem::is_regular_file(options.output) && !options.force)
     fail_input({options.output, 0, "-o"}, "exists already: --force replaces it");
   const std::string base =
@@ -87,7 +87,7 @@ int calibrate_command(const Options& options) {
 }  // namespace
 
 Command add_calibrate(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CalibrateOptions>();
   CLI::App* command =
       app.add_subcommand("calibrate", "fit a cluster description to measured collectives");
   command

@@ -11,7 +11,7 @@
 namespace lambcast {
 namespace {
 
-struct Options {
+struct CollectiveOptions {
   CollectiveWords words;
   std::vector<std::string> set;
   std::string format;
@@ -28,7 +28,7 @@ Overrides parse_settings(const std::vector<std::string>& settings) {
   return overrides;
 }
 
-std::string jobs_output(const Options& options, const Cluster& cluster) {
+std::string jobs_output(const CollectiveOptions& options, const Cluster& cluster) {
   const auto [jobs, forecasts] = jobs_answer_of(options.words, cluster);
   if (options.format == "json") return jobs_json(jobs, forecasts, cluster);
   if (options.format == "csv") return jobs_csv(jobs, forecasts);
@@ -43,14 +43,14 @@ std::string for_people(const CollectiveAnswer& answer, const Cluster& cluster,
   return format.empty() && !fits_terminal(log) ? collective_table(answer, cluster) : log;
 }
 
-std::string collective_output(const Options& options, const Cluster& cluster) {
+std::string collective_output(const CollectiveOptions& options, const Cluster& cluster) {
   const CollectiveAnswer answer = answer_of(options.words, cluster);
   if (options.format == "json") return collective_json(answer, cluster);
   if (options.format == "csv") return collective_csv(answer);
   return for_people(answer, cluster, options.format);
 }
 
-int collective_command(Options options) {
+int collective_command(CollectiveOptions options) {
   const Patience patience("simulating");
   options.words.settings = parse_settings(options.set);
   const Cluster cluster = cluster_of(options.words);
@@ -66,7 +66,7 @@ int collective_command(Options options) {
 }  // namespace
 
 Command add_collective(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CollectiveOptions>();
   CLI::App* command =
       app.add_subcommand("collective", "forecast one collective over a range of sizes");
   CollectiveWords& words = options->words;

@@ -30,9 +30,9 @@ std::vector<double> sizes_of(const CollectiveWords& words) {
   return sizes_between(first, last, parse_size(words.factor, "-f"));
 }
 
-Backend backend_of(const CollectiveWords& words) {
+Backend backend_asked(const CollectiveWords& words) {
   place_of(words.backend, "--backend", {"nccl", "mpi"});
-  return lambcast::backend_of(words.backend);
+  return backend_of(words.backend);
 }
 
 bool is_expanded(const CollectiveWords& words) {
@@ -44,7 +44,7 @@ CollectiveQuestion question_of(const CollectiveWords& words, const ProcessGroup&
   CollectiveQuestion question;
   CollectiveSetting& setting = question.setting;
   setting.group = group;
-  setting.backend = backend_of(words);
+  setting.backend = backend_asked(words);
   if (words.algorithm != "auto") setting.algorithm = words.algorithm;
   if (words.protocol != "auto") setting.protocol = words.protocol;
   setting.expand = is_expanded(words);
@@ -100,7 +100,7 @@ Cluster cluster_of(const CollectiveWords& words) {
 
 CollectiveAnswer answer_of(const CollectiveWords& words, const Cluster& cluster) {
   const ProcessGroup group = group_of(words, cluster);
-  CollectiveAnswer answer{words.op, group, backend_of(words), 1, {}};
+  CollectiveAnswer answer{words.op, group, backend_asked(words), 1, {}};
   answer.rows = forecast_rows(cluster, question_of(words, group));
   answer.bus_factor =
       validate::bus_factor(validate::parse_operation(words.op, {"", 0, "--op"}), group.ranks);
@@ -110,7 +110,7 @@ CollectiveAnswer answer_of(const CollectiveWords& words, const Cluster& cluster)
 JobsAnswer jobs_answer_of(const CollectiveWords& words, const Cluster& cluster) {
   const Table table = Table::parse(read_file(words.jobs), words.jobs);
   JobsAnswer answer{decode_jobs(table, cluster), {}};
-  answer.forecasts = forecast_jobs(cluster, answer.jobs, backend_of(words), is_expanded(words));
+  answer.forecasts = forecast_jobs(cluster, answer.jobs, backend_asked(words), is_expanded(words));
   return answer;
 }
 

@@ -14,7 +14,7 @@
 namespace lambcast {
 namespace {
 
-struct Options {
+struct CompareOptions {
   WhatIf what_if;
   ComparisonAxes axes;
   std::vector<std::string> named;
@@ -22,14 +22,14 @@ struct Options {
 };
 
 // Every cluster that was named.
-ComparisonAxes axes_of(const Options& options) {
+ComparisonAxes axes_of(const CompareOptions& options) {
   ComparisonAxes axes = options.axes;
   axes.clusters.insert(axes.clusters.begin(), options.named.begin(), options.named.end());
   return axes;
 }
 
 // What sweeps wrote speaks for itself: no flag asks it anything.
-int compare_folders_command(const Options& options) {
+int compare_folders_command(const CompareOptions& options) {
   if (!options.what_if.empty() || !options.axes.clusters.empty() ||
       !options.axes.optimizers.empty() || !options.axes.exchanges.empty())
     throw Error(Exit::usage, "results folders are compared as they are: without flags of what-ifs");
@@ -42,7 +42,7 @@ int compare_folders_command(const Options& options) {
   return static_cast<int>(any ? Exit::done : Exit::limit);
 }
 
-int compare_command(const Options& options) {
+int compare_command(const CompareOptions& options) {
   if (std::ranges::any_of(options.named, is_results_folder))
     return compare_folders_command(options);
   const Patience patience("comparing");
@@ -60,7 +60,7 @@ int compare_command(const Options& options) {
 }  // namespace
 
 Command add_compare(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CompareOptions>();
   CLI::App* command = app.add_subcommand("compare",
                                          "clusters, optimizers or exchanges of gradients side by "
                                          "side, best first; or results folders");

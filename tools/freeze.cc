@@ -9,7 +9,7 @@
 namespace lambcast {
 namespace {
 
-struct Options {
+struct FreezeOptions {
   std::string log;
   reference::FreezeOptions freeze;
   std::vector<std::string> columns;
@@ -17,7 +17,7 @@ struct Options {
   ResultFlags result;
 };
 
-int freeze_command(const Options& options) {
+int freeze_command(const FreezeOptions& options) {
   const FreezeLog log =
       parse_freeze_log(read_file(options.log), options.log, options.columns, options.losses);
   const FreezeChoice choice = choose_freeze_step(log, options.freeze);
@@ -30,7 +30,7 @@ int freeze_command(const Options& options) {
 }  // namespace
 
 Command add_freeze(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<FreezeOptions>();
   CLI::App* command = app.add_subcommand(
       "freeze", "which freeze_step the monitor of the variance would have chosen for a logged run");
   command

@@ -14,7 +14,7 @@
 namespace lambcast {
 namespace {
 
-struct Options {
+struct PlanOptions {
   WhatIf what_if;
   ResultFlags result;
   int jobs = 0;
@@ -22,7 +22,7 @@ struct Options {
   bool every_setting = false;
 };
 
-int plan_command(const Options& options) {
+int plan_command(const PlanOptions& options) {
   catch_stop_signals();
   Progress progress("layouts");
   SearchOptions search;
@@ -49,7 +49,7 @@ int plan_command(const Options& options) {
 }  // namespace
 
 Command add_plan(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PlanOptions>();
   CLI::App* command = app.add_subcommand(
       "plan",
       "the best layouts for a model, cluster, number of GPUs and batch, and what "

@@ -12,13 +12,13 @@
 namespace lambcast {
 namespace {
 
-struct Options {
+struct ProfileFlags {
   ProfileOptions profile;
   std::string begin, end, out;
   bool no_layers = false;
 };
 
-int profile_command(Options options) {
+int profile_command(ProfileFlags options) {
   if (!options.begin.empty())
     options.profile.min_bytes = static_cast<std::size_t>(parse_size(options.begin, "-b"));
   if (!options.end.empty())
@@ -39,7 +39,7 @@ int profile_command(Options options) {
 }  // namespace
 
 Command add_profile(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ProfileFlags>();
   CLI::App* command =
       app.add_subcommand("profile", "time the CUDA kernels on this GPU and write a device profile");
   command->add_option("-b", options->begin, "smallest fp32 buffer (K, M, G binary; 256K)");

@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct RerunOptions {
   std::string folder, out;
   int jobs = 0;
 };
@@ -44,7 +44,7 @@ void remove_rows(const fs::path& folder) {
 
 // 0 where the rows are the same, byte by byte: then they are there once, unless --out asked for
 // them.
-int compare_rows(const Options& options, bool keep) {
+int compare_rows(const RerunOptions& options, bool keep) {
   const std::string then = read_file((fs::path(options.folder) / "results.csv").string());
   const std::string now = read_file((fs::path(options.out) / "results.csv").string());
   if (then == now) {
@@ -59,7 +59,7 @@ int compare_rows(const Options& options, bool keep) {
   return static_cast<int>(Exit::limit);
 }
 
-int rerun_command(Options options) {
+int rerun_command(RerunOptions options) {
   while (options.folder.size() > 1 && options.folder.ends_with('/')) options.folder.pop_back();
   const bool keep = !options.out.empty();
   if (!keep) options.out = options.folder + ".again";
@@ -93,7 +93,7 @@ int rerun_command(Options options) {
 }  // namespace
 
 Command add_rerun(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RerunOptions>();
   CLI::App* command =
       app.add_subcommand("rerun", "make the rows of a results folder again, and compare them");
   command->add_option("DIR", options->folder, "what sweep --out wrote")->required();

@@ -11,14 +11,14 @@
 namespace lambcast {
 namespace {
 
-struct Options {
+struct SensitivityOptions {
   WhatIf what_if;
   double by_percent = 5;
   bool all = false;
   ResultFlags result;
 };
 
-int sensitivity_command(const Options& options) {
+int sensitivity_command(const SensitivityOptions& options) {
   const Patience patience("moving every input");
   Catalog catalog;
   const Sensitivity found = sensitivity_of(options.what_if, options.by_percent / 100, catalog);
@@ -34,7 +34,7 @@ int sensitivity_command(const Options& options) {
 }  // namespace
 
 Command add_sensitivity(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<SensitivityOptions>();
   CLI::App* command = app.add_subcommand(
       "sensitivity", "which input moves the run's time and speed-up most: what to measure first");
   add_what_if_flags(*command, options->what_if);

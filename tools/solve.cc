@@ -13,14 +13,14 @@
 namespace lambcast {
 namespace {
 
-struct Options {
+struct SolveOptions {
   SolveQuestion question;
   std::string wanted;
   std::string low, high;
   ResultFlags result;
 };
 
-int solve_command(Options options) {
+int solve_command(SolveOptions options) {
   SolveQuestion& question = options.question;
   std::tie(question.metric, question.target) = parse_wanted(options.wanted);
   if (!options.low.empty()) question.low = options.low;
@@ -47,7 +47,7 @@ std::string metrics_help() {
 }  // namespace
 
 Command add_solve(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<SolveOptions>();
   CLI::App* command =
       app.add_subcommand("solve", "which value of a number gives the answer that is wanted");
   command

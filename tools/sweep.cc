@@ -31,7 +31,7 @@ namespace {
 // Beyond, a table on a terminal is no answer.
 constexpr std::size_t most_printed = 10'000, most_shown = 64;
 
-struct Options {
+struct SweepFlags {
   std::string file;
   std::string out;  // empty: the table is printed, nothing is written
   std::string write_sweep;
@@ -50,19 +50,19 @@ constexpr std::chrono::seconds end_patience{5};
 constexpr std::chrono::milliseconds stop_patience{250};
 
 // The other ranks end. False where they are there and do not answer.
-bool end_others(Options& options, int code, std::chrono::milliseconds patience) {
+bool end_others(SweepFlags& options, int code, std::chrono::milliseconds patience) {
   Ranks* const ranks = std::exchange(options.ranks, nullptr);
   return ranks == nullptr || end_ranks(*ranks, code, patience);
 }
 
 // At once: a thread may be in the middle of a point that takes minutes.
-[[noreturn]] void stop(Options& options) {
+[[noreturn]] void stop(SweepFlags& options) {
   std::fflush(stderr);
   end_others(options, 128 + stop_signal(), stop_patience);
   std::_Exit(128 + stop_signal());
 }
 
-int finish(const SweepSummary& summary, const Options& options) {
+int finish(const SweepSummary& summary, const SweepFlags& options) {
   const auto print_counts = [&] {
     fmt::print("{} points ({} infeasible) in {}\n", summary.points, summary.infeasible,
                (std::filesystem::path(options.out) / "results.csv").string());
@@ -86,7 +86,7 @@ int finish(const SweepSummary& summary, const Options& options) {
   return 0;
 }
 
-std::vector<Axis> axes_said(const Options& options) {
+std::vector<Axis> axes_said(const SweepFlags& options) {
   std::vector<Axis> axes;
   for (const std::string& scan : options.scans) axes.push_back(parse_scan(scan));
   for (const std::string& list : options.lists) axes.push_back(parse_list(list));
@@ -94,7 +94,7 @@ std::vector<Axis> axes_said(const Options& options) {
 }
 
 // A file is narrowed by the flags; without one they are the sweep.
-SweepPlan plan_of(const Options& options) {
+SweepPlan plan_of(const SweepFlags& options) {
   if (!options.file.empty())
     return plan_named_sweep(options.file, options.what_if, axes_said(options));
   if (options.what_if.empty())
@@ -104,20 +104,20 @@ SweepPlan plan_of(const Options& options) {
   return plan_sweep_of_flags(options.what_if, axes_said(options));
 }
 
-int jobs_of(const Options& options) {
+int jobs_of(const SweepFlags& options) {
   if (options.jobs > 0) return options.jobs;
   if (options.ranks != nullptr) return 1;  // there is one for every core
   return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
 }
 
-std::string workers_of(const Options& options) {
+std::string workers_of(const SweepFlags& options) {
   const std::string threads = fmt::format("{} thread(s)", jobs_of(options));
   return options.ranks == nullptr ? threads
                                   : fmt::format("{} ranks of {}", options.ranks->count(), threads);
 }
 
 // Nothing is written: the rows go to stdout.
-int print_sweep(const SweepPlan& plan, Options& options,
+int print_sweep(const SweepPlan& plan, SweepFlags& options,
                 const std::shared_ptr<DescriptionTexts>& texts) {
   if (plan.points.size() > most_printed)
     throw Error(Exit::usage, fmt::format("{} points are too many to print (up to {}): give --out "
@@ -141,7 +141,7 @@ int print_sweep(const SweepPlan& plan, Options& options,
   return 0;
 }
 
-int sweep(Options& options) {
+int sweep(SweepFlags& options) {
   const SweepPlan plan = plan_of(options);
   const auto texts = std::make_shared<DescriptionTexts>();
   Catalog catalog(texts);
@@ -184,7 +184,7 @@ int sweep(Options& options) {
 
 // What broke here ends the other ranks, which would wait for ever. It is said before: mpirun kills
 // all as soon as one has failed.
-int give_up(Options& options, Exit code, const char* what) {
+int give_up(SweepFlags& options, Exit code, const char* what) {
   complain(what);
   std::fflush(stderr);
   Ranks* const ranks = options.ranks;
@@ -194,7 +194,7 @@ int give_up(Options& options, Exit code, const char* what) {
 }
 
 // Rank 0 reads, writes and prints.
-int sweep_at_rank_0(Options& options) {
+int sweep_at_rank_0(SweepFlags& options) {
   try {
     const int code = sweep(options);
     end_others(options, code, end_patience);
@@ -214,7 +214,7 @@ void outlive_rank_0() {
   for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, [](int) { alarm(5); });
 }
 
-int sweep_command(Options options) {
+int sweep_command(SweepFlags options) {
   try {
     options.ranks = launched_ranks();
   } catch (const Error& error) {
@@ -231,7 +231,7 @@ int sweep_command(Options options) {
 }  // namespace
 
 Command add_sweep(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<SweepFlags>();
   CLI::App* command =
       app.add_subcommand("sweep", "many what-ifs, from a sweep file or flags: table, CSV, report");
   command->add_option("FILE", options->file,

@@ -15,7 +15,7 @@
 namespace lambcast {
 namespace {
 
-struct Options {
+struct ValidateOptions {
   std::string against, cluster, source, format = "table", backend, rows, out;
   validate::ImportHints hints;
   std::optional<double> max_error;
@@ -23,7 +23,7 @@ struct Options {
 };
 
 // A log of the user's on a cluster of theirs.
-std::vector<CollectiveCase> cases_from_log(const Options& options) {
+std::vector<CollectiveCase> cases_from_log(const ValidateOptions& options) {
   std::vector<CollectiveCase> cases;
   std::optional<Backend> backend;
   if (!options.backend.empty()) backend = backend_of(options.backend);
@@ -33,7 +33,7 @@ std::vector<CollectiveCase> cases_from_log(const Options& options) {
   return cases;
 }
 
-Validation validation_of(const Options& options) {
+Validation validation_of(const ValidateOptions& options) {
   Validation validation;
   if (!options.cluster.empty()) {
     std::vector<CollectiveLimit> limits;
@@ -57,7 +57,7 @@ Validation validation_of(const Options& options) {
 }
 
 // Rows of a table of training runs, by the mapping of its source.
-int replay_source(const Options& options) {
+int replay_source(const ValidateOptions& options) {
   const SourceSummary summary =
       replay_rows(read_file(options.against), options.against, options.source);
   const std::string rows = source_results_csv(summary);
@@ -70,7 +70,7 @@ int replay_source(const Options& options) {
 }
 
 // Files come first: where one cannot be written there is no result on stdout.
-int validate_command(const Options& options) {
+int validate_command(const ValidateOptions& options) {
   if (options.max_error && !(*options.max_error >= 0))
     fail_input({"", 0, "--max-error"}, "is no limit", "a number from 0");
   if (!options.source.empty()) return replay_source(options);
@@ -100,7 +100,7 @@ int validate_command(const Options& options) {
 }  // namespace
 
 Command add_validate(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ValidateOptions>();
   CLI::App* command =
       app.add_subcommand("validate", "forecast against measurement; exit code 3 past the limits");
   CLI::Option* const against = command->add_option(

@@ -18,7 +18,7 @@ namespace {
 
 constexpr float no_number = std::numeric_limits<float>::quiet_NaN();
 
-bool same(float a, float b) { return a == b || (std::isnan(a) && std::isnan(b)); }
+bool same_float(float a, float b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
 std::optional<double> number_of(std::string_view text) {
   double value = 0;
@@ -117,7 +117,7 @@ void Column::add(std::string_view text) {
     const auto value = number_of(text);
     number = value ? static_cast<float>(*value / unit_) : no_number;
   }
-  if (!differs_ && rows_ > 0 && !same(number, number_)) {
+  if (!differs_ && rows_ > 0 && !same_float(number, number_)) {
     numbers_.assign(rows_, number_);
     differs_ = true;
   }

@@ -14,18 +14,18 @@
 namespace lambcast::report {
 namespace {
 
-constexpr Name Point::*shared_names[] = {&Point::cluster,   &Point::model,      &Point::baseline,
-                                         &Point::kernels,   &Point::network,    &Point::device,
-                                         &Point::precision, &Point::zero_stage, &Point::overlap,
-                                         &Point::symmetry,  &Point::settings};
-constexpr double Point::*shared_numbers[] = {
+constexpr Name Point::*place_names[] = {&Point::cluster,   &Point::model,      &Point::baseline,
+                                        &Point::kernels,   &Point::network,    &Point::device,
+                                        &Point::precision, &Point::zero_stage, &Point::overlap,
+                                        &Point::symmetry,  &Point::settings};
+constexpr double Point::*place_numbers[] = {
     &Point::gpus,         &Point::gpus_per_node, &Point::micro_batch, &Point::grad_accum,
     &Point::global_batch, &Point::seq_len,       &Point::steps,       &Point::nic_Gbps};
 
 std::string place_of(const Point& p) {
   std::string place;
-  for (const auto name : shared_names) place += fmt::format("{}\n", p.*name);
-  for (const auto number : shared_numbers) place += fmt::format("{}\n", p.*number);
+  for (const auto name : place_names) place += fmt::format("{}\n", p.*name);
+  for (const auto number : place_numbers) place += fmt::format("{}\n", p.*number);
   return place;
 }
 

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <sstream>
 
+#include "experiments/report/contains_test.h"
 #include "experiments/report/figure.h"
 #include "experiments/report/gnuplot.h"
 
@@ -40,10 +41,6 @@ Point packed(double gpus, double samples_per_s, double freeze_step = 167) {
   p.freeze_step = freeze_step;
   p.speedup = 2;
   return p;
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 // The lines of a data file that gnuplot reads.

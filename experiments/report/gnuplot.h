@@ -11,6 +11,8 @@
 
 namespace lambcast::report {
 
+constexpr int figure_width_px = 820;
+
 // 'text' for a gnuplot script. Single quotes keep gnuplot from running back-quoted text in names;
 // the quotes in a name are joined on, since gnuplot takes two of them for one only where they stand
 // alone. The SVG of gnuplot is no XML with ]]> in it, so that gets a space.

@@ -10,7 +10,7 @@
 namespace lambcast::report {
 namespace {
 
-constexpr int width = 820, panel_px = 310;
+constexpr int line_panel_px = 310;
 
 struct Range {
   double low = INFINITY, high = -INFINITY;
@@ -137,24 +137,26 @@ std::string chart_script(const LineChart& chart) {
   const std::size_t rows = (count + columns - 1) / columns;
   std::vector<LegendEntry> entries;
   for (const Series& series : chart.series) entries.push_back(legend_entry(series));
-  const int height = 40 + legend_height(entries, width) + panel_px * static_cast<int>(rows);
+  const int height =
+      40 + legend_height(entries, figure_width_px) + line_panel_px * static_cast<int>(rows);
   const auto share = [height](double px) { return px / height; };
   std::string body = axes(chart);
   for (std::size_t i = 0; i < count; ++i) {
     const double left = static_cast<double>(i % columns) / static_cast<double>(columns);
-    const double top = 1 - share(40 + panel_px * static_cast<double>(i / columns));
-    body += margins({left + 94.0 / width, left + 1.0 / static_cast<double>(columns) - 14.0 / width,
-                     top - share(panel_px - 56), top - share(30)});
+    const double top = 1 - share(40 + line_panel_px * static_cast<double>(i / columns));
+    body += margins({left + 94.0 / figure_width_px,
+                     left + 1.0 / static_cast<double>(columns) - 14.0 / figure_width_px,
+                     top - share(line_panel_px - 56), top - share(30)});
     body += fmt::format("  set title {} font ',{}' offset 0,-0.5\n",
                         script_text(chart.panels[i].title), title_size(chart.panels[i].title));
     body += fmt::format("  set xlabel {} offset 0,up\n", script_text(chart.x_label));
-    if (i % columns == 0) body += y_label(chart.y_label, 12.0 / width);
-    if (i + 1 == count) body += legend(entries, width, height);
+    if (i % columns == 0) body += y_label(chart.y_label, 12.0 / figure_width_px);
+    if (i + 1 == count) body += legend(entries, figure_width_px, height);
     body += plot(chart, i);
     body += i == 0 ? "  unset label 1; unset label 5\n" : "";
     if (i > 0 && i % columns == 0) body += "  unset label 5\n";
   }
-  return script(chart.name, chart.title, width, height, body);
+  return script(chart.name, chart.title, figure_width_px, height, body);
 }
 
 }  // namespace lambcast::report

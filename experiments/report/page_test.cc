@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 #include <sstream>
 
+#include "experiments/report/contains_test.h"
 #include "experiments/report/html.h"
 #include "experiments/report/synthetic_sweep.h"
 #include "sim/base/error.h"
@@ -14,10 +15,6 @@ using namespace lambcast;
 using namespace lambcast::report;
 
 namespace {
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 std::string page_of(const std::string& results) {
   return page_html(results_of(results), {"<p>provenance</p>", {}, {}});

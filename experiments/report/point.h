@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <memory>
 #include <string_view>
@@ -17,6 +18,7 @@
 namespace lambcast::report {
 
 inline constexpr double absent = std::numeric_limits<double>::quiet_NaN();
+inline bool same_number(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
 struct StepFigures {
   StepKind kind = StepKind::uniform;  // of step_kinds

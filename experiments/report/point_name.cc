@@ -11,8 +11,6 @@ namespace lambcast::report {
 namespace {
 
 // Absent is a value as well.
-bool same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
-
 }  // namespace
 
 std::string point_name(const Point& point, const std::vector<Point>& points) {
@@ -25,7 +23,7 @@ std::string point_name(const Point& point, const std::vector<Point>& points) {
       alike.push_back(&p);
   // Names `said` where rows alike so far differ in `field`, and goes on with those that do not.
   const auto name = [&](double Point::*field, const std::string& said) {
-    const auto other = [&](const Point* p) { return !same(p->*field, point.*field); };
+    const auto other = [&](const Point* p) { return !same_number(p->*field, point.*field); };
     if (std::erase_if(alike, other) > 0 && !std::isnan(point.*field)) text += ", " + said;
   };
   name(&Point::nic_Gbps, fmt::format("{:.4g} Gbit/s NIC", point.nic_Gbps));

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <map>
 
+#include "experiments/report/contains_test.h"
 #include "experiments/report/gnuplot.h"
 #include "experiments/report/search_path.h"
 #include "experiments/report/synthetic_sweep.h"
@@ -17,10 +18,6 @@ using namespace lambcast::report;
 namespace fs = std::filesystem;
 
 namespace {
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 // Catch2 2 cannot skip a test: say why and pass.
 #define NEED_GNUPLOT()                         \

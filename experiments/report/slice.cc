@@ -124,13 +124,13 @@ struct Axis {
   const char* label;
   Name Point::*field;
 };
-constexpr Axis axes[] = {{"kernel costs", &Point::kernels},
-                         {"device", &Point::device},
-                         {"precision", &Point::precision},
-                         {"ZeRO stage", &Point::zero_stage},
-                         {"overlap", &Point::overlap},
-                         {"symmetry", &Point::symmetry},
-                         {"", &Point::settings}};
+constexpr Axis unseen_axes[] = {{"kernel costs", &Point::kernels},
+                                {"device", &Point::device},
+                                {"precision", &Point::precision},
+                                {"ZeRO stage", &Point::zero_stage},
+                                {"overlap", &Point::overlap},
+                                {"symmetry", &Point::symmetry},
+                                {"", &Point::settings}};
 
 // Of "tp=2; framework=megatron" what is not in all others too; labelled where there is nothing.
 std::string settings_apart(const std::string& settings, const std::set<std::string>& others) {
@@ -198,7 +198,7 @@ Slice settled(const std::vector<Point>& points) {
   slice.folded.clear();  // titles begin with the model
   keep_most_common(slice, "seq_len", &Point::seq_len);
   keep_most_common(slice, "network model", &Point::network);
-  for (const Axis& axis : axes) {
+  for (const Axis& axis : unseen_axes) {
     const std::vector<std::string> found = names(slice.points, axis.field);
     const bool said = axis.field == &Point::kernels && found != std::vector<std::string>{""};
     if (said || found.size() > 1) keep_usual(slice, axis.label, axis.field);
@@ -397,27 +397,27 @@ std::vector<std::string> names(const Points& points, Name Point::*field) {
 }
 
 std::vector<std::string> apart(const Point& point, const std::vector<Point>& points) {
-  std::array<std::set<std::string>, std::size(axes)> others;
-  std::array<Name, std::size(axes)> last;
-  for (std::size_t i = 0; i < last.size(); ++i) last[i] = point.*axes[i].field;
+  std::array<std::set<std::string>, std::size(unseen_axes)> others;
+  std::array<Name, std::size(unseen_axes)> last;
+  for (std::size_t i = 0; i < last.size(); ++i) last[i] = point.*unseen_axes[i].field;
   bool other_nodes = false;
   for (const Point& p : points) {
     if (p.cluster != point.cluster) continue;
     other_nodes |= p.gpus == point.gpus && or_zero(p.gpus_per_node) != or_zero(point.gpus_per_node);
     if (p.optimizer != point.optimizer) continue;
     for (std::size_t i = 0; i < last.size(); ++i) {
-      const Name value = p.*axes[i].field;
+      const Name value = p.*unseen_axes[i].field;
       if (value == last[i]) continue;
       last[i] = value;
-      if (value != point.*axes[i].field) others[i].insert(value.text());
+      if (value != point.*unseen_axes[i].field) others[i].insert(value.text());
     }
   }
   std::vector<std::string> said;
   for (std::size_t i = 0; i < others.size(); ++i)
     if (!others[i].empty())
-      said.push_back(axes[i].field == &Point::settings
+      said.push_back(unseen_axes[i].field == &Point::settings
                          ? settings_apart(point.settings.text(), others[i])
-                         : labelled(axes[i].label, point.*axes[i].field));
+                         : labelled(unseen_axes[i].label, point.*unseen_axes[i].field));
   if (other_nodes) said.push_back(fmt::format("{} GPUs per node", point.gpus_per_node));
   return said;
 }

@@ -12,7 +12,7 @@
 namespace lambcast::report {
 namespace {
 
-constexpr int width = 820, panel_px = 340;
+constexpr int map_panel_px = 340;
 
 // Borders of the cells around ascending places: geometric means inside, mirrored outside.
 std::vector<double> cell_borders(const std::vector<double>& places) {
@@ -218,7 +218,7 @@ std::string map_data(const std::vector<SpeedupMap>& maps, const std::vector<std:
 
 std::string map_script(const std::vector<SpeedupMap>& maps, const std::string& name,
                        const std::string& title) {
-  const int height = 44 + panel_px * static_cast<int>(maps.size());
+  const int height = 44 + map_panel_px * static_cast<int>(maps.size());
   const double most = spread(maps);
   std::string body = fmt::format(
       "  set logscale x 10; set logscale y 2; set logscale cb 2\n  set cbrange [{:.6g}:{:.6g}]\n"
@@ -230,13 +230,13 @@ std::string map_script(const std::vector<SpeedupMap>& maps, const std::string& n
       1 / most, most, colour_ticks(most));
   std::size_t block = 0;
   for (std::size_t i = 0; i < maps.size(); ++i) {
-    const double top = 40 + panel_px * static_cast<double>(i);
+    const double top = 40 + map_panel_px * static_cast<double>(i);
     body += margins({0.085, 0.84, 1 - (top + 280) / height, 1 - (top + 52) / height});
-    body += y_label("GPUs", 14.0 / width);
+    body += y_label("GPUs", 14.0 / figure_width_px);
     body += panel(maps[i], block, name, most);
     block += break_even_line(maps[i]).empty() ? 1 : 2;
   }
-  return script(name, title, width, height, body);
+  return script(name, title, figure_width_px, height, body);
 }
 
 }  // namespace lambcast::report

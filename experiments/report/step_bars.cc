@@ -13,7 +13,7 @@
 namespace lambcast::report {
 namespace {
 
-constexpr int width = 820, panel_px = 335;
+constexpr int bars_panel_px = 335;
 constexpr std::size_t first_part_column = 6;
 
 std::string step_label(const Point& point, StepKind kind) {
@@ -152,20 +152,20 @@ std::string bar_script(const std::vector<BarPanel>& panels, const std::string& n
   for (const PartLook& part : part_looks) {
     entries.push_back({std::string(part.label), LegendEntry::Mark::box, part.colour});
   }
-  const int height =
-      40 + legend_height(entries, width) + panel_px * static_cast<int>(panels.size());
+  const int height = 40 + legend_height(entries, figure_width_px) +
+                     bars_panel_px * static_cast<int>(panels.size());
   std::string body =
       "  set boxwidth 0.78; set style fill solid 1 noborder\n"
       "  set errorbars 0\n  unset grid; set grid ytics lc rgb '#d8d8d8' lw 1 dt 1\n"
       "  set xtics rotate by 40 right font ',12' scale 0\n";
   for (std::size_t i = 0; i < panels.size(); ++i) {
-    const double top = 40 + panel_px * static_cast<double>(i);
+    const double top = 40 + bars_panel_px * static_cast<double>(i);
     body += margins({0.095, 0.985, 1 - (top + 235) / height, 1 - (top + 30) / height});
-    if (i + 1 == panels.size()) body += legend(entries, width, height);
-    body += y_label("GPU time per sample (ms)", 14.0 / width);
+    if (i + 1 == panels.size()) body += legend(entries, figure_width_px, height);
+    body += y_label("GPU time per sample (ms)", 14.0 / figure_width_px);
     body += panel_script(panels[i], i, name);
   }
-  return script(name, title, width, height, body);
+  return script(name, title, figure_width_px, height, body);
 }
 
 }  // namespace lambcast::report

@@ -16,7 +16,7 @@ namespace {
 constexpr double largest = 1e18;
 
 // Steps of rows that are all unlike are not looked for among more than these.
-constexpr std::size_t most_known = 1 << 15;
+constexpr std::size_t most_texts = 1 << 15;
 
 }  // namespace
 
@@ -52,7 +52,7 @@ StepsByKind StepCells::read() {
   said_.clear();
   for (const std::size_t cell : cells_) said_.append(file_.text(cell)).push_back(',');
   if (said_ == last_said_) return last_;
-  if (known_.size() == most_known) known_.clear();
+  if (known_.size() == most_texts) known_.clear();
   auto known = known_.find(said_);
   if (known == known_.end()) known = known_.emplace(said_, parsed()).first;
   last_said_ = said_;

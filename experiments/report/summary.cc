@@ -85,22 +85,20 @@ std::string left_out(const Summary& v) {
 }
 
 // What the points of one curve over GPUs share: all but GPUs and either kind of batch.
-constexpr Name Point::*shared_names[] = {
+constexpr Name Point::*curve_names[] = {
     &Point::optimizer, &Point::cluster,  &Point::model,   &Point::backend,   &Point::cuda_aware,
     &Point::kernels,   &Point::network,  &Point::device,  &Point::precision, &Point::zero_stage,
     &Point::overlap,   &Point::symmetry, &Point::settings};
-constexpr double Point::*shared_numbers[] = {&Point::gpus_per_node, &Point::seq_len, &Point::steps,
-                                             &Point::freeze_step, &Point::nic_Gbps};
+constexpr double Point::*curve_numbers[] = {&Point::gpus_per_node, &Point::seq_len, &Point::steps,
+                                            &Point::freeze_step, &Point::nic_Gbps};
 constexpr double Point::*micro_batches[] = {&Point::micro_batch, &Point::grad_accum};
 constexpr double Point::*global_batches[] = {&Point::global_batch};
 using Numbers = std::span<double Point::*const>;
 
-bool same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
-
 bool alike(const Point& a, const Point& b, Numbers batches) {
-  const auto both_say = [&](double Point::*number) { return same(a.*number, b.*number); };
-  return std::ranges::all_of(batches, both_say) && std::ranges::all_of(shared_numbers, both_say) &&
-         std::ranges::all_of(shared_names, [&](Name Point::*name) { return a.*name == b.*name; });
+  const auto both_say = [&](double Point::*number) { return same_number(a.*number, b.*number); };
+  return std::ranges::all_of(batches, both_say) && std::ranges::all_of(curve_numbers, both_say) &&
+         std::ranges::all_of(curve_names, [&](Name Point::*name) { return a.*name == b.*name; });
 }
 
 std::size_t hash_of(const Point& p, Numbers batches) {
@@ -109,8 +107,8 @@ std::size_t hash_of(const Point& p, Numbers batches) {
   // Either zero has one hash, and there is one NaN.
   const auto add_number = [&](double number) { add(std::bit_cast<std::uint64_t>(number + 0.0)); };
   for (const auto number : batches) add_number(p.*number);
-  for (const auto number : shared_numbers) add_number(p.*number);
-  for (const auto name : shared_names) add(std::hash<Name>()(p.*name));
+  for (const auto number : curve_numbers) add_number(p.*number);
+  for (const auto name : curve_names) add(std::hash<Name>()(p.*name));
   return hash;
 }
 
@@ -148,8 +146,8 @@ void add_turning(const std::vector<Point>& points, Numbers batches,
     if (std::ranges::adjacent_find(curve.gpus) != curve.gpus.end()) continue;
     if (turns_of(curve.step_s).empty()) continue;
     NamedCurve& named = found.emplace_back(NamedCurve{curve.of, std::move(curve)});
-    for (const auto name : shared_names) named.shared += fmt::format(" {}", p.*name);
-    for (const auto number : shared_numbers) named.shared += fmt::format(" {}", p.*number);
+    for (const auto name : curve_names) named.shared += fmt::format(" {}", p.*name);
+    for (const auto number : curve_numbers) named.shared += fmt::format(" {}", p.*number);
     for (const auto number : batches) named.shared += fmt::format(" {}", p.*number);
   }
 }

@@ -4,16 +4,13 @@
 
 #include <catch2/catch.hpp>
 
+#include "experiments/report/contains_test.h"
 #include "experiments/report/report.h"
 #include "experiments/report/synthetic_sweep.h"
 
 using namespace lambcast::report;
 
 namespace {
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 std::string words(const Summary& summary) {
   return fmt::format("{}", fmt::join(in_words(summary), " "));

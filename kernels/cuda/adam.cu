@@ -8,12 +8,12 @@
 namespace lambcast::cuda {
 namespace {
 
-struct Constants : GroupRate {
+struct AdamConstants : GroupRate {
   float b1, b2, one_minus_b1, one_minus_b2, eps;
   BiasFactors bias;
   Unseen unseen;
 
-  explicit Constants(const AdamState& s, const AdamOptions& o, int step = 0)
+  explicit AdamConstants(const AdamState& s, const AdamOptions& o, int step = 0)
       : GroupRate(o.lr, o.weight_decay),
         b1(static_cast<float>(o.beta1)),
         b2(static_cast<float>(o.beta2)),
@@ -43,7 +43,7 @@ enum Field : unsigned { P = 1, M = 2, V = 4, U = 8, G = 16 };
 
 struct FullStep {
   static constexpr unsigned reads = P | M | V | G, writes = P | M | V;
-  __device__ static void run(Element& x, const Constants& c) {
+  __device__ static void run(Element& x, const AdamConstants& c) {
     x.m = c.momentum(x.m, x.g);
     x.v = c.variance(x.v, x.g);
     x.p -= c.lr * c.update(x.p, x.m, x.v);
@@ -51,21 +51,21 @@ struct FullStep {
 };
 struct Apply {
   static constexpr unsigned reads = P | M | V, writes = P;  // and M where an element stays
-  __device__ static void run(Element& x, const Constants& c) {
+  __device__ static void run(Element& x, const AdamConstants& c) {
     if (c.stays(x.v)) x.m = 0;
     x.p -= c.lr * c.update(x.p, x.m, x.v);
   }
 };
 struct OnebitStep {
   static constexpr unsigned reads = P | M | V | G, writes = P | M;
-  __device__ static void run(Element& x, const Constants& c) {
+  __device__ static void run(Element& x, const AdamConstants& c) {
     x.m = c.momentum(x.m, c.stays(x.v) ? 0 : x.g);
     x.p -= c.lr * c.update(x.p, x.m, x.v);
   }
 };
 struct LocalStep {
   static constexpr unsigned reads = P | M | V | U | G, writes = P | M | U;
-  __device__ static void run(Element& x, const Constants& c) {
+  __device__ static void run(Element& x, const AdamConstants& c) {
     x.m = c.momentum(x.m, c.stays(x.v) ? 0 : x.g);
     const float move = c.lr * c.update(x.p, x.m, x.v);
     x.p -= move;
@@ -74,7 +74,7 @@ struct LocalStep {
 };
 struct SyncBegin {
   static constexpr unsigned reads = P | V | U, writes = P | U;
-  __device__ static void run(Element& x, const Constants& c) {
+  __device__ static void run(Element& x, const AdamConstants& c) {
     if (c.stays(x.v)) x.u = 0;
     x.p -= x.u;
     x.u *= c.denominator(x.v);
@@ -82,7 +82,7 @@ struct SyncBegin {
 };
 struct SyncEnd {  // c.lr holds the sum of the learning rates
   static constexpr unsigned reads = P | V | U, writes = P | M | U;
-  __device__ static void run(Element& x, const Constants& c) {
+  __device__ static void run(Element& x, const AdamConstants& c) {
     if (c.stays(x.v)) x.u = 0;
     x.m = x.u / -c.lr;
     x.p += x.u / c.denominator(x.v);
@@ -91,7 +91,8 @@ struct SyncEnd {  // c.lr holds the sum of the learning rates
 };
 
 template <typename Operation>
-__global__ void __launch_bounds__(threads) elementwise(AdamState s, const float* g, Constants c) {
+__global__ void __launch_bounds__(threads)
+    elementwise(AdamState s, const float* g, AdamConstants c) {
   constexpr unsigned reads = Operation::reads, writes = Operation::writes;
   constexpr bool ends_sync = std::is_same_v<Operation, SyncEnd>;
   c.read_rate(ends_sync ? s.lrs : s.lr);
@@ -131,7 +132,8 @@ __global__ void __launch_bounds__(threads) elementwise(AdamState s, const float*
 }
 
 template <typename Operation>
-cudaError_t launch(const AdamState& s, const float* g, const Constants& c, cudaStream_t stream) {
+cudaError_t launch_step(const AdamState& s, const float* g, const AdamConstants& c,
+                        cudaStream_t stream) {
   if (const auto e = check_aligned(s.p, s.m, s.v, s.u, s.half_p, g)) return e;
   unsigned blocks = 0;
   if (const auto e = grid_size(elementwise<Operation>, quads_of(s.elements), blocks)) return e;
@@ -143,29 +145,29 @@ cudaError_t launch(const AdamState& s, const float* g, const Constants& c, cudaS
 
 cudaError_t adam_step(const AdamState& state, const float* g, const AdamOptions& options, int step,
                       cudaStream_t stream) {
-  return launch<FullStep>(state, g, Constants(state, options, step), stream);
+  return launch_step<FullStep>(state, g, AdamConstants(state, options, step), stream);
 }
 cudaError_t adam_apply(const AdamState& state, const AdamOptions& options, cudaStream_t stream) {
-  return launch<Apply>(state, nullptr, Constants(state, options), stream);
+  return launch_step<Apply>(state, nullptr, AdamConstants(state, options), stream);
 }
 cudaError_t zero_one_onebit_step(const AdamState& state, const float* averaged_g,
                                  const AdamOptions& options, cudaStream_t stream) {
-  return launch<OnebitStep>(state, averaged_g, Constants(state, options), stream);
+  return launch_step<OnebitStep>(state, averaged_g, AdamConstants(state, options), stream);
 }
 cudaError_t zero_one_local_step(const AdamState& state, const float* g, const AdamOptions& options,
                                 cudaStream_t stream) {
-  return launch<LocalStep>(state, g, Constants(state, options), stream);
+  return launch_step<LocalStep>(state, g, AdamConstants(state, options), stream);
 }
 cudaError_t zero_one_sync_begin(const AdamState& state, const AdamOptions& options,
                                 cudaStream_t stream) {
-  return launch<SyncBegin>(state, nullptr, Constants(state, options), stream);
+  return launch_step<SyncBegin>(state, nullptr, AdamConstants(state, options), stream);
 }
 cudaError_t zero_one_sync_end(const AdamState& state, double lrs, const AdamOptions& options,
                               cudaStream_t stream) {
-  Constants c(state, options);
+  AdamConstants c(state, options);
   c.lr = static_cast<float>(lrs);
   c.exact_lr = lrs;
-  const auto e = launch<SyncEnd>(state, nullptr, c, stream);
+  const auto e = launch_step<SyncEnd>(state, nullptr, c, stream);
   if (e != cudaSuccess || state.lrs == nullptr) return e;
   return cudaMemsetAsync(state.lrs, 0, sizeof(double), stream);
 }

@@ -8,7 +8,7 @@ namespace {
 // A warp works on tiles of 256 elements. Lane l owns the quads at 4 l and at 128 + 4 l, so that
 // every float access of the warp is one contiguous run; lanes 2 j and 2 j + 1 own the halves of
 // byte j of each 128 elements, swap one nibble and write one byte each.
-constexpr std::size_t tile = 256;
+constexpr std::size_t warp_tile = 256;
 
 __device__ unsigned nibble_of(const Quad& c) {
   unsigned nibble = 0;
@@ -33,10 +33,10 @@ __device__ void store_signs(std::uint8_t* signs, std::size_t begin, std::size_t 
 // common one.
 template <typename F>
 __device__ void for_each_tile(std::size_t n, std::size_t regular, F f) {
-  const std::size_t stride = static_cast<std::size_t>(gridDim.x) * warps * tile;
-  for (std::size_t begin = (blockIdx.x * std::size_t{warps} + threadIdx.x / 32) * tile; begin < n;
-       begin += stride) {
-    if (begin + tile <= regular)
+  const std::size_t stride = static_cast<std::size_t>(gridDim.x) * warps * warp_tile;
+  for (std::size_t begin = (blockIdx.x * std::size_t{warps} + threadIdx.x / 32) * warp_tile;
+       begin < n; begin += stride) {
+    if (begin + warp_tile <= regular)
       f(begin, true);
     else
       f(begin, false);
@@ -106,7 +106,7 @@ __global__ void __launch_bounds__(threads) worker_kernel(WorkerPhase a) {
       x[half] = load_quad(a.x, e, whole ? e + 4 : a.x_elements);
       if (momentum) g[half] = load_quad(a.gradient, e, whole ? e + 4 : a.elements);
     }
-    if (momentum) update_momentum(a, begin, begin + tile, x, g);
+    if (momentum) update_momentum(a, begin, begin + warp_tile, x, g);
     for (int half = 0; half < 2; ++half) {
       const std::size_t e = begin + lane_offset(half);
       c[half] = compensate(x[half], c[half], old_scale, whole ? 4 : quad_part(e, a.counted));
@@ -305,8 +305,8 @@ __global__ void __launch_bounds__(threads)
   });
 }
 
-std::size_t tiles_of(std::size_t elements) {
-  return (elements + tile * warps - 1) / (tile * warps);
+std::size_t warp_tiles_of(std::size_t elements) {
+  return (elements + warp_tile * warps - 1) / (warp_tile * warps);
 }
 
 }  // namespace
@@ -317,7 +317,7 @@ cudaError_t worker_phase(const WorkerPhase& phase, cudaStream_t stream) {
   if (const auto e = check_aligned(a.x, a.gradient, a.error.compensated)) return e;
   const auto kernel = a.gradient ? worker_kernel<true> : worker_kernel<false>;
   unsigned blocks = 0;
-  if (const auto e = grid_size(kernel, tiles_of(a.padded), blocks)) return e;
+  if (const auto e = grid_size(kernel, warp_tiles_of(a.padded), blocks)) return e;
   launch(kernel, blocks, threads, stream, a);
   launch(finish_scale, 1, finish_threads, stream, a.workspace, blocks, a.counted, a.error.scale);
   return cudaGetLastError();
@@ -329,7 +329,7 @@ cudaError_t server_phase(const ServerPhase& a, cudaStream_t stream) {
   const auto kernel = a.ranks < 16   ? server_kernel<8>
                       : a.ranks < 32 ? server_kernel<16>
                                      : server_kernel<32>;
-  if (const auto e = grid_size(kernel, tiles_of(a.chunk), blocks)) return e;
+  if (const auto e = grid_size(kernel, warp_tiles_of(a.chunk), blocks)) return e;
   launch(kernel, blocks, threads, stream, a);
   launch(finish_scale, 1, finish_threads, stream, a.workspace, blocks, a.counted, a.error.scale);
   return cudaGetLastError();
@@ -338,7 +338,7 @@ cudaError_t server_phase(const ServerPhase& a, cudaStream_t stream) {
 cudaError_t decode(const Decode& a, cudaStream_t stream) {
   if (const auto e = check_aligned(a.x, a.mask)) return e;
   unsigned blocks = 0;
-  if (const auto e = grid_size(decode_kernel, tiles_of(a.elements), blocks)) return e;
+  if (const auto e = grid_size(decode_kernel, warp_tiles_of(a.elements), blocks)) return e;
   launch(decode_kernel, blocks, threads, stream, a);
   return cudaGetLastError();
 }
@@ -347,7 +347,7 @@ cudaError_t pack_signs(const float* x, std::uint8_t* signs, std::size_t elements
                        cudaStream_t stream) {
   if (const auto e = check_aligned(x)) return e;
   unsigned blocks = 0;
-  if (const auto e = grid_size(pack_kernel, tiles_of(elements), blocks)) return e;
+  if (const auto e = grid_size(pack_kernel, warp_tiles_of(elements), blocks)) return e;
   launch(pack_kernel, blocks, threads, stream, x, signs, elements, rule);
   return cudaGetLastError();
 }

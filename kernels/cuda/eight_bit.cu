@@ -8,7 +8,7 @@ namespace {
 
 static_assert(eight_bit_block == threads, "a thread has an element");
 
-struct Constants {
+struct EightBitConstants {
   float b1, rest1, b2, rest2, rate, eps, clipped;
 };
 
@@ -38,7 +38,8 @@ __device__ float largest_of_block(float x) {
   return all;
 }
 
-__global__ void __launch_bounds__(threads) adam_kernel(EightBitMoments s, const Constants c) {
+__global__ void __launch_bounds__(threads)
+    adam_kernel(EightBitMoments s, const EightBitConstants c) {
   __shared__ float maps[512];
   for (int i = threadIdx.x; i < 512; i += threads) maps[i] = s.maps[i];
   __syncthreads();
@@ -80,13 +81,13 @@ cudaError_t eight_bit_adam(const EightBitMoments& s, const reference::GaloreOpti
                            double clipped, int step, cudaStream_t stream) {
   if (s.elements == 0) return cudaSuccess;
   const double root = std::sqrt(1 - std::pow(o.beta2, step));
-  const Constants c{static_cast<float>(o.beta1),
-                    static_cast<float>(1 - o.beta1),
-                    static_cast<float>(o.beta2),
-                    static_cast<float>(1 - o.beta2),
-                    static_cast<float>(root / (1 - std::pow(o.beta1, step))),
-                    static_cast<float>(o.eps * root),
-                    static_cast<float>(clipped)};
+  const EightBitConstants c{static_cast<float>(o.beta1),
+                            static_cast<float>(1 - o.beta1),
+                            static_cast<float>(o.beta2),
+                            static_cast<float>(1 - o.beta2),
+                            static_cast<float>(root / (1 - std::pow(o.beta1, step))),
+                            static_cast<float>(o.eps * root),
+                            static_cast<float>(clipped)};
   unsigned blocks = 0;
   const std::size_t items = (s.elements + threads - 1) / threads;
   if (const auto e = grid_size(adam_kernel, items, blocks)) return e;

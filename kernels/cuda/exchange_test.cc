@@ -15,7 +15,7 @@ using namespace lambcast::cuda;
 
 namespace {
 
-constexpr std::size_t few = emulated_device ? 9003 : 100003;  // not a multiple of 4
+constexpr std::size_t few_elements = emulated_device ? 9003 : 100003;  // not a multiple of 4
 
 const std::vector<Quantiser> quantisers{
     {WireFormat::fp8_e4m3, 0},   {WireFormat::fp8_e5m2, 0}, {WireFormat::int8, 0},
@@ -77,7 +77,7 @@ void quantises_as_the_reference(std::size_t elements, const std::vector<Quantise
 
 TEST_CASE("quantised messages of the GPU are the reference's bits, and what they owe") {
   NEED_GPUS(1);
-  quantises_as_the_reference(few, quantisers);
+  quantises_as_the_reference(few_elements, quantisers);
   quantises_as_the_reference(3, quantisers);
 }
 
@@ -91,20 +91,20 @@ TEST_CASE("messages are added up in their order, as the reference does") {
   for (const Quantiser& q : quantisers) {
     std::vector<reference::Message> messages;
     std::vector<std::uint8_t> payloads;
-    std::vector<float> scales, expected(few);
+    std::vector<float> scales, expected(few_elements);
     for (unsigned m = 0; m < 3; ++m) {
-      messages.push_back(reference::quantise(random_values(few, m + 1), q));
+      messages.push_back(reference::quantise(random_values(few_elements, m + 1), q));
       payloads.insert(payloads.end(), messages[m].payload.begin(), messages[m].payload.end());
       scales.insert(scales.end(), messages[m].scales.begin(), messages[m].scales.end());
     }
     reference::dequantise_sum(messages, q, 1.0f / 3, expected);
     const auto device_payloads = upload(payloads);
     const auto device_scales = upload(scales);
-    const DeviceBuffer<float> x(few);
-    require(
-        dequantise_sum(
-            {device_payloads.data(), device_scales.data(), 3, few, q, 1.0f / 3, x.data()}, nullptr),
-        "dequantise_sum");
+    const DeviceBuffer<float> x(few_elements);
+    require(dequantise_sum({device_payloads.data(), device_scales.data(), 3, few_elements, q,
+                            1.0f / 3, x.data()},
+                           nullptr),
+            "dequantise_sum");
     CHECK((x.to_host() == expected));
   }
 }
@@ -189,13 +189,14 @@ TEST_CASE("top_k's workspace is 16 bytes for each kept, one for each 64, and 0.2
 
 TEST_CASE("the k largest of the GPU are the reference's, also among equals") {
   NEED_GPUS(1);
-  auto values = random_values(few, 1);
+  auto values = random_values(few_elements, 1);
   for (const bool with_x : {false, true})
-    for (const std::size_t k : {std::size_t{1}, few / 100, few / 2, few})
+    for (const std::size_t k : {std::size_t{1}, few_elements / 100, few_elements / 2, few_elements})
       finds_the_largest(values, k, with_x);
-  for (std::size_t e = 0; e < few; e += 3) values[e] = e % 2 ? 0.25f : -0.25f;  // a third are equal
-  finds_the_largest(values, few / 2 + few / 10);
-  finds_the_largest(std::vector<float>(few, 0.0f), 100);
+  for (std::size_t e = 0; e < few_elements; e += 3)
+    values[e] = e % 2 ? 0.25f : -0.25f;  // a third are equal
+  finds_the_largest(values, few_elements / 2 + few_elements / 10);
+  finds_the_largest(std::vector<float>(few_elements, 0.0f), 100);
   values[77] = NAN;
   values[5] = -HUGE_VALF;
   finds_the_largest(values, 2);
@@ -204,7 +205,9 @@ TEST_CASE("the k largest of the GPU are the reference's, also among equals") {
         cudaErrorInvalidValue);
 }
 
-TEST_CASE("the k largest are found where the list of candidates holds too many, too few, or some") {
+TEST_CASE(
+    "the k largest are found where the list of candidates holds too many, too few, or "
+    "some") {
   NEED_GPUS(1);
   finds_the_largest(random_values(more_than_a_list, 1), 400, true);
   // More that are equal than it has room for, and a few above them.
@@ -227,18 +230,19 @@ TEST_CASE("the k largest over many passes are the reference's", "[large]") {
 
 TEST_CASE("random elements of the GPU are the reference's, and what is owed is what is left") {
   NEED_GPUS(1);
-  for (const std::size_t k : {std::size_t{1}, few / 100, few}) {
-    const auto x = random_values(few, 1), owed = random_values(few, 2);
+  for (const std::size_t k : {std::size_t{1}, few_elements / 100, few_elements}) {
+    const auto x = random_values(few_elements, 1), owed = random_values(few_elements, 2);
     std::vector<float> c = owed;
-    for (std::size_t e = 0; e < few; ++e) c[e] += x[e];
+    for (std::size_t e = 0; e < few_elements; ++e) c[e] += x[e];
     const auto dx = upload(x), dc = upload(owed);
-    require(add_owed(dx.data(), dc.data(), few, nullptr), "add_owed");
+    require(add_owed(dx.data(), dc.data(), few_elements, nullptr), "add_owed");
     CHECK((dc.to_host() == c));
-    const auto indices = reference::random_k_indices(9, k, few);
+    const auto indices = reference::random_k_indices(9, k, few_elements);
     const auto sent = reference::take(c, indices);
     const DeviceBuffer<std::uint32_t> device_indices(k);
     const DeviceBuffer<float> device_values(k);
-    require(random_k(dc.data(), few, 9, {device_indices.data(), device_values.data(), k}, nullptr),
+    require(random_k(dc.data(), few_elements, 9, {device_indices.data(), device_values.data(), k},
+                     nullptr),
             "random_k");
     CHECK((device_indices.to_host() == indices));
     CHECK((device_values.to_host() == sent));
@@ -329,25 +333,27 @@ TEST_CASE("the outer step and the average with neighbours are the reference's") 
   NEED_GPUS(1);
   for (const reference::OuterOptions options :
        {reference::OuterOptions{}, {0.7, 0.9, true}, {0.7, 0.9, false}}) {
-    auto anchor = random_values(few, 1), mean = random_values(few, 2);
+    auto anchor = random_values(few_elements, 1), mean = random_values(few_elements, 2);
     std::vector<float> velocity =
-        options.momentum != 0 ? random_values(few, 3) : std::vector<float>();
+        options.momentum != 0 ? random_values(few_elements, 3) : std::vector<float>();
     const auto da = upload(anchor), dm = upload(mean), dv = upload(velocity);
     reference::outer_step(anchor, mean, velocity, options);
-    require(outer_step({da.data(), dv.data(), dm.data(), dm.data(), few}, options, nullptr),
-            "outer_step");
+    require(
+        outer_step({da.data(), dv.data(), dm.data(), dm.data(), few_elements}, options, nullptr),
+        "outer_step");
     CHECK((da.to_host() == anchor));
     CHECK((dm.to_host() == anchor));
     CHECK((dv.to_host() == velocity));
   }
-  const auto a = random_values(few, 1), b = random_values(few, 2), c = random_values(few, 3);
+  const auto a = random_values(few_elements, 1), b = random_values(few_elements, 2),
+             c = random_values(few_elements, 3);
   const auto da = upload(a), db = upload(b), dc = upload(c);
   const std::vector<float> weights{0.5f, 0.3f, 0.2f};
-  std::vector<float> x(few);
+  std::vector<float> x(few_elements);
   reference::weighted_sum(std::vector<std::span<const float>>{a, b, c}, weights, x);
-  const DeviceBuffer<float> dx(few);
+  const DeviceBuffer<float> dx(few_elements);
   const std::vector<const float*> buffers{da.data(), db.data(), dc.data()};
-  require(weighted_sum(buffers, weights, dx.data(), few, nullptr), "weighted_sum");
+  require(weighted_sum(buffers, weights, dx.data(), few_elements, nullptr), "weighted_sum");
   CHECK((dx.to_host() == x));
-  CHECK(weighted_sum(buffers, {}, dx.data(), few, nullptr) == cudaErrorInvalidValue);
+  CHECK(weighted_sum(buffers, {}, dx.data(), few_elements, nullptr) == cudaErrorInvalidValue);
 }

@@ -4,12 +4,13 @@
 namespace lambcast::cuda {
 namespace {
 
-struct Constants {
+struct GaloreConstants {
   float lr, back, decay;
 };
 
 // A block takes a row at a time.
-__global__ void __launch_bounds__(threads) apply_kernel(GaloreWeights a, const Constants c) {
+__global__ void __launch_bounds__(threads)
+    galore_apply_kernel(GaloreWeights a, const GaloreConstants c) {
   const std::size_t columns = a.shape.columns;
   for (std::size_t i = blockIdx.x; i < a.shape.rows; i += gridDim.x) {
     for (std::size_t j = threadIdx.x; j < columns; j += threads) {
@@ -32,11 +33,11 @@ __global__ void __launch_bounds__(threads) apply_kernel(GaloreWeights a, const C
 cudaError_t galore_apply(const GaloreWeights& a, const reference::GaloreOptions& o,
                          cudaStream_t stream) {
   if (a.shape.elements() == 0) return cudaSuccess;
-  const Constants c{static_cast<float>(o.lr), static_cast<float>(o.lr * o.scale),
-                    static_cast<float>(o.lr * o.weight_decay)};
+  const GaloreConstants c{static_cast<float>(o.lr), static_cast<float>(o.lr * o.scale),
+                          static_cast<float>(o.lr * o.weight_decay)};
   unsigned blocks = 0;
-  if (const auto e = grid_size(apply_kernel, a.shape.rows, blocks)) return e;
-  launch(apply_kernel, blocks, threads, stream, a, c);
+  if (const auto e = grid_size(galore_apply_kernel, a.shape.rows, blocks)) return e;
+  launch(galore_apply_kernel, blocks, threads, stream, a, c);
   return cudaGetLastError();
 }
 

@@ -6,11 +6,11 @@
 namespace lambcast::cuda {
 namespace {
 
-struct Constants {
+struct LambConstants {
   float b1, one_minus_b1, b2, one_minus_b2, eps, wd;
   BiasFactors bias;
 
-  explicit Constants(const LambOptions& o, int step = 0)
+  explicit LambConstants(const LambOptions& o, int step = 0)
       : b1(static_cast<float>(o.beta1)),
         one_minus_b1(static_cast<float>(1 - o.beta1)),
         b2(static_cast<float>(o.beta2)),
@@ -20,8 +20,8 @@ struct Constants {
         bias(bias_factors(o.bias_correction, o.beta1, o.beta2, step)) {}
 
   // These constants, with the weight decay of tensor t.
-  __device__ Constants of(const LambState& s, int t) const {
-    Constants c = *this;
+  __device__ LambConstants of(const LambState& s, int t) const {
+    LambConstants c = *this;
     if (s.groups) c.wd = static_cast<float>(s.groups[t].weight_decay);
     return c;
   }
@@ -33,10 +33,10 @@ struct Constants {
 };
 
 __global__ void __launch_bounds__(threads)
-    moments_kernel(LambState s, const float* g, const Constants all) {
+    moments_kernel(LambState s, const float* g, const LambConstants all) {
   for (int k = blockIdx.x; k < s.piece_count; k += gridDim.x) {
     const Piece piece = s.pieces[k];
-    const Constants c = all.of(s, piece.tensor);
+    const LambConstants c = all.of(s, piece.tensor);
     RunningSum weights, updates;
     for_each(piece, [&](std::size_t e, int width) {
       const Quad p = read(s.p, e, width), gradient = read(g, e, width);
@@ -115,10 +115,10 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-__global__ void __launch_bounds__(threads) apply_kernel(LambState s, const Constants all) {
+__global__ void __launch_bounds__(threads) apply_kernel(LambState s, const LambConstants all) {
   for (int k = blockIdx.x; k < s.piece_count; k += gridDim.x) {
     const Piece piece = s.pieces[k];
-    const Constants c = all.of(s, piece.tensor);
+    const LambConstants c = all.of(s, piece.tensor);
     const float step = s.step_length[piece.tensor];
     for_each(piece, [&](std::size_t e, int width) {
       Quad p = read(s.p, e, width);
@@ -151,10 +151,10 @@ struct MagnitudeCursor {
 };
 
 __global__ void __launch_bounds__(threads)
-    reconstruct_kernel(LambState s, CompressedLambState x, const Constants all) {
+    reconstruct_kernel(LambState s, CompressedLambState x, const LambConstants all) {
   for (int k = blockIdx.x; k < s.piece_count; k += gridDim.x) {
     const Piece piece = s.pieces[k];
-    const Constants c = all.of(s, piece.tensor);
+    const LambConstants c = all.of(s, piece.tensor);
     const MagnitudeCursor cursor(x, piece);
     RunningSum momenta, updates;
     float factor = 0;
@@ -238,8 +238,7 @@ constexpr int norm_blocks = 6;
 __global__ void __launch_bounds__(threads, norm_blocks) momentum_norm_kernel(LambState s) {
   for (int k = blockIdx.x; k < s.piece_count; k += gridDim.x) {
     RunningSum sum;
-    for_each(s.pieces[k],
-             [&](std::size_t e, int width) { add_squares(sum, read(s.m, e, width)); });
+    for_each(s.pieces[k], [&](std::size_t e, int width) { add_squares(sum, read(s.m, e, width)); });
     const double total = block_sum(sum.total());
     if (threadIdx.x == 0) s.workspace[3 * k] = total;
   }
@@ -288,7 +287,7 @@ __global__ void __launch_bounds__(finish_threads) scaling_kernel(LambState s, fl
   }
 }
 
-cudaError_t apply(const LambState& s, const Constants& c, cudaStream_t stream) {
+cudaError_t apply(const LambState& s, const LambConstants& c, cudaStream_t stream) {
   unsigned blocks = 0;
   if (const auto e = grid_size(apply_kernel, s.piece_count, blocks)) return e;
   launch(apply_kernel, blocks, threads, stream, s, c);
@@ -303,7 +302,7 @@ cudaError_t lamb_step(const LambState& s, const float* g, const LambOptions& opt
   if (const auto e = check_aligned(s.p, s.m, s.v, s.half_p, g)) return e;
   unsigned blocks = 0;
   if (const auto e = grid_size(moments_kernel, s.piece_count, blocks)) return e;
-  const Constants constants(options, step);
+  const LambConstants constants(options, step);
   launch(moments_kernel, blocks, threads, stream, s, g, constants);
   launch(ratio_kernel, s.tensors, tensor_threads, stream, s, options, constants.bias.rate, average);
   return apply(s, constants, stream);
@@ -315,7 +314,7 @@ cudaError_t lamb_moments(const LambState& s, const float* g, const LambOptions& 
   if (const auto e = check_aligned(s.p, s.m, s.v, g)) return e;
   unsigned blocks = 0;
   if (const auto e = grid_size(moments_kernel, s.piece_count, blocks)) return e;
-  launch(moments_kernel, blocks, threads, stream, s, g, Constants(options, step));
+  launch(moments_kernel, blocks, threads, stream, s, g, LambConstants(options, step));
   launch(squares_kernel, s.tensors, tensor_threads, stream, s, squares);
   return cudaGetLastError();
 }
@@ -324,7 +323,7 @@ cudaError_t lamb_apply(const LambState& s, const LambOptions& options, const dou
                        cudaStream_t stream, int step) {
   if (s.tensors == 0) return cudaSuccess;
   if (const auto e = check_aligned(s.p, s.m, s.v, s.half_p)) return e;
-  const Constants constants(options, step);
+  const LambConstants constants(options, step);
   unsigned blocks = 0;
   const std::size_t items = (static_cast<std::size_t>(s.tensors) + threads - 1) / threads;
   if (const auto e = grid_size(shared_ratio_kernel, items, blocks)) return e;
@@ -339,9 +338,9 @@ cudaError_t onebit_lamb_step(const LambState& s, const CompressedLambState& x,
   if (const auto e = check_aligned(s.p, s.m, s.v, s.half_p, x.fresh_v, x.mask)) return e;
   unsigned blocks = 0;
   if (const auto e = grid_size(reconstruct_kernel, s.piece_count, blocks)) return e;
-  launch(reconstruct_kernel, blocks, threads, stream, s, x, Constants(options.lamb));
+  launch(reconstruct_kernel, blocks, threads, stream, s, x, LambConstants(options.lamb));
   launch(factor_kernel, s.tensors, tensor_threads, stream, s, x, options, how);
-  return apply(s, Constants(options.lamb), stream);
+  return apply(s, LambConstants(options.lamb), stream);
 }
 
 cudaError_t scaling_coefficients(const LambState& s, float* scaling, cudaStream_t stream) {

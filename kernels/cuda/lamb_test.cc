@@ -20,7 +20,7 @@ TensorLayout many_tensors(std::size_t largest) {
 }
 
 // One optimizer state on both sides.
-struct Both {
+struct BothLambs {
   std::size_t largest = 50001;
   std::vector<ParameterGroup> group_of = {};
   TensorLayout tensors = many_tensors(largest);
@@ -59,7 +59,7 @@ void lamb_agrees(std::size_t largest, unsigned steps,
                  BiasCorrection correction = BiasCorrection::none) {
   for (const CoefficientAverage how :
        {CoefficientAverage::bias_corrected, CoefficientAverage::from_zero}) {
-    Both both{largest, group_of};
+    BothLambs both{largest, group_of};
     if (how == CoefficientAverage::from_zero) both.format = HalfFormat::bf16;
     const LambOptions options{.lr = 0.01, .weight_decay = 0.01, .bias_correction = correction};
     for (unsigned step = 0; step < steps; ++step) {
@@ -98,7 +98,7 @@ void onebit_lamb_agrees(std::size_t largest, unsigned steps,
                         const std::vector<ParameterGroup>& group_of = {},
                         Unseen unseen = Unseen::stay) {
   for (const double weight_decay : {0.0, 0.01}) {
-    Both both{largest, group_of};
+    BothLambs both{largest, group_of};
     for (std::size_t e = 0; e < both.elements; e += 50) both.v[e] = 0;  // no gradient reached them
     both.dv.assign(both.v);
     OnebitLambOptions options;
@@ -189,7 +189,7 @@ TEST_CASE("LAMB and 1-bit LAMB over many passes agree with the reference", "[lar
 
 TEST_CASE("padding that persists takes its decoded value as it is") {
   NEED_GPUS(1);
-  Both both;
+  BothLambs both;
   const ChunkLayout layout = chunk_layout(both.elements, 8);
   DeviceBuffer<float> m(layout.padded);
   const std::vector<std::uint8_t> signs(layout.packed_bytes(), 0x55);  // - + - + ...

@@ -9,7 +9,7 @@ __device__ double decay_of(const LambState& s, const reference::LarsOptions& o, 
   return s.groups ? s.groups[t].weight_decay : o.weight_decay;
 }
 
-__global__ void __launch_bounds__(threads) norms_kernel(LambState s, const float* g) {
+__global__ void __launch_bounds__(threads) lars_norms_kernel(LambState s, const float* g) {
   for (int k = blockIdx.x; k < s.piece_count; k += gridDim.x) {
     RunningSum weights, gradients;
     for_each(s.pieces[k], [&](std::size_t e, int width) {
@@ -26,7 +26,7 @@ __global__ void __launch_bounds__(threads) norms_kernel(LambState s, const float
   }
 }
 
-__global__ void __launch_bounds__(tensor_threads) finish_norms(LambState s, double* squares) {
+__global__ void __launch_bounds__(tensor_threads) lars_finish_norms(LambState s, double* squares) {
   const int t = blockIdx.x;
   const double weights = tensor_sum(s.first_piece, s.workspace, t, 0);
   const double gradients = tensor_sum(s.first_piece, s.workspace, t, 1);
@@ -36,7 +36,7 @@ __global__ void __launch_bounds__(tensor_threads) finish_norms(LambState s, doub
 }
 
 __global__ void __launch_bounds__(threads)
-    ratio_kernel(LambState s, const double* squares, reference::LarsOptions o) {
+    lars_ratio_kernel(LambState s, const double* squares, reference::LarsOptions o) {
   for (int t = blockIdx.x * threads + threadIdx.x; t < s.tensors; t += gridDim.x * threads) {
     const double p = sqrt(squares[2 * t]), g = sqrt(squares[2 * t + 1]);
     const double below = g + decay_of(s, o, t) * p + o.eps;
@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(threads)
 }
 
 __global__ void __launch_bounds__(threads)
-    apply_kernel(LambState s, const float* g, reference::LarsOptions o) {
+    lars_apply_kernel(LambState s, const float* g, reference::LarsOptions o) {
   const float momentum = static_cast<float>(o.momentum);
   for (int k = blockIdx.x; k < s.piece_count; k += gridDim.x) {
     const Piece piece = s.pieces[k];
@@ -74,9 +74,9 @@ cudaError_t lars_norms(const LambState& s, const float* g, double* squares, cuda
   if (s.tensors == 0) return cudaSuccess;
   if (const auto e = check_aligned(s.p, g)) return e;
   unsigned blocks = 0;
-  if (const auto e = grid_size(norms_kernel, s.piece_count, blocks)) return e;
-  launch(norms_kernel, blocks, threads, stream, s, g);
-  launch(finish_norms, s.tensors, tensor_threads, stream, s, squares);
+  if (const auto e = grid_size(lars_norms_kernel, s.piece_count, blocks)) return e;
+  launch(lars_norms_kernel, blocks, threads, stream, s, g);
+  launch(lars_finish_norms, s.tensors, tensor_threads, stream, s, squares);
   return cudaGetLastError();
 }
 
@@ -86,10 +86,10 @@ cudaError_t lars_apply(const LambState& s, const float* g, const reference::Lars
   if (const auto e = check_aligned(s.p, s.m, s.half_p, g)) return e;
   unsigned blocks = 0;
   const std::size_t items = (static_cast<std::size_t>(s.tensors) + threads - 1) / threads;
-  if (const auto e = grid_size(ratio_kernel, items, blocks)) return e;
-  launch(ratio_kernel, blocks, threads, stream, s, squares, options);
-  if (const auto e = grid_size(apply_kernel, s.piece_count, blocks)) return e;
-  launch(apply_kernel, blocks, threads, stream, s, g, options);
+  if (const auto e = grid_size(lars_ratio_kernel, items, blocks)) return e;
+  launch(lars_ratio_kernel, blocks, threads, stream, s, squares, options);
+  if (const auto e = grid_size(lars_apply_kernel, s.piece_count, blocks)) return e;
+  launch(lars_apply_kernel, blocks, threads, stream, s, g, options);
   return cudaGetLastError();
 }
 

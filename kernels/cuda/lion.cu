@@ -5,10 +5,10 @@
 namespace lambcast::cuda {
 namespace {
 
-struct Constants : GroupRate {
+struct LionConstants : GroupRate {
   float b1, b2, new_in_b1, new_in_b2;
 
-  explicit Constants(const reference::LionOptions& o)
+  explicit LionConstants(const reference::LionOptions& o)
       : GroupRate(o.lr, o.weight_decay),
         b1(static_cast<float>(o.beta1)),
         b2(static_cast<float>(o.beta2)),
@@ -16,7 +16,8 @@ struct Constants : GroupRate {
         new_in_b2(static_cast<float>(1 - o.beta2)) {}
 };
 
-__global__ void __launch_bounds__(threads) step_kernel(LionState s, const float* g, Constants c) {
+__global__ void __launch_bounds__(threads)
+    step_kernel(LionState s, const float* g, LionConstants c) {
   c.read_rate(s.lr);
   GroupCursor cursor{s.runs};
   for_each_quad(s.elements, [&](std::size_t e, std::size_t limit) {
@@ -44,7 +45,7 @@ cudaError_t lion_step(const LionState& s, const float* g, const reference::LionO
   if (const auto e = check_aligned(s.p, s.m, s.half_p, g)) return e;
   unsigned blocks = 0;
   if (const auto e = grid_size(step_kernel, quads_of(s.elements), blocks)) return e;
-  launch(step_kernel, blocks, threads, stream, s, g, Constants(options));
+  launch(step_kernel, blocks, threads, stream, s, g, LionConstants(options));
   return cudaGetLastError();
 }
 

@@ -8,7 +8,7 @@ using namespace lambcast::cuda;
 
 namespace {
 
-constexpr std::size_t few = emulated_device ? 9003 : 100003;  // not a multiple of 4
+constexpr std::size_t few_weights = emulated_device ? 9003 : 100003;  // not a multiple of 4
 
 void follows_the_reference(std::size_t elements, HalfFormat format) {
   const reference::LionOptions options{.lr = 0.01, .weight_decay = 0.1};
@@ -41,8 +41,8 @@ void follows_the_reference(std::size_t elements, HalfFormat format) {
 
 TEST_CASE("Lion on the GPU is the reference's, to the bit, and writes the copy in 16 bits") {
   NEED_GPUS(1);
-  follows_the_reference(few, HalfFormat::fp16);
-  follows_the_reference(few, HalfFormat::bf16);
+  follows_the_reference(few_weights, HalfFormat::fp16);
+  follows_the_reference(few_weights, HalfFormat::bf16);
 }
 
 TEST_CASE("Lion over many passes is the reference's", "[large]") {
@@ -54,12 +54,12 @@ TEST_CASE(
     "Lion's groups in one launch are the reference's, tensor by tensor, at the device's rate") {
   NEED_GPUS(1);
   // Runs that end inside a quad, and a tensor without elements.
-  const std::vector<std::size_t> sizes{5, 1, 0, 4000, few - 4006};
+  const std::vector<std::size_t> sizes{5, 1, 0, 4000, few_weights - 4006};
   const std::vector<ParameterGroup> group_of{{1, 0.1}, {2, 0}, {2, 0}, {0.5, 0}, {1, 0.1}};
   const TensorLayout tensors = tensor_layout(sizes);
   const auto runs = upload(group_runs(tensors, group_of));
-  auto p = random_values(few, 1), m = random_values(few, 2);
-  const auto g = random_values(few, 3);
+  auto p = random_values(few_weights, 1), m = random_values(few_weights, 2);
+  const auto g = random_values(few_weights, 3);
   const DeviceBuffer<float> dp = upload(p), dm = upload(m), dg = upload(g);
   const double rate = 0.03;
   const DeviceBuffer<double> lr = upload(std::vector<double>{rate});
@@ -70,7 +70,7 @@ TEST_CASE(
                          std::span(m).subspan(begin, sizes[t]),
                          std::span(g).subspan(begin, sizes[t]), own);
   }
-  require(lion_step({dp.data(), dm.data(), {}, few, runs.data(), lr.data()}, dg.data(),
+  require(lion_step({dp.data(), dm.data(), {}, few_weights, runs.data(), lr.data()}, dg.data(),
                     {.lr = 1e9, .weight_decay = 1e9}, nullptr),
           "lion_step");
   CHECK((dp.to_host() == p));

@@ -5,9 +5,9 @@
 namespace lambcast::cuda {
 namespace {
 
-constexpr int together = 4;             // columns of a factor per reading of the matrix
-constexpr int ahead = 4;                // elements of the matrix whose products are added up first
-constexpr std::size_t part_rows = 256;  // that a block of back_project adds up
+constexpr int together = 4;  // columns of a factor per reading of the matrix
+constexpr int ahead = 4;     // elements of the matrix whose products are added up first
+constexpr std::size_t rows_of_part = 256;  // that a block of back_project adds up
 
 // x' y of `ahead` elements.
 __device__ float inner(const float (&x)[ahead], const float (&y)[ahead]) {
@@ -73,8 +73,8 @@ __global__ void __launch_bounds__(finish_threads) orthonormalise_kernel(LowRank 
   }
 }
 
-std::size_t parts_of(std::size_t rows) { return (rows + part_rows - 1) / part_rows; }
-std::size_t tiles_of(std::size_t columns) { return (columns + 31) / 32; }
+std::size_t parts_of(std::size_t rows) { return (rows + rows_of_part - 1) / rows_of_part; }
+std::size_t column_tiles_of(std::size_t columns) { return (columns + 31) / 32; }
 
 // A block takes 32 columns, a lane each, over the rows of a part, a warp each in turn.
 __global__ void __launch_bounds__(threads)
@@ -84,10 +84,10 @@ __global__ void __launch_bounds__(threads)
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   for (std::size_t b = blockIdx.x; b < parts * tiles; b += gridDim.x) {
     const std::size_t part = b / tiles, j = b % tiles * 32 + lane;
-    const std::size_t end = min((part + 1) * part_rows, a.shape.rows);
+    const std::size_t end = min((part + 1) * rows_of_part, a.shape.rows);
     for (int first = 0; first < a.rank; first += together) {
       PairSum sums[together];
-      for (std::size_t i = part * part_rows + warp; i < end && j < columns; i += ahead * warps) {
+      for (std::size_t i = part * rows_of_part + warp; i < end && j < columns; i += ahead * warps) {
         float m[ahead] = {};
         for (int s = 0; s < ahead && i + s * warps < end; ++s) {
           m[s] = a.owed[(i + s * warps) * columns + j];
@@ -157,7 +157,7 @@ cudaError_t orthonormalise(const LowRank& a, cudaStream_t stream) {
 
 cudaError_t back_project(const LowRank& a, cudaStream_t stream) {
   if (a.shape.elements() == 0) return cudaSuccess;
-  const std::size_t parts = parts_of(a.shape.rows), tiles = tiles_of(a.shape.columns);
+  const std::size_t parts = parts_of(a.shape.rows), tiles = column_tiles_of(a.shape.columns);
   unsigned blocks = 0;
   if (const auto e = grid_size(back_project_kernel, parts * tiles, blocks)) return e;
   launch(back_project_kernel, blocks, threads, stream, a, parts, tiles);

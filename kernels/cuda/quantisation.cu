@@ -181,7 +181,7 @@ __global__ void __launch_bounds__(threads) encode_kernel(Quantise a, const Codec
 }
 
 __global__ void __launch_bounds__(threads)
-    resolve_kernel(Quantise a, const Codec codec, float* error) {
+    resolve_codes_kernel(Quantise a, const Codec codec, float* error) {
   const float scale = *a.scales;
   for_each_quad(a.elements, [&](std::size_t e, std::size_t limit) {
     Quad c = load_quad(a.owed, e, limit);
@@ -243,8 +243,8 @@ cudaError_t resolve_errors(const Quantise& a, float* error, cudaStream_t stream)
   if (!has_scales(a.quantiser.format) || a.quantiser.block != 0) return cudaErrorInvalidValue;
   if (const auto e = check_aligned(a.owed, error)) return e;
   unsigned blocks = 0;
-  if (const auto e = grid_size(resolve_kernel, quads_of(a.elements), blocks)) return e;
-  launch(resolve_kernel, blocks, threads, stream, a, codec_of(a.quantiser.format), error);
+  if (const auto e = grid_size(resolve_codes_kernel, quads_of(a.elements), blocks)) return e;
+  launch(resolve_codes_kernel, blocks, threads, stream, a, codec_of(a.quantiser.format), error);
   return cudaGetLastError();
 }
 

@@ -9,8 +9,8 @@
 namespace lambcast::cuda {
 namespace {
 
-constexpr int tile = 32;
-constexpr int tile_rows = tile / warps;  // of a thread
+constexpr int product_tile = 32;
+constexpr int tile_rows = product_tile / warps;  // of a thread
 
 // The gradient as side x inner, whichever of its dimensions that is.
 struct Sides {
@@ -27,9 +27,9 @@ Sides sides_of(const float* gradient, reference::MatrixShape shape) {
 
 // What a block multiplies: `tile` of the side by `tile` of the inner dimension, read along memory.
 __device__ void load_tile(const Sides& x, std::size_t first, std::size_t k,
-                          float (&to)[tile][tile + 1]) {
+                          float (&to)[product_tile][product_tile + 1]) {
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  for (int r = warp; r < tile; r += warps) {
+  for (int r = warp; r < product_tile; r += warps) {
     if (x.by_side == 1)
       to[r][lane] = x.at(first + lane, k + r);
     else
@@ -39,20 +39,20 @@ __device__ void load_tile(const Sides& x, std::size_t first, std::size_t k,
 
 // The lower triangle of gram[i][j] = sum_k x(i, k) x(j, k), column by column.
 __global__ void __launch_bounds__(threads) gram_kernel(Sides x, std::size_t tiles, float* gram) {
-  __shared__ float a[tile][tile + 1], b[tile][tile + 1];
+  __shared__ float a[product_tile][product_tile + 1], b[product_tile][product_tile + 1];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   for (std::size_t pair = blockIdx.x; pair < tiles * tiles; pair += gridDim.x) {
-    const std::size_t i0 = pair / tiles * tile, j0 = pair % tiles * tile;
+    const std::size_t i0 = pair / tiles * product_tile, j0 = pair % tiles * product_tile;
     if (i0 < j0) continue;
     PairSum sums[tile_rows];
-    for (std::size_t k = 0; k < x.inner; k += tile) {
+    for (std::size_t k = 0; k < x.inner; k += product_tile) {
       __syncthreads();
       load_tile(x, i0, k, a);
       load_tile(x, j0, k, b);
       __syncthreads();
       for (int r = 0; r < tile_rows; ++r) {
         float sum = 0;
-        for (int s = 0; s < tile; ++s) sum += a[s][lane] * b[s][warp + r * warps];
+        for (int s = 0; s < product_tile; ++s) sum += a[s][lane] * b[s][warp + r * warps];
         sums[r].add(sum);
       }
     }
@@ -113,7 +113,7 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-void require(cusolverStatus_t status, const char* what) {
+void require_solver(cusolverStatus_t status, const char* what) {
   if (status == CUSOLVER_STATUS_SUCCESS) return;
   throw Error(Exit::failure,
               std::string(what) + ": error " + std::to_string(int(status)) + " of cuSOLVER");
@@ -133,13 +133,14 @@ SingularDirections::SingularDirections(std::size_t side, int rank)
   }
   const SolverApi& api = load_solver();
   cusolverDnHandle_t handle = nullptr;
-  require(api.cusolverDnCreate(&handle), "cusolverDnCreate");
+  require_solver(api.cusolverDnCreate(&handle), "cusolverDnCreate");
   handle_ = handle;
   const int n = static_cast<int>(side);
   int found = 0, floats = 0;
-  require(api.cusolverDnSsyevdx_bufferSize(handle, wanted, some, lower, n, gram_.data(), n, 0, 0,
-                                           n - rank + 1, n, &found, values_.data(), &floats),
-          "cusolverDnSsyevdx_bufferSize");
+  require_solver(
+      api.cusolverDnSsyevdx_bufferSize(handle, wanted, some, lower, n, gram_.data(), n, 0, 0,
+                                       n - rank + 1, n, &found, values_.data(), &floats),
+      "cusolverDnSsyevdx_bufferSize");
   workspace_ = DeviceBuffer<float>(static_cast<std::size_t>(floats));
 }
 
@@ -156,7 +157,7 @@ void SingularDirections::find(const float* gradient, reference::MatrixShape shap
     throw Error(Exit::usage, "a matrix whose smaller side is " + std::to_string(x.side) +
                                  " (allowed: " + std::to_string(side_) + ")");
   }
-  const std::size_t tiles = (side_ + tile - 1) / tile;
+  const std::size_t tiles = (side_ + product_tile - 1) / product_tile;
   unsigned blocks = 0;
   cuda::require(grid_size(gram_kernel, tiles * tiles, blocks), "products of the gradient");
   launch(gram_kernel, blocks, threads, stream, x, tiles, gram_.data());
@@ -167,11 +168,11 @@ void SingularDirections::find(const float* gradient, reference::MatrixShape shap
   const auto handle = static_cast<cusolverDnHandle_t>(handle_);
   const int n = static_cast<int>(side_);
   int found = 0;
-  require(api.cusolverDnSetStream(handle, stream), "cusolverDnSetStream");
-  require(api.cusolverDnSsyevdx(handle, wanted, some, lower, n, gram_.data(), n, 0, 0,
-                                n - rank_ + 1, n, &found, values_.data(), workspace_.data(),
-                                static_cast<int>(workspace_.size()), info_.data()),
-          "cusolverDnSsyevdx");
+  require_solver(api.cusolverDnSetStream(handle, stream), "cusolverDnSetStream");
+  require_solver(api.cusolverDnSsyevdx(handle, wanted, some, lower, n, gram_.data(), n, 0, 0,
+                                       n - rank_ + 1, n, &found, values_.data(), workspace_.data(),
+                                       static_cast<int>(workspace_.size()), info_.data()),
+                 "cusolverDnSsyevdx");
   launch(basis_kernel, static_cast<unsigned>(rank_), threads, stream, gram_.data(), side_, rank_,
          unusable_.data(), info_.data(), basis);
   cuda::require(cudaGetLastError(), "basis of the gradient");

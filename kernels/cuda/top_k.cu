@@ -18,7 +18,7 @@ constexpr std::size_t sampled = 256;  // elements of which one quad is sampled
 
 // Of a warp: rows of a quad for each lane.
 constexpr int rows = 4;
-constexpr std::size_t row = 4 * 32, tile = rows * row;
+constexpr std::size_t row = 4 * 32, list_tile = rows * row;
 
 // Magnitudes in the order of their bits; a NaN is on top.
 __device__ unsigned magnitude_key(float x) {
@@ -49,7 +49,7 @@ struct TopK {
   unsigned* indices;
   unsigned capacity;
 };
-std::size_t tiles_of(std::size_t elements) { return (elements + tile - 1) / tile; }
+std::size_t list_tiles_of(std::size_t elements) { return (elements + list_tile - 1) / list_tile; }
 std::size_t capacity_of(std::size_t elements, std::size_t kept) {
   return std::min(elements, 2 * kept + (std::size_t{1} << 14));
 }
@@ -197,7 +197,8 @@ __global__ void __launch_bounds__(threads) choose_kernel(int shift, unsigned bin
 __device__ std::size_t warp_index() { return blockIdx.x * std::size_t{warps} + threadIdx.x / 32; }
 template <typename F>
 __device__ void for_each_tile(std::size_t elements, F f) {
-  const std::size_t tiles = (elements + tile - 1) / tile, all = std::size_t{gridDim.x} * warps;
+  const std::size_t tiles = (elements + list_tile - 1) / list_tile,
+                    all = std::size_t{gridDim.x} * warps;
   const std::size_t each = (tiles + all - 1) / all;
   const std::size_t end = min((warp_index() + 1) * each, tiles);
   for (std::size_t t = warp_index() * each; t < end; ++t) f(t);
@@ -210,7 +211,7 @@ __global__ void __launch_bounds__(threads)
   const unsigned least = work.search->prefix;
   const unsigned lane = threadIdx.x % 32;
   for_each_tile(elements, [&](std::size_t t) {
-    const std::size_t begin = t * tile + 4 * lane;
+    const std::size_t begin = t * list_tile + 4 * lane;
     Quad c[rows];
     for (int r = 0; r < rows; ++r) c[r] = load_meant(x, owed, begin + r * row, elements);
     unsigned counts = 0, in_row;  // of each row in eight bits: a row has 128 elements at most
@@ -253,7 +254,7 @@ __device__ void for_each_candidates(const TopK& work, const float* owed, std::si
       const Span span = work.tiles[t];
       f(work.values, work.indices, span.first, span.count);
     } else {
-      f(owed, nullptr, t * tile, min(tile, elements - t * tile));
+      f(owed, nullptr, t * list_tile, min(list_tile, elements - t * list_tile));
     }
   });
 }
@@ -279,7 +280,7 @@ __global__ void __launch_bounds__(threads)
 }
 
 // One block: counts of warps become sums over the warps before.
-__global__ void __launch_bounds__(threads) sum_kernel(TopK work, unsigned count) {
+__global__ void __launch_bounds__(threads) list_sum_kernel(TopK work, unsigned count) {
   const unsigned each = (count + threads - 1) / threads;
   const unsigned begin = min(threadIdx.x * each, count), end = min(begin + each, count);
   for (unsigned* const of : {work.above, work.equal}) {
@@ -335,8 +336,8 @@ __global__ void __launch_bounds__(threads)
 }  // namespace
 
 std::size_t top_k_workspace(std::size_t elements, std::size_t kept) {
-  const std::size_t words =
-      4 + 2 * capacity_of(elements, kept) + most_bins + 2 * most_warps + 2 * tiles_of(elements);
+  const std::size_t words = 4 + 2 * capacity_of(elements, kept) + most_bins + 2 * most_warps +
+                            2 * list_tiles_of(elements);
   return (words + 1) / 2;
 }
 
@@ -369,7 +370,7 @@ cudaError_t top_k(const float* x, float* owed, std::size_t elements, const Spars
   launch(close_kernel, 1, threads, stream, work, static_cast<unsigned>(kept));
   search(Candidates{work, owed, elements}, 3);
   launch(tally_kernel, blocks, threads, stream, owed, elements, work);
-  launch(sum_kernel, 1, threads, stream, work, blocks * warps);
+  launch(list_sum_kernel, 1, threads, stream, work, blocks * warps);
   launch(take_kernel, blocks, threads, stream, owed, elements, work, message);
   return cudaGetLastError();
 }

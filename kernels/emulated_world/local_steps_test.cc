@@ -13,7 +13,7 @@ using namespace lambcast::emulated;
 
 namespace {
 void local_lr(LocalSteps& o, double lr) { o.options.lr = lr; }
-void adam_lr(Adam& o, double lr) { o.options.lr = lr; }
+void inner_adam_lr(Adam& o, double lr) { o.options.lr = lr; }
 }  // namespace
 
 TEST_CASE("meeting in every step makes local SGD SGD on the mean gradient") {
@@ -92,7 +92,7 @@ TEST_CASE("the outer optimizer is momentum on the way that the replicas went") {
 TEST_CASE("local steps and DiLoCo learn what Adam in step learns, with a tenth of its meetings") {
   const iris::Problem problem = iris::network();
   Adam plain = adam(world_of(problem, 6), {.bias_correction = true});
-  const double reached = train(problem, plain, 600, 0.01, adam_lr);
+  const double reached = train(problem, plain, 600, 0.01, inner_adam_lr);
   LocalSteps local =
       local_steps(world_of(problem, 6), Inner::adam, {.bias_correction = true}, 10, {});
   const double local_loss = train(problem, local, 600, 0.01, local_lr);

@@ -9,12 +9,12 @@ using namespace lambcast::cuda;
 
 namespace {
 
-struct Node {
+struct AllreduceNode {
   LocalGpus gpus;
   std::vector<CompressedAllreduce> ranks;
   std::vector<DeviceBuffer<float>> buffers;
 
-  Node(std::size_t elements, int n) : gpus(load_nccl(), n) {
+  AllreduceNode(std::size_t elements, int n) : gpus(load_nccl(), n) {
     gpus.on_each([&](int r) {
       ranks.emplace_back(elements, n, r, Padding::excluded);
       buffers.emplace_back(elements);
@@ -33,10 +33,10 @@ struct Node {
   }
 };
 
-void agrees_with_emulated_world(int n) {
+void allreduce_agrees(int n) {
   for (const std::size_t elements :
        {std::size_t{1000}, emulated_device ? many_passes : 1'000'003}) {
-    Node node(elements, n);
+    AllreduceNode node(elements, n);
     emulated::ErrorFeedback errors = emulated::error_feedback(elements, n);
     for (unsigned step = 0; step < 3; ++step) {
       std::vector<std::vector<float>> x;
@@ -55,17 +55,17 @@ void agrees_with_emulated_world(int n) {
 
 TEST_CASE("compressed_allreduce through NCCL on one GPU agrees with the emulated world") {
   NEED_GPUS(1);
-  agrees_with_emulated_world(1);
+  allreduce_agrees(1);
 }
 
 TEST_CASE("compressed_allreduce through NCCL on two GPUs agrees with the emulated world") {
   NEED_GPUS(2);
-  agrees_with_emulated_world(2);
+  allreduce_agrees(2);
 }
 
 TEST_CASE("forgotten errors leave the average of a first call") {
   NEED_GPUS(1);
-  Node node(4099, 1);
+  AllreduceNode node(4099, 1);
   const auto x = random_values(4099, 1);
   node.allreduce({x});
   const auto first = node.buffers[0].to_host();

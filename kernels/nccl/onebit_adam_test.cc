@@ -20,7 +20,7 @@ OnebitAdamOptions options_frozen_at(int freeze_step) {
 }
 
 // Through the freeze and beyond it.
-void agrees_with_emulated_world(const emulated::World& world, auto gradients) {
+void onebit_adam_agrees(const emulated::World& world, auto gradients) {
   const OnebitAdamOptions options = options_frozen_at(4);
   emulated::OnebitAdam cpu = emulated::onebit_adam(world, options);
   AdamNode node(world, options);
@@ -35,8 +35,8 @@ void agrees_with_emulated_world(const emulated::World& world, auto gradients) {
   CHECK(relative_distance(weights, cpu.ranks[0].p) < 1e-5);
   for (int r = 1; r < world.ranks; ++r) CHECK((node.weights(r) == weights));
 }
-void agrees_with_emulated_world(const emulated::World& world) {
-  agrees_with_emulated_world(world, random_gradients);
+void onebit_adam_agrees(const emulated::World& world) {
+  onebit_adam_agrees(world, random_gradients);
 }
 
 }  // namespace
@@ -46,14 +46,14 @@ TEST_CASE("1-bit Adam through NCCL on two GPUs agrees with the emulated world") 
   for (const Padding padding : {Padding::excluded, Padding::counted}) {
     emulated::World two = aligned_world(2);
     two.quirks.padding = padding;
-    agrees_with_emulated_world(two);
+    onebit_adam_agrees(two);
   }
 }
 
 TEST_CASE("1-bit Adam through NCCL on four GPUs agrees with the emulated world") {
   NEED_RANKS(4);
-  agrees_with_emulated_world(aligned_world(3));
-  agrees_with_emulated_world(aligned_world(4));
+  onebit_adam_agrees(aligned_world(3));
+  onebit_adam_agrees(aligned_world(4));
 }
 
 TEST_CASE("what no gradient had reached stays in 1-bit Adam through NCCL, or moves by eps") {
@@ -61,7 +61,7 @@ TEST_CASE("what no gradient had reached stays in 1-bit Adam through NCCL, or mov
   for (const Unseen unseen : {Unseen::stay, Unseen::move}) {
     emulated::World two = aligned_world(2);
     two.quirks.unseen = unseen;
-    agrees_with_emulated_world(two, [](const emulated::World& world, unsigned k) {
+    onebit_adam_agrees(two, [](const emulated::World& world, unsigned k) {
       return sparse_gradients(world, k, 5);
     });
   }
@@ -73,9 +73,9 @@ TEST_CASE("1-bit Adam's groups, mask and tensors that never freeze agree with th
   two.group_of = {{1, 0.01}, {2, 0}, {1, 0}, {1, 0.01}, {0.5, 0}};
   two.mask.assign(two.tensors.elements(), 1.0f);
   two.mask[5] = two.mask[1000] = 0;
-  agrees_with_emulated_world(two);
+  onebit_adam_agrees(two);
   two.non_freeze = {false, false, false, true, true};
-  agrees_with_emulated_world(two);
+  onebit_adam_agrees(two);
 }
 
 TEST_CASE("a monitor of the variance ends 1-bit Adam's warm-up") {

@@ -18,7 +18,7 @@ emulated::World world(int ranks, const Quirks& quirks) {
   return world;
 }
 
-OnebitLambOptions options_frozen_at(int freeze_step) {
+OnebitLambOptions lamb_frozen_at(int freeze_step) {
   OnebitLambOptions options;
   options.lamb.lr = 0.01;
   options.lamb.weight_decay = 0.01;
@@ -38,7 +38,7 @@ TEST_CASE("1-bit LAMB through NCCL on two GPUs agrees with the emulated world") 
   theirs.coefficient_average = CoefficientAverage::from_zero;
   for (const Quirks& quirks : {Quirks{}, theirs}) {
     const emulated::World two = world(2, quirks);
-    const OnebitLambOptions options = options_frozen_at(4);
+    const OnebitLambOptions options = lamb_frozen_at(4);
     emulated::OnebitLamb cpu = emulated::onebit_lamb(two, options);
     LambNode node(two, options);
     for (unsigned k = 0; k < 4 + test_steps; ++k) {
@@ -57,7 +57,7 @@ TEST_CASE("what no gradient had reached at the freeze agrees with the emulated w
   for (const Unseen unseen : {Unseen::stay, Unseen::move}) {
     emulated::World two = world(2, {.unseen = unseen});
     two.group_of.assign(two.tensors.tensors(), {1, 0});
-    const OnebitLambOptions options = options_frozen_at(3);
+    const OnebitLambOptions options = lamb_frozen_at(3);
     emulated::OnebitLamb cpu = emulated::onebit_lamb(two, options);
     LambNode node(two, options);
     for (unsigned k = 0; k < 3 + test_steps; ++k) {
@@ -79,7 +79,7 @@ TEST_CASE("groups, the mask and tensors that never freeze agree with the emulate
   two.mask.assign(two.tensors.elements(), 1.0f);
   two.mask[5] = two.mask[1000] = 0;
   two.non_freeze = {false, false, false, false, true};
-  const OnebitLambOptions options = options_frozen_at(3);
+  const OnebitLambOptions options = lamb_frozen_at(3);
   emulated::OnebitLamb cpu = emulated::onebit_lamb(two, options);
   LambNode node(two, options);
   CHECK(node.optimizers[0].compressed_elements() == 2750);
@@ -95,7 +95,7 @@ TEST_CASE("groups, the mask and tensors that never freeze agree with the emulate
 TEST_CASE("a monitor of the variance ends the warm-up on all ranks at the same step") {
   NEED_GPUS(2);
   const emulated::World two = world(2, {});
-  OnebitLambOptions options = options_frozen_at(1000);
+  OnebitLambOptions options = lamb_frozen_at(1000);
   options.lamb.beta2 = 0.8;  // D = 5
   emulated::OnebitLamb cpu = emulated::onebit_lamb(two, options);
   LambNode node(two, options);
@@ -130,7 +130,7 @@ TEST_CASE(
     "1-bit LAMB through NCCL on one GPU runs both stages, with the learning rate it is told") {
   NEED_GPUS(1);
   const emulated::World one = world(1, {});
-  LambNode node(one, options_frozen_at(2));
+  LambNode node(one, lamb_frozen_at(2));
   for (unsigned k = 0; k < 4; ++k) {
     const auto before = node.weights(0);
     node.step(random_gradients(one, k));
@@ -147,12 +147,12 @@ TEST_CASE(
 TEST_CASE("1-bit LAMB refuses a stage of no steps, and weights of another model") {
   NEED_GPUS(1);
   const emulated::World one = world(1, {});
-  CHECK_THROWS_WITH(OnebitLamb(one.tensors, one.initial, 1, 0, options_frozen_at(0)),
+  CHECK_THROWS_WITH(OnebitLamb(one.tensors, one.initial, 1, 0, lamb_frozen_at(0)),
                     "freeze_step: 0 (allowed: 1 and more)");
-  CHECK_THROWS_WITH(OnebitLamb(one.tensors, {}, 1, 0, options_frozen_at(1)),
+  CHECK_THROWS_WITH(OnebitLamb(one.tensors, {}, 1, 0, lamb_frozen_at(1)),
                     "0 weights for tensors of 2783 elements");
   const auto with = [&](const TensorTraits& traits, const Quirks& quirks) {
-    return OnebitLamb(one.tensors, one.initial, 1, 0, options_frozen_at(1), quirks, traits);
+    return OnebitLamb(one.tensors, one.initial, 1, 0, lamb_frozen_at(1), quirks, traits);
   };
   CHECK_THROWS_WITH(with({{{1, 0}}, {}, 0}, {}), "1 groups for 5 tensors");
   CHECK_THROWS_WITH(with({{}, {1, 1}, 0}, {}), "a mask of 2 elements for tensors of 2783");

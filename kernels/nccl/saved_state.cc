@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view family = "lambcast state ";
 constexpr int version = 1;
 
-[[noreturn]] void refuse(const std::string& why) {
+[[noreturn]] void refuse_state(const std::string& why) {
   throw Error(Exit::usage, "saved state: " + why);
 }
 
@@ -58,7 +58,7 @@ void StateWriter::append(const void* data, std::size_t bytes) {
 StateReader::StateReader(std::span<const std::byte> state, std::string_view head,
                          std::size_t bytes) {
   std::string_view text(reinterpret_cast<const char*>(state.data()), state.size());
-  if (!text.starts_with(family)) refuse("not one of this library");
+  if (!text.starts_with(family)) refuse_state("not one of this library");
   const std::size_t whole = head.size() + bytes;
   while (!head.empty()) {
     const std::string_view wanted = line(head), found = line(text);
@@ -67,10 +67,10 @@ StateReader::StateReader(std::span<const std::byte> state, std::string_view head
     const bool printable =
         found.size() < 100 &&
         std::all_of(found.begin(), found.end(), [](char c) { return c >= ' ' && c <= '~'; });
-    refuse(fmt::format("{}, here {} is wanted", printable ? found : "damaged", wanted));
+    refuse_state(fmt::format("{}, here {} is wanted", printable ? found : "damaged", wanted));
   }
   if (state.size() != whole) {
-    refuse(fmt::format("{} bytes, here {} are wanted", state.size(), whole));
+    refuse_state(fmt::format("{} bytes, here {} are wanted", state.size(), whole));
   }
   rest_ = state.last(bytes);
 }

@@ -23,7 +23,7 @@ ZeroOneAdamOptions short_options() {
   return options;
 }
 
-void agrees_with_emulated_world(const emulated::World& world, auto gradients) {
+void zero_one_adam_agrees(const emulated::World& world, auto gradients) {
   const ZeroOneAdamOptions options = short_options();
   emulated::ZeroOneAdam cpu = emulated::zero_one_adam(world, options);
   ZeroOneNode node(world, options);
@@ -43,8 +43,8 @@ void agrees_with_emulated_world(const emulated::World& world, auto gradients) {
   }
   CHECK(*std::min_element(seen, seen + 3) > 2);
 }
-void agrees_with_emulated_world(const emulated::World& world) {
-  agrees_with_emulated_world(world, random_gradients);
+void zero_one_adam_agrees(const emulated::World& world) {
+  zero_one_adam_agrees(world, random_gradients);
 }
 
 }  // namespace
@@ -54,14 +54,14 @@ TEST_CASE("0/1 Adam through NCCL on two GPUs agrees with the emulated world") {
   for (const Padding padding : {Padding::excluded, Padding::counted}) {
     emulated::World two = aligned_world(2);
     two.quirks.padding = padding;
-    agrees_with_emulated_world(two);
+    zero_one_adam_agrees(two);
   }
 }
 
 TEST_CASE("0/1 Adam through NCCL on four GPUs agrees with the emulated world") {
   NEED_RANKS(4);
-  agrees_with_emulated_world(aligned_world(3));
-  agrees_with_emulated_world(aligned_world(4));
+  zero_one_adam_agrees(aligned_world(3));
+  zero_one_adam_agrees(aligned_world(4));
 }
 
 TEST_CASE("what no gradient had reached stays in 0/1 Adam through NCCL, or moves by eps") {
@@ -69,7 +69,7 @@ TEST_CASE("what no gradient had reached stays in 0/1 Adam through NCCL, or moves
   for (const Unseen unseen : {Unseen::stay, Unseen::move}) {
     emulated::World two = aligned_world(2);
     two.quirks.unseen = unseen;
-    agrees_with_emulated_world(two, [](const emulated::World& world, unsigned k) {
+    zero_one_adam_agrees(two, [](const emulated::World& world, unsigned k) {
       return sparse_gradients(world, k, 10);
     });
   }
@@ -81,7 +81,7 @@ TEST_CASE("0/1 Adam's groups and mask agree with the emulated world") {
   two.group_of = {{1, 0.01}, {2, 0}, {1, 0}, {1, 0.01}, {0.5, 0}};
   two.mask.assign(two.tensors.elements(), 1.0f);
   two.mask[5] = two.mask[1000] = 0;
-  agrees_with_emulated_world(two);
+  zero_one_adam_agrees(two);
 }
 
 TEST_CASE("0/1 Adam whose learning rate is 0 has nothing to synchronise") {

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <fstream>
 
+#include "models/codes_test.h"
 #include "models/deepspeed/recipe.h"
 #include "models/deepspeed/rules.h"
 
@@ -19,12 +20,6 @@ using Catch::Matchers::Contains;
 using Catch::Matchers::Equals;
 
 DeepSpeedConfig read_text(std::string_view text) { return parse_config(text, "ds.json"); }
-
-std::vector<std::string> codes(const std::vector<Finding>& findings) {
-  std::vector<std::string> list;
-  for (const Finding& finding : findings) list.push_back(finding.code);
-  return list;
-}
 
 constexpr const char* onebit_lamb = R"({
   "train_batch_size": 65536,

@@ -27,7 +27,7 @@ constexpr auto highly_composite = std::to_array<Whole>(
      10080,  15120,  20160,  25200,  27720,  45360,  50400,  55440, 83160, 110880,
      166320, 221760, 277200, 332640, 498960, 554400, 665280, 720720});
 
-std::string written(const Value& value) {
+std::string value_text(const Value& value) {
   return value.text.empty() ? std::string(name_of(value.kind)) : value.text;
 }
 
@@ -49,14 +49,14 @@ Setting<std::vector<Whole>> read_micro_batches(const Section& block) {
   if (value->kind != Kind::array)
     fail_input(where, fmt::format("Elasticity expected value of {} to be a list of micro batches, "
                                   "instead is: {}",
-                                  key, written(*value)));
+                                  key, value_text(*value)));
   if (value->items.empty()) fail_input(where, "is an empty list");
   std::set<Whole> sizes;
   for (const Value& item : value->items) {
     if (!item.whole)
       fail_input(where, fmt::format("Elasticity expected {} to only contain a list of integers, "
                                     "instead contains: {}",
-                                    key, written(item)));
+                                    key, value_text(item)));
     if (*item.whole <= 0)
       fail_input(where, fmt::format("Elasticity expected {} to only contain positive integers, "
                                     "instead contains: {}",
@@ -82,7 +82,7 @@ Whole least_common_multiple(const std::vector<Whole>& sizes, const Where& where)
 // A number, or text that Python's float() takes for one.
 ElasticityVersion read_version(const Section& block, Whole model_parallel_size) {
   const Value* value = block.object.find("version");
-  const std::string text = value != nullptr ? written(*value) : "0.2";
+  const std::string text = value != nullptr ? value_text(*value) : "0.2";
   const Where where =
       where_of(block, "version", value != nullptr ? value->line : block.object.line);
   if (!is_python_number(text))

@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "models/codes_test.h"
 #include "models/deepspeed/rules.h"
 
 namespace lambcast::deepspeed {
@@ -26,12 +27,6 @@ ElasticBatch elastic(const std::string& keys, std::int64_t world) {
 }
 
 Batch batch_of(const std::string& keys, std::int64_t world) { return elastic(keys, world).batch; }
-
-std::vector<std::string> codes(const std::vector<Finding>& findings) {
-  std::vector<std::string> list;
-  for (const Finding& finding : findings) list.push_back(finding.code);
-  return list;
-}
 
 const std::string ten_thousand =
     "max_train_batch_size: 10000, micro_batch_sizes: [8, 12, 16, 17], min_gpus: 32, "

@@ -13,7 +13,7 @@ namespace {
 constexpr Version least_torch{1, 8, 0}, least_nccl{2, 8, 3};
 constexpr std::int64_t many_gpus = 64;
 
-struct Findings {
+struct VersionFindings {
   std::vector<Finding> list;
   void add(Severity severity, const char* code, const char* key, std::string_view sentence) {
     list.push_back({severity, code, describe({"", 0, key}, sentence)});
@@ -22,7 +22,7 @@ struct Findings {
 
 constexpr const char* release_key = "--deepspeed-version";
 
-void check_libraries(Findings& out, const Versions& versions, const DeepSpeedConfig& config,
+void check_libraries(VersionFindings& out, const Versions& versions, const DeepSpeedConfig& config,
                      std::int64_t gpus) {
   if (config.optimizer->comm_backend_name.value != "nccl") return;
   if (versions.torch && *versions.torch < least_torch)
@@ -35,7 +35,7 @@ void check_libraries(Findings& out, const Versions& versions, const DeepSpeedCon
                         text_of(*versions.nccl)));
 }
 
-void check_onebit_release(Findings& out, const DeepSpeedConfig& config, std::int64_t gas) {
+void check_onebit_release(VersionFindings& out, const DeepSpeedConfig& config, std::int64_t gas) {
   const Version& of = config.release.value;
   if (!config.release.given) {
     out.add(Severity::note, "onebit-removed", release_key,
@@ -64,7 +64,7 @@ void check_onebit_release(Findings& out, const DeepSpeedConfig& config, std::int
                         gas, gas));
 }
 
-void check_wrapper(Findings& out, const DeepSpeedConfig& config, std::int64_t gpus) {
+void check_wrapper(VersionFindings& out, const DeepSpeedConfig& config, std::int64_t gpus) {
   const Version& of = config.release.value;
   if (wrapper_of(recipe_of(config)) == Wrapper::fp16 && config.fp16.enabled.value &&
       of >= release::updates_nothing && of < release::updates_again)
@@ -114,7 +114,7 @@ Versions parse_versions(std::string_view text, const Where& where) {
 std::vector<Finding> check_versions(const Versions& versions, const DeepSpeedConfig& config,
                                     std::int64_t gpus, std::int64_t accumulation_steps) {
   if (!config.optimizer) return {};
-  Findings out;
+  VersionFindings out;
   if (is_onebit(config.optimizer->type)) {
     check_libraries(out, versions, config, gpus);
     check_onebit_release(out, config, accumulation_steps);

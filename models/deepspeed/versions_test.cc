@@ -22,7 +22,7 @@ std::vector<Finding> check(const char* text, DeepSpeedConfig of, int gpus = 64, 
   return check_versions(versions, of, gpus, gas);
 }
 
-std::vector<std::string> codes(const std::vector<Finding>& findings) {
+std::vector<std::string> severities_and_codes(const std::vector<Finding>& findings) {
   std::vector<std::string> all;
   for (const Finding& finding : findings)
     all.push_back(std::string(name_of(finding.severity)) + " " + finding.code);
@@ -62,9 +62,9 @@ TEST_CASE("versions: releases of DeepSpeed that train something else") {
 
 TEST_CASE("versions: nobody named a release, and the newest one speaks for itself") {
   const auto found = check_versions({}, config(OptimizerType::onebit_adam), 8, 8);
-  CHECK(codes(found) == std::vector<std::string>{"note onebit-removed"});
+  CHECK(severities_and_codes(found) == std::vector<std::string>{"note onebit-removed"});
   CHECK_THAT(found[0].message, Contains("removed its 1-bit optimizers on 2026-09-12"));
-  CHECK(codes(check("deepspeed=0.20", config(OptimizerType::onebit_adam))) ==
+  CHECK(severities_and_codes(check("deepspeed=0.20", config(OptimizerType::onebit_adam))) ==
         std::vector<std::string>{"warning onebit-removed"});
   CHECK(check_versions({}, config(OptimizerType::adam), 8, 8).empty());
 }
@@ -74,7 +74,7 @@ TEST_CASE("versions: FP16_Optimizer of 0.17.6 to 0.18.1 updates nothing under fp
        {std::pair{"0.17.5", true}, {"0.17.6", false}, {"0.18.1", false}, {"0.18.2", true}}) {
     INFO(release);
     const std::string text = std::string("deepspeed=") + release;
-    const auto found = codes(check(text.c_str(), config(OptimizerType::adam)));
+    const auto found = severities_and_codes(check(text.c_str(), config(OptimizerType::adam)));
     CHECK(found == (updates ? std::vector<std::string>{}
                             : std::vector<std::string>{"warning nothing-updated"}));
     CHECK(check(text.c_str(), config(OptimizerType::lamb)).empty());  // has another wrapper
@@ -90,7 +90,7 @@ TEST_CASE("versions: bf16 without ZeRO is said to differ by release, unless one 
   bf16.fp16.enabled.value = false;
   bf16.bf16_enabled.value = true;
   const auto newest = check_versions({}, bf16, 8, 1);
-  CHECK(codes(newest) == std::vector<std::string>{"note bf16-by-release"});
+  CHECK(severities_and_codes(newest) == std::vector<std::string>{"note bf16-by-release"});
   CHECK_THAT(newest[0].message, Contains("holds all states on every GPU"));
   CHECK(check_versions({}, bf16, 1, 1).empty());
   CHECK(check("deepspeed=0.17.5", bf16).empty());

@@ -16,7 +16,7 @@
 namespace lambcast::megatron {
 namespace {
 
-constexpr std::int64_t most = 1'000'000'000'000;
+constexpr std::int64_t most_whole = 1'000'000'000'000;
 
 struct Given {
   std::vector<std::string> values;
@@ -72,7 +72,7 @@ class Reader {
     return found->second.values.front();
   }
 
-  std::optional<std::int64_t> whole(const std::string& key, std::int64_t high = most) const {
+  std::optional<std::int64_t> whole(const std::string& key, std::int64_t high = most_whole) const {
     const auto text = word(key);
     if (!text) return std::nullopt;
     std::int64_t value = 0;
@@ -95,7 +95,7 @@ class Reader {
     return value;
   }
 
-  std::int64_t needed(const std::string& key, std::int64_t high = most) const {
+  std::int64_t needed(const std::string& key, std::int64_t high = most_whole) const {
     const auto value = whole(key, high);
     if (!value) fail_input({file_, 0, "--" + key}, "is missing");
     return *value;

@@ -9,7 +9,7 @@ namespace lambcast::megatron {
 namespace {
 
 constexpr const char* form = "\"0:BATCH TOKENS:BATCH ...\", in rising order";
-constexpr double most = 1e15;
+constexpr double most_samples = 1e15;
 
 struct Step {
   std::int64_t samples = 0, batch = 0;
@@ -25,7 +25,7 @@ std::int64_t number(std::string_view text, const Where& where) {
   double value = 0;
   const auto [last, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || last != text.data() + text.size() ||
-      !(value >= 0 && value * unit <= most))
+      !(value >= 0 && value * unit <= most_samples))
     fail_input(where, fmt::format("'{}' is no number of tokens or samples", text), form);
   return static_cast<std::int64_t>(value * unit);
 }

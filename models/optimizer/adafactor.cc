@@ -7,13 +7,13 @@ namespace {
 
 // About 22 passes over the shard, a kernel each; nothing waits for the host. Fused: three rounds
 // over all tensors, and workspace (kernels/cuda/factored.h).
-Passes update(StepKind, Kernels kernels, bool) {
+Passes adafactor_update(StepKind, Kernels kernels, bool) {
   if (kernels == Kernels::fused) return {24.5, 6, 0, 0, 0, "adafactor_step"};
   return {88, 0, 22, 0, 0};
 }
 
 // A row and a column of means for a matrix, the whole second moment of a vector.
-double states(const StateTensor& tensor, const Projection&) {
+double adafactor_states(const StateTensor& tensor, const Projection&) {
   return 4 * (tensor.rows > 0 ? tensor.rows + tensor.columns : tensor.elements);
 }
 
@@ -26,9 +26,9 @@ const OptimizerModel adafactor_model{.type = OptimizerType::adafactor,
                                      .plain = OptimizerType::adafactor,
                                      .of_deepspeed = false,
                                      .rounds_apart = true,
-                                     .update = update,
+                                     .update = adafactor_update,
                                      .same_states = false,
-                                     .state_bytes = states,
+                                     .state_bytes = adafactor_states,
                                      .sums_per_tensor = 1,
                                      .factored_statistics = 1};
 

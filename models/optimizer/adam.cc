@@ -7,7 +7,7 @@ namespace {
 
 using namespace expression;
 
-Passes update(StepKind, Kernels kernels, bool decays) {
+Passes adam_update(StepKind, Kernels kernels, bool decays) {
   if (kernels == Kernels::fused) return {30, 1, 0, 0, 0, "adam_step"};
   const double unfused = momentum + variance + direction + apply + (decays ? decay : 0);
   const double operations = decays ? 13 : 11;
@@ -26,7 +26,7 @@ const OptimizerModel adam_model{.type = OptimizerType::adam,
                                 .of_deepspeed = true,
                                 .in_onebit = OptimizerType::onebit_adam,
                                 .flat_in_fp16 = true,
-                                .update = update,
+                                .update = adam_update,
                                 .state_bytes = two_moments};
 const OptimizerModel adamw_model{.type = OptimizerType::adamw,
                                  .name = "adamw",
@@ -36,7 +36,7 @@ const OptimizerModel adamw_model{.type = OptimizerType::adamw,
                                  .of_deepspeed = true,
                                  .in_onebit = OptimizerType::onebit_adam,
                                  .flat_in_fp16 = true,
-                                 .update = update,
+                                 .update = adam_update,
                                  .state_bytes = two_moments};
 
 }  // namespace lambcast

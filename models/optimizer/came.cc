@@ -8,12 +8,12 @@ namespace {
 
 // About 40 passes over the shard, a kernel each. Fused: four rounds over all tensors, and workspace
 // (kernels/cuda/factored.h).
-Passes update(StepKind, Kernels kernels, bool) {
+Passes came_update(StepKind, Kernels kernels, bool) {
   if (kernels == Kernels::fused) return {32.5, 10, 0, 0, 0, "came_step"};
   return {160, 0, 40, 0, 0};
 }
 
-double states(const StateTensor& tensor, const Projection&) {
+double came_states(const StateTensor& tensor, const Projection&) {
   const double factors = tensor.rows > 0 ? 2 * (tensor.rows + tensor.columns) : tensor.elements;
   return 4 * (tensor.elements + factors);
 }
@@ -28,9 +28,9 @@ const OptimizerModel came_model{.type = OptimizerType::came,
                                 .plain = OptimizerType::came,
                                 .of_deepspeed = false,
                                 .rounds_apart = true,
-                                .update = update,
+                                .update = came_update,
                                 .same_states = false,
-                                .state_bytes = states,
+                                .state_bytes = came_states,
                                 .sums_per_tensor = 1,
                                 .factored_statistics = 2};
 

@@ -7,7 +7,7 @@ namespace lambcast {
 namespace {
 
 // 28 passes of 4 bytes over the shard in some 20 launches, and trust_ratio.item().
-Passes update(StepKind, Kernels kernels, bool decays) {
+Passes distributed_lamb_update(StepKind, Kernels kernels, bool decays) {
   if (kernels == Kernels::fused) return lamb_model.update(StepKind::uniform, kernels, decays);
   return {112, 0, 20, 0, 1};
 }
@@ -22,7 +22,7 @@ const OptimizerModel distributed_lamb_model{.type = OptimizerType::distributed_l
                                             .of_deepspeed = false,
                                             .is_lamb = true,
                                             .layerwise = true,
-                                            .update = update,
+                                            .update = distributed_lamb_update,
                                             .state_bytes = two_moments,
                                             .sums_per_tensor = 1,
                                             .numbers_over_slices = 2};

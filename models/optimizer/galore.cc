@@ -15,12 +15,12 @@ namespace {
 // project 4, weights and their copy in 16 bits 10, of either 1/2 for the factor beside a matrix
 // (kernels/cuda/galore.h, counted in kernels/guide.md at rank 128 of 1,024), a launch each and
 // Adam's. Nothing waits.
-Passes update(StepKind, Kernels kernels, bool) {
+Passes galore_update(StepKind, Kernels kernels, bool) {
   if (kernels == Kernels::fused) return {4.5 + 10.5, 0, 3, 0, 0};
   return {8 + 12 + 12, 0, 14, 0, 1};
 }
 
-double states(const StateTensor& tensor, const Projection& projection) {
+double galore_states(const StateTensor& tensor, const Projection& projection) {
   constexpr double scale = 8.0 / 256;  // bytes of two block scales per element
   const double elements = galore_small_elements(tensor, projection);
   const bool in_8_bits = elements >= static_cast<double>(projection.min_8bit_size);
@@ -76,7 +76,7 @@ Refreshes refreshes_of(std::int64_t steps, std::int64_t gap, std::int64_t every)
 }
 
 // Steps of which some send nothing and some refresh.
-StepPhases phases(const RunOfSteps& run) {
+StepPhases galore_phases(const RunOfSteps& run) {
   if (run.refresh_gap == 0) return uniform_phases(run);
   const std::int64_t sending = run.steps / run.steps_per_exchange;
   const Refreshes refreshes = refreshes_of(run.steps, run.refresh_gap, run.steps_per_exchange);
@@ -95,9 +95,9 @@ const OptimizerModel galore_adamw8bit_model{.type = OptimizerType::galore_adamw8
                                             .label = "DistGaloreAwamW",
                                             .plain = OptimizerType::galore_adamw8bit,
                                             .of_deepspeed = false,
-                                            .update = update,
-                                            .phases = phases,
+                                            .update = galore_update,
+                                            .phases = galore_phases,
                                             .same_states = false,
-                                            .state_bytes = states};
+                                            .state_bytes = galore_states};
 
 }  // namespace lambcast

@@ -5,7 +5,7 @@
 namespace lambcast {
 namespace {
 
-Passes update(StepKind, Kernels kernels, bool) {
+Passes lamb_update(StepKind, Kernels kernels, bool) {
   if (kernels == Kernels::fused) return {42, 3, 0, 0, 0, "lamb_step"};
   return kernels == Kernels::nvidia ? Passes{48, 20, 0, 0, 0} : Passes{42, 0, 3, 0, 0};
 }
@@ -21,7 +21,7 @@ const OptimizerModel lamb_model{.type = OptimizerType::lamb,
                                 .in_onebit = OptimizerType::onebit_lamb,
                                 .is_lamb = true,
                                 .layerwise = true,
-                                .update = update,
+                                .update = lamb_update,
                                 .state_bytes = two_moments};
 
 }  // namespace lambcast

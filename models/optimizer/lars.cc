@@ -7,7 +7,7 @@ namespace {
 // Norms of p in fp32 and g in fp16; then g, p and m read, p, m and the fp16 copy of p written: a
 // multi-tensor kernel each, and one that turns norms into rates. Fused: lars_norms of p and g in
 // fp32 and lars_apply with the copy, in two launches each (kernels/cuda/lars.h).
-Passes update(StepKind, Kernels kernels, bool) {
+Passes lars_update(StepKind, Kernels kernels, bool) {
   if (kernels == Kernels::fused) return {8 + 22, 4, 0, 0, 0};
   return {6 + 20, 3, 0, 0, 0};
 }
@@ -21,7 +21,7 @@ const OptimizerModel lars_model{.type = OptimizerType::lars,
                                 .plain = OptimizerType::lars,
                                 .of_deepspeed = false,
                                 .layerwise = true,
-                                .update = update,
+                                .update = lars_update,
                                 .state_bytes = one_moment};
 
 }  // namespace lambcast

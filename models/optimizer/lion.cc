@@ -8,7 +8,7 @@ namespace lambcast {
 namespace {
 
 // g, p and m read, p and m written; the fused kernel writes the weights in 16 bits too.
-Passes update(StepKind, Kernels kernels, bool) {
+Passes lion_update(StepKind, Kernels kernels, bool) {
   if (kernels == Kernels::fused) return {12 + 8 + 2, 1, 0, 0, 0, "lion_step"};
   return {12 + 8, 1, 0, 0, 0};
 }
@@ -21,7 +21,7 @@ const OptimizerModel lion_model{.type = OptimizerType::lion,
                                 .label = "FusedLion",
                                 .plain = OptimizerType::lion,
                                 .of_deepspeed = true,
-                                .update = update,
+                                .update = lion_update,
                                 .state_bytes = one_moment};
 
 }  // namespace lambcast

@@ -6,7 +6,7 @@ namespace {
 
 using namespace expression;
 
-Passes update(StepKind step, Kernels kernels, bool decays) {
+Passes onebit_adam_update(StepKind step, Kernels kernels, bool decays) {
   const bool warmup = step == StepKind::warmup;
   if (kernels == Kernels::fused)
     return step == StepKind::compression ? Passes{18, 1, 0, 0, 0, "onebit_adam_step"}
@@ -27,7 +27,7 @@ const OptimizerModel onebit_adam_model{.type = OptimizerType::onebit_adam,
                                        .of_deepspeed = true,
                                        .flat_in_fp16 = true,
                                        .onebit = true,
-                                       .update = update,
+                                       .update = onebit_adam_update,
                                        .phases = onebit_phases,
                                        .state_bytes = two_moments,
                                        .published_freeze_share = 0.15};

@@ -7,7 +7,7 @@ namespace {
 
 // Kernels that the operations counted in kernels/deepspeed_traffic.h start, with those on single
 // numbers.
-Passes update(StepKind step, Kernels kernels, bool decays) {
+Passes onebit_lamb_update(StepKind step, Kernels kernels, bool decays) {
   if (kernels == Kernels::fused)
     return step == StepKind::compression ? Passes{42.125, 3, 0, 0, 0, "onebit_lamb_step"}
                                          : Passes{42, 3, 0, 0, 0, "lamb_step"};
@@ -29,7 +29,7 @@ const OptimizerModel onebit_lamb_model{.type = OptimizerType::onebit_lamb,
                                        .onebit = true,
                                        .is_lamb = true,
                                        .layerwise = true,
-                                       .update = update,
+                                       .update = onebit_lamb_update,
                                        .phases = onebit_phases,
                                        .state_bytes = two_moments,
                                        .published_freeze_share = 1000.0 / 5993.0};

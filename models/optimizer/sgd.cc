@@ -6,7 +6,7 @@ namespace lambcast {
 namespace {
 
 // p and g read, p written. kernels/ has no SGD, so that Kernels::fused are these too.
-Passes update(StepKind, Kernels, bool) { return {8 + 4, 0, 1, 0, 0}; }
+Passes sgd_update(StepKind, Kernels, bool) { return {8 + 4, 0, 1, 0, 0}; }
 
 double no_state(const StateTensor&, const Projection&) { return 0; }
 
@@ -19,7 +19,7 @@ const OptimizerModel sgd_model{.type = OptimizerType::sgd,
                                .plain = OptimizerType::sgd,
                                .of_deepspeed = false,
                                .in_kernels = false,
-                               .update = update,
+                               .update = sgd_update,
                                .state_bytes = no_state};
 
 }  // namespace lambcast

@@ -15,7 +15,7 @@ Passes fused(StepKind step) {
                                        : Passes{34, 1, 0, 0, 0, "zero_one_local_step"};
 }
 
-Passes update(StepKind step, Kernels kernels, bool decays) {
+Passes zero_one_adam_update(StepKind step, Kernels kernels, bool decays) {
   if (kernels == Kernels::fused) return fused(step);
   const double common = momentum + direction + apply + (decays ? decay : 0);
   const double undecayed = decays ? 0 : 2;  // launches
@@ -26,7 +26,7 @@ Passes update(StepKind step, Kernels kernels, bool decays) {
   return {deepspeed_zero_one_synchronisation_bytes - (decays ? 0 : decay), 0, 24 - undecayed, 0, 0};
 }
 
-StepPhases phases(const RunOfSteps& run) {
+StepPhases zero_one_adam_phases(const RunOfSteps& run) {
   const std::int64_t dry = run.dry_run ? 1 : 0;
   const ZeroOneSteps counts = zero_one_steps(run.onebit, run.steps - dry);
   return {{StepKind::dry_run, dry},
@@ -46,8 +46,8 @@ const OptimizerModel zero_one_adam_model{.type = OptimizerType::zero_one_adam,
                                          .of_deepspeed = true,
                                          .flat_in_fp16 = true,
                                          .onebit = true,
-                                         .update = update,
-                                         .phases = phases,
+                                         .update = zero_one_adam_update,
+                                         .phases = zero_one_adam_phases,
                                          .state_bytes = two_moments,
                                          .published_freeze_share = 12'500.0 / 150'000.0};
 

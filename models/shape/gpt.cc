@@ -13,7 +13,7 @@
 namespace lambcast {
 namespace {
 
-void add_experts(const Scope& scope) {
+void add_gpt_experts(const Scope& scope) {
   const ModelShape& shape = scope.shape;
   scope.matrix("mlp.deepspeed_moe.gate.wg.weight", shape.hidden * shape.experts);
   for (std::int64_t e = 0; e < shape.experts; ++e) {
@@ -25,14 +25,14 @@ void add_experts(const Scope& scope) {
   }
 }
 
-void add_block(const Scope& scope, bool sparse) {
+void add_gpt_block(const Scope& scope, bool sparse) {
   const std::int64_t h = scope.shape.hidden;
   scope.norm("ln_1", h);
   scope.column("attn.c_attn", h, 3 * h);
   scope.row("attn.c_proj", h, h);
   if (!scope.shape.parallel_block) scope.norm("ln_2", h);
   if (sparse) {
-    add_experts(scope);
+    add_gpt_experts(scope);
     return;
   }
   scope.column("mlp.c_fc", h, scope.shape.ffn);
@@ -78,7 +78,7 @@ void build_gpt(const Table&, const Table& model, ModelShape& shape) {
   }
   for (int layer = 0; layer < shape.layers; ++layer) {
     const bool sparse = sparse_every > 0 && (layer + 1) % sparse_every == 0;
-    add_block({shape, layer, fmt::format("transformer.h.{}.", layer)}, sparse);
+    add_gpt_block({shape, layer, fmt::format("transformer.h.{}.", layer)}, sparse);
     shape.blocks.push_back(block_cost(shape, dropout, sparse));
     if (sparse_every > 0) shape.expert_layers.push_back(sparse);
   }

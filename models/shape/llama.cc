@@ -24,7 +24,7 @@ void add_feed_forward(const Scope& scope) {
   scope.matrix("mlp.down_proj.weight", elements, TensorSplit::inputs);
 }
 
-void add_experts(const Scope& scope) {
+void add_mixtral_experts(const Scope& scope) {
   const std::int64_t elements = scope.shape.hidden * scope.shape.ffn;
   scope.matrix("block_sparse_moe.gate.weight", scope.shape.hidden * scope.shape.experts);
   for (std::int64_t e = 0; e < scope.shape.experts; ++e)
@@ -33,7 +33,7 @@ void add_experts(const Scope& scope) {
                    matrix == "w2" ? TensorSplit::inputs : TensorSplit::outputs);
 }
 
-void build(const Table& model, ModelShape& shape, bool moe) {
+void build_decoder(const Table& model, ModelShape& shape, bool moe) {
   read_width(model, shape);
   read_flash(model, shape);
   read_tokens(model, shape);
@@ -68,7 +68,7 @@ void build(const Table& model, ModelShape& shape, bool moe) {
     const Scope scope{shape, layer, fmt::format("model.layers.{}.", layer)};
     add_attention(scope, key_width);
     if (moe)
-      add_experts(scope);
+      add_mixtral_experts(scope);
     else
       add_feed_forward(scope);
     scope.vector("input_layernorm.weight", shape.hidden);
@@ -85,11 +85,11 @@ void build(const Table& model, ModelShape& shape, bool moe) {
 }  // namespace
 
 void build_llama(const Table&, const Table& model, ModelShape& shape) {
-  build(model, shape, false);
+  build_decoder(model, shape, false);
 }
 
 void build_moe_llama(const Table&, const Table& model, ModelShape& shape) {
-  build(model, shape, true);
+  build_decoder(model, shape, true);
 }
 
 }  // namespace lambcast

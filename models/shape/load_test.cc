@@ -7,15 +7,13 @@
 #include <cstdio>
 #include <fstream>
 
+#include "models/shape/with_test.h"
+
 using namespace lambcast;
 using Catch::Matchers::Contains;
 using Catch::Matchers::StartsWith;
 
 namespace {
-
-ModelShape with(const std::string& name, std::vector<ModelOverride> overrides) {
-  return load_model(name, overrides);
-}
 
 // A description in the working directory, gone with the test. Test cases may run side by side.
 struct File {

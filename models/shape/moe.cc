@@ -28,7 +28,7 @@
 namespace lambcast {
 namespace {
 
-constexpr std::int64_t max_width = 1'000'000;
+constexpr std::int64_t max_hidden = 1'000'000;
 
 std::int64_t optional(const Table& model, std::string_view key, std::int64_t most,
                       std::int64_t otherwise = 0) {
@@ -183,8 +183,8 @@ void read_attention(const Table& model, ModelShape& shape) {
   read_window(model, shape);
   if (!model.has("key_rank")) return;
   LatentAttention latent;
-  latent.query_rank = model.integer("query_rank", 1, max_width);
-  latent.key_rank = model.integer("key_rank", 1, max_width);
+  latent.query_rank = model.integer("query_rank", 1, max_hidden);
+  latent.key_rank = model.integer("key_rank", 1, max_hidden);
   latent.rope_size = model.integer("rope_dim", 1, 10'000);
   shape.value_size = model.integer("value_dim", 1, 10'000);
   shape.head_size += latent.rope_size;
@@ -194,7 +194,7 @@ void read_attention(const Table& model, ModelShape& shape) {
 }  // namespace
 
 void build_moe(const Table&, const Table& model, ModelShape& shape) {
-  shape.hidden = model.integer("hidden", 1, max_width);
+  shape.hidden = model.integer("hidden", 1, max_hidden);
   shape.heads = shape.kv_heads = model.integer("heads", 1, 10'000);
   shape.ffn = model.integer("ffn", 1, 10'000'000);
   read_tokens(model, shape);

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "models/shape/load.h"
+#include "models/shape/with_test.h"
 
 using namespace lambcast;
 
@@ -63,10 +63,6 @@ const Expected expected[] = {
     {"swinv2-moe-base", 955'501'521, 955'501'521, 387, 387},
     {"feed-forward", 16'783'360, 16'783'360, 4, 4},
 };
-
-ModelShape with(const std::string& name, std::vector<ModelOverride> overrides) {
-  return load_model(name, overrides);
-}
 
 }  // namespace
 

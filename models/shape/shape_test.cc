@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "models/shape/adapters.h"
-#include "models/shape/load.h"
+#include "models/shape/with_test.h"
 
 using namespace lambcast;
 
@@ -21,10 +21,6 @@ double elements(const ModelShape& shape, const std::string& part) {
   for (const Tensor& tensor : shape.tensors)
     if (tensor.name.find(part) != std::string::npos) sum += static_cast<double>(tensor.elements);
   return sum;
-}
-
-ModelShape with(const std::string& name, std::vector<ModelOverride> overrides) {
-  return load_model(name, overrides);
 }
 
 }  // namespace

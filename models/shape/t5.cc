@@ -100,7 +100,7 @@ void add_stack(ModelShape& shape, const Stack& stack, std::string_view feed_forw
   Scope{shape, -1, stack.prefix}.vector("final_layer_norm.weight", shape.hidden);
 }
 
-void build(const Table& model, ModelShape& shape, bool moe) {
+void build_encoder_decoder(const Table& model, ModelShape& shape, bool moe) {
   read_width(model, shape);
   read_flash(model, shape);
   read_tokens(model, shape);
@@ -135,10 +135,12 @@ void build(const Table& model, ModelShape& shape, bool moe) {
 
 }  // namespace
 
-void build_t5(const Table&, const Table& model, ModelShape& shape) { build(model, shape, false); }
+void build_t5(const Table&, const Table& model, ModelShape& shape) {
+  build_encoder_decoder(model, shape, false);
+}
 
 void build_switch(const Table&, const Table& model, ModelShape& shape) {
-  build(model, shape, true);
+  build_encoder_decoder(model, shape, true);
 }
 
 }  // namespace lambcast

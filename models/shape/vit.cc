@@ -8,7 +8,7 @@
 namespace lambcast {
 namespace {
 
-constexpr std::int64_t channels = 3;
+constexpr std::int64_t image_channels = 3;
 
 void add_block(const Scope& scope) {
   const std::int64_t h = scope.shape.hidden;
@@ -37,7 +37,7 @@ void build_vit(const Table&, const Table& model, ModelShape& shape) {
                fmt::format("image_size {} is not divisible by patch_size {}", pixels, patch));
   const std::int64_t h = shape.hidden;
   const std::int64_t patches = (pixels / patch) * (pixels / patch);
-  const std::int64_t patch_values = channels * patch * patch;
+  const std::int64_t patch_values = image_channels * patch * patch;
 
   const Scope top{shape, -1, ""};
   top.matrix("class_token", h);

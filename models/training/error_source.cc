@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t implementations = kernels_count, operations = op_count, carriers = 3;
 
 // Numbers of sources: single ones, then one for each implementation and collective.
-constexpr std::size_t passes = 0, gradient_copies = 1, host_copies = 2, exchange_kernels = 3;
+constexpr std::size_t passes = 0, gradient_copies = 1, to_and_from_host = 2, exchange_kernels = 3;
 constexpr std::size_t plain_kernels = 4, onebit_kernels = plain_kernels + implementations;
 constexpr std::size_t collectives = onebit_kernels + implementations;
 static_assert(collectives + carriers * operations == error_sources);
@@ -38,7 +38,7 @@ std::size_t source_of(const PlanOp& op, OptimizerType optimizer, Kernels kernels
         if constexpr (std::is_same_v<Of, Call>) return of_call(work);
         if constexpr (std::is_same_v<Of, Slowdown>) return of_call(work.beside);
         if constexpr (std::is_same_v<Of, HostCopy> || std::is_same_v<Of, HostUpdate>)
-          return host_copies;
+          return to_and_from_host;
         if constexpr (std::is_same_v<Of, MemoryWork>) return gradient_copies;
         if constexpr (std::is_same_v<Of, KernelWork> || std::is_same_v<Of, ProductWork>)
           return of_kernels(optimizer, kernels, op.part);
@@ -125,7 +125,7 @@ ErrorSources common_sources(const TrainingPlan& a, const TrainingPlan& b) {
   const bool wires = alike_but_for_nics(one, other);
   ErrorSources common;
   for (std::size_t i = 0; i < error_sources; ++i)
-    common[i] = i == host_copies ? copies : i < collectives ? kernels : wires;
+    common[i] = i == to_and_from_host ? copies : i < collectives ? kernels : wires;
   return common;
 }
 
@@ -159,14 +159,14 @@ ErrorOf what_errs(std::size_t source) {
   if (source == passes) return ErrorOf::passes;
   if (source == gradient_copies) return ErrorOf::copies;
   if (source == exchange_kernels) return ErrorOf::exchange_kernels;
-  if (source == host_copies || source >= collectives) return ErrorOf::wires;
+  if (source == to_and_from_host || source >= collectives) return ErrorOf::wires;
   return source < onebit_kernels ? ErrorOf::plain_kernels : ErrorOf::onebit_kernels;
 }
 
 std::string name_of_source(std::size_t source) {
   if (source == passes) return "the model's forward and backward passes";
   if (source == gradient_copies) return "copies in the GPU's memory";
-  if (source == host_copies) return "copies between GPU and host";
+  if (source == to_and_from_host) return "copies between GPU and host";
   if (source == exchange_kernels) return "the kernels of the gradients' exchange";
   if (source < onebit_kernels)
     return fmt::format("{} kernels of the plain optimizer",

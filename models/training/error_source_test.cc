@@ -10,11 +10,6 @@
 namespace lambcast {
 namespace {
 
-Forecast forecast_of(const TrainingPlan& training) {
-  CollectiveCosts costs;
-  return forecast(training, costs);
-}
-
 const ErrorShare* share_of(const RatioInterval& ratio, const std::string& name) {
   const auto found = std::ranges::find_if(ratio.shares, [&](const ErrorShare& share) {
     return name_of_source(share.source).find(name) != std::string::npos;

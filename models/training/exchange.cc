@@ -9,38 +9,36 @@
 namespace lambcast {
 namespace {
 
-using Kind = Exchange::Kind;
-
 enum class Takes { nothing, whole, rank, share };
 
 struct Form {
   const char* word;
-  Kind kind;
+  ExchangeKind kind;
   Takes takes;
   double kept_bytes;
 };
 
 constexpr Form forms[] = {
-    {"all_reduce", Kind::all_reduce, Takes::nothing, 0},
-    {"onebit", Kind::onebit, Takes::nothing, 4},
-    {"fp8", Kind::fp8, Takes::nothing, 0},
-    {"fp8:e5m2", Kind::fp8_e5m2, Takes::nothing, 0},
-    {"fp8:owed", Kind::fp8_owed, Takes::nothing, 4},
-    {"int8", Kind::int8, Takes::nothing, 0},
-    {"int8:owed", Kind::int8_owed, Takes::nothing, 4},
-    {"int4", Kind::int4, Takes::nothing, 0},
-    {"int4:owed", Kind::int4_owed, Takes::nothing, 4},
-    {"qgz", Kind::qgz, Takes::nothing, 0},
-    {"qgz:int8", Kind::qgz_int8, Takes::nothing, 0},
-    {"loco", Kind::loco, Takes::nothing, 4},
-    {"loco:int8", Kind::loco_int8, Takes::nothing, 4},
-    {"powersgd", Kind::powersgd, Takes::rank, 4},
-    {"topk", Kind::topk, Takes::share, 4},
-    {"randomk", Kind::randomk, Takes::share, 4},
-    {"local", Kind::local, Takes::whole, 8},
-    {"localsgd", Kind::local_sgd, Takes::whole, 0},
-    {"neighbours:ring", Kind::neighbour_ring, Takes::nothing, 0},
-    {"neighbours:exponential", Kind::neighbour_exponential, Takes::nothing, 0},
+    {"all_reduce", ExchangeKind::all_reduce, Takes::nothing, 0},
+    {"onebit", ExchangeKind::onebit, Takes::nothing, 4},
+    {"fp8", ExchangeKind::fp8, Takes::nothing, 0},
+    {"fp8:e5m2", ExchangeKind::fp8_e5m2, Takes::nothing, 0},
+    {"fp8:owed", ExchangeKind::fp8_owed, Takes::nothing, 4},
+    {"int8", ExchangeKind::int8, Takes::nothing, 0},
+    {"int8:owed", ExchangeKind::int8_owed, Takes::nothing, 4},
+    {"int4", ExchangeKind::int4, Takes::nothing, 0},
+    {"int4:owed", ExchangeKind::int4_owed, Takes::nothing, 4},
+    {"qgz", ExchangeKind::qgz, Takes::nothing, 0},
+    {"qgz:int8", ExchangeKind::qgz_int8, Takes::nothing, 0},
+    {"loco", ExchangeKind::loco, Takes::nothing, 4},
+    {"loco:int8", ExchangeKind::loco_int8, Takes::nothing, 4},
+    {"powersgd", ExchangeKind::powersgd, Takes::rank, 4},
+    {"topk", ExchangeKind::topk, Takes::share, 4},
+    {"randomk", ExchangeKind::randomk, Takes::share, 4},
+    {"local", ExchangeKind::local, Takes::whole, 8},
+    {"localsgd", ExchangeKind::local_sgd, Takes::whole, 0},
+    {"neighbours:ring", ExchangeKind::neighbour_ring, Takes::nothing, 0},
+    {"neighbours:exponential", ExchangeKind::neighbour_exponential, Takes::nothing, 0},
 };
 constexpr const char* allowed =
     "all_reduce, onebit, fp8, fp8:e5m2, fp8:owed, int8, int8:owed, int4, int4:owed, qgz, qgz:int8, "
@@ -50,10 +48,10 @@ constexpr const char* allowed =
     "neighbours:exponential; whole numbers from 1 to 65536";
 
 bool is_local(const Exchange& exchange) {
-  return exchange.kind == Kind::local || exchange.kind == Kind::local_sgd;
+  return exchange.kind == ExchangeKind::local || exchange.kind == ExchangeKind::local_sgd;
 }
 
-const Form& form_of(Kind kind) { return forms[static_cast<std::size_t>(kind)]; }
+const Form& form_of(ExchangeKind kind) { return forms[static_cast<std::size_t>(kind)]; }
 
 double parameter_of(const Form& form, std::string_view text, const Where& where) {
   double value = 0;
@@ -112,31 +110,33 @@ std::int64_t steps_per_exchange(const Exchange& exchange) {
 int site_ranks(const Exchange& exchange) { return std::max(1, exchange.site); }
 
 int neighbours(const Exchange& exchange, int ranks) {
-  if (exchange.kind == Kind::neighbour_ring) return std::min(ranks - 1, 2);
-  return exchange.kind == Kind::neighbour_exponential ? std::min(ranks - 1, 1) : 0;
+  if (exchange.kind == ExchangeKind::neighbour_ring) return std::min(ranks - 1, 2);
+  return exchange.kind == ExchangeKind::neighbour_exponential ? std::min(ranks - 1, 1) : 0;
 }
 
 bool is_hierarchical(const Exchange& exchange) {
-  return exchange.kind == Kind::qgz || exchange.kind == Kind::qgz_int8 || is_loco(exchange);
+  return exchange.kind == ExchangeKind::qgz || exchange.kind == ExchangeKind::qgz_int8 ||
+         is_loco(exchange);
 }
 
 bool is_loco(const Exchange& exchange) {
-  return exchange.kind == Kind::loco || exchange.kind == Kind::loco_int8;
+  return exchange.kind == ExchangeKind::loco || exchange.kind == ExchangeKind::loco_int8;
 }
 
 bool owes_on_one_level(const Exchange& exchange) {
-  return exchange.kind == Kind::fp8_owed || exchange.kind == Kind::int8_owed ||
-         exchange.kind == Kind::int4_owed;
+  return exchange.kind == ExchangeKind::fp8_owed || exchange.kind == ExchangeKind::int8_owed ||
+         exchange.kind == ExchangeKind::int4_owed;
 }
 
 double coded_bytes(const Exchange& exchange) {
-  return exchange.kind == Kind::qgz_int8 || exchange.kind == Kind::loco_int8 ? 1 : 0.5;
+  return exchange.kind == ExchangeKind::qgz_int8 || exchange.kind == ExchangeKind::loco_int8 ? 1
+                                                                                             : 0.5;
 }
 
 double kept_bytes(const Exchange& exchange) { return form_of(exchange.kind).kept_bytes; }
 
 std::string refused_with_zero(const Exchange& exchange, std::int64_t stage) {
-  if (exchange.kind == Kind::all_reduce) return {};
+  if (exchange.kind == ExchangeKind::all_reduce) return {};
   const char* word = form_of(exchange.kind).word;
   if (is_hierarchical(exchange))
     return stage > 0
@@ -156,13 +156,14 @@ std::string refused_with_zero(const Exchange& exchange, std::int64_t stage) {
 }
 
 std::vector<Exchange> usual_exchanges(bool zero, int site) {
-  std::vector<Exchange> all{{Kind::all_reduce},    {Kind::onebit},        {Kind::fp8},
-                            {Kind::fp8_owed},      {Kind::int8},          {Kind::int8_owed},
-                            {Kind::int4},          {Kind::int4_owed},     {Kind::powersgd, 4},
-                            {Kind::topk, 0.01},    {Kind::randomk, 0.01}, {Kind::local, 16},
-                            {Kind::local_sgd, 16}, {Kind::neighbour_ring}};
-  if (site > 1) all.push_back({Kind::local, 16, 0, site});
-  if (zero) all.insert(all.end(), {{Kind::qgz}, {Kind::loco}});
+  std::vector<Exchange> all{
+      {ExchangeKind::all_reduce},    {ExchangeKind::onebit},        {ExchangeKind::fp8},
+      {ExchangeKind::fp8_owed},      {ExchangeKind::int8},          {ExchangeKind::int8_owed},
+      {ExchangeKind::int4},          {ExchangeKind::int4_owed},     {ExchangeKind::powersgd, 4},
+      {ExchangeKind::topk, 0.01},    {ExchangeKind::randomk, 0.01}, {ExchangeKind::local, 16},
+      {ExchangeKind::local_sgd, 16}, {ExchangeKind::neighbour_ring}};
+  if (site > 1) all.push_back({ExchangeKind::local, 16, 0, site});
+  if (zero) all.insert(all.end(), {{ExchangeKind::qgz}, {ExchangeKind::loco}});
   return all;
 }
 

@@ -39,6 +39,8 @@ struct Exchange {
   friend bool operator==(const Exchange&, const Exchange&) = default;
 };
 
+using ExchangeKind = Exchange::Kind;
+
 // "onebit", "fp8", "qgz:int8", "powersgd:4", "powersgd:4:2", "topk:1%", "local:16", "local:16:8",
 // "neighbours:ring". A share is below 1 or in percent: "topk:1" would be all. Throws Error (usage).
 Exchange parse_exchange(const std::string& text, const Where& where);

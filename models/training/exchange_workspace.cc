@@ -7,8 +7,6 @@
 namespace lambcast {
 namespace {
 
-using ExchangeKind = Exchange::Kind;
-
 constexpr double fp32 = 4;
 
 double of_factors(const TrainingPlan& training, const AveragedGradients& gradients) {

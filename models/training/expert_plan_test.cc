@@ -43,7 +43,7 @@ TrainingPlan expert_training(const ExpertCase& of) {
   return training;
 }
 
-StepMetrics step_of(const ExpertCase& of) {
+StepMetrics expert_step(const ExpertCase& of) {
   CollectiveCosts costs;
   return run_step(expert_training(of), {StepKind::uniform, 1000, 1}, costs).metrics;
 }
@@ -120,15 +120,15 @@ TEST_CASE("experts: a step sends four exchanges a layer and sums gradients among
     if (tensor.expert) experts += static_cast<double>(tensor.elements);
   const double dense = static_cast<double>(parameters(shape)) - experts;
   const double exchanges = 3 * 48 * 4 * 7 / 8. * 8 * token_bytes;
-  CHECK(step_of({}).wire_bytes_per_gpu.value() ==
+  CHECK(expert_step({}).wire_bytes_per_gpu.value() ==
         Approx(exchanges + 2 * 7 / 8. * 4 * dense).epsilon(1e-3));
   // Twice the ranks: each expert is held twice.
-  CHECK(step_of({.dp = 16}).wire_bytes_per_gpu.value() ==
+  CHECK(expert_step({.dp = 16}).wire_bytes_per_gpu.value() ==
         Approx(exchanges + 2 * 15 / 16. * 4 * dense + 2 * 1 / 2. * 4 * experts / 8).epsilon(1e-3));
 }
 
 TEST_CASE("experts: hidden exchanges cost less, late ranks more, more starts more") {
-  const auto time = [](ExpertUse use) { return step_of({.use = use}).step_time; };
+  const auto time = [](ExpertUse use) { return expert_step({.use = use}).step_time; };
   const Duration plain = time({});
   CHECK(time({.overlapped = true, .kernels = ExpertKernels::grouped}) <
         time({.kernels = ExpertKernels::grouped}));
@@ -263,7 +263,7 @@ TEST_CASE("experts: blocks without them, shared ones and predicted layers have t
   CHECK(block_work_of(expert_training(of), 1000).ffn == 18432);
   // 59 layers with experts, the predicted one among them.
   const double exchanges = 3 * 59 * 4 * 7 / 8. * 8 * (2.0 * 2000 * 7168);
-  const double reduced = step_of(of).wire_bytes_per_gpu.value() - exchanges;
+  const double reduced = expert_step(of).wire_bytes_per_gpu.value() - exchanges;
   double experts = 0;
   const ModelShape shape = load_model("deepseek-v3");
   for (const Tensor& tensor : shape.tensors)

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "models/codes_test.h"
 #include "models/training/buffers.h"
 #include "models/training/training_case.h"
 
@@ -9,17 +10,6 @@ namespace lambcast {
 namespace {
 
 using Catch::Matchers::Contains;
-
-Forecast forecast_of(const TrainingPlan& training) {
-  CollectiveCosts costs;
-  return forecast(training, costs);
-}
-
-std::vector<std::string> codes(const std::vector<Finding>& findings) {
-  std::vector<std::string> all;
-  for (const Finding& finding : findings) all.push_back(finding.code);
-  return all;
-}
 
 TEST_CASE("forecast: 1000 warm-up steps of 5993 reduce the volume 4.57 times") {
   for (const int gpus : {8, 64, 256}) {

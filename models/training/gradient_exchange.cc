@@ -18,8 +18,6 @@
 namespace lambcast {
 namespace {
 
-using Kind = Exchange::Kind;
-
 // Bytes per element and launches of the kernels around the wire, on gradients of g bytes: 2, or 4
 // where they are added up in fp32, which nothing then widens or narrows. Not timed: counted from
 // what each reads and writes. Of PyTorch:
@@ -83,50 +81,50 @@ class Writer {
 
   std::vector<StepPart> write() {
     switch (exchange_.kind) {
-      case Kind::onebit:
+      case ExchangeKind::onebit:
         signs();
         break;
-      case Kind::fp8:
-      case Kind::fp8_owed:
+      case ExchangeKind::fp8:
+      case ExchangeKind::fp8_owed:
         scaled({WireFormat::fp8_e4m3, 0});
         break;
-      case Kind::fp8_e5m2:
+      case ExchangeKind::fp8_e5m2:
         scaled({WireFormat::fp8_e5m2, 0});
         break;
-      case Kind::int8:
-      case Kind::int8_owed:
+      case ExchangeKind::int8:
+      case ExchangeKind::int8_owed:
         scaled({WireFormat::int8, block});
         break;
-      case Kind::int4:
-      case Kind::int4_owed:
+      case ExchangeKind::int4:
+      case ExchangeKind::int4_owed:
         scaled({WireFormat::int4, block});
         break;
-      case Kind::qgz:
-      case Kind::qgz_int8:
-      case Kind::loco:
-      case Kind::loco_int8:
+      case ExchangeKind::qgz:
+      case ExchangeKind::qgz_int8:
+      case ExchangeKind::loco:
+      case ExchangeKind::loco_int8:
         hierarchical();
         break;
-      case Kind::powersgd:
+      case ExchangeKind::powersgd:
         factored();
         break;
-      case Kind::topk:
-      case Kind::randomk:
+      case ExchangeKind::topk:
+      case ExchangeKind::randomk:
         sparse();
         break;
-      case Kind::local:
+      case ExchangeKind::local:
         meet("outer optimizer", fused_ ? fused::outer_step : Passes{4 * 6, 1, 0, 0, 0});
         break;
-      case Kind::local_sgd:
+      case ExchangeKind::local_sgd:
         // Divided, and cast to 16 bits.
         meet("average weights",
              has_half_weights() ? Passes{8 + 6, 2, 0, 0, 0} : Passes{8, 1, 0, 0, 0});
         break;
-      case Kind::neighbour_ring:
-      case Kind::neighbour_exponential:
+      case ExchangeKind::neighbour_ring:
+      case ExchangeKind::neighbour_exponential:
         with_neighbours();
         break;
-      case Kind::all_reduce:
+      case ExchangeKind::all_reduce:
         break;
     }
     return std::move(parts_);
@@ -306,7 +304,7 @@ class Writer {
 
   void sparse() {
     const double share = exchange_.parameter, kept = std::ceil(share * elements_);
-    const bool largest = exchange_.kind == Kind::topk;
+    const bool largest = exchange_.kind == ExchangeKind::topk;
     const auto select = [&](const char* name, const Passes& passes) {
       kernels(name, Category::compress, passes, elements_, tensors_);
     };
@@ -353,7 +351,7 @@ class Writer {
   // than that from h of its g, which are (g - 1) / g of a hop in all.
   void with_neighbours() {
     const double bytes = 4 * elements_, sent = neighbours(exchange_, group_.ranks);
-    if (exchange_.kind == Kind::neighbour_ring || group_.nodes() == 1) {
+    if (exchange_.kind == ExchangeKind::neighbour_ring || group_.nodes() == 1) {
       send("send weights on", Op::send_recv, bytes);
       if (sent == 2) send("send weights back", Op::send_recv, bytes);
     } else {

@@ -22,8 +22,8 @@ ProcessGroup laid_of(ProcessGroup group, const Place& place, int nodes, int gpus
 // Paths shared by the rounds of a program stay shared.
 using Scaled = std::map<const FlowSet*, std::shared_ptr<const FlowSet>>;
 
-std::shared_ptr<const FlowSet> scaled(const std::shared_ptr<const FlowSet>& flows, double factor,
-                                      Scaled& known) {
+std::shared_ptr<const FlowSet> scaled_set(const std::shared_ptr<const FlowSet>& flows,
+                                          double factor, Scaled& known) {
   std::shared_ptr<const FlowSet>& result = known[flows.get()];
   if (result == nullptr) {
     FlowSet set = *flows;
@@ -76,7 +76,7 @@ CommProgram scaled(const CommProgram& program, double factor) {
   result.expand = program.expand;
   Scaled known;
   for (const CommPhase& phase : program.phases)
-    result.phases.push_back({scaled(phase.flows, factor, known), phase.latency.scaled(factor),
+    result.phases.push_back({scaled_set(phase.flows, factor, known), phase.latency.scaled(factor),
                              phase.times, phase.hidden});
   return result;
 }

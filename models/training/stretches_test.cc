@@ -5,7 +5,7 @@
 namespace lambcast {
 namespace {
 
-Duration ms(double time) { return Duration::seconds(time * 1e-3); }
+Duration milliseconds(double time) { return Duration::seconds(time * 1e-3); }
 
 // `stages` alike stages, m micro batches, passes of 1 ms forward and 2 ms backward.
 PipelinePlan even_plan(int stages, int micro_batches) {
@@ -18,8 +18,8 @@ PipelinePlan even_plan(int stages, int micro_batches) {
 PipelinePrice priced(const PipelinePlan& plan) {
   PipelinePrice price;
   ChunkPrice chunk;
-  chunk.forward.compute = ms(1);
-  chunk.input_gradient.compute = chunk.weight_gradient.compute = ms(1);
+  chunk.forward.compute = milliseconds(1);
+  chunk.input_gradient.compute = chunk.weight_gradient.compute = milliseconds(1);
   price.chunks.assign(static_cast<std::size_t>(plan.pipeline.positions()), chunk);
   const std::vector<parallel::ChunkTimes> times(price.chunks.size(), chunk.times());
   price.time = parallel::pipeline_time(plan.pipeline, times, plan.transfers);
@@ -30,7 +30,7 @@ TEST_CASE("stretches: they follow one another from the start of the step to the 
   const PipelinePlan plan = even_plan(4, 8);
   const PipelinePrice price = priced(plan);
   for (int stage = 0; stage < 4; ++stage) {
-    CHECK(stretch_end(plan, price, {stage, 0}) == ms(stage + 1));
+    CHECK(stretch_end(plan, price, {stage, 0}) == milliseconds(stage + 1));
     Duration sum;
     for (int segment = 0; segment <= 2; ++segment)
       sum += stretch_time(plan, price, {stage, segment});
@@ -43,15 +43,16 @@ TEST_CASE("stretches: they follow one another from the start of the step to the 
 TEST_CASE("stretches: stages that are all longer by e end e (m + p - 1) / m later") {
   const PipelinePlan plan = even_plan(4, 8);
   const PipelinePrice price = priced(plan);
-  const PipelinePrice longer = replayed(plan, price, std::vector<Duration>(4, ms(8)));
-  CHECK(price.time.makespan == ms(3 * 11));
+  const PipelinePrice longer = replayed(plan, price, std::vector<Duration>(4, milliseconds(8)));
+  CHECK(price.time.makespan == milliseconds(3 * 11));
   CHECK(longer.time.makespan.s() == Approx(0.033 + 0.008 * 11 / 8));
 }
 
 TEST_CASE("stretches: one longer stage makes all others wait for it") {
   const PipelinePlan plan = even_plan(4, 8);
   const PipelinePrice price = priced(plan);
-  const PipelinePrice longer = replayed(plan, price, {Duration(), Duration(), Duration(), ms(8)});
+  const PipelinePrice longer =
+      replayed(plan, price, {Duration(), Duration(), Duration(), milliseconds(8)});
   CHECK(longer.time.stages[3].busy.s() == Approx(price.time.stages[3].busy.s() + 0.008));
   CHECK(longer.time.makespan.s() == Approx(0.033 + 0.008));
   CHECK(longer.time.stages[0].busy == price.time.stages[0].busy);

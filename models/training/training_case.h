@@ -6,6 +6,7 @@
 #include <string>
 
 #include "models/shape/load.h"
+#include "models/training/forecast.h"
 #include "models/training/step.h"
 #include "models/training/training_plan.h"
 
@@ -48,6 +49,11 @@ inline TrainingPlan bf16_of(const TrainingCase& of) {
 inline StepMetrics metrics_of(const TrainingPlan& training, StepKind kind) {
   CollectiveCosts costs;
   return run_step(training, {kind, training.seq_len, 1}, costs).metrics;
+}
+
+inline Forecast forecast_of(const TrainingPlan& training) {
+  CollectiveCosts costs;
+  return forecast(training, costs);
 }
 
 inline Duration parts_of(const StepMetrics& step) {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <bit>
 
 #include "sim/base/check.h"
 #include "sim/base/error.h"
@@ -11,8 +10,6 @@
 
 namespace lambcast {
 namespace {
-
-bool is_power_of_two(int n) { return std::has_single_bit(static_cast<unsigned>(n)); }
 
 struct Algorithm {
   std::string_view name;

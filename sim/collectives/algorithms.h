@@ -41,6 +41,7 @@
 //   shift               send_recv: one round, every rank sends S to the next.
 #pragma once
 
+#include <bit>
 #include <span>
 #include <string>
 #include <string_view>
@@ -49,6 +50,8 @@
 #include "sim/collectives/schedule.h"
 
 namespace lambcast {
+
+inline bool is_power_of_two(int n) { return std::has_single_bit(static_cast<unsigned>(n)); }
 
 // The names above, in that order.
 const std::vector<std::string>& algorithm_names();

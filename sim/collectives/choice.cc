@@ -1,15 +1,11 @@
 #include "sim/collectives/choice.h"
 
-#include <bit>
-
 #include "sim/collectives/algorithms.h"
 
 namespace lambcast {
 namespace {
 
 constexpr double kib = 1024;
-
-bool is_power_of_two(int n) { return std::has_single_bit(static_cast<unsigned>(n)); }
 
 // `size` is the whole vector.
 std::string openmpi_4_1_all_reduce(int n, double size) {

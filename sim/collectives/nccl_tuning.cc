@@ -9,24 +9,25 @@
 namespace lambcast {
 namespace {
 
-enum Protocol { ll, ll128, simple };
-constexpr Protocol protocols[] = {ll, ll128, simple};
+enum WireProtocol { ll, ll128, simple };
+constexpr WireProtocol protocols[] = {ll, ll128, simple};
 
 // LL, LL128, Simple, microseconds.
-struct Latencies {
+struct PathLatencies {
   double base[3], nvlink[3], pcie[3], network[3];
 };
 
 // What changed between versions.
 struct Version {
   int from;  // minor version
-  Latencies ring, tree;
+  PathLatencies ring, tree;
   double ll_share;          // of a ring's bandwidth over several nodes
   double ll_slower_inside;  // factor of a ring's local hops under LL over several nodes
   bool posting;             // the cost of posting a message bounds a ring's hops
   bool modern_caps;         // Hopper has constants of its own
 };
-constexpr Latencies ring_of_2_12{{3.6, 10, 8.4}, {.47, 1.9, 3.4}, {1.0, 2.5, 5.7}, {2.7, 4.0, 28}},
+constexpr PathLatencies ring_of_2_12{
+    {3.6, 10, 8.4}, {.47, 1.9, 3.4}, {1.0, 2.5, 5.7}, {2.7, 4.0, 28}},
     ring_of_2_14{{3.6, 10, 8.4}, {.47, 1.9, 3.4}, {1.0, 2.5, 5.7}, {2.7, 4.0, 9.6}},
     ring_of_2_18{{6.6, 14, 8.4}, {0.6, 1.9, 3.4}, {1.0, 2.5, 5.7}, {2.7, 4.0, 14}},
     tree_of_2_12{{4.4, 4.4, 0}, {.52, 1.25, 28}, {1.0, 1.9, 28}, {5.0, 8.5, 28}},
@@ -143,14 +144,14 @@ class Model {
                      : inside_;
   }
 
-  bool allows(Protocol protocol) const {
+  bool allows(WireProtocol protocol) const {
     if (protocol == ll) return of_.ll;
     return protocol == ll128 ? of_.ll128 && of_.nvlink : of_.simple;
   }
 
-  double ring(Protocol protocol) const {
+  double ring(WireProtocol protocol) const {
     const bool network = nodes_ > 1;
-    const Latencies& us = version_.ring;
+    const PathLatencies& us = version_.ring;
     const double post =
         network && version_.posting ? (of_.amd ? 2 : 1) * (protocol == simple ? 3 : 1) : 0;
     double local = local_us(us, protocol);
@@ -171,8 +172,8 @@ class Model {
     return latency + transfer_us(bus * ranks_ / steps_);
   }
 
-  double tree(Protocol protocol) const {
-    const Latencies& us = version_.tree;
+  double tree(WireProtocol protocol) const {
+    const PathLatencies& us = version_.tree;
     const double hop = us.network[protocol] + reported_us(protocol);
     const double latency =
         us.base[protocol] + 2 * ((local_ - 1) * local_us(us, protocol) + log2_of(nodes_) * hop);
@@ -263,11 +264,11 @@ class Model {
   }
 
   // Once more for the flush of what Simple received.
-  double reported_us(Protocol protocol) const {
+  double reported_us(WireProtocol protocol) const {
     return of_.nic_latency.us() * (protocol == simple ? 2 : 1);
   }
 
-  double local_us(const Latencies& us, Protocol protocol) const {
+  double local_us(const PathLatencies& us, WireProtocol protocol) const {
     return (of_.nvlink ? us.nvlink : us.pcie)[protocol];
   }
 
@@ -323,7 +324,7 @@ std::vector<NcclChoice> nccl_choices(const NcclTuning& tuning, Op op, Bytes size
   const Model model(tuning, op, size.value(), nodes, gpus_per_node);
   const auto add = [&](std::string_view name, auto time_us) {
     double best = std::numeric_limits<double>::infinity();
-    for (const Protocol protocol : protocols)
+    for (const WireProtocol protocol : protocols)
       if (model.allows(protocol)) best = std::min(best, time_us(protocol));
     choices.push_back({name, Duration::microseconds(best)});
   };
@@ -331,9 +332,9 @@ std::vector<NcclChoice> nccl_choices(const NcclTuning& tuning, Op op, Bytes size
   const bool by_size = reduces_all && several && tuning.tree_threshold.value() > 0;
   const bool small = size < tuning.tree_threshold;
   if (!reduces_all || (tuning.ring && !(by_size && small)))
-    add("ring", [&](Protocol protocol) { return model.ring(protocol); });
+    add("ring", [&](WireProtocol protocol) { return model.ring(protocol); });
   if (reduces_all && several && tuning.tree && !(by_size && !small))
-    add("tree", [&](Protocol protocol) { return model.tree(protocol); });
+    add("tree", [&](WireProtocol protocol) { return model.tree(protocol); });
   const auto add_simple = [&](std::string_view name, bool allowed, double us) {
     if (allowed && reduces_all && !by_size) choices.push_back({name, Duration::microseconds(us)});
   };

@@ -11,7 +11,7 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-constexpr double us = 1e-6, mb = 1e6;
+constexpr double us = 1e-6, megabyte = 1e6;
 
 struct Setting {
   int gpus = 1, nics = 1, nodes = 8;
@@ -50,7 +50,7 @@ double seconds(const Setting& s, const char* algorithm, Op op, double size) {
 TEST_CASE("pipeline: a ring is paced by its link and by a slice on its way around") {
   // 8 nodes of one GPU: 7 steps of S/8, all between nodes. Two slices a step, so f = W/2.
   Setting s = setting(1, 8);
-  s.transport.slice = Bytes(100 * mb);
+  s.transport.slice = Bytes(100 * megabyte);
   s.transport.protocols[0].slices = 2;
   for (const double size : {8e3, 1e6, 8e6, 80e6}) {
     const double w = 7 * size / 8 / 1e9, f = w / 2, l = 7 * 20 * us;
@@ -58,26 +58,26 @@ TEST_CASE("pipeline: a ring is paced by its link and by a slice on its way aroun
           Approx(7 * us + f + std::hypot(w - f, l)).epsilon(1e-7));
   }
   // Far away from each other, one of the two is all that counts.
-  CHECK(seconds(s, "ring", Op::all_gather, 800 * mb) == Approx(7 * 0.1).epsilon(1e-3));
+  CHECK(seconds(s, "ring", Op::all_gather, 800 * megabyte) == Approx(7 * 0.1).epsilon(1e-3));
   CHECK(seconds(s, "ring", Op::all_gather, 8) == Approx(147 * us).epsilon(1e-3));
   // Many slices: the fill goes, S/8 = 100 MB in 100 slices.
-  s.transport.slice = Bytes(1 * mb);
+  s.transport.slice = Bytes(1 * megabyte);
   const double w = 7 * 0.1, f = w / 100;
-  CHECK(seconds(s, "ring", Op::all_gather, 800 * mb) ==
+  CHECK(seconds(s, "ring", Op::all_gather, 800 * megabyte) ==
         Approx(7 * us + f + std::hypot(w - f, 140 * us)).epsilon(1e-7));
   // One slice that is never cut: latency and transfer add up, as without slices.
   s.transport.slice = Bytes(1e12);
   s.transport.protocols[0].slices = 1;
-  CHECK(seconds(s, "ring", Op::all_gather, 8 * mb) == Approx(147 * us + 7e-3).epsilon(1e-6));
+  CHECK(seconds(s, "ring", Op::all_gather, 8 * megabyte) == Approx(147 * us + 7e-3).epsilon(1e-6));
 }
 
 TEST_CASE("pipeline: a tree fills its pipe, then streams") {
   // 2 nodes of one GPU: 2 hops; each edge carries S/2 each way in both trees, W = S/B. In k slices
   // of S/2 the first takes 2 hops of S/2/k.
   Setting s = setting(1, 2);
-  s.transport.slice = Bytes(1 * mb);
+  s.transport.slice = Bytes(1 * megabyte);
   for (const double size : {1e6, 2e6, 20e6, 200e6}) {
-    const double w = size / 1e9, k = std::max(1.0, size / 2 / mb), f = 2 * size / 2 / 1e9 / k;
+    const double w = size / 1e9, k = std::max(1.0, size / 2 / megabyte), f = 2 * size / 2 / 1e9 / k;
     CHECK(seconds(s, "tree", Op::all_reduce, size) ==
           Approx(7 * us + 40 * us + f + w * (1 - 1 / k)).epsilon(1e-6));
   }
@@ -88,15 +88,15 @@ TEST_CASE("pipeline: a node's limit binds below the NICs and is shared by them")
   Setting s = setting(4, 2);
   for (HopLatency* hop : {&s.transport.protocols[0].ring, &s.transport.protocols[0].tree})
     *hop = {};
-  CHECK(seconds(s, "ring", Op::all_gather, 64 * mb) == Approx(7. / 8 * 64e6 / 4e9));
+  CHECK(seconds(s, "ring", Op::all_gather, 64 * megabyte) == Approx(7. / 8 * 64e6 / 4e9));
   s.transport.protocols[0].node_cap = Bandwidth(1e9);
-  CHECK(seconds(s, "ring", Op::all_gather, 64 * mb) == Approx(7. / 8 * 64e6 / 1e9));
+  CHECK(seconds(s, "ring", Op::all_gather, 64 * megabyte) == Approx(7. / 8 * 64e6 / 1e9));
   s.transport.protocols[0].efficiency = 0.5;  // does not halve the limit, which is payload
-  CHECK(seconds(s, "ring", Op::all_gather, 64 * mb) == Approx(7. / 8 * 64e6 / 1e9));
+  CHECK(seconds(s, "ring", Op::all_gather, 64 * megabyte) == Approx(7. / 8 * 64e6 / 1e9));
   // Trees take their share of it.
   s.transport.protocols[0].tree_efficiency = 0.5;
-  CHECK(seconds(s, "tree", Op::all_reduce, 64 * mb) == Approx(64e6 / 0.5e9));
-  CHECK(seconds(s, "ring", Op::all_gather, 64 * mb) == Approx(7. / 8 * 64e6 / 1e9));
+  CHECK(seconds(s, "tree", Op::all_reduce, 64 * megabyte) == Approx(64e6 / 0.5e9));
+  CHECK(seconds(s, "ring", Op::all_gather, 64 * megabyte) == Approx(7. / 8 * 64e6 / 1e9));
 }
 
 // 2 nodes of 8: rings of 8 GB over 16 channels of 1 GB/s, less than their links carry.
@@ -143,10 +143,11 @@ TEST_CASE("pipeline: within one node other latencies hold") {
 TEST_CASE("pipeline: the switch reduces at S (1 + 1/p) each way") {
   Setting s = setting(8, 1);
   s.link = 100e9;
-  CHECK_THROWS_WITH(plan(s, "nvls", Op::all_reduce, mb), Contains("no protocol of this cluster"));
+  CHECK_THROWS_WITH(plan(s, "nvls", Op::all_reduce, megabyte),
+                    Contains("no protocol of this cluster"));
   s.transport.protocols[0].in_switch =
       InSwitch{{Duration::microseconds(25), Duration(), Duration::microseconds(21)}, 0.8};
-  const double S = 800 * mb;
+  const double S = 800 * megabyte;
   CHECK(seconds(s, "nvls", Op::all_reduce, S) == Approx(25 * us + S * 9 / 8 / 80e9).epsilon(1e-7));
   // Cheaper than the ring's 2 * 7/8 S, so it is chosen; small sizes take the ring's low base.
   CHECK(plan(s, "", Op::all_reduce, S).algorithm == "nvls");
@@ -163,7 +164,7 @@ TEST_CASE("pipeline: the switch reduces at S (1 + 1/p) each way") {
 TEST_CASE("pipeline: folded or written out, in one event or many, the time is the same") {
   Setting s = setting(4, 4);
   s.link = 5e9;
-  s.transport.slice = Bytes(mb);
+  s.transport.slice = Bytes(megabyte);
   s.transport.protocols[0].slices = 2;
   s.transport.protocols[0].node_cap = Bandwidth(3e9);
   s.transport.protocols[0].in_switch = InSwitch{};

@@ -13,10 +13,10 @@ namespace lambcast {
 namespace {
 
 constexpr double nic_rate = 1e9, gpu_rate = 40e9;
-const Duration alpha = Duration::microseconds(5);
+const Duration hop_time = Duration::microseconds(5);
 
 Transport one_protocol() {
-  const HopLatency hop{Duration(), alpha, alpha};
+  const HopLatency hop{Duration(), hop_time, hop_time};
   return {{{"simple", hop, hop, 1.0, Bytes(1e18)}}, Duration(), Bandwidth(), 1, Endpoint::gpu};
 }
 
@@ -65,7 +65,7 @@ TEST_CASE("process group: eight groups of one GPU per node share the NICs there 
     return plan({n, 1, 8, 1, siblings}, "ring", Op::all_reduce, size, nics).time.s();
   };
   for (const auto& [nics, at_one] : {std::pair{8, 1}, {4, 2}, {2, 4}, {1, 8}})
-    CHECK(time(8, nics) == Approx(2 * (n - 1) * (alpha.s() + at_one * size / n / nic_rate)));
+    CHECK(time(8, nics) == Approx(2 * (n - 1) * (hop_time.s() + at_one * size / n / nic_rate)));
   CHECK(time(8, 8) == time(1, 8));
   CHECK(time(1, 1) == time(1, 8));
 }
@@ -77,7 +77,7 @@ TEST_CASE("process group: groups side by side in a node share its NICs, not one 
   };
   // Inside a node of 8: rings of p have 2(p-1) rounds of S/p over the GPUs' own links.
   for (const auto& [p, siblings] : {std::pair{2, 4}, {4, 2}, {8, 1}}) {
-    const double alone = 2 * (p - 1) * (alpha.s() + size / p / gpu_rate);
+    const double alone = 2 * (p - 1) * (hop_time.s() + size / p / gpu_rate);
     CHECK(time({p, p, 1, 1, siblings}, 1) == Approx(alone));
     CHECK(time({p, p, siblings, 1, siblings}, 1) == Approx(alone));
   }
@@ -89,7 +89,7 @@ TEST_CASE("process group: groups side by side in a node share its NICs, not one 
     };
     for (const int nics : {1, 2, 4}) {
       INFO("stride " << stride << ", " << nics << " NICs");
-      CHECK(groups(2, nics) == Approx(14 * (alpha.s() + size / 8 * 2 / (nics * nic_rate))));
+      CHECK(groups(2, nics) == Approx(14 * (hop_time.s() + size / 8 * 2 / (nics * nic_rate))));
     }
   }
 }

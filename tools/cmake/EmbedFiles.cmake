@@ -57,5 +57,6 @@ std::span<const EmbeddedFile> @name@();
     DEPENDS ${paths} ${CMAKE_CURRENT_FUNCTION_LIST_FILE}
     COMMENT "Embedding ${name}" VERBATIM)
   target_sources(${target} PRIVATE ${folder}/${name}.cc)
+  set_source_files_properties(${folder}/${name}.cc PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   target_include_directories(${target} PRIVATE ${CMAKE_CURRENT_BINARY_DIR})
 endfunction()

@@ -40,6 +40,9 @@ endif()
 
 # The headers with JSON for the sources of `target` that include it.
 function(lambcast_precompile_json target)
+  if(CMAKE_UNITY_BUILD)
+    return()
+  endif()
   set(headers ${CMAKE_BINARY_DIR}/CMakeFiles/lambcast_json_headers.dir/cmake_pch.hxx)
   set(made ${headers}.gch)
   if(CMAKE_CXX_COMPILER_ID MATCHES Clang)

@@ -314,10 +314,9 @@ std::vector<Point> kept_points(const Cluster& before, std::span<const Measuremen
   return points;
 }
 
-std::string words_for(const Measurement& table) {
-  const int nodes = nodes_of(table);
+std::string with_nodes(const Measurement& table) {
   return fmt::format("{} over {} ranks on {} node(s), {}", name_of(table.operation), table.ranks,
-                     nodes, table.provenance.source);
+                     nodes_of(table), table.provenance.source);
 }
 
 struct Fit {
@@ -336,7 +335,7 @@ Fit fitted(const std::string& base, const std::string& name, std::span<const Mea
   summary.tables = static_cast<int>(tables.size());
   summary.rows = static_cast<int>(points.size());
   const std::size_t held_table = table_to_hold_out(tables);
-  if (held_table < tables.size()) summary.held_out_table = words_for(tables[held_table]);
+  if (held_table < tables.size()) summary.held_out_table = with_nodes(tables[held_table]);
   const std::vector<Point> kept = kept_points(cluster, tables, backend);
   std::vector<Point> judged;
   std::vector<double> unseen;

@@ -12,14 +12,14 @@ namespace lambcast::validate {
 namespace {
 
 // What is benchmarked, under today's names and those of its first releases.
-struct Test {
+struct BenchTest {
   std::string_view name;
   Operation operation;
   bool size_per_rank;  // what one rank puts in is printed; the total is n of it
   double counted;      // the throughput is that of so many times the total
 };
 
-constexpr std::array<Test, 7> kTests{{
+constexpr std::array<BenchTest, 7> bench_tests{{
     {"all_reduce", Operation::all_reduce, false, 2},
     {"allreduce", Operation::all_reduce, false, 2},
     {"all_gather", Operation::all_gather, true, 1},
@@ -49,9 +49,9 @@ std::optional<double> bytes_of(std::string_view description) {
   return static_cast<double>(*elements) * static_cast<double>(*width);
 }
 
-class Reader {
+class BenchReader {
  public:
-  Reader(std::string_view name, const ImportHints& hints) : file_(name), hints_(hints) {}
+  BenchReader(std::string_view name, const ImportHints& hints) : file_(name), hints_(hints) {}
 
   std::vector<Measurement> read(std::string_view text) {
     for (const std::string_view line : lines_of(text)) read_line(line, ++line_);
@@ -82,7 +82,7 @@ class Reader {
 
   void begin(std::string_view line, int number) {
     const std::string_view title = line.substr(line.find("Performance of "));
-    for (const Test& test : kTests)
+    for (const BenchTest& test : bench_tests)
       if (words_of(title).size() > 2 && words_of(title)[2] == test.name) test_ = &test;
     if (test_ == nullptr) return;
     const auto devices = number_behind(title, " on ");
@@ -124,7 +124,7 @@ class Reader {
   }
 
   void finish() {
-    const Test* const test = std::exchange(test_, nullptr);
+    const BenchTest* const test = std::exchange(test_, nullptr);
     std::vector<Row> rows = std::exchange(rows_, {});
     const std::vector<PrintedBandwidth> printed = std::exchange(printed_, {});
     in_table_ = false;
@@ -152,7 +152,7 @@ class Reader {
   std::string file_;
   ImportHints hints_;
   int line_ = 0;
-  const Test* test_ = nullptr;
+  const BenchTest* test_ = nullptr;
   int ranks_ = 0;
   std::optional<int> nodes_;
   int start_line_ = 0;
@@ -167,7 +167,7 @@ class Reader {
 
 std::vector<Measurement> import_deepspeed_bench(std::string_view text, std::string_view name,
                                                 const ImportHints& hints) {
-  return Reader(name, hints).read(text);
+  return BenchReader(name, hints).read(text);
 }
 
 }  // namespace lambcast::validate

@@ -12,13 +12,13 @@ namespace lambcast::validate {
 namespace {
 
 // The benchmarks we know by their names ("# Benchmarking Allreduce").
-struct Test {
+struct ImbTest {
   std::string_view name;
   Operation operation;
   bool size_per_rank;  // a block is printed; the total is n blocks
 };
 
-constexpr std::array<Test, 8> kTests{{
+constexpr std::array<ImbTest, 8> imb_tests{{
     {"Allreduce", Operation::all_reduce, false},
     {"Allgather", Operation::all_gather, true},
     {"Alltoall", Operation::all_to_all, true},
@@ -29,9 +29,9 @@ constexpr std::array<Test, 8> kTests{{
     {"PingPong", Operation::ping_pong, false},
 }};
 
-class Reader {
+class ImbReader {
  public:
-  Reader(std::string_view name, const ImportHints& hints) : file_(name), hints_(hints) {}
+  ImbReader(std::string_view name, const ImportHints& hints) : file_(name), hints_(hints) {}
 
   std::vector<Measurement> read(std::string_view text) {
     for (const std::string_view line : lines_of(text)) read_line(trimmed(line), ++line_);
@@ -53,7 +53,7 @@ class Reader {
     const auto words = words_of(line);
     if (starts_with(line, "# Benchmarking ")) {
       finish();
-      for (const Test& test : kTests)
+      for (const ImbTest& test : imb_tests)
         if (words.size() == 3 && words[2] == test.name) test_ = &test;
       start_line_ = number;
     } else if (starts_with(line, "# #processes = ")) {
@@ -100,7 +100,7 @@ class Reader {
   }
 
   void finish() {
-    const Test* const test = std::exchange(test_, nullptr);
+    const ImbTest* const test = std::exchange(test_, nullptr);
     const int processes = std::exchange(processes_, 0);
     std::vector<Row> rows = std::exchange(rows_, {});
     in_table_ = false;
@@ -130,7 +130,7 @@ class Reader {
   std::string file_;
   ImportHints hints_;
   int line_ = 0;
-  const Test* test_ = nullptr;
+  const ImbTest* test_ = nullptr;
   int processes_ = 0;
   int start_line_ = 0;
   bool in_table_ = false, has_spread_ = false;
@@ -142,7 +142,7 @@ class Reader {
 
 std::vector<Measurement> import_imb(std::string_view text, std::string_view name,
                                     const ImportHints& hints) {
-  return Reader(name, hints).read(text);
+  return ImbReader(name, hints).read(text);
 }
 
 }  // namespace lambcast::validate

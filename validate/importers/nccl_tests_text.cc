@@ -106,9 +106,9 @@ struct Run {
   std::vector<Table> tables;
 };
 
-class Reader {
+class NcclTestsReader {
  public:
-  Reader(std::string_view name, const ImportHints& hints) : file_(name), hints_(hints) {}
+  NcclTestsReader(std::string_view name, const ImportHints& hints) : file_(name), hints_(hints) {}
 
   std::vector<Measurement> read(std::string_view text) {
     const std::string plain = without_colours(text);
@@ -369,7 +369,7 @@ class Reader {
 
 std::vector<Measurement> import_nccl_tests_text(std::string_view text, std::string_view name,
                                                 const ImportHints& hints) {
-  return Reader(name, hints).read(text);
+  return NcclTestsReader(name, hints).read(text);
 }
 
 }  // namespace lambcast::validate

@@ -10,14 +10,14 @@ namespace lambcast::validate {
 namespace {
 
 // The tests we know by the words of their title ("# OSU MPI-CUDA Allreduce Latency Test v5.8").
-struct Test {
+struct OsuTest {
   std::string_view title;
   Operation operation;
   bool size_per_rank;  // OSU prints a block; the total is n blocks
   bool bandwidth;      // MB/s (1e6 bytes) instead of us
 };
 
-constexpr std::array<Test, 8> kTests{{
+constexpr std::array<OsuTest, 8> osu_tests{{
     {" Allreduce Latency Test", Operation::all_reduce, false, false},
     {" Allgather Latency Test", Operation::all_gather, true, false},
     {" All-to-All Personalized Exchange Latency Test", Operation::all_to_all, true, false},
@@ -32,9 +32,9 @@ bool is_pair(Operation operation) {
   return operation == Operation::ping_pong || operation == Operation::stream;
 }
 
-class Reader {
+class OsuReader {
  public:
-  Reader(std::string_view name, const ImportHints& hints) : file_(name), hints_(hints) {}
+  OsuReader(std::string_view name, const ImportHints& hints) : file_(name), hints_(hints) {}
 
   std::vector<Measurement> read(std::string_view text) {
     for (const std::string_view line : lines_of(text)) read_line(trimmed(line), ++line_);
@@ -67,7 +67,7 @@ class Reader {
     // "MPI", "MPI-CUDA", "NCCL": the title starts at the blank after it.
     const std::size_t blank = line.find(' ', std::string_view("# OSU ").size());
     const std::string_view title = blank == std::string_view::npos ? "" : line.substr(blank);
-    for (const Test& test : kTests) {
+    for (const OsuTest& test : osu_tests) {
       if (starts_with(title, test.title)) test_ = &test;
     }
     if (test_ == nullptr) {
@@ -124,7 +124,7 @@ class Reader {
   Duration time(double us, int number) const { return time_of(us, file_, number); }
 
   void finish() {
-    const Test* const test = std::exchange(test_, nullptr);
+    const OsuTest* const test = std::exchange(test_, nullptr);
     in_table_ = false;
     if (test == nullptr) return;
     if (rows_.empty()) fail("this table has no rows", start_line_);
@@ -156,7 +156,7 @@ class Reader {
   std::string file_;
   ImportHints hints_;
   int line_ = 0;
-  const Test* test_ = nullptr;
+  const OsuTest* test_ = nullptr;
   std::string title_;
   int start_line_ = 0;
   bool in_table_ = false;
@@ -170,7 +170,7 @@ class Reader {
 
 std::vector<Measurement> import_osu(std::string_view text, std::string_view name,
                                     const ImportHints& hints) {
-  return Reader(name, hints).read(text);
+  return OsuReader(name, hints).read(text);
 }
 
 }  // namespace lambcast::validate

@@ -16,9 +16,9 @@ struct Columns {
   bool latency = false;
 };
 
-class Reader {
+class PerftestReader {
  public:
-  explicit Reader(std::string_view name) : file_(name) {}
+  explicit PerftestReader(std::string_view name) : file_(name) {}
 
   Measurement read(std::string_view text) {
     for (const std::string_view line : lines_of(text)) read_line(trimmed(line), ++line_);
@@ -139,7 +139,7 @@ class Reader {
 
 std::vector<Measurement> import_perftest(std::string_view text, std::string_view name,
                                          const ImportHints&) {
-  return {Reader(name).read(text)};
+  return {PerftestReader(name).read(text)};
 }
 
 }  // namespace lambcast::validate

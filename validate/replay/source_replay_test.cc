@@ -12,10 +12,11 @@ namespace {
 using Catch::Matchers::Contains;
 
 const std::string run = "bert-large,paper-eth40-v100,lamb,8,16,1,128,1,";
-const std::string header = "model,cluster,optimizer,gpus,micro_batch,grad_accum,seq_len,steps,";
+const std::string columns_line =
+    "model,cluster,optimizer,gpus,micro_batch,grad_accum,seq_len,steps,";
 
 SourceSummary replayed(const std::string& columns, const std::string& rows) {
-  return replay_rows(header + columns + "\n" + rows, "runs.csv", "runs");
+  return replay_rows(columns_line + columns + "\n" + rows, "runs.csv", "runs");
 }
 
 double forecast_of(const std::string& quantity) {

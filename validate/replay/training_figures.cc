@@ -10,7 +10,7 @@ namespace lambcast {
 namespace {
 
 // The lines that a forecast of a training figure is compared with.
-constexpr double margin = 0.10;
+constexpr double figure_margin = 0.10;
 
 Kinds publications(const ReplaySummary& summary) {
   std::vector<std::string> names;
@@ -35,8 +35,8 @@ ScatterPanel quantity_panel(const ReplaySummary& summary, const Kinds& kinds,
   panel.x = round_axis("measured " + name, values, "", 7);
   panel.y = round_axis("forecast " + name, values, "", 7);
   panel.guides = {proportional(panel.x, 1, Guide::Kind::line),
-                  proportional(panel.x, 1 + margin, Guide::Kind::dashes),
-                  proportional(panel.x, 1 - margin, Guide::Kind::dashes)};
+                  proportional(panel.x, 1 + figure_margin, Guide::Kind::dashes),
+                  proportional(panel.x, 1 - figure_margin, Guide::Kind::dashes)};
   return panel;
 }
 
@@ -55,7 +55,7 @@ std::vector<const ReplayResult*> shown_cases(const ReplaySummary& summary) {
 
 // Percent, with room for the widest limit and the worst error.
 ScatterAxis error_axis(const std::vector<const ReplayResult*>& cases) {
-  double widest = margin;
+  double widest = figure_margin;
   for (const ReplayResult* result : cases)
     widest = std::max({widest, result->of.max_error, std::abs(result->error)});
   ScatterAxis axis{"forecast / measured - 1", false, -widest * 1.08, widest * 1.08, {}};
@@ -77,7 +77,7 @@ report::Figure training_figure(const ReplaySummary& summary) {
       "Each mark is one measured figure; on the diagonal the forecast equals it, the dashed lines "
       "are {:.0f}% above and below. Colour and shape tell the publication. A hollow mark set a "
       "parameter of its cluster (fitted), a filled one did not (unseen).",
-      margin * 100);
+      figure_margin * 100);
   const Kinds kinds = publications(summary);
   ScatterChart chart;
   for (const char* quantity : {"step_time_ms", "samples_per_s"}) {

@@ -1,0 +1,17 @@
+// The codes of findings, in their order: what the tests of rules compare.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/finding.h"
+
+namespace lambcast {
+
+inline std::vector<std::string> codes(const std::vector<Finding>& findings) {
+  std::vector<std::string> list;
+  for (const Finding& finding : findings) list.push_back(finding.code);
+  return list;
+}
+
+}  // namespace lambcast
