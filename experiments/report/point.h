@@ -18,6 +18,7 @@
 namespace lambcast::report {
 
 inline constexpr double absent = std::numeric_limits<double>::quiet_NaN();
+// Absent is a value as well.
 inline bool same_number(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
 struct StepFigures {

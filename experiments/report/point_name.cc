@@ -8,10 +8,6 @@
 #include "experiments/report/slice.h"
 
 namespace lambcast::report {
-namespace {
-
-// Absent is a value as well.
-}  // namespace
 
 std::string point_name(const Point& point, const std::vector<Point>& points) {
   std::string text =
