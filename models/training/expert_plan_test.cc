@@ -104,6 +104,9 @@ TEST_CASE("experts: tensor parallelism inside them gathers the rows of its ranks
   CHECK(plan.block.experts->rows == 2000 * 8);
   CHECK(plan.block.experts->ffn == 384);
   CHECK(plan.rows_gather->bytes.value() == 8 * token_bytes);
+  // So is the expert that all tokens visit, where there is one: of 2,048 columns.
+  CHECK(plan_of({.ep = 4, .dp = 4, .tp = 2, .model = "deepseek-v3"}).block.experts->shared_ffn ==
+        1024);
   // Megatron-LM with etp 1: experts lie over both ranks of a tensor group.
   const ExpertPlan whole = plan_of({.ep = 8, .dp = 4, .tp = 2, .etp = 1});
   CHECK_FALSE(whole.rows_gather);
@@ -137,6 +140,25 @@ TEST_CASE("experts: hidden exchanges cost less, late ranks more, more starts mor
   CHECK(time({.capacity_factor = 2}) > plain);
   // Started by the host piece by piece, small micro batches gain nothing from the overlap.
   CHECK(time({.overlapped = true}) > time({.overlapped = true, .kernels = ExpertKernels::grouped}));
+}
+
+// Of 22 kernels that 8 bits start for each product of an expert, 16 bits start 6, and of 80 of a
+// block cut into pieces 65 or so. What is started forward is not started backward.
+TEST_CASE("experts: the host starts kernels for each expert of a rank, and for pieces of blocks") {
+  TrainingPlan training = expert_training({.use = {.overlapped = true}});
+  const auto plan = [&] { return expert_plan(training, block_work_of(training, 1000)).value(); };
+  const ExpertPlan half = plan();
+  training.parallelism->format = MatrixFormat::fp8;
+  const ExpertPlan eight = plan();
+  CHECK(eight.launches == Approx(32 * 128 / 8));
+  CHECK(half.launches / eight.launches == Approx(6. / 22));
+  CHECK((half.least_launches - half.launches) / (eight.least_launches - eight.launches) ==
+        Approx(65. / 80).epsilon(0.02));
+  const Duration launch = Duration::microseconds(5);
+  const HostTime time = host_time(half, launch);
+  CHECK((time.forward + time.backward).s() == Approx(half.launches * launch.s()));
+  CHECK((time.least_forward + time.least_backward).s() == Approx(half.least_launches * launch.s()));
+  CHECK(time.forward / time.least_forward == Approx(time.backward / time.least_backward));
 }
 
 // 2,000 tokens a micro batch against experts of 3 x 768 columns: 2 x 2000 / 2304 of their

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -241,6 +242,10 @@ TEST_CASE("layout step: stages that share a node send to the next node too") {
   for (const std::size_t stage : {7, 8})
     CHECK(priced.network_bytes_per_node[stage].value() == Approx(32 * 2. * 1024 * 1600));
   CHECK(priced.network_bytes_per_node[6].value() == 0);
+  // Nor does any other of the 16, but for the tied embedding that the two ends sum in fp32.
+  const StepMetrics step = run_step(training, {StepKind::uniform, 1024, 1}, costs).metrics;
+  CHECK(step.network_bytes_per_node.value() ==
+        Approx(2. / 16 * (32 * 2. * 1024 * 1600 + 4. * 50257 * 1600)));
   // In chunks the last stage sends to the first one, and back.
   training = layout_training({.pp = 16, .chunks = 3, .micro_batches = 32});
   const PipelinePlan interleaved = passes(training);
@@ -255,6 +260,28 @@ TEST_CASE("layout step: stages that share a node send to the next node too") {
   CHECK(v.sends[11].group.ranks == 1);
   CHECK(price(v).chunks[11].send_forward == Duration());
   for (const std::size_t p : {7, 15}) CHECK(v.sends[p].group.nodes() == 2);
+}
+
+// Without sequence parallelism every tensor rank holds the whole of what is sent: DeepSpeed sends a
+// part from each and gathers them, Megatron-LM sends the whole from each.
+TEST_CASE("layout step: what ranks send in parts is gathered where no rank computes with a part") {
+  for (const auto& [framework, sequence_parallel, sent, gathered] :
+       {std::tuple{FrameworkName::deepspeed, false, 1. / 5, true},
+        std::tuple{FrameworkName::deepspeed, true, 1. / 5, false},
+        std::tuple{FrameworkName::megatron, false, 1., false},
+        std::tuple{FrameworkName::megatron, true, 1. / 5, false}}) {
+    const StepPlan plan = plan_step(
+        layout_training(
+            {.tp = 5, .pp = 2, .framework = framework, .sequence_parallel = sequence_parallel}),
+        {StepKind::uniform, 1024, 1});
+    const double whole = 2. * 1024 * 1600;
+    REQUIRE(plan.pipeline->sends.size() == 1);
+    CHECK(plan.pipeline->sends[0].bytes.value() == Approx(whole * sent));
+    REQUIRE(plan.pipeline->sends_gather.has_value() == gathered);
+    if (!gathered) continue;
+    CHECK(plan.pipeline->sends_gather->group.ranks == 5);
+    CHECK(plan.pipeline->sends_gather->bytes.value() == whole);
+  }
 }
 
 // DeepSpeed's stage 3 of GPT-2 XL: a block of 12 h^2 + 13 h, h = 1,600, has vectors of up to 4 h
