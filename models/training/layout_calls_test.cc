@@ -154,8 +154,9 @@ TEST_CASE("layout step: sharded weights and tensor parallelism over nodes share 
 // Of a node of 8, whose processors update 1/8 of the weights for each of 8 ranks: 48 bytes of
 // memory a weight at stage 3 and 42 at stage 2. 8 micro batches are added up there.
 TEST_CASE("layout step: an optimizer on the host waits for its memory, and for copies") {
-  const auto finish = [](Sharding sharding) {
+  const auto finish = [](Sharding sharding, std::int64_t micro_batches = 8) {
     const TrainingPlan training = layout_training({.dp = 8,
+                                                   .micro_batches = micro_batches,
                                                    .sharding = sharding,
                                                    .framework = FrameworkName::deepspeed,
                                                    .optimizer_on = OptimizerOn::host});
@@ -190,6 +191,10 @@ TEST_CASE("layout step: an optimizer on the host waits for its memory, and for c
   CHECK(stage3.up == Approx((2 * 7 + 2) * weights / 8));
   CHECK(stage2.down == Approx((2 * 8 + 4) * weights / 8));
   CHECK(stage2.up == Approx((2 * 7 + 2) * weights / 8));
+  // Nothing is added up of one micro batch: in fp32 at stage 2, in 16 bits at stage 3.
+  CHECK(finish(Sharding::gradients, 1).down == Approx(4 * weights / 8));
+  CHECK(finish(Sharding::weights, 1).down == Approx(2 * weights / 8));
+  CHECK(finish(Sharding::weights, 1).up == Approx(2 * weights / 8));
   CHECK(stage3.ends.high.s() == Approx(std::exp(0.7) * stage3.seconds));
 }
 
@@ -346,6 +351,23 @@ TEST_CASE("layout step: adapters alone are reduced, and join what tensor ranks h
   CHECK(plan.pipeline->adapters_gather->bytes.value() == 2 * 1000 * 16);
   CHECK(plan.pipeline->adapters_exchange->op == Op::all_to_all);
   CHECK(plan.pipeline->adapters_exchange->bytes.value() == 2 * 1000 * 1600 / 5.);
+}
+
+TEST_CASE("layout step: buckets of gradients are all gradients, however many they are") {
+  TrainingPlan training = layout_training({.dp = 4, .sharding = Sharding::optimizer});
+  const auto all = static_cast<double>(optimized_parameters(*training.model));  // 1.56e9
+  for (const double bucket : {2e9, 8e8, 6e8, 1e8}) {
+    training.parallelism->framework.least_bucket = bucket;
+    double bytes = 0;
+    std::int64_t buckets = 0;
+    for (const PlanOp& op : plan_step(training, {StepKind::uniform, 1024, 1}).ops) {
+      if (!op.name.starts_with("reduce_scatter gradients")) continue;
+      bytes += std::get<Call>(op.work).bytes.value() * static_cast<double>(op.times);
+      buckets += op.times;
+    }
+    CHECK(buckets == std::llround(std::ceil(all / bucket)));
+    CHECK(bytes == Approx(4 * all));
+  }
 }
 
 // Weights of the last step come bucket by bucket; the passes begin with the first.
