@@ -243,6 +243,30 @@ TEST_CASE("sharded weights: what a pass waits for on their stream") {
   CHECK(exposed(4, 4, 5, 3) == Approx(5 + 4 + 4 + 3));
 }
 
+// Of a pass that is longer than its stream, all of it but the first gather hides, and costs as many
+// of 108 multiprocessors as NCCL's blocks take: 4 for each of 8 ranks of a node, whoever gathers.
+TEST_CASE(
+    "sharded weights: what hides costs computation its blocks once, of experts as of others") {
+  TrainingPlan training = expert_training({.ep = 1, .sharding = Sharding::weights});
+  training.parallelism->framework = framework_of(FrameworkName::torchtitan);
+  training.batch = {64 * 8, 64, 1};
+  CollectiveCosts costs;
+  const StepMetrics step = run_step(training, {StepKind::uniform, 1000, 1}, costs).metrics;
+  INFO(step.exposed_comm.s() << " of " << step.gradient_comm.s());
+  CHECK(step.exposed_comm / step.gradient_comm == Approx(32. / 108).epsilon(0.15));
+}
+
+TEST_CASE("sharded weights: streams of experts and of all others are one") {
+  const auto us = [](double value) { return Duration::microseconds(value); };
+  const WeightStream both =
+      WeightStream{us(1), us(2), us(3), us(4)} + WeightStream{us(10), us(20), us(30), us(40)};
+  CHECK(both.gather == us(11));
+  CHECK(both.scatter == us(22));
+  CHECK(both.outer_gather == us(33));
+  CHECK(both.outer_scatter == us(44));
+  CHECK(both.of(5) == us(5 * 33 + 77));
+}
+
 TEST_CASE("experts: ranks hold their experts, and share states with those that hold the same") {
   const auto held = [](const ExpertCase& of, const std::string& name) {
     for (const auto& [found, bytes] : forecast_memory(expert_training(of)).parts)

@@ -351,6 +351,20 @@ TEST_CASE("layout step: adapters alone are reduced, and join what tensor ranks h
   CHECK(plan.pipeline->adapters_gather->bytes.value() == 2 * 1000 * 16);
   CHECK(plan.pipeline->adapters_exchange->op == Op::all_to_all);
   CHECK(plan.pipeline->adapters_exchange->bytes.value() == 2 * 1000 * 1600 / 5.);
+  // In each of 48 blocks, forward and back: three gathers and an exchange beside attention, and as
+  // many beside the feed-forward where it has adapters.
+  CollectiveCosts costs;
+  const auto collectives = [&](AdapterTargets targets) {
+    TrainingPlan of = layout_training({.tp = 5,
+                                       .dp = 4,
+                                       .micro_batches = 1,
+                                       .sharding = Sharding::optimizer,
+                                       .sequence_parallel = true});
+    of.model = std::make_shared<const ModelShape>(with_adapters(*of.model, {16, targets}, {}));
+    return run_step(of, {StepKind::uniform, 1000, 1}, costs).metrics.num_collectives;
+  };
+  CHECK(collectives(AdapterTargets::all) - collectives(AdapterTargets::attention) ==
+        48 * 2 * (3 + 1));
 }
 
 TEST_CASE("layout step: buckets of gradients are all gradients, however many they are") {
@@ -368,6 +382,15 @@ TEST_CASE("layout step: buckets of gradients are all gradients, however many the
     CHECK(buckets == std::llround(std::ceil(all / bucket)));
     CHECK(bytes == Approx(4 * all));
   }
+}
+
+// ZeRO++: the host's part of a gather, and the kernel that widens int8, 1 read and 2 written.
+TEST_CASE("layout step: weights that came in 8 bits are widened") {
+  TrainingPlan training = layout_training(
+      {.dp = 8, .sharding = Sharding::weights, .framework = FrameworkName::deepspeed});
+  training.parallelism->quantized_weights = true;
+  const PipelinePlan plan = *plan_step(training, {StepKind::uniform, 1024, 1}).pipeline;
+  CHECK(plan.weights_quantized.value() == Approx((1 + 2) * plan.weights_gather->bytes.value()));
 }
 
 // Weights of the last step come bucket by bucket; the passes begin with the first.
