@@ -384,15 +384,6 @@ TEST_CASE("layout step: buckets of gradients are all gradients, however many the
   }
 }
 
-// ZeRO++: the host's part of a gather, and the kernel that widens int8, 1 read and 2 written.
-TEST_CASE("layout step: weights that came in 8 bits are widened") {
-  TrainingPlan training = layout_training(
-      {.dp = 8, .sharding = Sharding::weights, .framework = FrameworkName::deepspeed});
-  training.parallelism->quantized_weights = true;
-  const PipelinePlan plan = *plan_step(training, {StepKind::uniform, 1024, 1}).pipeline;
-  CHECK(plan.weights_quantized.value() == Approx((1 + 2) * plan.weights_gather->bytes.value()));
-}
-
 // Weights of the last step come bucket by bucket; the passes begin with the first.
 TEST_CASE("layout step: the first bucket of weights comes before the passes") {
   TrainingPlan training = layout_training({.dp = 4, .sharding = Sharding::optimizer});
