@@ -217,6 +217,18 @@ TEST_CASE("tensor parallelism divides all of a block but 6 h elements, and 24 of
   CHECK(gpt.blocks[0].matrix_operand_bytes.per_token == 32 * h);
   // Of these the inputs of the first products and the output gradients of the last are whole.
   CHECK(gpt.blocks[0].whole_matrix_operand_bytes.per_token == 2 * 4 * h);
+  // As many of each expert that a token visits.
+  CHECK(load_model("mixtral-8x7b").blocks[0].whole_matrix_operand_bytes.per_token ==
+        (1 + 2) * 4 * 4096.);
+  // What stays whole is a part.
+  for (const std::string& name : model_presets())
+    for (const Cost& block : load_model(name).blocks) {
+      INFO(name);
+      CHECK(block.whole_activation_bytes.per_token <= block.activation_bytes.per_token);
+      CHECK(block.whole_product_input_bytes.per_token <= block.product_input_bytes.per_token);
+      CHECK(block.whole_matrix_operand_bytes.per_token <= block.matrix_operand_bytes.per_token);
+      CHECK(block.alternate_whole_bytes.per_token <= block.alternate_bytes.per_token);
+    }
 }
 
 TEST_CASE("tensor parallelism divides the matrices of blocks in every family that has them") {
