@@ -108,9 +108,11 @@ for ((call = 1; call < 100; ++call)); do
   goes_on "ENOSPC at call $call of a sweep that goes on"
 done
 
-# each KEPT COMMAND...: at each call; the file KEPT is there as it was or as it shall be.
+# each KEPT COMMAND...: at each call; the file KEPT is there as it was or as it shall be, and nobody may
+# read it, nor what is to replace it, who may not read it before.
 each() {
-  local kept=$1 fault call
+  local kept=$1 fault call rights
+  rights=$(stat -c %a "$kept")
   shift
   cp "$kept" before
   "$@" >out 2>err || fail "$*: $(cat err)"
@@ -122,10 +124,14 @@ each() {
       [ -n "$met" ] || break
       { [ "$got" -eq 0 ] && cmp -s after "$kept"; } || told $fault "call $call of $*"
       cmp -s before "$kept" || cmp -s after "$kept" || fail "$fault at call $call: $kept is lost: $*"
+      [ "$(stat -c %a "$kept")" = "$rights" ] || fail "$fault at call $call: rights $(stat -c %a "$kept") of $kept, not $rights: $*"
+      [ ! -e "$kept.part" ] || (((0$(stat -c %a "$kept.part") & ~0$rights) == 0)) ||
+        fail "$fault at call $call: rights $(stat -c %a "$kept.part") of $kept.part, more than $rights: $*"
     done
     [ "$call" -gt 1 ] || fail "no fault met: $*"
   done
   "$@" >out 2>err || fail "after all: $*: $(cat err)"
+  [ "$(stat -c %a "$kept")" = "$rights" ] || fail "other rights in the end: $*"
 }
 # Pictures by a stand-in: each is drawn some hundred times.
 mkdir bin
@@ -141,10 +147,10 @@ echo '{}' >disk/trace.json
 echo 'name = "older"' >disk/written.toml
 each disk/report/report.html "$lambcast" report disk/report
 cmp -s whole/results.csv disk/report/results.csv || fail "a report touches the results"
-each disk/mine.toml "$lambcast" calibrate --cluster commodity-10gbe --force -o disk/mine.toml table.csv
-chmod 600 disk/mine.toml
-"$lambcast" calibrate --cluster commodity-10gbe --force -o disk/mine.toml table.csv >/dev/null
-[ "$(stat -c %a disk/mine.toml)" = 600 ] || fail "the rights of a file that is replaced: $(stat -c %a disk/mine.toml)"
+for rights in 600 666; do  # narrower and wider than those of a new file
+  chmod $rights disk/mine.toml
+  each disk/mine.toml "$lambcast" calibrate --cluster commodity-10gbe --force -o disk/mine.toml table.csv
+done
 each disk/trace.json "$lambcast" simulate "${run[@]}" --trace disk/trace.json
 each disk/written.toml "$lambcast" -q sweep "${run[@]}" --list seq_len=128,256 --write-sweep disk/written.toml
 find disk -name '*.part' | grep -q . && fail "left behind: $(find disk -name '*.part')"

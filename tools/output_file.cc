@@ -21,15 +21,6 @@ bool holds_text(const fs::path& path) {
   return fs::is_regular_file(path, error) && fs::file_size(path, error) > 0 && !error;
 }
 
-// The old text stays until the new one is on disk, under the same name and rights.
-void replace_text(const fs::path& path, std::string_view text) {
-  const fs::path file = fs::canonical(path);
-  const fs::perms rights = fs::status(file).permissions();
-  replace_file(file, text);
-  std::error_code error;
-  fs::permissions(file, rights, error);
-}
-
 }  // namespace
 
 void write_output(const std::string& path, std::string_view flag, std::string_view text) {
@@ -42,7 +33,7 @@ void write_output(const std::string& path, std::string_view flag, std::string_vi
   if (!file && is_of_disk(errno))
     throw Error(Exit::failure, fmt::format("{}: {}: {}", path, flag, std::strerror(errno)));
   if (!file) fail_input({path, 0, std::string(flag)}, "cannot be opened for writing");
-  if (replaces) return replace_text(path, text);
+  if (replaces) return replace_file(fs::canonical(path), text);
   file << text;
   file.close();
   if (!file) throw Error(Exit::failure, fmt::format("{}: {}: cannot be written whole", path, flag));

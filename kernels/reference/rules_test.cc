@@ -140,6 +140,35 @@ TEST_CASE("Adafactor and CAME are their papers' on a matrix and a vector") {
   }
 }
 
+TEST_CASE("CAME on a vector keeps a second moment of its own") {
+  // v = (1 - beta2) g^2 and u = g / sqrt(v), 1 / sqrt(0.001) of each sign, whose rms is clipped to
+  // 1; m = (1 - beta1) u, and nothing divides it.
+  const Came came{{.lr = 0.5, .eps1 = 0, .beta1 = 0.75, .beta2 = 0.999, .weight_decay = 0}};
+  const Part part = whole_part({1, 2});
+  Came::State state = came.state(part);
+  Values p{1, 1};
+  step(came, state, part, p, {3, -0.5f}, 1);
+  CHECK(p[0] == Approx(1 - 0.5 * 0.25));
+  CHECK(p[1] == Approx(1 + 0.5 * 0.25));
+  CHECK(state.v[0] == Approx(0.001 * 9));
+  CHECK(state.v[1] == Approx(0.001 * 0.25));
+}
+
+TEST_CASE("a factored moment is the means of rows and of columns") {
+  FactoredMoment moment({2, 4});
+  const Part part = whole_part({2, 4});
+  Sums sums = factored_sums(part);
+  for (std::size_t k = 0; k < 8; ++k) add_factored(sums, part, k, double(k));
+  moment.update(sums, 0.5);
+  CHECK(moment.row == Values{0.5f * 1.5f, 0.5f * 5.5f});
+  CHECK(moment.column == Values{0.5f * 2, 0.5f * 3, 0.5f * 4, 0.5f * 5});
+  CHECK(moment.row_mean == Approx(0.5 * 3.5));
+  moment.update(Sums(6), 0.5, 3);
+  CHECK(moment.row == Values{0.25f * 1.5f, 0.25f * 5.5f});
+  CHECK(moment.column[3] == 3 * 0.25f * 5);
+  CHECK(moment.inverse_root(1, 3) == Approx(1 / std::sqrt(5.5 / 3.5 * 3 * 0.25 * 5)));
+}
+
 TEST_CASE("columns kept local are scaled from the rows that a rank has of each") {
   // Of 4 x 3 the rank has row 2 and the first of row 3: two elements of column 0, one of the
   // others.

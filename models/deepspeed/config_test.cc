@@ -273,6 +273,7 @@ TEST_CASE("config: every known top-level key is accepted") {
   CHECK(recipe_of(config).precision.on_wire() == DataType::fp32);
   CHECK(config.bf16_enabled.value);
   CHECK(config.zero.stage.value == 1);  // the old boolean form
+  CHECK(config.zero.stage.given);
 }
 
 TEST_CASE("config: the gradients travel in the precision of the training") {
@@ -349,6 +350,10 @@ TEST_CASE("config: curricula that cannot be followed are refused") {
           "'total_curriculum_step'");
   refused((linear + ", schedule_config: {total_curriculum_step: 100, difficulty_step: 0}").c_str(),
           "schedule_config.difficulty_step: '0' is not a whole number from 1");
+  refused((linear + ", schedule_config: {total_curriculum_step: 9007199254740994, "
+                    "difficulty_step: 8}")
+              .c_str(),
+          "schedule_config.total_curriculum_step: '9007199254740994' is not a whole number from 1");
   refused(
       "min_difficulty: 8, max_difficulty: 64, schedule_type: \"fixed_discrete\", "
       "schedule_config: {difficulty: [8, 64], max_step: [1, 2]}",

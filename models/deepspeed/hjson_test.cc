@@ -54,6 +54,7 @@ TEST_CASE("hjson: comments, trailing commas, bare keys and newlines as separator
   REQUIRE(root.find("list")->items.size() == 3);
   CHECK(root.find("list")->line == 8);
   CHECK(root.find("list")->items[2].line == 10);
+  CHECK(read("{/* at once */a: 1/**/}").find("a")->whole == 1);
 }
 
 TEST_CASE("hjson: a root without braces, an empty file and one of comments only") {

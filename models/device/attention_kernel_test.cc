@@ -98,6 +98,13 @@ TEST_CASE("attention: rates are those published in the papers of its kernels") {
             tflops(attention_forward(AttentionKernel::cudnn, work, b200)) ==
         Approx(1.3).epsilon(0.01));
   CHECK(tflops(attention_forward(AttentionKernel::flash4, work, b200)) < 1605);
+  // What its time rests on is as much shorter.
+  const auto rests = [&](AttentionKernel kernel, Rate rate) {
+    return attention_forward(kernel, work, b200)[0].cost.rests_on[rate];
+  };
+  for (const Rate rate : {rate_of(MatrixFormat::half), Rate::exponentials})
+    CHECK(rests(AttentionKernel::cudnn, rate) / rests(AttentionKernel::flash4, rate) ==
+          Approx(1.3).epsilon(0.01));
 }
 
 TEST_CASE("attention: kernels run where they were written for, and count as what was timed there") {

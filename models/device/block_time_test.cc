@@ -52,6 +52,16 @@ TEST_CASE("block time: experts and latent attention are the model's operations")
   }
 }
 
+TEST_CASE("block time: fp32 gradients are read and written by products of weights alone") {
+  const GpuRates a100 = rates_of("a100-80g");
+  BlockWork work = block_22b();
+  const auto bytes = [&](const auto& pass) { return bytes_of(pass(work, a100), "up"); };
+  const double forward = bytes(block_forward), backward = bytes(block_backward);
+  work.fp32_gradients = true;
+  CHECK(bytes(block_forward) == forward);
+  CHECK(bytes(block_backward) - backward == (8 - 2) * 6144. * 4 * 6144 / 8);
+}
+
 TEST_CASE("block time: many small experts take longer than one product of all their rows") {
   const GpuRates h100 = rates_of("h100");
   BlockWork work = block_work(load_model("qwen3-30b-a3b"), 1, 4096);

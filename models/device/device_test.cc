@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -143,6 +144,24 @@ TEST_CASE("compute: published points come back exactly, in between time grows") 
   }
 }
 
+TEST_CASE("compute: between the lengths of two curves time is between theirs, by the length") {
+  const ModelShape bert = load_model("bert-large");
+  const auto ms_of = [&](const std::vector<std::int64_t>& lengths, std::int64_t seq_len) {
+    Device device = load_device("v100-16g");
+    std::erase_if(device.training_curves, [&](const TrainingCurve& curve) {
+      return std::find(lengths.begin(), lengths.end(), curve.seq_len) == lengths.end() ||
+             curve.implementation != "deepspeed" || curve.model != "bert-large";
+    });
+    REQUIRE(device.training_curves.size() == lengths.size());
+    return ms(micro_batch_time(device, bert, "deepspeed", 16, seq_len));
+  };
+  for (const std::int64_t length : {224, 320, 416}) {
+    const double share = static_cast<double>(length - 128) / (512 - 128);
+    CHECK(ms_of({128, 512}, length) ==
+          Approx((1 - share) * ms_of({128}, length) + share * ms_of({512}, length)));
+  }
+}
+
 TEST_CASE("compute: a floor of launches that a measured point lies below does not hold") {
   const ModelShape resnet = load_model("resnet50");
   const Device h100 = load_device("h100");
@@ -244,6 +263,17 @@ source = "test"
   CHECK(time.rests_on.front().provenance.kind == Kind::measured);
   CHECK(time.basis == Basis::blocks);
   CHECK(time.micro_batch_doublings == Approx(std::log2(4 / 3.)));
+  for (const auto& [batch, outside] :
+       {std::pair{7, true}, std::pair{8, false}, std::pair{16, false}, std::pair{17, true}})
+    CHECK(micro_batch_time(device, bert, "deepspeed", batch, 128).extrapolated == outside);
+  // What the description leaves out is assumed, and says so.
+  CHECK(device.pageable_d2h.value == Bandwidth(3e9));
+  CHECK(device.pageable_h2d.value == Bandwidth(3e9));
+  CHECK(device.pinned_d2h.value == Bandwidth(6e9));
+  CHECK(device.pinned_h2d.value == Bandwidth(6e9));
+  CHECK(device.framework_launch.value == Duration::microseconds(6));
+  CHECK(device.sync_overhead.value == Duration::microseconds(20));
+  CHECK(device.sync_overhead.provenance.kind == Kind::assumed);
   std::string broken = text;
   broken.replace(broken.find("[8.0, 16.0]"), 11, "[16.0, 8.0]");
   CHECK_THROWS_WITH(decode_device(Table::parse(broken, "lab.toml")), Contains("ascending"));

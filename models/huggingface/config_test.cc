@@ -205,6 +205,8 @@ TEST_CASE("config.json: what is missing, ill-typed or not modelled is one line w
        "mlp_only_layers: a list of layers without experts"},
       {changed(gpt2, "\"n_head\": 12", "\"n_head\": 11"), "n_embd 768 is not divisible by 11"},
       {changed(gpt2, "\"attn_pdrop\": 0.1", "\"attn_pdrop\": 7"), "attn_pdrop: 7 is not a share"},
+      {changed(llama, "\"max_position_embeddings\": 8192", "\"max_position_embeddings\": 16777217"),
+       "(allowed: 1 to 16777216)"},
       {"[]", "config.json"},
       {"{ \"model_type\": 3 }", "model_type: 3 is no text"},
       {"{ \"model_type\": ", "config.json"}};
@@ -213,6 +215,8 @@ TEST_CASE("config.json: what is missing, ill-typed or not modelled is one line w
     CHECK_THAT(sentence, Contains(words));
     CHECK(sentence.find('\n') == std::string::npos);
   }
+  // All of it is a share.
+  CHECK(refusal(changed(gpt2, "\"attn_pdrop\": 0.1", "\"attn_pdrop\": 1")).empty());
 }
 
 TEST_CASE("config.json: no text makes anything but a description or an error") {

@@ -108,6 +108,13 @@ TEST_CASE("Megatron arguments: an example script's run") {
   CHECK(shape.layers == 96);
   CHECK(shape.ffn == 4 * 12288);
   CHECK(shape.vocab == 51200);  // to a multiple of 128 x 8
+  // Positions beyond the sequences of the run are weights all the same, and a sequence has its own.
+  for (const char* positions : {"4096", "1024"}) {
+    std::string other = script;
+    other.replace(other.find("embeddings 2048"), 15, std::string("embeddings ") + positions);
+    CHECK(shape_of(other).max_seq_len == (positions[0] == '4' ? 4096 : 2048));
+    CHECK(shape_of(other).default_seq_len == 2048);
+  }
 }
 
 TEST_CASE("Megatron arguments: a ramp of the batch has three numbers") {
@@ -250,6 +257,14 @@ TEST_CASE("Megatron arguments: slips and what is not modelled are one line with 
       {"--multi-latent-attention", "--multi-latent-attention: this is not modelled"},
       {"--num-layers 2 --hidden-size 64 --num-attention-heads 4 --kv-channels 32",
        "attention of 4 heads x 32"},
+      {"--num-layers 2 --hidden-size 64 --num-attention-heads 4 --kv-channels 10001",
+       "--kv-channels: '10001' is not a whole number in range"},
+      {"--num-layers 2 --hidden-size 64 --num-attention-heads 4 --vocab-size 99 --seq-length "
+       "16777217",
+       "--seq-length: '16777217' is not a whole number in range"},
+      {"--num-layers 2 --hidden-size 64 --num-attention-heads 4 --vocab-size 99 --seq-length 16 "
+       "--max-position-embeddings 16777217",
+       "--max-position-embeddings: '16777217' is not a whole number in range"},
       {"torchrun pretrain_gpt.py", "'torchrun' is no argument of Megatron-LM"},
       {"--tensor-model-parallel-size $TP",
        "args.txt:1: --tensor-model-parallel-size: $TP has no value here: write it out"},

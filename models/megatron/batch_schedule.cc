@@ -44,7 +44,8 @@ std::vector<Step> steps_of(std::string_view text, std::int64_t tokens, const Whe
         {number(step.substr(0, colon), where) / tokens, number(step.substr(colon + 1), where)});
     const bool rises = steps.size() == 1 ? steps.back().samples == 0
                                          : steps.back().samples > steps[steps.size() - 2].samples;
-    if (!rises && tokens > 1 && steps.back().samples == steps[steps.size() - 2].samples)
+    if (!rises && steps.size() > 1 && tokens > 1 &&
+        steps.back().samples == steps[steps.size() - 2].samples)
       fail_input(where,
                  fmt::format("'{}' begins in the same sequence of {} tokens as the step before it",
                              step, tokens),

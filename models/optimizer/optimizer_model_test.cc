@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "models/optimizer/galore.h"
@@ -56,6 +57,57 @@ TEST_CASE("optimizers: the phases of a run are all its steps") {
           }
           CHECK(sum == steps);
         }
+}
+
+TEST_CASE("optimizers: which are DeepSpeed's own") {
+  std::set<std::string_view> own;
+  for (const OptimizerModel* model : optimizer_models())
+    if (model->of_deepspeed) own.insert(model->name);
+  CHECK(own == std::set<std::string_view>{"adam", "adamw", "lamb", "lion", "onebit_adam",
+                                          "onebit_lamb", "zero_one_adam"});
+}
+
+// Kernels of ours are launched once for all tensors, but for those whose norms follow one another.
+TEST_CASE("optimizers: who launches how many kernels") {
+  const auto passes = [](OptimizerType type, StepKind step, Kernels kernels, bool decays = true) {
+    return model_of(type).update(step, kernels, decays);
+  };
+  for (const auto& [type, step, launches] :
+       {std::tuple{OptimizerType::adam, StepKind::uniform, 1},
+        std::tuple{OptimizerType::lion, StepKind::uniform, 1},
+        std::tuple{OptimizerType::onebit_adam, StepKind::warmup, 1},
+        std::tuple{OptimizerType::onebit_adam, StepKind::compression, 1},
+        std::tuple{OptimizerType::zero_one_adam, StepKind::warmup, 1},
+        std::tuple{OptimizerType::zero_one_adam, StepKind::round, 1},
+        std::tuple{OptimizerType::zero_one_adam, StepKind::silent, 1},
+        std::tuple{OptimizerType::zero_one_adam, StepKind::compression, 3},
+        std::tuple{OptimizerType::lamb, StepKind::uniform, 3},
+        std::tuple{OptimizerType::onebit_lamb, StepKind::compression, 3}}) {
+    INFO(name_of(type));
+    const Passes fused = passes(type, step, Kernels::fused);
+    CHECK(fused.launches == launches);
+    CHECK(fused.launches_per_tensor + fused.syncs + fused.syncs_per_tensor == 0);
+  }
+  // A product for each of momentum, decay and variance, and what it is added by.
+  for (const OptimizerType type : {OptimizerType::onebit_adam, OptimizerType::zero_one_adam}) {
+    const auto each = [&](StepKind step, bool decays) {
+      return passes(type, step, Kernels::deepspeed, decays).launches_per_tensor;
+    };
+    for (const StepKind step : {StepKind::warmup, StepKind::compression})
+      CHECK(each(step, true) - each(step, false) == 2);
+    CHECK(each(StepKind::warmup, true) == 13);
+  }
+  CHECK(passes(OptimizerType::onebit_adam, StepKind::compression, Kernels::deepspeed)
+            .launches_per_tensor == 13 - 2);
+  // Apex takes norms of weights and updates between its passes over all tensors.
+  const Passes apex = passes(OptimizerType::lamb, StepKind::uniform, Kernels::nvidia);
+  CHECK(apex.launches == 20);
+  CHECK(apex.launches_per_tensor + apex.syncs + apex.syncs_per_tensor == 0);
+  // GaLore's update in the small space is launched with the rest of it.
+  for (const Kernels kernels : {Kernels::fused, Kernels::deepspeed}) {
+    const Passes small = galore_small_passes(kernels);
+    CHECK(small.launches + small.launches_per_tensor + small.syncs + small.syncs_per_tensor == 0);
+  }
 }
 
 TEST_CASE("optimizers: states as their papers count them") {

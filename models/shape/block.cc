@@ -77,7 +77,7 @@ Cost attention_cost(const Attention& attention) {
   cost.attention_bytes.per_token = x * 4 * q + y * 4 * k;
   cost.context_bytes.per_token = x * 2 * q;
   cost.matrix_operand_bytes.per_token = x * 4 * (h + q) + y * 4 * k;
-  cost.whole_matrix_operand_bytes.per_token = 4 * h;
+  cost.whole_matrix_operand_bytes.per_token = x * 4 * h;
   cost.alternate_whole_bytes.per_token = x * 2 * h;
   cost.alternate_bytes.per_token = x * (2 * h + 4 * q) + y * 2 * k;
   cost.score_bytes.per_token_pair = x * y * score_bytes * static_cast<double>(attention.heads);
@@ -102,7 +102,7 @@ Cost feed_forward_cost(const FeedForward& feed_forward) {
   cost.whole_product_input_bytes.per_token = visits * input * h;
   cost.gate_bytes.per_token = feed_forward.gated ? visits * 2 * f : 0;
   cost.matrix_operand_bytes.per_token = visits * (2 * input * h + (feed_forward.gated ? 6 : 4) * f);
-  cost.whole_matrix_operand_bytes.per_token = 2 * input * h;
+  cost.whole_matrix_operand_bytes.per_token = visits * 2 * input * h;
   cost.alternate_whole_bytes.per_token = feed_forward.gated ? visits * 2 * h : 0;
   cost.alternate_bytes.per_token = cost.alternate_whole_bytes.per_token + visits * 2 * f;
   return cost;

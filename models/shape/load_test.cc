@@ -99,6 +99,13 @@ TEST_CASE("values out of range are refused") {
   refused("mixtral-8x7b", "model.experts", "4096",
           "4096 experts in each of 32 layers are too many (allowed: experts times layers up to "
           "100000)");
+  // 100,000 are not too many, and a GPT counts its layers with experts alone.
+  CHECK(with("mixtral-8x7b", {{"model.experts", "3125"}}).experts == 3125);
+  CHECK(with("gpt2", {{"model.layers", "40"},
+                      {"model.experts", "4096"},
+                      {"model.experts_per_token", "1"},
+                      {"model.sparse_every", "40"}})
+            .experts == 4096);
   refused("mixtral-8x7b", "model.experts_per_token", "9", "9 is out of range (allowed: 1 to 8)");
   refused("t5-large", "model.head_dim", "0", "0 is out of range (allowed: 1 to 10000)");
   refused("t5-large", "model.relative_buckets", "0", "0 is out of range (allowed: 1 to 1000000)");
@@ -125,6 +132,12 @@ TEST_CASE("a model beyond 1e15 parameters is refused") {
                     Contains("model: 2.4e+17 parameters are too many (allowed: up to 1e+15)"));
 }
 
+TEST_CASE("experts of the first layer alone are a layer with experts") {
+  const File file(small + "experts = 2\nexperts_per_token = 1\n" +
+                  tensor("name = \"e\"\nelements = 4\nlayer = 0\nexpert = true\n"));
+  CHECK(load_model(file.path).expert_layers == std::vector<bool>{true});
+}
+
 TEST_CASE("any model can be written down tensor by tensor") {
   const File file(small +
                   "activation_bytes_per_sample = \"4 kB\"\n"
@@ -141,6 +154,7 @@ TEST_CASE("any model can be written down tensor by tensor") {
   CHECK(shape.groups == std::vector<std::string>{"decay", "none"});
   CHECK(shape.provenance.kind == Kind::assumed);
   CHECK(shape.provenance.source == file.path);
+  CHECK(shape.expert_layers == std::vector<bool>{false, true});
   // 1000 FLOPs and 4000 bytes split by elements: 300 + 500 + 200.
   CHECK(block_forward_flops(shape, 0, 0).value() == Approx(300));
   CHECK(block_forward_flops(shape, 1, 0).value() == Approx(500));

@@ -236,6 +236,12 @@ TEST_CASE("latent attention passes through vectors of its ranks") {
   CHECK(dense.forward_flops.per_token ==
         2.0 * (7168 * 1536 + 1536 * 24576 + 7168 * 576 + 512 * 32768 + 16384.0 * 7168) +
             6.0 * 7168 * 18432);
+  // Kept of a token at 2 bytes: the inputs of both norms and both parts; both latent vectors, as
+  // they come and normed; queries, keys as wide, values and context; four of the feed-forward.
+  const double whole = 2 * (4 * 7168. + 2 * (1536 + 512));
+  CHECK(shape.blocks[0].whole_activation_bytes.per_token == whole);
+  CHECK(shape.blocks[0].activation_bytes.per_token ==
+        whole + 2 * (2 * 24576. + 2 * 16384) + 2 * 4 * 18432.);
   CHECK(shape.expert_layers[2] == false);
   CHECK(shape.expert_layers[3] == true);
 }
@@ -253,6 +259,16 @@ TEST_CASE("a Swin pyramid doubles its width where it quarters its tokens, and at
   CHECK(last.windows == 1);  // an image smaller than a window
   // Of the first stage: 2 M (3 h^2 + h^2 + 8 h^2) and 4 h M per token of a window.
   CHECK(shape.blocks.front().forward_flops.fixed == 2304.0 * (24 * 128 * 128 + 4 * 128 * 144));
+  // Outside of blocks: patches of 48 values; four tokens joined to one of twice the width, 4 M h^2,
+  // whose norm and product keep 2 h each at 2 bytes; the last norm and one token's classes.
+  double merged = 0, kept = 0;
+  for (const auto& [tokens, h] : {std::pair{24. * 24, 256.}, {12. * 12, 512.}, {6. * 6, 1024.}}) {
+    merged += 4 * tokens * h * h;
+    kept += 2 * 2 * tokens * 2 * h;
+  }
+  CHECK(shape.outside.forward_flops.fixed == 2 * 2304. * 128 * 48 + merged + 2 * 1024. * 21841);
+  CHECK(shape.outside.activation_bytes.fixed ==
+        2 * 2304. * 128 + kept + 2 * 1024. * (36 + 1) + 4 * 21841.);
   // Every second block of the last two stages has experts.
   const ModelShape experts = load_model("swinv2-moe-base");
   CHECK(std::count(experts.expert_layers.begin(), experts.expert_layers.end(), true) == 10);

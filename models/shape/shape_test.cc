@@ -127,6 +127,13 @@ TEST_CASE("flash attention keeps no scores, dropout keeps masks") {
   const Bytes dry = activation_bytes(with("gpt2", {{"model.dropout", "false"}}), 1, 1024, true);
   CHECK((kept - dry).value() ==
         Approx(12.0 * (3 * 12 * 1024 * 1024 + 2 * 1024 * 768) + 1024 * 768));
+  // The same of 196 patches and a class token.
+  const auto vit = [](const char* dropout) {
+    return activation_bytes(with("vit-l16", {{"model.dropout", dropout}}), 1, 0, false).value();
+  };
+  CHECK(vit("true") - vit("false") == (24 * 2 + 1) * 197. * 1024);
+  CHECK(vit("false") ==
+        24 * 197 * 1024 * 32. + 2 * 197 * 1024. + 2 * 196 * 768. + 2 * 1024 + 4 * 1000);
 }
 
 TEST_CASE("gated feed-forwards and grouped heads keep what they produce") {
@@ -149,6 +156,11 @@ TEST_CASE("resnet50 keeps what convolutions write and ReLUs hand on") {
   CHECK(activation_bytes(load_model("resnet50"), 1, 0, true).value() == Approx(spatial + head));
   const ModelShape large = with("resnet50", {{"model.image_size", "448"}});
   CHECK(activation_bytes(large, 1, 0, true).value() == Approx(4 * spatial + head));
+  // Stages and blocks as torchvision counts them.
+  for (const char* name :
+       {"layer1.0.conv1", "layer1.2.conv3", "layer4.0.downsample", "layer4.2.bn3"})
+    CHECK(elements(load_model("resnet50"), name) > 0);
+  CHECK(elements(load_model("resnet50"), "layer4.2.conv2") == 9. * 512 * 512);
 }
 
 TEST_CASE("sequence lengths are the default, the requested one, or refused") {
@@ -199,6 +211,20 @@ TEST_CASE("tensor parallelism divides all of a block but 6 h elements, and 24 of
             .embedding_activation_bytes.per_token == 0);
   // Qi et al. 2024, table 1.
   CHECK(gpt.blocks[0].matrix_operand_bytes.per_token == 32 * h);
+  // Of these the inputs of the first products and the output gradients of the last are whole.
+  CHECK(gpt.blocks[0].whole_matrix_operand_bytes.per_token == 2 * 4 * h);
+  // As many of each expert that a token visits.
+  CHECK(load_model("mixtral-8x7b").blocks[0].whole_matrix_operand_bytes.per_token ==
+        (1 + 2) * 4 * 4096.);
+  // What stays whole is a part.
+  for (const std::string& name : model_presets())
+    for (const Cost& block : load_model(name).blocks) {
+      INFO(name);
+      CHECK(block.whole_activation_bytes.per_token <= block.activation_bytes.per_token);
+      CHECK(block.whole_product_input_bytes.per_token <= block.product_input_bytes.per_token);
+      CHECK(block.whole_matrix_operand_bytes.per_token <= block.matrix_operand_bytes.per_token);
+      CHECK(block.alternate_whole_bytes.per_token <= block.alternate_bytes.per_token);
+    }
 }
 
 TEST_CASE("tensor parallelism divides the matrices of blocks in every family that has them") {

@@ -103,6 +103,8 @@ TEST_CASE("torchtitan job: FSDP with tensor parallelism in fp8") {
                    {"recompute", "full"},
                    {"optimizer", "adamw"}});
   CHECK(decode(job, "job.toml").findings.empty());
+  check_keys(changed(job, "name = \"AdamW\"\n", ""), {{"optimizer", "adamw"}});
+  check_keys(changed(job, "name = \"AdamW\"", "name = \"Adam\""), {{"optimizer", "adam"}});
 }
 
 TEST_CASE("torchtitan job: converters are a list, or one text") {
@@ -174,6 +176,8 @@ TEST_CASE("torchtitan job: slips and what is not modelled are one line with its 
       {changed(job, "tensor_parallel_degree = 8", "tensor_parallel_degree = 0"), "1 to 65536"},
       {changed(job, "mode = \"full\"", "mode = \"ful\""), "did you mean 'full'"},
       {changed(job, "name = \"AdamW\"", "name = \"Muon\""), "optimizer.name"},
+      {changed(job, "seq_len = 8192", "global_batch_size = 1000000001\nseq_len = 8192"),
+       "1 to 1000000000"},
       {changed(job, "\"quantize.linear.float8\"", "\"lora\""), "'lora' is not modelled"},
       {changed(job, "replicate_degree = 1", "replicate_degree = 2"), "write it out"},
       {changed(job, "steps = 1000", "steps = 1000\nenable_cpu_offload = true"),

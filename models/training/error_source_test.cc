@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <set>
 
 #include "models/training/forecast.h"
 #include "models/training/training_case.h"
@@ -89,6 +90,18 @@ TEST_CASE(
   for (const Price& price : step.prices) longer += longer_by(price);
   for (const auto& at : time.at) of_sources += at.high_s - time.s;
   CHECK(of_sources == Approx(longer).epsilon(1e-9));
+}
+
+TEST_CASE("error_source: each has a name and a measurement of its own") {
+  std::set<std::string> names, measurements;
+  for (std::size_t source = 0; source < error_sources; ++source) {
+    names.insert(name_of_source(source));
+    measurements.insert(measurement_of(source));
+  }
+  CHECK(names.size() == error_sources);
+  CHECK(measurements.size() == error_sources);
+  CHECK(names.contains("all_gather over nccl"));
+  CHECK(names.contains("all_to_all over mpi (cuda_aware)"));
 }
 
 TEST_CASE("error_source: what hides behind the backward pass moves no step") {

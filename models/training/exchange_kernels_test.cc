@@ -58,6 +58,38 @@ TEST_CASE("exchange kernels: what no profile measures has no name in it") {
   CHECK(fused::average(1).kernel.empty());
 }
 
+// Of 32 ranks' gradients in 16 bits: greatest magnitude, 2; cast, 2 + 1; chunks summed, 1 + 4, and
+// cast, 5; cast back, 1 + 2. What is owed is read beside the gradient and its sum written, 2 + 4 +
+// 4, then what was sent is taken from it, 8.
+TEST_CASE("exchange kernels: the framework's own kernels move what PyTorch reads and writes") {
+  TrainingPlan training = training_of({OptimizerType::adam, 32});
+  const auto bytes = [&](const char* exchange, Category part) {
+    training.exchange = parse_exchange(exchange, {});
+    double sum = 0;
+    for (const PlanOp& op : plan_step(training, {StepKind::uniform, 128, 1}).ops)
+      if (const auto* work = std::get_if<KernelWork>(&op.work); work != nullptr && op.part == part)
+        sum += work->passes.bytes_per_element * work->elements;
+    return sum / static_cast<double>(parameters(*training.model));
+  };
+  const auto both = [&](const char* exchange) {
+    return bytes(exchange, Category::compress) + bytes(exchange, Category::decompress);
+  };
+  for (const char* exchange : {"fp8", "int8", "int4"})
+    CHECK(both(exchange) == Approx(2 + 3 + 5 + 5 + 3));
+  CHECK(both("int8:owed") - both("int8") == Approx((10 + 8) * (1 + 1. / 32)));
+  // Picked at random: 6; each value sent is read and written with its index.
+  CHECK(both("randomk:1%") == Approx(10 + 6 + 16 * 0.01 + 8));
+  CHECK(both("topk:1%") == Approx(10 + 7500 + 16 * 0.01 * 32 + 8));
+  // Each neighbour's weights are added, 12, divided, 8, and cast to 16 bits, 6, before Adam's own.
+  const auto averaged = [&](const char* exchange) {
+    return bytes(exchange, Category::optimizer) - bytes("all_reduce", Category::optimizer);
+  };
+  CHECK(averaged("neighbours:ring") == Approx(2 * 12 + 8 + 6));
+  CHECK(averaged("neighbours:exponential") == Approx(12 + 8 + 6));
+  training.recipe.precision.weights = DataType::fp32;
+  CHECK(averaged("neighbours:ring") == Approx(2 * 12 + 8));
+}
+
 // A profile in which a kernel takes a microsecond for every thousand elements.
 KernelCurve measured(const std::string& name) {
   return {name, {1e6, 1e9}, {1e3, 1e6}, {}, 0, {Kind::measured, "a profile"}};

@@ -104,6 +104,9 @@ TEST_CASE("experts: tensor parallelism inside them gathers the rows of its ranks
   CHECK(plan.block.experts->rows == 2000 * 8);
   CHECK(plan.block.experts->ffn == 384);
   CHECK(plan.rows_gather->bytes.value() == 8 * token_bytes);
+  // So is the expert that all tokens visit, where there is one: of 2,048 columns.
+  CHECK(plan_of({.ep = 4, .dp = 4, .tp = 2, .model = "deepseek-v3"}).block.experts->shared_ffn ==
+        1024);
   // Megatron-LM with etp 1: experts lie over both ranks of a tensor group.
   const ExpertPlan whole = plan_of({.ep = 8, .dp = 4, .tp = 2, .etp = 1});
   CHECK_FALSE(whole.rows_gather);
@@ -137,6 +140,25 @@ TEST_CASE("experts: hidden exchanges cost less, late ranks more, more starts mor
   CHECK(time({.capacity_factor = 2}) > plain);
   // Started by the host piece by piece, small micro batches gain nothing from the overlap.
   CHECK(time({.overlapped = true}) > time({.overlapped = true, .kernels = ExpertKernels::grouped}));
+}
+
+// Of 22 kernels that 8 bits start for each product of an expert, 16 bits start 6, and of 80 of a
+// block cut into pieces 65 or so. What is started forward is not started backward.
+TEST_CASE("experts: the host starts kernels for each expert of a rank, and for pieces of blocks") {
+  TrainingPlan training = expert_training({.use = {.overlapped = true}});
+  const auto plan = [&] { return expert_plan(training, block_work_of(training, 1000)).value(); };
+  const ExpertPlan half = plan();
+  training.parallelism->format = MatrixFormat::fp8;
+  const ExpertPlan eight = plan();
+  CHECK(eight.launches == Approx(32 * 128 / 8));
+  CHECK(half.launches / eight.launches == Approx(6. / 22));
+  CHECK((half.least_launches - half.launches) / (eight.least_launches - eight.launches) ==
+        Approx(65. / 80).epsilon(0.02));
+  const Duration launch = Duration::microseconds(5);
+  const HostTime time = host_time(half, launch);
+  CHECK((time.forward + time.backward).s() == Approx(half.launches * launch.s()));
+  CHECK((time.least_forward + time.least_backward).s() == Approx(half.least_launches * launch.s()));
+  CHECK(time.forward / time.least_forward == Approx(time.backward / time.least_backward));
 }
 
 // 2,000 tokens a micro batch against experts of 3 x 768 columns: 2 x 2000 / 2304 of their
@@ -219,6 +241,30 @@ TEST_CASE("sharded weights: what a pass waits for on their stream") {
   CHECK(exposed(14, 0) == Approx(3 * 14 + 10 - 30));
   CHECK(exposed(0, 4) == Approx(4));
   CHECK(exposed(4, 4, 5, 3) == Approx(5 + 4 + 4 + 3));
+}
+
+// Of a pass that is longer than its stream, all of it but the first gather hides, and costs as many
+// of 108 multiprocessors as NCCL's blocks take: 4 for each of 8 ranks of a node, whoever gathers.
+TEST_CASE(
+    "sharded weights: what hides costs computation its blocks once, of experts as of others") {
+  TrainingPlan training = expert_training({.ep = 1, .sharding = Sharding::weights});
+  training.parallelism->framework = framework_of(FrameworkName::torchtitan);
+  training.batch = {64 * 8, 64, 1};
+  CollectiveCosts costs;
+  const StepMetrics step = run_step(training, {StepKind::uniform, 1000, 1}, costs).metrics;
+  INFO(step.exposed_comm.s() << " of " << step.gradient_comm.s());
+  CHECK(step.exposed_comm / step.gradient_comm == Approx(32. / 108).epsilon(0.15));
+}
+
+TEST_CASE("sharded weights: streams of experts and of all others are one") {
+  const auto us = [](double value) { return Duration::microseconds(value); };
+  const WeightStream both =
+      WeightStream{us(1), us(2), us(3), us(4)} + WeightStream{us(10), us(20), us(30), us(40)};
+  CHECK(both.gather == us(11));
+  CHECK(both.scatter == us(22));
+  CHECK(both.outer_gather == us(33));
+  CHECK(both.outer_scatter == us(44));
+  CHECK(both.of(5) == us(5 * 33 + 77));
 }
 
 TEST_CASE("experts: ranks hold their experts, and share states with those that hold the same") {

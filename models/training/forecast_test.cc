@@ -318,8 +318,8 @@ TEST_CASE("forecast: a shallow queue of the switch costs compressed steps a time
 // A prior says what one TCP stream carries. A NIC beyond it is without effect, which is said; more
 // streams make it count.
 TEST_CASE("judge: streams that stop before the NIC does are named, and more of them help") {
-  const auto run = [](const char* connections, const char* nic) {
-    TrainingPlan training = training_of({OptimizerType::lamb, 64});
+  const auto run = [](const char* connections, const char* nic, int gpus = 64) {
+    TrainingPlan training = training_of({OptimizerType::lamb, gpus});
     training.cluster = std::make_shared<const Cluster>(
         load_cluster("commodity-100gbe", {{"nccl.connections", connections},
                                           {"nic.bandwidth", nic},
@@ -339,6 +339,10 @@ TEST_CASE("judge: streams that stop before the NIC does are named, and more of t
   CHECK(run("1", "200 Gbit/s").first == one);
   CHECK(run("4", "100 Gbit/s").first < one);
   CHECK(run("16", "200 Gbit/s").second.empty());
+  // Of two nodes a stream joins them; one has no network.
+  const int node = load_cluster("commodity-100gbe", {}).gpus_per_node;
+  CHECK(run("1", "100 Gbit/s", 2 * node).second == said);
+  CHECK(run("1", "100 Gbit/s", node).second.empty());
   CHECK(run("16", "50 Gbit/s").first < run("16", "25 Gbit/s").first);  // beyond, PCIe limits
 }
 

@@ -221,6 +221,9 @@ TEST_CASE("exchange: neighbours send whole weights to as many as the graph has, 
   CHECK(kept("neighbours:ring", 8) == 8);
   CHECK(kept("neighbours:ring", 2) == 4);
   CHECK_THAT(refused_with_zero(graph, 1), Contains("none can share states"));
+  CHECK_THAT(refused_with_zero(parse_exchange("qgz", {}), 0), Contains("it needs ZeRO"));
+  for (const int stage : {1, 2, 3})
+    CHECK(refused_with_zero(parse_exchange("qgz", {}), stage).empty());
 }
 
 TEST_CASE("exchange: local steps send in one of H, and errors are owed in fp32") {

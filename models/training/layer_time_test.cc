@@ -37,6 +37,7 @@ TEST_CASE("layer time: a layer takes as long among two as among ten, the host's 
     CHECK(two.backward_interval.high > two.backward);
   }
   CHECK(layer("10", 64, 2).backward.us() > 1.3 * layer("10", 64).backward.us());
+  CHECK(layer("10", 64, 2).forward.us() > 1.3 * layer("10", 64).forward.us());
   TrainingPlan plain = training_of({OptimizerType::adamw, 8, "dgx-a100-80g"});
   CollectiveCosts costs;
   CHECK_FALSE(layer_time(plain, costs));

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -153,8 +154,9 @@ TEST_CASE("layout step: sharded weights and tensor parallelism over nodes share 
 // Of a node of 8, whose processors update 1/8 of the weights for each of 8 ranks: 48 bytes of
 // memory a weight at stage 3 and 42 at stage 2. 8 micro batches are added up there.
 TEST_CASE("layout step: an optimizer on the host waits for its memory, and for copies") {
-  const auto finish = [](Sharding sharding) {
+  const auto finish = [](Sharding sharding, std::int64_t micro_batches = 8) {
     const TrainingPlan training = layout_training({.dp = 8,
+                                                   .micro_batches = micro_batches,
                                                    .sharding = sharding,
                                                    .framework = FrameworkName::deepspeed,
                                                    .optimizer_on = OptimizerOn::host});
@@ -189,6 +191,10 @@ TEST_CASE("layout step: an optimizer on the host waits for its memory, and for c
   CHECK(stage3.up == Approx((2 * 7 + 2) * weights / 8));
   CHECK(stage2.down == Approx((2 * 8 + 4) * weights / 8));
   CHECK(stage2.up == Approx((2 * 7 + 2) * weights / 8));
+  // Nothing is added up of one micro batch: in fp32 at stage 2, in 16 bits at stage 3.
+  CHECK(finish(Sharding::gradients, 1).down == Approx(4 * weights / 8));
+  CHECK(finish(Sharding::weights, 1).down == Approx(2 * weights / 8));
+  CHECK(finish(Sharding::weights, 1).up == Approx(2 * weights / 8));
   CHECK(stage3.ends.high.s() == Approx(std::exp(0.7) * stage3.seconds));
 }
 
@@ -241,6 +247,10 @@ TEST_CASE("layout step: stages that share a node send to the next node too") {
   for (const std::size_t stage : {7, 8})
     CHECK(priced.network_bytes_per_node[stage].value() == Approx(32 * 2. * 1024 * 1600));
   CHECK(priced.network_bytes_per_node[6].value() == 0);
+  // Nor does any other of the 16, but for the tied embedding that the two ends sum in fp32.
+  const StepMetrics step = run_step(training, {StepKind::uniform, 1024, 1}, costs).metrics;
+  CHECK(step.network_bytes_per_node.value() ==
+        Approx(2. / 16 * (32 * 2. * 1024 * 1600 + 4. * 50257 * 1600)));
   // In chunks the last stage sends to the first one, and back.
   training = layout_training({.pp = 16, .chunks = 3, .micro_batches = 32});
   const PipelinePlan interleaved = passes(training);
@@ -255,6 +265,28 @@ TEST_CASE("layout step: stages that share a node send to the next node too") {
   CHECK(v.sends[11].group.ranks == 1);
   CHECK(price(v).chunks[11].send_forward == Duration());
   for (const std::size_t p : {7, 15}) CHECK(v.sends[p].group.nodes() == 2);
+}
+
+// Without sequence parallelism every tensor rank holds the whole of what is sent: DeepSpeed sends a
+// part from each and gathers them, Megatron-LM sends the whole from each.
+TEST_CASE("layout step: what ranks send in parts is gathered where no rank computes with a part") {
+  for (const auto& [framework, sequence_parallel, sent, gathered] :
+       {std::tuple{FrameworkName::deepspeed, false, 1. / 5, true},
+        std::tuple{FrameworkName::deepspeed, true, 1. / 5, false},
+        std::tuple{FrameworkName::megatron, false, 1., false},
+        std::tuple{FrameworkName::megatron, true, 1. / 5, false}}) {
+    const StepPlan plan = plan_step(
+        layout_training(
+            {.tp = 5, .pp = 2, .framework = framework, .sequence_parallel = sequence_parallel}),
+        {StepKind::uniform, 1024, 1});
+    const double whole = 2. * 1024 * 1600;
+    REQUIRE(plan.pipeline->sends.size() == 1);
+    CHECK(plan.pipeline->sends[0].bytes.value() == Approx(whole * sent));
+    REQUIRE(plan.pipeline->sends_gather.has_value() == gathered);
+    if (!gathered) continue;
+    CHECK(plan.pipeline->sends_gather->group.ranks == 5);
+    CHECK(plan.pipeline->sends_gather->bytes.value() == whole);
+  }
 }
 
 // DeepSpeed's stage 3 of GPT-2 XL: a block of 12 h^2 + 13 h, h = 1,600, has vectors of up to 4 h
@@ -319,6 +351,37 @@ TEST_CASE("layout step: adapters alone are reduced, and join what tensor ranks h
   CHECK(plan.pipeline->adapters_gather->bytes.value() == 2 * 1000 * 16);
   CHECK(plan.pipeline->adapters_exchange->op == Op::all_to_all);
   CHECK(plan.pipeline->adapters_exchange->bytes.value() == 2 * 1000 * 1600 / 5.);
+  // In each of 48 blocks, forward and back: three gathers and an exchange beside attention, and as
+  // many beside the feed-forward where it has adapters.
+  CollectiveCosts costs;
+  const auto collectives = [&](AdapterTargets targets) {
+    TrainingPlan of = layout_training({.tp = 5,
+                                       .dp = 4,
+                                       .micro_batches = 1,
+                                       .sharding = Sharding::optimizer,
+                                       .sequence_parallel = true});
+    of.model = std::make_shared<const ModelShape>(with_adapters(*of.model, {16, targets}, {}));
+    return run_step(of, {StepKind::uniform, 1000, 1}, costs).metrics.num_collectives;
+  };
+  CHECK(collectives(AdapterTargets::all) - collectives(AdapterTargets::attention) ==
+        48 * 2 * (3 + 1));
+}
+
+TEST_CASE("layout step: buckets of gradients are all gradients, however many they are") {
+  TrainingPlan training = layout_training({.dp = 4, .sharding = Sharding::optimizer});
+  const auto all = static_cast<double>(optimized_parameters(*training.model));  // 1.56e9
+  for (const double bucket : {2e9, 8e8, 6e8, 1e8}) {
+    training.parallelism->framework.least_bucket = bucket;
+    double bytes = 0;
+    std::int64_t buckets = 0;
+    for (const PlanOp& op : plan_step(training, {StepKind::uniform, 1024, 1}).ops) {
+      if (!op.name.starts_with("reduce_scatter gradients")) continue;
+      bytes += std::get<Call>(op.work).bytes.value() * static_cast<double>(op.times);
+      buckets += op.times;
+    }
+    CHECK(buckets == std::llround(std::ceil(all / bucket)));
+    CHECK(bytes == Approx(4 * all));
+  }
 }
 
 // Weights of the last step come bucket by bucket; the passes begin with the first.

@@ -52,7 +52,11 @@ TEST_CASE("layout memory: parts add up, and show what only a framework holds") {
       parts({.dp = 8, .sharding = Sharding::weights, .framework = FrameworkName::torchtitan});
   CHECK(fsdp.at("weights") == Approx(4 * model / 8));
   CHECK(fsdp.at("optimizer") == Approx(8 * model / 8));
-  CHECK(fsdp.at("buffers") > 0);
+  // Two blocks of 12 h^2 + 13 h, with their part of the positions and the last norm, and the
+  // vocabulary whole, in 16 bits; the gradients of the larger of a block and half of the
+  // vocabulary, as they were computed and as they are reduced.
+  const double h = 1600, block = 12 * h * h + 13 * h + (1024 + 2) * h / 48, vocabulary = 50257 * h;
+  CHECK(fsdp.at("buffers") == Approx(2 * (2 * block + vocabulary) + (2 + 4) * vocabulary / 2));
   const auto zero =
       parts({.dp = 8, .sharding = Sharding::weights, .framework = FrameworkName::deepspeed});
   CHECK(zero.at("weights") == Approx(2 * model / 8));

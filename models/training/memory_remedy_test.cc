@@ -72,6 +72,17 @@ TEST_CASE("memory remedy: every flag named was forecast to fit") {
   CHECK(forecast_memory(training).fits);
 }
 
+TEST_CASE("memory remedy: stage 2, where stage 1 is not enough") {
+  TrainingPlan training = training_of({OptimizerType::adamw, 64, "dgx-a100-80g", "llama2-7b"});
+  training.recipe.zero.stage = 2;
+  Device device = *training.device;
+  device.memory_capacity = forecast_memory(training).peak;
+  training.device = std::make_shared<const Device>(device);
+  training.recipe.zero.stage = 1;
+  REQUIRE_FALSE(forecast_memory(training).fits);
+  CHECK_THAT(memory_remedies(training).at(0), StartsWith("--zero-stage 2 ("));
+}
+
 TEST_CASE("memory remedy: a larger GPU, where there is one") {
   TrainingPlan training = training_of({OptimizerType::onebit_lamb, 64});
   training.batch = {64 * 64, 64, 1};

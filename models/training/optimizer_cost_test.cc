@@ -194,6 +194,8 @@ TEST_CASE("optimizer cost: fused steps move what their kernels move, and the cop
     CHECK(update_passes(row.type, StepKind::uniform, Kernels::fused).bytes_per_element ==
           row.update);
     CHECK(around.bytes_per_element == row.around);
+    // Two of the norm, the unscaled copy, and that in 16 bits.
+    CHECK(around.launches == (row.around > 8 ? 4 : 3));
     CHECK(host_of(training, "optimizer").waits == 0);
   }
   TrainingPlan lion = training_of({OptimizerType::lion, 16});

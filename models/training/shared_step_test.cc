@@ -85,6 +85,25 @@ TEST_CASE(
   }
 }
 
+// Each with the next, on the first one's account: the last stage brings nothing.
+TEST_CASE("shared step: a pair of stages exchanges once") {
+  const BothForms both = both_forms(flow_training({.pp = 4}));
+  std::vector<double> times(4);
+  for (std::size_t i = 0; i < both.plan.ops.size(); ++i) {
+    const StageWork* work = std::get_if<StageWork>(&both.plan.ops[i].work);
+    if (work == nullptr) continue;
+    const auto stage = static_cast<std::size_t>(work->stage);
+    for (const Load& load : both.prices[i].loads) {
+      CHECK(load.call.group == both.plan.pipeline->sends.at(stage).group);
+      CHECK(load.call.place.slot == both.plan.pipeline->places[stage].slot);
+      times[stage] += load.times;
+    }
+  }
+  // For each of 8 micro batches: an activation one way and its gradient the other at once.
+  CHECK(times[3] == 0);
+  for (const std::size_t stage : {0, 1, 2}) CHECK(times[stage] == Approx(8));
+}
+
 // Activations come in over links on which the receiving stage sums its own: hardly felt, but felt.
 TEST_CASE("shared step: stages of one node meet on its links") {
   const BothForms both = both_forms(flow_training({.tp = 4, .pp = 2}));

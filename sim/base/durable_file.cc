@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -34,14 +35,22 @@ void sync_to_disk(int file, const fs::path& path) {
   if (fsync(file) != 0 && is_of_disk(errno)) fail(path);
 }
 
+std::optional<fs::perms> rights_of(const fs::path& path) {
+  std::error_code error;
+  const fs::file_status file = fs::status(path, error);
+  if (!fs::is_regular_file(file)) return std::nullopt;
+  return file.permissions();
+}
+
 }  // namespace
 
 bool is_of_disk(int error) { return error == EIO || error == ENOSPC || error == EDQUOT; }
 
 void replace_file(const fs::path& path, std::string_view text) {
   const fs::path part = path.string() + ".part";
+  unlink(part.c_str());  // of a run that was killed; its rights may forbid to write
   try {
-    AppendedFile file(part, 0);
+    AppendedFile file(part, 0, rights_of(path));
     file.append(text);
     file.sync();
   } catch (...) {
@@ -60,9 +69,14 @@ void replace_file(const fs::path& path, std::string_view text) {
   close(folder);
 }
 
-AppendedFile::AppendedFile(const fs::path& path, std::uintmax_t size)
-    : path_(path), file_(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666)) {
+AppendedFile::AppendedFile(const fs::path& path, std::uintmax_t size,
+                           std::optional<fs::perms> rights)
+    : path_(path),
+      file_(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC,
+                 rights ? static_cast<mode_t>(*rights) : 0666)) {
   if (file_ < 0) fail(path);
+  // Past the umask. File systems without rights refuse, and lose nothing by it.
+  if (rights) fchmod(file_, static_cast<mode_t>(*rights));
   if (ftruncate(file_, static_cast<off_t>(size)) == 0) return;
   const int error = errno;
   close(file_);

@@ -66,6 +66,12 @@ TEST_CASE("collectives: bytes on the wires are conserved") {
         CHECK(sent(algorithm, Op::all_to_all).network_sent_per_node.value() ==
               Approx(gpus * (16. - gpus) / 16 * S));
       }
+      // A chain: of 16 ranks one sends nothing, of the nodes one.
+      for (const Op op : {Op::broadcast, Op::reduce}) {
+        CHECK(sent("ring", op).sent_per_rank.value() == Approx(15. / 16 * S));
+        CHECK(sent("ring", op).network_sent_per_node.value() ==
+              Approx((16. / gpus - 1) / (16. / gpus) * S));
+      }
       // Of a node only the last rank has its neighbour elsewhere.
       CHECK(sent("shift", Op::send_recv).sent_per_rank.value() == Approx(S));
       CHECK(sent("shift", Op::send_recv).network_sent_per_node.value() == Approx(S));
@@ -76,6 +82,12 @@ TEST_CASE("collectives: bytes on the wires are conserved") {
             Approx(2 * (nodes - 1) / nodes * S));
       CHECK(sent("hierarchical", Op::all_reduce).network_sent_per_node.value() ==
             Approx(2 * (nodes - 1) / nodes * S));
+      // To the node's switch a share beside the whole, and each rank its share of the tree.
+      if (gpus == 4) {
+        const Traffic traffic = sent("nvls_tree", Op::all_reduce);
+        CHECK(traffic.network_sent_per_node.value() == Approx(2 * 3. / 4 * S));
+        CHECK(traffic.sent_per_rank.value() == Approx((1 + 1. / 4 + 2 * 3. / 4 / 4) * S));
+      }
     }
   }
 }

@@ -155,6 +155,7 @@ TEST_CASE("collectives: the network's switches add what every NIC sends them onc
   for (const auto& [algorithm, gpus, link, nic, time] :
        {Expected{"collnet_direct", 1, 1e12, B, 2 * a + S / B},
         Expected{"collnet_chain", 1, 1e12, B, 2 * a + S / B},
+        Expected{"collnet_direct", 2, 1e12, B, 4 * a + S / 2 / B},
         Expected{"collnet_direct", 4, 1e12, B, 4 * a + S / 4 / B},
         Expected{"collnet_chain", 4, 1e12, B, 8 * a + S / 4 / B},
         Expected{"nvls", 4, 1e12, B, a + S / 4 / B},
@@ -188,6 +189,25 @@ TEST_CASE("collectives: the network's switches add what every NIC sends them onc
                     Contains("does not do all_reduce over 4 ranks on 1 node(s)"));
 }
 
+TEST_CASE("collectives: a round takes the latency of the farthest it reaches") {
+  const double S = 64 * mb, B = 1e9, link = 40e9, within = 3e-6, between = 14e-6;
+  const Transport transport = one_protocol(Duration::microseconds(3), Duration::microseconds(14));
+  const auto time = [&](const char* algorithm, Op op, int gpus) {
+    const NodeSpec node = node_of(gpus, gpus, link, B);
+    Machines two = machines(node, 2, true);
+    return plan(algorithm, op, S, 2 * gpus, node, two, transport).time.s();
+  };
+  // Ranks in pairs, of one node where its number is even: a block of each, then two of each to the
+  // other neighbour and back in turn.
+  CHECK(time("neighbor_exchange", Op::all_gather, 2) ==
+        Approx(within + S / 4 / link + between + S / 2 / B));
+  CHECK(time("neighbor_exchange", Op::all_gather, 3) ==
+        Approx(between + S / 6 / B + 2 * (between + S / 3 / B)));
+  // Halves of the machine, then halves of a node.
+  for (const Op op : {Op::broadcast, Op::reduce})
+    CHECK(time("binomial", op, 4) == Approx(between + S / B + 2 * (within + S / link)));
+}
+
 TEST_CASE("collectives: odd shapes") {
   const NodeSpec node = node_of(4, 1, 40e9, 1e9);
   const Transport transport = one_protocol(alpha, alpha);
@@ -201,12 +221,16 @@ TEST_CASE("collectives: odd shapes") {
   const auto one = plan("", Op::all_reduce, 100 * mb, 1, node, two_nodes, transport);
   CHECK(one.time.ps() == 0);
   CHECK(simulate(one, NetworkModel::flow).ps() == 0);
+  CHECK_FALSE(shares_are_unlike(one));
   // Three ranks, recursive doubling: one pair folds, one round, and back.
   const NodeSpec single = node_of(1, 1, 1e12, 1e9);
   Machines three_nodes = machines(single, 3, true);
   const auto three =
       plan("recursive_doubling", Op::all_reduce, mb, 3, single, three_nodes, transport);
   CHECK(three.time.s() == Approx(3 * (alpha.s() + mb / 1e9)));
+  // Nobody sends within a node of one.
+  CHECK_FALSE(shares_are_unlike(
+      plan("hierarchical", Op::all_reduce, mb, 3, single, three_nodes, transport)));
 }
 
 TEST_CASE("collectives: time never falls below bytes over bandwidth and grows with size") {

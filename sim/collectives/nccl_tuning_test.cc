@@ -372,7 +372,7 @@ TEST_CASE("NCCL's CollNet") {
   CHECK(chain(28, slow) - chain(28, tuning) == sum(10));
   // Of several nodes of up to eight GPUs, under Simple; the direct one under an NVSwitch.
   CHECK(direct(28, tuning, 1) == -1);
-  CHECK(chain(28, tuning, 4, 16) == -1);
+  CHECK(chain(28, tuning, 4, 9) == -1);
   CHECK(chain(28, with(Only::ll, tuning)) == -1);
   NcclTuning mesh = tuning;
   mesh.mesh = true;
@@ -434,6 +434,7 @@ TEST_CASE("NCCL's channels of a size") {
   CHECK(of(pcie, "Simple", true, 32768, 1) == 2);
   CHECK(of(pcie, "Simple", false, 65535, 1) == 1);
   CHECK(of(pcie, "Simple", true, 1e9, 1) == 2);
+  CHECK(of({.link_GBps = 12.5, .nvlink = false}, "Simple", true, 65535, 1) == 1);
   // Four to a NIC of 400 Gbit/s from Hopper on, up to 16.
   CHECK(of({.gpu = Gpu::hopper, .nics = 1, .nic_GBps = 50}, "Simple", true, 1e9) == 4);
   CHECK(of({.gpu = Gpu::hopper, .nics = 8, .nic_GBps = 50}, "Simple", true, 1e9) == 16);

@@ -173,6 +173,42 @@ TEST_CASE("router: GPUs forward nothing, equal ways are taken in turn, no way is
   CHECK_THROWS_AS(ways.append_route(0, 6, 0, route), InternalError);
 }
 
+TEST_CASE("router: endpoints that share one of their switches have ways of their own") {
+  // Four switches in a row, 0 to 3, an endpoint behind 0 and 1, one behind 0 and 3.
+  Topology row;
+  for (int i = 0; i < 4; ++i) row.add_vertex({VertexKind::fabric, -1, i});
+  const VertexId source = row.add_vertex({VertexKind::nic, 0, 0});
+  const VertexId first = row.add_vertex({VertexKind::nic, 1, 0});
+  const VertexId second = row.add_vertex({VertexKind::nic, 2, 0});
+  for (const auto& [a, b] : {std::pair<VertexId, VertexId>{0, 1},
+                             {1, 2},
+                             {2, 3},
+                             {source, 2},
+                             {0, first},
+                             {1, first},
+                             {0, second},
+                             {3, second}})
+    row.add_duplex(a, b, Bandwidth(gb), LinkKind::network);
+  Router router(row);
+  for (const VertexId to : {first, second, first}) {
+    std::vector<LinkId> route;
+    router.append_route(source, to, 0, route);
+    CHECK(route.size() == 3);
+    CHECK(route == plain_route(row, source, to, 0));
+  }
+}
+
+TEST_CASE("machine: a node without GPUs or NICs is none") {
+  NodeSpec node{1, 1, Bandwidth(gb), false, Bandwidth(gb), Bandwidth(gb), Bandwidth(gb)};
+  CHECK_NOTHROW(build_machine(node, 2, single_switch));
+  CHECK_THROWS_AS(build_machine(node, 0, single_switch), InternalError);
+  node.gpus = 0;
+  CHECK_THROWS_AS(build_machine(node, 2, single_switch), InternalError);
+  node.gpus = 1;
+  node.nics = 0;
+  CHECK_THROWS_AS(build_machine(node, 2, single_switch), InternalError);
+}
+
 TEST_CASE("router: more equal ways than are kept are still taken in turn") {
   Topology bundle;
   for (const VertexKind kind :

@@ -77,5 +77,33 @@ TEST_CASE("residuals: a busy machine scatters") {
   CHECK_THAT(left_over({spoiled(of_four, busy)}), Contains("scatter") && Contains("busy"));
 }
 
+// Rows of a fit that left this over, from 1 KiB on.
+std::string shape_of(const std::vector<double>& slower) {
+  std::vector<Residual> rows;
+  double size = 1024;
+  for (const double each : slower) rows.push_back({0, Bytes(size *= 2), each});
+  Measurement table = carried(of_four);
+  table.rows.clear();
+  return fmt::format("{}", fmt::join(misfits_of({&table, 1}, rows, 0.2), "\n"));
+}
+
+TEST_CASE("residuals: rows that go up and down scatter, by their median, a smooth curve does not") {
+  const double half = std::log(1.5);
+  CHECK_THAT(shape_of({half, -half, half, -half, half, -half, half, -half}),
+             Contains("scatter by 50 % from one size to the next"));
+  const double twice = std::log(3.);
+  CHECK_THAT(shape_of({twice + half, twice - half, twice + half, twice - half, twice + half,
+                       twice - half, twice + half, twice - half}),
+             Contains("scatter"));
+  // However far it is off, upwards and downwards.
+  for (const double middle : {-3., -1., 0., 1., 3.})
+    for (const double slope : {-0.3, 0.3}) {
+      std::vector<double> line;
+      for (int i = 0; i < 12; ++i) line.push_back(middle + slope * (i - 5.5));
+      INFO(middle << ", " << slope);
+      CHECK(shape_of(line).empty());
+    }
+}
+
 }  // namespace
 }  // namespace lambcast::validate

@@ -9,6 +9,7 @@
 #include "sim/base/csv.h"
 #include "sim/base/file.h"
 #include "validate/calibrate/carried_table.h"
+#include "validate/calibrate/made_up_machine.h"
 
 namespace lambcast::validate {
 namespace {
@@ -206,6 +207,49 @@ TEST_CASE("suspicions: bandwidths that contradict sizes and times say which of t
     const auto said = suspicions_of(preset("gcp-a3-mega"), std::span(&table, 1), Backend::nccl);
     REQUIRE_FALSE(said.empty());
     CHECK_THAT(said.front(), Catch::Contains(row.said));
+  }
+}
+
+std::string said_of(const Measurement& table) {
+  const std::span<const Measurement> one(&table, 1);
+  return fmt::format("{}", fmt::join(suspicions_of(true_cluster(), one, Backend::nccl), " "));
+}
+
+// As forecast of two GPUs a node, which have half of the NICs, and said to be of all four.
+TEST_CASE("suspicions: half of a node's GPUs are half of its NICs") {
+  const Cluster& perlmutter = preset("perlmutter-a100");
+  Measurement table = silent(reduce);
+  layout_is(4, 2)(table);
+  MeasuredSeries series = series_of(table, perlmutter, Backend::nccl);
+  for (Row& row : table.rows) row.time = forecast_time(series, row.size);
+  const auto said = [&] {
+    return fmt::format("{}", fmt::join(suspicions_of(perlmutter, {&table, 1}, Backend::nccl), " "));
+  };
+  CHECK(said().empty());
+  layout_is(4, 4)(table);
+  CHECK_THAT(said(), Catch::Contains("8 ranks over 4 nodes"));
+}
+
+TEST_CASE("suspicions: what a slow network passes is told by NIC") {
+  // 2 (n - 1) / n of the largest message over four NICs, of which a twentieth is left.
+  Measurement table = made_up(Operation::all_reduce, 2, 4, 0, 1);
+  rate_times(0.05)(table);
+  const Row& largest = table.rows.back();
+  const double GBps = 2 * 7. / 8 * largest.size.value() / largest.time.s() / 4 * 1e-9;
+  CHECK_THAT(said_of(table),
+             Catch::Contains(fmt::format(" ({:.3g} GB/s a NIC, {:.2g} % of its name plate", GBps,
+                                         GBps / 25 * 100)));
+}
+
+// Of four pairs of large messages one that takes less than 0.7 of the smaller one's time, not 0.7.
+TEST_CASE("suspicions: rows are mixed up where times fall by more than three tenths") {
+  for (const double second : {6.9, 7., 7.1}) {
+    Measurement table = made_up(Operation::all_reduce, 2, 4, 0, 1, 1 << 20, 1 << 24);
+    const double seconds[] = {10, second, 10, 20, 30};
+    REQUIRE(table.rows.size() == 5);
+    for (std::size_t i = 0; i < 5; ++i) table.rows[i].time = Duration::seconds(seconds[i]);
+    INFO(second);
+    CHECK((said_of(table).find("mixed up") != std::string::npos) == (second < 7));
   }
 }
 

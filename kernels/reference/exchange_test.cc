@@ -1,0 +1,72 @@
+// What ranks exchange in the place of gradients, by hand: PowerSGD's factors, sparse values, outer
+// steps.
+#include <catch2/catch.hpp>
+#include <vector>
+
+#include "kernels/reference/local_steps.h"
+#include "kernels/reference/low_rank.h"
+#include "kernels/reference/sparse.h"
+#include "sim/base/check.h"
+
+using namespace lambcast;
+using namespace lambcast::reference;
+using Values = std::vector<float>;
+
+TEST_CASE("PowerSGD's products by hand") {
+  // M = (1 2 3; 4 5 6), 2 x 3, at rank 2.
+  const MatrixShape shape{2, 3};
+  Values m{1, 2, 3, 4, 5, 6}, p(4), back(6), x(6);
+  const Values q{1, 0, 0, 1, 1, -1};
+  project(m, shape, q, 2, p);
+  CHECK(p == Values{1 + 3, 2 - 3, 4 + 6, 5 - 6});
+  const Values rows{1, 10, 100, 1000};
+  back_project(m, shape, rows, 2, back);
+  CHECK(back == Values{1 + 400, 10 + 4000, 2 + 500, 20 + 5000, 3 + 600, 30 + 6000});
+  // P Q', and what is left of M.
+  expand(rows, q, shape, 2, m, x);
+  CHECK(x == Values{1, 10, 1 - 10, 100, 1000, 100 - 1000});
+  CHECK(m == Values{0, -8, 12, -96, -995, 906});
+}
+
+TEST_CASE("a matrix of rank one is its factors, and a column that depends becomes zero") {
+  const MatrixShape shape{3, 2};
+  const Values a{1, 2, 2}, b{3, -4};
+  Values m;
+  for (const float row : a)
+    for (const float column : b) m.push_back(row * column);
+  Values p(6), q{1, 2, 0, 1}, x(6);
+  project(m, shape, q, 2, p);
+  orthonormalise(p, 3, 2);
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(p[2 * i] == Approx(a[i] / 3));
+    CHECK(p[2 * i + 1] == 0);
+  }
+  back_project(m, shape, p, 2, q);
+  expand(p, q, shape, 2, m, x);
+  for (std::size_t i = 0; i < 6; ++i) {
+    CHECK(x[i] == Approx(a[i / 2] * b[i % 2]));
+    CHECK(m[i] == Approx(0).margin(1e-5));
+  }
+}
+
+TEST_CASE("sparse values are added where they belong, and no others") {
+  Values x{1, 2, 3, 4};
+  const std::vector<std::uint32_t> indices{3, 1, 0};
+  const Values values{10, 20, 40};
+  add_at(x, std::span(indices).first(2), std::span(values).first(2), 0.5f);
+  CHECK(x == Values{1, 12, 3, 9});
+  CHECK_THROWS_AS(add_at(x, indices, std::span(values).first(2), 1), InternalError);
+  Values c{5, 6, 7};
+  CHECK(take(c, std::vector<std::uint32_t>{0, 2}) == Values{5, 7});
+  CHECK(c == Values{0, 6, 0});
+}
+
+TEST_CASE("an outer step wants as many means as anchors, and velocities where there is momentum") {
+  Values anchor{4, 4}, velocity(2);
+  const Values mean{3, 2};
+  outer_step(anchor, mean, {}, {});
+  CHECK(anchor == mean);
+  CHECK_THROWS_AS(outer_step(anchor, Values{1}, {}, {}), InternalError);
+  CHECK_THROWS_AS(outer_step(anchor, mean, velocity, {}), InternalError);
+  CHECK_THROWS_AS(outer_step(anchor, mean, {}, {.momentum = 0.9}), InternalError);
+}

@@ -1,0 +1,103 @@
+// How many kernels a piece starts, and what it moves, where that depends on who wrote it.
+#include <catch2/catch.hpp>
+
+#include "models/device/image_time.h"
+#include "models/device/pieces_case.h"
+
+namespace lambcast {
+namespace {
+
+// The start of every kernel shows in what a piece's time rests on.
+double starts(const std::vector<Piece>& pieces, std::string_view name, const GpuRates& rates) {
+  Duration sum;
+  for (const Piece& piece : pieces)
+    if (piece.name == name) sum += RateTimes(piece.rests_on)[Rate::start];
+  return sum / rates.kernel_start.value;
+}
+
+BlockWork gpt_block(Fusion fusion) {
+  BlockWork work;
+  work.hidden = 1024, work.heads = work.kv_heads = 16, work.ffn = 4096, work.vocab = 50257;
+  work.causal = work.dropout = true;
+  work.micro_batch = 2, work.seq_len = 512;
+  work.fusion = fusion, work.attention = AttentionKernel::unfused;
+  return work;
+}
+
+TEST_CASE("kernels started: eager modules start one for each of their operations") {
+  const GpuRates a100 = rates_of("a100-80g");
+  struct Row {
+    const char* name;
+    double eager, fused;  // kernels
+  };
+  const BlockWork eager = gpt_block(Fusion::eager), fused = gpt_block(Fusion::fused);
+  // Two norms a block; bias and gelu; an addition behind each branch.
+  for (const Row& row : {Row{"norm", 2, 2},
+                         {"softmax", 4, 1},
+                         {"scores dropout", 1, 1},
+                         {"activation", 2, 1},
+                         {"dropout", 2, 0},
+                         {"residual", 2, 2}}) {
+    INFO(row.name);
+    CHECK(starts(block_forward(eager, a100), row.name, a100) == Approx(row.eager));
+    CHECK(starts(block_forward(fused, a100), row.name, a100) == Approx(row.fused));
+  }
+  // Backward a norm's input, and the gradients of its weight and of its bias.
+  CHECK(starts(block_backward(eager, a100), "norm", a100) == Approx(2 * 3));
+  CHECK(starts(block_backward(fused, a100), "norm", a100) == Approx(2));
+  CHECK(starts(block_backward(eager, a100), "scores dropout", a100) == Approx(1));
+}
+
+TEST_CASE("kernels started: a compiled loss is one of each pass") {
+  const GpuRates a100 = rates_of("a100-80g");
+  for (const Fusion fusion : {Fusion::eager, Fusion::fused, Fusion::compiled}) {
+    const BlockWork work = gpt_block(fusion);
+    const double logits = 2 * 512. * 50257;
+    const bool compiled = has_compiled_loss(work);
+    CHECK(starts(head_backward(work, a100), "loss", a100) == Approx(compiled ? 1 : 2));
+    CHECK(bytes_of(head_backward(work, a100), "loss") == (compiled ? 4 : 12) * logits);
+  }
+}
+
+// 40 tokens, of which each is sent to two of four experts; 90 copies come and are computed on.
+TEST_CASE("kernels started: experts sort what came, and activate it as dense layers do") {
+  const GpuRates a100 = rates_of("a100-80g");
+  ExpertWork experts;
+  experts.all = experts.local = 4, experts.ffn = 256;
+  experts.tokens = 40, experts.sent = 80, experts.received = experts.rows = 90;
+  const auto pieces = [&](Fusion fusion, bool gated) {
+    BlockWork work = gpt_block(fusion);
+    work.gated = gated;
+    work.experts = experts;
+    return block_forward(work, a100);
+  };
+  for (const char* name : {"permute", "unpermute"})
+    CHECK(bytes_of(pieces(Fusion::fused, false), name) == 2 * (40 + 80) * 1024.);
+  for (const char* name : {"sort", "unsort"})
+    CHECK(bytes_of(pieces(Fusion::fused, false), name) == 2 * (90 + 90) * 1024.);
+  const double activated = 90 * 256;
+  CHECK(bytes_of(pieces(Fusion::eager, false), "expert activation") == 8 * activated);
+  CHECK(bytes_of(pieces(Fusion::fused, false), "expert activation") == 4 * activated);
+  for (const Fusion fusion : {Fusion::eager, Fusion::fused})
+    CHECK(bytes_of(pieces(fusion, true), "expert activation") == 6 * activated);
+  CHECK(starts(pieces(Fusion::eager, false), "expert activation", a100) == Approx(2));
+  CHECK(starts(pieces(Fusion::fused, false), "expert activation", a100) == Approx(1));
+  // A mask for each of two choices, and three that make one of them, normed and cast.
+  experts.one_hot = 2;
+  CHECK(starts(pieces(Fusion::eager, false), "one-hot weights", a100) == Approx(2 + 3));
+}
+
+TEST_CASE("kernels started: norms of images read and write once forward, and three times back") {
+  const GpuRates a100 = rates_of("a100-80g");
+  BlockWork work = gpt_block(Fusion::eager);
+  const double elements = 2 * 512. * 2 * 1024;  // of tokens joined to twice the width
+  CHECK(bytes_of(merging_forward(work, a100), "norm") == 4 * elements);
+  CHECK(bytes_of(merging_backward(work, a100), "norm") == 16 * elements);
+  CHECK(starts(merging_forward(work, a100), "norm", a100) == Approx(1));
+  CHECK(starts(merging_backward(work, a100), "norm", a100) == Approx(3));
+  work.autocast = true;
+  CHECK(bytes_of(merging_forward(work, a100), "norm") == 2 * 4 * elements);
+}
+
+}  // namespace
+}  // namespace lambcast

@@ -1,0 +1,33 @@
+#include "models/training/least_step.h"
+
+#include <catch2/catch.hpp>
+
+#include "models/training/layout_case.h"
+#include "models/training/step.h"
+
+namespace lambcast {
+namespace {
+
+// 48 blocks alike, of t each, m micro batches: 48 m t on one stage, and on p stages 48/p m t of the
+// last and 48/p t on each before it.
+TEST_CASE("least step: blocks of the fullest stage and the way through those before it") {
+  const auto least = [](const LayoutCase& of) {
+    CollectiveCosts costs;
+    const TrainingPlan training = layout_training(of);
+    const DistinctStep step{StepKind::uniform, 1024, 1};
+    const Duration time = least_step_time(training, step, costs);
+    CHECK(time < run_step(training, step, costs).metrics.step_time);
+    return time.s();
+  };
+  const double block = least({.micro_batches = 1}) / 48;
+  CHECK(block > 0);
+  for (const std::int64_t m : {4, 8, 32}) {
+    CHECK(least({.micro_batches = m}) == Approx(48. * static_cast<double>(m) * block));
+    for (const int p : {2, 4})
+      CHECK(least({.pp = p, .micro_batches = m}) ==
+            Approx(48. / p * static_cast<double>(m + p - 1) * block));
+  }
+}
+
+}  // namespace
+}  // namespace lambcast

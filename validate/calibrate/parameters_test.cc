@@ -1,0 +1,75 @@
+#include "validate/calibrate/parameters.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+#include "validate/calibrate/made_up_machine.h"
+
+namespace lambcast::validate {
+namespace {
+
+const Cluster& base() {
+  static const Cluster cluster =
+      decode_cluster(Table::parse(made_up_base, "base.toml"), "base.toml");
+  return cluster;
+}
+
+// What so many connections between two nodes carry.
+Measurement stream(int connections) {
+  Measurement table;
+  table.operation = Operation::stream;
+  table.ranks = table.nodes.emplace(2);
+  table.streams = connections;
+  return table;
+}
+
+struct Bounds {
+  double start, low, high;
+};
+void check_bounds(const std::vector<Parameter>& parameters, const std::string& key, Bounds bounds) {
+  INFO(key);
+  const auto found = std::find_if(parameters.begin(), parameters.end(),
+                                  [&](const Parameter& each) { return each.key == key; });
+  REQUIRE(found != parameters.end());
+  CHECK(found->start == Approx(bounds.start));
+  CHECK(found->low == Approx(bounds.low));
+  CHECK(found->high == Approx(bounds.high));
+}
+
+// NICs of 25 GB/s by their name, of which 20 were said to arrive.
+TEST_CASE("parameters: a NIC carries no more than its name says, a connection what a NIC does") {
+  const std::vector<Parameter> of_both =
+      parameters_for(base(), std::vector{stream(1), stream(8)}, Backend::nccl);
+  check_bounds(of_both, "nic.bandwidth", {20, 20. / 100, 25});
+  // Not known: begun where it is felt, at half of a NIC, and left out where it explains nothing.
+  check_bounds(of_both, "nccl.flow_cap", {25. / 2, 25e-3, 25});
+  // As many connections in all tables tell nothing of one.
+  const auto caps = [](const std::vector<Parameter>& all) {
+    return std::count_if(all.begin(), all.end(), [](const Parameter& each) {
+      return each.key == "nccl.flow_cap" && each.optional;
+    });
+  };
+  CHECK(caps(of_both) == 1);
+  CHECK(caps(parameters_for(base(), std::vector{stream(8)}, Backend::nccl)) == 0);
+}
+
+TEST_CASE("parameters: shares of links, NICs and trees stay within what is possible") {
+  const LibrarySpec& nccl = base().nccl;
+  const std::vector<Parameter> all = parameters_for(base(), all_tables(0, 1), Backend::nccl);
+  check_bounds(all, "nccl.link_efficiency", {nccl.link_efficiency.value, 0.2, 2});
+  check_bounds(all, "nccl.nic_efficiency", {nccl.nic_efficiency.value, 0.02, 25. / 20});
+  check_bounds(all, "nccl.tree_efficiency", {nccl.tree_efficiency.value, 0.2, 1});
+  check_bounds(all, "nccl.slice", {1 << 20, 1 << 14, 1 << 24});
+  check_bounds(all, "nccl.LL.efficiency", {nccl.protocols[0].efficiency.value, 0.02, 0.5});
+  for (const Parameter& parameter : all) {
+    INFO(parameter.key);
+    CHECK(parameter.low > 0);
+    CHECK(parameter.low < parameter.high);
+    CHECK(parameter.start >= parameter.low);
+    CHECK(parameter.start <= parameter.high);
+    CHECK(parameter.prior_width > 0);
+  }
+}
+
+}  // namespace
+}  // namespace lambcast::validate
