@@ -56,6 +56,13 @@ struct Apply {
     x.p -= c.lr * c.update(x.p, x.m, x.v);
   }
 };
+struct DecodedApply {  // g is what all ranks have agreed on
+  static constexpr unsigned reads = P | V | G, writes = P | M;
+  __device__ static void run(Element& x, const AdamConstants& c) {
+    x.m = x.g;
+    Apply::run(x, c);
+  }
+};
 struct OnebitStep {
   static constexpr unsigned reads = P | M | V | G, writes = P | M;
   __device__ static void run(Element& x, const AdamConstants& c) {
@@ -73,8 +80,9 @@ struct LocalStep {
   }
 };
 struct SyncBegin {
-  static constexpr unsigned reads = P | V | U, writes = P | U;
+  static constexpr unsigned reads = P | M | V | U | G, writes = P | M | U;
   __device__ static void run(Element& x, const AdamConstants& c) {
+    LocalStep::run(x, c);
     if (c.stays(x.v)) x.u = 0;
     x.p -= x.u;
     x.u *= c.denominator(x.v);
@@ -89,24 +97,73 @@ struct SyncEnd {  // c.lr holds the sum of the learning rates
     x.u = 0;
   }
 };
-
-template <typename Operation>
-__global__ void __launch_bounds__(threads)
-    elementwise(AdamState s, const float* g, AdamConstants c) {
-  constexpr unsigned reads = Operation::reads, writes = Operation::writes;
-  constexpr bool ends_sync = std::is_same_v<Operation, SyncEnd>;
-  c.read_rate(ends_sync ? s.lrs : s.lr);
-  if (std::is_same_v<Operation, LocalStep> && s.lrs && blockIdx.x == 0 && threadIdx.x == 0) {
-    *s.lrs += c.exact_lr;
+struct DecodedSyncEnd {  // g is what all ranks have agreed on
+  static constexpr unsigned reads = P | V | G, writes = P | M | U;
+  __device__ static void run(Element& x, const AdamConstants& c) {
+    x.u = x.g;
+    SyncEnd::run(x, c);
   }
+};
+
+// What a thread reads as g, at rising elements: values in memory, or packed ones.
+struct Values {
+  const float* g;
+  __device__ Quad read(std::size_t e, std::size_t limit) const { return load_quad(g, e, limit); }
+};
+struct Packed {
+  PackedRun run;
+  const PackedRun* at;
+  const float* mask;
+  std::size_t begin = 0, chunk_end = 0;  // of the run; of the chunk, within the run
+  float scale = 0;
+
+  __device__ explicit Packed(const PackedAverage& a)
+      : run(a.runs ? *a.runs : a.all), at(a.runs), mask(a.mask) {}
+
+  // Chunks begin at multiples of 8 of their run and runs at multiples of 4, so that a quad lies in
+  // one of them.
+  __device__ Quad read(std::size_t e, std::size_t limit) {
+    while (at != nullptr && run.end <= e) {
+      begin = run.end;
+      run = *++at;
+      chunk_end = 0;
+    }
+    const std::size_t own = e - begin;
+    const unsigned nibble = nibble_at(run.signs, own);
+    if (own >= chunk_end) {
+      const std::size_t chunk = own / run.chunk;
+      chunk_end = (chunk + 1) * run.chunk;
+      scale = run.scales[chunk];
+    }
+    Quad x;
+    for (int i = 0; i < 4; ++i) x.at[i] = with_sign(scale, nibble & (8u >> i));
+    if (mask == nullptr) return x;
+    const Quad factor = load_quad(mask, e, limit);
+    for (int i = 0; i < 4; ++i) x.at[i] *= factor.at[i];
+    return x;
+  }
+};
+__device__ Values reader_of(const float* g) { return {g}; }
+__device__ Packed reader_of(const PackedAverage& g) { return Packed(g); }
+
+template <typename Operation, typename Gradient>
+__global__ void __launch_bounds__(threads) elementwise(AdamState s, Gradient g, AdamConstants c) {
+  constexpr unsigned reads = Operation::reads, writes = Operation::writes;
+  constexpr bool ends_sync =
+      std::is_same_v<Operation, SyncEnd> || std::is_same_v<Operation, DecodedSyncEnd>;
+  constexpr bool moves_locally =
+      std::is_same_v<Operation, LocalStep> || std::is_same_v<Operation, SyncBegin>;
+  c.read_rate(ends_sync ? s.lrs : s.lr);
+  if (moves_locally && s.lrs && blockIdx.x == 0 && threadIdx.x == 0) *s.lrs += c.exact_lr;
   GroupCursor cursor{s.runs};
+  auto reader = reader_of(g);
   for_each_quad(s.elements, [&](std::size_t e, std::size_t limit) {
     Quad p{}, m{}, v{}, u{}, gradient{};
     if constexpr ((reads & P) != 0) p = load_quad(s.p, e, limit);
     if constexpr ((reads & M) != 0) m = load_quad(s.m, e, limit);
     if constexpr ((reads & V) != 0) v = load_quad(s.v, e, limit);
     if constexpr ((reads & U) != 0) u = load_quad(s.u, e, limit);
-    if constexpr ((reads & G) != 0) gradient = load_quad(g, e, limit);
+    if constexpr ((reads & G) != 0) gradient = reader.read(e, limit);
     cursor.move_to(e, c);
     const bool one_group = !cursor.ends_before(limit);
     bool forgets = false;
@@ -131,15 +188,32 @@ __global__ void __launch_bounds__(threads)
   });
 }
 
-template <typename Operation>
-cudaError_t launch_step(const AdamState& s, const float* g, const AdamConstants& c,
+const float* values_of(const float* g) { return g; }
+const float* values_of(const PackedAverage& g) { return g.mask; }
+
+template <typename Operation, typename Gradient>
+cudaError_t launch_step(const AdamState& s, const Gradient& g, const AdamConstants& c,
                         cudaStream_t stream) {
-  if (const auto e = check_aligned(s.p, s.m, s.v, s.u, s.half_p, g)) return e;
+  if (const auto e = check_aligned(s.p, s.m, s.v, s.u, s.half_p, values_of(g))) return e;
+  const auto kernel = elementwise<Operation, Gradient>;
   unsigned blocks = 0;
-  if (const auto e = grid_size(elementwise<Operation>, quads_of(s.elements), blocks)) return e;
-  launch(elementwise<Operation>, blocks, threads, stream, s, g, c);
+  if (const auto e = grid_size(kernel, quads_of(s.elements), blocks)) return e;
+  launch(kernel, blocks, threads, stream, s, g, c);
   return cudaGetLastError();
 }
+
+template <typename Operation, typename Gradient>
+cudaError_t end_sync(const AdamState& state, const Gradient& u, double lrs,
+                     const AdamOptions& options, cudaStream_t stream) {
+  AdamConstants c(state, options);
+  c.lr = static_cast<float>(lrs);
+  c.exact_lr = lrs;
+  const auto e = launch_step<Operation>(state, u, c, stream);
+  if (e != cudaSuccess || state.lrs == nullptr) return e;
+  return cudaMemsetAsync(state.lrs, 0, sizeof(double), stream);
+}
+
+constexpr const float* none = nullptr;
 
 }  // namespace
 
@@ -148,28 +222,35 @@ cudaError_t adam_step(const AdamState& state, const float* g, const AdamOptions&
   return launch_step<FullStep>(state, g, AdamConstants(state, options, step), stream);
 }
 cudaError_t adam_apply(const AdamState& state, const AdamOptions& options, cudaStream_t stream) {
-  return launch_step<Apply>(state, nullptr, AdamConstants(state, options), stream);
+  return launch_step<Apply>(state, none, AdamConstants(state, options), stream);
+}
+cudaError_t onebit_adam_step(const AdamState& state, const PackedAverage& m,
+                             const AdamOptions& options, cudaStream_t stream) {
+  return launch_step<DecodedApply>(state, m, AdamConstants(state, options), stream);
 }
 cudaError_t zero_one_onebit_step(const AdamState& state, const float* averaged_g,
                                  const AdamOptions& options, cudaStream_t stream) {
   return launch_step<OnebitStep>(state, averaged_g, AdamConstants(state, options), stream);
 }
+cudaError_t zero_one_onebit_step(const AdamState& state, const PackedAverage& g,
+                                 const AdamOptions& options, cudaStream_t stream) {
+  return launch_step<OnebitStep>(state, g, AdamConstants(state, options), stream);
+}
 cudaError_t zero_one_local_step(const AdamState& state, const float* g, const AdamOptions& options,
                                 cudaStream_t stream) {
   return launch_step<LocalStep>(state, g, AdamConstants(state, options), stream);
 }
-cudaError_t zero_one_sync_begin(const AdamState& state, const AdamOptions& options,
+cudaError_t zero_one_sync_begin(const AdamState& state, const float* g, const AdamOptions& options,
                                 cudaStream_t stream) {
-  return launch_step<SyncBegin>(state, nullptr, AdamConstants(state, options), stream);
+  return launch_step<SyncBegin>(state, g, AdamConstants(state, options), stream);
 }
 cudaError_t zero_one_sync_end(const AdamState& state, double lrs, const AdamOptions& options,
                               cudaStream_t stream) {
-  AdamConstants c(state, options);
-  c.lr = static_cast<float>(lrs);
-  c.exact_lr = lrs;
-  const auto e = launch_step<SyncEnd>(state, nullptr, c, stream);
-  if (e != cudaSuccess || state.lrs == nullptr) return e;
-  return cudaMemsetAsync(state.lrs, 0, sizeof(double), stream);
+  return end_sync<SyncEnd>(state, none, lrs, options, stream);
+}
+cudaError_t zero_one_sync_end(const AdamState& state, const PackedAverage& u, double lrs,
+                              const AdamOptions& options, cudaStream_t stream) {
+  return end_sync<DecodedSyncEnd>(state, u, lrs, options, stream);
 }
 
 }  // namespace lambcast::cuda

@@ -2,7 +2,12 @@
 // the bit. One launch each, whatever the number of tensors.
 //
 // 1-bit Adam: adam_step in warm-up, and in both stages for the groups that never freeze, on their
-// averaged gradient; else worker_phase of the momentum, decode with the mask, adam_apply.
+// averaged gradient; else worker_phase of the momentum and onebit_adam_step, which decodes the
+// average as it goes. adam_apply is for a momentum that lies there already.
+//
+// 0/1 Adam: what is averaged, the gradient or u, lies in memory where one rank trains, else it is
+// packed and decoded as the step goes. zero_one_sync_begin takes the local step in the same pass.
+//
 // `lrs` of zero_one_sync_end must not be 0: where nothing has moved there is nothing to
 // synchronise.
 //
@@ -14,11 +19,12 @@
 //
 // The learning rate may lie in device memory, so that a CUDA graph that replays a step takes the
 // one of the day: `lr`, and for 0/1 Adam `lrs`, its sum since the last synchronisation, to which
-// zero_one_local_step adds and which zero_one_sync_end sets to 0.
+// zero_one_local_step and zero_one_sync_begin add and which zero_one_sync_end sets to 0.
 //
 // `half_p`, where not null, receives the fp16 or bf16 copy of the weights. Bytes per element (with
-// it, 2 more): adam_step 28, adam_apply 16, zero_one_onebit_step 24, zero_one_local_step 32,
-// zero_one_sync_begin 20, zero_one_sync_end 24.
+// it, 2 more): adam_step 28, adam_apply 16, onebit_adam_step 16.125, zero_one_onebit_step 24,
+// zero_one_local_step 32, zero_one_sync_begin 32, zero_one_sync_end 24; of a packed average
+// zero_one_onebit_step and zero_one_sync_end 20.125.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -27,6 +33,7 @@
 #include <span>
 #include <vector>
 
+#include "kernels/cuda/compression.h"
 #include "kernels/cuda/half_precision.h"
 #include "kernels/options.h"
 
@@ -58,13 +65,21 @@ struct AdamState {
 cudaError_t adam_step(const AdamState& state, const float* g, const AdamOptions& options, int step,
                       cudaStream_t stream);
 cudaError_t adam_apply(const AdamState& state, const AdamOptions& options, cudaStream_t stream);
+// m becomes the average, then as adam_apply.
+cudaError_t onebit_adam_step(const AdamState& state, const PackedAverage& m,
+                             const AdamOptions& options, cudaStream_t stream);
 cudaError_t zero_one_onebit_step(const AdamState& state, const float* averaged_g,
+                                 const AdamOptions& options, cudaStream_t stream);
+cudaError_t zero_one_onebit_step(const AdamState& state, const PackedAverage& g,
                                  const AdamOptions& options, cudaStream_t stream);
 cudaError_t zero_one_local_step(const AdamState& state, const float* g, const AdamOptions& options,
                                 cudaStream_t stream);
-cudaError_t zero_one_sync_begin(const AdamState& state, const AdamOptions& options,
+// A local step, after which u is what is to be averaged.
+cudaError_t zero_one_sync_begin(const AdamState& state, const float* g, const AdamOptions& options,
                                 cudaStream_t stream);
 cudaError_t zero_one_sync_end(const AdamState& state, double lrs, const AdamOptions& options,
                               cudaStream_t stream);
+cudaError_t zero_one_sync_end(const AdamState& state, const PackedAverage& u, double lrs,
+                              const AdamOptions& options, cudaStream_t stream);
 
 }  // namespace lambcast::cuda

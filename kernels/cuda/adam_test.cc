@@ -3,7 +3,9 @@
 #include <cuda_fp16.h>
 
 #include "kernels/cuda/gpu_test.h"
+#include "kernels/layout.h"
 #include "kernels/reference/adam.h"
+#include "kernels/reference/compression.h"
 #include "kernels/reference/half.h"
 
 using namespace lambcast;
@@ -91,7 +93,12 @@ TEST_CASE("a learning rate in device memory holds from one launch of the same st
     reference::adam_step(both.p, both.m, both.v, both.g, now, 1);
     require(adam_step(state, both.dg.data(), options, 1, nullptr), "adam_step");
     reference::zero_one_local_step(both.p, both.m, both.v, both.u, both.g, now);
-    require(zero_one_local_step(state, both.dg.data(), options, nullptr), "local_step");
+    if (rate == 0.005) {
+      reference::zero_one_sync_begin(both.p, both.v, both.u, now);
+      require(zero_one_sync_begin(state, both.dg.data(), options, nullptr), "sync_begin");
+    } else {
+      require(zero_one_local_step(state, both.dg.data(), options, nullptr), "local_step");
+    }
     sum += rate;
     CHECK(lrs.to_host()[0] == sum);
   }
@@ -102,7 +109,7 @@ TEST_CASE("a learning rate in device memory holds from one launch of the same st
   CHECK(lrs.to_host()[0] == 0);
 }
 
-TEST_CASE("the compression stage of 1-bit Adam on the GPU is the reference's") {
+TEST_CASE("a momentum that lies in memory moves the weights as the reference's does") {
   NEED_GPUS(1);
   for (const Unseen unseen : {Unseen::stay, Unseen::move}) {
     Both both{few};
@@ -115,6 +122,82 @@ TEST_CASE("the compression stage of 1-bit Adam on the GPU is the reference's") {
 
 namespace {
 
+// A buffer of three tensors, each with signs and scales of its own in several chunks, as the
+// kernels read it and as it is when decoded.
+struct PackedTensors {
+  std::vector<float> decoded, mask;
+  std::vector<DeviceBuffer<std::uint8_t>> signs;
+  std::vector<DeviceBuffer<float>> scales;
+  DeviceBuffer<PackedRun> runs;
+  DeviceBuffer<float> device_mask;
+
+  explicit PackedTensors(std::size_t elements) : mask(elements, 1.0f) {
+    std::vector<PackedRun> all;
+    for (const std::size_t end : {std::size_t{4}, elements / 3 & ~std::size_t{3}, elements}) {
+      const std::size_t size = end - decoded.size(), chunk = chunk_layout(size, 3).chunk;
+      std::vector<std::uint8_t> packed(3 * chunk / 8);
+      const auto of_chunks = random_values(3, unsigned(end), 0.6);
+      for (std::size_t b = 0; b < packed.size(); ++b) packed[b] = std::uint8_t(b * 37 + end);
+      std::vector<float> x(size);
+      reference::decode(packed, of_chunks, chunk, x);
+      decoded.insert(decoded.end(), x.begin(), x.end());
+      signs.push_back(upload(packed));
+      scales.push_back(upload(of_chunks));
+      all.push_back({end, signs.back().data(), scales.back().data(), chunk});
+    }
+    for (std::size_t e = 0; e < elements; e += 11) mask[e] = e % 2 == 0 ? 0 : 0.5f;
+    runs = upload(all);
+    device_mask = upload(mask);
+  }
+  PackedAverage average(bool masked) const {
+    return {.runs = runs.data(), .mask = masked ? device_mask.data() : nullptr};
+  }
+  std::vector<float> values(bool masked) const {
+    std::vector<float> x = decoded;
+    if (masked) reference::apply_mask(x, mask);
+    return x;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("steps that decode as they go are the reference's on what is decoded") {
+  NEED_GPUS(1);
+  const PackedTensors packed(few);
+  for (const bool masked : {false, true}) {
+    for (const Unseen unseen : {Unseen::stay, Unseen::move}) {
+      Both both{few};
+      both.leave_unseen(unseen);
+      const auto average = packed.average(masked);
+      const auto x = packed.values(masked);
+      both.m = x;
+      reference::adam_apply(both.p, both.m, both.v, options, unseen);
+      require(onebit_adam_step(both.state(), average, options, nullptr), "onebit_adam_step");
+      both.check();
+      reference::zero_one_onebit_step(both.p, both.m, both.v, x, options, unseen);
+      require(zero_one_onebit_step(both.state(), average, options, nullptr), "onebit_step");
+      both.check();
+      both.u = x;
+      reference::zero_one_sync_end(both.p, both.m, both.v, both.u, 0.05, options, unseen);
+      require(zero_one_sync_end(both.state(), average, 0.05, options, nullptr), "sync_end");
+      both.check();
+    }
+  }
+  // A buffer that travels whole.
+  Both both{few};
+  const auto scales = upload(std::vector<float>{0.5f, 0.25f});
+  const std::size_t chunk = chunk_layout(few, 2).chunk;
+  const std::vector<std::uint8_t> signs(2 * chunk / 8, 0x5a);
+  const auto on_device = upload(signs);
+  reference::decode(signs, std::vector<float>{0.5f, 0.25f}, chunk, both.m);
+  reference::adam_apply(both.p, both.m, both.v, options);
+  const PackedRun all{0, on_device.data(), scales.data(), chunk};
+  require(onebit_adam_step(both.state(), {.all = all}, options, nullptr), "onebit_adam_step");
+  both.check();
+}
+
+namespace {
+
 void every_kind_of_step(Both both) {
   const Unseen unseen = both.unseen;
   reference::zero_one_onebit_step(both.p, both.m, both.v, both.g, options, unseen);
@@ -123,8 +206,9 @@ void every_kind_of_step(Both both) {
   reference::zero_one_local_step(both.p, both.m, both.v, both.u, both.g, options, unseen);
   require(zero_one_local_step(both.state(), both.dg.data(), options, nullptr), "local_step");
   both.check();
+  reference::zero_one_local_step(both.p, both.m, both.v, both.u, both.g, options, unseen);
   reference::zero_one_sync_begin(both.p, both.v, both.u, options, unseen);
-  require(zero_one_sync_begin(both.state(), options, nullptr), "sync_begin");
+  require(zero_one_sync_begin(both.state(), both.dg.data(), options, nullptr), "sync_begin");
   both.check();
   reference::zero_one_sync_end(both.p, both.m, both.v, both.u, 0.05, options, unseen);
   require(zero_one_sync_end(both.state(), 0.05, options, nullptr), "sync_end");
@@ -184,10 +268,11 @@ TEST_CASE("groups of tensors in one launch are the reference's, tensor by tensor
   });
   require(zero_one_local_step(state(), both.dg.data(), options, nullptr), "local_step");
   both.check();
-  of_all([](auto p, auto, auto v, auto u, auto, const AdamOptions& o, double) {
+  of_all([](auto p, auto m, auto v, auto u, auto g, const AdamOptions& o, double) {
+    reference::zero_one_local_step(p, m, v, u, g, o);
     reference::zero_one_sync_begin(p, v, u, o);
   });
-  require(zero_one_sync_begin(state(), options, nullptr), "sync_begin");
+  require(zero_one_sync_begin(state(), both.dg.data(), options, nullptr), "sync_begin");
   of_all([](auto p, auto m, auto v, auto u, auto, const AdamOptions& o, double lr_scale) {
     reference::zero_one_sync_end(p, m, v, u, 0.05 * lr_scale, o);
   });

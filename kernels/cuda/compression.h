@@ -15,6 +15,8 @@
 //   worker_phase of a momentum     read m 4, g 4, c 4; write c 4, signs 1/8              16.125
 //   server_phase                   read signs 1/8, c 4/n; write c 4/n, signs 1/8n   (n=8) 1.141
 //   decode                         read signs 1/8; write x 4                              4.125
+//                                  (steps that decode as they go, onebit_lamb_step and those of
+//                                  adam.h, read signs 1/8 and do without)
 //   the whole path at n = 8        17.391 for a buffer, 21.391 for a momentum (budget: 26)
 //
 // Scales are within 1.6e-7 of the reference's: sums run in pairs of floats (RunningSum,
@@ -81,6 +83,20 @@ struct Decode {
   float* x = nullptr;
 };
 cudaError_t decode(const Decode& phase, cudaStream_t stream);
+
+// What all ranks have agreed on, still packed, for steps that decode as they go.
+struct PackedRun {  // of the elements up to `end`, from where the run before ended
+  std::size_t end = 0;
+  const std::uint8_t* signs = nullptr;
+  const float* scales = nullptr;  // one per chunk
+  std::size_t chunk = 0;
+};
+struct PackedAverage {
+  PackedRun all = {};               // of a buffer that travels whole; its end is not read
+  const PackedRun* runs = nullptr;  // device memory, up to the end of the buffer: of tensors that
+                                    // travel each alone, and begin at multiples of four
+  const float* mask = nullptr;      // null: all ones; 4 more bytes per element
+};
 
 // The generic pack and unpack: 4.125 bytes per element each.
 cudaError_t pack_signs(const float* x, std::uint8_t* signs, std::size_t elements, SignRule rule,

@@ -53,11 +53,9 @@ struct Tensor {
     }
     const auto packed = exchange.average(inputs);
     for (const Rank& rank : ranks) {
-      require(decode({packed.signs.data(), packed.scales.data(), exchange.layout.chunk,
-                      exchange.layout.elements, mask.data(), rank.m.data()},
-                     nullptr),
-              "decode");
-      require(adam_apply(state(rank), options, nullptr), "adam_apply");
+      const PackedRun all{0, packed.signs.data(), packed.scales.data(), exchange.layout.chunk};
+      require(onebit_adam_step(state(rank), {.all = all, .mask = mask.data()}, options, nullptr),
+              "onebit_adam_step");
     }
   }
 };

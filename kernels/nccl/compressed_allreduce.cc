@@ -78,8 +78,8 @@ ncclResult_t CompressedAllreduce::gather(const NcclApi& nccl, ncclComm_t comm,
   return group.end();
 }
 
-Decode CompressedAllreduce::decoding(float* mean) const {
-  return {signs_.data(), server_scales_.data(), layout_.chunk, layout_.elements, nullptr, mean};
+PackedAverage CompressedAllreduce::average() const {
+  return {.all = {layout_.elements, signs_.data(), server_scales_.data(), layout_.chunk}};
 }
 
 cudaError_t CompressedAllreduce::forget_errors(cudaStream_t stream) {
@@ -110,7 +110,11 @@ void compressed_allreduce(const NcclApi& nccl, std::span<const LocalRank> ranks)
   });
   exchange_compressed(nccl, ranks);
   on_each(ranks, [](const LocalRank& rank) {
-    require(decode(rank.state->decoding(rank.mean), rank.stream), "decode");
+    const PackedRun average = rank.state->average().all;
+    require(
+        decode({average.signs, average.scales, average.chunk, average.end, nullptr, rank.mean},
+               rank.stream),
+        "decode");
   });
 }
 

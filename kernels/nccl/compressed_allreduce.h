@@ -5,7 +5,7 @@
 //                  and an all-gather of the worker scales
 //   server phase   on the chunk this rank serves
 //   gather         one group: all-gather of the served signs, and of the server scales
-//   decode         on every rank; 1-bit LAMB skips it and decodes inside its own step
+//   decode         on every rank; the optimizers skip it and decode inside their own steps
 //
 // Bytes sent per rank, n ranks, Np padded elements: (n-1)/n Np/8 in each of exchange and gather,
 // and 8 (n-1) of scales. These are the four collectives of DeepSpeed's NCCL backend in two
@@ -41,8 +41,8 @@ class CompressedAllreduce {
   ncclResult_t exchange(const NcclApi& nccl, ncclComm_t comm, cudaStream_t stream);
   cudaError_t serve(cudaStream_t stream);
   ncclResult_t gather(const NcclApi& nccl, ncclComm_t comm, cudaStream_t stream);
-  // What decode() and onebit_lamb_step() read after gather().
-  Decode decoding(float* mean) const;
+  // After gather().
+  PackedAverage average() const;
 
   // No error is owed any more, as before the first call.
   cudaError_t forget_errors(cudaStream_t stream);

@@ -96,10 +96,12 @@ cudaError_t OnebitAdam::compress(const float* gradient, cudaStream_t stream) {
 }
 
 cudaError_t OnebitAdam::apply(const float* gradient, cudaStream_t stream) {
-  if (const auto e = exchanges_.decode_into(m_.data(), mask_.data(), stream)) return e;
   ++steps_;
   const std::size_t first = compressing_.elements();
-  if (const auto e = adam_apply(state(0, runs_, first), options_.adam, stream)) return e;
+  if (const auto e = cuda::onebit_adam_step(
+          state(0, runs_, first), exchanges_.average(mask_.data()), options_.adam, stream)) {
+    return e;
+  }
   if (first == elements()) return cudaSuccess;
   return adam_step(state(first, runs_behind_, elements() - first), gradient + first, options_.adam,
                    steps_, stream);

@@ -3,7 +3,7 @@
 //
 //   warm-up        all-reduce of the gradient (mean), adam_step
 //   compression    worker phase of the momentum, exchange, server phase and gather for every
-//                  tensor, all in the same two NCCL groups; decode, adam_apply
+//                  tensor, all in the same two NCCL groups; onebit_adam_step
 //
 // Every tensor that compresses travels alone, with scales of its own: give them as they shall
 // travel, DeepSpeed's fp16 wrapper flattens each parameter group into one. They begin at multiples

@@ -96,7 +96,7 @@ cudaError_t OnebitLamb::compress(const float* gradient, cudaStream_t stream) {
 }
 
 cudaError_t OnebitLamb::apply(const float* gradient, cudaStream_t stream) {
-  const Decode average = exchange_.decoding(nullptr);
+  const PackedRun average = exchange_.average().all;
   CompressedLambState x;
   x.fresh_v = fresh_v_.data();
   x.scaling = scaling_.data();

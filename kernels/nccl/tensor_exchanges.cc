@@ -9,6 +9,12 @@ TensorExchanges::TensorExchanges(const TensorLayout& tensors, int ranks, int ran
     starts_.push_back(tensors.offsets[t]);
     exchanges_.emplace_back(tensors.size(t), ranks, rank, padding);
   }
+  std::vector<PackedRun> runs;
+  for (std::size_t i = 0; i < exchanges_.size(); ++i) {
+    runs.push_back(exchanges_[i].average().all);
+    runs.back().end = starts_[i] + exchanges_[i].layout().elements;
+  }
+  runs_ = DeviceBuffer<PackedRun>(std::span<const PackedRun>(runs));
 }
 
 cudaError_t TensorExchanges::compress(const WorkerPhase& input, cudaStream_t stream) {
@@ -21,13 +27,8 @@ cudaError_t TensorExchanges::compress(const WorkerPhase& input, cudaStream_t str
   return cudaSuccess;
 }
 
-cudaError_t TensorExchanges::decode_into(float* x, const float* mask, cudaStream_t stream) const {
-  for (std::size_t i = 0; i < exchanges_.size(); ++i) {
-    Decode average = exchanges_[i].decoding(x + starts_[i]);
-    if (mask != nullptr) average.mask = mask + starts_[i];
-    if (const auto e = decode(average, stream)) return e;
-  }
-  return cudaSuccess;
+PackedAverage TensorExchanges::average(const float* mask) const {
+  return {.runs = runs_.data(), .mask = mask};
 }
 
 cudaError_t TensorExchanges::forget_errors(cudaStream_t stream) {

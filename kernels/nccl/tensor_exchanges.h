@@ -18,8 +18,8 @@ class TensorExchanges {
   std::span<CompressedAllreduce> all() { return exchanges_; }
   // The worker phases. x and, where given, the gradient of `input` are whole buffers.
   cudaError_t compress(const WorkerPhase& input, cudaStream_t stream);
-  // What all ranks have agreed on, into the whole buffer x; `mask` may be null.
-  cudaError_t decode_into(float* x, const float* mask, cudaStream_t stream) const;
+  // What all ranks have agreed on, of the whole buffer; `mask` may be null.
+  PackedAverage average(const float* mask) const;
   cudaError_t forget_errors(cudaStream_t stream);
 
   template <typename Self, typename Visit>
@@ -30,6 +30,7 @@ class TensorExchanges {
  private:
   std::vector<std::size_t> starts_;
   std::vector<CompressedAllreduce> exchanges_;
+  DeviceBuffer<PackedRun> runs_;
 };
 
 }  // namespace lambcast::cuda

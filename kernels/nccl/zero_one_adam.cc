@@ -78,20 +78,19 @@ cudaError_t ZeroOneAdam::full_step(const float* mean_gradient, cudaStream_t stre
 
 cudaError_t ZeroOneAdam::compress(const float* gradient, cudaStream_t stream) {
   if (policy_.frozen) {
-    if (const auto e = zero_one_local_step(state({}), gradient, options_.adam, stream)) return e;
-    if (const auto e = zero_one_sync_begin(state({}), options_.adam, stream)) return e;
+    if (const auto e = zero_one_sync_begin(state({}), gradient, options_.adam, stream)) return e;
   }
   WorkerPhase input;
   input.x = policy_.frozen ? u_.data() : gradient;
   return exchanges_.compress(input, stream);
 }
 
-cudaError_t ZeroOneAdam::apply(float* gradient, cudaStream_t stream) {
-  float* const averaged = policy_.frozen ? u_.data() : gradient;
-  if (const auto e = exchanges_.decode_into(averaged, mask_.data(), stream)) return e;
+cudaError_t ZeroOneAdam::apply(const float*, cudaStream_t stream) {
+  const PackedAverage average = exchanges_.average(mask_.data());
+  const AdamState own = state(copy_);
   if (const auto e = policy_.frozen
-                         ? zero_one_sync_end(state(copy_), lrs_ + lr_.host, options_.adam, stream)
-                         : zero_one_onebit_step(state(copy_), gradient, options_.adam, stream)) {
+                         ? zero_one_sync_end(own, average, lrs_ + lr_.host, options_.adam, stream)
+                         : zero_one_onebit_step(own, average, options_.adam, stream)) {
     return e;
   }
   return finish(Step::onebit, stream);

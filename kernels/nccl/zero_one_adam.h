@@ -4,7 +4,7 @@
 //
 //   full       all-reduce of the gradient (mean), adam_step
 //   one bit    before the freeze: the gradient compressed and exchanged, zero_one_onebit_step
-//              after it: zero_one_local_step, sync_begin, u compressed and exchanged, sync_end
+//              after it: zero_one_sync_begin, u compressed and exchanged, zero_one_sync_end
 //   silent     zero_one_local_step
 //
 // Tensors travel as those of 1-bit Adam do (onebit_adam.h), and begin at multiples of four
@@ -50,8 +50,7 @@ class ZeroOneAdam : public Replica {
   cudaError_t full_step(const float* mean_gradient, cudaStream_t stream);
   cudaError_t compress(const float* gradient, cudaStream_t stream);
   std::span<CompressedAllreduce> exchanges() { return exchanges_.all(); }
-  // `gradient` is overwritten by what was averaged, where that was the gradient.
-  cudaError_t apply(float* gradient, cudaStream_t stream);
+  cudaError_t apply(const float* gradient, cudaStream_t stream);
   cudaError_t local_step(const float* gradient, cudaStream_t stream);
 
   template <typename Self, typename Visit>

@@ -174,6 +174,14 @@ struct Workbench::Memory {
   AdamState adam() const {
     return {p.data(), m.data(), v.data(), u.data(), half_p(), layout.elements};
   }
+  AdamState adam_without_copy() const {
+    AdamState state = adam();
+    state.half_p = {};
+    return state;
+  }
+  PackedAverage average() const {
+    return {.all = {layout.elements, signs.data(), server_scales.data(), layout.chunk}};
+  }
 };
 
 Workbench::Workbench(std::size_t elements) : memory_(std::make_unique<Memory>(elements)) {}
@@ -235,15 +243,19 @@ std::vector<Workbench::Entry> Workbench::adam_entries() const {
          const LionState state{b.p.data(), b.m.data(), b.half_p(), b.layout.elements};
          return lion_step(state, b.g.data(), {}, s);
        }},
-      {"onebit_adam_step", 18, [&b, adam](Stream s) { return adam_apply(b.adam(), adam, s); }},
-      {"zero_one_onebit_step", 26,
-       [&b, adam](Stream s) { return zero_one_onebit_step(b.adam(), b.g.data(), adam, s); }},
+      {"adam_apply", 18, [&b, adam](Stream s) { return adam_apply(b.adam(), adam, s); }},
+      {"onebit_adam_step", 18.125,
+       [&b, adam](Stream s) { return onebit_adam_step(b.adam(), b.average(), adam, s); }},
+      {"zero_one_onebit_step", 22.125,
+       [&b, adam](Stream s) { return zero_one_onebit_step(b.adam(), b.average(), adam, s); }},
       {"zero_one_local_step", 34,
        [&b, adam](Stream s) { return zero_one_local_step(b.adam(), b.g.data(), adam, s); }},
-      {"zero_one_sync_begin", 22,
-       [&b, adam](Stream s) { return zero_one_sync_begin(b.adam(), adam, s); }},
-      {"zero_one_sync_end", 26,
-       [&b, adam](Stream s) { return zero_one_sync_end(b.adam(), 1e-3, adam, s); }},
+      {"zero_one_sync_begin", 32,
+       [&b, adam](Stream s) {
+         return zero_one_sync_begin(b.adam_without_copy(), b.g.data(), adam, s);
+       }},
+      {"zero_one_sync_end", 22.125,
+       [&b, adam](Stream s) { return zero_one_sync_end(b.adam(), b.average(), 1e-3, adam, s); }},
   };
 }
 

@@ -71,28 +71,36 @@ int lambcast_worker_phase(const float* x, const float* gradient, size_t n, doubl
 int lambcast_server_phase(const uint8_t* received, const float* scales, int ranks, size_t chunk,
                           size_t real, float* error, float* scale, uint8_t* signs,
                           double* workspace, void* stream);
-// `mask` may be null.
-int lambcast_decode(const uint8_t* signs, const float* scales, size_t chunk, size_t n,
-                    const float* mask, float* x, void* stream);
 // The first n elements of what `error` and `scale` stand for. Owed errors are loaded by a copy to
 // `error` and a scale of 0.
 int lambcast_owed(const float* error, const float* scale, size_t n, float* owed, void* stream);
 
-// reference/adam.h
+// reference/adam.h. What all ranks have agreed on is given packed: the signs and scales of chunks,
+// of which steps decode as they go. Where `signs` is null one rank trains alone, and it lies where
+// it was: `averaged`, which is read only then, or u. `mask` may be null. lambcast_adam_apply is
+// that of 1-bit Adam.
 int lambcast_adam_step(const struct lambcast_weights* weights, float* m, float* v, const float* g,
                        size_t n, const struct lambcast_options* options, void* stream);
 int lambcast_adam_apply(const struct lambcast_weights* weights, float* m, const float* v, size_t n,
                         const struct lambcast_options* options, void* stream);
+int lambcast_onebit_adam_step(const struct lambcast_weights* weights, float* m, const float* v,
+                              const uint8_t* signs, const float* scales, size_t chunk,
+                              const float* mask, size_t n, const struct lambcast_options* options,
+                              void* stream);
 int lambcast_zero_one_onebit_step(const struct lambcast_weights* weights, float* m, const float* v,
-                                  const float* averaged, size_t n,
+                                  const float* averaged, const uint8_t* signs, const float* scales,
+                                  size_t chunk, const float* mask, size_t n,
                                   const struct lambcast_options* options, void* stream);
 int lambcast_zero_one_local_step(const struct lambcast_weights* weights, float* m, const float* v,
                                  float* u, const float* g, size_t n,
                                  const struct lambcast_options* options, void* stream);
-int lambcast_zero_one_sync_begin(const struct lambcast_weights* weights, const float* v, float* u,
-                                 size_t n, const struct lambcast_options* options, void* stream);
+// A local step, after which u is what is to be averaged. No copy is written before the end.
+int lambcast_zero_one_sync_begin(const struct lambcast_weights* weights, float* m, const float* v,
+                                 float* u, const float* g, size_t n,
+                                 const struct lambcast_options* options, void* stream);
 int lambcast_zero_one_sync_end(const struct lambcast_weights* weights, float* m, const float* v,
-                               float* u, size_t n, double lrs,
+                               float* u, const uint8_t* signs, const float* scales, size_t chunk,
+                               const float* mask, size_t n, double lrs,
                                const struct lambcast_options* options, void* stream);
 
 // zero_one_policy.h: what step `step` does, and the policy after it. Zero counters, intervals of 1

@@ -39,6 +39,13 @@ std::span<const float> mask_of(const float* mask, std::size_t n) {
   return mask == nullptr ? std::span<const float>() : std::span(mask, n);
 }
 
+void decode(const std::uint8_t* signs, const float* scales, std::size_t chunk, const float* mask,
+            std::span<float> x) {
+  const std::size_t chunks = (x.size() + chunk - 1) / chunk;
+  reference::decode(std::span(signs, chunks * chunk / 8), std::span(scales, chunks), chunk, x);
+  if (mask != nullptr) reference::apply_mask(x, std::span(mask, x.size()));
+}
+
 }  // namespace
 
 int lambcast_measure(const void* g, int format, size_t n, double* squared, double*, void*) {
@@ -109,16 +116,6 @@ int lambcast_server_phase(const uint8_t* received, const float* scales, int rank
   });
 }
 
-int lambcast_decode(const uint8_t* signs, const float* scales, size_t chunk, size_t n,
-                    const float* mask, float* x, void*) {
-  return guarded([&] {
-    const std::size_t chunks = (n + chunk - 1) / chunk;
-    reference::decode(std::span(signs, chunks * chunk / 8), std::span(scales, chunks), chunk,
-                      std::span(x, n));
-    if (mask != nullptr) reference::apply_mask(std::span(x, n), std::span(mask, n));
-  });
-}
-
 // The reference leaves in `error` what is owed.
 int lambcast_owed(const float* error, const float*, size_t n, float* owed, void*) {
   std::copy(error, error + n, owed);
@@ -141,12 +138,28 @@ int lambcast_adam_apply(const lambcast_weights* weights, float* m, const float* 
   });
 }
 
-int lambcast_zero_one_onebit_step(const lambcast_weights* weights, float* m, const float* v,
-                                  const float* averaged, size_t n, const lambcast_options* options,
-                                  void*) {
+int lambcast_onebit_adam_step(const lambcast_weights* weights, float* m, const float* v,
+                              const uint8_t* signs, const float* scales, size_t chunk,
+                              const float* mask, size_t n, const lambcast_options* options,
+                              void*) {
   return moved(*weights, n, [&](std::span<float> p) {
-    reference::zero_one_onebit_step(p, std::span(m, n), std::span(v, n), std::span(averaged, n),
-                                    adam_options(*options), unseen(*options));
+    decode(signs, scales, chunk, mask, std::span(m, n));
+    reference::adam_apply(p, std::span(m, n), std::span(v, n), adam_options(*options),
+                          unseen(*options));
+  });
+}
+
+int lambcast_zero_one_onebit_step(const lambcast_weights* weights, float* m, const float* v,
+                                  const float* averaged, const uint8_t* signs, const float* scales,
+                                  size_t chunk, const float* mask, size_t n,
+                                  const lambcast_options* options, void*) {
+  return moved(*weights, n, [&](std::span<float> p) {
+    std::vector<float> decoded(signs == nullptr ? 0 : n);
+    if (signs != nullptr) decode(signs, scales, chunk, mask, decoded);
+    reference::zero_one_onebit_step(
+        p, std::span(m, n), std::span(v, n),
+        signs == nullptr ? std::span(averaged, n) : std::span<const float>(decoded),
+        adam_options(*options), unseen(*options));
   });
 }
 
@@ -159,17 +172,24 @@ int lambcast_zero_one_local_step(const lambcast_weights* weights, float* m, cons
   });
 }
 
-int lambcast_zero_one_sync_begin(const lambcast_weights* weights, const float* v, float* u,
-                                 size_t n, const lambcast_options* options, void*) {
-  return moved(*weights, n, [&](std::span<float> p) {
-    reference::zero_one_sync_begin(p, std::span(v, n), std::span(u, n), adam_options(*options),
+int lambcast_zero_one_sync_begin(const lambcast_weights* weights, float* m, const float* v,
+                                 float* u, const float* g, size_t n,
+                                 const lambcast_options* options, void*) {
+  return guarded([&] {
+    const std::span p(weights->p, n), all(u, n);
+    reference::zero_one_local_step(p, std::span(m, n), std::span(v, n), all, std::span(g, n),
+                                   adam_options(*options), unseen(*options));
+    reference::zero_one_sync_begin(p, std::span(v, n), all, adam_options(*options),
                                    unseen(*options));
   });
 }
 
 int lambcast_zero_one_sync_end(const lambcast_weights* weights, float* m, const float* v, float* u,
-                               size_t n, double lrs, const lambcast_options* options, void*) {
+                               const uint8_t* signs, const float* scales, size_t chunk,
+                               const float* mask, size_t n, double lrs,
+                               const lambcast_options* options, void*) {
   return moved(*weights, n, [&](std::span<float> p) {
+    if (signs != nullptr) decode(signs, scales, chunk, mask, std::span(u, n));
     reference::zero_one_sync_end(p, std::span(m, n), std::span(v, n), std::span(u, n), lrs,
                                  adam_options(*options), unseen(*options));
   });
@@ -207,12 +227,12 @@ int lambcast_onebit_lamb_step(lambcast_tensors* tensors, const lambcast_weights*
                               const float* scales, size_t chunk, const float* mask,
                               const float* scaling, const float* running_average,
                               const float* running_weight, float* last_factor,
-                              const lambcast_options* options, void* stream) {
+                              const lambcast_options* options, void*) {
   const TensorLayout& layout = tensors->layout;
   const std::size_t n = layout.elements();
   return moved(*weights, n, [&](std::span<float> p) {
     std::vector<float> decoded(n);
-    lambcast_decode(signs, scales, chunk, n, nullptr, decoded.data(), stream);
+    decode(signs, scales, chunk, nullptr, decoded);
     for (std::size_t t = 0; t < layout.tensors(); ++t) {
       OnebitLambOptions own = lamb_options(*options);
       own.lamb = in_group(own.lamb, tensors->groups, t);

@@ -57,6 +57,11 @@ cuda::AdamState adam_state(const lambcast_weights& weights, const float* m, cons
           .unseen = lambcast::torch::unseen(options)};
 }
 
+cuda::PackedAverage packed(const std::uint8_t* signs, const float* scales, std::size_t chunk,
+                           const float* mask) {
+  return {.all = {.signs = signs, .scales = scales, .chunk = chunk}, .mask = mask};
+}
+
 int reported(cudaError_t status, const char* what) {
   return guarded([&] { require(status, what); });
 }
@@ -136,15 +141,6 @@ int lambcast_server_phase(const uint8_t* received, const float* scales, int rank
   return reported(cuda::server_phase(phase, on(stream)), "server phase");
 }
 
-int lambcast_decode(const uint8_t* signs, const float* scales, size_t chunk, size_t n,
-                    const float* mask, float* x, void* stream) {
-  return reported(
-      cuda::decode(
-          {.signs = signs, .scales = scales, .chunk = chunk, .elements = n, .mask = mask, .x = x},
-          on(stream)),
-      "decode");
-}
-
 int lambcast_owed(const float* error, const float* scale, size_t n, float* owed, void* stream) {
   return reported(cuda::resolve_errors({unwritten(error), unwritten(scale)}, owed, n, on(stream)),
                   "owed errors");
@@ -164,12 +160,27 @@ int lambcast_adam_apply(const lambcast_weights* weights, float* m, const float* 
                   "1-bit Adam step");
 }
 
+int lambcast_onebit_adam_step(const lambcast_weights* weights, float* m, const float* v,
+                              const uint8_t* signs, const float* scales, size_t chunk,
+                              const float* mask, size_t n, const lambcast_options* options,
+                              void* stream) {
+  return reported(cuda::onebit_adam_step(adam_state(*weights, m, v, nullptr, n, *options),
+                                         packed(signs, scales, chunk, mask), adam_options(*options),
+                                         on(stream)),
+                  "1-bit Adam step");
+}
+
 int lambcast_zero_one_onebit_step(const lambcast_weights* weights, float* m, const float* v,
-                                  const float* averaged, size_t n, const lambcast_options* options,
-                                  void* stream) {
-  return reported(cuda::zero_one_onebit_step(adam_state(*weights, m, v, nullptr, n, *options),
-                                             averaged, adam_options(*options), on(stream)),
-                  "1-bit step of 0/1 Adam");
+                                  const float* averaged, const uint8_t* signs, const float* scales,
+                                  size_t chunk, const float* mask, size_t n,
+                                  const lambcast_options* options, void* stream) {
+  const cuda::AdamState state = adam_state(*weights, m, v, nullptr, n, *options);
+  const AdamOptions adam = adam_options(*options);
+  return reported(
+      signs == nullptr
+          ? cuda::zero_one_onebit_step(state, averaged, adam, on(stream))
+          : cuda::zero_one_onebit_step(state, packed(signs, scales, chunk, mask), adam, on(stream)),
+      "1-bit step of 0/1 Adam");
 }
 
 int lambcast_zero_one_local_step(const lambcast_weights* weights, float* m, const float* v,
@@ -180,18 +191,25 @@ int lambcast_zero_one_local_step(const lambcast_weights* weights, float* m, cons
                   "local step of 0/1 Adam");
 }
 
-int lambcast_zero_one_sync_begin(const lambcast_weights* weights, const float* v, float* u,
-                                 size_t n, const lambcast_options* options, void* stream) {
-  return reported(cuda::zero_one_sync_begin(adam_state(*weights, nullptr, v, u, n, *options),
-                                            adam_options(*options), on(stream)),
+int lambcast_zero_one_sync_begin(const lambcast_weights* weights, float* m, const float* v,
+                                 float* u, const float* g, size_t n,
+                                 const lambcast_options* options, void* stream) {
+  cuda::AdamState state = adam_state(*weights, m, v, u, n, *options);
+  state.half_p = {};
+  return reported(cuda::zero_one_sync_begin(state, g, adam_options(*options), on(stream)),
                   "synchronisation of 0/1 Adam");
 }
 
 int lambcast_zero_one_sync_end(const lambcast_weights* weights, float* m, const float* v, float* u,
-                               size_t n, double lrs, const lambcast_options* options,
-                               void* stream) {
-  return reported(cuda::zero_one_sync_end(adam_state(*weights, m, v, u, n, *options), lrs,
-                                          adam_options(*options), on(stream)),
+                               const uint8_t* signs, const float* scales, size_t chunk,
+                               const float* mask, size_t n, double lrs,
+                               const lambcast_options* options, void* stream) {
+  const cuda::AdamState state = adam_state(*weights, m, v, u, n, *options);
+  const AdamOptions adam = adam_options(*options);
+  return reported(signs == nullptr
+                      ? cuda::zero_one_sync_end(state, lrs, adam, on(stream))
+                      : cuda::zero_one_sync_end(state, packed(signs, scales, chunk, mask), lrs,
+                                                adam, on(stream)),
                   "synchronisation of 0/1 Adam");
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "embedded/device_files.h"
 #include "models/shape/load.h"
@@ -198,10 +199,15 @@ Device in_emulated_bf16(Device device) {
   return device;
 }
 
-const KernelCurve* find_kernel(const Device& device, std::string_view name) {
+const KernelCurve* find_kernel(const Device& device, std::string_view name,
+                               double bytes_per_element) {
   if (name.empty()) return nullptr;
-  for (const KernelCurve& kernel : device.kernels)
-    if (kernel.name == name) return &kernel;
+  for (const KernelCurve& kernel : device.kernels) {
+    if (kernel.name != name) continue;
+    const double moved = kernel.bytes_per_element;
+    const bool known = moved > 0 && bytes_per_element > 0;
+    return known && std::abs(moved / bytes_per_element - 1) > 0.03 ? nullptr : &kernel;
+  }
   return nullptr;
 }
 

@@ -97,8 +97,11 @@ std::string curve_name(const LayerCurve& curve);
 std::vector<std::string> device_names();
 std::string device_text(const std::string& name);
 
-// The measured kernel of that name, or null.
-const KernelCurve* find_kernel(const Device& device, std::string_view name);
+// The measured kernel of that name, or null. A profile of another release may have measured a
+// kernel of the same name that moves more or less: where both say how many bytes per element, and
+// are 3 % apart, that is not it.
+const KernelCurve* find_kernel(const Device& device, std::string_view name,
+                               double bytes_per_element = 0);
 
 // Piecewise linear through the points, extended by the first and last slope; a single point is
 // taken as proportional. Never below zero. `x` must be ascending and as long as `y`.

@@ -348,6 +348,8 @@ TEST_CASE("devices: what the profiler writes is a device at once") {
   CHECK(find_kernel(device, "adam_step")->provenance.kind == Kind::measured);
   CHECK(find_kernel(device, "adam_step")->spread_us == std::vector<double>{0.1, 0.2});
   CHECK(find_kernel(device, "lamb_step") == nullptr);
+  CHECK(find_kernel(device, "adam_step", 30.5) != nullptr);
+  CHECK(find_kernel(device, "adam_step", 28) == nullptr);  // of another release
   const ModelShape bert = load_model("bert-large");
   CHECK(micro_batch_time(device, bert, "deepspeed", 8, 128).rests_on.front().provenance.source ==
         "lambcast profile, a test");

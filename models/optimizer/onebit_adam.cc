@@ -9,7 +9,7 @@ using namespace expression;
 Passes onebit_adam_update(StepKind step, Kernels kernels, bool decays) {
   const bool warmup = step == StepKind::warmup;
   if (kernels == Kernels::fused)
-    return step == StepKind::compression ? Passes{18, 1, 0, 0, 0, "onebit_adam_step"}
+    return step == StepKind::compression ? Passes{18.125, 1, 0, 0, 0, "onebit_adam_step"}
                                          : Passes{30, 1, 0, 0, 0, "adam_step"};
   const double common = momentum + direction + apply + (decays ? decay : 0);
   const double launches = decays ? 11 : 9;

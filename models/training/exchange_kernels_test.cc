@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "models/training/forecast.h"
+#include "models/training/optimizer_cost.h"
 #include "models/training/training_case.h"
 
 namespace lambcast {
@@ -93,6 +94,33 @@ TEST_CASE("exchange kernels: the framework's own kernels move what PyTorch reads
 // A profile in which a kernel takes a microsecond for every thousand elements.
 KernelCurve measured(const std::string& name) {
   return {name, {1e6, 1e9}, {1e3, 1e6}, {}, 0, {Kind::measured, "a profile"}};
+}
+
+TEST_CASE("exchange kernels: an older profile's times stand for kernels that move as much") {
+  TrainingPlan training = training_of({OptimizerType::zero_one_adam, 8});
+  training.kernels = Kernels::fused;
+  const auto rests_on = [&](double bytes_per_element) {
+    Device device = *training.device;
+    device.kernels.push_back(measured("zero_one_onebit_step"));
+    device.kernels.back().bytes_per_element = bytes_per_element;
+    TrainingPlan profiled = training;
+    profiled.device = std::make_shared<const Device>(device);
+    return metrics_of(profiled, StepKind::round).optimizer;
+  };
+  const Duration unprofiled = metrics_of(training, StepKind::round).optimizer;
+  CHECK(rests_on(26) == unprofiled);  // that did not decode as it went
+  CHECK(rests_on(22.125) != unprofiled);
+}
+
+TEST_CASE("exchange kernels: the 1-bit optimizers decode in their update, not beside it") {
+  TrainingPlan training = training_of({OptimizerType::onebit_adam, 8});
+  for (const OptimizerType type :
+       {OptimizerType::onebit_adam, OptimizerType::zero_one_adam, OptimizerType::onebit_lamb})
+    CHECK(compression_passes(type, Backend::nccl, Kernels::fused, 8).decode.bytes_per_element == 0);
+  training.kernels = Kernels::fused;
+  CHECK(metrics_of(training, StepKind::compression).decompress == Duration());
+  training.kernels = Kernels::deepspeed;
+  CHECK(metrics_of(training, StepKind::compression).decompress > Duration());
 }
 
 TEST_CASE("exchange kernels: of a profile that has them the times are taken, as measured") {

@@ -95,8 +95,8 @@ CompressionPasses compression_passes(OptimizerType type, Backend backend, Kernel
                                      int ranks) {
   const double n = ranks;
   if (kernels == Kernels::fused) {
-    const Passes decode =
-        type == OptimizerType::onebit_lamb ? Passes{} : Passes{4.125, 1, 0, 0, 0, "onebit_decode"};
+    // The updates of the 1-bit optimizers decode as they go.
+    const Passes decode = is_onebit(type) ? Passes{} : Passes{4.125, 1, 0, 0, 0, "onebit_decode"};
     return {{16.125, 2, 0, 0, 0, "onebit_worker_momentum"},
             {0.125 + 8.125 / n, 2, 0, 0, 0, ranks == 8 ? "onebit_server_n8" : ""},
             decode};

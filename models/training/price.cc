@@ -336,7 +336,7 @@ class Pricer {
   Duration kernel_time(const PlanOp& op, const KernelWork& work) const {
     const bool update = op.part == Category::optimizer;
     const Passes& passes = work.passes;
-    if (const KernelCurve* measured = find_kernel(device_, passes.kernel)) {
+    if (const KernelCurve* measured = find_kernel(device_, passes.kernel, passes.bytes_per_element)) {
       note(update ? "optimizer_kernels" : "compression_kernels", measured->provenance);
       return Duration::microseconds(
           interpolate(measured->elements, measured->time_us, work.elements));
@@ -379,7 +379,8 @@ class Pricer {
   }
 
   double kernel_width(const KernelWork& work, bool own_scale) const {
-    if (const KernelCurve* measured = find_kernel(device_, work.passes.kernel))
+    const Passes& passes = work.passes;
+    if (const KernelCurve* measured = find_kernel(device_, passes.kernel, passes.bytes_per_element))
       return measured_kernel_width(*measured, work.elements);
     return own_scale ? held_out::this_machine.off : memory_width;
   }

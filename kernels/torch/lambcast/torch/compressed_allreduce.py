@@ -49,9 +49,6 @@ class CompressedAllreduce:
         self._gather(self.signs, self._served)
         self._gather(self.scales, self.server_scale)
 
-    def decode(self, x, mask=None):
-        self._library.call("decode", self.signs, self.scales, self.chunk, self.elements, mask, x)
-
     def _gather(self, all_parts, part):
         dist.all_gather(list(all_parts.chunk(self.ranks)), part, group=self._group)
 

@@ -44,10 +44,11 @@ class OneBitAdam(OneBitOptimizer):
                 m.mul_(options.beta1).add_(flat.g, alpha=1 - options.beta1)
                 if flat.mask is not None:
                     m.mul_(flat.mask)
+                call("adam_apply", flat.weights, m, v, flat.elements, options)
             else:
                 exchange.average(m, flat.g, options.beta1)
-                exchange.decode(m, flat.mask)
-            call("adam_apply", flat.weights, m, v, flat.elements, options)
+                call("onebit_adam_step", flat.weights, m, v, exchange.signs, exchange.scales,
+                     exchange.chunk, flat.mask, flat.elements, options)
 
     def _stage(self):
         return {"freeze_step": self.freeze_step}

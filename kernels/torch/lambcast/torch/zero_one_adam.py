@@ -66,27 +66,30 @@ class ZeroOneAdam(OneBitOptimizer):
 
     def _onebit_gradient_step(self):
         for flat, exchange in zip(self.flats, self.exchanges):
-            if self.ranks > 1:
-                exchange.average(flat.g)
-                exchange.decode(flat.g, flat.mask)
             self.library.call("zero_one_onebit_step", flat.weights, flat.state["exp_avg"],
-                              flat.state["exp_avg_sq"], flat.g, flat.elements,
-                              self._options(flat))
+                              flat.state["exp_avg_sq"], flat.g, *self._average(flat, exchange, flat.g),
+                              flat.elements, self._options(flat))
+
+    def _average(self, flat, exchange, x):
+        """Signs, scales, chunk and mask of the average, which the step decodes as it goes."""
+        if self.ranks == 1:
+            return None, None, 0, None
+        exchange.average(x)
+        return exchange.signs, exchange.scales, exchange.chunk, flat.mask
 
     def _local_step(self, synchronise):
         for i, (flat, exchange) in enumerate(zip(self.flats, self.exchanges)):
             m, v, u = (flat.state[key] for key in ("exp_avg", "exp_avg_sq",
                                                    "momentum_accumulator"))
             options, call = self._options(flat), self.library.call
-            call("zero_one_local_step", flat.weights, m, v, u, flat.g, flat.elements, options)
             self.lrs[i] += options.lr
+            local = "zero_one_local_step", flat.weights, m, v, u, flat.g, flat.elements, options
             if not synchronise or self.lrs[i] == 0:
+                call(*local)
                 continue
-            call("zero_one_sync_begin", flat.weights, v, u, flat.elements, options)
-            if self.ranks > 1:
-                exchange.average(u)
-                exchange.decode(u, flat.mask)
-            call("zero_one_sync_end", flat.weights, m, v, u, flat.elements, self.lrs[i], options)
+            call("zero_one_sync_begin", *local[1:])
+            call("zero_one_sync_end", flat.weights, m, v, u, *self._average(flat, exchange, u),
+                 flat.elements, self.lrs[i], options)
             self.lrs[i] = 0.0
 
     def _stage(self):
