@@ -96,6 +96,19 @@ TEST_CASE("experts: a hierarchical exchange moves everything twice, in larger me
   CHECK(plan.between->group.ranks == 4);
 }
 
+TEST_CASE("experts: nodes of one GPU exchange nothing inside, nodes of two do") {
+  for (const int on_node : {1, 2, 8}) {
+    TrainingPlan training =
+        expert_training({.ep = 16, .dp = 16, .use = {.dispatch = Dispatch::hierarchical}});
+    training.parallelism->layout.gpus_per_node = on_node;
+    const ExpertPlan plan = expert_plan(training, block_work_of(training, 1000)).value();
+    REQUIRE(plan.between);
+    CHECK(plan.between->group.ranks == 16 / on_node);
+    CHECK(plan.inside.has_value() == (on_node > 1));
+    if (plan.inside) CHECK(plan.inside->group.ranks == on_node);
+  }
+}
+
 TEST_CASE("experts: tensor parallelism inside them gathers the rows of its ranks") {
   const ExpertPlan plan = plan_of({.ep = 4, .dp = 4, .tp = 2});
   REQUIRE(plan.rows_gather);

@@ -4,6 +4,7 @@
 
 #include "models/training/buffers.h"
 #include "models/training/training_case.h"
+#include "sim/collectives/incast.h"
 
 namespace lambcast {
 namespace {
@@ -320,7 +321,10 @@ TEST_CASE("forecast: a shallow queue of the switch costs compressed steps a time
   CHECK_THAT(incast("64 KiB", 64), Contains("240 TCP flows meet at a port of the switch that holds "
                                             "43 packets") &&
                                        Contains("wait 200 ms") && Contains("100% of exchanges"));
-  CHECK_THAT(incast("800 KiB", 64), Contains("which is low here"));
+  CHECK_THAT(incast("800 KiB", 64),
+             Contains("which is low here") &&
+                 Contains(fmt::format("{:.0f}% of exchanges",
+                                      100 * stalled_share(Bytes(800 * 1024), 240))));
   CHECK(incast("2 MiB", 64).empty());
   CHECK(incast("64 KiB", 8).empty());  // two nodes
 }

@@ -118,6 +118,22 @@ TEST_CASE("layout step: a parallel block has half the collectives of tensor para
   }
 }
 
+// Of two stages as of more, and in bytes as the product reads them.
+TEST_CASE("layout step: the ends sum what is tied; inputs are gathered in a product's own bits") {
+  TrainingPlan training = layout_training({.tp = 5, .pp = 2, .sequence_parallel = true});
+  const auto plan = [&] { return plan_step(training, {StepKind::uniform, 1024, 1}); };
+  int sums = 0;
+  for (const PlanOp& op : plan().ops)
+    if (op.name == "all_reduce tied embedding") {
+      ++sums;
+      CHECK(std::get<Call>(op.work).group.ranks == 2);
+    }
+  CHECK(sums == 2);
+  CHECK(plan().pipeline->activations_gather->bytes.value() == 2 * 1024 * 1600);
+  training.parallelism->format = MatrixFormat::fp8;
+  CHECK(plan().pipeline->activations_gather->bytes.value() == 1024 * 1600);
+}
+
 // DeepSpeed exchanges queries and outputs, keys and values: four of a rank's 200 tokens each way.
 TEST_CASE("layout step: heads exchanged for tokens go over the wire twice each pass") {
   LayoutCase of{.cp = 5, .framework = FrameworkName::deepspeed};

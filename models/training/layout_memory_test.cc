@@ -113,6 +113,19 @@ TEST_CASE("layout memory: attention that is not fused keeps the scores of every 
         Approx(32 * 2 * 32. * 1024 * 1024));
 }
 
+// In fp32: each logit and its gradient, or the four that PyTorch's divided loss holds of it.
+TEST_CASE("layout memory: the loss holds logits two or four times") {
+  const auto loss = [](FrameworkName framework) {
+    TrainingPlan training = layout_training({.tp = 5, .framework = framework});
+    training.parallelism->framework.fusion = Fusion::eager;
+    for (const auto& [held, bytes] : forecast_layout_memory(training).parts)
+      if (held == "loss") return bytes.value();
+    return 0.0;
+  };
+  CHECK(loss(FrameworkName::megatron) == Approx(2 * 4 * 1024 * 50257 / 5.));
+  CHECK(loss(FrameworkName::torchtitan) == Approx(4 * 4 * 1024 * 50257 / 5.));
+}
+
 TEST_CASE("layout memory: frozen weights are held as products read them, and have no states") {
   TrainingPlan training = layout_training({.dp = 4});
   const double weights = static_cast<double>(parameters(*training.model));

@@ -168,7 +168,7 @@ std::string value_of(const toml::node& node) {
   if (const auto* real = node.as_floating_point()) return fmt::format("{}", real->get());
   if (const auto* whole = node.as_integer()) return fmt::format("{}", whole->get());
   if (const auto* truth = node.as_boolean()) return truth->get() ? "true" : "false";
-  LAMBCAST_CHECK(false, "descriptions hold no dates");
+  throw InternalError("descriptions hold no dates");
 }
 
 // toml++ prints tables by name and doubles with seventeen digits; a description is read by people.
