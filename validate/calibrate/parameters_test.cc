@@ -8,7 +8,7 @@
 namespace lambcast::validate {
 namespace {
 
-const Cluster& base() {
+const Cluster& start() {
   static const Cluster cluster =
       decode_cluster(Table::parse(made_up_base, "base.toml"), "base.toml");
   return cluster;
@@ -39,7 +39,7 @@ void check_bounds(const std::vector<Parameter>& parameters, const std::string& k
 // NICs of 25 GB/s by their name, of which 20 were said to arrive.
 TEST_CASE("parameters: a NIC carries no more than its name says, a connection what a NIC does") {
   const std::vector<Parameter> of_both =
-      parameters_for(base(), std::vector{stream(1), stream(8)}, Backend::nccl);
+      parameters_for(start(), std::vector{stream(1), stream(8)}, Backend::nccl);
   check_bounds(of_both, "nic.bandwidth", {20, 20. / 100, 25});
   // Not known: begun where it is felt, at half of a NIC, and left out where it explains nothing.
   check_bounds(of_both, "nccl.flow_cap", {25. / 2, 25e-3, 25});
@@ -50,12 +50,12 @@ TEST_CASE("parameters: a NIC carries no more than its name says, a connection wh
     });
   };
   CHECK(caps(of_both) == 1);
-  CHECK(caps(parameters_for(base(), std::vector{stream(8)}, Backend::nccl)) == 0);
+  CHECK(caps(parameters_for(start(), std::vector{stream(8)}, Backend::nccl)) == 0);
 }
 
 TEST_CASE("parameters: shares of links, NICs and trees stay within what is possible") {
-  const LibrarySpec& nccl = base().nccl;
-  const std::vector<Parameter> all = parameters_for(base(), all_tables(0, 1), Backend::nccl);
+  const LibrarySpec& nccl = start().nccl;
+  const std::vector<Parameter> all = parameters_for(start(), all_tables(0, 1), Backend::nccl);
   check_bounds(all, "nccl.link_efficiency", {nccl.link_efficiency.value, 0.2, 2});
   check_bounds(all, "nccl.nic_efficiency", {nccl.nic_efficiency.value, 0.02, 25. / 20});
   check_bounds(all, "nccl.tree_efficiency", {nccl.tree_efficiency.value, 0.2, 1});
