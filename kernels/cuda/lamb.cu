@@ -150,6 +150,11 @@ struct MagnitudeCursor {
   }
 };
 
+// Bit 3 - i of element e + i.
+__device__ unsigned signs_of(const CompressedLambState& x, std::size_t e, int width) {
+  return width == 4 ? nibble_at(x.signs, e) : sign_at(x.signs, e) << 3;
+}
+
 __global__ void __launch_bounds__(threads)
     reconstruct_kernel(LambState s, CompressedLambState x, const LambConstants all) {
   for (int k = blockIdx.x; k < s.piece_count; k += gridDim.x) {
@@ -162,7 +167,7 @@ __global__ void __launch_bounds__(threads)
       Quad m = read(s.m, e, width), fresh = read(x.fresh_v, e, width), pre{}, upd{}, p{};
       const Quad v = read(s.v, e, width);
       if (c.wd > 0) p = read(s.p, e, width);
-      const unsigned signs = width == 4 ? nibble_at(x.signs, e) : sign_at(x.signs, e) << 3;
+      const unsigned signs = signs_of(x, e, width);
       // Chunks start at multiples of 8, so a quad never crosses into another.
       const float magnitude = cursor.at(e);
       Quad mask{{1, 1, 1, 1}};
@@ -195,6 +200,32 @@ __global__ void __launch_bounds__(threads)
   const std::size_t first = x.elements + blockIdx.x * std::size_t{threads} + threadIdx.x;
   for (std::size_t e = first; e < x.tail_end; e += static_cast<std::size_t>(gridDim.x) * threads) {
     s.m[e] = with_sign(x.scales[e / x.chunk], sign_at(x.signs, e));
+  }
+}
+
+// As apply_kernel, the momentum decoded once more rather than read: 1/8 byte in place of 4. What a
+// mask has kept of it is read.
+__global__ void __launch_bounds__(threads)
+    decoded_apply_kernel(LambState s, CompressedLambState x, const LambConstants all) {
+  for (int k = blockIdx.x; k < s.piece_count; k += gridDim.x) {
+    const Piece piece = s.pieces[k];
+    const LambConstants c = all.of(s, piece.tensor);
+    const float step = s.step_length[piece.tensor];
+    const MagnitudeCursor cursor(x, piece);
+    for_each(piece, [&](std::size_t e, int width) {
+      Quad p = read(s.p, e, width), m{};
+      const Quad v = read(s.v, e, width);
+      if (x.mask) m = read(s.m, e, width);
+      const unsigned signs = signs_of(x, e, width);
+      const float magnitude = cursor.at(e);
+      for (int i = 0; i < width; ++i) {
+        if (!x.mask) m.at[i] = with_sign(magnitude, signs & (8u >> i));
+        if (x.unseen == Unseen::stay && v.at[i] == 0) m.at[i] = 0;
+        p.at[i] -= step * c.update(p.at[i], m.at[i], v.at[i]);
+      }
+      store_quad(s.p, e, e + width, p);
+      store_quad(s.half_p, e, e + width, p);
+    });
   }
 }
 
@@ -340,7 +371,9 @@ cudaError_t onebit_lamb_step(const LambState& s, const CompressedLambState& x,
   if (const auto e = grid_size(reconstruct_kernel, s.piece_count, blocks)) return e;
   launch(reconstruct_kernel, blocks, threads, stream, s, x, LambConstants(options.lamb));
   launch(factor_kernel, s.tensors, tensor_threads, stream, s, x, options, how);
-  return apply(s, LambConstants(options.lamb), stream);
+  if (const auto e = grid_size(decoded_apply_kernel, s.piece_count, blocks)) return e;
+  launch(decoded_apply_kernel, blocks, threads, stream, s, x, LambConstants(options.lamb));
+  return cudaGetLastError();
 }
 
 cudaError_t scaling_coefficients(const LambState& s, float* scaling, cudaStream_t stream) {

@@ -7,10 +7,12 @@
 //   phase      warm-up (lamb_step)                       compression (onebit_lamb_step)
 //   moments    read p m v g, write m v          24       read signs m v vf p, write m vf    24.125
 //   ratio      one block per tensor: norms to step       norms and largest ratio to step
-//   apply      read p m v, write p (and half_p) 16 (18)  the same                           16 (18)
+//   apply      read p m v, write p (and half_p) 16 (18)  read signs p v, the same    12.125
+//   (14.125)
 //
 // Bytes are per element; without weight decay the compression stage does not read p (20.125), a
-// mask adds 4. Pointers to float must be 16-byte aligned.
+// mask adds 8: 4 and the m that it leaves, which is read in place of signs. Pointers to float must
+// be 16-byte aligned.
 #pragma once
 
 #include <cuda_runtime_api.h>

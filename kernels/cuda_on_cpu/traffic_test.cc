@@ -52,10 +52,11 @@ const std::map<std::string, Counted>& counted() {
   return all;
 }
 
-// The rows `name` | counted | least | cause of the table under "## Counted, kernel by kernel".
+// The rows `name` | counted | once | least | cause of the table under "## Counted, kernel by
+// kernel".
 struct Row {
   std::string name;
-  double counted = 0, least = 0;
+  double counted = 0, once = 0, least = 0;
   std::string cause;
 };
 std::vector<Row> rows_of_guide() {
@@ -63,14 +64,15 @@ std::vector<Row> rows_of_guide() {
   std::vector<Row> rows;
   bool inside = false;
   for (std::string line; std::getline(file, line);) {
-    if (line.starts_with("## ")) inside = line == "## Counted, kernel by kernel";
+    if (line.starts_with("#")) inside = line == "## Counted, kernel by kernel";
     if (!inside || !line.starts_with("| `")) continue;
     std::istringstream cells(line);
-    std::string cell[5];
+    std::string cell[6];
     for (std::string& text : cell) std::getline(cells, text, '|');
     const std::string& name = cell[1];
     rows.push_back({name.substr(2, name.rfind('`') - 2), std::stod(cell[2]), std::stod(cell[3]),
-                    cell[4].find_first_not_of(' ') == std::string::npos ? "" : cell[4]});
+                    std::stod(cell[4]),
+                    cell[5].find_first_not_of(' ') == std::string::npos ? "" : cell[5]});
   }
   return rows;
 }
@@ -90,8 +92,10 @@ TEST_CASE("every kernel moves what the profile says, and stands in the guide, wi
     const auto kernel = counted().find(row.name);
     REQUIRE(kernel != counted().end());
     CHECK(row.counted == Approx(kernel->second.bytes).epsilon(0.01).margin(0.01));
+    CHECK(row.once <= row.least);
     CHECK(row.least <= row.counted * 1.01);
-    CHECK((row.counted <= 1.1 * row.least || !row.cause.empty()));
+    CHECK(row.counted <= 1.1 * row.least);
+    CHECK((row.counted <= 1.1 * row.once || !row.cause.empty()));
   }
 }
 

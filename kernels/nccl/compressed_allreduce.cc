@@ -111,10 +111,9 @@ void compressed_allreduce(const NcclApi& nccl, std::span<const LocalRank> ranks)
   exchange_compressed(nccl, ranks);
   on_each(ranks, [](const LocalRank& rank) {
     const PackedRun average = rank.state->average().all;
-    require(
-        decode({average.signs, average.scales, average.chunk, average.end, nullptr, rank.mean},
-               rank.stream),
-        "decode");
+    require(decode({average.signs, average.scales, average.chunk, average.end, nullptr, rank.mean},
+                   rank.stream),
+            "decode");
   });
 }
 

@@ -308,7 +308,7 @@ std::vector<Workbench::Entry> Workbench::entries() const {
        [&b](Stream s) { return scaling_coefficients(b.lamb(), b.scaling.data(), s); }},
       {"lamb_step", 42,
        [&b, lamb](Stream s) { return lamb_step(b.lamb(), b.g.data(), lamb, {}, s); }},
-      {"onebit_lamb_step", 42.125,
+      {"onebit_lamb_step", 38.25,
        [&b, onebit](Stream s) {
          return onebit_lamb_step(b.lamb(), b.compressed(), onebit,
                                  CoefficientAverage::bias_corrected, s);

@@ -140,8 +140,7 @@ int lambcast_adam_apply(const lambcast_weights* weights, float* m, const float* 
 
 int lambcast_onebit_adam_step(const lambcast_weights* weights, float* m, const float* v,
                               const uint8_t* signs, const float* scales, size_t chunk,
-                              const float* mask, size_t n, const lambcast_options* options,
-                              void*) {
+                              const float* mask, size_t n, const lambcast_options* options, void*) {
   return moved(*weights, n, [&](std::span<float> p) {
     decode(signs, scales, chunk, mask, std::span(m, n));
     reference::adam_apply(p, std::span(m, n), std::span(v, n), adam_options(*options),

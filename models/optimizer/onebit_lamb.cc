@@ -9,7 +9,7 @@ namespace {
 // numbers.
 Passes onebit_lamb_update(StepKind step, Kernels kernels, bool decays) {
   if (kernels == Kernels::fused)
-    return step == StepKind::compression ? Passes{42.125, 3, 0, 0, 0, "onebit_lamb_step"}
+    return step == StepKind::compression ? Passes{38.25, 3, 0, 0, 0, "onebit_lamb_step"}
                                          : Passes{42, 3, 0, 0, 0, "lamb_step"};
   if (step == StepKind::warmup)
     return {bytes_per_element(deepspeed_onebit_lamb_warm_up(), decays), 0, decays ? 19. : 17., 0,

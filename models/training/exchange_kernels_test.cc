@@ -21,7 +21,7 @@ std::map<std::string, double> counted_in_guide() {
   std::map<std::string, double> counted;
   bool inside = false;
   for (std::string line; std::getline(file, line);) {
-    if (line.starts_with("## ")) inside = line == "## Counted, kernel by kernel";
+    if (line.starts_with("#")) inside = line == "## Counted, kernel by kernel";
     if (!inside || !line.starts_with("| `")) continue;
     std::istringstream cells(line.substr(3));
     std::string name, value;

@@ -55,7 +55,7 @@ Passes update_passes(OptimizerType type, StepKind step, Kernels kernels,
 // the final decode. The "compressed" backend packs with one operation where the others go through a
 // bool and a byte tensor: 4 bytes less on either side. The fused kernels
 // (kernels/cuda/compression.h) update the momentum as they compress it, 16.125; serve with 1/8 +
-// 65/8n; decode with 4.125, which the LAMB step does itself.
+// 65/8n; decode with 4.125, which the 1-bit optimizers do without: their updates decode.
 struct CompressionPasses {
   Passes worker, server, decode;
 };

@@ -336,7 +336,8 @@ class Pricer {
   Duration kernel_time(const PlanOp& op, const KernelWork& work) const {
     const bool update = op.part == Category::optimizer;
     const Passes& passes = work.passes;
-    if (const KernelCurve* measured = find_kernel(device_, passes.kernel, passes.bytes_per_element)) {
+    if (const KernelCurve* measured =
+            find_kernel(device_, passes.kernel, passes.bytes_per_element)) {
       note(update ? "optimizer_kernels" : "compression_kernels", measured->provenance);
       return Duration::microseconds(
           interpolate(measured->elements, measured->time_us, work.elements));
