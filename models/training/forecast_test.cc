@@ -328,10 +328,11 @@ TEST_CASE("forecast: a shallow queue of the switch costs compressed steps a time
 // A prior says what one TCP stream carries. A NIC beyond it is without effect, which is said; more
 // streams make it count.
 TEST_CASE("judge: streams that stop before the NIC does are named, and more of them help") {
-  const auto run = [](const char* connections, const char* nic) {
+  const auto run = [](const char* connections, const char* nic, const char* channels = "1") {
     TrainingPlan training = training_of({OptimizerType::lamb, 64});
     training.cluster = std::make_shared<const Cluster>(
         load_cluster("commodity-100gbe", {{"nccl.connections", connections},
+                                          {"nccl.min_ctas", channels},
                                           {"nic.bandwidth", nic},
                                           {"nic.nominal", "200 Gbit/s"}}));
     const Forecast forecast = forecast_of(training);
@@ -340,15 +341,19 @@ TEST_CASE("judge: streams that stop before the NIC does are named, and more of t
     return std::pair(forecast.run.time_s, std::string());
   };
   const auto [one, said] = run("1", "100 Gbit/s");
-  CHECK_THAT(said, Contains("100 Gbit/s up to 14.48 Gbit/s, what 1 TCP stream to a peer carries"));
+  CHECK_THAT(said, Contains("100 Gbit/s up to 12.37 Gbit/s, what 2 TCP streams to a peer carry"));
   // What NCCL gets of a NIC that reaches as much, as the preset's own rate is one that NICs reach:
   // there, and not before, a faster one is without effect.
-  CHECK_THAT(said, Contains("to them a NIC beyond 14.48 Gbit/s is no faster"));
-  CHECK(run("1", "14.49 Gbit/s").first == one);
-  CHECK(run("1", "14.3 Gbit/s").first > one);
+  CHECK_THAT(said, Contains("to them a NIC beyond 12.37 Gbit/s is no faster"));
+  CHECK(run("1", "12.38 Gbit/s").first == one);
+  CHECK(run("1", "12.2 Gbit/s").first > one);
   CHECK(run("1", "200 Gbit/s").first == one);
   CHECK(run("4", "100 Gbit/s").first < one);
-  CHECK(run("16", "200 Gbit/s").second.empty());
+  // As many in twice the channels (NCCL_MIN_CTAS).
+  CHECK_THAT(run("1", "100 Gbit/s", "4").second,
+             Contains("up to 24.74 Gbit/s, what 4 TCP streams"));
+  CHECK(run("1", "100 Gbit/s", "4").first == run("2", "100 Gbit/s").first);
+  CHECK(run("17", "200 Gbit/s").second.empty());
   CHECK(run("16", "50 Gbit/s").first < run("16", "25 Gbit/s").first);  // beyond, PCIe limits
 }
 

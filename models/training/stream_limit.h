@@ -1,12 +1,12 @@
 // What NCCL's TCP streams carry where a NIC could carry more.
 //
-// Over sockets each connection between two nodes is one stream that NCCL's proxy thread fills,
+// Over sockets each channel of NCCL has a stream to the next node that its proxy thread fills,
 // unless NCCL_SOCKET_NTHREADS x NCCL_NSOCKS_PERTHREAD asks for more (by default 2 x 8 on AWS, 4 x 1
 // on Google Cloud; src/transport/net_socket.cc): `nccl.connections` of a description. A stream
-// stops at `nccl.flow_cap`, so to a ring, whose ranks send to one peer each, a faster NIC is
-// without effect beyond
+// stops at `nccl.flow_cap`, so to a ring, whose ranks send to one peer each over two channels a
+// NIC, a faster NIC is without effect beyond
 //
-//   connections x flow_cap / nic_efficiency
+//   channels x connections x flow_cap / nic_efficiency
 //
 // of the NIC's own bandwidth, of which NCCL gets a share. Trees and exchanges send to several. That
 // has to be said, since most descriptions do not know the cap and take what is typical.

@@ -18,7 +18,8 @@ class Lowering {
         machine_(machine),
         transport_(transport),
         protocol_(protocol),
-        latencies_(latencies) {
+        latencies_(latencies),
+        stream_cap_(transport.flow_cap * (transport.connections * channels_of_a_lane())) {
     if (group.folded) return;
     nodes_.reserve(static_cast<std::size_t>(group.ranks));
     for (int rank = 0; rank < group.ranks; ++rank) nodes_.push_back(group.node_of(rank));
@@ -172,11 +173,18 @@ class Lowering {
     return leaving;
   }
 
-  // Of a send over the network: a stream's own limit, and its share of what the protocol gets out
+  // NCCL opens its connections for every channel: two of a ring's lane, and as many are taken for
+  // messages (two to a peer, src/graph/paths.cc); one of each of a lane's two trees. MPI has none.
+  double channels_of_a_lane() const {
+    if (!transport_.tuning) return 1;
+    const double of_ring = nccl_channels_of_a_lane(*transport_.tuning, group_.per_node);
+    return latencies_ == Latencies::ring ? of_ring : of_ring / 2;
+  }
+
+  // Of a send over the network: its streams' own limit, and its share of what the protocol gets out
   // of a node, which siblings divide among them. Caps are payload, flows are wire bytes.
   Bandwidth cap(const Send& send, Bytes leaving) const {
-    const double streams = static_cast<double>(send.weight) * transport_.connections;
-    const Bandwidth own = transport_.flow_cap * streams;
+    const Bandwidth own = stream_cap_ * static_cast<double>(send.weight);
     if (protocol_.node_cap.value() == 0) return own;
     const double share = send.bytes / leaving;
     const Bandwidth of_node = protocol_.node_cap * (share / group_.siblings / protocol_.efficiency);
@@ -184,11 +192,10 @@ class Lowering {
   }
 
   Bandwidth sole_cap() const {
-    const Bandwidth own = transport_.flow_cap * transport_.connections;
     const Bandwidth of_node =
         protocol_.node_cap / (protocol_.efficiency * builders::rails(group_) * group_.siblings);
-    if (own.value() == 0 || of_node.value() == 0) return std::max(own, of_node);
-    return std::min(own, of_node);
+    if (stream_cap_.value() == 0 || of_node.value() == 0) return std::max(stream_cap_, of_node);
+    return std::min(stream_cap_, of_node);
   }
 
   const Placement& group_;
@@ -196,6 +203,7 @@ class Lowering {
   const Transport& transport_;
   const Protocol& protocol_;
   Latencies latencies_;
+  Bandwidth stream_cap_;    // of one send; zero: none
   std::vector<int> nodes_;  // by rank, where all are written down
 };
 

@@ -293,6 +293,11 @@ NcclChannels nccl_channels(const NcclTuning& tuning, int gpus_per_node) {
   return {standard, std::clamp(standard, tuning.min_ctas, tuning.max_ctas)};
 }
 
+double nccl_channels_of_a_lane(const NcclTuning& tuning, int gpus_per_node) {
+  return static_cast<double>(channels_between(tuning, gpus_per_node)) /
+         lanes_of(tuning, gpus_per_node);
+}
+
 int nccl_channels_for(const NcclTuning& tuning, std::string_view protocol, bool ring, Bytes size,
                       int nodes, int gpus_per_node) {
   const int all = nodes > 1 ? channels_between(tuning, gpus_per_node) : channels_inside(tuning);

@@ -67,6 +67,10 @@ struct NcclChannels {
 };
 NcclChannels nccl_channels(const NcclTuning& tuning, int gpus_per_node);
 
+// Channels that share a lane, a ring's way through one NIC: each has network connections of its
+// own.
+double nccl_channels_of_a_lane(const NcclTuning& tuning, int gpus_per_node);
+
 // Those that a ring or tree of a size is spread over: no more than each have their share, so many
 // bytes for every thread of theirs (src/enqueue.cc and src/graph/tuning.cc, alike in 2.12 to 2.28),
 // and one at least.

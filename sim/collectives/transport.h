@@ -100,7 +100,7 @@ struct Transport {
   std::vector<Protocol> protocols;
   Duration message_overhead;  // posting and matching one message
   Bandwidth flow_cap;         // of one network flow (a TCP stream); zero: none
-  int connections = 1;        // flows opened per pair of peers
+  int connections = 1;        // flows opened per pair of peers, by NCCL for every channel
   Endpoint endpoint = Endpoint::gpu;
   Bytes queue_ahead{};                    // q above; zero: messages are sent side by side
   Duration burst{};                       // b / B above; zero: ports are not shaped

@@ -54,6 +54,8 @@ constexpr Factor on_rdma[] = {{"LL.base", 1.9, .3, 10, .35},
                               {"slice", 1, .05, 8, 1},
                               {"nvls.base", 1, .3, 4, .5},
                               {"nvls.network_hop", 1, .3, 8, .7}};
+// A stream of TCP, one for each channel, carried 1.9 GB/s where one channel ran, 1 to 1.4 GB/s each
+// where two did (nccl#209, 32 Gbit/s) and 1 to 1.5 GB/s where four did (nccl#450, 100 Gbit/s).
 constexpr Factor on_sockets[] = {{"LL.base", 1, .3, 20, .7},
                                  {"LL.network_hop", 1, .3, 20, .7},
                                  {"LL.tree_network_hop", 1, .3, 20, .7},
@@ -75,6 +77,8 @@ constexpr double outlier = 0.3;           // as far as fabrics differ from what 
 constexpr double least_spread = 0.15;     // of two machines that are alike
 constexpr double enough_fabrics = 3;      // to trust that they are alike
 constexpr double determined = 0.5;        // share that the tables contribute
+constexpr double mostly = 2.0 / 3;        // from here on one fabric can speak for all
+constexpr double noticeable = 0.05;       // below it their tables do not feel the factor
 constexpr double another_valley = 0.999;  // of the cost: below it is not the same one, rounded
 
 struct Point {
@@ -138,8 +142,8 @@ Priors priors_at(NetworkKind network, const VectorXd& x) {
   return priors;
 }
 
-LeastSquaresFit fit(const std::vector<Sample>& samples, NetworkKind network,
-                    const VectorXd& typical, const VectorXd& first) {
+LeastSquares problem_of(const std::vector<Sample>& samples, NetworkKind network,
+                        const VectorXd& typical, const VectorXd& first) {
   const auto factors = factors_of(network);
   const auto count = static_cast<Eigen::Index>(factors.size());
   LeastSquares problem;
@@ -154,7 +158,7 @@ LeastSquaresFit fit(const std::vector<Sample>& samples, NetworkKind network,
   }
   problem.outlier = outlier;
   problem.most_leaps = 2;
-  problem.residuals = [&](const VectorXd& x) {
+  problem.residuals = [&samples, network](const VectorXd& x) {
     const Priors priors = priors_at(network, x);
     std::vector<double> all;
     for (const Sample& sample : samples)
@@ -162,7 +166,36 @@ LeastSquaresFit fit(const std::vector<Sample>& samples, NetworkKind network,
         all.push_back(residual);
     return VectorXd(Eigen::Map<const VectorXd>(all.data(), static_cast<Eigen::Index>(all.size())));
   };
-  return minimise(problem);
+  return problem;
+}
+
+LeastSquaresFit fit(const std::vector<Sample>& samples, NetworkKind network,
+                    const VectorXd& typical, const VectorXd& first) {
+  return minimise(problem_of(samples, network, typical, first));
+}
+
+// What a fabric's own tables contribute to each factor where they stand at x.
+VectorXd felt_by(const Sample& sample, NetworkKind network, const VectorXd& x) {
+  const std::vector<Sample> alone{sample};
+  LeastSquares problem = problem_of(alone, network, x, x);
+  problem.most_steps = problem.most_leaps = 0;
+  return minimise(problem).from_data;
+}
+
+// Factors that one fabric says nearly all of and no other feels.
+std::vector<bool> felt_by_one_alone(const std::vector<Sample>& samples, NetworkKind network,
+                                    const VectorXd& x) {
+  std::vector<int> feel(static_cast<std::size_t>(x.size())), mostly_by(feel);
+  for (const Sample& sample : samples) {
+    const VectorXd share = felt_by(sample, network, x);
+    for (std::size_t j = 0; j < feel.size(); ++j) {
+      feel[j] += share[static_cast<Eigen::Index>(j)] > noticeable ? 1 : 0;
+      mostly_by[j] += share[static_cast<Eigen::Index>(j)] > mostly ? 1 : 0;
+    }
+  }
+  std::vector<bool> alone;
+  for (std::size_t j = 0; j < feel.size(); ++j) alone.push_back(feel[j] == 1 && mostly_by[j] == 1);
+  return alone;
 }
 
 // Which protocol is cheapest changes with their latencies, so the cost has several valleys. Begins
@@ -237,15 +270,16 @@ Priors::OfKind learn_kind(std::span<const LearningFabric> fabrics, NetworkKind n
       ++determine[static_cast<std::size_t>(i)];
     }
   }
+  const std::vector<bool> alone = felt_by_one_alone(samples, network, typical.x);
   Priors::OfKind kind;
   kind.fabrics = static_cast<int>(samples.size());
   for (std::size_t j = 0; j < factors.size(); ++j) {
     const auto i = static_cast<Eigen::Index>(j);
     const double weak = factors[j].width;
-    double spread = weights[i] > 0 ? std::sqrt(squares[i] / weights[i]) : weak;
+    double spread = weights[i] > 0 && !alone[j] ? std::sqrt(squares[i] / weights[i]) : weak;
     if (weights[i] < enough_fabrics) spread = std::max(spread, weak / 2);
-    kind.of[factors[j].key] = {std::exp(typical.x[i]), std::max(least_spread, spread),
-                               determine[j]};
+    const double at = alone[j] ? (start[i] + typical.x[i]) / 2 : typical.x[i];
+    kind.of[factors[j].key] = {std::exp(at), std::max(least_spread, spread), determine[j]};
   }
   return kind;
 }
@@ -266,7 +300,9 @@ std::string priors_text(const Priors& priors, std::span<const LearningFabric> fa
       "have\n"
       "# tables that determine it by themselves. Where none does, it follows from all together, "
       "and\n"
-      "# its spread is that of the weak prior it was learned under.\n";
+      "# its spread is that of the weak prior it was learned under. Where one alone feels it, it "
+      "is\n"
+      "# midway between that fabric and where the search began, and its spread the same.\n";
   for (const NetworkKind network : {NetworkKind::rdma, NetworkKind::socket}) {
     std::string names;
     for (const LearningFabric& fabric : fabrics)

@@ -4,10 +4,13 @@
 // typical   one set of factors for all fabrics of a kind, each description otherwise as it was
 //           before any fit (validate/calibrate/bases): that which forecasts their tables best, by
 //           robust least squares of log(forecast / measured) over as many rows of each band of size
-//           from each fabric, however long its tables are
+//           from each fabric, however long its tables are. What one fabric alone feels is not
+//           typical of any other: midway, in logarithms, between its value and where the search
+//           begins, which counts as a second fabric
 // spread    of the logarithm: how far each fabric's own best set lies from it, root mean square
 //           over the fabrics whose tables determine the factor, each counting as much as they do;
-//           where none does, the width of the weak prior that it was fitted under
+//           where none does, or one alone feels it, the width of the weak prior that it was
+//           fitted under
 // fabrics   how many determine it: their tables rather than what is typical of the rest contribute
 //           half or more of what their own best set knows of it
 #pragma once
