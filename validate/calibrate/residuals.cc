@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
 
 #include "validate/calibrate/calibrate.h"
@@ -15,6 +16,8 @@ constexpr std::size_t least_rows = 6;  // of a table, to see a shape in
 constexpr double steady = 0.1;         // of times that do not grow
 constexpr double clear_step = 0.7;     // a factor of two
 constexpr double far_more = 1.5;       // a step than any other change
+constexpr std::size_t beside = 4;      // sizes that say where a row should lie
+constexpr double far_beyond = 4;       // a row off by, in what these are apart
 
 double median_of(const std::vector<Residual>& rows) {
   std::vector<double> values;
@@ -112,6 +115,57 @@ bool scattered(const std::vector<Residual>& rows) {
   return products < 0.2 * squares;
 }
 
+// How much slower the i-th of rows in order is than those nearest to it, where it is far off.
+std::optional<double> apart_from_neighbours(const std::vector<Residual>& rows, std::size_t i) {
+  const std::size_t first = std::min(i - std::min(i, beside / 2), rows.size() - beside - 1);
+  std::vector<double> near, apart;
+  for (std::size_t j = first; j <= first + beside; ++j)
+    if (j != i) near.push_back(rows[j].slower);
+  const double middle = quantile(near, 0.5);
+  for (const double value : near) apart.push_back(std::abs(value - middle));
+  const double off = rows[i].slower - middle;
+  if (std::abs(off) < clear_step || std::abs(off) < far_beyond * quantile(apart, 0.5))
+    return std::nullopt;
+  return off;
+}
+
+// Rows far from those beside them, together where several tables have one of a size.
+std::vector<std::string> rows_apart(std::span<const Measurement> tables,
+                                    std::vector<std::vector<Residual>> by_table) {
+  struct Apart {
+    std::string words;
+    double most = 0;
+    int tables = 0;
+  };
+  std::map<std::pair<Bytes, bool>, Apart> by_size;
+  for (auto& rows : by_table) {
+    if (rows.size() < least_rows) continue;
+    std::stable_sort(rows.begin(), rows.end(),
+                     [](const Residual& a, const Residual& b) { return a.size < b.size; });
+    std::vector<std::pair<std::size_t, double>> found;
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      if (const auto off = apart_from_neighbours(rows, i)) found.emplace_back(i, *off);
+    if (found.size() * 4 > rows.size()) continue;  // it scatters
+    for (const auto& [i, off] : found) {
+      Apart& apart = by_size[{rows[i].size, off > 0}];
+      ++apart.tables;
+      if (std::abs(off) < std::abs(apart.most)) continue;
+      apart.most = off;
+      apart.words = words_for(tables[rows[i].table]);
+    }
+  }
+  std::vector<std::string> words;
+  for (const auto& [size, apart] : by_size)
+    words.push_back(
+        fmt::format("the row of {:.0f} B in {}{} is {} than the sizes beside it say: measure it "
+                    "again, or leave it "
+                    "out.",
+                    size.first.value(), apart.words,
+                    apart.tables > 1 ? fmt::format(" and of {} more", apart.tables - 1) : "",
+                    factor_of(apart.most)));
+  return words;
+}
+
 std::optional<std::string> shape_of(const Measurement& table, std::vector<Residual> rows) {
   if (const auto words = waiting(table)) return words;
   if (rows.size() < least_rows) return std::nullopt;
@@ -135,7 +189,7 @@ std::vector<std::string> misfits_of(std::span<const Measurement> tables,
                                     const std::vector<Residual>& residuals, double poor) {
   std::vector<std::vector<Residual>> by_table(tables.size());
   for (const Residual& row : residuals) by_table[row.table].push_back(row);
-  std::vector<std::string> words;
+  std::vector<std::string> words = rows_apart(tables, by_table);
   std::vector<std::vector<Residual>> with_rows;
   std::vector<std::size_t> which;
   for (std::size_t t = 0; t < tables.size(); ++t) {

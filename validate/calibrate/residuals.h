@@ -7,9 +7,12 @@
 //   waiting     large messages of a table that take as long whatever their size: many to one over
 //               TCP, where a lost window waits to be sent again (RTO, 200 ms under Linux)
 //   a step      a size from which on all rows are slower or faster by one factor: another
-//   algorithm,
-//               protocol or number of NICs took over there
+//               algorithm, protocol or number of NICs took over there
 //   scatter     rows that jump from one size to the next: the machine was busy
+//
+// and, however good the fit of the rest, a row that is off by a factor of two and more from where
+// the four sizes nearest to it lie, and four times as far as these are apart: by size, since what
+// one table has by chance several have by a fault.
 #pragma once
 
 #include <span>
@@ -26,7 +29,8 @@ struct Residual {
   double slower;  // r
 };
 
-// Of tables whose median |r| is above `poor`, or the 90th percentile above twice that.
+// Of tables whose median |r| is above `poor`, or the 90th percentile above twice that, and rows of
+// any.
 std::vector<std::string> misfits_of(std::span<const Measurement> tables,
                                     const std::vector<Residual>& residuals, double poor);
 

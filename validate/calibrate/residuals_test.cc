@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <functional>
@@ -56,6 +57,20 @@ TEST_CASE("residuals: one table that is off by itself is named") {
   CHECK_THAT(summary.misfits.front(),
              Contains("all_gather over 16 ranks") && Contains("slower than the other tables say"));
   CHECK_THAT(brief_report(summary), Contains("Left over: all_gather over 16 ranks"));
+}
+
+TEST_CASE("residuals: one row that is off is named, and that several tables have it") {
+  const auto at_16_mib = [](double size, std::size_t) { return size == 16777216 ? 3. : 1.; };
+  CHECK_THAT(left_over({carried(of_two), spoiled(of_four, at_16_mib), carried(reduced)}),
+             Contains("the row of 16777216 B in all_gather over 16 ranks") &&
+                 Contains("times slower than the sizes beside it say"));
+  const std::string repeated = left_over(
+      {spoiled(of_two, at_16_mib), spoiled(of_four, at_16_mib), spoiled(of_eight, at_16_mib)});
+  CHECK_THAT(repeated,
+             Contains("the row of 16777216 B in all_gather") && Contains("and of 2 more"));
+  CHECK(std::count(repeated.begin(), repeated.end(), '\n') == 0);
+  const auto fast = [](double, std::size_t row) { return row == 0 ? 0.2 : 1.; };
+  CHECK_THAT(left_over({spoiled(of_four, fast)}), Contains("times faster than the sizes beside"));
 }
 
 TEST_CASE("residuals: two regimes of sizes are a step") {
