@@ -401,7 +401,6 @@ TEST_CASE("NCCL's channels and lanes") {
   CHECK(nccl_channels({.nics = 16}, 8).standard == 16);
   CHECK(nccl_channels({.nics = 8, .min_ctas = 24}, 8).used == 24);
   CHECK(nccl_channels({.nics = 8, .max_ctas = 4}, 8).used == 4);
-  CHECK(nccl_channels_of_a_lane({.nics = 8}, 4) == 2);
   CHECK(nccl_channels_of_a_lane({.nics = 1, .min_ctas = 4}, 4) == 4);
   // Two NICs to a lane count as one of twice the rate: 48 of 50 listed.
   CHECK(us_of({with(Only::simple, {.nics = 16}), "ring", S, 2, 8}) ==
