@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/base/csv.h"
+#include "topologies/nccl_machine.h"
 
 namespace lambcast {
 namespace {
@@ -38,13 +39,9 @@ std::string subject(const CollectiveAnswer& answer, const Cluster& cluster) {
                     cluster.calibration->another_machine ? "preset of another machine, measured:"
                                                          : "calibrated for",
                     describe(*cluster.calibration));
-  // What CollNet takes of a node (sim/collectives/nccl_tuning.h).
-  constexpr int most_of_collnet = 8;
-  if (!is_mpi(answer.backend) && cluster.nccl.sharp && answer.group.nodes() > 1 &&
-      answer.group.per_node > most_of_collnet)
-    text += fmt::format(
-        "# nccl.sharp has no effect: CollNet is for at most {} GPUs a node, and these are {}\n",
-        most_of_collnet, answer.group.per_node);
+  if (is_mpi(answer.backend) || answer.group.nodes() == 1) return text;
+  const std::string idle = why_sharp_is_idle(cluster, answer.group.per_node);
+  if (!idle.empty()) text += fmt::format("# nccl.sharp has no effect: {}\n", idle);
   return text;
 }
 

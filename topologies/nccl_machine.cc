@@ -1,5 +1,7 @@
 #include "topologies/nccl_machine.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string_view>
 
@@ -59,6 +61,20 @@ NcclTuning nccl_machine(const Cluster& cluster) {
   tuning.ll128 = has("LL128");
   tuning.simple = has("Simple");
   return tuning;
+}
+
+std::string why_sharp_is_idle(const Cluster& cluster, int gpus_per_node) {
+  const NcclTuning tuning = nccl_machine(cluster);
+  if (!tuning.sharp) return {};
+  if (gpus_per_node > NcclTuning::most_of_collnet)
+    return fmt::format("CollNet is for at most {} GPUs a node, and these are {}",
+                       NcclTuning::most_of_collnet, gpus_per_node);
+  if (tuning.minor < NcclTuning::first_with_collnet)
+    return fmt::format("CollNet counts from NCCL 2.{} on, and nccl.version is older",
+                       NcclTuning::first_with_collnet);
+  if (!tuning.simple) return "CollNet runs under Simple alone, which nccl.protocols leaves out";
+  const bool left_out = !tuning.collnet_direct && !tuning.collnet_chain && !tuning.nvls;
+  return left_out ? "nccl.algorithms leaves out CollNet and NVLS" : "";
 }
 
 }  // namespace lambcast

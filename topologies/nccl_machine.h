@@ -3,10 +3,16 @@
 // name plate.
 #pragma once
 
+#include <string>
+
 #include "topologies/cluster.h"
 
 namespace lambcast {
 
 NcclTuning nccl_machine(const Cluster& cluster);
+
+// Why nccl.sharp changes nothing for groups of so many GPUs on each of several nodes, in words for
+// people; empty where it may, or nobody asked for it.
+std::string why_sharp_is_idle(const Cluster& cluster, int gpus_per_node);
 
 }  // namespace lambcast

@@ -216,6 +216,20 @@ TEST_CASE("NCCL's choice: where the network's switches reduce") {
   CHECK_NOTHROW(with_sharp("h100-500w-ndr"));  // does not say
 }
 
+TEST_CASE("NCCL's choice: why the network's switches do not reduce is said") {
+  const auto why = [](int gpus_per_node, Overrides keys) {
+    keys.emplace_back("nccl.sharp", "true");
+    return why_sharp_is_idle(load_cluster("dgx-a100-80g", keys), gpus_per_node);
+  };
+  using Catch::Matchers::Contains;
+  CHECK(why(8, {}).empty());
+  CHECK(why_sharp_is_idle(load_cluster("dgx2h-v100", {}), 16).empty());  // nobody asked
+  CHECK_THAT(why(16, {}), Contains("at most 8 GPUs a node, and these are 16"));
+  CHECK_THAT(why(8, {{"nccl.version", "2.12"}}), Contains("from NCCL 2.14 on"));
+  CHECK_THAT(why(8, {{"nccl.protocols", R"(["LL"])"}}), Contains("Simple alone"));
+  CHECK_THAT(why(8, {{"nccl.algorithms", R"(["ring"])"}}), Contains("leaves out CollNet"));
+}
+
 // 32 nodes over EFA: a ring has 62 hops between nodes, a tree ten.
 TEST_CASE("NCCL's choice: NICs that report a latency keep it with the tree for longer") {
   const auto ring_from = [](const char* latency) {

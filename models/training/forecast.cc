@@ -13,6 +13,7 @@
 #include "models/training/plugin_tuner.h"
 #include "models/training/shared_network.h"
 #include "models/training/stream_limit.h"
+#include "topologies/nccl_machine.h"
 
 namespace lambcast {
 namespace {
@@ -166,6 +167,13 @@ std::optional<Finding> incast(const TrainingPlan& training) {
                   packets > flows ? ", which is low here: up to half did when measured" : "")};
 }
 
+std::optional<Finding> find_idle_sharp(const TrainingPlan& training) {
+  if (training.nodes() == 1 || is_mpi(training.backend())) return std::nullopt;
+  const std::string idle = why_sharp_is_idle(*training.cluster, training.gpus_per_node);
+  if (idle.empty()) return std::nullopt;
+  return Finding{Severity::warning, "sharp-idle", "nccl.sharp has no effect: " + idle};
+}
+
 }  // namespace
 
 std::span<const StepFigure> step_figures() { return figures; }
@@ -254,6 +262,7 @@ std::vector<Finding> judge(const TrainingPlan& training, const Forecast& forecas
              SharedNetwork::most_ranks)});
   if (const auto finding = find_stream_limit(*training.cluster, training.nodes()))
     findings.push_back(*finding);
+  if (const auto finding = find_idle_sharp(training)) findings.push_back(*finding);
   if (const auto finding = find_one_hot_dispatch(training)) findings.push_back(*finding);
   if (const auto finding = find_plugin_tuner(*training.cluster, training.nodes()))
     findings.push_back(*finding);

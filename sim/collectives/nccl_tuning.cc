@@ -241,7 +241,8 @@ class Model {
   }
 
   bool has_collnet() const {
-    return of_.sharp && nodes_ > 1 && of_.minor >= 14 && local_ <= 8 && of_.simple;
+    return of_.sharp && nodes_ > 1 && of_.minor >= NcclTuning::first_with_collnet &&
+           local_ <= NcclTuning::most_of_collnet && of_.simple;
   }
   bool has_nvswitch() const { return of_.nvlink && !of_.mesh; }
 

@@ -36,6 +36,7 @@ struct NcclTuning {
   enum class Gpu { volta, ampere, hopper, blackwell };
   static constexpr int oldest = 12, newest = 28;
   static constexpr int most_channels = 64;
+  static constexpr int most_of_collnet = 8, first_with_collnet = 14;  // GPUs a node, minor version
   Gpu gpu = Gpu::ampere;
   int minor = newest;      // of version 2
   double link_GBps = 240;  // of one GPU to all others of a node
