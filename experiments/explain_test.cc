@@ -4,7 +4,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "experiments/scenario.h"
+#include "experiments/scenario_case.h"
 #include "models/training/forecast.h"
 
 namespace lambcast {
@@ -30,6 +30,18 @@ TEST_CASE("explain: the plan names what a step does, stage by stage") {
                             "all_reduce gradients", "all_to_all signs", "a micro batch"})
     CHECK_THAT(plan, Catch::Contains(words));
   CHECK_THAT(plan, !Catch::Contains("_us"));
+}
+
+TEST_CASE("explain: the plan says what goes to the host, and what an optimizer multiplies") {
+  const auto plan_of = [](const WhatIf& changes) {
+    return explain(resolved(with(changes, without({"freeze_step"}))).training, "plan");
+  };
+  CHECK_THAT(plan_of({{"optimizer", "adam"}, {"zero_stage", "2"}, {"offload_optimizer", "cpu"}}),
+             Catch::Contains("gradients to the host: ") && Catch::Contains(" up, pinned\n") &&
+                 Catch::Contains("of host memory, 4 ranks at once") &&
+                 Catch::Contains("weights to the GPU: 0 B down, "));
+  CHECK_THAT(plan_of({{"optimizer", "galore_adamw8bit"}}),
+             Catch::Contains("products of the optimizer: ") && Catch::Contains(" % of the peak\n"));
 }
 
 TEST_CASE("explain: prices add up to the step where nothing overlaps, and say what they rest on") {

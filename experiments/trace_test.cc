@@ -311,6 +311,29 @@ TEST_CASE("trace: bytes are whole") {
   }
 }
 
+TEST_CASE("trace: copies to the host and back, the update there, and an optimizer's products") {
+  // The last slice of that name, with what is said of it.
+  const auto said = [](const WhatIf& changes, const std::string& name) {
+    Json args;
+    for (const Json& slice : events(trace_of(with(changes, without({"freeze_step"}))), "X"))
+      if (slice.at("name") == name) args = slice.at("args");
+    INFO(name);
+    REQUIRE(args.is_object());
+    return args;
+  };
+  const WhatIf offloads{{"optimizer", "adam"}, {"zero_stage", "2"}, {"offload_optimizer", "cpu"}};
+  const Json down = said(offloads, "gradients to the host"),
+             up = said(offloads, "weights to the GPU");
+  CHECK(down.at("bytes_down") > 0);
+  CHECK(down.at("memory") == "pinned");
+  CHECK(up.at("bytes_down") == 0);
+  CHECK(up.at("bytes_up") > 0);
+  const Json update = said(offloads, "optimizer on the host");
+  CHECK(update.at("ranks_at_once") == 4);  // of a node
+  CHECK(update.at("bytes") > 0);
+  CHECK(said({{"optimizer", "galore_adamw8bit"}}, "products of the optimizer").at("flops") > 1e9);
+}
+
 TEST_CASE("trace: what is too much for viewers stands together") {
   // 4,194,304 samples on 64 GPUs by 16: 4096 micro batches of 24 layers.
   const Json trace = trace_of(with({{"global_batch", "4194304"}}));

@@ -53,6 +53,10 @@ void train_missing(const Recipe& recipe, const std::string& path, int threads,
   const text::Transformer model = text::transformer(recipe.shape);
   std::map<std::string, Curve> trained;
   for (Curve& curve : curves_in(path, study_runs(recipe))) trained[curve.run.name()] = curve;
+  std::vector<std::string> names;
+  for (const Run& run : study_runs(recipe)) names.push_back(run.name());
+  for (const std::string& name : named)
+    if (std::ranges::find(names, name) == names.end()) fail_unknown({}, "run", name, names);
   std::vector<Run> missing;
   for (const Run& run : study_runs(recipe)) {
     const bool wanted = named.empty() || std::ranges::find(named, run.name()) != named.end();

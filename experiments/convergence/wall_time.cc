@@ -1,5 +1,7 @@
 #include "experiments/convergence/wall_time.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 
@@ -8,6 +10,7 @@
 #include "models/training/forecast.h"
 #include "sim/base/check.h"
 #include "sim/base/csv.h"
+#include "sim/base/error.h"
 
 namespace lambcast::convergence {
 namespace {
@@ -108,7 +111,9 @@ Study judge(const std::vector<Curve>& curves, bool lamb, double above, const Clo
     return curve.run.optimizer == (lamb ? Optimizer::lamb : Optimizer::adam) &&
            curve.run.exchange == Exchange::plain;
   });
-  LAMBCAST_CHECK(plain != curves.end(), "no curve of the plain optimizer");
+  if (plain == curves.end())
+    throw Error(Exit::usage, fmt::format("no curve of {}: the level lies above where its loss ends",
+                                         lamb ? "lamb" : "adam"));
   Study study{.level = final_loss(*plain) + above, .outcomes = {}};
   for (const Curve& curve : curves) {
     if (of_lamb(curve.run.optimizer) == lamb)

@@ -37,7 +37,7 @@ struct Study {
   std::vector<Outcome> outcomes;
 };
 // Of the curves that learn with LAMB, or with Adam. The level lies `above` the loss at which the
-// plain optimizer ends.
+// plain optimizer ends. Throws Error where there is no curve of that one.
 Study judge(const std::vector<Curve>& curves, bool lamb, double above, const Clock& clock = {});
 std::string study_csv(const std::vector<Study>& studies);
 

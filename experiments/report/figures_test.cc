@@ -10,6 +10,7 @@
 #include "experiments/report/gnuplot.h"
 
 using namespace lambcast::report;
+using lambcast::contains;
 using lambcast::StepKind;
 
 namespace {

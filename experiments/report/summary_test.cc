@@ -9,6 +9,7 @@
 #include "experiments/report/synthetic_sweep.h"
 
 using namespace lambcast::report;
+using lambcast::contains;
 
 namespace {
 
