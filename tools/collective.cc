@@ -89,10 +89,13 @@ Command add_collective(CLI::App& app) {
       ->check(CLI::IsMember(network_model_names()));
   command->add_option("--symmetry", words.symmetry, "auto, or off: every rank on its own")
       ->check(CLI::IsMember({"auto", "off"}));
-  command
-      ->add_option("--jobs", words.jobs,
-                   "TOML file of collectives that run at the same time, by the flow model")
-      ->excludes("--gpus");
+  CLI::Option* jobs =
+      command->add_option("--jobs", words.jobs,
+                          "TOML file of collectives that run at the same time, by the flow model");
+  // What the file says of each, and how they run together.
+  for (const char* own : {"--op", "--gpus", "--gpus-per-node", "--stride", "--node-stride",
+                          "--siblings", "-b", "-e", "-f", "--algorithm", "--protocol", "--network"})
+    jobs->excludes(own);
   command->add_option("--set", options->set, "change a key of the cluster: cluster.KEY=VALUE")
       ->allow_extra_args(false);
   command
