@@ -2,15 +2,18 @@
 // reference/galore.h, to the bit. What is before and behind it: galore.h.
 //
 // Bytes per element of R: 12 (read R, two codes; write the update, two codes) and 16 per block of
-// 256. One block of the grid takes a block of the state at a time.
+// 256; with moments in 32 bits, as small tensors keep them, 24. All tensors in one launch: a table
+// cuts them into pieces of some blocks, which the blocks of the grid share out.
 #pragma once
 
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
+#include "kernels/cuda/tensor_pieces.h"
 #include "kernels/reference/galore.h"
 
 namespace lambcast::cuda {
@@ -21,17 +24,38 @@ constexpr std::size_t eight_bit_block = 256;
 std::vector<float> eight_bit_maps();
 
 struct EightBitMoments {
-  std::uint8_t* m = nullptr;
-  std::uint8_t* v = nullptr;
+  std::uint8_t* m8 = nullptr;
+  std::uint8_t* v8 = nullptr;
   float* m_largest = nullptr;  // per block; zero at first, and so are the codes of zero
   float* v_largest = nullptr;
-  const float* maps = nullptr;
+  float* m = nullptr;  // in place of all these where m8 is null
+  float* v = nullptr;
   float* low = nullptr;  // R, then the update
   std::size_t elements = 0;
 };
 
-// `clipped` multiplies R (reference::clip). `step` counts from 1.
-cudaError_t eight_bit_adam(const EightBitMoments& state, const reference::GaloreOptions& options,
-                           double clipped, int step, cudaStream_t stream);
+// Device memory.
+struct EightBitBatch {
+  const EightBitMoments* tensors = nullptr;
+  const float* maps = nullptr;
+  TensorPieces pieces;
+};
+
+// The tensors, the maps and the table of their pieces, as owned memory of the current device.
+class EightBitTensors {
+ public:
+  explicit EightBitTensors(std::span<const EightBitMoments> tensors);
+  EightBitBatch batch() const;
+
+ private:
+  DeviceBuffer<EightBitMoments> tensors_;
+  DeviceBuffer<float> maps_;
+  DeviceBuffer<TensorPiece> pieces_;
+};
+
+// `clipped` multiplies R (reference::clip), one for each tensor in device memory; null: nothing is.
+// `step` counts from 1.
+cudaError_t eight_bit_adam(const EightBitBatch& batch, const reference::GaloreOptions& options,
+                           const float* clipped, int step, cudaStream_t stream);
 
 }  // namespace lambcast::cuda

@@ -1,65 +1,88 @@
 #include "kernels/cuda/eight_bit.h"
 
+#include <array>
+#include <utility>
+
 #include "kernels/cuda/galore.h"
 #include "kernels/cuda/gpu_test.h"
-#include "kernels/cuda/low_rank.h"
 
 using namespace lambcast;
 using namespace lambcast::cuda;
 
-TEST_CASE("GaLore's projection and its Adam in 8 bits on the GPU are the reference's") {
-  // 90 x 70 at rank 50: R has 4500 elements, more than min_8bit_size, no multiple of the block.
-  NEED_GPUS(1);
-  const reference::MatrixShape shape{90, 70};
-  const reference::Galore rule{
-      {.lr = 0.01, .weight_decay = 0.1, .rank = 50, .gap = 3, .percentile_clipping = 50}};
-  const reference::Part part = reference::whole_part(shape);
-  auto state = rule.state(part);
-  REQUIRE(state.m8.codes.size() == 4500);
-  std::vector<float> p = random_values(shape.elements(), 1);
-  const auto maps = upload(eight_bit_maps());
-  const auto m = upload(state.m8.codes), v = upload(state.v8.codes);
-  const DeviceBuffer<float> m_largest(18), v_largest(18), q(70 * 50), low(4500);
-  const auto dp = upload(p);
-  constexpr auto format = HalfFormat::bf16;
-  const DeviceBuffer<std::uint16_t> half(shape.elements());
-  const DeviceBuffer<double> workspace(low_rank_workspace(shape, 50));
-  for (int k = 1; k <= 4; ++k) {
-    const auto g = random_values(shape.elements(), unsigned(k) + 1);
-    reference::View x{part, p, g};
+namespace {
+
+constexpr auto format = HalfFormat::bf16;
+
+// A tensor in the reference, and what it takes on the device.
+struct Galored {
+  Galored(const reference::Galore& rule, reference::MatrixShape of, unsigned which)
+      : shape(of),
+        part(reference::whole_part(of)),
+        rank(rule.projects(part) ? rule.options.rank : 0),
+        seed(100 * which),
+        state(rule.state(part)),
+        p(random_values(of.elements(), seed)),
+        device_p(upload(p)),
+        half(of.elements()),
+        g(of.elements()),
+        low(state.low.size()),
+        basis(std::min(of.rows, of.columns) * static_cast<std::size_t>(rank)),
+        m8(upload(state.m8.codes)),
+        v8(upload(state.v8.codes)),
+        m_largest(state.m8.largest.size()),
+        v_largest(state.v8.largest.size()),
+        m(state.m.size()),
+        v(state.v.size()) {}
+
+  // All rounds of the reference; the factor that clips. R as it was is left in `unclipped`.
+  double step(const reference::Galore& rule, int k) {
+    gradient = random_values(shape.elements(), seed + static_cast<unsigned>(k));
+    reference::View x{part, p, gradient};
     double clipped = 1;
     for (int round = 0; round < rule.rounds(k); ++round) {
       const auto sums = rule.sums(round, x, state, k);
       if (round == rule.rounds(k) - 1) {
         auto clipping = state.clipping;
         clipped = reference::clip(clipping, std::sqrt(sums[0]), k);
-        // R is the same bits before Adam takes it.
-        require(cudaMemcpy(q.data(), state.basis.data(), 4 * q.size(), cudaMemcpyHostToDevice),
-                "cudaMemcpy");
-        const auto dg = upload(g);
-        const LowRank matrix{shape, 50, nullptr, dg.data(), low.data(), q.data(), workspace.data()};
-        require(project(matrix, nullptr), "project");
-        CHECK(relative_distance(low.to_host(), state.low) < 1e-6);
-        CHECK((dg.to_host() == g));
-        require(cudaMemcpy(low.data(), state.low.data(), 4 * low.size(), cudaMemcpyHostToDevice),
-                "cudaMemcpy");
+        unclipped = state.low;
       }
       rule.take(round, x, state, sums, k);
     }
-    require(eight_bit_adam({m.data(), v.data(), m_largest.data(), v_largest.data(), maps.data(),
-                            low.data(), 4500},
-                           rule.options, clipped, k, nullptr),
-            "eight_bit_adam");
+    rule.apply(x, state, k);
+    return clipped;
+  }
+
+  GaloreTensor weights() const {
+    return {.shape = shape,
+            .rank = rank,
+            .g = g.data(),
+            .basis = basis.data(),
+            .low = low.data(),
+            .p = device_p.data(),
+            .half_p = {half.data(), format}};
+  }
+  EightBitMoments moments() const {
+    return {.m8 = m8.data(),
+            .v8 = v8.data(),
+            .m_largest = m_largest.data(),
+            .v_largest = v_largest.data(),
+            .m = m.data(),
+            .v = v.data(),
+            .low = low.data(),
+            .elements = low.size()};
+  }
+
+  void check_moments() const {
     CHECK((low.to_host() == state.low));
-    CHECK((m.to_host() == state.m8.codes));
-    CHECK((v.to_host() == state.v8.codes));
+    CHECK((m8.to_host() == state.m8.codes));
+    CHECK((v8.to_host() == state.v8.codes));
     CHECK((m_largest.to_host() == state.m8.largest));
     CHECK((v_largest.to_host() == state.v8.largest));
-    rule.apply(x, state, k);
-    require(galore_apply({shape, 50, low.data(), q.data(), dp.data(), {half.data(), format}},
-                         rule.options, nullptr),
-            "galore_apply");
-    CHECK((dp.to_host() == p));
+    CHECK((m.to_host() == state.m));
+    CHECK((v.to_host() == state.v));
+  }
+  void check_weights() const {
+    CHECK((device_p.to_host() == p));
     const auto copy = half.to_host();
     std::size_t other = 0;
     for (std::size_t e = 0; e < p.size(); ++e) {
@@ -67,32 +90,106 @@ TEST_CASE("GaLore's projection and its Adam in 8 bits on the GPU are the referen
     }
     CHECK(other == 0);
   }
+
+  reference::MatrixShape shape;
+  reference::Part part;
+  int rank;
+  unsigned seed;
+  reference::Galore::State state;
+  std::vector<float> p, gradient, unclipped;
+  DeviceBuffer<float> device_p;
+  DeviceBuffer<std::uint16_t> half;
+  DeviceBuffer<float> g, low, basis;
+  DeviceBuffer<std::uint8_t> m8, v8;
+  DeviceBuffer<float> m_largest, v_largest, m, v;
+};
+
+// Kernels since the last call, on the emulated device.
+int launches() {
+#ifdef LAMBCAST_CUDA_ON_CPU
+  static int kernels = 0;
+  cuda_on_cpu::on_kernel_end = [] { ++kernels; };
+  return std::exchange(kernels, 0);
+#else
+  return 1;
+#endif
 }
 
-TEST_CASE("GaLore's weights: wide matrices and vectors move as the reference's, to the bit") {
+}  // namespace
+
+TEST_CASE("GaLore on the GPU, all tensors in three launches: the reference's, Adam's to the bit") {
   NEED_GPUS(1);
-  // Of 6 x 9 at rank 4 the basis is on the left, and R transposed behind back_project; a vector's
-  // update is Adam's own.
-  for (const reference::MatrixShape shape : {reference::MatrixShape{6, 9}, {1, 37}}) {
-    const bool projected = shape.rows > 1;
-    const reference::Galore rule{{.lr = 0.01, .weight_decay = 0.1, .rank = 4}};
-    const reference::Part part = reference::whole_part(shape);
-    auto state = rule.state(part);
-    REQUIRE(rule.projects(part) == projected);
-    std::vector<float> p = random_values(shape.elements(), 1);
-    const auto g = random_values(shape.elements(), 2);
-    const auto dp = upload(p);
-    reference::View x{part, p, g};
-    for (int round = 0; round < rule.rounds(1); ++round)
-      rule.take(round, x, state, rule.sums(round, x, state, 1), 1);
-    std::vector<float> transposed(state.low.size());
-    for (std::size_t e = 0; projected && e < transposed.size(); ++e)
-      transposed[e % shape.columns * 4 + e / shape.columns] = state.low[e];
-    const auto rows = upload(projected ? state.basis : state.low), columns = upload(transposed);
-    require(galore_apply({shape, projected ? 4 : 0, rows.data(), columns.data(), dp.data(), {}},
-                         rule.options, nullptr),
-            "galore_apply");
-    rule.apply(x, state, 1);
-    CHECK((dp.to_host() == p));
+  // Tall and wide at a rank of 12, in 8 bits (1560 values of R are no multiple of the block) and in
+  // 32; no matrix that is projected, in 8 bits and in 32; vectors in 8 bits and in 32; of several
+  // pieces and of one; nothing.
+  const reference::Galore rule{{.lr = 0.01,
+                                .weight_decay = 0.1,
+                                .rank = 12,
+                                .gap = 3,
+                                .min_8bit_size = 600,
+                                .percentile_clipping = 50}};
+  const reference::MatrixShape shapes[] = {{130, 70}, {1, 37},   {70, 130}, {13, 20}, {20, 13},
+                                           {0, 7},    {200, 12}, {30, 10},  {1, 9000}};
+  std::vector<Galored> tensors;
+  for (const reference::MatrixShape& shape : shapes) {
+    tensors.emplace_back(rule, shape, static_cast<unsigned>(tensors.size()));
   }
+  std::vector<GaloreTensor> weights;
+  std::vector<EightBitMoments> moments;
+  for (const Galored& t : tensors) {
+    weights.push_back(t.weights());
+    moments.push_back(t.moments());
+  }
+  const GaloreTensors projections(weights);
+  const EightBitTensors adam(moments);
+  for (int k = 1; k <= 4; ++k) {
+    std::vector<float> clipped;
+    for (Galored& t : tensors) {
+      clipped.push_back(static_cast<float>(t.step(rule, k)));
+      t.g.assign(t.gradient);
+      if (t.rank > 0) t.basis.assign(t.state.basis);
+    }
+    launches();
+    require(galore_project(projections.batch(), nullptr), "galore_project");
+    CHECK(launches() == 1);
+    for (Galored& t : tensors) {
+      INFO(t.shape.rows << " x " << t.shape.columns);
+      if (t.rank > 0) CHECK(relative_distance(t.low.to_host(), t.unclipped) < 1e-6);
+      if (t.rank > 0) CHECK((t.g.to_host() == t.gradient));
+      // R is the same bits before Adam takes it.
+      t.low.assign(t.unclipped);
+    }
+    const auto factors = upload(clipped);
+    launches();
+    require(eight_bit_adam(adam.batch(), rule.options, factors.data(), k, nullptr),
+            "eight_bit_adam");
+    CHECK(launches() == 1);
+    require(galore_apply(projections.batch(), rule.options, nullptr), "galore_apply");
+    CHECK(launches() == 1);
+    for (const Galored& t : tensors) {
+      INFO(t.shape.rows << " x " << t.shape.columns);
+      t.check_moments();
+      t.check_weights();
+    }
+  }
+}
+
+TEST_CASE("GaLore on the GPU: no tensors are nothing to do, and no factors clip nothing") {
+  NEED_GPUS(1);
+  launches();
+  const GaloreTensors none({});
+  require(galore_project(none.batch(), nullptr), "galore_project");
+  require(galore_apply(none.batch(), {}, nullptr), "galore_apply");
+  require(eight_bit_adam(EightBitTensors({}).batch(), {}, nullptr, 1, nullptr), "eight_bit_adam");
+  CHECK((!emulated_device || launches() == 0));
+
+  const reference::Galore rule{{.rank = 4, .percentile_clipping = 100}};
+  Galored t(rule, {40, 30}, 1);
+  REQUIRE(t.step(rule, 1) == 1);
+  t.low.assign(t.unclipped);
+  t.basis.assign(t.state.basis);
+  require(eight_bit_adam(EightBitTensors(std::array{t.moments()}).batch(), rule.options, nullptr, 1,
+                         nullptr),
+          "eight_bit_adam");
+  t.check_moments();
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/cuda/device.cuh"
+#include "kernels/cuda/tensor_pieces.cuh"
 
 namespace lambcast::cuda {
 namespace {
@@ -110,7 +111,7 @@ __global__ void __launch_bounds__(threads, 4)  // else the compiler spills for a
   __shared__ float high[warps][tile_columns], low[warps][tile_columns];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   for (int k = blockIdx.x; k < batch.tiles.count; k += gridDim.x) {
-    const FactoredPiece piece = batch.tiles.at[k];
+    const TensorPiece piece = batch.tiles.at[k];
     const FactoredTensor& a = batch.tensors[piece.tensor];
     const FactoredRectangle r = batch.rectangles[piece.tensor];
     double* const row_slots = a.workspace + r.parts * r.columns;
@@ -146,7 +147,7 @@ __global__ void __launch_bounds__(threads, 4)  // else the compiler spills for a
 // Adds up the slots, and writes zeros for rows and columns of other parts.
 __global__ void __launch_bounds__(threads) finish_sums(const FactoredBatch batch) {
   for (int k = blockIdx.x; k < batch.slots.count; k += gridDim.x) {
-    const FactoredPiece piece = batch.slots.at[k];
+    const TensorPiece piece = batch.slots.at[k];
     const FactoredTensor& a = batch.tensors[piece.tensor];
     const FactoredRectangle r = batch.rectangles[piece.tensor];
     const reference::MatrixShape whole = a.part.whole;
@@ -192,7 +193,7 @@ __global__ void __launch_bounds__(finish_threads)
 
 // Calls f(k) for the elements of a stretch.
 template <typename F>
-__device__ void for_each_element(const FactoredTensor& a, const FactoredPiece& piece, F f) {
+__device__ void for_each_element(const FactoredTensor& a, const TensorPiece& piece, F f) {
   const std::size_t begin = static_cast<std::size_t>(piece.index) * stretch_elements;
   const std::size_t end = min(begin + stretch_elements, a.part.end - a.part.begin);
   for (std::size_t k = begin + threadIdx.x; k < end; k += threads) f(k);
@@ -201,7 +202,7 @@ __device__ void for_each_element(const FactoredTensor& a, const FactoredPiece& p
 __global__ void __launch_bounds__(threads)
     norms_kernel(const FactoredBatch batch, const Update of_vectors, bool weights) {
   for (int k = blockIdx.x; k < batch.stretches.count; k += gridDim.x) {
-    const FactoredPiece piece = batch.stretches.at[k];
+    const TensorPiece piece = batch.stretches.at[k];
     const FactoredTensor& a = batch.tensors[piece.tensor];
     RunningSum updates, squares;
     for_each_element(a, piece, [&](std::size_t e) {
@@ -242,7 +243,7 @@ struct AdafactorRate {
 __global__ void __launch_bounds__(threads)
     adafactor_kernel(const FactoredBatch batch, const AdafactorRate r) {
   for (int k = blockIdx.x; k < batch.stretches.count; k += gridDim.x) {
-    const FactoredPiece piece = batch.stretches.at[k];
+    const TensorPiece piece = batch.stretches.at[k];
     const FactoredTensor& a = batch.tensors[piece.tensor];
     const auto lr = [&] {
       const double rms = r.rms_stays_zero ? 0.0 : sqrt(a.sums[1] / elements_of(a));
@@ -263,7 +264,7 @@ __global__ void __launch_bounds__(threads)
 __global__ void __launch_bounds__(threads)
     vector_momentum(const FactoredBatch batch, const Residual residual) {
   for (int k = blockIdx.x; k < batch.vectors.count; k += gridDim.x) {
-    const FactoredPiece piece = batch.vectors.at[k];
+    const TensorPiece piece = batch.vectors.at[k];
     const FactoredTensor& a = batch.tensors[piece.tensor];
     const auto moved = residual.of_block(a);
     for_each_element(a, piece, [&](std::size_t e) { moved(a, e); });
@@ -273,7 +274,7 @@ __global__ void __launch_bounds__(threads)
 __global__ void __launch_bounds__(threads)
     came_kernel(const FactoredBatch batch, float lr, float decay) {
   for (int k = blockIdx.x; k < batch.stretches.count; k += gridDim.x) {
-    const FactoredPiece piece = batch.stretches.at[k];
+    const TensorPiece piece = batch.stretches.at[k];
     const FactoredTensor& a = batch.tensors[piece.tensor];
     for_each_element(a, piece, [&](std::size_t e) {
       float move = a.m[e];
@@ -289,15 +290,8 @@ __global__ void __launch_bounds__(threads)
 
 template <typename Value>
 cudaError_t sum_up(const FactoredBatch& batch, const Value& value, cudaStream_t stream) {
-  unsigned blocks = 0;
-  if (batch.tiles.count > 0) {
-    if (const auto e = grid_size(sums_kernel<Value>, batch.tiles.count, blocks)) return e;
-    launch(sums_kernel<Value>, blocks, threads, stream, batch, value);
-  }
-  if (batch.slots.count == 0) return cudaSuccess;
-  if (const auto e = grid_size(finish_sums, batch.slots.count, blocks)) return e;
-  launch(finish_sums, blocks, threads, stream, batch);
-  return cudaGetLastError();
+  if (const auto e = launch_over(batch.tiles, sums_kernel<Value>, stream, batch, value)) return e;
+  return launch_over(batch.slots, finish_sums, stream, batch);
 }
 
 cudaError_t absorb(const FactoredBatch& batch, bool residual, double beta, cudaStream_t stream) {
@@ -310,23 +304,11 @@ cudaError_t absorb(const FactoredBatch& batch, bool residual, double beta, cudaS
 cudaError_t norms(const FactoredBatch& batch, const Update& of_vectors, bool weights,
                   cudaStream_t stream) {
   if (batch.count == 0) return cudaSuccess;
-  unsigned blocks = 0;
-  if (batch.stretches.count > 0) {
-    if (const auto e = grid_size(norms_kernel, batch.stretches.count, blocks)) return e;
-    launch(norms_kernel, blocks, threads, stream, batch, of_vectors, weights);
+  if (const auto e =
+          launch_over(batch.stretches, norms_kernel, stream, batch, of_vectors, weights)) {
+    return e;
   }
   launch(finish_norms, batch.count, threads, stream, batch);
-  return cudaGetLastError();
-}
-
-// Of the pieces in a list.
-template <typename Kernel, typename... Arguments>
-cudaError_t over_elements(Kernel kernel, const FactoredBatch& batch, const FactoredPieces& pieces,
-                          cudaStream_t stream, const Arguments&... arguments) {
-  if (pieces.count == 0) return cudaSuccess;
-  unsigned blocks = 0;
-  if (const auto e = grid_size(kernel, pieces.count, blocks)) return e;
-  launch(kernel, blocks, threads, stream, batch, arguments...);
   return cudaGetLastError();
 }
 
@@ -337,17 +319,6 @@ DeviceBuffer<FactoredRectangle> rectangles_of(std::span<const FactoredTensor> te
 }
 
 std::size_t ceil_div(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
-
-DeviceBuffer<FactoredPiece> pieces_of(std::span<const FactoredTensor> tensors,
-                                      std::size_t (*count)(const FactoredTensor&)) {
-  std::vector<FactoredPiece> pieces;
-  for (std::size_t t = 0; t < tensors.size(); ++t) {
-    for (std::size_t i = 0; i < count(tensors[t]); ++i) {
-      pieces.push_back({static_cast<int>(t), static_cast<int>(i)});
-    }
-  }
-  return DeviceBuffer<FactoredPiece>(std::span<const FactoredPiece>(pieces));
-}
 
 bool is_matrix(const FactoredTensor& a) { return a.part.whole.rows > 1; }
 std::size_t tiles_of(const FactoredTensor& a) {
@@ -361,10 +332,6 @@ std::size_t stretches_of(const FactoredTensor& a) {
   return ceil_div(a.part.size(), stretch_elements);
 }
 std::size_t vectors_of(const FactoredTensor& a) { return is_matrix(a) ? 0 : stretches_of(a); }
-
-FactoredPieces list_of(const DeviceBuffer<FactoredPiece>& pieces) {
-  return {pieces.data(), static_cast<int>(pieces.size())};
-}
 
 }  // namespace
 
@@ -409,10 +376,10 @@ cudaError_t adafactor_apply(const FactoredBatch& batch, const reference::Adafact
   const reference::AdafactorOptions& o = rule.options;
   reference::Adafactor unscaled = rule;
   unscaled.options.scale_parameter = false;
-  return over_elements(adafactor_kernel, batch, batch.stretches, stream,
-                       AdafactorRate{unscaled.rate(0, step), o.eps2, o.weight_decay,
-                                     o.clip_threshold, o.scale_parameter, o.rms_stays_zero,
-                                     static_cast<float>(o.beta1), static_cast<float>(1 - o.beta1)});
+  return launch_over(batch.stretches, adafactor_kernel, stream, batch,
+                     AdafactorRate{unscaled.rate(0, step), o.eps2, o.weight_decay, o.clip_threshold,
+                                   o.scale_parameter, o.rms_stays_zero, static_cast<float>(o.beta1),
+                                   static_cast<float>(1 - o.beta1)});
 }
 
 cudaError_t came_moment(const FactoredBatch& batch, const reference::Came& rule,
@@ -432,7 +399,7 @@ cudaError_t came_momentum(const FactoredBatch& batch, const reference::Came& rul
   const reference::CameOptions& o = rule.options;
   const Residual residual{static_cast<float>(o.beta1), static_cast<float>(1 - o.beta1),
                           static_cast<float>(o.eps2), o.clip_threshold};
-  if (const auto e = over_elements(vector_momentum, batch, batch.vectors, stream, residual)) {
+  if (const auto e = launch_over(batch.vectors, vector_momentum, stream, batch, residual)) {
     return e;
   }
   return sum_up(batch, residual, stream);
@@ -442,8 +409,8 @@ cudaError_t came_apply(const FactoredBatch& batch, const reference::Came& rule,
                        cudaStream_t stream) {
   const reference::CameOptions& o = rule.options;
   if (const auto e = absorb(batch, true, o.beta3, stream)) return e;
-  return over_elements(came_kernel, batch, batch.stretches, stream, static_cast<float>(o.lr),
-                       static_cast<float>(o.lr * o.weight_decay));
+  return launch_over(batch.stretches, came_kernel, stream, batch, static_cast<float>(o.lr),
+                     static_cast<float>(o.lr * o.weight_decay));
 }
 
 }  // namespace lambcast::cuda

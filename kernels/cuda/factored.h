@@ -31,6 +31,7 @@
 #include <vector>
 
 #include "kernels/cuda/device_buffer.h"
+#include "kernels/cuda/tensor_pieces.h"
 #include "kernels/reference/came.h"
 
 namespace lambcast::cuda {
@@ -60,24 +61,15 @@ struct FactoredRectangle {
   std::size_t first = 0, rows = 0, columns = 0, parts = 0, tiles = 0;
 };
 
-// What a block takes at a time: the i-th such piece of a tensor.
-struct FactoredPiece {
-  int tensor = 0, index = 0;
-};
-struct FactoredPieces {
-  const FactoredPiece* at = nullptr;
-  int count = 0;
-};
-
 // Device memory.
 struct FactoredBatch {
   const FactoredTensor* tensors = nullptr;
   const FactoredRectangle* rectangles = nullptr;  // of each
   int count = 0;
-  FactoredPieces tiles;      // of matrices, whose rows and columns are summed
-  FactoredPieces slots;      // of their rows and columns
-  FactoredPieces stretches;  // of all elements
-  FactoredPieces vectors;    // of those of vectors
+  TensorPieces tiles;      // of matrices, whose rows and columns are summed
+  TensorPieces slots;      // of their rows and columns
+  TensorPieces stretches;  // of all elements
+  TensorPieces vectors;    // of those of vectors
 };
 
 // The tensors and the tables of their pieces, as owned device memory on the current device.
@@ -89,7 +81,7 @@ class FactoredTensors {
  private:
   DeviceBuffer<FactoredTensor> tensors_;
   DeviceBuffer<FactoredRectangle> rectangles_;
-  DeviceBuffer<FactoredPiece> tiles_, slots_, stretches_, vectors_;
+  DeviceBuffer<TensorPiece> tiles_, slots_, stretches_, vectors_;
 };
 
 // The rounds in their order. `step` counts from 1. In `sums` of every tensor:

@@ -1,30 +1,59 @@
-// The weights of GaLore on the GPU: what comes back from the small space, and the decay, in one
-// pass; the last lines of reference/galore.h, to the bit.
+// GaLore's projection and its weights on the GPU: the gradient into the small space, and what comes
+// back from it with the decay, in a pass each; the lines of reference/galore.h about Adam's, the
+// last ones to the bit.
 //
-// A step of a matrix: project of low_rank.h with the gradient for M (or, of a matrix of fewer rows
-// than columns, back_project, which gives R transposed), eight_bit_adam, galore_apply. Bytes per
-// element: 4 read by project, 8 here, with the 16-bit copy of the weights 10; the factors beside
-// them are thin, 4 rank / columns.
+// A step of a model is three launches over all its tensors, matrices of any shapes and vectors:
+// galore_project, eight_bit_adam (eight_bit.h), galore_apply. Tables cut them into pieces, which
+// the blocks share out; what comes out of a tensor is the same bits whatever grid and other
+// tensors. Bytes per element: 4 read by the projection, 8 here, with the 16-bit copy of the weights
+// 10; the factors beside them are thin, 4 rank / columns (rows, where there are fewer). A
+// projection reads a row, or 32 columns where there are fewer rows than columns, again from the
+// cache for every four directions.
 #pragma once
 
 #include <cuda_runtime_api.h>
 
 #include "kernels/cuda/half_precision.h"
+#include "kernels/cuda/tensor_pieces.h"
 #include "kernels/reference/galore.h"
 
 namespace lambcast::cuda {
 
-struct GaloreWeights {
+struct GaloreTensor {
   reference::MatrixShape shape;
-  int rank = 0;                    // 0: nothing is projected, `rows` is the update, as long as p
-  const float* rows = nullptr;     // rows x rank: Adam's update R, or the basis
-  const float* columns = nullptr;  // columns x rank: the basis, or R transposed
+  int rank = 0;                  // 0: nothing is projected, `low` holds the gradient and then
+                                 // Adam's update of it, as long as p
+  const float* g = nullptr;      // of projected ones
+  const float* basis = nullptr;  // columns x rank, or rows x rank where there are fewer rows
+  float* low = nullptr;          // R, rows x rank or rank x columns; then Adam's update of it
   float* p = nullptr;
   HalfPointer half_p;
 };
 
-// p = p - lr scale rows columns', or p - lr rows where rank is 0; then p = p - lr weight_decay p.
-cudaError_t galore_apply(const GaloreWeights& weights, const reference::GaloreOptions& options,
+// Device memory.
+struct GaloreBatch {
+  const GaloreTensor* tensors = nullptr;
+  TensorPieces products;   // rows of R, or 32 columns of it
+  TensorPieces stretches;  // of the weights
+};
+
+// The tensors and the tables of their pieces, as owned memory of the current device.
+class GaloreTensors {
+ public:
+  explicit GaloreTensors(std::span<const GaloreTensor> tensors);
+  GaloreBatch batch() const;
+
+ private:
+  DeviceBuffer<GaloreTensor> tensors_;
+  DeviceBuffer<TensorPiece> products_, stretches_;
+};
+
+// R = g basis, or basis' g.
+cudaError_t galore_project(const GaloreBatch& batch, cudaStream_t stream);
+
+// p = p - lr scale R basis' (or basis R), or p - lr R where rank is 0; then p = p - lr weight_decay
+// p.
+cudaError_t galore_apply(const GaloreBatch& batch, const reference::GaloreOptions& options,
                          cudaStream_t stream);
 
 }  // namespace lambcast::cuda

@@ -1,46 +1,21 @@
 #include "kernels/cuda/low_rank.h"
 
-#include "kernels/cuda/device.cuh"
+#include "kernels/cuda/low_rank.cuh"
 
 namespace lambcast::cuda {
 namespace {
 
-constexpr int together = 4;  // columns of a factor per reading of the matrix
-constexpr int ahead = 4;     // elements of the matrix whose products are added up first
 constexpr std::size_t rows_of_part = 256;  // that a block of back_project adds up
-
-// x' y of `ahead` elements.
-__device__ float inner(const float (&x)[ahead], const float (&y)[ahead]) {
-  return (x[0] * y[0] + x[1] * y[1]) + (x[2] * y[2] + x[3] * y[3]);
-}
 
 // A block takes a row of the matrix at a time.
 __global__ void __launch_bounds__(threads) project_kernel(LowRank a) {
-  const std::size_t columns = a.shape.columns;
   for (std::size_t i = blockIdx.x; i < a.shape.rows; i += gridDim.x) {
-    for (int first = 0; first < a.rank; first += together) {
-      const bool adds = first == 0 && a.x != nullptr;
-      PairSum sums[together];
-      for (std::size_t j = threadIdx.x; j < columns; j += ahead * threads) {
-        float m[ahead] = {};
-        for (int s = 0; s < ahead && j + s * threads < columns; ++s) {
-          const std::size_t e = i * columns + j + s * threads;
-          m[s] = adds ? a.owed[e] + a.x[e] : a.owed[e];
-          if (adds) a.owed[e] = m[s];
-        }
-        for (int k = 0; k < together && first + k < a.rank; ++k) {
-          float q[ahead] = {};
-          for (int s = 0; s < ahead && j + s * threads < columns; ++s) {
-            q[s] = a.q[(j + s * threads) * a.rank + first + k];
-          }
-          sums[k].add(inner(m, q));
-        }
-      }
-      for (int k = 0; k < together && first + k < a.rank; ++k) {
-        const double sum = block_sum(sums[k].total());
-        if (threadIdx.x == 0) a.p[i * a.rank + first + k] = static_cast<float>(sum);
-      }
-    }
+    project_row(i, a.shape.columns, a.rank, a.q, a.p, [&a](std::size_t e, bool first) {
+      const bool adds = first && a.x != nullptr;
+      const float m = adds ? a.owed[e] + a.x[e] : a.owed[e];
+      if (adds) a.owed[e] = m;
+      return m;
+    });
   }
 }
 
@@ -74,43 +49,17 @@ __global__ void __launch_bounds__(finish_threads) orthonormalise_kernel(LowRank 
 }
 
 std::size_t parts_of(std::size_t rows) { return (rows + rows_of_part - 1) / rows_of_part; }
-std::size_t column_tiles_of(std::size_t columns) { return (columns + 31) / 32; }
 
-// A block takes 32 columns, a lane each, over the rows of a part, a warp each in turn.
+// A block takes a tile of columns over the rows of a part at a time.
 __global__ void __launch_bounds__(threads)
     back_project_kernel(LowRank a, std::size_t parts, std::size_t tiles) {
-  __shared__ float high[warps][32], low[warps][32];
-  const std::size_t columns = a.shape.columns;
-  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   for (std::size_t b = blockIdx.x; b < parts * tiles; b += gridDim.x) {
-    const std::size_t part = b / tiles, j = b % tiles * 32 + lane;
-    const std::size_t end = min((part + 1) * rows_of_part, a.shape.rows);
-    for (int first = 0; first < a.rank; first += together) {
-      PairSum sums[together];
-      for (std::size_t i = part * rows_of_part + warp; i < end && j < columns; i += ahead * warps) {
-        float m[ahead] = {};
-        for (int s = 0; s < ahead && i + s * warps < end; ++s) {
-          m[s] = a.owed[(i + s * warps) * columns + j];
-        }
-        for (int k = 0; k < together && first + k < a.rank; ++k) {
-          float p[ahead] = {};
-          for (int s = 0; s < ahead && i + s * warps < end; ++s) {
-            p[s] = a.p[(i + s * warps) * a.rank + first + k];
-          }
-          sums[k].add(inner(m, p));
-        }
-      }
-      for (int k = 0; k < together && first + k < a.rank; ++k) {
-        __syncthreads();
-        high[warp][lane] = sums[k].high;
-        low[warp][lane] = sums[k].low;
-        __syncthreads();
-        if (warp != 0 || j >= columns) continue;
-        PairSum sum;
-        for (int w = 0; w < warps; ++w) sum.add({high[w][lane], low[w][lane]});
-        a.workspace[(part * columns + j) * a.rank + first + k] = sum.total();
-      }
-    }
+    const std::size_t part = b / tiles, first = part * rows_of_part;
+    back_project_columns(b % tiles, {first, min(first + rows_of_part, a.shape.rows)},
+                         a.shape.columns, a.rank, a.owed, a.p,
+                         [&](std::size_t j, int k, double sum) {
+                           a.workspace[(part * a.shape.columns + j) * a.rank + k] = sum;
+                         });
   }
 }
 __global__ void __launch_bounds__(threads) finish_back_project(LowRank a, std::size_t parts) {

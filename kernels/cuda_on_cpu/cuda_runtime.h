@@ -34,6 +34,7 @@
 
 #define __global__
 #define __device__
+#define __host__
 #define __shared__ static thread_local  // an OS thread runs one block at a time
 #define __launch_bounds__(...)
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 
-#include "kernels/cuda/galore.h"
 #include "kernels/cuda/lars.h"
 #include "kernels/cuda/local_steps.h"
 #include "kernels/profile/bert_large.h"
@@ -79,14 +79,23 @@ LowRank ExchangeBench::matrix(int rank) const {
           .workspace = products_.data()};
 }
 
-// Of GaLore: no more than a small matrix has.
-int ExchangeBench::directions() const {
-  return static_cast<int>(std::min<std::size_t>(galore_rank, shape_.columns));
+// As many directions whatever the height, so that the factor beside an element is as thin.
+GaloreTensors ExchangeBench::projected(const LambState& state) const {
+  const bool tall = shape_.rows >= shape_.columns;
+  const GaloreTensor matrix{
+      .shape = shape_,
+      .rank = static_cast<int>(std::min<std::size_t>(galore_rank, shape_.columns)),
+      .g = of_.gradient,
+      .basis = tall ? q_.data() : of_.other,
+      .low = tall ? of_.other : q_.data(),
+      .p = state.p,
+      .half_p = state.half_p};
+  return GaloreTensors(std::array{matrix});
 }
 
 std::vector<Workbench::Entry> ExchangeBench::entries() const {
   using Stream = cudaStream_t;
-  constexpr double scales = 4.0 / block, ranks = profiled_ranks, thin = galore_rank * 4.0 / width;
+  constexpr double scales = 4.0 / block, ranks = profiled_ranks;
   const auto quantised = [this](const Quantiser& of, bool owed) {
     return [this, of, owed](Stream s) { return quantise_to(of, owed, s); };
   };
@@ -129,13 +138,6 @@ std::vector<Workbench::Entry> ExchangeBench::entries() const {
        [this](Stream s) { return orthonormalise(matrix(low_rank), s); }},
       {"powersgd_back_project", 4, [this](Stream s) { return back_project(matrix(low_rank), s); }},
       {"powersgd_expand", 12, [this](Stream s) { return expand(matrix(low_rank), of_.out, s); }},
-      {"galore_project", 4 + thin,
-       [this](Stream s) {
-         LowRank gradient = matrix(directions());
-         gradient.x = nullptr;
-         gradient.owed = of_.gradient;
-         return project(gradient, s);
-       }},
       {"outer_step", 24,
        [this](Stream s) {
          return outer_step({of_.out, of_.owed, of_.gradient, of_.other, of_.elements}, {}, s);
@@ -153,6 +155,8 @@ std::vector<Workbench::Entry> ExchangeBench::halves(const LambState& state,
                                                     const float* gradient) const {
   using Stream = cudaStream_t;
   const LambOptions lamb{.weight_decay = 0.01};
+  constexpr double thin = 4.0 * galore_rank / width;
+  const auto galore = std::make_shared<GaloreTensors>(projected(state));
   return {
       {"lamb_moments", 24,
        [this, state, gradient, lamb](Stream s) {
@@ -168,12 +172,10 @@ std::vector<Workbench::Entry> ExchangeBench::halves(const LambState& state,
        [this, state, gradient](Stream s) {
          return lars_apply(state, gradient, {}, squares_.data(), s);
        }},
-      {"galore_apply", 10 + 4.0 * galore_rank / width,
-       [this, state](Stream s) {
-         const GaloreWeights weights{shape_,    directions(), of_.other,
-                                     q_.data(), state.p,      state.half_p};
-         return galore_apply(weights, {}, s);
-       }},
+      {"galore_project", 4 + thin,
+       [galore](Stream s) { return galore_project(galore->batch(), s); }},
+      {"galore_apply", 10 + thin,
+       [galore](Stream s) { return galore_apply(galore->batch(), {}, s); }},
       {"variance_norms", 4,
        [this, state](Stream s) { return variance_norms(state, squares_.data(), s); }},
   };

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernels/cuda/device_buffer.h"
+#include "kernels/cuda/galore.h"
 #include "kernels/cuda/lamb.h"
 #include "kernels/cuda/low_rank.h"
 #include "kernels/cuda/quantisation.h"
@@ -32,7 +33,7 @@ class ExchangeBench {
 
   cudaError_t refill(cudaStream_t stream) const;
   std::vector<Workbench::Entry> entries() const;
-  // Of LAMB, LARS and GaLore's weights, whose state is the workbench's.
+  // Of LAMB, LARS and GaLore, whose weights are the workbench's.
   std::vector<Workbench::Entry> halves(const LambState& state, const float* gradient) const;
 
   static std::size_t bytes(std::size_t elements);
@@ -41,7 +42,7 @@ class ExchangeBench {
   cudaError_t quantise_to(const Quantiser& quantiser, bool owed, cudaStream_t stream) const;
   cudaError_t sum_from(const Quantiser& quantiser, int messages, cudaStream_t stream) const;
   LowRank matrix(int rank) const;
-  int directions() const;
+  GaloreTensors projected(const LambState& state) const;
   SparseMessage kept() const { return {indices_.data(), values_.data(), indices_.size()}; }
 
   Buffers of_;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
 
@@ -117,15 +118,14 @@ struct Workbench::Memory {
   FactoredBench factored{layout.elements, p.data(), m.data(), v.data(), g.data()};
   // Codes of both moments lie in the 16-bit weights.
   DeviceBuffer<float> largest{2 * (layout.padded / eight_bit_block + 1)};
-  DeviceBuffer<float> maps{std::span<const float>(eight_bit_maps())};
+  EightBitTensors eight_bit{std::array{moments_in_8_bits()}};
 
-  EightBitMoments eight_bit() const {
+  EightBitMoments moments_in_8_bits() const {
     auto* const codes = reinterpret_cast<std::uint8_t*>(half.data());
-    return {.m = codes,
-            .v = codes + layout.padded,
+    return {.m8 = codes,
+            .v8 = codes + layout.padded,
             .m_largest = largest.data(),
             .v_largest = largest.data() + largest.size() / 2,
-            .maps = maps.data(),
             .low = g.data(),
             .elements = layout.elements};
   }
@@ -315,7 +315,8 @@ std::vector<Workbench::Entry> Workbench::entries() const {
        }},
       {"adafactor_step", 24, [&b](Stream s) { return b.factored.adafactor_step(s); }},
       {"came_step", 32, [&b](Stream s) { return b.factored.came_step(s); }},
-      {"eight_bit_adam", 12, [&b](Stream s) { return eight_bit_adam(b.eight_bit(), {}, 1, 1, s); }},
+      {"eight_bit_adam", 12,
+       [&b](Stream s) { return eight_bit_adam(b.eight_bit.batch(), {}, nullptr, 1, s); }},
       {"mpi_staging_pageable_n8", 5.0 / 8 + 2 / (8 * ranks),
        [&b](Stream s) { return staging_copies(b.layout, b.pageable.data(), b.served.data(), s); }},
       {"mpi_staging_pinned_n8", 5.0 / 8 + 2 / (8 * ranks),

@@ -82,6 +82,8 @@ TEST_CASE("optimizers: who launches how many kernels") {
         std::tuple{OptimizerType::zero_one_adam, StepKind::silent, 1},
         std::tuple{OptimizerType::zero_one_adam, StepKind::compression, 2},
         std::tuple{OptimizerType::lamb, StepKind::uniform, 3},
+        std::tuple{OptimizerType::galore_adamw8bit, StepKind::uniform, 3},
+        std::tuple{OptimizerType::galore_adamw8bit, StepKind::refresh, 3},
         std::tuple{OptimizerType::onebit_lamb, StepKind::compression, 3}}) {
     INFO(name_of(type));
     const Passes fused = passes(type, step, Kernels::fused);

@@ -1,0 +1,40 @@
+// What blocks share out where one launch takes tensors of many shapes: a table of pieces, each the
+// i-th of a tensor. What it covers (rows, tiles, stretches) is the kernel's.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "kernels/cuda/device_buffer.h"
+
+namespace lambcast::cuda {
+
+struct TensorPiece {
+  int tensor = 0, index = 0;
+};
+
+// Device memory.
+struct TensorPieces {
+  const TensorPiece* at = nullptr;
+  int count = 0;
+};
+
+// `count` says how many pieces a tensor has. On the current device.
+template <typename Tensor>
+DeviceBuffer<TensorPiece> pieces_of(std::span<const Tensor> tensors,
+                                    std::size_t (*count)(const Tensor&)) {
+  std::vector<TensorPiece> pieces;
+  for (std::size_t t = 0; t < tensors.size(); ++t) {
+    for (std::size_t i = 0; i < count(tensors[t]); ++i) {
+      pieces.push_back({static_cast<int>(t), static_cast<int>(i)});
+    }
+  }
+  return DeviceBuffer<TensorPiece>(std::span<const TensorPiece>(pieces));
+}
+
+inline TensorPieces list_of(const DeviceBuffer<TensorPiece>& pieces) {
+  return {pieces.data(), static_cast<int>(pieces.size())};
+}
+
+}  // namespace lambcast::cuda
