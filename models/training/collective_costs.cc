@@ -71,8 +71,12 @@ const CollectiveCost& CollectiveCosts::cost(const Setting& asked, Backend backen
   const bool analytic = setting.network == NetworkModel::analytic && !setting.expand;
   const Duration time = analytic ? collective.time : simulate(collective, setting.network);
   const RunBy by{collective.algorithm, collective.protocol};
-  cost = {time, interval_of(*setting.cluster, backend, op, size, request.group, time, by),
-          collective.traffic, collective.algorithm, collective.protocol};
+  cost = {time,
+          interval_of(*setting.cluster, backend, op, size, request.group, time, by),
+          collective.traffic,
+          collective.algorithm,
+          collective.protocol,
+          collective.costed_as};
   return cost;
 }
 

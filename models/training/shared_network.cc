@@ -48,7 +48,7 @@ SharedNetwork::Laid SharedNetwork::lay(const Call& call, const CollectiveCost& a
   if (laid_.size() >= most_laid) laid_.clear();
   const auto [at, is_new] =
       laid_.try_emplace({call.group, place.node, place.slot, call.backend, call.op,
-                         call.bytes.value(), alone.algorithm, alone.protocol});
+                         call.bytes.value(), alone.costed_as, alone.protocol});
   Laid& laid = at->second;
   if (!is_new) return laid;
   const LibrarySpec& library = library_of(*cluster_, call.backend);
@@ -57,7 +57,7 @@ SharedNetwork::Laid SharedNetwork::lay(const Call& call, const CollectiveCost& a
   request.size = call.bytes;
   request.group = laid_of(call.group, place, nodes_, gpus_per_node_);
   request.rules = library.rules;
-  request.algorithm = alone.algorithm;
+  request.algorithm = alone.costed_as;
   request.protocol = alone.protocol;
   request.beside = place;
   const Collective collective =

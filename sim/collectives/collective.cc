@@ -229,8 +229,8 @@ Collective plan_collective(const CollectiveRequest& request, Machines& machines,
           time_of(schedule, transfers[p], 1, hop, transport, *protocols[p], placement);
       if (best && best->time <= time) continue;
       cheapest = p;
-      best = {request.op, request.size,     algorithm, protocols[p]->name,
-              time,       schedule.traffic, nullptr,   machine};
+      best = {request.op,       request.size, algorithm, protocols[p]->name, time,
+              schedule.traffic, nullptr,      machine,   algorithm};
     }
     if (cheapest)
       best->program = std::make_shared<const CommProgram>(

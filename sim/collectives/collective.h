@@ -64,6 +64,7 @@ struct Collective {
   Traffic traffic;
   std::shared_ptr<const CommProgram> program;
   std::shared_ptr<const Machine> machine;  // the one the program's links belong to
+  std::string costed_as;                   // the algorithm that stands for its cost, or its own
 };
 
 // Throws Error (usage) when a forced algorithm or protocol does not exist or apply.
