@@ -45,18 +45,6 @@ TEST_CASE("layout choice: DeepSpeed said or unsaid is one run, with one forecast
   }
 }
 
-TEST_CASE("layout choice: an encoder with its decoder takes every axis but context parallelism") {
-  const WhatIf t5{{"model", "t5-large"}, {"seq_len", "512"}, {"framework", "megatron"}};
-  const auto divided = [&](const char* axis) {
-    WhatIf what_if = layout(t5);
-    what_if[axis] = "2";
-    return resolved(what_if).training;
-  };
-  CHECK(divided("tp").parallelism->layout.tp == 2);
-  CHECK(divided("pp").parallelism->layout.pp == 2);
-  CHECK_THROWS_WITH(divided("cp"), Contains("an encoder and a decoder"));
-}
-
 TEST_CASE("layout choice: one run in two models of its time says that they differ") {
   const auto says_so = [](const WhatIf& changes) {
     return std::ranges::count(resolved(layout(changes)).findings, "priced-by-kernel",
