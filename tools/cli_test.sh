@@ -51,6 +51,7 @@ expect 2 "did you mean 'gpus'" "$lambcast" sweep bert_large --dry-run --list gpu
 # What no other value can make right is found before anything is written.
 for axis in --scan\ freeze_step=0.1:0.5:0.1 --list\ cluster=./absent.toml --list\ cluster.nic.bandwith=1Gbit/s; do
   for dry in '' --dry-run; do
+    # shellcheck disable=SC2086
     expect 2 'freeze-step|absent.toml|bandwith' "$lambcast" sweep bert_large --out unusable $axis $dry
     [ ! -e unusable ] || fail "a sweep with $axis writes"
   done
