@@ -248,6 +248,11 @@ expect 2 "unknown algorithm 'rign', did you mean 'ring'" \
   "$lambcast" collective --cluster paper-eth40-v100 --gpus 8 --algorithm rign
 expect 2 'bruck does not do all_reduce over 8 ranks' \
   "$lambcast" collective --cluster paper-eth40-v100 --gpus 8 --algorithm bruck
+# Whatever asks: a description is refused where it is read.
+wrong="^lambcast: --set cluster.nccl.all_reduce: nccl.all_reduce: unknown algorithm of an all_reduce 'foo' \(allowed: ring, tree, "
+expect 2 "$wrong" "$lambcast" simulate "${run[@]}" --set cluster.nccl.all_reduce=foo
+expect 2 "$wrong" "$lambcast" advise "${run[@]}" --set cluster.nccl.all_reduce=foo
+expect 2 "$wrong" "$lambcast" collective --cluster paper-eth40-v100 --gpus 8 --op all_gather --set cluster.nccl.all_reduce=foo
 groups=("$lambcast" collective --cluster hgx-h100-ndr --gpus 4 --stride 8)
 expect 0 '^# lambcast forecast of all_reduce on hgx-h100-ndr, 4 ranks, stride 8, node stride 1, 8 groups at once$' \
   "${groups[@]}" --siblings 8
