@@ -124,11 +124,11 @@ Repeated repeated_by(Recompute recompute, FrameworkName framework) {
 }
 
 // What frameworks call selective differs: Megatron repeats the attention core, torchtitan
-// ("alternate" here) every second product. What "experts" drops is as much as selective.
+// ("alternate" here) every second product; "experts" drop what is theirs and keep the scores.
 void choose_recompute(const Words& words, Parallelism& how) {
   const std::size_t chosen = words.choice("recompute").value_or(0);
   const bool experts = words_of("recompute")[chosen] == recompute_experts;
-  how.recompute = experts ? Recompute::selective : static_cast<Recompute>(chosen);
+  how.recompute = experts ? Recompute::none : static_cast<Recompute>(chosen);
   how.repeated = experts ? Repeated::experts : repeated_by(how.recompute, how.framework.name);
 }
 

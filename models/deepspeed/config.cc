@@ -25,11 +25,14 @@ bool switched_off(const Value& value) {
          (enabled != nullptr && enabled->kind == Kind::boolean && !enabled->boolean);
 }
 
-// `stage`: of ZeRO, for its own keys.
-void check_keys(const Section& section, std::span<const KnownKey> known, std::int64_t stage = 0) {
+std::vector<std::string> names_of(std::span<const KnownKey> known) {
   std::vector<std::string> names;
   for (const KnownKey& key : known) names.emplace_back(key.name);
-  find_unknown_keys(section, names);
+  return names;
+}
+
+// `stage`: of ZeRO, for its own keys.
+void check_keys(const Section& section, std::span<const KnownKey> known, std::int64_t stage = 0) {
   for (const KnownKey& key : known) {
     const Value* value = section.object.find(key.name);
     if (value == nullptr) continue;
@@ -54,6 +57,7 @@ void check_top_level_keys(const Section& root) {
   });
   if (foreign && !members.empty())
     fail_input({root.file, 0, {}}, "none of its keys is a key of a DeepSpeed configuration");
+  find_unknown_keys(root, names_of(top_level_keys()));
   check_keys(root, top_level_keys());
 }
 
@@ -104,6 +108,7 @@ Setting<bool> read_bf16(const Section& root, std::optional<Where>& is_auto) {
   for (const char* key : {"bf16", "bfloat16"}) {
     const std::optional<Section> block = subsection(root, key);
     if (!block) continue;
+    find_unknown_keys(*block, names_of(bf16_keys()));
     check_keys(*block, bf16_keys());
     read_enabled(*block, enabled, is_auto);
     break;
@@ -120,6 +125,12 @@ ZeroConfig read_zero(const Section& root) {
   }
   const std::optional<Section> block = subsection(root, "zero_optimization");
   if (!block) return zero;
+  refuse_unknown_keys(*block, names_of(zero_keys()));
+  for (const auto& [key, known] : {std::pair{"offload_param", offload_param_keys()},
+                                   {"offload_optimizer", offload_optimizer_keys()}})
+    if (const Value* offload = block->object.find(key);
+        offload != nullptr && offload->kind == Kind::object)
+      refuse_unknown_keys(*subsection(*block, key), known);
   read(*block, "stage", zero.stage, 0, 3);
   check_keys(*block, zero_keys(), zero.stage.value);
   read(*block, "overlap_comm", zero.overlap_comm);

@@ -378,6 +378,11 @@ TEST_CASE("config: wrong types and values name file, line and key") {
   refused("fp16: {enabled: 2}", "'2' is not true or false");
   refused("fp16: {enabled: true, loss_scale: -1}", "'-1' is not a number of at least 0");
   refused("zero_optimization: {stage: 4}", "'4' is not a whole number from 0 to 3");
+  refused("zero_optimization: {stage: 2, overlap_com: true}",
+          "zero_optimization.overlap_com: DeepSpeed permits no other keys here (pydantic, "
+          "extra=\"forbid\"), did you mean 'overlap_comm'?");
+  refused("zero_optimization: {stage: 2, offload_optimizer: {devise: \"cpu\"}}",
+          "zero_optimization.offload_optimizer.devise");
   refused("optimizer: {type: \"Adam\", params: {betas: [0.9]}}", "is not an array of two numbers");
   refused("optimizer: {type: \"Adam\", params: {betas: [0.9, 2]}}",
           "'2' is not a number from 0 to 1");

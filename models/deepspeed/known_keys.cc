@@ -104,6 +104,8 @@ std::span<const KnownKey> zero_keys() {
       {"log_trace_cache_warnings", silent},
       {"enable_sanity_checks", silent},
       {"save_muon_momentum_buffer_in_memory", silent},
+      {"partition_stream_chunk_size", silent},
+      {"stage3_partition_stream_chunk_size", silent},
       {"sub_group_size", stage_3_unmodelled},
       {"prefetch_bucket_size", stage_3},
       {"stage3_prefetch_bucket_size", stage_3},
@@ -131,6 +133,20 @@ std::span<const KnownKey> zero_keys() {
       {"memory_efficient_linear", stage_3_unmodelled},
       {"leaf_module", stage_3_unmodelled},
   });
+  return keys;
+}
+
+std::span<const std::string> offload_param_keys() {
+  static const std::vector<std::string> keys{"device",      "nvme_path",  "buffer_count",
+                                             "buffer_size", "max_in_cpu", "pin_memory"};
+  return keys;
+}
+
+std::span<const std::string> offload_optimizer_keys() {
+  static const std::vector<std::string> keys{
+      "device",        "nvme_path",           "buffer_count",      "pin_memory",
+      "pipeline_read", "pipeline_write",      "fast_init",         "ratio",
+      "super_offload", "convert_grad_on_cpu", "cpuadam_cores_perc"};
   return keys;
 }
 

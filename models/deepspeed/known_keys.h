@@ -1,5 +1,6 @@
 // The keys DeepSpeed knows, so that a slip in a name is found. A key DeepSpeed does not know is
-// ignored by it, and reported here, never refused: scripts keep keys of their own in the file.
+// ignored by it, and reported here, not refused: scripts keep keys of their own in the file. In
+// zero_optimization DeepSpeed permits no others (runtime/config_utils.py, extra="forbid").
 #pragma once
 
 #include <span>
@@ -31,6 +32,9 @@ std::span<const KnownKey> top_level_keys();
 // runtime/tensor_parallel/config.py, module_inject/auto_ep_config.py (expert_parallel),
 // runtime/activation_checkpointing/config.py.
 std::span<const KnownKey> zero_keys();
+// runtime/zero/offload_config.py
+std::span<const std::string> offload_param_keys();
+std::span<const std::string> offload_optimizer_keys();
 std::span<const std::string> fp16_keys();
 std::span<const KnownKey> bf16_keys();
 std::span<const std::string> data_types_keys();

@@ -165,4 +165,14 @@ void find_unknown_keys(const Section& section, std::span<const std::string> know
   }
 }
 
+void refuse_unknown_keys(const Section& section, std::span<const std::string> known) {
+  for (const hjson::Member& member : section.object.members) {
+    if (std::find(known.begin(), known.end(), member.key) != known.end()) continue;
+    const std::string guess = closest(member.key, known);
+    fail_input(where_of(section, member.key, member.line),
+               fmt::format("DeepSpeed permits no other keys here (pydantic, extra=\"forbid\"){}",
+                           guess.empty() ? "" : fmt::format(", did you mean '{}'?", guess)));
+  }
+}
+
 }  // namespace lambcast::deepspeed

@@ -64,5 +64,7 @@ void read(const Section& section, std::string_view key, Setting<std::vector<Whol
 
 // Adds a finding `unknown-key` with a "did you mean" for each key that is not in `known`.
 void find_unknown_keys(const Section& section, std::span<const std::string> known);
+// Throws Error (usage) with one for the first of them: for sections in which DeepSpeed does so.
+void refuse_unknown_keys(const Section& section, std::span<const std::string> known);
 
 }  // namespace lambcast::deepspeed

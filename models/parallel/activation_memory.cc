@@ -3,18 +3,39 @@
 #include <algorithm>
 #include <string>
 
+#include "models/shape/block.h"
 #include "sim/base/check.h"
 
 namespace lambcast::parallel {
 namespace {
 
-// Bytes on one rank of a cost per sample, of which `whole` are not divided over tp unless sequence
-// parallelism does it.
-double on_rank(const PerSample& bytes, const PerSample& whole, const ActivationSetting& setting) {
-  const double all = bytes.at(setting.seq_len);
-  const double undivided = setting.sequence_parallel ? 0 : whole.at(setting.seq_len);
-  return static_cast<double>(setting.micro_batch) / setting.cp *
-         (undivided + (all - undivided) / setting.tp);
+// Bytes per sample, and of them what tensor parallelism leaves whole.
+struct Kept {
+  PerSample all, whole;
+};
+
+double samples_of(const ActivationSetting& setting) {
+  return static_cast<double>(setting.micro_batch) / setting.cp;
+}
+
+// On one rank; `whole` is not divided over tp unless sequence parallelism does it.
+double on_rank(const Kept& kept, const ActivationSetting& setting) {
+  const double all = kept.all.at(setting.seq_len);
+  const double undivided = setting.sequence_parallel ? 0 : kept.whole.at(setting.seq_len);
+  return samples_of(setting) * (undivided + (all - undivided) / setting.tp);
+}
+
+// A rank's share of the tokens, which it sends to experts.
+double samples_sent(const ActivationSetting& setting) {
+  return samples_of(setting) / (setting.sequence_parallel ? setting.tp : 1);
+}
+
+// Of rows that are loaded alike, as a rank's experts have them.
+double at_experts(const Kept& kept, const ActivationSetting& setting) {
+  const ExpertLoad& experts = setting.experts;
+  const double all = kept.all.at(setting.seq_len), whole = kept.whole.at(setting.seq_len);
+  const int tp = experts.tp == 0 ? setting.tp : experts.tp;
+  return samples_sent(setting) * experts.rows * (tp * whole + (all - whole));
 }
 
 void add(PerSample& sum, const PerSample& part, double times) {
@@ -23,21 +44,90 @@ void add(PerSample& sum, const PerSample& part, double times) {
   sum.per_token_pair += times * part.per_token_pair;
 }
 
-// All that a block keeps but its scores, and of it what tensor parallelism leaves whole.
-struct KeptBytes {
-  PerSample all, whole;
-};
-
-KeptBytes kept_bytes(const Cost& block, const ActivationSetting& setting) {
-  KeptBytes kept{block.activation_bytes, block.whole_activation_bytes};
+// All that is kept of a cost but its scores.
+Kept kept_bytes(const Cost& cost, const ActivationSetting& setting) {
+  Kept kept{cost.activation_bytes, cost.whole_activation_bytes};
   const double product = setting.product_bytes / 2, attention = setting.attention_bytes / 2;
-  add(kept.all, block.product_input_bytes, product - 1);
-  add(kept.whole, block.whole_product_input_bytes, product - 1);
-  add(kept.all, block.attention_bytes, attention - 1);
-  if (product < 1) add(kept.all, block.context_bytes, product);
-  if (setting.fused_gates) add(kept.all, block.gate_bytes, setting.fp8_gates ? -2 : -1);
+  add(kept.all, cost.product_input_bytes, product - 1);
+  add(kept.whole, cost.whole_product_input_bytes, product - 1);
+  add(kept.all, cost.attention_bytes, attention - 1);
+  if (product < 1) add(kept.all, cost.context_bytes, product);
+  if (setting.fused_gates) add(kept.all, cost.gate_bytes, setting.fp8_gates ? -2 : -1);
   return kept;
 }
+
+// Of a sample in a block.
+std::int64_t tokens_of(const ModelShape& shape, int layer, std::int64_t seq_len) {
+  const bool decodes = shape.decoder && layer >= shape.layers - shape.decoder->layers;
+  return decodes ? decoder_tokens(*shape.decoder, seq_len) : seq_len;
+}
+
+// A block with the experts that its tokens choose, where it has any.
+struct Layer {
+  const ModelShape& shape;
+  const Cost& block;
+  const Cost* routed;
+  const ActivationSetting& setting;
+  int index;
+
+  Layer(const ModelShape& of, int layer, const ActivationSetting& with)
+      : shape(of),
+        block(of.blocks[static_cast<std::size_t>(layer)]),
+        routed(nullptr),
+        setting(with),
+        index(layer) {
+    const auto at = static_cast<std::size_t>(layer);
+    if (at < of.expert_layers.size() && of.expert_layers[at]) routed = &of.routed[at];
+  }
+
+  // Of the block, of which `experts` are loaded as they are.
+  double bytes(const Kept& all, const Kept& experts) const {
+    if (routed == nullptr) return on_rank(all, setting);
+    return on_rank(all, setting) - on_rank(experts, setting) + at_experts(experts, setting);
+  }
+  double without_scores() const {
+    return bytes(kept_bytes(block, setting), routed ? kept_bytes(*routed, setting) : Kept{}) +
+           one_hot();
+  }
+  double awaiting_weight() const {
+    return bytes(operands(block), routed ? operands(*routed) : Kept{});
+  }
+  double alternate() const {
+    return bytes(alternates(block), routed ? alternates(*routed) : Kept{});
+  }
+
+  // Kept by router and experts besides their input.
+  double by_experts() const {
+    if (routed == nullptr) return 0;
+    double bytes = at_experts(kept_bytes(*routed, setting), setting) + one_hot();
+    if (shape.shared_ffn > 0)
+      bytes += on_rank(kept_bytes(shared_experts_cost(shape), setting), setting);
+    return bytes - on_rank(input(), setting);
+  }
+
+  Kept input() const {
+    const PerSample bytes{0, 2.0 * static_cast<double>(shape.hidden), 0};
+    return {bytes, bytes};
+  }
+
+ private:
+  static Kept operands(const Cost& cost) {
+    return {cost.matrix_operand_bytes, cost.whole_matrix_operand_bytes};
+  }
+  static Kept alternates(const Cost& cost) {
+    return {cost.alternate_bytes, cost.alternate_whole_bytes};
+  }
+
+  double one_hot() const {
+    if (routed == nullptr || !setting.experts.one_hot) return 0;
+    const double tokens =
+        samples_sent(setting) * static_cast<double>(tokens_of(shape, index, setting.seq_len));
+    const double places =
+        tokens * static_cast<double>(shape.experts_per_token) * setting.experts.rows;
+    const double each = std::max(2.0, setting.product_bytes);
+    return places * each * (2 * tokens + static_cast<double>(shape.hidden));
+  }
+};
 
 // What a chunk keeps of one micro batch.
 struct ChunkActivations {
@@ -49,14 +139,13 @@ ChunkActivations chunk_activations(const ModelShape& shape, const ChunkContent& 
                                    const ActivationSetting& setting, Bytes head) {
   ChunkActivations chunk;
   for (int layer = content.first_layer; layer < content.first_layer + content.layers; ++layer) {
-    const LayerActivations activations =
-        layer_activations(shape.blocks[static_cast<std::size_t>(layer)], shape.hidden, setting);
+    const LayerActivations activations = layer_activations(shape, layer, setting);
     chunk.kept += activations.kept.value();
     chunk.awaiting_weight += activations.awaiting_weight.value();
   }
   if (content.embedding)
     chunk.kept +=
-        on_rank(shape.embedding_activation_bytes, shape.embedding_activation_bytes, setting);
+        on_rank({shape.embedding_activation_bytes, shape.embedding_activation_bytes}, setting);
   if (content.head) chunk.kept += head.value();
   return chunk;
 }
@@ -64,8 +153,8 @@ ChunkActivations chunk_activations(const ModelShape& shape, const ChunkContent& 
 Bytes head_activations(const ModelShape& shape, const ActivationSetting& setting) {
   const PerSample& masks = shape.embedding_activation_bytes;
   return Bytes(
-      on_rank(shape.outside.activation_bytes, shape.outside.whole_activation_bytes, setting) -
-      on_rank(masks, masks, setting));
+      on_rank({shape.outside.activation_bytes, shape.outside.whole_activation_bytes}, setting) -
+      on_rank({masks, masks}, setting));
 }
 
 }  // namespace
@@ -79,36 +168,35 @@ std::string_view name_of(Recompute recompute) {
   return recompute_names()[static_cast<std::size_t>(recompute)];
 }
 
-LayerActivations layer_activations(const Cost& block, std::int64_t hidden,
+LayerActivations layer_activations(const ModelShape& shape, int layer,
                                    const ActivationSetting& setting) {
-  const auto [bytes, whole] = kept_bytes(block, setting);
-  const double without_scores = on_rank(bytes, whole, setting);
+  const Layer of(shape, layer, setting);
+  const double without_scores = of.without_scores();
   const double all =
-      without_scores + (setting.fused_attention ? 0 : on_rank(block.score_bytes, {}, setting));
-  LayerActivations layer;
-  layer.awaiting_weight =
-      Bytes(on_rank(block.matrix_operand_bytes, block.whole_matrix_operand_bytes, setting));
+      without_scores + (setting.fused_attention ? 0 : on_rank({of.block.score_bytes, {}}, setting));
+  LayerActivations activations;
+  activations.awaiting_weight = Bytes(of.awaiting_weight());
+  double kept = all;
   switch (setting.recompute) {
     case Recompute::none:
-      layer.kept = Bytes(all);
       break;
     case Recompute::selective:
-      layer.kept = Bytes(without_scores);
-      layer.recomputed = Bytes(all) - layer.kept;
+      kept = without_scores;
       break;
     case Recompute::alternate:
-      layer.kept = Bytes(on_rank(block.alternate_bytes, block.alternate_whole_bytes, setting));
-      layer.recomputed = Bytes(all) - layer.kept;
+      kept = of.alternate();
       break;
     case Recompute::full: {
-      const PerSample input = {0, 2.0 * static_cast<double>(hidden), 0};
-      layer.kept =
-          Bytes(on_rank(input, setting.divides_checkpoints ? PerSample{} : input, setting));
-      layer.recomputed = Bytes(all);
+      const Kept input = of.input();
+      kept = on_rank({input.all, setting.divides_checkpoints ? PerSample{} : input.whole}, setting);
       break;
     }
   }
-  return layer;
+  if (setting.experts.recomputed) kept -= of.by_experts();
+  activations.kept = Bytes(kept);
+  activations.recomputed =
+      setting.recompute == Recompute::full ? Bytes(all) : Bytes(all) - activations.kept;
+  return activations;
 }
 
 std::vector<StageActivations> activation_memory(const ModelShape& shape, const Pipeline& pipeline,
@@ -130,10 +218,8 @@ std::vector<StageActivations> activation_memory(const ModelShape& shape, const P
       awaiting.push_back(of_chunk.awaiting_weight);
       if (content.head) activations.head = head;
       for (int layer = content.first_layer; layer < content.first_layer + content.layers; ++layer)
-        activations.recomputed = std::max(
-            activations.recomputed,
-            layer_activations(shape.blocks[static_cast<std::size_t>(layer)], shape.hidden, setting)
-                .recomputed);
+        activations.recomputed =
+            std::max(activations.recomputed, layer_activations(shape, layer, setting).recomputed);
     }
     activations.kept =
         Bytes(peak_held(stage_slots(shortest_alike(pipeline), stage), kept, awaiting));

@@ -19,6 +19,16 @@
 //   attention in fp8              queries, keys, values and context in 8
 //   gates in one kernel           a gate and what is gated, not the activated gate; or both in 8
 //                                 (--activation-func-fp8-input-store)
+//
+// Experts that T tokens of a rank choose k of keep what R = T k load t_e rows of t_e-th columns do
+// (models/device/expert_time.h): load is the capacity factor, since empty places are computed and
+// kept too, or what the fullest rank gets over the mean; inputs are gathered over the t_e ranks
+// that divide an expert, sequence parallelism or not. Where one-hot tensors carry S = T k load
+// tokens to their places (DeepSpeed moe/sharded_moe.py, GShard):
+//   masks and weights             4 T S: both in 16 bits, operands of the two products
+//   what experts put out          2 S h, of which the weights take their gradient
+// `recompute experts` keeps the input of router and experts, 2 T h, instead of all of it, shared
+// experts included (Megatron-LM --recompute-modules moe); blocks without experts keep everything.
 // Outside the layers: embedding masks s b h, last norm and head input 4 s b h, logits 4 s b V / t.
 //
 // Each chunk counts as many micro batches as the schedule keeps in flight there at the fullest
@@ -44,6 +54,14 @@ enum class Recompute { none, selective, alternate, full };
 const std::vector<std::string>& recompute_names();
 std::string_view name_of(Recompute recompute);
 
+// How a run loads the experts that tokens choose.
+struct ExpertLoad {
+  double rows = 1;          // computed on for each one chosen: capacity factor, or imbalance
+  int tp = 0;               // inside an expert; 0: as tp
+  bool one_hot = false;     // products carry tokens to their places
+  bool recomputed = false;  // with their router and those that every token visits
+};
+
 struct ActivationSetting {
   int tp = 1;
   int cp = 1;
@@ -57,6 +75,7 @@ struct ActivationSetting {
   // Full recomputation divides the inputs it keeps over tp even without sequence parallelism
   // (Megatron-LM distribute_saved_activations, DeepSpeed partition_activations).
   bool divides_checkpoints = false;
+  ExpertLoad experts = {};
   std::int64_t micro_batch = 1;
   std::int64_t seq_len = 1;
 };
@@ -67,7 +86,7 @@ struct LayerActivations {
   Bytes recomputed;       // besides, while its backward pass runs
   Bytes awaiting_weight;  // from the gradient of its input to that of its weights, if apart
 };
-LayerActivations layer_activations(const Cost& block, std::int64_t hidden,
+LayerActivations layer_activations(const ModelShape& shape, int layer,
                                    const ActivationSetting& setting);
 
 struct StageActivations {

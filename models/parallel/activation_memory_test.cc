@@ -24,7 +24,7 @@ TEST_CASE("activations: the table of Korthikanti et al. 2022, row by row") {
       CAPTURE(t, b);
       const double sbh = s * static_cast<double>(b) * h;
       const auto kept = [&](bool sequence_parallel, Recompute recompute) {
-        return layer_activations(shape.blocks[0], shape.hidden,
+        return layer_activations(shape, 0,
                                  {.tp = t,
                                   .sequence_parallel = sequence_parallel,
                                   .recompute = recompute,
@@ -45,7 +45,7 @@ TEST_CASE("activations: the table of Korthikanti et al. 2022, row by row") {
 TEST_CASE("activations: what is computed again is held for one layer") {
   const ModelShape shape = load_model("gpt3-175b");
   ActivationSetting setting{.tp = 8, .seq_len = 2048};
-  const auto layer = [&] { return layer_activations(shape.blocks[0], shape.hidden, setting); };
+  const auto layer = [&] { return layer_activations(shape, 0, setting); };
   const LayerActivations none = layer();
   CHECK(none.recomputed == Bytes());
   setting.recompute = Recompute::selective;
@@ -65,7 +65,7 @@ TEST_CASE("activations: what products, attention and gates keep in fewer bits") 
   const ModelShape adapted = with_adapters(plain, {.rank = 16}, {});
   ActivationSetting setting{.fused_attention = true, .fused_gates = true, .seq_len = 1};
   const auto kept = [&](const ModelShape& shape) {
-    return layer_activations(shape.blocks[0], shape.hidden, setting).kept.value();
+    return layer_activations(shape, 0, setting).kept.value();
   };
   CHECK(kept(adapted) == Approx(4 * h + 6 * h + 4 * h + 4 * k + 4 * f));
   CHECK(kept(plain) == Approx(4 * h + 4 * h + 4 * h + 4 * k + 6 * f));
@@ -94,10 +94,10 @@ TEST_CASE("activations: every second product of a gated block with grouped heads
   const ModelShape llama = load_model("llama3-8b");
   const double h = 4096, kv = 1024, f = 14336, tokens = 8192;
   ActivationSetting setting{.recompute = Recompute::alternate, .seq_len = 8192};
-  const LayerActivations alternate = layer_activations(llama.blocks[0], llama.hidden, setting);
+  const LayerActivations alternate = layer_activations(llama, 0, setting);
   CHECK(alternate.kept.value() == Approx(2 * tokens * (h + h + kv + h + f + h)));
   setting.recompute = Recompute::none;
-  const LayerActivations all = layer_activations(llama.blocks[0], llama.hidden, setting);
+  const LayerActivations all = layer_activations(llama, 0, setting);
   CHECK((alternate.kept + alternate.recomputed).value() == Approx(all.kept.value()));
 }
 
@@ -106,9 +106,7 @@ TEST_CASE("activations: a fused kernel keeps no scores, so that none and selecti
   for (const auto& [name, scores] : {std::pair{"gpt3-175b", 5 * 96.}, {"llama3-8b", 2 * 32.}}) {
     const ModelShape model = load_model(name);
     ActivationSetting setting{.tp = 4, .recompute = Recompute::selective, .seq_len = 2048};
-    const auto kept = [&] {
-      return layer_activations(model.blocks[0], model.hidden, setting).kept.value();
-    };
+    const auto kept = [&] { return layer_activations(model, 0, setting).kept.value(); };
     const double selective = kept();
     setting.recompute = Recompute::none;
     CHECK(kept() - selective == Approx(scores * 2048 * 2048 / 4));
@@ -125,7 +123,7 @@ TEST_CASE("activations: what awaits weight gradients, of a parallel block too") 
   const auto awaiting = [&](const char* parallel) {
     const std::vector<ModelOverride> overrides{{"model.parallel_block", parallel}};
     const ModelShape shape = load_model("gpt3-175b", overrides);
-    return layer_activations(shape.blocks[0], shape.hidden, setting).awaiting_weight.value();
+    return layer_activations(shape, 0, setting).awaiting_weight.value();
   };
   CHECK(awaiting("false") == Approx(8 * sh + 24 * sh / 8));
   CHECK(awaiting("true") == Approx(4 * sh + 24 * sh / 8));
@@ -136,8 +134,8 @@ TEST_CASE("activations: context parallelism divides the sequence") {
   const ActivationSetting whole{.tp = 8, .sequence_parallel = true, .seq_len = 4096};
   ActivationSetting shared = whole;
   shared.cp = 4;
-  CHECK(layer_activations(llama.blocks[0], llama.hidden, shared).kept.value() * 4 ==
-        Approx(layer_activations(llama.blocks[0], llama.hidden, whole).kept.value()));
+  CHECK(layer_activations(llama, 0, shared).kept.value() * 4 ==
+        Approx(layer_activations(llama, 0, whole).kept.value()));
 }
 
 TEST_CASE("activations: first and last stage, and one micro batch after another") {

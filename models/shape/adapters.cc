@@ -39,6 +39,13 @@ void change_activations(Cost& block, const ModelShape& shape) {
   block.product_input_bytes = block.whole_product_input_bytes = block.context_bytes = {};
 }
 
+// Experts are not adapted, and keep no input for a weight gradient.
+void freeze_experts(Cost& routed) {
+  routed.activation_bytes.per_token -= routed.product_input_bytes.per_token;
+  routed.whole_activation_bytes.per_token -= routed.whole_product_input_bytes.per_token;
+  routed.product_input_bytes = routed.whole_product_input_bytes = {};
+}
+
 }  // namespace
 
 const std::vector<std::string>& adapter_target_names() {
@@ -74,6 +81,7 @@ ModelShape with_adapters(ModelShape shape, const Adapters& adapters, const Where
     add_pair(shape, layer, "down", shape.ffn, h, TensorSplit::inputs);
   }
   for (Cost& block : shape.blocks) change_activations(block, shape);
+  for (Cost& routed : shape.routed) freeze_experts(routed);
   return shape;
 }
 

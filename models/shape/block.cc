@@ -108,6 +108,10 @@ Cost feed_forward_cost(const FeedForward& feed_forward) {
   return cost;
 }
 
+Cost shared_experts_cost(const ModelShape& shape) {
+  return feed_forward_cost({.hidden = shape.hidden, .ffn = shape.shared_ffn, .gated = true});
+}
+
 Cost norm_cost(std::int64_t hidden, double tokens) {
   Cost cost;
   cost.activation_bytes.per_token = tokens * 2 * static_cast<double>(hidden);

@@ -75,6 +75,9 @@ struct FeedForward {
 // Experts are taken as evenly loaded: neither padding to a capacity nor dropped tokens.
 Cost feed_forward_cost(const FeedForward& feed_forward);
 
+// Of those that every token visits, together.
+Cost shared_experts_cost(const ModelShape& shape);
+
 Cost norm_cost(std::int64_t hidden, double tokens = 1);
 // Of a block with its attention and feed-forward of so many norms: one where they stand beside each
 // other, else two.

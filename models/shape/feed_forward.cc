@@ -46,6 +46,7 @@ void build_feed_forward(const Table&, const Table& model, ModelShape& shape) {
       scope.row("fc2", shape.ffn, shape.hidden);
     }
     shape.blocks.push_back(block);
+    if (shape.experts > 0) shape.routed.push_back(block);
   }
 }
 

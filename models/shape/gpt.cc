@@ -39,19 +39,24 @@ void add_gpt_block(const Scope& scope, bool sparse) {
   scope.row("mlp.c_proj", scope.shape.ffn, h);
 }
 
-Cost block_cost(const ModelShape& shape, bool dropout, bool sparse) {
-  if (!sparse) return dense_block_cost(shape, dropout);
-  return attention_cost({.hidden = shape.hidden,
-                         .heads = shape.heads,
-                         .query_width = shape.hidden,
-                         .key_width = shape.hidden,
-                         .dropout = dropout}) +
-         feed_forward_cost({.hidden = shape.hidden,
+Cost experts_cost(const ModelShape& shape, bool dropout) {
+  return feed_forward_cost({.hidden = shape.hidden,
                             .ffn = shape.ffn,
                             .dropout = dropout,
                             .experts = shape.experts,
-                            .experts_per_token = shape.experts_per_token}) +
-         norms_cost(shape);
+                            .experts_per_token = shape.experts_per_token});
+}
+
+void add_block_cost(ModelShape& shape, bool dropout, bool sparse) {
+  const Cost routed = sparse ? experts_cost(shape, dropout) : Cost{};
+  shape.blocks.push_back(sparse ? attention_cost({.hidden = shape.hidden,
+                                                  .heads = shape.heads,
+                                                  .query_width = shape.hidden,
+                                                  .key_width = shape.hidden,
+                                                  .dropout = dropout}) +
+                                      routed + norms_cost(shape)
+                                : dense_block_cost(shape, dropout));
+  if (shape.experts > 0) shape.routed.push_back(routed);
 }
 
 }  // namespace
@@ -79,7 +84,7 @@ void build_gpt(const Table&, const Table& model, ModelShape& shape) {
   for (int layer = 0; layer < shape.layers; ++layer) {
     const bool sparse = sparse_every > 0 && (layer + 1) % sparse_every == 0;
     add_gpt_block({shape, layer, fmt::format("transformer.h.{}.", layer)}, sparse);
-    shape.blocks.push_back(block_cost(shape, dropout, sparse));
+    add_block_cost(shape, dropout, sparse);
     if (sparse_every > 0) shape.expert_layers.push_back(sparse);
   }
   top.norm("ln_f", shape.hidden);

@@ -54,17 +54,18 @@ void build_decoder(const Table& model, ModelShape& shape, bool moe) {
 
   Scope{shape, -1, "model."}.matrix("embed_tokens.weight", shape.vocab * shape.hidden,
                                     TensorSplit::vocabulary);
+  const Cost feed_forward =
+      feed_forward_cost({.hidden = shape.hidden,
+                         .ffn = shape.ffn,
+                         .gated = true,
+                         .parallel = shape.parallel_block,
+                         .experts = shape.experts,
+                         .experts_per_token = moe ? shape.experts_per_token : 1});
   const Cost block = attention_cost({.hidden = shape.hidden,
                                      .heads = shape.heads,
                                      .query_width = shape.hidden,
                                      .key_width = key_width}) +
-                     feed_forward_cost({.hidden = shape.hidden,
-                                        .ffn = shape.ffn,
-                                        .gated = true,
-                                        .parallel = shape.parallel_block,
-                                        .experts = shape.experts,
-                                        .experts_per_token = moe ? shape.experts_per_token : 1}) +
-                     norms_cost(shape);
+                     feed_forward + norms_cost(shape);
   for (int layer = 0; layer < shape.layers; ++layer) {
     const Scope scope{shape, layer, fmt::format("model.layers.{}.", layer)};
     add_attention(scope, key_width);
@@ -75,6 +76,7 @@ void build_decoder(const Table& model, ModelShape& shape, bool moe) {
     scope.vector("input_layernorm.weight", shape.hidden);
     if (!shape.parallel_block) scope.vector("post_attention_layernorm.weight", shape.hidden);
     shape.blocks.push_back(block);
+    if (moe) shape.routed.push_back(feed_forward);
   }
   Scope{shape, -1, "model."}.vector("norm.weight", shape.hidden);
   if (!model.get_or<bool>("tied_head", false))

@@ -139,16 +139,18 @@ struct Decoder {
     return cost;
   }
 
+  Cost routed() const {
+    return feed_forward_cost({.hidden = shape.hidden,
+                              .ffn = shape.ffn,
+                              .gated = true,
+                              .experts = shape.experts,
+                              .experts_per_token = shape.experts_per_token});
+  }
+
   Cost feed_forward(bool sparse) const {
-    Cost cost = feed_forward_cost({.hidden = shape.hidden,
-                                   .ffn = sparse ? shape.ffn : shape.dense_ffn,
-                                   .gated = true,
-                                   .experts = sparse ? shape.experts : 0,
-                                   .experts_per_token = sparse ? shape.experts_per_token : 1});
-    if (sparse && shape.shared_ffn > 0)
-      cost = cost +
-             feed_forward_cost({.hidden = shape.hidden, .ffn = shape.shared_ffn, .gated = true});
-    return cost;
+    if (!sparse)
+      return feed_forward_cost({.hidden = shape.hidden, .ffn = shape.dense_ffn, .gated = true});
+    return shape.shared_ffn > 0 ? routed() + shared_experts_cost(shape) : routed();
   }
 
   Cost block_cost(bool sparse) const {
@@ -221,6 +223,7 @@ void build_moe(const Table&, const Table& model, ModelShape& shape) {
     const bool sparse = layer >= decoder.dense_layers;
     decoder.block({shape, layer, fmt::format("model.layers.{}.", layer)}, sparse);
     shape.blocks.push_back(decoder.block_cost(sparse));
+    shape.routed.push_back(sparse ? decoder.routed() : Cost{});
     shape.expert_layers.push_back(sparse);
   }
   Scope{shape, -1, "model."}.vector("norm.weight", shape.hidden);

@@ -181,6 +181,8 @@ struct ModelShape {
   std::vector<std::string> groups;
   std::vector<Tensor> tensors;  // in registration order
   std::vector<Cost> blocks;     // one per layer
+  // Of these, what the experts that tokens choose cost, all chosen alike; empty: there are none.
+  std::vector<Cost> routed;
   // Embedding, stem and head. Token models spend its FLOPs in the head, after the last block.
   Cost outside;
   // Of its activations, what the embedding keeps: masks. The rest is the head's.

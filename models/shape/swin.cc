@@ -53,16 +53,20 @@ void add_block(const Scope& scope, const PyramidStage& stage, bool sparse) {
   scope.linear("mlp.fc2", stage.ffn, h);
 }
 
+Cost feed_forward_cost_of(const ModelShape& shape, const PyramidStage& stage, bool sparse) {
+  return feed_forward_cost({.hidden = stage.hidden,
+                            .ffn = stage.ffn,
+                            .experts = sparse ? shape.experts : 0,
+                            .experts_per_token = sparse ? shape.experts_per_token : 1});
+}
+
 Cost block_cost(const ModelShape& shape, const PyramidStage& stage, bool sparse) {
   const Cost cost = attention_cost({.hidden = stage.hidden,
                                     .heads = stage.heads,
                                     .query_width = stage.hidden,
                                     .key_width = stage.hidden}) +
-                    feed_forward_cost({.hidden = stage.hidden,
-                                       .ffn = stage.ffn,
-                                       .experts = sparse ? shape.experts : 0,
-                                       .experts_per_token = sparse ? shape.experts_per_token : 1}) +
-                    norm_cost(stage.hidden) + norm_cost(stage.hidden);
+                    feed_forward_cost_of(shape, stage, sparse) + norm_cost(stage.hidden) +
+                    norm_cost(stage.hidden);
   return at_length(cost, stage.tokens, stage.windows);
 }
 
@@ -159,7 +163,10 @@ void build_swin(const Table&, const Table& model, ModelShape& shape) {
       const bool sparse = s >= sparse_from && b % 2 == 1;
       add_block({shape, layer, fmt::format("layers.{}.blocks.{}.", s - 1, b)}, stage, sparse);
       shape.blocks.push_back(block_cost(shape, stage, sparse));
-      if (shape.experts > 0) shape.expert_layers.push_back(sparse);
+      if (shape.experts == 0) continue;
+      shape.expert_layers.push_back(sparse);
+      shape.routed.push_back(
+          sparse ? at_length(feed_forward_cost_of(shape, stage, true), stage.tokens) : Cost{});
     }
   }
   shape.layers = layer;

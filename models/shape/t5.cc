@@ -64,8 +64,22 @@ void add_feed_forward(const Scope& scope, std::string_view module, bool sparse) 
   }
 }
 
+double tokens_of(const ModelShape& shape, const Stack& stack) {
+  return stack.decoder ? shape.decoder->tokens : 1;
+}
+
+Cost feed_forward_cost_of(const ModelShape& shape, const Stack& stack, bool sparse) {
+  return feed_forward_cost({.hidden = shape.hidden,
+                            .ffn = shape.ffn,
+                            .gated = shape.gated,
+                            .dropout = stack.dropout,
+                            .experts = sparse ? shape.experts : 0,
+                            .experts_per_token = sparse ? shape.experts_per_token : 1,
+                            .tokens = tokens_of(shape, stack)});
+}
+
 Cost block_cost(const ModelShape& shape, const Stack& stack, bool sparse) {
-  const double tokens = stack.decoder ? shape.decoder->tokens : 1;
+  const double tokens = tokens_of(shape, stack);
   Attention attention{.hidden = shape.hidden,
                       .heads = shape.heads,
                       .query_width = stack.inner,
@@ -79,13 +93,7 @@ Cost block_cost(const ModelShape& shape, const Stack& stack, bool sparse) {
     attention.memory_tokens = 1;
     cost = cost + attention_cost(attention) + norm_cost(shape.hidden, tokens);
   }
-  return cost + feed_forward_cost({.hidden = shape.hidden,
-                                   .ffn = shape.ffn,
-                                   .gated = shape.gated,
-                                   .dropout = stack.dropout,
-                                   .experts = sparse ? shape.experts : 0,
-                                   .experts_per_token = sparse ? shape.experts_per_token : 1,
-                                   .tokens = tokens});
+  return cost + feed_forward_cost_of(shape, stack, sparse);
 }
 
 void add_stack(ModelShape& shape, const Stack& stack, std::string_view feed_forward) {
@@ -101,8 +109,11 @@ void add_stack(ModelShape& shape, const Stack& stack, std::string_view feed_forw
     const int last = stack.decoder ? 2 : 1;
     add_feed_forward(scope, fmt::format("{}.{}", last, feed_forward), is_sparse(stack, block));
     scope.vector(fmt::format("{}.layer_norm.weight", last), shape.hidden);
-    shape.blocks.push_back(block_cost(shape, stack, is_sparse(stack, block)));
-    if (shape.experts > 0) shape.expert_layers.push_back(is_sparse(stack, block));
+    const bool sparse = is_sparse(stack, block);
+    shape.blocks.push_back(block_cost(shape, stack, sparse));
+    if (shape.experts == 0) continue;
+    shape.expert_layers.push_back(sparse);
+    shape.routed.push_back(sparse ? feed_forward_cost_of(shape, stack, true) : Cost{});
   }
   Scope{shape, -1, stack.prefix}.vector("final_layer_norm.weight", shape.hidden);
 }

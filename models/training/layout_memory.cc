@@ -24,6 +24,15 @@ constexpr double gib = 1024.0 * 1024 * 1024;
 constexpr double communicator_bytes = 0.5 * gib;
 constexpr double context_bytes = 1.5 * gib;
 
+parallel::ExpertLoad expert_load(const TrainingPlan& training) {
+  const Parallelism& how = *training.parallelism;
+  if (training.model->experts == 0) return {};
+  return {.rows = visits(how.experts, 1),
+          .tp = how.layout.expert_tp(),
+          .one_hot = how.experts.routing == Routing::one_hot,
+          .recomputed = how.repeated == Repeated::experts};
+}
+
 parallel::ActivationSetting activation_setting(const TrainingPlan& training) {
   const Parallelism& how = *training.parallelism;
   parallel::ActivationSetting setting;
@@ -36,6 +45,7 @@ parallel::ActivationSetting activation_setting(const TrainingPlan& training) {
   setting.fused_gates = how.framework.fusion != Fusion::eager;
   setting.fp8_gates = how.fp8_gates;
   setting.recompute = how.recompute;
+  setting.experts = expert_load(training);
   setting.micro_batch = training.batch.micro;
   setting.seq_len = training.seq_len;
   return setting;
@@ -97,11 +107,19 @@ double bucket_bytes(const TrainingPlan& training, const RankParameters& held) {
 }
 
 // What one block's backward pass needs beside the activations: gradients of the feed-forward's
-// inner tensors, of the block's input and of its residual.
+// inner tensors, of the block's input and of its residual; with experts of their rows' input too.
 double gradient_bytes_of_block(const TrainingPlan& training) {
   const BlockWork work = block_work_of(training, training.seq_len);
-  const double inner = (work.gated ? 3 : 1) * static_cast<double>(work.ffn) / work.tensor_parallel;
-  return 2 * tokens_of(training) * (inner + 2 * static_cast<double>(work.hidden));
+  const double tokens = tokens_of(training);
+  const auto h = static_cast<double>(work.hidden);
+  const double columns = work.gated ? 3 : 1;
+  double inner = tokens * columns * static_cast<double>(work.ffn) / work.tensor_parallel;
+  if (const auto plan = expert_plan(training, work)) {
+    const ExpertWork& experts = *plan->block.experts;
+    inner = std::max(inner, experts.rows * (columns * static_cast<double>(experts.ffn) + h) +
+                                tokens * columns * static_cast<double>(experts.shared_ffn));
+  }
+  return 2 * (inner + 2 * tokens * h);
 }
 
 double buffers_of(const TrainingPlan& training, const RankParameters& held, double block) {

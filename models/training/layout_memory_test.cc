@@ -143,5 +143,42 @@ TEST_CASE("layout memory: frozen weights are held as products read them, and hav
   CHECK(part("weights") == Approx(weights + 2 * adapters));
 }
 
+// Mixtral 8x7B on one GPU, T = 1,024 tokens of h = 4,096, two of 8 experts of f = 14,336 each: 2 h
+// (input) + 6 f (gated in one kernel) a row.
+TrainingPlan expert_training(ExpertUse use) {
+  TrainingPlan training = layout_training({});
+  training.model = std::make_shared<const ModelShape>(load_model("mixtral-8x7b", {}));
+  training.batch = {8, 1, 8};
+  training.parallelism->experts = use;
+  return training;
+}
+
+double activation_part(const TrainingPlan& training) {
+  for (const auto& [held, bytes] : forecast_layout_memory(training).parts)
+    if (held == "activations") return bytes.value();
+  return 0;
+}
+
+TEST_CASE("layout memory: experts keep the rows that they compute, to a capacity or imbalanced") {
+  const double row = 32 * (2 * 4096. + 6 * 14336.), rows = 2 * 1024;
+  const double even = activation_part(expert_training({}));
+  CHECK(activation_part(expert_training({.capacity_factor = 2})) - even == Approx(rows * row));
+  CHECK(activation_part(expert_training({.imbalance = {1.5, {}}})) - even ==
+        Approx(rows / 2 * row));
+  // Masks and weights of 1,024 x 2,048 places in 16 bits, and what the experts put out.
+  const double one_hot =
+      activation_part(expert_training({.capacity_factor = 1, .routing = Routing::one_hot}));
+  CHECK(one_hot - even == Approx(32 * (2 * 2 * 1024 * rows + 2 * rows * 4096)));
+}
+
+TEST_CASE("layout memory: recomputed experts keep what the router read") {
+  TrainingPlan training = expert_training({.capacity_factor = 1.25});
+  const double all = activation_part(training);
+  training.parallelism->repeated = Repeated::experts;
+  const double rows = 1.25 * 2 * 1024;
+  CHECK(all - activation_part(training) ==
+        Approx(32 * (rows * (2 * 4096. + 6 * 14336.) - 2 * 1024 * 4096)));
+}
+
 }  // namespace
 }  // namespace lambcast

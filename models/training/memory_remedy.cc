@@ -112,15 +112,33 @@ struct Change {
 // Ever more of one kind.
 using Changes = std::vector<Change>;
 
+// Copies of tokens by their places, instead of products with one-hot tensors.
+Changes copied_tokens(const TrainingPlan& training) {
+  if (training.model->experts == 0 || training.parallelism->experts.routing != Routing::one_hot)
+    return {};
+  TrainingPlan with = training;
+  with.parallelism->experts.routing = Routing::sparse;
+  return {{"--expert-routing sparse", with}};
+}
+
+TrainingPlan recomputing(TrainingPlan training, parallel::Recompute recompute, Repeated repeated) {
+  training.parallelism->recompute = recompute;
+  training.parallelism->repeated = repeated;
+  return training;
+}
+
 Changes more_recomputation(const TrainingPlan& training) {
+  using enum parallel::Recompute;
+  const Parallelism& how = *training.parallelism;
   Changes changes;
-  for (const auto recompute : {parallel::Recompute::selective, parallel::Recompute::full}) {
-    if (recompute <= training.parallelism->recompute) continue;
-    TrainingPlan with = training;
-    with.parallelism->recompute = recompute;
+  if (how.recompute < selective && how.repeated != Repeated::experts) {
     changes.push_back(
-        {fmt::format("--recompute {}", parallel::name_of(recompute)), std::move(with)});
+        {"--recompute selective", recomputing(training, selective, Repeated::attention_core)});
+    if (training.model->experts > 0)
+      changes.push_back({"--recompute experts", recomputing(training, none, Repeated::experts)});
   }
+  if (how.recompute < full)
+    changes.push_back({"--recompute full", recomputing(training, full, Repeated::block)});
   return changes;
 }
 
@@ -214,7 +232,8 @@ Changes optimizer_on_host(const TrainingPlan& training) {
 }
 
 std::vector<Changes> kinds_of_change(const TrainingPlan& training) {
-  return {more_recomputation(training),
+  return {copied_tokens(training),
+          more_recomputation(training),
           more_sharing(training),
           more_division(training, "--tp", &parallel::ParallelLayout::tp),
           more_division(training, "--pp", &parallel::ParallelLayout::pp),
@@ -263,9 +282,8 @@ std::vector<std::string> combined_changes(const TrainingPlan& training) {
   std::vector<std::string> remedies = least_changes(training, true);
   if (!remedies.empty() || training.parallelism->recompute == parallel::Recompute::full)
     return remedies;
-  TrainingPlan recomputed = training;
-  recomputed.parallelism->recompute = parallel::Recompute::full;
-  return least_changes(recomputed, true, "--recompute full ");
+  return least_changes(recomputing(training, parallel::Recompute::full, Repeated::block), true,
+                       "--recompute full ");
 }
 
 }  // namespace

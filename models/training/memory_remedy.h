@@ -8,11 +8,12 @@
 //   a GPU with more memory     the smallest of the device profiles that will do
 //
 // Under a layout, instead of the kernels and the stage, the first of each that is enough by itself:
-// recomputation of more (--recompute), states shared by more (--zero-stage, to 3), the model
-// divided by more (--tp within a node, --pp), data parallelism giving way and the batch staying,
-// fewer experts to a rank (--ep), and DeepSpeed's Adam on the host (--offload-optimizer cpu). Where
-// none is, nor a smaller micro batch, each with a smaller micro batch; where that is not enough,
-// with all recomputed too. None names what is in force.
+// tokens copied to their experts (--expert-routing), recomputation of more (--recompute), states
+// shared by more (--zero-stage, to 3), the model divided by more (--tp within a node, --pp), data
+// parallelism giving way and the batch staying, fewer experts to a rank (--ep), and DeepSpeed's
+// Adam on the host (--offload-optimizer cpu). Where none is, nor a smaller micro batch, each with a
+// smaller micro batch; where that is not enough, with all recomputed too. None names what is in
+// force.
 //
 // Not tried: a layout for a run that has none.
 #pragma once
