@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "models/optimizer/optimizer_model.h"
 #include "models/shape/load.h"
@@ -11,6 +12,9 @@
 
 namespace lambcast {
 namespace {
+
+// What tables tell to be refused is drawn all the same, now and then.
+bool regardless(Dice& dice) { return dice.one_in(6); }
 
 const std::string& one_of(const std::vector<std::string>& values, Dice& dice) {
   return values[dice.below(values.size())];
@@ -37,9 +41,62 @@ void draw_optimizer(WhatIf& world, Dice& dice) {
   }
   if (dice.one_in(2))
     world["precision"] = one_of({"fp16", "bf16", "bf16", "fp32", "fp8", "mxfp8"}, dice);
-  if (!onebit && dice.one_in(3)) world["zero_stage"] = one_of({"0", "1", "2", "3"}, dice);
-  if (dice.one_in(4)) world["overlap"] = one_of(words_of("overlap"), dice);
-  if (onebit || !dice.one_in(6)) return;
+}
+
+// Its value in a world; empty where it is left to its default.
+std::string_view said(const WhatIf& world, const std::string& key) {
+  const auto found = world.find(key);
+  return found == world.end() ? std::string_view() : std::string_view(found->second);
+}
+
+const OptimizerModel& optimizer_of(const WhatIf& world) {
+  const auto models = optimizer_models();
+  return **std::find_if(models.begin(), models.end(), [&](const OptimizerModel* each) {
+    return each->name == said(world, "optimizer");
+  });
+}
+
+// DeepSpeed's ZeRO is that of plain optimizers of its own but LAMB.
+bool shared_by_deepspeed(const OptimizerModel& optimizer) {
+  return optimizer.of_deepspeed && !optimizer.onebit && !optimizer.is_lamb;
+}
+
+bool shared_by_others(const OptimizerModel& optimizer) {
+  return !optimizer.onebit && optimizer.type != OptimizerType::galore_adamw8bit;
+}
+
+// The stages of ZeRO that optimizer, framework and layout of a world take.
+std::vector<std::string> stages_of(const WhatIf& world) {
+  const std::string_view framework = said(world, "framework");
+  const bool deepspeed = framework.empty() || framework == "deepspeed";
+  const OptimizerModel& optimizer = optimizer_of(world);
+  if (framework == "pytorch" ||
+      !(deepspeed ? shared_by_deepspeed(optimizer) : shared_by_others(optimizer)))
+    return {"0"};
+  const auto divided = [&](const char* key) { return said(world, key) > "1"; };
+  if (divided("pp") && (deepspeed || framework == "colossalai")) return {"0", "1"};
+  if ((divided("tp") && deepspeed) || framework == "colossalai") return {"0", "1", "2"};
+  return {"0", "1", "2", "3"};
+}
+
+// What ranks share, and what waits for it.
+void draw_sharing(WhatIf& world, Dice& dice) {
+  if (dice.one_in(3)) {
+    const OptimizerModel& optimizer = optimizer_of(world);
+    if (!shared_by_deepspeed(optimizer) && shared_by_others(optimizer) && dice.one_in(2))
+      world.try_emplace("framework", one_of({"megatron", "torchtitan", "colossalai"}, dice));
+    world["zero_stage"] = one_of(
+        regardless(dice) ? std::vector<std::string>{"0", "1", "2", "3"} : stages_of(world), dice);
+  }
+  if (!dice.one_in(4)) return;
+  const std::string_view stage = said(world, "zero_stage");
+  const bool shares = !stage.empty() && stage != "0";
+  const std::string& overlap = one_of(words_of("overlap"), dice);
+  if (overlap != (shares ? "ddp" : "zero") || regardless(dice)) world["overlap"] = overlap;
+}
+
+void draw_exchange(WhatIf& world, Dice& dice) {
+  if (said(world, "optimizer").starts_with("onebit_") || !dice.one_in(6)) return;
   const std::string exchange = one_of({"all_reduce",
                                        "onebit",
                                        "fp8",
@@ -63,9 +120,10 @@ void draw_optimizer(WhatIf& world, Dice& dice) {
                                        "neighbours:exponential"},
                                       dice);
   // Most of those that shared states do not leave room for are not asked about.
-  const auto found = world.find("zero_stage");
-  const int stage = found == world.end() ? 0 : std::stoi(found->second);
-  if (refused_with_zero(parse_exchange(exchange, {}), stage).empty() || dice.one_in(4))
+  const std::string stage(said(world, "zero_stage"));
+  if (refused_with_zero(parse_exchange(exchange, {}), stage.empty() ? 0 : std::stoi(stage))
+          .empty() ||
+      regardless(dice))
     world["exchange"] = exchange;
 }
 
@@ -77,6 +135,10 @@ void draw_layout(WhatIf& world, Dice& dice) {
     world["pipeline_schedule"] = one_of(words_of("pipeline_schedule"), dice);
     if (dice.one_in(2)) world["interleave"] = one_of({"1", "2", "3"}, dice);
   }
+  int copies = 1;
+  for (const char* key : {"tp", "pp", "cp"})
+    if (world.contains(key)) copies *= std::stoi(world[key]);
+  if (!regardless(dice)) world["gpus"] = std::to_string(std::lcm(std::stoi(world["gpus"]), copies));
   for (const char* key : {"sequence_parallel", "recompute", "framework", "attention", "fusion"})
     if (dice.one_in(4)) world[key] = one_of(words_of(key), dice);
 }
@@ -139,6 +201,8 @@ WhatIf draw_world(std::uint64_t seed) {
   draw_sizes(world, dice);
   draw_optimizer(world, dice);
   if (dice.one_in(3)) draw_layout(world, dice);
+  draw_sharing(world, dice);
+  draw_exchange(world, dice);
   draw_rest(world, dice);
   if (dice.one_in(3)) world["network"] = "flow";
   if (dice.one_in(6)) {

@@ -11,8 +11,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
-#include <span>
 #include <sstream>
+#include <vector>
 
 #include "experiments/forecast_output.h"
 #include "experiments/numeric_inputs.h"
@@ -248,6 +248,14 @@ double samples_of(const DrawnWorld& world) {
   return samples;
 }
 
+// NCCL's choice is of its own tables and not of what a fabric does: where it tips, more bytes may
+// be faster. By one algorithm and one protocol they are not.
+WhatIf by_one_choice(WhatIf asked) {
+  asked["cluster.nccl.all_reduce"] = "ring";
+  asked["cluster.nccl.protocols"] = "Simple";
+  return asked;
+}
+
 // More samples at once are more memory; as many in more, smaller steps are not.
 void check_memory(const DrawnWorld& world, Catalog& catalog) {
   WhatIf larger = world.what_if;
@@ -260,7 +268,12 @@ void check_memory(const DrawnWorld& world, Catalog& catalog) {
     if (training.ramp && samples_of(*other) <= samples_of(world) * (1 + 1e-9)) return;
     const bool meets = training.network == NetworkModel::flow && training.parallelism &&
                        training.parallelism->layout.pp > 1;
-    CHECK(run_time(*other) >= run_time(world) * (meets ? 0.98 : 0.999));
+    const double least = meets ? 0.98 : 0.999;
+    if (run_time(*other) >= run_time(world) * least) return;
+    const auto small = run(by_one_choice(world.what_if), catalog);
+    const auto large = run(by_one_choice(larger), catalog);
+    REQUIRE((small && large));
+    CHECK(run_time(*large) >= run_time(*small) * least);
   }
 }
 
@@ -329,71 +342,11 @@ struct Kept {
   bool runs = true;
 };
 
-void check_kept(std::span<const Kept> kept) {
+void check_kept(const std::vector<Kept>& kept) {
   CollectiveCosts shared;
   Catalog catalog;
   for (const auto& [seed, what_if, runs] : kept)
     CHECK(check_world(seed, what_if, shared, catalog) == runs);
-}
-
-TEST_CASE("worlds: those in which something did not hold once") {
-  const WhatIf slow{{"cluster", "emulated-ethernet-100mbit"},
-                    {"cluster.fabric.kind", "fat-tree"},
-                    {"cluster.fabric.nodes_per_leaf", "2"},
-                    {"cluster.fabric.oversubscription", "1.0"},
-                    {"overlap", "ddp"},
-                    {"precision", "bf16"},
-                    {"steps", "7500"},
-                    {"tp", "2"}};
-  Kept kept[] = {// A pipeline's replay passed 106 days, which is refused in one line.
-                 {1'044'873,
-                  {{"fusion", "eager"},
-                   {"gpus", "1024"},
-                   {"grad_accum", "8"},
-                   {"micro_batch", "16"},
-                   {"model", "qwen3-235b-a22b"},
-                   {"optimizer", "galore_adamw8bit"},
-                   {"pp", "2"}},
-                  false},
-                 // Passes and gradients were on one NIC at once, faster than it is.
-                 {1'075'900,
-                  {{"fusion", "fused"},
-                   {"gpus", "4"},
-                   {"grad_accum", "1"},
-                   {"micro_batch", "4"},
-                   {"model", "deepseek-v3"},
-                   {"optimizer", "lars"}}},
-                 // Twice the samples were faster, as stages met less.
-                 {1'060'971,
-                  {{"cluster", "commodity-100gbe"},
-                   {"framework", "torchtitan"},
-                   {"gpus", "32"},
-                   {"grad_accum", "2"},
-                   {"micro_batch", "1"},
-                   {"model", "gpt2"},
-                   {"network", "flow"},
-                   {"optimizer", "adafactor"},
-                   {"pp", "4"},
-                   {"steps", "7500"},
-                   {"zero_stage", "3"}}},
-                 // Passes and sharded weights were on one NIC at once.
-                 {1'070'543,
-                  {{"attention", "unfused"},
-                   {"cluster", "emulated-ethernet-100mbit"},
-                   {"framework", "torchtitan"},
-                   {"fusion", "fused"},
-                   {"gpus", "64"},
-                   {"grad_accum", "7"},
-                   {"micro_batch", "3"},
-                   {"model", "gpt3-175b"},
-                   {"network", "flow"},
-                   {"optimizer", "came"},
-                   {"sequence_parallel", "true"},
-                   {"steps", "1000"},
-                   {"tp", "4"},
-                   {"zero_stage", "3"}}}};
-  for (Kept& world : std::span(kept).first(2)) world.what_if.insert(slow.begin(), slow.end());
-  check_kept(kept);
 }
 
 // Of "key value key value".
@@ -404,8 +357,29 @@ WhatIf asked_as(const std::string& text) {
   return asked;
 }
 
-TEST_CASE("worlds: those of the long form in which something did not hold") {
-  const Kept kept[] = {
+TEST_CASE("worlds: those in which something did not hold once") {
+  const std::string slow =
+      "cluster emulated-ethernet-100mbit cluster.fabric.kind fat-tree "
+      "cluster.fabric.nodes_per_leaf 2 cluster.fabric.oversubscription 1.0 overlap ddp "
+      "precision bf16 steps 7500 tp 2 ";
+  check_kept(std::vector<Kept>{
+      // A pipeline's replay passed 106 days, which is refused in one line.
+      {1'044'873,
+       asked_as(slow + "fusion eager gpus 1024 grad_accum 8 micro_batch 16 model qwen3-235b-a22b "
+                       "optimizer galore_adamw8bit pp 2"),
+       false},
+      // Passes and gradients were on one NIC at once, faster than it is.
+      {1'075'900, asked_as(slow + "fusion fused gpus 4 grad_accum 1 micro_batch 4 "
+                                  "model deepseek-v3 optimizer lars")},
+      // Twice the samples were faster, as stages met less.
+      {1'060'971, asked_as("cluster commodity-100gbe framework torchtitan gpus 32 grad_accum 2 "
+                           "micro_batch 1 model gpt2 network flow optimizer adafactor pp 4 "
+                           "steps 7500 zero_stage 3")},
+      // Passes and sharded weights were on one NIC at once.
+      {1'070'543, asked_as("attention unfused cluster emulated-ethernet-100mbit "
+                           "framework torchtitan fusion fused gpus 64 grad_accum 7 micro_batch 3 "
+                           "model gpt3-175b network flow optimizer came sequence_parallel true "
+                           "steps 1000 tp 4 zero_stage 3")},
       // Weights gathered beside a short pass slowed it for as long as they took: twice the samples
       // were faster.
       {1'010'807, asked_as("cluster paper-edr100-v100 framework torchtitan gpus 256 grad_accum 1 "
@@ -418,8 +392,26 @@ TEST_CASE("worlds: those of the long form in which something did not hold") {
       // an NVLS tree by the ring's protocol, which no cluster has.
       {1'061'964,
        asked_as("cluster gcp-a4 framework pytorch gpus 64 grad_accum 1 micro_batch 8 "
-                "model bert-base optimizer lars overlap zero precision fp32 steps 7500")}};
-  check_kept(kept);
+                "model bert-base optimizer lars overlap zero precision fp32 steps 7500")},
+      // On a shared network messages went by a protocol that the cluster has for messages alone,
+      // and
+      // were refused it.
+      {1'050'430,
+       asked_as("cluster aws-p4d exchange fp8:owed framework megatron gpus 6 grad_accum 1 "
+                "micro_batch 16 model qwen3-30b-a3b optimizer lars overlap none split fill "
+                "steps 100 zero_stage 1")},
+      // Twice the samples are faster where NCCL takes a tree and no ring for them.
+      {1'085'282,
+       asked_as("cluster alps-gh200-tcp cp 2 framework colossalai gpus 16 grad_accum 4 "
+                "micro_batch 2 model t5-large optimizer adafactor steps 7500 tp 8 zero_stage 1")},
+      {1'086'941,
+       asked_as("cluster alps-gh200-tcp framework megatron fusion eager gpus 64 grad_accum 2 "
+                "micro_batch 1 model t5-large network flow optimizer lars steps 1000 tp 8 "
+                "zero_stage 0")},
+      {1'014'616,
+       asked_as("attention flash4 cluster alps-gh200-tcp cp 4 framework megatron gpus 32 "
+                "grad_accum 7 micro_batch 4 model t5-large optimizer adam overlap none "
+                "precision fp8 recompute experts steps 1000 tp 8")}});
 }
 
 TEST_CASE("worlds: the same rows by one thread and by many") {

@@ -220,5 +220,22 @@ TEST_CASE("collective forecast: a tree that nobody measured costs no more than t
   CHECK(forecast(tree, Bytes(8 << 20)).time > forecast(ring, Bytes(8 << 20)).time);
 }
 
+// What nccl.protocols leaves out is no protocol of collectives; messages go by it all the same.
+TEST_CASE("collective forecast: messages may be told to go by what collectives may not") {
+  const auto by_ll = [](Op op) {
+    const Cluster simple = load_cluster("aws-p4d", {});
+    CollectiveSetting setting;
+    setting.op = op;
+    setting.group.ranks = 6;
+    setting.protocol = "LL";
+    CollectiveSeries series = prepare(simple, setting);
+    return forecast(series, Bytes(4096)).protocol;
+  };
+  CHECK(by_ll(Op::all_to_all) == "LL");
+  CHECK(by_ll(Op::send_recv) == "LL");
+  CHECK_THROWS_WITH(by_ll(Op::all_gather),
+                    Catch::Contains("unknown protocol 'LL' (allowed: Simple)"));
+}
+
 }  // namespace
 }  // namespace lambcast

@@ -59,6 +59,7 @@ TEST_CASE("the largest magnitudes go, of equal ones the first") {
   CHECK(top_k_indices(Values{1, 1, 1, 1}, 2) == std::vector<std::uint32_t>{0, 1});
   CHECK(top_k_indices(Values{1, NAN, 9}, 1) == std::vector<std::uint32_t>{1});
   CHECK(top_k_indices(Values{1, 2}, 0).empty());
+  CHECK(top_k_indices(Values{1, 2}, 2) == std::vector<std::uint32_t>{0, 1});
   Values c{1, -3, 2};
   const std::vector<std::uint32_t> indices{0, 1};
   CHECK(take(c, indices) == Values{1, -3});

@@ -153,6 +153,12 @@ TEST_CASE("config.json: models have the parameters that their authors count") {
   CHECK(parameters(of_bert) == 110'106'428);
 }
 
+TEST_CASE("config.json: a width that no model has is refused") {
+  const auto wide = [](const char* width) { return changed(llama, "14336", width); };
+  CHECK(refusal(wide("10000000")).empty());
+  CHECK_THAT(refusal(wide("10000001")), Catch::Contains("intermediate_size"));
+}
+
 TEST_CASE("config.json: a head tied to the embedding is no second matrix") {
   const std::string tied =
       changed(llama, "\"tie_word_embeddings\": false", "\"tie_word_embeddings\": true");

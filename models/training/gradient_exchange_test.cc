@@ -94,6 +94,7 @@ TEST_CASE("exchange: as it is written, and back") {
                            "neighbours:exponential"})
     CHECK(name_of(parse_exchange(text, {})) == text);
   CHECK(parse_exchange("topk:0.01", {}) == parse_exchange("topk:1%", {}));
+  CHECK(parse_exchange("topk:100%", {}).parameter == 1);
   for (const char* text :
        {"",          "fp9",          "fp8:1",        "fp8:e4m3",       "qgz:int4",
         "loco:",     "powersgd:4:",  "powersgd:4:0", "powersgd:4:2:2", "localsgd",
@@ -390,6 +391,23 @@ TEST_CASE("exchange: gradients in fp32 are neither widened nor narrowed, and rea
   CHECK(more_in_fp32("onebit") == Approx(-12));
   CHECK(more_in_fp32("fp8") == Approx(2 + 2 + 2));  // greatest, cast, cast back
   CHECK(more_in_fp32("topk:1%") == Approx(2));
+}
+
+TEST_CASE("exchange: what selects and averages waits for nothing on the host") {
+  const auto passes_of = [](const char* exchange, std::string_view name) {
+    for (const StepKind kind : {StepKind::uniform, StepKind::compression, StepKind::round})
+      for (const PlanOp& op : plan_step(with(exchange), {kind, 128, 1}).ops)
+        if (const auto* work = std::get_if<KernelWork>(&op.work); work && op.name.starts_with(name))
+          return work->passes;
+    throw std::runtime_error(std::string(name));
+  };
+  for (const char* exchange : {"randomk:1%", "topk:1%"}) {
+    const Passes passes = passes_of(exchange, exchange[0] == 'r' ? "pick" : "select the largest");
+    CHECK(passes.syncs + passes.syncs_per_tensor == 0);
+  }
+  const Passes average = passes_of("localsgd:4", "average weights");
+  CHECK(average.launches == 2);  // of all tensors at once
+  CHECK(average.launches_per_tensor + average.syncs + average.syncs_per_tensor == 0);
 }
 
 TEST_CASE("exchange: in a layout between the ranks that hold the same parameters") {

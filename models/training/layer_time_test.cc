@@ -36,6 +36,10 @@ TEST_CASE("layer time: a layer takes as long among two as among ten, the host's 
     CHECK(two.forward_interval.low < two.forward);
     CHECK(two.backward_interval.high > two.backward);
   }
+  // Two products for each of the forward pass.
+  const LayerTime busy = layer("2", 4096);
+  CHECK(busy.backward > busy.forward.scaled(1.5));
+  CHECK(busy.backward < busy.forward.scaled(2.5));
   CHECK(layer("10", 64, 2).backward.us() > 1.3 * layer("10", 64).backward.us());
   CHECK(layer("10", 64, 2).forward.us() > 1.3 * layer("10", 64).forward.us());
   TrainingPlan plain = training_of({OptimizerType::adamw, 8, "dgx-a100-80g"});

@@ -381,6 +381,9 @@ TEST_CASE("layout step: adapters alone are reduced, and join what tensor ranks h
   };
   CHECK(collectives(AdapterTargets::all) - collectives(AdapterTargets::attention) ==
         48 * 2 * (3 + 1));
+  TrainingPlan two = layout_training({.tp = 2, .sequence_parallel = true});
+  two.model = training.model;
+  CHECK(plan_step(two, {StepKind::uniform, 1000, 1}).pipeline->adapters_gather);
 }
 
 TEST_CASE("layout step: buckets of gradients are all gradients, however many they are") {

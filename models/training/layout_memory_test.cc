@@ -99,6 +99,20 @@ TEST_CASE("layout memory: offloaded states fit into the hosts, where their size 
   CHECK_FALSE(with_capacity("24 GB"));
 }
 
+// What is gathered of a micro batch's activations and what is scattered of them, 2 bytes of each.
+TEST_CASE("layout memory: sequence parallelism holds two whole activations") {
+  const auto buffers = [](bool sequence_parallel) {
+    const TrainingPlan training =
+        layout_training({.tp = 4, .sequence_parallel = sequence_parallel});
+    for (const auto& [held, bytes] : forecast_layout_memory(training).parts)
+      if (held == "buffers") return bytes.value();
+    return 0.0;
+  };
+  const TrainingPlan training = layout_training({.tp = 4});
+  CHECK(buffers(true) - buffers(false) ==
+        Approx(2 * 2. * 1024 * static_cast<double>(training.model->hidden)));
+}
+
 // 2 a s^2 in 32 blocks, though the model's description speaks of one kernel.
 TEST_CASE("layout memory: attention that is not fused keeps the scores of every model") {
   TrainingPlan training = layout_training({.dp = 4, .sharding = Sharding::weights});

@@ -83,6 +83,24 @@ TEST_CASE("memory remedy: stage 2, where stage 1 is not enough") {
   CHECK_THAT(memory_remedies(training).at(0), StartsWith("--zero-stage 2 ("));
 }
 
+TEST_CASE("memory remedy: no stage is named that the framework lacks") {
+  for (const auto& [name, most] :
+       {std::pair(FrameworkName::megatron, 3), {FrameworkName::colossalai, 2}}) {
+    TrainingPlan training = training_of({OptimizerType::adamw, 8, "dgx-a100-80g", "gpt3-175b"});
+    Parallelism how;
+    how.layout.dp = how.layout.gpus_per_node = 8;
+    how.framework = framework_of(name);
+    training.parallelism = how;
+    Device device = *training.device;
+    for (double share = 1; share > 0.01; share /= 1.5) {
+      device.memory_capacity = forecast_memory(training).peak * share;
+      training.device = std::make_shared<const Device>(device);
+      for (const std::string& remedy : memory_remedies(training))
+        if (remedy.starts_with("--zero-stage ")) CHECK(after(remedy, "--zero-stage") <= most);
+    }
+  }
+}
+
 TEST_CASE("memory remedy: a larger GPU, where there is one") {
   TrainingPlan training = training_of({OptimizerType::onebit_lamb, 64});
   training.batch = {64 * 64, 64, 1};

@@ -105,6 +105,7 @@ TEST_CASE("optimizer cost: biases and norms, a group of their own, do not decay"
 
 TEST_CASE("optimizer cost: clipping bf16 gradients reads and writes them, in a launch a tensor") {
   const Passes clips = bf16_gradient_passes(true), keeps = bf16_gradient_passes(false);
+  CHECK(keeps.bytes_per_element == 4 + 4 + 2);
   CHECK(clips.bytes_per_element - keeps.bytes_per_element == 8);
   CHECK(keeps.launches_per_tensor == 1);
   CHECK(clips.launches_per_tensor == 2);

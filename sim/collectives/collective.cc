@@ -141,7 +141,7 @@ std::vector<const Protocol*> known_protocols(const CollectiveRequest& request,
                                              const Transport& transport) {
   std::vector<const Protocol*> known;
   for (const Protocol& protocol : transport.protocols) known.push_back(&protocol);
-  if (is_messages(request) && request.protocol.empty())
+  if (is_messages(request))
     for (const Protocol& protocol : transport.of_messages) known.push_back(&protocol);
   return known;
 }
@@ -166,9 +166,12 @@ Chosen algorithms_of(const CollectiveRequest& request, const Transport& transpor
 }
 
 void check_protocol(const CollectiveRequest& request, const Transport& transport) {
-  if (request.protocol.empty() || has(transport.protocols, request.protocol)) return;
+  if (request.protocol.empty()) return;
   std::vector<std::string> names;
-  for (const Protocol& protocol : transport.protocols) names.push_back(protocol.name);
+  for (const Protocol* protocol : known_protocols(request, transport)) {
+    if (protocol->name == request.protocol) return;
+    names.push_back(protocol->name);
+  }
   fail_unknown({"", 0, "--protocol"}, "protocol", request.protocol, names);
 }
 

@@ -366,6 +366,7 @@ TEST_CASE("NCCL's CollNet") {
   CHECK(chain(18, tuning) == sum(2 * 7 * 4.75 + 14 + at(240 / 2., S)));
   CHECK(chain(17, tuning) == sum(2 * 7 * 8. + at(.75 * 240 / 2, S)));
   CHECK(direct(13, tuning) == -1);
+  CHECK(direct(14, tuning) > 0);
   // A plugin that reports a latency, and flushes.
   NcclTuning slow = tuning;
   slow.nic_latency = Duration::microseconds(5);

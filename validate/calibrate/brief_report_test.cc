@@ -43,6 +43,16 @@ TEST_CASE(
   CHECK_THAT(brief_report(summary), narrows && !Contains("by itself"));
 }
 
+TEST_CASE("brief report: what was held out is said where anything was") {
+  FitSummary summary = unidentified();
+  CHECK_THAT(brief_report(summary), !Contains("held out: every other size"));
+  summary.held_out.emplace_back();
+  CHECK_THAT(brief_report(summary), Contains("  held out: every other size, in turn\n"));
+  summary.held_out_table = "b.log";
+  CHECK_THAT(brief_report(summary),
+             Contains("  held out: every other size, in turn, and the table b.log\n"));
+}
+
 TEST_CASE("brief report: a single band is of every size") {
   FitSummary summary = unidentified();
   Calibration calibration;

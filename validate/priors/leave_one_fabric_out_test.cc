@@ -3,7 +3,10 @@
 #include <array>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <fstream>
+#include <map>
 #include <numeric>
+#include <sstream>
 
 #include "validate/calibrate/calibrate.h"
 #include "validate/interval_score.h"
@@ -66,6 +69,43 @@ std::array<LeftOut, bands> left_out(const LearningFabric& fabric, const Priors& 
   return all;
 }
 
+// The rows of a table of trust.md, by their first cell.
+std::map<std::string, std::vector<std::string>> table_below(const std::string& heading) {
+  std::ifstream page(std::string(LAMBCAST_VALIDATE) + "/trust.md");
+  std::map<std::string, std::vector<std::string>> rows;
+  std::string line;
+  while (std::getline(page, line) && !line.starts_with(heading)) {
+  }
+  std::getline(page, line);  // the rule below the heading
+  while (std::getline(page, line) && line.starts_with("| ")) {
+    std::istringstream text(line.substr(2));
+    std::vector<std::string> cells;
+    for (std::string cell; std::getline(text, cell, '|');) cells.push_back(cell);
+    const std::string name = cells.front().substr(0, cells.front().find_last_not_of(' ') + 1);
+    rows[name].assign(cells.begin() + 1, cells.end());
+  }
+  return rows;
+}
+
+// The numbers of a cell are those computed, to the last digit that is printed.
+void check_printed(const std::string& cell, const std::vector<double>& computed) {
+  INFO("'" << cell << "' is printed");
+  std::string numbers = cell;
+  for (char& each : numbers)
+    if (each == ',' || each == '%') each = ' ';
+  std::istringstream words(numbers);
+  std::size_t count = 0;
+  for (std::string word; words >> word; ++count) {
+    REQUIRE(count < computed.size());
+    const auto point = word.find('.');
+    const double digit = point == std::string::npos
+                             ? 1
+                             : std::pow(10, -static_cast<double>(word.size() - point - 1));
+    CHECK(std::stod(word) == Approx(computed[count]).epsilon(0).margin(0.501 * digit));
+  }
+  CHECK(count == computed.size());
+}
+
 // Over fabrics, each left out in turn and forecast from what the others teach as they would have
 // shipped without it: learned from nothing, with nothing of its own but its description.
 class LeftOutInTurn {
@@ -85,12 +125,34 @@ class LeftOutInTurn {
   double median(std::size_t band) const { return quantile(medians_[band], 0.5); }
   double coverage(std::size_t band) const { return mean(covered_[band]); }
 
+  double mean_score(std::size_t band) const { return mean(scores_[band]); }
+
+  // The tables of trust.md: each fabric, and all of them in the row that begins so.
+  void check_page(const std::string& row) const {
+    const auto fabrics = table_below("| fabric | below 64 KiB |");
+    for (const auto& [name, computed] : by_name_) {
+      INFO(name);
+      REQUIRE(fabrics.contains(name));
+      for (std::size_t band = 0; band < bands; ++band)
+        check_printed(fabrics.at(name).at(band), computed[band]);
+    }
+    const auto all = table_below("| forecast of |");
+    const auto found = all.lower_bound(row);
+    REQUIRE((found != all.end() && found->first.starts_with(row)));
+    INFO(row);
+    check_printed(found->second.at(0), {static_cast<double>(by_name_.size())});
+    check_printed(found->second.at(1), {100 * median(0), 100 * median(1), 100 * median(2)});
+    check_printed(found->second.at(2), {100 * coverage(0), 100 * coverage(1), 100 * coverage(2)});
+    check_printed(found->second.at(3), {mean_score(0), mean_score(1), mean_score(2)});
+  }
+  std::size_t fabrics() const { return by_name_.size(); }
+
   // What was added since it was last asked, and over all.
   void print(const char* which) {
     fmt::print("{:<26}{:^24}{:^24}{:^24}\n{}{:<26}", "left out: median, in, score", "below 64 KiB",
                "to 4 MiB", "above", lines_, which);
     for (std::size_t band = 0; band < bands; ++band)
-      fmt::print("{}", figures(median(band), coverage(band), mean(scores_[band])));
+      fmt::print("{}", figures(median(band), coverage(band), mean_score(band)));
     fmt::print("\n");
     lines_.clear();
   }
@@ -102,6 +164,7 @@ class LeftOutInTurn {
 
   void add(const std::string& name, const std::array<LeftOut, bands>& all) {
     lines_ += fmt::format("{:<26}", name);
+    auto& computed = by_name_[name];
     for (std::size_t band = 0; band < bands; ++band) {
       if (all[band].off.empty()) {
         lines_ += fmt::format("{:24}", "");
@@ -109,6 +172,7 @@ class LeftOutInTurn {
       }
       medians_[band].push_back(all[band].median());
       covered_[band].push_back(all[band].coverage());
+      computed[band] = {100 * medians_[band].back(), 100 * covered_[band].back()};
       scores_[band].push_back(all[band].mean_score());
       lines_ += figures(medians_[band].back(), covered_[band].back(), scores_[band].back());
     }
@@ -116,6 +180,7 @@ class LeftOutInTurn {
   }
 
   std::vector<double> medians_[bands], covered_[bands], scores_[bands];
+  std::map<std::string, std::array<std::vector<double>, bands>> by_name_;  // in percent
   std::string lines_;
 };
 
@@ -123,6 +188,7 @@ TEST_CASE("priors: a fabric that nobody measured is forecast from the others") {
   LeftOutInTurn turn;
   turn.add(NetworkKind::rdma);
   turn.print("over RDMA fabrics");
+  turn.check_page("the RDMA fabrics");
   const double most_of_rdma[] = {0.30, 0.35, 0.20};
   for (std::size_t band = 0; band < bands; ++band) {
     INFO("band " << band);
@@ -132,6 +198,8 @@ TEST_CASE("priors: a fabric that nobody measured is forecast from the others") {
   }
   turn.add(NetworkKind::socket);
   turn.print("over all fabrics");
+  turn.check_page("a fabric without any table");
+  CHECK(table_below("| fabric | below 64 KiB |").size() == turn.fabrics());
   const double most[] = {0.50, 0.35, 0.20};
   for (std::size_t band = 0; band < bands; ++band) {
     INFO("band " << band);
@@ -145,6 +213,7 @@ TEST_CASE("priors: a TCP fabric that nobody measured is forecast from the other 
   LeftOutInTurn turn;
   turn.add(NetworkKind::socket);
   turn.print("over TCP fabrics");
+  turn.check_page("the two of TCP");
   for (std::size_t band = 0; band < bands; ++band) CHECK(turn.coverage(band) > 0.85);
 }
 
