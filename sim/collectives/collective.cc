@@ -243,70 +243,93 @@ Collective plan_collective(const CollectiveRequest& request, Machines& machines,
   return *best;
 }
 
-void CollectiveCurve::reprice(Transport transport, Machines machines) {
+void CollectiveCurve::reprice(std::shared_ptr<const Transport> transport, Machines machines) {
+  const bool transferred =
+      machines.node() == machines_.node() && transfers_alike(*transport, *transport_);
+  if (transport->tuning != transport_->tuning || transport->measured != transport_->measured)
+    choices_.clear();
+  for (auto& [algorithm, variant] : variants_) {
+    variant.priced = false;
+    variant.transferred &= transferred;
+  }
   transport_ = std::move(transport);
-  machines_ = std::move(machines);
-  for (auto& [algorithm, variant] : variants_) variant.protocols.reset();
+  if (!transferred) machines_ = std::move(machines);
 }
 
-const std::pair<const std::string, CollectiveCurve::Variant>& CollectiveCurve::variant(
-    const std::string& algorithm) {
-  auto at = variants_.find(algorithm);
-  if (at != variants_.end() && at->second.protocols) return *at;
+Machines::Wired& CollectiveCurve::machine_of(const std::string& algorithm) {
   const bool folded = foldable(algorithm, request_.group, machines_.nodes_alike());
   if (!folded) check_size(request_, algorithm, machines_.nodes_alike());
-  Machines::Wired& on = folded ? machines_.folded() : machines_.full();
-  if (at == variants_.end())
-    at = variants_.emplace(algorithm, written_out(algorithm, on)).first;
-  else
-    share_again(at->second.routes, at->second.schedule, request_.group, on.machine->topology);
-  price(at->second, *on.machine);
-  return *at;
+  return folded ? machines_.folded() : machines_.full();
 }
 
-CollectiveCurve::Variant CollectiveCurve::written_out(const std::string& algorithm,
-                                                      Machines::Wired& on) const {
+CollectiveCurve::Variants::value_type& CollectiveCurve::variant(const std::string& algorithm) {
+  const auto at = variants_.find(algorithm);
+  return at != variants_.end() ? *at : *variants_.emplace(algorithm, written_out(algorithm)).first;
+}
+
+CollectiveCurve::Variant CollectiveCurve::written_out(const std::string& algorithm) {
+  Machines::Wired& on = machine_of(algorithm);
   Variant variant;
-  variant.placement = placement_of(request_, *on.machine, transport_);
+  variant.placement = placement_of(request_, *on.machine, *transport_);
   variant.schedule = make_schedule(algorithm, request_.op, reference_size, variant.placement);
   variant.routes =
-      find_routes(variant.schedule, request_.group, *on.machine, transport_.endpoint, on.router());
+      find_routes(variant.schedule, request_.group, *on.machine, transport_->endpoint, on.router());
   return variant;
 }
 
-void CollectiveCurve::price(Variant& variant, const Machine& machine) const {
+const CollectiveCurve::Variant& CollectiveCurve::priced(Variants::value_type& of) {
+  auto& [algorithm, variant] = of;
+  if (variant.priced) return variant;
+  const CommSchedule& schedule = variant.schedule;
   std::vector<const Protocol*> protocols;
-  for (const Protocol* protocol : known_protocols(request_, transport_))
-    if (variant.schedule.latencies != Latencies::in_switch || reduces_in_switch(*protocol))
+  for (const Protocol* protocol : known_protocols(request_, *transport_))
+    if (schedule.latencies != Latencies::in_switch || reduces_in_switch(*protocol))
       protocols.push_back(protocol);
-  auto transfers = transfers_of(variant.schedule, variant.routes, variant.placement, machine,
-                                transport_, protocols);
-  variant.protocols.emplace();
-  for (std::size_t p = 0; p < protocols.size(); ++p)
-    variant.protocols->push_back(
-        {protocols[p], hop_of(*protocols[p], variant.schedule.latencies, request_.group.nodes()),
-         std::move(transfers[p])});
+  if (!variant.transferred) {
+    const Machine& machine = *machine_of(algorithm).machine;
+    share_again(variant.routes, schedule, request_.group, machine.topology);
+    variant.protocols.clear();
+    for (auto& transfers :
+         transfers_of(schedule, variant.routes, variant.placement, machine, *transport_, protocols))
+      variant.protocols.push_back({nullptr, {}, std::move(transfers)});
+  }
+  for (std::size_t p = 0; p < protocols.size(); ++p) {
+    variant.protocols[p].protocol = protocols[p];
+    variant.protocols[p].hop = hop_of(*protocols[p], schedule.latencies, request_.group.nodes());
+  }
+  variant.priced = variant.transferred = true;
+  return variant;
+}
+
+const CollectiveCurve::Choice& CollectiveCurve::choice(Bytes size) {
+  const auto known = choices_.find(size);
+  if (known != choices_.end()) return known->second;
+  const Chosen run = algorithms_of(request_, *transport_);
+  Choice choice;
+  for (const std::string& algorithm : run.costed) choice.costed.push_back(&variant(algorithm));
+  // Under the name of what runs, which the first of them is.
+  if (!run.algorithm.empty()) choice.algorithm = choice.costed.front()->first;
+  return choices_.emplace(size, std::move(choice)).first->second;
 }
 
 CollectiveCurve::Forecast CollectiveCurve::forecast(Bytes size) {
-  check_protocol(request_, transport_);
+  check_protocol(request_, *transport_);
   request_.size = size;
-  const std::string_view bound = bound_protocol(request_, transport_);
+  const std::string_view bound = bound_protocol(request_, *transport_);
   const double scale = size / reference_size;
   std::optional<Forecast> best;
-  const Chosen run = algorithms_of(request_, transport_);
-  for (const std::string& algorithm : run.costed) {
-    const auto& [name, of] = variant(algorithm);
-    for (const Lowered& lowered : *of.protocols) {
+  const Choice& run = choice(size);
+  for (Variants::value_type* costed : run.costed) {
+    const Variant& of = priced(*costed);
+    for (const Lowered& lowered : of.protocols) {
       if (!offered(*lowered.protocol, request_, of.schedule.latencies, bound)) continue;
-      const Duration time = time_of(of.schedule, lowered.transfers, scale, lowered.hop, transport_,
+      const Duration time = time_of(of.schedule, lowered.transfers, scale, lowered.hop, *transport_,
                                     *lowered.protocol, of.placement);
-      if (!best || time < best->time) best = {time, name, lowered.protocol->name};
+      if (!best || time < best->time) best = {time, costed->first, lowered.protocol->name};
     }
   }
   check_found(best.has_value(), request_);
-  // Under the name of what runs, which the first of them is.
-  if (!run.algorithm.empty()) best->algorithm = variant(run.costed.front()).first;
+  if (!run.algorithm.empty()) best->algorithm = run.algorithm;
   return *best;
 }
 
