@@ -26,6 +26,15 @@ void check_size(const CollectiveRequest& request, std::string_view algorithm, in
     if (!request.expand && supports(other, request.op, request.group) &&
         foldable(other, request.group, nodes_alike))
       others += (others.empty() ? "" : ", ") + other;
+  // Were each node a part of its own, as under one switch, one would stand for all.
+  const bool of_leaves =
+      !request.expand && nodes_alike > 1 && foldable(algorithm, request.group, 1);
+  const std::string why =
+      of_leaves ? fmt::format(
+                      ". In {} nodes play different parts, so that no leaf switch of nodes "
+                      "stands for the others",
+                      algorithm)
+                : "";
   const std::string what = fmt::format("an {} over {} ranks that are not alike",
                                        name_of(request.op), request.group.ranks);
   throw Error(
@@ -37,8 +46,8 @@ void check_size(const CollectiveRequest& request, std::string_view algorithm, in
                 what, most)
           : fmt::format("{} under {} is too large to write out: up to {} ranks, or an algorithm "
                         "under which they are: {} (--algorithm of a collective; of runs "
-                        "nccl.all_reduce or mpi.all_reduce of the cluster)",
-                        what, algorithm, most, others));
+                        "nccl.all_reduce or mpi.all_reduce of the cluster){}",
+                        what, algorithm, most, others, why));
 }
 
 bool reduces_in_switch(const Protocol& protocol) { return protocol.in_switch.has_value(); }
