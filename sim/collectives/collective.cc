@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "sim/base/check.h"
 #include "sim/base/error.h"
 #include "sim/collectives/algorithms.h"
 #include "sim/engine/engine.h"
+#include "sim/network/effort.h"
 #include "sim/network/fair_share.h"
 
 namespace lambcast {
@@ -49,6 +51,19 @@ void check_size(const CollectiveRequest& request, std::string_view algorithm, in
                         "nccl.all_reduce or mpi.all_reduce of the cluster){}",
                         what, algorithm, most, others, why));
 }
+
+// Adds the time since it began, or was stopped last.
+class Stopwatch {
+ public:
+  void stop(std::chrono::nanoseconds& total) {
+    const auto now = std::chrono::steady_clock::now();
+    total += now - last_;
+    last_ = now;
+  }
+
+ private:
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
 
 bool reduces_in_switch(const Protocol& protocol) { return protocol.in_switch.has_value(); }
 
@@ -224,9 +239,14 @@ Collective plan_collective(const CollectiveRequest& request, Machines& machines,
     Machines::Wired& wired = folded ? machines.folded() : machines.full();
     const std::shared_ptr<const Machine>& machine = wired.machine;
     const Placement placement = placement_of(request, *machine, transport, place);
+    Stopwatch watch;
     const CommSchedule schedule = make_schedule(algorithm, request.op, request.size, placement);
+    watch.stop(effort().lowering);
     const Routes routes =
         find_routes(schedule, request.group, *machine, transport.endpoint, wired.router(), place);
+    watch.stop(effort().routing);
+    for (const auto& paths : routes) effort().routes += static_cast<std::int64_t>(paths->size());
+    ++effort().lowered;
     std::vector<const Protocol*> protocols;
     for (const Protocol* protocol : known_protocols(request, transport))
       if (offered(*protocol, request, schedule.latencies, bound)) protocols.push_back(protocol);
@@ -246,6 +266,7 @@ Collective plan_collective(const CollectiveRequest& request, Machines& machines,
       best->program = std::make_shared<const CommProgram>(
           lower(schedule, routes, transfers[*cheapest], placement, *machine, transport,
                 *protocols[*cheapest], request.expand));
+    watch.stop(effort().lowering);
   }
   check_found(best.has_value(), request);
   if (!run.algorithm.empty()) best->algorithm = run.algorithm;
