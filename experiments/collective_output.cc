@@ -53,9 +53,9 @@ std::string heading(const CollectiveAnswer& answer, const Cluster& cluster) {
                             "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "");
 }
 
-std::string ground_of(const CollectiveRow& row, const Cluster& cluster) {
-  return row.interval.ground == Ground::none ? without_calibration(cluster)
-                                             : std::string(in_words(row.interval.ground));
+std::string ground_of(const CalibratedInterval& interval, const Cluster& cluster) {
+  return interval.ground == Ground::none ? without_calibration(cluster)
+                                         : std::string(in_words(interval.ground));
 }
 
 // Where the other model of the network says something else.
@@ -74,7 +74,7 @@ std::string grounds(const CollectiveRow& row, const CollectiveAnswer& answer,
                     const Cluster& cluster) {
   if (answer.group.ranks == 1) return of_one_rank;
   return fmt::format("{}/{}, {}: {:.2f} to {:.2f} times the time", row.algorithm, row.protocol,
-                     ground_of(row, cluster), row.interval.low / row.time,
+                     ground_of(row.interval, cluster), row.interval.low / row.time,
                      row.interval.high / row.time) +
          flow_remark(row);
 }
@@ -114,7 +114,8 @@ std::string collective_table(const CollectiveAnswer& answer, const Cluster& clus
       fmt::format("#{:>11} {:>10} {:>20} {:>7} {:>7}\n", "(B)", "(us)", "(us)", "(GB/s)", "(GB/s)");
   for (const CollectiveRow& row : answer.rows) {
     const bool alone = answer.group.ranks == 1;
-    const std::string why = alone ? of_one_rank : ground_of(row, cluster) + flow_remark(row);
+    const std::string why =
+        alone ? of_one_rank : ground_of(row.interval, cluster) + flow_remark(row);
     if (why != said) text += fmt::format("# {}\n", why);
     said = why;
     const double algbw = row.algbw_GBps();
@@ -170,19 +171,31 @@ std::string collective_csv(const CollectiveAnswer& answer) {
 
 std::string jobs_text(std::span<const CollectiveJob> jobs, std::span<const JobForecast> forecasts,
                       const Cluster& cluster) {
+  const auto line = [](auto job, auto op, auto gpus, auto size, auto alone, auto together,
+                       auto within, auto slowdown) {
+    return fmt::format("{:>12} {:>14} {:>5} {:>11} {:>9} {:>9} {:>20} {:>8}", job, op, gpus, size,
+                       alone, together, within, slowdown);
+  };
   std::string text = fmt::format(
-      "# lambcast forecast of {} jobs at once on {}\n#{:>12} {:>14} {:>5} {:>11} {:>9} {:>9} {:>8} "
-      " {}\n#{:>12} {:>14} {:>5} {:>11} {:>9} {:>9}\n",
-      jobs.size(), cluster.name, "job", "op", "gpus", "size", "alone", "together", "slowdown",
-      "runs", "", "", "", "(B)", "(us)", "(us)");
+      "# lambcast forecast of {} jobs at once on {}\n#{}  runs\n#{}", jobs.size(), cluster.name,
+      line("job", "op", "gpus", "size", "alone", "together", "within", "slowdown"),
+      line("", "", "", "(B)", "(us)", "(us)", "(us)", ""));
+  text.erase(text.find_last_not_of(' ') + 1);
+  text += "\n";
+  std::string said;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     const CollectiveJob& job = jobs[i];
-    const double alone = forecasts[i].alone.us(), together = forecasts[i].together.us();
-    text += fmt::format(" {:>12} {:>14} {:>5} {:>11.0f} {:>9} {:>9} {:>8.2f}  {}\n", job.name,
-                        name_of(job.op), job.group.ranks, job.size.value(),
-                        whole_us(forecasts[i].alone), whole_us(forecasts[i].together),
-                        alone == 0 ? 1 : together / alone,
-                        forecasts[i].algorithm + "/" + forecasts[i].protocol);
+    const JobForecast& of = forecasts[i];
+    const std::string why = ground_of(of.interval, cluster);
+    if (why != said) text += fmt::format("# {}\n", why);
+    said = why;
+    text += fmt::format(
+        " {}  {}/{}\n",
+        line(job.name, name_of(job.op), job.group.ranks, fmt::format("{:.0f}", job.size.value()),
+             whole_us(of.alone), whole_us(of.together),
+             fmt::format("{} to {}", whole_us(of.interval.low), whole_us(of.interval.high)),
+             fmt::format("{:.2f}", of.alone.ps() == 0 ? 1 : of.together / of.alone)),
+        of.algorithm, of.protocol);
   }
   return text;
 }
@@ -198,16 +211,22 @@ std::string jobs_json(std::span<const CollectiveJob> jobs, std::span<const JobFo
                             {"algorithm", forecasts[i].algorithm},
                             {"protocol", forecasts[i].protocol},
                             {"alone_us", forecasts[i].alone.us()},
-                            {"together_us", forecasts[i].together.us()}});
+                            {"together_us", forecasts[i].together.us()},
+                            {"low_us", forecasts[i].interval.low.us()},
+                            {"high_us", forecasts[i].interval.high.us()},
+                            {"calibrated", forecasts[i].interval.calibrated}});
   return json.dump(2) + "\n";
 }
 
 std::string jobs_csv(std::span<const CollectiveJob> jobs, std::span<const JobForecast> forecasts) {
-  std::string text = "job,op,gpus,size_bytes,algorithm,protocol,alone_us,together_us\n";
+  std::string text =
+      "job,op,gpus,size_bytes,algorithm,protocol,alone_us,together_us,low_us,high_us,calibrated\n";
   for (std::size_t i = 0; i < jobs.size(); ++i)
-    text += fmt::format("{},{},{},{},{},{},{},{}\n", csv::field(jobs[i].name), name_of(jobs[i].op),
-                        jobs[i].group.ranks, jobs[i].size.value(), forecasts[i].algorithm,
-                        forecasts[i].protocol, forecasts[i].alone.us(), forecasts[i].together.us());
+    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{}\n", csv::field(jobs[i].name),
+                        name_of(jobs[i].op), jobs[i].group.ranks, jobs[i].size.value(),
+                        forecasts[i].algorithm, forecasts[i].protocol, forecasts[i].alone.us(),
+                        forecasts[i].together.us(), forecasts[i].interval.low.us(),
+                        forecasts[i].interval.high.us(), forecasts[i].interval.calibrated);
   return text;
 }
 

@@ -92,14 +92,22 @@ TEST_CASE("collective output: jobs say how much longer they take together") {
   job.group = {16, 8};
   const std::vector<CollectiveJob> jobs{job};
   const std::vector<JobForecast> forecasts{
-      {"ring", "Simple", Duration::microseconds(10), Duration::microseconds(25)}};
-  CHECK_THAT(jobs_text(jobs, forecasts, made_up_cluster()),
-             Contains("1 jobs at once on here") && Contains("2.50  ring/Simple\n"));
+      {"ring",
+       "Simple",
+       Duration::microseconds(10),
+       Duration::microseconds(25),
+       {Duration::microseconds(20), Duration::microseconds(30), true, Ground::calibrated}}};
+  CHECK_THAT(
+      jobs_text(jobs, forecasts, made_up_cluster()),
+      Contains("1 jobs at once on here") && Contains("20.0 to 30.0     2.50  ring/Simple\n"));
   const csv::Table table = csv::parse(jobs_csv(jobs, forecasts), "test");
   CHECK(table.text(0, "job") == "a, \"b\"");
   CHECK(table.number(0, "together_us") == 25);
+  CHECK(table.number(0, "low_us") == 20);
+  CHECK(table.text(0, "calibrated") == "true");
   const Json json = Json::parse(jobs_json(jobs, forecasts, made_up_cluster()));
   CHECK(json.at("jobs").at(0).at("alone_us").get<double>() == 10);
+  CHECK(json.at("jobs").at(0).at("high_us").get<double>() == 30);
 }
 
 }  // namespace

@@ -61,10 +61,12 @@ std::string stats(const StepRun& step, const CollectiveCosts::Counts& prices, co
   return fmt::format(
       "operations {}, collectives {}; prices asked {}, found in the cache {}\n"
       "events {}, flows started {}, max-min solves {}\n"
-      "took: plan {:.0f} us, price {:.0f} us, execute {:.0f} us, account {:.0f} us\n",
+      "took: plan {:.0f} us, price {:.0f} us, execute {:.0f} us, account {:.0f} us\n"
+      "of which: routes of {} flows {:.0f} us, lowering of {} schedules {:.0f} us\n",
       step.plan.ops.size(), step.metrics.num_collectives, prices.asked,
       prices.asked - prices.planned, done.events, done.flows, done.solves, us(spent.plan),
-      us(spent.price), us(spent.execute), us(spent.account));
+      us(spent.price), us(spent.execute), us(spent.account), done.routes, us(done.routing),
+      done.lowered, us(done.lowering));
 }
 
 }  // namespace

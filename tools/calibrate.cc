@@ -35,7 +35,8 @@ std::string file_stem(const std::string& path) {
   return file.substr(0, file.rfind('.'));
 }
 
-// On a terminal only: a calibration of a few tables takes seconds, one of hundreds of rows minutes.
+// On a terminal only: a calibration of a few tables takes a moment, one of thousands of rows
+// seconds.
 void show_progress(int done, int all) {
   if (isatty(STDERR_FILENO) == 0) return;
   fmt::print(stderr, "\rfitting: {} of {} searches", done, all);

@@ -268,6 +268,7 @@ jobs=("$lambcast" collective --cluster hgx-h100-ndr --jobs jobs.toml)
 expect 0 '^# lambcast forecast of 2 jobs at once on hgx-h100-ndr$' "${jobs[@]}"
 expect 0 '^other,all_gather,4,67108864,ring,' "${jobs[@]}" --format csv
 expect 0 '"together_us"' "${jobs[@]}" --format json
+expect 0 '"high_us"' "${jobs[@]}" --format json
 expect 2 '--op excludes --jobs' "${jobs[@]}" --op all_to_all
 expect 2 '--network excludes --jobs' "${jobs[@]}" --network analytic
 expect 2 '^lambcast: --gpus: or --jobs is required' "$lambcast" collective --cluster hgx-h100-ndr

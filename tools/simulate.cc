@@ -82,7 +82,9 @@ Command add_simulate(CLI::App& app) {
       ->add_option(
           "--explain", flags->explain,
           "instead of the forecast: the plan of each step, the prices of its operations with "
-          "what they rest on, or stats of the program's own work")
+          "what they rest on, or stats of the program's own work: prices asked for and known "
+          "already, events, flows and max-min solves, the time of each part of a forecast, and of "
+          "that what routes over the network and the lowering of schedules onto it took")
       ->check(CLI::IsMember(explanation_names()));
   command
       ->add_option("--then", run->then,

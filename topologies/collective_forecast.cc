@@ -31,7 +31,8 @@ Collective forecast(CollectiveSeries& series, Bytes size) {
 
 CollectiveCurve curve_of(const Cluster& cluster, const CollectiveSetting& setting) {
   CollectiveSeries series = prepare(cluster, setting);
-  return {std::move(series.request), std::move(series.transport), std::move(series.machines)};
+  return {std::move(series.request), std::make_shared<const Transport>(std::move(series.transport)),
+          std::move(series.machines)};
 }
 
 std::vector<Collective> compressed_exchange(const Cluster& cluster, CollectiveSetting setting,

@@ -64,6 +64,14 @@ struct Queue {
   }
 };
 
+CalibratedInterval interval_of_job(const Cluster& cluster, Backend backend,
+                                   const CollectiveJob& job, const JobForecast& forecast) {
+  ProcessGroup group = job.group;
+  if (forecast.together > forecast.alone) ++group.siblings;  // in effect
+  return interval_of(cluster, backend, job.op, job.size, group, forecast.together,
+                     {forecast.algorithm, forecast.protocol});
+}
+
 }  // namespace
 
 std::vector<CollectiveJob> decode_jobs(const Table& root, const Cluster& cluster) {
@@ -106,8 +114,11 @@ std::vector<JobForecast> forecast_jobs(const Cluster& cluster,
   for (std::size_t i = 0; i < jobs.size(); ++i)
     together.add(jobs[i], planned[i].program.get(), jobs[i].start);
   const std::vector<Span> spans = together.run_on(planned.front().machine->topology);
-  for (std::size_t i = 0; i < jobs.size(); ++i)
-    forecasts[i].together = spans[i].end.since_start() - jobs[i].start;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    JobForecast& job = forecasts[i];
+    job.together = spans[i].end.since_start() - jobs[i].start;
+    job.interval = interval_of_job(cluster, backend, jobs[i], job);
+  }
   return forecasts;
 }
 

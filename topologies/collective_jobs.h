@@ -32,10 +32,13 @@ struct CollectiveJob {
   std::string algorithm, protocol;  // empty: as CollectiveSetting
 };
 
-// Both from the job's start to the end of its last repetition.
+// Both times from the job's start to the end of its last repetition.
 struct JobForecast {
   std::string algorithm, protocol;
   Duration alone, together;
+  // Of `together`. Tables are of one collective at a time, so a job that waits for another is not
+  // calibrated.
+  CalibratedInterval interval{Duration(), Duration()};
 };
 
 std::vector<CollectiveJob> decode_jobs(const Table& root, const Cluster& cluster);

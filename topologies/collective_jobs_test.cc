@@ -49,6 +49,26 @@ TEST_CASE("jobs: what shares NICs takes its share, what shares nothing takes no 
     CHECK(job.together == job.alone);
 }
 
+TEST_CASE("jobs: a job has the interval of a collective alone, unless it waits for another") {
+  const Cluster cluster = load_cluster("perlmutter-a100", {});
+  CollectiveJob job;
+  job.size = Bytes(1 << 26);
+  job.group = {8, 4};
+  CollectiveJob elsewhere = job;
+  elsewhere.place.node = 2;
+  const auto apart = forecast_jobs(cluster, {job, elsewhere}, Backend::nccl, false);
+  const CalibratedInterval single =
+      interval_of(cluster, Backend::nccl, job.op, job.size, job.group, apart[0].together,
+                  {apart[0].algorithm, apart[0].protocol});
+  CHECK(single.ground != Ground::none);
+  CHECK(apart[0].interval.ground == single.ground);
+  CHECK(apart[0].interval.low == single.low);
+  CHECK(apart[0].interval.high == single.high);
+  const auto at_once = forecast_jobs(cluster, {job, job}, Backend::nccl, false);
+  CHECK(at_once[0].interval.ground == Ground::none);
+  CHECK(at_once[0].interval.high / at_once[0].together > single.high / apart[0].together);
+}
+
 TEST_CASE("jobs: the later one takes from the earlier only while both run") {
   // The first runs alone for 0.6 s of 1.2; the rest takes twice as long beside the second, which
   // has 0.6 s left then: 0.6 + 1.2, and 1.2 + 0.6 from its start at 0.6.

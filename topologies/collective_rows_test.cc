@@ -78,6 +78,13 @@ TEST_CASE("collective rows: what is too large names the algorithm and those that
                     Catch::Contains("an all_reduce over 1048576 ranks that are not alike under "
                                     "nvls_tree is too large to write out: up to 65536 ranks, or an "
                                     "algorithm under which they are: ring"));
+  for (const char* algorithm : {"tree", "nvls_tree"}) {
+    question.setting.algorithm = algorithm;
+    CHECK_THROWS_WITH(forecast_rows(tree, question),
+                      Catch::EndsWith(std::string(". In ") + algorithm +
+                                      " nodes play different parts, so that no leaf switch of "
+                                      "nodes stands for the others"));
+  }
   question.setting.algorithm = "ring";
   CHECK(forecast_rows(tree, question).front().algorithm == "ring");
 }

@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "sim/base/check.h"
 #include "sim/base/error.h"
 #include "sim/collectives/algorithms.h"
 #include "sim/engine/engine.h"
+#include "sim/network/effort.h"
 #include "sim/network/fair_share.h"
 
 namespace lambcast {
@@ -26,6 +28,15 @@ void check_size(const CollectiveRequest& request, std::string_view algorithm, in
     if (!request.expand && supports(other, request.op, request.group) &&
         foldable(other, request.group, nodes_alike))
       others += (others.empty() ? "" : ", ") + other;
+  // Were each node a part of its own, as under one switch, one would stand for all.
+  const bool of_leaves =
+      !request.expand && nodes_alike > 1 && foldable(algorithm, request.group, 1);
+  const std::string why =
+      of_leaves ? fmt::format(
+                      ". In {} nodes play different parts, so that no leaf switch of nodes "
+                      "stands for the others",
+                      algorithm)
+                : "";
   const std::string what = fmt::format("an {} over {} ranks that are not alike",
                                        name_of(request.op), request.group.ranks);
   throw Error(
@@ -37,9 +48,22 @@ void check_size(const CollectiveRequest& request, std::string_view algorithm, in
                 what, most)
           : fmt::format("{} under {} is too large to write out: up to {} ranks, or an algorithm "
                         "under which they are: {} (--algorithm of a collective; of runs "
-                        "nccl.all_reduce or mpi.all_reduce of the cluster)",
-                        what, algorithm, most, others));
+                        "nccl.all_reduce or mpi.all_reduce of the cluster){}",
+                        what, algorithm, most, others, why));
 }
+
+// Adds the time since it began, or was stopped last.
+class Stopwatch {
+ public:
+  void stop(std::chrono::nanoseconds& total) {
+    const auto now = std::chrono::steady_clock::now();
+    total += now - last_;
+    last_ = now;
+  }
+
+ private:
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
 
 bool reduces_in_switch(const Protocol& protocol) { return protocol.in_switch.has_value(); }
 
@@ -218,9 +242,14 @@ Collective plan_collective(const CollectiveRequest& request, Machines& machines,
     Machines::Wired& wired = folded ? machines.folded() : machines.full();
     const std::shared_ptr<const Machine>& machine = wired.machine;
     const Placement placement = placement_of(request, *machine, transport, place);
+    Stopwatch watch;
     const CommSchedule schedule = make_schedule(algorithm, request.op, request.size, placement);
+    watch.stop(effort().lowering);
     const Routes routes =
         find_routes(schedule, request.group, *machine, transport.endpoint, wired.router(), place);
+    watch.stop(effort().routing);
+    for (const auto& paths : routes) effort().routes += static_cast<std::int64_t>(paths->size());
+    ++effort().lowered;
     std::vector<const Protocol*> protocols;
     for (const Protocol* protocol : known_protocols(request, transport))
       if (offered(*protocol, request, schedule.latencies, bound)) protocols.push_back(protocol);
@@ -240,76 +269,100 @@ Collective plan_collective(const CollectiveRequest& request, Machines& machines,
       best->program = std::make_shared<const CommProgram>(
           lower(schedule, routes, transfers[*cheapest], placement, *machine, transport,
                 *protocols[*cheapest], request.expand));
+    watch.stop(effort().lowering);
   }
   check_found(best.has_value(), request);
   if (!run.algorithm.empty()) best->algorithm = run.algorithm;
   return *best;
 }
 
-void CollectiveCurve::reprice(Transport transport, Machines machines) {
+void CollectiveCurve::reprice(std::shared_ptr<const Transport> transport, Machines machines) {
+  const bool transferred =
+      machines.node() == machines_.node() && transfers_alike(*transport, *transport_);
+  if (transport->tuning != transport_->tuning || transport->measured != transport_->measured)
+    choices_.clear();
+  for (auto& [algorithm, variant] : variants_) {
+    variant.priced = false;
+    variant.transferred &= transferred;
+  }
   transport_ = std::move(transport);
-  machines_ = std::move(machines);
-  for (auto& [algorithm, variant] : variants_) variant.protocols.reset();
+  if (!transferred) machines_ = std::move(machines);
 }
 
-const std::pair<const std::string, CollectiveCurve::Variant>& CollectiveCurve::variant(
-    const std::string& algorithm) {
-  auto at = variants_.find(algorithm);
-  if (at != variants_.end() && at->second.protocols) return *at;
+Machines::Wired& CollectiveCurve::machine_of(const std::string& algorithm) {
   const bool folded = foldable(algorithm, request_.group, machines_.nodes_alike());
   if (!folded) check_size(request_, algorithm, machines_.nodes_alike());
-  Machines::Wired& on = folded ? machines_.folded() : machines_.full();
-  if (at == variants_.end())
-    at = variants_.emplace(algorithm, written_out(algorithm, on)).first;
-  else
-    share_again(at->second.routes, at->second.schedule, request_.group, on.machine->topology);
-  price(at->second, *on.machine);
-  return *at;
+  return folded ? machines_.folded() : machines_.full();
 }
 
-CollectiveCurve::Variant CollectiveCurve::written_out(const std::string& algorithm,
-                                                      Machines::Wired& on) const {
+CollectiveCurve::Variants::value_type& CollectiveCurve::variant(const std::string& algorithm) {
+  const auto at = variants_.find(algorithm);
+  return at != variants_.end() ? *at : *variants_.emplace(algorithm, written_out(algorithm)).first;
+}
+
+CollectiveCurve::Variant CollectiveCurve::written_out(const std::string& algorithm) {
+  Machines::Wired& on = machine_of(algorithm);
   Variant variant;
-  variant.placement = placement_of(request_, *on.machine, transport_);
+  variant.placement = placement_of(request_, *on.machine, *transport_);
   variant.schedule = make_schedule(algorithm, request_.op, reference_size, variant.placement);
   variant.routes =
-      find_routes(variant.schedule, request_.group, *on.machine, transport_.endpoint, on.router());
+      find_routes(variant.schedule, request_.group, *on.machine, transport_->endpoint, on.router());
   return variant;
 }
 
-void CollectiveCurve::price(Variant& variant, const Machine& machine) const {
+const CollectiveCurve::Variant& CollectiveCurve::priced(Variants::value_type& of) {
+  auto& [algorithm, variant] = of;
+  if (variant.priced) return variant;
+  const CommSchedule& schedule = variant.schedule;
   std::vector<const Protocol*> protocols;
-  for (const Protocol* protocol : known_protocols(request_, transport_))
-    if (variant.schedule.latencies != Latencies::in_switch || reduces_in_switch(*protocol))
+  for (const Protocol* protocol : known_protocols(request_, *transport_))
+    if (schedule.latencies != Latencies::in_switch || reduces_in_switch(*protocol))
       protocols.push_back(protocol);
-  auto transfers = transfers_of(variant.schedule, variant.routes, variant.placement, machine,
-                                transport_, protocols);
-  variant.protocols.emplace();
-  for (std::size_t p = 0; p < protocols.size(); ++p)
-    variant.protocols->push_back(
-        {protocols[p], hop_of(*protocols[p], variant.schedule.latencies, request_.group.nodes()),
-         std::move(transfers[p])});
+  if (!variant.transferred) {
+    const Machine& machine = *machine_of(algorithm).machine;
+    share_again(variant.routes, schedule, request_.group, machine.topology);
+    variant.protocols.clear();
+    for (auto& transfers :
+         transfers_of(schedule, variant.routes, variant.placement, machine, *transport_, protocols))
+      variant.protocols.push_back({nullptr, {}, std::move(transfers)});
+  }
+  for (std::size_t p = 0; p < protocols.size(); ++p) {
+    variant.protocols[p].protocol = protocols[p];
+    variant.protocols[p].hop = hop_of(*protocols[p], schedule.latencies, request_.group.nodes());
+  }
+  variant.priced = variant.transferred = true;
+  return variant;
+}
+
+const CollectiveCurve::Choice& CollectiveCurve::choice(Bytes size) {
+  const auto known = choices_.find(size);
+  if (known != choices_.end()) return known->second;
+  const Chosen run = algorithms_of(request_, *transport_);
+  Choice choice;
+  for (const std::string& algorithm : run.costed) choice.costed.push_back(&variant(algorithm));
+  // Under the name of what runs, which the first of them is.
+  if (!run.algorithm.empty()) choice.algorithm = choice.costed.front()->first;
+  return choices_.emplace(size, std::move(choice)).first->second;
 }
 
 CollectiveCurve::Forecast CollectiveCurve::forecast(Bytes size) {
-  check_protocol(request_, transport_);
+  check_protocol(request_, *transport_);
   request_.size = size;
-  const std::string_view bound = bound_protocol(request_, transport_);
+  const std::string_view bound = bound_protocol(request_, *transport_);
   const double scale = size / reference_size;
   std::optional<Forecast> best;
-  const Chosen run = algorithms_of(request_, transport_);
-  for (const std::string& algorithm : run.costed) {
-    const auto& [name, of] = variant(algorithm);
-    for (const Lowered& lowered : *of.protocols) {
+  const Choice& run = choice(size);
+  for (Variants::value_type* costed : run.costed) {
+    const Variant& of = priced(*costed);
+    for (const Lowered& lowered : of.protocols) {
       if (!offered(*lowered.protocol, request_, of.schedule.latencies, bound)) continue;
-      const Duration time = time_of(of.schedule, lowered.transfers, scale, lowered.hop, transport_,
+      const Duration time = time_of(of.schedule, lowered.transfers, scale, lowered.hop, *transport_,
                                     *lowered.protocol, of.placement);
-      if (!best || time < best->time) best = {time, name, lowered.protocol->name};
+      if (!best || time < best->time) best = {time, costed->first, lowered.protocol->name};
     }
   }
   check_found(best.has_value(), request_);
-  // Under the name of what runs, which the first of them is.
-  if (!run.algorithm.empty()) best->algorithm = variant(run.costed.front()).first;
+  if (!run.algorithm.empty()) best->algorithm = run.algorithm;
   return *best;
 }
 

@@ -34,6 +34,7 @@ class Machines {
   Machines(const NodeSpec& node, int nodes, Fabric fabric, int nodes_alike);
 
   int nodes_alike() const { return nodes_alike_; }
+  const NodeSpec& node() const { return node_; }
   Wired& folded();
   Wired& full();
 
@@ -80,7 +81,8 @@ Collective plan_collective(const CollectiveRequest& request, Machines& machines,
 // reference_size, and its rounds are scaled; latencies are those of the size asked for.
 class CollectiveCurve {
  public:
-  CollectiveCurve(CollectiveRequest request, Transport transport, Machines machines)
+  CollectiveCurve(CollectiveRequest request, std::shared_ptr<const Transport> transport,
+                  Machines machines)
       : request_(std::move(request)),
         transport_(std::move(transport)),
         machines_(std::move(machines)) {}
@@ -95,8 +97,8 @@ class CollectiveCurve {
   Duration time(Bytes size) { return forecast(size).time; }
 
   // From here on at other rates and latencies, on machines wired as those before: what is written
-  // out and routed stays, and is only priced again.
-  void reprice(Transport transport, Machines machines);
+  // out and routed stays, and is only priced again; so does what flows take, where no rate moved.
+  void reprice(std::shared_ptr<const Transport> transport, Machines machines);
 
  private:
   static constexpr Bytes reference_size{1 << 30};
@@ -110,17 +112,28 @@ class CollectiveCurve {
     CommSchedule schedule;
     Placement placement;
     Routes routes;
-    std::optional<std::vector<Lowered>> protocols;  // absent: to be priced
+    std::vector<Lowered> protocols;
+    bool priced = false;       // protocols are the transport's
+    bool transferred = false;  // and so are their transfers
   };
-  // The entry, whose key is the algorithm.
-  const std::pair<const std::string, Variant>& variant(const std::string& algorithm);
-  Variant written_out(const std::string& algorithm, Machines::Wired& on) const;
-  void price(Variant& variant, const Machine& machine) const;
+  using Variants = std::map<std::string, Variant>;  // by algorithm
+  // What runs at a size, and all that may stand for its cost.
+  struct Choice {
+    std::string_view algorithm;  // empty: whichever is the cheapest
+    std::vector<Variants::value_type*> costed;
+  };
+
+  const Choice& choice(Bytes size);
+  Variants::value_type& variant(const std::string& algorithm);
+  Variant written_out(const std::string& algorithm);
+  Machines::Wired& machine_of(const std::string& algorithm);
+  const Variant& priced(Variants::value_type& of);
 
   CollectiveRequest request_;
-  Transport transport_;
+  std::shared_ptr<const Transport> transport_;
   Machines machines_;
-  std::map<std::string, Variant> variants_;  // by algorithm
+  Variants variants_;
+  std::map<Bytes, Choice> choices_;
 };
 
 // Whether max-min sharing may end it sooner than the closed form of time: in some round, flows that

@@ -1,5 +1,6 @@
 #include "sim/collectives/lower.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <utility>
 
@@ -329,6 +330,19 @@ std::vector<std::vector<RoundTransfer>> transfers_of(
     }
   }
   return transfers;
+}
+
+bool transfers_alike(const Transport& a, const Transport& b) {
+  const auto alike = [](const Protocol& one, const Protocol& other) {
+    return one.efficiency == other.efficiency && one.tree_efficiency == other.tree_efficiency &&
+           one.node_cap == other.node_cap &&
+           one.in_switch.has_value() == other.in_switch.has_value() &&
+           (!one.in_switch || one.in_switch->efficiency == other.in_switch->efficiency);
+  };
+  return a.flow_cap == b.flow_cap && a.connections == b.connections && a.tuning == b.tuning &&
+         (a.slice.value() > 0) == (b.slice.value() > 0) &&
+         std::ranges::equal(a.protocols, b.protocols, alike) &&
+         std::ranges::equal(a.of_messages, b.of_messages, alike);
 }
 
 Duration time_of(const CommSchedule& schedule, const std::vector<RoundTransfer>& transfers,

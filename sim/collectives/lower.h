@@ -37,6 +37,9 @@ std::vector<std::vector<RoundTransfer>> transfers_of(const CommSchedule& schedul
                                                      const Transport& transport,
                                                      const std::vector<const Protocol*>& protocols);
 
+// Whether transfers_of says the same with either: they differ in latencies alone.
+bool transfers_alike(const Transport& a, const Transport& b);
+
 // The closed form of a schedule on its own, every size of it `scale` times as large as written:
 //   base + sum over rounds of times * (slowest flow + the latency it does not hide).
 Duration time_of(const CommSchedule& schedule, const std::vector<RoundTransfer>& transfers,

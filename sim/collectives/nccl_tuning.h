@@ -60,6 +60,7 @@ struct NcclTuning {
   // All-reduces below it take the tree, others the ring, whatever they cost: NCCL_TREE_THRESHOLD of
   // 2.4. Zero: by cost.
   Bytes tree_threshold{};
+  bool operator==(const NcclTuning&) const = default;
 };
 
 // Channels over several nodes: two for each NIC in use, or as many as the limits leave.

@@ -94,6 +94,7 @@ struct Protocol {
 struct MeasuredAlgorithms {
   Bytes below;
   std::vector<std::string> names;
+  bool operator==(const MeasuredAlgorithms&) const = default;
 };
 
 struct Transport {

@@ -1,6 +1,7 @@
 // How much work simulating was, for people who ask what the program did.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 
 namespace lambcast {
@@ -10,8 +11,16 @@ struct Effort {
   std::int64_t flows = 0;   // started
   std::int64_t solves = 0;  // of max-min rates, each over the flows that share links
 
+  // Collectives planned, by every algorithm that they might take:
+  std::int64_t routes = 0;               // found, one a flow
+  std::chrono::nanoseconds routing{0};   // to find them
+  std::int64_t lowered = 0;              // schedules laid on the network
+  std::chrono::nanoseconds lowering{0};  // to write them out and to price their rounds
+
   Effort operator-(const Effort& before) const {
-    return {events - before.events, flows - before.flows, solves - before.solves};
+    return {events - before.events,    flows - before.flows,     solves - before.solves,
+            routes - before.routes,    routing - before.routing, lowered - before.lowered,
+            lowering - before.lowering};
   }
 };
 

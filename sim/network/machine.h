@@ -24,6 +24,7 @@ struct NodeSpec {
   Bandwidth gpu_nic;        // a GPU's PCIe way to the NICs, where peers are not reached over PCIe
   Bandwidth nic;            // one NIC; more NICs than GPUs are written as bundles, one per GPU
   Bandwidth host_link;      // a process's way through host memory to its node's other processes
+  bool operator==(const NodeSpec&) const = default;
 };
 
 struct Machine {

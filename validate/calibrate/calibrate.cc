@@ -49,12 +49,13 @@ class Model {
   // log(forecast / measured), as much as it counts
   VectorXd residuals(const VectorXd& x, const std::vector<Point>& points) {
     const Cluster cluster = cluster_at(x);
+    const auto transport = std::make_shared<const Transport>(transport_of(cluster, backend_));
     VectorXd r(static_cast<Eigen::Index>(points.size()));
     std::size_t of = tables_.size();
     for (std::size_t i = 0; i < points.size(); ++i) {
       if (points[i].table != of) {
         of = points[i].table;
-        reprice(series_[of], tables_[of], cluster, backend_);
+        reprice(series_[of], tables_[of], cluster, backend_, transport);
       }
       const double seconds = std::max(1e-12, forecast_time(series_[of], points[i].size).s());
       r[static_cast<Eigen::Index>(i)] =

@@ -79,7 +79,7 @@ struct FitSummary {
 inline constexpr double poor_fit_median = 0.2;
 
 // How many searches for the least cost are over, and of how many. Each takes as long as the tables
-// have rows: about a second for three hundred.
+// have rows: about a tenth of a second for a thousand.
 using CalibrationProgress = std::function<void(int done, int all)>;
 
 // `base` is the text of a description; `name` stands for it in messages. Throws Error for tables

@@ -144,17 +144,16 @@ MeasuredSeries series_of(const Measurement& table, const Cluster& cluster, Backe
 }
 
 void reprice(MeasuredSeries& series, const Measurement& table, const Cluster& cluster,
-             Backend backend) {
+             Backend backend, const std::shared_ptr<const Transport>& transport) {
   if (table.streams) {
     series.wire = wire_rate(table, cluster, backend, {table.provenance.source, 0, {}});
     return;
   }
   const ProcessGroup group{series.ranks, series.gpus_per_node};
-  const Transport transport = transport_of(cluster, backend);
   if (series.copies) series.copies = host_copies(cluster, load_device(cluster.device));
   if (series.message) {
     series.message->machines = machines_of(cluster, backend, group);
-    series.message->transport = transport;
+    series.message->transport = *transport;
   }
   for (MeasuredSeries::Part& part : series.parts)
     part.curve.reprice(transport, machines_of(cluster, backend, group));

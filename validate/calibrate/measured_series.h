@@ -14,6 +14,7 @@
 //   stream, no library   time = S / min(nic.bandwidth, k flow_cap) over k streams
 #pragma once
 
+#include <memory>
 #include <optional>
 
 #include "models/training/buffers.h"
@@ -52,9 +53,9 @@ int nodes_of(const Measurement& table, const Cluster& cluster);
 // ranks lie, does not fit the cluster, or is on one rank.
 MeasuredSeries series_of(const Measurement& table, const Cluster& cluster, Backend backend);
 
-// The same table on a cluster that differs in rates and latencies alone.
+// The same table on a cluster that differs in rates and latencies alone, whose transport is given.
 void reprice(MeasuredSeries& series, const Measurement& table, const Cluster& cluster,
-             Backend backend);
+             Backend backend, const std::shared_ptr<const Transport>& transport);
 
 struct SeriesForecast {
   Duration time;
