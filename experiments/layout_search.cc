@@ -11,6 +11,7 @@
 #include <mutex>
 #include <numeric>
 
+#include "experiments/forecast_output.h"
 #include "models/parallel/layout_rules.h"
 #include "models/training/least_step.h"
 #include "sim/base/threads.h"
@@ -327,8 +328,7 @@ FoundLayout found(const LayoutSpace& space, const LayoutCandidate& candidate, Ju
   found.tokens_per_s = found.samples_per_s * static_cast<double>(training.seq_len);
   found.tflops_per_gpu = found.samples_per_s / training.gpus *
                          training_flops(*training.model, training.seq_len).value() * 1e-12;
-  const double peak = training.device->rates->of(training.parallelism->format).peak.value.value();
-  found.utilization = found.tflops_per_gpu * 1e12 / peak;
+  found.utilization = flops_utilization(training, found.tflops_per_gpu).value_or(0);
   return found;
 }
 

@@ -62,7 +62,7 @@ struct FoundLayout {
   StepShares shares;
   Bytes peak;
   double samples_per_s = 0, tokens_per_s = 0, tflops_per_gpu = 0;
-  double utilization = 0;  // of the peak of the format that products compute in
+  double utilization = 0;  // MFU (forecast_output.h)
   std::optional<CompressedLayout> compressed;
   std::optional<CompressedLayout> quantized;  // ZeRO++, where weights are shared
   std::optional<CompressedLayout> fp8;        // gradients exchanged in 8 bits

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
+#include "experiments/forecast_output.h"
 #include "experiments/layout_search_output.h"
 #include "models/training/forecast.h"
 #include "models/training/least_step.h"
@@ -216,6 +217,20 @@ TEST_CASE("layout search: shares of a step add up to it") {
           Approx(1).epsilon(0.02));
     CHECK(found.utilization > 0.1);
     CHECK(found.utilization < 1);
+  }
+}
+
+TEST_CASE("layout search: MFU is what simulate says, of fp8 too") {
+  for (const char* precision : {"bf16", "fp8"}) {
+    INFO(precision);
+    const LayoutSearch search = searched(
+        layouts_asked({{"cluster", "hgx-h100-ndr"}, {"gpus", "8"}, {"precision", precision}}));
+    REQUIRE_FALSE(search.best.empty());
+    Catalog catalog;
+    CollectiveCosts costs;
+    const TrainingPlan training = resolve(search.best.front().what_if, catalog).training;
+    const LanguageRates rates = language_rates(training, forecast(training, costs));
+    CHECK(search.best.front().utilization == Approx(rates.mfu.value()).epsilon(1e-9));
   }
 }
 
