@@ -56,6 +56,7 @@ struct CompressedLayout {
 struct FoundLayout {
   LayoutCandidate layout;
   WhatIf what_if;
+  std::string split = "none";  // of the layers over stages; none without a pipeline
   int dp = 1;
   std::int64_t micro_batches = 1;
   StepMetrics step;
