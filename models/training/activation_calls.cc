@@ -30,6 +30,8 @@ void divide_tensors(PipelinePlan& plan, const Activations& of) {
     if (plan.dtensor && of.how.layout.tp > 1) plan.activations_copied = Bytes(2 * of.bytes);
   } else {
     plan.activations_sum = some(call(of.tensor, Op::all_reduce, of.bytes));
+    if (of.how.partitions_activations)
+      plan.checkpoints_gather = some(call(of.tensor, Op::all_gather, of.bytes));
   }
   plan.loss_sum = some(call(of.tensor, Op::all_reduce, 4 * of.tokens));
 }

@@ -28,6 +28,10 @@
 // tokens for columns of what the second one's puts out (NeMo parallel_adapters.py,
 // a2a_experimental). Frozen weights need no inputs gathered again.
 //
+// Full recomputation that keeps a block's input in t parts gathers them before it: all_gather x a
+// block and backward pass (DeepSpeed runtime/activation_checkpointing/checkpointing.py,
+// gather_partitioned_activations; Megatron-LM --distribute-saved-activations).
+//
 // and outside the blocks: the embedding's rows summed over t, the head's input gradient summed over
 // t.
 #pragma once
@@ -69,6 +73,7 @@ struct PipelinePlan {
   TensorOverlap tensor_overlap = TensorOverlap::none;
   std::optional<Call> activations_sum;  // over t, without sequence parallelism
   std::optional<Call> activations_gather, activations_scatter;  // over t, with it
+  std::optional<Call> checkpoints_gather;  // over t: a block's input that was kept in parts
   Bytes activations_copied;  // read and written to order what is gathered or scattered
   std::optional<Call> adapters_gather, adapters_exchange;  // over t
   bool dtensor = false;                // tensor parallelism as PyTorch's DTensor writes it
