@@ -1,6 +1,6 @@
 // How a forecast came about, for people who want to check it: what a step does (plan), what each of
-// its operations costs and how far that may be off (prices), and what the program did to find out
-// (stats).
+// its operations costs and how far that may be off, the calls inside passes one by one (prices),
+// and what the program did to find out (stats).
 #pragma once
 
 #include <string>
