@@ -170,6 +170,15 @@ void add_interval(const RunPhase& phase, const Pauses& pauses, PhasedRun& run) {
   add_cost(run.cost_high_usd, high);
 }
 
+// What does not fit in memory, with what would make it fit.
+void find_too_large(const RunPhase& phase, std::size_t number, PhasedRun& run) {
+  for (Finding& finding : judge(phase.scenario.training, phase.forecast)) {
+    if (finding.severity != Severity::error) continue;
+    finding.message = fmt::format("phase {} {}", number, finding.message);
+    run.findings.push_back(std::move(finding));
+  }
+}
+
 void find_masks(const RunPhase& phase, std::size_t number, PhasedRun& run) {
   const TrainingPlan& training = phase.scenario.training;
   if (!is_onebit(training.optimizer())) return;
@@ -233,6 +242,7 @@ void sum_up(const Pauses& pauses, PhasedRun& run) {
                                      [&](const auto& f) { return f.message == finding.message; });
       if (!known) run.findings.push_back(finding);
     }
+    find_too_large(phase, i + 1, run);
     find_masks(phase, i + 1, run);
   }
   if (runs.differ) {

@@ -6,6 +6,7 @@
 
 #include "experiments/forecast_output.h"
 #include "experiments/scenario_case.h"
+#include "models/training/memory_remedy.h"
 
 namespace lambcast {
 namespace {
@@ -248,6 +249,20 @@ TEST_CASE("run phases: table and JSON say the same") {
   CHECK_THAT(phased_run_table(run), Contains(ratio_text(*run.speedup) + " as fast as lamb"));
   CHECK_THAT(phased_run_json(run), Contains("\"phases\": ["));
   CHECK_THAT(phased_run_json(run), Contains("\"errors-reset\""));
+}
+
+TEST_CASE("run phases: a phase that does not fit says what would") {
+  Catalog catalog;
+  WhatIf first = first_phase();
+  first["micro_batch"] = "8";
+  const PhasedRun run = forecast_phases(
+      first, {"seq_len=512 global_batch=32768 micro_batch=256 steps=782"}, {}, catalog);
+  REQUIRE(run.phases[0].forecast.memory.fits);
+  REQUIRE_FALSE(run.phases[1].forecast.memory.fits);
+  REQUIRE(has(run, "out-of-memory"));
+  const std::string remedy = memory_remedies(run.phases[1].scenario.training).at(0);
+  CHECK_THAT(phased_run_table(run), Contains("error: phase 2 needs ") && Contains(remedy));
+  CHECK_THAT(phased_run_json(run), Contains(remedy));
 }
 
 TEST_CASE("run phases: releases are checked where they are named") {
