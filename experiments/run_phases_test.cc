@@ -196,6 +196,27 @@ TEST_CASE("run phases: a pause that another flag would have to ask for is refuse
   CHECK_FALSE(PauseWords().any());
 }
 
+TEST_CASE("run phases: steps that loss scaling skipped count in the run, as many as are said") {
+  const PhasedRun few = two_phases(), many = two_phases(parse_pauses({.skipped_steps = 20}));
+  double more = 0;
+  for (std::size_t i = 0; i < 2; ++i) {
+    CHECK(many.phases[i].skipped_steps == Approx(20));
+    const double each = few.phases[i].skipped_s / few.phases[i].skipped_steps;
+    CHECK(many.phases[i].skipped_s == Approx(20 * each));
+    more += many.phases[i].skipped_s - few.phases[i].skipped_s;
+  }
+  CHECK(more > 0);
+  CHECK(many.time_s - few.time_s == Approx(more));
+  CHECK_THAT(phased_run_table(many), Contains("skipped           20.0"));
+  WhatIf bf16 = first_phase();
+  bf16.insert_or_assign("optimizer", "adamw");
+  bf16.insert_or_assign("precision", "bf16");
+  bf16.erase("freeze_step");
+  Catalog catalog;
+  CHECK_THROWS_WITH(forecast_phases(bf16, {}, parse_pauses({.skipped_steps = 20}), catalog),
+                    Contains("--skipped-steps: has no effect"));
+}
+
 TEST_CASE("run phases: a later phase says nothing of the steps that it goes on from") {
   Catalog catalog;
   const PhasedRun run = forecast_phases(without({"freeze_step"}, {{"optimizer", "lamb"}}),

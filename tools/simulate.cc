@@ -106,6 +106,11 @@ Command add_simulate(CLI::App& app) {
                    "steps from evaluation to evaluation (default: none)")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}));
   command->add_option("--evaluation-time", run->pauses.evaluation_time, "of one evaluation");
+  command
+      ->add_option("--skipped-steps", run->pauses.skipped_steps,
+                   "steps of each phase that fp16's dynamic loss scale skips, beside the others "
+                   "(default, of a run with one of these flags: one in a loss_scale_window)")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}));
   command->footer(R"(Examples
   lambcast simulate --model bert-large --cluster paper-eth40-v100 --gpus 64 --optimizer onebit_lamb \
     --global-batch 65536 --micro-batch 16 --steps 5993 --freeze-step 1000
