@@ -7,6 +7,7 @@
 #include "experiments/forecast_output.h"
 #include "experiments/result_row.h"
 #include "experiments/run_phases.h"
+#include "models/training/memory.h"
 #include "sim/base/csv.h"
 #include "tools/commands.h"
 #include "tools/forecast_flags.h"
@@ -54,7 +55,7 @@ int simulate_command(const ForecastFlags& flags, const RunFlags& run_flags) {
   const Scenario scenario = resolve(flags.what_if, catalog);
   if (!flags.explain.empty()) {
     print_text(explain(scenario.training, flags.explain));
-    return static_cast<int>(Exit::done);
+    return exit_code(flags, forecast_memory(scenario.training).fits);
   }
   CollectiveCosts costs;
   const Forecast result = forecast(scenario.training, costs);
