@@ -58,9 +58,7 @@ const Table& parsed(std::map<std::string, Table>& tables, const std::string& wha
 // A model that a file of another program describes: a config.json of Hugging Face, or arguments of
 // Megatron-LM. Nothing for a description of our own.
 std::optional<std::string> translated(const std::string& text, const std::string& name) {
-  const std::size_t begin = text.find_first_not_of(" \t\r\n");
-  if (begin != std::string::npos && text[begin] == '{')
-    return huggingface::description_of(text, name);
+  if (is_config_json(text)) return huggingface::description_of(text, name);
   for (const char* argument : {"--num-layers", "--num_layers"})
     if (text.find(argument) != std::string::npos) return megatron::decode(text, name).model;
   return std::nullopt;
@@ -88,6 +86,11 @@ std::string key_at_fault(const std::string& prefix, const Overrides& overrides,
 }
 
 }  // namespace
+
+bool is_config_json(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(" \t\r\n");
+  return begin != std::string_view::npos && text[begin] == '{';
+}
 
 template <typename Read>
 const std::string& DescriptionTexts::once(const std::string& what, Read read) {

@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 
 #include "models/deepspeed/config.h"
 #include "models/device/device.h"
@@ -22,6 +23,9 @@
 namespace lambcast {
 
 struct Cluster;
+
+// Whether the text of a model's file is JSON: a config.json of Hugging Face.
+bool is_config_json(std::string_view text);
 
 // The texts of files and presets as they were read, by "cluster mine.toml", "device v100-16g", and
 // clusters decoded from them: the values of a sweep are checked before threads forecast, which

@@ -33,6 +33,19 @@ std::string chosen_for(const PlanOp& op, const TrainingPlan& training, Collectiv
   return fmt::format(" by {}/{}", cost.algorithm, cost.protocol);
 }
 
+// Of a call that stands inside a pass: the time of one, its interval, and what that rests on.
+std::string price_of(const Call& call, const StepPlan& plan, const TrainingPlan& training,
+                     CollectiveCosts& costs) {
+  PlanOp op;
+  op.work = call;
+  const CollectiveCost& cost =
+      costs.cost({training.cluster, call.group, training.network, training.expand}, call.backend,
+                 call.op, call.bytes, call.algorithm);
+  return fmt::format(": {:.3f} us ({:.3f} to {:.3f}) each{}: {}", cost.time.us(),
+                     cost.interval.low.us(), cost.interval.high.us(),
+                     chosen_for(op, training, costs), rests_on(plan, op, training, costs));
+}
+
 std::string price_table(const StepRun& step, const TrainingPlan& training, CollectiveCosts& costs) {
   std::string out =
       fmt::format("{:>4} {:>14} {:>14} {:>14} {:>14} {:>14}\n{:>6}{}\n", "op", "time_us", "low_us",
@@ -47,6 +60,10 @@ std::string price_table(const StepRun& step, const TrainingPlan& training, Colle
                        chosen_for(step.plan.ops[i], training, costs),
                        rests_on(step.plan, step.plan.ops[i], training, costs));
   }
+  if (step.plan.pipeline)
+    out += inside_passes(*step.plan.pipeline, [&](const Call& call) {
+      return price_of(call, step.plan, training, costs);
+    });
   return out + fmt::format("step {:.3f} us, interval {:.3f} to {:.3f} us\n",
                            step.metrics.step_time.us(), step.metrics.step_time_low.us(),
                            step.metrics.step_time_high.us());

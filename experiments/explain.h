@@ -1,13 +1,14 @@
 // How a forecast came about, for people who want to check it: what a step does (plan), what each of
-// its operations costs and how far that may be off (prices), and what the program did to find out
-// (stats):
+// its operations costs and how far that may be off, the calls inside passes one by one (prices),
+// and what the program did to find out (stats):
 //
 //   operations, collectives   of the step; prices asked for, and how many were known by then
 //   events, flows, solves     of the engine, of the flow model, and of its max-min rates
 //   took                      wall time to plan, price, execute and account (the parts of a
-//   forecast) of which, mostly price    routes: what way each flow takes over the topology;
-//   lowering: schedules
-//                             of every algorithm in question written out as rounds, and priced
+//                             forecast), and of these, mostly of price
+//     routes                  what way each flow takes over the topology
+//     lowering                schedules of every algorithm in question written out as rounds,
+//     priced
 #pragma once
 
 #include <string>

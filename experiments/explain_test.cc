@@ -135,6 +135,13 @@ TEST_CASE("explain: a plan with experts says what carries their tokens") {
   // 2 bytes x 4096 tokens x 2 experts x 4096.
   CHECK_THAT(explain(training, "plan"),
              Catch::Contains("tokens to experts and back, all_to_all of 67.11 MB over 8 ranks"));
+  // A line of its price, with interval and sources.
+  const std::string prices = explain(training, "prices");
+  const auto at = prices.find("tokens to experts and back, all_to_all of 67.11 MB over 8 ranks");
+  REQUIRE(at != std::string::npos);
+  const std::string line = prices.substr(at, prices.find('\n', at) - at);
+  CHECK_THAT(line, Catch::Contains(" us (") && Catch::Contains(") each by ") &&
+                       Catch::Contains("gpu_link ("));
 }
 
 }  // namespace

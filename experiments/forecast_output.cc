@@ -288,6 +288,17 @@ std::string pays_text(const TrainingPlan& training, const RunForecast& run,
 
 }  // namespace
 
+std::optional<double> flops_utilization(const TrainingPlan& training, double tflops_per_gpu) {
+  const bool half = training.parallelism ? training.parallelism->format == MatrixFormat::half
+                                         : training.recipe.precision.is_half();
+  if (!half && !training.parallelism) return std::nullopt;
+  const double peak =
+      half ? training.device->peak_half.value.value()
+           : training.device->rates->of(training.parallelism->format).peak.value.value();
+  if (peak <= 0) return std::nullopt;
+  return tflops_per_gpu * 1e12 / peak;
+}
+
 LanguageRates language_rates(const TrainingPlan& training, const Forecast& forecast) {
   LanguageRates rates;
   double tokens = 0, tflop = 0;
@@ -299,9 +310,7 @@ LanguageRates language_rates(const TrainingPlan& training, const Forecast& forec
   rates.tflops_per_gpu = tflop / forecast.run.time_s;
   if (training.seq_len == 0) return rates;
   rates.tokens_per_s = tokens / forecast.run.time_s;
-  const double peak = training.device->peak_half.value.value() * 1e-12;
-  const bool half = training.recipe.precision.is_half();
-  if (half && peak > 0) rates.mfu = rates.tflops_per_gpu / peak;
+  rates.mfu = flops_utilization(training, rates.tflops_per_gpu);
   return rates;
 }
 

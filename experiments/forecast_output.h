@@ -19,8 +19,12 @@ std::string forecast_table(const Scenario& scenario, const Forecast& forecast,
 // FNV-1a over the bytes, as 16 hex digits: tells whether two results used the same file.
 std::string hash_of(std::string_view bytes);
 
-// Means over the run. Tokens are of models that have a sequence; the share of the GPU's dense peak
-// in half precision (MFU, of the FLOPs of the model alone) is of runs in fp16 or bf16.
+// MFU: the FLOPs of the model alone over the GPU's dense peak, of the format that products compute
+// in (8 and 4 bits have peaks of their own). Nothing where that is not known, and of fp32 that is
+// not priced by kernels.
+std::optional<double> flops_utilization(const TrainingPlan& training, double tflops_per_gpu);
+
+// Means over the run. Tokens and MFU are of models that have a sequence.
 struct LanguageRates {
   std::optional<double> tokens_per_s, mfu;
   double tflops_per_gpu = 0;

@@ -27,7 +27,8 @@ bool asks_for_layout(const Words& words, const TrainingPlan& training) {
   for (const WhatIfKey& key : what_if_table()) {
     if (key.group != layout_group) continue;
     const std::string* value = words.find(key.name);
-    if (value == nullptr) continue;
+    // It says how checkpoints are kept, not whether there are any.
+    if (value == nullptr || key.name == "partition_activations") continue;
     // What would be without being said: an axis of one rank (tp, cp, pp, ep), DeepSpeed, states on
     // the GPU.
     const bool is_default = key.name.size() == 2      ? *value == "1"
@@ -132,6 +133,13 @@ void choose_recompute(const Words& words, Parallelism& how) {
   how.repeated = experts ? Repeated::experts : repeated_by(how.recompute, how.framework.name);
 }
 
+// With sequence parallelism inputs are divided as they are.
+void choose_checkpoints(const Words& words, Parallelism& how) {
+  how.partitions_activations = words.choice("partition_activations").value_or(0) == 1 &&
+                               how.layout.tp > 1 && !how.sequence_parallel &&
+                               how.recompute == Recompute::full;
+}
+
 AttentionKernel choose_attention(const Words& words, const TrainingPlan& training) {
   const auto asked = words.choice("attention");
   if (!asked) return usual_attention(*training.model, *training.device);
@@ -206,15 +214,18 @@ void choose_sharding(const Words& words, const TrainingPlan& training, Paralleli
   const int replicas = how.replicas();
   how.shard_ranks = how.sharding == Sharding::none ? 1 : replicas;
   const auto ranks = words.whole("shard_ranks", 1, most_ranks);
-  if (!ranks) return;
+  const auto groups = words.whole("shard_groups", 1, most_ranks);
+  if (!ranks && !groups) return;
+  const char* key = groups ? "shard_groups" : "shard_ranks";
+  if (ranks && groups) fail_input(flag(key), "and --shard-ranks say the same", "one of the two");
+  const auto said = ranks ? *ranks : *groups;
   if (how.sharding == Sharding::none)
-    fail_input(flag("shard_ranks"), "says how many ranks share states, which none do at stage 0",
+    fail_input(flag(key), "says how many ranks share states, which none do at stage 0",
                "--zero-stage 1, 2 or 3");
-  if (replicas % *ranks != 0)
-    fail_input(flag("shard_ranks"),
-               fmt::format("{} does not divide the {} ranks that hold the same weights", *ranks,
-                           replicas));
-  how.shard_ranks = static_cast<int>(*ranks);
+  if (replicas % said != 0)
+    fail_input(flag(key), fmt::format("{} does not divide the {} ranks that hold the same weights",
+                                      said, replicas));
+  how.shard_ranks = static_cast<int>(ranks ? said : replicas / said);
 }
 
 void choose_reduction(const Words& words, Parallelism& how) {
@@ -295,9 +306,9 @@ void refuse_undivided(const TrainingPlan& training, const Parallelism& how) {
 }  // namespace
 
 bool is_of_zero(std::string_view key) {
-  constexpr std::string_view keys[] = {"shard_ranks",        "full_all_reduce", "offload_optimizer",
-                                       "shard_handling_us",  "secondary_ranks", "quantized_weights",
-                                       "quantized_gradients"};
+  constexpr std::string_view keys[] = {"shard_ranks",       "shard_groups",       "full_all_reduce",
+                                       "offload_optimizer", "shard_handling_us",  "secondary_ranks",
+                                       "quantized_weights", "quantized_gradients"};
   return std::ranges::find(keys, key) != std::end(keys);
 }
 
@@ -325,6 +336,7 @@ std::optional<Parallelism> choose_parallelism(const Words& words, const Training
   how.sequence_parallel = words.choice("sequence_parallel").value_or(0) == 1;
   how.experts = choose_experts(words, training, how);
   choose_recompute(words, how);
+  choose_checkpoints(words, how);
   how.attention = choose_attention(words, training);
   how.fp8_attention = choose_fp8_attention(words, training, how.attention);
   how.fp8_gates = choose_fp8_gates(words, training, how.framework.fusion);

@@ -15,10 +15,10 @@ namespace lambcast {
 // The keys that ask for more than data parallelism with DeepSpeed's stages 0 to 2, for help texts:
 //
 //   tp cp pp interleave order sequence_parallel pipeline_schedule recompute framework attention
-//   tensor_overlap send_overlap fp32_gradients fusion eager_loss split shard_ranks full_all_reduce
-//   offload_optimizer shard_handling_us secondary_ranks quantized_weights quantized_gradients ep
-//   lora_rank lora_targets fp8_attention fp8_activation_input context_exchange
-//   gradient_bucket
+//   tensor_overlap send_overlap fp32_gradients fusion eager_loss split shard_ranks shard_groups
+//   partition_activations full_all_reduce offload_optimizer shard_handling_us secondary_ranks
+//   quantized_weights quantized_gradients ep lora_rank lora_targets fp8_attention
+//   fp8_activation_input context_exchange gradient_bucket
 // and those of expert_choice.h
 //
 // An axis of 1 and --framework deepspeed are what is so anyway: said or not, the same forecast.

@@ -11,122 +11,12 @@
 #include <mutex>
 #include <numeric>
 
-#include "models/parallel/layout_rules.h"
-#include "models/training/least_step.h"
+#include "experiments/forecast_output.h"
+#include "experiments/layout_judge.h"
 #include "sim/base/threads.h"
 
 namespace lambcast {
 namespace {
-
-constexpr std::int64_t most_micro_batches = 65536;
-
-// Reasons that are not codes of layout_rules.h.
-constexpr const char* not_divided = "batch";
-constexpr const char* too_many = "micro-batches";
-constexpr const char* no_run = "refused";
-constexpr const char* no_room = "memory";
-constexpr const char* no_host_room = "host-memory";
-
-// What became of a candidate: it runs, or the first question that refused it.
-struct Judged {
-  std::optional<Duration> least;  // of its step, where it runs
-  std::string reason;             // empty where it runs
-  std::string example;            // in words
-};
-
-// The step that a search compares.
-DistinctStep compared_step(const TrainingPlan& training) {
-  const bool compresses = is_onebit(training.optimizer());
-  return {compresses ? StepKind::compression : StepKind::uniform, training.seq_len, 1};
-}
-
-// One per thread.
-class Judge {
- public:
-  Judge(const LayoutSpace& space, std::shared_ptr<DescriptionTexts> texts)
-      : space_(space), catalog_(std::move(texts)) {}
-
-  Judged judge(const LayoutCandidate& candidate) {
-    if (auto refused = illegal(candidate)) return *refused;
-    TrainingPlan training;
-    try {
-      training = resolve(with_layout(space_, candidate), catalog_).training;
-    } catch (const Error& error) {
-      return {{}, no_run, error.what()};
-    }
-    const MemoryForecast memory = forecast_memory(training);
-    if (!fits_host(*training.cluster, memory))
-      return {{},
-              no_host_room,
-              to_text(memory.host) + " of host memory where a node of " + training.cluster->name +
-                  " has " + to_text(*training.cluster->host_capacity)};
-    if (!memory.fits)
-      return {{},
-              no_room,
-              to_text(memory.peak) + " where " + training.device->name + " has " +
-                  to_text(training.device->memory_capacity)};
-    return {least_step_time(training, compared_step(training), costs_), {}, {}};
-  }
-
-  // Of one that runs.
-  double step_time_us(const LayoutCandidate& candidate) {
-    const TrainingPlan training = resolve(with_layout(space_, candidate), catalog_).training;
-    return step(training, Intervals::left_out).metrics.step_time.us();
-  }
-
-  StepRun step(const TrainingPlan& training, Intervals intervals) {
-    return run_step(training, compared_step(training), costs_, intervals);
-  }
-
-  Catalog& catalog() { return catalog_; }
-
- private:
-  std::optional<Judged> illegal(const LayoutCandidate& candidate) const {
-    const TrainingPlan& base = space_.base;
-    parallel::ParallelLayout layout = base.parallelism->layout;
-    layout.tp = candidate.tp;
-    layout.cp = candidate.cp;
-    layout.pp = candidate.pp;
-    layout.ep = candidate.ep;
-    layout.etp = candidate.etp;
-    layout.virtual_stages = candidate.interleave;
-    layout.dp = base.gpus / (candidate.tp * candidate.cp * candidate.pp);
-    const std::int64_t samples = layout.dp * candidate.micro_batch;
-    if (space_.global_batch % samples != 0)
-      return Judged{{},
-                    not_divided,
-                    std::to_string(space_.global_batch) + " samples do not divide into " +
-                        std::to_string(layout.dp) + " replicas x micro batches of " +
-                        std::to_string(candidate.micro_batch)};
-    if (space_.global_batch / samples > most_micro_batches)
-      return Judged{{},
-                    too_many,
-                    std::to_string(space_.global_batch / samples) +
-                        " micro batches a step, of which a replica replays each"};
-    parallel::LayoutUse use;
-    use.gpus = base.gpus;
-    use.micro_batches = static_cast<int>(space_.global_batch / samples);
-    use.seq_len = base.seq_len;
-    use.sequence_parallel = candidate.sequence_parallel == "true";
-    use.schedule = schedule_of(candidate);
-    use.split = base.parallelism->framework.split;
-    use.exchanges_heads = base.parallelism->framework.context_exchange == ContextExchange::heads;
-    for (const Finding& finding : parallel::check(layout, *base.model, use))
-      if (finding.severity == Severity::error) return Judged{{}, finding.code, finding.message};
-    return std::nullopt;
-  }
-
-  parallel::PipelineSchedule schedule_of(const LayoutCandidate& candidate) const {
-    const auto asked = space_.asked.find("pipeline_schedule");
-    if (asked != space_.asked.end()) return parallel::parse_pipeline_schedule(asked->second, {});
-    return candidate.interleave > 1 ? parallel::PipelineSchedule::interleaved
-                                    : parallel::PipelineSchedule::one_f_one_b;
-  }
-
-  const LayoutSpace& space_;
-  Catalog catalog_;
-  CollectiveCosts costs_;
-};
 
 // The time that a candidate must not exceed to be among those shown: of as many divisions, or
 // settings, each has one that is as fast. It only ever falls.
@@ -208,7 +98,7 @@ class Search {
     return shown;
   }
 
-  std::vector<RefusedLayouts> refused(Judge& judge) const {
+  std::vector<RefusedLayouts> refused(LayoutJudge& judge) const {
     std::map<std::string, std::pair<std::size_t, std::size_t>> counts;  // first place and how many
     for (std::size_t i = 0; i < candidates_.size(); ++i)
       if (!reasons_[i].empty()) ++counts.try_emplace(reasons_[i], i, 0).first->second.second;
@@ -222,7 +112,7 @@ class Search {
 
  private:
   void judge_all() {
-    in_threads(candidates_.size(), 16, [&](Judge& judge, std::size_t place) {
+    in_threads(candidates_.size(), 16, [&](LayoutJudge& judge, std::size_t place) {
       Judged judgement = judge.judge(candidates_[place]);
       least_[place] = judgement.least;
       reasons_[place] = std::move(judgement.reason);
@@ -235,7 +125,7 @@ class Search {
     for (std::size_t i = 0; i < least_.size(); ++i)
       if (least_[i]) order.push_back(i);
     std::ranges::stable_sort(order, {}, [&](std::size_t i) { return *least_[i]; });
-    in_threads(order.size(), 1, [&](Judge& judge, std::size_t at) {
+    in_threads(order.size(), 1, [&](LayoutJudge& judge, std::size_t at) {
       const std::size_t place = order[at];
       ++done_;
       if (least_[place]->us() > limit_.time_us()) return;
@@ -263,7 +153,7 @@ class Search {
   template <typename Work>
   void take(std::size_t count, std::size_t chunk, const Work& work) {
     try {
-      Judge judge(space_, texts_);
+      LayoutJudge judge(space_, texts_);
       while (!stop_) {
         const std::size_t begin = next_.fetch_add(chunk);
         if (begin >= count) break;
@@ -310,12 +200,13 @@ StepShares shares_of(const StepRun& step) {
   return shares;
 }
 
-FoundLayout found(const LayoutSpace& space, const LayoutCandidate& candidate, Judge& judge) {
+FoundLayout found(const LayoutSpace& space, const LayoutCandidate& candidate, LayoutJudge& judge) {
   FoundLayout found;
   found.layout = candidate;
   found.what_if = with_layout(space, candidate);
   const TrainingPlan training = resolve(found.what_if, judge.catalog()).training;
   const StepRun step = judge.step(training, Intervals::found);
+  if (candidate.pp > 1) found.split = parallel::name_of(training.parallelism->framework.split);
   found.dp = training.parallelism->layout.dp;
   found.micro_batches = training.batch.gas;
   found.step = step.metrics;
@@ -327,8 +218,7 @@ FoundLayout found(const LayoutSpace& space, const LayoutCandidate& candidate, Ju
   found.tokens_per_s = found.samples_per_s * static_cast<double>(training.seq_len);
   found.tflops_per_gpu = found.samples_per_s / training.gpus *
                          training_flops(*training.model, training.seq_len).value() * 1e-12;
-  const double peak = training.device->rates->of(training.parallelism->format).peak.value.value();
-  found.utilization = found.tflops_per_gpu * 1e12 / peak;
+  found.utilization = flops_utilization(training, found.tflops_per_gpu).value_or(0);
   return found;
 }
 
@@ -338,7 +228,8 @@ bool has_one_replica(const LayoutSpace& space, const LayoutCandidate& candidate)
 }
 
 // The same division of the model with the 1-bit optimizer, which ZeRO does not run with.
-CompressedLayout compressed(const LayoutSpace& space, const FoundLayout& plain, Judge& judge) {
+CompressedLayout compressed(const LayoutSpace& space, const FoundLayout& plain,
+                            LayoutJudge& judge) {
   CompressedLayout result;
   result.optimizer = space.asked.at("optimizer");
   if (has_one_replica(space, plain.layout)) {
@@ -359,7 +250,7 @@ CompressedLayout compressed(const LayoutSpace& space, const FoundLayout& plain, 
 
 // The same layout with other messages.
 CompressedLayout sending(WhatIf messages, const FoundLayout& plain, const std::string& optimizer,
-                         Judge& judge) {
+                         LayoutJudge& judge) {
   CompressedLayout result;
   result.optimizer = optimizer;
   WhatIf what_if = std::move(messages);
@@ -369,7 +260,7 @@ CompressedLayout sending(WhatIf messages, const FoundLayout& plain, const std::s
     result.step_time_us = judge.step(training, Intervals::left_out).metrics.step_time.us();
     result.speedup = plain.step.step_time.us() / *result.step_time_us;
   } catch (const Error& error) {
-    result.refused = std::string(no_run) + ": " + error.what();
+    result.refused = std::string(refused_by_resolve) + ": " + error.what();
   }
   return result;
 }
@@ -392,7 +283,7 @@ void add_compression(const WhatIf& asked, const SearchOptions& options,
     for (FoundLayout& layout : result.best) layout.compressed = {kin, {}, 1, error.what()};
     return;
   }
-  Judge judge(space, texts);
+  LayoutJudge judge(space, texts);
   for (FoundLayout& layout : result.best) layout.compressed = compressed(space, layout, judge);
   std::vector<LayoutCandidate> candidates = layout_candidates(space);
   std::erase_if(candidates, [&](const auto& layout) { return has_one_replica(space, layout); });
@@ -428,7 +319,7 @@ LayoutSearch search_layouts(const WhatIf& asked, const SearchOptions& options,
   Search search(space, candidates, options, texts);
   result.complete = search.run();
   if (!result.complete) return result;
-  Judge judge(space, texts);
+  LayoutJudge judge(space, texts);
   result.forecast = search.forecast();
   for (const std::size_t place : search.best())
     result.best.push_back(found(space, candidates[place], judge));

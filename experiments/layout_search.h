@@ -56,13 +56,14 @@ struct CompressedLayout {
 struct FoundLayout {
   LayoutCandidate layout;
   WhatIf what_if;
+  std::string split = "none";  // of the layers over stages; none without a pipeline
   int dp = 1;
   std::int64_t micro_batches = 1;
   StepMetrics step;
   StepShares shares;
   Bytes peak;
   double samples_per_s = 0, tokens_per_s = 0, tflops_per_gpu = 0;
-  double utilization = 0;  // of the peak of the format that products compute in
+  double utilization = 0;  // MFU (forecast_output.h)
   std::optional<CompressedLayout> compressed;
   std::optional<CompressedLayout> quantized;  // ZeRO++, where weights are shared
   std::optional<CompressedLayout> fp8;        // gradients exchanged in 8 bits

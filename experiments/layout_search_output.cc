@@ -42,6 +42,10 @@ std::string compression_text(const std::optional<CompressedLayout>& compressed) 
   return fmt::format("{:.2f}x", compressed->speedup);
 }
 
+bool is_sequence_parallel(const LayoutCandidate& layout) {
+  return layout.sequence_parallel == "true";
+}
+
 // "tp 2, pp 16 in 5 chunks, dp 4": what is divided at all.
 std::string layout_words(const FoundLayout& found) {
   const LayoutCandidate& layout = found.layout;
@@ -50,9 +54,11 @@ std::string layout_words(const FoundLayout& found) {
     if (ranks > 1) out += fmt::format("{}{} {}", out.empty() ? "" : ", ", name, ranks);
   };
   add("tp", layout.tp);
+  if (is_sequence_parallel(layout)) out += " and sequence";
   add("cp", layout.cp);
   add("pp", layout.pp);
   if (layout.interleave > 1) out += fmt::format(" in {} chunks", layout.interleave);
+  if (layout.split) out += fmt::format(" (layers {})", found.split);
   add("ep", layout.ep);
   add("dp", found.dp);
   return out.empty() ? "one GPU" : out;
@@ -82,19 +88,20 @@ const char* rate_title(const TrainingPlan& base) { return base.seq_len > 0 ? "to
 
 std::string head_line(const TrainingPlan& base) {
   return fmt::format(
-      "{:>2} {:>3} {:>2} {:>3} {:>2} {:>3} {:>4} {:>8} {:>4} {:>9} {:>9} {:>8} "
+      "{:>2} {:>3} {:>2} {:>2} {:>3} {:>2} {:>10} {:>3} {:>4} {:>8} {:>4} {:>9} {:>9} {:>8} "
       "{:>6} {:>4}\n",
-      "#", "tp", "cp", "pp", "v", "ep", "dp", "batch", "ZeRO", "recompute", "step (ms)", "memory",
-      rate_title(base), "MFU");
+      "#", "tp", "sp", "cp", "pp", "v", "split", "ep", "dp", "batch", "ZeRO", "recompute",
+      "step (ms)", "memory", rate_title(base), "MFU");
 }
 
 std::string layout_line(std::size_t rank, const FoundLayout& found, const TrainingPlan& base) {
   const LayoutCandidate& layout = found.layout;
   const double rate = (base.seq_len > 0 ? found.tokens_per_s : found.samples_per_s) / base.gpus;
   return fmt::format(
-      "{:>2} {:>3} {:>2} {:>3} {:>2} {:>3} {:>4} {:>8} {:>4} {:>9} {:>9.2f} {:>8} {:>6.{}f} "
-      "{:>3.0f}%\n",
-      rank, layout.tp, layout.cp, layout.pp, layout.interleave, layout.ep, found.dp,
+      "{:>2} {:>3} {:>2} {:>2} {:>3} {:>2} {:>10} {:>3} {:>4} {:>8} {:>4} {:>9} {:>9.2f} {:>8} "
+      "{:>6.{}f} {:>3.0f}%\n",
+      rank, layout.tp, is_sequence_parallel(layout) ? "y" : "-", layout.cp, layout.pp,
+      layout.interleave, found.split == "none" ? "-" : found.split, layout.ep, found.dp,
       fmt::format("{}x{}", layout.micro_batch, found.micro_batches), layout.zero_stage,
       layout.recompute, found.step.step_time.us() * 1e-3, bytes_cell(found.peak), rate,
       rate < 1000 ? 1 : 0, 100 * found.utilization);
@@ -155,11 +162,12 @@ Json layout_json(const FoundLayout& found) {
             {"pp", layout.pp},
             {"dp", found.dp},
             {"interleave", layout.interleave},
+            {"split", found.split},
             {"micro_batch", layout.micro_batch},
             {"micro_batches", found.micro_batches},
             {"zero_stage", layout.zero_stage},
             {"recompute", layout.recompute},
-            {"sequence_parallel", layout.sequence_parallel == "true"},
+            {"sequence_parallel", is_sequence_parallel(layout)},
             {"step_time_us", found.step.step_time.us()},
             {"step_time_low_us", found.step.step_time_low.us()},
             {"step_time_high_us", found.step.step_time_high.us()},
@@ -210,8 +218,7 @@ std::string layout_search_table(const LayoutSearch& search) {
         "{:.2f} ms",
         found.what_if.at("optimizer"), found.layout.tp, found.layout.cp, found.layout.pp,
         found.layout.interleave, found.layout.ep, found.dp, found.layout.micro_batch,
-        found.layout.recompute,
-        found.layout.sequence_parallel == "true" ? ", sequence parallel" : "",
+        found.layout.recompute, is_sequence_parallel(found.layout) ? ", sequence parallel" : "",
         found.step.step_time.us() * 1e-3);
     if (!search.best.empty())
       out +=
@@ -224,13 +231,13 @@ std::string layout_search_table(const LayoutSearch& search) {
         search.compressing);
   }
   if (search.best.empty()) return out;
-  out +=
-      fmt::format(
-          "\nv: chunks of a stage. batch: samples of a micro batch x how many. {}: of a GPU. MFU: "
-          "model FLOPs over the peak of the format computed in. Memory leaves out what the "
-          "allocator wastes.\nThe first one alone: ",
-          rate_title(base)) +
-      simulate_line(search.best.front().what_if) + "\n";
+  out += fmt::format(
+             "\nsp: sequence parallel. v: chunks of a stage. split: of the layers over stages. "
+             "batch: samples of a micro batch x how many. {}: of a GPU. MFU: "
+             "model FLOPs over the peak of the format computed in. Memory leaves out what the "
+             "allocator wastes.\nThe first one alone: ",
+             rate_title(base)) +
+         simulate_line(search.best.front().what_if) + "\n";
   return out;
 }
 
@@ -292,7 +299,8 @@ const std::vector<std::string> csv_columns{"rank",
                                            "quantized_step_time_us",
                                            "quantized_speedup",
                                            "fp8_step_time_us",
-                                           "fp8_speedup"};
+                                           "fp8_speedup",
+                                           "split"};
 
 }  // namespace
 
@@ -337,7 +345,8 @@ std::string layout_search_csv(const LayoutSearch& search) {
                      quantizes ? csv::number(*quantized.step_time_us) : "",
                      quantizes ? csv::number(quantized.speedup) : "",
                      fp8.step_time_us ? csv::number(*fp8.step_time_us) : "",
-                     fp8.step_time_us ? csv::number(fp8.speedup) : ""}) +
+                     fp8.step_time_us ? csv::number(fp8.speedup) : "",
+                     found.split}) +
            "\n";
   }
   return out;

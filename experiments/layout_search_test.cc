@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <set>
 
+#include "experiments/forecast_output.h"
 #include "experiments/layout_search_output.h"
 #include "models/training/forecast.h"
 #include "models/training/least_step.h"
@@ -99,6 +101,7 @@ TEST_CASE("layout search: what is left out is slower than what is shown") {
   const std::vector<WhatIf> questions{
       layouts_asked(), layouts_asked({{"framework", "torchtitan"}, {"model", "llama3-8b"}}),
       layouts_asked({{"pipeline_schedule", "zb1p"}, {"gpus", "8"}}),
+      layouts_asked({{"model.layers", "46"}}),
       layouts_asked({{"model", "mixtral-8x7b"}, {"gpus", "16"}, {"seq_len", "4096"}})};
   for (const WhatIf& asked : questions) {
     SearchOptions options;
@@ -121,6 +124,33 @@ TEST_CASE("layout search: what is left out is slower than what is shown") {
       CHECK(least > found.step.step_time.scaled(0.1));
       CHECK(least <= found.step.step_time);
     }
+  }
+}
+
+// 46 layers on 4 stages: 48 with the ends, or 12, 12, 11 and 11, or 3 x 12 and 10.
+TEST_CASE("layout search: layers that stages do not divide are split otherwise") {
+  const WhatIf asked = layouts_asked({{"model.layers", "46"}, {"pp", "4"}});
+  const LayoutSearch search = searched(asked);
+  REQUIRE_FALSE(search.best.empty());
+  std::set<std::string> splits;
+  for (const LayoutCandidate& candidate : layout_candidates(search.space))
+    if (candidate.split) splits.insert(std::string(name_of(*candidate.split)));
+  CHECK(splits == std::set<std::string>{"count_ends", "fill", "spread"});
+  CHECK(splits.contains(search.best.front().split));
+  CHECK_THAT(layout_search_table(search), Contains(search.best.front().split));
+  WhatIf even = asked;
+  even["split"] = "even";
+  CHECK(searched(even).best.empty());
+}
+
+TEST_CASE("layout search: what splits add is never worse than the framework's own") {
+  for (const char* framework : {"megatron", "torchtitan", "deepspeed"}) {
+    INFO(framework);
+    WhatIf own = layouts_asked({{"framework", framework}, {"pp", "8"}});
+    const LayoutSearch search = searched(own);
+    own["split"] = name_of(search.space.base.parallelism->framework.split);
+    REQUIRE_FALSE(search.best.empty());
+    CHECK(search.best.front().step.step_time <= searched(own).best.front().step.step_time);
   }
 }
 
@@ -216,6 +246,20 @@ TEST_CASE("layout search: shares of a step add up to it") {
           Approx(1).epsilon(0.02));
     CHECK(found.utilization > 0.1);
     CHECK(found.utilization < 1);
+  }
+}
+
+TEST_CASE("layout search: MFU is what simulate says, of fp8 too") {
+  for (const char* precision : {"bf16", "fp8"}) {
+    INFO(precision);
+    const LayoutSearch search = searched(
+        layouts_asked({{"cluster", "hgx-h100-ndr"}, {"gpus", "8"}, {"precision", precision}}));
+    REQUIRE_FALSE(search.best.empty());
+    Catalog catalog;
+    CollectiveCosts costs;
+    const TrainingPlan training = resolve(search.best.front().what_if, catalog).training;
+    const LanguageRates rates = language_rates(training, forecast(training, costs));
+    CHECK(search.best.front().utilization == Approx(rates.mfu.value()).epsilon(1e-9));
   }
 }
 

@@ -12,6 +12,7 @@ namespace lambcast {
 namespace {
 
 using parallel::Recompute;
+using parallel::SplitMethod;
 
 // Of a sequence on a rank of context parallelism: shorter pieces pay where there are no more
 // samples than GPUs, so that another replica would have nothing to do.
@@ -24,13 +25,16 @@ constexpr std::int64_t most_micro_batch = 64;
 // (no ZeRO 3 with tensor parallelism) and activation_checkpointing (whole layers); Megatron-LM
 // training/arguments.py (--use-distributed-optimizer is stage 1,
 // --use-megatron-fsdp 3,
-// --recompute-granularity); torchtitan (FSDP always; weights stay gathered in pipelines);
+// --recompute-granularity; --account-for-{embedding,loss}-in-pipeline-split, and
+// --pipeline-model-parallel-layout for any split); torchtitan (FSDP always; weights stay gathered
+// in pipelines; distributed/pipeline_parallel.py counts the ends as layers);
 // ColossalAI booster/plugin/hybrid_parallel_plugin.py (stage 3 is another plugin's); PyTorch's
 // DistributedDataParallel, which shares nothing.
 struct Offer {
   FrameworkName framework;
   std::vector<int> zero_stages, zero_stages_in_pipelines;
   std::vector<Recompute> recompute;
+  std::vector<SplitMethod> further_splits;  // beside its own
   bool context_parallel, interleaves, sequence_parallel;
 };
 
@@ -40,6 +44,7 @@ const std::vector<Offer>& offers() {
        {0, 1, 2, 3},
        {0, 1},
        {Recompute::none, Recompute::full},
+       {},
        false,
        false,
        false},
@@ -47,6 +52,7 @@ const std::vector<Offer>& offers() {
        {0, 1, 3},
        {0, 1},
        {Recompute::none, Recompute::selective, Recompute::full},
+       {SplitMethod::count_ends, SplitMethod::spread, SplitMethod::fill},
        true,
        true,
        true},
@@ -54,6 +60,7 @@ const std::vector<Offer>& offers() {
        {2, 3},
        {2},
        {Recompute::none, Recompute::alternate, Recompute::full},
+       {SplitMethod::count_ends},
        true,
        true,
        true},
@@ -61,10 +68,18 @@ const std::vector<Offer>& offers() {
        {0, 1, 2},
        {0, 1},
        {Recompute::none, Recompute::full},
+       {},
        true,
        true,
        true},
-      {FrameworkName::pytorch, {0}, {0}, {Recompute::none, Recompute::full}, false, false, false}};
+      {FrameworkName::pytorch,
+       {0},
+       {0},
+       {Recompute::none, Recompute::full},
+       {},
+       false,
+       false,
+       false}};
   return rows;
 }
 
@@ -153,14 +168,44 @@ class Enumeration {
   }
 
   void chunks(int dp) {
-    const std::int64_t ends =
-        space_.base.parallelism->framework.split == parallel::SplitMethod::count_ends ? 2 : 0;
+    at_.split.reset();
+    chunks_of(split_of(space_, at_), dp);
+    if (at_.pp == 1 || words_.find("split") != nullptr) return;
+    for (const SplitMethod split : offer_.further_splits) {
+      at_.split = split;
+      chunks_of(split, dp);
+    }
+    at_.split.reset();
+  }
+
+  void chunks_of(SplitMethod split, int dp) {
+    const std::int64_t ends = split == SplitMethod::count_ends ? 2 : 0;
     const std::int64_t layers = (space_.base.model->layers + ends + at_.pp - 1) / at_.pp;
     const bool several = offer_.interleaves && at_.pp > 1;
     for (const auto chunks : sizes("interleave", divisors(layers, several ? layers : 1))) {
       at_.interleave = chunks;
-      micro_batches(dp);
+      if (!at_.split || divides_otherwise(split)) micro_batches(dp);
     }
+  }
+
+  // Whether a further split puts the layers elsewhere than the framework's own and those before it,
+  // and leaves no stage without any but the one of the head.
+  bool divides_otherwise(SplitMethod split) const {
+    const auto layers = static_cast<int>(space_.base.model->layers);
+    const int positions = at_.pp * at_.interleave;
+    const auto contents = [&](SplitMethod of) {
+      return parallel::refusal(of, layers, positions).empty()
+                 ? parallel::split_stages(of, layers, positions)
+                 : std::vector<parallel::ChunkContent>();
+    };
+    const auto chunks = contents(split);
+    if (chunks.empty() || std::any_of(chunks.begin(), chunks.end() - 1,
+                                      [](const auto& chunk) { return chunk.layers == 0; }))
+      return false;
+    if (chunks == contents(space_.base.parallelism->framework.split)) return false;
+    return std::none_of(offer_.further_splits.begin(),
+                        std::ranges::find(offer_.further_splits, split),
+                        [&](SplitMethod before) { return chunks == contents(before); });
   }
 
   // A batch that does not divide makes one candidate, which is counted as such.
@@ -198,7 +243,7 @@ class Enumeration {
 // The keys that candidates differ in; those that the user gave stay as they are.
 constexpr const char* searched[] = {"tp",          "cp",         "pp",        "ep",
                                     "interleave",  "zero_stage", "recompute", "sequence_parallel",
-                                    "micro_batch", "grad_accum", "etp"};
+                                    "micro_batch", "grad_accum", "etp",       "split"};
 
 std::int64_t global_batch_of(const Words& words, const deepspeed::DeepSpeedConfig& base) {
   if (const auto given = words.whole("global_batch", 1, deepspeed::max_batch)) return *given;
@@ -247,7 +292,7 @@ LayoutSpace layout_space(const WhatIf& asked, Catalog& catalog) {
   space.asked.emplace("optimizer", "adam");
   WhatIf plain = space.asked;
   for (const char* key : {"tp", "cp", "pp", "ep", "etp", "dp", "interleave", "global_batch",
-                          "pipeline_schedule", "shard_ranks", "rampup_batch_size"})
+                          "pipeline_schedule", "shard_ranks", "shard_groups", "rampup_batch_size"})
     plain.erase(key);
   plain.insert_or_assign("micro_batch", "1");
   plain.insert_or_assign("grad_accum", "1");
@@ -265,6 +310,10 @@ std::vector<LayoutCandidate> layout_candidates(const LayoutSpace& space) {
   return candidates;
 }
 
+SplitMethod split_of(const LayoutSpace& space, const LayoutCandidate& candidate) {
+  return candidate.split.value_or(space.base.parallelism->framework.split);
+}
+
 WhatIf with_layout(const LayoutSpace& space, const LayoutCandidate& candidate) {
   WhatIf what_if = space.asked;
   const auto set = [&](const char* key, auto value) { what_if[key] = fmt::format("{}", value); };
@@ -279,6 +328,7 @@ WhatIf with_layout(const LayoutSpace& space, const LayoutCandidate& candidate) {
   if (candidate.etp > 0) set("etp", candidate.etp);
   if (candidate.interleave > 1) set("interleave", candidate.interleave);
   if (candidate.tp > 1) set("sequence_parallel", candidate.sequence_parallel);
+  if (candidate.split) set("split", parallel::name_of(*candidate.split));
   return what_if;
 }
 

@@ -8,9 +8,12 @@
 //   ep            divisors of the experts that divide the ranks of dp x cp
 //   etp           as tp, or 1, where there are experts
 //   interleave    divisors of the layers of a stage (the ends counted as layers under count_ends)
+//   split         the framework's own, and of the others it has those that divide the layers
+//                 otherwise: count_ends where layers and ends divide, spread and fill where layers
+//                 do not
 //   micro_batch   divisors of the samples of a replica, up to 64
-//   zero_stage, recompute, sequence_parallel
-//                 what the framework offers, in the table of layout_space.cc
+//   zero_stage, recompute, sequence_parallel, split
+//                 of what the framework offers, in the table of layout_space.cc
 //
 // A key that the user gave has that value alone; dp is what tp, cp and pp leave, so one that was
 // given leaves out those that leave another. Candidates are whole in that their numbers divide;
@@ -18,6 +21,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +36,8 @@ struct LayoutCandidate {
   std::int64_t micro_batch = 1;
   std::string recompute = "none";
   std::string sequence_parallel = "false";
+  // Of layers over stages; nothing: the framework's own, or the one that was asked for.
+  std::optional<parallel::SplitMethod> split{};
 
   // Whether the model is divided alike: the rest are settings.
   bool divides_as(const LayoutCandidate& other) const {
@@ -51,6 +57,9 @@ LayoutSpace layout_space(const WhatIf& asked, Catalog& catalog);
 
 // All of them, always in the same order: the plainer ones first.
 std::vector<LayoutCandidate> layout_candidates(const LayoutSpace& space);
+
+// How its layers are split over stages.
+parallel::SplitMethod split_of(const LayoutSpace& space, const LayoutCandidate& candidate);
 
 // The what-if of one candidate, as `simulate` takes it.
 WhatIf with_layout(const LayoutSpace& space, const LayoutCandidate& candidate);

@@ -29,7 +29,7 @@ std::string category_of(SlotKind kind) {
 std::string cargo_of(const PipelinePlan& plan, const Call* call) {
   const auto is = [&](const std::optional<Call>& of) { return of && &*of == call; };
   const auto carries = [&](const ActivationCalls& of) {
-    return is(of.sum) || is(of.gather) || is(of.scatter);
+    return is(of.sum) || is(of.gather) || is(of.scatter) || is(of.checkpoint);
   };
   if (carries(plan.activations)) return "activations";
   for (const BlocksAlike& stack : plan.stacks)

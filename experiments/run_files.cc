@@ -38,6 +38,8 @@ bool is_overruled(const std::string& key, const WhatIf& asked) {
   if (is_length(key))
     return std::any_of(length_keys.begin(), length_keys.end(),
                        [&](const char* length) { return asked.contains(length); });
+  if (key == "shard_ranks" || key == "shard_groups")
+    return asked.contains("shard_ranks") || asked.contains("shard_groups");
   if (key == "model.max_seq_len" || key == "seq_len") return asked.contains("seq_len");
   return false;
 }

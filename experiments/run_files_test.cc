@@ -73,6 +73,13 @@ TEST_CASE("run files: a config.json is a model, overrides included") {
   const WhatIf asked = with({{"model", path}, {"seq_len", "512"}});
   CHECK(parameters(*resolved(asked).training.model) == 124'439'808);
   CHECK(resolved(with({{"model.layers", "6"}}, asked)).training.model->layers == 6);
+  const auto assumed = [&](const WhatIf& of) {
+    const Scenario scenario = resolved(of);
+    return std::ranges::count(scenario.findings, "seq-len-assumed", &Finding::code);
+  };
+  CHECK(assumed(asked) == 0);
+  CHECK(assumed(with({{"model", path}})) == 1);
+  CHECK(assumed(with({{"model", "gpt2"}})) == 0);
   CHECK_THAT(refusal(with({{"model", folder.file("x.json", "{\"model_type\": \"gpt3\"}")}})),
              Contains("x.json:1: model_type: unknown architecture 'gpt3', did you mean 'gpt2'?"));
 }

@@ -58,10 +58,16 @@ void check_same_model(const ModelShape& before, const ModelShape& now) {
 }
 
 // Steps done in vain, and how long they take: all but the update and the exchange of momentum.
-void add_skipped(RunPhase& phase) {
-  const auto window = phase.scenario.training.recipe.precision.loss_scale_window;
+void add_skipped(const Pauses& pauses, RunPhase& phase) {
+  const TrainingPlan& training = phase.scenario.training;
+  const auto window = training.recipe.precision.loss_scale_window;
+  const auto said = static_cast<double>(pauses.skipped_steps);
+  if (!window && said > 0)
+    fail_input({"", 0, "--skipped-steps"},
+               "has no effect: only fp16 with dynamic loss scaling skips steps");
   if (!window) return;
-  const double each = 1 / static_cast<double>(std::max<std::int64_t>(1, *window));
+  const double each = said > 0 ? said / static_cast<double>(training.steps)
+                               : 1 / static_cast<double>(std::max<std::int64_t>(1, *window));
   for (const StepForecast& step : phase.forecast.steps) {
     const double steps = static_cast<double>(step.steps) * each;
     const bool sums = step.kind == StepKind::uniform || step.kind == StepKind::warmup;
@@ -95,11 +101,12 @@ double evaluations_in(const Pauses& pauses, std::int64_t steps) {
   return pauses.evaluation_steps == 0 ? 0 : static_cast<double>(steps / pauses.evaluation_steps);
 }
 
-RunPhase forecast_phase(const WhatIf& what_if, Catalog& catalog, CollectiveCosts& costs) {
+RunPhase forecast_phase(const WhatIf& what_if, const Pauses& pauses, Catalog& catalog,
+                        CollectiveCosts& costs) {
   RunPhase phase;
   phase.scenario = resolve(what_if, catalog);
   phase.forecast = forecast(phase.scenario.training, costs);
-  add_skipped(phase);
+  add_skipped(pauses, phase);
   return phase;
 }
 
@@ -170,6 +177,15 @@ void add_interval(const RunPhase& phase, const Pauses& pauses, PhasedRun& run) {
   add_cost(run.cost_high_usd, high);
 }
 
+// What does not fit in memory, with what would make it fit.
+void find_too_large(const RunPhase& phase, std::size_t number, PhasedRun& run) {
+  for (Finding& finding : judge(phase.scenario.training, phase.forecast)) {
+    if (finding.severity != Severity::error) continue;
+    finding.message = fmt::format("phase {} {}", number, finding.message);
+    run.findings.push_back(std::move(finding));
+  }
+}
+
 void find_masks(const RunPhase& phase, std::size_t number, PhasedRun& run) {
   const TrainingPlan& training = phase.scenario.training;
   if (!is_onebit(training.optimizer())) return;
@@ -233,6 +249,7 @@ void sum_up(const Pauses& pauses, PhasedRun& run) {
                                      [&](const auto& f) { return f.message == finding.message; });
       if (!known) run.findings.push_back(finding);
     }
+    find_too_large(phase, i + 1, run);
     find_masks(phase, i + 1, run);
   }
   if (runs.differ) {
@@ -279,9 +296,10 @@ std::optional<Failures> failures_of(const PauseWords& words) {
 Pauses parse_pauses(const PauseWords& words) {
   refuse_alone(words.evaluation_time, "--evaluation-time", words.evaluate_every > 0,
                "--evaluate-every");
-  const Pauses pauses{
-      duration_of(words.startup_time, "--startup-time", "0 s"), words.evaluate_every,
-      duration_of(words.evaluation_time, "--evaluation-time", "0 s"), failures_of(words)};
+  const Pauses pauses{duration_of(words.startup_time, "--startup-time", "0 s"),
+                      words.evaluate_every,
+                      duration_of(words.evaluation_time, "--evaluation-time", "0 s"),
+                      failures_of(words), words.skipped_steps};
   if (words.evaluate_every > 0 && pauses.evaluation == Duration())
     fail_input({"", 0, "--evaluate-every"}, "has no effect without an --evaluation-time");
   return pauses;
@@ -292,13 +310,13 @@ PhasedRun forecast_phases(const WhatIf& first, const std::vector<std::string>& t
   PhasedRun run;
   CollectiveCosts costs;
   WhatIf what_if = first;
-  run.phases.push_back(forecast_phase(what_if, catalog, costs));
+  run.phases.push_back(forecast_phase(what_if, pauses, catalog, costs));
   for (const std::string& keys : then) {
     const TrainingPlan& before = run.phases.back().scenario.training;
     what_if = changed(what_if, keys);
     if (before.optimizer() != OptimizerType::zero_one_adam)
       what_if.insert_or_assign("steps_done", fmt::format("{}", before.steps_done + before.steps));
-    RunPhase phase = forecast_phase(what_if, catalog, costs);
+    RunPhase phase = forecast_phase(what_if, pauses, catalog, costs);
     check_same_model(*before.model, *phase.scenario.training.model);
     run.phases.push_back(std::move(phase));
     // Nobody said --steps-done.

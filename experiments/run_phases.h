@@ -24,7 +24,8 @@
 //             thrown away err as those that count.
 //   skipped   dynamic loss scaling doubles the scale after a window of good steps; in steady state
 //             the doubled one overflows, and that step is done in vain, its forward and backward
-//             passes and what sums gradients (assumed: once a window).
+//             passes and what sums gradients (assumed: once a window, unless a log has counted
+//             them: those at the beginning too, where the scale starts too high).
 #pragma once
 
 #include <optional>
@@ -49,12 +50,13 @@ struct Pauses {
   std::int64_t evaluation_steps = 0;  // from one evaluation to the next; 0: none
   Duration evaluation{};
   std::optional<Failures> failures{};
+  std::int64_t skipped_steps = 0;  // by dynamic loss scaling, of each phase; 0: one a window
 };
 
 // The same as flags and arguments of Python say it; empty: not said.
 struct PauseWords {
   std::string mtbf{}, checkpoint_time{}, restart_time{}, startup_time{}, evaluation_time{};
-  std::int64_t checkpoint_every = 0, evaluate_every = 0;
+  std::int64_t checkpoint_every = 0, evaluate_every = 0, skipped_steps = 0;
 
   bool operator==(const PauseWords&) const = default;
   bool any() const { return *this != PauseWords(); }

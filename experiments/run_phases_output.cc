@@ -60,12 +60,6 @@ std::string phased_run_table(const PhasedRun& run) {
     out += fmt::format("; {} as fast as {}", ratio_text(*run.speedup),
                        run.phases.front().forecast.run.baseline_optimizer);
   out += "\n";
-  for (std::size_t i = 0; i < run.phases.size(); ++i) {
-    const MemoryForecast& memory = run.phases[i].forecast.memory;
-    if (!memory.fits)
-      out += fmt::format("error: phase {} needs {} a GPU: DOES NOT FIT\n", i + 1,
-                         to_text(memory.peak));
-  }
   for (const Finding& finding : run.findings)
     out += fmt::format("{}: {} [{}]\n", name_of(finding.severity), finding.message, finding.code);
   return out;

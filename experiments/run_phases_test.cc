@@ -6,6 +6,7 @@
 
 #include "experiments/forecast_output.h"
 #include "experiments/scenario_case.h"
+#include "models/training/memory_remedy.h"
 
 namespace lambcast {
 namespace {
@@ -195,6 +196,27 @@ TEST_CASE("run phases: a pause that another flag would have to ask for is refuse
   CHECK_FALSE(PauseWords().any());
 }
 
+TEST_CASE("run phases: steps that loss scaling skipped count in the run, as many as are said") {
+  const PhasedRun few = two_phases(), many = two_phases(parse_pauses({.skipped_steps = 20}));
+  double more = 0;
+  for (std::size_t i = 0; i < 2; ++i) {
+    CHECK(many.phases[i].skipped_steps == Approx(20));
+    const double each = few.phases[i].skipped_s / few.phases[i].skipped_steps;
+    CHECK(many.phases[i].skipped_s == Approx(20 * each));
+    more += many.phases[i].skipped_s - few.phases[i].skipped_s;
+  }
+  CHECK(more > 0);
+  CHECK(many.time_s - few.time_s == Approx(more));
+  CHECK_THAT(phased_run_table(many), Contains("skipped           20.0"));
+  WhatIf bf16 = first_phase();
+  bf16.insert_or_assign("optimizer", "adamw");
+  bf16.insert_or_assign("precision", "bf16");
+  bf16.erase("freeze_step");
+  Catalog catalog;
+  CHECK_THROWS_WITH(forecast_phases(bf16, {}, parse_pauses({.skipped_steps = 20}), catalog),
+                    Contains("--skipped-steps: has no effect"));
+}
+
 TEST_CASE("run phases: a later phase says nothing of the steps that it goes on from") {
   Catalog catalog;
   const PhasedRun run = forecast_phases(without({"freeze_step"}, {{"optimizer", "lamb"}}),
@@ -248,6 +270,20 @@ TEST_CASE("run phases: table and JSON say the same") {
   CHECK_THAT(phased_run_table(run), Contains(ratio_text(*run.speedup) + " as fast as lamb"));
   CHECK_THAT(phased_run_json(run), Contains("\"phases\": ["));
   CHECK_THAT(phased_run_json(run), Contains("\"errors-reset\""));
+}
+
+TEST_CASE("run phases: a phase that does not fit says what would") {
+  Catalog catalog;
+  WhatIf first = first_phase();
+  first["micro_batch"] = "8";
+  const PhasedRun run = forecast_phases(
+      first, {"seq_len=512 global_batch=32768 micro_batch=256 steps=782"}, {}, catalog);
+  REQUIRE(run.phases[0].forecast.memory.fits);
+  REQUIRE_FALSE(run.phases[1].forecast.memory.fits);
+  REQUIRE(has(run, "out-of-memory"));
+  const std::string remedy = memory_remedies(run.phases[1].scenario.training).at(0);
+  CHECK_THAT(phased_run_table(run), Contains("error: phase 2 needs ") && Contains(remedy));
+  CHECK_THAT(phased_run_json(run), Contains(remedy));
 }
 
 TEST_CASE("run phases: releases are checked where they are named") {

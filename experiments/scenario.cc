@@ -24,6 +24,7 @@
 #include "models/training/gradient_reduction.h"
 #include "models/training/optimizer_state.h"
 #include "sim/base/error.h"
+#include "sim/base/file.h"
 #include "sim/collectives/symmetry.h"
 
 namespace lambcast {
@@ -179,6 +180,21 @@ void find_experts(const TrainingPlan& training, std::vector<Finding>& findings) 
                    training.model->experts, training.model->name)});
 }
 
+// A config.json says what a model may read, not what it is trained on.
+void find_assumed_length(const Words& words, const TrainingPlan& training, Catalog& catalog,
+                         std::vector<Finding>& findings) {
+  const std::string& model = *words.find("model");
+  if (training.seq_len == 0 || words.find("seq_len") != nullptr || training.recipe.curriculum ||
+      words.find("model.default_seq_len") != nullptr || !is_path(model) ||
+      !is_config_json(catalog.texts()->model(model)))
+    return;
+  findings.push_back(
+      {Severity::note, "seq-len-assumed",
+       fmt::format("--seq-len not given: sequences of {} tokens are forecast, of up to {} that {} "
+                   "takes",
+                   training.seq_len, training.model->max_seq_len, model)});
+}
+
 void add(std::vector<Finding>& findings, const std::vector<Finding>& more) {
   findings.insert(findings.end(), more.begin(), more.end());
 }
@@ -265,6 +281,7 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
 
   add(scenario.findings, find_unread(words, training));
   find_experts(training, scenario.findings);
+  find_assumed_length(words, training, catalog, scenario.findings);
   // Other frameworks run what DeepSpeed refuses, such as LAMB with shared states or in bf16.
   if (!training.parallelism || training.parallelism->framework.name == FrameworkName::deepspeed) {
     const auto of_config = deepspeed::check_config(config);

@@ -79,11 +79,13 @@ std::string operations(const StepPlan& plan) {
   return out;
 }
 
-// Lines of calls; none for those that are not made.
+// Lines of calls, each with what `also` has of it; none for those that are not made.
 class CallLines {
  public:
+  explicit CallLines(const AboutCall& also) : also_(also) {}
+
   void add(const char* what, const std::optional<Call>& call) {
-    if (call) text_ += fmt::format("     {}, {}\n", what, describe(*call));
+    if (call) text_ += fmt::format("     {}, {}{}\n", what, describe(*call), also_(*call));
   }
   void add(const char* what, const std::vector<Call>& calls) {
     for (const Call& call : calls) add(what, std::optional(call));
@@ -92,15 +94,17 @@ class CallLines {
   const std::string& text() const { return text_; }
 
  private:
+  const AboutCall& also_;
   std::string text_;
 };
 
 // What stands in the passes of each block; pipeline_plan.h says how often.
-std::string of_blocks(const PipelinePlan& plan) {
-  CallLines lines;
+std::string of_blocks(const PipelinePlan& plan, const AboutCall& also) {
+  CallLines lines(also);
   const auto add = [&](const ActivationCalls& calls, const char* of = nullptr) {
     if (of != nullptr && (calls.sum || calls.gather)) lines.title(of);
     lines.add("tensor parallel, activations summed", calls.sum);
+    lines.add("checkpoints gathered", calls.checkpoint);
     lines.add("sequence parallel, activations gathered", calls.gather);
     lines.add("sequence parallel, activations scattered", calls.scatter);
   };
@@ -131,8 +135,8 @@ std::string of_blocks(const PipelinePlan& plan) {
 }
 
 // Its chunks and the calls of its passes outside the blocks.
-std::string of_stage(const PipelinePlan& plan, int stage) {
-  CallLines lines;
+std::string of_stage(const PipelinePlan& plan, int stage, const AboutCall& also) {
+  CallLines lines(also);
   int blocks = 0;
   bool embedding = false, head = false;
   std::optional<Call> sends;
@@ -159,13 +163,16 @@ std::string of_stage(const PipelinePlan& plan, int stage) {
                      head ? ", head" : "", lines.text());
 }
 
-std::string inside_passes(const PipelinePlan& plan) {
-  const std::string blocks = of_blocks(plan);
+}  // namespace
+
+std::string inside_passes(const PipelinePlan& plan, const AboutCall& also) {
+  const std::string blocks = of_blocks(plan, also);
   std::string out = "inside the passes of a micro batch\n";
   if (!blocks.empty()) out += "   each block of every stage\n" + blocks;
   for (int first = 0, next = 0; first < plan.pipeline.stages; first = next) {
-    const std::string text = of_stage(plan, first);
-    for (next = first + 1; next < plan.pipeline.stages && of_stage(plan, next) == text;) ++next;
+    const std::string text = of_stage(plan, first, also);
+    for (next = first + 1; next < plan.pipeline.stages && of_stage(plan, next, also) == text;)
+      ++next;
     out += next == first + 1 ? fmt::format("   stage {}:", first)
                              : fmt::format("   stages {} to {}, each:", first, next - 1);
     out += text;
@@ -173,10 +180,9 @@ std::string inside_passes(const PipelinePlan& plan) {
   return out;
 }
 
-}  // namespace
-
 std::string step_plan_text(const StepPlan& plan) {
-  return operations(plan) + (plan.pipeline ? inside_passes(*plan.pipeline) : "");
+  const auto nothing = [](const Call&) { return std::string(); };
+  return operations(plan) + (plan.pipeline ? inside_passes(*plan.pipeline, nothing) : "");
 }
 
 }  // namespace lambcast

@@ -3,6 +3,7 @@
 // stage by stage, stages alike together.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "models/training/step_plan.h"
@@ -10,5 +11,9 @@
 namespace lambcast {
 
 std::string step_plan_text(const StepPlan& plan);
+
+// These calls alone, each with what `also` has of it behind.
+using AboutCall = std::function<std::string(const Call&)>;
+std::string inside_passes(const PipelinePlan& plan, const AboutCall& also);
 
 }  // namespace lambcast

@@ -20,6 +20,13 @@ struct UnreadOfLayout {
   std::string_view why;
 };
 
+bool has_experts_on_a_node(const Parallelism& how) {
+  return parallel::group(parallel::expert_grid(how.layout), {parallel::Axis::ep}).nodes() == 1;
+}
+
+constexpr std::string_view divided_checkpoints =
+    "it divides what --recompute full keeps over --tp, which --sequence-parallel does too";
+
 constexpr UnreadOfLayout of_layout[] = {
     {"context_exchange",
      [](const Parallelism& how, std::string_view) { return how.layout.cp == 1; },
@@ -48,6 +55,14 @@ constexpr UnreadOfLayout of_layout[] = {
        return how.layout.pp > 1 && how.layout.virtual_stages == 1 && value == "interleaved";
      },
      "a stage has one chunk without --interleave, and the order is that of 1f1b"},
+    {"expert_dispatch",
+     [](const Parallelism& how, std::string_view value) {
+       return value == "hierarchical" && has_experts_on_a_node(how);
+     },
+     "the ranks of a layer's experts lie on one node, where tokens are exchanged once"},
+    {"partition_activations",
+     [](const Parallelism& how, std::string_view) { return !how.partitions_activations; },
+     divided_checkpoints},
     {"split",
      [](const Parallelism& how, std::string_view) {
        return how.layout.pp * how.layout.virtual_stages == 1;
@@ -158,6 +173,9 @@ constexpr Unread of_run[] = {
     {"overlap",
      [](const Words&, const TrainingPlan& training) { return training.data_parallel() == 1; },
      "there is one replica, which sums gradients with no other"},
+    {"partition_activations",
+     [](const Words&, const TrainingPlan& training) { return !training.parallelism; },
+     divided_checkpoints},
     {"recompute",
      [](const Words& words, const TrainingPlan& training) {
        return training.model->experts == 0 && *words.find("recompute") == "experts";

@@ -219,9 +219,17 @@ std::vector<WhatIfKey> pass_keys() {
        "framework's)",
        whole,
        {1e5, 1e11}},
+      {"partition_activations",
+       "true: with --recompute full, inputs of blocks kept in parts on the ranks of --tp and "
+       "gathered before they are computed again",
+       {"false", "true"}},
       {"split", "layers over stages", parallel::split_method_names()},
       {"shard_ranks",
        "ranks that share states under ZeRO (default: all that hold the same weights)", whole},
+      {"shard_groups",
+       "groups that each share states under ZeRO, in place of --shard-ranks (HSDP's "
+       "data_parallel_replicate_degree)",
+       whole},
       {"full_all_reduce",
        "true: ZeRO stage 1 sums all gradients on every rank (Apex's distributed LAMB)",
        {"false", "true"}},

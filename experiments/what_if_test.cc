@@ -39,7 +39,8 @@ WhatIf base_for(std::string_view key) {
     what_if["nodes"] = "8";
   }
   if (key == "global_batch") what_if.erase("grad_accum");
-  if (key == "shard_ranks" || key == "full_all_reduce" || key == "offload_optimizer")
+  if (key == "shard_ranks" || key == "shard_groups" || key == "full_all_reduce" ||
+      key == "offload_optimizer")
     what_if["zero_stage"] = "1";
   return what_if;
 }

@@ -40,6 +40,7 @@ fits=$(sed -n 's/.*what fits: \(--micro-batch [0-9]* --grad-accum [0-9]*\).*/\1/
 [ -n "$fits" ] || fail "no word of what fits: $(tail -2 out)"
 expect 3 'DOES NOT FIT' "$lambcast" simulate "${large[@]}" --strict
 grep -q '^lambcast: --strict: the run does not fit in memory$' err || fail "--strict: $(cat err)"
+expect 3 '^uniform step' "$lambcast" simulate "${large[@]}" --steps 10 --strict --explain prices
 expect 3 '^No: onebit_lamb needs ' "$lambcast" advise "${large[@]}" --strict
 # What is said to fit does.
 # shellcheck disable=SC2086

@@ -28,6 +28,12 @@ void add_forecast_flags(CLI::App& command, ForecastFlags& flags, const FlagHelp&
   });
 }
 
+int exit_code(const ForecastFlags& flags, bool fits) {
+  if (fits || !flags.strict) return static_cast<int>(Exit::done);
+  std::fputs("lambcast: --strict: the run does not fit in memory\n", stderr);
+  return static_cast<int>(Exit::limit);
+}
+
 int print_forecast(const ForecastFlags& flags, const TrainingPlan& training, bool fits,
                    const ResultTexts& texts) {
   const bool to_stdout = flags.trace == "-";
@@ -36,9 +42,7 @@ int print_forecast(const ForecastFlags& flags, const TrainingPlan& training, boo
     write_exports(flags.result, texts);
   else
     print_result(flags.result, texts);
-  if (fits || !flags.strict) return static_cast<int>(Exit::done);
-  std::fputs("lambcast: --strict: the run does not fit in memory\n", stderr);
-  return static_cast<int>(Exit::limit);
+  return exit_code(flags, fits);
 }
 
 }  // namespace lambcast

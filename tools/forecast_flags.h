@@ -26,9 +26,11 @@ struct FlagHelp {
 // `flags` must outlive the parse.
 void add_forecast_flags(CLI::App& command, ForecastFlags& flags, const FlagHelp& help);
 
+// That of a limit with --strict where the memory does not suffice.
+int exit_code(const ForecastFlags& flags, bool fits);
+
 // The trace, where one is asked for, and the answer; stdout is the trace's alone with
-// --trace -. Returns the exit code: that of a limit with --strict where the memory does not
-// suffice.
+// --trace -. Returns the exit code.
 int print_forecast(const ForecastFlags& flags, const TrainingPlan& training, bool fits,
                    const ResultTexts& texts);
 

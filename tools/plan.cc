@@ -63,7 +63,7 @@ Command add_plan(CLI::App& app) {
   command->add_option("--jobs", options->jobs, "threads (default: all cores)")
       ->check(CLI::Range(1, 1024));
   command->footer(
-      R"(Searched are tp, cp, pp, ep, interleave, micro batch, ZeRO stage and recomputation, as far as the framework has them; a flag fixes the one it names, --dp what tp, cp and pp leave.
+      R"(Searched are tp, cp, pp, ep, interleave, split of the layers, micro batch, ZeRO stage and recomputation, as far as the framework has them; a flag fixes the one it names, --dp what tp, cp and pp leave.
 Examples
   lambcast plan --model llama2-70b --cluster dgx-a100-80g --gpus 128 --global-batch 512
   lambcast plan --model llama2-70b --cluster commodity-100gbe --gpus 128 --global-batch 512 \

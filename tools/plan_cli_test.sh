@@ -9,7 +9,7 @@
 plan=(plan --model gpt2-xl --cluster dgx-a100-80g --gpus 16 --framework megatron --precision bf16)
 batch=(--global-batch 64)
 
-expect 0 '^ *1 +[0-9]+ +[0-9]+ +[0-9]+ ' "$lambcast" "${plan[@]}" "${batch[@]}"
+expect 0 '^ *1 +[0-9]+ +[-y] +[0-9]+ +[0-9]+ ' "$lambcast" "${plan[@]}" "${batch[@]}"
 grep -qE '^ +[0-9]+ layout-heads +tp: 25 heads are not divisible by tp' out || fail "no count of heads: $(cat out)"
 grep -q '^best with onebit_adam: tp ' out || fail "no word of compression: $(cat out)"
 # The first one alone takes as long.
@@ -42,6 +42,7 @@ END
 on=(--cluster dgx-a100-80g --gpus 16)
 expect 0 '^gpt2 with adam on dgx-a100-80g' "$lambcast" simulate --model gpt2.json "${on[@]}" --optimizer adam \
   --micro-batch 4 --global-batch 64
+grep -q 'sequences of 1024 tokens are forecast' out || fail "no word of the length: $(cat out)"
 sed 's/n_layer/n_layers/' gpt2.json >slip.json
 expect 2 "slip.json:1: n_layers: unknown key, did you mean 'n_layer'" "$lambcast" simulate --model slip.json \
   "${on[@]}" --optimizer adam --micro-batch 4 --global-batch 64

@@ -7,6 +7,7 @@
 #include "experiments/forecast_output.h"
 #include "experiments/result_row.h"
 #include "experiments/run_phases.h"
+#include "models/training/memory.h"
 #include "sim/base/csv.h"
 #include "tools/commands.h"
 #include "tools/forecast_flags.h"
@@ -54,7 +55,7 @@ int simulate_command(const ForecastFlags& flags, const RunFlags& run_flags) {
   const Scenario scenario = resolve(flags.what_if, catalog);
   if (!flags.explain.empty()) {
     print_text(explain(scenario.training, flags.explain));
-    return static_cast<int>(Exit::done);
+    return exit_code(flags, forecast_memory(scenario.training).fits);
   }
   CollectiveCosts costs;
   const Forecast result = forecast(scenario.training, costs);
@@ -108,6 +109,11 @@ Command add_simulate(CLI::App& app) {
                    "steps from evaluation to evaluation (default: none)")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}));
   command->add_option("--evaluation-time", run->pauses.evaluation_time, "of one evaluation");
+  command
+      ->add_option("--skipped-steps", run->pauses.skipped_steps,
+                   "steps of each phase that fp16's dynamic loss scale skips, beside the others "
+                   "(default, of a run with one of these flags: one in a loss_scale_window)")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}));
   command->footer(R"(Examples
   lambcast simulate --model bert-large --cluster paper-eth40-v100 --gpus 64 --optimizer onebit_lamb \
     --global-batch 65536 --micro-batch 16 --steps 5993 --freeze-step 1000

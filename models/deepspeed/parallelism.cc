@@ -157,7 +157,7 @@ void read_offload(const Section& root, Said& said) {
         "lambcast has no model of a share of the states: the forecast is of all on the host");
 }
 
-void check_recomputation(const Section& root) {
+void read_recomputation(const Section& root, Said& said) {
   const Value* value = root.object.find("activation_checkpointing");
   if (value == nullptr || value->kind != Kind::object) return;
   const Section section{*value, "activation_checkpointing", root.file, root.findings};
@@ -172,10 +172,7 @@ void check_recomputation(const Section& root) {
     refuse_for_flags(where_of(section, "number_checkpoints", count->line),
                      "recomputing activations", "--recompute", "null, or no such key");
   const Value* partition = value->find("partition_activations");
-  if (partition != nullptr && is_on(*partition))
-    add(section, Severity::note, "not-modelled", "partition_activations", partition->line,
-        "has no effect without tensor parallelism; if the training script recomputes activations, "
-        "the forecast is of a run that does not");
+  if (partition != nullptr && is_on(*partition)) said.emplace_back("partition_activations", "true");
 }
 
 }  // namespace
@@ -188,7 +185,7 @@ Said read_parallelism(const Section& root) {
   read_offload(root, said);
   read_experts(root, said);
   read_size(root, "sequence_parallel_size", "cp", said);
-  check_recomputation(root);
+  read_recomputation(root, said);
   return said;
 }
 

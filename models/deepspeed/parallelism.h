@@ -17,8 +17,8 @@
 //                             capacity; use_data_before_expert_parallelism an order of ranks
 //   activation_checkpointing  says how a script that recomputes does it, not whether: refused where
 //                             it copies checkpoints to the host (cpu_checkpointing) or spaces them
-//                             (number_checkpoints); partition_activations divides them among
-//                             tensor-parallel ranks, of which there is one here
+//                             (number_checkpoints); partition_activations gives the key of that
+//                             name, of runs with --recompute full and tensor parallelism
 //
 // Source: DeepSpeed 0.16.5, runtime/config.py (get_pipeline_config),
 // runtime/tensor_parallel/config.py, runtime/activation_checkpointing/config.py; of experts 0.19,

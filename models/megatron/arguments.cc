@@ -8,150 +8,12 @@
 #include <map>
 #include <optional>
 
+#include "models/megatron/argument_reader.h"
 #include "models/megatron/batch_schedule.h"
-#include "models/megatron/known_arguments.h"
-#include "models/megatron/shell_words.h"
 #include "sim/base/error.h"
 
 namespace lambcast::megatron {
 namespace {
-
-constexpr std::int64_t most_whole = 1'000'000'000'000;
-
-struct Given {
-  std::vector<std::string> values;
-  int line = 0;
-};
-
-class Reader {
- public:
-  Reader(std::string_view text, const std::string& file, std::vector<Finding>& findings)
-      : file_(file), findings_(findings) {
-    std::string key;
-    for (ShellWord& word : shell_words(text, file)) {
-      if (!word.text.starts_with("--")) {
-        add_value(key, std::move(word));
-        continue;
-      }
-      const std::size_t equals = word.text.find('=');
-      key = word.text.substr(2, equals == std::string::npos ? equals : equals - 2);
-      std::replace(key.begin(), key.end(), '_', '-');
-      check_known(key, word.line);
-      if (word.branch && bears_on_cost(key))
-        fail_input({file_, word.line, "--" + key},
-                   "stands in a branch of the script, which is not run: write the arguments out");
-      given_[key] = {{}, word.line};
-      if (equals != std::string::npos) {
-        word.text.erase(0, equals + 1);
-        add_value(key, std::move(word));
-      }
-    }
-    if (given_.empty()) fail_input({file_, 0, {}}, "holds no arguments of Megatron-LM");
-  }
-
-  bool has(const std::string& key) const { return given_.contains(key); }
-
-  // An argument without a value, or with true or false.
-  bool flag(const std::string& key) const {
-    const auto found = given_.find(key);
-    if (found == given_.end()) return false;
-    if (found->second.values.empty()) return true;
-    fail_input(where(key), fmt::format("takes no value, not '{}'", found->second.values.front()));
-  }
-
-  std::vector<std::string> values(const std::string& key) const {
-    const auto found = given_.find(key);
-    return found == given_.end() ? std::vector<std::string>() : found->second.values;
-  }
-
-  std::optional<std::string> word(const std::string& key) const {
-    const auto found = given_.find(key);
-    if (found == given_.end()) return std::nullopt;
-    if (found->second.values.size() != 1)
-      fail_input(where(key), fmt::format("has {} values, not one", found->second.values.size()));
-    return found->second.values.front();
-  }
-
-  std::optional<std::int64_t> whole(const std::string& key, std::int64_t high = most_whole) const {
-    const auto text = word(key);
-    if (!text) return std::nullopt;
-    std::int64_t value = 0;
-    const char* end = text->data() + text->size();
-    const auto [last, error] = std::from_chars(text->data(), end, value);
-    if (error != std::errc() || last != end || value < 1 || value > high)
-      fail_input(where(key), fmt::format("'{}' is not a whole number in range", *text),
-                 fmt::format("1 to {}", high));
-    return value;
-  }
-
-  double real(const std::string& key, double otherwise) const {
-    const auto text = word(key);
-    if (!text) return otherwise;
-    double value = 0;
-    const char* end = text->data() + text->size();
-    const auto [last, error] = std::from_chars(text->data(), end, value);
-    if (error != std::errc() || last != end || !(value >= 0 && value <= 1))
-      fail_input(where(key), fmt::format("'{}' is not a share", *text), "0 to 1");
-    return value;
-  }
-
-  std::int64_t needed(const std::string& key, std::int64_t high = most_whole) const {
-    const auto value = whole(key, high);
-    if (!value) fail_input({file_, 0, "--" + key}, "is missing");
-    return *value;
-  }
-
-  // Position among `words`, or nothing.
-  std::optional<std::size_t> choice(const std::string& key,
-                                    const std::vector<std::string>& words) const {
-    const auto text = word(key);
-    if (!text) return std::nullopt;
-    const auto found = std::find(words.begin(), words.end(), *text);
-    if (found == words.end()) fail_unknown(where(key), "value", *text, words);
-    return static_cast<std::size_t>(found - words.begin());
-  }
-
-  Where where(const std::string& key) const {
-    const auto found = given_.find(key);
-    return {file_, found == given_.end() ? 0 : found->second.line, "--" + key};
-  }
-
-  void note(const std::string& key, const char* code, std::string_view sentence) const {
-    findings_.push_back({Severity::note, code, describe(where(key), sentence)});
-  }
-
-  [[noreturn]] void refuse(const std::string& key, std::string_view what) const {
-    fail_input(where(key), fmt::format("{} is not modelled", what));
-  }
-
- private:
-  // What has no value may stand where it bears on nothing: a path.
-  void add_value(const std::string& key, ShellWord word) {
-    const bool follows = key.empty() || !given_[key].values.empty() || bears_on_cost(key);
-    if (!word.unset.empty() && follows)
-      fail_input({file_, word.line, key.empty() ? "" : "--" + key},
-                 fmt::format("${} has no value here: write it out", word.unset));
-    if (key.empty())
-      fail_input({file_, word.line, {}},
-                 fmt::format("'{}' is no argument of Megatron-LM", word.text),
-                 "--name value, NAME=( ... ), NAME=value");
-    given_[key].values.push_back(std::move(word.text));
-  }
-
-  void check_known(const std::string& key, int line) const {
-    const auto& known = known_arguments();
-    if (std::find(known.begin(), known.end(), key) != known.end()) return;
-    const Where where{file_, line, "--" + key};
-    if (const std::string meant = closest(key, known); !meant.empty())
-      fail_input(where, fmt::format("unknown argument, did you mean '--{}'?", meant));
-    findings_.push_back({Severity::note, "unknown-key",
-                         describe(where, "no argument that bears on a step's cost here")});
-  }
-
-  const std::string& file_;
-  std::vector<Finding>& findings_;
-  std::map<std::string, Given> given_;
-};
 
 class Decoder {
  public:
@@ -163,6 +25,7 @@ class Decoder {
     layout();
     states();
     recomputation();
+    experts();
     run();
     overlap();
     refuse_unmodelled();
@@ -228,8 +91,10 @@ class Decoder {
     const auto granularity = read_.choice("recompute-granularity", {"full", "selective"});
     const bool selective = granularity == 1 || read_.flag("recompute-activations");
     if (granularity == 0) set("recompute", "full");
-    if (selective) set("recompute", "selective");
+    if (selective || read_.flag("moe-layer-recompute"))
+      set("recompute", recomputes_experts() ? "experts" : "selective");
     if (granularity != 0) return;
+    if (read_.flag("distribute-saved-activations")) set("partition_activations", "true");
     const auto method = read_.choice("recompute-method", {"uniform", "block"});
     const auto layers = read_.whole("recompute-num-layers");
     if (method == 1)
@@ -238,6 +103,35 @@ class Decoder {
     else if (layers.value_or(1) > 1)
       read_.note("recompute-num-layers", "not-modelled",
                  "the input of every layer is taken to be kept, not of every few");
+  }
+
+  // Modules of "selective"; without a list the attention core.
+  bool recomputes_experts() const {
+    const auto modules = read_.values("recompute-modules");
+    const bool experts = std::ranges::find(modules, "moe") != modules.end();
+    for (const std::string& module : modules)
+      if (module != "moe" && (module != "core_attn" || experts))
+        read_.note("recompute-modules", "not-modelled",
+                   fmt::format("'{}' is taken to be kept", module));
+    return experts || read_.flag("moe-layer-recompute");
+  }
+
+  void experts() {
+    if (!read_.has("num-experts")) return;
+    const auto dispatcher =
+        read_.choice("moe-token-dispatcher-type", {"allgather", "alltoall", "flex"});
+    if (dispatcher.value_or(1) == 0)
+      read_.note("moe-token-dispatcher-type", "not-modelled",
+                 "tokens are taken to be exchanged all to all");
+    if (read_.flag("moe-enable-deepep") || dispatcher == 2) set("expert_dispatch", "deduplicated");
+    if (read_.flag("overlap-moe-expert-parallel-comm")) set("expert_overlap", "true");
+    const auto capacity = read_.word("moe-expert-capacity-factor");
+    if (!capacity) return;
+    if (read_.flag("moe-pad-expert-input-to-capacity"))
+      set("capacity_factor", *capacity);
+    else
+      read_.note("moe-expert-capacity-factor", "not-modelled",
+                 "no token is taken to be dropped, as without it");
   }
 
   void run() {
@@ -327,14 +221,19 @@ class Decoder {
     const std::int64_t heads = read_.needed("num-attention-heads", 10'000);
     const std::int64_t channels = read_.whole("kv-channels", 10'000).value_or(hidden / heads);
     const bool gated = read_.flag("swiglu");
-    const bool experts = read_.has("num-experts");
+    const bool experts = read_.has("num-experts"), bert = read_.is_bert();
+    if (bert && gated) read_.refuse("swiglu", "a BERT with gates");
     const bool own_width = channels * heads != hidden;
     if (own_width && !(gated && experts))
       read_.refuse(read_.has("kv-channels") ? "kv-channels" : "num-attention-heads",
                    fmt::format("attention of {} heads x {} beside a hidden size of {}", heads,
                                channels, hidden));
     if (experts && !gated) read_.refuse("num-experts", "experts without --swiglu");
-    const char* family = !gated ? "gpt" : own_width ? "moe" : experts ? "moe-llama" : "llama";
+    const char* family = bert        ? "bert"
+                         : !gated    ? "gpt"
+                         : own_width ? "moe"
+                         : experts   ? "moe-llama"
+                                     : "llama";
     result_.model = fmt::format(
         "[model]\nname = 'megatron-{}'\nfamily = '{}'\nkind = 'published'\n"
         "source = 'arguments of Megatron-LM'\n",
@@ -351,6 +250,8 @@ class Decoder {
       result_.model += fmt::format("dropout = {}\n", read_.real("hidden-dropout", 0.1) > 0 ||
                                                          read_.real("attention-dropout", 0.1) > 0);
     result_.model += "flash_attention = true\n";
+    // Norms first, and the head sees every token (core/models/bert/bert_model.py).
+    if (bert) result_.model += "pre_layer_norm = true\nmasked_fraction = 1.0\n";
   }
 
   // --window-size BACK,AHEAD of every layer, with --window-attn-skip-freq N of all but each N-th
@@ -428,7 +329,7 @@ class Decoder {
   }
 
   Arguments result_;
-  Reader read_;
+  ArgumentReader read_;
 };
 
 }  // namespace

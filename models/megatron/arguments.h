@@ -9,8 +9,9 @@
 //   model        --num-layers --hidden-size --ffn-hidden-size --num-attention-heads
 //                --num-query-groups --swiglu --vocab-size --max-position-embeddings ...
 //                (without --vocab-size that of --tokenizer-type, where it has one)
-//                with --swiglu a llama, else a gpt (models/shape/families.h); with --num-experts
-//                and gated experts a moe-llama, or a moe where --kv-channels says so;
+//                with --swiglu a llama, else a gpt (models/shape/families.h), or a bert where the
+//                program is pretrain_bert.py or arguments are its own (--bert-*, --mask-*); with
+//                --num-experts and gated experts a moe-llama, or a moe where --kv-channels says so;
 //                --window-size --window-attn-skip-freq
 //   layout       --tensor-model-parallel-size --pipeline-model-parallel-size
 //                --context-parallel-size --expert-model-parallel-size
@@ -18,6 +19,9 @@
 //                --num-layers-per-virtual-pipeline-stage --sequence-parallel
 //                --use-distributed-optimizer (ZeRO stage 1) --use-megatron-fsdp (3)
 //                --recompute-granularity --recompute-activations
+//                --distribute-saved-activations --recompute-modules (moe) --moe-layer-recompute
+//   experts      --moe-token-dispatcher-type --moe-enable-deepep --moe-expert-capacity-factor
+//                (with --moe-pad-expert-input-to-capacity) --overlap-moe-expert-parallel-comm
 //   run          --micro-batch-size --global-batch-size --seq-length --train-iters
 //                --train-samples --bf16 --fp16 --fp8-format --fp8-recipe --rampup-batch-size
 //                --step-batch-size-schedule (batch_schedule.h)

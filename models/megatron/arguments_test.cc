@@ -294,5 +294,53 @@ TEST_CASE("Megatron arguments: no text makes anything but arguments or an error"
     }
 }
 
+// examples/bert/train_bert_340m_distributed.sh: nothing but the program tells it from a GPT.
+TEST_CASE("Megatron arguments: BERT is known by its program or by arguments of its own") {
+  const std::string arguments =
+      "--num-layers 24 --hidden-size 1024 --num-attention-heads 16 --seq-length 512 "
+      "--max-position-embeddings 512 --vocab-size 30522 --micro-batch-size 4 "
+      "--global-batch-size 32 --fp16";
+  CHECK(shape_of(arguments).family == "gpt");
+  CHECK(shape_of("# like pretrain_bert.py\n" + arguments).family == "gpt");
+  for (const std::string& text :
+       {arguments + " --bert-no-binary-head", arguments + " --mask-prob 0.15",
+        "#!/bin/bash\ntorchrun pretrain_bert.py " + arguments + "\n"}) {
+    const ModelShape shape = shape_of(text);
+    CHECK(shape.family == "bert");
+    CHECK(shape.head_share == 1);
+    CHECK(std::abs(parameters(shape) - 336'000'000) < 2'000'000);
+  }
+  CHECK_THAT(refusal(arguments + " --swiglu --mask-prob 0.15"), Contains("a BERT with gates"));
+}
+
+TEST_CASE("Megatron arguments: how experts are reached, filled and recomputed") {
+  const std::string mixtral =
+      "--num-layers 32 --hidden-size 4096 --ffn-hidden-size 14336 --num-attention-heads 32 "
+      "--num-experts 8 --moe-router-topk 2 --swiglu --seq-length 4096 --vocab-size 32000 "
+      "--micro-batch-size 1 --global-batch-size 64 --bf16 --recompute-granularity selective "
+      "--moe-expert-capacity-factor 1.25 ";
+  auto keys = what_if(decode(mixtral + "--moe-pad-expert-input-to-capacity --moe-enable-deepep "
+                                       "--overlap-moe-expert-parallel-comm --recompute-modules moe",
+                             "args.txt"));
+  CHECK(keys["capacity_factor"] == "1.25");
+  CHECK(keys["expert_dispatch"] == "deduplicated");
+  CHECK(keys["expert_overlap"] == "true");
+  CHECK(keys["recompute"] == "experts");
+  const Arguments dropping = decode(
+      mixtral + "--moe-token-dispatcher-type allgather --recompute-modules core_attn layernorm",
+      "args.txt");
+  keys = what_if(dropping);
+  CHECK_FALSE(keys.contains("capacity_factor"));
+  CHECK_FALSE(keys.contains("expert_dispatch"));
+  CHECK(keys["recompute"] == "selective");
+  std::vector<std::string> noted;
+  for (const Finding& finding : dropping.findings) noted.push_back(finding.message);
+  for (const char* words : {"no token is taken to be dropped", "exchanged all to all",
+                            "'layernorm' is taken to be kept"})
+    CHECK(std::ranges::any_of(noted, [&](const std::string& message) {
+      return message.find(words) != std::string::npos;
+    }));
+}
+
 }  // namespace
 }  // namespace lambcast::megatron

@@ -266,4 +266,14 @@ std::vector<ShellWord> shell_words(std::string_view text, const std::string& fil
   return Splitter(text, file).split();
 }
 
+bool names_program(std::string_view text, std::string_view program) {
+  for (std::size_t at = text.find(program); at != std::string_view::npos;
+       at = text.find(program, at + 1)) {
+    const std::size_t line = text.rfind('\n', at);
+    const std::size_t begin = line == std::string_view::npos ? 0 : line + 1;
+    if (text.substr(begin, at - begin).find('#') == std::string_view::npos) return true;
+  }
+  return false;
+}
+
 }  // namespace lambcast::megatron

@@ -27,4 +27,7 @@ struct ShellWord {
 // words.
 std::vector<ShellWord> shell_words(std::string_view text, const std::string& file);
 
+// Whether a line names the program outside a comment: "torchrun pretrain_bert.py".
+bool names_program(std::string_view text, std::string_view program);
+
 }  // namespace lambcast::megatron

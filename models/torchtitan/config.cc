@@ -202,10 +202,10 @@ class Decoder {
     const bool weights = reshard == 1 || (reshard == 0 && pp_ == 1);
     set("zero_stage", weights ? "3" : "2");
     if (copies == 1) return;
-    if (!shard)
-      fail_input(table.where("data_parallel_shard_degree"),
-                 "is what the GPUs leave beside data_parallel_replicate_degree: write it out");
-    set("shard_ranks", fmt::format("{}", *shard * cp));
+    if (shard)
+      set("shard_ranks", fmt::format("{}", *shard * cp));
+    else
+      set("shard_groups", fmt::format("{}", copies));
   }
 
   void schedule(const Table& table) {
@@ -245,9 +245,34 @@ class Decoder {
     set("precision", single ? "fp32" : !fp8_.empty() ? fp8_ : "bf16");
     if (table.get_or<bool>("enable_cpu_offload", false))
       fail_input(table.where("enable_cpu_offload"), "states on the host are not modelled", "false");
-    const bool compiled = table.get_or<bool>("compile", false) ||
-                          root_.table("compile").get_or<bool>("enable", false);
-    set("fusion", compiled ? "compiled" : "eager");
+    // FSDP sums gradients in fp32 unless told otherwise.
+    if (table.has("mixed_precision_reduce") &&
+        table.choice("mixed_precision_reduce", {"float32", "bfloat16"}) == 1)
+      set("fp32_gradients", "false");
+    compilation(table);
+  }
+
+  void compilation(const Table& training) {
+    const Table table = root_.table("compile");
+    const bool enabled =
+        training.get_or<bool>("compile", false) || table.get_or<bool>("enable", false);
+    const Names parts =
+        table.has("components") ? table.get<Names>("components") : Names{"model", "loss"};
+    const auto compiles = [&](const char* part) {
+      return enabled && std::find(parts.begin(), parts.end(), part) != parts.end();
+    };
+    set("fusion", compiles("model") ? "compiled" : "eager");
+    if (compiles("model") && !compiles("loss")) set("eager_loss", "true");
+    if (compiles("loss") && !compiles("model"))
+      job_.findings.push_back(
+          {Severity::note, "not-modelled",
+           describe(table.where("components"), "the loss is taken to be as eager as the model")});
+    const auto backend = table.get_or<std::string>("backend", "inductor");
+    if (enabled && backend != "inductor")
+      job_.findings.push_back(
+          {Severity::note, "not-modelled",
+           describe(table.where("backend"),
+                    fmt::format("'{}' is taken to fuse what inductor does", backend))});
   }
 
   void recomputation() {

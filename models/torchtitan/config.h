@@ -4,13 +4,13 @@
 //   or one text
 //                                   computes in fp8
 //   [training] local_batch_size (batch_size), global_batch_size, seq_len, steps, compile,
-//                                   mixed_precision_param
+//                                   mixed_precision_param, mixed_precision_reduce
 //   [parallelism] tensor_parallel_degree, enable_async_tensor_parallel, pipeline_parallel_degree,
 //                 pipeline_parallel_schedule, pipeline_parallel_microbatch_size,
 //                 context_parallel_degree, expert_parallel_degree, data_parallel_shard_degree,
 //                 data_parallel_replicate_degree, fsdp_reshard_after_forward
 //   [activation_checkpoint] mode    selective repeats every second product
-//   [compile] enable, [optimizer] name
+//   [compile] enable, components, [optimizer] name
 //
 // FSDP shards weights (stage 3), in pipelines gradients alone (2), whose weights stay gathered over
 // the micro batches of a step; fsdp_reshard_after_forward = "always" or "never" says otherwise.

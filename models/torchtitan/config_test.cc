@@ -137,6 +137,8 @@ TEST_CASE("torchtitan job: copies of shards, and names of older releases") {
   check_keys(changed(changed(job, "replicate_degree = 1", "replicate_degree = 2"),
                      "shard_degree = -1", "shard_degree = 16"),
              {{"shard_ranks", "16"}, {"zero_stage", "3"}});
+  check_keys(changed(job, "replicate_degree = 1", "replicate_degree = 2"),
+             {{"shard_groups", "2"}, {"zero_stage", "3"}});
   check_keys(changed(changed(job, "replicate_degree = 1", "replicate_degree = 2"),
                      "shard_degree = -1", "shard_degree = 1"),
              {{"zero_stage", "0"}});
@@ -179,7 +181,6 @@ TEST_CASE("torchtitan job: slips and what is not modelled are one line with its 
       {changed(job, "seq_len = 8192", "global_batch_size = 1000000001\nseq_len = 8192"),
        "1 to 1000000000"},
       {changed(job, "\"quantize.linear.float8\"", "\"lora\""), "'lora' is not modelled"},
-      {changed(job, "replicate_degree = 1", "replicate_degree = 2"), "write it out"},
       {changed(job, "steps = 1000", "steps = 1000\nenable_cpu_offload = true"),
        "states on the host are not modelled"},
       {"x = ", "job.toml:1"},
@@ -202,6 +203,18 @@ TEST_CASE("torchtitan job: no text makes anything but a job or an error") {
       CHECK(error.code() == Exit::usage);
     }
   }
+}
+
+TEST_CASE("torchtitan job: bits of summed gradients, and what is compiled") {
+  check_keys(changed(job, "steps = 1000", "steps = 1000\nmixed_precision_reduce = \"bfloat16\""),
+             {{"fp32_gradients", "false"}});
+  check_keys(changed(job, "enable = true", "enable = true\ncomponents = [\"model\"]"),
+             {{"fusion", "compiled"}, {"eager_loss", "true"}});
+  const std::string loss = changed(job, "enable = true", "enable = true\ncomponents = [\"loss\"]");
+  check_keys(loss, {{"fusion", "eager"}});
+  CHECK_THAT(decode(loss, "job.toml").findings.back().message, Contains("compile.components"));
+  const std::string other = changed(job, "enable = true", "enable = true\nbackend = \"aot_eager\"");
+  CHECK_THAT(decode(other, "job.toml").findings.back().message, Contains("'aot_eager'"));
 }
 
 }  // namespace

@@ -31,6 +31,8 @@ ActivationCalls divided_tensors(const Activations& of, bool dtensor) {
     if (dtensor && of.how.layout.tp > 1) calls.copied = Bytes(2 * of.bytes);
   } else {
     calls.sum = some(call(of.tensor, Op::all_reduce, of.bytes));
+    if (of.how.partitions_activations)
+      calls.checkpoint = some(call(of.tensor, Op::all_gather, of.bytes));
   }
   return calls;
 }

@@ -45,6 +45,7 @@ parallel::ActivationSetting activation_setting(const TrainingPlan& training) {
   setting.fused_gates = how.framework.fusion != Fusion::eager;
   setting.fp8_gates = how.fp8_gates;
   setting.recompute = how.recompute;
+  setting.divides_checkpoints = how.partitions_activations;
   setting.experts = expert_load(training);
   setting.micro_batch = training.batch.micro;
   setting.seq_len = training.seq_len;

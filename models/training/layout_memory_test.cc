@@ -194,5 +194,14 @@ TEST_CASE("layout memory: recomputed experts keep what the router read") {
         Approx(32 * (rows * (2 * 4096. + 6 * 14336.) - 2 * 1024 * 4096)));
 }
 
+// A fifth of the inputs, 48 x 2 s h, on each of five ranks.
+TEST_CASE("layout memory: checkpoints in parts") {
+  TrainingPlan training = layout_training({.tp = 5});
+  training.parallelism->recompute = parallel::Recompute::full;
+  const double whole = activation_part(training);
+  training.parallelism->partitions_activations = true;
+  CHECK(whole - activation_part(training) == Approx(48 * 2 * 1024 * 1600. * 4 / 5));
+}
+
 }  // namespace
 }  // namespace lambcast

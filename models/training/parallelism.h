@@ -64,7 +64,9 @@ struct Parallelism {
   bool sequence_parallel = false;
   parallel::Recompute recompute = parallel::Recompute::none;  // what is not kept
   Repeated repeated = Repeated::nothing;                      // which kernels run again for it
-  MatrixFormat format = MatrixFormat::half;                   // of the blocks' products
+  // Inputs of blocks that full recomputation keeps are divided over tp, and gathered before it.
+  bool partitions_activations = false;
+  MatrixFormat format = MatrixFormat::half;  // of the blocks' products
   AttentionKernel attention = AttentionKernel::flash2;
   bool fp8_attention = false;
   bool fp8_gates = false;  // inputs of gated activations kept in fp8

@@ -255,7 +255,7 @@ class PipelinePricer {
     add_blocks(chunk.forward, layers, forward + idle_forward,
                [&] { return exposed_forward(block, Pass::forward); });
     add_blocks(chunk.input_gradient, layers, input, [&] {
-      Duration exposed = exposed_input_gradient(block);
+      Duration exposed = exposed_input_gradient(block) + cost_of(block.activations.checkpoint);
       if (block.repeats_collectives()) exposed += exposed_forward(block, Pass::recompute);
       if (block.work.repeated == Repeated::experts)
         exposed += exposed_exchanges(block, total_time(block.forward));

@@ -31,6 +31,10 @@
 // A decoder's attention to its encoder has the collectives of a pair of products on the decoder's
 // tokens; its keys and values, on the encoder's, those before a first product.
 //
+// Full recomputation that keeps a block's input in t parts gathers them before it: all_gather x a
+// block and backward pass (DeepSpeed runtime/activation_checkpointing/checkpointing.py,
+// gather_partitioned_activations; Megatron-LM --distribute-saved-activations).
+//
 // and outside the blocks: the embedding's rows summed over t, the head's input gradient summed over
 // t.
 #pragma once
@@ -53,6 +57,7 @@ namespace lambcast {
 struct ActivationCalls {
   std::optional<Call> sum;              // without sequence parallelism
   std::optional<Call> gather, scatter;  // with it
+  std::optional<Call> checkpoint;       // of a block's input that was kept in parts
   Bytes copied;                         // read and written to order what is gathered or scattered
 };
 

@@ -104,6 +104,7 @@ std::string simulate_answer(WhatIf texts, const Texts& then) {
   take(texts, "startup_time", pauses.startup_time);
   take(texts, "evaluate_every", pauses.evaluate_every, 1, most_steps);
   take(texts, "evaluation_time", pauses.evaluation_time);
+  take(texts, "skipped_steps", pauses.skipped_steps, 1, most_steps);
   return answer([=](const Stopped&) {
     Catalog catalog;
     if (!then.empty() || pauses.any())

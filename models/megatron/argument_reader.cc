@@ -1,0 +1,139 @@
+#include "models/megatron/argument_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "models/megatron/known_arguments.h"
+#include "sim/base/error.h"
+
+namespace lambcast::megatron {
+
+ArgumentReader::ArgumentReader(std::string_view text, const std::string& file,
+                               std::vector<Finding>& findings)
+    : file_(file), findings_(findings), bert_(names_program(text, "pretrain_bert")) {
+  std::string key;
+  for (ShellWord& word : shell_words(text, file)) {
+    if (!word.text.starts_with("--")) {
+      add_value(key, std::move(word));
+      continue;
+    }
+    const std::size_t equals = word.text.find('=');
+    key = word.text.substr(2, equals == std::string::npos ? equals : equals - 2);
+    std::replace(key.begin(), key.end(), '_', '-');
+    check_known(key, word.line);
+    if (word.branch && bears_on_cost(key))
+      fail_input({file_, word.line, "--" + key},
+                 "stands in a branch of the script, which is not run: write the arguments out");
+    given_[key] = {{}, word.line};
+    if (equals != std::string::npos) {
+      word.text.erase(0, equals + 1);
+      add_value(key, std::move(word));
+    }
+  }
+  if (given_.empty()) fail_input({file_, 0, {}}, "holds no arguments of Megatron-LM");
+}
+
+bool ArgumentReader::has(const std::string& key) const { return given_.contains(key); }
+
+bool ArgumentReader::is_bert() const {
+  return bert_ || std::ranges::any_of(given_, [](const auto& argument) {
+           return argument.first.starts_with("bert-") || argument.first.starts_with("mask-");
+         });
+}
+
+bool ArgumentReader::flag(const std::string& key) const {
+  const auto found = given_.find(key);
+  if (found == given_.end()) return false;
+  if (found->second.values.empty()) return true;
+  fail_input(where(key), fmt::format("takes no value, not '{}'", found->second.values.front()));
+}
+
+std::vector<std::string> ArgumentReader::values(const std::string& key) const {
+  const auto found = given_.find(key);
+  return found == given_.end() ? std::vector<std::string>() : found->second.values;
+}
+
+std::optional<std::string> ArgumentReader::word(const std::string& key) const {
+  const auto found = given_.find(key);
+  if (found == given_.end()) return std::nullopt;
+  if (found->second.values.size() != 1)
+    fail_input(where(key), fmt::format("has {} values, not one", found->second.values.size()));
+  return found->second.values.front();
+}
+
+std::optional<std::int64_t> ArgumentReader::whole(const std::string& key, std::int64_t high) const {
+  const auto text = word(key);
+  if (!text) return std::nullopt;
+  std::int64_t value = 0;
+  const char* end = text->data() + text->size();
+  const auto [last, error] = std::from_chars(text->data(), end, value);
+  if (error != std::errc() || last != end || value < 1 || value > high)
+    fail_input(where(key), fmt::format("'{}' is not a whole number in range", *text),
+               fmt::format("1 to {}", high));
+  return value;
+}
+
+double ArgumentReader::real(const std::string& key, double otherwise) const {
+  const auto text = word(key);
+  if (!text) return otherwise;
+  double value = 0;
+  const char* end = text->data() + text->size();
+  const auto [last, error] = std::from_chars(text->data(), end, value);
+  if (error != std::errc() || last != end || !(value >= 0 && value <= 1))
+    fail_input(where(key), fmt::format("'{}' is not a share", *text), "0 to 1");
+  return value;
+}
+
+std::int64_t ArgumentReader::needed(const std::string& key, std::int64_t high) const {
+  const auto value = whole(key, high);
+  if (!value) fail_input({file_, 0, "--" + key}, "is missing");
+  return *value;
+}
+
+std::optional<std::size_t> ArgumentReader::choice(const std::string& key,
+                                                  const std::vector<std::string>& words) const {
+  const auto text = word(key);
+  if (!text) return std::nullopt;
+  const auto found = std::find(words.begin(), words.end(), *text);
+  if (found == words.end()) fail_unknown(where(key), "value", *text, words);
+  return static_cast<std::size_t>(found - words.begin());
+}
+
+Where ArgumentReader::where(const std::string& key) const {
+  const auto found = given_.find(key);
+  return {file_, found == given_.end() ? 0 : found->second.line, "--" + key};
+}
+
+void ArgumentReader::note(const std::string& key, const char* code,
+                          std::string_view sentence) const {
+  findings_.push_back({Severity::note, code, describe(where(key), sentence)});
+}
+
+void ArgumentReader::refuse(const std::string& key, std::string_view what) const {
+  fail_input(where(key), fmt::format("{} is not modelled", what));
+}
+
+void ArgumentReader::add_value(const std::string& key, ShellWord word) {
+  const bool follows = key.empty() || !given_[key].values.empty() || bears_on_cost(key);
+  if (!word.unset.empty() && follows)
+    fail_input({file_, word.line, key.empty() ? "" : "--" + key},
+               fmt::format("${} has no value here: write it out", word.unset));
+  if (key.empty())
+    fail_input({file_, word.line, {}}, fmt::format("'{}' is no argument of Megatron-LM", word.text),
+               "--name value, NAME=( ... ), NAME=value");
+  given_[key].values.push_back(std::move(word.text));
+}
+
+void ArgumentReader::check_known(const std::string& key, int line) const {
+  const auto& known = known_arguments();
+  if (std::find(known.begin(), known.end(), key) != known.end()) return;
+  const Where where{file_, line, "--" + key};
+  if (const std::string meant = closest(key, known); !meant.empty())
+    fail_input(where, fmt::format("unknown argument, did you mean '--{}'?", meant));
+  findings_.push_back({Severity::note, "unknown-key",
+                       describe(where, "no argument that bears on a step's cost here")});
+}
+
+}  // namespace lambcast::megatron

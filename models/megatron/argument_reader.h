@@ -1,0 +1,57 @@
+// The arguments of a Megatron-LM run by name, each with its place in the text. Whatever is asked
+// for and is ill-formed is refused with file, line and argument: Throws Error (usage).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/finding.h"
+#include "models/megatron/shell_words.h"
+#include "sim/base/error.h"
+
+namespace lambcast::megatron {
+
+class ArgumentReader {
+ public:
+  static constexpr std::int64_t most_whole = 1'000'000'000'000;
+
+  // An unknown argument that is close to a known one is refused with that, any other is a finding.
+  ArgumentReader(std::string_view text, const std::string& file, std::vector<Finding>& findings);
+
+  bool has(const std::string& key) const;
+  bool is_bert() const;                     // by its program or arguments of its own
+  bool flag(const std::string& key) const;  // an argument without a value
+  std::vector<std::string> values(const std::string& key) const;
+  std::optional<std::string> word(const std::string& key) const;
+  std::optional<std::int64_t> whole(const std::string& key, std::int64_t high = most_whole) const;
+  double real(const std::string& key, double otherwise) const;  // a share
+  std::int64_t needed(const std::string& key, std::int64_t high = most_whole) const;
+  // Position among `words`, or nothing.
+  std::optional<std::size_t> choice(const std::string& key,
+                                    const std::vector<std::string>& words) const;
+
+  Where where(const std::string& key) const;
+  void note(const std::string& key, const char* code, std::string_view sentence) const;
+  [[noreturn]] void refuse(const std::string& key, std::string_view what) const;
+
+ private:
+  struct Given {
+    std::vector<std::string> values;
+    int line = 0;
+  };
+
+  // What has no value may stand where it bears on nothing: a path.
+  void add_value(const std::string& key, ShellWord word);
+  void check_known(const std::string& key, int line) const;
+
+  const std::string& file_;
+  std::vector<Finding>& findings_;
+  bool bert_;
+  std::map<std::string, Given> given_;
+};
+
+}  // namespace lambcast::megatron
