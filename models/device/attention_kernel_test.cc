@@ -1,9 +1,12 @@
 #include "models/device/attention_kernel.h"
 
 #include <algorithm>
+#include <array>
 #include <catch2/catch.hpp>
+#include <string_view>
 
 #include "models/device/device.h"
+#include "sim/base/check.h"
 
 namespace lambcast {
 namespace {
@@ -38,6 +41,26 @@ TEST_CASE("attention: a flash kernel computes half a causal square at once") {
   CHECK(time(AttentionKernel::cudnn) < time(AttentionKernel::flash2));
   CHECK(time(AttentionKernel::flash2) < time(AttentionKernel::flash1));
   CHECK(time(AttentionKernel::flash1) < time(AttentionKernel::unfused));
+}
+
+// Of each score its gradient and the share are read, and a gradient is written, 2 bytes each.
+TEST_CASE("attention: the softmax that is not fused goes back over each score three times") {
+  const AttentionWork work{1, 32, 32, 128, 1024, 1024, false};
+  double bytes = 0;
+  for (const AttentionPiece& piece :
+       attention_backward(AttentionKernel::unfused, work, rates_of("h100")))
+    if (std::string_view(piece.name) == "softmax") bytes += piece.cost.bytes.value();
+  CHECK(bytes == 6 * 32 * 1024. * 1024);
+}
+
+TEST_CASE("attention: no size is negative") {
+  const GpuRates h100 = rates_of("h100");
+  for (int negative = 0; negative < 6; ++negative) {
+    std::array<std::int64_t, 6> size{1, 2, 2, 64, 8, 8};
+    size[static_cast<std::size_t>(negative)] = -1;
+    const AttentionWork work{size[0], size[1], size[2], size[3], size[4], size[5], false};
+    CHECK_THROWS_AS(attention_forward(AttentionKernel::unfused, work, h100), InternalError);
+  }
 }
 
 // Counted tile by tile of 128 x 128: row i meets tiles max(1, i - w) to i.

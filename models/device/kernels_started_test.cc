@@ -82,9 +82,36 @@ TEST_CASE("kernels started: experts sort what came, and activate it as dense lay
     CHECK(bytes_of(pieces(fusion, true), "expert activation") == 6 * activated);
   CHECK(starts(pieces(Fusion::eager, false), "expert activation", a100) == Approx(2));
   CHECK(starts(pieces(Fusion::fused, false), "expert activation", a100) == Approx(1));
+  const auto back = [&](Fusion fusion, bool gated) {
+    BlockWork work = gpt_block(fusion);
+    work.gated = gated;
+    work.experts = experts;
+    return block_backward(work, a100);
+  };
+  CHECK(bytes_of(back(Fusion::fused, false), "expert activation") == 6 * activated);
+  CHECK(starts(back(Fusion::fused, false), "expert activation", a100) == Approx(1));
+  CHECK(starts(back(Fusion::eager, false), "expert activation", a100) == Approx(2));
+  CHECK(starts(back(Fusion::eager, true), "expert activation", a100) == Approx(1));
+  // In fp32 what goes into a product and what comes out are 4 bytes each; 23 rows an expert.
+  BlockWork single = gpt_block(Fusion::fused);
+  single.format = MatrixFormat::single;
+  single.experts = experts;
+  CHECK(bytes_of(block_forward(single, a100), "expert down") ==
+        4 * 4 * (23 * 256. + 256. * 1024 + 23 * 1024.));
   // A mask for each of two choices, and three that make one of them, normed and cast.
   experts.one_hot = 2;
   CHECK(starts(pieces(Fusion::eager, false), "one-hot weights", a100) == Approx(2 + 3));
+}
+
+TEST_CASE("kernels started: partial attention is joined by some for every block of keys") {
+  const GpuRates a100 = rates_of("a100-80g");
+  BlockWork work = gpt_block(Fusion::fused);
+  work.attention = AttentionKernel::flash2;
+  work.context_parallel = 4;
+  work.ring = Ring::traced;
+  CHECK(starts(block_forward(work, a100), "join ring", a100) == Approx(2 * 4));
+  work.ring = Ring::eager;
+  CHECK(starts(block_forward(work, a100), "join ring", a100) == Approx(6 * 4));
 }
 
 TEST_CASE("kernels started: norms of images read and write once forward, and three times back") {

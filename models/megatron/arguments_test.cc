@@ -198,6 +198,15 @@ TEST_CASE("Megatron arguments: attention through a window, of all layers or ever
     CHECK_THROWS_AS(windowed(text), Error);
 }
 
+TEST_CASE("Megatron arguments: dropout is off where neither of its two rates is above zero") {
+  const auto model = [](const std::string& rates) {
+    std::string script = gpt3;
+    return decode(script.replace(script.find("--fp16"), 6, "--fp16 " + rates), "a").model;
+  };
+  CHECK_THAT(model("--hidden-dropout 0 --attention-dropout 0"), Contains("dropout = false"));
+  CHECK_THAT(model("--hidden-dropout 0 --attention-dropout 0.1"), Contains("dropout = true"));
+}
+
 TEST_CASE("Megatron arguments: a gated feed-forward without a width is 8 h / 3") {
   std::string text = llama;
   text.erase(text.find("--ffn-hidden-size"), 23);

@@ -28,8 +28,12 @@ TEST_CASE("optimizers: every type has its row, and every row is whole") {
       CHECK(passes.bytes_per_element >= 12);
       CHECK(passes.launches + passes.launches_per_tensor > 0);
       // Who takes no norm of a tensor waits for nothing.
-      if (model.type == OptimizerType::adam || model.type == OptimizerType::adamw)
+      if (model.type == OptimizerType::adam || model.type == OptimizerType::adamw) {
         CHECK(passes.syncs + passes.syncs_per_tensor == 0);
+        // A tensor at a time, or all at once.
+        CHECK((kernels == Kernels::unfused_adam ? passes.launches : passes.launches_per_tensor) ==
+              0);
+      }
     }
     const bool keeps_state = model.type != OptimizerType::sgd;
     CHECK((model.state_bytes({1e6, 1e3, 1e3}, {}) > 0) == keeps_state);

@@ -175,6 +175,7 @@ TEST_CASE(
           Approx(time_s(batches_of(4, 20)) + time_s(batches_of(8, 30))).epsilon(1e-9));
     CHECK(whole.run.samples_per_s * whole.run.time_s == Approx(of.dp * (20 * 4 + 30 * 8)));
     CHECK(whole.steps.front().samples_per_s == Approx(whole.run.samples_per_s));
+    CHECK(whole.steps.front().step_time_high_us < 10 * whole.steps.front().step_time_us);
   }
 }
 

@@ -94,7 +94,7 @@ TEST_CASE("exchange: as it is written, and back") {
                            "neighbours:exponential"})
     CHECK(name_of(parse_exchange(text, {})) == text);
   CHECK(parse_exchange("topk:0.01", {}) == parse_exchange("topk:1%", {}));
-  CHECK(parse_exchange("topk:100%", {}).parameter == 1);
+  CHECK(parse_exchange("powersgd:65536", {}).parameter == 65536);
   for (const char* text :
        {"",          "fp9",          "fp8:1",        "fp8:e4m3",       "qgz:int4",
         "loco:",     "powersgd:4:",  "powersgd:4:0", "powersgd:4:2:2", "localsgd",

@@ -80,11 +80,16 @@ TEST_CASE("residuals: two regimes of sizes are a step") {
 }
 
 TEST_CASE("residuals: packets that are lost and waited for are told from a slow network") {
-  Measurement table = carried(of_four);
-  for (Row& row : table.rows)
-    if (row.size.value() >= 1 << 20 && row.size.value() <= 1 << 28)
-      row.time = Duration::microseconds(2e5);
-  CHECK_THAT(left_over({table}), Contains("takes 200 ms") && Contains("packets are lost"));
+  const auto waits_up_to = [](double largest) {
+    Measurement table = carried(of_four);
+    for (Row& row : table.rows)
+      if (row.size.value() >= 1 << 20 && row.size.value() <= largest)
+        row.time = Duration::microseconds(2e5);
+    return left_over({table});
+  };
+  for (const double largest : {0x1p23, 0x1p28})  // over a range of eight at least
+    CHECK_THAT(waits_up_to(largest), Contains("takes 200 ms") && Contains("packets are lost"));
+  CHECK_THAT(waits_up_to(0x1p22), !Contains("packets are lost"));
 }
 
 TEST_CASE("residuals: a busy machine scatters") {
@@ -100,6 +105,14 @@ std::string shape_of(const std::vector<double>& slower) {
   Measurement table = carried(of_four);
   table.rows.clear();
   return fmt::format("{}", fmt::join(misfits_of({&table, 1}, rows, 0.2), "\n"));
+}
+
+TEST_CASE("residuals: a step has two rows on either side") {
+  const auto is_step = Contains("takes over there");
+  CHECK_THAT(shape_of({0, 0, 0, 0, 0, 0, 2, 2}), is_step);
+  CHECK_THAT(shape_of({0, 0, 2, 2, 2, 2, 2, 2}), is_step);
+  CHECK_THAT(shape_of({0, 0, 0, 0, 0, 0, 0, 2}), !is_step);
+  CHECK_THAT(shape_of({0, 2, 2, 2, 2, 2, 2, 2}), !is_step);
 }
 
 TEST_CASE("residuals: rows that go up and down scatter, by their median, a smooth curve does not") {
