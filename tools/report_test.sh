@@ -44,6 +44,7 @@ vision=(sweep --model vit-l16 --cluster commodity-10gbe --optimizer lamb --micro
   --steps 1000 --list gpus=8,16 --out vision)
 expect 0 "$lambcast" "${vision[@]}"
 expect 0 "$lambcast" "${vision[@]}" --resume
+grep -Eq ': 2 kept, 0 run now$' out || fail "a resume with nothing left does not say so: $(cat out)"
 expect 0 "$lambcast" report vision
 [ -s vision/report.html ] || fail "no page of a vision model"
 sed -e 's/name = "steps"/name = "samples"/' -e 's/^steps = .*/samples = [1000000, 2000000]/' \

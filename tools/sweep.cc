@@ -64,8 +64,12 @@ bool end_others(SweepFlags& options, int code, std::chrono::milliseconds patienc
 
 int finish(const SweepSummary& summary, const SweepFlags& options) {
   const auto print_counts = [&] {
-    fmt::print("{} points ({} infeasible) in {}\n", summary.points, summary.infeasible,
-               (std::filesystem::path(options.out) / "results.csv").string());
+    const std::string kept = options.resume
+                                 ? fmt::format(": {} kept, {} run now",
+                                               summary.points - summary.written, summary.written)
+                                 : "";
+    fmt::print("{} points ({} infeasible) in {}{}\n", summary.points, summary.infeasible,
+               (std::filesystem::path(options.out) / "results.csv").string(), kept);
   };
   if (options.no_report) {
     print_counts();

@@ -68,6 +68,7 @@ stop_with() { # SIGNAL OUT CODE [flags]
 
 finish() { # OUT
   sweep "$1" --resume >"$1.out" 2>"$1.err" || fail "--resume: $(cat "$1.err")"
+  grep -Eq ': [1-9][0-9]* kept, [0-9]+ run now$' "$1.out" || fail "--resume does not say what it kept: $(cat "$1.out")"
   cmp whole/results.csv "$1/results.csv" || fail "$1: resumed results differ"
   cmp whole/manifest.json "$1/manifest.json" || fail "$1: the manifests differ"
 }

@@ -44,8 +44,10 @@ StepMetrics account(const StepPlan& plan, const std::vector<Price>& prices,
   const auto mean = [&](Duration sum) { return classes == 1 ? sum : sum.scaled(1 / classes); };
   for (std::size_t i = 0; i < plan.ops.size(); ++i) {
     const Price& price = prices[i];
-    if (!std::holds_alternative<StageWork>(plan.ops[i].work))
-      part_of(metrics, plan.ops[i].part) += mean(timeline.spans[i].end - timeline.spans[i].begin);
+    if (!std::holds_alternative<StageWork>(plan.ops[i].work)) {
+      const Duration took = timeline.spans[i].end - timeline.spans[i].begin;
+      part_of(metrics, plan.ops[i].part) += mean(took - took.scaled(price.waits_for_nics));
+    }
     if (price.passes) {
       metrics.forward += mean(price.passes->forward);
       metrics.backward += mean(price.passes->backward);

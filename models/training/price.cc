@@ -316,14 +316,15 @@ class Pricer {
     const CollectiveCost& cost = cost_of(work.beside);
     note(work.beside);
     if (sources_ != nullptr) note("lost_to_collectives", lost_to_collectives_from());
-    const double share =
-        lost_to_collectives(work.beside.group, *device_.rates) + turns_on_nics(op, work.beside);
+    const double turns = turns_on_nics(op, work.beside);
+    const double share = lost_to_collectives(work.beside.group, *device_.rates) + turns;
     const Duration first = stretch_end(*plan_, pipeline_at(End::expected), {op.rank_class, 0});
     const auto lost = [&](Duration each) {
       return (work.first_only ? std::min(each * op.times, first) : each * op.times).scaled(share);
     };
     Price price = computation(lost(cost.time), memory_width);
     price.wires = {lost(cost.interval.low), lost(cost.interval.high)};
+    if (share > 0) price.waits_for_nics = turns / share;
     price.coverage.reset();
     return price;
   }

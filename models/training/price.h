@@ -49,6 +49,9 @@ struct Price {
   Basis basis = Basis::this_machine;  // what a pass rests on
   Bytes wire_bytes_per_gpu, network_bytes_per_node;
   double num_collectives = 0;
+  // The share of a slowdown of passes that is a wait for NICs: communication that nothing hides,
+  // whatever part the operation is.
+  double waits_for_nics = 0;
   std::optional<StagePasses> passes;  // of the last stretch of a stage: what the stage did in all
   // Of a stretch, for those who let it meet others' (shared_step.h; with the flow model alone), and
   // the share of it that hides behind kernels.
