@@ -169,7 +169,7 @@ bool choose_fp8_attention(const Words& words, const TrainingPlan& training,
 
 bool choose_fp8_gates(const Words& words, const TrainingPlan& training, Fusion fusion) {
   if (words.choice("fp8_activation_input").value_or(0) == 0) return false;
-  if (!is_gated(*training.model))
+  if (!training.model->gated)
     fail_input(flag("fp8_activation_input"),
                fmt::format("{} has no gated feed-forward", training.model->name));
   if (fusion == Fusion::eager)
@@ -290,6 +290,12 @@ void refuse_undivided(const TrainingPlan& training, const Parallelism& how) {
                fmt::format("{} has stages of an image, which tp, cp and pp do not divide",
                            training.model->name),
                "data and expert parallelism");
+  if (layout.cp > 1 && training.model->decoder)
+    fail_input(flag("cp"),
+               fmt::format("{} has an encoder and a decoder, which context parallelism does not "
+                           "divide (Megatron-LM, DeepSpeed)",
+                           training.model->name),
+               "1");
   if (divided && plain)
     fail_input(flag("framework"), "pytorch wraps whole modules: it has no tp, cp or pp",
                "megatron, torchtitan, deepspeed, colossalai");

@@ -28,8 +28,12 @@ std::string category_of(SlotKind kind) {
 // What a collective of a pass carries.
 std::string cargo_of(const PipelinePlan& plan, const Call* call) {
   const auto is = [&](const std::optional<Call>& of) { return of && &*of == call; };
-  if (is(plan.activations_sum) || is(plan.activations_gather) || is(plan.activations_scatter))
-    return "activations";
+  const auto carries = [&](const ActivationCalls& of) {
+    return is(of.sum) || is(of.gather) || is(of.scatter) || is(of.checkpoint_gather);
+  };
+  if (carries(plan.activations)) return "activations";
+  for (const BlocksAlike& stack : plan.stacks)
+    if (carries(stack.activations)) return "activations";
   if (is(plan.adapters_gather) || is(plan.adapters_exchange)) return "adapters";
   if (is(plan.loss_sum)) return "loss";
   if (is(plan.keys_values)) return "keys and values";
@@ -40,11 +44,14 @@ std::string cargo_of(const PipelinePlan& plan, const Call* call) {
   if (is(plan.outer_weights_gather)) return "weights of embedding and head";
   if (is(plan.expert_weights_gather)) return "weights of experts";
   if (is(plan.expert_gradients_scatter)) return "gradients of experts";
-  if (plan.experts) {
-    const ExpertPlan& experts = *plan.experts;
-    if (is(experts.inside) || is(experts.between)) return "tokens";
-    if (is(experts.rows_gather) || is(experts.rows_scatter)) return "rows of experts";
-  }
+  const auto of_experts = [&](const std::optional<ExpertPlan>& experts) -> std::string {
+    if (!experts) return "";
+    if (is(experts->inside) || is(experts->between)) return "tokens";
+    return is(experts->rows_gather) || is(experts->rows_scatter) ? "rows of experts" : "";
+  };
+  for (const BlocksAlike& stack : plan.stacks)
+    if (const std::string cargo = of_experts(stack.experts); !cargo.empty()) return cargo;
+  if (const std::string cargo = of_experts(plan.experts); !cargo.empty()) return cargo;
   return "gradients";
 }
 

@@ -7,10 +7,12 @@ namespace {
 
 enum class Plugin { hybrid_parallel, low_level_zero, torch_ddp, gemini, moe_hybrid };
 
-// Whether the page marks the optimizer as one that plugins replace by its distributed form.
+// Whether the page's table has a row of the optimizer: plugins replace it by its distributed form,
+// or it is that.
 bool is_distributed(OptimizerType type) {
-  return type == OptimizerType::distributed_lamb || type == OptimizerType::adafactor ||
-         type == OptimizerType::came || type == OptimizerType::galore_adamw8bit;
+  return type == OptimizerType::lamb || type == OptimizerType::distributed_lamb ||
+         type == OptimizerType::adafactor || type == OptimizerType::came ||
+         type == OptimizerType::galore_adamw8bit;
 }
 
 void refuse_unmodelled(Plugin plugin, OptimizerType type) {

@@ -50,6 +50,11 @@ TEST_CASE("plugin: every cell of Colossal-AI's table runs, warns or is refused i
       {"distributed_lamb", "torch_ddp", none, "", {}},
       {"distributed_lamb", "gemini", none, unsupported, {}},
       {"distributed_lamb", "moe_hybrid", none, unsupported, {}},
+      {"lamb", "hybrid_parallel", none, "", {"cast-to-distributed"}},
+      {"lamb", "low_level_zero", none, "", {"cast-to-distributed"}},
+      {"lamb", "torch_ddp", none, "", {}},
+      {"lamb", "gemini", none, unsupported, {}},
+      {"lamb", "moe_hybrid", none, unsupported, {}},
       {"galore_adamw8bit", "hybrid_parallel", none, "", {}},
       {"galore_adamw8bit", "hybrid_parallel", divided, "", {"galore-slices"}},
       {"galore_adamw8bit", "hybrid_parallel", zero2, "logs so and trains at stage 0 (allowed", {}},
@@ -90,11 +95,14 @@ TEST_CASE("plugin: every cell of Colossal-AI's table runs, warns or is refused i
     CHECK(of.run.time_s > 0);
     CHECK(of.memory.peak.value() > 0);
   }
-  CHECK(walked.size() == 4 * plugin_names().size());
-  // What is offered instead runs: LowLevelZero's shards are no matrices that GaLore could project.
-  CHECK_THAT(refusal(with_plugin("galore_adamw8bit", "gemini", none)),
+  CHECK(walked.size() == 5 * plugin_names().size());
+}
+
+// LowLevelZero's shards are no matrices that GaLore could project.
+TEST_CASE("plugin: what is offered instead of one that is refused runs") {
+  CHECK_THAT(refusal(with_plugin("galore_adamw8bit", "gemini")),
              EndsWith("allowed: hybrid_parallel, torch_ddp)"));
-  CHECK_THAT(refusal(with_plugin("came", "gemini", none)),
+  CHECK_THAT(refusal(with_plugin("came", "gemini")),
              EndsWith("allowed: hybrid_parallel, low_level_zero, torch_ddp)"));
 }
 

@@ -74,30 +74,28 @@ fs::path write_parts(const fs::path& folder) {
   std::vector<std::size_t> key_columns;
   for (const std::string& key : part_keys()) key_columns.push_back(results.column(key));
   const std::vector<StepColumns> kinds = step_columns(results);
-  const fs::path path = folder / "parts.csv", fresh = folder / "parts.csv.part";
+  const fs::path path = folder / "parts.csv";
   refuse_foreign(path);
-  {
-    AppendedFile file(fresh, 0);
-    std::string text = csv::row(part_columns()) + "\n";
-    for (std::size_t row = 1; results.next(); ++row) {
-      std::string point = fmt::format("{}", row);
-      for (const std::size_t column : key_columns) {
-        point += ',';
-        point += csv::field(results.text(column));
-      }
-      for (const StepColumns& step : kinds) {
-        if (results.text(step.steps).empty()) continue;
-        for (std::size_t i = 0; i < step_parts.size(); ++i)
-          text += fmt::format("{},{},{},{},{}\n", point, step.kind, results.text(step.steps),
-                              step_parts[i], results.text(step.parts[i]));
-      }
-      if (text.size() < written_at_once) continue;
-      file.append(text);
-      text.clear();
+  ReplacedFile file(path);
+  std::string text = csv::row(part_columns()) + "\n";
+  for (std::size_t row = 1; results.next(); ++row) {
+    std::string point = fmt::format("{}", row);
+    for (const std::size_t column : key_columns) {
+      point += ',';
+      point += csv::field(results.text(column));
     }
+    for (const StepColumns& step : kinds) {
+      if (results.text(step.steps).empty()) continue;
+      for (std::size_t i = 0; i < step_parts.size(); ++i)
+        text += fmt::format("{},{},{},{},{}\n", point, step.kind, results.text(step.steps),
+                            step_parts[i], results.text(step.parts[i]));
+    }
+    if (text.size() < written_at_once) continue;
     file.append(text);
+    text.clear();
   }
-  fs::rename(fresh, path);
+  file.append(text);
+  file.commit();
   return path;
 }
 

@@ -107,9 +107,10 @@ std::int64_t choose_steps_done(const Words& words, OptimizerType optimizer) {
 std::optional<BatchRamp> choose_ramp(const Words& words, const TrainingPlan& training) {
   const std::string* text = words.find("rampup_batch_size");
   if (text == nullptr) return std::nullopt;
-  return of_key("rampup_batch_size", [&] {
-    return std::optional(parse_ramp(*text, training.batch.train, flag("rampup_batch_size")));
-  });
+  const Where where = flag("rampup_batch_size");
+  const BatchRamp ramp = of_key("rampup_batch_size", [&] { return parse_ramp(*text, where); });
+  check_reaches(ramp, training.batch.train, where);  // of another batch it may
+  return ramp;
 }
 
 void check_ramp(const TrainingPlan& training, std::vector<Finding>& findings) {

@@ -90,6 +90,7 @@ class CallLines {
   void add(const char* what, const std::vector<Call>& calls) {
     for (const Call& call : calls) add(what, std::optional(call));
   }
+  void title(const char* of) { text_ += fmt::format("    {}\n", of); }
   const std::string& text() const { return text_; }
 
  private:
@@ -100,10 +101,19 @@ class CallLines {
 // What stands in the passes of each block; pipeline_plan.h says how often.
 std::string of_blocks(const PipelinePlan& plan, const AboutCall& also) {
   CallLines lines(also);
-  lines.add("tensor parallel, activations summed", plan.activations_sum);
-  lines.add("checkpoints gathered", plan.checkpoints_gather);
-  lines.add("sequence parallel, activations gathered", plan.activations_gather);
-  lines.add("sequence parallel, activations scattered", plan.activations_scatter);
+  const auto add = [&](const ActivationCalls& calls, const char* of = nullptr) {
+    if (of != nullptr && (calls.sum || calls.gather)) lines.title(of);
+    lines.add("tensor parallel, activations summed", calls.sum);
+    lines.add("checkpoints gathered", calls.checkpoint_gather);
+    lines.add("sequence parallel, activations gathered", calls.gather);
+    lines.add("sequence parallel, activations scattered", calls.scatter);
+  };
+  if (plan.block.encoder_tokens == 0) {
+    add(plan.activations);
+  } else {
+    add(plan.stacks.front().activations, "of the encoder");
+    add(plan.stacks.back().activations, "of the decoder, with the encoder's for keys and values");
+  }
   lines.add("adapters, of their rank", plan.adapters_gather);
   lines.add("adapters, tokens for columns", plan.adapters_exchange);
   lines.add("context parallel, keys and values", plan.keys_values);
@@ -139,7 +149,9 @@ std::string of_stage(const PipelinePlan& plan, int stage, const AboutCall& also)
     if (!sends && position + 1 < plan.pipeline.positions())
       sends = plan.sends[static_cast<std::size_t>(position)];
   }
-  if (embedding) lines.add("embedding's rows summed", plan.activations_sum);
+  if (embedding)
+    lines.add("embedding's rows summed",
+              (plan.stacks.empty() ? plan.activations : plan.stacks.front().activations).sum);
   if (head) lines.add("loss summed, three times", plan.loss_sum);
   if (embedding || head) {
     lines.add("outer weights gathered", plan.outer_weights_gather);

@@ -8,6 +8,7 @@
 #include "experiments/sweep_case.h"
 #include "experiments/temporary_folder.h"
 #include "models/device/device.h"
+#include "sim/base/csv_reader.h"
 
 namespace lambcast {
 namespace {
@@ -38,6 +39,7 @@ TEST_CASE("sweep check: a value that nothing can make right stops the sweep") {
   const Row rows[] = {
       {"freeze_step=20%,0.1", "--freeze-step: '0.1' is not a whole number in range"},
       {"freeze_step=101%", "--freeze-step: '101%' is not a share"},
+      {"rampup_batch_size=16:16", "--rampup-batch-size: '16:16' is no ramp of the batch"},
       {"gpus=8,many", "--gpus: 'many' is not a whole number in range"},
       {"backend=nccl,ncl", "--backend: unknown value 'ncl', did you mean 'nccl'?"},
       {"cluster=paper-eth40-v100,paper-eth40", "unknown cluster 'paper-eth40'"},
@@ -74,6 +76,23 @@ TEST_CASE("sweep check: what only a combination breaks is left to its row") {
                        parse_list("cluster.fabric.nodes_per_leaf=4")}));
   CHECK_THROWS_WITH(check({parse_list("cluster.fabric.nodes_per_leaf=4")}),
                     Contains("nodes_per_leaf"));
+}
+
+TEST_CASE("sweep check: a ramp that the batch of one point does not take is that row's reason") {
+  const SweepPlan sweep =
+      plan(sound, {parse_list("rampup_batch_size=128:256:1000"), parse_list("optimizer=lamb"),
+                   parse_list("gpus=8"), parse_list("grad_accum=1,2,3")});
+  const TemporaryFolder folder;
+  run_sweep(sweep, {.out = folder.path()});
+  csv::Reader rows = csv::Reader::of_file(folder.path() / "results.csv");
+  const auto reason = [&] {
+    REQUIRE(rows.next());
+    return std::string(rows.text(rows.column("status")));
+  };
+  const std::string refused = "infeasible: --rampup-batch-size: ";
+  CHECK(reason() == refused + "starts with 128 samples, and the batch is 128 (allowed: 1 to 127)");
+  CHECK(reason() == refused + "128 to 256 samples are no whole number of increments of 256");
+  CHECK(reason() == "ok");
 }
 
 TEST_CASE("sweep check: a sweep that cannot begin writes nothing") {

@@ -51,6 +51,7 @@ expect 2 "did you mean 'gpus'" "$lambcast" sweep bert_large --dry-run --list gpu
 # What no other value can make right is found before anything is written.
 for axis in --scan\ freeze_step=0.1:0.5:0.1 --list\ cluster=./absent.toml --list\ cluster.nic.bandwith=1Gbit/s; do
   for dry in '' --dry-run; do
+    # shellcheck disable=SC2086
     expect 2 'freeze-step|absent.toml|bandwith' "$lambcast" sweep bert_large --out unusable $axis $dry
     [ ! -e unusable ] || fail "a sweep with $axis writes"
   done
@@ -164,17 +165,7 @@ expect 0 '^megatron_tensor_parallel,1,1B tp 1 dgx2_v100,step_time_s,1.121,.*,(ye
 head -1 out | grep -qx 'source,row,case,quantity,measured,forecast,error,low,high,inside,status' ||
   fail "validate --as prints other columns than promised"
 grep -q "^megatron_tensor_parallel,2,.*clusters have no 'dgx9'" out || fail "validate --as hides a row without a forecast"
-grep -q '1 rows forecast, 1 not; |error| median' err || fail "validate --as has no # - is stdout, and then nothing else goes there.
-printf '# collective: all_gather\n# ranks: 2\n# nodes: 2\nsize_bytes,time_us\n1024,30\n1048576,900\n67108864,54000\n' >table.csv
-"$lambcast" calibrate --cluster commodity-10gbe -o - table.csv 2>report | "$lambcast" simulate --cluster - --model bert-large \
-  --gpus 4 --optimizer lamb --micro-batch 8 --grad-accum 1 --steps 10 >piped || fail 'a description through a pipe'
-grep -q '^run: 10 steps in ' piped || fail "nothing forecast of a fitted cluster from stdin: $(cat piped)"
-grep -q 'parameters from 3 rows' report || fail "no report on stderr: $(cat report)"
-expect 0 '^table,cluster,role,operation,' "$lambcast" validate --cluster commodity-10gbe --against table.csv --rows -
-grep -v '^table\|^[^,]*table.csv,' out && fail 'more than rows on stdout'
-expect 0 '^  commodity-10gbe ' "$lambcast" presets
-
-summary"
+grep -q '1 rows forecast, 1 not; |error| median' err || fail "validate --as has no summary"
 expect 0 '^all rows  *1  *1 ' "$lambcast" validate --against more_rows.csv --as megatron_tensor_parallel
 expect 3 ',ok$' "$lambcast" validate --against more_rows.csv --as megatron_tensor_parallel --format csv --max-error 0.0001
 expect 2 "unknown source 'megatron', did you mean" "$lambcast" validate --against more_rows.csv --as megatron
@@ -257,6 +248,11 @@ expect 2 "unknown algorithm 'rign', did you mean 'ring'" \
   "$lambcast" collective --cluster paper-eth40-v100 --gpus 8 --algorithm rign
 expect 2 'bruck does not do all_reduce over 8 ranks' \
   "$lambcast" collective --cluster paper-eth40-v100 --gpus 8 --algorithm bruck
+# Whatever asks: a description is refused where it is read.
+wrong="^lambcast: --set cluster.nccl.all_reduce: nccl.all_reduce: unknown algorithm of an all_reduce 'foo' \(allowed: ring, tree, "
+expect 2 "$wrong" "$lambcast" simulate "${run[@]}" --set cluster.nccl.all_reduce=foo
+expect 2 "$wrong" "$lambcast" advise "${run[@]}" --set cluster.nccl.all_reduce=foo
+expect 2 "$wrong" "$lambcast" collective --cluster paper-eth40-v100 --gpus 8 --op all_gather --set cluster.nccl.all_reduce=foo
 groups=("$lambcast" collective --cluster hgx-h100-ndr --gpus 4 --stride 8)
 expect 0 '^# lambcast forecast of all_reduce on hgx-h100-ndr, 4 ranks, stride 8, node stride 1, 8 groups at once$' \
   "${groups[@]}" --siblings 8
@@ -377,5 +373,15 @@ expect 0 'run: ' timeout 30 "$lambcast" simulate --model bert-large --cluster hg
 timeout -s TERM --preserve-status -k 5 1 "$lambcast" collective --op all_to_all --symmetry off \
   --cluster hgx-h100-ndr --gpus 2048 --network flow -b 1M -e 1G >out 2>err && ended=0 || ended=$?
 [ "$ended" -eq 143 ] || fail "a collective asked to end exits $ended"
+
+# - is stdout, and then nothing else goes there.
+printf '# collective: all_gather\n# ranks: 2\n# nodes: 2\nsize_bytes,time_us\n1024,30\n1048576,900\n67108864,54000\n' >table.csv
+"$lambcast" calibrate --cluster commodity-10gbe -o - table.csv 2>report | "$lambcast" simulate --cluster - --model bert-large \
+  --gpus 4 --optimizer lamb --micro-batch 8 --grad-accum 1 --steps 10 >from_pipe || fail 'a description through a pipe'
+grep -q '^run: 10 steps in ' from_pipe || fail "nothing forecast of a fitted cluster from stdin: $(cat from_pipe)"
+grep -q 'parameters from 3 rows' report || fail "no report on stderr: $(cat report)"
+expect 0 '^table,cluster,role,operation,' "$lambcast" validate --cluster commodity-10gbe --against table.csv --rows -
+grep -v '^table\|^[^,]*table.csv,' out && fail 'more than rows on stdout'
+expect 0 '^  commodity-10gbe ' "$lambcast" presets
 
 summary

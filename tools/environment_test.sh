@@ -49,7 +49,7 @@ for signal in INT TERM; do
     wait $child || got=$?
     checks=$((checks + 1))
     # One that is done before the signal comes is done.
-    [ $got -eq $code ] || [ $got -eq 0 ] || [ $got -eq 3 ] || fail "exit code $got after SIG$signal: $command: $(tail -2 err)"
+    [ $got -eq "$code" ] || [ $got -eq 0 ] || [ $got -eq 3 ] || fail "exit code $got after SIG$signal: $command: $(tail -2 err)"
     grep -qE 'terminate|internal error' err && fail "SIG$signal: $command: $(cat err)"
   done
   grep -q older mine.toml || "$lambcast" collective --cluster ./mine.toml --gpus 2 >/dev/null || fail "SIG$signal left half a description"

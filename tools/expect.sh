@@ -1,6 +1,8 @@
+# shellcheck shell=bash
 # For the tests of the command line: a temporary folder to work in, and what a command must do.
 # To be sourced by a script whose first argument is the program.
 set -uo pipefail
+# shellcheck disable=SC2034
 lambcast=$(readlink -f "$1")
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

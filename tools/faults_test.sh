@@ -108,11 +108,18 @@ for ((call = 1; call < 100; ++call)); do
   goes_on "ENOSPC at call $call of a sweep that goes on"
 done
 
-# each KEPT COMMAND...: at each call; the file KEPT is there as it was or as it shall be, and nobody may
-# read it, nor what is to replace it, who may not read it before.
+no_more_than() { # RIGHTS OWNER:GROUP FILE
+  local rights=$1
+  [ "$(stat -c %g "$3")" = "${2#*:}" ] || rights=$(printf %o $((0$rights & 0707)))
+  (((0$(stat -c %a "$3") & ~0$rights) == 0))
+}
+
+# each KEPT COMMAND...: at each call; the file KEPT is there as it was or as it shall be, belongs to whom
+# it belonged, and nobody may read it, nor what is to replace it, who may not read it before.
 each() {
-  local kept=$1 fault call rights
+  local kept=$1 fault call rights owner
   rights=$(stat -c %a "$kept")
+  owner=$(stat -c %u:%g "$kept")
   shift
   cp "$kept" before
   "$@" >out 2>err || fail "$*: $(cat err)"
@@ -125,8 +132,9 @@ each() {
       { [ "$got" -eq 0 ] && cmp -s after "$kept"; } || told $fault "call $call of $*"
       cmp -s before "$kept" || cmp -s after "$kept" || fail "$fault at call $call: $kept is lost: $*"
       [ "$(stat -c %a "$kept")" = "$rights" ] || fail "$fault at call $call: rights $(stat -c %a "$kept") of $kept, not $rights: $*"
-      [ ! -e "$kept.part" ] || (((0$(stat -c %a "$kept.part") & ~0$rights) == 0)) ||
-        fail "$fault at call $call: rights $(stat -c %a "$kept.part") of $kept.part, more than $rights: $*"
+      [ "$(stat -c %u:%g "$kept")" = "$owner" ] || fail "$fault at call $call: $kept belongs to $(stat -c %u:%g "$kept"): $*"
+      [ ! -e "$kept.part" ] || no_more_than "$rights" "$owner" "$kept.part" ||
+        fail "$fault at call $call: rights $(stat -c '%a %u:%g' "$kept.part") of $kept.part, more than $rights $owner: $*"
     done
     [ "$call" -gt 1 ] || fail "no fault met: $*"
   done
@@ -151,8 +159,54 @@ for rights in 600 666; do  # narrower and wider than those of a new file
   chmod $rights disk/mine.toml
   each disk/mine.toml "$lambcast" calibrate --cluster commodity-10gbe --force -o disk/mine.toml table.csv
 done
-each disk/trace.json "$lambcast" simulate "${run[@]}" --trace disk/trace.json
+if [ "$(id -u)" -eq 0 ]; then  # nobody else may give files away
+  chmod 640 disk/mine.toml
+  chown 4242:4243 disk/mine.toml
+  each disk/mine.toml "$lambcast" calibrate --cluster commodity-10gbe --force -o disk/mine.toml table.csv
+fi
+for command in simulate advise; do
+  each disk/trace.json "$lambcast" "$command" "${run[@]}" --trace disk/trace.json
+done
+echo older >disk/answer.json
+each disk/answer.json "$lambcast" simulate "${run[@]}" --export disk/answer.json
 each disk/written.toml "$lambcast" -q sweep "${run[@]}" --list seq_len=128,256 --write-sweep disk/written.toml
+# A sweep that is done writes its page again; its rows in long form are those of another sweep first.
+each disk/report/report.html "$lambcast" -q sweep sweep.toml --jobs 1 --out disk/report --resume
+"$lambcast" report disk/report --parts >/dev/null || fail "no parts"
+head -40 disk/report/parts.csv >fewer.csv && mv fewer.csv disk/report/parts.csv
+each disk/report/parts.csv "$lambcast" report disk/report --parts
+cmp -s whole/results.csv disk/report/results.csv || fail "a page or the parts touch the results"
+cat >own.csv <<'END'
+id,stage,quantity,measured,role,max_error,model,cluster,optimizer,backend,gpus,micro_batch,grad_accum,seq_len,steps
+mine,uniform,step_time_ms,2068,unseen,1,bert-large,paper-eth40-v100,lamb,nccl,8,16,1,128,1
+END
+"$lambcast" validate --against own.csv --out disk/own >/dev/null || fail "no page of validate"
+sed -i 's/,2068,/,2067,/' own.csv
+cp -r disk/own disk/other
+each disk/own/report.html "$lambcast" validate --against own.csv --out disk/own
+each disk/other/training.csv "$lambcast" validate --against own.csv --out disk/other
+echo older >disk/rows.csv
+each disk/rows.csv "$lambcast" validate --against table.csv --cluster commodity-10gbe --rows disk/rows.csv
+# A rerun loses nothing of what it compares with, and the same command goes on.
+cp -r whole disk/whole
+for out in "" "--out disk/again"; do
+  for fault in kill tear ENOSPC; do
+    for ((call = 1; call < 100; ++call)); do
+      rm -rf disk/again disk/whole.again
+      # shellcheck disable=SC2086
+      with_fault $call $fault "$lambcast" -q rerun disk/whole $out --jobs 1
+      [ -n "$met" ] || break
+      { [ "$got" -eq 0 ] && grep -q '^The same bytes' out; } || told $fault "call $call of a rerun $out"
+      for file in results.csv results.sums manifest.json; do
+        cmp -s whole/$file disk/whole/$file || fail "$fault at call $call of a rerun $out: $file is another"
+      done
+      # shellcheck disable=SC2086
+      expect 0 '^The same bytes' "$lambcast" -q rerun disk/whole $out --jobs 1
+      [ -n "$out" ] || [ ! -e disk/whole.again ] || fail "$fault at call $call of a rerun: its rows are left"
+    done
+    [ "$call" -gt 15 ] && [ "$call" -lt 100 ] || fail "$fault met $((call - 1)) calls of a rerun $out"
+  done
+done
 find disk -name '*.part' | grep -q . && fail "left behind: $(find disk -name '*.part')"
 
 # The clock of the day runs backwards: nothing but dates comes from it.

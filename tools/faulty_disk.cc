@@ -7,8 +7,9 @@
 //                             are written; after it, where it does not write
 //
 // The file FAULT_MARK is there once the fault has come. Calls are those by which our programs and
-// the C++ library change files: open, fopen, mkdir, write, writev, ftruncate, fsync, rename.
-// Programs that are started in turn have a sound disk.
+// the C++ library change files: open, fopen, mkdir, write, writev, ftruncate, fsync, rename,
+// remove, unlink, fchmod, fchown, and those that they may take to one day: pwrite, link, chmod,
+// rmdir. Programs that are started in turn have a sound disk.
 //
 // CLOCK_BACKWARDS set: the time of day is an hour earlier each time somebody asks for it.
 #include <dlfcn.h>
@@ -100,15 +101,16 @@ Result whole(bool concerned, const Act& act, Result fails) {
   return fails;
 }
 
-ssize_t write_some(int file, const void* text, std::size_t bytes) {
-  static auto* const real = next<ssize_t(int, const void*, std::size_t)>("write");
+// `real` writes the first bytes of a text.
+template <typename Write>
+ssize_t write_some(int file, std::size_t bytes, const Write& real) {
   const Meeting meeting = meet(concerns(file));
-  if (!meeting.fault) return real(file, text, bytes);
+  if (!meeting.fault) return real(bytes);
   if (fault() == "kill") die();
   if (fault() == "tear" || (meeting.first && bytes > 1 && fault() != "EROFS")) {
     static const std::string asked = setting("FAULT_BYTES");
     const std::size_t part = asked.empty() ? bytes / 2 : std::min(bytes, std::stoul(asked));
-    const ssize_t half = real(file, text, part);
+    const ssize_t half = real(part);
     if (fault() == "tear") die();
     return half;
   }
@@ -125,14 +127,22 @@ bool changes(const char* mode) { return std::strpbrk(mode, "wa+") != nullptr; }
 extern "C" {
 
 ssize_t write(int file, const void* text, std::size_t bytes) {
-  return write_some(file, text, bytes);
+  static auto* const real = next<ssize_t(int, const void*, std::size_t)>("write");
+  return write_some(file, bytes, [&](std::size_t part) { return real(file, text, part); });
+}
+
+ssize_t pwrite(int file, const void* text, std::size_t bytes, off_t at) {
+  static auto* const real = next<ssize_t(int, const void*, std::size_t, off_t)>("pwrite");
+  return write_some(file, bytes, [&](std::size_t part) { return real(file, text, part, at); });
 }
 
 ssize_t writev(int file, const iovec* parts, int count) {
   std::string text;
   for (int i = 0; i < count; ++i)
     text.append(static_cast<const char*>(parts[i].iov_base), parts[i].iov_len);
-  return write_some(file, text.data(), text.size());
+  static auto* const real = next<ssize_t(int, const void*, std::size_t)>("write");
+  return write_some(file, text.size(),
+                    [&](std::size_t part) { return real(file, text.data(), part); });
 }
 
 int fsync(int file) {
@@ -151,6 +161,48 @@ int rename(const char* from, const char* to) noexcept {
   static auto* const real = next<int(const char*, const char*)>("rename");
   return whole(
       concerns(std::string(to)), [&] { return real(from, to); }, -1);
+}
+
+int link(const char* from, const char* to) noexcept {
+  static auto* const real = next<int(const char*, const char*)>("link");
+  return whole(
+      concerns(std::string(to)), [&] { return real(from, to); }, -1);
+}
+
+int remove(const char* path) noexcept {
+  static auto* const real = next<int(const char*)>("remove");
+  return whole(
+      concerns(std::string(path)), [&] { return real(path); }, -1);
+}
+
+int unlink(const char* path) noexcept {
+  static auto* const real = next<int(const char*)>("unlink");
+  return whole(
+      concerns(std::string(path)), [&] { return real(path); }, -1);
+}
+
+int rmdir(const char* path) noexcept {
+  static auto* const real = next<int(const char*)>("rmdir");
+  return whole(
+      concerns(std::string(path)), [&] { return real(path); }, -1);
+}
+
+int chmod(const char* path, mode_t mode) noexcept {
+  static auto* const real = next<int(const char*, mode_t)>("chmod");
+  return whole(
+      concerns(std::string(path)), [&] { return real(path, mode); }, -1);
+}
+
+int fchmod(int file, mode_t mode) noexcept {
+  static auto* const real = next<int(int, mode_t)>("fchmod");
+  return whole(
+      concerns(file), [&] { return real(file, mode); }, -1);
+}
+
+int fchown(int file, uid_t owner, gid_t group) noexcept {
+  static auto* const real = next<int(int, uid_t, gid_t)>("fchown");
+  return whole(
+      concerns(file), [&] { return real(file, owner, group); }, -1);
 }
 
 int mkdir(const char* path, mode_t mode) noexcept {

@@ -1,12 +1,34 @@
 #!/usr/bin/env bash
-# The page's script passes ESLint (experiments/report/.eslintrc.json), and its style holds nothing that
-# CSS's grammar does not know. Skipped where there is neither linter (Debian: apt install eslint
-# python3-tinycss2).
+# The page's script passes ESLint (experiments/report/.eslintrc.json), its style holds nothing that
+# CSS's grammar does not know, and the shell's scripts pass ShellCheck. What has no linter here is left
+# out and named (Debian: apt install eslint python3-tinycss2 shellcheck); skipped where none is.
 #
 #   lint_test.sh ROOT
 set -euo pipefail
-cd "$1/experiments/report"
+cd "$1"
 checked=0
+# But for what is meant: A && B || fail where B may fail as well; programs for other shells, awk and
+# presets in single quotes; commas within an argument; a name that a pipe reads twice.
+check_shell() { shellcheck --external-sources --source-path=SCRIPTDIR --exclude=SC2015,SC2016,SC2054,SC2094 "$@"; }
+if command -v shellcheck >/dev/null; then
+  scripts=()
+  while IFS= read -r -d '' file; do
+    # Logs and launch scripts that parsers are fuzzed with are data.
+    case $file in *.sh) scripts+=("$file") ;; */fuzz/*) ;; *)
+      IFS= read -r first < <(head -n 1 "$file" | tr -d '\0') || continue
+      [[ $first =~ ^'#!'.*[/\ ](ba)?sh$ ]] && scripts+=("$file")
+    esac
+  done < <(find .ci sim kernels topologies models experiments validate tools -type f -size -1024k -print0 | sort -z)
+  [ "${#scripts[@]}" -ge 50 ] || { echo "FAILED: only ${#scripts[@]} scripts found"; exit 1; }
+  check_shell "${scripts[@]}" || { echo "FAILED: scripts of the shell"; exit 1; }
+  # A check that cannot fail is none.
+  [ "$(check_shell --shell=bash --format=gcc - <<<'cd $1; rm $2; unused=1' | grep -cE 'SC2164|SC2086|SC2034')" -ge 3 ] ||
+    { echo "FAILED: faults of a script pass"; exit 1; }
+  checked=1
+else
+  echo "left out, no shellcheck here: the scripts of the shell"
+fi
+cd experiments/report
 # Where Debian keeps its modules, for a Node.js that is not Debian's.
 export NODE_PATH=/usr/share/nodejs:/usr/lib/nodejs
 lint() { eslint --no-eslintrc --config .eslintrc.json --format unix "$@"; }
@@ -17,6 +39,8 @@ if command -v eslint >/dev/null; then
   [ "$(lint --stdin <<<"$faults" | grep -cE 'no-var|eqeqeq|no-undef|no-eval')" -eq 4 ] ||
     { echo "FAILED: faults pass"; exit 1; }
   checked=1
+else
+  echo "left out, no eslint here: the script of the page"
 fi
 if /usr/bin/python3 -c 'import tinycss2' 2>/dev/null; then
   /usr/bin/python3 - page/page.css <<'END' || exit 1
@@ -47,6 +71,8 @@ print("\n".join(f"FAILED: {sys.argv[1]}:{fault}" for fault in found), end="\n" i
 sys.exit(bool(found))
 END
   checked=1
+else
+  echo "left out, no python3-tinycss2 here: the style of the page"
 fi
-[ "$checked" -eq 1 ] || { echo "skipped: neither eslint nor python3-tinycss2 here"; exit 77; }
-echo "script and style of the page pass"
+[ "$checked" -eq 1 ] || { echo "skipped: no linter here"; exit 77; }
+echo "what was looked at passes"

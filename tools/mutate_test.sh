@@ -53,7 +53,7 @@ grep -q '^2 killed, 2 survived, 1 timed out$' out || fail "not the counts"
 cmp -s src/toy.cc before || fail "the tree itself was changed"
 
 # As kill -9 leaves them: half a row, and a mutant in the copy.
-head -c -3 build-mutate/1.csv >cut && mv cut build-mutate/1.csv
+head -c -3 build-mutate/1.csv >half && mv half build-mutate/1.csv
 sed -i 's/!=/==/' build-mutate/tree/src/toy.cc
 ask --seed 1 || fail "does not go on: exit code $?"
 [ "$(grep -c '^src/toy.cc:' out)" = 1 ] || fail "asks again about more than the row that was cut"

@@ -17,7 +17,7 @@ mkdir tools build
 cp "$(dirname "$readme")/tools/quickstart" tools
 printf 'install_packages() { :; }\nbuild_lambcast() { :; }\n' >tools/setup.sh
 ln -s "$(command -v lambcast)" build/lambcast
-for study in new done; do
+for study in new finished; do
   tools/quickstart >out 2>err || { echo "FAILED: tools/quickstart, $study: $(cat err)"; exit 1; }
   [ -s results/report.html ] || { echo "FAILED: tools/quickstart leaves no page"; exit 1; }
 done

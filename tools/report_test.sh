@@ -7,7 +7,7 @@ set -uo pipefail
 lambcast=$(readlink -f "$1")
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-cd "$folder"
+cd "$folder" || exit 1
 failures=0
 
 fail() {

@@ -10,6 +10,7 @@
 #include "experiments/forecast_output.h"
 #include "experiments/sweep.h"
 #include "experiments/sweep_check.h"
+#include "sim/base/durable_file.h"
 #include "sim/base/error.h"
 #include "sim/base/file.h"
 #include "tools/commands.h"
@@ -38,8 +39,8 @@ void refuse_changed(const Recorded& recorded, const SweepPlan& plan, const std::
 // What the rerun wrote, and the folder where nothing else is in it.
 void remove_rows(const fs::path& folder) {
   for (const char* name : {"results.csv", "results.sums", "manifest.json"})
-    fs::remove(folder / name);
-  if (fs::is_empty(folder)) fs::remove(folder);
+    remove_file(folder / name);
+  if (fs::is_empty(folder)) remove_file(folder);
 }
 
 // 0 where the rows are the same, byte by byte: then they are there once, unless --out asked for

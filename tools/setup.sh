@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Shared by quickstart and test: packages and the build. Sourced, not run.
 
 packages=(g++ cmake ninja-build libboost-graph-dev libeigen3-dev libfmt-dev libcli11-dev

@@ -105,6 +105,35 @@ TEST_CASE(
                     Contains("did you mean 'bandwidth'"));
 }
 
+TEST_CASE(
+    "clusters: a wrong word for what a library runs is refused at its key with the right ones") {
+  const auto forced = [](const char* key, const char* value) {
+    return load_cluster("hgx-h100-ndr", {{key, value}});
+  };
+  CHECK(forced("nccl.all_reduce", "tree").nccl.all_reduce == "tree");
+  for (const std::string key : {"nccl.all_reduce", "mpi.all_reduce"}) {
+    const std::string refused = "--set cluster." + key + ": " + key + ": unknown algorithm of an ";
+    CHECK_THROWS_WITH(
+        forced(key.c_str(), "rign"),
+        Catch::Equals(refused +
+                      "all_reduce 'rign', did you mean 'ring'? (allowed: ring, tree, nvls, "
+                      "nvls_tree, collnet_direct, collnet_chain, hierarchical, "
+                      "recursive_doubling, halving_doubling)"));
+    // One of another operation is no word for this one.
+    CHECK_THROWS_WITH(forced(key.c_str(), "pairwise"), Catch::StartsWith(refused));
+    CHECK_THROWS_WITH(forced(key.c_str(), "\"\""), Catch::StartsWith(refused));
+    CHECK_THROWS_WITH(forced(key.c_str(), R"({value = "foo", kind = "assumed", source = "test"})"),
+                      Catch::StartsWith(refused) && Contains("'foo'"));
+  }
+  for (const auto& [key, value] : {std::pair{"nccl.algorithms", "rign"},
+                                   {"nccl.protocols", "LL256"},
+                                   {"nccl.algorithms", "[\"ring\", \"foo\"]"},
+                                   {"mpi.library", "openmpi-4.2"}})
+    CHECK_THROWS_WITH(forced(key, value),
+                      Catch::StartsWith(std::string("--set cluster.") + key + ": " + key) &&
+                          Contains("unknown ") && Contains("(allowed: "));
+}
+
 TEST_CASE("clusters: what a --set lacks beside it names the flag, not a line of the preset") {
   CHECK_THROWS_WITH(load_cluster("commodity-10gbe", {{"fabric.kind", "fat-tree"}}),
                     Catch::Equals("--set cluster.fabric.kind: fabric.nodes_per_leaf: is missing"));

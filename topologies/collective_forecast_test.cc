@@ -144,6 +144,44 @@ TEST_CASE("collective forecast: NCCL posts messages that leave the node, MPI all
   CHECK(posting(Backend::mpi_host, 32) == Approx(31 * 10e-6));
 }
 
+TEST_CASE("collective curve: priced again it is the curve of the other rates") {
+  for (const char* preset : {"hgx-h100-ndr", "commodity-10gbe"}) {
+    const Cluster before = load_cluster(preset, {});
+    const Cluster after = load_cluster(preset, {{"nic.bandwidth", "3 Gbit/s"},
+                                                {"nccl.link_efficiency", "0.31"},
+                                                {"nccl.Simple.base", "71 us"},
+                                                {"nccl.slice", "77777 B"},
+                                                {"node.host_link", "1 GB/s"},
+                                                {"mpi.flow_cap", "2 Gbit/s"}});
+    for (const Backend backend : {Backend::nccl, Backend::mpi_host}) {
+      for (const ProcessGroup group :
+           {ProcessGroup{2, 2}, ProcessGroup{12, 2}, ProcessGroup{5, 1}}) {
+        for (const Op op : {Op::all_reduce, Op::all_gather, Op::all_to_all}) {
+          if (group.per_node > before.gpus_per_node) continue;
+          CollectiveSetting setting;
+          setting.op = op;
+          setting.group = group;
+          setting.backend = backend;
+          CollectiveCurve curve = curve_of(before, setting), other = curve_of(after, setting);
+          bool moved = false;
+          for (const bool again : {false, true}) {
+            if (again)
+              curve.reprice(transport_of(after, backend), machines_of(after, backend, group));
+            for (const double size : {8.0, 5e4, 7e6, 1e9}) {
+              INFO(preset << " " << name_of(op) << " over " << group.ranks << ", " << size << " B");
+              if (again)
+                CHECK(curve.time(Bytes(size)) == other.time(Bytes(size)));
+              else
+                moved |= curve.time(Bytes(size)) != other.time(Bytes(size));
+            }
+          }
+          CHECK(moved);
+        }
+      }
+    }
+  }
+}
+
 // The table of this machine forced rings (NCCL_ALGO), and took 165.8 us for 4 MiB, 209.2 for 8 and
 // 301.9 for 16. NCCL takes trees up to 8 MiB by itself.
 TEST_CASE("collective forecast: a tree that nobody measured costs no more than the ring that was") {

@@ -11,6 +11,7 @@
 
 #include "sim/base/error.h"
 #include "sim/base/range.h"
+#include "sim/collectives/algorithms.h"
 #include "topologies/library_defaults.h"
 
 namespace lambcast {
@@ -201,6 +202,16 @@ void read_environment(const Table& table, LibrarySpec& spec) {
   }
 }
 
+void force_all_reduce(const Table& table, LibrarySpec& spec) {
+  const auto forced = table.find<Sourced<std::string>>("all_reduce");
+  if (!forced) return;
+  const std::vector<std::string> known = algorithms_of(Op::all_reduce);
+  if (std::find(known.begin(), known.end(), forced->value) == known.end())
+    fail_unknown(table.where("all_reduce"), "algorithm of an all_reduce", forced->value, known);
+  spec.all_reduce = forced->value;
+  spec.all_reduce_from = forced->provenance;
+}
+
 // What is said without an effect is as if it were not said.
 void forget_idle(LibrarySpec& spec) {
   spec.minor_version = nccl_choices_since(spec.minor_version, spec.nvls.has_value());
@@ -284,10 +295,7 @@ LibrarySpec decode_library(const Table& table, DecisionRules standard, const Sur
                      {Kind::assumed, source_of(priors, network, "flow_cap")}};
   if (table.has("connections"))
     spec.connections = static_cast<int>(table.integer("connections", 1, 1024));
-  if (const auto forced = table.find<Sourced<std::string>>("all_reduce")) {
-    spec.all_reduce = forced->value;
-    spec.all_reduce_from = forced->provenance;
-  }
+  force_all_reduce(table, spec);
   if (nccl) {
     read_environment(table, spec);
     spec.sharp = reduces_in_network(table, around, spec);

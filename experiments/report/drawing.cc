@@ -21,7 +21,7 @@ struct Plots {
 // A picture of an earlier report would outlive the figure that it belonged to, so it goes first.
 void draw_one(const Figure& figure, Plots& plots, Paths& paths) {
   const auto file = [&](const char* ending) { return plots.folder / (figure.name + ending); };
-  for (const char* ending : {".gp", ".dat", ".svg", ".png"}) fs::remove(file(ending));
+  for (const char* ending : {".gp", ".dat", ".svg", ".png"}) remove_file(file(ending));
   if (!figure.left_out.empty()) {
     paths.messages.push_back(fmt::format("no figure '{}': {}", figure.title, figure.left_out));
     return;
@@ -40,7 +40,7 @@ void draw_one(const Figure& figure, Plots& plots, Paths& paths) {
     return;
   }
   // Half a picture is none.
-  for (const char* ending : {".svg", ".png"}) fs::remove(file(ending));
+  for (const char* ending : {".svg", ".png"}) remove_file(file(ending));
   paths.messages.push_back(fmt::format("no picture '{}': {}", figure.title,
                                        run.message.empty() ? "gnuplot left none" : run.message));
 }

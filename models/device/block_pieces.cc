@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "models/device/image_time.h"
 #include "models/device/matrix_product.h"
 #include "sim/base/check.h"
 
@@ -42,6 +43,28 @@ void norm_backward(const PieceWriter& w, const RankSizes& size) {
   const double width = w.work.autocast ? 2 : 1;
   autocast(w, count(size.norm_tokens, w.work.hidden));
   w.memory("norm", count(size.norm_tokens, w.work.hidden), (apart ? 16 : 8) * width, apart ? 3 : 1);
+}
+
+void residual(const PieceWriter& w, const RankSizes& size) {
+  const double elements = count(size.norm_tokens, w.work.hidden);
+  const bool eager = w.work.fusion == Fusion::eager;
+  if (eager && w.work.dropout) w.memory("dropout", elements, 5);
+  drop_path(w, elements);
+  const double bytes = w.work.autocast ? 10 : 6;
+  w.memory("residual", elements, !eager && w.work.dropout ? 7 : bytes);
+}
+
+void residual_backward(const PieceWriter& w, const RankSizes& size) {
+  const double elements = count(size.norm_tokens, w.work.hidden);
+  if (w.work.dropout) w.memory("dropout", elements, 5);
+  autocast(w, elements);
+  drop_path(w, elements);
+}
+
+void linear(const PieceWriter& w, std::string_view name, const RankSizes& size, std::int64_t in,
+            std::int64_t out) {
+  if (w.work.autocast && w.pass == Pass::forward) autocast(w, count(in, out));
+  w.product(name, size.tokens, out, in, w.work.format, rows_aligned(w.work.format, {in, out}));
 }
 
 void linear_backward(const PieceWriter& w, std::string_view name, const RankSizes& size,

@@ -37,6 +37,13 @@ void norm_backward(const PieceWriter& writer, const RankSizes& size);
 // Between fp32 and the 16 bits of a product.
 void autocast(const PieceWriter& writer, double elements);
 
+// Bias, dropout and residual.
+void residual(const PieceWriter& writer, const RankSizes& size);
+void residual_backward(const PieceWriter& writer, const RankSizes& size);
+
+// A linear layer in the block's format.
+void linear(const PieceWriter& writer, std::string_view name, const RankSizes& size,
+            std::int64_t in, std::int64_t out);
 // Both gradients of one linear layer, or that of its weights alone.
 void linear_backward(const PieceWriter& writer, std::string_view name, const RankSizes& size,
                      std::int64_t in, std::int64_t out, MatrixFormat format, bool of_input = true);

@@ -4,6 +4,7 @@
 
 #include "models/device/adapter_time.h"
 #include "models/device/block_pieces.h"
+#include "models/device/cross_attention.h"
 #include "models/device/expert_time.h"
 #include "models/device/image_time.h"
 #include "models/device/matrix_product.h"
@@ -13,16 +14,6 @@ namespace lambcast {
 namespace {
 
 using Writer = PieceWriter;
-
-// Bias, dropout and residual.
-void residual(const Writer& w, const RankSizes& size) {
-  const double elements = count(size.norm_tokens, w.work.hidden);
-  const bool eager = w.work.fusion == Fusion::eager;
-  if (eager && w.work.dropout) w.memory("dropout", elements, 5);
-  drop_path(w, elements);
-  const double bytes = w.work.autocast ? 10 : 6;
-  w.memory("residual", elements, !eager && w.work.dropout ? 7 : bytes);
-}
 
 void activation(const Writer& w, const RankSizes& size) {
   const double elements = count(size.tokens, size.ffn);
@@ -164,10 +155,6 @@ struct Block {
   bool alternate;  // every second product alone
 
   double width() const { return count(size.tokens, work.hidden); }
-  void linear(const Writer& w, std::string_view name, std::int64_t in, std::int64_t out) const {
-    if (work.autocast && w.pass == Pass::forward) autocast(w, count(in, out));
-    w.product(name, size.tokens, out, in, work.format, rows_aligned(work.format, {in, out}));
-  }
 };
 
 void attention_pass(const Writer& attention, const Block& block) {
@@ -177,17 +164,17 @@ void attention_pass(const Writer& attention, const Block& block) {
   windows(attention, block.width());
   autocast(attention, block.width());
   if (block.alternate) {
-    block.linear(attention, "key", work.hidden, size.kv_heads * size.head_size);
+    linear(attention, "key", size, work.hidden, size.kv_heads * size.head_size);
   } else {
     for (const Linear& product : query_key_value(work, size))
-      block.linear(attention, product.name, product.in, product.out);
+      linear(attention, product.name, size, product.in, product.out);
     if (work.adapters) adapter_forward(attention, adapted_query_key_value(work, size));
   }
   rotary(attention, size);
   heads_forward(attention, block.width());
   if (!block.alternate) attention_core(attention, size);
   attention.cast(count(size.tokens, size.context_width()));
-  block.linear(attention, "projection", size.context_width(), work.hidden);
+  linear(attention, "projection", size, size.context_width(), work.hidden);
   if (work.adapters) adapter_forward(attention, adapted_projection(work, size));
   if (!work.parallel_block) residual(attention, size);
 }
@@ -204,7 +191,9 @@ void forward_pass(const BlockWork& work, const GpuRates& rates, Pass pass,
   }
   const bool alone = work.heads == 0;
   if (!alone) {
-    attention_pass({work, rates, pieces, BlockPart::attention, pass}, block);
+    const Writer attention{work, rates, pieces, BlockPart::attention, pass};
+    attention_pass(attention, block);
+    if (work.encoder_tokens > 0) cross_attention(attention);
     if (!work.parallel_block) norm(feed_forward, size);
     autocast(feed_forward, block.width());
   }
@@ -215,24 +204,17 @@ void forward_pass(const BlockWork& work, const GpuRates& rates, Pass pass,
   }
   const bool once = block.alternate || size.up == size.ffn;
   if (once || !work.separate_products)
-    block.linear(feed_forward, "up", work.hidden, once ? size.ffn : size.up);
+    linear(feed_forward, "up", size, work.hidden, once ? size.ffn : size.up);
   else
-    for (int half = 0; half < 2; ++half) block.linear(feed_forward, "up", work.hidden, size.ffn);
+    for (int half = 0; half < 2; ++half) linear(feed_forward, "up", size, work.hidden, size.ffn);
   if (adapts_feed_forward(work)) adapter_forward(feed_forward, adapted_up(work, size));
   activation(feed_forward, size);
   if (block.alternate || (pass == Pass::recompute && work.repeated == Repeated::until_last_product))
     return;
-  block.linear(feed_forward, "down", size.ffn, work.hidden);
+  linear(feed_forward, "down", size, size.ffn, work.hidden);
   if (adapts_feed_forward(work)) adapter_forward(feed_forward, adapted_down(work, size));
   sum_branches(feed_forward, size);
   if (!alone) residual(feed_forward, size);
-}
-
-void residual_backward(const Writer& w, const RankSizes& size) {
-  const double elements = count(size.norm_tokens, w.work.hidden);
-  if (w.work.dropout) w.memory("dropout", elements, 5);
-  autocast(w, elements);
-  drop_path(w, elements);
 }
 
 void activation_backward(const Writer& w, const RankSizes& size) {
@@ -334,9 +316,10 @@ BlockWork block_work(const ModelShape& model, std::int64_t micro_batch, std::int
   work.biased_experts = model.biased_experts;
   work.ffn = model.dense_ffn > 0 ? model.dense_ffn : model.ffn;
   work.vocab = model.vocab;
-  work.gated = work.rotary = is_gated(model);
+  work.gated = model.gated;
+  work.rotary = model.rotary;
   work.adapters = model.adapters;
-  work.causal = work.gated || model.family == "gpt";
+  work.causal = work.rotary || model.family == "gpt";
   work.head_share = model.head_share;
   work.patch_values = model.patch_values;
   work.drop_path = model.drop_path;
@@ -368,7 +351,9 @@ std::vector<Piece> block_backward(const BlockWork& work, const GpuRates& rates) 
     feed_forward_backward(feed_forward, size);
   if (alone) return pieces;
   if (!work.parallel_block) norm_backward(feed_forward, size);
-  attention_backward_pass({work, rates, pieces, BlockPart::attention, Pass::input_gradient}, size);
+  const Writer attention{work, rates, pieces, BlockPart::attention, Pass::input_gradient};
+  if (work.encoder_tokens > 0) cross_attention_backward(attention);
+  attention_backward_pass(attention, size);
   return pieces;
 }
 

@@ -38,6 +38,7 @@
 // Latent attention forms queries and keys-values in two steps each, (M, r_q, h), (M, a (d + d_r) /
 // t, r_q), (M, r_k + d_r, h), (M, a (d + d_v) / t, r_k); experts take the place of the feed-forward
 // (expert_time.h).
+// A decoder's block attends to the tokens of its encoder between both (cross_attention.h).
 // Left out: the host: where it cannot launch as fast, a step
 // is bound by launches (device.h, framework_launch). Source: NVIDIA Megatron-LM
 // core/tensor_parallel/layers.py, core/transformer; byte counts from the tensors that each kernel
@@ -132,6 +133,7 @@ struct BlockWork {
   std::int64_t patch_values = 0;  // of an image, multiplied into a token; 0: rows are looked up
   bool drop_path = false;         // a factor for each branch and sample
   bool gated = false, causal = false, rotary = false;
+  std::int64_t encoder_tokens = 0;  // of a sample, which a decoder's block attends to besides
   bool norms_queries = false, biased_experts = false;
   double head_share = 1;              // of the tokens
   std::optional<Adapters> adapters;   // on frozen weights, which have no weight gradients

@@ -68,6 +68,9 @@ struct Passes {
   // The name under which `lambcast profile` measures it, if it does: its time then replaces all
   // that.
   std::string_view kernel = {};
+  // What another release of the framework may do with, where its time's interval then begins; zero
+  // where they are not known to differ.
+  double least_bytes_per_element = 0;
 };
 
 // Bytes of the PyTorch expressions on fp32 that unfused optimizers are made of.

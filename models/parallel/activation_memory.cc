@@ -56,18 +56,26 @@ Kept kept_bytes(const Cost& cost, const ActivationSetting& setting) {
   return kept;
 }
 
+// Of a sample in a block.
+std::int64_t tokens_of(const ModelShape& shape, int layer, std::int64_t seq_len) {
+  const bool decodes = shape.decoder && layer >= shape.layers - shape.decoder->layers;
+  return decodes ? decoder_tokens(*shape.decoder, seq_len) : seq_len;
+}
+
 // A block with the experts that its tokens choose, where it has any.
 struct Layer {
   const ModelShape& shape;
   const Cost& block;
   const Cost* routed;
   const ActivationSetting& setting;
+  int index;
 
   Layer(const ModelShape& of, int layer, const ActivationSetting& with)
       : shape(of),
         block(of.blocks[static_cast<std::size_t>(layer)]),
         routed(nullptr),
-        setting(with) {
+        setting(with),
+        index(layer) {
     const auto at = static_cast<std::size_t>(layer);
     if (at < of.expert_layers.size() && of.expert_layers[at]) routed = &of.routed[at];
   }
@@ -112,7 +120,8 @@ struct Layer {
 
   double one_hot() const {
     if (routed == nullptr || !setting.experts.one_hot) return 0;
-    const double tokens = samples_sent(setting) * static_cast<double>(setting.seq_len);
+    const double tokens =
+        samples_sent(setting) * static_cast<double>(tokens_of(shape, index, setting.seq_len));
     const double places =
         tokens * static_cast<double>(shape.experts_per_token) * setting.experts.rows;
     const double each = std::max(2.0, setting.product_bytes);

@@ -49,7 +49,7 @@ std::vector<BatchPhase> growth(const BatchRamp& ramp, std::int64_t full) {
 
 }  // namespace
 
-BatchRamp parse_ramp(std::string_view text, std::int64_t full, const Where& where) {
+BatchRamp parse_ramp(std::string_view text, const Where& where) {
   std::array<std::string_view, 3> parts;
   std::string_view rest = text;
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -59,8 +59,10 @@ BatchRamp parse_ramp(std::string_view text, std::int64_t full, const Where& wher
     parts[i] = rest.substr(0, colon);
     rest.remove_prefix(std::min(colon + 1, rest.size()));
   }
-  const BatchRamp ramp{whole_of(parts[0], where), whole_of(parts[1], where),
-                       whole_of(parts[2], where)};
+  return {whole_of(parts[0], where), whole_of(parts[1], where), whole_of(parts[2], where)};
+}
+
+void check_reaches(const BatchRamp& ramp, std::int64_t full, const Where& where) {
   if (ramp.start >= full)
     fail_input(where, fmt::format("starts with {} samples, and the batch is {}", ramp.start, full),
                fmt::format("1 to {}", full - 1));
@@ -71,7 +73,6 @@ BatchRamp parse_ramp(std::string_view text, std::int64_t full, const Where& wher
   if (between / ramp.increment > most_batches)
     fail_input(where, fmt::format("has {} increments", between / ramp.increment),
                fmt::format("up to {}", most_batches));
-  return ramp;
 }
 
 std::vector<BatchPhase> batch_phases(const BatchRamp& ramp, std::int64_t full,

@@ -30,8 +30,12 @@ struct BatchRamp {
 // Each is simulated.
 inline constexpr std::int64_t most_batches = 4096;
 
-// "START:INCREMENT:SAMPLES" on the way to batches of `full`; throws Error (usage).
-BatchRamp parse_ramp(std::string_view text, std::int64_t full, const Where& where);
+// "START:INCREMENT:SAMPLES"; throws Error (usage).
+BatchRamp parse_ramp(std::string_view text, const Where& where);
+
+// Throws Error (usage) where whole increments, as many as are simulated, do not lead from the start
+// to batches of `full`: of all that is below, `full` is the batch of such a ramp.
+void check_reaches(const BatchRamp& ramp, std::int64_t full, const Where& where);
 
 // Steps in a row of one batch.
 struct BatchPhase {

@@ -58,8 +58,9 @@ TEST_CASE("batch ramp: phases are the steps of the calculator") {
 }
 
 TEST_CASE("batch ramp: that of GPT-3 has 95 increments over 5,859,375 samples") {
-  const BatchRamp ramp = parse_ramp("16:16:5859375", 1536, where);
+  const BatchRamp ramp = parse_ramp("16:16:5859375", where);
   CHECK(ramp == BatchRamp{16, 16, 5859375});
+  CHECK_NOTHROW(check_reaches(ramp, 1536, where));
   const std::vector<BatchPhase> phases = batch_phases(ramp, 1536, 500'000);
   REQUIRE(phases.size() == 96);
   // 61,677.6 samples of each size: 3,855 steps of 16.
@@ -68,16 +69,17 @@ TEST_CASE("batch ramp: that of GPT-3 has 95 increments over 5,859,375 samples") 
 }
 
 TEST_CASE("batch ramp: what is none is refused") {
-  CHECK_THROWS_WITH(parse_ramp("16:16", 64, where),
+  CHECK_THROWS_WITH(parse_ramp("16:16", where),
                     Contains("--rampup-batch-size: '16:16' is no ramp of the batch"));
-  CHECK_THROWS_WITH(parse_ramp("16:16:many", 64, where),
+  CHECK_THROWS_WITH(parse_ramp("16:16:many", where),
                     Contains("'many' is not a whole number in range"));
-  CHECK_THROWS_WITH(parse_ramp("16:0:10", 64, where), Contains("'0' is not a whole number"));
-  CHECK_THROWS_WITH(parse_ramp("64:16:100", 64, where),
+  CHECK_THROWS_WITH(parse_ramp("16:0:10", where), Contains("'0' is not a whole number"));
+  CHECK_THROWS_WITH(check_reaches(parse_ramp("64:16:100", where), 64, where),
                     Contains("starts with 64 samples, and the batch is 64"));
-  CHECK_THROWS_WITH(parse_ramp("16:20:100", 64, where),
+  CHECK_THROWS_WITH(check_reaches(parse_ramp("16:20:100", where), 64, where),
                     Contains("16 to 64 samples are no whole number of increments of 20"));
-  CHECK_THROWS_WITH(parse_ramp("1:1:100", 65536, where), Contains("has 65535 increments"));
+  CHECK_THROWS_WITH(check_reaches(parse_ramp("1:1:100", where), 65536, where),
+                    Contains("has 65535 increments"));
 }
 
 }  // namespace

@@ -77,8 +77,7 @@ ModelShape with_adapters(ModelShape shape, const Adapters& adapters, const Where
              TensorSplit::outputs);
     add_pair(shape, layer, "projection", context, h, TensorSplit::inputs);
     if (!adapters.feed_forward()) continue;
-    add_pair(shape, layer, "up", h, is_gated(shape) ? 2 * shape.ffn : shape.ffn,
-             TensorSplit::outputs);
+    add_pair(shape, layer, "up", h, shape.gated ? 2 * shape.ffn : shape.ffn, TensorSplit::outputs);
     add_pair(shape, layer, "down", shape.ffn, h, TensorSplit::inputs);
   }
   for (Cost& block : shape.blocks) change_activations(block, shape);

@@ -34,6 +34,7 @@ void add_mixtral_experts(const Scope& scope) {
 }
 
 void build_decoder(const Table& model, ModelShape& shape, bool moe) {
+  shape.gated = shape.rotary = true;
   read_width(model, shape);
   read_flash(model, shape);
   read_tokens(model, shape);

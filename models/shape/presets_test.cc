@@ -195,6 +195,9 @@ TEST_CASE("families give the published totals of their other members") {
                                      {"model.hidden", "512"},
                                      {"model.heads", "8"},
                                      {"model.ffn", "2048"}})) == 60'506'624);
+  // Hugging Face google/t5-v1_1-large 783,150,080, with a head of its own.
+  CHECK(parameters(with("t5-large", {{"model.ffn", "2816"}, {"model.gated", "true"}})) ==
+        783'150'080 - 32'128 * 1024);
 }
 
 TEST_CASE("only visited experts are active") {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "sim/base/check.h"
 
@@ -16,10 +17,6 @@ void check_seq_len(const ModelShape& shape, std::int64_t seq_len) {
 }
 
 }  // namespace
-
-bool is_gated(const ModelShape& shape) {
-  return shape.family == "llama" || shape.family == "moe-llama" || shape.family == "moe";
-}
 
 std::int64_t parameters(const ModelShape& shape) {
   std::int64_t sum = 0;
@@ -47,6 +44,10 @@ std::int64_t active_parameters(const ModelShape& shape) {
     if (tensor.expert) expert += tensor.elements;
   if (expert == 0) return parameters(shape);
   return parameters(shape) - expert / shape.experts * (shape.experts - shape.experts_per_token);
+}
+
+std::int64_t decoder_tokens(const DecoderStack& decoder, std::int64_t seq_len) {
+  return std::max<std::int64_t>(1, std::llround(decoder.tokens * static_cast<double>(seq_len)));
 }
 
 std::size_t tensor_count(const ModelShape& shape) { return shape.tensors.size(); }

@@ -120,6 +120,12 @@ struct PyramidStage {
   std::int64_t windows = 1;  // of a sample, whose tokens attend among themselves alone
 };
 
+// The decoder of an encoder-decoder: the last blocks, which attend to the encoder's tokens besides.
+struct DecoderStack {
+  std::int64_t layers = 0;
+  double tokens = 1;  // of each of the encoder's, whose number is the sample's length
+};
+
 struct ModelShape {
   std::string name;
   std::string family;
@@ -135,6 +141,8 @@ struct ModelShape {
   std::int64_t window_every = 1;
   bool parallel_block = false;  // attention beside the feed-forward, of one norm (block.h)
   bool norms_queries = false;   // and keys, head by head
+  bool gated = false;           // the feed-forward has a gate beside its up projection
+  bool rotary = false;          // queries and keys are turned by their positions
   bool biased_experts = false;
   std::int64_t ffn = 0;
   std::int64_t vocab = 0;  // rows of the embedding, padding included
@@ -160,6 +168,7 @@ struct ModelShape {
   // From the widest image to the narrowest; widths above are the last one's. Empty: all blocks are
   // alike.
   std::vector<PyramidStage> pyramid;
+  std::optional<DecoderStack> decoder;
   std::int64_t patch_values = 0;  // of an image, multiplied into a token; 0: rows are looked up
   bool drop_path = false;         // of each branch and sample (stochastic depth)
 
@@ -181,9 +190,6 @@ struct ModelShape {
   Provenance provenance;  // of the numbers of the description
 };
 
-// Whether the feed-forward has a gate beside its up projection: Llama's families.
-bool is_gated(const ModelShape& shape);
-
 std::int64_t parameters(const ModelShape& shape);  // elements of all tensors
 // Elements that have gradients: what the engine all-reduces.
 std::int64_t trained_parameters(const ModelShape& shape);
@@ -191,6 +197,9 @@ std::int64_t trained_parameters(const ModelShape& shape);
 std::int64_t optimized_parameters(const ModelShape& shape);
 // Elements one token passes through: all, less the experts it does not visit.
 std::int64_t active_parameters(const ModelShape& shape);
+
+// Tokens of a sample in its decoder, of so many in its encoder.
+std::int64_t decoder_tokens(const DecoderStack& decoder, std::int64_t seq_len);
 
 std::size_t tensor_count(const ModelShape& shape);
 std::size_t optimized_tensor_count(const ModelShape& shape);

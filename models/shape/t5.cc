@@ -1,9 +1,10 @@
 // T5 (Raffel et al. 2020) and Switch Transformer (Fedus et al. 2022) with the tensors of Hugging
 // Face transformers' T5ForConditionalGeneration and SwitchTransformersForConditionalGeneration.
 //
-// The sequence length is the encoder's. The decoder's follows from span corruption with 15 % noise
-// in spans of 3 tokens (Raffel et al. 2020, section 3.1.4): 568 tokens give an input of
-// 568 - 85 + 28 + 1 = 512 and a target of 85 + 28 + 1 = 114; other lengths keep that ratio.
+// The sequence length is the encoder's. The decoder's is a share of it, target_fraction; left out,
+// what span corruption with 15 % noise in spans of 3 tokens gives (Raffel et al. 2020, section
+// 3.1.4): 568 tokens become an input of 568 - 85 + 28 + 1 = 512 and a target of 85 + 28 + 1 = 114.
+// gated = true: a gate beside the up projection (T5 1.1, mT5, Flan-T5).
 #include <fmt/format.h>
 
 #include "models/shape/block.h"
@@ -12,7 +13,8 @@
 namespace lambcast {
 namespace {
 
-constexpr double target_tokens = 114.0 / 512.0;  // per encoder token
+constexpr double span_corruption = 114.0 / 512.0;  // tokens of the decoder per encoder token
+constexpr double max_target_fraction = 16;
 
 struct Stack {
   std::string prefix;  // "encoder." or "decoder."
@@ -44,7 +46,11 @@ void add_attention(const Scope& scope, const Stack& stack, std::string_view name
 void add_feed_forward(const Scope& scope, std::string_view module, bool sparse) {
   const std::int64_t elements = scope.shape.hidden * scope.shape.ffn;
   if (!sparse) {
-    scope.matrix(fmt::format("{}.wi.weight", module), elements, TensorSplit::outputs);
+    if (scope.shape.gated)
+      for (int half = 0; half < 2; ++half)
+        scope.matrix(fmt::format("{}.wi_{}.weight", module, half), elements, TensorSplit::outputs);
+    else
+      scope.matrix(fmt::format("{}.wi.weight", module), elements, TensorSplit::outputs);
     scope.matrix(fmt::format("{}.wo.weight", module), elements, TensorSplit::inputs);
     return;
   }
@@ -58,19 +64,22 @@ void add_feed_forward(const Scope& scope, std::string_view module, bool sparse) 
   }
 }
 
-double tokens_of(const Stack& stack) { return stack.decoder ? target_tokens : 1; }
+double tokens_of(const ModelShape& shape, const Stack& stack) {
+  return stack.decoder ? shape.decoder->tokens : 1;
+}
 
 Cost feed_forward_cost_of(const ModelShape& shape, const Stack& stack, bool sparse) {
   return feed_forward_cost({.hidden = shape.hidden,
                             .ffn = shape.ffn,
+                            .gated = shape.gated,
                             .dropout = stack.dropout,
                             .experts = sparse ? shape.experts : 0,
                             .experts_per_token = sparse ? shape.experts_per_token : 1,
-                            .tokens = tokens_of(stack)});
+                            .tokens = tokens_of(shape, stack)});
 }
 
 Cost block_cost(const ModelShape& shape, const Stack& stack, bool sparse) {
-  const double tokens = tokens_of(stack);
+  const double tokens = tokens_of(shape, stack);
   Attention attention{.hidden = shape.hidden,
                       .heads = shape.heads,
                       .query_width = stack.inner,
@@ -125,6 +134,11 @@ void build_encoder_decoder(const Table& model, ModelShape& shape, bool moe) {
   decoder.first_layer = static_cast<int>(encoder.layers);
   decoder.layers = read_layers(model, "decoder_layers");
   shape.layers = encoder.layers + decoder.layers;
+  const double target_tokens = model.get_or<double>("target_fraction", span_corruption);
+  if (!(target_tokens > 0 && target_tokens <= max_target_fraction))
+    fail_input(model.where("target_fraction"), fmt::format("{} is out of range", target_tokens),
+               fmt::format("above 0, up to {}", max_target_fraction));
+  shape.decoder = DecoderStack{decoder.layers, target_tokens};
   if (moe) {
     encoder.sparse_every = decoder.sparse_every = model.integer("sparse_every", 1, 10'000);
     read_experts(model, shape, shape.layers);
@@ -145,6 +159,7 @@ void build_encoder_decoder(const Table& model, ModelShape& shape, bool moe) {
 }  // namespace
 
 void build_t5(const Table&, const Table& model, ModelShape& shape) {
+  shape.gated = model.get_or<bool>("gated", false);
   build_encoder_decoder(model, shape, false);
 }
 

@@ -13,27 +13,28 @@ double gathered_share(MatrixFormat format) {
   return format == MatrixFormat::single ? 1 : bytes_per_element(format) / 2;
 }
 
+// Of the tokens that a rank has in blocks alike.
 struct Activations {
   const ModelShape& model;
   const Parallelism& how;
   const parallel::RankGrid& grid;
-  double tokens;  // of a rank
+  double tokens;
   ProcessGroup tensor = parallel::group(grid, {Axis::tp});
   double bytes = 2 * tokens * static_cast<double>(model.hidden);
 };
 
-void divide_tensors(PipelinePlan& plan, const Activations& of) {
+ActivationCalls divided_tensors(const Activations& of, bool dtensor) {
+  ActivationCalls calls;
   if (of.how.sequence_parallel) {
-    plan.activations_gather =
-        some(call(of.tensor, Op::all_gather, of.bytes * gathered_share(of.how.format)));
-    plan.activations_scatter = some(call(of.tensor, Op::reduce_scatter, of.bytes));
-    if (plan.dtensor && of.how.layout.tp > 1) plan.activations_copied = Bytes(2 * of.bytes);
+    calls.gather = some(call(of.tensor, Op::all_gather, of.bytes * gathered_share(of.how.format)));
+    calls.scatter = some(call(of.tensor, Op::reduce_scatter, of.bytes));
+    if (dtensor && of.how.layout.tp > 1) calls.copied = Bytes(2 * of.bytes);
   } else {
-    plan.activations_sum = some(call(of.tensor, Op::all_reduce, of.bytes));
+    calls.sum = some(call(of.tensor, Op::all_reduce, of.bytes));
     if (of.how.partitions_activations)
-      plan.checkpoints_gather = some(call(of.tensor, Op::all_gather, of.bytes));
+      calls.checkpoint_gather = some(call(of.tensor, Op::all_gather, of.bytes));
   }
-  plan.loss_sum = some(call(of.tensor, Op::all_reduce, 4 * of.tokens));
+  return calls;
 }
 
 // What is r wide becomes whole; what a rank forms for all tokens and its share of the columns is
@@ -71,26 +72,45 @@ void divide_context(PipelinePlan& plan, const Activations& of) {
   plan.keys_gradients = call(context, Op::send_recv, 2 * 2 * each * heads);
 }
 
+// Of the activations of `block`, what leaves a chunk: of an encoder-decoder the encoder's tokens,
+// and those of the decoder where it has begun (Megatron-LM core/pipeline_parallel/schedules.py,
+// get_tensor_shapes).
+double carried(const PipelinePlan& plan, std::size_t position) {
+  if (plan.block.encoder_tokens == 0) return 1;
+  const double encoder =
+      static_cast<double>(plan.block.encoder_tokens) / static_cast<double>(plan.block.seq_len);
+  const parallel::ChunkContent& chunk = plan.chunks[position];
+  const bool begun = chunk.first_layer + chunk.layers > plan.stacks.back().first_layer;
+  return begun ? 1 + encoder : encoder;
+}
+
 void add_sends(PipelinePlan& plan, const Activations& of) {
   const bool parts = of.how.sequence_parallel || of.how.framework.sends_parts;
-  const double bytes = parts ? of.bytes / of.how.layout.tp : of.bytes;
   const parallel::Pipeline& pipeline = plan.pipeline;
-  for (int p = 0; p + 1 < pipeline.positions(); ++p)
+  for (int p = 0; p + 1 < pipeline.positions(); ++p) {
+    const double bytes = of.bytes * carried(plan, static_cast<std::size_t>(p));
     plan.sends.push_back(
         call(parallel::stage_pair(of.grid, pipeline.stage_at(p), pipeline.stage_at(p + 1)),
-             Op::send_recv, bytes));
+             Op::send_recv, parts ? bytes / of.how.layout.tp : bytes));
+  }
   if (parts && !of.how.sequence_parallel && !plan.sends.empty())
     plan.sends_gather = some(call(of.tensor, Op::all_gather, of.bytes));
 }
 
 }  // namespace
 
-void plan_activations(PipelinePlan& plan, const TrainingPlan& training, std::int64_t seq_len,
+void plan_activations(PipelinePlan& plan, const TrainingPlan& training,
                       const parallel::RankGrid& grid) {
   const Parallelism& how = *training.parallelism;
-  const Activations of{*training.model, how, grid,
-                       static_cast<double>(training.batch.micro * seq_len) / how.layout.cp};
-  divide_tensors(plan, of);
+  const auto activations = [&](std::int64_t tokens) {
+    return Activations{*training.model, how, grid,
+                       static_cast<double>(training.batch.micro * tokens) / how.layout.cp};
+  };
+  for (BlocksAlike& stack : plan.stacks)
+    stack.activations = divided_tensors(activations(stack.block.seq_len), plan.dtensor);
+  const Activations of = activations(plan.block.seq_len);
+  plan.activations = divided_tensors(of, plan.dtensor);
+  plan.loss_sum = some(call(of.tensor, Op::all_reduce, 4 * of.tokens));
   if (of.model.adapters && how.layout.tp > 1) join_adapters(plan, of);
   if (how.layout.cp > 1) divide_context(plan, of);
   add_sends(plan, of);

@@ -8,8 +8,8 @@
 
 namespace lambcast {
 
-// Into `plan`, whose block is known.
-void plan_activations(PipelinePlan& plan, const TrainingPlan& training, std::int64_t seq_len,
+// Into `plan`, whose blocks are known.
+void plan_activations(PipelinePlan& plan, const TrainingPlan& training,
                       const parallel::RankGrid& grid);
 
 }  // namespace lambcast

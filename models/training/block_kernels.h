@@ -14,10 +14,13 @@
 namespace lambcast {
 
 struct BlockKernels {
-  BlockKernels(const BlockWork& work, const ExpertPlan* experts, const GpuRates& rates);
+  BlockKernels(const BlockWork& work, const ExpertPlan* experts, const ActivationCalls& activations,
+               const ActivationCalls& of_encoder, const GpuRates& rates);
 
   const BlockWork& work;
   const ExpertPlan* experts = nullptr;  // of blocks that have them
+  const ActivationCalls& activations;
+  const ActivationCalls& of_encoder;  // of a decoder's; else unused
   std::vector<Piece> forward, backward;
 
   // The pieces among which those of `pass` are: a repeated forward pass is part of the backward.
@@ -28,9 +31,10 @@ struct BlockKernels {
   Duration attention_core(Pass pass) const;
 
   // Products with tensor parallelism's collectives before the first and after the last: of a
-  // parallel block both branches at once.
+  // parallel block both branches at once. Of an encoder's keys and values none is the last.
   struct Pair {
     std::vector<std::string_view> first, last;
+    const ActivationCalls& calls;
   };
   std::vector<Pair> pairs() const;
   // Repeating a block up to its last product repeats the collectives between its products too.
@@ -45,7 +49,14 @@ struct BlockKinds {
   std::optional<BlockKernels> experts;
 };
 
-// Of each stage of a pyramid, else of all blocks. Refers to `plan`.
+// Of a chunk's blocks, those of one stack; of a plan without stacks all.
+parallel::ChunkContent part_of(const parallel::ChunkContent& content, const PipelinePlan& plan,
+                               std::size_t stack);
+
+// Whether this part of a chunk is where the stack begins.
+bool begins(const parallel::ChunkContent& part, const BlocksAlike& stack);
+
+// Of each stack, else of all blocks. Refers to `plan`.
 std::vector<BlockKinds> kinds_of(const PipelinePlan& plan, const GpuRates& rates);
 
 }  // namespace lambcast

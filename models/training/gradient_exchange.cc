@@ -30,9 +30,12 @@ constexpr Passes widen{6, 0, 1, 0, 0};  // to 32 bits or from them
 // Gradient g and owed 4 read, their sum written 4; later what was sent is taken from it, 8.
 constexpr Passes add_owed(double g) { return {g + 4 + 4, 0, 2, 0, 0}; }
 constexpr Passes keep_owed{8, 0, 2, 0, 0};
-// Magnitudes sorted. Agarwal et al. 2021 (arXiv:2103.00543) took 240 ms for 1 % of ResNet-50's 25.6
-// M on a V100 of some 800 GB/s: 7,500 bytes per element.
-constexpr Passes select_largest{7500, 0, 4, 0, 0};
+// Magnitudes selected. Agarwal et al. 2021 (arXiv:2103.00543) took 240 ms for 1 % of ResNet-50's
+// 25.6 M on a V100 of some 800 GB/s: 7,500 bytes per element. That was PyTorch 1.8, where one block
+// of threads selects; later releases sort with all of them, 20 to 25 times as fast for 10^6
+// elements (its pull request 68632), or select with all of them (71081): magnitudes 4 + 4, each of
+// four digits of 8 bits 4, what is picked 4 + 4, counted and not timed.
+constexpr Passes select_largest{7500, 0, 4, 0, 0, {}, 8 + 16 + 8};
 constexpr Passes pick{6, 0, 2, 0, 0};
 // Two factors, each with some 8 launches and 10 for each column that Gram-Schmidt makes orthogonal:
 // 31, 57 and 109 ms at ranks 4, 8 and 16 for the 54 matrices of ResNet-50; measured 45, 64, 130

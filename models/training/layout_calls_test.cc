@@ -129,9 +129,9 @@ TEST_CASE("layout step: the ends sum what is tied; inputs are gathered in a prod
       CHECK(std::get<Call>(op.work).group.ranks == 2);
     }
   CHECK(sums == 2);
-  CHECK(plan().pipeline->activations_gather->bytes.value() == 2 * 1024 * 1600);
+  CHECK(plan().pipeline->activations.gather->bytes.value() == 2 * 1024 * 1600);
   training.parallelism->format = MatrixFormat::fp8;
-  CHECK(plan().pipeline->activations_gather->bytes.value() == 1024 * 1600);
+  CHECK(plan().pipeline->activations.gather->bytes.value() == 1024 * 1600);
 }
 
 // DeepSpeed exchanges queries and outputs, keys and values: four of a rank's 200 tokens each way.

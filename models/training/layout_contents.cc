@@ -28,13 +28,9 @@ PipelinePlan computation_of(const TrainingPlan& training, std::int64_t seq_len) 
   PipelinePlan plan;
   plan.pipeline = training.parallelism->pipeline(training.batch.gas);
   plan.chunks = chunks_of(training, plan.pipeline);
-  plan.block = block_work_of(training, seq_len);
+  plan.stacks = stacks_of(training, seq_len);
+  plan.block = plan.stacks.empty() ? block_work_of(training, seq_len) : plan.stacks.back().block;
   plan.experts = expert_plan(training, plan.block);
-  plan.pyramid = pyramid_of(training);
-  if (!plan.pyramid.empty()) {
-    plan.block = plan.pyramid.back().block;
-    plan.experts = plan.pyramid.back().experts;
-  }
   return plan;
 }
 
@@ -62,15 +58,24 @@ BlockWork block_work_of(const TrainingPlan& training, const PyramidStage& stage)
   return work;
 }
 
-std::vector<BlocksAlike> pyramid_of(const TrainingPlan& training) {
-  std::vector<BlocksAlike> stages;
+std::vector<BlocksAlike> stacks_of(const TrainingPlan& training, std::int64_t seq_len) {
+  const ModelShape& model = *training.model;
+  std::vector<BlocksAlike> stacks;
   int layers = 0;
-  for (const PyramidStage& stage : training.model->pyramid) {
-    const BlockWork block = block_work_of(training, stage);
-    stages.push_back({layers, static_cast<int>(stage.layers), block, expert_plan(training, block)});
-    layers += stages.back().layers;
+  const auto add = [&](std::int64_t alike, const BlockWork& block) {
+    stacks.push_back({layers, static_cast<int>(alike), block, expert_plan(training, block), {}});
+    layers += stacks.back().layers;
+  };
+  for (const PyramidStage& stage : model.pyramid) add(stage.layers, block_work_of(training, stage));
+  if (model.decoder) {
+    BlockWork block = block_work_of(training, seq_len);
+    add(model.layers - model.decoder->layers, block);
+    block.encoder_tokens = seq_len;
+    block.seq_len = decoder_tokens(*model.decoder, seq_len);
+    block.causal = true;
+    add(model.decoder->layers, block);
   }
-  return stages;
+  return stacks;
 }
 
 BlockWork block_work_of(const TrainingPlan& training, std::int64_t seq_len) {
@@ -90,7 +95,7 @@ BlockWork block_work_of(const TrainingPlan& training, std::int64_t seq_len) {
   work.repeated = how.repeated;
   work.dropout = training.model->dropout;
   // GPT's and MPT's queries, keys and values are one product everywhere.
-  work.separate_products = how.framework.separate_products && work.gated;
+  work.separate_products = how.framework.separate_products && work.rotary;
   work.autocast = autocasts(how);
   // Autocast's products write 16 bits, which are widened apart.
   work.fp32_gradients = how.framework.fp32_gradients && !work.autocast;

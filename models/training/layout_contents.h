@@ -23,15 +23,16 @@ PipelinePlan computation_of(const TrainingPlan& training, std::int64_t seq_len);
 // part of that one.
 double optimized_tensors(const ModelShape& shape, const parallel::ParallelLayout& layout);
 
-// What one micro batch computes in a block of one rank; of a pyramid in its last stage, or `stage`.
+// What one micro batch computes in a block of one rank; of a pyramid in its last stage, or `stage`;
+// of an encoder-decoder in its encoder.
 BlockWork block_work_of(const TrainingPlan& training, std::int64_t seq_len);
 BlockWork block_work_of(const TrainingPlan& training, const PyramidStage& stage);
 
 // Whether torch.autocast is about the passes: in fp32 it has nothing to cast.
 bool autocasts(const Parallelism& how);
 
-// Stages of images, on one rank (experiments/layout_choice.h refuses to divide them); none of
-// others.
-std::vector<BlocksAlike> pyramid_of(const TrainingPlan& training);
+// Stages of images, on one rank (experiments/layout_choice.h refuses to divide them); an encoder
+// and its decoder; none of others.
+std::vector<BlocksAlike> stacks_of(const TrainingPlan& training, std::int64_t seq_len);
 
 }  // namespace lambcast

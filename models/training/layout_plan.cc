@@ -68,7 +68,7 @@ class LayoutWriter {
     for (int s = 0; s < layout.pp; ++s) plan.places.push_back(place_of(s));
     plan.tensor_overlap = how_.framework.tensor_overlap;
     plan.dtensor = how_.framework.dtensor;
-    plan_activations(plan, training_, step_.seq_len, grid_);
+    plan_activations(plan, training_, grid_);
     share_weights(plan, *training_.model, how_, contents_.parameters, owners_, wire_bytes());
     if (exchanges_gradients(training_)) {
       plan.gradients_reduce.clear();

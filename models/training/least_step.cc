@@ -53,7 +53,7 @@ std::vector<Duration> times_by_position(const PipelinePlan& plan, const Training
 Duration least_step_time(const TrainingPlan& training, const DistinctStep& step,
                          CollectiveCosts& costs) {
   const PipelinePlan plan = computation_of(training, step.seq_len);
-  if (!plan.pyramid.empty()) return {};
+  if (!plan.stacks.empty()) return {};
   const parallel::Pipeline& pipeline = plan.pipeline;
   const std::vector<Duration> times = times_by_position(plan, training, costs);
   const bool waits = !parallel::splits_backward(pipeline.schedule);

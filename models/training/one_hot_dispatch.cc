@@ -12,7 +12,7 @@ std::optional<Finding> find_one_hot_dispatch(const TrainingPlan& training) {
       training.parallelism ? training.parallelism->layout : parallel::ParallelLayout{};
   const double tokens = static_cast<double>(training.batch.micro * training.seq_len) / layout.cp;
   const double columns = static_cast<double>(model.ffn) / layout.expert_tp();
-  const double over = 2 * tokens / ((is_gated(model) ? 3 : 2) * columns);
+  const double over = 2 * tokens / ((model.gated ? 3 : 2) * columns);
   if (over <= 1) return std::nullopt;
   return Finding{
       Severity::warning, "one-hot-dispatch",

@@ -113,15 +113,16 @@ class PipelinePricer {
   Duration exposed_forward(const BlockKernels& block, Pass pass) {
     Duration exposed;
     const bool chunked = plan_.tensor_overlap >= TensorOverlap::all;
-    for (const auto& [first, last] : block.pairs()) {
+    for (const auto& [first, last, calls] : block.pairs()) {
       const auto after = [&](const std::optional<Call>& call,
                              const std::vector<std::string_view>& products) {
         exposed += chunked ? beyond_chunks(call, block.products(products, pass))
-                           : cost_of(call) + copy_of(call);
+                           : cost_of(call) + copy_of(call, calls);
       };
-      after(plan_.activations_gather, first);
-      if (!(plan_.dtensor && block.ends_before(last, pass))) after(plan_.activations_scatter, last);
-      exposed += cost_of(plan_.activations_sum);
+      after(calls.gather, first);
+      if (last.empty()) continue;
+      if (!(plan_.dtensor && block.ends_before(last, pass))) after(calls.scatter, last);
+      exposed += cost_of(calls.sum);
     }
     exposed += exposed_adapters(block) + exposed_keys(block.attention_core(pass));
     exposed += cost_of(plan_.queries_exchange, 2) + cost_of(plan_.keys_exchange, 2);
@@ -131,24 +132,24 @@ class PipelinePricer {
   Duration exposed_input_gradient(const BlockKernels& block) {
     Duration exposed;
     const TensorOverlap overlap = plan_.tensor_overlap;
-    for (const auto& [first, last] : block.pairs()) {
+    for (const auto& [first, last, calls] : block.pairs()) {
       const Duration weight = block.products(first, Pass::weight_gradient);
       const Duration input = block.products(first, Pass::input_gradient);
       const auto hidden = [&](const std::optional<Call>& call, Duration product) {
-        const Duration collective = cost_of(call) + copy_of(call);
+        const Duration collective = cost_of(call) + copy_of(call, calls);
         const bool alone = overlap == TensorOverlap::none || plan_.dtensor;
         return alone ? collective : beyond(collective, product);
       };
-      exposed += hidden(plan_.activations_sum, weight);
+      exposed += hidden(calls.sum, weight);
       exposed += overlap == TensorOverlap::chunks && !plan_.dtensor
-                     ? beyond_chunks(plan_.activations_scatter, input)
-                     : hidden(plan_.activations_scatter, weight);
-      if (gathers_inputs_again(block)) exposed += hidden(plan_.activations_gather, input);
+                     ? beyond_chunks(calls.scatter, input)
+                     : hidden(calls.scatter, weight);
+      if (gathers_inputs_again(block)) exposed += hidden(calls.gather, input);
+      if (last.empty()) continue;
       // The gradient of the last product's output is gathered before anything can start.
-      const std::optional<Call>& gather = plan_.activations_gather;
       exposed += overlap >= TensorOverlap::all
-                     ? beyond_chunks(gather, block.products(last, Pass::input_gradient))
-                     : cost_of(gather) + copy_of(gather);
+                     ? beyond_chunks(calls.gather, block.products(last, Pass::input_gradient))
+                     : cost_of(calls.gather) + copy_of(calls.gather, calls);
     }
     exposed += exposed_adapters(block);
     exposed += exposed_keys_backward(block.attention_core(Pass::input_gradient));
@@ -179,8 +180,8 @@ class PipelinePricer {
   }
 
   // Of what sequence parallelism gathers or scatters, into the order of dimensions.
-  Duration copy_of(const std::optional<Call>& call) const {
-    return call ? memory_cost(plan_.activations_copied, 1, rates_).duration : Duration();
+  Duration copy_of(const std::optional<Call>& call, const ActivationCalls& calls) const {
+    return call ? memory_cost(calls.copied, 1, rates_).duration : Duration();
   }
 
   bool gathers_inputs_again(const BlockKernels& block) const {
@@ -206,8 +207,8 @@ class PipelinePricer {
       return beyond(cost_of(plan_.keys_values, 2 * plan_.context_rounds), beside);
     const Duration gathered = exposed_keys(attention);
     const Duration sent = cost_of(plan_.keys_gradients, plan_.context_rounds);
-    const Duration last = cost_of(plan_.keys_gradients);
-    return gathered + last + (plan_.block.ring == Ring::traced ? sent : beyond(sent, beside));
+    return gathered + cost_of(plan_.keys_gradients) +
+           (plan_.block.ring == Ring::traced ? sent : beyond(sent, beside));
   }
 
   // --- a chunk ---
@@ -226,24 +227,17 @@ class PipelinePricer {
     chunk.blocks_forward = chunk.forward.time();
     chunk.blocks_backward = chunk.input_gradient.time() + chunk.weight_gradient.time();
     if (plan_.weights_gather || !plan_.gradients_reduce.empty()) share_weights(content, chunk);
-    if (content.embedding) add_embedding(chunk);
+    if (content.embedding) add_embedding(chunk, kinds_.front().dense);
     if (content.head)
       for (int head = 0; head <= predicted; ++head) add_head(chunk);
     return chunk;
   }
 
-  // Stages of a pyramid in order, else all blocks of the chunk.
+  // Stacks in order, else all blocks of the chunk.
   void add_blocks(ChunkPrice& chunk, const ChunkContent& content, int predicted) {
     for (std::size_t s = 0; s < kinds_.size(); ++s) {
-      ChunkContent alike = content;
-      if (!plan_.pyramid.empty()) {
-        const BlocksAlike& stage = plan_.pyramid[s];
-        if (s > 0)
-          add_pieces(chunk, merging_forward(stage.block, rates_),
-                     merging_backward(stage.block, rates_));
-        alike.first_layer = stage.first_layer;
-        alike.layers = stage.layers;
-      }
+      const ChunkContent alike = part_of(content, plan_, s);
+      if (s > 0 && begins(alike, plan_.stacks[s])) enter(chunk, kinds_[s].dense);
       const int with_experts = layers_with_experts(alike);
       add_blocks(chunk, kinds_[s].dense, alike.layers + predicted - with_experts);
       if (with_experts > 0) add_blocks(chunk, *kinds_[s].experts, with_experts);
@@ -261,7 +255,8 @@ class PipelinePricer {
     add_blocks(chunk.forward, layers, forward + idle_forward,
                [&] { return exposed_forward(block, Pass::forward); });
     add_blocks(chunk.input_gradient, layers, input, [&] {
-      Duration exposed = exposed_input_gradient(block) + cost_of(plan_.checkpoints_gather);
+      Duration exposed =
+          exposed_input_gradient(block) + cost_of(block.activations.checkpoint_gather);
       if (block.repeats_collectives()) exposed += exposed_forward(block, Pass::recompute);
       if (block.work.repeated == Repeated::experts)
         exposed += exposed_exchanges(block, total_time(block.forward));
@@ -310,20 +305,25 @@ class PipelinePricer {
     chunk.input_gradient.compute += total_time(backward) - weight;
   }
 
-  void add_embedding(ChunkPrice& chunk) {
-    const BlockWork& first = plan_.pyramid.empty() ? plan_.block : plan_.pyramid.front().block;
-    add_pieces(chunk, embedding_forward(first, rates_), embedding_backward(first, rates_));
-    add_exposed(chunk.forward, plan_.activations_sum);
-    add_exposed(chunk.forward, plan_.activations_scatter);
-    add_exposed(chunk.input_gradient, plan_.activations_gather);
+  // From one stage of a pyramid to the next, or into a decoder.
+  void enter(ChunkPrice& chunk, const BlockKernels& block) {
+    if (block.work.encoder_tokens > 0) return add_embedding(chunk, block);
+    add_pieces(chunk, merging_forward(block.work, rates_), merging_backward(block.work, rates_));
+  }
+
+  void add_embedding(ChunkPrice& chunk, const BlockKernels& of) {
+    add_pieces(chunk, embedding_forward(of.work, rates_), embedding_backward(of.work, rates_));
+    add_exposed(chunk.forward, of.activations.sum);
+    add_exposed(chunk.forward, of.activations.scatter);
+    add_exposed(chunk.input_gradient, of.activations.gather);
   }
 
   void add_head(ChunkPrice& chunk) {
     add_pieces(chunk, head_forward(plan_.block, rates_), head_backward(plan_.block, rates_));
-    add_exposed(chunk.forward, plan_.activations_gather);
+    add_exposed(chunk.forward, plan_.activations.gather);
     add_exposed(chunk.forward, plan_.loss_sum, 3);
-    add_exposed(chunk.input_gradient, plan_.activations_sum);
-    add_exposed(chunk.input_gradient, plan_.activations_scatter);
+    add_exposed(chunk.input_gradient, plan_.activations.sum);
+    add_exposed(chunk.input_gradient, plan_.activations.scatter);
   }
 
   void add_exposed(PassPrice& pass, const std::optional<Call>& call, std::int64_t times = 1) {

@@ -32,6 +32,9 @@
 // block and backward pass (DeepSpeed runtime/activation_checkpointing/checkpointing.py,
 // gather_partitioned_activations; Megatron-LM --distribute-saved-activations).
 //
+// A decoder's attention to its encoder has the collectives of a pair of products on the decoder's
+// tokens; its keys and values, on the encoder's, those before a first product.
+//
 // and outside the blocks: the embedding's rows summed over t, the head's input gradient summed over
 // t.
 #pragma once
@@ -50,11 +53,20 @@
 
 namespace lambcast {
 
+// Of the activations that enter and leave a pair of products, over t.
+struct ActivationCalls {
+  std::optional<Call> sum;                // without sequence parallelism
+  std::optional<Call> gather, scatter;    // with it
+  std::optional<Call> checkpoint_gather;  // of a block's input that was kept in parts
+  Bytes copied;                           // read and written to order what is gathered or scattered
+};
+
 // Blocks alike, but for those with experts.
 struct BlocksAlike {
   int first_layer = 0, layers = 0;
   BlockWork block;
   std::optional<ExpertPlan> experts;
+  ActivationCalls activations;
 };
 
 struct PipelinePlan {
@@ -68,13 +80,12 @@ struct PipelinePlan {
   std::vector<Place> places;                   // of each stage's first rank
   BlockWork block;                             // of every block alike, but for
   std::optional<ExpertPlan> experts;           // those with experts, and for
-  std::vector<BlocksAlike> pyramid;            // images: all stages, the last of which is `block`
+  // A pyramid of images, stage by stage; an encoder and its decoder. The last is `block`. Empty:
+  // all blocks are alike.
+  std::vector<BlocksAlike> stacks;
 
   TensorOverlap tensor_overlap = TensorOverlap::none;
-  std::optional<Call> activations_sum;  // over t, without sequence parallelism
-  std::optional<Call> activations_gather, activations_scatter;  // over t, with it
-  std::optional<Call> checkpoints_gather;  // over t: a block's input that was kept in parts
-  Bytes activations_copied;  // read and written to order what is gathered or scattered
+  ActivationCalls activations;                             // of `block`
   std::optional<Call> adapters_gather, adapters_exchange;  // over t
   bool dtensor = false;                // tensor parallelism as PyTorch's DTensor writes it
   std::optional<Call> loss_sum;        // one of the three of the loss, over t

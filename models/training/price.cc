@@ -238,6 +238,10 @@ class Pricer {
     const bool update = op.part == Category::optimizer;
     const bool own_scale = update && is_own(cluster_.stack.optimizer_scale);
     Price price = computation(kernel_time(op, work) * op.times, kernel_width(work, own_scale));
+    const Passes& passes = work.passes;
+    if (passes.least_bytes_per_element > 0)
+      price.compute.low =
+          price.compute.low.scaled(passes.least_bytes_per_element / passes.bytes_per_element);
     // No compression kernel was held out.
     if (!update) price.coverage.reset();
     return price;
@@ -369,10 +373,12 @@ class Pricer {
   void note_compression_kernels() const {
     if (sources_ == nullptr) return;
     const bool fused = training_.kernels == Kernels::fused;
-    const bool sorts = !fused && training_.exchange.kind == Exchange::Kind::topk;
+    const bool selects = !fused && training_.exchange.kind == Exchange::Kind::topk;
     note("compression_kernels",
          {Kind::assumed,
-          sorts ? "topk of 25.6 M elements on a V100, 240 ms (arXiv:2103.00543), by copy bandwidth"
+          selects
+              ? "topk of 25.6 M elements by PyTorch 1.8 on a V100, 240 ms (arXiv:2103.00543), by "
+                "copy bandwidth; later releases are some 20 times as fast or more"
           : training_.exchange != Exchange{}
               ? "bytes and launches of the exchange's kernels, counted, over copy bandwidth"
           : fused ? "bytes of the fused kernels over copy bandwidth (kernels/cuda)"

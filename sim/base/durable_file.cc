@@ -35,11 +35,25 @@ void sync_to_disk(int file, const fs::path& path) {
   if (fsync(file) != 0 && is_of_disk(errno)) fail(path);
 }
 
-std::optional<fs::perms> rights_of(const fs::path& path) {
-  std::error_code error;
-  const fs::file_status file = fs::status(path, error);
-  if (!fs::is_regular_file(file)) return std::nullopt;
-  return file.permissions();
+std::optional<Access> access_of(const fs::path& path) {
+  struct stat file {};
+  if (stat(path.c_str(), &file) != 0 || !S_ISREG(file.st_mode)) return std::nullopt;
+  return Access{file.st_mode & 07777, file.st_uid, file.st_gid};
+}
+
+// Past the umask. Only root gives a file to another owner, and others theirs to no group but their
+// own: where the group is another, its members may do no more than everybody. File systems without
+// owners or rights refuse, and lose nothing by it.
+bool grant(int file, const Access& access) {
+  const bool given =
+      fchown(file, access.owner, access.group) == 0 ||
+      (!is_of_disk(errno) && fchown(file, static_cast<uid_t>(-1), access.group) == 0);
+  if (!given && is_of_disk(errno)) return false;
+  struct stat now {};
+  if (fstat(file, &now) != 0) return false;
+  mode_t rights = access.rights;
+  if (now.st_gid != access.group) rights &= ~S_IRWXG | (rights & S_IRWXO) << 3;
+  return fchmod(file, rights) == 0 || !is_of_disk(errno);
 }
 
 }  // namespace
@@ -47,37 +61,24 @@ std::optional<fs::perms> rights_of(const fs::path& path) {
 bool is_of_disk(int error) { return error == EIO || error == ENOSPC || error == EDQUOT; }
 
 void replace_file(const fs::path& path, std::string_view text) {
-  const fs::path part = path.string() + ".part";
-  unlink(part.c_str());  // of a run that was killed; its rights may forbid to write
-  try {
-    AppendedFile file(part, 0, rights_of(path));
-    file.append(text);
-    file.sync();
-  } catch (...) {
-    std::remove(part.c_str());
-    throw;
-  }
-  if (std::rename(part.c_str(), path.c_str()) != 0) {
-    const int error = errno;
-    std::remove(part.c_str());
-    errno = error;
-    fail(path);
-  }
-  const int folder = open((path.parent_path() / ".").c_str(), O_RDONLY | O_CLOEXEC);
-  if (folder < 0) return;
-  fsync(folder);  // the new name; where it fails the old text stands there after a power cut
-  close(folder);
+  ReplacedFile file(path);
+  file.append(text);
+  file.commit();
 }
 
-AppendedFile::AppendedFile(const fs::path& path, std::uintmax_t size,
-                           std::optional<fs::perms> rights)
+void remove_file(const fs::path& path) {
+  std::error_code failed;
+  if (!fs::remove(path, failed) && failed)
+    throw Error(Exit::failure,
+                fmt::format("{}: cannot be removed: {}", path.string(), failed.message()));
+}
+
+AppendedFile::AppendedFile(const fs::path& path, std::uintmax_t size, std::optional<Access> access)
     : path_(path),
       file_(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC,
-                 rights ? static_cast<mode_t>(*rights) : 0666)) {
+                 access ? access->rights & S_IRWXU : 0666)) {
   if (file_ < 0) fail(path);
-  // Past the umask. File systems without rights refuse, and lose nothing by it.
-  if (rights) fchmod(file_, static_cast<mode_t>(*rights));
-  if (ftruncate(file_, static_cast<off_t>(size)) == 0) return;
+  if ((!access || grant(file_, *access)) && ftruncate(file_, static_cast<off_t>(size)) == 0) return;
   const int error = errno;
   close(file_);
   errno = error;
@@ -89,5 +90,31 @@ AppendedFile::~AppendedFile() { close(file_); }
 void AppendedFile::append(std::string_view text) { write_whole(file_, text, path_); }
 
 void AppendedFile::sync() { sync_to_disk(file_, path_); }
+
+ReplacedFile::ReplacedFile(const fs::path& path) : path_(path), part_(path.string() + ".part") {
+  unlink(part_.c_str());  // of a run that was killed; its rights may forbid to write
+  try {
+    file_.emplace(part_, 0, access_of(path));
+  } catch (...) {
+    unlink(part_.c_str());
+    throw;
+  }
+}
+
+ReplacedFile::~ReplacedFile() {
+  if (file_) unlink(part_.c_str());
+}
+
+void ReplacedFile::append(std::string_view text) { file_->append(text); }
+
+void ReplacedFile::commit() {
+  file_->sync();
+  if (rename(part_.c_str(), path_.c_str()) != 0) fail(path_);
+  file_.reset();
+  const int folder = open((path_.parent_path() / ".").c_str(), O_RDONLY | O_CLOEXEC);
+  if (folder < 0) return;
+  fsync(folder);  // the new name; where it fails the old text stands there after a power cut
+  close(folder);
+}
 
 }  // namespace lambcast

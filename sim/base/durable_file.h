@@ -2,6 +2,8 @@
 // opens a page or a table finds all of it.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -13,19 +15,21 @@ namespace lambcast {
 // Whether an error number is of a disk that is full or at fault, and not of a path that is wrong.
 bool is_of_disk(int error);
 
-// Through a second file that is renamed once it is on disk, so that a reader finds the old text or
-// the new one, under the rights that the old one had: the second file has them from its start, so
-// that a kill at no moment opens to others what only its owner may read. Throws Error (failure)
-// where that cannot be done.
-void replace_file(const std::filesystem::path& path, std::string_view text);
+// Who may do what with a file: its bits, and of whom they speak.
+struct Access {
+  mode_t rights;
+  uid_t owner;
+  gid_t group;
+};
 
 // Writes behind what a file holds.
 class AppendedFile {
  public:
-  // Keeps the first `size` bytes and drops what stands behind them. With `rights`, the file has
-  // these before anything is written; a new file without has those of the process (umask).
+  // Keeps the first `size` bytes and drops what stands behind them. With `access`, the file has it
+  // before anything is written, as far as this process may give it, and never opens to more; a new
+  // file without has the owner and the rights of the process (umask). Throws Error (failure).
   AppendedFile(const std::filesystem::path& path, std::uintmax_t size,
-               std::optional<std::filesystem::perms> rights = std::nullopt);
+               std::optional<Access> access = std::nullopt);
   ~AppendedFile();
   AppendedFile(const AppendedFile&) = delete;
   AppendedFile& operator=(const AppendedFile&) = delete;
@@ -39,5 +43,31 @@ class AppendedFile {
   std::filesystem::path path_;
   int file_;
 };
+
+// Written as a second file, FILE.part, that is renamed once it is on disk, so that a reader finds
+// the old text or the new one, of the owner, the group and the rights that the old one had: the
+// second file has them from its start, so that a kill at no moment opens to others what only its
+// owner may read. Without commit() the old file stays. Throws Error (failure) where that cannot be
+// done.
+class ReplacedFile {
+ public:
+  explicit ReplacedFile(const std::filesystem::path& path);
+  ~ReplacedFile();
+  ReplacedFile(const ReplacedFile&) = delete;
+  ReplacedFile& operator=(const ReplacedFile&) = delete;
+
+  void append(std::string_view text);
+  void commit();
+
+ private:
+  std::filesystem::path path_, part_;
+  std::optional<AppendedFile> file_;
+};
+
+// All of it at once.
+void replace_file(const std::filesystem::path& path, std::string_view text);
+
+// A file or an empty folder, where it is there. Throws Error (failure) where it stays.
+void remove_file(const std::filesystem::path& path);
 
 }  // namespace lambcast

@@ -138,6 +138,13 @@ const std::vector<std::string>& algorithm_names() {
   return names;
 }
 
+std::vector<std::string> algorithms_of(Op op) {
+  std::vector<std::string> all;
+  for (const Algorithm& algorithm : table)
+    if (algorithm.ops[static_cast<std::size_t>(op)]) all.emplace_back(algorithm.name);
+  return all;
+}
+
 bool supports(std::string_view algorithm, Op op, const ProcessGroup& group) {
   return supports(find(algorithm), op, group);
 }

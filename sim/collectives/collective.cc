@@ -43,11 +43,6 @@ void check_size(const CollectiveRequest& request, std::string_view algorithm, in
 
 bool reduces_in_switch(const Protocol& protocol) { return protocol.in_switch.has_value(); }
 
-Machines::Wired wired(std::shared_ptr<const Machine> machine) {
-  auto router = std::make_unique<Router>(machine->topology);
-  return {std::move(machine), std::move(router)};
-}
-
 // Those that tables measured of a size; none where all are known alike.
 std::vector<std::string> measured_of(const Transport& transport, Bytes size) {
   for (const MeasuredAlgorithms& band : transport.measured)
@@ -191,13 +186,18 @@ Machines::Machines(const NodeSpec& node, int nodes, Fabric fabric, int nodes_ali
 
 Machines::Wired& Machines::folded() {
   if (folded_.machine == nullptr)
-    folded_ = wired(build_folded_machine(node_, nodes_, nodes_alike_, fabric_));
+    folded_.machine = build_folded_machine(node_, nodes_, nodes_alike_, fabric_);
   return folded_;
 }
 
 Machines::Wired& Machines::full() {
-  if (full_.machine == nullptr) full_ = wired(build_machine(node_, nodes_, fabric_));
+  if (full_.machine == nullptr) full_.machine = build_machine(node_, nodes_, fabric_);
   return full_;
+}
+
+Router& Machines::Wired::router() {
+  if (router_ == nullptr) router_ = std::make_unique<Router>(machine->topology);
+  return *router_;
 }
 
 Collective plan_collective(const CollectiveRequest& request, Machines& machines,
@@ -212,11 +212,12 @@ Collective plan_collective(const CollectiveRequest& request, Machines& machines,
     const bool folded = !request.expand && !request.beside &&
                         foldable(algorithm, request.group, machines.nodes_alike());
     if (!folded) check_size(request, algorithm, machines.nodes_alike());
-    const auto& [machine, router] = folded ? machines.folded() : machines.full();
+    Machines::Wired& wired = folded ? machines.folded() : machines.full();
+    const std::shared_ptr<const Machine>& machine = wired.machine;
     const Placement placement = placement_of(request, *machine, transport, place);
     const CommSchedule schedule = make_schedule(algorithm, request.op, request.size, placement);
     const Routes routes =
-        find_routes(schedule, request.group, *machine, transport.endpoint, *router, place);
+        find_routes(schedule, request.group, *machine, transport.endpoint, wired.router(), place);
     std::vector<const Protocol*> protocols;
     for (const Protocol* protocol : known_protocols(request, transport))
       if (offered(*protocol, request, schedule.latencies, bound)) protocols.push_back(protocol);
@@ -242,30 +243,49 @@ Collective plan_collective(const CollectiveRequest& request, Machines& machines,
   return *best;
 }
 
+void CollectiveCurve::reprice(Transport transport, Machines machines) {
+  transport_ = std::move(transport);
+  machines_ = std::move(machines);
+  for (auto& [algorithm, variant] : variants_) variant.protocols.reset();
+}
+
 const std::pair<const std::string, CollectiveCurve::Variant>& CollectiveCurve::variant(
     const std::string& algorithm) {
-  const auto [at, is_new] = variants_.try_emplace(algorithm);
-  Variant& variant = at->second;
-  if (!is_new) return *at;
-  const ProcessGroup& group = request_.group;
-  const bool folded = foldable(algorithm, group, machines_.nodes_alike());
+  auto at = variants_.find(algorithm);
+  if (at != variants_.end() && at->second.protocols) return *at;
+  const bool folded = foldable(algorithm, request_.group, machines_.nodes_alike());
   if (!folded) check_size(request_, algorithm, machines_.nodes_alike());
-  const auto& [machine, router] = folded ? machines_.folded() : machines_.full();
-  variant.placement = placement_of(request_, *machine, transport_);
+  Machines::Wired& on = folded ? machines_.folded() : machines_.full();
+  if (at == variants_.end())
+    at = variants_.emplace(algorithm, written_out(algorithm, on)).first;
+  else
+    share_again(at->second.routes, at->second.schedule, request_.group, on.machine->topology);
+  price(at->second, *on.machine);
+  return *at;
+}
+
+CollectiveCurve::Variant CollectiveCurve::written_out(const std::string& algorithm,
+                                                      Machines::Wired& on) const {
+  Variant variant;
+  variant.placement = placement_of(request_, *on.machine, transport_);
   variant.schedule = make_schedule(algorithm, request_.op, reference_size, variant.placement);
-  const Routes routes =
-      find_routes(variant.schedule, group, *machine, transport_.endpoint, *router);
+  variant.routes =
+      find_routes(variant.schedule, request_.group, *on.machine, transport_.endpoint, on.router());
+  return variant;
+}
+
+void CollectiveCurve::price(Variant& variant, const Machine& machine) const {
   std::vector<const Protocol*> protocols;
   for (const Protocol* protocol : known_protocols(request_, transport_))
     if (variant.schedule.latencies != Latencies::in_switch || reduces_in_switch(*protocol))
       protocols.push_back(protocol);
-  auto transfers =
-      transfers_of(variant.schedule, routes, variant.placement, *machine, transport_, protocols);
+  auto transfers = transfers_of(variant.schedule, variant.routes, variant.placement, machine,
+                                transport_, protocols);
+  variant.protocols.emplace();
   for (std::size_t p = 0; p < protocols.size(); ++p)
-    variant.protocols.push_back({protocols[p],
-                                 hop_of(*protocols[p], variant.schedule.latencies, group.nodes()),
-                                 std::move(transfers[p])});
-  return *at;
+    variant.protocols->push_back(
+        {protocols[p], hop_of(*protocols[p], variant.schedule.latencies, request_.group.nodes()),
+         std::move(transfers[p])});
 }
 
 CollectiveCurve::Forecast CollectiveCurve::forecast(Bytes size) {
@@ -277,7 +297,7 @@ CollectiveCurve::Forecast CollectiveCurve::forecast(Bytes size) {
   const Chosen run = algorithms_of(request_, transport_);
   for (const std::string& algorithm : run.costed) {
     const auto& [name, of] = variant(algorithm);
-    for (const Lowered& lowered : of.protocols) {
+    for (const Lowered& lowered : *of.protocols) {
       if (!offered(*lowered.protocol, request_, of.schedule.latencies, bound)) continue;
       const Duration time = time_of(of.schedule, lowered.transfers, scale, lowered.hop, transport_,
                                     *lowered.protocol, of.placement);

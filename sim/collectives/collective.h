@@ -20,9 +20,13 @@ namespace lambcast {
 // grows with the nodes. Not to be shared between threads, but for the machines themselves.
 class Machines {
  public:
-  struct Wired {
+  class Wired {
+   public:
     std::shared_ptr<const Machine> machine;
-    std::unique_ptr<Router> router;
+    Router& router();
+
+   private:
+    std::unique_ptr<Router> router_;  // once somebody asks for a route
   };
 
   Machines() = default;
@@ -90,6 +94,10 @@ class CollectiveCurve {
   Forecast forecast(Bytes size);
   Duration time(Bytes size) { return forecast(size).time; }
 
+  // From here on at other rates and latencies, on machines wired as those before: what is written
+  // out and routed stays, and is only priced again.
+  void reprice(Transport transport, Machines machines);
+
  private:
   static constexpr Bytes reference_size{1 << 30};
 
@@ -101,10 +109,13 @@ class CollectiveCurve {
   struct Variant {
     CommSchedule schedule;
     Placement placement;
-    std::vector<Lowered> protocols;
+    Routes routes;
+    std::optional<std::vector<Lowered>> protocols;  // absent: to be priced
   };
   // The entry, whose key is the algorithm.
   const std::pair<const std::string, Variant>& variant(const std::string& algorithm);
+  Variant written_out(const std::string& algorithm, Machines::Wired& on) const;
+  void price(Variant& variant, const Machine& machine) const;
 
   CollectiveRequest request_;
   Transport transport_;

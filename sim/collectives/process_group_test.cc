@@ -106,8 +106,8 @@ TEST_CASE("process group: what siblings send leaves the node as well") {
 Duration run_concurrently(const ProcessGroup& group, const char* algorithm, Op op, double size,
                           int nics) {
   Machines on = machines(group.slots(), nics, group.node_span());
-  const auto& [owned, router] = on.full();
-  const Machine& machine = *owned;
+  Machines::Wired& wired = on.full();
+  const Machine& machine = *wired.machine;
   ProcessGroup one = group;
   one.siblings = 1;
   const Transport transport = one_protocol();
@@ -115,7 +115,8 @@ Duration run_concurrently(const ProcessGroup& group, const char* algorithm, Op o
   std::vector<CommProgram> programs;
   for (int sibling = 0; sibling < group.siblings; ++sibling) {
     const Place place{0, group.slot_of(0, sibling)};
-    const Routes routes = find_routes(schedule, one, machine, transport.endpoint, *router, place);
+    const Routes routes =
+        find_routes(schedule, one, machine, transport.endpoint, wired.router(), place);
     const Placement placement = placed(one, machine, place);
     const auto transfers =
         transfers_of(schedule, routes, placement, machine, transport, {&transport.protocols[0]});

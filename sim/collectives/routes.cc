@@ -10,6 +10,16 @@
 namespace lambcast {
 namespace {
 
+// By flow; empty: all are 1.
+std::vector<std::uint32_t> weights_of(const std::vector<Send>& sends, int siblings) {
+  std::vector<std::uint32_t> weights;
+  if (std::ranges::all_of(sends, [](const Send& send) { return send.weight == 1; })) return weights;
+  for (int sibling = 0; sibling < siblings; ++sibling)
+    for (const Send& send : sends)
+      weights.insert(weights.end(), static_cast<std::size_t>(send.count), send.weight);
+  return weights;
+}
+
 class Finder {
  public:
   Finder(const ProcessGroup& group, const Machine& machine, Endpoint endpoint, Router& router,
@@ -35,16 +45,12 @@ class Finder {
 
   std::shared_ptr<const Paths> of(const std::vector<Send>& sends) {
     Paths paths;
-    std::vector<std::uint32_t> weights;
     paths.first.reserve(sends_in(sends) * static_cast<std::size_t>(group_.siblings) + 1);
-    const bool weighed =
-        std::any_of(sends.begin(), sends.end(), [](const Send& send) { return send.weight != 1; });
     links_.clear();
     for (int sibling = 0; sibling < group_.siblings; ++sibling) {
       const std::vector<int>& reached = nics_[static_cast<std::size_t>(sibling)];
       for (const Send& send : sends) {
         for (int i = 0; i < send.count; ++i) {
-          if (weighed) weights.push_back(send.weight);
           append_route(send.to + i, send.rail, member(send.from + i, sibling),
                        member(send.to + i, sibling), reached);
           paths.first.push_back(static_cast<std::uint32_t>(links_.size()));
@@ -52,7 +58,7 @@ class Finder {
       }
     }
     paths.links = links_;
-    paths.shares = shares_.of(paths.links, paths.first, weights);
+    paths.shares = shares_.of(paths.links, paths.first, weights_of(sends, group_.siblings));
     return std::make_shared<const Paths>(std::move(paths));
   }
 
@@ -179,6 +185,17 @@ Routes find_routes(const CommSchedule& schedule, const ProcessGroup& group, cons
   Finder finder(group, machine, endpoint, router, place);
   for (const std::vector<Send>& sends : schedule.send_sets) routes.push_back(finder.of(sends));
   return routes;
+}
+
+void share_again(Routes& routes, const CommSchedule& schedule, const ProcessGroup& group,
+                 const Topology& topology) {
+  FairShares shares(topology);
+  for (std::size_t i = 0; i < routes.size(); ++i) {
+    Paths paths = *routes[i];
+    paths.shares =
+        shares.of(paths.links, paths.first, weights_of(schedule.send_sets[i], group.siblings));
+    routes[i] = std::make_shared<const Paths>(std::move(paths));
+  }
 }
 
 }  // namespace lambcast

@@ -17,4 +17,8 @@ using Routes = std::vector<std::shared_ptr<const Paths>>;
 Routes find_routes(const CommSchedule& schedule, const ProcessGroup& group, const Machine& machine,
                    Endpoint endpoint, Router& router, const Place& place = {});
 
+// The same routes where the same links have other capacities: what each flow gets of them.
+void share_again(Routes& routes, const CommSchedule& schedule, const ProcessGroup& group,
+                 const Topology& topology);
+
 }  // namespace lambcast

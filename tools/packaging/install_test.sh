@@ -39,9 +39,10 @@ check() {
     (cd "$root" && env -i PYTHONPATH="$at/usr/$packages" "$python" -Bc \
       'import lambcast; print("version", lambcast.__version__, len(lambcast.collective(cluster="aws-p5", gpus=8, b=8, e=8)["results"]))') |
     grep -qx "version $version 1" || fail "Python does not run the package of $at"
-  # shellcheck disable=SC1090
+  # shellcheck disable=SC1090,SC1091
   (source "$at"/usr/share/bash-completion/completions/lambcast && COMP_WORDS=(lambcast advise --clus) &&
     COMP_CWORD=2 && _lambcast && [ "${COMPREPLY[*]}" = --cluster ]) || fail "no completion of --cluster"
+  # shellcheck disable=SC1090,SC1091
   (source "$at"/usr/share/bash-completion/completions/lambcast && COMP_WORDS=(lambcast sol) &&
     COMP_CWORD=1 && _lambcast && [ "${COMPREPLY[*]}" = solve ]) || fail "no completion of solve"
 }

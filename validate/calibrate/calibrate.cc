@@ -41,20 +41,22 @@ class Model {
         name_(name),
         tables_(tables),
         parameters_(parameters),
-        backend_(backend) {}
+        backend_(backend) {
+    const Cluster cluster = decode_cluster(base_, name);
+    for (const Measurement& table : tables) series_.push_back(series_of(table, cluster, backend));
+  }
 
   // log(forecast / measured), as much as it counts
-  VectorXd residuals(const VectorXd& x, const std::vector<Point>& points) const {
+  VectorXd residuals(const VectorXd& x, const std::vector<Point>& points) {
     const Cluster cluster = cluster_at(x);
     VectorXd r(static_cast<Eigen::Index>(points.size()));
     std::size_t of = tables_.size();
-    MeasuredSeries series;
     for (std::size_t i = 0; i < points.size(); ++i) {
       if (points[i].table != of) {
         of = points[i].table;
-        series = series_of(tables_[of], cluster, backend_);
+        reprice(series_[of], tables_[of], cluster, backend_);
       }
-      const double seconds = std::max(1e-12, forecast_time(series, points[i].size).s());
+      const double seconds = std::max(1e-12, forecast_time(series_[of], points[i].size).s());
       r[static_cast<Eigen::Index>(i)] =
           points[i].weight * (std::log(seconds) - points[i].log_measured);
     }
@@ -84,9 +86,10 @@ class Model {
   std::span<const Measurement> tables_;
   const std::vector<Parameter>& parameters_;
   Backend backend_;
+  std::vector<MeasuredSeries> series_;  // of each table, written out once
 };
 
-LeastSquares problem_of(const Model& model, const std::vector<Parameter>& parameters,
+LeastSquares problem_of(Model& model, const std::vector<Parameter>& parameters,
                         const std::vector<Point>& measured, const std::vector<Point>& kept) {
   std::vector<Point> points = measured;
   points.insert(points.end(), kept.begin(), kept.end());
@@ -329,7 +332,7 @@ Fit fitted(const std::string& base, const std::string& name, std::span<const Mea
            const std::vector<Parameter>& parameters, const std::vector<Point>& points,
            Backend backend, const std::function<void()>& begun) {
   const Cluster cluster = decode_cluster(Table::parse(base, name), name);
-  const Model model(base, name, tables, parameters, backend);
+  Model model(base, name, tables, parameters, backend);
   FitSummary summary;
   summary.backend = backend;
   summary.tables = static_cast<int>(tables.size());

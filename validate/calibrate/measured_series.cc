@@ -143,6 +143,23 @@ MeasuredSeries series_of(const Measurement& table, const Cluster& cluster, Backe
   return series;
 }
 
+void reprice(MeasuredSeries& series, const Measurement& table, const Cluster& cluster,
+             Backend backend) {
+  if (table.streams) {
+    series.wire = wire_rate(table, cluster, backend, {table.provenance.source, 0, {}});
+    return;
+  }
+  const ProcessGroup group{series.ranks, series.gpus_per_node};
+  const Transport transport = transport_of(cluster, backend);
+  if (series.copies) series.copies = host_copies(cluster, load_device(cluster.device));
+  if (series.message) {
+    series.message->machines = machines_of(cluster, backend, group);
+    series.message->transport = transport;
+  }
+  for (MeasuredSeries::Part& part : series.parts)
+    part.curve.reprice(transport, machines_of(cluster, backend, group));
+}
+
 bool counts(const Measurement& table, const Row& row) {
   if (row.size.value() <= 0 || row.time.ps() <= 0) return false;
   return !table.streams || row.size.value() >= small_below;

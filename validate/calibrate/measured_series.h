@@ -52,6 +52,10 @@ int nodes_of(const Measurement& table, const Cluster& cluster);
 // ranks lie, does not fit the cluster, or is on one rank.
 MeasuredSeries series_of(const Measurement& table, const Cluster& cluster, Backend backend);
 
+// The same table on a cluster that differs in rates and latencies alone.
+void reprice(MeasuredSeries& series, const Measurement& table, const Cluster& cluster,
+             Backend backend);
+
 struct SeriesForecast {
   Duration time;
   RunBy by;  // of a single collective; its names live as long as the series

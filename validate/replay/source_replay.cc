@@ -1,12 +1,15 @@
 #include "validate/replay/source_replay.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <exception>
+#include <map>
 #include <mutex>
+#include <set>
 
 #include "models/parallel/model_flops.h"
 #include "models/training/forecast.h"
@@ -180,6 +183,29 @@ void average_intervals(SourceSummary& summary) {
 
 std::string percent_of(double share) { return fmt::format("{:.1f}%", share * 100); }
 
+// Each reason once, with the rows that it is of.
+std::string refusals(const std::vector<SourceResult>& results) {
+  std::map<std::pair<std::string, std::string>, std::set<int>> rows;
+  for (const SourceResult& result : results)
+    if (!result.ok()) rows[{result.of.source, result.status}].insert(result.of.row);
+  std::string out;
+  for (const auto& [reason, of_rows] : rows)
+    out += fmt::format("refused: {}, row{} {}: {}\n", reason.first, of_rows.size() > 1 ? "s" : "",
+                       fmt::join(of_rows, ", "), reason.second);
+  return out;
+}
+
+std::string_view verdict_of(const SourceSummary& summary) {
+  if (!summary.within) return "PAST LIMITS";
+  const auto holds = [](const ErrorScore& score, const std::optional<ErrorLimit>& limit) {
+    return score.rows > 0 && limit;
+  };
+  const bool limited = std::ranges::any_of(summary.sources, [&](const SourceScore& source) {
+    return holds(source.time, source.time_limit) || holds(source.memory, source.memory_limit);
+  });
+  return limited ? "within limits" : "no limit applies";
+}
+
 std::string inside_text(const ErrorScore& score) {
   return score.with_interval == 0
              ? std::string("-")
@@ -336,14 +362,15 @@ std::string source_table(const SourceSummary& summary) {
   }
   line("all rows", summary.all, std::nullopt, "", "");
   out +=
-      "ref: refused, with the reason. med., p90: of |forecast / measured - 1|, and their limits; "
+      "ref: refused. med., p90: of |forecast / measured - 1|, and their limits; "
       "fit, unseen: its median over rows that set a parameter, and over the others. GB: of memory. "
       "score: of the intervals; lower is better.\n";
+  out += refusals(summary.results);
   return out + fmt::format(
                    "sources, each alike: median of their medians {}, {} inside their "
                    "intervals, interval score {:.2f}: {}\n",
                    percent_of(summary.of_medians), percent_of(summary.coverage),
-                   summary.interval_score, summary.within ? "within limits" : "PAST LIMITS");
+                   summary.interval_score, verdict_of(summary));
 }
 
 std::string source_brief(const SourceSummary& summary) {

@@ -24,7 +24,7 @@ TrainingPlan image_plan(const WhatIf& changes) {
   return resolve(swin(changes), catalog).training;
 }
 
-TEST_CASE("image layouts: pyramids of images and PyTorch's modules divide nothing but data") {
+TEST_CASE("stacks: pyramids of images and PyTorch's modules divide nothing but data") {
   const std::pair<WhatIf, const char*> refused[] = {
       {{{"tp", "2"}}, "stages of an image"},
       {{{"framework", "megatron"}, {"pp", "2"}}, "stages of an image"},
@@ -34,7 +34,19 @@ TEST_CASE("image layouts: pyramids of images and PyTorch's modules divide nothin
     CHECK_THROWS_WITH(image_plan(changes), Catch::Contains(words));
 }
 
-TEST_CASE("image layouts: experts cost more than none, multiplied to more than copied") {
+TEST_CASE("stacks: an encoder with its decoder takes every axis but context parallelism") {
+  const WhatIf t5{{"model", "t5-large"}, {"ep", "1"}, {"framework", "megatron"}};
+  const auto divided = [&](const char* axis) {
+    WhatIf what_if = t5;
+    what_if[axis] = "2";
+    return image_plan(what_if).parallelism->layout;
+  };
+  CHECK(divided("tp").tp == 2);
+  CHECK(divided("pp").pp == 2);
+  CHECK_THROWS_WITH(divided("cp"), Catch::Contains("an encoder and a decoder"));
+}
+
+TEST_CASE("stacks: experts cost more than none, multiplied to more than copied") {
   CollectiveCosts costs;
   const auto step = [&](const WhatIf& changes) {
     return forecast(image_plan(changes), costs).steps.front().step_time_us;
