@@ -345,8 +345,10 @@ struct Kept {
 void check_kept(const std::vector<Kept>& kept) {
   CollectiveCosts shared;
   Catalog catalog;
-  for (const auto& [seed, what_if, runs] : kept)
+  for (const auto& [seed, what_if, runs] : kept) {
+    INFO("world " << seed);
     CHECK(check_world(seed, what_if, shared, catalog) == runs);
+  }
 }
 
 // Of "key value key value".
@@ -401,9 +403,11 @@ TEST_CASE("worlds: those in which something did not hold once") {
                 "micro_batch 16 model qwen3-30b-a3b optimizer lars overlap none split fill "
                 "steps 100 zero_stage 1")},
       // Twice the samples are faster where NCCL takes a tree and no ring for them.
+      // The same, until context parallelism of an encoder-decoder was refused.
       {1'085'282,
        asked_as("cluster alps-gh200-tcp cp 2 framework colossalai gpus 16 grad_accum 4 "
-                "micro_batch 2 model t5-large optimizer adafactor steps 7500 tp 8 zero_stage 1")},
+                "micro_batch 2 model t5-large optimizer adafactor steps 7500 tp 8 zero_stage 1"),
+       false},
       {1'086'941,
        asked_as("cluster alps-gh200-tcp framework megatron fusion eager gpus 64 grad_accum 2 "
                 "micro_batch 1 model t5-large network flow optimizer lars steps 1000 tp 8 "
@@ -411,7 +415,8 @@ TEST_CASE("worlds: those in which something did not hold once") {
       {1'014'616,
        asked_as("attention flash4 cluster alps-gh200-tcp cp 4 framework megatron gpus 32 "
                 "grad_accum 7 micro_batch 4 model t5-large optimizer adam overlap none "
-                "precision fp8 recompute experts steps 1000 tp 8")}});
+                "precision fp8 recompute experts steps 1000 tp 8"),
+       false}});
 }
 
 TEST_CASE("worlds: the same rows by one thread and by many") {
