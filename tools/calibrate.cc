@@ -8,10 +8,10 @@
 
 #include "sim/base/error.h"
 #include "sim/base/file.h"
+#include "sim/base/output_file.h"
 #include "sim/base/printable.h"
 #include "tools/commands.h"
 #include "tools/import_flags.h"
-#include "tools/output_file.h"
 #include "tools/patience.h"
 #include "tools/terminal.h"
 #include "topologies/cluster.h"

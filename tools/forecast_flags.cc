@@ -7,7 +7,7 @@
 
 #include "experiments/trace.h"
 #include "sim/base/error.h"
-#include "tools/output_file.h"
+#include "sim/base/output_file.h"
 
 namespace lambcast {
 

@@ -5,8 +5,8 @@
 
 #include <memory>
 
+#include "sim/base/output_file.h"
 #include "tools/commands.h"
-#include "tools/output_file.h"
 #include "tools/size.h"
 
 namespace lambcast {

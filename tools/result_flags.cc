@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "tools/output_file.h"
+#include "sim/base/output_file.h"
 #include "tools/terminal.h"
 
 namespace lambcast {

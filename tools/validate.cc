@@ -5,9 +5,9 @@
 #include <optional>
 
 #include "sim/base/file.h"
+#include "sim/base/output_file.h"
 #include "tools/commands.h"
 #include "tools/import_flags.h"
-#include "tools/output_file.h"
 #include "tools/terminal.h"
 #include "validate/replay/fabric_scores.h"
 #include "validate/replay/page.h"

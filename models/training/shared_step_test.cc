@@ -104,6 +104,19 @@ TEST_CASE("shared step: a pair of stages exchanges once") {
   for (const std::size_t stage : {0, 1, 2}) CHECK(times[stage] == Approx(8));
 }
 
+// The first operation too, which is such a pass where no buffer of gradients is cleared before it.
+TEST_CASE("shared step: every pass that sends is on the network") {
+  TrainingPlan training = flow_training({.pp = 4});
+  training.parallelism->framework.keeps_buffers = false;
+  const BothForms both = both_forms(training);
+  REQUIRE_FALSE(both.prices.front().loads.empty());
+  for (std::size_t i = 0; i < both.plan.ops.size(); ++i) {
+    if (!std::holds_alternative<StageWork>(both.plan.ops[i].work)) continue;
+    INFO("operation " << i << ", " << both.plan.ops[i].name);
+    CHECK((both.shared.programs[i] != nullptr) == !both.prices[i].loads.empty());
+  }
+}
+
 // Activations come in over links on which the receiving stage sums its own: hardly felt, but felt.
 TEST_CASE("shared step: stages of one node meet on its links") {
   const BothForms both = both_forms(flow_training({.tp = 4, .pp = 2}));

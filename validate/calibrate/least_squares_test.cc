@@ -37,6 +37,19 @@ TEST_CASE("least squares: an exact line, from afar") {
   CHECK(fit.standard_error.maxCoeff() < 1e-2);
 }
 
+// r = atan(20 x) from x = 0.15: an undamped step is atan(3) (1 + 9) / 20 = 0.62 long and ends at
+// -0.47, where the residual is larger. Only a step shorter than 0.3 makes it smaller.
+TEST_CASE("least squares: a step that overshoots is shortened until it lowers the cost") {
+  LeastSquares problem;
+  problem.residuals = [](const VectorXd& x) { return vector({std::atan(20 * x[0])}); };
+  problem.start = problem.first = vector({0.15});
+  problem.low = vector({-5});
+  problem.high = vector({5});
+  problem.prior_width = vector({1e6});
+  problem.outlier = 10;
+  CHECK(minimise(problem).x[0] == Approx(0).margin(1e-3));
+}
+
 TEST_CASE("least squares: standard errors are the textbook's") {
   // Residuals within the outlier limit: ordinary least squares. For t = 0..3 and y = 0, 1, 1, 2 the
   // line is 0.1 + 0.6 t, residuals 0.1, -0.3, 0.3, -0.1: variance 0.2 / 2, sum (t - 1.5)^2 = 5, so

@@ -53,6 +53,19 @@ TEST_CASE("parameters: a NIC carries no more than its name says, a connection wh
   CHECK(caps(parameters_for(start(), std::vector{stream(8)}, Backend::nccl)) == 0);
 }
 
+// Each of four GPUs, with a NIC of its own, has a connection to every GPU of the other node.
+TEST_CASE(
+    "parameters: an exchange has as many connections a NIC as its GPUs have peers beyond it") {
+  const auto counts_are_unlike = [](int connections) {
+    const std::vector tables{stream(connections), made_up(Operation::all_to_all, 2, 4, 0, 1)};
+    const std::vector<Parameter> all = parameters_for(start(), tables, Backend::nccl);
+    return std::any_of(all.begin(), all.end(),
+                       [](const Parameter& each) { return each.key == "nccl.flow_cap"; });
+  };
+  CHECK_FALSE(counts_are_unlike(4));
+  for (const int other : {1, 2, 3, 5, 8}) CHECK(counts_are_unlike(other));
+}
+
 TEST_CASE("parameters: shares of links, NICs and trees stay within what is possible") {
   const LibrarySpec& nccl = start().nccl;
   const std::vector<Parameter> all = parameters_for(start(), all_tables(0, 1), Backend::nccl);
@@ -61,6 +74,10 @@ TEST_CASE("parameters: shares of links, NICs and trees stay within what is possi
   check_bounds(all, "nccl.tree_efficiency", {nccl.tree_efficiency.value, 0.2, 1});
   check_bounds(all, "nccl.slice", {1 << 20, 1 << 14, 1 << 24});
   check_bounds(all, "nccl.LL.efficiency", {nccl.protocols[0].efficiency.value, 0.02, 0.5});
+  const Cluster switched = load_cluster("hgx-h100-ndr", {});
+  check_bounds(parameters_for(switched, std::vector{made_up(Operation::all_reduce, 2, 4, 0, 1)},
+                              Backend::nccl),
+               "nccl.nvls.efficiency", {switched.nccl.nvls->efficiency.value, 0.3, 1.5});
   for (const Parameter& parameter : all) {
     INFO(parameter.key);
     CHECK(parameter.low > 0);

@@ -57,8 +57,8 @@ awk -F, '/^[0-9]/ && NF != 7 {exit 1}' "$rows" || fail "a row is cut off: $(cat 
 # The manifest is there with the first row; one that cannot be written ends all ranks.
 code=0
 out=$(run 2 -b 1K -e 1K --manifest /dev/null/manifest 2>&1) || code=$?
-[ $code = 1 ] || fail "an unwritable manifest exits with $code"
-grep -q '/dev/null/manifest: cannot be written' <<< "$out" || fail "$out"
+[ $code = 2 ] || fail "an unwritable manifest exits with $code"
+grep -q '/dev/null/manifest: --manifest: cannot be opened' <<< "$out" || fail "$out"
 
 # JSON too is written row by row.
 "${launch[@]}" -n 2 "$program" --backend mpi -b 1K -e 1M -f 1.01 -n 1000000 \

@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "sim/base/output_file.h"
 #include "sim/base/printable.h"
 
 namespace lambcast::validate {
@@ -269,10 +269,8 @@ Measurement to_measurement(const MeasuredTable& table) {
 Report::Report(MeasuredTable table, std::ostream* out, std::size_t sizes)
     : table_(std::move(table)), measurement_(to_measurement(table_)), out_(out), sizes_(sizes) {
   if (out_ == nullptr) return;
-  const std::string& file = table_.options.manifest;
-  if (!file.empty() && !(std::ofstream(file) << manifest_json(table_)).flush()) {
-    throw Error(Exit::failure, fmt::format("{}: cannot be written", file));
-  }
+  if (const std::string& file = table_.options.manifest; !file.empty())
+    write_output(file, "--manifest", manifest_json(table_));
   if (table_.options.format == ReportFormat::nccl_tests) write_text_head(table_, *out_);
   if (table_.options.format == ReportFormat::csv) write_csv_head(table_, measurement_, *out_);
   if (table_.options.format == ReportFormat::json) write_json_head(table_, *out_);

@@ -50,7 +50,8 @@ Measurement to_measurement(const MeasuredTable& table);
 class Report {
  public:
   // Writes the manifest and what comes before the first of `sizes` rows. Without `out` (ranks
-  // other than 0) nothing is written anywhere. Throws Error{Exit::failure} when it cannot be.
+  // other than 0) nothing is written anywhere. Throws Error when it cannot be: of the manifest as
+  // write_output() does, failure for the table.
   Report(MeasuredTable table, std::ostream* out, std::size_t sizes);
   void add(const MeasuredRow& row);
   // Writes what comes after the last row. Returns the exit code: 1 when a result was wrong.

@@ -1,7 +1,12 @@
 #include "validate/measure/report.h"
 
+#include <sys/resource.h>
+
 #include <catch2/catch.hpp>
+#include <csignal>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -179,8 +184,49 @@ TEST_CASE("what cannot be written is said") {
   CHECK_THROWS_WITH(Report(table, &out, 1), "the table cannot be written to stdout");
   table.options.manifest = "/dev/null/manifest.json";
   std::ostringstream fine;
-  CHECK_THROWS_WITH(Report(table, &fine, 1), "/dev/null/manifest.json: cannot be written");
+  CHECK_THROWS_WITH(Report(table, &fine, 1),
+                    "/dev/null/manifest.json: --manifest: cannot be opened for writing");
+  table.options.manifest = "/dev/full";
+  CHECK_THROWS_WITH(Report(table, &fine, 1), "/dev/full: --manifest: cannot be written whole");
   CHECK(fine.str().empty());
+}
+
+std::string text_of(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// A disk on which no file may grow beyond 100 bytes, which the manifest is larger than.
+TEST_CASE("a manifest that cannot be written whole leaves the one before") {
+  std::string name = std::filesystem::temp_directory_path() / "manifest-XXXXXX";
+  REQUIRE(mkdtemp(name.data()) != nullptr);
+  const std::filesystem::path folder = name;
+  MeasuredTable table = table_of_four(Operation::all_reduce);
+  table.options.manifest = folder / "manifest.json";
+  std::ofstream(table.options.manifest) << "of an earlier run";
+  std::ostringstream out;
+  rlimit whole{};
+  REQUIRE(getrlimit(RLIMIT_FSIZE, &whole) == 0);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit little{100, whole.rlim_max};
+  REQUIRE(setrlimit(RLIMIT_FSIZE, &little) == 0);
+  std::string said;
+  try {
+    Report(table, &out, 1);
+  } catch (const Error& error) {
+    said = error.what();
+    CHECK(error.code() == Exit::failure);
+  }
+  REQUIRE(setrlimit(RLIMIT_FSIZE, &whole) == 0);
+  std::signal(SIGXFSZ, handler);
+  CHECK_THAT(said, Catch::Contains("manifest.json") && Catch::Contains("cannot be written"));
+  CHECK(out.str().empty());
+  CHECK(text_of(table.options.manifest) == "of an earlier run");
+  CHECK(std::distance(std::filesystem::directory_iterator(folder), {}) == 1);
+  Report(table, &out, 1);
+  CHECK(nlohmann::json::parse(text_of(table.options.manifest))["tool"] == "lambcast measure");
+  CHECK(std::distance(std::filesystem::directory_iterator(folder), {}) == 1);
+  std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("every report and the manifest carry the words of a shared GPU") {

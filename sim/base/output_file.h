@@ -1,4 +1,4 @@
-// Files that a flag names: --trace FILE, -o FILE, --rows FILE.
+// Files that a flag names: --trace FILE, -o FILE, --rows FILE, --manifest FILE.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-#include "tools/output_file.h"
+#include "sim/base/output_file.h"
 
 #include <fmt/format.h>
 
