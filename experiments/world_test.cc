@@ -395,8 +395,7 @@ TEST_CASE("worlds: those in which something did not hold once") {
       {1'061'964,
        asked_as("cluster gcp-a4 framework pytorch gpus 64 grad_accum 1 micro_batch 8 "
                 "model bert-base optimizer lars overlap zero precision fp32 steps 7500")},
-      // On a shared network messages went by a protocol that the cluster has for messages alone,
-      // and
+      // On a shared network messages went by a protocol that the cluster has for them alone, and
       // were refused it.
       {1'050'430,
        asked_as("cluster aws-p4d exchange fp8:owed framework megatron gpus 6 grad_accum 1 "
