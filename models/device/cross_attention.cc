@@ -18,7 +18,7 @@ struct CrossSizes {
   }
 };
 
-AttentionWork attention_work(const BlockWork& work, const RankSizes& size) {
+AttentionWork cross_attention_work(const BlockWork& work, const RankSizes& size) {
   AttentionWork attention;
   attention.batch = work.micro_batch;
   attention.heads = attention.kv_heads = size.heads;
@@ -46,7 +46,7 @@ void cross_attention(const PieceWriter& w) {
   autocast(w, count(size.decoder.tokens, work.hidden));
   linear(w, "cross query", size.decoder, work.hidden, size.width);
   linear(w, "cross key-value", size.encoder, work.hidden, 2 * size.width);
-  add(w, attention_forward(work.attention, attention_work(work, size.decoder), w.rates));
+  add(w, attention_forward(work.attention, cross_attention_work(work, size.decoder), w.rates));
   w.cast(count(size.decoder.tokens, size.width));
   linear(w, "cross projection", size.decoder, size.width, work.hidden);
   residual(w, size.decoder);
@@ -55,7 +55,7 @@ void cross_attention(const PieceWriter& w) {
 void cross_attention_backward(const PieceWriter& w) {
   const BlockWork& work = w.work;
   const CrossSizes size(work);
-  const AttentionWork attention = attention_work(work, size.decoder);
+  const AttentionWork attention = cross_attention_work(work, size.decoder);
   residual_backward(w, size.decoder);
   linear_backward(w, "cross projection", size.decoder, size.width, work.hidden, work.format);
   if (work.repeated == Repeated::attention_core) {

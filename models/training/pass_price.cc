@@ -113,16 +113,16 @@ class PipelinePricer {
   Duration exposed_forward(const BlockKernels& block, Pass pass) {
     Duration exposed;
     const bool chunked = plan_.tensor_overlap >= TensorOverlap::all;
-    for (const auto& [first, last, calls] : block.pairs()) {
-      const auto after = [&](const std::optional<Call>& call,
-                             const std::vector<std::string_view>& products) {
+    for (const BlockKernels::Pair& pair : block.pairs()) {
+      const auto after = [&](const std::optional<Call>& call, const auto& products) {
         exposed += chunked ? beyond_chunks(call, block.products(products, pass))
-                           : cost_of(call) + copy_of(call, calls);
+                           : cost_of(call) + copy_of(call, pair.calls);
       };
-      after(calls.gather, first);
-      if (last.empty()) continue;
-      if (!(plan_.dtensor && block.ends_before(last, pass))) after(calls.scatter, last);
-      exposed += cost_of(calls.sum);
+      after(pair.calls.gather, pair.first);
+      if (pair.last.empty()) continue;
+      if (!(plan_.dtensor && block.ends_before(pair.last, pass)))
+        after(pair.calls.scatter, pair.last);
+      exposed += cost_of(pair.calls.sum);
     }
     exposed += exposed_adapters(block) + exposed_keys(block.attention_core(pass));
     exposed += cost_of(plan_.queries_exchange, 2) + cost_of(plan_.keys_exchange, 2);
@@ -132,23 +132,24 @@ class PipelinePricer {
   Duration exposed_input_gradient(const BlockKernels& block) {
     Duration exposed;
     const TensorOverlap overlap = plan_.tensor_overlap;
-    for (const auto& [first, last, calls] : block.pairs()) {
-      const Duration weight = block.products(first, Pass::weight_gradient);
-      const Duration input = block.products(first, Pass::input_gradient);
+    for (const BlockKernels::Pair& pair : block.pairs()) {
+      const ActivationCalls& calls = pair.calls;
+      const Duration weight = block.products(pair.first, Pass::weight_gradient);
+      const Duration input = block.products(pair.first, Pass::input_gradient);
       const auto hidden = [&](const std::optional<Call>& call, Duration product) {
         const Duration collective = cost_of(call) + copy_of(call, calls);
-        const bool alone = overlap == TensorOverlap::none || plan_.dtensor;
-        return alone ? collective : beyond(collective, product);
+        if (overlap == TensorOverlap::none || plan_.dtensor) return collective;
+        return beyond(collective, product);
       };
       exposed += hidden(calls.sum, weight);
       exposed += overlap == TensorOverlap::chunks && !plan_.dtensor
                      ? beyond_chunks(calls.scatter, input)
                      : hidden(calls.scatter, weight);
       if (gathers_inputs_again(block)) exposed += hidden(calls.gather, input);
-      if (last.empty()) continue;
+      if (pair.last.empty()) continue;
       // The gradient of the last product's output is gathered before anything can start.
       exposed += overlap >= TensorOverlap::all
-                     ? beyond_chunks(calls.gather, block.products(last, Pass::input_gradient))
+                     ? beyond_chunks(calls.gather, block.products(pair.last, Pass::input_gradient))
                      : cost_of(calls.gather) + copy_of(calls.gather, calls);
     }
     exposed += exposed_adapters(block);
