@@ -24,8 +24,9 @@ namespace {
 // touches an element here and there or a thin factor in one block, and products of many directions,
 // which wait for the cache.
 double least_share(std::string_view kernel) {
-  for (const char* waits : {"lamb_step", "onebit_lamb_step", "adafactor_step", "came_step",
-                            "top_k_1_percent", "quantise_fp8", "quantise_fp8_owed"})
+  for (const char* waits :
+       {"lamb_step", "onebit_lamb_step", "adafactor_step", "adafactor_step_kept", "came_step",
+        "top_k_1_percent", "quantise_fp8", "quantise_fp8_owed"})
     if (kernel == waits) return 0.85;
   for (const char* none :
        {"mpi_staging_", "random_k_", "add_at_", "galore_", "powersgd_orthonormalise"})

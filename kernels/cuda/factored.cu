@@ -204,9 +204,10 @@ __global__ void __launch_bounds__(threads)
   for (int k = blockIdx.x; k < batch.stretches.count; k += gridDim.x) {
     const TensorPiece piece = batch.stretches.at[k];
     const FactoredTensor& a = batch.tensors[piece.tensor];
+    const bool reads = weights && !a.kept;
     RunningSum updates, squares;
     for_each_element(a, piece, [&](std::size_t e) {
-      const float p = weights ? a.p[e] : 0.0f;
+      const float p = reads ? a.p[e] : 0.0f;
       add_square(updates, of_vectors(a, e));
       add_square(squares, p);
     });
@@ -217,6 +218,21 @@ __global__ void __launch_bounds__(threads)
     }
   }
 }
+// |p|^2 of a stretch, in the order of norms_kernel, for the steps to come.
+__device__ void keep(const FactoredTensor& a, const TensorPiece& piece, const RunningSum& squares) {
+  const double sum = block_sum(squares.total());
+  if (threadIdx.x == 0) a.kept[piece.index] = sum;
+}
+__global__ void __launch_bounds__(threads) keep_kernel(const FactoredBatch batch) {
+  for (int k = blockIdx.x; k < batch.stretches.count; k += gridDim.x) {
+    const TensorPiece piece = batch.stretches.at[k];
+    const FactoredTensor& a = batch.tensors[piece.tensor];
+    if (!a.kept) continue;
+    RunningSum squares;
+    for_each_element(a, piece, [&](std::size_t e) { add_square(squares, a.p[e]); });
+    keep(a, piece, squares);
+  }
+}
 // A block for each tensor.
 __global__ void __launch_bounds__(threads) finish_norms(const FactoredBatch batch) {
   const FactoredTensor& a = batch.tensors[blockIdx.x];
@@ -224,7 +240,7 @@ __global__ void __launch_bounds__(threads) finish_norms(const FactoredBatch batc
   double updates = 0, squares = 0;
   for (std::size_t b = threadIdx.x; b * stretch_elements < size; b += blockDim.x) {
     updates += a.workspace[2 * b];
-    squares += a.workspace[2 * b + 1];
+    squares += a.kept ? a.kept[b] : a.workspace[2 * b + 1];
   }
   updates = block_sum(updates);
   squares = block_sum(squares);
@@ -252,12 +268,15 @@ __global__ void __launch_bounds__(threads)
     const auto clip = [&] { return max(sqrt(a.sums[0] / elements_of(a)) / r.clip_threshold, 1.0); };
     const float length = block_value([&] { return lr() / clip(); });
     const float decay = block_value([&] { return lr() * r.decay; });
+    RunningSum squares;
     for_each_element(a, piece, [&](std::size_t e) {
       float move = length * update_as_it_is(a, e);
       if (a.m) move = a.m[e] = r.b1 * a.m[e] + r.one_minus_b1 * move;
       const float p = a.p[e] - decay * a.p[e];
       a.p[e] = p - move;
+      if (a.kept) add_square(squares, p - move);
     });
+    if (a.kept) keep(a, piece, squares);
   }
 }
 
@@ -335,10 +354,14 @@ std::size_t vectors_of(const FactoredTensor& a) { return is_matrix(a) ? 0 : stre
 
 }  // namespace
 
+std::size_t factored_kept(const reference::Part& part) {
+  return ceil_div(part.size(), stretch_elements);
+}
+
 std::size_t factored_workspace(const reference::Part& part) {
   const FactoredRectangle r = rectangle_of(part);
   return std::max(r.parts * r.columns + r.rows * r.tiles,
-                  2 * ceil_div(part.size(), stretch_elements));
+                  2 * factored_kept(part));
 }
 
 FactoredTensors::FactoredTensors(std::span<const FactoredTensor> tensors)
@@ -368,7 +391,8 @@ cudaError_t adafactor_norms(const FactoredBatch& batch, const reference::Adafact
                             cudaStream_t stream) {
   const double beta = rule.beta(step);
   if (const auto e = absorb(batch, false, beta, stream)) return e;
-  return norms(batch, update_of(beta, rule.options.eps1), true, stream);
+  const bool weights = rule.options.scale_parameter && !rule.options.rms_stays_zero;
+  return norms(batch, update_of(beta, rule.options.eps1), weights, stream);
 }
 
 cudaError_t adafactor_apply(const FactoredBatch& batch, const reference::Adafactor& rule, int step,
@@ -380,6 +404,10 @@ cudaError_t adafactor_apply(const FactoredBatch& batch, const reference::Adafact
                      AdafactorRate{unscaled.rate(0, step), o.eps2, o.weight_decay, o.clip_threshold,
                                    o.scale_parameter, o.rms_stays_zero, static_cast<float>(o.beta1),
                                    static_cast<float>(1 - o.beta1)});
+}
+
+cudaError_t adafactor_keep(const FactoredBatch& batch, cudaStream_t stream) {
+  return launch_over(batch.stretches, keep_kernel, stream, batch);
 }
 
 cudaError_t came_moment(const FactoredBatch& batch, const reference::Came& rule,

@@ -12,6 +12,9 @@
 // The update u is worked out anew in each round from g and the thin moments rather than kept.
 // A vector (one row) keeps v instead: Adafactor 32, CAME 40 (its residual is not needed).
 //
+// Where |p|^2 is not wanted (no scale_parameter, or rms_stays_zero), or is kept since the weights
+// were written (FactoredTensor::kept), Adafactor's round 2 does not read p: 20 in place of 24.
+//
 // Sums run in single precision: the sum of a column is within 2 2^-24 = 1.2e-7 of itself, that of a
 // row, which a warp adds up by a tree, within 9 2^-24 = 5.4e-7, |u|^2 and |p|^2 of their elements
 // within 2^-24. Gradients whose square no float holds (1.8e19 and more) make their row and column
@@ -53,8 +56,10 @@ struct FactoredTensor {
   FactoredState residual;       // CAME
   double* sums = nullptr;       // rows + columns of the whole, at least 2: what travels
   double* workspace = nullptr;  // factored_workspace() doubles
+  double* kept = nullptr;  // Adafactor: |p|^2 by stretches, factored_kept() doubles; null: none
 };
 std::size_t factored_workspace(const reference::Part& part);
+std::size_t factored_kept(const reference::Part& part);
 
 // The rectangle of rows that a part's stretch touches, and into how many tiles it is cut.
 struct FactoredRectangle {
@@ -91,6 +96,11 @@ cudaError_t adafactor_norms(const FactoredBatch& batch, const reference::Adafact
                             cudaStream_t stream);  // |u|^2, |p|^2
 cudaError_t adafactor_apply(const FactoredBatch& batch, const reference::Adafactor& rule, int step,
                             cudaStream_t stream);
+// Measures what tensors keep of their weights, 4 bytes per element: before the first step, and
+// after whatever else than adafactor_apply has moved weights (a checkpoint, an average over ranks),
+// which would be steps of a wrong size otherwise. Then the steps have the bits of those that keep
+// nothing.
+cudaError_t adafactor_keep(const FactoredBatch& batch, cudaStream_t stream);
 
 cudaError_t came_moment(const FactoredBatch& batch, const reference::Came& rule,
                         cudaStream_t stream);

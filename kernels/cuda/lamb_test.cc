@@ -2,6 +2,7 @@
 
 #include <cuda_fp16.h>
 
+#include "kernels/cuda/compression.h"
 #include "kernels/cuda/gpu_test.h"
 #include "kernels/reference/compression.h"
 #include "kernels/reference/half.h"
@@ -185,6 +186,41 @@ TEST_CASE("LAMB and 1-bit LAMB over many passes agree with the reference", "[lar
   NEED_GPUS(1);
   lamb_agrees(many_passes, 2);
   onebit_lamb_agrees(many_passes, 2);
+}
+
+// So that what the first pass of a run touches can stay in the cache for the last (guide.md).
+TEST_CASE("LAMB and 1-bit LAMB on runs of tensors have the bits of a step on all at once") {
+  NEED_GPUS(1);
+  const auto trained = [](const std::vector<std::size_t>& cuts) {
+    BothLambs at{50001, two_groups(50001)};
+    const LambOptions options{.lr = 0.01, .weight_decay = 0.01};
+    const auto g = upload(random_values(at.elements, 10));
+    const ChunkLayout chunks = chunk_layout(at.elements, 2);
+    const auto scales = upload(std::vector<float>{0.25f, 0.5f});
+    const DeviceBuffer<std::uint8_t> signs(chunks.packed_bytes());
+    require(
+        pack_signs(g.data(), signs.data(), at.elements, reference::SignRule::not_negative, nullptr),
+        "pack_signs");
+    for (std::size_t r = 0; r + 1 < cuts.size(); ++r) {
+      const std::size_t begin = cuts[r], end = cuts[r + 1];
+      const auto first = at.tensors.offsets.begin() + std::ptrdiff_t(begin);
+      const TensorLayout run{{first, first + std::ptrdiff_t(end - begin + 1)}};
+      const LambTensors tensors(run, std::span(at.group_of).subspan(begin, end - begin));
+      const LambState state = tensors.state(at.dp.data(), at.dm.data(), at.dv.data());
+      require(lamb_step(state, g.data(), options, {}, nullptr), "lamb_step");
+      const auto ones = upload(std::vector<float>(end - begin, 1.0f));
+      CompressedLambState x{.fresh_v = at.dfresh.data(), .scaling = ones.data()};
+      const auto factors = upload(std::vector<float>(end - begin, 1.0f));
+      x.last_factor = factors.data(), x.signs = signs.data(), x.scales = scales.data();
+      x.chunk = chunks.chunk, x.elements = x.tail_end = at.elements;
+      require(onebit_lamb_step(state, x, {.lamb = options}, CoefficientAverage::bias_corrected,
+                               nullptr),
+              "onebit_lamb_step");
+    }
+    return std::vector{at.dp.to_host(), at.dm.to_host(), at.dv.to_host(), at.dfresh.to_host()};
+  };
+  const std::size_t all = many_tensors(50001).tensors();
+  CHECK((trained({0, all}) == trained({0, 1, 2, 7, all})));
 }
 
 TEST_CASE("padding that persists takes its decoded value as it is") {

@@ -2,6 +2,8 @@
 // sums added on the host, against the emulated world.
 #include "kernels/emulated_world/sharded.h"
 
+#include <algorithm>
+
 #include "kernels/cuda/factored.h"
 #include "kernels/cuda/gpu_test.h"
 #include "kernels/cuda/lamb_tensors.h"
@@ -249,6 +251,54 @@ TEST_CASE("Adafactor and CAME on all tensors at once are what they are on each a
   const FactoredTensors none(std::span<const FactoredTensor>{});
   adafactor_step(none.batch(), 1);
   came_step(none.batch(), 1);
+}
+
+namespace {
+
+// Weights after five steps, all of them moved from outside before the fourth, by tensors that keep
+// their norms or not, measured anew before the steps of `measured`.
+std::vector<std::vector<float>> adafactor_weights(const reference::Adafactor& rule, bool keeps,
+                                                  const std::vector<int>& measured = {}) {
+  std::vector<DeviceShard> shards;
+  std::vector<DeviceBuffer<double>> kept;
+  for (const auto& [tensor, sharding] : layouts) {
+    const auto world =
+        emulated::sharded(rule, sharding, {tensor}, {random_values(tensor.shape.elements(), 1)});
+    shards.emplace_back(world.shards[0].back());
+    kept.emplace_back(factored_kept(shards.back().part));
+  }
+  for (int k = 1; k <= 5; ++k) {
+    std::vector<FactoredTensor> all;
+    for (std::size_t t = 0; t < shards.size(); ++t) {
+      if (k == 4) shards[t].p = upload(random_values(shards[t].part.size(), 50, 3));
+      shards[t].g = upload(random_values(shards[t].part.size(), unsigned(k)));
+      all.push_back(shards[t].tensor(rule.options.beta1 > 0));
+      if (keeps) all.back().kept = kept[t].data();
+    }
+    const FactoredTensors tensors(all);
+    if (std::ranges::find(measured, k) != measured.end())
+      require(adafactor_keep(tensors.batch(), nullptr), "adafactor_keep");
+    require(adafactor_moment(tensors.batch(), rule, nullptr), "adafactor_moment");
+    require(adafactor_norms(tensors.batch(), rule, k, nullptr), "adafactor_norms");
+    require(adafactor_apply(tensors.batch(), rule, k, nullptr), "adafactor_apply");
+  }
+  std::vector<std::vector<float>> weights;
+  for (const DeviceShard& shard : shards) weights.push_back(shard.p.to_host());
+  return weights;
+}
+
+}  // namespace
+
+TEST_CASE("Adafactor that keeps the weights' norms has the bits of one that measures them") {
+  NEED_GPUS(1);
+  for (const double beta1 : {0.0, 0.9}) {
+    const reference::Adafactor rule{{.beta1 = beta1, .weight_decay = 0.1}};
+    const auto anew = adafactor_weights(rule, false);
+    CHECK(adafactor_weights(rule, true, {1, 4}) == anew);
+    // Moved behind its back, it goes on with the norm that it knows.
+    CHECK(adafactor_weights(rule, true, {1}) != anew);
+    CHECK(adafactor_weights(rule, false, {1, 4}) == anew);
+  }
 }
 
 namespace {

@@ -23,6 +23,11 @@ class ByteSet {
     if ((word.load(std::memory_order_relaxed) & mask) != mask)
       word.fetch_or(mask, std::memory_order_relaxed);
   }
+  bool has(std::size_t from, std::size_t bytes) const {
+    const std::uint64_t mask = ((std::uint64_t{1} << bytes) - 1) << (from % 64);
+    const std::atomic_ref word(words_[from / 64]);
+    return (word.load(std::memory_order_relaxed) & mask) == mask;
+  }
   double take_count() {
     double count = 0;
     for (std::uint64_t& word : words_) count += std::popcount(std::exchange(word, 0));
@@ -30,7 +35,7 @@ class ByteSet {
   }
 
  private:
-  std::vector<std::uint64_t> words_;
+  mutable std::vector<std::uint64_t> words_;
 };
 
 struct Allocation {
@@ -41,6 +46,7 @@ struct Allocation {
 std::vector<Allocation> allocations;
 Traffic traffic;
 bool counting = false;
+Between between_kernels = Between::memory;
 
 void remember(void* data, std::size_t bytes) {
   const auto begin = reinterpret_cast<std::uintptr_t>(data);
@@ -50,7 +56,7 @@ void remember(void* data, std::size_t bytes) {
       {begin, begin + bytes, std::make_unique<ByteSet>(bytes), std::make_unique<ByteSet>(bytes)});
 }
 
-void add_kernel() {
+void add_touched() {
   for (Allocation& a : allocations) {
     traffic.read_bytes += a.read->take_count();
     traffic.written_bytes += a.written->take_count();
@@ -72,23 +78,30 @@ void touch(const volatile void* data, std::size_t bytes, bool writes) {
     last = i;
   }
   const Allocation& a = allocations[last];
-  ByteSet& set = writes ? *a.written : *a.read;
+  const auto add = [&](std::size_t from, std::size_t count) {
+    if (writes)
+      a.written->add(from, count);
+    else if (between_kernels == Between::memory || !a.written->has(from, count))
+      a.read->add(from, count);
+  };
   const std::size_t from = at - a.begin, here = std::min(bytes, 64 - from % 64);
-  set.add(from, here);
-  if (bytes > here) set.add(from + here, bytes - here);
+  add(from, here);
+  if (bytes > here) add(from + here, bytes - here);
 }
 
 }  // namespace
 
 void watch_device_memory() { on_allocation = remember; }
 
-Traffic traffic_of(const std::function<void()>& path) {
+Traffic traffic_of(const std::function<void()>& path, Between between) {
   traffic = {};
-  on_kernel_end = add_kernel;
+  between_kernels = between;
+  if (between == Between::memory) on_kernel_end = add_touched;
   counting = true;
   path();
   counting = false;
   on_kernel_end = nullptr;
+  add_touched();
   return traffic;
 }
 

@@ -53,6 +53,9 @@ class FactoredBench {
     tensors_.emplace(tensors);
     for (FactoredTensor& tensor : tensors) tensor.m = nullptr;
     without_momentum_.emplace(tensors);
+    for (FactoredTensor& tensor : tensors)
+      tensor.kept = kept_.emplace_back(factored_kept(tensor.part)).data();
+    with_kept_norms_.emplace(tensors);
   }
 
   cudaError_t refill(cudaStream_t stream) const {
@@ -60,9 +63,9 @@ class FactoredBench {
       if (const auto e = fill_random(x.data(), x.size(), 0.1f, 1.0f, stream)) return e;
     return cudaSuccess;
   }
-  cudaError_t adafactor_step(cudaStream_t stream) const {
+  cudaError_t adafactor_step(bool keeps_norms, cudaStream_t stream) const {
     const reference::Adafactor rule;
-    const FactoredBatch all = without_momentum_->batch();
+    const FactoredBatch all = (keeps_norms ? with_kept_norms_ : without_momentum_)->batch();
     if (const auto e = adafactor_moment(all, rule, stream)) return e;
     if (const auto e = adafactor_norms(all, rule, 1, stream)) return e;
     return adafactor_apply(all, rule, 1, stream);
@@ -79,8 +82,8 @@ class FactoredBench {
  private:
   static constexpr std::size_t width = 1024;
   std::vector<DeviceBuffer<float>> thin_;
-  std::vector<DeviceBuffer<double>> sums_, workspaces_;
-  std::optional<FactoredTensors> tensors_, without_momentum_;
+  std::vector<DeviceBuffer<double>> sums_, workspaces_, kept_;
+  std::optional<FactoredTensors> tensors_, without_momentum_, with_kept_norms_;
 };
 
 }  // namespace
@@ -313,7 +316,8 @@ std::vector<Workbench::Entry> Workbench::entries() const {
          return onebit_lamb_step(b.lamb(), b.compressed(), onebit,
                                  CoefficientAverage::bias_corrected, s);
        }},
-      {"adafactor_step", 24, [&b](Stream s) { return b.factored.adafactor_step(s); }},
+      {"adafactor_step", 24, [&b](Stream s) { return b.factored.adafactor_step(false, s); }},
+      {"adafactor_step_kept", 20, [&b](Stream s) { return b.factored.adafactor_step(true, s); }},
       {"came_step", 32, [&b](Stream s) { return b.factored.came_step(s); }},
       {"eight_bit_adam", 12,
        [&b](Stream s) { return eight_bit_adam(b.eight_bit.batch(), {}, nullptr, 1, s); }},
