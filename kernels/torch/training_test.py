@@ -224,6 +224,7 @@ def worker(rank, ranks, root):
     refusals()
     saved_states()
     broadcast_masks()
+    empty_groups_and_parameters()
     unseen_rows.stay(average_by_hand)
     dist.barrier()
 
@@ -264,6 +265,7 @@ def refusals():
     refused("allowed per group", lambda: lambcast.OneBitAdam([dict(params=[p], eps=1e-3),
                                                               dict(params=[q])]))
     refused("never freeze", lambda: lambcast.ZeroOneAdam([dict(params=[p], non_freeze=True)]))
+    refused("groups without a parameter", lambda: lambcast.OneBitLamb([dict(params=[])]))
     optimizer = lambcast.OneBitAdam([p])
     refused("add_param_group: OneBitAdam takes its groups when it is constructed",
             lambda: optimizer.add_param_group(dict(params=[q])))
@@ -380,6 +382,25 @@ def broadcast_masks():
     row = torch.tensor([1.0, 0.0, 1.0])
     optimizer = lambcast.OneBitAdam([dict(params=[p], exp_avg_mask=row)])
     assert torch.equal(optimizer.flats[0].mask, torch.tensor([1.0, 0, 1, 1, 0, 1]))
+
+
+def empty_groups_and_parameters():
+    """A first group of nothing, as of a recipe whose model has no such weights, and a parameter of
+    no elements: the others move as without them."""
+    import lambcast.torch as lambcast
+    for kind in (lambcast.OneBitAdam, lambcast.OneBitLamb, lambcast.ZeroOneAdam):
+        moved = []
+        for more in ([], [torch.nn.Parameter(torch.empty(0, 4))]):
+            p = torch.nn.Parameter(torch.linspace(-1, 1, 12).view(3, 4))
+            groups = [dict(params=[]), dict(params=[p, *more])] if more else [dict(params=[p])]
+            freeze = "var_freeze_step" if kind is lambcast.ZeroOneAdam else "freeze_step"
+            optimizer = kind(groups, lr=0.1, **{freeze: 2})
+            for k in range(4):
+                p.grad = torch.linspace(-1, 2, 12).view(3, 4) + k
+                optimizer.step()
+            optimizer.load_state_dict(optimizer.state_dict())
+            moved.append(p.detach().clone())
+        assert torch.isfinite(moved[1]).all() and torch.equal(*moved), kind.kind
 
 
 def compare(name, case, folder, ranks, replay, tolerance):

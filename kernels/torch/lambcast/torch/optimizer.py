@@ -68,8 +68,7 @@ class OneBitOptimizer(torch.optim.Optimizer):
         self.overflow = False
         self.steps = 0  # those that moved the weights
         self._engine = deepspeed
-        self._check_groups(self.param_groups)
-        self.library = library_for(self.param_groups[0]["params"][0].device)
+        self.library = library_for(self._check_groups(self.param_groups))
         self.flats = self._flats()
         self.exchanges = [
             None if flat.never_freezes else
@@ -86,7 +85,10 @@ class OneBitOptimizer(torch.optim.Optimizer):
         super().add_param_group(group)
 
     def _check_groups(self, groups):
+        """The device of all parameters. A group may be empty, as long as one is not."""
         devices = {p.device for group in groups for p in group["params"]}
+        if not devices:
+            raise ValueError("lambcast: groups without a parameter (allowed: one at least)")
         if len(devices) > 1:
             raise ValueError(f"lambcast: parameters on several devices: {sorted(map(str, devices))}")
         for group in groups:
@@ -96,6 +98,7 @@ class OneBitOptimizer(torch.optim.Optimizer):
                     raise ValueError(f"lambcast: {key} is {group[key]} in a group and "
                                      f"{groups[0][key]} in others (allowed per group: lr, "
                                      "weight_decay, exp_avg_mask, non_freeze)")
+        return devices.pop()
 
     def _flat(self, groups):
         """One stretch of all parameters of `groups`, with their masks."""
