@@ -101,9 +101,9 @@ std::vector<Finding> quirks_of(Plugin plugin, const TrainingPlan& training) {
                         "its second step on"});
   if (type == OptimizerType::lamb)
     findings.push_back({Severity::warning, "cast-to-distributed",
-                        "plugins but torch_ddp replace Lamb by DistributedLamb, which is slower: "
-                        "this forecast is of another optimizer than runs; --optimizer "
-                        "distributed_lamb forecasts that one"});
+                        "plugins but torch_ddp replace Colossal-AI's Lamb by DistributedLamb, "
+                        "which is slower: --optimizer distributed_lamb forecasts that; this "
+                        "forecast is of a fused LAMB, which they leave as it is"});
   return findings;
 }
 
