@@ -80,9 +80,8 @@ std::vector<Finding> find_of_layout(const TrainingPlan& training) {
     findings.push_back(
         {Severity::note, "priced-by-kernel",
          "a key of layouts (such as --recompute) was said: passes rest on kernels by their shape "
-         "alone, and memory counts what CUDA and NCCL take. Without such keys what was measured of "
-         "the whole model comes first, no block is faster than the host starts its kernels, and "
-         "memory is that of tensors: step and memory may differ"});
+         "alone. Without such keys what was measured of the whole model comes first, so that the "
+         "step may differ"});
   if (is_onebit(training.optimizer()) && is_lamb(training.optimizer()) && how.layout.tp > 1)
     findings.push_back(
         {Severity::warning, "lamb-per-shard",

@@ -45,9 +45,4 @@ ComputeWidth compute_width(Basis basis, double micro_batch_doublings, double seq
   return width;
 }
 
-ComputeWidth rates_width(const std::optional<HeldOut>& of_device) {
-  if (!of_device) return {held_out::rate.off, std::nullopt};
-  return {of_device->off, of_device->coverage()};
-}
-
 }  // namespace lambcast

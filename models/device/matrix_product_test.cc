@@ -135,10 +135,22 @@ TEST_CASE("gpu rates: a description's mistakes are named") {
   CHECK_THROWS_WITH(decode("share_halves = 1\n"), Contains("share_halves"));
 }
 
-TEST_CASE("gpu rates: the width is the generation's, or that of a rate") {
-  const ComputeWidth h100 = rates_width(rates_of("h100").held_out);
-  CHECK(h100.log == rates_of("h100").held_out->off);
-  CHECK(h100.coverage.value() == Approx(3 / 4.));
+// With 4 sources of typically 0.073 and 0.050 between programs, t of 7 and of 6 degrees of freedom
+// (1.895 and 1.943 in tables of Student's law).
+TEST_CASE("gpu rates: few sources count with what is typical, and widen") {
+  const ComputeWidth three = rates_width(HeldOut{0.044, 3});
+  CHECK(three.log ==
+        Approx(1.895 * std::sqrt((4 * 0.073 * 0.073 + 3 * 0.044 * 0.044) / 7 + 0.050 * 0.050))
+            .epsilon(0.002));
+  CHECK(three.coverage.value() == 0.9);
+  CHECK(rates_width(HeldOut{0.073, 2}).log ==
+        Approx(1.943 * std::hypot(0.073, 0.050)).epsilon(0.003));
+  CHECK(rates_width(HeldOut{0.073, 2}).log > rates_width(HeldOut{0.073, 3}).log);
+  CHECK(rates_width(HeldOut{0.074, 2}).log > rates_width(HeldOut{0.073, 2}).log);
+}
+
+TEST_CASE("gpu rates: without a source the width is that of a rate") {
+  CHECK(rates_width(rates_of("h100").held_out).log < 0.16);
   CHECK(rates_width(rates_of("t4").held_out).log == held_out::rate.off);
   CHECK_FALSE(rates_width(rates_of("t4").held_out).coverage);
 }

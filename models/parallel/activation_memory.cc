@@ -93,7 +93,7 @@ struct Layer {
     return bytes(operands(block), routed ? operands(*routed) : Kept{});
   }
   double alternate() const {
-    return bytes(alternates(block), routed ? alternates(*routed) : Kept{});
+    return bytes(alternates(block, input().all), routed ? alternates(*routed, {}) : Kept{});
   }
 
   // Kept by router and experts besides their input.
@@ -114,8 +114,14 @@ struct Layer {
   static Kept operands(const Cost& cost) {
     return {cost.matrix_operand_bytes, cost.whole_matrix_operand_bytes};
   }
-  static Kept alternates(const Cost& cost) {
-    return {cost.alternate_bytes, cost.alternate_whole_bytes};
+  // Of what stays whole, nobody reads but the input: a compiled block lets the rest go.
+  Kept alternates(const Cost& cost, const PerSample& read) const {
+    Kept kept{cost.alternate_bytes, cost.alternate_whole_bytes};
+    if (!setting.fused_gates) return kept;
+    add(kept.all, cost.alternate_whole_bytes, -1);
+    add(kept.all, read, 1);
+    kept.whole = read;
+    return kept;
   }
 
   double one_hot() const {

@@ -8,7 +8,7 @@
 //   recompute full                2 s b h, the layer's input (1/t of it with sequence parallelism),
 //                                 and one layer's whole activations while its backward pass runs
 //   recompute alternate           the input, and what attention and every second matrix put out
-//                                 (block.h; torchtitan's "selective" by operations)
+//                                 (block.h), the last's aside where blocks are compiled
 // Attention in one kernel keeps no scores, so that "none" holds what "selective" does. Other shapes
 // follow from their blocks' costs (models/shape/block.h). Context parallelism divides s by c.
 // Besides (what Transformer Engine and Megatron-LM save for backward passes: pytorch/module/
@@ -69,7 +69,7 @@ struct ActivationSetting {
   bool fused_attention = false;  // in one kernel
   double product_bytes = 2;      // of an element that products read
   double attention_bytes = 2;    // of queries, keys, values and context, kept for attention
-  bool fused_gates = false;      // the activated gate is formed again
+  bool fused_gates = false;      // the activated gate is formed again, what nobody reads let go
   bool fp8_gates = false;        // and its inputs kept in 8 bits
   Recompute recompute = Recompute::none;
   // Full recomputation divides the inputs it keeps over tp even without sequence parallelism

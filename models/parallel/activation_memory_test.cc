@@ -96,6 +96,10 @@ TEST_CASE("activations: every second product of a gated block with grouped heads
   ActivationSetting setting{.recompute = Recompute::alternate, .seq_len = 8192};
   const LayerActivations alternate = layer_activations(llama, 0, setting);
   CHECK(alternate.kept.value() == Approx(2 * tokens * (h + h + kv + h + f + h)));
+  setting.fused_gates = true;
+  CHECK(layer_activations(llama, 0, setting).kept.value() ==
+        Approx(2 * tokens * (h + h + kv + h + f)));
+  setting.fused_gates = false;
   setting.recompute = Recompute::none;
   const LayerActivations all = layer_activations(llama, 0, setting);
   CHECK((alternate.kept + alternate.recomputed).value() == Approx(all.kept.value()));

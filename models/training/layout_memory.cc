@@ -103,7 +103,7 @@ double sharded_buffers(const TrainingPlan& training, const RankParameters& held,
 
 double bucket_bytes(const TrainingPlan& training, const RankParameters& held) {
   const Parallelism& how = *training.parallelism;
-  if (!how.framework.flat_buckets) return 0;
+  if (!how.framework.flat_buckets || how.sharding == Sharding::none) return 0;
   return 2 * how.gradient_bytes() * std::min(how.framework.least_bucket, held.total());
 }
 
@@ -133,15 +133,23 @@ double buffers_of(const TrainingPlan& training, const RankParameters& held, doub
   return bytes;
 }
 
-// In fp32, of each logit: it and its gradient; where PyTorch's loss is divided over tensor
-// parallelism, the log-softmax, its gradient to be, its exponential and their sum
-// (torch/distributed/tensor/parallel/loss.py, _nll_loss_and_log_softmax_backward).
-double loss_bytes(const TrainingPlan& training) {
+// Of each logit beside its softmax, which counts among activations.
+struct LossBytes {
+  double held = 0;
+  double unfilled = 0;  // the place of 16-bit logits, too small for what comes after them
+};
+
+// In fp32: its gradient, twice in PyTorch's backward pass; where that is divided over tensor
+// parallelism the gradient to be, the exponential and their sum (torch/distributed/tensor/parallel/
+// loss.py, _nll_loss_and_log_softmax_backward).
+LossBytes loss_bytes(const TrainingPlan& training) {
   const Parallelism& how = *training.parallelism;
-  if (has_compiled_loss(block_work_of(training, training.seq_len))) return 0;
+  if (has_compiled_loss(block_work_of(training, training.seq_len))) return {};
   const bool divided = how.framework.dtensor && how.layout.tp > 1;
-  return (divided ? 16 : 8) * tokens_of(training) * static_cast<double>(training.model->vocab) /
-         how.layout.tp;
+  const ModelShape& model = *training.model;
+  const double logits =
+      tokens_of(training) * model.head_share * static_cast<double>(model.vocab) / how.layout.tp;
+  return {(divided ? 12 : 8) * logits, how.framework.dtensor ? 2 * logits : 0};
 }
 
 // Of the states of `parameters` of every rank of a node: weight, moments and gradient in fp32, and
@@ -163,6 +171,28 @@ double runtime_bytes(const parallel::ParallelLayout& layout) {
   if (layout.cp > 1) ++communicators;
   if (layout.pp > 1) communicators += 4;
   return context_bytes + communicators * communicator_bytes;
+}
+
+// What passes need beside what they keep, and the runtime. The loss is gone before the last block's
+// backward pass begins.
+template <typename Add>
+void add_passes(Add add, const TrainingPlan& training,
+                const parallel::StageActivations& activations, double buffers) {
+  const Parallelism& how = *training.parallelism;
+  const LossBytes loss = activations.head > Bytes() ? loss_bytes(training) : LossBytes{};
+  const double of_block = gradient_bytes_of_block(training);
+  const double backward = activations.recomputed.value() + of_block;
+  if (loss.held > backward) {
+    add("loss", loss.held);
+  } else {
+    add("recomputed", activations.recomputed.value());
+    add("block_gradients", of_block);
+  }
+  add("buffers", buffers);
+  add("unused", how.framework.unused_memory *
+                        (activations.kept.value() + std::max(loss.held, backward) + buffers) +
+                    (loss.held > backward ? loss.unfilled : 0));
+  add("runtime", runtime_bytes(how.layout));
 }
 
 RankParameters held_by(const std::vector<RankParameters>& chunks,
@@ -217,26 +247,40 @@ std::vector<MemoryForecast> forecast_stage_memory(const TrainingPlan& training) 
       add(part, bytes);
     if (how.secondary_ranks > 1)
       add("second_copy", how.weight_bytes * parameters.total() / how.secondary_ranks);
-    // The loss is gone before the last block's backward pass begins.
-    const double loss = held.activations.head > Bytes() ? loss_bytes(training) : 0;
-    const double backward = held.activations.recomputed.value() + gradient_bytes_of_block(training);
-    const double buffers = buffers_of(training, parameters, block);
-    if (loss > backward) {
-      add("loss", loss);
-    } else {
-      add("recomputed", held.activations.recomputed.value());
-      add("block_gradients", gradient_bytes_of_block(training));
-    }
-    add("buffers", buffers);
-    add("unused", how.framework.unused_memory *
-                      (held.activations.kept.value() + std::max(loss, backward) + buffers));
-    add("runtime", runtime_bytes(how.layout));
+    add_passes(add, training, held.activations, buffers_of(training, parameters, block));
     memory.host = Bytes(host_bytes(training, parameters));
     memory.fits =
         memory.peak <= training.device->memory_capacity && fits_host(*training.cluster, memory);
     held_by_stage.push_back(std::move(memory));
   }
   return held_by_stage;
+}
+
+std::vector<std::pair<std::string, Bytes>> undivided_passes(const TrainingPlan& training) {
+  std::vector<std::pair<std::string, Bytes>> parts;
+  const auto add = [&](std::string_view part, double bytes) {
+    if (bytes > 0) parts.emplace_back(part, Bytes(bytes));
+  };
+  TrainingPlan whole = training;
+  whole.parallelism = undivided(training);
+  if (!whole.parallelism) {
+    const double kept = activation_bytes(*training.model, training.batch.micro, training.seq_len,
+                                         keeps_scores(training))
+                            .value();
+    add("activations", kept);
+    add("unused", Framework{}.unused_memory * kept);
+    add("runtime", runtime_bytes({.dp = training.gpus}));
+    return parts;
+  }
+  whole.parallelism->attention =
+      keeps_scores(training) ? AttentionKernel::unfused : AttentionKernel::flash1;
+  const parallel::StageActivations activations =
+      parallel::activation_memory(*whole.model, whole.parallelism->pipeline(1),
+                                  contents_of(whole).chunks, activation_setting(whole))
+          .front();
+  add("activations", activations.kept.value());
+  add_passes(add, whole, activations, 0);
+  return parts;
 }
 
 MemoryForecast forecast_layout_memory(const TrainingPlan& training) {

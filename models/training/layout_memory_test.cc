@@ -127,17 +127,36 @@ TEST_CASE("layout memory: attention that is not fused keeps the scores of every 
         Approx(32 * 2 * 32. * 1024 * 1024));
 }
 
-// In fp32: each logit and its gradient, or the four that PyTorch's divided loss holds of it.
-TEST_CASE("layout memory: the loss holds logits two or four times") {
-  const auto loss = [](FrameworkName framework) {
+// In fp32 besides the softmax, which is kept: its gradient twice, or the three that PyTorch's
+// divided loss holds of it; and where a share of the rest is unused as well, the place of 16-bit
+// logits.
+TEST_CASE("layout memory: the loss holds logits two or three times") {
+  const auto part = [](FrameworkName framework, const std::string& name, double unused) {
     TrainingPlan training = layout_training({.tp = 5, .framework = framework});
     training.parallelism->framework.fusion = Fusion::eager;
+    training.parallelism->framework.unused_memory = unused;
     for (const auto& [held, bytes] : forecast_layout_memory(training).parts)
-      if (held == "loss") return bytes.value();
+      if (held == name) return bytes.value();
     return 0.0;
   };
-  CHECK(loss(FrameworkName::megatron) == Approx(2 * 4 * 1024 * 50257 / 5.));
-  CHECK(loss(FrameworkName::torchtitan) == Approx(4 * 4 * 1024 * 50257 / 5.));
+  const double logits = 1024 * 50257 / 5.;
+  CHECK(part(FrameworkName::megatron, "loss", 0) == Approx(2 * 4 * logits));
+  CHECK(part(FrameworkName::megatron, "unused", 0) == 0);
+  CHECK(part(FrameworkName::torchtitan, "loss", 0) == Approx(3 * 4 * logits));
+  CHECK(part(FrameworkName::torchtitan, "unused", 0) == Approx(2 * logits));
+}
+
+// A bucket is flattened once the activations are gone, but where states are shared two stand by.
+TEST_CASE("layout memory: DeepSpeed's buckets") {
+  const auto has_buffers = [](Sharding sharding) {
+    const TrainingPlan training =
+        layout_training({.dp = 8, .sharding = sharding, .framework = FrameworkName::deepspeed});
+    for (const auto& [held, bytes] : forecast_layout_memory(training).parts)
+      if (held == "buffers") return true;
+    return false;
+  };
+  CHECK_FALSE(has_buffers(Sharding::none));
+  CHECK(has_buffers(Sharding::optimizer));
 }
 
 TEST_CASE("layout memory: frozen weights are held as products read them, and have no states") {

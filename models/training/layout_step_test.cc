@@ -127,8 +127,7 @@ TEST_CASE("layout step: DTensor gathers no input again, and copies what it gathe
 // its stages wait for one another: w off, each stretch lasts exp(-+w) as long.
 TEST_CASE("layout step: a pipeline is replayed at either end of its interval") {
   const StepRun step = step_of({.pp = 4, .micro_batches = 16});
-  const auto& held_out = layout_training({}).device->rates->held_out;
-  const double width = held_out ? held_out->off : held_out::rate.off;
+  const double width = rates_width(layout_training({}).device->rates->held_out).log;
   int stretches = 0;
   for (std::size_t i = 0; i < step.plan.ops.size(); ++i) {
     if (!std::holds_alternative<StageWork>(step.plan.ops[i].work)) continue;

@@ -5,7 +5,6 @@
 #include "models/training/gradient_exchange.h"
 #include "models/training/layout_memory.h"
 #include "models/training/optimizer_state.h"
-#include "models/training/passage.h"
 
 namespace lambcast {
 
@@ -52,9 +51,7 @@ MemoryForecast forecast_memory(const TrainingPlan& training) {
     add(part, bytes);
   add("exchange_state", exchange_state_bytes(training, averaged_gradients(training)));
   add("exchange_workspace", exchange_workspace_bytes(training, averaged_gradients(training)));
-  add("activations",
-      activation_bytes(model, training.batch.micro, training.seq_len, keeps_scores(training))
-          .value());
+  for (const auto& [part, bytes] : undivided_passes(training)) add(part, bytes.value());
   for (const auto& [part, bytes] : memory.parts) memory.peak += bytes;
   memory.fits = memory.peak <= training.device->memory_capacity;
   return memory;

@@ -10,8 +10,8 @@
 // exchanges keep exchange_state (gradient_exchange.h) and need exchange_workspace as they run
 // (exchange_workspace.h).
 // States in the host's memory have to fit there, where the cluster says how much a node has.
-// Activations are those of one micro batch without recomputation (models/shape/shape.h). Allocator
-// fragmentation is left out. Layouts: layout_memory.h.
+// What passes hold, the allocator leaves unused and the runtime takes is that of a layout that
+// divides nothing: layout_memory.h, as all of layouts.
 #pragma once
 
 #include <string>

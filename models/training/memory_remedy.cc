@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "models/parallel/layout_rules.h"
+#include "models/training/layout_memory.h"
 #include "models/training/memory.h"
-#include "models/training/passage.h"
 
 namespace lambcast {
 namespace {
@@ -286,6 +286,13 @@ std::vector<std::string> combined_changes(const TrainingPlan& training) {
                        "--recompute full ");
 }
 
+// Of a run without a layout: without what its passes hold and the runtime.
+Bytes states_in(const TrainingPlan& training, const MemoryForecast& memory) {
+  Bytes states = memory.peak;
+  for (const auto& [part, bytes] : undivided_passes(training)) states = states - bytes;
+  return states;
+}
+
 }  // namespace
 
 std::vector<std::string> memory_remedies(const TrainingPlan& training) {
@@ -311,16 +318,15 @@ std::vector<std::string> memory_remedies(const TrainingPlan& training) {
 }
 
 std::string how_to_fit(const TrainingPlan& training) {
-  const MemoryForecast one = forecast_memory(in_steps_of(training, 1));
-  const Bytes activations =
-      activation_bytes(*training.model, 1, training.seq_len, keeps_scores(training));
+  const TrainingPlan smallest = in_steps_of(training, 1);
+  const MemoryForecast one = forecast_memory(smallest);
   std::string text;
   if (!one.fits && training.parallelism)
     text = fmt::format("even --micro-batch 1 needs {}; ", to_text(one.peak));
   else if (!one.fits)
     text = fmt::format(
         "even --micro-batch 1 needs {}, {} of it weights, gradients and optimizer state{}; ",
-        to_text(one.peak), to_text(one.peak - activations),
+        to_text(one.peak), to_text(states_in(smallest, one)),
         has_zero(training) ? ""
                            : fmt::format(", which DeepSpeed cannot divide among ranks with {}",
                                          name_of(training.optimizer())));

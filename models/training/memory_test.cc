@@ -26,22 +26,30 @@ std::map<std::string, double> parts_of(const TrainingPlan& training) {
   return parts;
 }
 
-double without_activations(const TrainingPlan& training) {
+// Without what passes hold and the runtime.
+std::map<std::string, double> states_of(const TrainingPlan& training) {
+  std::map<std::string, double> parts = parts_of(training);
+  for (const char* part :
+       {"activations", "loss", "recomputed", "block_gradients", "unused", "runtime"})
+    parts.erase(part);
+  return parts;
+}
+
+double without_passes(const TrainingPlan& training) {
   double sum = 0;
-  for (const auto& [part, bytes] : parts_of(training))
-    if (part != "activations") sum += bytes;
+  for (const auto& [part, bytes] : states_of(training)) sum += bytes;
   return sum;
 }
 
 TEST_CASE("memory: fp16 LAMB holds 16 bytes a parameter") {
   for (const auto type : {OptimizerType::lamb, OptimizerType::adam}) {
-    const auto parts = parts_of(training_of({type, 32}));
+    const auto parts = states_of(training_of({type, 32}));
     CHECK(parts.at("weights") == 2 * all);
     CHECK(parts.at("gradients") == 2 * all);
     CHECK(parts.at("master_weights") == 4 * optimized);
     CHECK(parts.at("momentum") == 4 * optimized);
     CHECK(parts.at("variance") == 4 * optimized);
-    CHECK(parts.size() == 6);  // and activations
+    CHECK(parts.size() == 5);
   }
 }
 
@@ -63,9 +71,9 @@ TEST_CASE(
   CHECK(parts.at("server_error") == 4 * padded_32 / 32);
   // The momentum before the step and fp32 gradients, 8 bytes; signs as bytes and packed.
   CHECK(parts.at("temporaries") == Approx(8 * optimized + 1.25 * padded_32));
-  CHECK(without_activations(training) - parts.at("temporaries") ==
+  CHECK(without_passes(training) - parts.at("temporaries") ==
         Approx(4 * all + (12 + 4) * optimized + (4 + 4 / 32.) * padded_32));
-  CHECK((without_activations(training) - parts.at("temporaries")) / all ==
+  CHECK((without_passes(training) - parts.at("temporaries")) / all ==
         Approx(24 + 4 / 32.).epsilon(0.005));
   training.kernels = Kernels::fused;
   CHECK(parts_of(training).at("temporaries") < parts.at("temporaries") / 10);
@@ -134,7 +142,7 @@ TEST_CASE("memory: bf16 without ZeRO sharded the optimizer and held gradients tw
   llama.batch = {64, 1, 1};
   llama.recipe.precision.weights = DataType::bf16;
   llama.recipe.engine.wraps_bf16_as_fp16 = false;
-  CHECK(without_activations(llama) ==
+  CHECK(without_passes(llama) ==
         Approx((8 + 12 / 64.) * static_cast<double>(parameters(*llama.model))));
 }
 
@@ -156,6 +164,29 @@ TEST_CASE("memory: attention keeps its scores where its passes are priced so") {
   timed.model = std::make_shared<const ModelShape>(
       load_model("bert-large", std::vector<ModelOverride>{{"model.flash_attention", "true"}}));
   CHECK(kept - parts_of(timed).at("activations") == Approx(24 * 16 * 5 * 16. * 128 * 128));
+}
+
+// 16 bytes a parameter either way, and the same passes.
+TEST_CASE("memory: a run holds as much as by a layout that divides nothing") {
+  for (const std::int64_t micro : {1, 8}) {
+    TrainingPlan training = training_of({OptimizerType::adam, 8, "hgx-h100-ndr", "gpt2-xl", {}});
+    training.seq_len = 1024;
+    training.batch = {8 * micro, micro, 1};
+    TrainingPlan layout = training;
+    layout.parallelism = undivided(training);
+    const MemoryForecast none = forecast_memory(training), whole = forecast_memory(layout);
+    CHECK(none.peak.value() == Approx(whole.peak.value()).epsilon(1e-3));
+  }
+}
+
+// In fp32 twice besides those kept.
+TEST_CASE("memory: BERT's loss is of its masked tokens") {
+  const TrainingPlan training = training_of({OptimizerType::adam, 8});
+  const ModelShape& bert = *training.model;
+  CHECK(bert.head_share < 0.2);
+  const double tokens = static_cast<double>(training.batch.micro * training.seq_len);
+  CHECK(parts_of(training).at("loss") ==
+        Approx(8 * tokens * bert.head_share * static_cast<double>(bert.vocab)));
 }
 
 TEST_CASE("memory: what fills the GPU to the byte fits") {

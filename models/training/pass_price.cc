@@ -7,6 +7,7 @@
 #include "models/device/image_time.h"
 #include "models/training/beside_collectives.h"
 #include "models/training/block_kernels.h"
+#include "models/training/host_pace.h"
 #include "models/training/pipeline_sums.h"
 #include "models/training/slowest_rank.h"
 #include "models/training/unpaired_passes.h"
@@ -35,6 +36,7 @@ class PipelinePricer {
              : end == End::compute_high ? std::exp(compute_width)
                                         : 1),
         rates_(rates_of_slowest(training, off_)),
+        launch_(training.device->framework_launch.value.scaled(off_)),
         unpaired_(plan.experts && plan.experts->overlapped ? unpaired_share(plan.pipeline) : 0),
         kinds_(kinds_of(plan, rates_)) {}
 
@@ -47,6 +49,7 @@ class PipelinePricer {
       calls_.clear();
       reads_ = {};
       ChunkPrice& chunk = result.chunks.emplace_back(price_chunk(content));
+      pace_by_host(chunk, reads_, rates_, launch_);
       add_sends(result.chunks.size() - 1, chunk);
       times.push_back(chunk.times());
       chunk.reads = reads_;
@@ -249,11 +252,8 @@ class PipelinePricer {
     reads_.kernels += (rests_on(block.forward) + rests_on(block.backward)) * layers;
     const Duration weight = total_time(block.backward, {}, Pass::weight_gradient);
     const Duration input = total_time(block.backward) - weight;
-    const Duration launch = training_.device->framework_launch.value.scaled(off_);
-    const HostTime host = block.experts ? host_time(*block.experts, launch) : HostTime{};
-    const Duration forward = total_time(block.forward);
-    const Duration idle_forward = std::max(host.forward, host.least_forward - forward);
-    add_blocks(chunk.forward, layers, forward + idle_forward,
+    const HostIdle idle = idle_for(block, launch_);
+    add_blocks(chunk.forward, layers, total_time(block.forward) + idle.forward,
                [&] { return exposed_forward(block, Pass::forward); });
     add_blocks(chunk.input_gradient, layers, input, [&] {
       Duration exposed = exposed_input_gradient(block) + cost_of(block.activations.checkpoint);
@@ -262,10 +262,9 @@ class PipelinePricer {
         exposed += exposed_exchanges(block, total_time(block.forward));
       return exposed;
     });
-    const Duration idle = std::max(host.backward, host.least_backward - input - weight);
     chunk.weight_gradient.compute += weight * layers;
-    chunk.input_gradient.compute += idle * layers;
-    reads_.launches += (idle_forward + idle) * layers;
+    chunk.input_gradient.compute += idle.backward * layers;
+    reads_.launches += (idle.forward + idle.backward) * layers;
   }
 
   // What `make` calls belongs to the pass.
@@ -427,6 +426,7 @@ class PipelinePricer {
   End end_;
   double off_;  // times of kernels, over the expected ones
   GpuRates rates_;
+  Duration launch_;
   double unpaired_;  // share of passes without one of the other direction beside them
   std::vector<BlockKinds> kinds_;
   Wire wire_;

@@ -20,6 +20,8 @@
 // Exchanges of tokens that run beside the pass of another micro batch have no such pass at the
 // pipeline's ends (unpaired_passes.h).
 //
+// No pass is shorter than the host takes to start its kernels (host_pace.h).
+//
 // NCCL's kernels run on the multiprocessors that compute: what a collective hides behind is longer
 // by a share of the hidden time,
 //
@@ -58,6 +60,7 @@ struct PassPrice {
 struct ChunkReads {
   RateTimes kernels;
   Duration launches;  // of experts' kernels, by the host
+  Duration paced;     // what passes last longer than kernels and collectives: the host starts each
   Duration lost;      // to collectives beside computation, which take multiprocessors
   Duration kept;      // by exchanges of tokens beside computation, of them too
 };

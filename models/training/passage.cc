@@ -16,18 +16,6 @@ bool has_kernels(const TrainingPlan& training) {
          (model.max_seq_len > 0 || !model.pyramid.empty());
 }
 
-Parallelism undivided(const TrainingPlan& training) {
-  Parallelism how;
-  how.framework = framework_of(FrameworkName::deepspeed);
-  how.layout.dp = training.gpus;
-  how.layout.gpus_per_node = training.gpus_per_node;
-  how.format = training.recipe.precision.is_half() ? MatrixFormat::half : MatrixFormat::single;
-  how.framework.fp32_gradients = how.format == MatrixFormat::single;
-  how.attention = usual_attention(*training.model, *training.device);
-  if (training.model->experts > 0) how.experts = deepspeed_experts;
-  return how;
-}
-
 MicroBatchTime by_whole_models(const TrainingPlan& training, std::int64_t seq_len) {
   return micro_batch_time(*training.device, *training.model, training.cluster->stack.implementation,
                           training.batch.micro, seq_len);
@@ -47,8 +35,9 @@ Passage by_kernels(const TrainingPlan& training, std::int64_t seq_len, Collectiv
                   {},
                   all.reads,
                   whole.parallelism->experts};
+  passage.kernels->paced = {};  // noted below
   const Sourced<Duration>& launch = training.device->framework_launch;
-  const Duration kernels = passage.forward + passage.backward;
+  const Duration kernels = passage.forward + passage.backward - all.reads.paced;
   const Duration start = rates_of_slowest(whole, 1).kernel_start.value;
   // The host starts every kernel that is priced, and more where the program does not fuse them.
   const double launches = start > Duration() ? all.reads.kernels[Rate::start] / start : 0;
@@ -57,9 +46,6 @@ Passage by_kernels(const TrainingPlan& training, std::int64_t seq_len, Collectiv
   if (unfused > 1) passage.width = {std::max(passage.width.log, std::log(unfused)), std::nullopt};
   // What is as much as half of the other moves the time where it errs by two.
   if (unfused > 1 || least > 0.5) passage.rests_on = {{"framework_launch", launch.provenance}};
-  if (least <= 1) return passage;
-  passage.forward = passage.forward.scaled(least);
-  passage.backward = passage.backward.scaled(least);
   if (least > 2) passage.kernels.reset();
   return passage;
 }
@@ -92,9 +78,22 @@ Passage by_curves(const TrainingPlan& training, MicroBatchTime time) {
 
 }  // namespace
 
+std::optional<Parallelism> undivided(const TrainingPlan& training) {
+  if (!has_kernels(training)) return {};
+  Parallelism how;
+  how.framework = framework_of(FrameworkName::deepspeed);
+  how.layout.dp = training.gpus;
+  how.layout.gpus_per_node = training.gpus_per_node;
+  how.format = training.recipe.precision.is_half() ? MatrixFormat::half : MatrixFormat::single;
+  how.framework.fp32_gradients = how.format == MatrixFormat::single;
+  how.attention = usual_attention(*training.model, *training.device);
+  if (training.model->experts > 0) how.experts = deepspeed_experts;
+  return how;
+}
+
 std::optional<Parallelism> priced_as(const TrainingPlan& training) {
   if (training.parallelism) return training.parallelism;
-  if (!has_kernels(training) || by_whole_models(training, training.seq_len).measured) return {};
+  if (by_whole_models(training, training.seq_len).measured) return {};
   return undivided(training);
 }
 

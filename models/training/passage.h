@@ -35,6 +35,10 @@ struct Passage {
   ExpertUse experts;
 };
 
+// DeepSpeed's layout that divides nothing, as which passes are priced and held where nobody asks
+// for one; none where the model has no blocks or the GPU no rates.
+std::optional<Parallelism> undivided(const TrainingPlan& training);
+
 // What a run is priced by kernel as: its own layout, or where nothing better is known one that
 // divides nothing; else none.
 std::optional<Parallelism> priced_as(const TrainingPlan& training);

@@ -104,7 +104,7 @@ class Pricer {
     const auto note = [&](Duration each, std::string_view cost, const Provenance& from) {
       if (each > Duration()) note_for(each.scaled(passes), cost, from);
     };
-    note(reads.launches, "framework_launch", device_.framework_launch.provenance);
+    note(reads.launches + reads.paced, "framework_launch", device_.framework_launch.provenance);
     note(reads.launches, "expert_launches", expert_launches_from());
     note(reads.lost, "lost_to_collectives", lost_to_collectives_from());
     note(reads.kept, "token_exchange_share", exchange_share_from());

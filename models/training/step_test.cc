@@ -53,27 +53,28 @@ std::pair<double, double> ends_of(const StepMetrics& step) {
 
 TEST_CASE("step interval: one GPU is as unsure as its compute") {
   TrainingPlan alone = training_of({OptimizerType::lamb, 1, "perlmutter-a100"});
-  // Forward and backward by `of_compute`, the optimizer from its bytes.
-  const auto check_ends = [&](const StepMetrics& step, const HeldOut& of_compute) {
+  // Forward and backward by `width`, the optimizer from its bytes.
+  const auto check_ends = [&](const StepMetrics& step, double width) {
     const double compute = step.forward.s() + step.backward.s();
     CHECK(step.step_time_high.s() - step.step_time.s() ==
-          Approx(compute * std::expm1(of_compute.off) +
+          Approx(compute * std::expm1(width) +
                  step.optimizer.s() * std::expm1(held_out::this_device.off)));
     CHECK(step.step_time.s() - step.step_time_low.s() ==
-          Approx(-compute * std::expm1(-of_compute.off) -
+          Approx(-compute * std::expm1(-width) -
                  step.optimizer.s() * std::expm1(-held_out::this_device.off)));
   };
   const StepMetrics by_kernels = metrics_of(alone, StepKind::uniform);
   CHECK(by_kernels.basis == Basis::kernels);
-  CHECK(by_kernels.coverage.value() == Approx(alone.device->rates->held_out->coverage()));
-  check_ends(by_kernels, *alone.device->rates->held_out);
+  const ComputeWidth of_kernels = rates_width(alone.device->rates->held_out);
+  CHECK(by_kernels.coverage.value() == of_kernels.coverage.value());
+  check_ends(by_kernels, of_kernels.log);
   Device bare = *alone.device;
   bare.rates.reset();
   alone.device = std::make_shared<const Device>(bare);
   const StepMetrics by_flops = metrics_of(alone, StepKind::uniform);
   CHECK(by_flops.basis == Basis::rate);
   CHECK_FALSE(by_flops.coverage.has_value());
-  check_ends(by_flops, held_out::rate);
+  check_ends(by_flops, held_out::rate.off);
   // A length that no step was held out at claims less than a known one.
   alone = training_of({OptimizerType::lamb, 1, "dgx1-v100"});
   CHECK(metrics_of(alone, StepKind::uniform).coverage.value() == Approx(5 / 6.));

@@ -1,0 +1,35 @@
+// Half the interval of passes priced kernel by kernel (rates_width() of compute_interval.h), in
+// logarithms: one of 90 % for a program that nobody has timed.
+//
+// Two things are off. What kernels reach on a generation of GPUs: k sources of whole models on it
+// that set none of its shares were off by s, the root of the mean over sources of their mean
+// squares (`held_out` of a preset). Two or three sources say little, so they are added to what is
+// typical of a generation, v, as if that had been seen of m sources more. And what a step is off
+// beyond its kernels, p: from one source of published rows to the next programs launch, overlap and
+// divide their work otherwise than is known of them.
+//
+//   w = t sqrt((m v^2 + k s^2) / (m + k) + p^2)
+//
+// with t the 95 % point of Student's law of m + k degrees of freedom (Cornish and Fisher's
+// expansion): few sources widen.
+//
+//   v = 0.073   root mean square over the 14 sources held out of four generations
+//               (validate/compute/kernel_rates_test.cc)
+//   m = 4       as of the bands of a calibration (validate/calibrate/calibrate.cc); assumed
+//   p = 0.050   what the rows of 27 sources that set nothing are off in the mean over sources,
+//               squared, beyond the variance of their generations above
+//               (validate/replay/program_spread_test.cc); 0.041 to 0.052 without any one of them
+//
+// That makes 0.15 (A100, H100), 0.16 (B200) and 0.22 (V100).
+#pragma once
+
+#include "models/device/compute_interval.h"
+
+namespace lambcast {
+
+inline constexpr double typical_off = 0.073, typical_sources = 4, program_spread = 0.050;
+
+// Of what kernels of a GPU reach.
+double kernel_variance(const HeldOut& of_device);
+
+}  // namespace lambcast
