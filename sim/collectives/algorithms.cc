@@ -18,8 +18,8 @@ struct Algorithm {
   std::array<bool, op_count> ops;  // by Op
   void (*build)(CommSchedule&, Bytes, const Placement&);
   bool (*fits)(const ProcessGroup&);       // beyond the operation
-  bool (*symmetric)(const ProcessGroup&);  // parts do the same,
-  bool of_trees = false;                   // or, as nodes of both trees, what their place asks
+  bool (*symmetric)(const ProcessGroup&);  // parts do the same
+  bool of_trees = false;                   // or, nodes of both trees, what their place asks
 };
 
 constexpr auto any_group = [](const ProcessGroup&) { return true; };
