@@ -13,14 +13,14 @@ constexpr std::int64_t most_rank = 1024;
 
 std::vector<Finding> choose_adapters(const Words& words, TrainingPlan& training) {
   const auto rank = words.whole("lora_rank", 1, most_rank);
-  const auto targets = words.choice("lora_targets");
+  const auto targets = words.chosen<AdapterTargets>("lora_targets");
   if (!rank) {
     if (targets)
       fail_input(flag("lora_targets"), "says where adapters are, of which there are none",
                  "with --lora-rank");
     return {};
   }
-  const Adapters adapters{*rank, static_cast<AdapterTargets>(targets.value_or(0))};
+  const Adapters adapters{*rank, targets.value_or(AdapterTargets{})};
   training.model = std::make_shared<ModelShape>(
       with_adapters(*training.model, adapters, flag(targets ? "lora_targets" : "lora_rank")));
   if (!is_onebit(training.optimizer()) && words.find("exchange") == nullptr) return {};

@@ -39,8 +39,8 @@ bool is_of_another_family(OptimizerType type) {
 
 // The plain optimizer of the family that is named.
 WhatIf with_plain_kin(WhatIf what_if) {
-  if (const auto type = Words(what_if).choice("optimizer"))
-    what_if["optimizer"] = std::string(name_of(baseline_of(static_cast<OptimizerType>(*type))));
+  if (const auto type = Words(what_if).chosen<OptimizerType>("optimizer"))
+    what_if["optimizer"] = std::string(name_of(baseline_of(*type)));
   return what_if;
 }
 

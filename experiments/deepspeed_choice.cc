@@ -36,9 +36,9 @@ namespace {
 
 void choose_optimizer(const Words& words, deepspeed::DeepSpeedConfig& config,
                       std::vector<Finding>& findings) {
-  if (const auto type = words.choice("optimizer")) {
+  if (const auto type = words.chosen<OptimizerType>("optimizer")) {
     if (!config.optimizer) config.optimizer.emplace();
-    config.optimizer->type = static_cast<OptimizerType>(*type);
+    config.optimizer->type = *type;
   }
   if (!config.optimizer)
     of_key("optimizer", [&] {
@@ -151,15 +151,14 @@ deepspeed::Versions choose_versions(const Words& words, const Cluster& cluster,
 }
 
 Overlap choose_overlap(const Words& words, deepspeed::DeepSpeedConfig& config) {
-  const auto choice = words.choice("overlap");
-  if (!choice) return Overlap::none;
-  const auto overlap = static_cast<Overlap>(*choice);
-  const bool ddp = overlap == Overlap::ddp, zero = overlap == Overlap::zero;
+  const auto overlap = words.chosen<Overlap>("overlap");
+  if (!overlap) return Overlap::none;
+  const bool ddp = *overlap == Overlap::ddp, zero = *overlap == Overlap::zero;
   if (config.zero.stage.value == 0) {
     if (zero)
       fail_input(flag("overlap"), "zero is ZeRO's overlap_comm, and ZeRO is off at stage 0",
                  "none, ddp");
-    return overlap;
+    return *overlap;
   }
   if (ddp)
     fail_input(flag("overlap"), "ddp is how PyTorch sums gradients, which ZeRO does in its own way",

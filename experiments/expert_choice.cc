@@ -15,12 +15,12 @@ const Sourced<double> even_by_loss{
 
 // 1-bit optimizers compress the momentum of all parameters over all data-parallel ranks, with no
 // word for experts (DeepSpeed runtime/fp16/onebit, runtime/comm/nccl.py).
-void refuse_mixing(const TrainingPlan& training) {
-  if (is_onebit(training.optimizer()))
+void refuse_mixing(OptimizerType optimizer) {
+  if (is_onebit(optimizer))
     fail_input(flag("optimizer"),
                fmt::format("{} exchanges every parameter over all data-parallel ranks and would "
                            "average different experts",
-                           name_of(training.optimizer())),
+                           name_of(optimizer)),
                "optimizers that do not compress");
 }
 
@@ -37,14 +37,12 @@ ExpertUse choose_experts(const Words& words, const TrainingPlan& training, const
         fail_input(flag(key), fmt::format("{} has no experts", training.model->name));
     return use;
   }
-  if (how.layout.ep > 1) refuse_mixing(training);
-  if (const auto dispatch = words.choice("expert_dispatch"))
-    use.dispatch = static_cast<Dispatch>(*dispatch);
+  if (how.layout.ep > 1) refuse_mixing(training.optimizer());
+  if (const auto dispatch = words.chosen<Dispatch>("expert_dispatch")) use.dispatch = *dispatch;
   use.overlapped = words.choice("expert_overlap").value_or(0) == 1;
   // torch._grouped_mm computes all experts of a rank in one call.
   if (framework == FrameworkName::torchtitan) use.kernels = ExpertKernels::grouped;
-  if (const auto kernels = words.choice("expert_kernels"))
-    use.kernels = static_cast<ExpertKernels>(*kernels);
+  if (const auto kernels = words.chosen<ExpertKernels>("expert_kernels")) use.kernels = *kernels;
   const auto capacity = words.number("capacity_factor", 0, most_copies);
   const auto imbalance = words.number("imbalance", 1, most_copies);
   use.capacity_factor =
@@ -53,8 +51,7 @@ ExpertUse choose_experts(const Words& words, const TrainingPlan& training, const
     fail_input(flag("imbalance"), "has no effect: to a capacity every expert computes the same",
                "--capacity-factor 0 for dropless experts");
   if (deepspeed && use.capacity_factor > 0) use.routing = deepspeed_experts.routing;
-  if (const auto routing = words.choice("expert_routing"))
-    use.routing = static_cast<Routing>(*routing);
+  if (const auto routing = words.chosen<Routing>("expert_routing")) use.routing = *routing;
   if (use.routing == Routing::one_hot && use.capacity_factor == 0)
     fail_input(flag("expert_routing"), "one-hot tensors have places up to a capacity",
                "with --capacity-factor above 0");

@@ -197,8 +197,7 @@ std::vector<StepColumn> step_columns(const StepForecast& step, bool layout) {
 }
 
 // Fits 80 columns.
-std::string step_table(const TrainingPlan& training, const Forecast& forecast) {
-  const bool layout = training.parallelism.has_value();
+std::string step_table(const Forecast& forecast, bool layout) {
   std::string out = fmt::format("{:<11} {:>6} {:>9}", "stage", "steps", "step (ms)");
   for (const StepColumn& column : step_columns({}, layout))
     out += fmt::format(" {:>{}}", column.title, column.width);
@@ -268,10 +267,10 @@ std::string volume_text(double reduction) {
 }
 
 // Against the plain run, and what that comes to.
-std::string pays_text(const TrainingPlan& training, const RunForecast& run,
+std::string pays_text(const Exchange& exchange, const RunForecast& run,
                       const Judgement& judgement) {
   const std::string against = fmt::format("\nagainst {}{}: ", run.baseline_optimizer,
-                                          training.exchange == Exchange{} ? "" : " and all_reduce");
+                                          exchange == Exchange{} ? "" : " and all_reduce");
   if (judgement.verdict == Verdict::not_judged)
     return against + fmt::format("not judged: {}", why_not_judged(judgement.compressed_share,
                                                                   static_cast<double>(run.steps)));
@@ -431,10 +430,10 @@ std::string forecast_table(const Scenario& scenario, const Forecast& forecast,
   const RunForecast& run = forecast.run;
   out += "\n\n";
   out += run_text(run) + language_text(training, forecast);
-  if (run.speedup) out += pays_text(training, run, judgement);
+  if (run.speedup) out += pays_text(training.exchange, run, judgement);
   if (!run.cost_usd) out += fmt::format("\ncost: {}", no_price_text());
   out += fmt::format("\n{}\n", memory_text(training, forecast.memory));
-  out += step_table(training, forecast) + interval_text(training, forecast);
+  out += step_table(forecast, training.parallelism.has_value()) + interval_text(training, forecast);
   out += "\nrests on\n";
   for (const CostSource& source : forecast.sources)
     out += fmt::format("  {:<27} {:<9} {}\n", source.cost, name_of(source.provenance.kind),

@@ -22,8 +22,8 @@ using parallel::Sharding;
 constexpr std::int64_t most_ranks = 65536;
 constexpr std::int64_t most_bucket = 1'000'000'000'000;
 
-bool asks_for_layout(const Words& words, const TrainingPlan& training) {
-  if (training.recipe.zero.stage == 3) return true;
+bool asks_for_layout(const Words& words, std::int64_t zero_stage) {
+  if (zero_stage == 3) return true;
   for (const WhatIfKey& key : what_if_table()) {
     if (key.group != layout_group) continue;
     const std::string* value = words.find(key.name);
@@ -71,7 +71,7 @@ parallel::ParallelLayout layout_of(const Words& words, const TrainingPlan& train
 // One named framework with what DeepSpeed's file and flags change of it.
 Framework choose_framework(const Words& words, const Zero& zero) {
   Framework framework =
-      framework_of(static_cast<FrameworkName>(words.choice("framework").value_or(0)));
+      framework_of(words.chosen<FrameworkName>("framework").value_or(FrameworkName::deepspeed));
   if (framework.name == FrameworkName::deepspeed && zero.stage > 0) {
     framework.least_bucket = static_cast<double>(zero.bucket);
     framework.overlaps_gradients = zero.overlap;
@@ -80,32 +80,30 @@ Framework choose_framework(const Words& words, const Zero& zero) {
     framework.persistent_tensor = static_cast<double>(zero.persistent);
     framework.live_elements = std::max(1.0, static_cast<double>(zero.live));
   }
-  if (const auto overlap = words.choice("tensor_overlap"))
-    framework.tensor_overlap = static_cast<TensorOverlap>(*overlap);
+  if (const auto overlap = words.chosen<TensorOverlap>("tensor_overlap"))
+    framework.tensor_overlap = *overlap;
   if (const auto overlap = words.choice("send_overlap")) framework.overlaps_sends = *overlap == 1;
   if (const auto fp32 = words.choice("fp32_gradients")) framework.fp32_gradients = *fp32 == 1;
-  if (const auto fusion = words.choice("fusion")) framework.fusion = static_cast<Fusion>(*fusion);
+  if (const auto fusion = words.chosen<Fusion>("fusion")) framework.fusion = *fusion;
   if (const auto us = words.whole("shard_handling_us", 0, 1000))
     framework.shard_handling_us = static_cast<double>(*us);
   framework.eager_loss = words.choice("eager_loss").value_or(0) == 1;
-  if (const auto split = words.choice("split"))
-    framework.split = static_cast<parallel::SplitMethod>(*split);
-  if (const auto exchange = words.choice("context_exchange"))
-    framework.context_exchange = static_cast<ContextExchange>(*exchange);
+  if (const auto split = words.chosen<parallel::SplitMethod>("split")) framework.split = *split;
+  if (const auto exchange = words.chosen<ContextExchange>("context_exchange"))
+    framework.context_exchange = *exchange;
   if (const auto bucket = words.whole("gradient_bucket", 1, most_bucket)) {
     framework.least_bucket = static_cast<double>(*bucket);
     framework.bucket_per_rank = 0;
   }
-  if (const auto overlap = words.choice("overlap")) {
-    framework.overlaps_gradients = static_cast<Overlap>(*overlap) != Overlap::none;
+  if (const auto overlap = words.chosen<Overlap>("overlap")) {
+    framework.overlaps_gradients = *overlap != Overlap::none;
     if (!framework.overlaps_gradients) framework.overlaps_weights = false;
   }
   return framework;
 }
 
 PipelineSchedule choose_schedule(const Words& words, const parallel::ParallelLayout& layout) {
-  if (const auto schedule = words.choice("pipeline_schedule"))
-    return static_cast<PipelineSchedule>(*schedule);
+  if (const auto schedule = words.chosen<PipelineSchedule>("pipeline_schedule")) return *schedule;
   return layout.virtual_stages > 1 ? PipelineSchedule::interleaved : PipelineSchedule::one_f_one_b;
 }
 
@@ -140,48 +138,45 @@ void choose_checkpoints(const Words& words, Parallelism& how) {
                                how.recompute == Recompute::full;
 }
 
-AttentionKernel choose_attention(const Words& words, const TrainingPlan& training) {
-  const auto asked = words.choice("attention");
-  if (!asked) return usual_attention(*training.model, *training.device);
-  const GpuRates& rates = *training.device->rates;
-  const auto kernel = static_cast<AttentionKernel>(*asked);
-  if (runs_on(kernel, rates)) return kernel;
+AttentionKernel choose_attention(const Words& words, const ModelShape& model,
+                                 const Device& device) {
+  const auto asked = words.chosen<AttentionKernel>("attention");
+  if (!asked) return usual_attention(model, device);
+  const GpuRates& rates = *device.rates;
+  if (runs_on(*asked, rates)) return *asked;
   std::vector<std::string> run;
   for (std::size_t i = 0; i < attention_kernel_names().size(); ++i)
     if (runs_on(static_cast<AttentionKernel>(i), rates)) run.push_back(attention_kernel_names()[i]);
   fail_input(flag("attention"),
-             fmt::format("{} does not run on {}, of compute capability {:.1f}", name_of(kernel),
-                         training.device->name, rates.compute_capability),
+             fmt::format("{} does not run on {}, of compute capability {:.1f}", name_of(*asked),
+                         device.name, rates.compute_capability),
              fmt::format("{}", fmt::join(run, ", ")));
 }
 
-bool choose_fp8_attention(const Words& words, const TrainingPlan& training,
-                          AttentionKernel attention) {
+bool choose_fp8_attention(const Words& words, const Device& device, AttentionKernel attention) {
   if (words.choice("fp8_attention").value_or(0) == 0) return false;
   if (attention != AttentionKernel::cudnn)
     fail_input(flag("fp8_attention"), fmt::format("{} has no kernel for it", name_of(attention)),
                "cudnn");
-  if (training.device->rates->of(MatrixFormat::fp8).share.value == 0)
-    fail_input(flag("fp8_attention"),
-               fmt::format("{} has no matrix units for fp8", training.device->name));
+  if (device.rates->of(MatrixFormat::fp8).share.value == 0)
+    fail_input(flag("fp8_attention"), fmt::format("{} has no matrix units for fp8", device.name));
   return true;
 }
 
-bool choose_fp8_gates(const Words& words, const TrainingPlan& training, Fusion fusion) {
+bool choose_fp8_gates(const Words& words, const ModelShape& model, Fusion fusion) {
   if (words.choice("fp8_activation_input").value_or(0) == 0) return false;
-  if (!training.model->gated)
+  if (!model.gated)
     fail_input(flag("fp8_activation_input"),
-               fmt::format("{} has no gated feed-forward", training.model->name));
+               fmt::format("{} has no gated feed-forward", model.name));
   if (fusion == Fusion::eager)
     fail_input(flag("fp8_activation_input"), "is of activations in one kernel",
                "--fusion fused or compiled");
   return true;
 }
 
-MatrixFormat choose_format(const Words& words, const TrainingPlan& training) {
+MatrixFormat choose_format(const Words& words, const Precision& of_recipe) {
   if (const auto precision = words.choice("precision")) return precisions()[*precision].products;
-  const bool half = training.recipe.precision.is_half();
-  return half ? MatrixFormat::half : MatrixFormat::single;
+  return of_recipe.is_half() ? MatrixFormat::half : MatrixFormat::single;
 }
 
 // ZeRO++.
@@ -209,8 +204,8 @@ void choose_less_traffic(const Words& words, Parallelism& how) {
                "no --shard-ranks");
 }
 
-void choose_sharding(const Words& words, const TrainingPlan& training, Parallelism& how) {
-  how.sharding = static_cast<Sharding>(training.recipe.zero.stage);
+void choose_sharding(const Words& words, std::int64_t zero_stage, Parallelism& how) {
+  how.sharding = static_cast<Sharding>(zero_stage);
   const int replicas = how.replicas();
   how.shard_ranks = how.sharding == Sharding::none ? 1 : replicas;
   const auto ranks = words.whole("shard_ranks", 1, most_ranks);
@@ -235,8 +230,8 @@ void choose_reduction(const Words& words, Parallelism& how) {
                "sums all gradients on ranks that share optimizer states, which is --zero-stage 1");
 }
 
-void choose_offload(const Words& words, const TrainingPlan& training, Parallelism& how) {
-  how.optimizer_on = static_cast<OptimizerOn>(words.choice("offload_optimizer").value_or(0));
+void choose_offload(const Words& words, OptimizerType optimizer, Parallelism& how) {
+  how.optimizer_on = words.chosen<OptimizerOn>("offload_optimizer").value_or(OptimizerOn::gpu);
   if (how.optimizer_on == OptimizerOn::gpu) return;
   if (how.framework.name != FrameworkName::deepspeed)
     fail_input(flag("offload_optimizer"), "is modelled as DeepSpeed does it",
@@ -244,14 +239,13 @@ void choose_offload(const Words& words, const TrainingPlan& training, Parallelis
   if (how.sharding == Sharding::none)
     fail_input(flag("offload_optimizer"), "is of states that ranks share",
                "with --zero-stage 1, 2 or 3");
-  if (training.optimizer() != OptimizerType::adam && training.optimizer() != OptimizerType::adamw)
-    fail_input(
-        flag("offload_optimizer"),
-        fmt::format("DeepSpeed updates Adam on the host, not {}", name_of(training.optimizer())),
-        "adam, adamw");
+  if (optimizer != OptimizerType::adam && optimizer != OptimizerType::adamw)
+    fail_input(flag("offload_optimizer"),
+               fmt::format("DeepSpeed updates Adam on the host, not {}", name_of(optimizer)),
+               "adam, adamw");
 }
 
-void refuse_impossible(const TrainingPlan& training, const Parallelism& how) {
+void refuse_impossible(OptimizerType optimizer, Backend backend, const Parallelism& how) {
   const bool deepspeed = how.framework.name == FrameworkName::deepspeed;
   const bool colossalai = how.framework.name == FrameworkName::colossalai;
   if (colossalai && how.sharding == Sharding::weights)
@@ -269,11 +263,11 @@ void refuse_impossible(const TrainingPlan& training, const Parallelism& how) {
     fail_input(flag("zero_stage"),
                "DeepSpeed's tensor parallelism (AutoTP) does not run with ZeRO stage 3",
                "0, 1, 2, or another --framework");
-  if (!is_onebit(training.optimizer())) return;
+  if (!is_onebit(optimizer)) return;
   if (how.sharding != Sharding::none)
-    fail_input(flag("zero_stage"),
-               fmt::format("{} does not run with ZeRO", name_of(training.optimizer())), "0");
-  if (is_mpi(training.backend()) && how.layout.tp * how.layout.pp > 1)
+    fail_input(flag("zero_stage"), fmt::format("{} does not run with ZeRO", name_of(optimizer)),
+               "0");
+  if (is_mpi(backend) && how.layout.tp * how.layout.pp > 1)
     fail_input(flag("backend"),
                "DeepSpeed's mpi backend exchanges over all ranks, which tensor and pipeline "
                "parallelism do not allow",
@@ -281,25 +275,25 @@ void refuse_impossible(const TrainingPlan& training, const Parallelism& how) {
 }
 
 // Pyramids of images, and PyTorch's plain modules.
-void refuse_undivided(const TrainingPlan& training, const Parallelism& how) {
+void refuse_undivided(const ModelShape& model, const Parallelism& how) {
   const parallel::ParallelLayout& layout = how.layout;
   const bool divided = layout.tp * layout.cp * layout.pp * layout.expert_tp() > 1;
   const bool plain = how.framework.name == FrameworkName::pytorch;
-  if (divided && !training.model->pyramid.empty())
-    fail_input(flag("model"),
-               fmt::format("{} has stages of an image, which tp, cp and pp do not divide",
-                           training.model->name),
-               "data and expert parallelism");
-  if (layout.cp > 1 && training.model->decoder)
+  if (divided && !model.pyramid.empty())
+    fail_input(
+        flag("model"),
+        fmt::format("{} has stages of an image, which tp, cp and pp do not divide", model.name),
+        "data and expert parallelism");
+  if (layout.cp > 1 && model.decoder)
     fail_input(flag("cp"),
                fmt::format("{} has an encoder and a decoder, which context parallelism does not "
                            "divide (Megatron-LM, DeepSpeed)",
-                           training.model->name),
+                           model.name),
                "1");
   if (divided && plain)
     fail_input(flag("framework"), "pytorch wraps whole modules: it has no tp, cp or pp",
                "megatron, torchtitan, deepspeed, colossalai");
-  if (how.sharding != Sharding::none && (plain || !training.model->pyramid.empty()))
+  if (how.sharding != Sharding::none && (plain || !model.pyramid.empty()))
     fail_input(flag("zero_stage"), "shares states of transformers under other frameworks", "0");
 }
 
@@ -313,7 +307,7 @@ bool is_of_zero(std::string_view key) {
 }
 
 std::optional<Parallelism> choose_parallelism(const Words& words, const TrainingPlan& training) {
-  if (!asks_for_layout(words, training)) return std::nullopt;
+  if (!asks_for_layout(words, training.recipe.zero.stage)) return std::nullopt;
   const ModelShape& model = *training.model;
   if (model.hidden == 0 || model.ffn == 0)
     fail_input(flag("model"), fmt::format("{} has no transformer blocks to divide", model.name));
@@ -337,22 +331,22 @@ std::optional<Parallelism> choose_parallelism(const Words& words, const Training
   how.experts = choose_experts(words, training, how);
   choose_recompute(words, how);
   choose_checkpoints(words, how);
-  how.attention = choose_attention(words, training);
-  how.fp8_attention = choose_fp8_attention(words, training, how.attention);
-  how.fp8_gates = choose_fp8_gates(words, training, how.framework.fusion);
-  how.format = choose_format(words, training);
+  how.attention = choose_attention(words, model, *training.device);
+  how.fp8_attention = choose_fp8_attention(words, *training.device, how.attention);
+  how.fp8_gates = choose_fp8_gates(words, model, how.framework.fusion);
+  how.format = choose_format(words, training.recipe.precision);
   how.weight_bytes = how.format == MatrixFormat::single ? 4 : 2;
   if (how.format == MatrixFormat::single) how.framework.fp32_gradients = true;
   // float8 weights are gathered as such (torchao, enable_fsdp_float8_all_gather).
   if (how.framework.name == FrameworkName::torchtitan && how.format == MatrixFormat::fp8)
     how.weight_bytes = 1;
-  choose_sharding(words, training, how);
+  choose_sharding(words, training.recipe.zero.stage, how);
   choose_reduction(words, how);
   choose_less_traffic(words, how);
   restrict_to_plugin(words, how);
-  choose_offload(words, training, how);
-  refuse_impossible(training, how);
-  refuse_undivided(training, how);
+  choose_offload(words, training.optimizer(), how);
+  refuse_impossible(training.optimizer(), training.backend(), how);
+  refuse_undivided(model, how);
   return how;
 }
 

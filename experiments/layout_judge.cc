@@ -10,9 +10,8 @@ namespace {
 constexpr std::int64_t most_micro_batches = 65536;
 
 // The step that a search compares.
-DistinctStep compared_step(const TrainingPlan& training) {
-  const bool compresses = is_onebit(training.optimizer());
-  return {compresses ? StepKind::compression : StepKind::uniform, training.seq_len, 1};
+DistinctStep compared_step(OptimizerType optimizer, std::int64_t seq_len) {
+  return {is_onebit(optimizer) ? StepKind::compression : StepKind::uniform, seq_len, 1};
 }
 
 }  // namespace
@@ -36,7 +35,9 @@ Judged LayoutJudge::judge(const LayoutCandidate& candidate) {
             "memory",
             to_text(memory.peak) + " where " + training.device->name + " has " +
                 to_text(training.device->memory_capacity)};
-  return {least_step_time(training, compared_step(training), costs_), {}, {}};
+  return {least_step_time(training, compared_step(training.optimizer(), training.seq_len), costs_),
+          {},
+          {}};
 }
 
 double LayoutJudge::step_time_us(const LayoutCandidate& candidate) {
@@ -45,7 +46,8 @@ double LayoutJudge::step_time_us(const LayoutCandidate& candidate) {
 }
 
 StepRun LayoutJudge::step(const TrainingPlan& training, Intervals intervals) {
-  return run_step(training, compared_step(training), costs_, intervals);
+  return run_step(training, compared_step(training.optimizer(), training.seq_len), costs_,
+                  intervals);
 }
 
 std::optional<Judged> LayoutJudge::illegal(const LayoutCandidate& candidate) const {

@@ -84,14 +84,14 @@ std::string answer_of(const LayoutSearch& search) {
 }
 
 // Of a GPU: tokens, or samples of a model of images.
-const char* rate_title(const TrainingPlan& base) { return base.seq_len > 0 ? "tok/s" : "smp/s"; }
+const char* rate_title(std::int64_t seq_len) { return seq_len > 0 ? "tok/s" : "smp/s"; }
 
 std::string head_line(const TrainingPlan& base) {
   return fmt::format(
       "{:>2} {:>3} {:>2} {:>2} {:>3} {:>2} {:>10} {:>3} {:>4} {:>8} {:>4} {:>9} {:>9} {:>8} "
       "{:>6} {:>4}\n",
       "#", "tp", "sp", "cp", "pp", "v", "split", "ep", "dp", "batch", "ZeRO", "recompute",
-      "step (ms)", "memory", rate_title(base), "MFU");
+      "step (ms)", "memory", rate_title(base.seq_len), "MFU");
 }
 
 std::string layout_line(std::size_t rank, const FoundLayout& found, const TrainingPlan& base) {
@@ -236,7 +236,7 @@ std::string layout_search_table(const LayoutSearch& search) {
              "batch: samples of a micro batch x how many. {}: of a GPU. MFU: "
              "model FLOPs over the peak of the format computed in. Memory leaves out what the "
              "allocator wastes.\nThe first one alone: ",
-             rate_title(base)) +
+             rate_title(base.seq_len)) +
          simulate_line(search.best.front().what_if) + "\n";
   return out;
 }

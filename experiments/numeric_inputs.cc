@@ -289,11 +289,10 @@ void add_curve(std::vector<NumericInput>& all, const Device& device, const Curve
 }
 
 // Measured and published curves.
-void add_curves(std::vector<NumericInput>& all, const TrainingPlan& training) {
-  const Device& device = *training.device;
+void add_curves(std::vector<NumericInput>& all, const ModelShape& model, const Device& device) {
   for (std::size_t i = 0; i < device.training_curves.size(); ++i) {
     const TrainingCurve& curve = device.training_curves[i];
-    if (curve.model == training.model->name)
+    if (curve.model == model.name)
       add_curve(
           all, device, curve,
           "samples_per_s", [i](auto& of) -> auto& { return of.training_curves[i].samples_per_s; });
@@ -318,7 +317,7 @@ std::vector<NumericInput> numeric_inputs(const TrainingPlan& training) {
   Inputs inputs(training);
   add_cluster(inputs, *training.cluster);
   add_device(inputs, *training.device);
-  add_curves(inputs.all, training);
+  add_curves(inputs.all, *training.model, *training.device);
   return std::move(inputs.all);
 }
 

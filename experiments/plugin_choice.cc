@@ -55,8 +55,8 @@ void check_layout(Plugin plugin, const TrainingPlan& training) {
 bool casts(Plugin plugin) { return plugin != Plugin::torch_ddp; }
 
 // Column statistics of factored second moments, which ranks with shards of a matrix see in part.
-void find_columns(Plugin plugin, const TrainingPlan& training, std::vector<Finding>& findings) {
-  const OptimizerType type = training.optimizer();
+void find_columns(Plugin plugin, const Recipe& recipe, std::vector<Finding>& findings) {
+  const OptimizerType type = recipe.optimizer;
   if (type != OptimizerType::adafactor && type != OptimizerType::came) return;
   if (plugin == Plugin::low_level_zero)
     findings.push_back(
@@ -64,7 +64,7 @@ void find_columns(Plugin plugin, const TrainingPlan& training, std::vector<Findi
          fmt::format("without a tensor parallel group {} sums its column statistics over all ranks "
                      "in every step and never divides them: they grow",
                      model_of(type).label)});
-  else if (training.recipe.zero.stage > 0)
+  else if (recipe.zero.stage > 0)
     findings.push_back(
         {Severity::warning, "columns-not-averaged",
          fmt::format("with ZeRO {} takes column statistics of each rank's rows alone: not the "
@@ -77,7 +77,7 @@ void find_columns(Plugin plugin, const TrainingPlan& training, std::vector<Findi
 std::vector<Finding> quirks_of(Plugin plugin, const TrainingPlan& training) {
   const OptimizerType type = training.optimizer();
   std::vector<Finding> findings;
-  find_columns(plugin, training, findings);
+  find_columns(plugin, training.recipe, findings);
   if (type == OptimizerType::galore_adamw8bit && !casts(plugin))
     findings.push_back({Severity::warning, "galore-writes-gradients",
                         "torch_ddp leaves GaLoreAdamW8bit as it is, which writes a gradient to the "
@@ -116,9 +116,8 @@ const std::vector<std::string>& plugin_names() {
 }
 
 void restrict_to_plugin(const Words& words, Parallelism& how) {
-  const auto chosen = words.choice("plugin");
-  if (!chosen) return;
-  const auto plugin = static_cast<Plugin>(*chosen);
+  const auto plugin = words.chosen<Plugin>("plugin");
+  if (!plugin) return;
   how.sums_columns = plugin == Plugin::low_level_zero;
   how.framework.divides_model = plugin == Plugin::hybrid_parallel;
   if (plugin == Plugin::torch_ddp) how.framework.most_sharing = parallel::Sharding::none;
@@ -137,10 +136,10 @@ void add_plugin_defaults(WhatIf& what_if) {
 std::vector<Finding> check_plugin(const Words& words, const TrainingPlan& training) {
   const bool colossalai =
       training.parallelism && training.parallelism->framework.name == FrameworkName::colossalai;
-  const auto chosen = words.choice("plugin");
+  const auto chosen = words.chosen<Plugin>("plugin");
   if (!chosen && !colossalai) return {};
   if (!chosen) return quirks_of(Plugin::hybrid_parallel, training);
-  const auto plugin = static_cast<Plugin>(*chosen);
+  const Plugin plugin = *chosen;
   const OptimizerType type = training.optimizer();
   if (!colossalai) fail_input(flag("plugin"), "is Colossal-AI's", "with --framework colossalai");
   if (plugin == Plugin::gemini || plugin == Plugin::moe_hybrid) refuse_unmodelled(plugin, type);

@@ -104,12 +104,12 @@ std::int64_t choose_steps_done(const Words& words, OptimizerType optimizer) {
   return done;
 }
 
-std::optional<BatchRamp> choose_ramp(const Words& words, const TrainingPlan& training) {
+std::optional<BatchRamp> choose_ramp(const Words& words, std::int64_t global_batch) {
   const std::string* text = words.find("rampup_batch_size");
   if (text == nullptr) return std::nullopt;
   const Where where = flag("rampup_batch_size");
   const BatchRamp ramp = of_key("rampup_batch_size", [&] { return parse_ramp(*text, where); });
-  check_reaches(ramp, training.batch.train, where);  // of another batch it may
+  check_reaches(ramp, global_batch, where);  // of another batch it may
   return ramp;
 }
 

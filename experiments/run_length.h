@@ -38,7 +38,7 @@ std::int64_t choose_steps(const Words& words, const TrainingPlan& training,
 std::int64_t choose_steps_done(const Words& words, OptimizerType optimizer);
 
 // --rampup-batch-size on the way to training.batch.
-std::optional<BatchRamp> choose_ramp(const Words& words, const TrainingPlan& training);
+std::optional<BatchRamp> choose_ramp(const Words& words, std::int64_t global_batch);
 
 // Refuses batches of the ramp that ranks do not divide, and notes what the run has of it.
 void check_ramp(const TrainingPlan& training, std::vector<Finding>& findings);

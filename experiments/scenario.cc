@@ -90,10 +90,10 @@ void place_on_cluster(const Words& words, TrainingPlan& training) {
 }
 
 // GaLore's constructor and get_galore_param_groups are called in scripts: no file has its keys.
-Projection choose_projection(const Words& words, const TrainingPlan& training,
+Projection choose_projection(const Words& words, OptimizerType optimizer,
                              std::vector<Finding>& findings) {
   constexpr std::int64_t most = std::int64_t{1} << 40;
-  const bool galore = training.optimizer() == OptimizerType::galore_adamw8bit;
+  const bool galore = optimizer == OptimizerType::galore_adamw8bit;
   Projection projection;
   for (const auto& [key, number, least] :
        {std::tuple("galore_rank", &projection.rank, 1),
@@ -104,7 +104,7 @@ Projection choose_projection(const Words& words, const TrainingPlan& training,
     if (asked && !galore)
       findings.push_back({Severity::note, "galore-alone",
                           fmt::format("{} has no effect: {} projects nothing", flag(key).key,
-                                      name_of(training.optimizer()))});
+                                      name_of(optimizer))});
   }
   return projection;
 }
@@ -258,7 +258,7 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
   training.seq_len =
       resolve_seq_len(*training.model, words.whole("seq_len", 1, 1 << 20), flag("seq_len"));
   training.steps_done = choose_steps_done(words, training.optimizer());
-  training.ramp = choose_ramp(words, training);
+  training.ramp = choose_ramp(words, training.batch.train);
   training.steps = choose_steps(words, training, freeze_step_of_file(config), scenario.findings);
   check_ramp(training, scenario.findings);
   if (const auto step = choose_freeze_step(words, training)) set_freeze_step(*step, config);
@@ -271,13 +271,11 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
     training.overlap = choose_overlap(words, config);
   }
   training.recipe = deepspeed::recipe_of(config);  // with what flags say of steps and overlap
-  training.recipe.projection = choose_projection(words, training, scenario.findings);
+  training.recipe.projection = choose_projection(words, training.optimizer(), scenario.findings);
   find_of_optimizer(training, scenario.findings);
   choose_exchange(words, training, scenario.findings);
-  if (const auto network = words.choice("network"))
-    training.network = static_cast<NetworkModel>(*network);
-  training.expand = training.per_block =
-      static_cast<Symmetry>(words.choice("symmetry").value_or(0)) == Symmetry::off;
+  if (const auto network = words.chosen<NetworkModel>("network")) training.network = *network;
+  training.expand = training.per_block = words.chosen<Symmetry>("symmetry") == Symmetry::off;
 
   add(scenario.findings, find_unread(words, training));
   find_experts(training, scenario.findings);

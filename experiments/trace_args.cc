@@ -19,9 +19,7 @@ std::string group_text(const ProcessGroup& group) {
   return text;
 }
 
-std::int64_t layers_of(const TrainingPlan& training) {
-  return std::max<std::int64_t>(1, training.model->layers);
-}
+std::int64_t layers_of(const ModelShape& model) { return std::max<std::int64_t>(1, model.layers); }
 
 }  // namespace
 
@@ -37,7 +35,7 @@ const CollectiveCost& TraceArgs::cost(const Call& call) const {
 }
 
 Json TraceArgs::args(const PassWork& work) const {
-  const std::int64_t layers = layers_of(training_);
+  const std::int64_t layers = layers_of(*training_.model);
   if (work.from == 0 && work.to == 1) return {{"layers", fmt::format("all {}", layers)}};
   const auto first = std::llround(work.from * static_cast<double>(layers));
   const auto last = std::llround(work.to * static_cast<double>(layers));

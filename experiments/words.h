@@ -29,6 +29,12 @@ class Words {
   std::optional<double> number(std::string_view key, double low, double high) const;
   // Position of the value among words_of(key), or nothing.
   std::optional<std::size_t> choice(std::string_view key) const;
+  // As the value of an enum whose words those are, in their order.
+  template <typename Enum>
+  std::optional<Enum> chosen(std::string_view key) const {
+    const auto place = choice(key);
+    return place ? std::optional(static_cast<Enum>(*place)) : std::nullopt;
+  }
   // The dotted keys below `prefix`, without it.
   Overrides below(std::string_view prefix) const;
 

@@ -68,7 +68,8 @@ TEST_CASE("fabrics: a full leaf stands for all, whatever its uplinks carry") {
           const Collective full = plan(c, 0), folded = plan(c, nodes_alike(spec, nodes));
           CHECK_FALSE(full.machine->folded);
           folded_cases += folded.machine->folded ? 1 : 0;
-          CHECK(folded.machine->folded == foldable(c.algorithm, group, nodes_alike(spec, nodes)));
+          CHECK(folded.machine->folded ==
+                (parts_written(c.algorithm, group, nodes_alike(spec, nodes)) > 0));
           CHECK(folded.time.s() == Approx(full.time.s()).epsilon(1e-8));
           CHECK(simulate(folded, NetworkModel::flow).s() ==
                 Approx(simulate(full, NetworkModel::flow).s()).epsilon(1e-8));
@@ -82,6 +83,60 @@ TEST_CASE("fabrics: a full leaf stands for all, whatever its uplinks carry") {
   CHECK(folded_cases > 100);
 }
 
+// So many leaves of so many nodes, which two kinds of leaves stand for, several, or none.
+TEST_CASE("fabrics: trees are written out at the busiest leaves of each kind") {
+  const HopLatency hop{Duration(), Duration::microseconds(3), Duration::microseconds(14)};
+  Transport transport{
+      {{"simple", hop, hop, 1.0, Bytes(1e18)}}, Duration(), Bandwidth(), 1, Endpoint::gpu};
+  transport.protocols[0].in_switch = InSwitch{hop, 1};
+  int folded_cases = 0, alike_under_sharing = 0;
+  for (const auto& [leaf, leaves, pcie, node_cap] :
+       {std::tuple{1, 7, false, 0.}, std::tuple{2, 9, false, 0.}, std::tuple{4, 8, false, 0.},
+        std::tuple{4, 8, true, 0.}, std::tuple{8, 5, true, 0.4e9}, std::tuple{3, 16, false, 0.4e9},
+        std::tuple{5, 12, false, 0.}, std::tuple{12, 4, true, 0.}, std::tuple{6, 3, false, 0.}}) {
+    transport.protocols[0].node_cap = Bandwidth(node_cap);
+    for (const FabricKind kind : {FabricKind::fat_tree, FabricKind::rail_optimised}) {
+      for (const double oversubscription : {1., 4.}) {
+        for (const ProcessGroup& shape :
+             {ProcessGroup{2, 2}, ProcessGroup{1, 1, 2, 1, 2}, ProcessGroup{2, 2, 1, leaf}}) {
+          ProcessGroup group = shape;
+          group.ranks *= leaf * leaves / group.node_stride;
+          const FabricSpec spec = fabric(kind, leaf, oversubscription);
+          const int nodes = group.node_span(), alike = nodes_alike(spec, nodes);
+          for (const char* algorithm : {"tree", "nvls_tree"}) {
+            if (!supports(algorithm, Op::all_reduce, group)) continue;
+            INFO(algorithm << " on fabric " << static_cast<int>(kind) << ", " << oversubscription
+                           << ":1, " << leaves << " leaves of " << leaf << ", " << group.per_node
+                           << " a node");
+            const auto plan = [&](int parts) {
+              Machines machines(node_of(group.slots(), 2, pcie), nodes, make_fabric(spec), parts);
+              return plan_collective(
+                  {Op::all_reduce, Bytes(32e6), group, DecisionRules::nccl, algorithm, "", false},
+                  machines, transport);
+            };
+            const Collective full = plan(0), folded = plan(alike);
+            CHECK_FALSE(full.machine->folded);
+            const int parts = parts_written(algorithm, group, alike);
+            CHECK(folded.machine->folded == (parts > 0));
+            if (parts == 0) continue;
+            ++folded_cases;
+            CHECK(folded.machine->written == parts * alike);
+            CHECK(folded.time == full.time);
+            CHECK(folded.traffic.network_sent_per_node == full.traffic.network_sent_per_node);
+            // What flows inside a node leave to those between nodes depends on both ends of these.
+            if (shares_are_unlike(full)) continue;
+            ++alike_under_sharing;
+            CHECK(simulate(folded, NetworkModel::flow).s() ==
+                  Approx(simulate(full, NetworkModel::flow).s()).epsilon(1e-8));
+          }
+        }
+      }
+    }
+  }
+  CHECK(folded_cases > 60);
+  CHECK(alike_under_sharing > 30);
+}
+
 TEST_CASE("fabrics: where nodes are not alike none stands for others") {
   const FabricSpec tree = fabric(FabricKind::fat_tree, 4, 2);
   CHECK(nodes_alike(tree, 8) == 4);
@@ -92,11 +147,14 @@ TEST_CASE("fabrics: where nodes are not alike none stands for others") {
   CHECK(nodes_alike(fabric(FabricKind::dragonfly, 1, 1), 8) == 0);
   CHECK(nodes_alike(fabric(FabricKind::single_switch, 0, 1), 7) == 1);
   // Groups that do not fill leaves.
-  CHECK(foldable("ring", {16, 2}, 4));
-  CHECK_FALSE(foldable("ring", {12, 2}, 4));
-  CHECK_FALSE(foldable("ring", {8, 2, 1, 3}, 4));
-  CHECK_FALSE(foldable("tree", {16, 2}, 4));
-  CHECK_FALSE(foldable("ring", {16, 2}, 0));
+  CHECK(parts_written("ring", {16, 2}, 4) == 1);
+  CHECK(parts_written("ring", {12, 2}, 4) == 0);
+  CHECK(parts_written("ring", {8, 2, 1, 3}, 4) == 0);
+  CHECK(parts_written("ring", {16, 2}, 0) == 0);
+  // Of trees two mirrored leaves, whatever their number; fewer than three are all written.
+  CHECK(parts_written("tree", {1 << 20, 8}, 32) == 2);
+  CHECK(parts_written("nvls_tree", {1 << 20, 8}, 4) == 2);
+  CHECK(parts_written("tree", {16, 2}, 4) == 0);
 }
 
 }  // namespace

@@ -150,11 +150,22 @@ void Column::append_json(std::string& out) const {
     }
     out += ']';
   }
+  // Rows that follow one another mostly say the same, which is not written anew.
+  std::size_t begin = 0, size = 0;
   const auto append_cell = [&](std::size_t row) {
+    const bool as_before = row > 0 && (is_text() ? places_[row] == places_[row - 1]
+                                                 : same_float(numbers_[row], numbers_[row - 1]));
+    if (as_before) {
+      out.append(out, begin, size);
+      begin = out.size() - size;
+      return;
+    }
+    begin = out.size();
     if (is_text())
       out += fmt::format_int(shown[place(row)]).c_str();
     else
       append_number(out, differs_ ? numbers_[row] : number_);
+    size = out.size() - begin;
   };
   if (!differs_) {
     out += ",\"same\":";

@@ -1,5 +1,6 @@
 // The rows that a report keeps: all of them while they take less than most_bytes, from then on
-// those that the page shows (listing.h), which keep slices whole.
+// those that the page shows (listing.h), which keep slices whole. Figures and break-evens are of
+// what is kept, and go over it many times.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +14,8 @@ namespace lambcast::report {
 
 class KeptRows {
  public:
-  // Of rows and of their steps: a million of most sweeps.
-  static constexpr std::size_t most_bytes = std::size_t{320} << 20;
+  // Of rows and of their steps: two hundred thousand of most sweeps.
+  static constexpr std::size_t most_bytes = std::size_t{64} << 20;
 
   // `most_rows` as there may be. They are the only allocation: rows would stand twice on the way
   // to a larger one.

@@ -48,7 +48,7 @@ class StepsByKind {
   std::shared_ptr<const std::vector<StepFigures>> shared_;
 };
 
-// A report goes over a million of these many times: what most figures ask for comes first, so that
+// A report goes over all of these many times: what most figures ask for comes first, so that
 // they find it in few cache lines.
 struct Point {
   Name model, cluster, optimizer, backend;

@@ -95,8 +95,7 @@ Settings settings_of(std::string_view text) {
 
 class RowReader {
  public:
-  explicit RowReader(const csv::Reader& file)
-      : file_(file), read_(file.header().size()), steps_(file) {
+  explicit RowReader(const csv::Reader& file) : file_(file), cells_(file), steps_(file) {
     const auto column = [&](const char* title, bool late) {
       return late ? file.find(title) : file.column(title);
     };
@@ -134,7 +133,7 @@ class RowReader {
       const bool zero = number_fields[i].field == &Point::freeze_step ||
                         number_fields[i].field == &Point::warmup_steps ||
                         number_fields[i].field == &Point::seq_len;
-      if (numbers_[i]) p.*number_fields[i].field = number(*numbers_[i], zero);
+      if (numbers_[i]) p.*number_fields[i].field = cells_.read(*numbers_[i], zero);
     }
     p.kinds = steps_.read();
     return p;
@@ -177,24 +176,8 @@ class RowReader {
     return {Name(settings.rest), Name(settings.exchange)};
   }
 
-  double number(std::size_t column, bool zero_allowed) {
-    const std::string_view text = file_.text(column);
-    if (text.empty()) return absent;
-    NumberRead& read = read_[column];
-    if (text != read.text) {
-      read.text = text;
-      read.value = number_cell(file_, column, zero_allowed);
-    }
-    return read.value;
-  }
-
-  struct NumberRead {
-    std::string text;
-    double value = absent;
-  };
-
   const csv::Reader& file_;
-  std::vector<NumberRead> read_;  // of each column of the file
+  NumberCells cells_;
   std::vector<TextColumn> texts_;
   std::vector<std::optional<std::size_t>> numbers_;
   StepCells steps_;

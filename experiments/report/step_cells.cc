@@ -18,9 +18,7 @@ constexpr double largest = 1e18;
 // Steps of rows that are all unlike are not looked for among more than these.
 constexpr std::size_t most_texts = 1 << 15;
 
-}  // namespace
-
-double number_cell(const csv::Reader& file, std::size_t column, bool zero_allowed) {
+double parsed_number(const csv::Reader& file, std::size_t column, bool zero_allowed) {
   const std::string_view text = file.text(column);
   double value = 0;
   const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -32,30 +30,58 @@ double number_cell(const csv::Reader& file, std::size_t column, bool zero_allowe
              fmt::format("{} 0, up to {:g}", zero_allowed ? "from" : "above", largest));
 }
 
-StepCells::StepCells(const csv::Reader& file) : file_(file) {
+}  // namespace
+
+double NumberCells::read(std::size_t column, bool zero_allowed) {
+  const std::string_view text = file_.text(column);
+  if (text.empty()) return absent;
+  Last& last = last_[column];
+  if (text != last.text) {
+    last.value = parsed_number(file_, column, zero_allowed);
+    last.text = text;
+  }
+  return last.value;
+}
+
+StepCells::StepCells(const csv::Reader& file) : file_(file), numbers_(file) {
   for (std::size_t place = 0; place < step_kinds.size(); ++place) {
     const std::string_view kind = name_of(step_kinds[place]);
     const std::string time = fmt::format("{}_step_time_us", kind);
     if (place >= first_step_kinds && !file.find(time)) continue;
-    Columns columns{step_kinds[place], file.column(time), {}, {}, {}};
+    Columns columns{step_kinds[place], file.column(time), {}, {}, {}, 0, 0, {}};
     for (const std::string_view part : step_parts)
       columns.parts.push_back(file.column(fmt::format("{}_{}_us", kind, part)));
     columns.low = file.find(fmt::format("{}_step_time_low_us", kind));
     columns.high = file.find(fmt::format("{}_step_time_high_us", kind));
-    cells_.push_back(columns.time);
-    cells_.insert(cells_.end(), columns.parts.begin(), columns.parts.end());
+    const auto [first, last] = std::ranges::minmax(columns.parts);
+    columns.first = std::min(first, columns.time);
+    columns.last = std::max(last, columns.time);
     kinds_.push_back(std::move(columns));
   }
 }
 
+// In one piece where they stand so in the file.
+std::string StepCells::text_of(const Columns& columns) const {
+  std::string text;
+  for (std::size_t cell = columns.first; cell <= columns.last; ++cell)
+    text.append(file_.text(cell)).push_back(',');
+  return text;
+}
+
 StepsByKind StepCells::read() {
-  said_.clear();
-  for (const std::size_t cell : cells_) said_.append(file_.text(cell)).push_back(',');
-  if (said_ == last_said_) return last_;
+  bool new_text = false;
+  for (Columns& columns : kinds_) {
+    const std::string_view stretch = file_.stretch(columns.first, columns.last);
+    if (!stretch.empty() && stretch == columns.said) continue;
+    columns.said = stretch.empty() ? text_of(columns) : std::string(stretch);
+    new_text = true;
+  }
+  if (!new_text) return last_;
+  std::string said;
+  for (const Columns& columns : kinds_) said.append(columns.said).push_back('\n');
   if (known_.size() == most_texts) known_.clear();
-  auto known = known_.find(said_);
-  if (known == known_.end()) known = known_.emplace(said_, parsed()).first;
-  last_said_ = said_;
+  auto known = known_.find(said);
+  if (known == known_.end()) known = known_.emplace(std::move(said), parsed()).first;
   return last_ = known->second;
 }
 
@@ -65,10 +91,10 @@ StepsByKind StepCells::parsed() {
     if (file_.text(columns.time).empty()) continue;
     StepFigures& step = figures.emplace_back();
     step.kind = columns.kind;
-    step.step_time_us = number_cell(file_, columns.time, false);
+    step.step_time_us = numbers_.read(columns.time, false);
     for (std::size_t i = 0; i < step_parts.size(); ++i)
       if (!file_.text(columns.parts[i]).empty())
-        step.parts_us[i] = number_cell(file_, columns.parts[i], true);
+        step.parts_us[i] = numbers_.read(columns.parts[i], true);
   }
   bytes_ += sizeof(figures) + figures.size() * sizeof(StepFigures);
   return figures;
@@ -81,7 +107,7 @@ StepCells::Ends StepCells::ends(const StepsByKind& steps) {
     if (!columns.low || !columns.high) continue;
     const auto widen = [&](double& percent, std::size_t end) {
       if (file_.text(end).empty()) return;
-      const double off = number_cell(file_, end, true) / step.step_time_us - 1;
+      const double off = numbers_.read(end, true) / step.step_time_us - 1;
       percent = std::max(percent, std::nearbyint(100 * std::abs(off)));
     };
     widen(ends.below_percent, *columns.low);

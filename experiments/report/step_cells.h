@@ -13,8 +13,25 @@
 
 namespace lambcast::report {
 
-// Throws Error (usage) naming file, line and column for what is no number that a forecast has.
-double number_cell(const csv::Reader& file, std::size_t column, bool zero_allowed);
+// The numbers of the row that `file` stands at. Rows that follow one another mostly say the same,
+// which is not read again.
+class NumberCells {
+ public:
+  // `file` is to outlive this.
+  explicit NumberCells(const csv::Reader& file) : file_(file), last_(file.header().size()) {}
+
+  // Absent where the cell is empty. Throws Error (usage) naming file, line and column for what is
+  // no number that a forecast has.
+  double read(std::size_t column, bool zero_allowed);
+
+ private:
+  struct Last {
+    std::string text;
+    double value = absent;
+  };
+  const csv::Reader& file_;
+  std::vector<Last> last_;  // of each column
+};
 
 class StepCells {
  public:
@@ -41,14 +58,16 @@ class StepCells {
     std::size_t time;
     std::vector<std::size_t> parts;
     std::optional<std::size_t> low, high;  // of the interval of its step time
+    std::size_t first, last;               // of time and parts
+    std::string said;                      // from the first to the last, by the row before
   };
 
+  std::string text_of(const Columns& columns) const;
   StepsByKind parsed();
 
   const csv::Reader& file_;
+  NumberCells numbers_;
   std::vector<Columns> kinds_;
-  std::vector<std::size_t> cells_;  // of all kinds, but for the ends
-  std::string said_, last_said_;    // by the cells of this row, and of the one before
   StepsByKind last_;
   std::unordered_map<std::string, StepsByKind> known_;
   std::size_t bytes_ = 0;

@@ -20,12 +20,12 @@ struct Expected {
 
 // bert: DeepSpeedExamples bing_bert, pieces added up in the BERT test below. gpt: closed form
 // L (12 h^2 + 13 h) + (V + s + 2) h, 12 tensors per layer and 4 outside. llama, mixtral: litgpt
-// prints 6.74, 68.98 and 46.70 B; Mistral 7.24 B; meta 8.03, 70.55 and 405.85 B (L (2 h^2 + 2 h k +
-// 3 h f + 2 h) + 2 V h + h with k the width of keys). t5, switch: Hugging Face prints 737,668,096
-// and 3.79 B. Of experts: closed forms of the shapes in the cards, which print 30.5, 235, 671
-// (without the 11.6 B of the predicting block), 1026, 20.91, 116.83 and 140.6 B; 26 and 52 B of
-// Switch-Large and DeepSpeed-MoE. resnet50 and vit_l_16: torchvision's num_params, 25557032 and
-// 304326632. swin: closed form below; a layer of 2048 x 4096 has 2 h f + f + h.
+// prints 6.74, 68.98 and 46.70 B; Mistral 7.24 B; meta 65.2, 8.03, 70.55 and 405.85 B (L (2 h^2 + 2
+// h k + 3 h f + 2 h) + 2 V h + h with k the width of keys). t5, switch: Hugging Face prints
+// 737,668,096 and 3.79 B. Of experts: closed forms of the shapes in the cards, which print 30.5,
+// 235, 671 (without the 11.6 B of the predicting block), 1026, 20.91, 116.83 and 140.6 B; 26 and 52
+// B of Switch-Large and DeepSpeed-MoE. resnet50 and vit_l_16: torchvision's num_params, 25557032
+// and 304326632. swin: closed form below; a layer of 2048 x 4096 has 2 h f + f + h.
 const Expected expected[] = {
     {"bert-base", 110'112'578, 109'521'986, 208, 206},
     {"bert-large", 336'234'306, 335'184'706, 400, 398},
@@ -43,6 +43,7 @@ const Expected expected[] = {
     {"gpt3-5b", 5'051'228'160, 5'051'228'160, 292, 292},
     {"gpt3-20b", 20'262'014'976, 20'262'014'976, 532, 532},
     {"llama2-13b", 13'015'864'320, 13'015'864'320, 363, 363},
+    {"llama-65b", 65'285'660'672, 65'285'660'672, 723, 723},
     {"llama3-8b", 8'030'261'248, 8'030'261'248, 291, 291},
     {"mistral-7b", 7'241'732'096, 7'241'732'096, 291, 291},
     {"llama3-70b", 70'553'706'496, 70'553'706'496, 723, 723},

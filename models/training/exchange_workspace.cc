@@ -11,24 +11,24 @@ constexpr double fp32 = 4;
 
 double of_factors(const TrainingPlan& training, const AveragedGradients& gradients) {
   const double rank = training.exchange.parameter;
-  const FactoredGradients of = factored_of(training, gradients);
+  const FactoredGradients of = factored_of(*training.model, rank, gradients);
   const double turned = training.exchange.iterations > 0 ? fp32 * rank * of.columns : 0;
   const double sums = training.kernels == Kernels::fused ? 8 * rank * of.most_sums : 0;
   return fp32 * of.elements + fp32 * rank * of.rows + turned + sums;
 }
 
-double of_sparse(const TrainingPlan& training, const AveragedGradients& gradients) {
-  const double all = gradients.elements, kept = std::ceil(training.exchange.parameter * all);
-  if (training.exchange.kind == ExchangeKind::randomk) return fp32 * all + 8 * kept;
+double of_sparse(const Exchange& exchange, Kernels kernels, const AveragedGradients& gradients) {
+  const double all = gradients.elements, kept = std::ceil(exchange.parameter * all);
+  if (exchange.kind == ExchangeKind::randomk) return fp32 * all + 8 * kept;
   const double messages = 8 * kept * (gradients.ranks.ranks + 1);
-  const double search = training.kernels == Kernels::fused ? 16 * kept + all / 64 + 0.27e6
-                                                           : fp32 * all;  // magnitudes
+  const double search =
+      kernels == Kernels::fused ? 16 * kept + all / 64 + 0.27e6 : fp32 * all;  // magnitudes
   return fp32 * all + messages + search;
 }
 
-double of_levels(const TrainingPlan& training, const AveragedGradients& gradients) {
-  const double messages = 2 * coded_bytes(training.exchange);
-  if (training.kernels != Kernels::fused) return messages * gradients.elements;
+double of_levels(const Exchange& exchange, Kernels kernels, const AveragedGradients& gradients) {
+  const double messages = 2 * coded_bytes(exchange);
+  if (kernels != Kernels::fused) return messages * gradients.elements;
   const double n = gradients.ranks.ranks;
   const double g = shard_groups(gradients.ranks, gradients.ranks.per_node).shard.ranks;
   return (fp32 + messages + fp32 / g + fp32 / n) * gradients.elements;
@@ -58,12 +58,12 @@ double exchange_workspace_bytes(const TrainingPlan& training, const AveragedGrad
     case ExchangeKind::qgz_int8:
     case ExchangeKind::loco:
     case ExchangeKind::loco_int8:
-      return of_levels(training, gradients);
+      return of_levels(training.exchange, training.kernels, gradients);
     case ExchangeKind::powersgd:
       return of_factors(training, gradients);
     case ExchangeKind::topk:
     case ExchangeKind::randomk:
-      return of_sparse(training, gradients);
+      return of_sparse(training.exchange, training.kernels, gradients);
     case ExchangeKind::all_reduce:
     case ExchangeKind::local:
     case ExchangeKind::local_sgd:

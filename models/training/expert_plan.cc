@@ -40,10 +40,8 @@ ProcessGroup across_nodes(ProcessGroup group) {
   return group;
 }
 
-ExpertWork work_of(const TrainingPlan& training, const ProcessGroup& group, double tokens,
-                   std::int64_t ffn) {
-  const ModelShape& model = *training.model;
-  const Parallelism& how = *training.parallelism;
+ExpertWork work_of(const ModelShape& model, const Parallelism& how, const ProcessGroup& group,
+                   double tokens, std::int64_t ffn) {
   const int etp = how.layout.expert_tp();
   const double copies = visits(how.experts, model.experts_per_token);
   ExpertWork work;
@@ -108,7 +106,7 @@ std::optional<ExpertPlan> expert_plan(const TrainingPlan& training, const BlockW
   ExpertPlan plan;
   plan.block = dense;
   if (model.pyramid.empty()) plan.block.ffn = model.ffn;
-  plan.block.experts = work_of(training, group, tokens, plan.block.ffn);
+  plan.block.experts = work_of(model, how, group, tokens, plan.block.ffn);
   plan.layers = model.expert_layers;
   plan.overlapped = how.experts.overlapped;
   plan.predicted_layers = static_cast<int>(model.predicted_layers);

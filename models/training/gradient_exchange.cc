@@ -280,7 +280,7 @@ class Writer {
   // Matrices that a factorisation makes smaller; the others are all-reduced as they are.
   void factored() {
     const double rank = exchange_.parameter, turns = std::max(1, exchange_.iterations);
-    const FactoredGradients factored = factored_of(training_, of_);
+    const FactoredGradients factored = factored_of(*training_.model, rank, of_);
     const double rows = factored.rows, columns = factored.columns, matrices = factored.matrices,
                  in_matrices = factored.elements;
     if (!fused_)
@@ -390,15 +390,15 @@ class Writer {
 
 }  // namespace
 
-FactoredGradients factored_of(const TrainingPlan& training, const AveragedGradients& gradients) {
+FactoredGradients factored_of(const ModelShape& model, double rank,
+                              const AveragedGradients& gradients) {
   constexpr double part_rows = 256;
   FactoredGradients all;
-  for (const Tensor& tensor : training.model->tensors) {
+  for (const Tensor& tensor : model.tensors) {
     const double share = share_of(gradients, tensor);
-    const StateTensor of =
-        slice_of(*training.model, tensor,
-                 tensor.expert ? gradients.expert_tensor_parallel : gradients.tensor_parallel);
-    if (tensor.frozen || share == 0 || !is_factored(of, training.exchange.parameter)) continue;
+    const int ranks = tensor.expert ? gradients.expert_tensor_parallel : gradients.tensor_parallel;
+    const StateTensor of = slice_of(model, tensor, ranks);
+    if (tensor.frozen || share == 0 || !is_factored(of, rank)) continue;
     all.rows += share * of.rows;
     all.columns += share * of.columns;
     all.matrices += share;
@@ -421,7 +421,7 @@ double exchange_state_bytes(const TrainingPlan& training, const AveragedGradient
   const Exchange& exchange = training.exchange;
   const double all = gradients.elements, n = gradients.ranks.ranks;
   if (exchange.kind == Exchange::Kind::powersgd) {
-    const FactoredGradients of = factored_of(training, gradients);
+    const FactoredGradients of = factored_of(*training.model, exchange.parameter, gradients);
     const double start = exchange.iterations > 0 ? 0 : 4 * exchange.parameter * of.columns;
     return kept_bytes(exchange) * of.elements + start;
   }

@@ -62,7 +62,8 @@ struct FactoredGradients {
   // kernel bring together, one for 256 rows (kernels/cuda/low_rank.cu).
   double most_sums = 0;
 };
-FactoredGradients factored_of(const TrainingPlan& training, const AveragedGradients& gradients);
+FactoredGradients factored_of(const ModelShape& model, double rank,
+                              const AveragedGradients& gradients);
 
 // Elements of the matrices that PowerSGD of a rank makes smaller; it all-reduces the others whole.
 double factored_elements(const ModelShape& model, double rank);

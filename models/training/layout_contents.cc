@@ -6,10 +6,9 @@ namespace lambcast {
 
 namespace {
 
-std::vector<parallel::ChunkContent> chunks_of(const TrainingPlan& training,
+std::vector<parallel::ChunkContent> chunks_of(const ModelShape& model, parallel::SplitMethod method,
                                               const parallel::Pipeline& pipeline) {
-  return parallel::split_stages(training.parallelism->framework.split,
-                                static_cast<int>(training.model->layers), pipeline.positions());
+  return parallel::split_stages(method, static_cast<int>(model.layers), pipeline.positions());
 }
 
 }  // namespace
@@ -18,7 +17,7 @@ LayoutContents contents_of(const TrainingPlan& training) {
   const Parallelism& how = *training.parallelism;
   const parallel::Pipeline pipeline = how.pipeline(training.batch.gas);
   LayoutContents contents;
-  contents.chunks = chunks_of(training, pipeline);
+  contents.chunks = chunks_of(*training.model, how.framework.split, pipeline);
   contents.parameters =
       parallel::rank_parameters(*training.model, how.layout, pipeline, contents.chunks);
   return contents;
@@ -27,7 +26,7 @@ LayoutContents contents_of(const TrainingPlan& training) {
 PipelinePlan computation_of(const TrainingPlan& training, std::int64_t seq_len) {
   PipelinePlan plan;
   plan.pipeline = training.parallelism->pipeline(training.batch.gas);
-  plan.chunks = chunks_of(training, plan.pipeline);
+  plan.chunks = chunks_of(*training.model, training.parallelism->framework.split, plan.pipeline);
   plan.stacks = stacks_of(training, seq_len);
   plan.block = plan.stacks.empty() ? block_work_of(training, seq_len) : plan.stacks.back().block;
   plan.experts = expert_plan(training, plan.block);

@@ -24,9 +24,8 @@ constexpr double gib = 1024.0 * 1024 * 1024;
 constexpr double communicator_bytes = 0.5 * gib;
 constexpr double context_bytes = 1.5 * gib;
 
-parallel::ExpertLoad expert_load(const TrainingPlan& training) {
-  const Parallelism& how = *training.parallelism;
-  if (training.model->experts == 0) return {};
+parallel::ExpertLoad expert_load(const ModelShape& model, const Parallelism& how) {
+  if (model.experts == 0) return {};
   return {.rows = visits(how.experts, 1),
           .tp = how.layout.expert_tp(),
           .one_hot = how.experts.routing == Routing::one_hot,
@@ -46,7 +45,7 @@ parallel::ActivationSetting activation_setting(const TrainingPlan& training) {
   setting.fp8_gates = how.fp8_gates;
   setting.recompute = how.recompute;
   setting.divides_checkpoints = how.partitions_activations;
-  setting.experts = expert_load(training);
+  setting.experts = expert_load(*training.model, how);
   setting.micro_batch = training.batch.micro;
   setting.seq_len = training.seq_len;
   return setting;
@@ -89,20 +88,19 @@ double tokens_of(const TrainingPlan& training) {
 }
 
 // Weights whole while they are needed, and their gradients until they are reduced.
-double sharded_buffers(const TrainingPlan& training, const RankParameters& held, double block) {
-  const Parallelism& how = *training.parallelism;
+double sharded_buffers(const ModelShape& model, const Parallelism& how, const RankParameters& held,
+                       double block) {
   const double outer = held.vocabulary;
   if (how.framework.live_elements > 0) {
-    const double whole = persistent_weights(*training.model, how).all();
+    const double whole = persistent_weights(model, how).all();
     return how.weight_bytes * std::min(how.framework.live_elements + whole, held.held());
   }
   const double gradient = 2 + how.gradient_bytes();  // as computed, and as reduced
   const double whole = how.weight_bytes * (2 * block + outer);
-  return training.model->adapters ? whole : whole + gradient * std::max(block, outer / 2);
+  return model.adapters ? whole : whole + gradient * std::max(block, outer / 2);
 }
 
-double bucket_bytes(const TrainingPlan& training, const RankParameters& held) {
-  const Parallelism& how = *training.parallelism;
+double bucket_bytes(const Parallelism& how, const RankParameters& held) {
   if (!how.framework.flat_buckets || how.sharding == Sharding::none) return 0;
   return 2 * how.gradient_bytes() * std::min(how.framework.least_bucket, held.total());
 }
@@ -126,8 +124,9 @@ double gradient_bytes_of_block(const TrainingPlan& training) {
 double buffers_of(const TrainingPlan& training, const RankParameters& held, double block) {
   const Parallelism& how = *training.parallelism;
   const double activation = 2 * tokens_of(training) * static_cast<double>(training.model->hidden);
-  double bytes = bucket_bytes(training, held);
-  if (how.sharding == Sharding::weights) bytes += sharded_buffers(training, held, block);
+  double bytes = bucket_bytes(how, held);
+  if (how.sharding == Sharding::weights)
+    bytes += sharded_buffers(*training.model, how, held, block);
   if (how.sequence_parallel && how.layout.tp > 1) bytes += 2 * activation;
   if (how.layout.pp > 1) bytes += 2 * activation;
   return bytes;

@@ -46,23 +46,23 @@ std::optional<TrainingPlan> smaller_steps(const TrainingPlan& training) {
   return in_steps_of(training, largest_divisor(training.batch.micro * training.batch.gas, low));
 }
 
-std::string steps_flags(const TrainingPlan& training) {
-  return fmt::format("--micro-batch {} --grad-accum {}", training.batch.micro, training.batch.gas);
+std::string steps_flags(const Batch& batch) {
+  return fmt::format("--micro-batch {} --grad-accum {}", batch.micro, batch.gas);
 }
 
 std::string with_peak(const std::string& flags, const TrainingPlan& training) {
   return fmt::format("{} ({})", flags, to_text(forecast_memory(training).peak));
 }
 
-bool has_zero(const TrainingPlan& training) {
-  const OptimizerModel& optimizer = model_of(training.optimizer());
+bool has_zero(const Recipe& recipe) {
+  const OptimizerModel& optimizer = model_of(recipe.optimizer);
   const bool tested = optimizer.of_deepspeed && !optimizer.is_lamb;
-  return (tested || training.recipe.zero.any_optimizer) && !optimizer.onebit;
+  return (tested || recipe.zero.any_optimizer) && !optimizer.onebit;
 }
 
 // The first higher stage that is enough by itself, else the first with a smaller micro batch.
 std::optional<std::string> higher_stage(const TrainingPlan& training) {
-  if (!has_zero(training)) return std::nullopt;
+  if (!has_zero(training.recipe)) return std::nullopt;
   for (const bool smaller : {false, true}) {
     TrainingPlan divided = training;
     for (int& stage = divided.recipe.zero.stage; ++stage <= 2;) {
@@ -70,7 +70,7 @@ std::optional<std::string> higher_stage(const TrainingPlan& training) {
       if (forecast_memory(divided).fits) return with_peak(flag, divided);
       if (!smaller) continue;
       if (const auto in_steps = smaller_steps(divided))
-        return with_peak(fmt::format("{} {}", flag, steps_flags(*in_steps)), *in_steps);
+        return with_peak(fmt::format("{} {}", flag, steps_flags(in_steps->batch)), *in_steps);
     }
   }
   return std::nullopt;
@@ -253,7 +253,7 @@ std::optional<std::string> with_smaller_steps(const Change& change, std::int64_t
   if (!in_steps) return std::nullopt;
   if (in_steps->batch.micro == change.training.batch.micro)
     return with_peak(same_batch(change, steps_before), *in_steps);
-  return with_peak(fmt::format("{} {}", change.flags, steps_flags(*in_steps)), *in_steps);
+  return with_peak(fmt::format("{} {}", change.flags, steps_flags(in_steps->batch)), *in_steps);
 }
 
 // Of each kind the least that is enough, at the run's micro batch or with a smaller one.
@@ -299,7 +299,7 @@ std::vector<std::string> memory_remedies(const TrainingPlan& training) {
   std::vector<std::string> remedies;
   if (training.batch.micro > 1)
     if (const auto in_steps = smaller_steps(training))
-      remedies.push_back(with_peak(steps_flags(*in_steps), *in_steps));
+      remedies.push_back(with_peak(steps_flags(in_steps->batch), *in_steps));
   if (training.parallelism) {
     for (std::string& remedy : least_changes(training, false))
       remedies.push_back(std::move(remedy));
@@ -327,9 +327,10 @@ std::string how_to_fit(const TrainingPlan& training) {
     text = fmt::format(
         "even --micro-batch 1 needs {}, {} of it weights, gradients and optimizer state{}; ",
         to_text(one.peak), to_text(states_in(smallest, one)),
-        has_zero(training) ? ""
-                           : fmt::format(", which DeepSpeed cannot divide among ranks with {}",
-                                         name_of(training.optimizer())));
+        has_zero(training.recipe)
+            ? ""
+            : fmt::format(", which DeepSpeed cannot divide among ranks with {}",
+                          name_of(training.optimizer())));
   const std::vector<std::string> remedies = memory_remedies(training);
   if (remedies.empty() && training.parallelism)
     return text + fmt::format(

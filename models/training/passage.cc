@@ -10,9 +10,8 @@ namespace lambcast {
 namespace {
 
 // Of the images' patches of a ViT the kernels are not known (models/device/image_time.h).
-bool has_kernels(const TrainingPlan& training) {
-  const ModelShape& model = *training.model;
-  return training.device->rates && model.hidden > 0 && model.ffn > 0 &&
+bool has_kernels(const ModelShape& model, const Device& device) {
+  return device.rates && model.hidden > 0 && model.ffn > 0 &&
          (model.max_seq_len > 0 || !model.pyramid.empty());
 }
 
@@ -79,7 +78,7 @@ Passage by_curves(const TrainingPlan& training, MicroBatchTime time) {
 }  // namespace
 
 std::optional<Parallelism> undivided(const TrainingPlan& training) {
-  if (!has_kernels(training)) return {};
+  if (!has_kernels(*training.model, *training.device)) return {};
   Parallelism how;
   how.framework = framework_of(FrameworkName::deepspeed);
   how.layout.dp = training.gpus;
@@ -108,7 +107,8 @@ bool keeps_scores(const TrainingPlan& training) {
 
 Passage passage(const TrainingPlan& training, std::int64_t seq_len, CollectiveCosts& costs) {
   MicroBatchTime time = by_whole_models(training, seq_len);
-  if (!time.measured && has_kernels(training)) return by_kernels(training, seq_len, costs);
+  if (!time.measured && has_kernels(*training.model, *training.device))
+    return by_kernels(training, seq_len, costs);
   return by_curves(training, std::move(time));
 }
 

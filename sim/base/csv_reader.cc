@@ -102,6 +102,7 @@ Reader::Reader(Reader&& other) noexcept
       header_(std::move(other.header_)),
       comments_(std::move(other.comments_)),
       fields_(std::move(other.fields_)),
+      in_window_(other.in_window_),
       record_(std::move(other.record_)),
       ends_(std::move(other.ends_)),
       line_(other.line_),
@@ -123,6 +124,12 @@ std::size_t Reader::column(std::string_view title) const {
              fmt::format("{}", fmt::join(header_, ", ")));
 }
 
+std::string_view Reader::stretch(std::size_t first, std::size_t last) const {
+  const char *const begin = text(first).data(), *const end = text(last).end();
+  if (!in_window_ || first == 0 || begin[-1] != ',') return {};
+  return {begin, end};
+}
+
 void Reader::read_header() {
   while (!at_end() && (window_[position_] == '#' || window_[position_] == '\n')) {
     if (window_[position_] == '#') {
@@ -136,7 +143,8 @@ void Reader::read_header() {
 }
 
 bool Reader::next() {
-  if (split_line()) return true;
+  in_window_ = split_line();
+  if (in_window_) return true;
   if (!read_record()) return false;
   if (fields_.size() != header_.size())
     fail_input({name_, line_, {}}, fmt::format("has {} fields where the header has {}",

@@ -42,6 +42,10 @@ class Reader {
   bool next();
   // Of the row that next() went to, until it is called again. `line` is where the row begins.
   std::string_view text(std::size_t column) const { return fields_.at(column); }
+  // All that the row says from one column to another, as it stands in the file, so that rows are
+  // compared at once: where it is the same, so are the fields. Empty where the row had to be put
+  // together, and where the first of the columns is that of the file, or has quotes or a guard.
+  std::string_view stretch(std::size_t first, std::size_t last) const;
   int line() const { return line_; }
 
  private:
@@ -65,8 +69,9 @@ class Reader {
   std::size_t position_ = 0;  // in the window
   std::vector<std::string> header_, comments_;
   std::vector<std::string_view> fields_;  // of the row, in the window or in `record_`
-  std::string record_;                    // of a row that had to be put together: its fields
-  std::vector<std::size_t> ends_;         // of the fields in `record_`
+  bool in_window_ = false;
+  std::string record_;             // of a row that had to be put together: its fields
+  std::vector<std::size_t> ends_;  // of the fields in `record_`
   int line_ = 1, next_line_ = 1;
 };
 

@@ -89,6 +89,19 @@ TEST_CASE("csv: a line reads the same with and without its end") {
   CHECK(csv::parse("h\n\"\"\nx\n\n", "t.csv").rows.size() == 1);
 }
 
+TEST_CASE("csv: a stretch of a row says what its fields do, or nothing") {
+  csv::Reader reader = csv::Reader::of_text(
+      "a,b,c,d\n1,2,,4\n1,2,\"x,y\",4\n1,\"2\",3,4\n1,'=2,3,4\n1,\"2\"\"\",3,4\n1,2,3,4\n",
+      "t.csv");
+  std::vector<std::string> said;
+  while (reader.next()) {
+    CHECK(reader.stretch(0, 3).empty());
+    said.emplace_back(reader.stretch(1, 2));
+  }
+  // The last stands at the end, where a row is put together.
+  CHECK(said == std::vector<std::string>{"2,", "2,\"x,y", "", "", "", ""});
+}
+
 TEST_CASE("csv: what is no table is refused before memory or patience end") {
   CHECK_THROWS_WITH(csv::Reader::of_file("/dev/zero"),
                     Contains("/dev/zero: cannot be read: it is no regular"));

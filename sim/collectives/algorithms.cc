@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "sim/base/check.h"
 #include "sim/base/error.h"
 #include "sim/collectives/builders.h"
+#include "sim/collectives/double_tree.h"
 
 namespace lambcast {
 namespace {
@@ -16,8 +18,8 @@ struct Algorithm {
   std::array<bool, op_count> ops;  // by Op
   void (*build)(CommSchedule&, Bytes, const Placement&);
   bool (*fits)(const ProcessGroup&);       // beyond the operation
-  bool (*symmetric)(const ProcessGroup&);  // node 0 stands for every node
-  bool nodes_play_alike = true;            // or the busiest does
+  bool (*symmetric)(const ProcessGroup&);  // parts do the same
+  bool of_trees = false;                   // or, nodes of both trees, what their place asks
 };
 
 constexpr auto any_group = [](const ProcessGroup&) { return true; };
@@ -37,7 +39,7 @@ constexpr std::array<Algorithm, 16> table{{
      builders::tree,
      [](const ProcessGroup& group) { return group.nodes() > 1; },
      any_group,
-     false},
+     true},
     {"nvls",
      {true, false, false, false, false, false, false},
      builders::in_switch,
@@ -50,7 +52,7 @@ constexpr std::array<Algorithm, 16> table{{
        return group.nodes() > 1 && group.uniform() && group.per_node > 1;
      },
      any_group,
-     false},
+     true},
     {"collnet_direct",
      {true, false, false, false, false, false, false},
      builders::collnet_direct,
@@ -153,11 +155,17 @@ bool in_network(std::string_view algorithm, const ProcessGroup& group) {
   return algorithm.starts_with("collnet") || (algorithm == "nvls" && group.nodes() > 1);
 }
 
-bool foldable(std::string_view algorithm, const ProcessGroup& group, int nodes_alike) {
-  if (nodes_alike == 0 || !group.uniform() || !find(algorithm).symmetric(group)) return false;
-  if (nodes_alike == 1) return true;
-  return nodes_alike % group.node_stride == 0 && group.node_span() % nodes_alike == 0 &&
-         find(algorithm).nodes_play_alike;
+int parts_written(std::string_view name, const ProcessGroup& group, int nodes_alike) {
+  const Algorithm& algorithm = find(name);
+  if (nodes_alike == 0 || !group.uniform() || !algorithm.symmetric(group)) return 0;
+  const bool whole = nodes_alike == 1 ||
+                     (nodes_alike % group.node_stride == 0 && group.node_span() % nodes_alike == 0);
+  if (!whole) return 0;
+  if (!algorithm.of_trees) return 1;
+  const int part = std::max(1, nodes_alike / group.node_stride), nodes = group.nodes();
+  const auto parts = static_cast<int>(busiest_parts(nodes, part).size());
+  // A part stands for those that are not written.
+  return part * (parts + 1) <= nodes ? parts : 0;
 }
 
 CommSchedule make_schedule(std::string_view name, Op op, Bytes size, const Placement& placement) {

@@ -65,10 +65,10 @@ bool supports(std::string_view algorithm, Op op, const ProcessGroup& group);
 // Whether it needs switches of the network that reduce there.
 bool in_network(std::string_view algorithm, const ProcessGroup& group);
 
-// Whether the sends of a part of the machine, of `nodes_alike` nodes, stand for those of every
-// other part, so that a folded machine may be used. Trees have a place for every node: one node,
-// the busiest, stands for all where nothing but its own NICs can hold it up.
-bool foldable(std::string_view algorithm, const ProcessGroup& group, int nodes_alike);
+// How many parts of the machine, of `nodes_alike` nodes each, are written out to stand for all, so
+// that a folded machine may be used: one where all do the same, of trees the busiest of each kind
+// (double_tree.h). Zero: none do.
+int parts_written(std::string_view algorithm, const ProcessGroup& group, int nodes_alike);
 
 // Throws Error (usage) when not supported. One rank gives a schedule without rounds.
 CommSchedule make_schedule(std::string_view algorithm, Op op, Bytes size,

@@ -19,24 +19,33 @@ namespace {
 // What is not folded is written out rank by rank; an all-to-all has a send for every pair.
 constexpr int max_unfolded_ranks = 65536, max_unfolded_all_to_all = 2048;
 
+// The parts that are written out to stand for all; zero: none do.
+int parts_of(const CollectiveRequest& request, std::string_view algorithm, int nodes_alike) {
+  return request.expand || request.beside ? 0
+                                          : parts_written(algorithm, request.group, nodes_alike);
+}
+
+// The ranks of so many parts.
+std::int64_t ranks_written(const CollectiveRequest& request, int parts, int nodes_alike) {
+  const ProcessGroup& group = request.group;
+  if (parts == 0) return group.ranks;
+  const int nodes = std::max(1, nodes_alike / group.node_stride);
+  return std::int64_t{parts} * nodes * group.per_node;
+}
+
 // Names the algorithm that does not fold, and those that would.
-void check_size(const CollectiveRequest& request, std::string_view algorithm, int nodes_alike) {
+void check_size(const CollectiveRequest& request, std::string_view algorithm, int parts,
+                int nodes_alike) {
   const int most = request.op == Op::all_to_all ? max_unfolded_all_to_all : max_unfolded_ranks;
-  if (request.group.ranks <= most) return;
+  if (parts == 1 || ranks_written(request, parts, nodes_alike) <= most) return;
   std::string others;
   for (const std::string& other : algorithm_names())
-    if (!request.expand && supports(other, request.op, request.group) &&
-        foldable(other, request.group, nodes_alike))
+    if (supports(other, request.op, request.group) && parts_of(request, other, nodes_alike) == 1)
       others += (others.empty() ? "" : ", ") + other;
-  // Were each node a part of its own, as under one switch, one would stand for all.
-  const bool of_leaves =
-      !request.expand && nodes_alike > 1 && foldable(algorithm, request.group, 1);
   const std::string why =
-      of_leaves ? fmt::format(
-                      ". In {} nodes play different parts, so that no leaf switch of nodes "
-                      "stands for the others",
-                      algorithm)
-                : "";
+      parts > 1
+          ? fmt::format(". In {} {} leaf switches of nodes do what no other does", algorithm, parts)
+          : "";
   const std::string what = fmt::format("an {} over {} ranks that are not alike",
                                        name_of(request.op), request.group.ranks);
   throw Error(
@@ -189,6 +198,14 @@ Chosen algorithms_of(const CollectiveRequest& request, const Transport& transpor
   return {request.algorithm, {request.algorithm}};
 }
 
+// Folded where parts stand for all.
+Machines::Wired& machine_for(const CollectiveRequest& request, std::string_view algorithm,
+                             Machines& machines) {
+  const int parts = parts_of(request, algorithm, machines.nodes_alike());
+  check_size(request, algorithm, parts, machines.nodes_alike());
+  return parts > 0 ? machines.folded(parts) : machines.full();
+}
+
 void check_protocol(const CollectiveRequest& request, const Transport& transport) {
   if (request.protocol.empty()) return;
   std::vector<std::string> names;
@@ -211,10 +228,11 @@ void check_found(bool found, const CollectiveRequest& request) {
 Machines::Machines(const NodeSpec& node, int nodes, Fabric fabric, int nodes_alike)
     : node_(node), nodes_(nodes), fabric_(std::move(fabric)), nodes_alike_(nodes_alike) {}
 
-Machines::Wired& Machines::folded() {
-  if (folded_.machine == nullptr)
-    folded_.machine = build_folded_machine(node_, nodes_, nodes_alike_, fabric_);
-  return folded_;
+Machines::Wired& Machines::folded(int parts) {
+  Wired& folded = folded_[parts];
+  if (folded.machine == nullptr)
+    folded.machine = build_folded_machine(node_, nodes_, nodes_alike_, parts, fabric_);
+  return folded;
 }
 
 Machines::Wired& Machines::full() {
@@ -236,10 +254,7 @@ Collective plan_collective(const CollectiveRequest& request, Machines& machines,
   std::optional<Collective> best;
   const Chosen run = algorithms_of(request, transport);
   for (const std::string& algorithm : run.costed) {
-    const bool folded = !request.expand && !request.beside &&
-                        foldable(algorithm, request.group, machines.nodes_alike());
-    if (!folded) check_size(request, algorithm, machines.nodes_alike());
-    Machines::Wired& wired = folded ? machines.folded() : machines.full();
+    Machines::Wired& wired = machine_for(request, algorithm, machines);
     const std::shared_ptr<const Machine>& machine = wired.machine;
     const Placement placement = placement_of(request, *machine, transport, place);
     Stopwatch watch;
@@ -290,9 +305,7 @@ void CollectiveCurve::reprice(std::shared_ptr<const Transport> transport, Machin
 }
 
 Machines::Wired& CollectiveCurve::machine_of(const std::string& algorithm) {
-  const bool folded = foldable(algorithm, request_.group, machines_.nodes_alike());
-  if (!folded) check_size(request_, algorithm, machines_.nodes_alike());
-  return folded ? machines_.folded() : machines_.full();
+  return machine_for(request_, algorithm, machines_);
 }
 
 CollectiveCurve::Variants::value_type& CollectiveCurve::variant(const std::string& algorithm) {

@@ -35,7 +35,8 @@ class Machines {
 
   int nodes_alike() const { return nodes_alike_; }
   const NodeSpec& node() const { return node_; }
-  Wired& folded();
+  // With so many parts written.
+  Wired& folded(int parts);
   Wired& full();
 
  private:
@@ -43,7 +44,8 @@ class Machines {
   int nodes_ = 1;
   Fabric fabric_;
   int nodes_alike_ = 0;
-  Wired folded_, full_;
+  std::map<int, Wired> folded_;  // by parts
+  Wired full_;
 };
 
 struct CollectiveRequest {

@@ -164,12 +164,15 @@ class Lowering {
                                               : protocol_.efficiency;
   }
 
+  // Whether all that leaves its node is written down.
+  bool is_written(int rank) const { return !group_.folded || node_of(rank) < group_.written; }
+
   std::vector<Bytes> leaving_each_node(const std::vector<Send>& sends) const {
     if (protocol_.node_cap.value() == 0) return {};
     std::vector<Bytes> leaving(static_cast<std::size_t>(group_.nodes()));
     for (const Send& send : sends)
       for (int i = 0; i < send.count; ++i)
-        if (crosses(send, i))
+        if (crosses(send, i) && is_written(send.from + i))
           leaving[static_cast<std::size_t>(node_of(send.from + i))] += send.bytes;
     return leaving;
   }
@@ -183,10 +186,11 @@ class Lowering {
   }
 
   // Of a send over the network: its streams' own limit, and its share of what the protocol gets out
-  // of a node, which siblings divide among them. Caps are payload, flows are wire bytes.
+  // of a node, which siblings divide among them; that counts where the node is written down. Caps
+  // are payload, flows are wire bytes.
   Bandwidth cap(const Send& send, Bytes leaving) const {
     const Bandwidth own = stream_cap_ * static_cast<double>(send.weight);
-    if (protocol_.node_cap.value() == 0) return own;
+    if (leaving.value() == 0) return own;
     const double share = send.bytes / leaving;
     const Bandwidth of_node = protocol_.node_cap * (share / group_.siblings / protocol_.efficiency);
     return own.value() == 0 ? of_node : std::min(own, of_node);

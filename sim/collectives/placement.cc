@@ -16,9 +16,15 @@ Placement placed(const ProcessGroup& group, const Machine& machine, const Place&
     reached_by_each += nics.size();
   }
   const auto nics = static_cast<int>(nics_of(group, machine, place, 0).size());
-  return {group, nics, static_cast<double>(reached_by_each) / static_cast<double>(reached.size()),
+  const auto of_group = [&](int nodes) {
+    return machine.folded ? std::max(1, nodes / group.node_stride) : group.nodes();
+  };
+  return {group,
+          nics,
+          static_cast<double>(reached_by_each) / static_cast<double>(reached.size()),
           machine.folded,
-          machine.folded ? std::max(1, machine.written / group.node_stride) : group.nodes()};
+          of_group(machine.written),
+          of_group(machine.part)};
 }
 
 int nic_next_to(const Machine& machine, int slot) {

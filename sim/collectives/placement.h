@@ -23,10 +23,11 @@ struct Place {
 struct Placement : ProcessGroup {
   int nics = 1;               // that the members on one node reach
   double groups_per_nic = 1;  // siblings that meet there
-  // Only the sends of its first `written` nodes are written down; they stand for those of all (see
-  // machine.h). All nodes where not folded.
+  // Only the sends of its first `written` nodes are written down, of parts of `part` nodes each;
+  // they stand for those of all (see machine.h). All nodes where not folded.
   bool folded = false;
   int written = 1;
+  int part = 1;
   // Messages leave a node by the NIC of their receiver's rail, over the GPU beside it, and not by
   // that of their sender (NCCL's PXN).
   bool by_rail_of_receiver = false;

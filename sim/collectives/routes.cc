@@ -43,7 +43,9 @@ class Finder {
     }
   }
 
-  std::shared_ptr<const Paths> of(const std::vector<Send>& sends) {
+  // `halves` as CommSchedule has it.
+  std::shared_ptr<const Paths> of(const std::vector<Send>& sends, bool halves) {
+    halves_ = halves;
     Paths paths;
     paths.first.reserve(sends_in(sends) * static_cast<std::size_t>(group_.siblings) + 1);
     links_.clear();
@@ -104,10 +106,14 @@ class Finder {
     if (machine_.folded && from.node / machine_.written != to.node / machine_.written) {
       // Out to where it would turn to the other part, and back in: the image of its target.
       const VertexId turn = machine_.turns[port % machine_.turns.size()];
-      append(leaves);
-      router_.append_route(out, turn, port, links_);
-      router_.append_route(turn, in, port, links_);
-      append(enters);
+      if (is_written(from)) {
+        append(leaves);
+        router_.append_route(out, turn, port, links_);
+      }
+      if (is_written(to)) {
+        router_.append_route(turn, in, port, links_);
+        append(enters);
+      }
     } else if (const auto known = router_.way(out, in, port)) {
       append(leaves, *known, enters);
     } else {
@@ -116,6 +122,9 @@ class Finder {
       append(enters);
     }
   }
+
+  // Whether it stands where it is, and not elsewhere.
+  bool is_written(const Member& member) const { return !halves_ || member.node < machine_.written; }
 
   // Between a rank and a NIC of its node.
   struct Way {
@@ -174,6 +183,7 @@ class Finder {
   std::vector<std::vector<int>> nics_;   // of a node, that each sibling reaches
   std::vector<Way> ways_out_, ways_in_;  // by endpoint and NIC of its node
   std::vector<LinkId> links_;            // of the set at hand
+  bool halves_ = false;                  // in it
 };
 
 }  // namespace
@@ -183,7 +193,8 @@ Routes find_routes(const CommSchedule& schedule, const ProcessGroup& group, cons
   Routes routes;
   if (schedule.send_sets.empty()) return routes;
   Finder finder(group, machine, endpoint, router, place);
-  for (const std::vector<Send>& sends : schedule.send_sets) routes.push_back(finder.of(sends));
+  for (const std::vector<Send>& sends : schedule.send_sets)
+    routes.push_back(finder.of(sends, schedule.halves));
   return routes;
 }
 

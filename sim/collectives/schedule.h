@@ -77,6 +77,9 @@ struct CommSchedule {
   Bytes size;
   std::string algorithm;
   Latencies latencies = Latencies::ring;
+  // Folded, sends from and to nodes that are not written are halves: over the links of the end that
+  // is. Else they return to the image of their receiver (machine.h).
+  bool halves = false;
   std::vector<std::vector<Send>> send_sets;
   std::vector<Round> rounds;
   Traffic traffic;

@@ -1,53 +1,49 @@
-// The double binary tree of NCCL (src/graph/trees.cc): nodes form a binary tree in which leaves and
-// inner nodes alternate, and a second tree, mirrored or shifted by one, in which the roles are
-// swapped. Each tree reduces and broadcasts half of the data. Inside a node the ranks form a chain
-// that hangs from the rank next to the NIC, or the NVLink switch reduces (NVLS, NVLSTree).
+// The double binary tree of NCCL (double_tree.h). Each tree reduces and broadcasts half of the
+// data. Inside a node the ranks form a chain that hangs from the rank next to the NIC, or the
+// NVLink switch reduces (NVLS, NVLSTree).
+#include <map>
+
 #include "sim/collectives/builders.h"
+#include "sim/collectives/double_tree.h"
 
 namespace lambcast::builders {
 namespace {
-
-// The parent of `node` in the first tree over `nodes`, -1 for the root.
-int parent(int node, int nodes) {
-  if (node == 0) return -1;
-  const int bit = node & -node;
-  const int up = (node ^ bit) | (bit << 1);
-  return up < nodes ? up : node ^ bit;
-}
-
-struct Edge {
-  int child;
-  int parent;
-};
-
-std::vector<Edge> edges_of_both_trees(int nodes) {
-  std::vector<Edge> edges;
-  for (int node = 1; node < nodes; ++node) {
-    const int up = parent(node, nodes);
-    edges.push_back({node, up});
-    if (nodes % 2 == 0)
-      edges.push_back({nodes - 1 - node, nodes - 1 - up});
-    else
-      edges.push_back({(node + 1) % nodes, (up + 1) % nodes});
-  }
-  return edges;
-}
-
-// The node that most edges meet, which paces the whole tree.
-int busiest_node(const std::vector<Edge>& edges, int nodes) {
-  std::vector<int> degree(static_cast<std::size_t>(nodes));
-  for (const Edge& edge : edges) {
-    ++degree[static_cast<std::size_t>(edge.child)];
-    ++degree[static_cast<std::size_t>(edge.parent)];
-  }
-  return static_cast<int>(std::max_element(degree.begin(), degree.end()) - degree.begin());
-}
 
 int floor_log2(int value) {
   int log = 0;
   while (value >>= 1) ++log;
   return log;
 }
+
+// Where the trees' nodes are written down: all as they are; folded, those of the busiest parts one
+// after another.
+class Written {
+ public:
+  explicit Written(const Placement& placement) : placement_(placement) {
+    if (!placement.folded) return;
+    for (const int part : busiest_parts(placement.nodes(), placement.part))
+      first_.try_emplace(part, static_cast<int>(first_.size()) * placement.part);
+  }
+
+  // take(from, to) for the send as it is written down; what lies in two parts has two halves, each
+  // beginning or ending at a node that is not written, of the place that the other has in its part.
+  template <typename Take>
+  void each(int from, int to, const Take& take) const {
+    if (!placement_.folded) return take(from, to);
+    const int part = placement_.part;
+    const auto source = first_.find(from / part), target = first_.find(to / part);
+    const int out = from % part, in = to % part;
+    if (source != first_.end() && source == target)
+      return take(source->second + out, source->second + in);
+    if (from / part == to / part) return;
+    if (source != first_.end()) take(source->second + out, placement_.written + in);
+    if (target != first_.end()) take(placement_.written + out, target->second + in);
+  }
+
+ private:
+  const Placement& placement_;
+  std::map<int, int> first_;  // written node of each part
+};
 
 // Both trees over the nodes, one pair per rail, every edge both ways; nothing on one node.
 void between_nodes(std::vector<Send>& sends, Bytes size, const Placement& placement) {
@@ -62,17 +58,10 @@ void between_nodes(std::vector<Send>& sends, Bytes size, const Placement& placem
            size / 2 / lanes, rail});
     }
   };
-  const std::vector<Edge> edges = edges_of_both_trees(nodes);
-  if (placement.folded) {
-    // The busiest node stands for all, written as node 0; it sends and receives once per edge.
-    const int busiest = busiest_node(edges, nodes);
-    for (const Edge& edge : edges)
-      if (edge.child == busiest || edge.parent == busiest) cross(0, 1);
-    return;
-  }
-  for (const Edge& edge : edges) {
-    cross(edge.child, edge.parent);
-    cross(edge.parent, edge.child);
+  const Written written(placement);
+  for (const TreeEdge& edge : edges_of_both_trees(nodes)) {
+    written.each(edge.child, edge.parent, cross);
+    written.each(edge.parent, edge.child, cross);
   }
 }
 
@@ -115,6 +104,7 @@ void tree(CommSchedule& schedule, Bytes size, const Placement& placement) {
   between_nodes(sends, size, placement);
   for (int node = 0; node < placement.written; ++node) add_chain(sends, node, size, placement);
   schedule.latencies = Latencies::tree;
+  schedule.halves = true;
   schedule.rounds.push_back({add_sends(schedule, std::move(sends)), 1, 2 * (placement.per_node - 1),
                              2 * floor_log2(nodes), 0, Pace::streaming, size / 2 / rails(placement),
                              size});
@@ -141,6 +131,7 @@ void in_switch_tree(CommSchedule& schedule, Bytes size, const Placement& placeme
   between_nodes(sends, size, placement);
   const Bytes inside = through_switch(sends, size, placement);
   schedule.latencies = Latencies::in_switch;
+  schedule.halves = true;
   schedule.rounds.push_back({add_sends(schedule, std::move(sends)), 1, 2, 2 * floor_log2(nodes), 0,
                              Pace::streaming, size / local});
   const Bytes network = network_traffic(size, nodes);

@@ -37,13 +37,15 @@ void wire_node(Machine& machine, const NodeSpec& spec, int node, int nics, Bandw
   }
 }
 
-std::shared_ptr<const Machine> build(const NodeSpec& node, int nodes, int written, bool folded,
-                                     const Fabric& fabric) {
+std::shared_ptr<const Machine> build(const NodeSpec& node, int nodes, int part, int parts,
+                                     bool folded, const Fabric& fabric) {
+  const int written = part * parts;
   LAMBCAST_CHECK(written > 0 && node.gpus > 0 && node.nics > 0, "an empty machine");
   auto owned = std::make_shared<Machine>();
   Machine& machine = *owned;
   machine.nodes = nodes;
   machine.written = written;
+  machine.part = part;
   machine.gpus_per_node = node.gpus;
   machine.nics_per_node = std::min(node.nics, node.gpus);
   machine.folded = folded;
@@ -66,13 +68,13 @@ void single_switch(Machine& machine, const NodeSpec& node) {
 
 std::shared_ptr<const Machine> build_machine(const NodeSpec& node, int nodes,
                                              const Fabric& fabric) {
-  return build(node, nodes, nodes, false, fabric);
+  return build(node, nodes, nodes, 1, false, fabric);
 }
 
 std::shared_ptr<const Machine> build_folded_machine(const NodeSpec& node, int nodes, int part,
-                                                    const Fabric& fabric) {
+                                                    int parts, const Fabric& fabric) {
   LAMBCAST_CHECK(nodes % part == 0, "{} nodes are not parts of {}", nodes, part);
-  auto machine = build(node, nodes, part, true, fabric);
+  auto machine = build(node, nodes, part, parts, true, fabric);
   LAMBCAST_CHECK(!machine->turns.empty(), "a fabric that cannot be folded");
   return machine;
 }

@@ -1,10 +1,12 @@
 // A cluster ready for collectives: its topology and where each rank's endpoints lie in it.
 //
-// A machine can be written out in full, or *folded*: where its parts are alike, one stands for all.
-// A part is a node under one switch, the nodes of a full leaf under leaves and spines. A flow that
-// leaves it comes back in where its target's image is, over the switch or the spine that it would
-// take; that loads every link exactly as in the full machine, where what a part receives from
-// elsewhere equals what its images send. What the fabric blocks, it blocks here as well.
+// A machine can be written out in full, or *folded*: where its parts are alike, some stand for all.
+// A part is a node under one switch, the nodes of a full leaf under leaves and spines. Where all
+// parts do the same, one is written: a flow that leaves it comes back in where its target's image
+// is, over the switch or the spine that it would take; that loads every link exactly as in the full
+// machine, where what a part receives from elsewhere equals what its images send. Where parts do
+// several things, one of each kind is written, and a flow that leaves it ends at that switch, as
+// one that comes in begins there. What the fabric blocks, it blocks here as well.
 #pragma once
 
 #include <functional>
@@ -30,7 +32,8 @@ struct NodeSpec {
 struct Machine {
   Topology topology;
   int nodes = 1;          // of the cluster, also when folded
-  int written = 1;        // of those; fewer when folded
+  int written = 1;        // of those; fewer when folded,
+  int part = 1;           // and so many to a part
   int gpus_per_node = 1;  // ranks are placed node by node
   int nics_per_node = 1;
   bool folded = false;
@@ -49,8 +52,8 @@ using Fabric = std::function<void(Machine&, const NodeSpec&)>;
 void single_switch(Machine& machine, const NodeSpec& node);
 
 std::shared_ptr<const Machine> build_machine(const NodeSpec& node, int nodes, const Fabric& fabric);
-// With parts of `part` nodes, which must be alike under the fabric.
+// Of parts of `part` nodes, which must be alike under the fabric, `parts` are written.
 std::shared_ptr<const Machine> build_folded_machine(const NodeSpec& node, int nodes, int part,
-                                                    const Fabric& fabric);
+                                                    int parts, const Fabric& fabric);
 
 }  // namespace lambcast

@@ -29,15 +29,14 @@ const StepForecast& step_of(const Forecast& forecast, const std::string& stage) 
   throw Error(Exit::usage, fmt::format("has no stage '{}'", stage));
 }
 
-double flops_per_sample(const SourceFigure& figure, const TrainingPlan& training) {
+double flops_per_sample(const SourceFigure& figure, const ModelShape& model, std::int64_t seq_len) {
   if (figure.flops_per_sample > 0) return figure.flops_per_sample;
   using parallel::AttentionCount;
-  const ModelShape& model = *training.model;
   const Flops flops =
       figure.count == FlopsCount::full_recompute
-          ? parallel::hardware_flops(model, training.seq_len, parallel::Recompute::full)
+          ? parallel::hardware_flops(model, seq_len, parallel::Recompute::full)
           : parallel::model_flops(
-                model, training.seq_len,
+                model, seq_len,
                 figure.count == FlopsCount::causal ? AttentionCount::causal : AttentionCount::full);
   return flops.value();
 }
@@ -70,10 +69,11 @@ double quantity_at(const SourceFigure& figure, const TrainingPlan& training, dou
     case Quantity::tokens_per_gpu_s:
       return tokens / training.gpus;
     case Quantity::tflops_per_gpu:
-      return samples * flops_per_sample(figure, training) / training.gpus * 1e-12;
+      return samples * flops_per_sample(figure, *training.model, training.seq_len) / training.gpus *
+             1e-12;
     case Quantity::mfu_pct:
-      return samples * flops_per_sample(figure, training) / training.gpus * 1e-12 /
-             figure.peak_tflops * 100;
+      return samples * flops_per_sample(figure, *training.model, training.seq_len) / training.gpus *
+             1e-12 / figure.peak_tflops * 100;
     case Quantity::days:
       return figure.samples / samples / 86400;
     case Quantity::run_time_s:
