@@ -360,8 +360,7 @@ std::size_t factored_kept(const reference::Part& part) {
 
 std::size_t factored_workspace(const reference::Part& part) {
   const FactoredRectangle r = rectangle_of(part);
-  return std::max(r.parts * r.columns + r.rows * r.tiles,
-                  2 * factored_kept(part));
+  return std::max(r.parts * r.columns + r.rows * r.tiles, 2 * factored_kept(part));
 }
 
 FactoredTensors::FactoredTensors(std::span<const FactoredTensor> tensors)
