@@ -334,7 +334,7 @@ TEST_CASE("advice list: a row with a share of warm-up that nobody runs with has 
 
 TEST_CASE("advice: one GPU has nothing to compress") {
   Catalog catalog;
-  const Advice advice = advise(question("paper-eth40-v100", "1", "onebit_lamb"), catalog);
+  const Advice advice = advise(question("dgx2h-v100", "1", "onebit_lamb"), catalog);
   CHECK(advice.exposed_share == 0);
   CHECK(advice.most_speedup == 1);
   CHECK_FALSE(advice.answer.break_even.has_value());

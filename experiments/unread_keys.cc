@@ -87,9 +87,9 @@ constexpr UnreadOfLayout of_layout[] = {
      "it is spent on weights that ranks share (--zero-stage 3)"},
     {"gradient_bucket",
      [](const Parallelism& how, std::string_view) {
-       return !how.framework.flat_buckets &&
-              (how.replicas() == 1 || how.sharding == Sharding::weights ||
-               !(how.framework.overlaps_gradients || how.framework.overlaps_weights));
+       const bool held = how.framework.flat_buckets && how.sharding != Sharding::none;
+       return !held && (how.replicas() == 1 || how.sharding == Sharding::weights ||
+                        !(how.framework.overlaps_gradients || how.framework.overlaps_weights));
      },
      "gradients and weights go in buckets where replicas overlap them with the passes (--overlap, "
      "up to --zero-stage 2)"},

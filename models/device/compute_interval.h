@@ -63,7 +63,7 @@ struct ComputeWidth {
 ComputeWidth compute_width(Basis basis, double micro_batch_doublings = 0,
                            double seq_len_doublings = 0);
 
-// Of passes priced kernel by kernel at a GPU's rates, from what was held out of that GPU, if any.
+// Of passes priced kernel by kernel, from what was held out of the GPU, if any: rates_interval.h.
 ComputeWidth rates_width(const std::optional<HeldOut>& of_device);
 
 }  // namespace lambcast
