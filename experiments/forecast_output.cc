@@ -406,7 +406,8 @@ std::string forecast_json(const Scenario& scenario, const Forecast& forecast,
   json["provenance"] = Json::object();
   for (const CostSource& source : forecast.sources)
     json["provenance"][source.cost] = {{"kind", std::string(name_of(source.provenance.kind))},
-                                       {"source", source.provenance.source}};
+                                       {"source", source.provenance.source},
+                                       {"share", source.share}};
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -434,10 +435,10 @@ std::string forecast_table(const Scenario& scenario, const Forecast& forecast,
   if (!run.cost_usd) out += fmt::format("\ncost: {}", no_price_text());
   out += fmt::format("\n{}\n", memory_text(training, forecast.memory));
   out += step_table(forecast, training.parallelism.has_value()) + interval_text(training, forecast);
-  out += "\nrests on\n";
+  out += "\nrests on, each cost in so much of the time\n";
   for (const CostSource& source : forecast.sources)
-    out += fmt::format("  {:<27} {:<9} {}\n", source.cost, name_of(source.provenance.kind),
-                       source.provenance.source);
+    out += fmt::format("  {:<27} {:>3.0f} % {:<9} {}\n", source.cost, 100 * source.share,
+                       name_of(source.provenance.kind), source.provenance.source);
   for (const Finding& finding : judgement.findings)
     out += fmt::format("{}: {} [{}]\n", name_of(finding.severity), finding.message, finding.code);
   return out;

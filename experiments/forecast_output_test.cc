@@ -243,6 +243,14 @@ TEST_CASE("table: says what ran, how fast, against what and from where") {
         "warmup", "compression", "run: 5993 steps in ", "against lamb: ", "4.57x fewer bytes",
         "memory: ", "rests on", "nic_bandwidth"})
     CHECK_THAT(table, Contains(text));
+  // How much of the time each cost is part of, as in JSON: which part of a forecast is measured.
+  for (const auto& [cost, of] : run.json().at("provenance").items()) {
+    const auto share = of.at("share").get<double>();
+    INFO(cost);
+    CHECK((share >= 0 && share <= 1 + 1e-9));
+    CHECK_THAT(table, Contains(fmt::format("  {:<27} {:>3.0f} % {}", cost, 100 * share,
+                                           of.at("kind").get<std::string>())));
+  }
 }
 
 TEST_CASE("table: a run of years is as long as the JSON says") {

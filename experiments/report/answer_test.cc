@@ -77,6 +77,24 @@ TEST_CASE("answer: what follows from a key that was named is not named") {
   CHECK_THAT(point_name(points[2], points), Catch::EndsWith(" (it may not fit in memory)"));
 }
 
+TEST_CASE("answer: a row that is not kept is told apart by those that are") {
+  const Results results =
+      results_of(synthetic_header() + synthetic_rows({.clusters = {{"box", 4, 10}},
+                                                      .optimizers = {"lamb"},
+                                                      .gpus = {8},
+                                                      .global_batches = {8192}}));
+  std::vector<Point> kept(2, results.points.front());
+  kept[0].steps = kept[1].steps = 100;
+  kept[0].freeze_step = kept[1].freeze_step = 17;
+  kept[0].seq_len = 128;
+  kept[1].seq_len = 512;
+  Point best = kept[0];
+  best.freeze_step = 2;
+  CHECK(point_name(best, kept) == "box, 8 GPUs, batch 8192, freeze_step 2 of 100, seq_len 128");
+  kept[1].seq_len = 128;
+  CHECK(point_name(best, kept) == "box, 8 GPUs, batch 8192, freeze_step 2 of 100");
+}
+
 TEST_CASE("answer: a sweep without compression has its own three numbers and no level") {
   const Answer answer =
       answer_of_text(synthetic_header() + synthetic_rows({.clusters = {{"box", 4, 10}},

@@ -17,10 +17,13 @@ std::string point_name(const Point& point, const std::vector<Point>& points) {
     if (p.model == point.model && p.cluster == point.cluster && p.optimizer == point.optimizer &&
         p.gpus == point.gpus && p.global_batch == point.global_batch)
       alike.push_back(&p);
-  // Names `said` where rows alike so far differ in `field`, and goes on with those that do not.
+  // Names `said` where rows alike so far differ in `field`, and goes on with those that do not;
+  // with all where none is left, as of a value that no row of a part has.
   const auto name = [&](double Point::*field, const std::string& said) {
     const auto other = [&](const Point* p) { return !same_number(p->*field, point.*field); };
-    if (std::erase_if(alike, other) > 0 && !std::isnan(point.*field)) text += ", " + said;
+    const auto differ = static_cast<std::size_t>(std::ranges::count_if(alike, other));
+    if (differ > 0 && !std::isnan(point.*field)) text += ", " + said;
+    if (differ < alike.size()) std::erase_if(alike, other);
   };
   name(&Point::nic_Gbps, fmt::format("{:.4g} Gbit/s NIC", point.nic_Gbps));
   name(&Point::steps, fmt::format("{} steps", point.steps));

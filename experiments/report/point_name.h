@@ -11,7 +11,8 @@
 namespace lambcast::report {
 
 // A key counts as swept where a row that is alike in those named before has another value: steps
-// that follow from the batch are not said. `point` is one of `points`.
+// that follow from the batch are not said. `point` is one of `points`, or of the rows of which they
+// are a part.
 std::string point_name(const Point& point, const std::vector<Point>& points);
 
 }  // namespace lambcast::report
