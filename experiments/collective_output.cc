@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "models/training/algorithm_tip.h"
 #include "sim/base/csv.h"
 #include "topologies/nccl_machine.h"
 
@@ -67,6 +68,19 @@ std::string flow_remark(const CollectiveRow& row) {
       row.flow_time / row.time);
 }
 
+// What there is to say of the rows where NCCL's own rule tips.
+std::optional<Finding> find_tip(const CollectiveRow& row, const CollectiveAnswer& answer) {
+  const auto op = std::ranges::find(op_names(), answer.op);
+  if (op == op_names().end()) return std::nullopt;
+  return find_tip(TippingCollective{static_cast<Op>(op - op_names().begin()), Bytes(row.size),
+                                    row.algorithm, row.protocol, row.time, row.tip});
+}
+
+std::string tip_remark(const CollectiveRow& row, const CollectiveAnswer& answer) {
+  const auto finding = find_tip(row, answer);
+  return finding ? fmt::format("# {}\n", finding->message) : "";
+}
+
 constexpr const char* of_one_rank = "one rank communicates with nobody";
 
 // What runs and how far it can be trusted.
@@ -97,6 +111,7 @@ std::string collective_text(const CollectiveAnswer& answer, const Cluster& clust
     const std::string why = grounds(row, answer, cluster);
     if (why != said) text += fmt::format("# {}\n", why);
     said = why;
+    text += tip_remark(row, answer);
     const double algbw = row.algbw_GBps();
     text += fmt::format(" {:>13.0f} {:>13.0f} {:>9} {:>7} {:>6} {:>11.2f} {:>9} {:>9} {:>7}\n",
                         row.size, std::floor(row.size / 4 / (per_rank ? answer.group.ranks : 1)),
@@ -118,6 +133,7 @@ std::string collective_table(const CollectiveAnswer& answer, const Cluster& clus
         alone ? of_one_rank : ground_of(row.interval, cluster) + flow_remark(row);
     if (why != said) text += fmt::format("# {}\n", why);
     said = why;
+    text += tip_remark(row, answer);
     const double algbw = row.algbw_GBps();
     text += fmt::format(
         " {:>11.0f} {:>10.2f} {:>20} {:>7} {:>7}  {}\n", row.size, row.time.us(),
@@ -154,6 +170,12 @@ std::string collective_json(const CollectiveAnswer& answer, const Cluster& clust
                                {"calibrated", row.interval.calibrated}});
     if (row.models_part()) json["results"].back()["flow_model_time_us"] = row.flow_time.us();
   }
+  json["findings"] = Json::array();
+  for (const CollectiveRow& row : answer.rows)
+    if (const auto finding = find_tip(row, answer))
+      json["findings"].push_back({{"severity", name_of(finding->severity)},
+                                  {"code", finding->code},
+                                  {"message", finding->message}});
   return json.dump(2) + "\n";
 }
 

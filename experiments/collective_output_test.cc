@@ -62,6 +62,33 @@ TEST_CASE("collective output: it says where the network's switches cannot reduce
     CHECK_THAT(text, Contains("# nccl.sharp has no effect: CollNet is for at most 8 GPUs a node"));
 }
 
+// 1 MB in 100 us by the ring; the tree, which NCCL rates alike, in 60.
+TEST_CASE("collective output: where NCCL's rule tips is a finding") {
+  CollectiveAnswer answer = made_up();
+  const auto findings = [&] {
+    return Json::parse(collective_json(answer, made_up_cluster())).at("findings");
+  };
+  CHECK(findings().empty());
+  CHECK_THAT(collective_text(answer, made_up_cluster()), !Contains("which NCCL"));
+  answer.rows.front().tip.rival = {"tree", "LL", Duration::microseconds(105)};
+  CHECK(findings().empty());  // too little to tell
+  answer.rows.front().tip.rival = {"tree", "LL", Duration::microseconds(60)};
+  REQUIRE(findings().size() == 1);
+  CHECK(findings().at(0).at("code") == "algorithm-tips");
+  CHECK(findings().at(0).at("severity") == "note");
+  const std::string said =
+      "all_reduce of 1 MB runs by ring/Simple in 100 us, and by tree/LL, which NCCL's own "
+      "constants rate alike within 25 %, in 60 us";
+  CHECK(findings().at(0).at("message") == said);
+  for (const std::string& text :
+       {collective_text(answer, made_up_cluster()), collective_table(answer, made_up_cluster())})
+    CHECK_THAT(text, Contains("\n# " + said + "\n"));
+  answer.rows.front().tip = {std::nullopt, Duration::microseconds(70)};
+  CHECK(findings().at(0).at("message") ==
+        "all_reduce of 1 MB runs by ring/Simple in 100 us, and one of twice the size, which NCCL "
+        "has another run, takes 70 us");
+}
+
 TEST_CASE("collective output: JSON and CSV hold the same figures") {
   const Json json = Json::parse(collective_json(made_up(), made_up_cluster()));
   const Json& row = json.at("results").at(0);

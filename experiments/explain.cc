@@ -23,14 +23,19 @@ std::string rests_on(const StepPlan& plan, const PlanOp& op, const TrainingPlan&
   return text;
 }
 
-// " by ring/Simple": the algorithm and the protocol of a collective, as its library chooses them.
+// " by ring/Simple": the algorithm and the protocol of a collective, as its library chooses them,
+// and what else may run where NCCL's rule is near its tip.
 std::string chosen_for(const PlanOp& op, const TrainingPlan& training, CollectiveCosts& costs) {
   const Call* call = std::get_if<Call>(&op.work);
   if (call == nullptr) return "";
   const CollectiveCost& cost =
       costs.cost({training.cluster, call->group, training.network, training.expand}, call->backend,
                  call->op, call->bytes, call->algorithm);
-  return fmt::format(" by {}/{}", cost.algorithm, cost.protocol);
+  std::string text = fmt::format(" by {}/{}", cost.algorithm, cost.protocol);
+  if (const auto& rival = cost.tip.rival)
+    text += fmt::format(" (or {}/{}, {:.3f} us each)", rival->algorithm, rival->protocol,
+                        rival->time.us());
+  return text;
 }
 
 // Of a call that stands inside a pass: the time of one, its interval, and what that rests on.

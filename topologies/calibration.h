@@ -75,7 +75,7 @@
 #include "sim/base/units.h"
 #include "sim/collectives/backend.h"
 
-#include "sim/collectives/schedule.h"
+#include "sim/collectives/collective.h"
 #include "topologies/priors.h"
 
 namespace lambcast {
@@ -147,9 +147,10 @@ struct CalibratedInterval {
   Ground ground = Ground::none;
 };
 
-// What runs a collective; empty: not asked.
+// What runs a collective; empty: not asked. Where NCCL's rule is near its tip, what else may run.
 struct RunBy {
   std::string_view algorithm, protocol;
+  std::optional<Rival> rival{};
 };
 
 // What a description says of its NICs.

@@ -365,6 +365,16 @@ bool is_calibrated(const Cluster& cluster, Backend backend, int nodes) {
 
 CalibratedInterval interval_of(const Cluster& cluster, Backend backend, Op op, Bytes size,
                                const ProcessGroup& group, Duration forecast, const RunBy& by) {
+  if (by.rival) {
+    CalibratedInterval own =
+        interval_of(cluster, backend, op, size, group, forecast, {by.algorithm, by.protocol});
+    const CalibratedInterval other = interval_of(cluster, backend, op, size, group, by.rival->time,
+                                                 {by.rival->algorithm, by.rival->protocol});
+    if (own.ground == Ground::calibrated || other.ground > own.ground) return own;
+    own.low = std::min(own.low, other.low);
+    own.high = std::max(own.high, other.high);
+    return own;
+  }
   const Typical typical = is_mpi(backend)                        ? Typical::none
                           : cluster.network == NetworkKind::rdma ? Typical::rdma
                                                                  : Typical::socket;

@@ -201,7 +201,9 @@ bool is_calibrated(const Cluster& cluster, Backend backend, int nodes);
 
 // By the calibration of that library, if the cluster has one (calibration.h). Tables are of one
 // group at a time, so with siblings nothing is calibrated. Within a node nothing depends on what is
-// known of the NICs.
+// known of the NICs. Where NCCL may run something else, from the lower of both low ends to the
+// higher of the high ones; but tables of this machine have it whatever ran, and what tables say of
+// what is taken to run is not widened by a guess at the other.
 CalibratedInterval interval_of(const Cluster& cluster, Backend backend, Op op, Bytes size,
                                const ProcessGroup& group, Duration forecast, const RunBy& by = {});
 

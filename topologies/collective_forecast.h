@@ -14,7 +14,7 @@ struct CollectiveSetting {
   ProcessGroup group;
   Backend backend = Backend::nccl;
   std::string algorithm;  // empty: what the cluster forces, else as the library chooses
-  std::string protocol;   // empty: the cheapest
+  std::string protocol;   // empty: as the library chooses
   bool expand = false;    // every rank and every round on its own
 };
 

@@ -16,8 +16,8 @@ void add_name(std::string& names, const std::string& name) {
   if (names.find(name) == std::string::npos) names += (names.empty() ? "" : "+") + name;
 }
 
-// `collective` follows what the row has.
-void add(CollectiveRow& row, const Collective& collective, const Cluster& cluster,
+// `collective` follows what the row has; `tip` is its own.
+void add(CollectiveRow& row, const Collective& collective, const Tip& tip, const Cluster& cluster,
          const CollectiveQuestion& question) {
   const CollectiveSetting& setting = question.setting;
   const bool flow = question.network == NetworkModel::flow;
@@ -26,9 +26,10 @@ void add(CollectiveRow& row, const Collective& collective, const Cluster& cluste
   row.time += time;
   row.flow_time +=
       !flow && shares_are_unlike(collective) ? simulate(collective, NetworkModel::flow) : time;
-  const CalibratedInterval interval =
-      interval_of(cluster, setting.backend, collective.op, collective.size, setting.group, time,
-                  {collective.algorithm, collective.protocol});
+  RunBy by{collective.algorithm, collective.protocol, tip.rival};
+  if (by.rival) by.rival->time = by.rival->time.scaled(time / collective.time);
+  const CalibratedInterval interval = interval_of(cluster, setting.backend, collective.op,
+                                                  collective.size, setting.group, time, by);
   row.interval.low += interval.low;
   row.interval.high += interval.high;
   row.interval.calibrated &= interval.calibrated;
@@ -58,9 +59,11 @@ std::vector<CollectiveRow> forecast_rows(const Cluster& cluster,
     CollectiveRow row{size};
     if (question.exchange) {
       for (const Collective& message : compressed_exchange(cluster, setting, Bytes(size)))
-        add(row, message, cluster, question);
+        add(row, message, {}, cluster, question);
     } else {
-      add(row, forecast(series, Bytes(size)), cluster, question);
+      const Collective collective = forecast(series, Bytes(size));
+      row.tip = tip_of(series.request, series.machines, series.transport, collective.time);
+      add(row, collective, row.tip, cluster, question);
     }
     rows.push_back(std::move(row));
   }

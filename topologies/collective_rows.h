@@ -25,6 +25,7 @@ struct CollectiveRow {
   CalibratedInterval interval{Duration(), Duration(), true, Ground::calibrated};
   // By the flow model; equal to `time` but for some collectives whose flows are unlike.
   Duration flow_time{};
+  Tip tip{};  // of a single collective
 
   // Whether the flow model says something else, by 2 % or more.
   bool models_part() const;

@@ -70,13 +70,16 @@ const CollectiveCost& CollectiveCosts::cost(const Setting& asked, Backend backen
   const Collective collective = plan_collective(request, on.machines, on.transport);
   const bool analytic = setting.network == NetworkModel::analytic && !setting.expand;
   const Duration time = analytic ? collective.time : simulate(collective, setting.network);
-  const RunBy by{collective.algorithm, collective.protocol};
+  const Tip tip = tip_of(request, on.machines, on.transport, collective.time);
+  RunBy by{collective.algorithm, collective.protocol, tip.rival};
+  if (by.rival) by.rival->time = by.rival->time.scaled(time / collective.time);
   cost = {time,
           interval_of(*setting.cluster, backend, op, size, request.group, time, by),
           collective.traffic,
           collective.algorithm,
           collective.protocol,
-          collective.costed_as};
+          collective.costed_as,
+          tip};
   return cost;
 }
 

@@ -23,6 +23,7 @@ struct CollectiveCost {
   Traffic traffic;
   std::string algorithm, protocol;
   std::string costed_as;  // the algorithm that stands for its cost (Collective), or its own
+  Tip tip;
 };
 
 class SharedNetwork;

@@ -30,10 +30,24 @@ void CostSources::spend(Duration time) {
     if (std::exchange(known.is_read, false)) known.time_s += time.s();
 }
 
+void CostSources::tips(const TippingCollective& collective, double times) {
+  const double moved_s = collective.moves().s() * times;
+  if (moved_s <= moved_s_) return;
+  tipping_ = collective;
+  moved_s_ = moved_s;
+}
+
+std::optional<TippingCollective> CostSources::tipping() const {
+  return moved_s_ >= least_share * time_s_ ? tipping_ : std::nullopt;
+}
+
 void CostSources::add(const CostSources& of_step, double steps) {
   time_s_ += of_step.time_s_ * steps;
   for (const Entry& other : of_step.entries_)
     entry(other.cost, other.provenance).time_s += other.time_s * steps;
+  if (of_step.moved_s_ * steps <= moved_s_) return;
+  tipping_ = of_step.tipping_;
+  moved_s_ = of_step.moved_s_ * steps;
 }
 
 std::vector<CostSource> CostSources::shares() const {

@@ -2,10 +2,12 @@
 // no cost can be forgotten and none is listed that nothing rests on.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "models/training/algorithm_tip.h"
 #include "sim/base/provenance.h"
 #include "sim/base/units.h"
 
@@ -26,10 +28,14 @@ class CostSources {
   void read_for(Duration part, std::string_view cost, const Provenance& from);
   // An operation of that time rests on what was read since the last one.
   void spend(Duration time);
+  // So many calls of a collective near a tip of NCCL's rule.
+  void tips(const TippingCollective& collective, double times);
   // So many steps alike.
   void add(const CostSources& of_step, double steps);
 
   std::vector<CostSource> shares() const;
+  // Of all near a tip the one that it moves furthest, where that is a hundredth of the time.
+  std::optional<TippingCollective> tipping() const;
 
  private:
   struct Entry {
@@ -41,6 +47,8 @@ class CostSources {
   Entry& entry(std::string_view cost, const Provenance& from);
   std::vector<Entry> entries_;
   double time_s_ = 0;
+  std::optional<TippingCollective> tipping_;
+  double moved_s_ = 0;  // by it, in all its calls
 };
 
 // The weakest kind among the sources that matter, those of at least a hundredth of the time: what

@@ -202,6 +202,7 @@ Forecast forecast_alone(const TrainingPlan& training, CollectiveCosts& costs) {
   CostSources sources;
   result.steps = forecast_steps(training, costs, result.time, &sources);
   result.sources = sources.shares();
+  result.tipping = sources.tipping();
   result.run = sum_up(training, result.steps);
   result.memory = forecast_memory(training);
   result.run.baseline_optimizer = name_of(baseline_of(training.optimizer()));
@@ -260,12 +261,11 @@ std::vector<Finding> judge(const TrainingPlan& training, const Forecast& forecas
              "the flow model shares links among the collectives of a step of up to {} GPUs; "
              "in this one each runs as if alone",
              SharedNetwork::most_ranks)});
-  if (const auto finding = find_stream_limit(*training.cluster, training.nodes()))
-    findings.push_back(*finding);
-  if (const auto finding = find_idle_sharp(training)) findings.push_back(*finding);
-  if (const auto finding = find_one_hot_dispatch(training)) findings.push_back(*finding);
-  if (const auto finding = find_plugin_tuner(*training.cluster, training.nodes()))
-    findings.push_back(*finding);
+  for (const auto& finding :
+       {find_stream_limit(*training.cluster, training.nodes()), find_idle_sharp(training),
+        find_one_hot_dispatch(training), find_plugin_tuner(*training.cluster, training.nodes()),
+        forecast.tipping ? find_tip(*forecast.tipping) : std::nullopt})
+    if (finding) findings.push_back(*finding);
   const bool alone = training.gpus == 1;
   if (alone && (is_onebit(training.optimizer()) || training.exchange != Exchange{}))
     findings.push_back({Severity::warning, "nothing-to-compress",

@@ -70,6 +70,7 @@ struct Forecast {
   TimeAtEnds time, plain_time;  // of the run and of the one its speed-up is against
   MemoryForecast memory;
   std::vector<CostSource> sources;
+  std::optional<TippingCollective> tipping{};
 };
 
 Forecast forecast(const TrainingPlan& training, CollectiveCosts& costs);

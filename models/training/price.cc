@@ -118,8 +118,13 @@ class Pricer {
         note_kernels(chunks[position].reads, part * plan_->pipeline.micro_batches);
   }
 
-  void note(const Call& call) {
-    if (sources_ != nullptr) read_sources(call, cost_of(call), cluster_, *sources_);
+  // So many of them.
+  void note(const Call& call, double times) {
+    if (sources_ == nullptr) return;
+    const CollectiveCost& cost = cost_of(call);
+    read_sources(call, cost, cluster_, *sources_);
+    sources_->tips({call.op, call.bytes, cost.algorithm, cost.protocol, cost.time, cost.tip},
+                   times);
   }
 
   // --- prices ---
@@ -183,7 +188,8 @@ class Pricer {
     if (all > Duration()) note_kernels(stage, stretch / all);
     for (std::size_t position = 0; position < expected.calls.size(); ++position)
       if (plan_->pipeline.stage_at(static_cast<int>(position)) == stage)
-        for (const CallsMade& made : expected.calls[position]) note(*made.call);
+        for (const CallsMade& made : expected.calls[position])
+          note(*made.call, static_cast<double>(made.times));
   }
 
   // Stages on one node whose ranks are siblings too: they bring loads of their own.
@@ -275,7 +281,7 @@ class Pricer {
   }
 
   Price price(const PlanOp& op, const Call& call) {
-    note(call);
+    note(call, static_cast<double>(op.times));
     const CollectiveCost& cost = cost_of(call);
     const auto count = static_cast<double>(op.times);
     Price price = of(cost.time * op.times);
@@ -314,7 +320,7 @@ class Pricer {
 
   Price price(const PlanOp& op, const Slowdown& work) {
     const CollectiveCost& cost = cost_of(work.beside);
-    note(work.beside);
+    note(work.beside, 0);
     if (sources_ != nullptr) note("lost_to_collectives", lost_to_collectives_from());
     const double turns = turns_on_nics(op, work.beside);
     const double share = lost_to_collectives(work.beside.group, *device_.rates) + turns;

@@ -9,6 +9,7 @@
 #include "sim/base/check.h"
 #include "sim/base/error.h"
 #include "sim/collectives/algorithms.h"
+#include "sim/collectives/chosen.h"
 #include "sim/engine/engine.h"
 #include "sim/network/effort.h"
 #include "sim/network/fair_share.h"
@@ -76,61 +77,6 @@ class Stopwatch {
 
 bool reduces_in_switch(const Protocol& protocol) { return protocol.in_switch.has_value(); }
 
-// Those that tables measured of a size; none where all are known alike.
-std::vector<std::string> measured_of(const Transport& transport, Bytes size) {
-  for (const MeasuredAlgorithms& band : transport.measured)
-    if (size < band.below || &band == &transport.measured.back()) return band.names;
-  return {};
-}
-
-// What the library runs, and all that may stand for its cost.
-struct Chosen {
-  std::string algorithm;  // empty: whichever is the cheapest
-  std::vector<std::string> costed;
-};
-
-Chosen chosen_by_nccl(const CollectiveRequest& request, const Transport& transport) {
-  NcclTuning tuning = *transport.tuning;
-  if (!request.protocol.empty()) {
-    tuning.ll = request.protocol == "LL";
-    tuning.ll128 = request.protocol == "LL128";
-    tuning.simple = request.protocol == "Simple";
-  }
-  const ProcessGroup& group = request.group;
-  const auto choices =
-      nccl_choices(tuning, request.op, request.size, group.nodes(), group.per_node);
-  if (choices.empty() && request.op == Op::all_reduce)
-    throw Error(Exit::usage,
-                fmt::format("nccl.algorithms leaves no algorithm for an all_reduce on {} node(s)",
-                            group.nodes()));
-  const std::vector<std::string> measured = measured_of(transport, request.size);
-  const auto is_measured = [&](const std::string& name) {
-    return std::find(measured.begin(), measured.end(), name) != measured.end();
-  };
-  Chosen chosen;
-  for (const NcclChoice& choice : choices) {
-    const std::string name(choice.algorithm);
-    if (!supports(name, request.op, group)) continue;
-    if (chosen.costed.empty())
-      chosen = {name, {name}};
-    else if (!is_measured(chosen.algorithm) && name == "ring" && is_measured(name))
-      chosen.costed.push_back(name);
-  }
-  return chosen;
-}
-
-// The algorithm that NCCL takes, or where its rule is not known those of which the cheapest is.
-Chosen chosen(const CollectiveRequest& request, const Transport& transport) {
-  if (request.rules == DecisionRules::nccl && transport.tuning) {
-    Chosen by_nccl = chosen_by_nccl(request, transport);
-    if (!by_nccl.costed.empty()) return by_nccl;
-  }
-  return {{},
-          candidates(request.rules, request.op, request.size, request.group,
-                     std::any_of(transport.protocols.begin(), transport.protocols.end(),
-                                 reduces_in_switch))};
-}
-
 // What NCCL sends messages between two ranks with (src/enqueue.cc, addP2pToPlan): LL up to 16 KiB
 // inside a node (NCCL_P2P_LL_THRESHOLD), else Simple. Over the network LL has no buffers unless
 // they are asked for (NCCL_ALLOC_P2P_NET_LL_BUFFERS).
@@ -184,18 +130,6 @@ Placement placement_of(const CollectiveRequest& request, const Machine& machine,
   Placement placement = placed(request.group, machine, place);
   placement.by_rail_of_receiver = transport.pxn && is_messages(request);
   return placement;
-}
-
-// The algorithms to try.
-Chosen algorithms_of(const CollectiveRequest& request, const Transport& transport) {
-  if (request.algorithm.empty()) return chosen(request, transport);
-  const bool reduces = transport.tuning && transport.tuning->sharp;
-  if (request.group.nodes() > 1 && in_network(request.algorithm, request.group) && !reduces)
-    fail_input({"", 0, "--algorithm"},
-               fmt::format("{} over {} nodes is for InfiniBand whose switches reduce: needs "
-                           "nccl.sharp = true",
-                           request.algorithm, request.group.nodes()));
-  return {request.algorithm, {request.algorithm}};
 }
 
 // Folded where parts stand for all.
@@ -252,7 +186,7 @@ Collective plan_collective(const CollectiveRequest& request, Machines& machines,
   const std::string_view bound = bound_protocol(request, transport);
   const Place place = request.beside.value_or(Place());
   std::optional<Collective> best;
-  const Chosen run = algorithms_of(request, transport);
+  const Chosen run = chosen_for(request, transport);
   for (const std::string& algorithm : run.costed) {
     Machines::Wired& wired = machine_for(request, algorithm, machines);
     const std::shared_ptr<const Machine>& machine = wired.machine;
@@ -289,6 +223,30 @@ Collective plan_collective(const CollectiveRequest& request, Machines& machines,
   check_found(best.has_value(), request);
   if (!run.algorithm.empty()) best->algorithm = run.algorithm;
   return *best;
+}
+
+Tip tip_of(const CollectiveRequest& request, Machines& machines, const Transport& transport,
+           Duration time) {
+  Tip tip;
+  if (request.group.ranks == 1) return tip;
+  const auto can_write = [&](const std::string& algorithm) {
+    return request.group.ranks <= max_unfolded_ranks ||
+           (!request.expand && foldable(algorithm, request.group, machines.nodes_alike()));
+  };
+  const auto rival = rival_of(request, transport);
+  if (rival && can_write(*rival)) {
+    CollectiveRequest other = request;
+    other.algorithm = *rival;
+    const Collective planned = plan_collective(other, machines, transport);
+    tip.rival = {planned.algorithm, planned.protocol, planned.time};
+  }
+  if (!tips_before_twice(request, transport)) return tip;
+  CollectiveRequest twice = request;
+  twice.size = request.size * 2;
+  if (!can_write(chosen_for(twice, transport).algorithm)) return tip;
+  const Duration of_twice = plan_collective(twice, machines, transport).time;
+  if (of_twice < time) tip.twice = of_twice;
+  return tip;
 }
 
 void CollectiveCurve::reprice(std::shared_ptr<const Transport> transport, Machines machines) {
@@ -350,7 +308,7 @@ const CollectiveCurve::Variant& CollectiveCurve::priced(Variants::value_type& of
 const CollectiveCurve::Choice& CollectiveCurve::choice(Bytes size) {
   const auto known = choices_.find(size);
   if (known != choices_.end()) return known->second;
-  const Chosen run = algorithms_of(request_, *transport_);
+  const Chosen run = chosen_for(request_, *transport_);
   Choice choice;
   for (const std::string& algorithm : run.costed) choice.costed.push_back(&variant(algorithm));
   // Under the name of what runs, which the first of them is.
@@ -358,25 +316,40 @@ const CollectiveCurve::Choice& CollectiveCurve::choice(Bytes size) {
   return choices_.emplace(size, std::move(choice)).first->second;
 }
 
+std::optional<CollectiveCurve::Forecast> CollectiveCurve::cheapest(Variants::value_type& costed) {
+  const std::string_view bound = bound_protocol(request_, *transport_);
+  const double scale = request_.size / reference_size;
+  const Variant& of = priced(costed);
+  std::optional<Forecast> best;
+  for (const Lowered& lowered : of.protocols) {
+    if (!offered(*lowered.protocol, request_, of.schedule.latencies, bound)) continue;
+    const Duration time = time_of(of.schedule, lowered.transfers, scale, lowered.hop, *transport_,
+                                  *lowered.protocol, of.placement);
+    if (!best || time < best->time) best = {time, costed.first, lowered.protocol->name};
+  }
+  return best;
+}
+
 CollectiveCurve::Forecast CollectiveCurve::forecast(Bytes size) {
   check_protocol(request_, *transport_);
   request_.size = size;
-  const std::string_view bound = bound_protocol(request_, *transport_);
-  const double scale = size / reference_size;
   std::optional<Forecast> best;
   const Choice& run = choice(size);
   for (Variants::value_type* costed : run.costed) {
-    const Variant& of = priced(*costed);
-    for (const Lowered& lowered : of.protocols) {
-      if (!offered(*lowered.protocol, request_, of.schedule.latencies, bound)) continue;
-      const Duration time = time_of(of.schedule, lowered.transfers, scale, lowered.hop, *transport_,
-                                    *lowered.protocol, of.placement);
-      if (!best || time < best->time) best = {time, costed->first, lowered.protocol->name};
-    }
+    const auto by = cheapest(*costed);
+    if (by && (!best || by->time < best->time)) best = by;
   }
   check_found(best.has_value(), request_);
   if (!run.algorithm.empty()) best->algorithm = run.algorithm;
   return *best;
+}
+
+std::optional<Rival> CollectiveCurve::rival(Bytes size) {
+  request_.size = size;
+  const auto rival = rival_of(request_, *transport_);
+  if (!rival) return std::nullopt;
+  const auto by = cheapest(variant(*rival));
+  return by ? std::optional(Rival{*rival, std::string(by->protocol), by->time}) : std::nullopt;
 }
 
 bool shares_are_unlike(const Collective& collective) {

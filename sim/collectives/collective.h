@@ -54,7 +54,7 @@ struct CollectiveRequest {
   ProcessGroup group;
   DecisionRules rules = DecisionRules::nccl;
   std::string algorithm;  // empty: as the library chooses
-  std::string protocol;   // empty: the cheapest
+  std::string protocol;   // empty: as the library chooses
   bool expand = false;    // --symmetry off: every rank and every round on its own
   // Where it lies, when others are to run beside it: on the full machine then.
   std::optional<Place> beside{};
@@ -78,6 +78,23 @@ struct Collective {
 Collective plan_collective(const CollectiveRequest& request, Machines& machines,
                            const Transport& transport);
 
+// What NCCL's rule is so close to running in place of what it takes (chosen.h) that another
+// release, plugin or topology may run it, and its analytic time.
+struct Rival {
+  std::string algorithm, protocol;
+  Duration time;
+};
+
+// Where NCCL's rule tips from one algorithm to another, neither of which it knows the time of: what
+// else may run at this size, and what a message of twice the size takes where that is less, since
+// NCCL has another run it.
+struct Tip {
+  std::optional<Rival> rival{};
+  std::optional<Duration> twice{};
+};
+Tip tip_of(const CollectiveRequest& request, Machines& machines, const Transport& transport,
+           Duration time);
+
 // The times of one request over many sizes at little more than the cost of one. All that a schedule
 // moves grows with the size, so every algorithm is written out, routed and lowered once, for
 // reference_size, and its rounds are scaled; latencies are those of the size asked for.
@@ -97,6 +114,8 @@ class CollectiveCurve {
   };
   Forecast forecast(Bytes size);
   Duration time(Bytes size) { return forecast(size).time; }
+  // As tip_of has it.
+  std::optional<Rival> rival(Bytes size);
 
   // From here on at other rates and latencies, on machines wired as those before: what is written
   // out and routed stays, and is only priced again; so does what flows take, where no rate moved.
@@ -130,6 +149,8 @@ class CollectiveCurve {
   Variant written_out(const std::string& algorithm);
   Machines::Wired& machine_of(const std::string& algorithm);
   const Variant& priced(Variants::value_type& of);
+  // By the cheapest protocol, at the size of the request; empty: none is offered.
+  std::optional<Forecast> cheapest(Variants::value_type& costed);
 
   CollectiveRequest request_;
   std::shared_ptr<const Transport> transport_;

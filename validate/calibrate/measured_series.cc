@@ -164,19 +164,24 @@ bool counts(const Measurement& table, const Row& row) {
   return !table.streams || row.size.value() >= small_below;
 }
 
-SeriesForecast forecast(MeasuredSeries& series, Bytes size) {
-  if (series.wire.value() > 0) return {size / series.wire, {}};
-  if (series.message) return {message_time(*series.message, size), {}};
-  if (!series.exchange) {
-    const auto [time, algorithm, protocol] = series.parts.front().curve.forecast(size);
-    return {time, {algorithm, protocol}};
-  }
+Duration forecast_time(MeasuredSeries& series, Bytes size) {
+  if (series.wire.value() > 0) return size / series.wire;
+  if (series.message) return message_time(*series.message, size);
+  if (!series.exchange) return series.parts.front().curve.time(size);
   const auto messages = messages_of(size, series.ranks, series.copies.has_value());
   Duration sum;
   for (std::size_t i = 0; i < messages.size(); ++i)
     sum += series.parts[i].curve.time(messages[i].bytes);
   if (series.copies) sum += copy_time(*series.copies, size, series.ranks);
-  return {sum, {}};
+  return sum;
+}
+
+SeriesForecast forecast(MeasuredSeries& series, Bytes size) {
+  if (series.wire.value() > 0 || series.message || series.exchange)
+    return {forecast_time(series, size), {}};
+  CollectiveCurve& curve = series.parts.front().curve;
+  const auto [time, algorithm, protocol] = curve.forecast(size);
+  return {time, {algorithm, protocol, curve.rival(size)}};
 }
 
 }  // namespace lambcast::validate

@@ -64,8 +64,7 @@ struct SeriesForecast {
 
 SeriesForecast forecast(MeasuredSeries& series, Bytes size);
 
-inline Duration forecast_time(MeasuredSeries& series, Bytes size) {
-  return forecast(series, size).time;
-}
+// Its time alone.
+Duration forecast_time(MeasuredSeries& series, Bytes size);
 
 }  // namespace lambcast::validate

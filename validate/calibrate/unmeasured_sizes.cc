@@ -30,7 +30,8 @@ std::vector<UnmeasuredSize> unmeasured_sizes(const Cluster& before,
     const ProcessGroup group{series.ranks, series.gpus_per_node};
     for (Bytes size(from); size <= Bytes(to); size = size * step) {
       if (size * 2 > smallest && size < largest * 2) continue;
-      const auto [time, by] = forecast(series, size);
+      auto [time, by] = forecast(series, size);
+      by.rival.reset();  // a fit costs what it takes to run
       const Duration expected = std::max(time, Duration::picoseconds(1));
       const CalibratedInterval interval =
           interval_of(before, backend, op, size, group, expected, by);

@@ -1,0 +1,33 @@
+// What there is to say of a collective whose size lies where NCCL's own rule tips.
+//
+// NCCL weighs constants that know nothing of the network (sim/collectives/nccl_tuning.h), so it may
+// take the slower of two, and a larger message that tips it to the other is then faster: measured
+// on two nodes of GH200 over TCP (alps-gh200-tcp) 1,502 us for 1 MiB and 922 for 2. Where its
+// estimates of the two are close, another release, plugin or topology takes the other.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "models/finding.h"
+#include "sim/collectives/collective.h"
+
+namespace lambcast {
+
+// A collective as forecast: what runs it, for how long, and what else may.
+struct TippingCollective {
+  Op op = Op::all_reduce;
+  Bytes size;
+  std::string algorithm, protocol;
+  Duration time;
+  Tip tip{};
+
+  // How far the tip moves its time.
+  Duration moves() const;
+};
+
+// A note where what else may run lasts a tenth longer or shorter, or a message of twice the size is
+// forecast faster.
+std::optional<Finding> find_tip(const TippingCollective& collective);
+
+}  // namespace lambcast

@@ -1,0 +1,111 @@
+#include "sim/collectives/chosen.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/base/error.h"
+#include "sim/collectives/algorithms.h"
+
+namespace lambcast {
+namespace {
+
+// Those that tables measured of a size; none where all are known alike.
+std::vector<std::string> measured_of(const Transport& transport, Bytes size) {
+  for (const MeasuredAlgorithms& band : transport.measured)
+    if (size < band.below || &band == &transport.measured.back()) return band.names;
+  return {};
+}
+
+bool goes_by_nccl(const CollectiveRequest& request, const Transport& transport) {
+  return request.rules == DecisionRules::nccl && transport.tuning;
+}
+
+// What NCCL rates by its own constants, cheapest first.
+std::vector<NcclChoice> rated_by_nccl(const CollectiveRequest& request,
+                                      const Transport& transport) {
+  NcclTuning tuning = *transport.tuning;
+  if (!request.protocol.empty()) {
+    tuning.ll = request.protocol == "LL";
+    tuning.ll128 = request.protocol == "LL128";
+    tuning.simple = request.protocol == "Simple";
+  }
+  const ProcessGroup& group = request.group;
+  return nccl_choices(tuning, request.op, request.size, group.nodes(), group.per_node);
+}
+
+// Those of them that may run.
+std::vector<NcclChoice> supported(std::vector<NcclChoice> choices,
+                                  const CollectiveRequest& request) {
+  std::erase_if(choices, [&](const NcclChoice& choice) {
+    return !supports(std::string(choice.algorithm), request.op, request.group);
+  });
+  return choices;
+}
+
+Chosen chosen_by_nccl(const CollectiveRequest& request, const Transport& transport) {
+  const auto choices = rated_by_nccl(request, transport);
+  if (choices.empty() && request.op == Op::all_reduce)
+    throw Error(Exit::usage,
+                fmt::format("nccl.algorithms leaves no algorithm for an all_reduce on {} node(s)",
+                            request.group.nodes()));
+  const std::vector<std::string> measured = measured_of(transport, request.size);
+  const auto is_measured = [&](const std::string& name) {
+    return std::find(measured.begin(), measured.end(), name) != measured.end();
+  };
+  Chosen chosen;
+  for (const NcclChoice& choice : supported(choices, request)) {
+    const std::string name(choice.algorithm);
+    if (chosen.costed.empty())
+      chosen = {name, {name}};
+    else if (!is_measured(chosen.algorithm) && name == "ring" && is_measured(name))
+      chosen.costed.push_back(name);
+  }
+  return chosen;
+}
+
+// The algorithm that NCCL takes, or where its rule is not known those of which the cheapest is.
+Chosen chosen(const CollectiveRequest& request, const Transport& transport) {
+  if (goes_by_nccl(request, transport)) {
+    Chosen by_nccl = chosen_by_nccl(request, transport);
+    if (!by_nccl.costed.empty()) return by_nccl;
+  }
+  return {{},
+          candidates(request.rules, request.op, request.size, request.group,
+                     std::any_of(transport.protocols.begin(), transport.protocols.end(),
+                                 [](const Protocol& one) { return one.in_switch.has_value(); }))};
+}
+
+// Of several that NCCL rates; none where the request or the library leaves no choice.
+std::vector<NcclChoice> rated(const CollectiveRequest& request, const Transport& transport) {
+  if (!request.algorithm.empty() || !goes_by_nccl(request, transport)) return {};
+  return supported(rated_by_nccl(request, transport), request);
+}
+
+}  // namespace
+
+Chosen chosen_for(const CollectiveRequest& request, const Transport& transport) {
+  if (request.algorithm.empty()) return chosen(request, transport);
+  const bool reduces = transport.tuning && transport.tuning->sharp;
+  if (request.group.nodes() > 1 && in_network(request.algorithm, request.group) && !reduces)
+    fail_input({"", 0, "--algorithm"},
+               fmt::format("{} over {} nodes is for InfiniBand whose switches reduce: needs "
+                           "nccl.sharp = true",
+                           request.algorithm, request.group.nodes()));
+  return {request.algorithm, {request.algorithm}};
+}
+
+std::optional<std::string> rival_of(const CollectiveRequest& request, const Transport& transport) {
+  const std::vector<NcclChoice> choices = rated(request, transport);
+  if (choices.size() < 2 || choices[1].time > choices[0].time.scaled(near_tip)) return std::nullopt;
+  return std::string(choices[1].algorithm);
+}
+
+bool tips_before_twice(const CollectiveRequest& request, const Transport& transport) {
+  CollectiveRequest twice = request;
+  twice.size = request.size * 2;
+  const auto choices = rated(request, transport), of_twice = rated(twice, transport);
+  return choices.size() > 1 && of_twice.front().algorithm != choices.front().algorithm;
+}
+
+}  // namespace lambcast

@@ -1,0 +1,34 @@
+// Which algorithms a request is costed by: of NCCL the one that its rule takes, whose own constants
+// (nccl_tuning.h) know nothing of the network at hand; and where that rule is near its tip, what
+// another release, plugin or topology than thought would run in its place.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/collectives/collective.h"
+
+namespace lambcast {
+
+// What the library runs, and all that may stand for its cost.
+struct Chosen {
+  std::string algorithm;  // empty: whichever is the cheapest
+  std::vector<std::string> costed;
+};
+
+Chosen chosen_for(const CollectiveRequest& request, const Transport& transport);
+
+// NCCL's estimates that are so close to one another, as a factor, are no reason to trust which of
+// the two runs. Of the 82 choices between ring and tree that five earlier tunings of NCCL,
+// from 2.12 on, make otherwise than 2.28 over the sizes and layouts of Perlmutter's tables, 42 lie
+// within it by the estimates of 2.28.
+constexpr double near_tip = 1.25;
+
+// The next best algorithm, where NCCL rates it so close to what it takes.
+std::optional<std::string> rival_of(const CollectiveRequest& request, const Transport& transport);
+
+// Whether NCCL takes another for twice the size.
+bool tips_before_twice(const CollectiveRequest& request, const Transport& transport);
+
+}  // namespace lambcast
