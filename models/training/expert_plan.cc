@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "models/training/expert_rows.h"
 #include "models/training/training_plan.h"
 
 namespace lambcast {
@@ -45,7 +46,7 @@ ExpertWork work_of(const TrainingPlan& training, const ProcessGroup& group, doub
   const ModelShape& model = *training.model;
   const Parallelism& how = *training.parallelism;
   const int etp = how.layout.expert_tp();
-  const double copies = visits(how.experts, model.experts_per_token);
+  const double copies = static_cast<double>(model.experts_per_token) * rows_per_choice(how);
   ExpertWork work;
   work.all = model.experts;
   work.local = model.experts / how.layout.ep;
