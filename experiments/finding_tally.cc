@@ -10,9 +10,9 @@
 namespace lambcast {
 namespace {
 
-// The row has a status and a speed-up.
-constexpr std::array<std::string_view, 3> said_by_rows{"out-of-memory", "out-of-host-memory",
-                                                       "compression-loses"};
+// The row has a status, a speed-up and a count of skipped steps.
+constexpr std::array<std::string_view, 4> said_by_rows{"out-of-memory", "out-of-host-memory",
+                                                       "compression-loses", "skipped-steps"};
 
 // What one point reads was not said in vain: of these each message is counted by itself.
 constexpr std::string_view unread = "flag-no-effect";

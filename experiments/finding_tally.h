@@ -18,8 +18,9 @@ class FindingTally {
   void add(std::size_t point, const std::vector<Finding>& findings);
 
   // "note: 3 of 12 points, first of 100Gbit/s: the streams ... [stream-limit]"; the gravest
-  // kinds first. What every row says for itself, that it does not fit or that compression loses
-  // there, is left out, and a flag that some points do not read, since others do.
+  // kinds first. What every row says for itself, that it does not fit, that compression loses
+  // there or how many steps it skips, is left out, and a flag that some points do not read, since
+  // others do.
   std::vector<std::string> sentences(const std::function<std::string(std::size_t)>& name) const;
 
  private:

@@ -10,6 +10,7 @@
 #include "experiments/cell.h"
 #include "experiments/json_number.h"
 #include "experiments/memory_output.h"
+#include "experiments/skipped_steps.h"
 #include "experiments/verdict.h"
 #include "models/shape/adapters.h"
 #include "models/shape/load.h"
@@ -396,7 +397,8 @@ std::string forecast_json(const Scenario& scenario, const Forecast& forecast,
        judgement.measure_first.empty() ? Json(nullptr) : Json(judgement.measure_first)},
       {"fused_speedup", fused ? Json(fused->value) : Json(nullptr)},
       {"fused_speedup_low", fused ? Json(fused->low) : Json(nullptr)},
-      {"fused_speedup_high", fused ? Json(fused->high) : Json(nullptr)}};
+      {"fused_speedup_high", fused ? Json(fused->high) : Json(nullptr)},
+      {"steps_skipped", expected_skipped_steps(scenario.training)}};
   json["memory"] = Json::parse(memory_json(scenario.training, forecast.memory));
   json["findings"] = Json::array();
   for (const Finding& finding : judgement.findings)

@@ -94,7 +94,8 @@ const Keys run_keys{"steps",
                     "measure_first",
                     "fused_speedup",
                     "fused_speedup_low",
-                    "fused_speedup_high"};
+                    "fused_speedup_high",
+                    "steps_skipped"};
 
 TEST_CASE("json: every promised key, with its type") {
   const Json json = Run(onebit).json();
@@ -353,6 +354,7 @@ TEST_CASE("csv: the columns promised, in the order promised") {
     for (const char* end : {"time_low_us", "time_high_us", "time_coverage"})
       CHECK(columns.at(at++) == stage + "_step_" + end);
   }
+  CHECK(columns.at(at++) == "steps_skipped");
   CHECK(at == columns.size());
 }
 

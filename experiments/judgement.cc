@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "experiments/skipped_steps.h"
 #include "models/training/compressed_share.h"
 
 namespace lambcast {
@@ -12,6 +13,8 @@ Speedup speedup_in(const RatioInterval& ratio) { return {ratio.value, ratio.low,
 Judgement judgement_of(const Scenario& scenario, const Forecast& forecast) {
   Judgement judgement;
   judgement.findings = scenario.findings;
+  if (auto skipped = find_skipped_steps(scenario))
+    judgement.findings.push_back(*std::move(skipped));
   std::ranges::copy(judge(scenario.training, forecast), std::back_inserter(judgement.findings));
   if (!forecast.run.speedup) return judgement;
   const RatioInterval& ratio = *forecast.run.speedup;

@@ -53,6 +53,23 @@ TEST_CASE(
   CHECK(without_effect({{"partition_activations", "true"}}));
 }
 
+TEST_CASE(
+    "layout effect: an imbalance among ranks that share no experts is said to change nothing") {
+  const auto says_so = [](const char* ep) {
+    const Scenario scenario = resolved(on_a100s({{"model", "mixtral-8x7b"},
+                                                 {"framework", "megatron"},
+                                                 {"seq_len", "4096"},
+                                                 {"imbalance", "2"},
+                                                 {"tp", "2"},
+                                                 {"ep", ep}}));
+    return std::ranges::any_of(scenario.findings, [](const Finding& finding) {
+      return finding.message.starts_with("--imbalance: has no effect: it is of ranks that share");
+    });
+  };
+  CHECK(says_so("1"));
+  CHECK_FALSE(says_so("8"));
+}
+
 TEST_CASE("layout effect: a hierarchical dispatch on one node is said to change nothing") {
   const auto says_so = [](const char* ep) {
     WhatIf what_if = on_a100s({{"model", "mixtral-8x7b"},

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "experiments/forecast_output.h"
+#include "experiments/skipped_steps.h"
 #include "sim/base/csv.h"
 #include "sim/base/file.h"
 
@@ -110,6 +111,7 @@ const std::vector<std::string>& result_columns() {
       for (const char* end : {"time_low_us", "time_high_us", "time_coverage"})
         all.push_back(fmt::format("{}_step_{}", name_of(kind), end));
     }
+    all.emplace_back("steps_skipped");
     return all;
   }();
   return columns;
@@ -178,6 +180,7 @@ std::vector<std::string> result_row(const Scenario& scenario, const Forecast& fo
     add_interval(step, row);
     row.push_back(coverage_of(step));
   }
+  row.push_back(csv::number(expected_skipped_steps(training)));
   return row;
 }
 

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "experiments/skipped_steps.h"
 #include "experiments/words.h"
 
 namespace lambcast {
@@ -66,8 +67,8 @@ void add_skipped(const Pauses& pauses, RunPhase& phase) {
     fail_input({"", 0, "--skipped-steps"},
                "has no effect: only fp16 with dynamic loss scaling skips steps");
   if (!window) return;
-  const double each = said > 0 ? said / static_cast<double>(training.steps)
-                               : 1 / static_cast<double>(std::max<std::int64_t>(1, *window));
+  const double each =
+      (said > 0 ? said : expected_skipped_steps(training)) / static_cast<double>(training.steps);
   for (const StepForecast& step : phase.forecast.steps) {
     const double steps = static_cast<double>(step.steps) * each;
     const bool sums = step.kind == StepKind::uniform || step.kind == StepKind::warmup;

@@ -22,10 +22,9 @@
 //             does each source of error on its own (models/training/error_source.h), and the
 //             speed-up is the ratio of two such sums: what moves both runs alike cancels. Steps
 //             thrown away err as those that count.
-//   skipped   dynamic loss scaling doubles the scale after a window of good steps; in steady state
-//             the doubled one overflows, and that step is done in vain, its forward and backward
-//             passes and what sums gradients (assumed: once a window, unless a log has counted
-//             them: those at the beginning too, where the scale starts too high).
+//   skipped   steps that dynamic loss scaling does in vain (skipped_steps.h), beside those whose
+//             update counts: forward and backward passes and what sums gradients; one a window
+//             unless a log has counted them.
 #pragma once
 
 #include <optional>

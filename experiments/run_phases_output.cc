@@ -75,6 +75,7 @@ std::string phased_run_json(const PhasedRun& run) {
     judgement.findings = phase.scenario.findings;
     Json one = Json::parse(forecast_json(phase.scenario, phase.forecast, judgement));
     for (const char* key : {"schema_version", "tool", "version"}) one.erase(key);
+    one["run"].erase("steps_skipped");  // here they are added
     one["skipped"] = {{"steps", phase.skipped_steps}, {"time_s", phase.skipped_s}};
     one["startup_s"] = phase.startup_s;
     one["evaluations"] = {{"count", phase.evaluations}, {"time_s", phase.evaluations_s}};

@@ -20,6 +20,7 @@
 #include "models/deepspeed/recipe.h"
 #include "models/deepspeed/rules.h"
 #include "models/deepspeed/versions.h"
+#include "models/huggingface/config.h"
 #include "models/optimizer/galore.h"
 #include "models/training/gradient_reduction.h"
 #include "models/training/optimizer_state.h"
@@ -180,19 +181,21 @@ void find_experts(const TrainingPlan& training, std::vector<Finding>& findings) 
                    training.model->experts, training.model->name)});
 }
 
-// A config.json says what a model may read, not what it is trained on.
-void find_assumed_length(const Words& words, const TrainingPlan& training, Catalog& catalog,
+// A config.json says what a model may read, not what it is trained on; and it may have what the
+// description made of it leaves out.
+void find_of_config_json(const Words& words, const TrainingPlan& training, Catalog& catalog,
                          std::vector<Finding>& findings) {
   const std::string& model = *words.find("model");
-  if (training.seq_len == 0 || words.find("seq_len") != nullptr || training.recipe.curriculum ||
-      words.find("model.default_seq_len") != nullptr || !is_path(model) ||
-      !is_config_json(catalog.texts()->model(model)))
-    return;
-  findings.push_back(
-      {Severity::note, "seq-len-assumed",
-       fmt::format("--seq-len not given: sequences of {} tokens are forecast, of up to {} that {} "
-                   "takes",
-                   training.seq_len, training.model->max_seq_len, model)});
+  if (!is_path(model) || !is_config_json(catalog.texts()->model(model))) return;
+  if (training.seq_len > 0 && words.find("seq_len") == nullptr && !training.recipe.curriculum &&
+      words.find("model.default_seq_len") == nullptr)
+    findings.push_back(
+        {Severity::note, "seq-len-assumed",
+         fmt::format("--seq-len not given: sequences of {} tokens are forecast, of up to {} that "
+                     "{} takes",
+                     training.seq_len, training.model->max_seq_len, model)});
+  for (std::string& sentence : huggingface::left_out(catalog.texts()->model(model), model))
+    findings.push_back({Severity::note, "not-modelled", std::move(sentence)});
 }
 
 void add(std::vector<Finding>& findings, const std::vector<Finding>& more) {
@@ -279,7 +282,7 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
 
   add(scenario.findings, find_unread(words, training));
   find_experts(training, scenario.findings);
-  find_assumed_length(words, training, catalog, scenario.findings);
+  find_of_config_json(words, training, catalog, scenario.findings);
   // Other frameworks run what DeepSpeed refuses, such as LAMB with shared states or in bf16.
   if (!training.parallelism || training.parallelism->framework.name == FrameworkName::deepspeed) {
     const auto of_config = deepspeed::check_config(config);

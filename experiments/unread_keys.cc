@@ -60,6 +60,8 @@ constexpr UnreadOfLayout of_layout[] = {
        return value == "hierarchical" && has_experts_on_a_node(how);
      },
      "the ranks of a layer's experts lie on one node, where tokens are exchanged once"},
+    {"imbalance", [](const Parallelism& how, std::string_view) { return how.layout.ep == 1; },
+     "it is of ranks that share experts, and ep is 1: each computes what its own tokens choose"},
     {"partition_activations",
      [](const Parallelism& how, std::string_view) { return !how.partitions_activations; },
      divided_checkpoints},

@@ -146,7 +146,7 @@ std::vector<WhatIfKey> layout_keys() {
        number,
        {0.1, 100}},
       {"imbalance",
-       "rows of the fullest rank's experts over the mean, dropless (default: 1.2)",
+       "rows of the fullest rank's experts over the mean, dropless (default: 1.2; with ep 1: 1)",
        number,
        {1, 100}},
       {"expert_kernels", "each: a rank's experts one by one; grouped: all in one, captured",

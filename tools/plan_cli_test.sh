@@ -35,6 +35,19 @@ expect 2 '--tp: no layout of 8 GPUs has tp 3' "$lambcast" plan --model gpt2 --cl
 expect 3 '^no layout runs$' "$lambcast" plan --model gpt3-175b --cluster dgx-a100-80g --gpus 8 --global-batch 8
 grep -q '^lambcast: none of [0-9]* layouts runs$' err || fail "no word of it: $(cat err)"
 
+# The README's table: 70B on 128 GPUs with 100 Gbit/s Ethernet, with and without compression
+asked=(plan --model llama2-70b --cluster commodity-100gbe --gpus 128 --global-batch 512 --framework megatron --precision bf16)
+expect 0 ': cp 4, pp 16 in 5 chunks, dp 2, .* recompute full: 76[0-9]{3}\.' "$lambcast" "${asked[@]}"
+grep -qE '^ 1 +gradients .* no \(memory\) +1\.08x$' out || fail "not as the README has it: $(cat out)"
+grep -q '^no layout with several replicas runs with onebit_adam' out || fail "not as the README has it: $(cat out)"
+expect 0 ': tp 2 and sequence, cp 2, pp 16 in 5 chunks, dp 2, .* 62[0-9]{3}\.' "$lambcast" "${asked[@]}" --device a100-80g
+grep -qE '^ 1 +layers .* 1\.02x$' out || fail "not as the README has it: $(cat out)"
+grep -q '^best with onebit_adam: .* 0\.77x as fast as the best with adam' out || fail "not as the README has it: $(cat out)"
+
+# A run without a layout that nothing else makes fit
+expect 0 'the model divided fits: --zero-stage 3 --recompute full \(.*, or --tp 8 ' "$lambcast" simulate --model gpt3-175b \
+  --cluster dgx-a100-80g --gpus 64 --optimizer adam --precision bf16 --global-batch 128 --micro-batch 1 --steps 100
+
 # Models and runs that other programs' files describe
 cat >gpt2.json <<'END'
 { "model_type": "gpt2", "n_embd": 1024, "n_head": 16, "n_layer": 24, "n_positions": 1024, "vocab_size": 50257 }
@@ -46,6 +59,14 @@ grep -q 'sequences of 1024 tokens are forecast' out || fail "no word of the leng
 sed 's/n_layer/n_layers/' gpt2.json >slip.json
 expect 2 "slip.json:1: n_layers: unknown key, did you mean 'n_layer'" "$lambcast" simulate --model slip.json \
   "${on[@]}" --optimizer adam --micro-batch 4 --global-batch 64
+cat >gemma2.json <<'END'
+{ "model_type": "gemma2", "num_hidden_layers": 26, "hidden_size": 2304, "num_attention_heads": 8, "num_key_value_heads": 4,
+  "head_dim": 256, "intermediate_size": 9216, "vocab_size": 256000, "max_position_embeddings": 8192, "sliding_window": 4096,
+  "attn_logit_softcapping": 50.0 }
+END
+expect 0 '^gemma2 with adam on dgx-a100-80g' "$lambcast" simulate --model gemma2.json "${on[@]}" --optimizer adam \
+  --micro-batch 1 --global-batch 64
+grep -q 'gemma2.json:3: attn_logit_softcapping: not modelled' out || fail "no word of what is left out: $(cat out)"
 sed 's/gpt2/mamba/' gpt2.json >other.json
 expect 2 "other.json:1: model_type: unknown architecture 'mamba'" "$lambcast" simulate --model other.json \
   "${on[@]}" --optimizer adam --micro-batch 4 --global-batch 64

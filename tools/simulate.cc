@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "experiments/explain.h"
+#include "experiments/fitting_layout.h"
 #include "experiments/forecast_output.h"
 #include "experiments/result_row.h"
 #include "experiments/run_phases.h"
@@ -61,6 +63,8 @@ int simulate_command(const ForecastFlags& flags, const RunFlags& run_flags) {
   const Forecast result = forecast(scenario.training, costs);
   Judgement judgement = judgement_of(scenario, result);
   judgement.fused = fused_speedup(scenario, result, costs);
+  for (Finding& finding : find_fitting_layouts(scenario, catalog))
+    judgement.findings.push_back(std::move(finding));
   return print_forecast(flags, scenario.training, result.memory.fits,
                         {[&] { return forecast_table(scenario, result, judgement); },
                          [&] { return forecast_json(scenario, result, judgement); },

@@ -48,7 +48,8 @@ double computed_share(const AttentionWork& w) {
   if (w.window == 0) return of_rows(tiles);
   const double seen = std::min(tiles, static_cast<double>(w.window) / flash_tile + 1);
   const auto every = static_cast<double>(w.window_every);
-  return (of_rows(tiles) * (every - 1) + of_rows(seen)) / every;
+  const auto back = static_cast<double>(w.window_layers);
+  return (of_rows(tiles) * (every - back) + of_rows(seen) * back) / every;
 }
 
 // Elements of a head that `products` multiplies pass: forward queries by keys and scores by values;

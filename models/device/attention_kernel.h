@@ -78,9 +78,9 @@ struct AttentionWork {
   // single: twice the bytes; fp8: half, and products at its rate.
   MatrixFormat format = MatrixFormat::half;
   std::int64_t value_size = 0;  // of a head's values; 0: head_size
-  // Every window_every-th block looks back so many keys alone (0: none does), in flash kernels: the
-  // mean of all blocks.
-  std::int64_t window = 0, window_every = 1;
+  // Of every window_every blocks window_layers look back so many keys alone (0: none does), in
+  // flash kernels: the mean of all blocks.
+  std::int64_t window = 0, window_every = 1, window_layers = 1;
   bool autocast = false;  // a bias, and the softmax in fp32: image_time.h
 };
 

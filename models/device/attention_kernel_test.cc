@@ -84,6 +84,9 @@ TEST_CASE("attention: a window leaves whole tiles on the diagonal and behind it"
     CHECK(tiles() == Approx(counted(window)));
     work.window_every = 3;
     CHECK(tiles() == Approx((2 * counted(16) + counted(window)) / 3.));
+    work.window_layers = 2;
+    CHECK(tiles() == Approx((counted(16) + 2 * counted(window)) / 3.));
+    work.window_layers = 1;
   }
   work.window = 128;
   work.causal = false;

@@ -40,6 +40,7 @@ AttentionWork attention_work(const BlockWork& w, const RankSizes& size) {
           size.value_size,
           w.window,
           w.window_every,
+          w.window_layers,
           w.autocast};
 }
 
@@ -137,6 +138,10 @@ void sum_branches(const Writer& w, const RankSizes& size) {
     w.memory("sum of branches", count(size.tokens, w.work.hidden), 6);
 }
 
+// Of the feed-forward, unless it shares the attention's.
+bool has_own_norm(const BlockWork& work) { return work.norms > 1; }
+bool norms_behind(const BlockWork& work) { return work.norms == 4; }
+
 void shared_forward(const Writer& w, const RankSizes& size) {
   const std::int64_t h = w.work.hidden, ffn = w.work.experts->shared_ffn;
   w.product("up", size.tokens, 2 * ffn, h, w.work.format, true);
@@ -176,6 +181,7 @@ void attention_pass(const Writer& attention, const Block& block) {
   attention.cast(count(size.tokens, size.context_width()));
   linear(attention, "projection", size, size.context_width(), work.hidden);
   if (work.adapters) adapter_forward(attention, adapted_projection(work, size));
+  if (norms_behind(work)) norm(attention, size);
   if (!work.parallel_block) residual(attention, size);
 }
 
@@ -194,7 +200,7 @@ void forward_pass(const BlockWork& work, const GpuRates& rates, Pass pass,
     const Writer attention{work, rates, pieces, BlockPart::attention, pass};
     attention_pass(attention, block);
     if (work.encoder_tokens > 0) cross_attention(attention);
-    if (!work.parallel_block) norm(feed_forward, size);
+    if (has_own_norm(work)) norm(feed_forward, size);
     autocast(feed_forward, block.width());
   }
   if (work.experts) {
@@ -209,10 +215,10 @@ void forward_pass(const BlockWork& work, const GpuRates& rates, Pass pass,
     for (int half = 0; half < 2; ++half) linear(feed_forward, "up", size, work.hidden, size.ffn);
   if (adapts_feed_forward(work)) adapter_forward(feed_forward, adapted_up(work, size));
   activation(feed_forward, size);
-  if (block.alternate || (pass == Pass::recompute && work.repeated == Repeated::until_last_product))
-    return;
+  if (block.alternate || (pass == Pass::recompute && ends_before_last_product(work))) return;
   linear(feed_forward, "down", size, size.ffn, work.hidden);
   if (adapts_feed_forward(work)) adapter_forward(feed_forward, adapted_down(work, size));
+  if (norms_behind(work)) norm(feed_forward, size);
   sum_branches(feed_forward, size);
   if (!alone) residual(feed_forward, size);
 }
@@ -250,6 +256,7 @@ void attention_backward_pass(const Writer& attention, const RankSizes& size) {
   const BlockWork& work = attention.work;
   const double width = count(size.tokens, work.hidden);
   if (!work.parallel_block) residual_backward(attention, size);
+  if (norms_behind(work)) norm_backward(attention, size);
   linear_backward(attention, "projection", size, size.context_width(), work.hidden, work.format);
   if (work.adapters) adapter_backward(attention, adapted_projection(work, size));
   if (work.repeated == Repeated::attention_core) {
@@ -270,7 +277,7 @@ void attention_backward_pass(const Writer& attention, const RankSizes& size) {
     linear_backward(attention, product->name, size, product->in, product->out, work.format);
   if (work.separate_products && !work.latent) attention.memory("sum of input gradients", width, 8);
   windows(attention, width);
-  sum_branches(attention, size);
+  if (!has_own_norm(work)) sum_branches(attention, size);
   norm_backward(attention, size);
 }
 
@@ -310,7 +317,9 @@ BlockWork block_work(const ModelShape& model, std::int64_t micro_batch, std::int
   work.latent = model.latent;
   work.window = model.window;
   work.window_every = model.window_every;
+  work.window_layers = model.window_layers;
   work.parallel_block = model.parallel_block;
+  work.norms = model.norms;
   work.input_is_data = model.heads == 0;
   work.norms_queries = model.norms_queries;
   work.biased_experts = model.biased_experts;
@@ -319,7 +328,7 @@ BlockWork block_work(const ModelShape& model, std::int64_t micro_batch, std::int
   work.gated = model.gated;
   work.rotary = model.rotary;
   work.adapters = model.adapters;
-  work.causal = work.rotary || model.family == "gpt";
+  work.causal = model.causal;
   work.head_share = model.head_share;
   work.patch_values = model.patch_values;
   work.drop_path = model.drop_path;
@@ -330,6 +339,10 @@ BlockWork block_work(const ModelShape& model, std::int64_t micro_batch, std::int
 
 bool has_compiled_loss(const BlockWork& work) {
   return work.fusion == Fusion::compiled && !work.eager_loss;
+}
+
+bool ends_before_last_product(const BlockWork& work) {
+  return work.repeated == Repeated::until_last_product && !norms_behind(work);
 }
 
 std::vector<Piece> block_forward(const BlockWork& work, const GpuRates& rates) {
@@ -345,12 +358,13 @@ std::vector<Piece> block_backward(const BlockWork& work, const GpuRates& rates) 
   if (work.repeated > Repeated::attention_core) forward_pass(work, rates, Pass::recompute, pieces);
   const Writer feed_forward{work, rates, pieces, BlockPart::feed_forward, Pass::input_gradient};
   if (!alone) residual_backward(feed_forward, size);
+  if (norms_behind(work)) norm_backward(feed_forward, size);
   if (work.experts)
     mixture_backward(feed_forward, size);
   else
     feed_forward_backward(feed_forward, size);
   if (alone) return pieces;
-  if (!work.parallel_block) norm_backward(feed_forward, size);
+  if (has_own_norm(work)) norm_backward(feed_forward, size);
   const Writer attention{work, rates, pieces, BlockPart::attention, Pass::input_gradient};
   if (work.encoder_tokens > 0) cross_attention_backward(attention);
   attention_backward_pass(attention, size);

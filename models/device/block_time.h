@@ -22,7 +22,9 @@
 //   sum of branches   6 bytes over h, of a parallel block: of what projection and down put out, and
 //                backward of the gradients of the input they share; compiled, the second product
 //                adds to what the first put out
-// `Fusion` says which of them share a kernel. A parallel block has one norm and one dropout add.
+// `Fusion` says which of them share a kernel. A parallel block has one dropout add and one norm, or
+// one of each half: then no gradients of an input are summed, each norm adds its own. Where a norm
+// stands behind each half too (Gemma 2), it is before the dropout add.
 //
 // What collectives need between the pieces: BlockPart (attention ends with the projection, before
 // its all-reduce or reduce-scatter; feed_forward likewise) and Pass (weight gradients apart, for
@@ -126,9 +128,11 @@ struct BlockWork {
   std::int64_t hidden = 0, heads = 0, kv_heads = 0, ffn = 0, vocab = 0;
   std::int64_t head_size = 0, value_size = 0;  // of queries and keys, of values; 0: hidden / heads
   std::optional<LatentAttention> latent;
-  std::int64_t window = 0, window_every = 1;  // ModelShape's: the mean of all blocks is costed
-  bool parallel_block = false;                // the attention beside the feed-forward
-  bool input_is_data = false;                 // which has no gradient
+  std::int64_t window = 0;  // ModelShape's, as the next two: the mean of all blocks is costed
+  std::int64_t window_every = 1, window_layers = 1;
+  bool parallel_block = false;    // the attention beside the feed-forward
+  std::int64_t norms = 2;         // ModelShape's
+  bool input_is_data = false;     // which has no gradient
   std::int64_t windows = 1;       // of a sample's tokens, which attend apart (image_time.h)
   std::int64_t patch_values = 0;  // of an image, multiplied into a token; 0: rows are looked up
   bool drop_path = false;         // a factor for each branch and sample
@@ -162,6 +166,8 @@ struct BlockWork {
 BlockWork block_work(const ModelShape& model, std::int64_t micro_batch, std::int64_t seq_len);
 
 bool has_compiled_loss(const BlockWork& work);
+// Of a recomputed block; a norm behind it needs what the last product puts out.
+bool ends_before_last_product(const BlockWork& work);
 
 // In order of execution. Heads and widths that tensor parallelism does not divide are rounded up.
 std::vector<Piece> block_forward(const BlockWork& work, const GpuRates& rates);

@@ -12,16 +12,6 @@ double ms(const std::vector<Piece>& pieces, std::optional<Pass> pass = {}) {
   return total_time(pieces, {}, pass).ms();
 }
 
-// The 22 billion of Korthikanti et al. 2022, table 4.
-BlockWork block_22b() {
-  BlockWork work;
-  work.hidden = 6144, work.heads = work.kv_heads = 64, work.ffn = 4 * 6144, work.vocab = 51200;
-  work.causal = work.dropout = true;
-  work.micro_batch = 4, work.seq_len = 2048, work.tensor_parallel = 8;
-  work.attention = AttentionKernel::unfused;
-  return work;
-}
-
 // Evenly visited experts compute what the shape counts, router and shared ones included; attention
 // in one kernel computes the causal part of the square.
 TEST_CASE("block time: experts and latent attention are the model's operations") {
@@ -268,25 +258,6 @@ TEST_CASE("block time: norms of queries and keys, biases of experts") {
 }
 
 // 4 x 2,048 tokens of 6,144, with dropout.
-TEST_CASE("block time: a parallel block has one norm, one dropout add and a sum of its branches") {
-  const GpuRates a100 = rates_of("a100-80g");
-  BlockWork work = block_22b();
-  const auto all = [&](std::string_view name) {
-    return bytes_of(block_forward(work, a100), name) + bytes_of(block_backward(work, a100), name);
-  };
-  const double products = flops(block_forward(work, a100)) + flops(block_backward(work, a100));
-  const double norms = all("norm"), dropouts = all("dropout"), residuals = all("residual");
-  CHECK(all("sum of branches") == 0);
-  work.parallel_block = true;
-  CHECK(flops(block_forward(work, a100)) + flops(block_backward(work, a100)) == products);
-  CHECK(all("norm") == norms / 2);
-  CHECK(all("dropout") == dropouts / 2);
-  CHECK(all("residual") == residuals / 2);
-  CHECK(all("sum of branches") == 2 * 6 * 8192. * 6144);
-  work.fusion = Fusion::compiled;
-  CHECK(all("sum of branches") == 0);
-}
-
 TEST_CASE("block time: longer and wider work never takes less") {
   for (const char* device : {"v100-32g", "a100-80g", "h100", "b200"}) {
     const GpuRates rates = rates_of(device);

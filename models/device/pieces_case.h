@@ -13,6 +13,16 @@ namespace lambcast {
 
 inline GpuRates rates_of(const std::string& device) { return load_device(device).rates.value(); }
 
+// The 22 billion of Korthikanti et al. 2022, table 4.
+inline BlockWork block_22b() {
+  BlockWork work;
+  work.hidden = 6144, work.heads = work.kv_heads = 64, work.ffn = 4 * 6144, work.vocab = 51200;
+  work.causal = work.dropout = true;
+  work.micro_batch = 4, work.seq_len = 2048, work.tensor_parallel = 8;
+  work.attention = AttentionKernel::unfused;
+  return work;
+}
+
 inline double flops(const std::vector<Piece>& pieces, std::optional<Pass> pass = {}) {
   double sum = 0;
   for (const Piece& piece : pieces)

@@ -4,8 +4,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "models/shape/load.h"
-#include "sim/base/error.h"
+#include "models/huggingface/config_case.h"
 
 namespace lambcast::huggingface {
 namespace {
@@ -122,22 +121,6 @@ std::string changed(std::string text, const std::string& from, const std::string
   return text.replace(at, from.size(), to);
 }
 
-ModelShape shape_of(const std::string& json, const std::string& file = "x/config.json") {
-  const std::string text = description_of(json, file);
-  INFO(text);
-  return load_model(Table::parse(text, "x.toml"), "./x.toml", {});
-}
-
-std::string refusal(const std::string& json) {
-  try {
-    description_of(json, "config.json");
-  } catch (const Error& error) {
-    CHECK(error.code() == Exit::usage);
-    return error.what();
-  }
-  return "";
-}
-
 TEST_CASE("config.json: models have the parameters that their authors count") {
   CHECK(parameters(shape_of(llama)) == 8'030'261'248);
   CHECK(parameters(shape_of(mixtral)) == 46'702'792'704);
@@ -163,6 +146,15 @@ TEST_CASE("config.json: a head tied to the embedding is no second matrix") {
   const std::string tied =
       changed(llama, "\"tie_word_embeddings\": false", "\"tie_word_embeddings\": true");
   CHECK(parameters(shape_of(llama)) - parameters(shape_of(tied)) == 128256L * 4096);
+}
+
+TEST_CASE("config.json: biases of matrices are tensors") {
+  const std::string biased =
+      changed(llama, "\"attention_bias\": false", "\"attention_bias\": true, \"mlp_bias\": true");
+  // Of 32 layers: queries, keys and values, the projection, gate, up and down.
+  CHECK(parameters(shape_of(biased)) - parameters(shape_of(llama)) ==
+        32 * (4096 + 2 * 1024 + 4096 + 2 * 14336 + 4096));
+  CHECK(tensor_count(shape_of(biased)) - tensor_count(shape_of(llama)) == 32 * 7);
 }
 
 TEST_CASE("config.json: Mistral's and Mixtral's sliding window is every layer's") {
@@ -199,7 +191,7 @@ TEST_CASE("config.json: what is missing, ill-typed or not modelled is one line w
       {changed(llama, "\"hidden_size\": 4096", "\"hidden_size\": 4100"), "attention of 32 heads"},
       {changed(llama, "\"num_key_value_heads\": 8", "\"num_key_value_heads\": 7"),
        "32 heads are not divisible by 7"},
-      {changed(llama, "\"attention_bias\": false", "\"attention_bias\": true"),
+      {changed(qwen3_moe, "\"attention_bias\": false", "\"attention_bias\": true"),
        "config.json:3: attention_bias: a bias of matrices is not modelled (allowed: false)"},
       {changed(llama, "\"attention_bias\": false", "\"attention_bias\": []"),
        "attention_bias: an array is not true or false"},

@@ -215,6 +215,33 @@ class Decoder {
   void line(std::string_view key, std::int64_t value) {
     result_.model += fmt::format("{} = {}\n", key, value);
   }
+  void yes(std::string_view key) { result_.model += fmt::format("{} = true\n", key); }
+
+  bool is_rotary() const {
+    return read_.flag("use-rotary-position-embeddings") ||
+           read_.word("position-embedding-type").value_or("learned_absolute") != "learned_absolute";
+  }
+
+  std::int64_t query_groups(std::int64_t heads) const {
+    if (!read_.flag("group-query-attention")) return heads;
+    return read_.whole("num-query-groups", heads).value_or(1);
+  }
+
+  // Of a dense decoder. A gated one is taken to be as Llama is: without biases.
+  void parts(bool gated) {
+    const bool biases = !gated && !read_.flag("disable-bias-linear");
+    if (biases || read_.flag("add-qkv-bias")) yes("qkv_bias");
+    if (gated) return;
+    result_.model += "gated = false\njoined = true\n";
+    if (biases) result_.model += "projection_bias = true\nffn_bias = true\n";
+    if (read_.word("normalization").value_or("LayerNorm") == "LayerNorm") yes("norm_bias");
+    if (!is_rotary()) line("positions", longest());
+  }
+
+  std::int64_t longest() const {
+    const std::int64_t length = read_.needed("seq-length", 1 << 24);
+    return std::max(length, read_.whole("max-position-embeddings", 1 << 24).value_or(length));
+  }
 
   void model() {
     const std::int64_t hidden = read_.needed("hidden-size", 1'000'000);
@@ -224,16 +251,21 @@ class Decoder {
     const bool experts = read_.has("num-experts"), bert = read_.is_bert();
     if (bert && gated) read_.refuse("swiglu", "a BERT with gates");
     const bool own_width = channels * heads != hidden;
-    if (own_width && !(gated && experts))
+    if (own_width && (bert || !(read_.has("kv-channels") || experts)))
       read_.refuse(read_.has("kv-channels") ? "kv-channels" : "num-attention-heads",
                    fmt::format("attention of {} heads x {} beside a hidden size of {}", heads,
                                channels, hidden));
     if (experts && !gated) read_.refuse("num-experts", "experts without --swiglu");
-    const char* family = bert        ? "bert"
-                         : !gated    ? "gpt"
-                         : own_width ? "moe"
-                         : experts   ? "moe-llama"
-                                     : "llama";
+    const bool normed = read_.flag("qk-layernorm");
+    const bool gpt = !gated && !own_width && !normed && !is_rotary() &&
+                     query_groups(heads) == heads &&
+                     !read_.flag("untie-embeddings-and-output-weights");
+    const char* family = bert                               ? "bert"
+                         : gpt                              ? "gpt"
+                         : experts && (own_width || normed) ? "moe"
+                         : experts                          ? "moe-llama"
+                         : gated && !own_width              ? "llama"
+                                                            : "decoder";
     result_.model = fmt::format(
         "[model]\nname = 'megatron-{}'\nfamily = '{}'\nkind = 'published'\n"
         "source = 'arguments of Megatron-LM'\n",
@@ -242,10 +274,14 @@ class Decoder {
     line("hidden", hidden);
     line("heads", heads);
     if (own_width) line("head_dim", channels);
-    groups(heads, gated);
+    if (!gpt && !bert) {
+      line("kv_heads", query_groups(heads));
+      if (normed) yes("qk_norm");
+      if (!experts) parts(gated);
+    }
     window();
     feed_forward(hidden, gated, experts);
-    vocabulary(gated);
+    vocabulary(!gpt && !bert && !experts);
     if (!gated)
       result_.model += fmt::format("dropout = {}\n", read_.real("hidden-dropout", 0.1) > 0 ||
                                                          read_.real("attention-dropout", 0.1) > 0);
@@ -267,18 +303,9 @@ class Decoder {
                  "\"TOKENS,0\": tokens back, none ahead");
     const auto whole_every = read_.whole("window-attn-skip-freq", 1 << 20);
     if (whole_every == 1) return;
-    if (whole_every.value_or(2) > 2)
-      read_.refuse("window-attn-skip-freq", "a window in more than every second layer, not in all");
     line("window", back);
-    line("window_every", whole_every ? 2 : 1);
-  }
-
-  void groups(std::int64_t heads, bool gated) {
-    if (!read_.flag("group-query-attention")) return;
-    const std::int64_t count = read_.whole("num-query-groups", heads).value_or(1);
-    if (!gated && count != heads)
-      read_.refuse("group-query-attention", "grouped heads without --swiglu");
-    if (gated) line("kv_heads", count);
+    line("window_every", whole_every.value_or(1));
+    line("window_layers", whole_every.value_or(2) - 1);
   }
 
   // Megatron-LM's default of a gated feed-forward is 8 h / 3 in multiples of 64.
@@ -308,7 +335,7 @@ class Decoder {
     return of->second;
   }
 
-  void vocabulary(bool gated) {
+  void vocabulary(bool decoder) {
     auto words = read_.whole("vocab-size", 10'000'000);
     if (!words) words = words_of_tokenizer();
     if (!words)
@@ -318,14 +345,9 @@ class Decoder {
     line("vocab_multiple", read_.whole("make-vocab-size-divisible-by", 1'000'000).value_or(128) *
                                read_.whole("tensor-model-parallel-size").value_or(1));
     const std::int64_t length = read_.needed("seq-length", 1 << 24);
-    line("max_seq_len",
-         std::max(length, read_.whole("max-position-embeddings", 1 << 24).value_or(length)));
+    line("max_seq_len", longest());
     line("default_seq_len", length);
-    const bool untied = read_.flag("untie-embeddings-and-output-weights");
-    if (gated && !untied && !read_.has("num-experts")) result_.model += "tied_head = true\n";
-    if (!gated && untied)
-      read_.note("untie-embeddings-and-output-weights", "not-modelled",
-                 "the head of a gpt is taken to be the embedding");
+    if (decoder && !read_.flag("untie-embeddings-and-output-weights")) yes("tied_head");
   }
 
   Arguments result_;

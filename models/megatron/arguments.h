@@ -11,7 +11,11 @@
 //                (without --vocab-size that of --tokenizer-type, where it has one)
 //                with --swiglu a llama, else a gpt (models/shape/families.h), or a bert where the
 //                program is pretrain_bert.py or arguments are its own (--bert-*, --mask-*); with
-//                --num-experts and gated experts a moe-llama, or a moe where --kv-channels says so;
+//                --num-experts and gated experts a moe-llama, or a moe where --kv-channels or
+//                --qk-layernorm say so; what is none of these a decoder: --kv-channels,
+//                --num-query-groups, --position-embedding-type rope or
+//                --untie-embeddings-and-output-weights without --swiglu, --qk-layernorm,
+//                --add-qkv-bias, --disable-bias-linear, --normalization;
 //                --window-size --window-attn-skip-freq
 //   layout       --tensor-model-parallel-size --pipeline-model-parallel-size
 //                --context-parallel-size --expert-model-parallel-size

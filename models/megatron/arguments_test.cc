@@ -193,9 +193,44 @@ TEST_CASE("Megatron arguments: attention through a window, of all layers or ever
   CHECK(windowed("--window-size 1024,0").window_every == 1);
   CHECK(windowed("--window-size 1024 0 --window-attn-skip-freq 2").window_every == 2);
   CHECK(windowed("--window-size 1024,0 --window-attn-skip-freq 1").window == 0);
-  for (const char* text : {"--window-size 1024", "--window-size 0,0", "--window-size 1024,8",
-                           "--window-size x,0", "--window-size 1024,0 --window-attn-skip-freq 4"})
+  for (const char* text :
+       {"--window-size 1024", "--window-size 0,0", "--window-size 1024,8", "--window-size x,0"})
     CHECK_THROWS_AS(windowed(text), Error);
+  // All but each sixth.
+  const ModelShape sixth = windowed("--window-size 1024,0 --window-attn-skip-freq 6");
+  CHECK(sixth.window_every == 6);
+  CHECK(sixth.window_layers == 5);
+}
+
+// Of 2 layers of 64, 4 heads, 256 columns, 1,024 padded words, 128 positions.
+TEST_CASE("Megatron arguments: what is neither GPT nor Llama is a decoder of its parts") {
+  const std::string plain =
+      "--num-layers 2 --hidden-size 64 --num-attention-heads 4 --ffn-hidden-size 256 "
+      "--vocab-size 1024 --seq-length 128 --max-position-embeddings 128 --micro-batch-size 1 "
+      "--global-batch-size 8 ";
+  const std::int64_t gpt = parameters(shape_of(plain));
+  CHECK(shape_of(plain).family == "gpt");
+  const auto more = [&](const char* arguments) {
+    const ModelShape shape = shape_of(plain + arguments);
+    CHECK(shape.family == "decoder");
+    return parameters(shape) - gpt;
+  };
+  CHECK(more("--position-embedding-type rope") == -128 * 64);
+  CHECK(more("--use-rotary-position-embeddings") == -128 * 64);
+  CHECK(more("--untie-embeddings-and-output-weights") == 1024 * 64);
+  CHECK(more("--qk-layernorm") == 2 * 2 * 16);
+  CHECK(more("--kv-channels 32") == 2 * (4 * 64 * 64 + 3 * 64));
+  // Keys and values of one head of four, with their biases.
+  CHECK(more("--group-query-attention --num-query-groups 1") == -2 * 2 * (48 * 64 + 48));
+  // Biases of 2 x (3 x 64 + 64 + 256 + 64), and of 2 x 2 + 1 norms.
+  CHECK(more("--position-embedding-type rope --disable-bias-linear") == -128 * 64 - 2 * 576);
+  CHECK(more("--position-embedding-type rope --normalization RMSNorm") == -128 * 64 - 5 * 64);
+  const std::int64_t of_llama = parameters(shape_of(llama));
+  CHECK(parameters(shape_of(llama + "--add-qkv-bias")) - of_llama == 32 * (4096 + 2 * 1024));
+  CHECK(parameters(shape_of(llama + "--qk-layernorm")) - of_llama == 32 * 2 * 128);
+  std::string wide = llama;
+  wide.replace(wide.find("--kv-channels 128"), 17, "--kv-channels 256");
+  CHECK(shape_of(wide).head_size == 256);
 }
 
 TEST_CASE("Megatron arguments: dropout is off where neither of its two rates is above zero") {
@@ -264,8 +299,10 @@ TEST_CASE("Megatron arguments: slips and what is not modelled are one line with 
       {"--num-layers 10 --pipeline-model-parallel-size 2 --num-layers-per-virtual-pipeline-stage 3",
        "10 layers are not divisible by 2 stages x 3"},
       {"--multi-latent-attention", "--multi-latent-attention: this is not modelled"},
-      {"--num-layers 2 --hidden-size 64 --num-attention-heads 4 --kv-channels 32",
-       "attention of 4 heads x 32"},
+      {"--num-layers 2 --hidden-size 64 --num-attention-heads 5", "attention of 5 heads x 12"},
+      {"--bert-no-binary-head --num-layers 2 --hidden-size 64 --num-attention-heads 4 "
+       "--kv-channels 32",
+       "--kv-channels: attention of 4 heads x 32"},
       {"--num-layers 2 --hidden-size 64 --num-attention-heads 4 --kv-channels 10001",
        "--kv-channels: '10001' is not a whole number in range"},
       {"--num-layers 2 --hidden-size 64 --num-attention-heads 4 --vocab-size 99 --seq-length "

@@ -105,6 +105,13 @@ struct Layer {
     return bytes - on_rank(input(), setting);
   }
 
+  // Held by one-hot gating while the block computes.
+  double gating() const {
+    if (routed == nullptr || !setting.experts.one_hot) return 0;
+    const auto k = static_cast<double>(shape.experts_per_token);
+    return tokens() * places() * std::max(6.0, 4 * k);
+  }
+
   Kept input() const {
     const PerSample bytes{0, 2.0 * static_cast<double>(shape.hidden), 0};
     return {bytes, bytes};
@@ -124,14 +131,17 @@ struct Layer {
     return kept;
   }
 
+  double tokens() const {
+    return samples_sent(setting) * static_cast<double>(tokens_of(shape, index, setting.seq_len));
+  }
+  double places() const {
+    return tokens() * static_cast<double>(shape.experts_per_token) * setting.experts.rows;
+  }
+
   double one_hot() const {
     if (routed == nullptr || !setting.experts.one_hot) return 0;
-    const double tokens =
-        samples_sent(setting) * static_cast<double>(tokens_of(shape, index, setting.seq_len));
-    const double places =
-        tokens * static_cast<double>(shape.experts_per_token) * setting.experts.rows;
     const double each = std::max(2.0, setting.product_bytes);
-    return places * each * (2 * tokens + static_cast<double>(shape.hidden));
+    return places() * each * (2 * tokens() + static_cast<double>(shape.hidden));
   }
 };
 
@@ -200,8 +210,9 @@ LayerActivations layer_activations(const ModelShape& shape, int layer,
   }
   if (setting.experts.recomputed) kept -= of.by_experts();
   activations.kept = Bytes(kept);
-  activations.recomputed =
+  const Bytes again =
       setting.recompute == Recompute::full ? Bytes(all) : Bytes(all) - activations.kept;
+  activations.recomputed = again + Bytes(of.gating());
   return activations;
 }
 

@@ -27,9 +27,12 @@
 // tokens to their places (DeepSpeed moe/sharded_moe.py, GShard):
 //   masks and weights             4 T S: both in 16 bits, operands of the two products
 //   what experts put out          2 S h, of which the weights take their gradient
-// `recompute experts` keeps the input of router and experts, 2 T h, instead of all of it, shared
-// experts included (Megatron-LM --recompute-modules moe); blocks without experts keep everything.
-// Outside the layers: embedding masks s b h, last norm and head input 4 s b h, logits 4 s b V / t.
+// and while the block computes, of which one does at a time, up to max(6, 4 k) T S: forward each
+// choice's weights and their sum in fp32 before the sum is cast, backward the gradient of the sum
+// in 16 bits and in fp32. `recompute experts` keeps the input of router and experts, 2 T h, instead
+// of all of it, shared experts included (Megatron-LM --recompute-modules moe); blocks without
+// experts keep everything. Outside the layers: embedding masks s b h, last norm and head input 4 s
+// b h, logits 4 s b V / t.
 //
 // Each chunk counts as many micro batches as the schedule keeps in flight there at the fullest
 // moment (peak_held: p - r for 1f1b). Left out: buffers of collectives, workspaces and what the
@@ -83,7 +86,7 @@ struct ActivationSetting {
 // One micro batch on one layer.
 struct LayerActivations {
   Bytes kept;             // from its forward to its backward pass
-  Bytes recomputed;       // besides, while its backward pass runs
+  Bytes recomputed;       // besides, while its passes run: computed again, or one-hot gating
   Bytes awaiting_weight;  // from the gradient of its input to that of its weights, if apart
 };
 LayerActivations layer_activations(const ModelShape& shape, int layer,

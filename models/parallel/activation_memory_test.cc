@@ -133,6 +133,26 @@ TEST_CASE("activations: what awaits weight gradients, of a parallel block too") 
   CHECK(awaiting("true") == Approx(4 * sh + 24 * sh / 8));
 }
 
+// T = 1,024 tokens, S = T k places. DeepSpeed moe/sharded_moe.py: of one choice the backward pass
+// holds most (the gradient in 16 bits and in fp32), of several the forward pass.
+TEST_CASE("activations: one-hot gating holds fp32 weights while its block computes") {
+  const ModelShape shape = load_model("mixtral-8x7b");
+  for (const std::int64_t k : {1, 2, 3}) {
+    ModelShape chosen = shape;
+    chosen.experts_per_token = k;
+    ActivationSetting setting{.fused_attention = true, .experts = {.one_hot = true}};
+    setting.seq_len = 1024;
+    const LayerActivations one_hot = layer_activations(chosen, 0, setting);
+    CHECK(one_hot.recomputed.value() == Approx((k == 1 ? 6. : 4. * k) * 1024 * 1024 * k));
+    setting.recompute = Recompute::full;
+    const LayerActivations again = layer_activations(chosen, 0, setting);
+    CHECK((again.recomputed - one_hot.recomputed).value() == Approx(one_hot.kept.value()));
+    setting.experts.one_hot = false;
+    setting.recompute = Recompute::none;
+    CHECK(layer_activations(chosen, 0, setting).recomputed == Bytes());
+  }
+}
+
 TEST_CASE("activations: context parallelism divides the sequence") {
   const ModelShape llama = load_model("llama2-70b");
   const ActivationSetting whole{.tp = 8, .sequence_parallel = true, .seq_len = 4096};

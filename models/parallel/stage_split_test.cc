@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <numeric>
 #include <random>
+#include <tuple>
 
 namespace lambcast::parallel {
 namespace {
@@ -42,6 +43,17 @@ TEST_CASE("split: layers as the programs hand them out") {
   std::vector<int> counted(64, 2);
   counted.front() = counted.back() = 1;
   CHECK(layers_of(llama) == counted);
+  // DeepSeek-V3 and Kimi K2, 61 layers on 16, 8 and 4 stages (Megatron-Bridge
+  // recipes/kimi/kimi_k2.py, map_pp_vp_to_layout).
+  for (const auto& [stages, each, last] : {std::tuple(16, 4, 1), {8, 8, 5}, {4, 16, 13}}) {
+    std::vector<int> published(static_cast<std::size_t>(stages), each);
+    published.back() = last;
+    CHECK(layers_of(split_stages(SplitMethod::fill, 61, stages)) == published);
+  }
+  // Qwen3-235B, 94 layers on 8 stages of 4 chunks, embedding and loss counted.
+  std::vector<int> qwen(32, 3);
+  qwen.front() = qwen.back() = 2;
+  CHECK(layers_of(split_stages(SplitMethod::count_ends, 94, 32)) == qwen);
   // Qi et al. 2024, 22 layers: one per chunk, the first chunk is the embedding alone.
   const auto one_each = split_stages(SplitMethod::count_ends, 22, 24);
   CHECK(one_each.front() == ChunkContent{0, 0, true, false});

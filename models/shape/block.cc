@@ -121,7 +121,8 @@ Cost norm_cost(std::int64_t hidden, double tokens) {
 
 Cost norms_cost(const ModelShape& shape) {
   const Cost norm = norm_cost(shape.hidden);
-  return shape.parallel_block ? norm : norm + norm;
+  if (shape.parallel_block) return norm;
+  return shape.norms == 4 ? norm + norm + norm + norm : norm + norm;
 }
 
 void add_embedding_mask(ModelShape& shape, double tokens) {
@@ -238,6 +239,8 @@ void read_window(const Table& model, ModelShape& shape) {
   if (!model.has("window")) return;
   shape.window = model.integer("window", 1, max_tokens);
   if (model.has("window_every")) shape.window_every = model.integer("window_every", 1, max_layers);
+  if (model.has("window_layers"))
+    shape.window_layers = model.integer("window_layers", 1, shape.window_every);
 }
 
 }  // namespace lambcast

@@ -21,7 +21,8 @@
 // there.
 //
 // A parallel block, y = x + attention(norm(x)) + feed_forward(norm(x)) (GPT-J, PaLM, Falcon 7B,
-// MegaScale), has one norm, one input of both and one dropout mask: 5 h less.
+// MegaScale), has one norm, one input of both and one dropout mask: 5 h less. With a norm for each
+// half (GPT-NeoX) the norms share their input alone: 2 h less.
 #pragma once
 
 #include <cstdint>
@@ -79,8 +80,7 @@ Cost feed_forward_cost(const FeedForward& feed_forward);
 Cost shared_experts_cost(const ModelShape& shape);
 
 Cost norm_cost(std::int64_t hidden, double tokens = 1);
-// Of a block with its attention and feed-forward of so many norms: one where they stand beside each
-// other, else two.
+// What the norms of a block keep: their inputs, which those of a parallel block share.
 Cost norms_cost(const ModelShape& shape);
 
 // The dropout mask after the embedding, one byte an element, into shape.outside.
@@ -106,6 +106,6 @@ void read_tokens(const Table& model, ModelShape& shape);   // vocab, vocab_multi
 void read_lengths(const Table& model, ModelShape& shape);  // max_seq_len, default_seq_len
 void read_experts(const Table& model, ModelShape& shape, std::int64_t expert_layers);
 std::int64_t read_layers(const Table& model, std::string_view key);
-void read_window(const Table& model, ModelShape& shape);  // window, window_every
+void read_window(const Table& model, ModelShape& shape);  // window, window_every, window_layers
 
 }  // namespace lambcast

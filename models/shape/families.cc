@@ -6,7 +6,8 @@ std::span<const Family> families() {
   static constexpr Family table[] = {
       {"bert", build_bert},
       {"gpt", build_gpt},
-      {"llama", build_llama},
+      {"llama", build_decoder},
+      {"decoder", build_decoder},
       {"moe-llama", build_moe_llama},
       {"moe", build_moe},
       {"t5", build_t5},

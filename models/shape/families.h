@@ -6,8 +6,8 @@
 //   in
 //              every so many blocks (DeepSpeed-MoE)
 //   llama      rotary positions, RMS norms, grouped heads, gated feed-forward, no biases, own head
-//              (tied_head = true: the embedding's)
-//   moe-llama  the same with a router and gated experts in every block (Mixtral)
+//   decoder    the same family, for those that change some of it by keys (decoder.cc)
+//   moe-llama  Llama's block with a router and gated experts in the feed-forward's place (Mixtral)
 //   moe        many small experts, shared ones, latent attention (Qwen3-MoE, DeepSeek-V3, gpt-oss)
 //   t5         encoder and decoder, relative position bias in the first block, tied head
 //   switch     t5 with every second feed-forward a router and experts
@@ -36,7 +36,7 @@ std::span<const Family> families();
 
 void build_bert(const Table& file, const Table& model, ModelShape& shape);
 void build_gpt(const Table& file, const Table& model, ModelShape& shape);
-void build_llama(const Table& file, const Table& model, ModelShape& shape);
+void build_decoder(const Table& file, const Table& model, ModelShape& shape);
 void build_moe_llama(const Table& file, const Table& model, ModelShape& shape);
 void build_moe(const Table& file, const Table& model, ModelShape& shape);
 void build_t5(const Table& file, const Table& model, ModelShape& shape);

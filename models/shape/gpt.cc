@@ -68,7 +68,9 @@ void build_gpt(const Table&, const Table& model, ModelShape& shape) {
   shape.layers = read_layers(model, "layers");
   shape.groups = {"decay", "no_decay"};
   const bool dropout = model.get_or<bool>("dropout", true);
+  shape.causal = true;
   shape.parallel_block = model.get_or<bool>("parallel_block", false);
+  if (shape.parallel_block) shape.norms = 1;
   read_window(model, shape);
 
   const Scope top{shape, -1, "transformer."};

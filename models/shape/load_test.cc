@@ -95,6 +95,12 @@ TEST_CASE("values out of range are refused") {
           "1.5 is out of range (allowed: above 0, up to 1)");
   refused("llama2-7b", "model.kv_heads", "5", "32 heads are not divisible by 5 kv_heads");
   refused("llama2-7b", "model.kv_heads", "64", "64 is out of range (allowed: 1 to 32)");
+  refused("llama2-7b", "model.norms", "3",
+          "of a block are before both halves, or behind them too (allowed: 2 or 4)");
+  refused("llama2-7b", "model.qk_norm_whole", "true", "has no effect without qk_norm = true");
+  refused("llama2-7b", "model.positions", "4095",
+          "4095 is out of range (allowed: 4096 to 1073741824)");
+  refused("mistral-7b", "model.window_layers", "2", "2 is out of range (allowed: 1 to 1)");
   refused("mixtral-8x7b", "model.experts", "5000", "5000 is out of range (allowed: 1 to 4096)");
   refused("mixtral-8x7b", "model.experts", "4096",
           "4096 experts in each of 32 layers are too many (allowed: experts times layers up to "
@@ -119,7 +125,8 @@ TEST_CASE("values out of range are refused") {
   refused("vit-l16", "model.classes", "0", "0 is out of range (allowed: 1 to 10000000)");
   refused("gpt2", "model.name", "", "is empty");
   refused("gpt2", "model.family", "lama",
-          "unknown value 'lama', did you mean 'llama'? (allowed: bert, gpt, llama, moe-llama, moe, "
+          "unknown value 'lama', did you mean 'llama'? (allowed: bert, gpt, llama, decoder, "
+          "moe-llama, moe, "
           "t5, switch, resnet, vit, swin, feed-forward, tensors)");
 }
 

@@ -196,7 +196,7 @@ void read_attention(const Table& model, ModelShape& shape) {
 }  // namespace
 
 void build_moe(const Table&, const Table& model, ModelShape& shape) {
-  shape.gated = shape.rotary = true;
+  shape.gated = shape.rotary = shape.causal = true;
   shape.hidden = model.integer("hidden", 1, max_hidden);
   shape.heads = shape.kv_heads = model.integer("heads", 1, 10'000);
   shape.ffn = model.integer("ffn", 1, 10'000'000);

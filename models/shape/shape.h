@@ -137,12 +137,15 @@ struct ModelShape {
   std::int64_t head_size = 0;   // of queries and keys
   std::int64_t value_size = 0;  // of values
   std::optional<LatentAttention> latent;
-  std::int64_t window = 0;  // tokens that every window_every-th layer looks back; 0: all
-  std::int64_t window_every = 1;
-  bool parallel_block = false;  // attention beside the feed-forward, of one norm (block.h)
-  bool norms_queries = false;   // and keys, head by head
-  bool gated = false;           // the feed-forward has a gate beside its up projection
-  bool rotary = false;          // queries and keys are turned by their positions
+  std::int64_t window = 0;                           // tokens that some layers look back; 0: all
+  std::int64_t window_every = 1, window_layers = 1;  // of each so many layers, so many do
+  bool causal = false;                               // a token attends to none behind it
+  bool parallel_block = false;                       // attention beside the feed-forward (block.h)
+  std::int64_t norms = 2;  // of a block: 1, or one of each half, of a parallel one; 2, or 4 with
+                           // one behind each half, of others
+  bool norms_queries = false;  // and keys
+  bool gated = false;          // the feed-forward has a gate beside its up projection
+  bool rotary = false;         // queries and keys are turned by their positions
   bool biased_experts = false;
   std::int64_t ffn = 0;
   std::int64_t vocab = 0;  // rows of the embedding, padding included

@@ -77,8 +77,7 @@ bool BlockKernels::repeats_collectives() const {
 }
 
 bool BlockKernels::ends_before(const std::vector<std::string_view>& products, Pass pass) const {
-  return pass == Pass::recompute && products.back() == "down" &&
-         work.repeated == Repeated::until_last_product;
+  return pass == Pass::recompute && products.back() == "down" && ends_before_last_product(work);
 }
 
 }  // namespace lambcast

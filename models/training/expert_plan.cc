@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "models/training/expert_rows.h"
 #include "models/training/training_plan.h"
 
 namespace lambcast {
@@ -43,7 +44,7 @@ ProcessGroup across_nodes(ProcessGroup group) {
 ExpertWork work_of(const ModelShape& model, const Parallelism& how, const ProcessGroup& group,
                    double tokens, std::int64_t ffn) {
   const int etp = how.layout.expert_tp();
-  const double copies = visits(how.experts, model.experts_per_token);
+  const double copies = static_cast<double>(model.experts_per_token) * rows_per_choice(how);
   ExpertWork work;
   work.all = model.experts;
   work.local = model.experts / how.layout.ep;

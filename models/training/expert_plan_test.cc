@@ -65,6 +65,9 @@ TEST_CASE("experts: an exchange carries a copy of a token for each of its expert
   CHECK(plan_of({.use = {.capacity_factor = 1.25}}).inside->bytes.value() == 10 * token_bytes);
   CHECK(plan_of({.use = {.imbalance = {1.5, {}}}}).inside->bytes.value() == 12 * token_bytes);
   CHECK_FALSE(plan_of({.ep = 1}).inside);
+  // A rank that has all experts computes what its own tokens choose, but to a capacity its places.
+  CHECK(plan_of({.ep = 1, .use = {.imbalance = {1.5, {}}}}).block.experts->rows == 2000 * 8);
+  CHECK(plan_of({.ep = 1, .use = {.capacity_factor = 1.5}}).block.experts->rows == 3000 * 8);
 }
 
 // Of g owners with E/g experts each: one expert of a token meets one; E/g + 1 must meet two. With

@@ -5,6 +5,7 @@
 #include "kernels/layout.h"
 #include "models/parallel/stage_memory.h"
 #include "models/training/exchange_workspace.h"
+#include "models/training/expert_rows.h"
 #include "models/training/gradient_exchange.h"
 #include "models/training/gradient_owners.h"
 #include "models/training/layout_contents.h"
@@ -26,7 +27,7 @@ constexpr double context_bytes = 1.5 * gib;
 
 parallel::ExpertLoad expert_load(const ModelShape& model, const Parallelism& how) {
   if (model.experts == 0) return {};
-  return {.rows = visits(how.experts, 1),
+  return {.rows = rows_per_choice(how),
           .tp = how.layout.expert_tp(),
           .one_hot = how.experts.routing == Routing::one_hot,
           .recomputed = how.repeated == Repeated::experts};

@@ -90,8 +90,9 @@ class Pricer {
     if (stack.compute_spread.value > 0) note("compute_spread", stack.compute_spread.provenance);
   }
 
-  void note_experts(const ExpertUse& use) const {
-    note("expert_imbalance", use.imbalance.provenance);
+  // `shared` among ranks, of which one is the fullest.
+  void note_experts(const ExpertUse& use, bool shared) const {
+    if (shared || use.capacity_factor > 0) note("expert_imbalance", use.imbalance.provenance);
     note("grouped_products",
          {Kind::assumed, "80 % of one large product's rate, from one published rate of a GB200"});
   }
@@ -136,7 +137,7 @@ class Pricer {
     const auto until = [&](double share) { return share == 1 ? whole : whole.scaled(share); };
     Price price = computation(until(work.to) - until(work.from), passage_.width.log);
     if (sources_ != nullptr && passage_.kernels) {
-      if (training_.model->experts > 0) note_experts(passage_.experts);
+      if (training_.model->experts > 0) note_experts(passage_.experts, false);
       note_kernels(*passage_.kernels, price.time / (passage_.forward + passage_.backward));
     }
     price.coverage = passage_.width.coverage;
@@ -178,7 +179,7 @@ class Pricer {
   void note_passes(int stage, Duration stretch) {
     if (sources_ == nullptr) return;
     const Parallelism& how = *training_.parallelism;
-    if (training_.model->experts > 0) note_experts(how.experts);
+    if (training_.model->experts > 0) note_experts(how.experts, how.layout.ep > 1);
     if (how.sharding == parallel::Sharding::weights && how.framework.shard_handling_us > 0)
       note("shard_handling",
            {Kind::fitted, "DeepSpeed blog of 2022-07-26, 175B on 128 and 1,024 A100"});

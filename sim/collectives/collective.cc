@@ -34,11 +34,15 @@ std::int64_t ranks_written(const CollectiveRequest& request, int parts, int node
   return std::int64_t{parts} * nodes * group.per_node;
 }
 
+bool fits_written(const CollectiveRequest& request, int parts, int nodes_alike) {
+  const int most = request.op == Op::all_to_all ? max_unfolded_all_to_all : max_unfolded_ranks;
+  return parts == 1 || ranks_written(request, parts, nodes_alike) <= most;
+}
+
 // Names the algorithm that does not fold, and those that would.
 void check_size(const CollectiveRequest& request, std::string_view algorithm, int parts,
                 int nodes_alike) {
-  const int most = request.op == Op::all_to_all ? max_unfolded_all_to_all : max_unfolded_ranks;
-  if (parts == 1 || ranks_written(request, parts, nodes_alike) <= most) return;
+  if (fits_written(request, parts, nodes_alike)) return;
   std::string others;
   for (const std::string& other : algorithm_names())
     if (supports(other, request.op, request.group) && parts_of(request, other, nodes_alike) == 1)
@@ -230,8 +234,8 @@ Tip tip_of(const CollectiveRequest& request, Machines& machines, const Transport
   Tip tip;
   if (request.group.ranks == 1) return tip;
   const auto can_write = [&](const std::string& algorithm) {
-    return request.group.ranks <= max_unfolded_ranks ||
-           (!request.expand && foldable(algorithm, request.group, machines.nodes_alike()));
+    return fits_written(request, parts_of(request, algorithm, machines.nodes_alike()),
+                        machines.nodes_alike());
   };
   const auto rival = rival_of(request, transport);
   if (rival && can_write(*rival)) {

@@ -1,0 +1,69 @@
+#include "models/huggingface/architectures.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace lambcast::huggingface {
+
+void Description::set(std::string_view key, std::int64_t value) {
+  text_ += fmt::format("{} = {}\n", key, value);
+}
+void Description::set(std::string_view key, bool value) {
+  text_ += fmt::format("{} = {}\n", key, value);
+}
+void Description::set(std::string_view key, std::string_view value) {
+  text_ += fmt::format("{} = '{}'\n", key, value);
+}
+
+// A run is of sequences of max_position_embeddings, up to 4,096 tokens (config.h).
+void add_lengths(ConfigReader& config, std::string_view key, Description& model) {
+  constexpr std::int64_t most_default_length = 4096;
+  const std::int64_t longest = config.whole(key, 1, 1 << 24);
+  model.set("max_seq_len", longest);
+  model.set("default_seq_len", std::min(longest, most_default_length));
+}
+
+Width add_decoder(ConfigReader& config, Description& model) {
+  Width width;
+  width.hidden = config.whole("hidden_size", 1, most_width);
+  width.heads = config.whole("num_attention_heads", 1, 10'000);
+  const auto keys = config.optional_whole("num_key_value_heads", 1, width.heads);
+  width.head = config.optional_whole("head_dim", 1, 10'000).value_or(width.hidden / width.heads);
+  if (keys && width.heads % *keys != 0)
+    fail_input(config.where("num_key_value_heads"),
+               fmt::format("{} heads are not divisible by {}", width.heads, *keys));
+  model.set("layers", config.whole("num_hidden_layers", 1, 10'000));
+  model.set("hidden", width.hidden);
+  model.set("heads", width.heads);
+  if (keys) model.set("kv_heads", *keys);
+  model.set("vocab", config.whole("vocab_size", 1, 10'000'000));
+  add_lengths(config, "max_position_embeddings", model);
+  model.set("flash_attention", true);
+  return width;
+}
+
+void read_window(ConfigReader& config, Description& model) {
+  if (const auto window = config.optional_whole("sliding_window", 1, 1 << 24))
+    model.set("window", *window);
+}
+
+void refuse_own_head_size(ConfigReader& config, const Width& width) {
+  if (width.hidden != width.heads * width.head)
+    config.refuse(config.has("head_dim") ? "head_dim" : "num_attention_heads",
+                  fmt::format("attention of {} heads x {} beside a hidden size of {}", width.heads,
+                              width.head, width.hidden),
+                  "heads that add up to it");
+}
+
+void refuse_biases(ConfigReader& config) {
+  for (const char* key : {"attention_bias", "mlp_bias"})
+    if (config.truth(key, false)) config.refuse(key, "a bias of matrices", "false");
+}
+
+void refuse_window(ConfigReader& config) {
+  if (config.has("sliding_window") && config.truth("use_sliding_window", true))
+    config.refuse("sliding_window", "attention within a window", "null");
+}
+
+}  // namespace lambcast::huggingface

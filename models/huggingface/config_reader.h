@@ -1,0 +1,48 @@
+// Reads keys of a config.json, remembers which, and knows where they stand.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/deepspeed/hjson.h"
+#include "sim/base/error.h"
+
+namespace lambcast::huggingface {
+
+class ConfigReader {
+ public:
+  ConfigReader(const hjson::Value& root, const std::string& file) : root_(root), file_(file) {}
+
+  Where where(std::string_view key) const;
+
+  // Null and absent are the same: transformers writes both.
+  const hjson::Value* find(std::string_view key);
+  bool has(std::string_view key) { return find(key) != nullptr; }
+
+  // All throw Error (usage) with file, line and key for a value of another type or out of range,
+  // those without `otherwise` for a missing one too.
+  std::int64_t whole(std::string_view key, std::int64_t low, std::int64_t high);
+  std::optional<std::int64_t> optional_whole(std::string_view key, std::int64_t low,
+                                             std::int64_t high);
+  bool truth(std::string_view key, bool otherwise);
+  double share(std::string_view key);  // 0 where it is absent
+  std::string word(std::string_view key);
+
+  [[noreturn]] void refuse(std::string_view key, std::string_view what,
+                           std::string_view allowed) const;
+
+  // A key that is close to one that was asked for in vain is that one, misspelt.
+  void refuse_misspelt() const;
+
+ private:
+  [[noreturn]] void fail_missing(std::string_view key) const;
+
+  const hjson::Value& root_;
+  const std::string& file_;
+  std::vector<std::string> asked_;
+};
+
+}  // namespace lambcast::huggingface
