@@ -34,15 +34,18 @@ std::int64_t ranks_written(const CollectiveRequest& request, int parts, int node
   return std::int64_t{parts} * nodes * group.per_node;
 }
 
-bool fits_written(const CollectiveRequest& request, int parts, int nodes_alike) {
-  const int most = request.op == Op::all_to_all ? max_unfolded_all_to_all : max_unfolded_ranks;
-  return parts == 1 || ranks_written(request, parts, nodes_alike) <= most;
+int most_written(Op op) {
+  return op == Op::all_to_all ? max_unfolded_all_to_all : max_unfolded_ranks;
+}
+
+bool can_write(const CollectiveRequest& request, int parts, int nodes_alike) {
+  return parts == 1 || ranks_written(request, parts, nodes_alike) <= most_written(request.op);
 }
 
 // Names the algorithm that does not fold, and those that would.
 void check_size(const CollectiveRequest& request, std::string_view algorithm, int parts,
                 int nodes_alike) {
-  if (fits_written(request, parts, nodes_alike)) return;
+  if (can_write(request, parts, nodes_alike)) return;
   std::string others;
   for (const std::string& other : algorithm_names())
     if (supports(other, request.op, request.group) && parts_of(request, other, nodes_alike) == 1)
@@ -59,11 +62,11 @@ void check_size(const CollectiveRequest& request, std::string_view algorithm, in
           ? fmt::format(
                 "{} is too large to write out: up to {} ranks, or whole nodes on full leaves "
                 "or a single switch with symmetry auto",
-                what, most)
+                what, most_written(request.op))
           : fmt::format("{} under {} is too large to write out: up to {} ranks, or an algorithm "
                         "under which they are: {} (--algorithm of a collective; of runs "
                         "nccl.all_reduce or mpi.all_reduce of the cluster){}",
-                        what, algorithm, most, others, why));
+                        what, algorithm, most_written(request.op), others, why));
 }
 
 // Adds the time since it began, or was stopped last.
@@ -233,12 +236,12 @@ Tip tip_of(const CollectiveRequest& request, Machines& machines, const Transport
            Duration time) {
   Tip tip;
   if (request.group.ranks == 1) return tip;
-  const auto can_write = [&](const std::string& algorithm) {
-    return fits_written(request, parts_of(request, algorithm, machines.nodes_alike()),
-                        machines.nodes_alike());
+  const auto is_written = [&](const std::string& algorithm) {
+    return can_write(request, parts_of(request, algorithm, machines.nodes_alike()),
+                     machines.nodes_alike());
   };
   const auto rival = rival_of(request, transport);
-  if (rival && can_write(*rival)) {
+  if (rival && is_written(*rival)) {
     CollectiveRequest other = request;
     other.algorithm = *rival;
     const Collective planned = plan_collective(other, machines, transport);
@@ -247,7 +250,7 @@ Tip tip_of(const CollectiveRequest& request, Machines& machines, const Transport
   if (!tips_before_twice(request, transport)) return tip;
   CollectiveRequest twice = request;
   twice.size = request.size * 2;
-  if (!can_write(chosen_for(twice, transport).algorithm)) return tip;
+  if (!is_written(chosen_for(twice, transport).algorithm)) return tip;
   const Duration of_twice = plan_collective(twice, machines, transport).time;
   if (of_twice < time) tip.twice = of_twice;
   return tip;
