@@ -137,7 +137,7 @@ TEST_CASE("json: every promised key, with its type") {
   REQUIRE(json.at("memory").at("stages").size() == 1);
   CHECK(json.at("memory").at("stages")[0].at("parts") == json.at("memory").at("parts"));
   for (const auto& [cost, from] : json.at("provenance").items()) {
-    CHECK(keys_of(from) == sorted({"kind", "source"}));
+    CHECK(keys_of(from) == sorted({"kind", "share", "source"}));
     CHECK(std::set<std::string>{"measured", "published", "fitted", "assumed"}.contains(
         from.at("kind").get<std::string>()));
     CHECK_FALSE(from.at("source").get<std::string>().empty());

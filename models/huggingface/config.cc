@@ -48,8 +48,8 @@ constexpr LeftOut left_out_keys[] = {
     {"attn_logit_softcapping", "a cap on the scores of attention"},
     {"final_logit_softcapping", "a cap on logits"},
     {"no_rope_layers", "layers whose heads are not turned by positions: all are taken to be"},
-    {"partial_rotary_factor", "heads turned by positions in part: all of them is taken to be"},
-    {"rotary_pct", "heads turned by positions in part: all of them is taken to be"}};
+    {"partial_rotary_factor", "heads of which positions turn a part: all is taken to be turned"},
+    {"rotary_pct", "heads of which positions turn a part: all is taken to be turned"}};
 
 bool is_whole(const hjson::Value& value) {
   return value.kind == hjson::Kind::null ||

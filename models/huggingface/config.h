@@ -9,8 +9,7 @@
 //   gemma             decoder    head_dim, tied head
 //   gemma2            decoder    four norms a block, sliding_window in every second layer
 //   gemma3_text       decoder    the same, queries and keys normed, a window in 5 of 6 layers, or
-//   as
-//                                sliding_window_pattern or layer_types says
+//                                as sliding_window_pattern or layer_types says
 //   phi               decoder    parallel block, all biases, that of the head too
 //   phi3              decoder    joined tensors, sliding_window
 //   olmo2, olmo3      decoder    queries and keys normed over all heads, layer_types

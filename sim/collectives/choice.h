@@ -2,8 +2,7 @@
 // calls it (Backend, backend.h).
 //
 //   nccl         offers several and takes the one that its own cost model finds cheapest
-//   (chosen.h);
-//                where that is not known, with our costs: all candidates are returned.
+//                (chosen.h); where that is not known, with our costs: all candidates are returned.
 //   openmpi_4_1  the fixed decision rules of Open MPI 4.1 and later
 //                (ompi/mca/coll/tuned/coll_tuned_decision_fixed.c).
 //   openmpi_4_0  the rules before that, which were fitted to an older cluster.
