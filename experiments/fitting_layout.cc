@@ -56,15 +56,22 @@ std::string flags_of_division(const WhatIf& changes) {
   return fmt::format("{}", fmt::join(flags, " "));
 }
 
+// How sure it is that a run fits.
+enum class Fit { at_the_high_end, as_forecast };
+
+bool is_sure(const MemoryForecast& memory, Bytes capacity, Fit fit) {
+  return memory.fits && (fit == Fit::as_forecast || memory.high() <= capacity);
+}
+
 // The first that fits.
 std::optional<std::string> least_of(const Scenario& scenario, const Divisions& sizes,
-                                    bool recomputed, Catalog& catalog) {
+                                    bool recomputed, Fit fit, Catalog& catalog) {
   for (WhatIf changes : sizes) {
     if (recomputed) changes["recompute"] = "full";
     const auto with = with_sizes(scenario, changes, catalog);
     if (!with) continue;
     const MemoryForecast memory = forecast_memory(with->training);
-    if (!memory.fits) continue;
+    if (!is_sure(memory, with->training.device->memory_capacity, fit)) continue;
     const std::int64_t steps = with->training.batch.gas;
     const bool more = scenario.asked.contains("grad_accum") && steps != scenario.training.batch.gas;
     return fmt::format("{}{} ({})", flags_of_division(changes),
@@ -80,14 +87,17 @@ std::vector<std::string> fitting_layouts(const Scenario& scenario, Catalog& cata
   if (training.parallelism || forecast_memory(training).fits) return {};
   const auto another_gpu = [](const std::string& remedy) { return remedy.starts_with("--device"); };
   if (!std::ranges::all_of(memory_remedies(training), another_gpu)) return {};
-  std::vector<std::string> found;
-  for (const bool recomputed : {false, true}) {
-    for (const Divisions& sizes : kinds_of_sizes(training))
-      if (auto least = least_of(scenario, sizes, recomputed, catalog))
-        found.push_back(*std::move(least));
-    if (!found.empty()) break;
+  const std::vector<Divisions> kinds = kinds_of_sizes(training);
+  for (const Fit fit : {Fit::at_the_high_end, Fit::as_forecast}) {
+    for (const bool recomputed : {false, true}) {
+      std::vector<std::string> found;
+      for (const Divisions& sizes : kinds)
+        if (auto least = least_of(scenario, sizes, recomputed, fit, catalog))
+          found.push_back(*std::move(least));
+      if (!found.empty()) return found;
+    }
   }
-  return found;
+  return {};
 }
 
 std::vector<Finding> find_fitting_layouts(const Scenario& scenario, Catalog& catalog) {

@@ -6,7 +6,8 @@
 //   --pp             twice as much, and again
 //   both             the whole node, and stages
 //
-// and where none is enough, each with --recompute full. `lambcast plan` looks at all of them.
+// and where none is enough, each with --recompute full. Enough is what fits at the high end of its
+// forecast (memory.h); where nothing does, what fits as forecast. `lambcast plan` looks at all.
 #pragma once
 
 #include <string>

@@ -52,10 +52,22 @@ TEST_CASE("fitting layout: every size that is named fits, as forecast with its f
       const TrainingPlan training = resolve(with_flags(asked, remedy), catalog).training;
       const MemoryForecast memory = forecast_memory(training);
       CHECK(memory.fits);
+      CHECK(memory.high() <= training.device->memory_capacity);
       CHECK(training.batch.train == 128);
       CHECK_THAT(remedy, Contains("(" + to_text(memory.peak) + ")"));
     }
   }
+}
+
+TEST_CASE("fitting layout: what fits by a hair is named where nothing fits at the high end") {
+  const WhatIf asked = run_of("gpt3-175b", {{"gpus", "40"}, {"global_batch", "80"}});
+  const std::vector<std::string> remedies = layouts_for(asked);
+  REQUIRE(remedies.size() == 1);
+  CHECK_THAT(remedies.front(), Contains("--recompute full"));
+  CHECK_THAT(remedies.front(), Contains("--zero-stage 3"));
+  Catalog catalog;
+  const TrainingPlan training = resolve(with_flags(asked, remedies.front()), catalog).training;
+  CHECK(forecast_memory(training).high() > training.device->memory_capacity);
 }
 
 TEST_CASE("fitting layout: nothing is said where a run fits, has a layout, or needs less") {

@@ -10,6 +10,7 @@ build=$(readlink -f "$1") version=$2 packages=$3 python=${4:-}
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 fail() { echo "FAILED: $*"; exit 1; }
+# Without -q grep reads all: a program whose reader leaves early ends by SIGPIPE.
 
 DESTDIR="$root/installed" cmake --install "$build" --prefix /usr >/dev/null
 check() {
@@ -27,9 +28,9 @@ check() {
     fail "another version than $version"
   (cd "$root" && env -i "$at/usr/bin/lambcast" advise --model bert-large --cluster commodity-10gbe \
     --gpus 32 --optimizer lamb --global-batch 4096 --micro-batch 16 --steps 5993 --freeze-step 1000) |
-    grep -q '^Yes: ' || fail "no forecast from $at"
+    grep '^Yes: ' >/dev/null || fail "no forecast from $at"
   (cd "$root" && env -i "$at/usr/bin/lambcast" sweep "$at"/usr/share/doc/lambcast/examples/bert_large/sweep.toml \
-    --dry-run) | grep -q 'points' || fail "the example does not run from $at"
+    --dry-run) | grep 'points' >/dev/null || fail "the example does not run from $at"
   # Of two processes that no MPI connects, where there is one it says so.
   [ ! -e "$build/lambcast-mpi.so" ] ||
     { cd "$root" && env -i PATH="$PATH" HOME="$root" OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2 \
