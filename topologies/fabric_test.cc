@@ -83,6 +83,39 @@ TEST_CASE("fabrics: a full leaf stands for all, whatever its uplinks carry") {
   CHECK(folded_cases > 100);
 }
 
+TEST_CASE(
+    "fabrics: nodes in leaves of their own are as far as the next leaf, and no further written") {
+  const HopLatency hop{Duration(), Duration::microseconds(3), Duration::microseconds(14)};
+  const Transport transport{
+      {{"simple", hop, hop, 1.0, Bytes(1e18)}}, Duration(), Bandwidth(), 1, Endpoint::gpu};
+  for (const FabricSpec& spec :
+       {fabric(FabricKind::fat_tree, 4, 4), fabric(FabricKind::rail_optimised, 4, 2),
+        fabric(FabricKind::single_switch, 0, 1)}) {
+    for (const ProcessGroup& group :
+         {ProcessGroup{2, 1, 1, 24, 2}, ProcessGroup{8, 2, 1, 12}, ProcessGroup{5, 1, 2, 8, 2}}) {
+      const int nodes = group.node_span(), alike = nodes_alike(spec, nodes);
+      const auto plan = [&](const AlgorithmCase& c, bool expand) {
+        Machines machines(node_of(group.slots(), 2, true), nodes, make_fabric(spec), alike);
+        return plan_collective(
+            {c.op, Bytes(32e6), group, DecisionRules::nccl, c.algorithm, "", expand}, machines,
+            transport);
+      };
+      for (const AlgorithmCase& c : algorithm_cases(group)) {
+        INFO(c.algorithm << ' ' << name_of(c.op) << " on fabric " << static_cast<int>(spec.kind)
+                         << ", " << group.ranks << " ranks, node stride " << group.node_stride);
+        const Collective whole = plan(c, true), near = plan(c, false);
+        CHECK(whole.machine->written == nodes);
+        CHECK(near.machine->written <= group.nodes() * alike);
+        CHECK(near.time.s() == Approx(whole.time.s()).epsilon(1e-8));
+        CHECK(simulate(near, NetworkModel::flow).s() ==
+              Approx(simulate(whole, NetworkModel::flow).s()).epsilon(1e-8));
+        CHECK(near.traffic.network_sent_per_node.value() ==
+              Approx(whole.traffic.network_sent_per_node.value()));
+      }
+    }
+  }
+}
+
 // So many leaves of so many nodes, which two kinds of leaves stand for, several, or none.
 TEST_CASE("fabrics: trees are written out at the busiest leaves of each kind") {
   const HopLatency hop{Duration(), Duration::microseconds(3), Duration::microseconds(14)};

@@ -20,6 +20,15 @@ namespace {
 // What is not folded is written out rank by rank; an all-to-all has a send for every pair.
 constexpr int max_unfolded_ranks = 65536, max_unfolded_all_to_all = 2048;
 
+// Nodes of a group that lie in full leaves of their own reach those next to theirs as they do those
+// far away, and under one switch every node is as near as any.
+CollectiveRequest drawn_together(CollectiveRequest request, int nodes_alike) {
+  int& stride = request.group.node_stride;
+  const bool as_asked = request.expand || request.beside;
+  if (!as_asked && nodes_alike > 0 && stride % nodes_alike == 0) stride = nodes_alike;
+  return request;
+}
+
 // The parts that are written out to stand for all; zero: none do.
 int parts_of(const CollectiveRequest& request, std::string_view algorithm, int nodes_alike) {
   return request.expand || request.beside ? 0
@@ -144,7 +153,8 @@ Machines::Wired& machine_for(const CollectiveRequest& request, std::string_view 
                              Machines& machines) {
   const int parts = parts_of(request, algorithm, machines.nodes_alike());
   check_size(request, algorithm, parts, machines.nodes_alike());
-  return parts > 0 ? machines.folded(parts) : machines.full();
+  if (parts > 0) return machines.folded(parts);
+  return request.expand || request.beside ? machines.full() : machines.around(request.group);
 }
 
 void check_protocol(const CollectiveRequest& request, const Transport& transport) {
@@ -176,9 +186,18 @@ Machines::Wired& Machines::folded(int parts) {
   return folded;
 }
 
-Machines::Wired& Machines::full() {
-  if (full_.machine == nullptr) full_.machine = build_machine(node_, nodes_, fabric_);
-  return full_;
+Machines::Wired& Machines::full() { return unfolded(nodes_); }
+
+Machines::Wired& Machines::around(const ProcessGroup& group) {
+  if (nodes_alike_ == 0) return full();
+  const int parts = (group.node_span() + nodes_alike_ - 1) / nodes_alike_;
+  return unfolded(std::min(nodes_, parts * nodes_alike_));
+}
+
+Machines::Wired& Machines::unfolded(int nodes) {
+  Wired& unfolded = unfolded_[nodes];
+  if (unfolded.machine == nullptr) unfolded.machine = build_machine(node_, nodes, fabric_);
+  return unfolded;
 }
 
 Router& Machines::Wired::router() {
@@ -186,8 +205,9 @@ Router& Machines::Wired::router() {
   return *router_;
 }
 
-Collective plan_collective(const CollectiveRequest& request, Machines& machines,
+Collective plan_collective(const CollectiveRequest& asked, Machines& machines,
                            const Transport& transport) {
+  const CollectiveRequest request = drawn_together(asked, machines.nodes_alike());
   LAMBCAST_CHECK(!transport.protocols.empty(), "a transport without protocols");
   check_protocol(request, transport);
   const std::string_view bound = bound_protocol(request, transport);
@@ -232,8 +252,9 @@ Collective plan_collective(const CollectiveRequest& request, Machines& machines,
   return *best;
 }
 
-Tip tip_of(const CollectiveRequest& request, Machines& machines, const Transport& transport,
+Tip tip_of(const CollectiveRequest& asked, Machines& machines, const Transport& transport,
            Duration time) {
+  const CollectiveRequest request = drawn_together(asked, machines.nodes_alike());
   Tip tip;
   if (request.group.ranks == 1) return tip;
   const auto is_written = [&](const std::string& algorithm) {
@@ -255,6 +276,12 @@ Tip tip_of(const CollectiveRequest& request, Machines& machines, const Transport
   if (of_twice < time) tip.twice = of_twice;
   return tip;
 }
+
+CollectiveCurve::CollectiveCurve(const CollectiveRequest& request,
+                                 std::shared_ptr<const Transport> transport, Machines machines)
+    : request_(drawn_together(request, machines.nodes_alike())),
+      transport_(std::move(transport)),
+      machines_(std::move(machines)) {}
 
 void CollectiveCurve::reprice(std::shared_ptr<const Transport> transport, Machines machines) {
   const bool transferred =

@@ -38,14 +38,18 @@ class Machines {
   // With so many parts written.
   Wired& folded(int parts);
   Wired& full();
+  // As far as a group reaches where nodes are alike: what lies beyond bears on none of its routes.
+  Wired& around(const ProcessGroup& group);
 
  private:
+  Wired& unfolded(int nodes);
+
   NodeSpec node_;
   int nodes_ = 1;
   Fabric fabric_;
   int nodes_alike_ = 0;
-  std::map<int, Wired> folded_;  // by parts
-  Wired full_;
+  std::map<int, Wired> folded_;    // by parts
+  std::map<int, Wired> unfolded_;  // by nodes
 };
 
 struct CollectiveRequest {
@@ -100,11 +104,8 @@ Tip tip_of(const CollectiveRequest& request, Machines& machines, const Transport
 // reference_size, and its rounds are scaled; latencies are those of the size asked for.
 class CollectiveCurve {
  public:
-  CollectiveCurve(CollectiveRequest request, std::shared_ptr<const Transport> transport,
-                  Machines machines)
-      : request_(std::move(request)),
-        transport_(std::move(transport)),
-        machines_(std::move(machines)) {}
+  CollectiveCurve(const CollectiveRequest& request, std::shared_ptr<const Transport> transport,
+                  Machines machines);
 
   // What plan_collective says, to the rounding of a picosecond in each round. The names live as
   // long as the curve.
