@@ -138,14 +138,15 @@ class SharedStep {
 
   // All that the passes send, at once.
   Loads together(const std::vector<Load>& loads) {
-    Paths paths;
+    std::vector<std::vector<LinkId>> paths;
     std::vector<Flow> flows;
     for (const Load& load : loads) {
       const SharedNetwork::Laid laid = lay(load.call);
       if (laid.alone == Duration()) continue;
       const double times = load.times * (cost_of(load.call).time / laid.alone);
       for (const CommPhase& phase : laid.program->phases) {
-        for (std::size_t i = 0; i < phase.flows->size(); ++i) paths.add(phase.flows->paths->of(i));
+        for (std::size_t i = 0; i < phase.flows->size(); ++i)
+          paths.push_back(phase.flows->paths->of(i));
         for (Flow flow : phase.flows->flows) {
           flow.bytes = flow.bytes * (times * static_cast<double>(phase.times));
           flows.push_back(flow);
@@ -153,8 +154,7 @@ class SharedStep {
       }
     }
     if (flows.empty()) return {};
-    const auto set = std::make_shared<const FlowSet>(
-        std::make_shared<const Paths>(std::move(paths)), std::move(flows));
+    const auto set = std::make_shared<const FlowSet>(paths, std::move(flows));
     const CommProgram once{{}, {{set, {}, 1, 0}}, false};
     return {set, alone(once)};
   }

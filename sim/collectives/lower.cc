@@ -74,13 +74,16 @@ class Lowering {
   };
   SoleTimes sole_times(const std::vector<Send>& sends, const Paths& paths) const {
     SoleTimes times;
+    std::vector<LinkId> links;
     const std::size_t of_one = sends_in(sends);
     each(sends, paths, [&](const Wire& wire) {
       if (wire.at >= of_one) return;  // a sibling, alike
       Duration& longest = wire.crosses ? times.network : times.local;
       for (std::size_t at = wire.at; at < wire.at + wire.count; ++at) {
         Bandwidth rate = wire.crosses ? sole_cap() : Bandwidth();
-        for (const LinkId link : paths.of(at)) {
+        links.clear();
+        paths.append(at, links);
+        for (const LinkId link : links) {
           const Bandwidth capacity = machine_.topology.capacity(link);
           if (rate.value() == 0 || capacity < rate) rate = capacity;
         }

@@ -36,6 +36,7 @@ class Finder {
     LAMBCAST_CHECK(last < machine.gpus_per_node && place.node + group.node_span() <= machine.nodes,
                    "{} groups of {} ranks do not fit {} nodes of {} GPUs", group.siblings,
                    group.ranks, machine.nodes, machine.gpus_per_node);
+    stretches_->add({});  // Paths::no_links
     for (int sibling = 0; sibling < group.siblings; ++sibling) {
       nics_.push_back(nics_of(group, machine, place, sibling));
       if (machine.folded) continue;
@@ -47,20 +48,20 @@ class Finder {
   std::shared_ptr<const Paths> of(const std::vector<Send>& sends, bool halves) {
     halves_ = halves;
     Paths paths;
-    paths.first.reserve(sends_in(sends) * static_cast<std::size_t>(group_.siblings) + 1);
-    links_.clear();
+    paths.stretches = stretches_;
+    paths.path.reserve(sends_in(sends) * static_cast<std::size_t>(group_.siblings));
+    written_.clear();
     for (int sibling = 0; sibling < group_.siblings; ++sibling) {
       const std::vector<int>& reached = nics_[static_cast<std::size_t>(sibling)];
       for (const Send& send : sends) {
         for (int i = 0; i < send.count; ++i) {
-          append_route(send.to + i, send.rail, member(send.from + i, sibling),
-                       member(send.to + i, sibling), reached);
-          paths.first.push_back(static_cast<std::uint32_t>(links_.size()));
+          paths.path.push_back(route(send.to + i, send.rail, member(send.from + i, sibling),
+                                     member(send.to + i, sibling), reached));
+          written_.end_list();
         }
       }
     }
-    paths.links = links_;
-    paths.shares = shares_.of(paths.links, paths.first, weights_of(sends, group_.siblings));
+    paths.shares = shares_.of(written_, weights_of(sends, group_.siblings));
     return std::make_shared<const Paths>(std::move(paths));
   }
 
@@ -90,16 +91,19 @@ class Finder {
                 static_cast<std::size_t>(nic_next_to(machine_, slot))};
   }
 
-  void append_route(int to_rank, int rail, const Member& from, const Member& to,
+  // Appends its links to those of the set at hand.
+  Paths::Path route(int to_rank, int rail, const Member& from, const Member& to,
                     const std::vector<int>& reached) {
+    const std::size_t begin = written_.links.size();
     if (from.node == to.node) {
-      router_.append_route(from.endpoint, to.endpoint, static_cast<std::uint32_t>(to_rank), links_);
-      return;
+      router_.append_route(from.endpoint, to.endpoint, static_cast<std::uint32_t>(to_rank),
+                           written_.links);
+      return {stretch_from(begin), Paths::no_links, Paths::no_links};
     }
     const std::size_t from_nic = nic(from, rail, reached);
     const std::size_t to_nic = nic(to, rail, reached);
-    const Way& leaves = way(from, true, from_nic);
-    const Way& enters = way(to, false, to_nic);
+    Way& leaves = way(from, true, from_nic);
+    Way& enters = way(to, false, to_nic);
     const VertexId out = machine_.nic[from_nic];
     const VertexId in = machine_.nic[to_nic];
     const std::uint32_t port = machine_.port[to_nic];
@@ -108,34 +112,37 @@ class Finder {
       const VertexId turn = machine_.turns[port % machine_.turns.size()];
       if (is_written(from)) {
         append(leaves);
-        router_.append_route(out, turn, port, links_);
+        router_.append_route(out, turn, port, written_.links);
       }
       if (is_written(to)) {
-        router_.append_route(turn, in, port, links_);
+        router_.append_route(turn, in, port, written_.links);
         append(enters);
       }
     } else if (const auto known = router_.way(out, in, port)) {
-      append(leaves, *known, enters);
+      return append(leaves, *known, enters);
     } else {
       append(leaves);
-      router_.append_route(out, in, port, links_);
+      router_.append_route(out, in, port, written_.links);
       append(enters);
     }
+    return {stretch_from(begin), Paths::no_links, Paths::no_links};
   }
 
   // Whether it stands where it is, and not elsewhere.
   bool is_written(const Member& member) const { return !halves_ || member.node < machine_.written; }
 
-  // Between a rank and a NIC of its node.
+  // Between a rank and a NIC of its node, and with the link between the NIC and its switch.
   struct Way {
     bool found = false;
     std::uint8_t links = 0;
     std::array<LinkId, 6> link{};
+    LinkId beyond{};
+    std::uint32_t stretch = Paths::no_links;
     std::span<const LinkId> all() const { return {link.data(), links}; }
   };
 
   // One of them is shortest: found once.
-  const Way& way(const Member& member, bool out, std::size_t nic) {
+  Way& way(const Member& member, bool out, std::size_t nic) {
     const auto nics = static_cast<std::size_t>(machine_.nics_per_node);
     Way& way = (out ? ways_out_ : ways_in_)[member.at * nics + nic % nics];
     if (way.found) return way;
@@ -150,18 +157,50 @@ class Finder {
     return way;
   }
 
-  void append(const Way& way) { links_.insert(links_.end(), way.all().begin(), way.all().end()); }
+  void append(const Way& way) {
+    written_.links.insert(written_.links.end(), way.all().begin(), way.all().end());
+  }
 
   // All of a route at once: most of what is asked.
-  void append(const Way& leaves, const Router::Way& fabric, const Way& enters) {
-    const std::size_t begin = links_.size();
-    links_.resize(begin + leaves.links + fabric.between.size() + 2 + enters.links);
-    LinkId* at = links_.data() + begin;
+  Paths::Path append(Way& leaves, const Router::Way& fabric, Way& enters) {
+    const std::size_t begin = written_.links.size();
+    written_.links.resize(begin + leaves.links + fabric.between.size() + 2 + enters.links);
+    LinkId* at = written_.links.data() + begin;
     for (const LinkId link : leaves.all()) *at++ = link;
     *at++ = fabric.first;
     for (const LinkId link : fabric.between) *at++ = link;
     *at++ = fabric.last;
     for (const LinkId link : enters.all()) *at++ = link;
+    const std::span<const LinkId> all(written_.links.data() + begin, at);
+    const std::size_t out = leaves.links + std::size_t{1}, in = enters.links + std::size_t{1};
+    return {stretch_of(leaves, fabric.first, all.first(out)),
+            stretch_between(all.subspan(out, all.size() - out - in)),
+            stretch_of(enters, fabric.last, all.last(in))};
+  }
+
+  // Of a path that has none in common with others: all that was appended since.
+  std::uint32_t stretch_from(std::size_t begin) {
+    return stretches_->add(std::span(written_.links).subspan(begin));
+  }
+
+  // A NIC has one link to the fabric, or its last one is remembered.
+  std::uint32_t stretch_of(Way& way, LinkId beyond, std::span<const LinkId> links) {
+    if (way.stretch == Paths::no_links || way.beyond != beyond) {
+      way.stretch = stretches_->add(links);
+      way.beyond = beyond;
+    }
+    return way.stretch;
+  }
+
+  // The last one kept at its place, if it is the same.
+  std::uint32_t stretch_between(std::span<const LinkId> links) {
+    constexpr std::size_t most_between = 1 << 13;
+    if (links.empty()) return Paths::no_links;
+    if (between_.empty()) between_.resize(most_between);
+    std::uint32_t& kept =
+        between_[(links.front() * 31 + links.back() * 17 + links.size()) % most_between];
+    if (!std::ranges::equal(stretches_->of(kept), links)) kept = stretches_->add(links);
+    return kept;
   }
 
   // A rail names its NIC among those that the group reaches; without one a rank uses the NIC next
@@ -182,8 +221,10 @@ class Finder {
   std::vector<Member> members_;          // by sibling and rank, where all are written down
   std::vector<std::vector<int>> nics_;   // of a node, that each sibling reaches
   std::vector<Way> ways_out_, ways_in_;  // by endpoint and NIC of its node
-  std::vector<LinkId> links_;            // of the set at hand
+  LinkLists written_;                    // paths of the set at hand
   bool halves_ = false;                  // in it
+  std::shared_ptr<LinkLists> stretches_ = std::make_shared<LinkLists>();
+  std::vector<std::uint32_t> between_;  // stretches between NICs' switches, by their links
 };
 
 }  // namespace
@@ -201,10 +242,11 @@ Routes find_routes(const CommSchedule& schedule, const ProcessGroup& group, cons
 void share_again(Routes& routes, const CommSchedule& schedule, const ProcessGroup& group,
                  const Topology& topology) {
   FairShares shares(topology);
+  LinkLists written;
   for (std::size_t i = 0; i < routes.size(); ++i) {
     Paths paths = *routes[i];
-    paths.shares =
-        shares.of(paths.links, paths.first, weights_of(schedule.send_sets[i], group.siblings));
+    paths.write_out(written);
+    paths.shares = shares.of(written, weights_of(schedule.send_sets[i], group.siblings));
     routes[i] = std::make_shared<const Paths>(std::move(paths));
   }
 }

@@ -9,7 +9,9 @@ namespace {
 std::vector<Share> shares_of(const FlowSet& set, const Topology& topology) {
   std::vector<std::uint32_t> weights;
   set.each([&](const Flow& flow, std::size_t) { weights.push_back(flow.weight); });
-  return FairShares(topology).of(set.paths->links, set.paths->first, weights);
+  LinkLists paths;
+  set.paths->write_out(paths);
+  return FairShares(topology).of(paths, weights);
 }
 
 // The flows whose share per unit of weight is the least, as far as they were looked at.
@@ -33,10 +35,8 @@ struct First {
 FairShares::FairShares(const Topology& topology)
     : topology_(topology), load_(topology.links().size()) {}
 
-std::vector<Share> FairShares::of(std::span<const LinkId> links,
-                                  std::span<const std::uint32_t> first,
-                                  std::span<const std::uint32_t> weights) {
-  if (first.empty()) return {};
+std::vector<Share> FairShares::of(const LinkLists& paths, std::span<const std::uint32_t> weights) {
+  const auto& [links, first] = paths;
   if (weights.empty()) {
     for (const LinkId link : links) load_[link] += 1;
   } else {

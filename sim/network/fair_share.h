@@ -24,10 +24,9 @@ class FairShares {
   // Of a topology that outlives it.
   explicit FairShares(const Topology& topology);
 
-  // Flow i goes over links [first[i], first[i + 1]) and counts `weights[i]` times; no weights: once
-  // each. Zero where a flow has no links.
-  std::vector<Share> of(std::span<const LinkId> links, std::span<const std::uint32_t> first,
-                        std::span<const std::uint32_t> weights);
+  // Flow i goes over the links of path i and counts `weights[i]` times; no weights: once each. Zero
+  // where a flow has no links.
+  std::vector<Share> of(const LinkLists& paths, std::span<const std::uint32_t> weights);
 
  private:
   const Topology& topology_;

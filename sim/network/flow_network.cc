@@ -93,9 +93,11 @@ bool FlowNetwork::begin(Ticket ticket, const FlowSet& flows, std::int64_t times)
   Group& group = groups_[id];
   group.next_end = latest;
   group.flows.reserve(flows.size());
+  LinkLists& paths = sets_[set].paths;
+  flows.paths->write_out(paths);
   flows.each([&](const Flow& flow, std::size_t path) {
     if (flow.bytes.value() == 0) return;
-    const std::span<const LinkId> links = flows.paths->of(path);
+    const std::span<const LinkId> links = paths.of(path);
     double rate = flow.cap.value();
     for (const LinkId link : links) {
       if (++flows_on_[link] == 1) {
@@ -119,7 +121,9 @@ bool FlowNetwork::begin(Ticket ticket, const FlowSet& flows, std::int64_t times)
     free_groups_.push_back(id);
     return false;
   }
-  sets_[set] = {ticket, begun_++, group.flows.size()};
+  sets_[set].ticket = ticket;
+  sets_[set].begun = begun_++;
+  sets_[set].flows_left = group.flows.size();
   if (group.stale)
     stale_.push_back(id);
   else

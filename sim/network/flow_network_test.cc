@@ -17,7 +17,7 @@ struct Start {
 };
 
 struct Fluid {
-  std::span<const LinkId> links;
+  std::vector<LinkId> links;
   const Flow* flow;
   std::size_t owner;
   double left, rate;

@@ -13,6 +13,7 @@
 // to t".
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -32,19 +33,37 @@ struct Share {
   std::uint32_t flows;
 };
 
-// Where the flows of a set go: flow i over links [first[i], first[i + 1]). The same for all sizes,
-// protocols and caps.
-struct Paths {
+// Lists of links, one after another: i is links [first[i], first[i + 1]).
+struct LinkLists {
   std::vector<LinkId> links;
   std::vector<std::uint32_t> first{0};
+
+  std::size_t size() const { return first.size() - 1; }
+  std::span<const LinkId> of(std::size_t i) const {
+    return {links.data() + first[i], links.data() + first[i + 1]};
+  }
+  std::uint32_t add(std::span<const LinkId> list);  // its number
+  void end_list() { first.push_back(static_cast<std::uint32_t>(links.size())); }
+  void clear();
+};
+
+// Where the flows of a set go, the same for all sizes, protocols and caps. A million flows of a
+// schedule leave a thousand ranks, cross between as many switches and reach a thousand ranks, so a
+// path is written as the stretches that it goes over, which those of all its sets have in common.
+struct Paths {
+  static constexpr std::uint32_t no_links = 0;  // the first stretch
+  using Path = std::array<std::uint32_t, 3>;
+
+  std::shared_ptr<const LinkLists> stretches;
+  std::vector<Path> path;  // of each flow: its stretches, in their order
   // What the links leave each flow (fair_share.h), where whoever wrote the paths has found it.
   std::vector<Share> shares;
 
-  std::size_t size() const { return first.size() - 1; }
-  std::span<const LinkId> of(std::size_t flow) const {
-    return {links.data() + first[flow], links.data() + first[flow + 1]};
-  }
-  void add(std::span<const LinkId> path);
+  std::size_t size() const { return path.size(); }
+  void append(std::size_t flow, std::vector<LinkId>& links) const;
+  std::vector<LinkId> of(std::size_t flow) const;
+  // Of all flows, into lists that are written over.
+  void write_out(LinkLists& lists) const;
 };
 
 // A transfer of `bytes` at no more than `cap` (zero: none; a TCP stream has one). `weight` equal
