@@ -47,8 +47,8 @@ struct LinkLists {
   void clear();
 };
 
-// Where the flows of a set go, the same for all sizes, protocols and caps. A million flows of a
-// schedule leave a thousand ranks, cross between as many switches and reach a thousand ranks, so a
+// Where the flows of a set go, the same for all sizes, protocols and caps. The million flows of an
+// all-to-all leave a thousand ranks, reach a thousand ranks and cross between a few leaves, so a
 // path is written as the stretches that it goes over, which those of all its sets have in common.
 struct Paths {
   static constexpr std::uint32_t no_links = 0;  // the first stretch
