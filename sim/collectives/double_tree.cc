@@ -73,11 +73,12 @@ std::vector<int> busiest_parts(int nodes, int part) {
   }
   const auto kinds = loads.kinds();
   std::vector<int> parts;
-  for (const auto& [load, first] : kinds)
-    if (std::ranges::none_of(kinds, [&](const auto& other) {
-          return other.second != first && exceeds_nowhere(load, other.first);
-        }))
-      parts.push_back(first);
+  for (const auto& kind : kinds) {
+    const bool exceeded = std::ranges::any_of(kinds, [&](const auto& other) {
+      return other.second != kind.second && exceeds_nowhere(kind.first, other.first);
+    });
+    if (!exceeded) parts.push_back(kind.second);
+  }
   std::ranges::sort(parts);
   return parts;
 }
