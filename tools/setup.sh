@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Shared by quickstart and test: packages and the build. Sourced, not run.
 
-packages=(g++ cmake ninja-build libboost-graph-dev libeigen3-dev libfmt-dev libcli11-dev
+packages=(g++ cmake ninja-build libboost-graph-dev libboost-context-dev libeigen3-dev libfmt-dev libcli11-dev
   nlohmann-json3-dev libtomlplusplus-dev catch2 libbenchmark-dev gnuplot-nox fonts-dejavu-core
   libopenmpi-dev openmpi-bin iproute2 pybind11-dev python3-dev python3-jsonschema)
 # What single tests are skipped without; installed where LAMBCAST_OPTIONAL is set.

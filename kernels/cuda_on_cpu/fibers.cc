@@ -1,12 +1,13 @@
 // This file is compiled without the thread sanitizer, which would take the bookkeeping of fibers
 // for accesses of the CUDA threads. Therefore fibers keep books in plain arrays, not in templates
 // that other files share, and the order that CUDA promises is told to the sanitizer as edges.
-#include <ucontext.h>
 #ifdef LAMBCAST_THREAD_SANITIZER
 #include <sanitizer/tsan_interface.h>
 #endif
 
 #include <barrier>
+#include <boost/context/fiber.hpp>
+#include <boost/context/fixedsize_stack.hpp>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -28,8 +29,7 @@ using Edge = std::uint64_t;
 
 // Fiber t of a worker is thread t of all its blocks.
 struct Fiber {
-  ucontext_t context;
-  std::unique_ptr<char[]> stack;
+  boost::context::fiber left;  // where it goes on; empty while it runs
   void* known_as = nullptr;  // to the thread sanitizer
   bool done = false;
 };
@@ -81,7 +81,10 @@ void switch_from(Fiber& from, unsigned next) {
   threadIdx.x = next;
   Fiber& to = next < blockDim.x ? here->fibers[next] : here->scheduler;
   announce_switch_to(to);
-  swapcontext(&from.context, &to.context);
+  std::move(to.left).resume_with([&from](boost::context::fiber&& left) {
+    from.left = std::move(left);
+    return boost::context::fiber();
+  });
 }
 
 void let_others_run() { switch_from(here->fibers[threadIdx.x], threadIdx.x + 1); }
@@ -89,7 +92,7 @@ void let_others_run() { switch_from(here->fibers[threadIdx.x], threadIdx.x + 1);
 // Unwinds a thread that waits in vain.
 struct Stuck {};
 
-void live() {
+[[noreturn]] void live() {
   while (true) {
     acquire(here->between_blocks[here->blocks % 2]);
     try {
@@ -119,12 +122,9 @@ void meet(Meeting& meeting, unsigned members) {
 }
 
 void make_fiber(Fiber& fiber, unsigned block, unsigned thread) {
-  fiber.stack = std::make_unique_for_overwrite<char[]>(stack_bytes);
   introduce(fiber, block, thread);
-  getcontext(&fiber.context);
-  fiber.context.uc_stack.ss_sp = fiber.stack.get();
-  fiber.context.uc_stack.ss_size = stack_bytes;
-  makecontext(&fiber.context, live, 0);
+  fiber.left = {std::allocator_arg, boost::context::fixedsize_stack(stack_bytes),
+                [](boost::context::fiber&&) -> boost::context::fiber { live(); }};
 }
 
 void run_block(Worker& w) {
@@ -164,7 +164,7 @@ void work(Device& device, unsigned index) {
     blockDim.x = device.block_threads;
     for (blockIdx.x = index; blockIdx.x < gridDim.x && !w.stuck; blockIdx.x += workers) {
       for (unsigned t = 0; t < blockDim.x; ++t) {
-        if (!w.fibers[t].stack) make_fiber(w.fibers[t], index, t);
+        if (!w.fibers[t].left) make_fiber(w.fibers[t], index, t);
       }
       run_block(w);
     }
