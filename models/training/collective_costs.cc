@@ -36,27 +36,28 @@ SharedNetwork& CollectiveCosts::shared_network(const std::shared_ptr<const Clust
   return *(shared_[key] = std::make_shared<SharedNetwork>(cluster, nodes, gpus_per_node));
 }
 
-CollectiveCosts::Shape& CollectiveCosts::shape(const Setting& setting, Backend backend) {
-  std::unique_ptr<Shape>& shape = shapes_[{setting, backend}];
+CollectiveCosts::Shape& CollectiveCosts::shape(const Place& place) {
+  std::unique_ptr<Shape>& shape = shapes_[place];
   if (shape == nullptr) {
     shape = std::make_unique<Shape>();
-    shape->machines = machines_of(*setting.cluster, backend, setting.group);
-    shape->transport = transport_of(*setting.cluster, backend);
+    shape->machines = machines_of(*place.cluster, place.backend, place.group);
+    shape->transport = transport_of(*place.cluster, place.backend);
   }
   return *shape;
 }
 
-const CollectiveCost& CollectiveCosts::cost(const Setting& asked, Backend backend, Op op,
+const CollectiveCost& CollectiveCosts::cost(const Setting& setting, Backend backend, Op op,
                                             Bytes size, const std::string& algorithm) {
   forget_where_full();
-  const Setting setting{representative(asked.cluster), asked.group, asked.network, asked.expand};
-  const auto [entry, is_new] = costs_.try_emplace({setting, backend, op, size.value(), algorithm});
+  const Cluster& cluster = *representative(setting.cluster);
+  const Place place{&cluster, setting.group, setting.network, setting.expand, backend};
+  const auto [entry, is_new] = costs_.try_emplace({place, op, size.value(), algorithm});
   CollectiveCost& cost = entry->second;
   ++counts_.asked;
   if (!is_new) return cost;
   ++counts_.planned;
-  const LibrarySpec& library = library_of(*setting.cluster, backend);
-  Shape& on = shape(setting, backend);
+  const LibrarySpec& library = library_of(cluster, backend);
+  Shape& on = shape(place);
   CollectiveRequest request;
   request.op = op;
   request.size = size;
@@ -74,7 +75,7 @@ const CollectiveCost& CollectiveCosts::cost(const Setting& asked, Backend backen
   RunBy by{collective.algorithm, collective.protocol, tip.rival};
   if (by.rival) by.rival->time = by.rival->time.scaled(time / collective.time);
   cost = {time,
-          interval_of(*setting.cluster, backend, op, size, request.group, time, by),
+          interval_of(cluster, backend, op, size, request.group, time, by),
           collective.traffic,
           collective.algorithm,
           collective.protocol,

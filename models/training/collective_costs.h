@@ -35,11 +35,10 @@ class SharedNetwork;
 class CollectiveCosts {
  public:
   struct Setting {
-    std::shared_ptr<const Cluster> cluster;  // not empty
+    const std::shared_ptr<const Cluster>& cluster;  // not empty
     ProcessGroup group;
     NetworkModel network;
     bool expand;
-    auto operator<=>(const Setting&) const = default;
   };
   // `algorithm` empty: the cluster's forced one for all_reduce, else the library's choice. Valid
   // until the next call.
@@ -62,15 +61,25 @@ class CollectiveCosts {
     Transport transport;
   };
   using ClusterPtr = std::shared_ptr<const Cluster>;
+  // A setting and its backend. The cluster by its address, which takes no part in counting who uses
+  // it: threads that share a cluster would wait for one another at each question.
+  struct Place {
+    const Cluster* cluster;  // a representative
+    ProcessGroup group;
+    NetworkModel network;
+    bool expand;
+    Backend backend;
+    auto operator<=>(const Place&) const = default;
+  };
   // The one that stands for all with the same communication; what was seen is kept alive, so that
   // no other cluster comes to stand at its address.
   const ClusterPtr& representative(const ClusterPtr& cluster);
-  Shape& shape(const Setting& setting, Backend backend);
+  Shape& shape(const Place& place);
   void forget_where_full();
   std::map<ClusterPtr, ClusterPtr> seen_;  // to the first with the same communication
   std::unordered_set<ClusterPtr, HashOfCommunication, SameCommunication> firsts_;
-  std::map<std::pair<Setting, Backend>, std::unique_ptr<Shape>> shapes_;
-  std::map<std::tuple<Setting, Backend, Op, double, std::string>, CollectiveCost> costs_;
+  std::map<Place, std::unique_ptr<Shape>> shapes_;
+  std::map<std::tuple<Place, Op, double, std::string>, CollectiveCost> costs_;
   std::map<std::tuple<std::shared_ptr<const Cluster>, int, int>, std::shared_ptr<SharedNetwork>>
       shared_;
   Counts counts_;
