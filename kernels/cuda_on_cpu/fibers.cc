@@ -30,7 +30,7 @@ using Edge = std::uint64_t;
 // Fiber t of a worker is thread t of all its blocks.
 struct Fiber {
   boost::context::fiber left;  // where it goes on; empty while it runs
-  void* known_as = nullptr;  // to the thread sanitizer
+  void* known_as = nullptr;    // to the thread sanitizer
   bool done = false;
 };
 
