@@ -145,8 +145,9 @@ class SharedStep {
       if (laid.alone == Duration()) continue;
       const double times = load.times * (cost_of(load.call).time / laid.alone);
       for (const CommPhase& phase : laid.program->phases) {
-        for (std::size_t i = 0; i < phase.flows->size(); ++i)
-          paths.push_back(phase.flows->paths->of(i));
+        const LinkLists& links = phase.flows->paths->links();
+        for (std::size_t i = 0; i < links.size(); ++i)
+          paths.emplace_back(links.of(i).begin(), links.of(i).end());
         for (Flow flow : phase.flows->flows) {
           flow.bytes = flow.bytes * (times * static_cast<double>(phase.times));
           flows.push_back(flow);

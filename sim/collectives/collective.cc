@@ -200,9 +200,9 @@ Machines::Wired& Machines::unfolded(int nodes) {
   return unfolded;
 }
 
-Router& Machines::Wired::router() {
-  if (router_ == nullptr) router_ = std::make_unique<Router>(machine->topology);
-  return *router_;
+const std::shared_ptr<Router>& Machines::Wired::router() {
+  if (router_ == nullptr) router_ = std::make_shared<Router>(machine->topology);
+  return router_;
 }
 
 Collective plan_collective(const CollectiveRequest& asked, Machines& machines,
@@ -222,7 +222,7 @@ Collective plan_collective(const CollectiveRequest& asked, Machines& machines,
     const CommSchedule schedule = make_schedule(algorithm, request.op, request.size, placement);
     watch.stop(effort().lowering);
     const Routes routes =
-        find_routes(schedule, request.group, *machine, transport.endpoint, wired.router(), place);
+        find_routes(schedule, request.group, machine, transport.endpoint, wired.router(), place);
     watch.stop(effort().routing);
     for (const auto& paths : routes) effort().routes += static_cast<std::int64_t>(paths->size());
     ++effort().lowered;
@@ -311,7 +311,7 @@ CollectiveCurve::Variant CollectiveCurve::written_out(const std::string& algorit
   variant.placement = placement_of(request_, *on.machine, *transport_);
   variant.schedule = make_schedule(algorithm, request_.op, reference_size, variant.placement);
   variant.routes =
-      find_routes(variant.schedule, request_.group, *on.machine, transport_->endpoint, on.router());
+      find_routes(variant.schedule, request_.group, on.machine, transport_->endpoint, on.router());
   return variant;
 }
 

@@ -23,10 +23,10 @@ class Machines {
   class Wired {
    public:
     std::shared_ptr<const Machine> machine;
-    Router& router();
+    const std::shared_ptr<Router>& router();
 
    private:
-    std::unique_ptr<Router> router_;  // once somebody asks for a route
+    std::shared_ptr<Router> router_;  // once somebody asks for a route
   };
 
   Machines() = default;

@@ -50,7 +50,7 @@ class Lowering {
     double longest = 0;
     Bytes bytes;
     Bandwidth share;
-    ShareReader shares(paths.shares);
+    ShareReader shares(paths.shares());
     each(sends, paths, [&](const Wire& wire) {
       for (std::uint32_t left = wire.count; left > 0;) {
         const Share got = shares.next(left);
@@ -74,19 +74,16 @@ class Lowering {
   };
   SoleTimes sole_times(const std::vector<Send>& sends, const Paths& paths) const {
     SoleTimes times;
-    std::vector<LinkId> links;
+    ShareReader shares(paths.shares());
     const std::size_t of_one = sends_in(sends);
     each(sends, paths, [&](const Wire& wire) {
       if (wire.at >= of_one) return;  // a sibling, alike
       Duration& longest = wire.crosses ? times.network : times.local;
-      for (std::size_t at = wire.at; at < wire.at + wire.count; ++at) {
+      for (std::uint32_t left = wire.count; left > 0;) {
+        const Share got = shares.next(left);
+        left -= got.flows;
         Bandwidth rate = wire.crosses ? sole_cap() : Bandwidth();
-        links.clear();
-        paths.append(at, links);
-        for (const LinkId link : links) {
-          const Bandwidth capacity = machine_.topology.capacity(link);
-          if (rate.value() == 0 || capacity < rate) rate = capacity;
-        }
+        if (rate.value() == 0 || (got.alone.value() > 0 && got.alone < rate)) rate = got.alone;
         if (rate.value() > 0) longest = std::max(longest, wire.bytes / rate);
       }
     });

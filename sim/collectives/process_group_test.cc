@@ -116,7 +116,7 @@ Duration run_concurrently(const ProcessGroup& group, const char* algorithm, Op o
   for (int sibling = 0; sibling < group.siblings; ++sibling) {
     const Place place{0, group.slot_of(0, sibling)};
     const Routes routes =
-        find_routes(schedule, one, machine, transport.endpoint, wired.router(), place);
+        find_routes(schedule, one, wired.machine, transport.endpoint, wired.router(), place);
     const Placement placement = placed(one, machine, place);
     const auto transfers =
         transfers_of(schedule, routes, placement, machine, transport, {&transport.protocols[0]});

@@ -1,6 +1,8 @@
-// The links that the sends of a schedule take on a machine: found once, whatever the protocol.
+// The links that the sends of a schedule take on a machine, and what they leave each: found once,
+// whatever the protocol.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "sim/collectives/schedule.h"
@@ -14,8 +16,11 @@ namespace lambcast {
 // By CommSchedule::send_sets: the paths of the first sibling's sends, then of the next one's.
 using Routes = std::vector<std::shared_ptr<const Paths>>;
 
-Routes find_routes(const CommSchedule& schedule, const ProcessGroup& group, const Machine& machine,
-                   Endpoint endpoint, Router& router, const Place& place = {});
+// `router` is that of the machine's topology. The paths keep both, and use the router where they
+// are asked for their links.
+Routes find_routes(const CommSchedule& schedule, const ProcessGroup& group,
+                   const std::shared_ptr<const Machine>& machine, Endpoint endpoint,
+                   const std::shared_ptr<Router>& router, const Place& place = {});
 
 // The same routes where the same links have other capacities: what each flow gets of them.
 void share_again(Routes& routes, const CommSchedule& schedule, const ProcessGroup& group,

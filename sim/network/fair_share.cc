@@ -9,9 +9,7 @@ namespace {
 std::vector<Share> shares_of(const FlowSet& set, const Topology& topology) {
   std::vector<std::uint32_t> weights;
   set.each([&](const Flow& flow, std::size_t) { weights.push_back(flow.weight); });
-  LinkLists paths;
-  set.paths->write_out(paths);
-  return FairShares(topology).of(paths, weights);
+  return FairShares(topology).of(set.paths->links(), weights);
 }
 
 // The flows whose share per unit of weight is the least, as far as they were looked at.
@@ -45,15 +43,18 @@ std::vector<Share> FairShares::of(const LinkLists& paths, std::span<const std::u
   }
   std::vector<Share> shares;
   for (std::size_t i = 0; i + 1 < first.size(); ++i) {
-    double least = std::numeric_limits<double>::infinity();
+    double least = std::numeric_limits<double>::infinity(), narrowest = least;
     for (std::uint32_t at = first[i]; at < first[i + 1]; ++at) {
       const double capacity = topology_.capacity(links[at]).value(), load = load_[links[at]];
+      narrowest = std::min(narrowest, capacity);
       // Most links carry one flow, and a division takes longer than the rest.
       least = std::min(least, load == 1 ? capacity : capacity / load);
     }
     const double weight = weights.empty() ? 1 : weights[i];
-    const Bandwidth share(first[i] != first[i + 1] ? least * weight : 0);
-    if (shares.empty() || shares.back().each != share) shares.push_back({share, 0});
+    const bool moves = first[i] != first[i + 1];
+    const Bandwidth share(moves ? least * weight : 0), alone(moves ? narrowest : 0);
+    if (shares.empty() || shares.back().each != share || shares.back().alone != alone)
+      shares.push_back({share, alone, 0});
     ++shares.back().flows;
   }
   if (4 * links.size() > load_.size())
@@ -64,7 +65,8 @@ std::vector<Share> FairShares::of(const LinkLists& paths, std::span<const std::u
 }
 
 Share ShareReader::next(std::uint32_t most) {
-  const Share share{shares_.front().each, std::min(most, shares_.front().flows - read_)};
+  Share share = shares_.front();
+  share.flows = std::min(most, share.flows - read_);
   read_ += share.flows;
   if (read_ == shares_.front().flows) {
     shares_ = shares_.subspan(1);
@@ -75,8 +77,8 @@ Share ShareReader::next(std::uint32_t most) {
 
 LastFlow last_flow(const FlowSet& set, const Topology& topology) {
   std::vector<Share> found;
-  if (set.paths->shares.empty()) found = shares_of(set, topology);
-  ShareReader shares(found.empty() ? set.paths->shares : found);
+  if (set.paths->shares().empty()) found = shares_of(set, topology);
+  ShareReader shares(found.empty() ? set.paths->shares() : found);
   LastFlow last;
   double longest = 0, most_bytes = 0;
   bool all_move = true;

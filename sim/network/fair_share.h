@@ -2,6 +2,8 @@
 //
 //   share of a flow = weight * min over its links of capacity / (sum of the weights on the link)
 //
+// and, where it has them to itself, the least of their capacities.
+//
 // It depends on routes and weights alone, so it is found once for all sizes and protocols. A set
 // that has the network to itself and whose flows keep these shares takes as long as its last flow.
 //
@@ -25,7 +27,7 @@ class FairShares {
   explicit FairShares(const Topology& topology);
 
   // Flow i goes over the links of path i and counts `weights[i]` times; no weights: once each. Zero
-  // where a flow has no links.
+  // where a flow has no links. What it gets alone is said of one of its weight.
   std::vector<Share> of(const LinkLists& paths, std::span<const std::uint32_t> weights);
 
  private:

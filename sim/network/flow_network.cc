@@ -93,8 +93,7 @@ bool FlowNetwork::begin(Ticket ticket, const FlowSet& flows, std::int64_t times)
   Group& group = groups_[id];
   group.next_end = latest;
   group.flows.reserve(flows.size());
-  LinkLists& paths = sets_[set].paths;
-  flows.paths->write_out(paths);
+  const LinkLists& paths = flows.paths->links();
   flows.each([&](const Flow& flow, std::size_t path) {
     if (flow.bytes.value() == 0) return;
     const std::span<const LinkId> links = paths.of(path);

@@ -48,7 +48,6 @@ class FlowNetwork final : public Network {
     Ticket ticket;
     std::uint64_t begun;  // the how manieth
     std::size_t flows_left;
-    LinkLists paths{};  // of its flows, written out
   };
   struct Group {
     std::vector<Active> flows;  // in the order they began

@@ -70,10 +70,13 @@ std::vector<double> plain_ends(const Topology& topology, const std::vector<Start
       ends[fluid.owner] = now;
       return true;
     });
-    for (; next < starts.size() && starts[next].at <= now; ++next)
+    for (; next < starts.size() && starts[next].at <= now; ++next) {
+      const LinkLists& links = starts[next].set->paths->links();
       starts[next].set->each([&](const Flow& flow, std::size_t path) {
-        fluids.push_back({starts[next].set->paths->of(path), &flow, next, flow.bytes.value(), 0});
+        const auto of = links.of(path);
+        fluids.push_back({{of.begin(), of.end()}, &flow, next, flow.bytes.value(), 0});
       });
+    }
   }
   return ends;
 }

@@ -7,42 +7,30 @@ void LinkLists::clear() {
   first.assign(1, 0);
 }
 
-std::uint32_t LinkLists::add(std::span<const LinkId> list) {
+void LinkLists::add(std::span<const LinkId> list) {
   links.insert(links.end(), list.begin(), list.end());
   end_list();
-  return static_cast<std::uint32_t>(size() - 1);
 }
 
-void Paths::append(std::size_t flow, std::vector<LinkId>& links) const {
-  for (const std::uint32_t stretch : path[flow]) {
-    const std::span<const LinkId> of = stretches->of(stretch);
-    links.insert(links.end(), of.begin(), of.end());
-  }
+Paths::Paths(std::size_t flows, Find find, std::vector<Share> shares)
+    : flows_(flows), find_(std::move(find)), shares_(std::move(shares)) {}
+
+const LinkLists& Paths::links() const {
+  if (links_.size() < flows_) find_(links_);
+  return links_;
 }
 
-std::vector<LinkId> Paths::of(std::size_t flow) const {
-  std::vector<LinkId> links;
-  append(flow, links);
-  return links;
-}
-
-void Paths::write_out(LinkLists& lists) const {
-  lists.clear();
-  for (std::size_t flow = 0; flow < size(); ++flow) {
-    append(flow, lists.links);
-    lists.end_list();
-  }
+Paths Paths::with(std::vector<Share> shares) const {
+  Paths paths = *this;
+  paths.shares_ = std::move(shares);
+  return paths;
 }
 
 FlowSet::FlowSet(const std::vector<std::vector<LinkId>>& on, std::vector<Flow> of)
     : flows(std::move(of)) {
-  LinkLists stretches;
-  stretches.add({});  // Paths::no_links
-  Paths all;
-  for (const std::vector<LinkId>& path : on)
-    all.path.push_back({stretches.add(path), Paths::no_links, Paths::no_links});
-  all.stretches = std::make_shared<const LinkLists>(std::move(stretches));
-  paths = std::make_shared<const Paths>(std::move(all));
+  paths = std::make_shared<const Paths>(on.size(), [on](LinkLists& lists) {
+    for (const std::vector<LinkId>& links : on) lists.add(links);
+  });
 }
 
 const std::vector<std::string>& network_model_names() {

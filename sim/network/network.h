@@ -13,8 +13,8 @@
 // to t".
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -27,9 +27,10 @@
 
 namespace lambcast {
 
-// What `flows` that follow one another get each.
+// What `flows` that follow one another get each, and would get alone: the narrowest link's
+// capacity.
 struct Share {
-  Bandwidth each;
+  Bandwidth each, alone;
   std::uint32_t flows;
 };
 
@@ -42,28 +43,33 @@ struct LinkLists {
   std::span<const LinkId> of(std::size_t i) const {
     return {links.data() + first[i], links.data() + first[i + 1]};
   }
-  std::uint32_t add(std::span<const LinkId> list);  // its number
+  void add(std::span<const LinkId> list);
   void end_list() { first.push_back(static_cast<std::uint32_t>(links.size())); }
   void clear();
 };
 
-// Where the flows of a set go, the same for all sizes, protocols and caps. The million flows of an
-// all-to-all leave a thousand ranks, reach a thousand ranks and cross between a few leaves, so a
-// path is written as the stretches that it goes over, which those of all its sets have in common.
-struct Paths {
-  static constexpr std::uint32_t no_links = 0;  // the first stretch
-  using Path = std::array<std::uint32_t, 3>;
+// Where the flows of a set go, the same for all sizes, protocols and caps. A set that has the
+// network to itself is told by its shares, so links are found when somebody asks for them, and kept
+// from then on: the million flows of an all-to-all go over ten links each.
+//
+// Not to be asked by two threads at once.
+class Paths {
+ public:
+  using Find = std::function<void(LinkLists&)>;  // appends the links of each flow
+  // `shares`: what the links leave each flow (fair_share.h), where whoever finds the paths knows.
+  Paths(std::size_t flows, Find find, std::vector<Share> shares = {});
 
-  std::shared_ptr<const LinkLists> stretches;
-  std::vector<Path> path;  // of each flow: its stretches, in their order
-  // What the links leave each flow (fair_share.h), where whoever wrote the paths has found it.
-  std::vector<Share> shares;
+  std::size_t size() const { return flows_; }
+  const LinkLists& links() const;
+  const std::vector<Share>& shares() const { return shares_; }
+  // The same paths over links of other capacities.
+  Paths with(std::vector<Share> shares) const;
 
-  std::size_t size() const { return path.size(); }
-  void append(std::size_t flow, std::vector<LinkId>& links) const;
-  std::vector<LinkId> of(std::size_t flow) const;
-  // Of all flows, into lists that are written over.
-  void write_out(LinkLists& lists) const;
+ private:
+  std::size_t flows_;
+  Find find_;
+  std::vector<Share> shares_;
+  mutable LinkLists links_{};  // empty until somebody asks
 };
 
 // A transfer of `bytes` at no more than `cap` (zero: none; a TCP stream has one). `weight` equal

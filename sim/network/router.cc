@@ -32,12 +32,14 @@ bool forwards(const Vertex& vertex) {
   return vertex.kind == VertexKind::bus || vertex.kind == VertexKind::fabric;
 }
 
-// A link seen from one of its ends: the vertex at the other, and its number if it is a switch.
+// A link seen from one of its ends: the vertex at the other, and if it is a switch its number and
+// part.
 using SwitchId = std::uint32_t;
 struct Neighbour {
   LinkId link;
   VertexId vertex;
   SwitchId number;
+  SwitchId part = none;
 };
 
 // How two endpoints are joined where their first and last links leave no choice.
@@ -63,6 +65,10 @@ class Incidence {
   }
   std::span<const Neighbour> of(VertexId v) const {
     return {neighbours_.data() + first_[v], neighbours_.data() + first_[v + 1]};
+  }
+  void know_parts(const std::vector<SwitchId>& part) {
+    for (Neighbour& next : neighbours_)
+      if (next.number != none) next.part = part[next.number];
   }
 
  private:
@@ -106,18 +112,15 @@ class Router::Tables {
         in_(topology, &Link::to, &Link::from, switch_.number) {
     join();
     find_parts();
+    out_.know_parts(part_);
+    in_.know_parts(part_);
     to_switch_.resize(switch_.vertex.size());
   }
 
   void append_route(VertexId from, VertexId to, std::uint32_t salt, std::vector<LinkId>& out) {
     if (from == to) return;
     if (kept_ > most_counts) forget();
-    if (const auto known = way(from, to, salt)) {
-      out.push_back(known->first);
-      out.insert(out.end(), known->between.begin(), known->between.end());
-      out.push_back(known->last);
-      return;
-    }
+    if (append_known(from, to, salt, out)) return;
     SwitchId at = switch_.number[from];
     Counts* counts = nullptr;
     if (at != none) {
@@ -133,15 +136,6 @@ class Router::Tables {
     }
     at = append_hops(at, *counts, salt, out);
     if (switch_.vertex[at] != to) out.push_back(last_step(at, to, salt));
-  }
-
-  std::optional<Way> way(VertexId from, VertexId to, std::uint32_t salt) {
-    const Ends ends = ends_of(from, to);
-    if (ends.first == nullptr) return std::nullopt;
-    const Between& between = ways_between(ends.first->number, ends.last->number);
-    if (between.period == 0) return std::nullopt;
-    const LinkId* const links = between.links.data() + salt % between.period * between.hops;
-    return Way{ends.first->link, {links, between.hops}, ends.last->link};
   }
 
  private:
@@ -165,6 +159,20 @@ class Router::Tables {
     std::uint32_t hops = 0;
     std::vector<LinkId> links;  // `hops` for each salt below the period
   };
+
+  // Most of what is asked: endpoints whose own links leave no choice, on switches whose ways are
+  // kept.
+  bool append_known(VertexId from, VertexId to, std::uint32_t salt, std::vector<LinkId>& out) {
+    const Ends ends = ends_of(from, to);
+    if (ends.first == nullptr) return false;
+    const Between& between = ways_between(ends.first->number, ends.last->number);
+    if (between.period == 0) return false;
+    const LinkId* const links = between.links.data() + salt % between.period * between.hops;
+    out.push_back(ends.first->link);
+    for (std::uint32_t hop = 0; hop < between.hops; ++hop) out.push_back(links[hop]);
+    out.push_back(ends.last->link);
+    return true;
+  }
 
   void join() {
     std::vector<std::pair<SwitchId, SwitchId>> edges;
@@ -280,11 +288,12 @@ class Router::Tables {
   Ends ends_of(VertexId from, VertexId to) const {
     Ends ends;
     if (switch_.number[from] != none || switch_.number[to] != none) return ends;
+    const std::span<const Neighbour> before = in_.of(to);
     for (const Neighbour& first : out_.of(from)) {
       if (first.vertex == to) return {};
       if (first.number == none) continue;
-      for (const Neighbour& last : in_.of(to)) {
-        if (last.number == none || part_[last.number] != part_[first.number]) continue;
+      for (const Neighbour& last : before) {
+        if (last.part != first.part) continue;
         if (ends.first != nullptr) return {};
         ends = {&first, &last};
       }
@@ -416,10 +425,6 @@ Router::~Router() = default;
 void Router::append_route(VertexId from, VertexId to, std::uint32_t salt,
                           std::vector<LinkId>& out) {
   tables_->append_route(from, to, salt, out);
-}
-
-std::optional<Router::Way> Router::way(VertexId from, VertexId to, std::uint32_t salt) {
-  return tables_->way(from, to, salt);
 }
 
 }  // namespace lambcast

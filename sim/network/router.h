@@ -10,8 +10,6 @@
 #pragma once
 
 #include <memory>
-#include <optional>
-#include <span>
 #include <vector>
 
 #include "sim/network/topology.h"
@@ -28,15 +26,6 @@ class Router {
   // in the order their links were added, the one at position `salt` modulo their number is taken,
   // which spreads flows as static routing (d-mod-k) does. Throws InternalError when no path exists.
   void append_route(VertexId from, VertexId to, std::uint32_t salt, std::vector<LinkId>& out);
-
-  // The same route in pieces, where the endpoints' own links leave no choice; what lies between
-  // their switches is good until the next call.
-  struct Way {
-    LinkId first;
-    std::span<const LinkId> between;
-    LinkId last;
-  };
-  std::optional<Way> way(VertexId from, VertexId to, std::uint32_t salt);
 
  private:
   class Tables;
