@@ -175,11 +175,13 @@ Pairs pairs_of(const LayoutJob& job, double noise) {
 // apart. Two of the ten pairs are closer than that, so have no order (the first two, 0.5 %; tp 8
 // before tp 4 pp 6, 0.03 %). Of the other eight two are the wrong way round, both with tp 4 pp 6.
 //
-// What is missed is not noise alone: over the rows of this model and machine the error falls as the
-// bytes grow that replicas exchange between nodes, from +5 to +9 % where a GPU's stage is small (pp
-// 8 to 24) to -5 and -8 % where it is large (pp 4, 2). At half the published rate of a NIC that
-// trend is gone (+6 to +15 %); but an all-reduce measured on the machine contradicts it, and the
-// correlation would be 0.5. What of DeepSpeed's exchange takes that long is not known.
+// What is missed is not noise alone. Two readings do not explain it. The vocabulary of 250k rows
+// costs the last stage more than a layer, which is why pp 6 is forecast faster than pp 12; without
+// it the order is as wrong. And over the rows of this model and machine the error falls from +5 to
+// +9 % to -5 and -8 % as pp falls to 4 and 2, as if replicas exchanged slower than an all-reduce
+// measured on the machine says (at half the NIC's rate the correlation would be 0.5); but those
+// rows have micro batches of 2 and 1, at which tp 8 is 8 to 11 % too fast at pp 6 and 12 as well.
+// What costs small micro batches that long there is not known.
 TEST_CASE("layout ranking: where five layouts or more were measured") {
   constexpr double noise = 0.028;
   int jobs = 0;
