@@ -176,8 +176,8 @@ Pairs pairs_of(const LayoutJob& job, double noise) {
 // before tp 4 pp 6, 0.03 %). Of the other eight two are the wrong way round, both with tp 4 pp 6.
 //
 // What is missed is not noise alone. Two readings do not explain it. The vocabulary of 250k rows
-// costs the last stage more than a layer, which is why pp 6 is forecast faster than pp 12; without
-// it the order is as wrong. And over the rows of this model and machine the error falls from +5 to
+// costs the last stage more than a layer, which is why pp 6 is forecast faster than pp 12; with a
+// fifth of it the correlation is 0.1. And over this model and machine the error falls from +5 to
 // +9 % to -5 and -8 % as pp falls to 4 and 2, as if replicas exchanged slower than an all-reduce
 // measured on the machine says (at half the NIC's rate the correlation would be 0.5); but those
 // rows have micro batches of 2 and 1, at which tp 8 is 8 to 11 % too fast at pp 6 and 12 as well.
