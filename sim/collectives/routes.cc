@@ -175,11 +175,14 @@ Routes find_routes(const CommSchedule& schedule, const ProcessGroup& group,
   for (const std::vector<Send>& sends : schedule.send_sets) {
     written.clear();
     finder.find(sends, schedule.halves, written);
+    std::vector<Share> left = shares.of(written, weights_of(sends, group.siblings));
+    // No other set is written over it, and a set whose flows are unlike is asked for its links.
+    if (schedule.send_sets.size() == 1)
+      return {std::make_shared<const Paths>(std::move(written), std::move(left))};
     const auto again = [=, halves = schedule.halves](LinkLists& lists) {
       Finder(group, *machine, endpoint, *router, place).find(sends, halves, lists);
     };
-    routes.push_back(std::make_shared<const Paths>(
-        written.size(), again, shares.of(written, weights_of(sends, group.siblings))));
+    routes.push_back(std::make_shared<const Paths>(written.size(), again, std::move(left)));
   }
   return routes;
 }

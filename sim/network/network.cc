@@ -15,6 +15,9 @@ void LinkLists::add(std::span<const LinkId> list) {
 Paths::Paths(std::size_t flows, Find find, std::vector<Share> shares)
     : flows_(flows), find_(std::move(find)), shares_(std::move(shares)) {}
 
+Paths::Paths(LinkLists links, std::vector<Share> shares)
+    : flows_(links.size()), shares_(std::move(shares)), links_(std::move(links)) {}
+
 const LinkLists& Paths::links() const {
   if (links_.size() < flows_) find_(links_);
   return links_;
@@ -28,9 +31,9 @@ Paths Paths::with(std::vector<Share> shares) const {
 
 FlowSet::FlowSet(const std::vector<std::vector<LinkId>>& on, std::vector<Flow> of)
     : flows(std::move(of)) {
-  paths = std::make_shared<const Paths>(on.size(), [on](LinkLists& lists) {
-    for (const std::vector<LinkId>& links : on) lists.add(links);
-  });
+  LinkLists lists;
+  for (const std::vector<LinkId>& links : on) lists.add(links);
+  paths = std::make_shared<const Paths>(std::move(lists));
 }
 
 const std::vector<std::string>& network_model_names() {

@@ -57,7 +57,9 @@ class Paths {
  public:
   using Find = std::function<void(LinkLists&)>;  // appends the links of each flow
   // `shares`: what the links leave each flow (fair_share.h), where whoever finds the paths knows.
-  Paths(std::size_t flows, Find find, std::vector<Share> shares = {});
+  Paths(std::size_t flows, Find find, std::vector<Share> shares);
+  // Whose links are at hand.
+  explicit Paths(LinkLists links, std::vector<Share> shares = {});
 
   std::size_t size() const { return flows_; }
   const LinkLists& links() const;
