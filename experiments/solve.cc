@@ -20,7 +20,7 @@ constexpr double whole_ratio = 1.189207;  // from one whole number to the next: 
 constexpr int probes = 3;                 // between two values with the target between
 constexpr int tries = 256;                // for one that runs between two whole numbers
 
-using End = std::optional<double> MetricValue::*;
+using IntervalEnd = std::optional<double> MetricValue::*;
 
 class RootSearch {
  public:
@@ -35,7 +35,7 @@ class RootSearch {
 
   // The values that run between which the metric, or an end of its interval, passes the target,
   // narrowed.
-  std::vector<std::pair<double, double>> passes(End end) {
+  std::vector<std::pair<double, double>> passes(IntervalEnd end) {
     for (const auto& [low, high] : places_between(end)) probe(low, high);
     std::vector<std::pair<double, double>> places = places_between(end);
     for (auto& [low, high] : places) narrow(low, high, end);
@@ -66,7 +66,7 @@ class RootSearch {
   }
 
   // Of the values found, those that follow one another with the target between.
-  std::vector<std::pair<double, double>> places_between(End end) const {
+  std::vector<std::pair<double, double>> places_between(IntervalEnd end) const {
     std::vector<std::pair<double, double>> places;
     for (auto after = found_.begin(); after != found_.end(); ++after)
       if (after != found_.begin() &&
@@ -85,7 +85,7 @@ class RootSearch {
     }
   }
 
-  bool meets(const SolvePoint& point, End end) const {
+  bool meets(const SolvePoint& point, IntervalEnd end) const {
     const double value = end == nullptr ? point.metric.value : (point.metric.*end).value();
     return metric_.less_is_better ? value <= target_ : value >= target_;
   }
@@ -121,7 +121,7 @@ class RootSearch {
     if (why_not_.empty()) why_not_ = why;
   }
 
-  void narrow(double& low, double& high, End end) {
+  void narrow(double& low, double& high, IntervalEnd end) {
     const bool low_meets = meets(found_.at(low), end);
     while (const SolvePoint* middle = between(low, high))
       (meets(*middle, end) == low_meets ? low : high) = middle->x;
@@ -150,7 +150,7 @@ class RootSearch {
 };
 
 // The value at which an end of the interval passes the target, where it does so once.
-std::optional<double> place_of(RootSearch& search, End end) {
+std::optional<double> place_of(RootSearch& search, IntervalEnd end) {
   const auto places = search.passes(end);
   return places.size() == 1 ? std::optional(places.front().first) : std::nullopt;
 }

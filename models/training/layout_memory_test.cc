@@ -178,7 +178,7 @@ TEST_CASE("layout memory: frozen weights are held as products read them, and hav
 
 // Mixtral 8x7B on one GPU, T = 1,024 tokens of h = 4,096, two of 8 experts of f = 14,336 each: 2 h
 // (input) + 6 f (gated in one kernel) a row.
-TrainingPlan expert_training(ExpertUse use) {
+TrainingPlan training_of_experts(ExpertUse use) {
   TrainingPlan training = layout_training({});
   training.model = std::make_shared<const ModelShape>(load_model("mixtral-8x7b", {}));
   training.batch = {8, 1, 8};
@@ -194,22 +194,22 @@ double activation_part(const TrainingPlan& training) {
 
 TEST_CASE("layout memory: experts keep the rows that they compute, to a capacity or imbalanced") {
   const double row = 32 * (2 * 4096. + 6 * 14336.), rows = 2 * 1024;
-  const double even = activation_part(expert_training({}));
-  CHECK(activation_part(expert_training({.capacity_factor = 2})) - even == Approx(rows * row));
+  const double even = activation_part(training_of_experts({}));
+  CHECK(activation_part(training_of_experts({.capacity_factor = 2})) - even == Approx(rows * row));
   // Among ranks that share experts, not on one that has all.
-  CHECK(activation_part(expert_training({.imbalance = {1.5, {}}})) == even);
-  TrainingPlan shared = expert_training({.imbalance = {1.5, {}}});
+  CHECK(activation_part(training_of_experts({.imbalance = {1.5, {}}})) == even);
+  TrainingPlan shared = training_of_experts({.imbalance = {1.5, {}}});
   shared.gpus = shared.parallelism->layout.dp = shared.parallelism->layout.ep = 2;
   shared.batch.train *= 2;
   CHECK(activation_part(shared) - even == Approx(rows / 2 * row));
   // Masks and weights of 1,024 x 2,048 places in 16 bits, and what the experts put out.
   const double one_hot =
-      activation_part(expert_training({.capacity_factor = 1, .routing = Routing::one_hot}));
+      activation_part(training_of_experts({.capacity_factor = 1, .routing = Routing::one_hot}));
   CHECK(one_hot - even == Approx(32 * (2 * 2 * 1024 * rows + 2 * rows * 4096)));
 }
 
 TEST_CASE("layout memory: recomputed experts keep what the router read") {
-  TrainingPlan training = expert_training({.capacity_factor = 1.25});
+  TrainingPlan training = training_of_experts({.capacity_factor = 1.25});
   const double all = activation_part(training);
   training.parallelism->repeated = Repeated::experts;
   const double rows = 1.25 * 2 * 1024;
