@@ -181,10 +181,11 @@ Pairs pairs_of(const LayoutJob& job, double noise) {
 // slower on 72 (113.01 and 92.75 s of 1568 samples, after it); forecast 3 % faster in both. Other
 // readings were tried. The vocabulary of 250k rows costs the last stage more than a layer, which is
 // why pp 6 is forecast faster than pp 12; with a fifth of it the correlation is 0.1. With replicas
-// that exchange at half the NICs' rate it is 0.5; but the rows that would show such a rate, of pp 2
-// and 4, have micro batches of 1 and 2, at which steps of tp 8 take 9 to 12 % longer than forecast
-// at pp 6 and 12 as well: as if each layer cost some 8 ms more, whatever it computes. What does is
-// not known, and it moves no layout of this job past another.
+// that exchange at half the NICs' rate it is 0.1, and 0.7 at a quarter, all four as fast together
+// as that all-reduce was; but then pp 2 and 4 would take 196 and 142 s (compute fitted anew), where
+// 145 and 126 were measured. At micro batches of 1 and 2 steps of tp 8 take 9 to 12 % longer than
+// forecast, at pp 6 and 12 as well: as if each layer cost some 8 ms more, whatever it computes.
+// What does is not known, and it moves no layout of this job past another.
 TEST_CASE("layout ranking: where five layouts or more were measured") {
   constexpr double noise = 0.028;
   int jobs = 0;
