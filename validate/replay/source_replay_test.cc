@@ -218,7 +218,8 @@ TEST_CASE("source replay: published relations between runs") {
   }
 }
 
-// Table 3 of the paper; no number was set by it.
+// Table 3 of the paper. No number was fitted to it, but the links' rate was left as it was for it
+// (topologies/presets/megascale-a100.toml).
 TEST_CASE("source replay: MegaScale's changes one after the other come out of their mechanisms") {
   const std::pair<const char*, double> steps[] = {
       {"0,", 47.7}, {"2,", 53.3}, {"4,", 58.0}, {"6,", 61.2}, {"8,", 65.3}};
