@@ -5,7 +5,7 @@ include(GNUInstallDirs)
 
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/lambcast)
 set(include ${CMAKE_INSTALL_INCLUDEDIR}/lambcast)
-set(libraries lambcast_options lambcast_error lambcast_kernels)
+set(libraries lambcast_options lambcast_error lambcast_exchange lambcast_kernels)
 set(headers reference)
 if(TARGET lambcast_cuda)
   list(APPEND libraries lambcast_cuda)

@@ -3,8 +3,8 @@
 #
 #   std::span<const lambcast::EmbeddedFile> lambcast::NAME();   // {name, text}, in the given order
 #
-# `name` is the file as given here. Text becomes an array of bytes, not a literal: no delimiter to
-# collide with, no limit on the length, any encoding. A changed file is embedded anew by the build.
+# `name` is the file as given here. Text becomes a literal of escaped bytes: no delimiter to collide
+# with, any encoding, and one token for the compiler. A changed file is embedded anew by the build.
 
 # Part two, run by the build: cmake -DNAME= -DOUTPUT= -DNAMES= -DPATHS= -P EmbedFiles.cmake
 if(CMAKE_SCRIPT_MODE_FILE STREQUAL CMAKE_CURRENT_LIST_FILE)
@@ -13,9 +13,8 @@ if(CMAKE_SCRIPT_MODE_FILE STREQUAL CMAKE_CURRENT_LIST_FILE)
   set(index 0)
   foreach(name path IN ZIP_LISTS NAMES PATHS)
     file(READ "${path}" hex HEX)
-    string(REGEX REPLACE "(................................................)" "\\1\n" hex "${hex}")
-    string(REGEX REPLACE "([0-9a-f][0-9a-f])" "'\\\\x\\1'," bytes "${hex}")
-    string(APPEND arrays "constexpr char file_${index}[] = {\n${bytes}'\\0'};\n")
+    string(REGEX REPLACE "([0-9a-f][0-9a-f])" "\\\\x\\1" bytes "${hex}")
+    string(APPEND arrays "constexpr char file_${index}[] = \"${bytes}\";\n")
     string(APPEND table "    {\"${name}\", {file_${index}, sizeof(file_${index}) - 1}},\n")
     math(EXPR index "${index} + 1")
   endforeach()
@@ -57,6 +56,7 @@ std::span<const EmbeddedFile> @name@();
     DEPENDS ${paths} ${CMAKE_CURRENT_FUNCTION_LIST_FILE}
     COMMENT "Embedding ${name}" VERBATIM)
   target_sources(${target} PRIVATE ${folder}/${name}.cc)
-  set_source_files_properties(${folder}/${name}.cc PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  set_source_files_properties(${folder}/${name}.cc PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON
+    SKIP_PRECOMPILE_HEADERS ON COMPILE_OPTIONS -Wno-overlength-strings)
   target_include_directories(${target} PRIVATE ${CMAKE_CURRENT_BINARY_DIR})
 endfunction()

@@ -1,5 +1,6 @@
 #include "validate/calibrate/least_squares.h"
 
+#include <Eigen/Cholesky>
 #include <algorithm>
 #include <cmath>
 

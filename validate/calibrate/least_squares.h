@@ -14,7 +14,7 @@
 // axis and descend again from what is lower there: a leap.
 #pragma once
 
-#include <Eigen/Dense>
+#include <Eigen/Core>
 #include <functional>
 
 namespace lambcast::validate {
