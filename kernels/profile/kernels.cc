@@ -119,14 +119,13 @@ struct Workbench::Memory {
 
   ExchangeBench exchanges{{g.data(), c.data(), u.data(), v.data(), layout.elements}};
   FactoredBench factored{layout.elements, p.data(), m.data(), v.data(), g.data()};
-  // Codes of both moments lie in the 16-bit weights.
+  DeviceBuffer<std::uint8_t> codes{2 * layout.padded};  // of both moments
   DeviceBuffer<float> largest{2 * (layout.padded / eight_bit_block + 1)};
   EightBitTensors eight_bit{std::array{moments_in_8_bits()}};
 
   EightBitMoments moments_in_8_bits() const {
-    auto* const codes = reinterpret_cast<std::uint8_t*>(half.data());
-    return {.m8 = codes,
-            .v8 = codes + layout.padded,
+    return {.m8 = codes.data(),
+            .v8 = codes.data() + layout.padded,
             .m_largest = largest.data(),
             .v_largest = largest.data() + largest.size() / 2,
             .low = g.data(),
@@ -200,6 +199,9 @@ cudaError_t Workbench::refill(cudaStream_t stream) const {
                         &b.server_scales, &b.largest}) {
     if (const auto e = fill_random(x->data(), x->size(), 0.1f, 1.0f, stream)) return e;
   }
+  if (const auto e = cudaMemcpyAsync(b.codes.data(), b.half.data(), b.codes.size(),
+                                     cudaMemcpyDeviceToDevice, stream))
+    return e;
   if (const auto e = b.factored.refill(stream)) return e;
   if (const auto e = b.exchanges.refill(stream)) return e;
   return pack_signs(b.g.data(), b.signs.data(), b.layout.padded, SignRule::not_negative, stream);
@@ -225,11 +227,11 @@ std::map<std::string, double> Workbench::squared_norms() const {
 }
 
 std::size_t Workbench::bytes(std::size_t elements) {
-  // Six fp32 buffers, one fp16, twice the signs; the pieces and their slots are 48 bytes in 16,384
-  // elements, the largest of 8-bit blocks and the sums over rows and columns one in 16 bytes each,
-  // and the small arrays are below two megabytes.
+  // Six fp32 buffers, one fp16, codes of two moments, twice the signs; the pieces and their slots
+  // are 48 bytes in 16,384 elements, the largest of 8-bit blocks and the sums over rows and columns
+  // one in 16 bytes each, and the small arrays are below two megabytes.
   const std::size_t padded = chunk_layout(elements, profiled_ranks).padded;
-  return padded * 26 + padded / 4 + padded / 256 + padded / 8 + (std::size_t{2} << 20) +
+  return padded * 28 + padded / 4 + padded / 256 + padded / 8 + (std::size_t{2} << 20) +
          ExchangeBench::bytes(elements);
 }
 

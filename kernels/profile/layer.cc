@@ -54,6 +54,9 @@ void require_blas(cublasStatus_t status, const char* what) {
 
 constexpr std::size_t blas_workspace_bytes = std::size_t{32} << 20;
 
+// A backward pass this long fills any GPU: larger micro batches would only take time.
+constexpr double long_enough_us = 1e5;
+
 // A planned product: descriptors and the algorithm that cuBLASLt's heuristic puts first.
 class Plan {
  public:
@@ -202,6 +205,7 @@ std::vector<LayerTimes> time_layers(Timer& timer,
       times.micro_batch.push_back(micro_batch);
       times.forward_us.push_back(time_products(timer, operands, forward, rest));
       times.backward_us.push_back(time_products(timer, operands, backward, 2 * rest));
+      if (times.backward_us.back() > long_enough_us) break;
     }
     if (!times.micro_batch.empty()) all.push_back(std::move(times));
   }

@@ -47,8 +47,9 @@ std::vector<LayerShape> profiled_layers();
 // One product of 8192 x 8192 x 8192, fp16 with fp32 accumulation; 0 when there is no cuBLASLt.
 FlopRate time_large_product(Timer& timer);
 
-// Times the layers over micro-batches as far as the device's memory goes; one of which nothing fits
-// is left out. Empty when there is no cuBLASLt.
+// Times the layers over micro-batches as far as the device's memory goes, up to the first whose
+// backward pass takes 0.1 s; one of which nothing fits is left out. Empty when there is no
+// cuBLASLt.
 std::vector<LayerTimes> time_layers(Timer& timer,
                                     const std::function<void(std::string_view)>& progress);
 // Why there are no matrix products; empty when there are.

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Trains processes of the PyTorch package over gloo and compares their weights, step by step, with
-the emulated world on the gradients that their optimizers saw.
+"""Trains processes of the PyTorch package and compares their weights, step by step, with the emulated
+world on the gradients that their optimizers saw.
 
-  training_test.py REPLAY LIBRARIES RANKS [TOLERANCE]
+  training_test.py REPLAY LIBRARIES RANKS [TOLERANCE [DEVICE]]
 
 REPLAY is emulated_replay, LIBRARIES the folder of the library to test. The weights must agree within
 TOLERANCE times their root mean square (0: to the bit), where sums are rounded otherwise within 1e-6
-or more. Exit code 77: no PyTorch, or one without gloo.
+or more. DEVICE is cpu (the default), over gloo, or cuda, over NCCL; ranks share a GPU where there are
+more of them than GPUs. Exit code 77: no PyTorch, one without gloo, or no GPU.
 """
 
 import copy
@@ -184,8 +185,8 @@ def train(case, folder):
         assert torch.equal(read, rounded), f"step {k}"
         rates.append(rate)
     for name, steps in (("gradients", gradients), ("own", weights)):
-        torch.stack(steps).numpy().tofile(f"{folder}/{name}{rank}.f32")
-    torch.tensor(rates, dtype=torch.float64).numpy().tofile(f"{folder}/rates.f64")
+        torch.stack(steps).cpu().numpy().tofile(f"{folder}/{name}{rank}.f32")
+    torch.tensor(rates, dtype=torch.float64).cpu().numpy().tofile(f"{folder}/rates.f64")
 
 
 def lr_scales(case):
@@ -209,15 +210,27 @@ def describe(case, optimizer, folder):
     with open(f"{folder}/problem.txt", "w", encoding="ascii") as file:
         for key, values in lines.items():
             file.write(" ".join([key, *map(str, values)]) + "\n")
-    torch.cat([f.p for f in optimizer.flats]).numpy().tofile(f"{folder}/initial.f32")
+    torch.cat([f.p for f in optimizer.flats]).cpu().numpy().tofile(f"{folder}/initial.f32")
     masks = [torch.ones(f.elements) if f.mask is None else f.mask for f in optimizer.flats]
-    torch.cat(masks).numpy().tofile(f"{folder}/mask.f32")
+    torch.cat(masks).cpu().numpy().tofile(f"{folder}/mask.f32")
 
 
-def worker(rank, ranks, root):
+def use_gpu(rank, ranks):
+    """NCCL takes two ranks of one GPU for a mistake, unless each claims to be a host of its own."""
+    gpus = torch.cuda.device_count()
+    if gpus < ranks:
+        os.environ.update(NCCL_HOSTID=f"rank{rank}", NCCL_NET="Socket", NCCL_P2P_DISABLE="1",
+                          NCCL_SHM_DISABLE="1", NCCL_MAX_NCHANNELS="4", NCCL_RUNTIME_CONNECT="0")
+    torch.cuda.set_device(rank % gpus)
+    torch.set_default_device(f"cuda:{rank % gpus}")
+
+
+def worker(rank, ranks, root, device):
     torch.set_num_threads(1)
-    dist.init_process_group("gloo", init_method=f"file://{root}/rendezvous", rank=rank,
-                            world_size=ranks)
+    if device == "cuda":
+        use_gpu(rank, ranks)
+    dist.init_process_group("nccl" if device == "cuda" else "gloo", rank=rank, world_size=ranks,
+                            init_method=f"file://{root}/rendezvous")
     for number, case in enumerate(CASES.values()):
         os.makedirs(f"{root}/{number}", exist_ok=True)
         train(case, f"{root}/{number}")
@@ -427,9 +440,13 @@ def compare(name, case, folder, ranks, replay, tolerance):
 def main():
     replay, libraries, ranks = sys.argv[1], sys.argv[2], int(sys.argv[3])
     tolerance = float(sys.argv[4]) if len(sys.argv) > 4 else 0.0
+    device = sys.argv[5] if len(sys.argv) > 5 else "cpu"
+    if device == "cuda" and not torch.cuda.is_available():
+        print("skipped: PyTorch finds no GPU")
+        sys.exit(77)
     os.environ["LAMBCAST_TORCH_LIBRARIES"] = libraries
     with tempfile.TemporaryDirectory() as root:
-        torch.multiprocessing.spawn(worker, (ranks, root), nprocs=ranks)
+        torch.multiprocessing.spawn(worker, (ranks, root, device), nprocs=ranks)
         for number, (name, case) in enumerate(CASES.items()):
             compare(name, case, f"{root}/{number}", ranks, replay, tolerance)
 

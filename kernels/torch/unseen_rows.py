@@ -22,13 +22,13 @@ def stay(average):
             return kind(model.parameters(), lr=0.01, moves_unseen=moves_unseen,
                         weight_decay=weight_decay, **settings[kind])
         optimizer, before = made(), model[0].weight.detach().clone()
-        tokens = torch.Generator().manual_seed(dist.get_rank())
+        tokens = torch.Generator(before.device).manual_seed(dist.get_rank())
         for k in range(20):
             if k == resume_at:
                 state = optimizer.state_dict()
                 optimizer = made()
                 optimizer.load_state_dict(state)
-            ids = torch.randint(early if k < 10 else late, (64,), generator=tokens)
+            ids = torch.randint(early if k < 10 else late, (64,), generator=tokens, device=before.device)
             optimizer.zero_grad()
             torch.nn.functional.cross_entropy(model(ids), ids % 3).backward()
             if optimizer.averages_gradients:

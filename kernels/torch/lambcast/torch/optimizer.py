@@ -106,7 +106,7 @@ class OneBitOptimizer(torch.optim.Optimizer):
         masks = [group.get("exp_avg_mask") for group, _ in owners]
         mask = None
         if any(m is not None for m in masks):
-            parts = [torch.ones(p.numel()) if m is None else self._mask(m, p)
+            parts = [torch.ones(p.numel(), device="cpu") if m is None else self._mask(m, p)
                      for m, (_, p) in zip(masks, owners)]
             mask = torch.cat(parts).to(owners[0][1].device)
         flat = Flat([p for _, p in owners], mask)
