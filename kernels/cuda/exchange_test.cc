@@ -20,7 +20,8 @@ constexpr std::size_t few_elements = emulated_device ? 9003 : 100003;  // not a 
 const std::vector<Quantiser> quantisers{
     {WireFormat::fp8_e4m3, 0},   {WireFormat::fp8_e5m2, 0}, {WireFormat::int8, 0},
     {WireFormat::fp8_e4m3, 512}, {WireFormat::int8, 256},   {WireFormat::int4, 2048},
-    {WireFormat::int4, 4096},    {WireFormat::int4, 8},     {WireFormat::int4, 0}};
+    {WireFormat::int4, 4096},    {WireFormat::int4, 8},     {WireFormat::int4, 0},
+    {WireFormat::fp8_e5m2, 24},  {WireFormat::int8, 1000},  {WireFormat::int8, 2048}};
 
 // Bits: a NaN is the same NaN.
 bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
@@ -86,26 +87,82 @@ TEST_CASE("quantised messages over many passes are the reference's", "[large]") 
   quantises_as_the_reference(many_passes, {{WireFormat::fp8_e4m3, 0}, {WireFormat::int4, 2048}});
 }
 
+TEST_CASE("messages of scales that are 0, subnormal, huge or infinite are the reference's bits") {
+  NEED_GPUS(1);
+  constexpr std::size_t block = 256;
+  const std::vector<float> factors{0, 0x1p-148f, 0x1p-140f, 0x1p-120f, 0x1p-62f, 0x1p-50f,
+                                   1, 0x1p61f,   0x1p70f,   0x1p126f,  HUGE_VALF};
+  const std::size_t elements = block * factors.size() - 3;
+  auto x = random_values(elements, 1);
+  for (std::size_t e = 0; e < elements; ++e) {
+    const float factor = factors[e / block];
+    // Of an infinity one, among finite numbers.
+    if (factor != HUGE_VALF)
+      x[e] *= factor;
+    else if (e % block == 9)
+      x[e] = -HUGE_VALF;
+  }
+  const DeviceBuffer<double> workspace(reduction_slots);
+  const auto one_nan = [](std::vector<float> values) {
+    for (float& v : values)
+      if (std::isnan(v)) v = NAN;
+    return values;
+  };
+  for (const auto format :
+       {WireFormat::fp8_e4m3, WireFormat::fp8_e5m2, WireFormat::int8, WireFormat::int4})
+    for (const std::size_t of : {block, std::size_t{0}}) {
+      const Quantiser q{format, of};
+      const auto dx = upload(x);
+      const DeviceBuffer<float> owed(elements);
+      const OnDevice message(q, elements);
+      auto left = x;
+      for (float& c : left) c += 0.0f;  // what is owed: -0 becomes 0
+      const auto expected = reference::quantise_owed(left, q);
+      require(quantise({dx.data(), owed.data(), elements, q, message.payload.data(),
+                        message.scales.data(), workspace.data()},
+                       nullptr),
+              "quantise");
+      CHECK((message.payload.to_host() == expected.payload));
+      CHECK((message.scales.to_host() == expected.scales));
+      if (of != 0) CHECK(same_bits(one_nan(owed.to_host()), one_nan(left)));
+    }
+}
+
+namespace {
+
+void adds_up_as_the_reference(const Quantiser& q, unsigned count, std::size_t elements) {
+  INFO("format " << int(q.format) << ", block " << q.block << ", " << count << " messages of "
+                 << elements);
+  std::vector<reference::Message> messages;
+  std::vector<std::uint8_t> payloads;
+  std::vector<float> scales, expected(elements);
+  for (unsigned m = 0; m < count; ++m) {
+    messages.push_back(reference::quantise(random_values(elements, m + 1), q));
+    payloads.insert(payloads.end(), messages[m].payload.begin(), messages[m].payload.end());
+    scales.insert(scales.end(), messages[m].scales.begin(), messages[m].scales.end());
+  }
+  reference::dequantise_sum(messages, q, 1.0f / 3, expected);
+  const auto device_payloads = upload(payloads);
+  const auto device_scales = upload(scales);
+  const DeviceBuffer<float> x(elements);
+  const DequantiseSum phase{
+      device_payloads.data(), device_scales.data(), int(count), elements, q, 1.0f / 3, x.data()};
+  require(dequantise_sum(phase, nullptr), "dequantise_sum");
+  CHECK(same_bits(x.to_host(), expected));
+}
+
+}  // namespace
+
 TEST_CASE("messages are added up in their order, as the reference does") {
   NEED_GPUS(1);
   for (const Quantiser& q : quantisers) {
-    std::vector<reference::Message> messages;
-    std::vector<std::uint8_t> payloads;
-    std::vector<float> scales, expected(few_elements);
-    for (unsigned m = 0; m < 3; ++m) {
-      messages.push_back(reference::quantise(random_values(few_elements, m + 1), q));
-      payloads.insert(payloads.end(), messages[m].payload.begin(), messages[m].payload.end());
-      scales.insert(scales.end(), messages[m].scales.begin(), messages[m].scales.end());
+    for (const unsigned count : {1u, 3u, 9u}) {
+      adds_up_as_the_reference(q, count, few_elements);
+      // Whole words in every message; two bytes behind a word, of int4 one.
+      adds_up_as_the_reference(q, count, few_elements / 8 * 8);
+      adds_up_as_the_reference(q, count, few_elements / 8 * 8 + 2);
     }
-    reference::dequantise_sum(messages, q, 1.0f / 3, expected);
-    const auto device_payloads = upload(payloads);
-    const auto device_scales = upload(scales);
-    const DeviceBuffer<float> x(few_elements);
-    require(dequantise_sum({device_payloads.data(), device_scales.data(), 3, few_elements, q,
-                            1.0f / 3, x.data()},
-                           nullptr),
-            "dequantise_sum");
-    CHECK((x.to_host() == expected));
+    adds_up_as_the_reference(q, 3, 3);
   }
 }
 

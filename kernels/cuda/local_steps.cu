@@ -1,5 +1,7 @@
 #include "kernels/cuda/local_steps.h"
 
+#include <algorithm>
+
 #include "kernels/cuda/device.cuh"
 
 namespace lambcast::cuda {
@@ -29,22 +31,44 @@ __global__ void __launch_bounds__(threads) outer_kernel(OuterState s, const Oute
   });
 }
 
+// Their number is known when the kernel is compiled, so that a thread has a quad of each in flight
+// before it adds the first.
+template <int count>
 struct Sources {
-  const float* buffers[most_neighbours];
-  float weights[most_neighbours];
-  int count;
+  const float* buffers[count];
+  float weights[count];
 };
 
+template <int count>
 __global__ void __launch_bounds__(threads)
-    weighted_sum_kernel(const Sources s, float* x, std::size_t elements) {
+    weighted_sum_kernel(const Sources<count> s, float* x, std::size_t elements) {
   for_each_quad(elements, [&](std::size_t e, std::size_t limit) {
-    Quad sum{};
-    for (int k = 0; k < s.count; ++k) {
-      const Quad q = load_quad(s.buffers[k], e, limit);
-      for (int i = 0; i < 4; ++i) sum.at[i] += s.weights[k] * q.at[i];
-    }
+    Quad q[count], sum{};
+#pragma unroll
+    for (int k = 0; k < count; ++k) q[k] = load_quad(s.buffers[k], e, limit);
+#pragma unroll
+    for (int k = 0; k < count; ++k)
+      for (int i = 0; i < 4; ++i) sum.at[i] += s.weights[k] * q[k].at[i];
     store_quad(x, e, limit, sum);
   });
+}
+
+template <int count>
+cudaError_t sum_of(std::span<const float* const> buffers, std::span<const float> weights, float* x,
+                   std::size_t elements, cudaStream_t stream) {
+  if constexpr (count == 0) {
+    return cudaMemsetAsync(x, 0, elements * sizeof *x, stream);
+  } else {
+    if (buffers.size() < count) return sum_of<count - 1>(buffers, weights, x, elements, stream);
+    Sources<count> s{};
+    std::ranges::copy(buffers, s.buffers);
+    std::ranges::copy(weights, s.weights);
+    unsigned blocks = 0;
+    const auto kernel = weighted_sum_kernel<count>;
+    if (const auto e = grid_size(kernel, quads_of(elements), blocks)) return e;
+    launch(kernel, blocks, threads, stream, s, x, elements);
+    return cudaGetLastError();
+  }
 }
 
 }  // namespace
@@ -65,18 +89,10 @@ cudaError_t weighted_sum(std::span<const float* const> buffers, std::span<const 
     return cudaErrorInvalidValue;
   }
   if (elements == 0) return cudaSuccess;
-  Sources s{};
-  s.count = static_cast<int>(buffers.size());
-  for (std::size_t k = 0; k < buffers.size(); ++k) {
-    if (const auto e = check_aligned(buffers[k])) return e;
-    s.buffers[k] = buffers[k];
-    s.weights[k] = weights[k];
-  }
+  for (const float* buffer : buffers)
+    if (const auto e = check_aligned(buffer)) return e;
   if (const auto e = check_aligned(x)) return e;
-  unsigned blocks = 0;
-  if (const auto e = grid_size(weighted_sum_kernel, quads_of(elements), blocks)) return e;
-  launch(weighted_sum_kernel, blocks, threads, stream, s, x, elements);
-  return cudaGetLastError();
+  return sum_of<most_neighbours>(buffers, weights, x, elements, stream);
 }
 
 }  // namespace lambcast::cuda

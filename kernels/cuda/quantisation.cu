@@ -1,216 +1,331 @@
 #include "kernels/cuda/quantisation.h"
 
+#include <bit>
+#include <type_traits>
+
 #include "kernels/cuda/device.cuh"
+#include "kernels/cuda/wire_code.cuh"
 
 namespace lambcast::cuda {
 namespace {
 
-__device__ float power_of_two(int exponent) {  // of a normal float
-  const unsigned bits = static_cast<unsigned>(exponent + 127) << 23;
-  float value;
-  std::memcpy(&value, &bits, sizeof value);
-  return value;
-}
-
-// What the formats are made of; a code is what travels for x / scale.
-struct Integer {
-  float limit;
-
-  __device__ unsigned code(float ratio) const {
-    const float rounded = rintf(ratio);
-    return static_cast<unsigned>(static_cast<int>(min(max(rounded, -limit), limit)));
-  }
-  __device__ float value(unsigned code, int bits) const {
-    const int sign = 1 << (bits - 1);
-    return static_cast<float>((static_cast<int>(code) ^ sign) - sign);
-  }
-};
-struct Fp8 {
-  int mantissa_bits, bias;
-  float limit;
-
-  __device__ unsigned code(float ratio) const {
-    unsigned bits;
-    std::memcpy(&bits, &ratio, sizeof bits);
-    const unsigned sign = bits >> 24 & 0x80;
-    const float magnitude = min(fabsf(ratio), limit);
-    std::memcpy(&bits, &magnitude, sizeof bits);
-    const int exponent = max(static_cast<int>(bits >> 23) - 127, 1 - bias);
-    // In units of the last place; below `hidden` they are a subnormal's. A carry runs into the
-    // exponent by itself. Two factors, each a power of two of a normal float.
-    const int units =
-        static_cast<int>(rintf(magnitude * power_of_two(mantissa_bits) * power_of_two(-exponent)));
-    const int hidden = 1 << mantissa_bits;
-    const int field =
-        units < hidden ? units : ((exponent + bias) << mantissa_bits) + units - hidden;
-    return sign | static_cast<unsigned>(field);
-  }
-  __device__ float value(unsigned code, int) const {
-    const int hidden = 1 << mantissa_bits;
-    const int mantissa = code & (hidden - 1), exponent = (code & 0x7f) >> mantissa_bits;
-    const float magnitude =
-        exponent == 0 ? mantissa * power_of_two(1 - bias - mantissa_bits)
-                      : (mantissa + hidden) * power_of_two(exponent - bias - mantissa_bits);
-    return code & 0x80 ? -magnitude : magnitude;
-  }
-};
-
-struct Codec {
-  bool integer;
-  int bits;
-  Integer ints;
-  Fp8 fp8;
-
-  __device__ float limit() const { return integer ? ints.limit : fp8.limit; }
-  // What is not finite travels in the scale.
-  __device__ unsigned code(float x, float scale) const {
-    const float ratio = x / scale;
-    if (scale == 0 || !isfinite(ratio)) return 0;
-    return (integer ? ints.code(ratio) : fp8.code(ratio)) & ((1u << bits) - 1);
-  }
-  __device__ float value(unsigned code, float scale) const {
-    code &= (1u << bits) - 1;
-    return (integer ? ints.value(code, bits) : fp8.value(code, bits)) * scale;
-  }
-  // What a message of that scale does not say.
-  __device__ float rest(float x, float scale) const { return x - value(code(x, scale), scale); }
-};
-
-Codec codec_of(WireFormat format) {
+// Calls f(code) with what `format` is made of: a kernel knows its format when it is compiled.
+template <typename F>
+cudaError_t with_code(WireFormat format, F f) {
   switch (format) {
     case WireFormat::int8:
-      return {true, 8, {127}, {3, 7, 448}};
+      return f(IntegerCode<8>());
     case WireFormat::int4:
-      return {true, 4, {7}, {3, 7, 448}};
+      return f(IntegerCode<4>());
     case WireFormat::fp8_e5m2:
-      return {false, 8, {127}, {2, 15, 57344}};
+      return f(FloatCode<2, 15>());
     default:
-      return {false, 8, {127}, {3, 7, 448}};
+      return f(FloatCode<3, 7>());
   }
 }
 
-// Writes the message of a quad and returns what it does not say.
-__device__ Quad encode(const Quantise& a, const Codec& codec, const Quad& c, float scale,
-                       std::size_t e, std::size_t end) {
-  unsigned codes = 0;
-  Quad rest{};
-  for (int i = 0; i < 4; ++i) {
-    const unsigned code = e + i < end ? codec.code(c.at[i], scale) : 0;
-    codes |= code << (i * codec.bits);
-    rest.at[i] = c.at[i] - codec.value(code, scale);
-  }
-  const int bytes = (min(end - e, std::size_t{4}) * codec.bits + 7) / 8;
-  std::uint8_t* to = a.payload + e * codec.bits / 8;
-  if (bytes == 4) {
-    *reinterpret_cast<unsigned*>(to) = codes;
+// The codes of a quad: e is a multiple of 4, so that they begin at a whole byte.
+template <typename Code>
+using Codes = std::conditional_t<Code::bits == 8, std::uint32_t, std::uint16_t>;
+template <typename Code>
+__device__ std::size_t byte_of(std::size_t e) {
+  return e / (8 / Code::bits);
+}
+template <typename Code>
+__device__ int bytes_of(std::size_t e, std::size_t end) {
+  return (quad_part(e, end) * Code::bits + 7) / 8;
+}
+
+template <typename Code>
+__device__ void store_codes(std::uint8_t* payload, std::size_t e, std::size_t end, unsigned codes) {
+  std::uint8_t* const to = payload + byte_of<Code>(e);
+  if (e + 4 <= end) {
+    *reinterpret_cast<Codes<Code>*>(to) = static_cast<Codes<Code>>(codes);
   } else {
-    for (int i = 0; i < bytes; ++i) to[i] = static_cast<std::uint8_t>(codes >> (8 * i));
+    // What lies behind the end was taken for 0, whose codes are 0.
+    for (int i = 0; i < int(sizeof(Codes<Code>)); ++i)
+      if (i < bytes_of<Code>(e, end)) to[i] = static_cast<std::uint8_t>(codes >> (8 * i));
   }
-  return rest;
 }
 
-__device__ float largest_of(float largest, const Quad& q) {
-  for (int i = 0; i < 4; ++i) largest = max_or_nan(largest, fabsf(q.at[i]));
+__device__ unsigned largest_of(unsigned largest, const Quad& q) {
+  for (int i = 0; i < 4; ++i) largest = max(largest, magnitude_bits(q.at[i]));
   return largest;
 }
 
-// A block of the grid holds a block of the message: one pass.
-__global__ void __launch_bounds__(threads) block_kernel(Quantise a, const Codec codec) {
-  constexpr int quads = largest_scale_block / (4 * threads);
-  __shared__ float scale;
-  const std::size_t block = a.quantiser.block, blocks = (a.elements + block - 1) / block;
-  for (std::size_t b = blockIdx.x; b < blocks; b += gridDim.x) {
-    const std::size_t begin = b * block, end = min(begin + block, a.elements);
-    Quad c[quads];
-    float largest = 0;
+// A block of the message is a group's, of a power of two of threads: `group_quads` each.
+constexpr int group_quads = 4;
+static_assert(4 * group_quads * threads == largest_scale_block);
+unsigned group_of(std::size_t block) {
+  return static_cast<unsigned>(std::bit_ceil((block + 4 * group_quads - 1) / (4 * group_quads)));
+}
+
+// The largest of a group, in all its threads. `per_warp` is not to be that of the call before: then
+// one barrier is enough.
+__device__ unsigned group_max(unsigned x, unsigned group, unsigned* per_warp) {
 #pragma unroll
-    for (int i = 0; i < quads; ++i) {
-      const std::size_t e = begin + (i * threads + threadIdx.x) * std::size_t{4};
-      c[i] = load_quad(a.x, e, end);
-      if (a.owed != nullptr) {
-        const Quad owed = load_quad(a.owed, e, end);
-        for (int k = 0; k < 4; ++k) c[i].at[k] += owed.at[k];
-      }
-      largest = largest_of(largest, c[i]);
-    }
-    largest = block_max(largest);
-    if (threadIdx.x == 0) a.scales[b] = scale = largest / codec.limit();
-    __syncthreads();
+  for (unsigned offset = 16; offset > 0; offset /= 2) {
+    if (offset < group) x = max(x, __shfl_xor_sync(all_lanes, x, offset));
+  }
+  if (group <= 32) return x;
+  const unsigned warp = threadIdx.x / 32, several = group / 32, first = warp & (0u - several);
+  if (threadIdx.x % 32 == 0) per_warp[warp] = x;
+  __syncthreads();
+  for (unsigned i = 0; i < several; ++i) x = max(x, per_warp[first + i]);
+  return x;
+}
+
+// The quads of a group's thread: e, e + stride, ... Where all are whole the compiler sees it.
+template <bool whole>
+__device__ std::size_t quad_end(std::size_t e, std::size_t end) {
+  return whole ? e + 4 : end;
+}
+template <bool whole, bool has_owed>
+__device__ void load_group(const Quantise& a, std::size_t e, std::size_t stride, std::size_t end,
+                           Quad (&c)[group_quads]) {
 #pragma unroll
-    for (int i = 0; i < quads; ++i) {
-      const std::size_t e = begin + (i * threads + threadIdx.x) * std::size_t{4};
-      if (e >= end) continue;
-      const Quad rest = encode(a, codec, c[i], scale, e, end);
-      if (a.owed) store_quad(a.owed, e, end, rest);
-    }
+  for (int i = 0; i < group_quads; ++i)
+    c[i] = load_quad(a.x, e + i * stride, quad_end<whole>(e + i * stride, end));
+  if constexpr (has_owed) {
+    Quad owed[group_quads];
+#pragma unroll
+    for (int i = 0; i < group_quads; ++i)
+      owed[i] = load_quad(a.owed, e + i * stride, quad_end<whole>(e + i * stride, end));
+#pragma unroll
+    for (int i = 0; i < group_quads; ++i)
+      for (int k = 0; k < 4; ++k) c[i].at[k] += owed[i].at[k];
+  }
+}
+template <typename Code, bool whole, bool has_owed>
+__device__ void store_group(const Quantise& a, std::size_t e, std::size_t stride, std::size_t end,
+                            const Quad (&c)[group_quads], const Scale& scale) {
+#pragma unroll
+  for (int i = 0; i < group_quads; ++i, e += stride) {
+    if (!whole && e >= end) return;
+    const Encoded quad = encode<Code>(c[i], scale);
+    store_codes<Code>(a.payload, e, quad_end<whole>(e, end), quad.codes);
+    if (has_owed) store_quad(a.owed, e, quad_end<whole>(e, end), quad.rest);
+  }
+}
+
+// One pass: a block of the message stays in registers until its scale is known. A block of the grid
+// holds 16 KB of it, of a message in flight at once, and waits once for all its threads.
+template <typename Code, bool has_owed>
+__global__ void __launch_bounds__(threads)
+    block_kernel(Quantise a, unsigned group, std::size_t blocks) {
+  __shared__ unsigned per_warp[2][warps];
+  const unsigned groups = threads / group, number = threadIdx.x / group, lane = threadIdx.x % group;
+  const std::size_t block = a.quantiser.block, stride = 4 * std::size_t{group};
+  unsigned turn = 0;
+  for (std::size_t first = blockIdx.x * std::size_t{groups}; first < blocks;
+       first += gridDim.x * std::size_t{groups}, turn ^= 1) {
+    const std::size_t b = first + number, begin = b * block, e = begin + 4 * lane,
+                      end = min(begin + block, a.elements);
+    const bool whole = block == group_quads * stride && (first + groups) * block <= a.elements;
+    Quad c[group_quads];
+    if (whole)
+      load_group<true, has_owed>(a, e, stride, end, c);
+    else
+      load_group<false, has_owed>(a, e, stride, end, c);
+    unsigned largest = 0;
+#pragma unroll
+    for (const Quad& q : c) largest = largest_of(largest, q);
+    const Scale scale(from_bits(group_max(largest, group, per_warp[turn])) / Code::limit);
+    if (lane == 0 && b < blocks) a.scales[b] = scale.value;
+    if (whole)
+      store_group<Code, true, has_owed>(a, e, stride, end, c, scale);
+    else
+      store_group<Code, false, has_owed>(a, e, stride, end, c, scale);
   }
 }
 
 // One scale: the largest first. What is owed still lies there as what was meant, beside the scale
 // of the message that said a part of it ...
-__global__ void __launch_bounds__(threads) largest_kernel(Quantise a, const Codec codec) {
-  const float last_scale = a.owed != nullptr ? *a.scales : 0;
-  float largest = 0;
-  for_each_quad(a.elements, [&](std::size_t e, std::size_t limit) {
-    Quad c = load_quad(a.x, e, limit);
-    if (a.owed != nullptr) {
-      const Quad meant = load_quad(a.owed, e, limit);
-      for (int i = 0; i < 4; ++i) c.at[i] += codec.rest(meant.at[i], last_scale);
+template <typename Code, bool has_owed>
+__global__ void __launch_bounds__(threads) largest_kernel(Quantise a) {
+  unsigned largest = 0;
+  if constexpr (has_owed) {
+    const Scale last_scale(*a.scales);
+    for_each_quad(a.elements, [&](std::size_t e, std::size_t limit) {
+      Quad c = load_quad(a.x, e, limit);
+      const Quad meant = load_quad(a.owed, e, limit), rest = encode<Code>(meant, last_scale).rest;
+      for (int i = 0; i < 4; ++i) c.at[i] += rest.at[i];
       store_quad(a.owed, e, limit, c);
-    }
-    largest = largest_of(largest, c);
-  });
-  largest = block_max(largest);
-  if (threadIdx.x == 0) a.workspace[blockIdx.x] = largest;
+      largest = largest_of(largest, c);
+    });
+  } else {
+    for_each_loaded_quad(
+        a.elements, [&](std::size_t e, std::size_t limit) { return load_quad(a.x, e, limit); },
+        [&](std::size_t, std::size_t, const Quad& x) { largest = largest_of(largest, x); });
+  }
+  const float of_all = block_max(from_bits(largest));
+  if (threadIdx.x == 0) a.workspace[blockIdx.x] = of_all;
 }
 __global__ void __launch_bounds__(finish_threads)
-    finish_largest(Quantise a, const Codec codec, unsigned slots) {
+    finish_largest(Quantise a, float code_limit, unsigned slots) {
   float largest = 0;
   for (unsigned i = threadIdx.x; i < slots; i += blockDim.x) {
     largest = max_or_nan(largest, static_cast<float>(a.workspace[i]));
   }
   largest = block_max(largest);
-  if (threadIdx.x == 0) *a.scales = largest / codec.limit();
+  if (threadIdx.x == 0) *a.scales = largest / code_limit;
 }
 // ... and then the message, of what is meant now.
-__global__ void __launch_bounds__(threads) encode_kernel(Quantise a, const Codec codec) {
-  const float scale = *a.scales;
+template <typename Code>
+__global__ void __launch_bounds__(threads) encode_kernel(Quantise a) {
+  const Scale scale(*a.scales);
+  const float* const meant = a.owed != nullptr ? a.owed : a.x;
+  for_each_loaded_quad(
+      a.elements, [&](std::size_t e, std::size_t limit) { return load_quad(meant, e, limit); },
+      [&](std::size_t e, std::size_t limit, const Quad& c) {
+        store_codes<Code>(a.payload, e, limit, encode<Code>(c, scale).codes);
+      });
+}
+
+template <typename Code>
+__global__ void __launch_bounds__(threads) resolve_codes_kernel(Quantise a, float* error) {
+  const Scale scale(*a.scales);
   for_each_quad(a.elements, [&](std::size_t e, std::size_t limit) {
-    encode(a, codec, load_quad(a.owed ? a.owed : a.x, e, limit), scale, e, limit);
+    store_quad(error, e, limit, encode<Code>(load_quad(a.owed, e, limit), scale).rest);
   });
 }
 
-__global__ void __launch_bounds__(threads)
-    resolve_codes_kernel(Quantise a, const Codec codec, float* error) {
-  const float scale = *a.scales;
-  for_each_quad(a.elements, [&](std::size_t e, std::size_t limit) {
-    Quad c = load_quad(a.owed, e, limit);
-    for (int i = 0; i < 4; ++i) c.at[i] = codec.rest(c.at[i], scale);
-    store_quad(error, e, limit, c);
-  });
+// Where messages lie and which scale is whose: of blocks of a power of two by a shift, for a
+// division of 64 bits takes as long as all else. One scale for all is a shift too.
+struct Messages {
+  DequantiseSum of;
+  std::size_t bytes, scales;
+  int block_shift;  // -1: to be divided
+  unsigned mask;    // Code::values'
+
+  Messages(const DequantiseSum& a, unsigned mask)
+      : of(a),
+        bytes(payload_bytes(a.quantiser.format, a.elements)),
+        scales(scale_count(a.quantiser, a.elements)),
+        block_shift(a.quantiser.block == 0                   ? 63
+                    : std::has_single_bit(a.quantiser.block) ? std::countr_zero(a.quantiser.block)
+                                                             : -1),
+        mask(mask) {}
+  __device__ std::size_t block(std::size_t e) const {
+    return block_shift >= 0 ? e >> block_shift : e / of.quantiser.block;
+  }
+};
+
+// The codes of a quad. Of a message that follows one of an odd size they are read byte by byte.
+template <typename Code, bool aligned>
+__device__ unsigned load_codes(const std::uint8_t* from, int bytes) {
+  if constexpr (aligned) return __ldg(reinterpret_cast<const Codes<Code>*>(from));
+  unsigned codes = 0;
+  for (int i = 0; i < int(sizeof(Codes<Code>)); ++i)
+    if (i < bytes) codes |= static_cast<unsigned>(__ldg(from + i)) << (8 * i);
+  return codes;
+}
+template <typename Code>
+__device__ void add_codes(Quad& sum, unsigned codes, unsigned mask, float scale) {
+  const Quad values = Code::values(codes, mask);
+  for (int i = 0; i < 4; ++i) sum.at[i] += values.at[i] * scale;
+}
+__device__ void store_sum(const Messages& s, std::size_t e, std::size_t end, Quad sum) {
+  for (int i = 0; i < 4; ++i) sum.at[i] *= s.of.share;
+  store_quad(s.of.x, e, end, sum);
 }
 
-__global__ void __launch_bounds__(threads)
-    sum_kernel(DequantiseSum a, const Codec codec, std::size_t bytes, std::size_t scales) {
-  const std::size_t block = a.quantiser.block == 0 ? a.elements : a.quantiser.block;
-  for_each_quad(a.elements, [&](std::size_t e, std::size_t limit) {
-    Quad sum{};
-    const std::size_t at = e * codec.bits / 8;  // of a whole number of bytes: e is a multiple of 4
-    const int width = static_cast<int>((min(limit - e, std::size_t{4}) * codec.bits + 7) / 8);
-    for (int m = 0; m < a.messages; ++m) {
-      unsigned codes = 0;
-      for (int i = 0; i < width; ++i) {
-        codes |= static_cast<unsigned>(__ldg(a.payloads + m * bytes + at + i)) << (8 * i);
+// A thread sums `quads` whole quads at once, and what it wants of `ahead` messages is in flight
+// together.
+template <typename Code, bool aligned, int quads, int ahead>
+__device__ void sum_quads(const Messages& s, std::size_t e) {
+  constexpr std::size_t stride = 4 * threads;
+  Quad sum[quads]{};
+  std::size_t block[quads];
+#pragma unroll
+  for (int k = 0; k < quads; ++k) block[k] = s.block(e + k * stride);
+  for (int first = 0; first < s.of.messages; first += ahead) {
+    unsigned codes[ahead][quads];
+    float scale[ahead][quads];
+#pragma unroll
+    for (int m = 0; m < ahead; ++m) {
+      if (first + m >= s.of.messages) continue;
+      const std::uint8_t* const from = s.of.payloads + (first + m) * s.bytes + byte_of<Code>(e);
+      const float* const scales = s.of.scales + (first + m) * s.scales;
+#pragma unroll
+      for (int k = 0; k < quads; ++k) {
+        codes[m][k] =
+            load_codes<Code, aligned>(from + byte_of<Code>(k * stride), sizeof(Codes<Code>));
+        scale[m][k] = __ldg(scales + block[k]);
       }
-      const float scale = a.scales[m * scales + e / block];
-      for (int i = 0; i < 4; ++i) sum.at[i] += codec.value(codes >> (i * codec.bits), scale);
     }
-    for (int i = 0; i < 4; ++i) sum.at[i] *= a.share;
-    store_quad(a.x, e, limit, sum);
-  });
+#pragma unroll
+    for (int m = 0; m < ahead; ++m) {
+      if (first + m >= s.of.messages) continue;
+#pragma unroll
+      for (int k = 0; k < quads; ++k) add_codes<Code>(sum[k], codes[m][k], s.mask, scale[m][k]);
+    }
+  }
+#pragma unroll
+  for (int k = 0; k < quads; ++k) store_sum(s, e + k * stride, e + k * stride + 4, sum[k]);
+}
+// One quad, of the last tile of the grid, whole or not.
+template <typename Code>
+__device__ void sum_quad(const Messages& s, std::size_t e) {
+  const int bytes = bytes_of<Code>(e, s.of.elements);
+  const float* scale = s.of.scales + s.block(e);
+  const std::uint8_t* from = s.of.payloads + byte_of<Code>(e);
+  Quad sum{};
+#pragma unroll 1
+  for (int m = 0; m < s.of.messages; ++m, from += s.bytes, scale += s.scales)
+    add_codes<Code>(sum, load_codes<Code, false>(from, bytes), s.mask, *scale);
+  store_sum(s, e, s.of.elements, sum);
+}
+template <typename Code, bool aligned, int quads, int ahead>
+__global__ void __launch_bounds__(threads) sum_kernel(const Messages s) {
+  constexpr std::size_t tile = 4 * threads * quads;
+  const std::size_t elements = s.of.elements;
+  for (std::size_t begin = blockIdx.x * tile; begin < elements; begin += gridDim.x * tile) {
+    if (begin + tile <= elements) {
+      sum_quads<Code, aligned, quads, ahead>(s, begin + 4 * threadIdx.x);
+      continue;
+    }
+    for (std::size_t e = begin + 4 * threadIdx.x; e < elements; e += 4 * threads)
+      sum_quad<Code>(s, e);
+  }
 }
 
 bool has_scales(WireFormat format) { return scale_count({format, 0}, 1) != 0; }
+bool is_payload_aligned(const std::uint8_t* payload) {
+  return reinterpret_cast<std::uintptr_t>(payload) % 4 == 0;
+}
+
+template <typename Code>
+cudaError_t quantise_blocks(const Quantise& a, cudaStream_t stream) {
+  const unsigned group = group_of(a.quantiser.block);
+  const std::size_t blocks = scale_count(a.quantiser, a.elements);
+  const auto kernel = a.owed != nullptr ? block_kernel<Code, true> : block_kernel<Code, false>;
+  const std::size_t groups = threads / group;
+  unsigned grid = 0;
+  if (const auto e = grid_size(kernel, (blocks + groups - 1) / groups, grid)) return e;
+  launch(kernel, grid, threads, stream, a, group, blocks);
+  return cudaGetLastError();
+}
+template <typename Code>
+cudaError_t quantise_whole(const Quantise& a, cudaStream_t stream) {
+  const auto largest = a.owed != nullptr ? largest_kernel<Code, true> : largest_kernel<Code, false>;
+  unsigned grid = 0;
+  if (const auto e = grid_size(largest, quads_of(a.elements), grid)) return e;
+  launch(largest, grid, threads, stream, a);
+  launch(finish_largest, 1, finish_threads, stream, a, Code::limit, grid);
+  if (const auto e = grid_size(encode_kernel<Code>, quads_of(a.elements), grid)) return e;
+  launch(encode_kernel<Code>, grid, threads, stream, a);
+  return cudaGetLastError();
+}
+template <typename Code, bool aligned, int quads, int ahead>
+cudaError_t sum(const Messages& s, cudaStream_t stream) {
+  const auto kernel = sum_kernel<Code, aligned, quads, ahead>;
+  unsigned grid = 0;
+  if (const auto e = grid_size(kernel, (quads_of(s.of.elements) + quads - 1) / quads, grid))
+    return e;
+  launch(kernel, grid, threads, stream, s);
+  return cudaGetLastError();
+}
 
 }  // namespace
 
@@ -221,42 +336,38 @@ cudaError_t quantise(const Quantise& a, cudaStream_t stream) {
     return cudaErrorInvalidValue;
   }
   if (const auto e = check_aligned(a.x, a.owed)) return e;
-  if (reinterpret_cast<std::uintptr_t>(a.payload) % 4 != 0) return cudaErrorMisalignedAddress;
-  const Codec codec = codec_of(a.quantiser.format);
-  unsigned blocks = 0;
-  if (block != 0) {
-    const std::size_t count = scale_count(a.quantiser, a.elements);
-    if (const auto e = grid_size(block_kernel, count, blocks)) return e;
-    launch(block_kernel, blocks, threads, stream, a, codec);
-    return cudaGetLastError();
-  }
-  if (const auto e = grid_size(largest_kernel, quads_of(a.elements), blocks)) return e;
-  launch(largest_kernel, blocks, threads, stream, a, codec);
-  launch(finish_largest, 1, finish_threads, stream, a, codec, blocks);
-  if (const auto e = grid_size(encode_kernel, quads_of(a.elements), blocks)) return e;
-  launch(encode_kernel, blocks, threads, stream, a, codec);
-  return cudaGetLastError();
+  if (!is_payload_aligned(a.payload)) return cudaErrorMisalignedAddress;
+  return with_code(a.quantiser.format, [&](auto code) {
+    using Code = decltype(code);
+    return block != 0 ? quantise_blocks<Code>(a, stream) : quantise_whole<Code>(a, stream);
+  });
 }
 
 cudaError_t resolve_errors(const Quantise& a, float* error, cudaStream_t stream) {
   if (a.elements == 0) return cudaSuccess;
   if (!has_scales(a.quantiser.format) || a.quantiser.block != 0) return cudaErrorInvalidValue;
   if (const auto e = check_aligned(a.owed, error)) return e;
-  unsigned blocks = 0;
-  if (const auto e = grid_size(resolve_codes_kernel, quads_of(a.elements), blocks)) return e;
-  launch(resolve_codes_kernel, blocks, threads, stream, a, codec_of(a.quantiser.format), error);
-  return cudaGetLastError();
+  return with_code(a.quantiser.format, [&](auto code) {
+    const auto kernel = resolve_codes_kernel<decltype(code)>;
+    unsigned blocks = 0;
+    if (const auto e = grid_size(kernel, quads_of(a.elements), blocks)) return e;
+    launch(kernel, blocks, threads, stream, a, error);
+    return cudaGetLastError();
+  });
 }
 
 cudaError_t dequantise_sum(const DequantiseSum& a, cudaStream_t stream) {
   if (a.elements == 0) return cudaSuccess;
   if (!has_scales(a.quantiser.format) || a.quantiser.block % 8 != 0) return cudaErrorInvalidValue;
   if (const auto e = check_aligned(a.x)) return e;
-  unsigned blocks = 0;
-  if (const auto e = grid_size(sum_kernel, quads_of(a.elements), blocks)) return e;
-  launch(sum_kernel, blocks, threads, stream, a, codec_of(a.quantiser.format),
-         payload_bytes(a.quantiser.format, a.elements), scale_count(a.quantiser, a.elements));
-  return cudaGetLastError();
+  if (!is_payload_aligned(a.payloads)) return cudaErrorMisalignedAddress;
+  return with_code(a.quantiser.format, [&](auto code) {
+    using Code = decltype(code);
+    const Messages s(a, Code::mask);
+    if (a.messages == 1) return sum<Code, true, 4, 1>(s, stream);
+    return s.bytes % sizeof(Codes<Code>) == 0 ? sum<Code, true, 2, 4>(s, stream)
+                                              : sum<Code, false, 2, 4>(s, stream);
+  });
 }
 
 }  // namespace lambcast::cuda

@@ -1,0 +1,146 @@
+// What travels for x / scale in the formats with a scale, and what it says: the bits of
+// reference/quantisation.h in a few instructions. A multiprocessor converts between floats and
+// integers at a quarter of the rate of an addition or slower and divides in ten instructions, so
+// that neither is done for an element: what is added to a number so that its last place is the unit
+// wanted rounds it, to nearest and ties to even, and leaves the integer in its lowest bits.
+#pragma once
+
+#include "kernels/cuda/device.cuh"
+
+namespace lambcast::cuda {
+
+__device__ inline unsigned to_bits(float x) {
+  unsigned bits;
+  std::memcpy(&bits, &x, sizeof bits);
+  return bits;
+}
+__device__ inline float from_bits(unsigned bits) {
+  float x;
+  std::memcpy(&x, &bits, sizeof x);
+  return x;
+}
+// As unsigned integers magnitudes are ordered as they are, and a NaN is above all.
+__device__ inline unsigned magnitude_bits(float x) { return to_bits(x) & 0x7fffffff; }
+
+__device__ constexpr unsigned exponent_bits(int exponent) {  // of 2^exponent, a normal float
+  return static_cast<unsigned>(exponent + 127) << 23;
+}
+
+// A code, and what it says before it is multiplied by the scale.
+struct Coded {
+  unsigned code;
+  float value;
+};
+
+template <int width>
+struct IntegerCode {
+  static constexpr int bits = width;
+  static constexpr float limit = (1 << (width - 1)) - 1;
+
+  __device__ static Coded coded(float ratio) {
+    constexpr float shift = 0x1.8p23f;
+    const float shifted = fmaxf(fminf(ratio, limit), -limit) + shift;
+    return {to_bits(shifted) & ((1u << width) - 1), shifted - shift};
+  }
+  // Of four codes, the first lowest. A code plus `sign` lies in the mantissa of a float whose
+  // exponent makes it units, at bits below 16. `mask` comes from outside because an instruction
+  // takes one constant: that of a mask known to the compiler would be an instruction more.
+  static constexpr unsigned mask = (1u << width) - 1;
+  __device__ static Quad values(unsigned codes, unsigned mask) {
+    constexpr unsigned sign = 1u << (width - 1);
+    Quad q;
+    for (int i = 0; i < 4; ++i) {
+      const int at = i * width % 16;
+      const unsigned word = codes >> (i * width - at), one = exponent_bits(23 - at);
+      q.at[i] = from_bits((word & mask << at) ^ (one | sign << at)) - from_bits(one | sign << at);
+    }
+    return q;
+  }
+};
+
+template <int mantissa, int bias>
+struct FloatCode {
+  static constexpr int bits = 8;
+  // e4m3's largest code is a NaN in its specification, e5m2's largest exponent infinity.
+  static constexpr float limit = mantissa == 3 ? 448 : 57344;
+
+  // In units of the last place; below the smallest normal number they are a subnormal's. A carry
+  // runs into the exponent by itself.
+  __device__ static Coded coded(float ratio) {
+    constexpr unsigned smallest = exponent_bits(1 - bias);
+    const unsigned sign = to_bits(ratio) & 0x80000000;
+    const float magnitude = fminf(fabsf(ratio), limit);
+    const unsigned exponent = max(to_bits(magnitude) & exponent_bits(128), smallest);
+    const float shift = from_bits(exponent + ((23u - mantissa) << 23)), shifted = magnitude + shift;
+    const unsigned field = to_bits(shifted) + ((exponent - smallest) >> (23 - mantissa));
+    return {(field & 0x7f) | sign >> 24, from_bits(to_bits(shifted - shift) | sign)};
+  }
+  // Exponent and mantissa at their places in a float, whose bias the factor makes up for:
+  // subnormals are subnormal there too.
+  static constexpr unsigned mask = 0x80000000 | 0x7fu << (23 - mantissa);
+  __device__ static Quad values(unsigned codes, unsigned mask) {
+    Quad q;
+    for (int i = 0; i < 4; ++i) {
+      const int high = static_cast<int>(codes << (24 - 8 * i));
+      q.at[i] = from_bits(static_cast<unsigned>(high >> (mantissa + 1)) & mask) *
+                from_bits(exponent_bits(127 - bias));
+    }
+    return q;
+  }
+};
+
+// A scale, and what a division by it takes:
+//
+//   q = RN(x r),  r = RN(1 / s);   d = s q - x;   x / s = RN(q - d r)
+//
+// is the correctly rounded quotient (Markstein 1990; Brisebarre, Muller and Raina 2004 for a
+// divisor known before) where nothing under- or overflows. A power of two brings s into
+// [2^-60, 2^60]. Then d, a multiple of 2^-23 ulp(x / s) s, is exact where |x / s| >= 2^-18, and
+// less travels as 0 in every format (e5m2 rounds at 2^-17), for which it need not be exact. The
+// signs of d are chosen so that -0 stays -0. |x / s| is taken to be below 2^90, as it is for every
+// x that s is a scale of.
+struct Scale {
+  float value, factor, divisor, inverse;
+  bool divides;
+
+  __device__ explicit Scale(float scale) : value(scale) {
+    factor = scale < 0x1p-60f ? 0x1p90f : scale > 0x1p60f ? 0x1p-90f : 1.0f;
+    divisor = scale * factor;
+    inverse = 1 / divisor;
+    divides = scale != 0 && isfinite(scale);
+  }
+  __device__ float quotient(float x) const {
+    x *= factor;
+    const float q = x * inverse, d = fmaf(divisor, q, -x);
+    return fmaf(-d, inverse, q);
+  }
+  // Where it does not divide: what is not finite travels in the scale, and all codes are 0, over an
+  // infinity with a sign.
+  __device__ float no_quotient(float x) const {
+    return value == HUGE_VALF && isfinite(x) ? x * 0.0f : 0.0f;
+  }
+};
+
+// Four codes, the first lowest, and what they do not say.
+struct Encoded {
+  unsigned codes;
+  Quad rest;
+};
+template <typename Code>
+__device__ Encoded encode(const Quad& c, const Scale& scale) {
+  Quad ratio;
+  if (scale.divides) {
+    for (int i = 0; i < 4; ++i) ratio.at[i] = scale.quotient(c.at[i]);
+  } else {
+    for (int i = 0; i < 4; ++i) ratio.at[i] = scale.no_quotient(c.at[i]);
+  }
+  Encoded quad{};
+  for (int i = 0; i < 4; ++i) {
+    const Coded coded = Code::coded(ratio.at[i]);
+    quad.codes |= coded.code << (i * Code::bits);
+    quad.rest.at[i] = c.at[i] - coded.value * scale.value;
+  }
+  return quad;
+}
+
+}  // namespace lambcast::cuda
