@@ -261,7 +261,13 @@ TEST_CASE("PowerSGD on the GPU agrees with the reference") {
   for (const auto& [shape, rank] : {std::pair{reference::MatrixShape{70, 33}, 1},
                                     {{300, 45}, 4},
                                     {{33, 130}, 6},
-                                    {{5, 7}, 7}}) {
+                                    {{5, 7}, 7},
+                                    // Rows of whole quads, more columns than fit at a time, more
+                                    // rows than a part has.
+                                    {{23, 1100}, 4},
+                                    {{70, 132}, 9},
+                                    {{301, 44}, 4},
+                                    {{301, 44}, 8}}) {
     const std::size_t n = shape.elements(), r = std::size_t(rank);
     const auto x = random_values(n, 1), before = random_values(n, 2);
     std::vector<float> m = before, q = random_values(shape.columns * r, 3), p(shape.rows * r),
