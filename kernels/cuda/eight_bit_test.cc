@@ -115,21 +115,9 @@ int launches() {
 #endif
 }
 
-}  // namespace
-
-TEST_CASE("GaLore on the GPU, all tensors in three launches: the reference's, Adam's to the bit") {
-  NEED_GPUS(1);
-  // Tall and wide at a rank of 12, in 8 bits (1560 values of R are no multiple of the block) and in
-  // 32; no matrix that is projected, in 8 bits and in 32; vectors in 8 bits and in 32; of several
-  // pieces and of one; nothing.
-  const reference::Galore rule{{.lr = 0.01,
-                                .weight_decay = 0.1,
-                                .rank = 12,
-                                .gap = 3,
-                                .min_8bit_size = 600,
-                                .percentile_clipping = 50}};
-  const reference::MatrixShape shapes[] = {{130, 70}, {1, 37},   {70, 130}, {13, 20}, {20, 13},
-                                           {0, 7},    {200, 12}, {30, 10},  {1, 9000}};
+// All tensors in three launches a step: the reference's, Adam's and the weights to the bit.
+void steps_as_the_reference(const reference::Galore& rule,
+                            std::span<const reference::MatrixShape> shapes, int steps) {
   std::vector<Galored> tensors;
   for (const reference::MatrixShape& shape : shapes) {
     tensors.emplace_back(rule, shape, static_cast<unsigned>(tensors.size()));
@@ -142,7 +130,7 @@ TEST_CASE("GaLore on the GPU, all tensors in three launches: the reference's, Ad
   }
   const GaloreTensors projections(weights);
   const EightBitTensors adam(moments);
-  for (int k = 1; k <= 4; ++k) {
+  for (int k = 1; k <= steps; ++k) {
     std::vector<float> clipped;
     for (Galored& t : tensors) {
       clipped.push_back(static_cast<float>(t.step(rule, k)));
@@ -172,6 +160,31 @@ TEST_CASE("GaLore on the GPU, all tensors in three launches: the reference's, Ad
       t.check_weights();
     }
   }
+}
+
+}  // namespace
+
+TEST_CASE("GaLore on the GPU, all tensors in three launches: the reference's, Adam's to the bit") {
+  NEED_GPUS(1);
+  // Tall and wide at a rank of 12, in 8 bits (1560 values of R are no multiple of the block) and in
+  // 32; no matrix that is projected, in 8 bits and in 32; vectors in 8 bits and in 32; of several
+  // pieces and of one; nothing.
+  const reference::MatrixShape shapes[] = {{130, 70}, {1, 37},   {70, 130}, {13, 20}, {20, 13},
+                                           {0, 7},    {200, 12}, {30, 10},  {1, 9000}};
+  steps_as_the_reference({{.lr = 0.01,
+                           .weight_decay = 0.1,
+                           .rank = 12,
+                           .gap = 3,
+                           .min_8bit_size = 600,
+                           .percentile_clipping = 50}},
+                         shapes, 4);
+}
+
+TEST_CASE("GaLore on the GPU: products of several tiles each way, whole ones and ragged ones") {
+  NEED_GPUS(1);
+  const reference::MatrixShape shapes[] = {{256, 128}, {128, 256}, {260, 132},
+                                           {132, 260}, {131, 129}, {129, 131}};
+  for (const int rank : {64, 68, 67}) steps_as_the_reference({{.rank = rank}}, shapes, 1);
 }
 
 TEST_CASE("GaLore on the GPU: no tensors are nothing to do, and no factors clip nothing") {

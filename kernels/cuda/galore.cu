@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
-#include "kernels/cuda/low_rank.cuh"
+#include "kernels/cuda/matrix_tiles.cuh"
 #include "kernels/cuda/tensor_pieces.cuh"
 
 namespace lambcast::cuda {
 namespace {
 
-// What a block takes at a time, of whole rows where it projects.
+// What a block takes at a time of a tensor that is not projected.
 constexpr std::size_t galore_stretch = 8192;
 
 struct GaloreConstants {
@@ -19,81 +19,122 @@ struct GaloreConstants {
 __host__ __device__ bool right_sided(const GaloreTensor& a) {
   return a.shape.rows >= a.shape.columns;
 }
-__host__ __device__ std::size_t rows_of_stretch(const GaloreTensor& a) {
-  return a.shape.columns < galore_stretch ? galore_stretch / a.shape.columns : 1;
-}
-__device__ RowRange rows_of(const GaloreTensor& a, const TensorPiece& piece) {
-  const std::size_t rows = rows_of_stretch(a), first = piece.index * rows;
-  return {first, min(first + rows, a.shape.rows)};
-}
 
-std::size_t ceil_of(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
+__host__ __device__ std::size_t ceil_of(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
+// Tiles of 128 x 64, of one line of them all before the next.
+__host__ __device__ std::size_t tiles_across(std::size_t columns) {
+  return ceil_of(columns, product_columns);
+}
+std::size_t tiles_of(std::size_t rows, std::size_t columns) {
+  return ceil_of(rows, product_rows) * tiles_across(columns);
+}
 std::size_t stretches_of_weights(const GaloreTensor& a) {
   if (a.shape.elements() == 0) return 0;
-  return a.rank > 0 ? ceil_of(a.shape.rows, rows_of_stretch(a))
+  return a.rank > 0 ? tiles_of(a.shape.rows, a.shape.columns)
                     : ceil_of(a.shape.elements(), galore_stretch);
 }
 std::size_t products_of(const GaloreTensor& a) {
-  if (a.rank == 0) return 0;
-  return right_sided(a) ? stretches_of_weights(a) : column_tiles_of(a.shape.columns);
+  return a.rank == 0 ? 0 : tiles_of(std::max(a.shape.rows, a.shape.columns), a.rank);
 }
 
-__global__ void __launch_bounds__(threads) galore_project_kernel(const GaloreBatch batch) {
+__device__ void store_part(float* line, std::size_t e, std::size_t length, bool whole,
+                           const Quad& q) {
+  if (whole && e + 4 <= length) return store_quad(line, e, e + 4, q);
+  for (int i = 0; i < 4 && e + i < length; ++i) line[e + i] = q.at[i];
+}
+
+// R, or R' where the basis is on the left: rows are those of the longer side, columns directions.
+__global__ void __launch_bounds__(threads, 2) galore_project_kernel(const GaloreBatch batch) {
   for (int k = blockIdx.x; k < batch.products.count; k += gridDim.x) {
     const TensorPiece piece = batch.products.at[k];
     const GaloreTensor a = batch.tensors[piece.tensor];
-    const std::size_t columns = a.shape.columns;
-    if (right_sided(a)) {
-      const RowRange rows = rows_of(a, piece);
-      for (std::size_t i = rows.begin; i < rows.end; ++i) {
-        project_row(i, columns, a.rank, a.basis, a.low,
-                    [&a](std::size_t e, bool) { return a.g[e]; });
+    const bool right = right_sided(a);
+    const unsigned columns = a.shape.columns, rank = a.rank;
+    const unsigned longer = right ? a.shape.rows : columns,
+                   shorter = right ? columns : a.shape.rows;
+    const unsigned across = tiles_across(rank);
+    const unsigned row = piece.index / across * product_rows,
+                   direction = piece.index % across * product_columns;
+    Sums sums = {};
+    multiply_tile<InSixteens>({a.g, columns, longer, shorter, right},
+                              {a.basis, rank, rank, shorter, false}, row, direction, sums);
+    const std::size_t d = direction + column_of_tile();
+    const bool whole = begins_quads(a.low, right ? rank : columns);
+    for (int r = 0; right && r < rows_of_thread; ++r) {
+      const std::size_t i = row + row_of_tile(r);
+      const float* const s = sums[r];
+      if (i < longer) store_part(a.low + i * rank, d, rank, whole, {s[0], s[1], s[2], s[3]});
+    }
+    for (int c = 0; !right && c < columns_of_thread; ++c) {
+      for (int r = 0; r < rows_of_thread && d + c < rank; r += 4) {
+        store_part(a.low + (d + c) * columns, row + row_of_tile(r), columns, whole,
+                   {sums[r][c], sums[r + 1][c], sums[r + 2][c], sums[r + 3][c]});
       }
-    } else {
-      back_project_columns(piece.index, {0, a.shape.rows}, columns, a.rank, a.g, a.basis,
-                           [&](std::size_t j, int d, double sum) {
-                             a.low[d * columns + j] = static_cast<float>(sum);
-                           });
     }
   }
 }
 
-__device__ void move_weight(const GaloreTensor& a, const GaloreConstants& c, std::size_t e,
-                            float move) {
-  float p = a.p[e] - move;
+__device__ float moved(const GaloreConstants& c, float p, float move) {
+  p -= move;
   p -= c.decay * p;
-  a.p[e] = p;
-  store_quad(a.half_p, e, e + 1, {p});
+  return p;
 }
 
-__device__ void move_rows(const GaloreTensor& a, const GaloreConstants& c, const RowRange& rows) {
-  const std::size_t columns = a.shape.columns, rank = a.rank;
-  const bool right = right_sided(a);
-  const std::size_t from_column = right ? rank : 1, stride = right ? 1 : columns;
-  for (std::size_t i = rows.begin; i < rows.end; ++i) {
-    const float* const of_row = (right ? a.low : a.basis) + i * rank;
-    for (std::size_t j = threadIdx.x; j < columns; j += threads) {
-      const float* const of_column = (right ? a.basis : a.low) + j * from_column;
-      float move = 0;
-      for (std::size_t d = 0; d < rank; ++d) move += of_row[d] * of_column[d * stride];
-      move_weight(a, c, i * columns + j, move * c.back);
+// A thread's rows of a tile of weights, of which all are on their way before the first is moved.
+__device__ void move_tile(const GaloreTensor& a, const GaloreConstants& c, std::size_t row,
+                          std::size_t column, const Sums& sums) {
+  const std::size_t columns = a.shape.columns, j = column + column_of_tile();
+  const bool whole = j + 4 <= columns && begins_quads(a.p, columns) &&
+                     reinterpret_cast<std::uintptr_t>(a.half_p.bits) % 8 == 0;
+  Quad p[rows_of_thread];
+  for (int r = 0; r < rows_of_thread; ++r) {
+    const std::size_t i = row + row_of_tile(r), e = i * columns + j;
+    p[r] = {};
+    if (i >= a.shape.rows) continue;
+    if (whole) p[r] = load_quad(a.p, e, e + 4);
+    for (int s = 0; !whole && s < 4; ++s)
+      if (j + s < columns) p[r].at[s] = a.p[e + s];
+  }
+  for (int r = 0; r < rows_of_thread; ++r) {
+    const std::size_t i = row + row_of_tile(r), e = i * columns + j;
+    for (int s = 0; s < 4; ++s) p[r].at[s] = moved(c, p[r].at[s], sums[r][s] * c.back);
+    if (i >= a.shape.rows) continue;
+    if (whole) {
+      store_quad(a.p, e, e + 4, p[r]);
+      store_quad(a.half_p, e, e + 4, p[r]);
+    }
+    for (int s = 0; !whole && s < 4 && j + s < columns; ++s) {
+      a.p[e + s] = p[r].at[s];
+      store_quad(a.half_p, e + s, e + s + 1, {p[r].at[s]});
     }
   }
 }
 
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(threads, 2)
     galore_apply_kernel(const GaloreBatch batch, const GaloreConstants c) {
   for (int k = blockIdx.x; k < batch.stretches.count; k += gridDim.x) {
     const TensorPiece piece = batch.stretches.at[k];
     const GaloreTensor a = batch.tensors[piece.tensor];
-    if (a.rank > 0) {
-      move_rows(a, c, rows_of(a, piece));
+    const unsigned rows = a.shape.rows, columns = a.shape.columns, rank = a.rank;
+    if (rank > 0) {
+      const bool right = right_sided(a);
+      const unsigned across = tiles_across(columns);
+      const unsigned row = piece.index / across * product_rows,
+                     column = piece.index % across * product_columns;
+      Sums sums = {};
+      multiply_tile<InOrder>(
+          {right ? a.low : a.basis, rank, rows, rank, true},
+          {right ? a.basis : a.low, right ? rank : columns, columns, rank, right}, row, column,
+          sums);
+      move_tile(a, c, row, column, sums);
       continue;
     }
     const std::size_t begin = piece.index * galore_stretch;
     const std::size_t end = min(begin + galore_stretch, a.shape.rows * a.shape.columns);
     for (std::size_t e = begin + threadIdx.x; e < end; e += threads) {
-      move_weight(a, c, e, c.lr * a.low[e]);
+      const float p = moved(c, a.p[e], c.lr * a.low[e]);
+      a.p[e] = p;
+      store_quad(a.half_p, e, e + 1, {p});
     }
   }
 }

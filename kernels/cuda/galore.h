@@ -6,9 +6,12 @@
 // galore_project, eight_bit_adam (eight_bit.h), galore_apply. Tables cut them into pieces, which
 // the blocks share out; what comes out of a tensor is the same bits whatever grid and other
 // tensors. Bytes per element: 4 read by the projection, 8 here, with the 16-bit copy of the weights
-// 10; the factors beside them are thin, 4 rank / columns (rows, where there are fewer). A
-// projection reads a row, or 32 columns where there are fewer rows than columns, again from the
-// cache for every four directions.
+// 10; the factors beside them are thin, 4 rank / columns (rows, where there are fewer).
+//
+// Both are products in tiles of 128 x 64 (matrix_tiles.cuh) that read their factors again from the
+// cache, and at ranks in use wait for arithmetic. An entry of R is within (16 + n / 16) 2^-24 of
+// the sizes of its n products, summed, n the shorter side; the weights' move is rounded as the
+// reference rounds it.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -33,8 +36,8 @@ struct GaloreTensor {
 // Device memory.
 struct GaloreBatch {
   const GaloreTensor* tensors = nullptr;
-  TensorPieces products;   // rows of R, or 32 columns of it
-  TensorPieces stretches;  // of the weights
+  TensorPieces products;   // tiles of R
+  TensorPieces stretches;  // tiles of the weights; of what is not projected, stretches
 };
 
 // The tensors and the tables of their pieces, as owned memory of the current device.

@@ -7,7 +7,7 @@
 //
 // Products are added up in single precision, four at a time, and then in pairs of floats: an entry
 // of a factor is within 3 2^-24 of the sizes of its products, summed, and its own rounding. Double
-// precision is left to what blocks bring together.
+// precision is left to what blocks bring together. A result is the same bits whatever the grid.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -16,9 +16,10 @@ constexpr int digits_of_sample = 2;
 constexpr unsigned most_bins = 1u << 11;
 constexpr std::size_t sampled = 256;  // elements of which one quad is sampled
 
-// Of a warp: rows of a quad for each lane.
+// Of a warp: rows of a quad for each lane. Of a block, whose entries of the list lie together: a
+// table of shorter ones would be waited for tile after tile.
 constexpr int rows = 4;
-constexpr std::size_t row = 4 * 32, list_tile = rows * row;
+constexpr std::size_t row = 4 * 32, list_part = rows * row, list_tile = warps * list_part;
 
 // Magnitudes in the order of their bits; a NaN is on top.
 __device__ unsigned magnitude_key(float x) {
@@ -69,6 +70,17 @@ TopK in_workspace(double* workspace, std::size_t elements, std::size_t kept) {
   return work;
 }
 
+// Whole quads, of which all are on their way before two are added.
+template <int count>
+__device__ void load_all_meant(const float* x, const float* owed, const std::size_t (&e)[count],
+                               Quad (&c)[count]) {
+  for (int q = 0; q < count; ++q) c[q] = load_quad(owed, e[q], e[q] + 4);
+  if (x == nullptr) return;
+  Quad add[count];
+  for (int q = 0; q < count; ++q) add[q] = load_quad(x, e[q], e[q] + 4);
+  for (int q = 0; q < count; ++q)
+    for (int i = 0; i < 4; ++i) c[q].at[i] += add[q].at[i];
+}
 __device__ Quad load_meant(const float* x, const float* owed, std::size_t e, std::size_t limit) {
   Quad c = load_quad(owed, e, limit);
   if (x == nullptr) return c;
@@ -98,9 +110,20 @@ struct Sample {
 
   template <typename F>
   __device__ void for_each(F f) const {
-    const std::size_t stride = std::size_t{gridDim.x} * threads,
+    constexpr int ahead = 4;
+    const std::size_t stride = std::size_t{gridDim.x} * threads, whole = elements / sampled,
                       groups = (elements + sampled - 1) / sampled;
-    for (std::size_t g = blockIdx.x * std::size_t{threads} + threadIdx.x; g < groups; g += stride) {
+    std::size_t g = blockIdx.x * std::size_t{threads} + threadIdx.x;
+    for (; g + (ahead - 1) * stride < whole; g += ahead * stride) {
+      std::size_t e[ahead];
+      Quad c[ahead];
+      for (int s = 0; s < ahead; ++s)
+        e[s] = (g + s * stride) * sampled + 4 * (mixed(g + s * stride) % (sampled / 4));
+      load_all_meant(x, owed, e, c);
+      for (const Quad& q : c)
+        for (const float value : q.at) f(value);
+    }
+    for (; g < groups; g += stride) {
       const std::size_t begin = g * sampled, quads = (min(sampled, elements - begin) + 3) / 4;
       const std::size_t e = begin + 4 * (mixed(g) % quads);
       const Quad c = load_meant(x, owed, e, elements);
@@ -159,15 +182,15 @@ __device__ unsigned warp_prefix(unsigned x, unsigned& total) {
 
 // The same of a block. Every thread of it must call.
 __device__ unsigned block_prefix(unsigned x, unsigned& total) {
-  __shared__ unsigned per_warp[warps];
-  const int warp = threadIdx.x / 32;
+  __shared__ unsigned per_warp[finish_threads / 32];
+  const int warp = threadIdx.x / 32, all_warps = blockDim.x / 32;
   unsigned of_warp;
   unsigned before = warp_prefix(x, of_warp);
   __syncthreads();
   if (threadIdx.x % 32 == 0) per_warp[warp] = of_warp;
   __syncthreads();
   total = 0;
-  for (int w = 0; w < warps; ++w) {
+  for (int w = 0; w < all_warps; ++w) {
     if (w < warp) before += per_warp[w];
     total += per_warp[w];
   }
@@ -176,10 +199,11 @@ __device__ unsigned block_prefix(unsigned x, unsigned& total) {
 
 // One block: the digit in which the remaining-th from the top lies. Thread t has the t-th stretch
 // of bins from the top.
-__global__ void __launch_bounds__(threads) choose_kernel(int shift, unsigned bins, TopK work) {
-  const unsigned remaining = work.search->remaining, each = bins / threads;
+__global__ void __launch_bounds__(finish_threads)
+    choose_kernel(int shift, unsigned bins, TopK work) {
+  const unsigned remaining = work.search->remaining, each = bins / finish_threads;
   const unsigned top = bins - 1 - threadIdx.x * each;
-  unsigned count[most_bins / threads], own = 0, total;
+  unsigned count[most_bins / finish_threads], own = 0, total;
   for (unsigned i = 0; i < each; ++i) {
     count[i] = work.totals[top - i];
     work.totals[top - i] = 0;
@@ -204,42 +228,73 @@ __device__ void for_each_tile(std::size_t elements, F f) {
   for (std::size_t t = warp_index() * each; t < end; ++t) f(t);
 }
 
+// owed += x of a lane's quads of a warp's tile, and which of these elements the list is to have: a
+// bit for each.
+template <bool whole>
+__device__ unsigned wanted_of(const float* x, float* owed, std::size_t begin, std::size_t elements,
+                              unsigned least, Quad (&c)[rows]) {
+  std::size_t e[rows];
+  for (int r = 0; r < rows; ++r) e[r] = begin + r * row;
+  if constexpr (whole)
+    load_all_meant(x, owed, e, c);
+  else
+    for (int r = 0; r < rows; ++r) c[r] = load_meant(x, owed, e[r], elements);
+  unsigned wanted = 0;
+  for (int r = 0; r < rows; ++r) {
+    if (x != nullptr) store_quad(owed, e[r], whole ? e[r] + 4 : elements, c[r]);
+    for (int i = 0; i < 4; ++i) {
+      const bool is = (whole || e[r] + i < elements) && magnitude_key(c[r].at[i]) >= least;
+      wanted |= static_cast<unsigned>(is) << (4 * r + i);
+    }
+  }
+  return wanted;
+}
+
 // owed += x, and into the list goes what is at least as large as the sample says. Where that is
-// more than it can hold, it is only counted.
+// more than it can hold, it is only counted. A block asks for room once a tile: all of them ask at
+// the same address.
 __global__ void __launch_bounds__(threads)
     list_kernel(const float* x, float* owed, std::size_t elements, TopK work) {
+  __shared__ unsigned of_warps[2][warps], firsts[2];  // of this tile and the one before
   const unsigned least = work.search->prefix;
-  const unsigned lane = threadIdx.x % 32;
-  for_each_tile(elements, [&](std::size_t t) {
-    const std::size_t begin = t * list_tile + 4 * lane;
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  int turn = 0;
+  for (std::size_t t = blockIdx.x; t * list_tile < elements; t += gridDim.x, turn ^= 1) {
+    const std::size_t begin = t * list_tile + warp * list_part + 4 * lane;
     Quad c[rows];
-    for (int r = 0; r < rows; ++r) c[r] = load_meant(x, owed, begin + r * row, elements);
+    const unsigned wanted = (t + 1) * list_tile <= elements
+                                ? wanted_of<true>(x, owed, begin, elements, least, c)
+                                : wanted_of<false>(x, owed, begin, elements, least, c);
     unsigned counts = 0, in_row;  // of each row in eight bits: a row has 128 elements at most
-    for (int r = 0; r < rows; ++r) {
-      const std::size_t e = begin + r * row;
-      if (x != nullptr) store_quad(owed, e, elements, c[r]);
-      for (int i = 0; i < 4; ++i)
-        counts += static_cast<unsigned>(e + i < elements && magnitude_key(c[r].at[i]) >= least)
-                  << 8 * r;
-    }
+    for (int i = 0; i < 4; ++i)
+      for (int r = 0; r < rows; ++r) counts += (wanted >> (4 * r + i) & 1) << 8 * r;
     const unsigned before = warp_prefix(counts, in_row);
+    unsigned in_warp = 0;
+    for (int r = 0; r < rows; ++r) in_warp += in_row >> 8 * r & 0xff;
+    if (lane == 0) of_warps[turn][warp] = in_warp;
+    __syncthreads();
     unsigned all = 0, first = 0;
-    for (int r = 0; r < rows; ++r) all += in_row >> 8 * r & 0xff;
-    if (lane == 0 && all != 0) first = atomicAdd(&work.search->candidates, all);
-    first = __shfl_sync(all_lanes, first, 0);
-    if (lane == 0) work.tiles[t] = {first, all};
-    if (first + all > work.capacity) return;
+    for (int w = 0; w < warps; ++w) {
+      if (w < warp) first += of_warps[turn][w];
+      all += of_warps[turn][w];
+    }
+    if (threadIdx.x == 0) {
+      firsts[turn] = all != 0 ? atomicAdd(&work.search->candidates, all) : 0;
+      work.tiles[t] = {firsts[turn], all};
+    }
+    __syncthreads();
+    if (firsts[turn] + all > work.capacity) continue;
+    first += firsts[turn];
     for (int r = 0; r < rows; ++r) {
       unsigned at = first + (before >> 8 * r & 0xff);
       first += in_row >> 8 * r & 0xff;
       for (int i = 0; i < 4; ++i) {
-        const std::size_t e = begin + r * row + i;
-        if (e >= elements || magnitude_key(c[r].at[i]) < least) continue;
+        if (!(wanted >> (4 * r + i) & 1)) continue;
         work.values[at] = c[r].at[i];
-        work.indices[at++] = static_cast<unsigned>(e);
+        work.indices[at++] = static_cast<unsigned>(begin + r * row + i);
       }
     }
-  });
+  }
 }
 
 // What a warp looks at of its tiles when the k-th key is known, in rising order of indices: f(from,
@@ -280,10 +335,10 @@ __global__ void __launch_bounds__(threads)
 }
 
 // One block: counts of warps become sums over the warps before.
-__global__ void __launch_bounds__(threads) list_sum_kernel(TopK work, unsigned count) {
-  const unsigned each = (count + threads - 1) / threads;
+__global__ void __launch_bounds__(finish_threads) list_sum_kernel(TopK work, unsigned count) {
+  const unsigned each = (count + finish_threads - 1) / finish_threads;
   const unsigned begin = min(threadIdx.x * each, count), end = min(begin + each, count);
-  for (unsigned* const of : {work.above, work.equal}) {
+  const auto add_up = [&](unsigned* of) {
     unsigned own = 0, total;
     for (unsigned w = begin; w < end; ++w) own += of[w];
     unsigned before = block_prefix(own, total);
@@ -292,7 +347,9 @@ __global__ void __launch_bounds__(threads) list_sum_kernel(TopK work, unsigned c
       of[w] = before;
       before += here;
     }
-  }
+  };
+  add_up(work.above);
+  add_up(work.equal);
 }
 
 // Writes out what is taken: all above the k-th key, and equal ones while there are some to be
@@ -348,8 +405,7 @@ cudaError_t top_k(const float* x, float* owed, std::size_t elements, const Spars
   if (const auto e = check_aligned(x, owed, workspace)) return e;
   const TopK work = in_workspace(workspace, elements, kept);
   unsigned blocks = 0;
-  if (const auto e = grid_size(list_kernel, quads_of(elements), blocks)) return e;
-  blocks = std::min(blocks, top_k_blocks);
+  if (const auto e = grid_size(list_kernel, list_tiles_of(elements), blocks)) return e;
   const auto search = [&](const auto& source, int of_digits) {
     int shift = 31;
     for (int d = 0; d < of_digits; ++d) {
@@ -357,7 +413,7 @@ cudaError_t top_k(const float* x, float* owed, std::size_t elements, const Spars
       const unsigned bins = 1u << digits[d];
       launch(count_kernel<std::decay_t<decltype(source)>>, blocks, threads, stream, source, shift,
              bins, work);
-      launch(choose_kernel, 1, threads, stream, shift, bins, work);
+      launch(choose_kernel, 1, finish_threads, stream, shift, bins, work);
     }
   };
   // As many of the sample as there should be, four standard deviations more and eight, for which
@@ -369,8 +425,11 @@ cudaError_t top_k(const float* x, float* owed, std::size_t elements, const Spars
   launch(list_kernel, blocks, threads, stream, x, owed, elements, work);
   launch(close_kernel, 1, threads, stream, work, static_cast<unsigned>(kept));
   search(Candidates{work, owed, elements}, 3);
+  if (const auto e = grid_size(take_kernel, (list_tiles_of(elements) + warps - 1) / warps, blocks))
+    return e;
+  blocks = std::min(blocks, top_k_blocks);
   launch(tally_kernel, blocks, threads, stream, owed, elements, work);
-  launch(list_sum_kernel, 1, threads, stream, work, blocks * warps);
+  launch(list_sum_kernel, 1, finish_threads, stream, work, blocks * warps);
   launch(take_kernel, blocks, threads, stream, owed, elements, work, message);
   return cudaGetLastError();
 }

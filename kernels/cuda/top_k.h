@@ -24,7 +24,7 @@
 namespace lambcast::cuda {
 
 // Doubles of workspace for top_k, aligned to 16 bytes: 16 bytes for each element kept, one for
-// each 64 elements, 0.27 MB.
+// each 512 elements, 0.27 MB.
 constexpr unsigned top_k_blocks = 2048;
 std::size_t top_k_workspace(std::size_t elements, std::size_t kept);
 

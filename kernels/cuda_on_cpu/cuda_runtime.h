@@ -43,8 +43,10 @@ constexpr int multiprocessors = 2, blocks_of_multiprocessor = 2;
 // Set by who plays work that does not end (fake_nccl.h): streams are never ready then.
 inline std::atomic<bool> streams_stall = false;
 inline thread_local int current_device = 0;
-// Set by who counts what kernels touch (traffic.h): hear of new device memory, of a kernel's end.
+// Set by who counts what kernels touch (traffic.h): hear of new device memory, of its end, of a
+// kernel's end.
 inline void (*on_allocation)(void* data, std::size_t bytes) = nullptr;
+inline void (*on_free)(void* data) = nullptr;
 inline void (*on_kernel_end)() = nullptr;
 // How often somebody has asked how much of a kernel a device holds.
 inline std::atomic<int> occupancy_questions = 0;
@@ -133,7 +135,10 @@ inline cudaError_t cudaMalloc(void** data, std::size_t bytes) {
   if (lambcast::cuda_on_cpu::on_allocation) lambcast::cuda_on_cpu::on_allocation(*data, bytes);
   return cudaSuccess;
 }
-inline cudaError_t cudaFree(void* data) { return std::free(data), cudaSuccess; }
+inline cudaError_t cudaFree(void* data) {
+  if (lambcast::cuda_on_cpu::on_free) lambcast::cuda_on_cpu::on_free(data);
+  return std::free(data), cudaSuccess;
+}
 inline cudaError_t cudaMallocHost(void** data, std::size_t bytes) {
   return *data = std::malloc(bytes), cudaSuccess;
 }

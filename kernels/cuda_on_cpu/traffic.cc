@@ -50,10 +50,14 @@ Between between_kernels = Between::memory;
 
 void remember(void* data, std::size_t bytes) {
   const auto begin = reinterpret_cast<std::uintptr_t>(data);
-  std::erase_if(allocations,
-                [&](const Allocation& a) { return a.begin < begin + bytes && begin < a.end; });
   allocations.push_back(
       {begin, begin + bytes, std::make_unique<ByteSet>(bytes), std::make_unique<ByteSet>(bytes)});
+}
+
+// Lest what is there next, such as the shared memory of a thread, be taken for it.
+void forget(void* data) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(data);
+  std::erase_if(allocations, [&](const Allocation& a) { return a.begin == begin; });
 }
 
 void add_touched() {
@@ -91,7 +95,10 @@ void touch(const volatile void* data, std::size_t bytes, bool writes) {
 
 }  // namespace
 
-void watch_device_memory() { on_allocation = remember; }
+void watch_device_memory() {
+  on_allocation = remember;
+  on_free = forget;
+}
 
 Traffic traffic_of(const std::function<void()>& path, Between between) {
   traffic = {};
