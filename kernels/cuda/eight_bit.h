@@ -38,6 +38,7 @@ struct EightBitMoments {
 struct EightBitBatch {
   const EightBitMoments* tensors = nullptr;
   const float* maps = nullptr;
+  const std::uint8_t* starts = nullptr;  // of the search in them for the nearest value
   TensorPieces pieces;
 };
 
@@ -50,6 +51,7 @@ class EightBitTensors {
  private:
   DeviceBuffer<EightBitMoments> tensors_;
   DeviceBuffer<float> maps_;
+  DeviceBuffer<std::uint8_t> starts_;
   DeviceBuffer<TensorPiece> pieces_;
 };
 

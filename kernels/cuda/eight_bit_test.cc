@@ -1,6 +1,8 @@
 #include "kernels/cuda/eight_bit.h"
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <utility>
 
 #include "kernels/cuda/galore.h"
@@ -205,4 +207,52 @@ TEST_CASE("GaLore on the GPU: no tensors are nothing to do, and no factors clip 
                          nullptr),
           "eight_bit_adam");
   t.check_moments();
+}
+
+TEST_CASE("codes of 8 bits are the reference's at every value of a map, halfway, and around") {
+  NEED_GPUS(1);
+  // Of moments that forget all they were, m is g and v is g^2; a 1 in every block scales by 1.
+  std::vector<float> values;
+  for (const auto sign : {reference::Sign::both, reference::Sign::positive}) {
+    const auto& map = reference::dynamic_map(sign);
+    for (std::size_t i = 0; i < map.size(); ++i) {
+      const float halfway = (map[i] + map[std::min<std::size_t>(i + 1, 255)]) / 2;
+      for (const float middle : {map[i], halfway, std::sqrt(std::fabs(map[i]))}) {
+        for (const float x : {std::nextafter(middle, -1.0f), middle, std::nextafter(middle, 1.0f)})
+          values.push_back(x);
+      }
+    }
+  }
+  for (const float x : {0.0f, -0.0f, 1e-45f, -1e-45f, 1e-38f, -1e-38f, -1.0f}) values.push_back(x);
+  for (const float x : random_values(20000, 1, 0.2))
+    values.insert(values.end(), {std::clamp(x, -1.0f, 1.0f), std::clamp(x * x * x, -1.0f, 1.0f)});
+  std::vector<float> g;
+  for (const float x : values) {
+    if (g.size() % eight_bit_block == 0) g.push_back(1);
+    g.push_back(x);
+  }
+  std::vector<float> squares;
+  for (const float x : g) squares.push_back(x * x);
+  reference::EightBitState m, v;
+  reference::store(g, m, reference::Sign::both);
+  reference::store(squares, v, reference::Sign::positive);
+  for (const std::size_t shift : {0, 1}) {  // aligned or not
+    std::vector<float> shifted(shift);
+    shifted.insert(shifted.end(), g.begin(), g.end());
+    const DeviceBuffer<float> low = upload(shifted), m_largest(m.largest.size()),
+                              v_largest(v.largest.size());
+    const DeviceBuffer<std::uint8_t> m8(g.size()), v8(g.size());
+    const EightBitMoments moments{.m8 = m8.data(),
+                                  .v8 = v8.data(),
+                                  .m_largest = m_largest.data(),
+                                  .v_largest = v_largest.data(),
+                                  .low = low.data() + shift,
+                                  .elements = g.size()};
+    reference::GaloreOptions options;
+    options.beta1 = options.beta2 = 0;
+    const EightBitTensors adam(std::array{moments});
+    require(eight_bit_adam(adam.batch(), options, nullptr, 1, nullptr), "eight_bit_adam");
+    CHECK((m8.to_host() == m.codes));
+    CHECK((v8.to_host() == v.codes));
+  }
 }

@@ -17,14 +17,18 @@
 //
 // Sums run in single precision: the sum of a column is within 2 2^-24 = 1.2e-7 of itself, that of a
 // row, which a warp adds up by a tree, within 9 2^-24 = 5.4e-7, |u|^2 and |p|^2 of their elements
-// within 2^-24. Gradients whose square no float holds (1.8e19 and more) make their row and column
-// infinite or no number. Double precision is left to the thin vectors: per element 1/32 operation.
+// within 3 2^-24 = 1.8e-7. Gradients whose square no float holds (1.8e19 and more) make their row
+// and column infinite or no number. Double precision is left to the thin vectors: per element 1/32
+// operation.
 //
 // All tensors of a model in one launch per phase: a table cuts them into pieces, which the blocks
 // share out. What a round sums of a tensor is the same bits whatever device, grid and other
-// tensors. Launches of a step: Adafactor 6, CAME 10.
+// tensors. Launches of a step: Adafactor 7, CAME 12.
 //
-// Everything only enqueues work; pointers need no alignment.
+// 1 / sqrt of a moment is worked out once for each row and column, not for each element.
+//
+// Everything only enqueues work; pointers need no alignment, but buffers that have one of 16 bytes
+// and rows of a multiple of four are read fastest.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -55,15 +59,19 @@ struct FactoredTensor {
   FactoredState moment;         // of matrices
   FactoredState residual;       // CAME
   double* sums = nullptr;       // rows + columns of the whole, at least 2: what travels
-  double* workspace = nullptr;  // factored_workspace() doubles
+  double* workspace = nullptr;  // factored_workspace() doubles, untouched between rounds
   double* kept = nullptr;  // Adafactor: |p|^2 by stretches, factored_kept() doubles; null: none
 };
 std::size_t factored_workspace(const reference::Part& part);
 std::size_t factored_kept(const reference::Part& part);
 
-// The rectangle of rows that a part's stretch touches, and into how many tiles it is cut.
+// The rectangle of rows that a part's stretch touches, into how many tiles it is cut, and how its
+// elements can be read.
 struct FactoredRectangle {
   std::size_t first = 0, rows = 0, columns = 0, parts = 0, tiles = 0;
+  std::size_t roots = 0;       // where in the workspace 1 / sqrt of columns, then rows, begins
+  bool aligned = false;        // to 16 bytes: all that has elements
+  bool quads_in_rows = false;  // every fourth element begins four of one row, their roots aligned
 };
 
 // Device memory.
