@@ -44,7 +44,7 @@ void draw_optimizer(WhatIf& world, Dice& dice) {
 }
 
 // Its value in a world; empty where it is left to its default.
-std::string_view said(const WhatIf& world, const std::string& key) {
+std::string_view setting(const WhatIf& world, const std::string& key) {
   const auto found = world.find(key);
   return found == world.end() ? std::string_view() : std::string_view(found->second);
 }
@@ -52,7 +52,7 @@ std::string_view said(const WhatIf& world, const std::string& key) {
 const OptimizerModel& optimizer_of(const WhatIf& world) {
   const auto models = optimizer_models();
   return **std::find_if(models.begin(), models.end(), [&](const OptimizerModel* each) {
-    return each->name == said(world, "optimizer");
+    return each->name == setting(world, "optimizer");
   });
 }
 
@@ -67,13 +67,13 @@ bool shared_by_others(const OptimizerModel& optimizer) {
 
 // The stages of ZeRO that optimizer, framework and layout of a world take.
 std::vector<std::string> stages_of(const WhatIf& world) {
-  const std::string_view framework = said(world, "framework");
+  const std::string_view framework = setting(world, "framework");
   const bool deepspeed = framework.empty() || framework == "deepspeed";
   const OptimizerModel& optimizer = optimizer_of(world);
   if (framework == "pytorch" ||
       !(deepspeed ? shared_by_deepspeed(optimizer) : shared_by_others(optimizer)))
     return {"0"};
-  const auto divided = [&](const char* key) { return said(world, key) > "1"; };
+  const auto divided = [&](const char* key) { return setting(world, key) > "1"; };
   if (divided("pp") && (deepspeed || framework == "colossalai")) return {"0", "1"};
   if ((divided("tp") && deepspeed) || framework == "colossalai") return {"0", "1", "2"};
   return {"0", "1", "2", "3"};
@@ -89,14 +89,14 @@ void draw_sharing(WhatIf& world, Dice& dice) {
         regardless(dice) ? std::vector<std::string>{"0", "1", "2", "3"} : stages_of(world), dice);
   }
   if (!dice.one_in(4)) return;
-  const std::string_view stage = said(world, "zero_stage");
+  const std::string_view stage = setting(world, "zero_stage");
   const bool shares = !stage.empty() && stage != "0";
   const std::string& overlap = one_of(words_of("overlap"), dice);
   if (overlap != (shares ? "ddp" : "zero") || regardless(dice)) world["overlap"] = overlap;
 }
 
 void draw_exchange(WhatIf& world, Dice& dice) {
-  if (said(world, "optimizer").starts_with("onebit_") || !dice.one_in(6)) return;
+  if (setting(world, "optimizer").starts_with("onebit_") || !dice.one_in(6)) return;
   const std::string exchange = one_of({"all_reduce",
                                        "onebit",
                                        "fp8",
@@ -120,7 +120,7 @@ void draw_exchange(WhatIf& world, Dice& dice) {
                                        "neighbours:exponential"},
                                       dice);
   // Most of those that shared states do not leave room for are not asked about.
-  const std::string stage(said(world, "zero_stage"));
+  const std::string stage(setting(world, "zero_stage"));
   if (refused_with_zero(parse_exchange(exchange, {}), stage.empty() ? 0 : std::stoi(stage))
           .empty() ||
       regardless(dice))
