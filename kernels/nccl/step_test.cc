@@ -234,6 +234,42 @@ TEST_CASE("weights in 16 bits follow their fp32 masters through every kind of st
   }
 }
 
+#ifndef LAMBCAST_CUDA_ON_CPU
+TEST_CASE("a CUDA graph replays a compressed step, at the learning rate that is set in between") {
+  NEED_GPUS(1);
+  const emulated::World one = aligned_world(1);
+  auto eager = node_of<OnebitLamb>(one), replayed = node_of<OnebitLamb>(one);
+  for (unsigned k = 0; k < 5; ++k) {  // past the freeze
+    eager.step(random_gradients(one, k), {.check_overflow = false});
+    replayed.step(random_gradients(one, k), {.check_overflow = false});
+  }
+  DeviceBuffer<float> gradient = upload(random_gradients(one, 5)[0]);
+  Rank<OnebitLamb> rank = replayed.rank(0, gradient.data());
+  require(cudaStreamCreate(&rank.stream), "cudaStreamCreate");  // the default one is not captured
+  const auto before = replayed.optimizers[0].save();
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t ready = nullptr;
+  require(cudaStreamBeginCapture(rank.stream, cudaStreamCaptureModeThreadLocal), "capture");
+  CHECK(step_of(load_nccl(), std::span<const Rank<OnebitLamb>>(&rank, 1),
+                {.check_overflow = false}) == Step::onebit);
+  require(cudaStreamEndCapture(rank.stream, &graph), "end of capture");
+  require(cudaGraphInstantiate(&ready, graph, 0), "cudaGraphInstantiate");
+  replayed.optimizers[0].load(before);
+  for (unsigned k = 5; k < 10; ++k) {
+    gradient.assign(random_gradients(one, k)[0]);
+    replayed.set_lr(0.01 / (k + 1));
+    require(cudaGraphLaunch(ready, rank.stream), "cudaGraphLaunch");
+    require(replayed.optimizers[0].count_replayed_step(rank.stream), "count_replayed_step");
+    eager.set_lr(0.01 / (k + 1));
+    eager.step(random_gradients(one, k), {.check_overflow = false});
+    CHECK((replayed.weights(0) == eager.weights(0)));
+  }
+  cudaGraphExecDestroy(ready);
+  cudaGraphDestroy(graph);
+  cudaStreamDestroy(rank.stream);
+}
+#endif
+
 TEST_CASE("a learning rate that is set between replays of a step is the one that counts") {
   NEED_GPUS(1);
   const emulated::World one = aligned_world(1);
