@@ -198,14 +198,14 @@ struct Messages {
   int block_shift;  // -1: to be divided
   unsigned mask;    // Code::values'
 
-  Messages(const DequantiseSum& a, unsigned mask)
+  Messages(const DequantiseSum& a, unsigned of_code)
       : of(a),
         bytes(payload_bytes(a.quantiser.format, a.elements)),
         scales(scale_count(a.quantiser, a.elements)),
         block_shift(a.quantiser.block == 0                   ? 63
                     : std::has_single_bit(a.quantiser.block) ? std::countr_zero(a.quantiser.block)
                                                              : -1),
-        mask(mask) {}
+        mask(of_code) {}
   __device__ std::size_t block(std::size_t e) const {
     return block_shift >= 0 ? e >> block_shift : e / of.quantiser.block;
   }
