@@ -118,7 +118,8 @@ struct Moment {
   const float* map;
   const std::uint8_t* starts;
 
-  // What `decoded` needs, loaded only.
+  // What `decoded` needs, loaded only: the largest by the lane that will write it, lest another
+  // read it later.
   struct Loaded {
     Quad x[2];
     std::uint32_t codes[2];
@@ -133,7 +134,7 @@ struct Moment {
       else
         loaded.codes[h] = access.load(codes, e + 128 * h);
     }
-    if (codes != nullptr) loaded.largest = largest[b];
+    if (codes != nullptr && threadIdx.x % 32 == 0) loaded.largest = largest[b];
     return loaded;
   }
   __device__ float decoded(const Loaded& loaded, int h, int i) const {
@@ -170,7 +171,9 @@ __device__ void step_block(const EightBitMoments& s, const Moment& of_m, const M
   const Elements<whole> access{s.elements};
   const std::size_t e = b * eight_bit_block + 4 * (threadIdx.x % 32);
   Quad low[2] = {access.load(s.low, e), access.load(s.low, e + 128)}, m[2], v[2];
-  const auto m_before = of_m.load(access, b, e), v_before = of_v.load(access, b, e);
+  auto m_before = of_m.load(access, b, e), v_before = of_v.load(access, b, e);
+  m_before.largest = __shfl_sync(all_lanes, m_before.largest, 0);
+  v_before.largest = __shfl_sync(all_lanes, v_before.largest, 0);
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
 #pragma unroll
