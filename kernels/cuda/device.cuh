@@ -239,6 +239,19 @@ __device__ T warp_sum(T x) {
   for (int offset = 16; offset > 0; offset /= 2) x += __shfl_down_sync(all_lanes, x, offset);
   return x;
 }
+__device__ inline unsigned to_bits(float x) {
+  unsigned bits;
+  std::memcpy(&bits, &x, sizeof bits);
+  return bits;
+}
+__device__ inline float from_bits(unsigned bits) {
+  float x;
+  std::memcpy(&x, &bits, sizeof x);
+  return x;
+}
+// As unsigned integers magnitudes are ordered as they are, and a NaN is above all.
+__device__ inline unsigned magnitude_bits(float x) { return to_bits(x) & 0x7fffffff; }
+
 // A NaN wins over every number.
 __device__ inline float max_or_nan(float a, float b) { return (a != a || a >= b) ? a : b; }
 __device__ inline float warp_max(float x) {

@@ -21,13 +21,6 @@ constexpr std::size_t sampled = 256;  // elements of which one quad is sampled
 constexpr int rows = 4;
 constexpr std::size_t row = 4 * 32, list_part = rows * row, list_tile = warps * list_part;
 
-// Magnitudes in the order of their bits; a NaN is on top.
-__device__ unsigned magnitude_key(float x) {
-  unsigned bits;
-  std::memcpy(&bits, &x, sizeof bits);
-  return bits & 0x7fffffffu;
-}
-
 // Where the search stands: the bits of the key known so far, and how many of those that share them
 // are to be taken. Then the list: how many elements wanted to be in it, and whether it holds all
 // that are taken.
@@ -161,7 +154,7 @@ __global__ void __launch_bounds__(threads)
   __syncthreads();
   const unsigned prefix = work.search->prefix, known = ~((bins << shift) - 1u);
   source.for_each([&](float x) {
-    const unsigned key = magnitude_key(x);
+    const unsigned key = magnitude_bits(x);
     if (((key ^ prefix) & known) == 0) atomicAdd(&count[key >> shift & (bins - 1)], 1u);
   });
   __syncthreads();
@@ -243,7 +236,7 @@ __device__ unsigned wanted_of(const float* x, float* owed, std::size_t begin, st
   for (int r = 0; r < rows; ++r) {
     if (x != nullptr) store_quad(owed, e[r], whole ? e[r] + 4 : elements, c[r]);
     for (int i = 0; i < 4; ++i) {
-      const bool is = (whole || e[r] + i < elements) && magnitude_key(c[r].at[i]) >= least;
+      const bool is = (whole || e[r] + i < elements) && magnitude_bits(c[r].at[i]) >= least;
       wanted |= static_cast<unsigned>(is) << (4 * r + i);
     }
   }
@@ -322,7 +315,7 @@ __global__ void __launch_bounds__(threads)
   for_each_candidates(work, owed, elements,
                       [&](const float* from, const unsigned*, std::size_t at, std::size_t count) {
                         for (std::size_t i = threadIdx.x % 32; i < count; i += 32) {
-                          const unsigned key = magnitude_key(from[at + i]);
+                          const unsigned key = magnitude_bits(from[at + i]);
                           above += key > kth;
                           equal += key == kth;
                         }
@@ -367,7 +360,7 @@ __global__ void __launch_bounds__(threads)
           unsigned key[4], mine = 0, all;  // those above, and the equal ones 16 bits higher
           for (int i = 0; i < 4; ++i) {
             value[i] = first + i < count ? from[at + first + i] : 0;
-            key[i] = magnitude_key(value[i]);
+            key[i] = magnitude_bits(value[i]);
             if (first + i < count)
               mine += (key[i] > kth) + (static_cast<unsigned>(key[i] == kth) << 16);
           }

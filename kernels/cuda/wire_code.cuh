@@ -9,19 +9,6 @@
 
 namespace lambcast::cuda {
 
-__device__ inline unsigned to_bits(float x) {
-  unsigned bits;
-  std::memcpy(&bits, &x, sizeof bits);
-  return bits;
-}
-__device__ inline float from_bits(unsigned bits) {
-  float x;
-  std::memcpy(&x, &bits, sizeof x);
-  return x;
-}
-// As unsigned integers magnitudes are ordered as they are, and a NaN is above all.
-__device__ inline unsigned magnitude_bits(float x) { return to_bits(x) & 0x7fffffff; }
-
 __device__ constexpr unsigned exponent_bits(int exponent) {  // of 2^exponent, a normal float
   return static_cast<unsigned>(exponent + 127) << 23;
 }
