@@ -249,6 +249,9 @@ __device__ inline float from_bits(unsigned bits) {
   std::memcpy(&x, &bits, sizeof x);
   return x;
 }
+__device__ constexpr unsigned exponent_bits(int exponent) {  // of 2^exponent, a normal float
+  return static_cast<unsigned>(exponent + 127) << 23;
+}
 // As unsigned integers magnitudes are ordered as they are, and a NaN is above all.
 __device__ inline unsigned magnitude_bits(float x) { return to_bits(x) & 0x7fffffff; }
 

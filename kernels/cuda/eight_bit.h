@@ -38,7 +38,7 @@ struct EightBitMoments {
 struct EightBitBatch {
   const EightBitMoments* tensors = nullptr;
   const float* maps = nullptr;
-  const std::uint8_t* starts = nullptr;  // of the search in them for the nearest value
+  const std::uint32_t* nearest = nullptr;  // the tables of both maps, eight_bit_code.h
   TensorPieces pieces;
 };
 
@@ -51,7 +51,7 @@ class EightBitTensors {
  private:
   DeviceBuffer<EightBitMoments> tensors_;
   DeviceBuffer<float> maps_;
-  DeviceBuffer<std::uint8_t> starts_;
+  DeviceBuffer<std::uint32_t> nearest_;
   DeviceBuffer<TensorPiece> pieces_;
 };
 

@@ -9,10 +9,6 @@
 
 namespace lambcast::cuda {
 
-__device__ constexpr unsigned exponent_bits(int exponent) {  // of 2^exponent, a normal float
-  return static_cast<unsigned>(exponent + 127) << 23;
-}
-
 // A code, and what it says before it is multiplied by the scale.
 struct Coded {
   unsigned code;
@@ -82,8 +78,8 @@ struct FloatCode {
 //
 // is the correctly rounded quotient (Markstein 1990; Brisebarre, Muller and Raina 2004 for a
 // divisor known before) where nothing under- or overflows. A power of two brings s into
-// [2^-60, 2^60]. Then d, a multiple of 2^-23 ulp(x / s) s, is exact where |x / s| >= 2^-18, and
-// less travels as 0 in every format (e5m2 rounds at 2^-17), for which it need not be exact. The
+// [2^-60, 2^60]. Then d, a multiple of 2^-23 ulp(x / s) s, is exact where |x / s| >= 2^-40, and
+// less travels as 0 in every format (e5m2 rounds at 2^-17, 8-bit states at 2^-23), for which it need not be exact. The
 // signs of d are chosen so that -0 stays -0. |x / s| is taken to be below 2^90, as it is for every
 // x that s is a scale of.
 struct Scale {

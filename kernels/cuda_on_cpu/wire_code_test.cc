@@ -88,7 +88,7 @@ TEST_CASE("a quotient by the scale's reciprocal is the division's bits, and its 
       const float quotient = x / scale;
       if (!std::isfinite(x) || scale == 0 || !(std::fabs(quotient) < 60000)) continue;
       INFO(x << " / " << scale);
-      if (std::fabs(quotient) >= 0x1p-18f)
+      if (std::fabs(quotient) >= 0x1p-40f)
         REQUIRE(to_bits(Scale(scale).quotient(x)) == to_bits(quotient));
       REQUIRE(all_encode(x, scale));
     }

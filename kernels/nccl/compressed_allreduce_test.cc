@@ -1,8 +1,7 @@
 #include "kernels/nccl/compressed_allreduce.h"
 
-#include "kernels/cuda/gpu_test.h"
 #include "kernels/emulated_world/compressed_allreduce.h"
-#include "kernels/nccl/local_gpus.h"
+#include "kernels/nccl/ranks_test.h"
 
 using namespace lambcast;
 using namespace lambcast::cuda;
@@ -10,11 +9,11 @@ using namespace lambcast::cuda;
 namespace {
 
 struct AllreduceNode {
-  LocalGpus gpus;
+  TestRanks gpus;
   std::vector<CompressedAllreduce> ranks;
   std::vector<DeviceBuffer<float>> buffers;
 
-  AllreduceNode(std::size_t elements, int n) : gpus(load_nccl(), n) {
+  AllreduceNode(std::size_t elements, int n) : gpus(n) {
     gpus.on_each([&](int r) {
       ranks.emplace_back(elements, n, r, Padding::excluded);
       buffers.emplace_back(elements);
@@ -27,9 +26,11 @@ struct AllreduceNode {
       const auto r = std::size_t(rank);
       buffers[r] = upload(host[r]);
       float* const x = buffers[r].data();
-      local.push_back({rank, &ranks[r], x, x, gpus.comm(rank), nullptr});
+      local.push_back({gpus.device(rank), &ranks[r], x, x, *gpus.comm_of(rank), gpus.stream(rank)});
     });
-    compressed_allreduce(load_nccl(), local);
+    gpus.drive([&](const NcclApi& nccl, int first, int count) {
+      compressed_allreduce(nccl, std::span(local).subspan(std::size_t(first), std::size_t(count)));
+    });
   }
 };
 
@@ -59,7 +60,7 @@ TEST_CASE("compressed_allreduce through NCCL on one GPU agrees with the emulated
 }
 
 TEST_CASE("compressed_allreduce through NCCL on two GPUs agrees with the emulated world") {
-  NEED_GPUS(2);
+  NEED_RANKS(2);
   allreduce_agrees(2);
 }
 

@@ -31,7 +31,6 @@ class LocalGpus {
   LocalGpus(const LocalGpus&) = delete;
   LocalGpus& operator=(const LocalGpus&) = delete;
 
-  ncclComm_t comm(int rank) const { return comms_[static_cast<std::size_t>(rank)]; }
   // Where it lies, for who may have to abort it (watch.h).
   ncclComm_t* comm_of(int rank) { return &comms_[static_cast<std::size_t>(rank)]; }
 

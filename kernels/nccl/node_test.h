@@ -1,16 +1,12 @@
-// For tests: an optimizer of nccl/ on the first n GPUs of this machine, driven by one thread.
+// For tests: an optimizer of nccl/ on n ranks of this machine.
 #pragma once
 
 #include <algorithm>
 
-#include "kernels/cuda/gpu_test.h"
 #include "kernels/emulated_world/world.h"
-#include "kernels/nccl/local_gpus.h"
+#include "kernels/nccl/ranks_test.h"
 #include "kernels/nccl/step.h"
 #include "kernels/nccl/tensor_traits.h"
-
-// The emulated device stands for any number of GPUs.
-#define NEED_RANKS(count) NEED_GPUS(lambcast::cuda::emulated_device ? 1 : (count))
 
 namespace lambcast::cuda {
 
@@ -43,11 +39,11 @@ inline std::vector<std::vector<float>> sparse_gradients(const emulated::World& o
 
 template <typename Optimizer>
 struct Node {
-  LocalGpus gpus;
+  TestRanks gpus;
   std::vector<Optimizer> optimizers;
 
   template <typename Options>
-  Node(const emulated::World& of, const Options& options) : gpus(load_nccl(), of.ranks) {
+  Node(const emulated::World& of, const Options& options) : gpus(of.ranks) {
     const auto never = std::count(of.non_freeze.begin(), of.non_freeze.end(), true);
     gpus.on_each([&](int r) {
       optimizers.emplace_back(of.tensors, of.initial, of.ranks, r, options, of.quirks,
@@ -80,13 +76,17 @@ struct Node {
   }
 
   Rank<Optimizer> rank(int r, float* gradient) {
-    return {r, &optimizers[std::size_t(r)], gradient, gpus.comm_of(r), nullptr};
+    return {gpus.device(r), &optimizers[std::size_t(r)], gradient, gpus.comm_of(r), gpus.stream(r)};
   }
-  Step take(const std::vector<Rank<Optimizer>>& ranks, const GradientOptions& how) {
-    const std::span<const Rank<Optimizer>> all(ranks);
-    const Step did = step_of(load_nccl(), all, how);
-    await(load_nccl(), watched(all), 60);
-    return did;
+  Step take(const std::vector<Rank<Optimizer>>& ranks, GradientOptions how) {
+    how.timeout_s = 60;
+    std::vector<Step> did(ranks.size());
+    gpus.drive([&](const NcclApi& nccl, int first, int count) {
+      const auto own = std::span(ranks).subspan(std::size_t(first), std::size_t(count));
+      did[std::size_t(first)] = step_of(nccl, own, how);
+      await(nccl, watched(own), how.timeout_s);
+    });
+    return did[0];
   }
 
   void set_lr(double lr) {

@@ -31,7 +31,7 @@ using LambNode = Node<OnebitLamb>;
 }  // namespace
 
 TEST_CASE("1-bit LAMB through NCCL on two GPUs agrees with the emulated world") {
-  NEED_GPUS(2);
+  NEED_RANKS(2);
   Quirks theirs;
   theirs.padding = Padding::counted;
   theirs.persistent_tail = true;
@@ -53,7 +53,7 @@ TEST_CASE("1-bit LAMB through NCCL on two GPUs agrees with the emulated world") 
 }
 
 TEST_CASE("what no gradient had reached at the freeze agrees with the emulated world, both ways") {
-  NEED_GPUS(2);
+  NEED_RANKS(2);
   for (const Unseen unseen : {Unseen::stay, Unseen::move}) {
     emulated::World two = world(2, {.unseen = unseen});
     two.group_of.assign(two.tensors.tensors(), {1, 0});
@@ -73,7 +73,7 @@ TEST_CASE("what no gradient had reached at the freeze agrees with the emulated w
 }
 
 TEST_CASE("groups, the mask and tensors that never freeze agree with the emulated world") {
-  NEED_GPUS(2);
+  NEED_RANKS(2);
   emulated::World two = world(2, {});
   two.group_of = {{1, 0.01}, {2, 0}, {1, 0}, {1, 0.01}, {0.5, 0}};
   two.mask.assign(two.tensors.elements(), 1.0f);
@@ -93,7 +93,7 @@ TEST_CASE("groups, the mask and tensors that never freeze agree with the emulate
 }
 
 TEST_CASE("a monitor of the variance ends the warm-up on all ranks at the same step") {
-  NEED_GPUS(2);
+  NEED_RANKS(2);
   const emulated::World two = world(2, {});
   OnebitLambOptions options = lamb_frozen_at(1000);
   options.lamb.beta2 = 0.8;  // D = 5

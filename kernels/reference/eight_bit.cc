@@ -26,20 +26,19 @@ std::array<float, 256> made(Sign sign) {
   return map;
 }
 
-// Of two as near the lower one.
+}  // namespace
+
+const std::array<float, 256>& dynamic_map(Sign sign) {
+  static const std::array<float, 256> both = made(Sign::both), positive = made(Sign::positive);
+  return sign == Sign::both ? both : positive;
+}
+
 std::uint8_t nearest(const std::array<float, 256>& map, float x) {
   const auto above = std::lower_bound(map.begin(), map.end(), x);
   if (above == map.begin()) return 0;
   if (above == map.end()) return 255;
   const auto below = above - 1;
   return static_cast<std::uint8_t>((x - *below <= *above - x ? below : above) - map.begin());
-}
-
-}  // namespace
-
-const std::array<float, 256>& dynamic_map(Sign sign) {
-  static const std::array<float, 256> both = made(Sign::both), positive = made(Sign::positive);
-  return sign == Sign::both ? both : positive;
 }
 
 void store(std::span<const float> x, EightBitState& s, Sign sign) {

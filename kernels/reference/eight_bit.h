@@ -16,6 +16,9 @@ namespace lambcast::reference {
 enum class Sign { both, positive };
 const std::array<float, 256>& dynamic_map(Sign sign);  // in rising order
 
+// The place in `map` of the value nearest to x: of two as near the lower one, 0 for no number.
+std::uint8_t nearest(const std::array<float, 256>& map, float x);
+
 struct EightBitState {
   std::vector<std::uint8_t> codes;
   std::vector<float> largest;  // per block

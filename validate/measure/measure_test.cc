@@ -159,17 +159,6 @@ TEST_CASE("a table of a shared GPU says what it is fit for") {
   }
 }
 
-TEST_CASE("a shared GPU keeps the choices of the user and forces what must be") {
-  setenv("NCCL_MAX_NCHANNELS", "2", 1);
-  setenv("NCCL_NET", "IB", 1);
-  prepare_shared_gpu();
-  CHECK(std::string(std::getenv("NCCL_MAX_NCHANNELS")) == "2");
-  CHECK(std::string(std::getenv("NCCL_NET")) == "Socket");
-  CHECK(std::string(std::getenv("CUDA_DEVICE_MAX_CONNECTIONS")) == "32");
-  claim_host(3);
-  CHECK(std::string(std::getenv("NCCL_HOSTID")) == "rank3");
-}
-
 TEST_CASE("MPS runs where somebody listens on its socket") {
   for (const int type : {SOCK_STREAM, SOCK_SEQPACKET}) {
     Listener daemon(type);

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "kernels/nccl/shared_gpu.h"
 #include "validate/measure/launch.h"
 #include "validate/measure/measure.h"
 #include "validate/measure/nccl_ranks.h"
@@ -29,7 +30,7 @@ void check_flags(const MeasureOptions& options, const Launch& launch) {
   }
   if (options.share_gpu && launch.processes == 1 && options.gpus_per_process < 2) {
     fail_input({{}, 0, "-g"}, "--share-gpu without a launcher needs the number of ranks",
-               fmt::format("2 to {} per GPU", kMostRanksPerGpu));
+               fmt::format("2 to {} per GPU", cuda::kMostRanksPerGpu));
   }
 }
 
@@ -78,23 +79,12 @@ MeasuredTable head_of(const MeasureOptions& options, const cuda::NcclApi& nccl,
   return table;
 }
 
-// A communicator of one rank, so that this copy of NCCL reads and keeps who it is.
-void settle_host(const cuda::NcclApi& nccl, int rank, int device) {
-  claim_host(rank);
-  cuda::require(cudaSetDevice(device), "cudaSetDevice");
-  ncclUniqueId id{};
-  require(nccl, nccl.ncclGetUniqueId(&id), "ncclGetUniqueId");
-  ncclComm_t comm = nullptr;
-  require(nccl, nccl.ncclCommInitRank(&comm, 1, id, 0), "ncclCommInitRank");
-  require(nccl, nccl.ncclCommDestroy(comm), "ncclCommDestroy");
-}
-
 int measure_copies(const MeasureOptions& options, const std::vector<int>& devices,
                    std::ostream& out) {
   const int ranks = static_cast<int>(devices.size());
   const std::vector<cuda::NcclApi> copies = cuda::load_nccl_copies(ranks);
   for (int rank = 0; rank < ranks; ++rank) {
-    settle_host(copies[std::size_t(rank)], rank, devices[std::size_t(rank)]);
+    cuda::settle_host(copies[std::size_t(rank)], rank, devices[std::size_t(rank)]);
   }
   unsetenv("NCCL_HOSTID");
   const MeasuredTable head = head_of(options, copies[0], GpuSharing::copies);
@@ -122,19 +112,19 @@ int measure_copies(const MeasureOptions& options, const std::vector<int>& device
 int measure_nccl(const MeasureOptions& options, std::ostream& out) {
   const Launch launch = launch_of(process_environment());
   check_flags(options, launch);
-  if (options.share_gpu) prepare_shared_gpu();
+  if (options.share_gpu) cuda::prepare_shared_gpu();
   const int gpus = count_gpus();
   const std::vector<int> devices = local_devices(options, launch, gpus);
   const int ranks = launch.processes * static_cast<int>(devices.size());
   check_ranks(options, ranks);
   if (options.share_gpu && launch.processes == 1) {
-    if (ranks > kMostRanksPerGpu * gpus) {
+    if (ranks > cuda::kMostRanksPerGpu * gpus) {
       fail_input({{}, 0, "-g"}, fmt::format("{} ranks are too many to share", ranks),
-                 fmt::format("2 to {}", kMostRanksPerGpu * gpus));
+                 fmt::format("2 to {}", cuda::kMostRanksPerGpu * gpus));
     }
     return measure_copies(options, devices, out);
   }
-  if (options.share_gpu) claim_host(launch.rank);
+  if (options.share_gpu) cuda::claim_host(launch.rank);
   const GpuSharing sharing = !options.share_gpu                ? GpuSharing::none
                              : mps_runs(process_environment()) ? GpuSharing::mps
                                                                : GpuSharing::slices;
