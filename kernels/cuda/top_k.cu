@@ -4,7 +4,7 @@
 #include <cmath>
 #include <type_traits>
 
-#include "kernels/cuda/device.cuh"
+#include "kernels/cuda/prefix_sum.cuh"
 
 namespace lambcast::cuda {
 namespace {
@@ -14,7 +14,7 @@ namespace {
 constexpr int digits[] = {11, 10, 10};
 constexpr int digits_of_sample = 2;
 constexpr unsigned most_bins = 1u << 11;
-constexpr std::size_t sampled = 256;  // elements of which one quad is sampled
+constexpr std::size_t sampled = 4096, sample = 16;  // one stretch, a burst of memory, of so many
 
 // Of a warp: rows of a quad for each lane. Of a block, whose entries of the list lie together: a
 // table of shorter ones would be waited for tile after tile.
@@ -42,6 +42,8 @@ struct TopK {
   float* values;  // of the list, in rising order within a tile
   unsigned* indices;
   unsigned capacity;
+
+  __device__ bool holds(const Span& span) const { return span.first + span.count <= capacity; }
 };
 std::size_t list_tiles_of(std::size_t elements) { return (elements + list_tile - 1) / list_tile; }
 std::size_t capacity_of(std::size_t elements, std::size_t kept) {
@@ -86,39 +88,56 @@ __global__ void __launch_bounds__(threads) begin_kernel(TopK work, unsigned want
   for (unsigned d = threadIdx.x; d < most_bins; d += threads) work.totals[d] = 0;
   if (threadIdx.x == 0) *work.search = {0, wanted, 0, 0};
 }
-// The list is closed; from now on the k-th key itself is searched for.
-__global__ void __launch_bounds__(threads) close_kernel(TopK work, unsigned kept) {
-  if (threadIdx.x != 0) return;
+// The list is closed; from now on the k-th key itself is searched for. A list that does not do goes
+// back to where it came from.
+__global__ void __launch_bounds__(threads)
+    close_kernel(float* owed, std::size_t tiles, TopK work, unsigned kept) {
   const unsigned candidates = work.search->candidates;
   const bool listed = candidates >= kept && candidates <= work.capacity;
-  *work.search = {0, kept, candidates, listed};
+  if (blockIdx.x == 0 && threadIdx.x == 0) {
+    work.search->prefix = 0;
+    work.search->remaining = kept;
+    work.search->listed = listed;
+  }
+  if (listed) return;
+  for (std::size_t t = blockIdx.x; t < tiles; t += gridDim.x) {
+    const Span span = work.tiles[t];
+    if (!work.holds(span)) continue;
+    for (unsigned at = span.first + threadIdx.x; at < span.first + span.count; at += threads)
+      owed[work.indices[at]] = work.values[at];
+  }
 }
 
-// Whose keys are counted: a quad of every 256 elements, drawn by a hash lest it be always the same
-// columns of a matrix ...
+// Whose keys are counted: 16 neighbours of every 4096, drawn by a hash lest they be always the same
+// columns of a matrix, a quad of them by each of four lanes ...
 struct Sample {
   const float* x;
   const float* owed;
   std::size_t elements;
 
+  __device__ std::size_t place(std::size_t quad) const {
+    const std::size_t g = quad / (sample / 4), begin = g * sampled,
+                      stretches = (min(sampled, elements - begin) + sample - 1) / sample;
+    return begin + sample * (mixed(g) % stretches) + 4 * (quad % (sample / 4));
+  }
   template <typename F>
   __device__ void for_each(F f) const {
     constexpr int ahead = 4;
-    const std::size_t stride = std::size_t{gridDim.x} * threads, whole = elements / sampled,
-                      groups = (elements + sampled - 1) / sampled;
-    std::size_t g = blockIdx.x * std::size_t{threads} + threadIdx.x;
-    for (; g + (ahead - 1) * stride < whole; g += ahead * stride) {
+    const std::size_t stride = std::size_t{gridDim.x} * threads,
+                      whole = elements / sampled * (sample / 4),
+                      quads = (elements + sampled - 1) / sampled * (sample / 4);
+    std::size_t q = blockIdx.x * std::size_t{threads} + threadIdx.x;
+    for (; q + (ahead - 1) * stride < whole; q += ahead * stride) {
       std::size_t e[ahead];
       Quad c[ahead];
-      for (int s = 0; s < ahead; ++s)
-        e[s] = (g + s * stride) * sampled + 4 * (mixed(g + s * stride) % (sampled / 4));
+      for (int s = 0; s < ahead; ++s) e[s] = place(q + s * stride);
       load_all_meant(x, owed, e, c);
-      for (const Quad& q : c)
-        for (const float value : q.at) f(value);
+      for (const Quad& each : c)
+        for (const float value : each.at) f(value);
     }
-    for (; g < groups; g += stride) {
-      const std::size_t begin = g * sampled, quads = (min(sampled, elements - begin) + 3) / 4;
-      const std::size_t e = begin + 4 * (mixed(g) % quads);
+    for (; q < quads; q += stride) {
+      const std::size_t e = place(q);
+      if (e >= elements) continue;
       const Quad c = load_meant(x, owed, e, elements);
       for (int i = 0; i < 4; ++i)
         if (e + i < elements) f(c.at[i]);
@@ -162,34 +181,6 @@ __global__ void __launch_bounds__(threads)
     if (count[d] != 0) atomicAdd(&work.totals[d], count[d]);
 }
 
-// The sum over the lanes before this one, and over all.
-__device__ unsigned warp_prefix(unsigned x, unsigned& total) {
-  unsigned sum = x;
-  for (int offset = 1; offset < 32; offset *= 2) {
-    const unsigned below = __shfl_up_sync(all_lanes, sum, offset);
-    if (threadIdx.x % 32 >= static_cast<unsigned>(offset)) sum += below;
-  }
-  total = __shfl_sync(all_lanes, sum, 31);
-  return sum - x;
-}
-
-// The same of a block. Every thread of it must call.
-__device__ unsigned block_prefix(unsigned x, unsigned& total) {
-  __shared__ unsigned per_warp[finish_threads / 32];
-  const int warp = threadIdx.x / 32, all_warps = blockDim.x / 32;
-  unsigned of_warp;
-  unsigned before = warp_prefix(x, of_warp);
-  __syncthreads();
-  if (threadIdx.x % 32 == 0) per_warp[warp] = of_warp;
-  __syncthreads();
-  total = 0;
-  for (int w = 0; w < all_warps; ++w) {
-    if (w < warp) before += per_warp[w];
-    total += per_warp[w];
-  }
-  return before;
-}
-
 // One block: the digit in which the remaining-th from the top lies. Thread t has the t-th stretch
 // of bins from the top.
 __global__ void __launch_bounds__(finish_threads)
@@ -221,8 +212,8 @@ __device__ void for_each_tile(std::size_t elements, F f) {
   for (std::size_t t = warp_index() * each; t < end; ++t) f(t);
 }
 
-// owed += x of a lane's quads of a warp's tile, and which of these elements the list is to have: a
-// bit for each.
+// Of a lane's quads of a warp's tile: owed += x, without what the list is to have, and which
+// elements those are, a bit for each.
 template <bool whole>
 __device__ unsigned wanted_of(const float* x, float* owed, std::size_t begin, std::size_t elements,
                               unsigned least, Quad (&c)[rows]) {
@@ -234,19 +225,22 @@ __device__ unsigned wanted_of(const float* x, float* owed, std::size_t begin, st
     for (int r = 0; r < rows; ++r) c[r] = load_meant(x, owed, e[r], elements);
   unsigned wanted = 0;
   for (int r = 0; r < rows; ++r) {
-    if (x != nullptr) store_quad(owed, e[r], whole ? e[r] + 4 : elements, c[r]);
+    Quad rest = c[r];
     for (int i = 0; i < 4; ++i) {
       const bool is = (whole || e[r] + i < elements) && magnitude_bits(c[r].at[i]) >= least;
       wanted |= static_cast<unsigned>(is) << (4 * r + i);
+      if (is) rest.at[i] = 0;
     }
+    if (x != nullptr || (wanted >> 4 * r) != 0)
+      store_quad(owed, e[r], whole ? e[r] + 4 : elements, rest);
   }
   return wanted;
 }
 
-// owed += x, and into the list goes what is at least as large as the sample says. Where that is
-// more than it can hold, it is only counted. A block asks for room once a tile: all of them ask at
-// the same address.
-__global__ void __launch_bounds__(threads)
+// owed += x, and what is at least as large as the sample says goes from there into the list. Where
+// that is more than it can hold, it is only counted. A block asks for room once a tile: all of them
+// ask at the same address.
+__global__ void __launch_bounds__(threads, 6)
     list_kernel(const float* x, float* owed, std::size_t elements, TopK work) {
   __shared__ unsigned of_warps[2][warps], firsts[2];  // of this tile and the one before
   const unsigned least = work.search->prefix;
@@ -276,9 +270,13 @@ __global__ void __launch_bounds__(threads)
       work.tiles[t] = {firsts[turn], all};
     }
     __syncthreads();
-    if (firsts[turn] + all > work.capacity) continue;
+    const bool fits = work.holds({firsts[turn], all});
     first += firsts[turn];
     for (int r = 0; r < rows; ++r) {
+      if (!fits) {
+        if ((wanted >> 4 * r & 15) != 0) store_quad(owed, begin + r * row, elements, c[r]);
+        continue;
+      }
       unsigned at = first + (before >> 8 * r & 0xff);
       first += in_row >> 8 * r & 0xff;
       for (int i = 0; i < 4; ++i) {
@@ -346,8 +344,9 @@ __global__ void __launch_bounds__(finish_threads) list_sum_kernel(TopK work, uns
 }
 
 // Writes out what is taken: all above the k-th key, and equal ones while there are some to be
-// taken. An equal one is at place (equal ones before it) in their order.
-__global__ void __launch_bounds__(threads)
+// taken. An equal one is at place (equal ones before it) in their order. What else the list has
+// goes back to what is owed.
+__global__ void __launch_bounds__(threads, 5)
     take_kernel(float* owed, std::size_t elements, TopK work, SparseMessage message) {
   const unsigned kth = work.search->prefix, wanted = work.search->remaining;
   unsigned above = work.above[warp_index()], equal = work.equal[warp_index()];
@@ -367,15 +366,17 @@ __global__ void __launch_bounds__(threads)
           const unsigned before = warp_prefix(mine, all);
           unsigned my_above = above + (before & 0xffff), my_equal = equal + (before >> 16);
           for (int i = 0; i < 4 && first + i < count; ++i) {
-            if (key[i] < kth) continue;
-            if (key[i] > kth || my_equal < wanted) {
+            const bool taken = key[i] > kth || (key[i] == kth && my_equal < wanted);
+            if (!taken && !indices) continue;
+            const std::size_t e = indices ? indices[at + first + i] : at + first + i;
+            if (taken) {
               const unsigned to = my_above + min(my_equal, wanted);
-              const std::size_t e = indices ? indices[at + first + i] : at + first + i;
               message.indices[to] = static_cast<std::uint32_t>(e);
               message.values[to] = value[i];
-              owed[e] = 0;
             }
-            ++(key[i] > kth ? my_above : my_equal);
+            if (taken != (indices != nullptr)) owed[e] = taken ? 0 : value[i];
+            my_above += key[i] > kth;
+            my_equal += key[i] == kth;
           }
           above += all & 0xffff;
           equal += all >> 16;
@@ -409,14 +410,17 @@ cudaError_t top_k(const float* x, float* owed, std::size_t elements, const Spars
       launch(choose_kernel, 1, finish_threads, stream, shift, bins, work);
     }
   };
-  // As many of the sample as there should be, four standard deviations more and eight, for which
-  // the deviation is no measure. Where the sample has fewer, all elements are candidates.
-  const double share = 4.0 / sampled, expected = share * static_cast<double>(kept);
-  const double wanted = expected + 4 * std::sqrt(expected) + 8;
+  // As many of the sample as there should be, six standard deviations more (three, did neighbours
+  // come in fours of the same size), and eight, for which the deviation is no measure. Where the
+  // sample has fewer, all elements are candidates.
+  const double share = static_cast<double>(sample) / sampled;
+  const double expected = share * static_cast<double>(kept);
+  const double wanted = expected + 6 * std::sqrt(expected) + 8;
   launch(begin_kernel, 1, threads, stream, work, static_cast<unsigned>(wanted));
   search(Sample{x, owed, elements}, digits_of_sample);
   launch(list_kernel, blocks, threads, stream, x, owed, elements, work);
-  launch(close_kernel, 1, threads, stream, work, static_cast<unsigned>(kept));
+  launch(close_kernel, blocks, threads, stream, owed, list_tiles_of(elements), work,
+         static_cast<unsigned>(kept));
   search(Candidates{work, owed, elements}, 3);
   if (const auto e = grid_size(take_kernel, (list_tiles_of(elements) + warps - 1) / warps, blocks))
     return e;

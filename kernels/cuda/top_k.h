@@ -1,18 +1,19 @@
 // The k largest magnitudes of N: the message of reference/sparse.h, to the bit.
 //
-// They are found exactly and without sorting. A sample, a quad of every 256 elements, says above
-// which magnitude somewhat more than k lie. The pass that adds x to what is owed puts those into a
-// list. In the list three passes, 11, 10 and 10 bits of the magnitude from the top, count how many
-// have which digit, and one block chooses the digit that the k-th has. Two more know where each
-// goes and write them out in order. Where the list holds fewer than k, or all that should be in it
-// do not fit (many magnitudes are the same), the five passes go through everything: slower, the
-// same message. Counts are whole numbers, added by atomics: the same bits every time, wherever in
-// the list a stretch of elements lies.
+// They are found exactly and without sorting. A sample, 16 neighbours of every 4096 elements, says
+// above which magnitude somewhat more than k lie. The pass that adds x to what is owed takes those
+// away into a list. In the list three passes, 11, 10 and 10 bits of the magnitude from the top,
+// count how many have which digit, and one block chooses the digit that the k-th has. Two more know
+// where each goes, write them out in order and give back to what is owed what is not taken: a place
+// here and there costs a burst of memory each way, so that it is the few not taken that are
+// written, not zeros for all that are. Where the list holds fewer than k, or all that should be in
+// it do not fit (many magnitudes are the same), all of it goes back and the five passes go through
+// everything: slower, the same message. Counts are whole numbers, added by atomics: the same bits
+// every time, wherever in the list a stretch of elements lies.
 //
 // Bytes per element: x and owed are read 4 each and owed is written 4; the sample is read twice,
-// 2 x 8 / 64; of the list an entry is written 8 and read 3 x 4, 4 and 8; the message is 8 k / N and
-// a zero in its place 4 k / N. The list is k and, for large k, hardly more: 12.75 at 1 %. Through
-// everything 20 more.
+// 2 x 8 / 256; of the list an entry is written 8 and read 3 x 4, 4 and 8; the message is 8 k / N.
+// The list is k and, for large k, hardly more: 12.47 at 1 %. Through everything 20 more.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -24,7 +24,7 @@ namespace {
 // What a kernel moves per element is how much more it moves of twice as many: what each block keeps
 // besides (sums, counts of bins) is left out. top_k's list has room for the doubt of its sample,
 // which grows by the root of what it keeps: of few elements it would be much.
-constexpr std::size_t few = std::size_t{1} << 14, many = std::size_t{1} << 17;
+constexpr std::size_t few = std::size_t{1} << 14, many = std::size_t{1} << 21;
 std::size_t elements_for(const std::string& name) { return name.starts_with("top_k") ? many : few; }
 
 // Copies of the driver are not counted.

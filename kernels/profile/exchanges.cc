@@ -125,7 +125,7 @@ std::vector<Workbench::Entry> ExchangeBench::entries() const {
       {"dequantise_sum_int4_n8", 0.5 + scales + 4 / ranks, dequantised(int4, profiled_ranks)},
       {"add_owed", 12,
        [this](Stream s) { return cuda::add_owed(of_.gradient, of_.owed, of_.elements, s); }},
-      {"top_k_1_percent", 12.25 + 3 * 8.0 / 4096 + 44.0 / kept_one_in,
+      {"top_k_1_percent", 12 + 2 * 8 * 16.0 / 4096 + 3 * 8.0 / 4096 + 40.0 / kept_one_in,
        [this](Stream s) {
          return top_k(of_.gradient, of_.owed, of_.elements, kept(), search_.data(), s);
        }},
