@@ -286,6 +286,9 @@ expect 0 '"flow_model_time_us"' "${parted[@]}" --format json
 "${parted[@]}" --network flow > flow.txt
 "$lambcast" collective --cluster commodity-100gbe --gpus 12 --algorithm ring -b 64M -e 64M > ring.txt
 if grep -q 'are unlike' flow.txt ring.txt one_stream.txt; then fail "the flow model, a ring or one stream part from nothing"; fi
+# On a slow network stages wait for less than they were priced with, down to nothing.
+expect 0 'tokens' "$lambcast" simulate --model gpt2-xl --cluster commodity-25gbe --gpus 32 --pp 8 --grad-accum 16 \
+  --micro-batch 2 --optimizer adamw --steps 1000 --network flow
 expect 2 "unknown protocol 'LL256'" "$lambcast" collective --cluster paper-eth40-v100 --gpus 8 --protocol LL256
 expect 2 'nccl.LL128: NCCL has LL128 over NVLink and RDMA only' \
   "$lambcast" collective --cluster hgx-h100-ndr --gpus 16 --set cluster.nic.network=socket

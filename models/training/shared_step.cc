@@ -77,12 +77,13 @@ class SharedStep {
     execution.programs.assign(plan_.ops.size(), nullptr);
     for (OpId op = 0; op < plan_.ops.size(); ++op) {
       const Duration time = prices_[op].at(end);
+      const Duration whole = time + execution.waits[op];  // nothing where it waits for so much less
       if (time == Duration()) continue;
       if (laid_[op].alone > Duration())
         execution.programs[op] =
             std::make_shared<const CommProgram>(scaled(*laid_[op].program, time / laid_[op].alone));
-      else if (loads_[op].alone > Duration())
-        execution.programs[op] = passes(loads_[op], prices_[op].hidden, time + execution.waits[op]);
+      else if (loads_[op].alone > Duration() && whole > Duration())
+        execution.programs[op] = passes(loads_[op], prices_[op].hidden, whole);
     }
     execution.graph = graph_of(plan_, prices_, end, execution.programs, execution.waits);
     return run(execution.graph, *make_network(NetworkModel::flow, network_.topology()));
