@@ -49,6 +49,9 @@ void routes(benchmark::State& state, Op op, const char* algorithm) {
 BENCHMARK_CAPTURE(routes, pairwise, Op::all_to_all, "pairwise")
     ->Arg(2048)
     ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(routes, linear, Op::all_to_all, "linear")
+    ->Arg(2048)
+    ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(routes, halving_doubling, Op::all_reduce, "halving_doubling")
     ->Arg(16384)
     ->Unit(benchmark::kMillisecond);

@@ -3,28 +3,22 @@
 namespace lambcast::builders {
 namespace {
 
-// The NIC next to a rank among those that its group reaches, where messages leave by that of their
-// receiver.
-int rail_to(int rank, const Placement& placement) {
-  if (!placement.by_rail_of_receiver || placement.nodes() == 1) return -1;
-  const int node = placement.node_of(rank);
-  return (rank - node * placement.per_node) * placement.nics / placement.per_node;
+int rail_of(const Placement& placement) {
+  return placement.by_rail_of_receiver ? Send::rail_of_receiver : Send::own_rail;
 }
 
-// Every written rank sends `bytes` to rank + offset.
-std::vector<Send> shifted(int offset, Bytes bytes, const Placement& placement) {
+// From every written rank to the one `offset` after it, of `ranks` that wrap around and of which
+// `first` is the first: sends like `send`.
+void add_shifted(std::vector<Send>& sends, Send send, int offset, int first, int ranks,
+                 const Placement& placement) {
   const int senders = placement.senders();
-  std::vector<Send> sends;
-  int from = 0, to = offset % placement.ranks;
-  while (from < senders) {
-    Send send{from, to, bytes, rail_to(to, placement)};
-    send.count = std::min(senders - from, placement.ranks - to);
-    if (send.rail >= 0) send.count = 1;
-    from += send.count;
-    to = (to + send.count) % placement.ranks;
+  for (int from = 0; from < senders; from += send.count) {
+    const int to = (from + offset) % ranks;
+    send.from = from;
+    send.to = first + to;
+    send.count = std::min(senders - from, ranks - to);
     sends.push_back(send);
   }
-  return sends;
 }
 
 bool any_crosses(const std::vector<Send>& sends, const Placement& placement) {
@@ -34,7 +28,8 @@ bool any_crosses(const std::vector<Send>& sends, const Placement& placement) {
 
 void shift_round(CommSchedule& schedule, int offset, Bytes bytes, std::int64_t times,
                  const Placement& placement) {
-  std::vector<Send> sends = shifted(offset, bytes, placement);
+  std::vector<Send> sends;
+  add_shifted(sends, {0, 0, bytes, rail_of(placement)}, offset, 0, placement.ranks, placement);
   const bool crosses = any_crosses(sends, placement);
   schedule.rounds.push_back(
       {add_sends(schedule, std::move(sends)), times, crosses ? 0 : 1, crosses ? 1 : 0});
@@ -46,15 +41,11 @@ std::vector<Send> everything(Bytes block, const Placement& placement) {
   std::vector<Send> sends;
   const int part = placement.senders();
   const int others = placement.ranks / part - 1;
-  const auto written = static_cast<std::size_t>(part);
-  sends.reserve(written * (others > 0 ? 2 * written : written));
-  for (int rank = 0; rank < part; ++rank) {
-    for (int i = 0; i < part; ++i) {
-      const int rail = rail_to(i, placement);
-      if (i != rank) sends.push_back({rank, i, block, rail});
-      if (others > 0)
-        sends.push_back({rank, part + i, block * others, rail, static_cast<std::uint32_t>(others)});
-    }
+  const Send near{0, 0, block, rail_of(placement)};
+  const Send far{0, 0, block * others, near.rail, static_cast<std::uint32_t>(others)};
+  for (int offset = 0; offset < part; ++offset) {
+    if (offset > 0) add_shifted(sends, near, offset, 0, part, placement);
+    if (others > 0) add_shifted(sends, far, offset, part, part, placement);
   }
   return sends;
 }

@@ -2,12 +2,14 @@
 // of their own on one network.
 #include "sim/collectives/process_group.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <set>
 
 #include "sim/collectives/algorithms.h"
 #include "sim/collectives/collective.h"
 #include "sim/engine/engine.h"
+#include "sim/network/fair_share.h"
 
 namespace lambcast {
 namespace {
@@ -159,6 +161,28 @@ TEST_CASE("process group: siblings as one program take as long as programs of th
           CHECK(folded.time.s() == Approx(apart).epsilon(1e-8));
       }
     }
+  }
+}
+
+TEST_CASE("routes: more than are kept at a time leave their flows what kept ones do") {
+  for (const bool by_rail : {false, true}) {
+    const ProcessGroup group{480, 4, 2, 1, 2};
+    Machines on = machines(group.slots(), 3, group.node_span());
+    Machines::Wired& wired = on.full();
+    Placement placement = placed(group, *wired.machine);
+    placement.by_rail_of_receiver = by_rail;
+    const CommSchedule schedule = make_schedule("linear", Op::all_to_all, Bytes(1e9), placement);
+    const Routes routes =
+        find_routes(schedule, group, wired.machine, Endpoint::gpu, wired.router());
+    const Paths& paths = *routes.at(0);
+    CHECK(paths.size() == 2 * 480 * 479);
+    CHECK(paths.links().links.size() > most_links_kept);
+    const std::vector<Share> kept = FairShares(wired.machine->topology).of(paths.links(), {});
+    CHECK(std::ranges::equal(paths.shares(), kept, [](const Share& a, const Share& b) {
+      return a.each == b.each && a.alone == b.alone && a.flows == b.flows;
+    }));
+    // By whose NIC they leave shows in what they meet: three NICs for eight GPUs are not alike.
+    CHECK(kept.size() > 1);
   }
 }
 

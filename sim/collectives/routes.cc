@@ -44,6 +44,24 @@ class Finder {
 
   // Appends the links of each of a set's sends; `halves` as CommSchedule has it.
   void find(const std::vector<Send>& sends, bool halves, LinkLists& paths) {
+    find(sends, halves, paths, [] {});
+  }
+
+  // The same, a piece at a time.
+  void find_pieces(const std::vector<Send>& sends, bool halves, LinkLists& piece,
+                   const FairShares::Take& take) {
+    piece.clear();
+    find(sends, halves, piece, [&] {
+      if (piece.links.size() < most_links_kept) return;
+      take(piece);
+      piece.clear();
+    });
+    if (piece.size() > 0) take(piece);
+  }
+
+ private:
+  template <typename Found>
+  void find(const std::vector<Send>& sends, bool halves, LinkLists& paths, const Found& found) {
     halves_ = halves;
     for (int sibling = 0; sibling < group_.siblings; ++sibling) {
       const std::vector<int>& reached = nics_[static_cast<std::size_t>(sibling)];
@@ -52,12 +70,12 @@ class Finder {
           route(send.to + i, send.rail, member(send.from + i, sibling),
                 member(send.to + i, sibling), reached, paths.links);
           paths.end_list();
+          found();
         }
       }
     }
   }
 
- private:
   // A rank of a sibling on the machine.
   struct Member {
     int node;        // of the cluster; written down, it or its image
@@ -89,8 +107,9 @@ class Finder {
     if (from.node == to.node)
       return router_.append_route(from.endpoint, to.endpoint, static_cast<std::uint32_t>(to_rank),
                                   links);
-    const std::size_t from_nic = nic(from, rail, reached);
-    const std::size_t to_nic = nic(to, rail, reached);
+    const bool of_receiver = rail == Send::rail_of_receiver;
+    const std::size_t to_nic = of_receiver ? to.nic : nic(to, rail, reached);
+    const std::size_t from_nic = of_receiver ? to_nic : nic(from, rail, reached);
     const Way& leaves = way(from, true, from_nic);
     const Way& enters = way(to, false, to_nic);
     const VertexId out = machine_.nic[from.nics + from_nic];
@@ -147,7 +166,7 @@ class Finder {
   // A rail names its NIC among those that the group reaches; without one a rank uses the NIC next
   // to it.
   static std::size_t nic(const Member& member, int rail, const std::vector<int>& reached) {
-    if (rail < 0) return member.nic;
+    if (rail == Send::own_rail) return member.nic;
     return static_cast<std::size_t>(reached[static_cast<std::size_t>(rail) % reached.size()]);
   }
 
@@ -173,16 +192,22 @@ Routes find_routes(const CommSchedule& schedule, const ProcessGroup& group,
   FairShares shares(machine->topology);
   LinkLists written;
   for (const std::vector<Send>& sends : schedule.send_sets) {
-    written.clear();
-    finder.find(sends, schedule.halves, written);
-    std::vector<Share> left = shares.of(written, weights_of(sends, group.siblings));
+    const std::vector<std::uint32_t> weights = weights_of(sends, group.siblings);
+    const std::size_t flows = sends_in(sends) * static_cast<std::size_t>(group.siblings);
+    bool whole = false;  // all of it is in `written`
+    const auto pieces = [&](const FairShares::Take& take) {
+      if (whole) return take(written);
+      finder.find_pieces(sends, schedule.halves, written, take);
+      whole = written.size() == flows;
+    };
+    std::vector<Share> left = shares.of(pieces, weights);
     // No other set is written over it, and a set whose flows are unlike is asked for its links.
-    if (schedule.send_sets.size() == 1)
+    if (whole && schedule.send_sets.size() == 1)
       return {std::make_shared<const Paths>(std::move(written), std::move(left))};
     const auto again = [=, halves = schedule.halves](LinkLists& lists) {
       Finder(group, *machine, endpoint, *router, place).find(sends, halves, lists);
     };
-    routes.push_back(std::make_shared<const Paths>(written.size(), again, std::move(left)));
+    routes.push_back(std::make_shared<const Paths>(flows, again, std::move(left)));
   }
   return routes;
 }

@@ -16,6 +16,10 @@ namespace lambcast {
 // By CommSchedule::send_sets: the paths of the first sibling's sends, then of the next one's.
 using Routes = std::vector<std::shared_ptr<const Paths>>;
 
+// At a time, while shares are found. The four million flows of 2,048 ranks that all write to each
+// other at once would take 170 MB of links, and longer to fill them than to find them twice.
+inline constexpr std::size_t most_links_kept = 1 << 21;
+
 // `router` is that of the machine's topology. The paths keep both, and use the router where they
 // are asked for their links.
 Routes find_routes(const CommSchedule& schedule, const ProcessGroup& group,

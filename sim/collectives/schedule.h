@@ -26,10 +26,11 @@ const std::vector<std::string>& op_names();
 
 // `count` sends that are alike, from rank from + i to rank to + i.
 struct Send {
+  static constexpr int own_rail = -1, rail_of_receiver = -2;
   int from;
   int to;
   Bytes bytes;
-  int rail = -1;             // the NIC used when it leaves the node; -1: the sender's own
+  int rail = own_rail;       // the NIC used when it leaves the node
   std::uint32_t weight = 1;  // equal sends merged into one
   int count = 1;
 };

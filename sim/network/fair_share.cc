@@ -34,14 +34,45 @@ FairShares::FairShares(const Topology& topology)
     : topology_(topology), load_(topology.links().size()) {}
 
 std::vector<Share> FairShares::of(const LinkLists& paths, std::span<const std::uint32_t> weights) {
+  return of([&](const Take& take) { take(paths); }, weights);
+}
+
+std::vector<Share> FairShares::of(const Pieces& paths, std::span<const std::uint32_t> weights) {
+  std::size_t at = 0, links = 0;
+  const auto weights_of = [&](const LinkLists& piece) {
+    if (weights.empty()) return weights;
+    at += piece.size();
+    return weights.subspan(at - piece.size(), piece.size());
+  };
+  paths([&](const LinkLists& piece) {
+    count(piece, weights_of(piece));
+    links += piece.links.size();
+  });
+  std::vector<Share> shares;
+  at = 0;
+  paths([&](const LinkLists& piece) { append_shares(piece, weights_of(piece), shares); });
+  if (4 * links > load_.size())
+    std::fill(load_.begin(), load_.end(), 0.0);
+  else
+    paths([&](const LinkLists& piece) {
+      for (const LinkId link : piece.links) load_[link] = 0;
+    });
+  return shares;
+}
+
+void FairShares::count(const LinkLists& paths, std::span<const std::uint32_t> weights) {
   const auto& [links, first] = paths;
   if (weights.empty()) {
     for (const LinkId link : links) load_[link] += 1;
-  } else {
-    for (std::size_t i = 0; i + 1 < first.size(); ++i)
-      for (std::uint32_t at = first[i]; at < first[i + 1]; ++at) load_[links[at]] += weights[i];
+    return;
   }
-  std::vector<Share> shares;
+  for (std::size_t i = 0; i + 1 < first.size(); ++i)
+    for (std::uint32_t at = first[i]; at < first[i + 1]; ++at) load_[links[at]] += weights[i];
+}
+
+void FairShares::append_shares(const LinkLists& paths, std::span<const std::uint32_t> weights,
+                               std::vector<Share>& shares) const {
+  const auto& [links, first] = paths;
   for (std::size_t i = 0; i + 1 < first.size(); ++i) {
     double least = std::numeric_limits<double>::infinity(), narrowest = least;
     for (std::uint32_t at = first[i]; at < first[i + 1]; ++at) {
@@ -57,11 +88,6 @@ std::vector<Share> FairShares::of(const LinkLists& paths, std::span<const std::u
       shares.push_back({share, alone, 0});
     ++shares.back().flows;
   }
-  if (4 * links.size() > load_.size())
-    std::fill(load_.begin(), load_.end(), 0.0);
-  else
-    for (const LinkId link : links) load_[link] = 0;
-  return shares;
 }
 
 Share ShareReader::next(std::uint32_t most) {

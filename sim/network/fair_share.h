@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -30,7 +31,17 @@ class FairShares {
   // where a flow has no links. What it gets alone is said of one of its weight.
   std::vector<Share> of(const LinkLists& paths, std::span<const std::uint32_t> weights);
 
+  // The same of paths that come a piece at a time, the same ones whenever they are asked for: where
+  // there are too many to be kept.
+  using Take = std::function<void(const LinkLists&)>;
+  using Pieces = std::function<void(const Take&)>;
+  std::vector<Share> of(const Pieces& paths, std::span<const std::uint32_t> weights);
+
  private:
+  void count(const LinkLists& paths, std::span<const std::uint32_t> weights);
+  void append_shares(const LinkLists& paths, std::span<const std::uint32_t> weights,
+                     std::vector<Share>& shares) const;
+
   const Topology& topology_;
   std::vector<double> load_;  // per link; zero between two calls
 };

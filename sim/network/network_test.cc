@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "sim/base/check.h"
+#include "sim/network/fair_share.h"
 #include "sim/network/flow_network.h"
 #include "sim/network/machine.h"
 #include "sim/network/plain_search.h"
@@ -95,6 +96,32 @@ TEST_CASE("networks: a merged flow is its parts") {
           run_alone(*make_network(model, line.topology), merged));
   }
   CHECK(analytic_time(merged, line.topology).s() == Approx(3.0));
+}
+
+TEST_CASE("fair shares: weights follow paths that come a piece at a time") {
+  // On a: 2 + 3 + 1 of 1 GB/s; on c: 2 + 1 of 2 GB/s. One of two merged flows gets 1/6, of three
+  // too.
+  Line line;
+  const std::vector<std::uint32_t> weights{2, 3, 1};
+  LinkLists first, second;
+  first.add(std::vector<LinkId>{line.a, line.c});
+  second.add(std::vector<LinkId>{line.a});
+  second.add(std::vector<LinkId>{line.a, line.c});
+  FairShares shares(line.topology);
+  for (int times = 0; times < 2; ++times) {  // and leave nothing behind
+    const std::vector<Share> of = shares.of(
+        [&](const FairShares::Take& take) {
+          take(first);
+          take(second);
+        },
+        weights);
+    REQUIRE(of.size() == 3);
+    for (std::size_t i = 0; i < 3; ++i) {
+      CHECK(of[i].each.value() == Approx(weights[i] * gb / 6));
+      CHECK(of[i].alone.value() == gb);
+      CHECK(of[i].flows == 1);
+    }
+  }
 }
 
 TEST_CASE("networks: nothing to move ends at once, nothing moves faster than its narrowest link") {
