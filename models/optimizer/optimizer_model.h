@@ -52,6 +52,8 @@ struct Projection {
   std::int64_t rank = 256;
   std::int64_t update_proj_gap = 200;  // steps from one decomposition to the next
   std::int64_t min_8bit_size = 4096;   // elements of a state; smaller ones stay in fp32
+
+  bool operator==(const Projection&) const = default;
 };
 
 struct OptimizerModel {

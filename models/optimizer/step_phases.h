@@ -18,6 +18,8 @@ struct OnebitSchedule {
   std::int64_t var_update_scaler = 16;     // kappa
   std::int64_t local_step_scaler = 32678;  // sic, as DeepSpeed has it
   std::int64_t local_step_clipper = 16;    // H
+
+  bool operator==(const OnebitSchedule&) const = default;
 };
 
 // A run, as far as kinds of steps depend on it.

@@ -70,6 +70,8 @@ struct ParallelLayout {
   int expert_tp() const { return etp == 0 ? tp : etp; }
   // Ranks that hold the same experts; their count must be whole (expert_grid).
   int expert_replicas() const { return tp * cp * dp / (expert_tp() * ep); }
+
+  bool operator==(const ParallelLayout&) const = default;
 };
 
 // The ranks as points, axis by axis.

@@ -32,6 +32,8 @@ struct Curriculum {
   // fixed_discrete: difficulty has one more entry than max_step, which is not empty
   std::vector<std::int64_t> difficulty;
   std::vector<std::int64_t> max_step;
+
+  bool operator==(const Curriculum&) const = default;
 };
 
 // Longer sequences are taken for a slip; it also bounds the number of phases.

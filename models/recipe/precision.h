@@ -26,6 +26,8 @@ struct Precision {
 
   bool is_half() const { return weights != DataType::fp32; }
   DataType on_wire() const { return gradients.value_or(weights); }
+
+  bool operator==(const Precision&) const = default;
 };
 
 }  // namespace lambcast

@@ -24,12 +24,16 @@ struct Zero {
   // Of stage 3, elements: gathered ahead in one call, of the largest weights that stay whole, and
   // of all that are whole at once.
   std::int64_t prefetch = 50'000'000, persistent = 100'000, live = 1'000'000'000;
+
+  bool operator==(const Zero&) const = default;
 };
 
 // What differs among releases of the engine that runs the optimizer.
 struct Engine {
   bool checks_every_tensor = true;  // for overflow, one by one; else the norm tells
   bool wraps_bf16_as_fp16 = true;   // without ZeRO; else it shards states and sums in fp32
+
+  bool operator==(const Engine&) const = default;
 };
 
 struct Recipe {
@@ -43,6 +47,8 @@ struct Recipe {
   double gradient_clipping = 0;          // 0: off
   std::optional<Curriculum> curriculum;  // of the sequence length
   Engine engine;
+
+  bool operator==(const Recipe&) const = default;
 };
 
 // The optimizer steps before the first compressed one, for onebit_adam and onebit_lamb.

@@ -1,5 +1,6 @@
 #include "models/training/collective_costs.h"
 
+#include "models/training/known_steps.h"
 #include "models/training/shared_network.h"
 
 namespace lambcast {
@@ -34,6 +35,11 @@ SharedNetwork& CollectiveCosts::shared_network(const std::shared_ptr<const Clust
   if (const auto known = shared_.find(key); known != shared_.end()) return *known->second;
   if (shared_.size() >= most_shared) shared_.clear();
   return *(shared_[key] = std::make_shared<SharedNetwork>(cluster, nodes, gpus_per_node));
+}
+
+KnownSteps& CollectiveCosts::steps() {
+  if (steps_ == nullptr) steps_ = std::make_shared<KnownSteps>();
+  return *steps_;
 }
 
 CollectiveCosts::Shape& CollectiveCosts::shape(const Place& place) {

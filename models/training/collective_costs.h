@@ -26,6 +26,7 @@ struct CollectiveCost {
   Tip tip;
 };
 
+class KnownSteps;
 class SharedNetwork;
 
 // One per thread. Remembers by what a cluster is to collectives, whoever read it and how often: of
@@ -48,6 +49,9 @@ class CollectiveCosts {
   // The machine that collectives of one step share (shared_network.h).
   SharedNetwork& shared_network(const std::shared_ptr<const Cluster>& cluster, int nodes,
                                 int gpus_per_node);
+
+  // Steps that were run with these costs (known_steps.h).
+  KnownSteps& steps();
 
   // For people who ask what the program did: prices asked for, and those that had to be found out.
   struct Counts {
@@ -82,6 +86,7 @@ class CollectiveCosts {
   std::map<std::tuple<Place, Op, double, std::string>, CollectiveCost> costs_;
   std::map<std::tuple<std::shared_ptr<const Cluster>, int, int>, std::shared_ptr<SharedNetwork>>
       shared_;
+  std::shared_ptr<KnownSteps> steps_;
   Counts counts_;
 };
 

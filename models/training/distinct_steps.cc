@@ -100,11 +100,17 @@ std::vector<DistinctStep> distinct_steps(const TrainingPlan& training) {
   return all;
 }
 
+Batch batch_in(const TrainingPlan& training, const DistinctStep& step) {
+  Batch batch = training.batch;
+  if (step.gas == 0 || step.gas == batch.gas) return batch;
+  batch.train = batch.train / batch.gas * step.gas;
+  batch.gas = step.gas;
+  return batch;
+}
+
 TrainingPlan in_step(const TrainingPlan& training, const DistinctStep& step) {
   TrainingPlan now = training;
-  if (step.gas == 0 || step.gas == training.batch.gas) return now;
-  now.batch.gas = step.gas;
-  now.batch.train = training.batch.train / training.batch.gas * step.gas;
+  now.batch = batch_in(training, step);
   return now;
 }
 

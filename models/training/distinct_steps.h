@@ -18,6 +18,7 @@ struct DistinctStep {
   bool local = false;    // between two exchanges of local steps
 
   bool sums_gradients() const { return !local && lambcast::sums_gradients(kind); }
+  bool operator==(const DistinctStep&) const = default;
 };
 
 // The lengths of the run's sequences in order, and its batches, with the steps of each. A
@@ -43,7 +44,8 @@ std::int64_t samples_of(const TrainingPlan& training);
 // A sequence-length curriculum and a batch ramp split each further.
 std::vector<DistinctStep> distinct_steps(const TrainingPlan& training);
 
-// The run as it is in such a step, with the batch that it has.
+// The batch of such a step, and the run as it is in it.
+Batch batch_in(const TrainingPlan& training, const DistinctStep& step);
 TrainingPlan in_step(const TrainingPlan& training, const DistinctStep& step);
 
 }  // namespace lambcast

@@ -66,6 +66,8 @@ struct ExpertUse {
   bool overlapped = false;
   ExpertKernels kernels = ExpertKernels::each;
   Routing routing = Routing::sparse;
+
+  bool operator==(const ExpertUse&) const = default;
 };
 
 // DeepSpeed drops beyond an even share, and multiplies unless use_tutel is said

@@ -8,6 +8,7 @@
 
 #include "models/training/buffers.h"
 #include "models/training/compressed_share.h"
+#include "models/training/known_steps.h"
 #include "models/training/memory_remedy.h"
 #include "models/training/one_hot_dispatch.h"
 #include "models/training/plugin_tuner.h"
@@ -61,7 +62,7 @@ constexpr auto figures_of_parts = [] {
 void add_step(StepForecast& sum, const StepMetrics& step, const TrainingPlan& training,
               const DistinctStep& like) {
   const auto steps = static_cast<double>(like.steps);
-  const std::int64_t batch = in_step(training, like).batch.train;
+  const std::int64_t batch = batch_in(training, like).train;
   sum.samples_per_s += steps * static_cast<double>(batch);
   sum.kind = counted_as(like.kind);
   sum.steps += like.steps;
@@ -94,12 +95,12 @@ void finish_step(StepForecast& step) {
 }
 
 // A step that outlasts the clock names what makes it long, which the clock does not know.
-StepRun step_of(const TrainingPlan& training, const DistinctStep& step, CollectiveCosts& costs,
-                CostSources* sources) {
+const KnownStep& step_of(const TrainingPlan& training, const DistinctStep& step,
+                         CollectiveCosts& costs) {
   try {
-    return run_step(training, step, costs, Intervals::found, sources);
+    return costs.steps().of(training, step, costs);
   } catch (const TooLong& error) {
-    const Batch now = in_step(training, step).batch;
+    const Batch now = batch_in(training, step);
     throw Error(error.code(),
                 fmt::format("a {} step of {} = {} x {} x {} GPUs on {} cannot be simulated: {}",
                             name_of(step.kind), now.train, now.micro, now.gas, training.gpus,
@@ -116,13 +117,11 @@ std::vector<StepForecast> forecast_steps(const TrainingPlan& training, Collectiv
       return of.kind == counted_as(distinct.kind);
     });
     if (sum == kinds.end()) sum = kinds.insert(kinds.end(), StepForecast());
-    CostSources of_step;
-    const StepRun step =
-        step_of(training, distinct, costs, sources != nullptr ? &of_step : nullptr);
+    const KnownStep& step = step_of(training, distinct, costs);
+    const auto steps = static_cast<double>(distinct.steps);
     add_step(*sum, step.metrics, training, distinct);
-    time.add(time_at_ends(step, training.optimizer(), training.kernels),
-             static_cast<double>(distinct.steps));
-    if (sources != nullptr) sources->add(of_step, static_cast<double>(distinct.steps));
+    time.add(step.time, steps);
+    if (sources != nullptr) sources->add(step.sources, steps);
   }
   for (StepForecast& kind : kinds) finish_step(kind);
   return kinds;

@@ -114,6 +114,8 @@ struct Framework {
   // What it runs at most: tensor and pipeline parallelism, and what ranks share.
   bool divides_model = true;
   parallel::Sharding most_sharing = parallel::Sharding::weights;
+
+  bool operator==(const Framework&) const = default;
 };
 
 const Framework& framework_of(FrameworkName name);

@@ -85,6 +85,8 @@ struct Parallelism {
     return {schedule, layout.pp, layout.virtual_stages, static_cast<int>(micro_batches)};
   }
   double gradient_bytes() const { return framework.fp32_gradients ? 4 : 2; }
+
+  bool operator==(const Parallelism&) const = default;
 };
 
 }  // namespace lambcast
