@@ -79,7 +79,7 @@ void rings_at_once(benchmark::State& state, bool contend) {
 BENCHMARK_CAPTURE(rings_at_once, apart, false)->Arg(1)->Arg(256)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(rings_at_once, contending, true)->Arg(16)->Unit(benchmark::kMillisecond);
 
-// One 1-bit LAMB step in each stage, nothing remembered from before.
+// One 1-bit LAMB step in each stage, nothing remembered from before but the shape of NCCL's trees.
 void onebit_lamb_step(benchmark::State& state, bool oversubscribed) {
   Catalog catalog;
   WhatIf asked{{"model", "bert-large"},

@@ -163,7 +163,7 @@ int parts_written(std::string_view name, const ProcessGroup& group, int nodes_al
   if (!whole) return 0;
   if (!algorithm.of_trees) return 1;
   const int part = std::max(1, nodes_alike / group.node_stride), nodes = group.nodes();
-  const auto parts = static_cast<int>(busiest_parts(nodes, part).size());
+  const auto parts = static_cast<int>(busiest_parts(nodes, part)->parts.size());
   // A part stands for those that are not written.
   return part * (parts + 1) <= nodes ? parts : 0;
 }

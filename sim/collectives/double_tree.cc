@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <map>
+#include <span>
+#include <utility>
 
 namespace lambcast {
 namespace {
@@ -20,40 +23,86 @@ int parent(int node, int nodes) {
 class Loads {
  public:
   Loads(int parts, int part)
-      : part_(static_cast<std::size_t>(part)),
-        of_(static_cast<std::size_t>(parts), std::vector<int>(4 * part_)) {}
+      : parts_(parts), part_(part), loads_(static_cast<std::size_t>(parts) * width()) {}
 
   void add(int from, int to) {
-    const auto source = static_cast<std::size_t>(from), target = static_cast<std::size_t>(to);
-    std::vector<int>& out = of_[source / part_];
-    std::vector<int>& in = of_[target / part_];
-    ++out[source % part_];
-    ++in[part_ + target % part_];
-    if (&out == &in) return;
-    ++out[2 * part_ + target % part_];
-    ++in[3 * part_ + target % part_];
+    const int source = from / part_, target = to / part_;
+    const int out = from - source * part_, in = to - target * part_;
+    ++at(source, out);
+    ++at(target, part_ + in);
+    if (source == target) return;
+    ++at(source, 2 * part_ + in);
+    ++at(target, 3 * part_ + in);
   }
 
-  // The first part of each kind.
-  std::map<std::vector<int>, int> kinds() const {
-    std::map<std::vector<int>, int> first;
-    for (std::size_t i = 0; i < of_.size(); ++i) first.try_emplace(of_[i], static_cast<int>(i));
+  std::span<const int> of(int part) const {
+    return {loads_.data() + static_cast<std::size_t>(part) * width(), width()};
+  }
+
+  // The first part of each kind, in the order of their loads.
+  std::vector<int> kinds() const {
+    const auto below = [&](int a, int b) {
+      return std::ranges::lexicographical_compare(of(a), of(b));
+    };
+    std::vector<int> first;
+    for (int i = 0; i < parts_; ++i) {
+      const auto at = std::ranges::lower_bound(first, i, below);
+      if (at == first.end() || below(i, *at)) first.insert(at, i);
+    }
     return first;
   }
 
  private:
-  std::size_t part_;
-  std::vector<std::vector<int>> of_;
+  std::size_t width() const { return 4 * static_cast<std::size_t>(part_); }
+  int& at(int part, int load) {
+    return loads_[static_cast<std::size_t>(part) * width() + static_cast<std::size_t>(load)];
+  }
+
+  int parts_, part_;
+  std::vector<int> loads_;
 };
 
-bool exceeds_nowhere(const std::vector<int>& a, const std::vector<int>& b) {
+bool exceeds_nowhere(std::span<const int> a, std::span<const int> b) {
   return std::ranges::equal(a, b, [](int x, int y) { return x <= y; });
 }
+
+std::vector<int> find_busiest(const std::vector<TreeEdge>& edges, int parts, int part) {
+  Loads loads(parts, part);
+  for (const TreeEdge& edge : edges) {
+    loads.add(edge.child, edge.parent);
+    loads.add(edge.parent, edge.child);
+  }
+  const std::vector<int> kinds = loads.kinds();
+  std::vector<int> busiest;
+  std::ranges::copy_if(kinds, std::back_inserter(busiest), [&](int kind) {
+    return std::ranges::none_of(kinds, [&](int other) {
+      return other != kind && exceeds_nowhere(loads.of(kind), loads.of(other));
+    });
+  });
+  std::ranges::sort(busiest);
+  return busiest;
+}
+
+BusiestParts with_edges(int nodes, int part) {
+  std::vector<TreeEdge> edges = edges_of_both_trees(nodes);
+  BusiestParts busiest{find_busiest(edges, nodes / part, part), {}};
+  const auto lies_in = [&](int node) {
+    return std::ranges::binary_search(busiest.parts, node / part);
+  };
+  std::ranges::copy_if(edges, std::back_inserter(busiest.edges), [&](const TreeEdge& edge) {
+    return lies_in(edge.child) || lies_in(edge.parent);
+  });
+  return busiest;
+}
+
+// Of a search over layouts, whose groups have some dozens of shapes.
+constexpr std::size_t most_remembered = 64;
 
 }  // namespace
 
 std::vector<TreeEdge> edges_of_both_trees(int nodes) {
   std::vector<TreeEdge> edges;
+  edges.reserve(2 * static_cast<std::size_t>(nodes));
   for (int node = 1; node < nodes; ++node) {
     const int up = parent(node, nodes);
     edges.push_back({node, up});
@@ -65,22 +114,12 @@ std::vector<TreeEdge> edges_of_both_trees(int nodes) {
   return edges;
 }
 
-std::vector<int> busiest_parts(int nodes, int part) {
-  Loads loads(nodes / part, part);
-  for (const TreeEdge& edge : edges_of_both_trees(nodes)) {
-    loads.add(edge.child, edge.parent);
-    loads.add(edge.parent, edge.child);
-  }
-  const auto kinds = loads.kinds();
-  std::vector<int> parts;
-  for (const auto& kind : kinds) {
-    const bool exceeded = std::ranges::any_of(kinds, [&](const auto& other) {
-      return other.second != kind.second && exceeds_nowhere(kind.first, other.first);
-    });
-    if (!exceeded) parts.push_back(kind.second);
-  }
-  std::ranges::sort(parts);
-  return parts;
+std::shared_ptr<const BusiestParts> busiest_parts(int nodes, int part) {
+  thread_local std::map<std::pair<int, int>, std::shared_ptr<const BusiestParts>> known;
+  if (known.size() == most_remembered) known.clear();
+  auto& of = known[{nodes, part}];
+  if (of == nullptr) of = std::make_shared<const BusiestParts>(with_edges(nodes, part));
+  return of;
 }
 
 }  // namespace lambcast

@@ -14,6 +14,7 @@
 // (fair_share.h), but for what they share with flows inside a node.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 namespace lambcast {
@@ -26,7 +27,14 @@ struct TreeEdge {
 // Of both trees, in the order of the nodes of the first.
 std::vector<TreeEdge> edges_of_both_trees(int nodes);
 
-// Of parts of so many nodes each, by their number: one of every kind whose loads no other's exceed.
-std::vector<int> busiest_parts(int nodes, int part);
+// Of parts of so many nodes each, by their number: one of every kind whose loads no other's exceed,
+// and the edges that begin or end in them.
+struct BusiestParts {
+  std::vector<int> parts;
+  std::vector<TreeEdge> edges;
+};
+
+// Remembered: every size and every algorithm of trees asks for the same.
+std::shared_ptr<const BusiestParts> busiest_parts(int nodes, int part);
 
 }  // namespace lambcast

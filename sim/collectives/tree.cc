@@ -2,6 +2,7 @@
 // data. Inside a node the ranks form a chain that hangs from the rank next to the NIC, or the
 // NVLink switch reduces (NVLS, NVLSTree).
 #include <map>
+#include <memory>
 
 #include "sim/collectives/builders.h"
 #include "sim/collectives/double_tree.h"
@@ -21,8 +22,14 @@ class Written {
  public:
   explicit Written(const Placement& placement) : placement_(placement) {
     if (!placement.folded) return;
-    for (const int part : busiest_parts(placement.nodes(), placement.part))
+    busiest_ = busiest_parts(placement.nodes(), placement.part);
+    for (const int part : busiest_->parts)
       first_.try_emplace(part, static_cast<int>(first_.size()) * placement.part);
+  }
+
+  // Those of which something is.
+  std::vector<TreeEdge> edges() const {
+    return busiest_ != nullptr ? busiest_->edges : edges_of_both_trees(placement_.nodes());
   }
 
   // take(from, to) for the send as it is written down; what lies in two parts has two halves, each
@@ -42,7 +49,8 @@ class Written {
 
  private:
   const Placement& placement_;
-  std::map<int, int> first_;  // written node of each part
+  std::shared_ptr<const BusiestParts> busiest_;  // none where all are written
+  std::map<int, int> first_;                     // written node of each part
 };
 
 // Both trees over the nodes, one pair per rail, every edge both ways; nothing on one node.
@@ -59,7 +67,7 @@ void between_nodes(std::vector<Send>& sends, Bytes size, const Placement& placem
     }
   };
   const Written written(placement);
-  for (const TreeEdge& edge : edges_of_both_trees(nodes)) {
+  for (const TreeEdge& edge : written.edges()) {
     written.each(edge.child, edge.parent, cross);
     written.each(edge.parent, edge.child, cross);
   }
