@@ -26,18 +26,19 @@ void refuse_mixing(OptimizerType optimizer) {
 
 }  // namespace
 
-ExpertUse choose_experts(const Words& words, const TrainingPlan& training, const Parallelism& how) {
+ExpertUse choose_experts(const Words& words, const ModelShape& model, OptimizerType optimizer,
+                         const Parallelism& how) {
   const FrameworkName framework = how.framework.name;
   const bool deepspeed = framework == FrameworkName::deepspeed;
   ExpertUse use;
-  if (training.model->experts == 0) {
+  if (model.experts == 0) {
     for (const char* key : {"etp", "expert_dispatch", "capacity_factor", "imbalance",
                             "expert_overlap", "expert_kernels", "expert_routing"})
       if (words.find(key) != nullptr)
-        fail_input(flag(key), fmt::format("{} has no experts", training.model->name));
+        fail_input(flag(key), fmt::format("{} has no experts", model.name));
     return use;
   }
-  if (how.layout.ep > 1) refuse_mixing(training.optimizer());
+  if (how.layout.ep > 1) refuse_mixing(optimizer);
   if (const auto dispatch = words.chosen<Dispatch>("expert_dispatch")) use.dispatch = *dispatch;
   use.overlapped = words.choice("expert_overlap").value_or(0) == 1;
   // torch._grouped_mm computes all experts of a rank in one call.

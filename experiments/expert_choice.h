@@ -15,6 +15,7 @@ namespace lambcast {
 // DeepSpeed fills every expert to its capacity (factor 1), the others drop nothing. Throws Error
 // (usage), naming the rule, for keys without experts and optimizers that would mix them.
 // Reads framework and layout of `how`.
-ExpertUse choose_experts(const Words& words, const TrainingPlan& training, const Parallelism& how);
+ExpertUse choose_experts(const Words& words, const ModelShape& model, OptimizerType optimizer,
+                         const Parallelism& how);
 
 }  // namespace lambcast

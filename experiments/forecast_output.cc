@@ -398,7 +398,8 @@ std::string forecast_json(const Scenario& scenario, const Forecast& forecast,
       {"fused_speedup", fused ? Json(fused->value) : Json(nullptr)},
       {"fused_speedup_low", fused ? Json(fused->low) : Json(nullptr)},
       {"fused_speedup_high", fused ? Json(fused->high) : Json(nullptr)},
-      {"steps_skipped", expected_skipped_steps(scenario.training)}};
+      {"steps_skipped",
+       expected_skipped_steps(scenario.training.recipe.precision, scenario.training.steps)}};
   json["memory"] = Json::parse(memory_json(scenario.training, forecast.memory));
   json["findings"] = Json::array();
   for (const Finding& finding : judgement.findings)

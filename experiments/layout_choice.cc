@@ -45,7 +45,7 @@ int size_of(const Words& words, const char* key) {
   return static_cast<int>(words.whole(key, 1, most_ranks).value_or(1));
 }
 
-parallel::ParallelLayout layout_of(const Words& words, const TrainingPlan& training,
+parallel::ParallelLayout layout_of(const Words& words, int gpus, int gpus_per_node,
                                    const Framework& framework) {
   parallel::ParallelLayout layout;
   layout.tp = size_of(words, "tp");
@@ -54,17 +54,17 @@ parallel::ParallelLayout layout_of(const Words& words, const TrainingPlan& train
   layout.ep = size_of(words, "ep");
   if (words.find("etp") != nullptr) layout.etp = size_of(words, "etp");
   layout.virtual_stages = size_of(words, "interleave");
-  layout.gpus_per_node = training.gpus_per_node;
+  layout.gpus_per_node = gpus_per_node;
   layout.order = framework.order;
   if (const std::string* order = words.find("order"))
     layout.order = parallel::parse_order(*order, flag("order"));
   const std::int64_t copy = std::int64_t{layout.tp} * layout.cp * layout.pp;
-  if (training.gpus % copy != 0)
+  if (gpus % copy != 0)
     fail_input(flag("gpus"),
-               fmt::format("{} GPUs do not divide into copies of tp {} x cp {} x pp {} = {}",
-                           training.gpus, layout.tp, layout.cp, layout.pp, copy),
+               fmt::format("{} GPUs do not divide into copies of tp {} x cp {} x pp {} = {}", gpus,
+                           layout.tp, layout.cp, layout.pp, copy),
                fmt::format("multiples of {}", copy));
-  layout.dp = static_cast<int>(training.gpus / copy);
+  layout.dp = static_cast<int>(gpus / copy);
   return layout;
 }
 
@@ -322,13 +322,13 @@ std::optional<Parallelism> choose_parallelism(const Words& words, const Training
                            training.device->name));
   Parallelism how;
   how.framework = choose_framework(words, training.recipe.zero);
-  how.layout = layout_of(words, training, how.framework);
+  how.layout = layout_of(words, training.gpus, training.gpus_per_node, how.framework);
   // DeepSpeed's pipelines reduce after their last pass (runtime/pipe/engine.py).
   if (how.framework.name == FrameworkName::deepspeed && how.layout.pp > 1)
     how.framework.overlaps_gradients = false;
   how.schedule = choose_schedule(words, how.layout);
   how.sequence_parallel = words.choice("sequence_parallel").value_or(0) == 1;
-  how.experts = choose_experts(words, training, how);
+  how.experts = choose_experts(words, model, training.optimizer(), how);
   choose_recompute(words, how);
   choose_checkpoints(words, how);
   how.attention = choose_attention(words, model, *training.device);

@@ -14,13 +14,12 @@ using parallel::PipelineSchedule;
 using parallel::Sharding;
 
 // A kernel that nobody timed on the GPU.
-std::optional<Finding> find_untimed_attention(const TrainingPlan& training) {
-  const AttentionKernel kernel = training.parallelism->attention;
-  const AttentionKernel timed = timed_as(kernel, *training.device->rates);
+std::optional<Finding> find_untimed_attention(AttentionKernel kernel, const Device& device) {
+  const AttentionKernel timed = timed_as(kernel, *device.rates);
   if (timed == kernel) return std::nullopt;
   return Finding{Severity::note, "attention-untimed",
                  fmt::format("--attention: nobody timed {} on {}: it counts as {}", name_of(kernel),
-                             training.device->name, name_of(timed))};
+                             device.name, name_of(timed))};
 }
 
 // Megatron-DeepSpeed divides activations so; what DeepSpeed itself brings does not.
@@ -71,8 +70,9 @@ std::optional<Finding> find_foreign_schedule(const Parallelism& how) {
 std::vector<Finding> find_of_layout(const TrainingPlan& training) {
   const Parallelism& how = *training.parallelism;
   std::vector<Finding> findings;
-  for (const auto& finding : {find_foreign_schedule(how), find_foreign_sequence(how),
-                              find_untimed_attention(training), find_small_prefetch(training)})
+  for (const auto& finding :
+       {find_foreign_schedule(how), find_foreign_sequence(how),
+        find_untimed_attention(how.attention, *training.device), find_small_prefetch(training)})
     if (finding) findings.push_back(*finding);
   const bool divided = how.layout.tp * how.layout.cp * how.layout.pp * how.layout.ep > 1;
   if (how.framework.name == FrameworkName::deepspeed && !divided && !training.model->adapters &&

@@ -86,17 +86,18 @@ std::string answer_of(const LayoutSearch& search) {
 // Of a GPU: tokens, or samples of a model of images.
 const char* rate_title(std::int64_t seq_len) { return seq_len > 0 ? "tok/s" : "smp/s"; }
 
-std::string head_line(const TrainingPlan& base) {
+std::string head_line(std::int64_t seq_len) {
   return fmt::format(
       "{:>2} {:>3} {:>2} {:>2} {:>3} {:>2} {:>10} {:>3} {:>4} {:>8} {:>4} {:>9} {:>9} {:>8} "
       "{:>6} {:>4}\n",
       "#", "tp", "sp", "cp", "pp", "v", "split", "ep", "dp", "batch", "ZeRO", "recompute",
-      "step (ms)", "memory", rate_title(base.seq_len), "MFU");
+      "step (ms)", "memory", rate_title(seq_len), "MFU");
 }
 
-std::string layout_line(std::size_t rank, const FoundLayout& found, const TrainingPlan& base) {
+std::string layout_line(std::size_t rank, const FoundLayout& found, std::int64_t seq_len,
+                        int gpus) {
   const LayoutCandidate& layout = found.layout;
-  const double rate = (base.seq_len > 0 ? found.tokens_per_s : found.samples_per_s) / base.gpus;
+  const double rate = (seq_len > 0 ? found.tokens_per_s : found.samples_per_s) / gpus;
   return fmt::format(
       "{:>2} {:>3} {:>2} {:>2} {:>3} {:>2} {:>10} {:>3} {:>4} {:>8} {:>4} {:>9} {:>9.2f} {:>8} "
       "{:>6.{}f} {:>3.0f}%\n",
@@ -206,9 +207,9 @@ std::string layout_search_table(const LayoutSearch& search) {
       search.space.global_batch, base.seq_len > 0 ? fmt::format(", sequence {}", base.seq_len) : "",
       name_of(base.parallelism->framework.name));
   out += fmt::format("{}\n", answer_of(search));
-  if (!search.best.empty()) out += head_line(base);
+  if (!search.best.empty()) out += head_line(base.seq_len);
   for (std::size_t i = 0; i < search.best.size(); ++i)
-    out += layout_line(i + 1, search.best[i], base);
+    out += layout_line(i + 1, search.best[i], base.seq_len, base.gpus);
   if (!search.best.empty()) out += fmt::format("\n{}\n", compression_table(search.best));
   out += counts_text(search);
   if (search.best_compressed) {

@@ -32,9 +32,7 @@ void refuse_unmodelled(Plugin plugin, OptimizerType type) {
              others);
 }
 
-void check_layout(Plugin plugin, const TrainingPlan& training) {
-  const std::int64_t stage = training.recipe.zero.stage;
-  const parallel::ParallelLayout& layout = training.parallelism->layout;
+void check_layout(Plugin plugin, std::int64_t stage, const parallel::ParallelLayout& layout) {
   const bool divided = layout.tp * layout.pp * layout.cp > 1;
   if (plugin == Plugin::hybrid_parallel) {
     if (stage > 2)
@@ -74,10 +72,10 @@ void find_columns(Plugin plugin, const Recipe& recipe, std::vector<Finding>& fin
 
 // What the optimizers do there that nobody would expect of them. Sources: Colossal-AI
 // nn/optimizer/{__init__,distributed_adafactor,distributed_came,galore}.py.
-std::vector<Finding> quirks_of(Plugin plugin, const TrainingPlan& training) {
-  const OptimizerType type = training.optimizer();
+std::vector<Finding> quirks_of(Plugin plugin, const Recipe& recipe) {
+  const OptimizerType type = recipe.optimizer;
   std::vector<Finding> findings;
-  find_columns(plugin, training.recipe, findings);
+  find_columns(plugin, recipe, findings);
   if (type == OptimizerType::galore_adamw8bit && !casts(plugin))
     findings.push_back({Severity::warning, "galore-writes-gradients",
                         "torch_ddp leaves GaLoreAdamW8bit as it is, which writes a gradient to the "
@@ -138,7 +136,7 @@ std::vector<Finding> check_plugin(const Words& words, const TrainingPlan& traini
       training.parallelism && training.parallelism->framework.name == FrameworkName::colossalai;
   const auto chosen = words.chosen<Plugin>("plugin");
   if (!chosen && !colossalai) return {};
-  if (!chosen) return quirks_of(Plugin::hybrid_parallel, training);
+  if (!chosen) return quirks_of(Plugin::hybrid_parallel, training.recipe);
   const Plugin plugin = *chosen;
   const OptimizerType type = training.optimizer();
   if (!colossalai) fail_input(flag("plugin"), "is Colossal-AI's", "with --framework colossalai");
@@ -148,8 +146,8 @@ std::vector<Finding> check_plugin(const Words& words, const TrainingPlan& traini
                "Colossal-AI marks GaLore as supported by the LowLevelZero plugin, which hands it "
                "flat shards of matrices: it could project none",
                "hybrid_parallel or torch_ddp with --zero-stage 0");
-  check_layout(plugin, training);
-  return quirks_of(plugin, training);
+  check_layout(plugin, training.recipe.zero.stage, training.parallelism->layout);
+  return quirks_of(plugin, training.recipe);
 }
 
 }  // namespace lambcast

@@ -180,7 +180,7 @@ std::vector<std::string> result_row(const Scenario& scenario, const Forecast& fo
     add_interval(step, row);
     row.push_back(coverage_of(step));
   }
-  row.push_back(csv::number(expected_skipped_steps(training)));
+  row.push_back(csv::number(expected_skipped_steps(training.recipe.precision, training.steps)));
   return row;
 }
 

@@ -68,7 +68,8 @@ void add_skipped(const Pauses& pauses, RunPhase& phase) {
                "has no effect: only fp16 with dynamic loss scaling skips steps");
   if (!window) return;
   const double each =
-      (said > 0 ? said : expected_skipped_steps(training)) / static_cast<double>(training.steps);
+      (said > 0 ? said : expected_skipped_steps(training.recipe.precision, training.steps)) /
+      static_cast<double>(training.steps);
   for (const StepForecast& step : phase.forecast.steps) {
     const double steps = static_cast<double>(step.steps) * each;
     const bool sums = step.kind == StepKind::uniform || step.kind == StepKind::warmup;

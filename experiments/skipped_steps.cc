@@ -6,11 +6,10 @@
 
 namespace lambcast {
 
-double expected_skipped_steps(const TrainingPlan& training) {
-  const auto window = training.recipe.precision.loss_scale_window;
-  if (!window) return 0;
-  return static_cast<double>(training.steps) /
-         static_cast<double>(std::max<std::int64_t>(1, *window));
+double expected_skipped_steps(const Precision& precision, std::int64_t steps) {
+  if (!precision.loss_scale_window) return 0;
+  return static_cast<double>(steps) /
+         static_cast<double>(std::max<std::int64_t>(1, *precision.loss_scale_window));
 }
 
 std::optional<Finding> find_skipped_steps(const Scenario& scenario) {
@@ -27,7 +26,8 @@ std::optional<Finding> find_skipped_steps(const Scenario& scenario) {
       fmt::format("fp16's dynamic loss scale skips the update of about {:.2g} of {} steps (one in "
                   "{}), and at the beginning of as many as it takes {}down to one that fits; they "
                   "count as steps, so that none is added: --skipped-steps adds them",
-                  expected_skipped_steps(training), training.steps, *window, first)};
+                  expected_skipped_steps(training.recipe.precision, training.steps), training.steps,
+                  *window, first)};
 }
 
 }  // namespace lambcast

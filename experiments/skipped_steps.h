@@ -15,8 +15,8 @@
 
 namespace lambcast {
 
-// Of the run's steps, in the mean; 0 without dynamic loss scaling.
-double expected_skipped_steps(const TrainingPlan& training);
+// Of so many steps, in the mean; 0 without dynamic loss scaling.
+double expected_skipped_steps(const Precision& precision, std::int64_t steps);
 
 // What a run to which none is added says of them.
 std::optional<Finding> find_skipped_steps(const Scenario& scenario);

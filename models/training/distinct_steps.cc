@@ -7,15 +7,15 @@ namespace lambcast {
 namespace {
 
 // Without a wrapper the first step of a 1-bit optimizer is its dry run.
-bool begins_with_dry_run(const TrainingPlan& training) {
-  return is_onebit(training.optimizer()) && training.wrapper() == Wrapper::none;
+bool begins_with_dry_run(const Recipe& recipe) {
+  return is_onebit(recipe.optimizer) && wrapper_of(recipe) == Wrapper::none;
 }
 
 StepPhases phases_of(const TrainingPlan& training) {
   const Recipe& recipe = training.recipe;
   return model_of(training.optimizer())
       .phases({.steps = training.steps,
-               .dry_run = begins_with_dry_run(training),
+               .dry_run = begins_with_dry_run(recipe),
                .warmup = warmup_steps(recipe) - training.steps_done,
                .steps_per_exchange = steps_per_exchange(training.exchange),
                .onebit = recipe.onebit,
@@ -100,8 +100,7 @@ std::vector<DistinctStep> distinct_steps(const TrainingPlan& training) {
   return all;
 }
 
-Batch batch_in(const TrainingPlan& training, const DistinctStep& step) {
-  Batch batch = training.batch;
+Batch batch_in(Batch batch, const DistinctStep& step) {
   if (step.gas == 0 || step.gas == batch.gas) return batch;
   batch.train = batch.train / batch.gas * step.gas;
   batch.gas = step.gas;
@@ -110,7 +109,7 @@ Batch batch_in(const TrainingPlan& training, const DistinctStep& step) {
 
 TrainingPlan in_step(const TrainingPlan& training, const DistinctStep& step) {
   TrainingPlan now = training;
-  now.batch = batch_in(training, step);
+  now.batch = batch_in(training.batch, step);
   return now;
 }
 

@@ -44,8 +44,8 @@ std::int64_t samples_of(const TrainingPlan& training);
 // A sequence-length curriculum and a batch ramp split each further.
 std::vector<DistinctStep> distinct_steps(const TrainingPlan& training);
 
-// The batch of such a step, and the run as it is in it.
-Batch batch_in(const TrainingPlan& training, const DistinctStep& step);
+// The batch of such a step, of a run with this one, and the run as it is in it.
+Batch batch_in(Batch batch, const DistinctStep& step);
 TrainingPlan in_step(const TrainingPlan& training, const DistinctStep& step);
 
 }  // namespace lambcast

@@ -94,10 +94,9 @@ double owners_met(std::int64_t experts, std::int64_t per_token, int owners) {
   return owners * (1 - none);
 }
 
-std::optional<ExpertPlan> expert_plan(const TrainingPlan& training, const BlockWork& dense) {
-  const ModelShape& model = *training.model;
+std::optional<ExpertPlan> expert_plan(const ModelShape& model, const Parallelism& how,
+                                      const BlockWork& dense) {
   if (model.experts == 0) return std::nullopt;
-  const Parallelism& how = *training.parallelism;
   const parallel::RankGrid grid = parallel::expert_grid(how.layout);
   const ProcessGroup group = parallel::group(grid, {Axis::ep}, {Axis::pp});
   const int parts = how.layout.cp * (how.sequence_parallel ? how.layout.tp : 1);

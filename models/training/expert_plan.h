@@ -43,7 +43,7 @@
 
 namespace lambcast {
 
-struct TrainingPlan;
+struct Parallelism;
 
 // How a rank puts its tokens into the places of what it sends: copied, or multiplied by one-hot
 // tensors (models/device/expert_time.h).
@@ -103,6 +103,7 @@ HostTime host_time(const ExpertPlan& plan, Duration launch);
 Provenance expert_launches_from();
 
 // Nothing for models without experts. `dense` is the block without them.
-std::optional<ExpertPlan> expert_plan(const TrainingPlan& training, const BlockWork& dense);
+std::optional<ExpertPlan> expert_plan(const ModelShape& model, const Parallelism& how,
+                                      const BlockWork& dense);
 
 }  // namespace lambcast

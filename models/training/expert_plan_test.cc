@@ -50,7 +50,7 @@ StepMetrics expert_step(const ExpertCase& of) {
 
 ExpertPlan plan_of(const ExpertCase& of) {
   const TrainingPlan training = expert_training(of);
-  return expert_plan(training, block_work_of(training, 1000)).value();
+  return expert_plan(*training.model, *training.parallelism, block_work_of(training, 1000)).value();
 }
 
 constexpr double token_bytes = 2.0 * 2000 * 2048;  // of a micro batch of 2 x 1000
@@ -104,7 +104,8 @@ TEST_CASE("experts: nodes of one GPU exchange nothing inside, nodes of two do") 
     TrainingPlan training =
         expert_training({.ep = 16, .dp = 16, .use = {.dispatch = Dispatch::hierarchical}});
     training.parallelism->layout.gpus_per_node = on_node;
-    const ExpertPlan plan = expert_plan(training, block_work_of(training, 1000)).value();
+    const ExpertPlan plan =
+        expert_plan(*training.model, *training.parallelism, block_work_of(training, 1000)).value();
     REQUIRE(plan.between);
     CHECK(plan.between->group.ranks == 16 / on_node);
     CHECK(plan.inside.has_value() == (on_node > 1));
@@ -162,7 +163,10 @@ TEST_CASE("experts: hidden exchanges cost less, late ranks more, more starts mor
 // block cut into pieces 65 or so. What is started forward is not started backward.
 TEST_CASE("experts: the host starts kernels for each expert of a rank, and for pieces of blocks") {
   TrainingPlan training = expert_training({.use = {.overlapped = true}});
-  const auto plan = [&] { return expert_plan(training, block_work_of(training, 1000)).value(); };
+  const auto plan = [&] {
+    return expert_plan(*training.model, *training.parallelism, block_work_of(training, 1000))
+        .value();
+  };
   const ExpertPlan half = plan();
   training.parallelism->format = MatrixFormat::fp8;
   const ExpertPlan eight = plan();
@@ -193,7 +197,8 @@ TEST_CASE("experts: fewer bits are more kernels to start") {
   const auto launches = [](MatrixFormat format, int ep) {
     TrainingPlan training = expert_training({.ep = ep});
     training.parallelism->format = format;
-    return expert_plan(training, block_work_of(training, 1000))->launches;
+    return expert_plan(*training.model, *training.parallelism, block_work_of(training, 1000))
+        ->launches;
   };
   CHECK(launches(MatrixFormat::half, 8) ==
         Approx(launches(MatrixFormat::fp8, 8) * 6 / 22).epsilon(1e-12));

@@ -62,7 +62,7 @@ constexpr auto figures_of_parts = [] {
 void add_step(StepForecast& sum, const StepMetrics& step, const TrainingPlan& training,
               const DistinctStep& like) {
   const auto steps = static_cast<double>(like.steps);
-  const std::int64_t batch = batch_in(training, like).train;
+  const std::int64_t batch = batch_in(training.batch, like).train;
   sum.samples_per_s += steps * static_cast<double>(batch);
   sum.kind = counted_as(like.kind);
   sum.steps += like.steps;
@@ -100,7 +100,7 @@ const KnownStep& step_of(const TrainingPlan& training, const DistinctStep& step,
   try {
     return costs.steps().of(training, step, costs);
   } catch (const TooLong& error) {
-    const Batch now = batch_in(training, step);
+    const Batch now = batch_in(training.batch, step);
     throw Error(error.code(),
                 fmt::format("a {} step of {} = {} x {} x {} GPUs on {} cannot be simulated: {}",
                             name_of(step.kind), now.train, now.micro, now.gas, training.gpus,

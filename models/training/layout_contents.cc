@@ -29,7 +29,7 @@ PipelinePlan computation_of(const TrainingPlan& training, std::int64_t seq_len) 
   plan.chunks = chunks_of(*training.model, training.parallelism->framework.split, plan.pipeline);
   plan.stacks = stacks_of(training, seq_len);
   plan.block = plan.stacks.empty() ? block_work_of(training, seq_len) : plan.stacks.back().block;
-  plan.experts = expert_plan(training, plan.block);
+  plan.experts = expert_plan(*training.model, *training.parallelism, plan.block);
   return plan;
 }
 
@@ -62,7 +62,11 @@ std::vector<BlocksAlike> stacks_of(const TrainingPlan& training, std::int64_t se
   std::vector<BlocksAlike> stacks;
   int layers = 0;
   const auto add = [&](std::int64_t alike, const BlockWork& block) {
-    stacks.push_back({layers, static_cast<int>(alike), block, expert_plan(training, block), {}});
+    stacks.push_back({layers,
+                      static_cast<int>(alike),
+                      block,
+                      expert_plan(model, *training.parallelism, block),
+                      {}});
     layers += stacks.back().layers;
   };
   for (const PyramidStage& stage : model.pyramid) add(stage.layers, block_work_of(training, stage));

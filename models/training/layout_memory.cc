@@ -114,7 +114,7 @@ double gradient_bytes_of_block(const TrainingPlan& training) {
   const auto h = static_cast<double>(work.hidden);
   const double columns = work.gated ? 3 : 1;
   double inner = tokens * columns * static_cast<double>(work.ffn) / work.tensor_parallel;
-  if (const auto plan = expert_plan(training, work)) {
+  if (const auto plan = expert_plan(*training.model, *training.parallelism, work)) {
     const ExpertWork& experts = *plan->block.experts;
     inner = std::max(inner, experts.rows * (columns * static_cast<double>(experts.ffn) + h) +
                                 tokens * columns * static_cast<double>(experts.shared_ffn));
