@@ -29,10 +29,10 @@ struct CollectiveCost {
 class KnownSteps;
 class SharedNetwork;
 
-// One per thread. Remembers by what a cluster is to collectives, whoever read it and how often: of
-// clusters that they cannot tell apart (communication_key.h), be it for their names and prices, the
-// first stands for all. Forgets all where it has remembered a lot, so that a sweep
-// over thousands of clusters does not fill the memory.
+// One per thread. Remembers prices by what a cluster is to collectives, whoever read it and how
+// often: of clusters that they cannot tell apart (communication_key.h), be it for their names and
+// prices, the first stands for all. Forgets all prices where it has remembered a lot, so that a
+// sweep over thousands of clusters does not fill the memory.
 class CollectiveCosts {
  public:
   struct Setting {
@@ -50,7 +50,8 @@ class CollectiveCosts {
   SharedNetwork& shared_network(const std::shared_ptr<const Cluster>& cluster, int nodes,
                                 int gpus_per_node);
 
-  // Steps that were run with these costs (known_steps.h).
+  // Steps that were run with these costs, by the cluster itself; they bound their own number
+  // (known_steps.h).
   KnownSteps& steps();
 
   // For people who ask what the program did: prices asked for, and those that had to be found out.

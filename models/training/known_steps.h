@@ -17,8 +17,8 @@ struct KnownStep {
   CostSources sources;
 };
 
-// One per thread. A step is known by all that its run can read: by a plan from which the length of
-// the run and its schedules are gone.
+// One per thread. A step is known by all that running it can read: by a plan from which the length
+// of the run and its schedules are gone, of the same model, cluster and device in memory.
 class KnownSteps {
  public:
   // Valid until the next call. Throws what run_step does.
@@ -27,6 +27,7 @@ class KnownSteps {
 
  private:
   // Those of some points: kinds of steps times lengths and batches, for each run that is compared.
+  // A curriculum of more lengths finds none of them again.
   static constexpr std::size_t most = 32;
   struct Entry {
     TrainingPlan training;

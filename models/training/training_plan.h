@@ -61,7 +61,7 @@ struct TrainingPlan {
   // Ranks that see different samples.
   int data_parallel() const { return parallelism ? parallelism->layout.dp : gpus; }
   int nodes() const { return (gpus + gpus_per_node - 1) / gpus_per_node; }
-  // Of the same model, cluster and device where they are the same in memory.
+  // Model, cluster and device are compared by address.
   bool operator==(const TrainingPlan&) const = default;
 };
 

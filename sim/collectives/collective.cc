@@ -17,7 +17,7 @@
 namespace lambcast {
 namespace {
 
-// What is not folded is written out rank by rank; an all-to-all has a send for every pair.
+// What is not folded is written out rank by rank; an all-to-all has a flow for every pair.
 constexpr int max_unfolded_ranks = 65536, max_unfolded_all_to_all = 2048;
 
 // Nodes of a group that lie in full leaves of their own reach those next to theirs as they do those

@@ -116,10 +116,10 @@ std::vector<TreeEdge> edges_of_both_trees(int nodes) {
 
 std::shared_ptr<const BusiestParts> busiest_parts(int nodes, int part) {
   thread_local std::map<std::pair<int, int>, std::shared_ptr<const BusiestParts>> known;
+  const std::pair tree(nodes, part);
+  if (const auto of = known.find(tree); of != known.end()) return of->second;
   if (known.size() == most_remembered) known.clear();
-  auto& of = known[{nodes, part}];
-  if (of == nullptr) of = std::make_shared<const BusiestParts>(with_edges(nodes, part));
-  return of;
+  return known[tree] = std::make_shared<const BusiestParts>(with_edges(nodes, part));
 }
 
 }  // namespace lambcast

@@ -165,11 +165,15 @@ TEST_CASE("process group: siblings as one program take as long as programs of th
 }
 
 TEST_CASE("routes: more than are kept at a time leave their flows what kept ones do") {
+  const ProcessGroup group{480, 4, 2, 1, 2};
+  Machines on = machines(group.slots(), 3, group.node_span());
+  Machines::Wired& wired = on.full();
+  Placement placement = placed(group, *wired.machine);
+  const auto same = [](const Share& a, const Share& b) {
+    return a.each == b.each && a.alone == b.alone && a.flows == b.flows;
+  };
+  std::vector<Share> by_own;
   for (const bool by_rail : {false, true}) {
-    const ProcessGroup group{480, 4, 2, 1, 2};
-    Machines on = machines(group.slots(), 3, group.node_span());
-    Machines::Wired& wired = on.full();
-    Placement placement = placed(group, *wired.machine);
     placement.by_rail_of_receiver = by_rail;
     const CommSchedule schedule = make_schedule("linear", Op::all_to_all, Bytes(1e9), placement);
     const Routes routes =
@@ -178,11 +182,47 @@ TEST_CASE("routes: more than are kept at a time leave their flows what kept ones
     CHECK(paths.size() == 2 * 480 * 479);
     CHECK(paths.links().links.size() > most_links_kept);
     const std::vector<Share> kept = FairShares(wired.machine->topology).of(paths.links(), {});
-    CHECK(std::ranges::equal(paths.shares(), kept, [](const Share& a, const Share& b) {
-      return a.each == b.each && a.alone == b.alone && a.flows == b.flows;
-    }));
-    // By whose NIC they leave shows in what they meet: three NICs for eight GPUs are not alike.
-    CHECK(kept.size() > 1);
+    CHECK(std::ranges::equal(paths.shares(), kept, same));
+    // Three NICs for eight GPUs are not alike: it shows by whose the flows leave.
+    if (by_rail)
+      CHECK_FALSE(std::ranges::equal(by_own, kept, same));
+    else
+      by_own = kept;
+  }
+}
+
+TEST_CASE("routes: messages by rail leave by the NIC next to their receiver") {
+  // The second of two groups that take turns over eight GPUs: slots 1, 3, 5, 7 of two nodes, next
+  // to NICs 0, 1, 1, 2.
+  const ProcessGroup group{8, 4, 2, 1, 2};
+  Machines on = machines(8, 3, 2);
+  Machines::Wired& wired = on.full();
+  const Machine& machine = *wired.machine;
+  Placement placement = placed(group, machine);
+  placement.by_rail_of_receiver = true;
+  const CommSchedule schedule = make_schedule("pairwise", Op::all_to_all, Bytes(8), placement);
+  const Routes routes = find_routes(schedule, group, wired.machine, Endpoint::gpu, wired.router());
+  for (std::size_t round = 0; round < routes.size(); ++round) {
+    const LinkLists& links = routes[round]->links();
+    std::size_t flow = 0;
+    for (int sibling = 0; sibling < group.siblings; ++sibling)
+      for (const Send& send : schedule.send_sets[round])
+        for (int i = 0; i < send.count; ++i, ++flow) {
+          const int from = group.node_of(send.from + i), to = group.node_of(send.to + i);
+          if (from == to) continue;
+          const auto beside =
+              static_cast<std::size_t>(nic_next_to(machine, group.slot_of(send.to + i, sibling)));
+          const VertexId leaves = machine.nic[static_cast<std::size_t>(from) * 3 + beside];
+          const VertexId enters = machine.nic[static_cast<std::size_t>(to) * 3 + beside];
+          const auto starts_at = [&](VertexId nic) {
+            return std::ranges::count_if(links.of(flow), [&](LinkId link) {
+              return machine.topology.link(link).from == nic;
+            });
+          };
+          INFO("round " << round << ", rank " << send.from + i << " of sibling " << sibling);
+          CHECK(starts_at(leaves) == 1);
+          CHECK(starts_at(enters) == 1);
+        }
   }
 }
 

@@ -107,9 +107,8 @@ class Finder {
     if (from.node == to.node)
       return router_.append_route(from.endpoint, to.endpoint, static_cast<std::uint32_t>(to_rank),
                                   links);
-    const bool of_receiver = rail == Send::rail_of_receiver;
-    const std::size_t to_nic = of_receiver ? to.nic : nic(to, rail, reached);
-    const std::size_t from_nic = of_receiver ? to_nic : nic(from, rail, reached);
+    const std::size_t to_nic = nic(to, to, rail, reached);
+    const std::size_t from_nic = nic(from, to, rail, reached);
     const Way& leaves = way(from, true, from_nic);
     const Way& enters = way(to, false, to_nic);
     const VertexId out = machine_.nic[from.nics + from_nic];
@@ -164,9 +163,11 @@ class Finder {
   }
 
   // A rail names its NIC among those that the group reaches; without one a rank uses the NIC next
-  // to it.
-  static std::size_t nic(const Member& member, int rail, const std::vector<int>& reached) {
+  // to it, or next to whom it sends to.
+  static std::size_t nic(const Member& member, const Member& receiver, int rail,
+                         const std::vector<int>& reached) {
     if (rail == Send::own_rail) return member.nic;
+    if (rail == Send::rail_of_receiver) return receiver.nic;
     return static_cast<std::size_t>(reached[static_cast<std::size_t>(rail) % reached.size()]);
   }
 

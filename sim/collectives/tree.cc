@@ -27,7 +27,7 @@ class Written {
       first_.try_emplace(part, static_cast<int>(first_.size()) * placement.part);
   }
 
-  // Those of which something is.
+  // The edges of which something is written down.
   std::vector<TreeEdge> edges() const {
     return busiest_ != nullptr ? busiest_->edges : edges_of_both_trees(placement_.nodes());
   }

@@ -99,8 +99,7 @@ TEST_CASE("networks: a merged flow is its parts") {
 }
 
 TEST_CASE("fair shares: weights follow paths that come a piece at a time") {
-  // On a: 2 + 3 + 1 of 1 GB/s; on c: 2 + 1 of 2 GB/s. One of two merged flows gets 1/6, of three
-  // too.
+  // Six parts share a's 1 GB/s: a sixth for each.
   Line line;
   const std::vector<std::uint32_t> weights{2, 3, 1};
   LinkLists first, second;
