@@ -8,6 +8,7 @@ TaskGraph graph_of(const StepPlan& plan, const std::vector<Price>& prices, End e
                    const std::vector<std::shared_ptr<const CommProgram>>& programs,
                    const std::vector<Duration>& waits) {
   TaskGraph graph;
+  graph.reserve(plan.ops.size());
   std::vector<ResourceId> compute, wire;
   for (int c = 0; c < plan.rank_classes; ++c) {
     const std::string of = plan.rank_classes == 1 ? "" : fmt::format(" of stage {}", c);

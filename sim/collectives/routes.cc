@@ -10,6 +10,8 @@
 namespace lambcast {
 namespace {
 
+constexpr std::size_t usual_links = 6;  // of a route
+
 // By flow; empty: all are 1.
 std::vector<std::uint32_t> weights_of(const std::vector<Send>& sends, int siblings) {
   std::vector<std::uint32_t> weights;
@@ -148,13 +150,14 @@ class Finder {
     Way& way = (out ? ways_out_ : ways_in_)[member.at * nics + nic];
     if (way.found) return way;
     const VertexId of_nic = machine_.nic[member.nics + nic];
-    std::vector<LinkId> links;
-    router_.append_route(out ? member.endpoint : of_nic, out ? of_nic : member.endpoint, 0, links);
-    LAMBCAST_CHECK(links.size() <= way.link.size(), "{} links from a rank to its NIC",
-                   links.size());
+    to_nic_.clear();
+    router_.append_route(out ? member.endpoint : of_nic, out ? of_nic : member.endpoint, 0,
+                         to_nic_);
+    LAMBCAST_CHECK(to_nic_.size() <= way.link.size(), "{} links from a rank to its NIC",
+                   to_nic_.size());
     way.found = true;
-    way.links = static_cast<std::uint8_t>(links.size());
-    std::copy(links.begin(), links.end(), way.link.begin());
+    way.links = static_cast<std::uint8_t>(to_nic_.size());
+    std::ranges::copy(to_nic_, way.link.begin());
     return way;
   }
 
@@ -179,6 +182,7 @@ class Finder {
   std::vector<Member> members_;          // by sibling and rank, where all are written down
   std::vector<std::vector<int>> nics_;   // of a node, that each sibling reaches
   std::vector<Way> ways_out_, ways_in_;  // by endpoint and NIC of its node
+  std::vector<LinkId> to_nic_;           // of the way at hand
   bool halves_ = false;                  // in the set at hand
 };
 
@@ -195,6 +199,7 @@ Routes find_routes(const CommSchedule& schedule, const ProcessGroup& group,
   for (const std::vector<Send>& sends : schedule.send_sets) {
     const std::vector<std::uint32_t> weights = weights_of(sends, group.siblings);
     const std::size_t flows = sends_in(sends) * static_cast<std::size_t>(group.siblings);
+    written.reserve(std::min(flows, most_links_kept / usual_links), usual_links);
     bool whole = false;  // all of it is in `written`
     const auto pieces = [&](const FairShares::Take& take) {
       if (whole) return take(written);

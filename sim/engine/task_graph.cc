@@ -20,6 +20,12 @@ std::string_view name_of(Category category) {
   return names[static_cast<std::size_t>(category)];
 }
 
+void TaskGraph::reserve(std::size_t tasks) {
+  tasks_.reserve(tasks);
+  successors_.reserve(tasks);
+  predecessors_.reserve(tasks);
+}
+
 ResourceId TaskGraph::add_resource(std::string name) {
   resources_.push_back(std::move(name));
   return static_cast<ResourceId>(resources_.size() - 1);

@@ -2,6 +2,7 @@
 // network, and the dependencies between them. Pure data; the engine executes it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -64,6 +65,7 @@ struct Task {
 
 class TaskGraph {
  public:
+  void reserve(std::size_t tasks);
   // A resource executes one task at a time, in the order they become ready (then by id).
   ResourceId add_resource(std::string name);
   TaskId add_compute(std::string name, Category category, ResourceId resource, Duration duration,

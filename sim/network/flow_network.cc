@@ -34,12 +34,16 @@ Id take(std::vector<Id>& free, std::vector<Element>& all) {
 
 }  // namespace
 
-FlowNetwork::FlowNetwork(const Topology& topology)
-    : topology_(topology),
-      flows_on_(topology.links().size()),
-      group_on_(topology.links().size()),
-      room_(topology.links().size()),
-      unfrozen_(topology.links().size()) {}
+FlowNetwork::FlowNetwork(const Topology& topology) : topology_(topology) {}
+
+// A network whose sets are all known looks at no link, and a machine has hundreds of thousands.
+void FlowNetwork::follow_links() {
+  const std::size_t links = topology_.links().size();
+  flows_on_.resize(links);
+  group_on_.resize(links);
+  room_.resize(links);
+  unfrozen_.resize(links);
+}
 
 void FlowNetwork::start(Ticket ticket, const FlowSet& flows, std::int64_t times, SimTime now) {
   const bool idle = !alone_ && free_groups_.size() == groups_.size() && empty_sets_.empty();
@@ -85,6 +89,7 @@ void FlowNetwork::make_up_for(const Alone& alone, SimTime now) {
 }
 
 bool FlowNetwork::begin(Ticket ticket, const FlowSet& flows, std::int64_t times) {
+  if (flows_on_.empty()) follow_links();
   const SetId set = take(free_sets_, sets_);
   const GroupId id = take(free_groups_, groups_);
   joined_to_.resize(groups_.size());
@@ -318,7 +323,7 @@ Bandwidth FlowNetwork::rate_on(LinkId link) {
   }
   settle();
   double sum = 0;
-  if (flows_on_[link] == 0) return Bandwidth(sum);
+  if (flows_on_.empty() || flows_on_[link] == 0) return Bandwidth(sum);
   for (const Active& flow : groups_[group_on(link)].flows)
     for (const LinkId on : flow.links)
       if (on == link) sum += flow.rate;

@@ -64,6 +64,7 @@ class FlowNetwork final : public Network {
     std::optional<SimTime> end;  // remembered; no flow of it is in a group then
   };
 
+  void follow_links();
   void move_clock(SimTime now);
   // Whether there was something to move.
   bool begin(Ticket ticket, const FlowSet& flows, std::int64_t times);
@@ -89,8 +90,8 @@ class FlowNetwork final : public Network {
   std::vector<GroupId> free_groups_;
   std::vector<GroupId> stale_;
   std::set<std::pair<SimTime, GroupId>> ends_;  // of groups that are not stale
-  std::vector<std::uint32_t> flows_on_;         // per link
-  std::vector<GroupId> group_on_;               // per link in use
+  std::vector<std::uint32_t> flows_on_;  // per link, as all below; empty: none was followed yet
+  std::vector<GroupId> group_on_;        // per link in use
   std::optional<Alone> alone_;
   std::map<std::pair<const FlowSet*, std::int64_t>, std::optional<Duration>> known_;
   // Scratch of solve(): per link, the links in use, and the flows that may rise further.

@@ -50,6 +50,10 @@ std::shared_ptr<const Machine> build(const NodeSpec& node, int nodes, int part, 
   machine.nics_per_node = std::min(node.nics, node.gpus);
   machine.folded = folded;
   const double bundle = static_cast<double>(node.nics) / machine.nics_per_node;
+  const auto gpus = static_cast<std::size_t>(node.gpus);
+  const auto nics = static_cast<std::size_t>(machine.nics_per_node);
+  machine.topology.reserve(static_cast<std::size_t>(written) * (3 + 3 * gpus + nics) + 1,
+                           static_cast<std::size_t>(written) * 2 * (4 * gpus + 3 * nics));
   for (int i = 0; i < written; ++i)
     wire_node(machine, node, i, machine.nics_per_node, node.nic * bundle);
   fabric(machine, node);

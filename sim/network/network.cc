@@ -7,6 +7,11 @@ void LinkLists::clear() {
   first.assign(1, 0);
 }
 
+void LinkLists::reserve(std::size_t lists, std::size_t links_each) {
+  first.reserve(lists + 1);
+  links.reserve(lists * links_each);
+}
+
 void LinkLists::add(std::span<const LinkId> list) {
   links.insert(links.end(), list.begin(), list.end());
   end_list();

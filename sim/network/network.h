@@ -45,6 +45,7 @@ struct LinkLists {
   }
   void add(std::span<const LinkId> list);
   void end_list() { first.push_back(static_cast<std::uint32_t>(links.size())); }
+  void reserve(std::size_t lists, std::size_t links_each);
   void clear();
 };
 

@@ -1,7 +1,6 @@
 #include "sim/network/router.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <boost/graph/breadth_first_search.hpp>
 #include <boost/graph/compressed_sparse_row_graph.hpp>
@@ -25,6 +24,8 @@ constexpr std::uint16_t unreached = std::numeric_limits<std::uint16_t>::max();
 constexpr std::size_t most_counts = std::size_t{1} << 26;
 // Salts after which the ways between two switches repeat, where they are kept.
 constexpr std::uint32_t longest_period = 256;
+// Switches whose ways on to a target are kept.
+constexpr std::size_t most_ways_on = 128;
 // Pairs of switches whose ways are kept, a power of two.
 constexpr std::size_t most_between = 4096;
 
@@ -115,6 +116,7 @@ class Router::Tables {
     out_.know_parts(part_);
     in_.know_parts(part_);
     to_switch_.resize(switch_.vertex.size());
+    ways_on_.resize(std::clamp<std::size_t>(switch_.vertex.size(), 1, most_ways_on));
   }
 
   void append_route(VertexId from, VertexId to, std::uint32_t salt, std::vector<LinkId>& out) {
@@ -413,7 +415,7 @@ class Router::Tables {
   std::map<std::vector<SwitchId>, std::unique_ptr<Counts>> to_several_;
   std::size_t kept_ = 0;
   std::vector<SwitchId> next_to_;
-  std::array<WaysOn, 128> ways_on_;
+  std::vector<WaysOn> ways_on_;
   std::vector<Between> between_;  // by a mix of both switches; empty until one is asked for
   std::vector<Step> steps_;
   std::vector<LinkId> choices_;

@@ -4,6 +4,13 @@
 
 namespace lambcast {
 
+void Topology::reserve(std::size_t vertices, std::size_t links) {
+  vertices_.reserve(vertices);
+  out_degrees_.reserve(vertices);
+  links_.reserve(links);
+  capacities_.reserve(links);
+}
+
 VertexId Topology::add_vertex(Vertex vertex) {
   vertices_.push_back(vertex);
   out_degrees_.push_back(0);

@@ -34,6 +34,7 @@ struct Link {
 
 class Topology {
  public:
+  void reserve(std::size_t vertices, std::size_t links);
   VertexId add_vertex(Vertex vertex);
   LinkId add_link(VertexId from, VertexId to, Bandwidth capacity, LinkKind kind);
   // A link each way.
