@@ -151,7 +151,7 @@ TEST_CASE("config.json: dense decoders have the parameters that their authors co
     // Every matrix but the embedding is multiplied once a token, a tied embedding as the head.
     double matrices = 0;
     for (const Tensor& tensor : shape.tensors)
-      if (tensor.group == "decay" && !tensor.name.starts_with("model.embed"))
+      if (group_of(shape, tensor) == "decay" && !tensor.name.starts_with("model.embed"))
         matrices += static_cast<double>(tensor.elements);
     const bool tied = shape.tensors.back().name.starts_with("model.norm");
     if (tied) matrices += static_cast<double>(shape.vocab * shape.hidden);

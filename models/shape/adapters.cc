@@ -7,10 +7,16 @@
 namespace lambcast {
 namespace {
 
-constexpr const char* group = "decay";
+// The one that decays, added where there is none.
+std::size_t group_of_adapters(std::vector<std::string>& groups) {
+  const auto decay = std::ranges::find(groups, "decay");
+  const auto group = static_cast<std::size_t>(decay - groups.begin());
+  if (decay == groups.end()) groups.emplace_back("decay");
+  return group;
+}
 
-void add_pair(ModelShape& shape, int layer, const char* product, std::int64_t in, std::int64_t out,
-              TensorSplit of_product) {
+void add_pair(ModelShape& shape, std::size_t group, int layer, const char* product, std::int64_t in,
+              std::int64_t out, TensorSplit of_product) {
   const auto add = [&](const char* matrix, std::int64_t width, TensorSplit split) {
     Tensor tensor;
     tensor.name = fmt::format("layers.{}.{}.adapter.{}", layer, product, matrix);
@@ -68,17 +74,17 @@ ModelShape with_adapters(ModelShape shape, const Adapters& adapters, const Where
     tensor.optimized = false;
   }
   shape.adapters = adapters;
-  if (std::ranges::find(shape.groups, group) == shape.groups.end())
-    shape.groups.emplace_back(group);
+  const std::size_t group = group_of_adapters(shape.groups);
   const std::int64_t h = shape.hidden, context = shape.heads * shape.value_size;
   const std::int64_t keys = shape.kv_heads * (shape.head_size + shape.value_size);
   for (int layer = 0; layer < shape.layers; ++layer) {
-    add_pair(shape, layer, "query_key_value", h, shape.heads * shape.head_size + keys,
+    add_pair(shape, group, layer, "query_key_value", h, shape.heads * shape.head_size + keys,
              TensorSplit::outputs);
-    add_pair(shape, layer, "projection", context, h, TensorSplit::inputs);
+    add_pair(shape, group, layer, "projection", context, h, TensorSplit::inputs);
     if (!adapters.feed_forward()) continue;
-    add_pair(shape, layer, "up", h, shape.gated ? 2 * shape.ffn : shape.ffn, TensorSplit::outputs);
-    add_pair(shape, layer, "down", shape.ffn, h, TensorSplit::inputs);
+    add_pair(shape, group, layer, "up", h, shape.gated ? 2 * shape.ffn : shape.ffn,
+             TensorSplit::outputs);
+    add_pair(shape, group, layer, "down", shape.ffn, h, TensorSplit::inputs);
   }
   for (Cost& block : shape.blocks) change_activations(block, shape);
   for (Cost& routed : shape.routed) freeze_experts(routed);

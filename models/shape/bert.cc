@@ -14,7 +14,7 @@ void add_embeddings(const Table& model, ModelShape& shape) {
   const std::int64_t types = model.has("type_vocab") ? model.integer("type_vocab", 1, 1000) : 2;
   scope.matrix("word_embeddings.weight", shape.vocab * shape.hidden, TensorSplit::vocabulary);
   scope.matrix("position_embeddings.weight", shape.max_seq_len * shape.hidden);
-  shape.tensors.back().group = "position";
+  shape.tensors.back().group = 2;  // "position"
   scope.matrix("token_type_embeddings.weight", types * shape.hidden);
   scope.norm("LayerNorm", shape.hidden);
 }

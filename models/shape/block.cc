@@ -16,7 +16,10 @@ constexpr std::int64_t max_tokens = 16'777'216;
 constexpr std::int64_t max_experts = 4096;
 constexpr std::int64_t max_expert_layers = 100'000;  // experts * layers that have them
 
-void add(const Scope& scope, std::string_view name, std::int64_t elements, const char* group,
+// Of the groups that every family has first.
+constexpr std::size_t decay = 0, no_decay = 1;
+
+void add(const Scope& scope, std::string_view name, std::int64_t elements, std::size_t group,
          TensorSplit split, bool expert = false) {
   scope.shape.tensors.push_back(
       {fmt::format("{}{}", scope.prefix, name), elements, scope.layer, group, true, expert, split});
@@ -29,11 +32,11 @@ PerSample operator+(const PerSample& a, const PerSample& b) {
 }  // namespace
 
 void Scope::matrix(std::string_view name, std::int64_t elements, TensorSplit split) const {
-  add(*this, name, elements, "decay", split);
+  add(*this, name, elements, decay, split);
 }
 
 void Scope::vector(std::string_view name, std::int64_t elements, TensorSplit split) const {
-  add(*this, name, elements, "no_decay", split);
+  add(*this, name, elements, no_decay, split);
 }
 
 void Scope::linear(std::string_view name, std::int64_t in, std::int64_t out) const {
@@ -57,7 +60,7 @@ void Scope::norm(std::string_view name, std::int64_t width) const {
 }
 
 void Scope::expert(std::string_view name, std::int64_t elements, TensorSplit split) const {
-  add(*this, name, elements, "decay", split, true);
+  add(*this, name, elements, decay, split, true);
 }
 
 Cost attention_cost(const Attention& attention) {

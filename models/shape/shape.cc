@@ -18,6 +18,12 @@ void check_seq_len(const ModelShape& shape, std::int64_t seq_len) {
 
 }  // namespace
 
+const std::string& group_of(const ModelShape& shape, const Tensor& tensor) {
+  LAMBCAST_CHECK(tensor.group < shape.groups.size(), "{} is in group {} of {}", tensor.name,
+                 tensor.group, shape.groups.size());
+  return shape.groups[tensor.group];
+}
+
 std::int64_t parameters(const ModelShape& shape) {
   std::int64_t sum = 0;
   for (const Tensor& tensor : shape.tensors) sum += tensor.elements;
@@ -63,12 +69,11 @@ std::vector<GroupSize> optimizer_groups(const ModelShape& shape) {
   for (const std::string& group : shape.groups) sizes.push_back({group, 0, 0});
   for (const Tensor& tensor : shape.tensors) {
     if (!tensor.optimized) continue;
-    const auto size = std::find_if(sizes.begin(), sizes.end(),
-                                   [&](const GroupSize& g) { return g.name == tensor.group; });
-    LAMBCAST_CHECK(size != sizes.end(), "{} is in the unlisted group '{}'", tensor.name,
-                   tensor.group);
-    size->tensors += 1;
-    size->elements += tensor.elements;
+    LAMBCAST_CHECK(tensor.group < sizes.size(), "{} is in group {} of {}", tensor.name,
+                   tensor.group, sizes.size());
+    GroupSize& size = sizes[tensor.group];
+    size.tensors += 1;
+    size.elements += tensor.elements;
   }
   std::erase_if(sizes, [](const GroupSize& size) { return size.tensors == 0; });
   return sizes;

@@ -51,7 +51,7 @@ struct Tensor {
   std::string name;  // as the framework registers it
   std::int64_t elements = 0;
   int layer = -1;         // index of the repeated block, -1 outside the blocks
-  std::string group;      // parameter group of the optimizer, one of ModelShape::groups
+  std::size_t group = 0;  // parameter group of the optimizer, of ModelShape::groups
   bool optimized = true;  // false: all-reduced by the engine, but not given to the optimizer
   bool expert = false;    // held once per expert-parallel group, not by every rank
   TensorSplit split = TensorSplit::replicated;
@@ -192,6 +192,8 @@ struct ModelShape {
   PerSample embedding_activation_bytes;
   Provenance provenance;  // of the numbers of the description
 };
+
+const std::string& group_of(const ModelShape& shape, const Tensor& tensor);
 
 std::int64_t parameters(const ModelShape& shape);  // elements of all tensors
 // Elements that have gradients: what the engine all-reduces.

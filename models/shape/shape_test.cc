@@ -237,7 +237,7 @@ TEST_CASE("tensor parallelism divides the matrices of blocks in every family tha
       // Matrices of blocks are divided, except routers; norms and their like are not.
       const bool router = tensor.name.find("gate.weight") != std::string::npos ||
                           tensor.name.find("router") != std::string::npos;
-      if (tensor.layer >= 0 && tensor.group == "decay")
+      if (tensor.layer >= 0 && group_of(shape, tensor) == "decay")
         CHECK((tensor.split == TensorSplit::replicated) == router);
       if (tensor.split == TensorSplit::vocabulary) CHECK(tensor.elements % shape.vocab == 0);
       if (tensor.split == TensorSplit::key_value)

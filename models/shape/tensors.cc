@@ -37,13 +37,14 @@ void add_tensors(const Table& file, ModelShape& shape) {
       fail_input(entry.where("name"), fmt::format("tensor '{}' is listed twice", tensor.name));
     tensor.elements = entry.integer("elements", 1, max_elements);
     if (entry.has("layer")) tensor.layer = static_cast<int>(entry.integer("layer", 0, 9'999));
-    tensor.group = entry.get_or<std::string>("group", "decay");
+    const auto group = entry.get_or<std::string>("group", "decay");
+    const auto listed = std::ranges::find(shape.groups, group);
+    tensor.group = static_cast<std::size_t>(listed - shape.groups.begin());
+    if (listed == shape.groups.end()) shape.groups.push_back(group);
     tensor.optimized = entry.get_or<bool>("optimized", true);
     tensor.expert = entry.get_or<bool>("expert", false);
     if (tensor.expert && shape.experts == 0)
       fail_input(entry.where("expert"), "is true, but [model] has no 'experts'");
-    if (std::find(shape.groups.begin(), shape.groups.end(), tensor.group) == shape.groups.end())
-      shape.groups.push_back(tensor.group);
     shape.layers = std::max(shape.layers, std::int64_t{tensor.layer} + 1);
     if (tensor.expert && tensor.layer >= 0) {
       const auto layer = static_cast<std::size_t>(tensor.layer);

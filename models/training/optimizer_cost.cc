@@ -64,10 +64,10 @@ Passes bf16_gradient_passes(bool clips) {
 
 Passes bf16_weight_passes() { return {6, 0, 1, 0, 0}; }
 
-DecayingShare decaying_share(const ModelShape& model, bool weight_decay, bool flat) {
+DecayingShare decaying_share(const std::vector<GroupSize>& groups, bool weight_decay, bool flat) {
   if (!weight_decay) return {0, 0};
   double elements = 0, tensors = 0, all_elements = 0, all_tensors = 0;
-  for (const GroupSize& group : optimizer_groups(model)) {
+  for (const GroupSize& group : groups) {
     const auto of_group = static_cast<double>(group.elements);
     const double launched_for = flat ? 1 : static_cast<double>(group.tensors);
     all_elements += of_group;

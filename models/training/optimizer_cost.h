@@ -43,7 +43,7 @@ Passes bf16_weight_passes();
 struct DecayingShare {
   double elements = 1, tensors = 1;
 };
-DecayingShare decaying_share(const ModelShape& model, bool weight_decay, bool flat);
+DecayingShare decaying_share(const std::vector<GroupSize>& groups, bool weight_decay, bool flat);
 
 // The optimizer's own update, without compressed_allreduce: the mean over what decays and the rest.
 Passes update_passes(OptimizerType type, StepKind step, Kernels kernels,

@@ -48,7 +48,7 @@ bool has_even_rows(const StateTensor& slice, int shards) {
 
 StateTensor state_tensor(const ModelShape& model, const Tensor& tensor) {
   StateTensor of{static_cast<double>(tensor.elements)};
-  if (tensor.group == "no_decay" || tensor.elements <= model.hidden) return of;
+  if (group_of(model, tensor) == "no_decay" || tensor.elements <= model.hidden) return of;
   const bool has_side = model.hidden > 0 && tensor.elements % model.hidden == 0;
   of.columns = has_side ? static_cast<double>(model.hidden) : std::sqrt(of.elements);
   of.rows = of.elements / of.columns;

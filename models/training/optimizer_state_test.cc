@@ -181,7 +181,6 @@ ModelShape three_matrices() {
   const auto add = [&](std::int64_t elements, TensorSplit split) {
     Tensor tensor;
     tensor.elements = elements;
-    tensor.group = "decay";
     tensor.split = split;
     model.tensors.push_back(tensor);
   };

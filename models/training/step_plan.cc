@@ -22,12 +22,15 @@ namespace {
 // Tasks of the forward passes of a step that is written out; more take minutes and gigabytes.
 constexpr std::int64_t max_unrolled_tasks = 1'000'000;
 
+constexpr std::size_t usual_ops = 16;
+
 // Appends operations, each after the one before unless it says otherwise.
 class StepWriter {
  public:
   StepWriter(const TrainingPlan& training, const DistinctStep& step)
       : training_(training), step_(step) {
     plan_.seq_len = step.seq_len;
+    plan_.ops.reserve(usual_ops);
   }
 
   StepPlan write() {
@@ -224,12 +227,15 @@ class StepWriter {
   }
 
   void optimizer() {
-    const auto all = static_cast<double>(optimized_parameters(*training_.model));
-    const auto tensors = static_cast<double>(optimized_tensor_count(*training_.model));
+    const std::vector<GroupSize> groups = optimizer_groups(*training_.model);
+    double all = 0, tensors = 0;
+    for (const GroupSize& group : groups) {
+      all += static_cast<double>(group.elements);
+      tensors += static_cast<double>(group.tensors);
+    }
     const Wrapper wrapper = training_.wrapper();
     const double elements = all / training_.shards();
-    const double seen =
-        is_flat(wrapper) ? static_cast<double>(optimizer_groups(*training_.model).size()) : tensors;
+    const double seen = is_flat(wrapper) ? static_cast<double>(groups.size()) : tensors;
     const Kernels kernels = training_.kernels;
     if (wrapper == Wrapper::bf16) {
       const bool clips = training_.recipe.gradient_clipping > 0;
@@ -240,11 +246,11 @@ class StepWriter {
           wrapper_passes(wrapper, training_.optimizer(), kernels, training_.recipe.engine);
       optimizer_pass("unscale, clip and copy", passes, elements, is_fp16(wrapper) ? tensors : seen);
     }
-    optimizer_pass("optimizer",
-                   update_passes(training_.optimizer(), step_.kind, kernels,
-                                 decaying_share(*training_.model, training_.recipe.weight_decay,
-                                                is_flat(wrapper))),
-                   elements, seen);
+    optimizer_pass(
+        "optimizer",
+        update_passes(training_.optimizer(), step_.kind, kernels,
+                      decaying_share(groups, training_.recipe.weight_decay, is_flat(wrapper))),
+        elements, seen);
     const UpdateDivision division{.shards = training_.shards(), .flat = training_.flattens()};
     const UpdateExtras extras =
         update_extras(training_.optimizer(), step_.kind, kernels, *training_.model, division,

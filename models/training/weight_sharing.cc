@@ -136,7 +136,7 @@ class SharingWriter {
 
 int gathered_matrices(const ModelShape& model, const Parallelism& how) {
   return static_cast<int>(std::ranges::count_if(model.tensors, [&](const Tensor& tensor) {
-    return tensor.layer == 0 && tensor.group == "decay" && !tensor.expert &&
+    return tensor.layer == 0 && group_of(model, tensor) == "decay" && !tensor.expert &&
            static_cast<double>(tensor.elements) > how.framework.persistent_tensor;
   }));
 }
