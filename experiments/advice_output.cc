@@ -385,7 +385,7 @@ std::string advice_csv(const Advice& advice, Catalog& catalog) {
       const Scenario scenario = resolve(backend.asked, catalog);
       Judgement judgement = judgement_of(scenario, backend.forecast);
       judgement.fused = fused_speedup(scenario, backend.forecast, costs);
-      out += csv::row(result_row(scenario, backend.forecast, judgement)) + "\n";
+      out += result_row(scenario, backend.forecast, judgement) + "\n";
     }
   };
   add(advice.answer);

@@ -235,7 +235,7 @@ Json contestant_json(const Comparison& comparison, const Contestant& contestant)
        {"warmup_assumed", contestant.compression.warmup_assumed},
        {"largest_loss", std::string(name_of(loss))},
        {"largest_loss_share", share},
-       {"cost_source", std::string(name_of(weakest(forecast.sources)))},
+       {"cost_source", std::string(name_of(forecast.sources.weakest()))},
        {"speedup_low", end(against, &RatioInterval::low)},
        {"speedup_high", end(against, &RatioInterval::high)},
        {"cost_low_usd", optional(forecast.run.cost_at(forecast.run.time_low_s))},

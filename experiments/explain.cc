@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "experiments/step_plan_text.h"
 #include "models/training/step.h"
 #include "sim/base/error.h"
@@ -17,7 +19,7 @@ std::string rests_on(const StepPlan& plan, const PlanOp& op, const TrainingPlan&
   CostSources sources;
   price(alone, training, costs, Intervals::left_out, &sources);
   std::string text;
-  for (const CostSource& source : sources.shares())
+  for (const CostSource& source : RunSources(std::move(sources)).shares())
     text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", source.cost,
                         name_of(source.provenance.kind));
   return text;

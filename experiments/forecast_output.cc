@@ -407,7 +407,7 @@ std::string forecast_json(const Scenario& scenario, const Forecast& forecast,
                                 {"code", finding.code},
                                 {"message", finding.message}});
   json["provenance"] = Json::object();
-  for (const CostSource& source : forecast.sources)
+  for (const CostSource& source : forecast.sources.shares())
     json["provenance"][source.cost] = {{"kind", std::string(name_of(source.provenance.kind))},
                                        {"source", source.provenance.source},
                                        {"share", source.share}};
@@ -439,7 +439,7 @@ std::string forecast_table(const Scenario& scenario, const Forecast& forecast,
   out += fmt::format("\n{}\n", memory_text(training, forecast.memory));
   out += step_table(forecast, training.parallelism.has_value()) + interval_text(training, forecast);
   out += "\nrests on, each cost in so much of the time\n";
-  for (const CostSource& source : forecast.sources)
+  for (const CostSource& source : forecast.sources.shares())
     out += fmt::format("  {:<27} {:>3.0f} % {:<9} {}\n", source.cost, 100 * source.share,
                        name_of(source.provenance.kind), source.provenance.source);
   for (const Finding& finding : judgement.findings)

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "experiments/result_cells.h"
 #include "experiments/result_row.h"
 #include "experiments/scenario_case.h"
 #include "experiments/temporary_folder.h"
@@ -371,13 +372,14 @@ TEST_CASE("csv: every key that can be asked for can be read from its row") {
   for (const auto& [key, value] : asked) {
     INFO(key << "=" << value);
     const Run run(onebit, {{"optimizer", "adam"}, {key, value}});
-    const std::vector<std::string> row = result_row(run.scenario, run.result, run.judgement);
+    const std::vector<std::string> row =
+        cells_of(result_row(run.scenario, run.result, run.judgement));
     const bool shown = std::any_of(row.begin(), row.end(), [&](const std::string& field) {
       return field == value || field == fmt::format("{}={}", key, value);
     });
     CHECK(shown);
     // The same of a point that cannot run.
-    const auto refused = infeasible_row({{key, value}}, "why");
+    const auto refused = cells_of(infeasible_row({{key, value}}, "why"));
     CHECK(std::any_of(refused.begin(), refused.end(), [&](const std::string& field) {
       return field == value || field == fmt::format("{}={}", key, value);
     }));
@@ -385,9 +387,9 @@ TEST_CASE("csv: every key that can be asked for can be read from its row") {
   const Run two(onebit, {{"model.ffn", "2048"}, {"cluster.node.gpu_link", "20GB/s"}});
   const auto settings = std::find(result_columns().begin(), result_columns().end(), "settings") -
                         result_columns().begin();
-  CHECK(
-      result_row(two.scenario, two.result, two.judgement).at(static_cast<std::size_t>(settings)) ==
-      "cluster.node.gpu_link=20GB/s; model.ffn=2048");
+  CHECK(cells_of(result_row(two.scenario, two.result, two.judgement))
+            .at(static_cast<std::size_t>(settings)) ==
+        "cluster.node.gpu_link=20GB/s; model.ffn=2048");
   CHECK(Run(onebit).scenario.asked == onebit);
 }
 
@@ -402,7 +404,7 @@ TEST_CASE("csv: a row says what the JSON says") {
     const Json json = run.json();
     const csv::Table table =
         csv::parse(csv::row(result_columns()) + "\n" +
-                       csv::row(result_row(run.scenario, run.result, run.judgement)) + "\n",
+                       result_row(run.scenario, run.result, run.judgement) + "\n",
                    "row");
     std::size_t present = 0;
     for (const Json& stage : json.at("stages")) {

@@ -5,6 +5,7 @@
 
 #include "experiments/skipped_steps.h"
 #include "models/training/compressed_share.h"
+#include "models/training/known_runs.h"
 
 namespace lambcast {
 
@@ -35,9 +36,9 @@ std::optional<Speedup> fused_speedup(const Scenario& scenario, const Forecast& f
     return std::nullopt;
   TrainingPlan fused = training;
   fused.kernels = Kernels::fused;
-  const Forecast other = forecast_alone(fused, costs);
-  if (!other.memory.fits) return std::nullopt;
-  return speedup_in(ratio_of(forecast.plain_time, other.time));
+  const TimeAtEnds time = run_time(fused, costs);
+  if (!costs.runs().of(fused).memory().fits) return std::nullopt;
+  return speedup_in(ratio_of(forecast.plain_time, time));
 }
 
 }  // namespace lambcast

@@ -14,8 +14,9 @@ namespace {
 using Catch::Matchers::Contains;
 
 bool names(const Forecast& forecast, const Provenance& provenance) {
-  return std::ranges::any_of(
-      forecast.sources, [&](const CostSource& source) { return source.provenance == provenance; });
+  return std::ranges::any_of(forecast.sources.shares(), [&](const CostSource& source) {
+    return source.provenance == provenance;
+  });
 }
 
 // Half or twice the number moves the run by a hundredth or more.

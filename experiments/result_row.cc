@@ -20,16 +20,12 @@ constexpr std::array<StepKind, 4> kinds{StepKind::uniform, StepKind::warmup, Ste
 constexpr std::array<StepKind, 3> later_kinds{StepKind::refresh, StepKind::round,
                                               StepKind::dry_run};
 
+constexpr std::size_t usual_bytes = 1536;  // of a row
+
 const StepForecast* find_step(const Forecast& forecast, StepKind kind) {
   const auto found = std::find_if(forecast.steps.begin(), forecast.steps.end(),
                                   [&](const StepForecast& step) { return step.kind == kind; });
   return found == forecast.steps.end() ? nullptr : &*found;
-}
-
-std::string digits_of(std::int64_t value) { return fmt::format("{}", value); }
-
-std::string number_or_none(const std::optional<double>& value) {
-  return value ? csv::number(*value) : "";
 }
 
 void add_figure_columns(StepKind kind, std::vector<std::string>& columns) {
@@ -39,17 +35,22 @@ void add_figure_columns(StepKind kind, std::vector<std::string>& columns) {
 }
 
 // Null: the run has no such step.
-void add_figures(const StepForecast* step, std::vector<std::string>& row) {
-  row.push_back(step != nullptr ? digits_of(step->steps) : "");
-  for (const StepFigure& figure : step_figures())
-    row.push_back(step != nullptr ? csv::number(step->*figure.value) : "");
+void add_figures(const StepForecast* step, csv::Row& row) {
+  if (step == nullptr) {
+    row.empty(1 + step_figures().size());
+    return;
+  }
+  row.whole(step->steps);
+  for (const StepFigure& figure : step_figures()) row.number(step->*figure.value);
 }
-void add_interval(const StepForecast* step, std::vector<std::string>& row) {
-  row.push_back(step != nullptr ? csv::number(step->step_time_low_us) : "");
-  row.push_back(step != nullptr ? csv::number(step->step_time_high_us) : "");
+void add_interval(const StepForecast* step, csv::Row& row) {
+  if (step == nullptr)
+    row.empty(2);
+  else
+    row.number(step->step_time_low_us).number(step->step_time_high_us);
 }
-std::string coverage_of(const StepForecast* step) {
-  return step != nullptr && step->coverage ? csv::number(*step->coverage) : "";
+void add_coverage(const StepForecast* step, csv::Row& row) {
+  row.number(step != nullptr ? step->coverage : std::nullopt);
 }
 
 // What was asked and no other column shows: "cluster.node.gpu_link=25GB/s; device=mine.toml".
@@ -63,17 +64,16 @@ std::string settings_of(const WhatIf& what_if) {
   return settings;
 }
 
-std::vector<std::string> with_judgement(const Judgement& judgement, std::vector<std::string> row) {
-  std::vector<std::string> codes;
+void add_judgement(const Judgement& judgement, csv::Row& row) {
+  std::vector<std::string_view> codes;
   for (const Finding& finding : judgement.findings)
     if (std::ranges::find(codes, finding.code) == codes.end()) codes.push_back(finding.code);
-  const auto& fused = judgement.fused;
-  row.insert(
-      row.end(),
-      {judgement.verdict ? std::string(name_of(*judgement.verdict)) : "", judgement.measure_first,
-       fused ? csv::number(fused->value) : "", fused ? csv::number(fused->low) : "",
-       fused ? csv::number(fused->high) : "", fmt::format("{}", fmt::join(codes, " "))});
-  return row;
+  row.text(judgement.verdict ? name_of(*judgement.verdict) : "").text(judgement.measure_first);
+  if (const auto& fused = judgement.fused)
+    row.number(fused->value).number(fused->low).number(fused->high);
+  else
+    row.empty(3);
+  row.text(fmt::format("{}", fmt::join(codes, " ")));
 }
 
 }  // namespace
@@ -117,82 +117,71 @@ const std::vector<std::string>& result_columns() {
   return columns;
 }
 
-std::vector<std::string> result_row(const Scenario& scenario, const Forecast& forecast,
-                                    const Judgement& judgement) {
+std::string result_row(const Scenario& scenario, const Forecast& forecast,
+                       const Judgement& judgement) {
   const TrainingPlan& training = scenario.training;
   const auto& optimizer = *scenario.config.optimizer;
-  const auto freeze_step = freeze_step_of(training.recipe);
-  std::vector<std::string> row{training.model->name,
-                               training.cluster->name,
-                               std::string(name_of(optimizer.type)),
-                               optimizer.comm_backend_name.value,
-                               digits_of(training.nodes()),
-                               digits_of(training.gpus),
-                               digits_of(training.batch.micro),
-                               digits_of(training.batch.gas),
-                               digits_of(training.batch.train),
-                               digits_of(training.seq_len),
-                               digits_of(training.steps),
-                               freeze_step ? digits_of(*freeze_step) : ""};
-  row.reserve(result_columns().size());
+  csv::Row row(usual_bytes);
+  row.text(training.model->name).text(training.cluster->name).text(name_of(optimizer.type));
+  row.text(optimizer.comm_backend_name.value).whole(training.nodes()).whole(training.gpus);
+  row.whole(training.batch.micro).whole(training.batch.gas).whole(training.batch.train);
+  row.whole(training.seq_len).whole(training.steps).whole(freeze_step_of(training.recipe));
   for (const StepKind kind : kinds) add_figures(find_step(forecast, kind), row);
   const RunForecast& run = forecast.run;
-  row.insert(
-      row.end(),
-      {csv::number(run.time_s), csv::number(run.samples_per_s), csv::number(run.gpu_hours),
-       number_or_none(run.cost_usd), csv::number(run.wire_bytes_per_gpu),
-       csv::number(run.volume_reduction), csv::number(run.speedup_vs_baseline),
-       run.baseline_optimizer, csv::number(forecast.memory.peak.value()),
-       forecast.memory.fits ? "true" : "false",
-       forecast.memory.fits
-           ? "ok"
-           : fmt::format("infeasible: needs {} a GPU, {} has {}", to_text(forecast.memory.peak),
-                         training.device->name, to_text(training.device->memory_capacity)),
-       std::string(name_of(weakest(forecast.sources))),
-       optimizer.cuda_aware.value ? "true" : "false",
-       csv::number(training.cluster->nic_bandwidth.value.value() * 8e-9),
-       std::string(name_of(training.kernels)), std::string(name_of(training.network))});
-  const LanguageRates rates = language_rates(training, forecast);
+  row.number(run.time_s).number(run.samples_per_s).number(run.gpu_hours).number(run.cost_usd);
+  row.number(run.wire_bytes_per_gpu).number(run.volume_reduction).number(run.speedup_vs_baseline);
+  row.text(run.baseline_optimizer).number(forecast.memory.peak.value());
+  row.flag(forecast.memory.fits);
+  row.text(forecast.memory.fits
+               ? "ok"
+               : fmt::format("infeasible: needs {} a GPU, {} has {}", to_text(forecast.memory.peak),
+                             training.device->name, to_text(training.device->memory_capacity)));
+  row.text(name_of(forecast.sources.weakest())).flag(optimizer.cuda_aware.value);
+  row.number(training.cluster->nic_bandwidth.value.value() * 8e-9);
+  row.text(name_of(training.kernels)).text(name_of(training.network));
+  for (const StepKind kind : kinds) add_interval(find_step(forecast, kind), row);
   bool calibrated = true;
   Basis basis = Basis::this_machine;
-  for (const StepKind kind : kinds) add_interval(find_step(forecast, kind), row);
   for (const StepForecast& step : forecast.steps) {
     calibrated &= step.calibrated;
     basis = std::max(basis, step.basis);
   }
-  row.emplace_back(calibrated ? "true" : "false");
-  for (const StepKind kind : kinds) row.push_back(coverage_of(find_step(forecast, kind)));
-  row.insert(
-      row.end(),
-      {std::string(name_of(basis)), training.device->name, digits_of(training.gpus_per_node),
-       std::string(name_of(training.recipe.precision.weights)),
-       digits_of(training.recipe.zero.stage), std::string(name_of(overlap_of(training))),
-       training.expand ? "off" : "auto", settings_of(scenario.asked), csv::number(run.time_low_s),
-       csv::number(run.time_high_s), number_or_none(run.cost_at(run.time_low_s)),
-       number_or_none(run.cost_at(run.time_high_s)),
-       run.speedup ? csv::number(run.speedup->low) : "",
-       run.speedup ? csv::number(run.speedup->high) : "", number_or_none(rates.tokens_per_s),
-       csv::number(rates.tflops_per_gpu), number_or_none(rates.mfu)});
-  row = with_judgement(judgement, std::move(row));
+  row.flag(calibrated);
+  for (const StepKind kind : kinds) add_coverage(find_step(forecast, kind), row);
+  row.text(name_of(basis)).text(training.device->name).whole(training.gpus_per_node);
+  row.text(name_of(training.recipe.precision.weights)).whole(training.recipe.zero.stage);
+  row.text(name_of(overlap_of(training))).text(training.expand ? "off" : "auto");
+  row.text(settings_of(scenario.asked)).number(run.time_low_s).number(run.time_high_s);
+  row.number(run.cost_at(run.time_low_s)).number(run.cost_at(run.time_high_s));
+  if (run.speedup)
+    row.number(run.speedup->low).number(run.speedup->high);
+  else
+    row.empty(2);
+  const LanguageRates rates = language_rates(training, forecast);
+  row.number(rates.tokens_per_s).number(rates.tflops_per_gpu).number(rates.mfu);
+  add_judgement(judgement, row);
   for (const StepKind kind : later_kinds) {
     const StepForecast* step = find_step(forecast, kind);
     add_figures(step, row);
     add_interval(step, row);
-    row.push_back(coverage_of(step));
+    add_coverage(step, row);
   }
-  row.push_back(csv::number(expected_skipped_steps(training.recipe.precision, training.steps)));
-  return row;
+  row.number(expected_skipped_steps(training.recipe.precision, training.steps));
+  return std::move(row).line();
 }
 
-std::vector<std::string> infeasible_row(const WhatIf& what_if, const std::string& reason) {
-  std::vector<std::string> row(result_columns().size());
-  for (std::size_t i = 0; i < row.size(); ++i) {
-    const std::string& column = result_columns()[i];
-    if (column == "status") row[i] = "infeasible: " + reason;
-    if (column == "settings") row[i] = settings_of(what_if);
-    if (const auto asked = what_if.find(column); asked != what_if.end()) row[i] = asked->second;
+std::string infeasible_row(const WhatIf& what_if, const std::string& reason) {
+  csv::Row row;
+  for (const std::string& column : result_columns()) {
+    const auto asked = what_if.find(column);
+    if (column == "status")
+      row.text("infeasible: " + reason);
+    else if (column == "settings")
+      row.text(settings_of(what_if));
+    else
+      row.text(asked != what_if.end() ? asked->second : "");
   }
-  return row;
+  return std::move(row).line();
 }
 
 }  // namespace lambcast

@@ -14,11 +14,12 @@ namespace lambcast {
 
 const std::vector<std::string>& result_columns();
 
-// A point that was forecast; `status` is "ok", or "infeasible: ..." when it does not fit in memory.
-std::vector<std::string> result_row(const Scenario& scenario, const Forecast& forecast,
-                                    const Judgement& judgement);
+// Rows without their line ends (csv.h). A point that was forecast; `status` is "ok", or
+// "infeasible: ..." when it does not fit in memory.
+std::string result_row(const Scenario& scenario, const Forecast& forecast,
+                       const Judgement& judgement);
 
 // A point that cannot run: what was asked for, and why not.
-std::vector<std::string> infeasible_row(const WhatIf& what_if, const std::string& reason);
+std::string infeasible_row(const WhatIf& what_if, const std::string& reason);
 
 }  // namespace lambcast

@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "experiments/result_cells.h"
 #include "experiments/scenario.h"
 #include "models/training/forecast.h"
 
@@ -25,7 +26,7 @@ TEST_CASE("csv: the steps of all kinds are those of the run, whatever the kinds 
     CollectiveCosts costs;
     const Scenario scenario = resolve(what_if, catalog);
     const Forecast result = forecast(scenario.training, costs);
-    const std::vector<std::string> row = result_row(scenario, result, {});
+    const std::vector<std::string> row = cells_of(result_row(scenario, result, {}));
     int steps = 0;
     double seconds = 0;
     for (std::size_t i = 0; i < row.size(); ++i) {
@@ -44,7 +45,8 @@ TEST_CASE("csv: the steps of all kinds are those of the run, whatever the kinds 
 }
 
 TEST_CASE("csv: an infeasible point keeps what was asked for") {
-  const auto row = infeasible_row({{"model", "x"}, {"gpus", "8"}, {"freeze_step", "10%"}}, "why");
+  const auto row =
+      cells_of(infeasible_row({{"model", "x"}, {"gpus", "8"}, {"freeze_step", "10%"}}, "why"));
   REQUIRE(row.size() == result_columns().size());
   std::map<std::string, std::string> filled;
   for (std::size_t i = 0; i < row.size(); ++i)

@@ -301,7 +301,7 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
 
 Overlap overlap_of(const TrainingPlan& training) {
   if (training.overlap == Overlap::ddp) return Overlap::ddp;
-  return gradient_reduction(training).overlapped ? Overlap::zero : Overlap::none;
+  return overlaps_reduction(training) ? Overlap::zero : Overlap::none;
 }
 
 std::optional<std::int64_t> freeze_step_of(const Recipe& recipe) {

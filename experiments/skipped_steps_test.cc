@@ -4,7 +4,7 @@
 #include <tuple>
 
 #include "experiments/judgement.h"
-#include "experiments/result_row.h"
+#include "experiments/result_cells.h"
 #include "experiments/scenario_case.h"
 
 namespace lambcast {
@@ -22,7 +22,7 @@ TEST_CASE("skipped steps: a plain run says how many it has among its own, and ad
     std::string sentence;
     for (const Finding& finding : judgement.findings)
       if (finding.code == "skipped-steps") sentence = finding.message;
-    const auto row = result_row(scenario, result, judgement);
+    const auto row = cells_of(result_row(scenario, result, judgement));
     return std::tuple(sentence, row.back(), result.run.time_s);
   };
   const WhatIf adam{{"optimizer", "adam"}, {"steps", "5993"}};

@@ -13,7 +13,6 @@
 #include "experiments/sweep_folder.h"
 #include "experiments/sweep_ranks.h"
 #include "models/training/forecast.h"
-#include "sim/base/csv.h"
 #include "sim/base/error.h"
 
 namespace lambcast {
@@ -52,13 +51,14 @@ SweepRow row_or_reason(const WhatIf& point, const std::function<SweepRow()>& com
   } catch (const std::bad_alloc&) {
     throw;  // of the machine, not of the point
   } catch (const Error& error) {
-    row.text = csv::row(infeasible_row(point, error.what()));
+    row.text = infeasible_row(point, error.what());
   } catch (const std::exception& error) {
-    row.text = csv::row(
-        infeasible_row(point, fmt::format("internal error, please report it: {}", error.what())));
+    row.text =
+        infeasible_row(point, fmt::format("internal error, please report it: {}", error.what()));
   }
   // A row is a line: resuming counts on it.
-  std::replace(row.text.begin(), row.text.end(), '\n', ' ');
+  for (std::size_t end = 0; (end = row.text.find('\n', end)) != std::string::npos;)
+    row.text[end] = ' ';
   return row;
 }
 
@@ -68,7 +68,7 @@ SweepRow sweep_row(const WhatIf& point, Catalog& catalog, CollectiveCosts& costs
     const Forecast result = forecast(scenario.training, costs);
     Judgement judgement = judgement_of(scenario, result);
     judgement.fused = fused_speedup(scenario, result, costs);
-    return SweepRow{csv::row(result_row(scenario, result, judgement)), result.memory.fits,
+    return SweepRow{result_row(scenario, result, judgement), result.memory.fits,
                     std::move(judgement.findings)};
   });
 }

@@ -8,6 +8,15 @@
 #include "experiments/invalid_value.h"
 
 namespace lambcast {
+namespace {
+
+// One bit of 64, by what differs most among keys.
+std::uint64_t mark_of(std::string_view key) {
+  const auto first = static_cast<unsigned char>(key.empty() ? '\0' : key.front());
+  return std::uint64_t{1} << ((first + 7 * key.size()) % 64);
+}
+
+}  // namespace
 
 Where flag(std::string_view key) {
   std::string name = "--";
@@ -15,7 +24,12 @@ Where flag(std::string_view key) {
   return {"", 0, name};
 }
 
+Words::Words(const WhatIf& what_if) : what_if_(what_if) {
+  for (const auto& [key, value] : what_if) marks_ |= mark_of(key);
+}
+
 const std::string* Words::find(std::string_view key) const {
+  if ((marks_ & mark_of(key)) == 0) return nullptr;
   const auto entry = what_if_.find(key);
   return entry == what_if_.end() ? nullptr : &entry->second;
 }

@@ -16,10 +16,11 @@ namespace lambcast {
 // The place of a key on the command line: "--micro-batch".
 Where flag(std::string_view key);
 
-// Every reader throws InvalidValue for one it cannot take. Keeps a reference to the what-if.
+// Every reader throws InvalidValue for one it cannot take. Keeps a reference to the what-if,
+// which is not to change meanwhile.
 class Words {
  public:
-  explicit Words(const WhatIf& what_if) : what_if_(what_if) {}
+  explicit Words(const WhatIf& what_if);
 
   const std::string* find(std::string_view key) const;
   // A value that must be there; `why` says what it is.
@@ -44,6 +45,7 @@ class Words {
 
  private:
   const WhatIf& what_if_;
+  std::uint64_t marks_ = 0;  // of its keys: a hundred are asked for of which ten are there
 };
 
 }  // namespace lambcast

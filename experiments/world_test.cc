@@ -16,6 +16,7 @@
 
 #include "experiments/forecast_output.h"
 #include "experiments/numeric_inputs.h"
+#include "experiments/result_cells.h"
 #include "experiments/result_row.h"
 #include "experiments/scenario.h"
 #include "experiments/sweep.h"
@@ -117,7 +118,7 @@ void check_volume(const DrawnWorld& world) {
 // A row, the JSON and the table have the same numbers.
 void check_outputs(const DrawnWorld& world) {
   const std::vector<std::string> row =
-      result_row(world.scenario, world.forecast, {world.scenario.findings});
+      cells_of(result_row(world.scenario, world.forecast, {world.scenario.findings}));
   const auto& columns = result_columns();
   REQUIRE(row.size() == columns.size());
   const auto cell = [&](const std::string& column) {

@@ -70,7 +70,7 @@ int simulate_command(const ForecastFlags& flags, const RunFlags& run_flags) {
                          [&] { return forecast_json(scenario, result, judgement); },
                          [&] {
                            return fmt::format("{}\n{}\n", csv::row(result_columns()),
-                                              csv::row(result_row(scenario, result, judgement)));
+                                              result_row(scenario, result, judgement));
                          }});
 }
 

@@ -66,14 +66,14 @@ void check_onebit_release(VersionFindings& out, const DeepSpeedConfig& config, s
 
 void check_wrapper(VersionFindings& out, const DeepSpeedConfig& config, std::int64_t gpus) {
   const Version& of = config.release.value;
-  if (wrapper_of(recipe_of(config)) == Wrapper::fp16 && config.fp16.enabled.value &&
+  const Recipe recipe = recipe_of(config);
+  if (wrapper_of(recipe) == Wrapper::fp16 && config.fp16.enabled.value &&
       of >= release::updates_nothing && of < release::updates_again)
     out.add(Severity::warning, "nothing-updated", release_key,
             fmt::format("under fp16 and without ZeRO FP16_Optimizer of {} returns before it has "
                         "updated anything; 0.18.2 steps again",
                         text_of(of)));
-  const bool in_bf16 =
-      recipe_of(config).precision.weights == DataType::bf16 && config.zero.stage.value == 0;
+  const bool in_bf16 = recipe.precision.weights == DataType::bf16 && config.zero.stage.value == 0;
   if (!in_bf16 || gpus == 1 || config.release.given) return;
   constexpr const char* whole =
       "holds all states on every GPU and sums gradients in bf16, as since 0.17.6; earlier releases "

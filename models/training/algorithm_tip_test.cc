@@ -21,7 +21,7 @@ TEST_CASE("judge: a collective that matters near a tip of NCCL's rule is named")
     sources.spend(time + Duration::seconds(rest_s));
     TrainingPlan training = training_of({OptimizerType::lamb, 16});
     Forecast forecast = forecast_of(training);
-    forecast.tipping = sources.tipping();
+    forecast.sources = RunSources(sources);
     const auto found = codes(judge(training, forecast));
     return std::count(found.begin(), found.end(), "algorithm-tips");
   };
@@ -29,13 +29,14 @@ TEST_CASE("judge: a collective that matters near a tip of NCCL's rule is named")
   CHECK(at(1, 99) == 0);
   CHECK(at(0, 1) == 0);
   // As calls, steps and a run have it: the one that it moves furthest in all of its calls.
-  CostSources step, run;
+  CostSources step;
   const Tip half{std::nullopt, Duration::seconds(0.5)};
   step.tips({Op::all_gather, Bytes(1), "ring", "LL", Duration::seconds(1), half}, 3);
   step.tips({Op::all_reduce, Bytes(1), "ring", "LL", Duration::seconds(1), half}, 4);
   step.tips({Op::broadcast, Bytes(1), "ring", "LL", Duration::seconds(1), half}, 2);
   step.spend(Duration::seconds(1));
-  run.add(step, 10);
+  RunSources run;
+  run.add(std::make_shared<const CostSources>(step), 10);
   REQUIRE(run.tipping());
   CHECK(run.tipping()->op == Op::all_reduce);
 }

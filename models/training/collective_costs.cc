@@ -1,6 +1,6 @@
 #include "models/training/collective_costs.h"
 
-#include "models/training/known_steps.h"
+#include "models/training/known_runs.h"
 #include "models/training/shared_network.h"
 
 namespace lambcast {
@@ -37,9 +37,9 @@ SharedNetwork& CollectiveCosts::shared_network(const std::shared_ptr<const Clust
   return *(shared_[key] = std::make_shared<SharedNetwork>(cluster, nodes, gpus_per_node));
 }
 
-KnownSteps& CollectiveCosts::steps() {
-  if (steps_ == nullptr) steps_ = std::make_shared<KnownSteps>();
-  return *steps_;
+KnownRuns& CollectiveCosts::runs() {
+  if (runs_ == nullptr) runs_ = std::make_shared<KnownRuns>();
+  return *runs_;
 }
 
 CollectiveCosts::Shape& CollectiveCosts::shape(const Place& place) {

@@ -26,7 +26,7 @@ struct CollectiveCost {
   Tip tip;
 };
 
-class KnownSteps;
+class KnownRuns;
 class SharedNetwork;
 
 // One per thread. Remembers prices by what a cluster is to collectives, whoever read it and how
@@ -50,9 +50,9 @@ class CollectiveCosts {
   SharedNetwork& shared_network(const std::shared_ptr<const Cluster>& cluster, int nodes,
                                 int gpus_per_node);
 
-  // Steps that were run with these costs, by the cluster itself; they bound their own number
-  // (known_steps.h).
-  KnownSteps& steps();
+  // Runs whose steps were run with these costs, by the cluster itself; they bound their own number
+  // (known_runs.h).
+  KnownRuns& runs();
 
   // For people who ask what the program did: prices asked for, and those that had to be found out.
   struct Counts {
@@ -87,7 +87,7 @@ class CollectiveCosts {
   std::map<std::tuple<Place, Op, double, std::string>, CollectiveCost> costs_;
   std::map<std::tuple<std::shared_ptr<const Cluster>, int, int>, std::shared_ptr<SharedNetwork>>
       shared_;
-  std::shared_ptr<KnownSteps> steps_;
+  std::shared_ptr<KnownRuns> runs_;
   Counts counts_;
 };
 

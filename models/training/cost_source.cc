@@ -11,8 +11,12 @@ constexpr double least_share = 0.01;
 }  // namespace
 
 CostSources::Entry& CostSources::entry(std::string_view cost, const Provenance& from) {
-  for (Entry& known : entries_)
-    if (known.cost == cost) return known;
+  // Operations alike read their costs in one order: most are found where the last one was, or next.
+  for (std::size_t i = 0; i < entries_.size(); ++i, ++at_) {
+    if (at_ >= entries_.size()) at_ = 0;
+    if (entries_[at_].cost == cost) return entries_[at_];
+  }
+  at_ = entries_.size();
   return entries_.emplace_back(Entry{std::string(cost), from});
 }
 
@@ -37,31 +41,62 @@ void CostSources::tips(const TippingCollective& collective, double times) {
   moved_s_ = moved_s;
 }
 
-std::optional<TippingCollective> CostSources::tipping() const {
-  return moved_s_ >= least_share * time_s_ ? tipping_ : std::nullopt;
+RunSources::RunSources(CostSources of_step) {
+  add(std::make_shared<const CostSources>(std::move(of_step)), 1);
 }
 
-void CostSources::add(const CostSources& of_step, double steps) {
-  time_s_ += of_step.time_s_ * steps;
-  for (const Entry& other : of_step.entries_)
-    entry(other.cost, other.provenance).time_s += other.time_s * steps;
-  if (of_step.moved_s_ * steps <= moved_s_) return;
-  tipping_ = of_step.tipping_;
-  moved_s_ = of_step.moved_s_ * steps;
+void RunSources::add(std::shared_ptr<const CostSources> of_step, double steps) {
+  parts_.push_back({std::move(of_step), steps});
 }
 
-std::vector<CostSource> CostSources::shares() const {
+double RunSources::time_s() const {
+  double all_s = 0;
+  for (const Part& part : parts_) all_s += part.of_step->time_s_ * part.steps;
+  return all_s;
+}
+
+std::vector<RunSources::Spent> RunSources::spent() const {
+  std::vector<Spent> all;
+  for (const Part& part : parts_) {
+    std::size_t at = 0;  // steps of a run read much the same in one order
+    const std::size_t before = all.size();
+    for (const CostSources::Entry& entry : part.of_step->entries_) {
+      std::size_t tried = 0;
+      for (; tried < before && all[at].of->cost != entry.cost; ++tried) at = (at + 1) % before;
+      if (tried < before)
+        all[at].time_s += entry.time_s * part.steps;
+      else
+        all.push_back({&entry, entry.time_s * part.steps});
+    }
+  }
+  return all;
+}
+
+std::vector<CostSource> RunSources::shares() const {
+  const double all_s = time_s();
   std::vector<CostSource> sources;
-  for (const Entry& known : entries_)
-    sources.push_back({known.cost, known.provenance, time_s_ > 0 ? known.time_s / time_s_ : 1});
+  for (const auto& [of, seconds] : spent())
+    sources.push_back({of->cost, of->provenance, all_s > 0 ? seconds / all_s : 1});
   return sources;
 }
 
-Kind weakest(const std::vector<CostSource>& sources) {
+Kind RunSources::weakest() const {
+  const double all_s = time_s();
   Kind kind = Kind::measured;
-  for (const CostSource& source : sources)
-    if (source.share >= least_share) kind = std::max(kind, source.provenance.kind);
+  for (const auto& [of, seconds] : spent())
+    if (all_s <= 0 || seconds / all_s >= least_share) kind = std::max(kind, of->provenance.kind);
   return kind;
+}
+
+std::optional<TippingCollective> RunSources::tipping() const {
+  std::optional<TippingCollective> furthest;
+  double moved_s = 0;
+  for (const auto& [of_step, steps] : parts_) {
+    if (of_step->moved_s_ * steps <= moved_s) continue;
+    furthest = of_step->tipping_;
+    moved_s = of_step->moved_s_ * steps;
+  }
+  return moved_s >= least_share * time_s() ? furthest : std::nullopt;
 }
 
 }  // namespace lambcast

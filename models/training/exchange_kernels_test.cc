@@ -91,7 +91,7 @@ TEST_CASE("exchange kernels: the framework's own kernels move what PyTorch reads
   CHECK(step.step_time_low_us > step.step_time_us - step.compress_us - step.backward_us);
   CHECK(step.step_time_high_us < 2 * step.step_time_us);
   std::string source;
-  for (const CostSource& each : largest.sources)
+  for (const CostSource& each : largest.sources.shares())
     if (each.cost == "compression_kernels") source = each.provenance.source;
   CHECK_THAT(source, Catch::Contains("PyTorch 1.8") && Catch::Contains("later releases"));
   // Each neighbour's weights are added, 12, divided, 8, and cast to 16 bits, 6, before Adam's own.
@@ -177,7 +177,7 @@ TEST_CASE("exchange kernels: of a profile that has them the times are taken, as 
 
   CollectiveCosts costs;
   const auto rests_on = [&] {
-    for (const CostSource& source : forecast(training, costs).sources)
+    for (const CostSource& source : forecast(training, costs).sources.shares())
       if (source.cost == "compression_kernels") return source.provenance;
     return Provenance();
   };

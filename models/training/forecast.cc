@@ -8,7 +8,7 @@
 
 #include "models/training/buffers.h"
 #include "models/training/compressed_share.h"
-#include "models/training/known_steps.h"
+#include "models/training/known_runs.h"
 #include "models/training/memory_remedy.h"
 #include "models/training/one_hot_dispatch.h"
 #include "models/training/plugin_tuner.h"
@@ -95,10 +95,10 @@ void finish_step(StepForecast& step) {
 }
 
 // A step that outlasts the clock names what makes it long, which the clock does not know.
-const KnownStep& step_of(const TrainingPlan& training, const DistinctStep& step,
-                         CollectiveCosts& costs) {
+const KnownStep& step_of(const TrainingPlan& training, KnownRun& run, const DistinctStep& step,
+                         CollectiveCosts& costs, Sources sources) {
   try {
-    return costs.steps().of(training, step, costs);
+    return run.step(step, costs, sources);
   } catch (const TooLong& error) {
     const Batch now = batch_in(training.batch, step);
     throw Error(error.code(),
@@ -109,15 +109,17 @@ const KnownStep& step_of(const TrainingPlan& training, const DistinctStep& step,
 }
 
 // Adds the run to `time` and, with `sources`, what its steps rest on.
-std::vector<StepForecast> forecast_steps(const TrainingPlan& training, CollectiveCosts& costs,
-                                         TimeAtEnds& time, CostSources* sources = nullptr) {
+std::vector<StepForecast> forecast_steps(const TrainingPlan& training, KnownRun& run,
+                                         CollectiveCosts& costs, TimeAtEnds& time,
+                                         RunSources* sources = nullptr) {
   std::vector<StepForecast> kinds;
   for (const DistinctStep& distinct : distinct_steps(training)) {
     auto sum = std::find_if(kinds.begin(), kinds.end(), [&](const StepForecast& of) {
       return of.kind == counted_as(distinct.kind);
     });
     if (sum == kinds.end()) sum = kinds.insert(kinds.end(), StepForecast());
-    const KnownStep& step = step_of(training, distinct, costs);
+    const KnownStep& step = step_of(training, run, distinct, costs,
+                                    sources != nullptr ? Sources::noted : Sources::left_out);
     const auto steps = static_cast<double>(distinct.steps);
     add_step(*sum, step.metrics, training, distinct);
     time.add(step.time, steps);
@@ -198,14 +200,21 @@ TrainingPlan plain_run(const TrainingPlan& training) {
 
 Forecast forecast_alone(const TrainingPlan& training, CollectiveCosts& costs) {
   Forecast result;
-  CostSources sources;
-  result.steps = forecast_steps(training, costs, result.time, &sources);
-  result.sources = sources.shares();
-  result.tipping = sources.tipping();
+  KnownRun& run = costs.runs().of(training);
+  result.steps = forecast_steps(training, run, costs, result.time, &result.sources);
   result.run = sum_up(training, result.steps);
-  result.memory = forecast_memory(training);
+  result.memory = run.memory();
   result.run.baseline_optimizer = name_of(baseline_of(training.optimizer()));
   return result;
+}
+
+TimeAtEnds run_time(const TrainingPlan& training, CollectiveCosts& costs) {
+  TimeAtEnds time;
+  KnownRun& run = costs.runs().of(training);
+  for (const DistinctStep& step : distinct_steps(training))
+    time.add(step_of(training, run, step, costs, Sources::left_out).time,
+             static_cast<double>(step.steps));
+  return time;
 }
 
 Forecast forecast(const TrainingPlan& training, CollectiveCosts& costs) {
@@ -214,7 +223,7 @@ Forecast forecast(const TrainingPlan& training, CollectiveCosts& costs) {
     return result;
   const TrainingPlan plain = plain_run(training);
   Forecast other;
-  other.run = sum_up(plain, forecast_steps(plain, costs, other.time));
+  other.run = sum_up(plain, forecast_steps(plain, costs.runs().of(plain), costs, other.time));
   compare_with(other, result.run.baseline_optimizer, result);
   return result;
 }
@@ -260,10 +269,11 @@ std::vector<Finding> judge(const TrainingPlan& training, const Forecast& forecas
              "the flow model shares links among the collectives of a step of up to {} GPUs; "
              "in this one each runs as if alone",
              SharedNetwork::most_ranks)});
+  const auto tipping = forecast.sources.tipping();
   for (const auto& finding :
        {find_stream_limit(*training.cluster, training.nodes()), find_idle_sharp(training),
         find_one_hot_dispatch(training), find_plugin_tuner(*training.cluster, training.nodes()),
-        forecast.tipping ? find_tip(*forecast.tipping) : std::nullopt})
+        tipping ? find_tip(*tipping) : std::nullopt})
     if (finding) findings.push_back(*finding);
   const bool alone = training.gpus == 1;
   if (alone && (is_onebit(training.optimizer()) || training.exchange != Exchange{}))

@@ -69,14 +69,16 @@ struct Forecast {
   RunForecast run;
   TimeAtEnds time, plain_time;  // of the run and of the one its speed-up is against
   MemoryForecast memory;
-  std::vector<CostSource> sources;
-  std::optional<TippingCollective> tipping{};
+  RunSources sources;
 };
 
 Forecast forecast(const TrainingPlan& training, CollectiveCosts& costs);
 
 // The same of the run alone: without the plain run, and what only a comparison with it tells.
 Forecast forecast_alone(const TrainingPlan& training, CollectiveCosts& costs);
+
+// Of that its time, for a ratio.
+TimeAtEnds run_time(const TrainingPlan& training, CollectiveCosts& costs);
 
 // Sets what only a comparison tells against another run of the same work, which is called `name`.
 void compare_with(const Forecast& other, const std::string& name, Forecast& forecast);

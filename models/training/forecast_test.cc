@@ -205,21 +205,21 @@ TEST_CASE("forecast: a length curriculum changes compute and not communication")
 
 TEST_CASE("forecast: what it rests on is named, and the weakest of it counts") {
   const Forecast alone = forecast_of(training_of({OptimizerType::lamb, 1}));
-  for (const CostSource& source : alone.sources) {
+  for (const CostSource& source : alone.sources.shares()) {
     CHECK_FALSE(source.cost.empty());
     CHECK_FALSE(source.provenance.source.empty());
     CHECK(source.cost.find("nic") == std::string::npos);
   }
   const Forecast many = forecast_of(training_of({OptimizerType::onebit_lamb, 64}));
   std::vector<std::string> costs;
-  for (const CostSource& source : many.sources) {
+  for (const CostSource& source : many.sources.shares()) {
     CHECK_FALSE(source.provenance.source.empty());
     costs.push_back(source.cost);
   }
   CHECK_THAT(costs, Catch::Matchers::VectorContains(std::string("nic_bandwidth")));
   CHECK_THAT(costs, Catch::Matchers::VectorContains(std::string("compression_kernels")));
   const auto source_of = [](const Forecast& forecast, const std::string& cost) {
-    for (const CostSource& source : forecast.sources)
+    for (const CostSource& source : forecast.sources.shares())
       if (source.cost == cost) return source.provenance;
     FAIL("nothing is said of " << cost);
     return Provenance();
@@ -241,8 +241,7 @@ TEST_CASE("forecast: what it rests on is named, and the weakest of it counts") {
   CHECK(source_of(blocking, "fabric_oversubscription").kind == Kind::published);
   CHECK(source_of(blocking, "fabric_oversubscription").source == "the operator's page");
   CHECK(blocking.run.time_s > single_switch.run.time_s);
-  CHECK(weakest(many.sources) == Kind::assumed);
-  CHECK(weakest({{"a", {Kind::measured, "x"}}, {"b", {Kind::published, "y"}}}) == Kind::published);
+  CHECK(many.sources.weakest() == Kind::assumed);
 }
 
 // All numbers of this run are measured but one, which decides how long the optimizer of its warm-up
@@ -265,19 +264,19 @@ TEST_CASE(
     training.device = std::make_shared<const Device>(device);
     return forecast_of(training).sources;
   };
-  const auto share_of = [](const std::vector<CostSource>& sources, const std::string& cost) {
-    for (const CostSource& source : sources)
+  const auto share_of = [](const RunSources& sources, const std::string& cost) {
+    for (const CostSource& source : sources.shares())
       if (source.cost == cost) return source.share;
     return 0.0;
   };
-  CHECK(weakest(rests_on(20, Kind::measured)) == Kind::measured);
-  const std::vector<CostSource> slow = rests_on(20, Kind::assumed);
-  CHECK(weakest(slow) == Kind::assumed);
+  CHECK(rests_on(20, Kind::measured).weakest() == Kind::measured);
+  const RunSources slow = rests_on(20, Kind::assumed);
+  CHECK(slow.weakest() == Kind::assumed);
   CHECK(share_of(slow, "framework_launch") > 0.1);
   CHECK(share_of(slow, "framework_launch") + share_of(slow, "forward_backward") <= 1 + 1e-9);
   // Launches as fast as this hide behind what the kernels move.
-  const std::vector<CostSource> fast = rests_on(0.001, Kind::assumed);
-  CHECK(weakest(fast) == Kind::measured);
+  const RunSources fast = rests_on(0.001, Kind::assumed);
+  CHECK(fast.weakest() == Kind::measured);
   CHECK(share_of(fast, "framework_launch") < 0.01);
   CHECK(share_of(fast, "optimizer_memory_bandwidth") > 0.01);
 }
@@ -296,7 +295,7 @@ TEST_CASE("forecast: a shallow queue of the switch costs compressed steps a time
   CHECK(with.steps[0].step_time_us == Approx(without.steps[0].step_time_us));
   CHECK(with.steps[1].step_time_us == Approx(without.steps[1].step_time_us + 150e3).epsilon(1e-3));
   std::vector<std::string> costs;
-  for (const CostSource& source : with.sources) costs.push_back(source.cost);
+  for (const CostSource& source : with.sources.shares()) costs.push_back(source.cost);
   CHECK_THAT(costs, Catch::Matchers::VectorContains(std::string("port_queue")));
   CHECK_THAT(costs, Catch::Matchers::VectorContains(std::string("rto_min")));
 

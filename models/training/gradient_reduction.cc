@@ -40,6 +40,7 @@ std::vector<std::int64_t> filled_up_to(const std::vector<std::int64_t>& pieces,
 std::vector<std::int64_t> tensor_sizes(const ModelShape& model, bool optimized_only,
                                        bool backwards) {
   std::vector<std::int64_t> sizes;
+  sizes.reserve(model.tensors.size());
   for (const Tensor& tensor : model.tensors)
     if (tensor.optimized || !optimized_only) sizes.push_back(tensor.elements);
   if (backwards) std::reverse(sizes.begin(), sizes.end());
@@ -53,7 +54,7 @@ GradientReduction of_ddp(const TrainingPlan& training) {
   GradientReduction reduction;
   reduction.buckets = filled_over(tensor_sizes(*training.model, false, true),
                                   ddp_bucket / gradient_bytes(training));
-  reduction.overlapped = true;
+  reduction.overlapped = overlaps_reduction(training);
   return reduction;
 }
 
@@ -77,7 +78,7 @@ GradientReduction of_zero(const TrainingPlan& training) {
   const double share = 1.0 / training.gpus;
   GradientReduction reduction;
   reduction.each_micro_batch = zero.stage >= 2;
-  reduction.overlapped = reduction.double_buffered = zero.overlap;
+  reduction.overlapped = reduction.double_buffered = overlaps_reduction(training);
   // Hooks fill the buckets as the backward pass goes; stage 1 without overlap does so afterwards.
   const bool backwards = reduction.each_micro_batch || reduction.overlapped;
   reduction.buckets = filled_up_to(tensor_sizes(*training.model, true, backwards), zero.bucket);
@@ -104,6 +105,11 @@ double gradient_bytes(const TrainingPlan& training) {
   const auto& how = training.parallelism;
   if (how && how->framework.name != FrameworkName::deepspeed) return how->gradient_bytes();
   return bytes_of(training.recipe.precision.on_wire());
+}
+
+bool overlaps_reduction(const TrainingPlan& training) {
+  return training.overlap == Overlap::ddp ||
+         (training.wrapper() == Wrapper::zero && training.recipe.zero.overlap);
 }
 
 GradientReduction gradient_reduction(const TrainingPlan& training) {

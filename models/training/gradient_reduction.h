@@ -41,6 +41,9 @@ struct GradientReduction {
 
 GradientReduction gradient_reduction(const TrainingPlan& training);
 
+// Whether the backward pass goes on meanwhile, of the last micro batch at least.
+bool overlaps_reduction(const TrainingPlan& training);
+
 // Bytes of one gradient element on the wire. What DeepSpeed adds up in fp32 it sends in 16 bits, or
 // as communication_data_type says (runtime/zero/stage3.py, __avg_scatter_grads, at stage 3 too).
 double gradient_bytes(const TrainingPlan& training);

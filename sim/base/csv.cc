@@ -1,10 +1,12 @@
 #include "sim/base/csv.h"
 
+#include <fmt/compile.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 
 #include "sim/base/csv_reader.h"
 #include "sim/base/error.h"
@@ -26,13 +28,22 @@ bool is_number(std::string_view text) {
   return status != std::errc::invalid_argument && end == text.data() + text.size();
 }
 
-std::string in_quotes(std::string_view text) {
-  std::string all = "\"";
+void append_in_quotes(std::string_view text, std::string& to) {
+  to += '"';
   for (const char c : text) {
-    if (c == '"') all += '"';
-    all += c;
+    if (c == '"') to += '"';
+    to += c;
   }
-  return all + '"';
+  to += '"';
+}
+
+void append_field(std::string_view text, std::string& to) {
+  if ((starts_formula(text) && !is_number(text)) || is_guarded(text))
+    append_in_quotes(fmt::format("'{}", text), to);
+  else if (text.find_first_of(",\"\r\n") != std::string_view::npos)
+    append_in_quotes(text, to);
+  else
+    to += text;
 }
 
 }  // namespace
@@ -44,10 +55,9 @@ bool is_guarded(std::string_view text) {
 }
 
 std::string field(std::string_view text) {
-  if ((starts_formula(text) && !is_number(text)) || is_guarded(text))
-    return in_quotes(fmt::format("'{}", text));
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
-  return in_quotes(text);
+  std::string of;
+  append_field(text, of);
+  return of;
 }
 
 std::string number(double value) {
@@ -56,12 +66,39 @@ std::string number(double value) {
 }
 
 std::string row(const std::vector<std::string>& fields) {
-  std::string line;
-  for (const std::string& text : fields) {
-    if (&text != fields.data()) line += ',';
-    line += field(text);
-  }
-  return line;
+  Row row;
+  for (const std::string& text : fields) row.text(text);
+  return std::move(row).line();
+}
+
+void Row::begin_field() {
+  if (std::exchange(begun_, true)) line_ += ',';
+}
+
+Row& Row::text(std::string_view text) {
+  begin_field();
+  append_field(text, line_);
+  return *this;
+}
+
+Row& Row::number(double value) {
+  begin_field();
+  if (!std::isnan(value)) fmt::format_to(std::back_inserter(line_), FMT_COMPILE("{}"), value);
+  return *this;
+}
+
+Row& Row::whole(std::int64_t value) {
+  begin_field();
+  const fmt::format_int digits(value);
+  line_.append(digits.data(), digits.size());
+  return *this;
+}
+
+Row& Row::empty(std::size_t fields) {
+  if (fields == 0) return *this;
+  begin_field();
+  line_.append(fields - 1, ',');
+  return *this;
 }
 
 std::size_t Table::column(std::string_view title) const {

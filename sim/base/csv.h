@@ -7,8 +7,12 @@
 // and csv_reader.h take the apostrophe off again, so that every text survives the round trip.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace lambcast::csv {
@@ -25,6 +29,25 @@ std::string number(double value);
 
 // One row without its line end.
 std::string row(const std::vector<std::string>& fields);
+
+// The same written field by field, for rows by the million: in place, with no text of each field.
+class Row {
+ public:
+  explicit Row(std::size_t usual_bytes = 0) { line_.reserve(usual_bytes); }
+  Row& text(std::string_view text);
+  Row& number(double value);
+  Row& number(const std::optional<double>& value) { return value ? number(*value) : empty(1); }
+  Row& whole(std::int64_t value);
+  Row& whole(const std::optional<std::int64_t>& value) { return value ? whole(*value) : empty(1); }
+  Row& flag(bool value) { return text(value ? "true" : "false"); }
+  Row& empty(std::size_t fields);
+  std::string line() && { return std::move(line_); }
+
+ private:
+  void begin_field();
+  std::string line_;
+  bool begun_ = false;
+};
 
 // A parsed file. Lines that start with '#' before the header are kept apart: measurement files of
 // others use them for their source.

@@ -9,6 +9,8 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <optional>
+#include <utility>
 
 #include "sim/base/csv_reader.h"
 
@@ -27,6 +29,16 @@ TEST_CASE("csv: fields survive a round trip") {
   CHECK(csv::row({"1.5", "x \"y\"\nz"}) == "1.5,\"x \"\"y\"\"\nz\"");
   CHECK(csv::number(0.1) == "0.1");
   CHECK(csv::number(std::nan("")).empty());
+  // Field by field as in a list of texts, whole numbers too.
+  for (const double value : {0.0, -0.0, 0.1, 1.0, -7.0, 680e6, 1.5e9, 999999999999999.0, 1e15, 1e16,
+                             -3e17, 1e300, std::nan("")}) {
+    INFO(value);
+    CHECK(std::move(csv::Row().number(value)).line() == csv::number(value));
+  }
+  csv::Row row(16);
+  row.text("a,b").whole(-3).empty(0).empty(2).flag(true).number(std::optional<double>());
+  row.number(std::optional(2.5)).text("=x");
+  CHECK(std::move(row).line() == csv::row({"a,b", "-3", "", "", "true", "", "2.5", "=x"}));
 }
 
 TEST_CASE("csv: a text that spreadsheets run as a formula is guarded, and reads back as it was") {

@@ -1,4 +1,4 @@
-#include "models/training/known_steps.h"
+#include "models/training/known_runs.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -38,7 +38,7 @@ std::vector<TrainingPlan> unlike_runs() {
     lengths.min_difficulty = 64;
     lengths.max_difficulty = 128;
     lengths.total_step = 1000;
-    lengths.difficulty_step = 8;
+    lengths.difficulty_step = 2;
   });
   with([](TrainingPlan& t) {
     t.cluster = std::make_shared<const Cluster>(load_cluster("commodity-10gbe", {}));
@@ -46,15 +46,22 @@ std::vector<TrainingPlan> unlike_runs() {
   return all;
 }
 
-TEST_CASE("known steps: what is remembered of other runs is what the whole run's plan gives") {
+TEST_CASE("known runs: what is remembered of other runs is what the whole run's plan gives") {
   const std::vector<TrainingPlan> runs = unlike_runs();
   CollectiveCosts costs;
-  std::size_t steps = 0;
+  std::size_t most_steps = 0;
   for (int times = 0; times < 2; ++times) {
     for (std::size_t i = 0; i < runs.size(); ++i) {
+      const MemoryForecast held = costs.runs().of(runs[i]).memory();
+      const MemoryForecast anew = forecast_memory(runs[i]);
+      CHECK(held.parts == anew.parts);
+      CHECK(held.peak == anew.peak);
+      CHECK(held.fits == anew.fits);
+      most_steps = std::max(most_steps, distinct_steps(runs[i]).size());
       for (const DistinctStep& step : distinct_steps(runs[i])) {
         INFO("run " << i << ", " << name_of(step.kind) << " step of " << step.seq_len);
-        const KnownStep& known = costs.steps().of(runs[i], step, costs);
+        if (i % 2 == 0) costs.runs().of(runs[i]).step(step, costs, Sources::left_out);
+        const KnownStep& known = costs.runs().of(runs[i]).step(step, costs, Sources::noted);
         CollectiveCosts fresh;
         CostSources sources;
         const StepRun alone = run_step(runs[i], step, fresh, Intervals::found, &sources);
@@ -70,18 +77,28 @@ TEST_CASE("known steps: what is remembered of other runs is what the whole run's
         CHECK(std::ranges::equal(known.time.at, time.at, [](const auto& a, const auto& b) {
           return a.low_s == b.low_s && a.high_s == b.high_s;
         }));
-        const auto said = known.sources.shares(), found = sources.shares();
+        const auto said = RunSources(*known.sources).shares(), found = RunSources(sources).shares();
         CHECK(std::ranges::equal(said, found, [](const CostSource& a, const CostSource& b) {
           return a.cost == b.cost && a.share == b.share;
         }));
-        ++steps;
       }
     }
   }
-  CHECK(steps > 2 * 32);  // more than are remembered
+  CHECK(most_steps > 32);  // more than are remembered, as there are more runs
 }
 
-TEST_CASE("known steps: runs that freeze at other steps run none anew") {
+TEST_CASE("known runs: the time alone is that of the forecast") {
+  for (const TrainingPlan& run : unlike_runs()) {
+    CollectiveCosts costs, others;
+    const TimeAtEnds time = run_time(run, costs), whole = forecast_alone(run, others).time;
+    CHECK(time.s == whole.s);
+    CHECK(std::ranges::equal(time.at, whole.at, [](const auto& a, const auto& b) {
+      return a.low_s == b.low_s && a.high_s == b.high_s;
+    }));
+  }
+}
+
+TEST_CASE("known runs: runs that freeze at other steps run none anew") {
   TrainingPlan training = training_of({});
   CollectiveCosts costs;
   const double early = forecast(training, costs).run.time_s;
