@@ -1,5 +1,7 @@
 #include "models/training/collective_costs.h"
 
+#include <utility>
+
 #include "models/training/known_runs.h"
 #include "models/training/shared_network.h"
 
@@ -43,13 +45,11 @@ KnownRuns& CollectiveCosts::runs() {
 }
 
 CollectiveCosts::Shape& CollectiveCosts::shape(const Place& place) {
-  std::unique_ptr<Shape>& shape = shapes_[place];
-  if (shape == nullptr) {
-    shape = std::make_unique<Shape>();
-    shape->machines = machines_of(*place.cluster, place.backend, place.group);
-    shape->transport = transport_of(*place.cluster, place.backend);
-  }
-  return *shape;
+  if (const auto known = shapes_.find(place); known != shapes_.end()) return *known->second;
+  auto shape = std::make_unique<Shape>();
+  shape->machines = machines_of(*place.cluster, place.backend, place.group);
+  shape->transport = transport_of(*place.cluster, place.backend);
+  return *shapes_.emplace(place, std::move(shape)).first->second;
 }
 
 const CollectiveCost& CollectiveCosts::cost(const Setting& setting, Backend backend, Op op,
@@ -57,10 +57,9 @@ const CollectiveCost& CollectiveCosts::cost(const Setting& setting, Backend back
   forget_where_full();
   const Cluster& cluster = *representative(setting.cluster);
   const Place place{&cluster, setting.group, setting.network, setting.expand, backend};
-  const auto [entry, is_new] = costs_.try_emplace({place, op, size.value(), algorithm});
-  CollectiveCost& cost = entry->second;
+  const std::tuple key(place, op, size.value(), algorithm);
   ++counts_.asked;
-  if (!is_new) return cost;
+  if (const auto known = costs_.find(key); known != costs_.end()) return known->second;
   ++counts_.planned;
   const LibrarySpec& library = library_of(cluster, backend);
   Shape& on = shape(place);
@@ -80,14 +79,15 @@ const CollectiveCost& CollectiveCosts::cost(const Setting& setting, Backend back
   const Tip tip = tip_of(request, on.machines, on.transport, collective.time);
   RunBy by{collective.algorithm, collective.protocol, tip.rival};
   if (by.rival) by.rival->time = by.rival->time.scaled(time / collective.time);
-  cost = {time,
-          interval_of(cluster, backend, op, size, request.group, time, by),
-          collective.traffic,
-          collective.algorithm,
-          collective.protocol,
-          collective.costed_as,
-          tip};
-  return cost;
+  // Once nothing can throw any more: what is too long to simulate is found so at each question.
+  const CollectiveCost cost{time,
+                            interval_of(cluster, backend, op, size, request.group, time, by),
+                            collective.traffic,
+                            collective.algorithm,
+                            collective.protocol,
+                            collective.costed_as,
+                            tip};
+  return costs_.emplace(key, cost).first->second;
 }
 
 }  // namespace lambcast

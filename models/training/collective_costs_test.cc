@@ -52,5 +52,19 @@ TEST_CASE("collective costs: thousands of clusters come and go, each with its ow
   CHECK(at(1) == second);
 }
 
+TEST_CASE("collective costs: what cannot be simulated is so each time that it is asked for") {
+  CollectiveCosts costs;
+  const auto slow = cluster_of({{"nic.bandwidth", "1 kB/s"}});
+  const auto ask = [&](NetworkModel network) {
+    return costs.cost({slow, {16, 8}, network, false}, Backend::nccl, Op::all_reduce, Bytes(1e13))
+        .time;
+  };
+  for (int times = 0; times < 3; ++times) {
+    CHECK_THROWS_AS(ask(NetworkModel::analytic), TooLong);
+    CHECK_THROWS_AS(ask(NetworkModel::flow), TooLong);
+  }
+  CHECK(costs.counts().planned == 6);
+}
+
 }  // namespace
 }  // namespace lambcast

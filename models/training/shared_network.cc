@@ -46,11 +46,9 @@ const Topology& SharedNetwork::topology() { return machines_.full().machine->top
 SharedNetwork::Laid SharedNetwork::lay(const Call& call, const CollectiveCost& alone) {
   const Place place = fits(call.group, call.place, nodes_, gpus_per_node_) ? call.place : Place();
   if (laid_.size() >= most_laid) laid_.clear();
-  const auto [at, is_new] =
-      laid_.try_emplace({call.group, place.node, place.slot, call.backend, call.op,
-                         call.bytes.value(), alone.costed_as, alone.protocol});
-  Laid& laid = at->second;
-  if (!is_new) return laid;
+  const std::tuple key(call.group, place.node, place.slot, call.backend, call.op,
+                       call.bytes.value(), alone.costed_as, alone.protocol);
+  if (const auto known = laid_.find(key); known != laid_.end()) return known->second;
   const LibrarySpec& library = library_of(*cluster_, call.backend);
   CollectiveRequest request;
   request.op = call.op;
@@ -62,12 +60,13 @@ SharedNetwork::Laid SharedNetwork::lay(const Call& call, const CollectiveCost& a
   request.beside = place;
   const Collective collective =
       plan_collective(request, machines_, transport_of(*cluster_, call.backend));
+  Laid laid;
   laid.program = collective.program;
   laid.alone = simulate(collective, NetworkModel::flow);
   std::set<const FlowSet*> sets;
   for (const CommPhase& phase : laid.program->phases)
     if (sets.insert(phase.flows.get()).second) laid.flows += phase.flows->size();
-  return laid;
+  return laid_.emplace(key, laid).first->second;
 }
 
 CommProgram scaled(const CommProgram& program, double factor) {
