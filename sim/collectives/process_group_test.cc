@@ -3,8 +3,12 @@
 #include "sim/collectives/process_group.h"
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <set>
+#include <thread>
+#include <vector>
 
 #include "sim/collectives/algorithms.h"
 #include "sim/collectives/collective.h"
@@ -189,6 +193,26 @@ TEST_CASE("routes: more than are kept at a time leave their flows what kept ones
     else
       by_own = kept;
   }
+}
+
+TEST_CASE("routes: threads that ask for the same links at once find them once") {
+  std::atomic<int> found = 0;
+  const Paths paths(1000,
+                    [&](LinkLists& lists) {
+                      ++found;
+                      for (LinkId link = 0; link < 1000; ++link) lists.add(std::array{link});
+                    },
+                    {});
+  const Paths others = paths.with({});
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 8; ++i)
+      threads.emplace_back([&, i] {
+        const LinkLists& links = (i % 2 == 0 ? paths : others).links();
+        if (links.of(999).front() != 999) found = -1000;
+      });
+  }
+  CHECK(found == 1);
 }
 
 TEST_CASE("routes: messages by rail leave by the NIC next to their receiver") {

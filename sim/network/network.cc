@@ -18,14 +18,19 @@ void LinkLists::add(std::span<const LinkId> list) {
 }
 
 Paths::Paths(std::size_t flows, Find find, std::vector<Share> shares)
-    : flows_(flows), find_(std::move(find)), shares_(std::move(shares)) {}
+    : flows_(flows), shares_(std::move(shares)), late_(std::make_shared<Late>(std::move(find))) {}
 
 Paths::Paths(LinkLists links, std::vector<Share> shares)
     : flows_(links.size()), shares_(std::move(shares)), links_(std::move(links)) {}
 
 const LinkLists& Paths::links() const {
-  if (links_.size() < flows_) find_(links_);
-  return links_;
+  if (late_ == nullptr) return links_;
+  std::call_once(late_->once, [this] {
+    LinkLists found;
+    late_->find(found);
+    late_->links = std::move(found);
+  });
+  return late_->links;
 }
 
 Paths Paths::with(std::vector<Share> shares) const {

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -52,8 +53,6 @@ struct LinkLists {
 // Where the flows of a set go, the same for all sizes, protocols and caps. A set that has the
 // network to itself is told by its shares, so links are found when somebody asks for them, and kept
 // from then on: the million flows of an all-to-all go over ten links each.
-//
-// Not to be asked by two threads at once.
 class Paths {
  public:
   using Find = std::function<void(LinkLists&)>;  // appends the links of each flow
@@ -69,10 +68,17 @@ class Paths {
   Paths with(std::vector<Share> shares) const;
 
  private:
+  // Links that the first to ask has found, whatever thread that is.
+  struct Late {
+    explicit Late(Find of) : find(std::move(of)) {}
+    Find find;
+    std::once_flag once;
+    LinkLists links;
+  };
   std::size_t flows_;
-  Find find_;
   std::vector<Share> shares_;
-  mutable LinkLists links_{};  // empty until somebody asks
+  LinkLists links_{};
+  std::shared_ptr<Late> late_{};  // null where they are at hand
 };
 
 // A transfer of `bytes` at no more than `cap` (zero: none; a TCP stream has one). `weight` equal
