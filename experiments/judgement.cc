@@ -36,9 +36,8 @@ std::optional<Speedup> fused_speedup(const Scenario& scenario, const Forecast& f
     return std::nullopt;
   TrainingPlan fused = training;
   fused.kernels = Kernels::fused;
-  const TimeAtEnds time = run_time(fused, costs);
   if (!costs.runs().of(fused).memory().fits) return std::nullopt;
-  return speedup_in(ratio_of(forecast.plain_time, time));
+  return speedup_in(ratio_of(forecast.plain_time, run_time(fused, costs)));
 }
 
 }  // namespace lambcast

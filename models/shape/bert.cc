@@ -14,7 +14,8 @@ void add_embeddings(const Table& model, ModelShape& shape) {
   const std::int64_t types = model.has("type_vocab") ? model.integer("type_vocab", 1, 1000) : 2;
   scope.matrix("word_embeddings.weight", shape.vocab * shape.hidden, TensorSplit::vocabulary);
   scope.matrix("position_embeddings.weight", shape.max_seq_len * shape.hidden);
-  shape.tensors.back().group = 2;  // "position"
+  shape.tensors.back().group = shape.groups.size();
+  shape.groups.emplace_back("position");
   scope.matrix("token_type_embeddings.weight", types * shape.hidden);
   scope.norm("LayerNorm", shape.hidden);
 }
@@ -90,7 +91,7 @@ void build_bert(const Table&, const Table& model, ModelShape& shape) {
   read_flash(model, shape);
   read_tokens(model, shape);
   shape.layers = read_layers(model, "layers");
-  shape.groups = {"decay", "no_decay", "position"};
+  shape.groups = usual_groups;
   const bool pre_layer_norm = model.get<bool>("pre_layer_norm");
   const bool fused = model.get_or<bool>("fused_transformer_kernel", false);
   const bool dropout = shape.dropout = model.get_or<bool>("dropout", true);

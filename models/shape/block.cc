@@ -16,9 +16,6 @@ constexpr std::int64_t max_tokens = 16'777'216;
 constexpr std::int64_t max_experts = 4096;
 constexpr std::int64_t max_expert_layers = 100'000;  // experts * layers that have them
 
-// Of the groups that every family has first.
-constexpr std::size_t decay = 0, no_decay = 1;
-
 void add(const Scope& scope, std::string_view name, std::int64_t elements, std::size_t group,
          TensorSplit split, bool expert = false) {
   scope.shape.tensors.push_back(

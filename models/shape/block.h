@@ -25,13 +25,20 @@
 // half (GPT-NeoX) the norms share their input alone: 2 h less.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "models/shape/shape.h"
 #include "sim/base/table.h"
 
 namespace lambcast {
+
+// The groups that every family has first (ModelShape::groups), and where they stand.
+inline constexpr std::size_t decay = 0, no_decay = 1;
+inline const std::vector<std::string> usual_groups{"decay", "no_decay"};
 
 // Adds tensors named under a prefix to one place of the model.
 struct Scope {

@@ -144,7 +144,7 @@ void read_shared(const Table& model, ModelShape& shape) {
   shape.layers = read_layers(model, "layers");
   read_window(model, shape);
   shape.gated = shape.rotary = shape.causal = true;
-  shape.groups = {"decay", "no_decay"};
+  shape.groups = usual_groups;
 }
 
 void read_norms(const Table& model, ModelShape& shape) {

@@ -27,7 +27,7 @@ void build_feed_forward(const Table&, const Table& model, ModelShape& shape) {
   shape.ffn = model.integer("ffn", 1, 10'000'000);
   shape.layers = model.integer("layers", 1, 1);
   read_lengths(model, shape);
-  shape.groups = {"decay", "no_decay"};
+  shape.groups = usual_groups;
   if (model.has("experts")) {
     read_experts(model, shape, shape.layers);
     shape.expert_layers.assign(static_cast<std::size_t>(shape.layers), true);

@@ -66,7 +66,7 @@ void build_gpt(const Table&, const Table& model, ModelShape& shape) {
   read_flash(model, shape);
   read_tokens(model, shape);
   shape.layers = read_layers(model, "layers");
-  shape.groups = {"decay", "no_decay"};
+  shape.groups = usual_groups;
   const bool dropout = model.get_or<bool>("dropout", true);
   shape.causal = true;
   shape.parallel_block = model.get_or<bool>("parallel_block", false);

@@ -215,7 +215,7 @@ void build_moe(const Table&, const Table& model, ModelShape& shape) {
   shape.shared_ffn = optional(model, "shared_ffn", 10'000'000);
   if (model.has("predicted_layers"))
     shape.predicted_layers = model.integer("predicted_layers", 0, 16);
-  shape.groups = {"decay", "no_decay"};
+  shape.groups = usual_groups;
 
   Scope{shape, -1, "model."}.matrix("embed_tokens.weight", shape.vocab * shape.hidden,
                                     TensorSplit::vocabulary);

@@ -65,7 +65,7 @@ void build_resnet(const Table&, const Table& model, ModelShape& shape) {
   const std::int64_t width = model.integer("width", 1, 4096);
   const std::int64_t classes = model.integer("classes", 1, 10'000'000);
   const std::int64_t pixels = model.integer("image_size", 1, 10'000);
-  shape.groups = {"decay", "no_decay"};
+  shape.groups = usual_groups;
 
   const Scope top{shape, -1, ""};
   std::int64_t size = halved(pixels);

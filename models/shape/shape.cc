@@ -16,11 +16,15 @@ void check_seq_len(const ModelShape& shape, std::int64_t seq_len) {
                  "{}: sequence length {} of at most {}", shape.name, seq_len, shape.max_seq_len);
 }
 
+void check_group(const Tensor& tensor, std::size_t groups) {
+  LAMBCAST_CHECK(tensor.group < groups, "{} is in group {} of {}", tensor.name, tensor.group,
+                 groups);
+}
+
 }  // namespace
 
 const std::string& group_of(const ModelShape& shape, const Tensor& tensor) {
-  LAMBCAST_CHECK(tensor.group < shape.groups.size(), "{} is in group {} of {}", tensor.name,
-                 tensor.group, shape.groups.size());
+  check_group(tensor, shape.groups.size());
   return shape.groups[tensor.group];
 }
 
@@ -69,8 +73,7 @@ std::vector<GroupSize> optimizer_groups(const ModelShape& shape) {
   for (const std::string& group : shape.groups) sizes.push_back({group, 0, 0});
   for (const Tensor& tensor : shape.tensors) {
     if (!tensor.optimized) continue;
-    LAMBCAST_CHECK(tensor.group < sizes.size(), "{} is in group {} of {}", tensor.name,
-                   tensor.group, sizes.size());
+    check_group(tensor, sizes.size());
     GroupSize& size = sizes[tensor.group];
     size.tensors += 1;
     size.elements += tensor.elements;

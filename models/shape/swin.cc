@@ -149,7 +149,7 @@ void build_swin(const Table&, const Table& model, ModelShape& shape) {
   shape.head_size = shape.value_size = last.hidden / last.heads;
   shape.ffn = last.ffn;
   shape.head_share = 1 / static_cast<double>(last.tokens);
-  shape.groups = {"decay", "no_decay"};
+  shape.groups = usual_groups;
 
   const Scope top{shape, -1, ""};
   top.linear("patch_embed.proj", shape.patch_values, first.hidden);

@@ -143,7 +143,7 @@ void build_encoder_decoder(const Table& model, ModelShape& shape, bool moe) {
     encoder.sparse_every = decoder.sparse_every = model.integer("sparse_every", 1, 10'000);
     read_experts(model, shape, shape.layers);
   }
-  shape.groups = {"decay", "no_decay"};
+  shape.groups = usual_groups;
 
   Scope{shape, -1, ""}.matrix("shared.weight", shape.vocab * shape.hidden, TensorSplit::vocabulary);
   const std::string_view feed_forward = moe ? "mlp" : "DenseReluDense";

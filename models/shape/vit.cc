@@ -27,7 +27,7 @@ void build_vit(const Table&, const Table& model, ModelShape& shape) {
   read_width(model, shape);
   read_flash(model, shape);
   shape.layers = read_layers(model, "layers");
-  shape.groups = {"decay", "no_decay"};
+  shape.groups = usual_groups;
   const std::int64_t pixels = model.integer("image_size", 1, 10'000);
   const std::int64_t patch = model.integer("patch_size", 1, pixels);
   const std::int64_t classes = model.integer("classes", 1, 10'000'000);

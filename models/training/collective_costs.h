@@ -50,8 +50,7 @@ class CollectiveCosts {
   SharedNetwork& shared_network(const std::shared_ptr<const Cluster>& cluster, int nodes,
                                 int gpus_per_node);
 
-  // Runs whose steps were run with these costs, by the cluster itself; they bound their own number
-  // (known_runs.h).
+  // Known runs, told apart by the cluster in memory; they bound their own number (known_runs.h).
   KnownRuns& runs();
 
   // For people who ask what the program did: prices asked for, and those that had to be found out.

@@ -136,7 +136,7 @@ RatioInterval ratio_of(const TimeAtEnds& a, const TimeAtEnds& b, const ErrorSour
   const auto add = [&](std::size_t source, double one, double other) {
     const double low = std::min({one, other, ratio.value});
     const double high = std::max({one, other, ratio.value});
-    if (low == high) return;  // of most sources a run has nothing
+    if (low == high) return;  // most sources are in neither run
     below += std::pow(std::log(low / ratio.value), 2);
     above += std::pow(std::log(high / ratio.value), 2);
     if (high > low) ratio.shares.push_back({source, low, high});

@@ -77,7 +77,7 @@ Forecast forecast(const TrainingPlan& training, CollectiveCosts& costs);
 // The same of the run alone: without the plain run, and what only a comparison with it tells.
 Forecast forecast_alone(const TrainingPlan& training, CollectiveCosts& costs);
 
-// Of that its time, for a ratio.
+// The time alone of such a run, for a ratio.
 TimeAtEnds run_time(const TrainingPlan& training, CollectiveCosts& costs);
 
 // Sets what only a comparison tells against another run of the same work, which is called `name`.

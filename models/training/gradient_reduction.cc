@@ -54,7 +54,7 @@ GradientReduction of_ddp(const TrainingPlan& training) {
   GradientReduction reduction;
   reduction.buckets = filled_over(tensor_sizes(*training.model, false, true),
                                   ddp_bucket / gradient_bytes(training));
-  reduction.overlapped = overlaps_reduction(training);
+  reduction.overlapped = true;
   return reduction;
 }
 
@@ -78,7 +78,7 @@ GradientReduction of_zero(const TrainingPlan& training) {
   const double share = 1.0 / training.gpus;
   GradientReduction reduction;
   reduction.each_micro_batch = zero.stage >= 2;
-  reduction.overlapped = reduction.double_buffered = overlaps_reduction(training);
+  reduction.overlapped = reduction.double_buffered = zero.overlap;
   // Hooks fill the buckets as the backward pass goes; stage 1 without overlap does so afterwards.
   const bool backwards = reduction.each_micro_batch || reduction.overlapped;
   reduction.buckets = filled_up_to(tensor_sizes(*training.model, true, backwards), zero.bucket);

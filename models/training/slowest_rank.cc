@@ -19,7 +19,7 @@ double expected_largest_of(int normal_numbers) {
 }
 
 double slowest_over_mean(double spread, std::int64_t micro_batches, int ranks) {
-  if (spread == 0) return 1;  // of most clusters nothing is known
+  if (spread == 0) return 1;  // no spread is known of most clusters
   const auto between_sums = static_cast<double>(micro_batches);
   return 1 + spread / std::sqrt(between_sums) * expected_largest_of(ranks);
 }

@@ -50,6 +50,7 @@ std::shared_ptr<const Machine> build(const NodeSpec& node, int nodes, int part, 
   machine.nics_per_node = std::min(node.nics, node.gpus);
   machine.folded = folded;
   const double bundle = static_cast<double>(node.nics) / machine.nics_per_node;
+  // At most, as wire_node() has it, and a switch.
   const auto gpus = static_cast<std::size_t>(node.gpus);
   const auto nics = static_cast<std::size_t>(machine.nics_per_node);
   machine.topology.reserve(static_cast<std::size_t>(written) * (3 + 3 * gpus + nics) + 1,

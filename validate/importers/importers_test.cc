@@ -253,6 +253,20 @@ TEST_CASE("the format is told by the content") {
   CHECK(import_measurements(csv, "c").front().provenance.source == "s");
 }
 
+TEST_CASE("every importer has a fixture that it is known by") {
+  for (const Importer& importer : importers()) {
+    if (importer.words.empty() || importer.words == "size_bytes,time_us") continue;  // ours
+    INFO(importer.words);
+    bool read = false;
+    for (const auto& file : std::filesystem::directory_iterator(LAMBCAST_FIXTURES)) {
+      const std::string text = read_file(file.path().string());
+      if (text.find(importer.words) != std::string::npos)
+        read |= refusal(importer.read, text) == "accepted";
+    }
+    CHECK(read);
+  }
+}
+
 TEST_CASE("a hint fills what our CSV leaves out and may not contradict it") {
   const std::string csv = "# collective: all_gather\n# ranks: 4\nsize_bytes,time_us\n16,5\n";
   ImportHints hints;
