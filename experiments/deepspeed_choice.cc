@@ -16,6 +16,9 @@
 namespace lambcast {
 namespace {
 
+// Of a step; pipelines follow each of them.
+constexpr std::int64_t most_accumulated = std::int64_t{1} << 20;
+
 // Colossal-AI goes on with a line in its log
 // (booster/plugin/{hybrid_parallel,low_level_zero}_plugin.py): the second leaves gradients whole
 // and still makes flat shards of the states.
@@ -105,7 +108,14 @@ Batch choose_batch(const Words& words, int gpus, int data_parallel,
           *config.auto_batch,
           "\"auto\" is filled in by the Trainer of Hugging Face from its own arguments: give "
           "two of --global-batch, --micro-batch and --grad-accum");
-    return deepspeed::resolve_batch(numbers, data_parallel, where);
+    const Batch batch = deepspeed::resolve_batch(numbers, data_parallel, where);
+    if (batch.gas > most_accumulated)
+      fail_input(where,
+                 fmt::format("a step of {} = {} x {} x {} replicas accumulates more micro batches "
+                             "than are forecast",
+                             batch.train, batch.micro, batch.gas, data_parallel),
+                 fmt::format("--grad-accum 1 to {}", most_accumulated));
+    return batch;
   };
   if (!any_flag) {
     if (!from_file.train && !from_file.micro && config.file.empty())

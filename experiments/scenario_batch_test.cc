@@ -126,6 +126,19 @@ TEST_CASE("scenario: a ramp of the batch gives steps from samples, and ranks div
              Contains("--rampup-batch-size: starts with 65536 samples"));
 }
 
+TEST_CASE("scenario: more micro batches than are followed are refused, with a layout too") {
+  for (const WhatIf& layout : {WhatIf{}, WhatIf{{"cluster", "hgx-h100-ndr"}, {"pp", "2"}}}) {
+    const auto micro_batches = [&](const char* count) {
+      return without({"global_batch"}, with(layout, {{"micro_batch", "1"}, {"grad_accum", count}}));
+    };
+    CHECK(resolved(micro_batches("1048576")).training.batch.gas == 1 << 20);
+    for (const char* count : {"1048577", "4294967304", "100000000"})
+      CHECK_THAT(refusal(micro_batches(count)),
+                 Contains("accumulates more micro batches than are forecast (allowed: --grad-accum "
+                          "1 to 1048576)"));
+  }
+}
+
 TEST_CASE("scenario: steps from samples, rounded up; assumed ones are said") {
   const auto steps = [](const WhatIf& changes) {
     return resolved(without({"steps"}, changes)).training.steps;

@@ -35,7 +35,7 @@ struct SweepFlags {
   std::string file;
   std::string out;  // empty: the table is printed, nothing is written
   std::string write_sweep;
-  std::string format = "table";
+  std::string format;
   bool resume = false;
   bool dry_run = false;
   bool no_report = false;
@@ -136,7 +136,7 @@ int print_sweep(const SweepPlan& plan, SweepFlags& options,
     say("stopped");
     stop(options);
   }
-  if (options.format == "table") {
+  if (options.format != "csv") {
     print_text(sweep_table(plan.points, swept.rows, swept.findings));
     return 0;
   }
@@ -158,6 +158,10 @@ int sweep(SweepFlags& options) {
     if (options.write_sweep == "-") return 0;
   }
   const bool prints = options.file.empty() && options.out.empty();
+  if (!prints && !options.format.empty())
+    fail_input({"", 0, "--format"},
+               "is of what is printed, and a folder is written: its rows are in "
+               "results.csv");
   if (options.out.empty()) options.out = "results";
   if (options.dry_run) {
     fmt::print("{}: {} points on {}, into {}\n", plan.name, plan.points.size(), workers_of(options),
@@ -246,7 +250,9 @@ Command add_sweep(CLI::App& app) {
                       "printed, nothing written)");
   command->add_option("--write-sweep", options->write_sweep,
                       "write the sweep file that the flags amount to (-: to stdout, and stop)");
-  command->add_option("--format", options->format, "table or csv, where nothing is written")
+  command
+      ->add_option("--format", options->format,
+                   "table (the default) or csv, where nothing is written")
       ->check(CLI::IsMember({"table", "csv"}));
   command->add_flag("--resume", options->resume, "go on where a stopped sweep ended");
   command

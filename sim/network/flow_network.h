@@ -90,8 +90,8 @@ class FlowNetwork final : public Network {
   std::vector<GroupId> free_groups_;
   std::vector<GroupId> stale_;
   std::set<std::pair<SimTime, GroupId>> ends_;  // of groups that are not stale
-  std::vector<std::uint32_t> flows_on_;  // per link; empty until a flow is followed
-  std::vector<GroupId> group_on_;        // per link in use
+  std::vector<std::uint32_t> flows_on_;         // per link; empty until a flow is followed
+  std::vector<GroupId> group_on_;               // per link in use
   std::optional<Alone> alone_;
   std::map<std::pair<const FlowSet*, std::int64_t>, std::optional<Duration>> known_;
   // Scratch of solve(): per link, the links in use, and the flows that may rise further.
