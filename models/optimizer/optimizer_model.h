@@ -29,7 +29,8 @@ namespace lambcast {
   ROW(came)                      \
   ROW(galore_adamw8bit)          \
   ROW(lion)                      \
-  ROW(sgd)
+  ROW(sgd)                       \
+  ROW(sgd_momentum)
 
 enum class OptimizerType {
 #define LAMBCAST_ROW(name) name,

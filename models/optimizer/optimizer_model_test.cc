@@ -127,6 +127,7 @@ TEST_CASE("optimizers: states as their papers count them") {
   CHECK(bytes(OptimizerType::adam, matrix) == 8 * matrix.elements);
   CHECK(bytes(OptimizerType::lars, matrix) == 4 * matrix.elements);
   CHECK(bytes(OptimizerType::lion, matrix) == 4 * matrix.elements);
+  CHECK(bytes(OptimizerType::sgd_momentum, matrix) == 4 * matrix.elements);
   CHECK(bytes(OptimizerType::adafactor, matrix) == 4 * (4096 + 4096));
   CHECK(bytes(OptimizerType::adafactor, vector) == 4 * 4096);
   CHECK(bytes(OptimizerType::came, matrix) == 4 * matrix.elements + 8 * (4096 + 4096));
