@@ -247,6 +247,8 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
   training.device = catalog.device(device_name(words, *training.cluster), words.below("device."));
   config.fp16.enabled.value = true;  // what users of these optimizers run
   if (const std::string* path = words.find("config")) config = *catalog.config(*path);
+  if (const auto norm = words.number("gradient_clipping", 0, 1e9))
+    config.gradient_clipping = {*norm, true, 0};
   place_on_cluster(words, training);
   const deepspeed::Versions versions = choose_versions(words, *training.cluster, config.release);
   choose_optimizer(words, config, scenario.findings);

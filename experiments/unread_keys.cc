@@ -172,6 +172,12 @@ constexpr Unread of_run[] = {
      "another framework is forecast"},
     {"versions", [](const Words&, const TrainingPlan& training) { return !is_deepspeed(training); },
      "they are checked against what DeepSpeed needs, and another framework is forecast"},
+    {"gradient_clipping",
+     [](const Words&, const TrainingPlan& training) {
+       return training.parallelism || training.wrapper() != Wrapper::bf16;
+     },
+     "it is forecast of BF16_Optimizer, which clips in a pass of its own: where gradients are "
+     "unscaled they are clipped with that"},
     {"overlap",
      [](const Words&, const TrainingPlan& training) { return training.data_parallel() == 1; },
      "there is one replica, which sums gradients with no other"},
