@@ -215,6 +215,26 @@ TEST_CASE("routes: threads that ask for the same links at once find them once") 
   CHECK(found == 1);
 }
 
+TEST_CASE("routes: threads that ask for links which one router finds do not meet in it") {
+  const ProcessGroup group{64, 8};
+  Machines on = machines(8, 8, 8);
+  Machines::Wired& wired = on.full();
+  const CommSchedule schedule = make_schedule("recursive_doubling", Op::all_reduce, Bytes(1e9),
+                                              placed(group, *wired.machine));
+  const auto found = [&] {
+    return find_routes(schedule, group, wired.machine, Endpoint::gpu, wired.router());
+  };
+  const Routes alone = found(), together = found();
+  REQUIRE(alone.size() > 2);
+  for (const auto& paths : alone) CHECK(paths->links().size() == 64);
+  {
+    std::vector<std::jthread> threads;
+    for (const auto& paths : together) threads.emplace_back([&] { paths->links(); });
+  }
+  for (std::size_t i = 0; i < alone.size(); ++i)
+    CHECK(together[i]->links().links == alone[i]->links().links);
+}
+
 TEST_CASE("routes: messages by rail leave by the NIC next to their receiver") {
   // The second of two groups that take turns over eight GPUs: slots 1, 3, 5, 7 of two nodes, next
   // to NICs 0, 1, 1, 2.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <mutex>
 #include <span>
 
 #include "sim/base/check.h"
@@ -193,6 +194,7 @@ Routes find_routes(const CommSchedule& schedule, const ProcessGroup& group,
                    const std::shared_ptr<Router>& router, const Place& place) {
   Routes routes;
   if (schedule.send_sets.empty()) return routes;
+  const std::lock_guard in_use(router->in_use());
   Finder finder(group, *machine, endpoint, *router, place);
   FairShares shares(machine->topology);
   LinkLists written;
@@ -211,6 +213,7 @@ Routes find_routes(const CommSchedule& schedule, const ProcessGroup& group,
     if (whole && schedule.send_sets.size() == 1)
       return {std::make_shared<const Paths>(std::move(written), std::move(left))};
     const auto again = [=, halves = schedule.halves](LinkLists& lists) {
+      const std::lock_guard in_use_again(router->in_use());
       Finder(group, *machine, endpoint, *router, place).find(sends, halves, lists);
     };
     routes.push_back(std::make_shared<const Paths>(flows, again, std::move(left)));

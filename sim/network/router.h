@@ -6,10 +6,12 @@
 // kept: endpoints, which are most of a machine, cost nothing, and all routes to the endpoints of a
 // switch share its count.
 //
-// Not to be shared between threads; the topology may be.
+// Used by one thread at a time, which holds in_use() where others may come; the topology may be
+// shared.
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "sim/network/topology.h"
@@ -27,9 +29,12 @@ class Router {
   // which spreads flows as static routing (d-mod-k) does. Throws InternalError when no path exists.
   void append_route(VertexId from, VertexId to, std::uint32_t salt, std::vector<LinkId>& out);
 
+  std::mutex& in_use() { return in_use_; }
+
  private:
   class Tables;
   std::unique_ptr<Tables> tables_;
+  std::mutex in_use_;
 };
 
 }  // namespace lambcast
