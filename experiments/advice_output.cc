@@ -103,8 +103,22 @@ std::string change_sentence(const Answer& answer) {
   return loses ? out + fmt::format(": the {} loses.", name_of(*loses)) : out + ".";
 }
 
+// Where a gain at any bandwidth is sure. At the cluster's own rate an interval is that of what was
+// measured there, and may be sure where it is not next to it.
+std::string sure_where(const BreakEven& at, const Answer& answer) {
+  const Bandwidth own = answer.scenario.training.cluster->nic_bandwidth.value;
+  const bool sure_here = answer.speedup().low > 1;
+  if (!at.low)
+    return "its interval leaves open at every one" +
+           (sure_here ? fmt::format(" but this cluster's {}", to_text_bits(own)) : "");
+  const bool among = at.low_pays_above ? own >= *at.low : own <= *at.low;
+  return fmt::format(
+      "is sure {} {}{}", at.low_pays_above ? "above" : "below", to_text_bits(*at.low),
+      sure_here && !among ? fmt::format(", and at this cluster's {}", to_text_bits(own)) : "");
+}
+
 // Of a speed-up that is on the same side of 1 whatever the NIC.
-std::string pays_everywhere_or_nowhere(const BreakEven& at) {
+std::string pays_everywhere_or_nowhere(const BreakEven& at, const Answer& answer) {
   if (!at.pays_at_any_bandwidth) {
     const bool sure = !at.high && !at.high_pays_at_any;
     return fmt::format("It {} at no NIC bandwidth from 100 Mbit/s to 10 Tbit/s{}.",
@@ -120,10 +134,7 @@ std::string pays_everywhere_or_nowhere(const BreakEven& at) {
                               : "something else in the node holds the plain optimizer back.";
   if (sure) return "It pays at any NIC bandwidth: " + why;
   return fmt::format("It is expected to pay at any NIC bandwidth, which {}: {}",
-                     at.low ? fmt::format("is sure {} {}", at.low_pays_above ? "above" : "below",
-                                          to_text_bits(*at.low))
-                            : "its interval leaves open at every one",
-                     why);
+                     sure_where(at, answer), why);
 }
 
 std::string break_even_sentence(const Answer& answer) {
@@ -137,7 +148,7 @@ std::string break_even_sentence(const Answer& answer) {
                        at.low ? to_text_bits(*at.low) : "below 100 Mbit/s",
                        at.high ? to_text_bits(*at.high) : "above 10 Tbit/s",
                        to_text_bits(nic.value), name_of(nic.provenance.kind));
-  return pays_everywhere_or_nowhere(at);
+  return pays_everywhere_or_nowhere(at, answer);
 }
 
 std::string judgement_text(const Advice& advice, const Answer& answer) {

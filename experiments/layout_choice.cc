@@ -85,8 +85,7 @@ Framework choose_framework(const Words& words, const Zero& zero) {
   if (const auto overlap = words.choice("send_overlap")) framework.overlaps_sends = *overlap == 1;
   if (const auto fp32 = words.choice("fp32_gradients")) framework.fp32_gradients = *fp32 == 1;
   if (const auto fusion = words.chosen<Fusion>("fusion")) framework.fusion = *fusion;
-  if (const auto us = words.whole("shard_handling_us", 0, 1000))
-    framework.shard_handling_us = static_cast<double>(*us);
+  if (const auto us = words.number("shard_handling_us", 0, 1e5)) framework.shard_handling_us = *us;
   framework.eager_loss = words.choice("eager_loss").value_or(0) == 1;
   if (const auto split = words.chosen<parallel::SplitMethod>("split")) framework.split = *split;
   if (const auto exchange = words.chosen<ContextExchange>("context_exchange"))

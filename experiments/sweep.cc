@@ -18,6 +18,13 @@
 namespace lambcast {
 namespace {
 
+// A message may be of several faults, a line each.
+std::string in_one_line(std::string message) {
+  for (std::size_t end = 0; (end = message.find('\n', end)) != std::string::npos;)
+    message.replace(end, 1, "; ");
+  return message;
+}
+
 // How long a row may take before the caller hears that nothing happened.
 constexpr std::chrono::milliseconds patience{250};
 
@@ -51,7 +58,7 @@ SweepRow row_or_reason(const WhatIf& point, const std::function<SweepRow()>& com
   } catch (const std::bad_alloc&) {
     throw;  // of the machine, not of the point
   } catch (const Error& error) {
-    row.text = infeasible_row(point, error.what());
+    row.text = infeasible_row(point, in_one_line(error.what()));
   } catch (const std::exception& error) {
     row.text =
         infeasible_row(point, fmt::format("internal error, please report it: {}", error.what()));

@@ -106,7 +106,15 @@ Command add_collective(CLI::App& app) {
   command->footer(R"(Examples
   lambcast collective --cluster paper-eth40-v100 --gpus 64 -b 1M -e 1G -f 4
   lambcast collective --cluster hgx-h100-ndr --gpus 16 --stride 8 --siblings 8
-  lambcast collective --op all_to_all --cluster hgx-h100-ndr --gpus 32 --network flow --format json)");
+  lambcast collective --op all_to_all --cluster hgx-h100-ndr --gpus 32 --network flow --format json
+A file of --jobs has a table of each collective, of which name, gpus_per_node,
+stride, node_stride, siblings, first_gpu, first_node (both from 0), start
+("2 ms"), times (one after another), algorithm and protocol may be left out:
+  [[jobs]]
+  op = "all_reduce"
+  size = "64 MiB"
+  gpus = 16
+  first_node = 2)");
   return [options, gpus] {
     if (gpus->count() == 0 && options->words.jobs.empty())
       fail_input({"", 0, "--gpus"}, "or --jobs is required");
