@@ -200,6 +200,9 @@ TEST_CASE("sweep: a row is one line whatever a user writes") {
     CHECK(row.find('\n') == std::string::npos);
     CHECK(csv::parse(csv::row(result_columns()) + "\n" + row + "\n", "row").rows.size() == 1);
   }
+  const SweepRow faults =
+      row_or_reason({}, []() -> SweepRow { throw Error(Exit::usage, "one\nanother"); });
+  CHECK_THAT(faults.text, Contains("infeasible: one; another"));
 }
 
 TEST_CASE("sweep: the same bytes for any number of threads") {

@@ -36,6 +36,20 @@ TEST_CASE("unread keys: fused kernels are read of every optimizer that has them"
   }
 }
 
+TEST_CASE("unread keys: gradients that BF16_Optimizer clips take it a pass more") {
+  const auto step_us = [](const char* norm) {
+    CollectiveCosts costs;
+    const WhatIf asked = with({{"optimizer", "adamw"},
+                               {"precision", "bf16"},
+                               {"deepspeed_version", "0.15.4"},
+                               {"gradient_clipping", norm}},
+                              plain());
+    return forecast(resolved(asked).training, costs).steps.front().step_time_us;
+  };
+  CHECK(step_us("1") > step_us("0"));
+  CHECK(step_us("1") == step_us("2.5"));
+}
+
 TEST_CASE("unread keys: a flag that the run does not read is said to have no effect") {
   const WhatIf megatron{{"optimizer", "adamw"}, {"framework", "megatron"}, {"tp", "2"}};
   const auto on_megatron = [&](const WhatIf& more) {
@@ -51,6 +65,12 @@ TEST_CASE("unread keys: a flag that the run does not read is said to have no eff
            {{{"optimizer", "lamb"}, {"backend", "mpi"}},
             {{"optimizer", "onebit_lamb"}, {"backend", "mpi"}},
             "--backend"},
+           {{{"optimizer", "adamw"}, {"gradient_clipping", "1"}},
+            {{"optimizer", "adamw"},
+             {"gradient_clipping", "1"},
+             {"precision", "bf16"},
+             {"deepspeed_version", "0.15.4"}},
+            "--gradient-clipping"},
            {{{"optimizer", "lamb"}, {"cuda_aware", "true"}},
             {{"optimizer", "onebit_lamb"}, {"backend", "mpi"}, {"cuda_aware", "true"}},
             "--cuda-aware"},
