@@ -74,7 +74,7 @@ void keep(std::vector<T>& values, const std::vector<bool>& wanted) {
 
 std::string json_text(std::string_view text) {
   std::string json;
-  for (const char c : nlohmann::json(printable(text)).dump()) {
+  for (const char c : nlohmann::ordered_json(printable(text)).dump()) {
     if (c == '<') {
       json += "\\u003c";
     } else {
@@ -134,8 +134,8 @@ void Column::keep_only(const std::vector<bool>& wanted) {
 }
 
 void Column::append_json(std::string& out) const {
-  fmt::format_to(std::back_inserter(out), R"({{"key":{},"label":{},"kind":"{}")", json_text(title_),
-                 json_text(label_), name_of(kind_));
+  out += fmt::format(R"({{"key":{},"label":{},"kind":"{}")", json_text(title_), json_text(label_),
+                     name_of(kind_));
   // Names of rows that were not kept stay here.
   std::vector<std::uint32_t> shown(names_.size());
   if (is_text()) {

@@ -253,7 +253,7 @@ std::string Listing::thinning() const {
 }
 
 void Listing::append_json(std::string& out) const {
-  fmt::format_to(std::back_inserter(out), "\"rows\":{},\"columns\":[", kept_.size());
+  out += fmt::format("\"rows\":{},\"columns\":[", kept_.size());
   const std::size_t begin = out.size();
   for (const Column& column : columns_) {
     if (column.empty()) continue;

@@ -1,7 +1,6 @@
 #include "validate/measure/report.h"
 
 #include <fmt/format.h>
-#include <fmt/ostream.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -105,31 +104,32 @@ std::string one_word(std::string_view name) {
 
 void write_text_head(const MeasuredTable& table, std::ostream& out) {
   const MeasureOptions& o = table.options;
-  fmt::print(out, "# lambcast measure, backend {}, {}\n", traits_of(table.backend).word,
-             table.library);
-  fmt::print(out, "# Collective test starting: {}\n", name_of(o.operation));
-  fmt::print(out,
-             "# nThread 1 nGpus 1 minBytes {} maxBytes {} step: {}(factor) warmup iters: {} "
-             "iters: {} validation: {}\n",
-             o.min_bytes, o.max_bytes, o.factor, o.warmup, o.iterations, o.check_iterations);
-  fmt::print(out, "# timing: {}\n", statistic_words(table));
-  if (const auto words = staging_words(table)) fmt::print(out, "# staging: {}\n", *words);
-  for (const auto& [key, words] : sharing_notes(table)) fmt::print(out, "# {}: {}\n", key, words);
-  fmt::print(out, "#\n# Using devices\n");
+  out << fmt::format("# lambcast measure, backend {}, {}\n", traits_of(table.backend).word,
+                     table.library);
+  out << fmt::format("# Collective test starting: {}\n", name_of(o.operation));
+  out << fmt::format(
+      "# nThread 1 nGpus 1 minBytes {} maxBytes {} step: {}(factor) warmup iters: {} "
+      "iters: {} validation: {}\n",
+      o.min_bytes, o.max_bytes, o.factor, o.warmup, o.iterations, o.check_iterations);
+  out << fmt::format("# timing: {}\n", statistic_words(table));
+  if (const auto words = staging_words(table)) out << fmt::format("# staging: {}\n", *words);
+  for (const auto& [key, words] : sharing_notes(table))
+    out << fmt::format("# {}: {}\n", key, words);
+  out << fmt::format("#\n# Using devices\n");
   for (std::size_t rank = 0; rank < table.places.size(); ++rank) {
     const RankPlace& place = table.places[rank];
     const std::string device =
         place.device < 0 ? "host" : fmt::format("{:2} {}", place.device, place.device_name);
-    fmt::print(out, "#  Rank {:2} Group  0 on {:>10} device {}\n", rank, one_word(place.host),
-               printable(device));
+    out << fmt::format("#  Rank {:2} Group  0 on {:>10} device {}\n", rank, one_word(place.host),
+                       printable(device));
   }
   const auto line = [&out](auto... words) {
-    fmt::print(out,
-               "# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}  {:>9}  {:>6}  {:>6}  {:>6}  {:>9}  {:>6}  "
-               "{:>6}  {:>6}\n",
-               words...);
+    out << fmt::format(
+        "# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}  {:>9}  {:>6}  {:>6}  {:>6}  {:>9}  {:>6}  "
+        "{:>6}  {:>6}\n",
+        words...);
   };
-  fmt::print(out, "#\n#{:66}out-of-place{:24}in-place\n", "", "");
+  out << fmt::format("#\n#{:66}out-of-place{:24}in-place\n", "", "");
   line("size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong", "time",
        "algbw", "busbw", "#wrong");
   line("(B)", "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(GB/s)", "(GB/s)",
@@ -149,29 +149,30 @@ std::string half_text(const Measurement& measurement, const std::optional<Measur
 
 void write_text_row(const MeasuredTable& table, const Measurement& measurement,
                     const MeasuredRow& row, std::ostream& out) {
-  fmt::print(out, "{:>12}  {:>12}  {:>8}  {:>6}  {:>6}{}{}\n",
-             static_cast<std::uint64_t>(row.out_of_place.row.size.value()), count_of(table, row),
-             "float", reduction(table.options.operation), root_of(table),
-             half_text(measurement, row.out_of_place), half_text(measurement, row.in_place));
+  out << fmt::format("{:>12}  {:>12}  {:>8}  {:>6}  {:>6}{}{}\n",
+                     static_cast<std::uint64_t>(row.out_of_place.row.size.value()),
+                     count_of(table, row), "float", reduction(table.options.operation),
+                     root_of(table), half_text(measurement, row.out_of_place),
+                     half_text(measurement, row.in_place));
 }
 
 void write_text_tail(const MeasuredTable& table, const Measurement& measurement,
                      std::ostream& out) {
   const std::uint64_t wrong = wrong_in(table);
-  fmt::print(out, "# Out of bounds values : {} {}\n# Avg bus bandwidth    : {:g}\n#\n", wrong,
-             wrong == 0 ? "OK" : "FAILED", average_busbw_GBps(table, measurement));
+  out << fmt::format("# Out of bounds values : {} {}\n# Avg bus bandwidth    : {:g}\n#\n", wrong,
+                     wrong == 0 ? "OK" : "FAILED", average_busbw_GBps(table, measurement));
 }
 
 void write_csv_head(const MeasuredTable& table, const Measurement& measurement, std::ostream& out) {
-  fmt::print(out, "{}{},wrong\n", measurement_csv_comments(measurement),
-             measurement_csv_columns(table.has_spread));
+  out << fmt::format("{}{},wrong\n", measurement_csv_comments(measurement),
+                     measurement_csv_columns(table.has_spread));
 }
 
 void write_csv_row(const MeasuredTable& table, const Measurement& measurement,
                    const MeasuredRow& row, std::ostream& out) {
   const MeasuredHalf& half = row.out_of_place;
-  fmt::print(out, "{},{}\n", measurement_csv_row(measurement, half.row, table.has_spread),
-             half.checked ? fmt::format("{}", half.wrong) : "");
+  out << fmt::format("{},{}\n", measurement_csv_row(measurement, half.row, table.has_spread),
+                     half.checked ? fmt::format("{}", half.wrong) : "");
 }
 
 void add_half(nlohmann::ordered_json& json, const std::string& key, const Measurement& measurement,
@@ -206,7 +207,7 @@ void write_json_head(const MeasuredTable& table, std::ostream& out) {
   }
   std::string text = json.dump(2);
   text.resize(text.rfind('\n'));
-  fmt::print(out, "{},\n  \"results\": [", text);
+  out << fmt::format("{},\n  \"results\": [", text);
 }
 
 void write_json_row(const MeasuredTable& table, const Measurement& measurement,
@@ -221,7 +222,7 @@ void write_json_row(const MeasuredTable& table, const Measurement& measurement,
   json["in_place"] = nullptr;
   if (row.in_place) add_half(json, "in_place", measurement, *row.in_place);
   json["actual_iterations"] = row.out_of_place.iterations;
-  fmt::print(out, "{}\n    {}", table.rows.size() > 1 ? "," : "", json.dump());
+  out << fmt::format("{}\n    {}", table.rows.size() > 1 ? "," : "", json.dump());
 }
 
 void write_json_tail(const MeasuredTable& table, const Measurement& measurement,
@@ -231,7 +232,7 @@ void write_json_tail(const MeasuredTable& table, const Measurement& measurement,
       {"out_of_bounds", {{"count", wrong}, {"okay", wrong == 0 ? "true" : "false"}}},
       {"average_bus_bandwidth",
        {{"bandwidth", average_busbw_GBps(table, measurement)}, {"okay", "unchecked"}}}};
-  fmt::print(out, "\n  ],{}\n", json.dump(2).substr(1));
+  out << fmt::format("\n  ],{}\n", json.dump(2).substr(1));
 }
 
 }  // namespace
