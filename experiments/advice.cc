@@ -13,6 +13,7 @@
 #include "experiments/run_length.h"
 #include "experiments/words.h"
 #include "models/training/stream_limit.h"
+#include "sim/base/sort_stably.h"
 
 namespace lambcast {
 namespace {
@@ -130,7 +131,7 @@ Answer answer_to(const WhatIf& asked, const std::optional<OwnRun>& own, Catalog&
     }
   }
   if (answer.backends.empty()) throw *first;
-  std::ranges::stable_sort(answer.backends, {}, &BackendAdvice::time_s);
+  sort_stably(answer.backends, {}, &BackendAdvice::time_s);
   answer.scenario = resolve(answer.backends.front().asked, catalog);
   answer.compressed_share = compressed_share(answer.forecast());
   return answer;

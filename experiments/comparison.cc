@@ -11,6 +11,7 @@
 #include "experiments/invalid_value.h"
 #include "experiments/words.h"
 #include "models/optimizer/optimizer_model.h"
+#include "sim/base/sort_stably.h"
 
 namespace lambcast {
 namespace {
@@ -224,7 +225,7 @@ Comparison compare(const WhatIf& what_if, const ComparisonAxes& axes, Catalog& c
     return std::pair(of,
                      of == 2 ? 0 : contestant.forecast.run.time_s * comparison.share(contestant));
   };
-  std::ranges::stable_sort(comparison.ranked, {}, rank);
+  sort_stably(comparison.ranked, {}, rank);
   const auto named =
       std::ranges::find(comparison.ranked, questions.front().name, &Contestant::name);
   comparison.first_named = static_cast<std::size_t>(named - comparison.ranked.begin());

@@ -1,10 +1,10 @@
 #include "experiments/exchange_advice.h"
 
-#include <algorithm>
 
 #include "experiments/comparison.h"
 #include "experiments/scenario.h"
 #include "models/training/exchange.h"
+#include "sim/base/sort_stably.h"
 
 namespace lambcast {
 namespace {
@@ -53,7 +53,7 @@ std::vector<ExchangeAdvice> advise_exchanges(const WhatIf& what_if,
     }
   }
   if (onebit) all.push_back(*onebit);
-  std::ranges::stable_sort(all, [](const ExchangeAdvice& a, const ExchangeAdvice& b) {
+  sort_stably(all, [](const ExchangeAdvice& a, const ExchangeAdvice& b) {
     if (a.refused.empty() != b.refused.empty()) return a.refused.empty();
     return a.run_s < b.run_s;
   });

@@ -7,6 +7,8 @@
 #include <set>
 #include <string_view>
 
+#include "sim/base/sort_stably.h"
+
 namespace lambcast {
 namespace {
 
@@ -36,7 +38,7 @@ std::vector<std::string> FindingTally::sentences(
   std::vector<const Kind*> kinds;
   for (const auto& [of, kind] : kinds_)
     if (kind.first.code != unread || kind.points == points_) kinds.push_back(&kind);
-  std::ranges::stable_sort(kinds, {}, [](const Kind* kind) { return kind->first.severity; });
+  sort_stably(kinds, {}, [](const Kind* kind) { return kind->first.severity; });
   std::vector<std::string> out;
   for (const Kind* kind : kinds) {
     std::string where = "";

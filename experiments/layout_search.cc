@@ -9,10 +9,10 @@
 #include <limits>
 #include <map>
 #include <mutex>
-#include <numeric>
 
 #include "experiments/forecast_output.h"
 #include "experiments/layout_judge.h"
+#include "sim/base/sort_stably.h"
 #include "sim/base/threads.h"
 
 namespace lambcast {
@@ -85,8 +85,8 @@ class Search {
     std::vector<std::size_t> places;
     for (std::size_t i = 0; i < candidates_.size(); ++i)
       if (steps_us_[i]) places.push_back(i);
-    std::stable_sort(places.begin(), places.end(),
-                     [&](std::size_t a, std::size_t b) { return *steps_us_[a] < *steps_us_[b]; });
+    sort_stably(places,
+                [&](std::size_t a, std::size_t b) { return *steps_us_[a] < *steps_us_[b]; });
     std::vector<std::size_t> shown;
     for (const std::size_t place : places) {
       if (shown.size() == options_.best) break;
@@ -105,8 +105,7 @@ class Search {
     std::vector<RefusedLayouts> list;
     for (const auto& [reason, of] : counts)
       list.push_back({reason, of.second, judge.judge(candidates_[of.first]).example});
-    std::stable_sort(list.begin(), list.end(),
-                     [](const auto& a, const auto& b) { return a.count > b.count; });
+    sort_stably(list, std::ranges::greater(), &RefusedLayouts::count);
     return list;
   }
 
@@ -124,7 +123,7 @@ class Search {
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < least_.size(); ++i)
       if (least_[i]) order.push_back(i);
-    std::ranges::stable_sort(order, {}, [&](std::size_t i) { return *least_[i]; });
+    sort_stably(order, {}, [&](std::size_t i) { return *least_[i]; });
     in_threads(order.size(), 1, [&](LayoutJudge& judge, std::size_t at) {
       const std::size_t place = order[at];
       ++done_;

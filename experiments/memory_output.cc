@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <functional>
 #include <nlohmann/json.hpp>
 
 #include "experiments/cell.h"
 #include "models/training/layout_memory.h"
+#include "sim/base/sort_stably.h"
 
 namespace lambcast {
 namespace {
@@ -16,8 +16,7 @@ using Json = nlohmann::ordered_json;
 
 std::string parts_text(const MemoryForecast& memory) {
   auto parts = memory.parts;
-  std::ranges::stable_sort(parts, std::ranges::greater(),
-                           [](const auto& part) { return part.second; });
+  sort_stably(parts, std::ranges::greater(), [](const auto& part) { return part.second; });
   std::string out;
   Bytes others;
   for (const auto& [part, bytes] : parts) {

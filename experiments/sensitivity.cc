@@ -9,6 +9,7 @@
 #include "experiments/numeric_inputs.h"
 #include "experiments/run_length.h"
 #include "sim/base/error.h"
+#include "sim/base/sort_stably.h"
 
 namespace lambcast {
 namespace {
@@ -171,8 +172,8 @@ Sensitivity sensitivity_of(const WhatIf& what_if, double by, Catalog& catalog) {
   result.forecast = forecast(training, costs);
   result.judgement = judgement_of(result.scenario, result.forecast);
   result.parts = parts_of(result.forecast);
-  std::ranges::stable_sort(result.parts, std::ranges::greater(),
-                           [&](const IntervalPart& part) { return result.share(part); });
+  sort_stably(result.parts, std::ranges::greater(),
+              [&](const IntervalPart& part) { return result.share(part); });
   for (const NumericInput& input : numeric_inputs(training)) {
     const Outcome low = outcome_of(1 - by, scaled(training, input, 1 - by));
     const Outcome high = outcome_of(1 + by, scaled(training, input, 1 + by));
@@ -183,9 +184,8 @@ Sensitivity sensitivity_of(const WhatIf& what_if, double by, Catalog& catalog) {
   }
   share_intervals(result);
   add_choices(result, catalog);
-  std::ranges::stable_sort(result.effects, std::ranges::greater(), [](const InputEffect& effect) {
-    return std::abs(effect.time_elasticity);
-  });
+  sort_stably(result.effects, std::ranges::greater(),
+              [](const InputEffect& effect) { return std::abs(effect.time_elasticity); });
   return result;
 }
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
+#include "sim/base/sort_stably.h"
 #include "sim/base/units.h"
 
 namespace lambcast {
@@ -43,11 +43,9 @@ std::vector<std::size_t> turns_of(std::span<const double> values) {
 }
 
 void StepsOverGpus::sort() {
-  std::vector<std::size_t> order(gpus.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return gpus[i]; });
   StepsOverGpus sorted{of, {}, {}};
-  for (const std::size_t i : order) {
+  for (const std::size_t i :
+       stable_order(gpus.size(), [&](auto a, auto b) { return gpus[a] < gpus[b]; })) {
     sorted.gpus.push_back(gpus[i]);
     sorted.step_s.push_back(step_s[i]);
   }

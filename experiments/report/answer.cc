@@ -9,6 +9,7 @@
 #include "experiments/report/html.h"
 #include "experiments/report/palette.h"
 #include "experiments/report/point_name.h"
+#include "sim/base/sort_stably.h"
 
 namespace lambcast::report {
 namespace {
@@ -118,7 +119,7 @@ void add_contest(Answer& answer, const Results& results, const Summary& v) {
       if (scan.optimizer == candidate && scan.cluster == told) range.label += ": pays " + scan.pays;
     answer.ranges.push_back(std::move(range));
   }
-  std::ranges::stable_sort(answer.ranges, std::ranges::greater(), &Range::median);
+  sort_stably(answer.ranges, std::ranges::greater(), &Range::median);
   answer.level = 1;
   answer.picture =
       "Speed-up of the whole run over the plain optimizer: least, median (of clusters) and most";

@@ -10,6 +10,7 @@
 
 #include "experiments/report/palette.h"
 #include "experiments/report/summary.h"
+#include "sim/base/sort_stably.h"
 
 namespace lambcast::report {
 namespace {
@@ -36,8 +37,7 @@ bool is_candidate(const Point& p) {
 
 // The fastest row of each candidate, the fastest first.
 std::vector<const Point*> ranking_of(std::vector<const Point*> rows) {
-  std::ranges::stable_sort(rows,
-                           [](const Point* a, const Point* b) { return a->speedup > b->speedup; });
+  sort_stably(rows, [](const Point* a, const Point* b) { return a->speedup > b->speedup; });
   std::vector<const Point*> ranking;
   for (const Point* p : rows)
     if (std::ranges::none_of(ranking, [&](const Point* q) { return q->optimizer == p->optimizer; }))
@@ -92,7 +92,7 @@ Contest contest_of(const std::vector<Point>& points) {
     if (first.speedup > win->best->speedup) win->best = &first;
   }
   contest.candidates = candidates.size();
-  std::ranges::stable_sort(contest.wins, std::ranges::greater(), &Win::places);
+  sort_stably(contest.wins, std::ranges::greater(), &Win::places);
   for (const Shown& s : shown) contest.clusters.push_back(s.meeting);
   return contest;
 }

@@ -14,6 +14,7 @@
 #include "experiments/report/figure.h"
 #include "experiments/report/palette.h"
 #include "experiments/turns.h"
+#include "sim/base/sort_stably.h"
 
 namespace lambcast::report {
 namespace {
@@ -127,7 +128,7 @@ void add_turning(const std::vector<Point>& points, Numbers batches,
   std::vector<Place> places;  // a point takes a hundred times as much
   for (const Point& p : points)
     if (p.ok()) places.push_back({hash_of(p, batches), &p});
-  std::ranges::stable_sort(places, {}, &Place::hash);
+  sort_stably(places, {}, &Place::hash);
   for (auto first = places.begin(), last = first; first != places.end(); first = last) {
     const auto unlike = [&](const Place& place) { return place.hash != first->hash; };
     if (const auto end = std::find_if(first, places.end(), unlike); end - first < 3) {
@@ -159,7 +160,7 @@ std::string turns_over_gpus(const std::vector<Point>& points) {
   std::vector<NamedCurve> found;
   add_turning(points, micro_batches, found);
   add_turning(points, global_batches, found);
-  std::ranges::stable_sort(found, {}, &NamedCurve::shared);
+  sort_stably(found, {}, &NamedCurve::shared);
   std::vector<StepsOverGpus> curves;
   for (NamedCurve& curve : found) curves.push_back(std::move(curve.steps));
   return turns_text(curves);

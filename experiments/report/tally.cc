@@ -6,6 +6,8 @@
 #include <sstream>
 #include <utility>
 
+#include "sim/base/sort_stably.h"
+
 namespace lambcast::report {
 namespace {
 
@@ -157,7 +159,7 @@ void Tally::add_rates() {
 }
 
 Counts Tally::counts() {
-  std::ranges::stable_sort(counts_.reasons, std::ranges::greater(), &Reason::count);
+  sort_stably(counts_.reasons, std::ranges::greater(), &Reason::count);
   for (const auto& [all, count] : findings_.rows) {
     std::istringstream words(all.text());
     for (std::string code; words >> code;) counts_.findings[code] += count;

@@ -5,6 +5,7 @@
 #include "sim/base/error.h"
 #include "sim/base/printable.h"
 #include "sim/base/shell_word.h"
+#include "sim/base/sort_stably.h"
 #include "sim/base/units.h"
 
 namespace lambcast {
@@ -18,6 +19,30 @@ TEST_CASE("shell words: quoted where a letter would not mean itself") {
   CHECK(shell_word("my file") == "'my file'");
   CHECK(shell_word("it's") == "'it'\\''s'");
   CHECK(shell_word("") == "''");
+}
+
+TEST_CASE("sort_stably: by a key or a comparison, equal elements as they came") {
+  struct Named {
+    int key;
+    std::string name;
+  };
+  std::vector<Named> list{{2, "a"}, {1, "b"}, {2, "c"}, {1, "d"}};
+  const auto names = [&] {
+    std::string all;
+    for (const Named& each : list) all += each.name;
+    return all;
+  };
+  sort_stably(list, {}, &Named::key);
+  CHECK(names() == "bdac");
+  sort_stably(list, std::ranges::greater(), &Named::key);
+  CHECK(names() == "acbd");
+  sort_stably(list, [](const Named& a, const Named& b) { return a.name > b.name; });
+  CHECK(names() == "dcba");
+  list.clear();
+  sort_stably(list, {}, &Named::key);
+  CHECK(names().empty());
+  CHECK(stable_order(3, [](std::size_t a, std::size_t b) { return a > b; }) ==
+        std::vector<std::size_t>{2, 1, 0});
 }
 
 TEST_CASE("units: GB is decimal, GiB is binary, a bit is an eighth of a byte") {

@@ -9,10 +9,10 @@
 #include <iterator>
 #include <limits>
 #include <map>
-#include <numeric>
 #include <optional>
 
 #include "sim/base/error.h"
+#include "sim/base/sort_stably.h"
 #include "validate/calibrate/least_squares.h"
 #include "validate/calibrate/measured_series.h"
 #include "validate/calibrate/residuals.h"
@@ -148,10 +148,8 @@ constexpr double worth_a_limit = 0.9;
 // The table in the middle by number of ranks, if there are enough to spare one.
 std::size_t table_to_hold_out(std::span<const Measurement> tables) {
   if (tables.size() < 4) return tables.size();
-  std::vector<std::size_t> order(tables.size());
-  std::iota(order.begin(), order.end(), 0u);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](auto a, auto b) { return tables[a].ranks < tables[b].ranks; });
+  const auto order = stable_order(
+      tables.size(), [&](auto a, auto b) { return tables[a].ranks < tables[b].ranks; });
   return order[order.size() / 2];
 }
 

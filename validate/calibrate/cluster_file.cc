@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/base/check.h"
+#include "sim/base/sort_stably.h"
 #include "validate/calibrate/calibrate.h"
 
 namespace lambcast::validate {
@@ -141,8 +142,7 @@ std::vector<std::string> ordered_keys(const toml::table& table) {
   const auto place = [](const std::string& key) {
     return std::find(reading_order.begin(), reading_order.end(), key);
   };
-  std::stable_sort(keys.begin(), keys.end(),
-                   [&](const auto& a, const auto& b) { return place(a) < place(b); });
+  sort_stably(keys, {}, place);
   return keys;
 }
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 
+#include "sim/base/sort_stably.h"
 #include "validate/calibrate/calibrate.h"
 
 namespace lambcast::validate {
@@ -140,8 +141,7 @@ std::vector<std::string> rows_apart(std::span<const Measurement> tables,
   std::map<std::pair<Bytes, bool>, Apart> by_size;
   for (auto& rows : by_table) {
     if (rows.size() < least_rows) continue;
-    std::stable_sort(rows.begin(), rows.end(),
-                     [](const Residual& a, const Residual& b) { return a.size < b.size; });
+    sort_stably(rows, {}, &Residual::size);
     std::vector<std::pair<std::size_t, double>> found;
     for (std::size_t i = 0; i < rows.size(); ++i)
       if (const auto off = apart_from_neighbours(rows, i)) found.emplace_back(i, *off);
@@ -169,8 +169,7 @@ std::vector<std::string> rows_apart(std::span<const Measurement> tables,
 std::optional<std::string> shape_of(const Measurement& table, std::vector<Residual> rows) {
   if (const auto words = waiting(table)) return words;
   if (rows.size() < least_rows) return std::nullopt;
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](const Residual& a, const Residual& b) { return a.size < b.size; });
+  sort_stably(rows, {}, &Residual::size);
   if (const auto step = step_of(rows))
     return fmt::format(
         "from {} on it is {} than below, as fitted: another algorithm, protocol or number of NICs "

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "sim/base/error.h"
+#include "sim/base/sort_stably.h"
 #include "validate/calibrate/calibrate.h"
 #include "validate/calibrate/measured_series.h"
 
@@ -262,8 +263,7 @@ std::vector<std::string> suspicions_of(const Cluster& before, std::span<const Me
     std::vector<Row> rows;
     std::copy_if(table.rows.begin(), table.rows.end(), std::back_inserter(rows),
                  [&](const Row& row) { return counts(table, row); });
-    std::stable_sort(rows.begin(), rows.end(),
-                     [](const Row& a, const Row& b) { return a.size < b.size; });
+    sort_stably(rows, {}, &Row::size);
     if (rows.empty()) continue;
     say(columns_apart(table));
     say(too_little(rows));

@@ -11,6 +11,7 @@
 #include "sim/base/check.h"
 #include "sim/base/csv.h"
 #include "sim/base/error.h"
+#include "sim/base/sort_stably.h"
 #include "topologies/nccl_machine.h"
 #include "validate/calibrate/measured_series.h"
 
@@ -269,7 +270,7 @@ std::string collective_replay_table(const CollectiveSummary& summary) {
   const auto heading = [](const CollectiveResult* result) {
     return fmt::format("{}, {}", result->of.cluster, role_of(result->of));
   };
-  std::ranges::stable_sort(results, {}, heading);
+  sort_stably(results, {}, heading);
   std::string of;
   for (const CollectiveResult* result : results) {
     std::string own;

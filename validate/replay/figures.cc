@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <map>
 
+#include "sim/base/sort_stably.h"
+
 namespace lambcast {
 namespace {
 
@@ -42,8 +44,7 @@ Kinds kinds_of(const std::vector<std::string>& names) {
   for (const std::string& name : names) ++counts[name];
   Kinds kinds;
   for (const auto& [name, count] : counts) kinds.names.push_back(name);
-  std::stable_sort(kinds.names.begin(), kinds.names.end(),
-                   [&](const auto& a, const auto& b) { return counts[a] > counts[b]; });
+  sort_stably(kinds.names, [&](const auto& a, const auto& b) { return counts[a] > counts[b]; });
   return kinds;
 }
 

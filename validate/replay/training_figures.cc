@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/base/sort_stably.h"
 #include "validate/replay/axes.h"
 #include "validate/replay/figures.h"
 
@@ -45,9 +46,8 @@ std::vector<const ReplayResult*> shown_cases(const ReplaySummary& summary) {
   std::vector<const ReplayResult*> cases;
   for (const ReplayResult& result : summary.results) cases.push_back(&result);
   if (cases.size() <= most_cases) return cases;
-  std::stable_sort(cases.begin(), cases.end(), [](const auto* a, const auto* b) {
-    return std::abs(a->error) > std::abs(b->error);
-  });
+  sort_stably(cases,
+              [](const auto* a, const auto* b) { return std::abs(a->error) > std::abs(b->error); });
   cases.resize(most_cases);
   std::sort(cases.begin(), cases.end());  // they lie in one vector
   return cases;
