@@ -10,11 +10,10 @@
 #include "experiments/sweep_check.h"
 #include "experiments/sweep_plan.h"
 #include "sim/base/csv.h"
+#include "sim/base/json.h"
 
 namespace lambcast {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // A run of points with one verdict.
 struct Stretch {
@@ -178,10 +177,10 @@ std::string advice_list_json(const AdviceList& list) {
     for (std::size_t a = 0; a < list.axes.size(); ++a)
       one["varied"][list.axes[a].first] = point.varied[a];
     one["status"] = point.advice ? "ok" : "infeasible: " + point.refused;
-    one["advice"] = point.advice ? Json::parse(advice_json(*point.advice)) : Json(nullptr);
+    one["advice"] = point.advice ? *parse_json(advice_json(*point.advice)) : Json(nullptr);
     json["points"].push_back(std::move(one));
   }
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_lines(json);
 }
 
 std::string advice_list_csv(const AdviceList& list) {

@@ -13,11 +13,10 @@
 #include "experiments/judgement.h"
 #include "experiments/result_row.h"
 #include "sim/base/csv.h"
+#include "sim/base/json.h"
 
 namespace lambcast {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 const char* whose_kernels(const Answer& answer) {
   return answer.scenario.training.kernels == Kernels::fused ? "fused" : "DeepSpeed's unfused";
@@ -385,7 +384,7 @@ std::string advice_json(const Advice& advice) {
     json["findings"].push_back({{"severity", std::string(name_of(finding.severity))},
                                 {"code", finding.code},
                                 {"message", finding.message}});
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_lines(json);
 }
 
 std::string advice_csv(const Advice& advice, Catalog& catalog) {

@@ -8,12 +8,11 @@
 
 #include "models/training/algorithm_tip.h"
 #include "sim/base/csv.h"
+#include "sim/base/json.h"
 #include "topologies/nccl_machine.h"
 
 namespace lambcast {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // As wide as in nccl-tests, but with digits left for a slow link.
 std::string rate(double GBps) {
@@ -176,7 +175,7 @@ std::string collective_json(const CollectiveAnswer& answer, const Cluster& clust
       json["findings"].push_back({{"severity", name_of(finding->severity)},
                                   {"code", finding->code},
                                   {"message", finding->message}});
-  return json.dump(2) + "\n";
+  return json_lines(json);
 }
 
 std::string collective_csv(const CollectiveAnswer& answer) {
@@ -237,7 +236,7 @@ std::string jobs_json(std::span<const CollectiveJob> jobs, std::span<const JobFo
                             {"low_us", forecasts[i].interval.low.us()},
                             {"high_us", forecasts[i].interval.high.us()},
                             {"calibrated", forecasts[i].interval.calibrated}});
-  return json.dump(2) + "\n";
+  return json_lines(json);
 }
 
 std::string jobs_csv(std::span<const CollectiveJob> jobs, std::span<const JobForecast> forecasts) {

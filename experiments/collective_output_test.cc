@@ -5,13 +5,12 @@
 #include <sstream>
 
 #include "sim/base/csv.h"
+#include "sim/base/json.h"
 
 namespace lambcast {
 namespace {
 
 using Catch::Matchers::Contains;
-using Json = nlohmann::json;
-
 // 1 MB in 100 us, for which the flow model says half.
 CollectiveAnswer made_up() {
   CollectiveRow row{1e6, Duration::microseconds(100), "ring", "Simple"};

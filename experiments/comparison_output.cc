@@ -10,11 +10,10 @@
 #include "experiments/forecast_output.h"
 #include "experiments/interval_axis.h"
 #include "sim/base/csv.h"
+#include "sim/base/json.h"
 
 namespace lambcast {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // So that rows fit 80 columns; longer names have a line of their own.
 constexpr std::size_t widest_name = 14;
@@ -307,7 +306,7 @@ std::string comparison_json(const Comparison& comparison) {
             {"results", Json::array()}};
   for (const Contestant& contestant : comparison.ranked)
     json["results"].push_back(contestant_json(comparison, contestant));
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_lines(json);
 }
 
 std::string comparison_csv(const Comparison& comparison) {
@@ -358,7 +357,7 @@ std::string comparison_csv(const Comparison& comparison) {
       row.push_back(value.is_null()           ? ""
                     : value.is_string()       ? value.get<std::string>()
                     : value.is_number_float() ? csv::number(value.get<double>())
-                                              : value.dump());
+                                              : json_line(value));
     }
     out += csv::row(row) + "\n";
   }

@@ -1,6 +1,5 @@
 #include "experiments/exchange_advice.h"
 
-
 #include "experiments/comparison.h"
 #include "experiments/scenario.h"
 #include "models/training/exchange.h"

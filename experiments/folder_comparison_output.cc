@@ -8,12 +8,11 @@
 #include "experiments/forecast_output.h"
 #include "experiments/interval_axis.h"
 #include "sim/base/csv.h"
+#include "sim/base/json.h"
 #include "sim/base/units.h"
 
 namespace lambcast {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::string time_text(const FolderPoint& point) {
   if (point.run_time_low_s && point.run_time_high_s)
@@ -166,7 +165,7 @@ std::string folder_comparison_json(const FolderComparison& comparison) {
                               {"most", like->most}};
     json["folders"].push_back(std::move(one));
   }
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_lines(json);
 }
 
 std::string folder_comparison_csv(const FolderComparison& comparison) {

@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include "experiments/cell.h"
-#include "experiments/json_number.h"
 #include "experiments/memory_output.h"
 #include "experiments/skipped_steps.h"
 #include "experiments/verdict.h"
@@ -16,11 +15,10 @@
 #include "models/shape/load.h"
 #include "models/training/gradient_reduction.h"
 #include "sim/base/file.h"
+#include "sim/base/json.h"
 #include "sim/collectives/symmetry.h"
 
 namespace lambcast {
-
-using Json = nlohmann::ordered_json;
 
 const char* const tool_version = LAMBCAST_VERSION;
 
@@ -400,7 +398,7 @@ std::string forecast_json(const Scenario& scenario, const Forecast& forecast,
       {"fused_speedup_high", fused ? Json(fused->high) : Json(nullptr)},
       {"steps_skipped",
        expected_skipped_steps(scenario.training.recipe.precision, scenario.training.steps)}};
-  json["memory"] = Json::parse(memory_json(scenario.training, forecast.memory));
+  json["memory"] = memory_json(scenario.training, forecast.memory);
   json["findings"] = Json::array();
   for (const Finding& finding : judgement.findings)
     json["findings"].push_back({{"severity", std::string(name_of(finding.severity))},
@@ -411,7 +409,7 @@ std::string forecast_json(const Scenario& scenario, const Forecast& forecast,
     json["provenance"][source.cost] = {{"kind", std::string(name_of(source.provenance.kind))},
                                        {"source", source.provenance.source},
                                        {"share", source.share}};
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_lines(json);
 }
 
 std::string forecast_table(const Scenario& scenario, const Forecast& forecast,

@@ -13,12 +13,12 @@
 #include "experiments/temporary_folder.h"
 #include "models/shape/load.h"
 #include "sim/base/csv.h"
+#include "sim/base/json.h"
 
 namespace lambcast {
 namespace {
 
 using Catch::Matchers::Contains;
-using Json = nlohmann::json;
 using Keys = std::vector<std::string>;
 
 const WhatIf onebit = complete();

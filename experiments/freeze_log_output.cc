@@ -6,11 +6,10 @@
 #include "experiments/forecast_output.h"
 #include "experiments/freeze_log.h"
 #include "sim/base/csv.h"
+#include "sim/base/json.h"
 
 namespace lambcast {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 double ratio(const LayerChange& layer) {
   const double high = std::max(layer.before, layer.now);
@@ -141,7 +140,7 @@ std::string freeze_json(const FreezeChoice& choice) {
       {"first_step", choice.first_step},
       {"last_step", choice.last_step},
       {"layers", layers}};
-  return json.dump(2) + "\n";
+  return json_lines(json);
 }
 
 std::string freeze_csv(const FreezeChoice& choice) {

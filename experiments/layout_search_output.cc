@@ -8,11 +8,10 @@
 #include "experiments/cell.h"
 #include "experiments/forecast_output.h"
 #include "sim/base/csv.h"
+#include "sim/base/json.h"
 
 namespace lambcast {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // The flags that forecast a layout alone.
 std::string simulate_line(const WhatIf& what_if) {
@@ -266,7 +265,7 @@ std::string layout_search_json(const LayoutSearch& search) {
         {{"reason", refused.reason}, {"count", refused.count}, {"example", refused.example}});
   for (const FoundLayout& found : search.best) json["layouts"].push_back(layout_json(found));
   if (search.best_compressed) json["best_compressed"] = layout_json(*search.best_compressed);
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_lines(json);
 }
 
 namespace {

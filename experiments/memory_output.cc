@@ -7,12 +7,11 @@
 
 #include "experiments/cell.h"
 #include "models/training/layout_memory.h"
+#include "sim/base/json.h"
 #include "sim/base/sort_stably.h"
 
 namespace lambcast {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::string parts_text(const MemoryForecast& memory) {
   auto parts = memory.parts;
@@ -60,7 +59,7 @@ std::string memory_text(const TrainingPlan& training, const MemoryForecast& memo
   return out;
 }
 
-std::string memory_json(const TrainingPlan& training, const MemoryForecast& memory) {
+Json memory_json(const TrainingPlan& training, const MemoryForecast& memory) {
   Json json{{"peak_bytes_per_gpu", memory.peak.value()},
             {"peak_low_bytes_per_gpu", memory.low().value()},
             {"peak_high_bytes_per_gpu", memory.high().value()},
@@ -69,7 +68,7 @@ std::string memory_json(const TrainingPlan& training, const MemoryForecast& memo
             {"stages", Json::array()}};
   for (const MemoryForecast& stage : by_stage(training, memory))
     json["stages"].push_back(held(stage));
-  return json.dump();
+  return json;
 }
 
 }  // namespace lambcast

@@ -5,11 +5,12 @@
 #include <string>
 
 #include "models/training/memory.h"
+#include "sim/base/json.h"
 
 namespace lambcast {
 
 // `memory` is what forecast_memory() says of the training.
 std::string memory_text(const TrainingPlan& training, const MemoryForecast& memory);
-std::string memory_json(const TrainingPlan& training, const MemoryForecast& memory);
+Json memory_json(const TrainingPlan& training, const MemoryForecast& memory);
 
 }  // namespace lambcast

@@ -8,13 +8,12 @@
 #include "experiments/cell.h"
 #include "experiments/scenario_case.h"
 #include "models/training/memory_remedy.h"
+#include "sim/base/json.h"
 
 namespace lambcast {
 namespace {
 
 using Catch::Matchers::Contains;
-using Json = nlohmann::json;
-
 TrainingPlan plan_of_changes(const WhatIf& changes) {
   return resolved(with(changes, without({"freeze_step"}))).training;
 }
@@ -23,7 +22,7 @@ TEST_CASE("memory: told by part and by stage of a pipeline, the fullest as its p
   const TrainingPlan training =
       plan_of_changes({{"optimizer", "lamb"}, {"cluster", "dgx-a100-80g"}, {"pp", "4"}});
   const MemoryForecast memory = forecast_memory(training);
-  const Json json = Json::parse(memory_json(training, memory));
+  const Json json = memory_json(training, memory);
   REQUIRE(json.at("stages").size() == 4);
   Json fullest = json.at("stages")[0];
   std::string peaks;
@@ -44,7 +43,7 @@ TEST_CASE("memory: told by part and by stage of a pipeline, the fullest as its p
 TEST_CASE("memory: without a pipeline there is one stage, and no line of it") {
   const TrainingPlan training = plan_of_changes({{"optimizer", "lamb"}});
   const MemoryForecast memory = forecast_memory(training);
-  const Json json = Json::parse(memory_json(training, memory));
+  const Json json = memory_json(training, memory);
   REQUIRE(json.at("stages").size() == 1);
   CHECK(json.at("stages")[0].at("parts") == json.at("parts"));
   CHECK(json.at("fits") == memory.fits);

@@ -8,11 +8,11 @@
 
 #include "experiments/trace.h"
 #include "models/training/pass_price.h"
+#include "sim/base/json.h"
 
 namespace lambcast {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using parallel::SlotKind;
 
 std::string_view slot_words(SlotKind kind) {

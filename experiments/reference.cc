@@ -14,6 +14,7 @@
 #include "models/device/device.h"
 #include "models/shape/load.h"
 #include "sim/base/asked_keys.h"
+#include "sim/base/json.h"
 #include "topologies/cluster.h"
 
 namespace lambcast {
@@ -128,16 +129,15 @@ std::vector<Section> columns() {
   return {section, parts};
 }
 
-void add_fields(const nlohmann::ordered_json& schema, const std::string& path, Section& section) {
+void add_fields(const Json& schema, const std::string& path, Section& section) {
   if (schema.contains("items")) return add_fields(schema.at("items"), path + "[]", section);
   if (!schema.contains("properties")) return;
   for (const auto& [name, of] : schema.at("properties").items()) {
     const std::string full = path.empty() ? name : path + "." + name;
     std::string type;
     if (of.contains("type"))
-      for (const auto& one : of.at("type").is_array()
-                                 ? of.at("type")
-                                 : nlohmann::ordered_json::array({of.at("type")}))
+      for (const auto& one :
+           of.at("type").is_array() ? of.at("type") : Json::array({of.at("type")}))
         type += (type.empty() ? "" : " or ") + one.get<std::string>();
     section.entries.push_back({full, type, of.value("description", "")});
     add_fields(of, full, section);
@@ -147,7 +147,7 @@ void add_fields(const nlohmann::ordered_json& schema, const std::string& path, S
 std::vector<Section> fields() {
   std::vector<Section> sections;
   for (const EmbeddedFile& file : schemas()) {
-    const auto schema = nlohmann::ordered_json::parse(file.text);
+    const auto schema = *parse_json(file.text);
     sections.push_back({schema.value("title", ""), "", {}});
     add_fields(schema, "", sections.back());
   }

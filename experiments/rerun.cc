@@ -6,12 +6,13 @@
 
 #include "sim/base/error.h"
 #include "sim/base/file.h"
+#include "sim/base/json.h"
 
 namespace lambcast {
 
 Recorded read_recorded(const std::filesystem::path& folder) {
   const std::string path = (folder / "manifest.json").string();
-  const auto json = nlohmann::ordered_json::parse(read_file(path), nullptr, false);
+  const Json json = parse_json(read_file(path)).value_or(Json());
   const auto text = [&](const char* key) {
     return json.is_object() && json.contains(key) && json.at(key).is_string()
                ? json.at(key).get<std::string>()

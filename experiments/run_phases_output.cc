@@ -4,13 +4,11 @@
 
 #include "experiments/cell.h"
 #include "experiments/forecast_output.h"
-#include "experiments/json_number.h"
 #include "experiments/run_phases.h"
+#include "sim/base/json.h"
 
 namespace lambcast {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json findings_json(const std::vector<Finding>& findings) {
   Json list = Json::array();
@@ -73,7 +71,7 @@ std::string phased_run_json(const PhasedRun& run) {
   for (const RunPhase& phase : run.phases) {
     Judgement judgement = judgement_of(phase.scenario, phase.forecast);
     judgement.findings = phase.scenario.findings;
-    Json one = Json::parse(forecast_json(phase.scenario, phase.forecast, judgement));
+    Json one = *parse_json(forecast_json(phase.scenario, phase.forecast, judgement));
     for (const char* key : {"schema_version", "tool", "version"}) one.erase(key);
     one["run"].erase("steps_skipped");  // here they are added
     one["skipped"] = {{"steps", phase.skipped_steps}, {"time_s", phase.skipped_s}};
@@ -101,7 +99,7 @@ std::string phased_run_json(const PhasedRun& run) {
                  {"speedup_low", run.speedup ? Json(run.speedup->low) : Json(nullptr)},
                  {"speedup_high", run.speedup ? Json(run.speedup->high) : Json(nullptr)}};
   json["findings"] = findings_json(run.findings);
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_lines(json);
 }
 
 }  // namespace lambcast

@@ -9,11 +9,10 @@
 #include "experiments/cell.h"
 #include "experiments/forecast_output.h"
 #include "sim/base/csv.h"
+#include "sim/base/json.h"
 
 namespace lambcast {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::size_t longest_bar = 20, widest_key = 36;
 
@@ -197,7 +196,7 @@ std::string sensitivity_json(const Sensitivity& sensitivity) {
           effect.speedup_elasticity ? Json(*effect.speedup_elasticity) : Json(nullptr)},
          {"interval_share", share_json(effect.interval_share)},
          {"measure", effect.source ? Json(measurement_of(*effect.source)) : Json(nullptr)}});
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_lines(json);
 }
 
 std::string sensitivity_csv(const Sensitivity& sensitivity) {

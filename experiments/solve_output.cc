@@ -7,13 +7,11 @@
 #include <nlohmann/json.hpp>
 
 #include "experiments/forecast_output.h"
-#include "experiments/json_number.h"
 #include "sim/base/csv.h"
+#include "sim/base/json.h"
 
 namespace lambcast {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // How many values are shown on either side of where the target is passed.
 constexpr std::size_t around = 3;
@@ -189,7 +187,7 @@ std::string solution_json(const Solution& solution) {
   for (const std::size_t turn : solution.turns)
     json["turns"].push_back(point_json(solution.points[turn]));
   for (const SolvePoint& point : solution.points) json["points"].push_back(point_json(point));
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_lines(json);
 }
 
 std::string solution_csv(const Solution& solution) {

@@ -12,11 +12,11 @@
 #include "experiments/result_row.h"
 #include "sim/base/csv.h"
 #include "sim/base/error.h"
+#include "sim/base/json.h"
 
 namespace lambcast {
 namespace {
 
-using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
 constexpr std::string_view first_columns = "model,cluster,";  // of every version
@@ -39,7 +39,7 @@ bool is_there(const fs::path& path) {
 std::optional<Json> read_manifest(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
-  Json json = Json::parse(text, nullptr, false);
+  Json json = parse_json(text).value_or(Json());
   const auto is_text = [&](const char* key) {
     return json.contains(key) && json.at(key).is_string();
   };
@@ -74,7 +74,7 @@ std::string manifest_text(const SweepPlan& plan, const std::map<std::string, std
     json["flags"].push_back(std::move(flag));
   }
   // Names of files may be any bytes.
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_lines(json);
 }
 
 std::string sum_line(std::string_view row, bool ok) {

@@ -11,12 +11,12 @@
 #include "experiments/sweep_case.h"
 #include "experiments/temporary_folder.h"
 #include "models/shape/load.h"
+#include "sim/base/json.h"
 
 namespace lambcast {
 namespace {
 
 using Catch::Matchers::Contains;
-using Json = nlohmann::json;
 namespace fs = std::filesystem;
 
 // A folder with the files that a sweep of 40 points names, and its results.

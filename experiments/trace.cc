@@ -10,11 +10,10 @@
 #include "experiments/trace_events.h"
 #include "models/training/distinct_steps.h"
 #include "models/training/step.h"
+#include "sim/base/json.h"
 
 namespace lambcast {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 class StepTrace {
  public:
@@ -120,7 +119,7 @@ std::string chrome_trace(const TrainingPlan& of) {
                         {"cluster", training.cluster->name},
                         {"gpus", training.gpus},
                         {"global_batch", training.batch.train}}}};
-  return trace.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_line(trace) + "\n";
 }
 
 }  // namespace lambcast

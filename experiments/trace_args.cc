@@ -6,10 +6,10 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "sim/base/json.h"
+
 namespace lambcast {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::string group_text(const ProcessGroup& group) {
   std::string text = fmt::format("{} ranks, {} on each of {} nodes", group.ranks,

@@ -2,11 +2,10 @@
 // a step take is priced again from what `costs` remembers.
 #pragma once
 
-#include <nlohmann/json.hpp>
-
 #include "models/training/collective_costs.h"
 #include "models/training/step_plan.h"
 #include "models/training/training_plan.h"
+#include "sim/base/json.h"
 
 namespace lambcast {
 
@@ -15,21 +14,21 @@ class TraceArgs {
   TraceArgs(const TrainingPlan& training, CollectiveCosts& costs)
       : training_(training), costs_(costs) {}
 
-  nlohmann::ordered_json of(const Work& work) const;
+  Json of(const Work& work) const;
   // And how long one takes alone.
   const CollectiveCost& cost(const Call& call) const;
 
  private:
-  nlohmann::ordered_json args(const PassWork& work) const;
-  nlohmann::ordered_json args(const StageWork& work) const;
-  nlohmann::ordered_json args(const MemoryWork& work) const;
-  nlohmann::ordered_json args(const KernelWork& work) const;
-  nlohmann::ordered_json args(const ProductWork& work) const;
-  nlohmann::ordered_json args(const HostCopy& work) const;
-  nlohmann::ordered_json args(const HostUpdate& work) const;
-  nlohmann::ordered_json args(const Call& call) const;
-  nlohmann::ordered_json args(const Wait& work) const;
-  nlohmann::ordered_json args(const Slowdown& work) const;
+  Json args(const PassWork& work) const;
+  Json args(const StageWork& work) const;
+  Json args(const MemoryWork& work) const;
+  Json args(const KernelWork& work) const;
+  Json args(const ProductWork& work) const;
+  Json args(const HostCopy& work) const;
+  Json args(const HostUpdate& work) const;
+  Json args(const Call& call) const;
+  Json args(const Wait& work) const;
+  Json args(const Slowdown& work) const;
 
   const TrainingPlan& training_;
   CollectiveCosts& costs_;

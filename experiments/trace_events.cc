@@ -7,10 +7,10 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "sim/base/json.h"
+
 namespace lambcast {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::array<const char*, 8> lane_names{"compute",
                                                 "layers",

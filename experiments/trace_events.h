@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/base/json.h"
 #include "sim/base/units.h"
 
 namespace lambcast {
@@ -30,14 +31,13 @@ struct Slice {
   std::string category;
   std::size_t thread = 0;
   Duration begin, end;
-  nlohmann::ordered_json args;
+  Json args;
 };
 
 class TraceEvents {
  public:
   // `classes` of ranks: one is not named.
-  TraceEvents(int process, const std::string& name, std::size_t classes,
-              nlohmann::ordered_json& events);
+  TraceEvents(int process, const std::string& name, std::size_t classes, Json& events);
 
   // Of a rank class, named where it is first asked for.
   std::size_t thread(Lane lane, std::size_t rank_class);
@@ -57,7 +57,7 @@ class TraceEvents {
   void arrow(int from, int to);
 
  private:
-  void metadata(const char* what, std::size_t thread, nlohmann::ordered_json args);
+  void metadata(const char* what, std::size_t thread, Json args);
   void name_thread(std::size_t thread, const std::string& name);
 
   struct Drawn {
@@ -66,7 +66,7 @@ class TraceEvents {
   };
   int process_;
   std::size_t classes_;
-  nlohmann::ordered_json& events_;
+  Json& events_;
   std::map<std::size_t, Duration> ends_;  // of the named threads
   std::vector<Drawn> slices_;
   int arrows_ = 0;

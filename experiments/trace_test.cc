@@ -11,13 +11,12 @@
 
 #include "experiments/scenario_case.h"
 #include "models/training/forecast.h"
+#include "sim/base/json.h"
 
 namespace lambcast {
 namespace {
 
 using Catch::Matchers::Contains;
-using Json = nlohmann::json;
-
 const WhatIf pipeline = with({{"model", "megatron-8.3b"},
                               {"cluster", "selene-a100"},
                               {"optimizer", "adam"},

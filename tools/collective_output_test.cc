@@ -8,13 +8,12 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/base/csv.h"
+#include "sim/base/json.h"
 #include "sim/collectives/schedule.h"
 #include "validate/importers/importers.h"
 
 namespace lambcast {
 namespace {
-
-using Json = nlohmann::json;
 
 std::string output_of(const std::string& arguments) {
   const std::string command = fmt::format("{} collective {}", LAMBCAST_PROGRAM, arguments);

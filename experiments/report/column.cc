@@ -8,9 +8,9 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <optional>
 
+#include "sim/base/json.h"
 #include "sim/base/printable.h"
 
 namespace lambcast::report {
@@ -74,7 +74,7 @@ void keep(std::vector<T>& values, const std::vector<bool>& wanted) {
 
 std::string json_text(std::string_view text) {
   std::string json;
-  for (const char c : nlohmann::ordered_json(printable(text)).dump()) {
+  for (const char c : json_string(printable(text))) {
     if (c == '<') {
       json += "\\u003c";
     } else {

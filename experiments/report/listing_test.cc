@@ -1,4 +1,5 @@
 #include "experiments/report/listing.h"
+#include "sim/base/json.h"
 
 #include <fmt/format.h>
 
@@ -8,8 +9,6 @@
 
 using namespace lambcast;
 using namespace lambcast::report;
-using Json = nlohmann::json;
-
 namespace {
 
 Json json_of(const Listing& listing) {

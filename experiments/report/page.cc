@@ -12,11 +12,10 @@
 #include "experiments/report/palette.h"
 #include "experiments/report/summary.h"
 #include "sim/base/error.h"
+#include "sim/base/json.h"
 
 namespace lambcast::report {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // A manifest is three levels deep; text that nests without end would end the stack.
 constexpr int most_levels = 32;
@@ -24,23 +23,25 @@ constexpr int most_levels = 32;
 // A longer list (the columns, a scan) stands in lines of text, not one item a line.
 constexpr std::size_t most_items = 10;
 
-std::string json_html(const Json& value) {
+std::string json_html(const Json& value, const std::string& file, int level = 0) {
+  if (level > most_levels)
+    fail_input({file, 0, {}}, "nests too deep", fmt::format("{} levels", most_levels));
   if (value.is_string()) return escaped(value.get<std::string>());
-  if (!value.is_structured()) return escaped(value.dump());
+  if (!value.is_structured()) return escaped(json_line(value));
   std::string text;
   const bool plain = std::none_of(value.begin(), value.end(),
                                   [](const Json& item) { return item.is_structured(); });
   if (value.is_array() && plain && value.size() > most_items) {
     for (const Json& item : value)
-      text += fmt::format("{}{}", text.empty() ? "" : ", ", json_html(item));
+      text += fmt::format("{}{}", text.empty() ? "" : ", ", json_html(item, file, level + 1));
     return text;
   }
   if (value.is_array()) {
-    for (const Json& item : value) text += fmt::format("<li>{}", json_html(item));
+    for (const Json& item : value) text += fmt::format("<li>{}", json_html(item, file, level + 1));
     return text.empty() ? "none" : "<ul>" + text + "</ul>";
   }
   for (const auto& [key, item] : value.items()) {
-    text += fmt::format("<tr><th>{}<td>{}\n", escaped(key), json_html(item));
+    text += fmt::format("<tr><th>{}<td>{}\n", escaped(key), json_html(item, file, level + 1));
   }
   return text.empty() ? "none" : "<table class=facts>" + text + "</table>";
 }
@@ -102,25 +103,20 @@ std::string findings_section(const Summary& summary) {
 }  // namespace
 
 std::string manifest_html(std::string_view manifest, const std::string& file) {
-  const auto within = [&file](int depth, Json::parse_event_t, const Json&) {
-    if (depth > most_levels)
-      fail_input({file, 0, {}}, "nests too deep", fmt::format("{} levels", most_levels));
-    return true;
-  };
-  Json json = Json::parse(manifest, within, false);
+  Json json = parse_json(manifest).value_or(Json());
   if (!json.is_object()) fail_input({file, 0, {}}, "is no JSON object", "what a sweep wrote");
   std::string text;
   if (const auto warnings = json.find("warnings"); warnings != json.end()) {
     if (!warnings->empty()) {
-      text += fmt::format("<div class=note>Warnings: {}</div>\n", json_html(*warnings));
+      text += fmt::format("<div class=note>Warnings: {}</div>\n", json_html(*warnings, file, 1));
       json.erase("warnings");
     }
   }
-  return text + json_html(json) + "\n";
+  return text + json_html(json, file) + "\n";
 }
 
 std::vector<std::string> swept_keys(std::string_view manifest) {
-  const Json json = Json::parse(manifest, nullptr, false);
+  const Json json = parse_json(manifest).value_or(Json());
   std::vector<std::string> keys;
   const auto axes = json.is_object() ? json.find("axes") : json.end();
   if (json.is_object() && axes != json.end() && axes->is_object())

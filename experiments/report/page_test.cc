@@ -166,8 +166,10 @@ TEST_CASE("a manifest that is no JSON object is refused by name") {
 
 TEST_CASE("a manifest that nests without end is refused before the stack ends") {
   const std::string deep = "{\"a\":" + std::string(100'000, '[');
-  CHECK_THROWS_WITH(manifest_html(deep, "manifest.json"),
+  CHECK_THROWS_WITH(manifest_html(deep + std::string(100'000, ']') + "}", "manifest.json"),
                     Catch::Contains("manifest.json: nests too deep"));
+  CHECK_THROWS_WITH(manifest_html(deep, "manifest.json"),
+                    Catch::Contains("manifest.json: is no JSON object"));
   CHECK_THROWS_WITH(manifest_html("{\"a\": \"\xff\"}", "manifest.json"),
                     Catch::Contains("is no JSON object"));
 }

@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 #include <vector>
 
 #include "sim/base/check.h"
+#include "sim/base/json.h"
 #include "sim/base/sort_stably.h"
 #include "validate/calibrate/calibrate.h"
 
@@ -163,8 +163,7 @@ std::string value_of(const toml::node& node) {
     for (const toml::node& element : *array) parts.push_back(value_of(element));
     return fmt::format("[{}]", fmt::join(parts, ", "));
   }
-  if (const auto* text = node.as_string())
-    return nlohmann::json(text->get()).dump();  // the escapes of a TOML basic string are JSON's
+  if (const auto* text = node.as_string()) return json_string(text->get());
   if (const auto* real = node.as_floating_point()) return fmt::format("{}", real->get());
   if (const auto* whole = node.as_integer()) return fmt::format("{}", whole->get());
   if (const auto* truth = node.as_boolean()) return truth->get() ? "true" : "false";

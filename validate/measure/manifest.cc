@@ -7,6 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "sim/base/json.h"
 #include "sim/base/printable.h"
 #include "validate/measure/report.h"
 
@@ -96,7 +97,7 @@ std::vector<std::string> allowed_environment() {
 
 std::string manifest_json(const MeasuredTable& table) {
   const MeasureOptions& o = table.options;
-  nlohmann::ordered_json json;
+  Json json;
   json["schema_version"] = 1;
   json["tool"] = "lambcast measure";
   json["written"] = utc_now();
@@ -133,7 +134,7 @@ std::string manifest_json(const MeasuredTable& table) {
   }
   json["environment"] = allowed_environment();
   // Variables may hold any bytes.
-  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return json_lines(json);
 }
 
 }  // namespace lambcast::validate

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "sim/base/json.h"
 #include "sim/base/output_file.h"
 #include "sim/base/printable.h"
 
@@ -175,7 +176,7 @@ void write_csv_row(const MeasuredTable& table, const Measurement& measurement,
                      half.checked ? fmt::format("{}", half.wrong) : "");
 }
 
-void add_half(nlohmann::ordered_json& json, const std::string& key, const Measurement& measurement,
+void add_half(Json& json, const std::string& key, const Measurement& measurement,
               const MeasuredHalf& half) {
   json[key] = {{"time", half.row.time.us()},
                {"alg_bw", algbw_GBps(half.row)},
@@ -190,12 +191,12 @@ void add_half(nlohmann::ordered_json& json, const std::string& key, const Measur
 
 // The object without its end: the rows and the tail follow.
 void write_json_head(const MeasuredTable& table, std::ostream& out) {
-  nlohmann::ordered_json json{{"schema_version", 1},
-                              {"tool", "lambcast measure"},
-                              {"collective", name_of(table.options.operation)},
-                              {"backend", traits_of(table.backend).word},
-                              {"library", table.library},
-                              {"timing", statistic_words(table)}};
+  Json json{{"schema_version", 1},
+            {"tool", "lambcast measure"},
+            {"collective", name_of(table.options.operation)},
+            {"backend", traits_of(table.backend).word},
+            {"library", table.library},
+            {"timing", statistic_words(table)}};
   if (const auto words = staging_words(table)) json["staging"] = *words;
   for (const auto& [key, words] : sharing_notes(table)) json[key] = words;
   for (std::size_t rank = 0; rank < table.places.size(); ++rank) {
@@ -205,34 +206,32 @@ void write_json_head(const MeasuredTable& table, std::ostream& out) {
                                          {"device", place.device},
                                          {"device_info", printable(place.device_name)}});
   }
-  std::string text = json.dump(2);
-  text.resize(text.rfind('\n'));
+  std::string text = json_lines(json);
+  text.resize(text.rfind("\n}"));
   out << fmt::format("{},\n  \"results\": [", text);
 }
 
 void write_json_row(const MeasuredTable& table, const Measurement& measurement,
                     const MeasuredRow& row, std::ostream& out) {
-  nlohmann::ordered_json json{
-      {"size", static_cast<std::uint64_t>(row.out_of_place.row.size.value())},
-      {"count", count_of(table, row)},
-      {"type", "float"},
-      {"redop", reduction(table.options.operation)},
-      {"root", fmt::format("{}", root_of(table))}};
+  Json json{{"size", static_cast<std::uint64_t>(row.out_of_place.row.size.value())},
+            {"count", count_of(table, row)},
+            {"type", "float"},
+            {"redop", reduction(table.options.operation)},
+            {"root", fmt::format("{}", root_of(table))}};
   add_half(json, "out_of_place", measurement, row.out_of_place);
   json["in_place"] = nullptr;
   if (row.in_place) add_half(json, "in_place", measurement, *row.in_place);
   json["actual_iterations"] = row.out_of_place.iterations;
-  out << fmt::format("{}\n    {}", table.rows.size() > 1 ? "," : "", json.dump());
+  out << fmt::format("{}\n    {}", table.rows.size() > 1 ? "," : "", json_line(json));
 }
 
 void write_json_tail(const MeasuredTable& table, const Measurement& measurement,
                      std::ostream& out) {
   const std::uint64_t wrong = wrong_in(table);
-  const nlohmann::ordered_json json{
-      {"out_of_bounds", {{"count", wrong}, {"okay", wrong == 0 ? "true" : "false"}}},
-      {"average_bus_bandwidth",
-       {{"bandwidth", average_busbw_GBps(table, measurement)}, {"okay", "unchecked"}}}};
-  out << fmt::format("\n  ],{}\n", json.dump(2).substr(1));
+  const Json json{{"out_of_bounds", {{"count", wrong}, {"okay", wrong == 0 ? "true" : "false"}}},
+                  {"average_bus_bandwidth",
+                   {{"bandwidth", average_busbw_GBps(table, measurement)}, {"okay", "unchecked"}}}};
+  out << fmt::format("\n  ],{}", json_lines(json).substr(1));
 }
 
 }  // namespace
