@@ -86,7 +86,9 @@ std::string why_not_judged(double compressed_share, double steps) {
 
 WarmUp warm_up_of(double freeze_step, double steps) {
   if (freeze_step <= 1) return WarmUp::none;
-  return (freeze_step - 1) / steps > longest_warmup_share ? WarmUp::most_of_the_run : WarmUp::usual;
+  // "50%" of an odd number of steps is half a step more.
+  const double longest = longest_warmup_share * steps + 0.5;
+  return freeze_step - 1 > longest ? WarmUp::most_of_the_run : WarmUp::usual;
 }
 
 std::string left_out_text(std::size_t none, std::size_t most_of_the_run) {

@@ -73,6 +73,8 @@ TEST_CASE("verdict: shares of warm-up that nobody runs with") {
   CHECK(warm_up_of(2, 1000) == WarmUp::usual);
   CHECK(warm_up_of(501, 1000) == WarmUp::usual);
   CHECK(warm_up_of(502, 1000) == WarmUp::most_of_the_run);
+  CHECK(warm_up_of(501, 999) == WarmUp::usual);  // what "50%" of 999 is
+  CHECK(warm_up_of(502, 999) == WarmUp::most_of_the_run);
   CHECK(left_out_text(0, 0).empty());
   CHECK(left_out_text(2, 1) ==
         "2 without warm-up (freeze_step 0 or 1), which have no variance to freeze; 1 that warm up "
