@@ -332,6 +332,18 @@ TEST_CASE("advice list: a row with a share of warm-up that nobody runs with has 
                        Contains("\n5000        long warm-up "));
 }
 
+TEST_CASE("advice: judges the exchange of the 1-bit optimizer, and no other that is named") {
+  Catalog catalog;
+  WhatIf asked = question("commodity-10gbe", "32", "adam");
+  asked["exchange"] = "int8";
+  CHECK_THROWS_WITH(advise(asked, catalog),
+                    Contains("--exchange: is not for advice, which judges the exchange of "
+                             "onebit_adam and lists the others of adam beside it (allowed: "
+                             "onebit, or lambcast simulate)"));
+  asked["exchange"] = "all_reduce";
+  CHECK_NOTHROW(advise(asked, catalog));
+}
+
 TEST_CASE("advice: one GPU has nothing to compress") {
   Catalog catalog;
   const Advice advice = advise(question("dgx2h-v100", "1", "onebit_lamb"), catalog);
