@@ -42,7 +42,8 @@ std::string untold(const SpeedupMap& map, std::size_t scan, bool pays) {
     return std::isnan(value) || (pays ? value > 1 : value < 1);
   };
   if (std::ranges::all_of(end, told)) return "";
-  if (std::ranges::none_of(end, told)) return "; cannot tell at any";
+  if (std::ranges::none_of(end, told))
+    return "; by the expected times: the interval holds 1 at each";
   const std::vector<Crossing> found = crossings(map.nic_Gbps, end);
   if (found.size() != 1) return "; cannot tell at some";
   return fmt::format("; cannot tell {} {:.3g}", found[0].falling == pays ? "above" : "below",

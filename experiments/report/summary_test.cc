@@ -127,7 +127,8 @@ TEST_CASE("a scan that pays throughout says where its interval holds 1") {
                  "pays at every bandwidth scanned (1 to 100 Gbit/s; cannot tell "
                  "above 10) on"));
   CHECK(contains(said(0.5, 2), "(1 to 100 Gbit/s; cannot tell below 10) on"));
-  CHECK(contains(said(0.5, 0.9), "(1 to 100 Gbit/s; cannot tell at any) on"));
+  CHECK(contains(said(0.5, 0.9),
+                 "(1 to 100 Gbit/s; by the expected times: the interval holds 1 at each) on"));
   for (Point& p : points) {
     p.speedup = 0.5;
     p.speedup_low = 0.2;
