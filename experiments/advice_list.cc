@@ -177,7 +177,7 @@ std::string advice_list_json(const AdviceList& list) {
     for (std::size_t a = 0; a < list.axes.size(); ++a)
       one["varied"][list.axes[a].first] = point.varied[a];
     one["status"] = point.advice ? "ok" : "infeasible: " + point.refused;
-    one["advice"] = point.advice ? *parse_json(advice_json(*point.advice)) : Json(nullptr);
+    one["advice"] = point.advice ? parse_json(advice_json(*point.advice)) : Json(nullptr);
     json["points"].push_back(std::move(one));
   }
   return json_lines(json);

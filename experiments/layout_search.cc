@@ -85,8 +85,7 @@ class Search {
     std::vector<std::size_t> places;
     for (std::size_t i = 0; i < candidates_.size(); ++i)
       if (steps_us_[i]) places.push_back(i);
-    sort_stably(places,
-                [&](std::size_t a, std::size_t b) { return *steps_us_[a] < *steps_us_[b]; });
+    sort_stably(places, {}, [&](std::size_t i) { return *steps_us_[i]; });
     std::vector<std::size_t> shown;
     for (const std::size_t place : places) {
       if (shown.size() == options_.best) break;

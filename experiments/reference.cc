@@ -147,7 +147,7 @@ void add_fields(const Json& schema, const std::string& path, Section& section) {
 std::vector<Section> fields() {
   std::vector<Section> sections;
   for (const EmbeddedFile& file : schemas()) {
-    const auto schema = *parse_json(file.text);
+    const Json schema = parse_json(file.text);
     sections.push_back({schema.value("title", ""), "", {}});
     add_fields(schema, "", sections.back());
   }

@@ -12,7 +12,7 @@ namespace lambcast {
 
 Recorded read_recorded(const std::filesystem::path& folder) {
   const std::string path = (folder / "manifest.json").string();
-  const Json json = parse_json(read_file(path)).value_or(Json());
+  const Json json = parse_json(read_file(path));
   const auto text = [&](const char* key) {
     return json.is_object() && json.contains(key) && json.at(key).is_string()
                ? json.at(key).get<std::string>()

@@ -71,7 +71,7 @@ std::string phased_run_json(const PhasedRun& run) {
   for (const RunPhase& phase : run.phases) {
     Judgement judgement = judgement_of(phase.scenario, phase.forecast);
     judgement.findings = phase.scenario.findings;
-    Json one = *parse_json(forecast_json(phase.scenario, phase.forecast, judgement));
+    Json one = parse_json(forecast_json(phase.scenario, phase.forecast, judgement));
     for (const char* key : {"schema_version", "tool", "version"}) one.erase(key);
     one["run"].erase("steps_skipped");  // here they are added
     one["skipped"] = {{"steps", phase.skipped_steps}, {"time_s", phase.skipped_s}};

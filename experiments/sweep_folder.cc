@@ -39,7 +39,7 @@ bool is_there(const fs::path& path) {
 std::optional<Json> read_manifest(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
-  Json json = parse_json(text).value_or(Json());
+  Json json = parse_json(text);
   const auto is_text = [&](const char* key) {
     return json.contains(key) && json.at(key).is_string();
   };

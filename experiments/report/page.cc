@@ -103,7 +103,7 @@ std::string findings_section(const Summary& summary) {
 }  // namespace
 
 std::string manifest_html(std::string_view manifest, const std::string& file) {
-  Json json = parse_json(manifest).value_or(Json());
+  Json json = parse_json(manifest);
   if (!json.is_object()) fail_input({file, 0, {}}, "is no JSON object", "what a sweep wrote");
   std::string text;
   if (const auto warnings = json.find("warnings"); warnings != json.end()) {
@@ -116,7 +116,7 @@ std::string manifest_html(std::string_view manifest, const std::string& file) {
 }
 
 std::vector<std::string> swept_keys(std::string_view manifest) {
-  const Json json = parse_json(manifest).value_or(Json());
+  const Json json = parse_json(manifest);
   std::vector<std::string> keys;
   const auto axes = json.is_object() ? json.find("axes") : json.end();
   if (json.is_object() && axes != json.end() && axes->is_object())

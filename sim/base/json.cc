@@ -4,9 +4,9 @@
 
 namespace lambcast {
 
-std::optional<Json> parse_json(std::string_view text) {
+Json parse_json(std::string_view text) {
   Json json = Json::parse(text, nullptr, false);
-  if (json.is_discarded()) return std::nullopt;
+  if (json.is_discarded()) json = nullptr;
   return json;
 }
 

@@ -13,8 +13,8 @@ namespace lambcast {
 
 using Json = nlohmann::ordered_json;
 
-// Nothing where the text is no JSON.
-std::optional<Json> parse_json(std::string_view text);
+// Null where the text is no JSON.
+Json parse_json(std::string_view text);
 
 // Bytes that are no UTF-8 (names of files may be any) become U+FFFD.
 std::string json_line(const Json& value);   // without an end of line

@@ -116,7 +116,7 @@ void write_text_head(const MeasuredTable& table, std::ostream& out) {
   if (const auto words = staging_words(table)) out << fmt::format("# staging: {}\n", *words);
   for (const auto& [key, words] : sharing_notes(table))
     out << fmt::format("# {}: {}\n", key, words);
-  out << fmt::format("#\n# Using devices\n");
+  out << "#\n# Using devices\n";
   for (std::size_t rank = 0; rank < table.places.size(); ++rank) {
     const RankPlace& place = table.places[rank];
     const std::string device =
