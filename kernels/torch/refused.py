@@ -31,14 +31,22 @@ def arguments():
     refused("coeff_beta: 1", lambda: lambcast.OneBitLamb([p], coeff_beta=1))
     refused("lr: -1", lambda: lambcast.OneBitAdam([dict(params=[p]), dict(params=[q], lr=-1)]))
     refused("local_step_scaler: 0", lambda: lambcast.ZeroOneAdam([p], local_step_scaler=0))
-    refused("freeze_step: 0 (allowed", lambda: lambcast.OneBitLamb([p], freeze_step=0))
+    for value in (0, "10", 10.5, True, None, float("inf"), float("nan")):
+        refused(f"freeze_step: {value!r} (allowed: whole numbers, 1 and more)",
+                lambda: lambcast.OneBitLamb([p], freeze_step=value))
+    assert lambcast.OneBitAdam([p], freeze_step=1e3).freeze_step == 1000
+    refused("lr: '1e-3' (allowed: 0 and more)", lambda: lambcast.OneBitAdam([p], lr="1e-3"))
+    refused("betas: ('a', 0.9) (allowed", lambda: lambcast.OneBitAdam([p], betas=("a", 0.9)))
+    refused("coeff_beta: 'a' (allowed", lambda: lambcast.OneBitLamb([p], coeff_beta="a"))
+    refused("factor_max: 'a' (allowed", lambda: lambcast.OneBitLamb([p], factor_max="a"))
     refused("var_freeze_step: 0", lambda: lambcast.ZeroOneAdam([p], var_freeze_step=0))
     other = torch.nn.Parameter(torch.ones(3, dtype=torch.float64))
     refused("parameters of torch.float64 (allowed: torch.float32, and one of",
             lambda: lambcast.OneBitAdam([other]))
     both = [torch.nn.Parameter(torch.ones(3, dtype=d)) for d in (torch.float16, torch.bfloat16)]
     refused("parameters of torch.bfloat16, torch.float16 (allowed", lambda: lambcast.OneBitLamb(both))
-    refused("AMSGrad", lambda: lambcast.OneBitAdam([p], amsgrad=True))
+    for kind, name in names(lambcast):
+        refused(f"{name} does not support the AMSGrad variant.", lambda: kind([p], amsgrad=True))
     refused("allowed per group", lambda: lambcast.OneBitAdam([dict(params=[p], eps=1e-3),
                                                               dict(params=[q])]))
     refused("never freeze", lambda: lambcast.ZeroOneAdam([dict(params=[p], non_freeze=True)]))
@@ -51,6 +59,52 @@ def arguments():
         refused(f"exp_avg_mask of shape {tuple(mask.shape)} in a group with a parameter of shape "
                 "(3,)", lambda: lambcast.OneBitLamb([dict(params=[p], exp_avg_mask=mask)]))
     refused("exp_avg_mask: [1]", lambda: lambcast.OneBitLamb([dict(params=[p], exp_avg_mask=[1])]))
+
+
+def names(lambcast):
+    """The classes, with their names in DeepSpeed's messages."""
+    return ((lambcast.OneBitLamb, "1-bit Lamb"), (lambcast.OneBitAdam, "1-bit Adam"),
+            (lambcast.ZeroOneAdam, "0/1 Adam"))
+
+
+def steps():
+    """A step that would not reach the model is refused in one line, and moves nothing."""
+    import lambcast.torch as lambcast
+
+    def replaced(model, optimizer):
+        model.weight.data = model.weight.data.clone()
+
+    def swapped(model, optimizer):
+        optimizer.param_groups[0]["params"][0] = torch.nn.Parameter(torch.ones(3, 4))
+
+    def sparse(model, optimizer):
+        model.weight.grad = torch.zeros(3, 4).to_sparse()
+
+    def assigned(model, optimizer):
+        model.weight, model.bias = (torch.nn.Parameter(p.detach().clone())
+                                    for p in (model.weight, model.bias))
+        optimizer.zero_grad(set_to_none=True)
+        model(torch.ones(4)).sum().backward()
+    lost = "were replaced since the optimizer was constructed"
+    for kind, name in names(lambcast):
+        for change, say in ((lambda model, _: model.half(), lost), (replaced, lost),
+                            (lambda model, _: model.to(torch.bfloat16), lost),
+                            (swapped, "of shape (3, 4) was put into param_groups after"),
+                            (assigned, "no parameter has a gradient on any rank"),
+                            (sparse, f"{name} does not support sparse gradients")):
+            model = torch.nn.Linear(4, 3)
+            optimizer = kind(model.parameters())
+            model(torch.ones(4)).sum().backward()
+            optimizer.step()
+            before = [flat.p.clone() for flat in optimizer.flats]
+            change(model, optimizer)
+            try:
+                optimizer.step()
+            except RuntimeError as error:
+                assert say in str(error) and "\n" not in str(error), error
+            else:
+                raise AssertionError(f"{kind.kind}: accepted, but {say}")
+            assert same(before, [flat.p for flat in optimizer.flats]) and optimizer.steps == 1, say
 
 
 def trained(kind, steps, **options):

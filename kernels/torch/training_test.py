@@ -28,7 +28,8 @@ if not dist.is_available() or not dist.is_gloo_available():
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
-import refused  # noqa: E402 (beside this file)
+import refused  # noqa: E402 (in the folder of this file)
+import skipped  # noqa: E402
 import unseen_rows  # noqa: E402
 
 STEPS = 30
@@ -236,9 +237,12 @@ def worker(rank, ranks, root, device):
         train(case, f"{root}/{number}")
     refused.arguments()
     refused.saved_states()
+    refused.steps()
     broadcast_masks()
     empty_groups_and_parameters()
     unseen_rows.stay(average_by_hand)
+    skipped.stay()
+    skipped.on_one_rank()
     dist.barrier()
 
 

@@ -1,4 +1,4 @@
-"""Parameters of one stretch of an optimizer's state: flat fp32 buffers, one tensor after another."""
+"""Parameters of one segment of an optimizer's state: flat fp32 buffers, one tensor after another."""
 
 import torch
 
@@ -35,6 +35,24 @@ class Flat:
             for parameter, own in zip(parameters, self.views(self.copy)):
                 if parameter.dtype != torch.float32:
                     parameter.data = own
+        self.places = [self._place(p) for p in parameters]
+        self.present = [True] * len(parameters)
+
+    @staticmethod
+    def _place(parameter):
+        return (parameter.data_ptr(), parameter.dtype, parameter.device, parameter.shape,
+                parameter.stride())
+
+    def check_places(self):
+        """Raises RuntimeError if the data of a parameter are no longer a part of the flat weights:
+        a step would move the flat weights alone, and the model would never see it."""
+        for number, (parameter, place) in enumerate(zip(self.parameters, self.places)):
+            if self._place(parameter) != place:
+                raise RuntimeError(
+                    f"lambcast: step: the data of parameter {number} of its segment, of shape "
+                    f"{tuple(place[3])}, were replaced since the optimizer was constructed, as by "
+                    "model.half(), model.to() or p.data = ... (allowed: p.data.copy_(...); try: "
+                    "construct the optimizer after the model has its format and its device)")
 
     def _copy(self):
         formats = {p.dtype for p in self.parameters}
@@ -57,15 +75,30 @@ class Flat:
         return [part.view(p.shape) for part, p in zip(parts, self.parameters)]
 
     def gather_gradients(self):
-        """A parameter without a gradient counts as one of zeros."""
+        """Copies the gradients to the flat buffer, with zeros for parameters that have none, and
+        notes in `present` which have one."""
+        self.present = [parameter.grad is not None for parameter in self.parameters]
         for parameter, own in zip(self.parameters, self.views(self.arrived)):
             if parameter.grad is None:
                 own.zero_()
             else:
                 own.copy_(parameter.grad)
 
+    def parts(self, number):
+        """State of one parameter: its part of each buffer."""
+        return {key: self.views(buffer)[number] if buffer.numel() == self.elements
+                else buffer[number] for key, buffer in self.state.items()}
+
+    def kept(self, moved):
+        """Pairs of a part of the weights or the state and its copy, for each parameter for which
+        `moved` is false."""
+        weights = [buffer for buffer in (self.p, self.copy) if buffer is not None]
+        return [(part, part.clone()) for number, moves in enumerate(moved) if not moves
+                for part in (*(self.views(buffer)[number] for buffer in weights),
+                             *self.parts(number).values())]
+
     def load_masters(self, saved):
-        """Of every parameter its master, or None: as the parameter itself is."""
+        """Copies the master of every parameter, or the parameter itself for None."""
         for parameter, master, own in zip(self.parameters, self.views(self.p), saved):
             if own is not None:
                 master.copy_(own)

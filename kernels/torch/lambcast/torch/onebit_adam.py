@@ -1,7 +1,7 @@
 """1-bit Adam (arXiv:2102.02888): Adam without bias correction on averaged gradients until
 freeze_step; then a frozen variance and one compressed_allreduce of the momentum per group."""
 
-from .optimizer import OneBitOptimizer, check_whole
+from .optimizer import OneBitOptimizer, whole
 
 
 class OneBitAdam(OneBitOptimizer):
@@ -12,12 +12,13 @@ class OneBitAdam(OneBitOptimizer):
     they move as DeepSpeed's do without a mask, by scale / eps."""
 
     kind = "OneBitAdam"
+    deepspeed_name = "1-bit Adam"
 
     def __init__(self, params, deepspeed=None, lr=1e-3, freeze_step=100000, bias_correction=True,
                  betas=(0.9, 0.999), eps=1e-8, eps_inside_sqrt=False, weight_decay=0.0,
                  max_grad_norm=0.0, amsgrad=False, cuda_aware=False, comm_backend_name="nccl",
                  process_group=None, moves_unseen=False):
-        check_whole("freeze_step", freeze_step)
+        freeze_step = whole("freeze_step", freeze_step)
         super().__init__(params, dict(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay,
                                       max_grad_norm=max_grad_norm), deepspeed, amsgrad,
                          process_group, comm_backend_name, moves_unseen)

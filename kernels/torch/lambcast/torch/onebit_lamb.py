@@ -4,7 +4,7 @@ compresses too, where DeepSpeed's does not."""
 
 import torch
 
-from .optimizer import OneBitOptimizer, check_whole
+from .optimizer import OneBitOptimizer, whole
 
 
 class OneBitLamb(OneBitOptimizer):
@@ -16,13 +16,14 @@ class OneBitLamb(OneBitOptimizer):
     non_freeze, which DeepSpeed's 1-bit LAMB does not know."""
 
     kind = "OneBitLamb"
+    deepspeed_name = "1-bit Lamb"
 
     def __init__(self, params, deepspeed=None, lr=1e-3, freeze_step=100000, bias_correction=True,
                  betas=(0.9, 0.999), eps=1e-8, eps_inside_sqrt=False, weight_decay=0.0,
                  max_grad_norm=0.0, max_coeff=10.0, min_coeff=0.01, amsgrad=False,
                  cuda_aware=False, comm_backend_name="nccl", coeff_beta=0.9, factor_max=4.0,
                  factor_min=0.5, factor_threshold=0.1, process_group=None, moves_unseen=False):
-        check_whole("freeze_step", freeze_step)
+        freeze_step = whole("freeze_step", freeze_step)
         super().__init__(params, dict(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay,
                                       max_grad_norm=max_grad_norm, max_coeff=max_coeff,
                                       min_coeff=min_coeff, coeff_beta=coeff_beta,
@@ -62,15 +63,17 @@ class OneBitLamb(OneBitOptimizer):
                 self.library.call("lamb_step", tensors.handle, flat.weights, s["exp_avg"],
                                   s["exp_avg_sq"], flat.g, s["running_average"],
                                   s["running_weight"], self._options(flat))
-                if self.steps == self.freeze_step:
-                    self._freeze(flat, tensors)
             else:
                 self._compressed(flat, exchange, tensors)
 
-    def _freeze(self, flat, tensors):
-        flat.state["exp_avg_sq_fresh"].copy_(flat.state["exp_avg_sq"])
-        self.library.call("scaling", tensors.handle, flat.state["exp_avg"],
-                          flat.state["scaling_coeff"])
+    def _end_step(self):
+        """Freezes the variance, that of parameters which the last step skipped too."""
+        if self.steps != self.freeze_step:
+            return
+        for flat, tensors in zip(self.flats, self.tensors):
+            flat.state["exp_avg_sq_fresh"].copy_(flat.state["exp_avg_sq"])
+            self.library.call("scaling", tensors.handle, flat.state["exp_avg"],
+                              flat.state["scaling_coeff"])
 
     def _compressed(self, flat, exchange, tensors):
         s, options = flat.state, self._options(flat)

@@ -3,6 +3,7 @@
 import copy
 import math
 import warnings
+from numbers import Real
 
 import torch
 import torch.distributed as dist
@@ -24,26 +25,39 @@ def check_backend(name):
                          f"{', '.join(COMM_BACKENDS)})")
 
 
-def check_whole(name, value):
-    if value < 1:
-        raise ValueError(f"lambcast: {name}: {value} (allowed: 1 and more)")
+def whole(name, value):
+    """Returns a count as int, or raises ValueError. A float such as 1e3 is one, a text is not."""
+    if _is_number(value) and value >= 1 and value == value // 1 and math.isfinite(value):
+        return int(value)
+    raise ValueError(f"lambcast: {name}: {value!r} (allowed: whole numbers, 1 and more)")
+
+
+def _is_number(value):
+    """A scalar tensor is a number, as for PyTorch's own optimizers."""
+    if isinstance(value, torch.Tensor):
+        return value.numel() == 1
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def check_numbers(group):
     """Raises ValueError for the first setting of a group that no step could be taken with."""
     def refuse(name, allowed):
-        raise ValueError(f"lambcast: {name}: {group[name]} (allowed: {allowed})")
+        raise ValueError(f"lambcast: {name}: {group[name]!r} (allowed: {allowed})")
     for name in ("lr", "eps", "weight_decay", "max_grad_norm", "min_coeff", "factor_min",
                  "factor_threshold"):
-        if name in group and not 0 <= float(group[name]) < math.inf:
+        if name in group and not (_is_number(group[name]) and 0 <= float(group[name]) < math.inf):
             refuse(name, "0 and more")
-    if len(group["betas"]) != 2 or not all(0 <= beta < 1 for beta in group["betas"]):
+    if len(group["betas"]) != 2 or not all(map(_is_fraction, group["betas"])):
         refuse("betas", "two of 0 to below 1")
-    if "coeff_beta" in group and not 0 <= group["coeff_beta"] < 1:
+    if "coeff_beta" in group and not _is_fraction(group["coeff_beta"]):
         refuse("coeff_beta", "0 to below 1")
     for most, least in (("max_coeff", "min_coeff"), ("factor_max", "factor_min")):
-        if most in group and not group[most] >= group[least]:
+        if most in group and not (_is_number(group[most]) and group[most] >= group[least]):
             refuse(most, f"{least}, {group[least]}, and more")
+
+
+def _is_fraction(value):
+    return _is_number(value) and 0 <= value < 1
 
 
 class OneBitOptimizer(torch.optim.Optimizer):
@@ -51,14 +65,19 @@ class OneBitOptimizer(torch.optim.Optimizer):
     ranks where `averages_gradients` says so; with max_grad_norm they are clipped by their common
     norm. A gradient that is not finite on any rank leaves all state of all ranks as it is, and sets
     `overflow`.
+
+    A parameter whose gradient is None on all ranks is skipped, as DeepSpeed's optimizers do in fp32:
+    its weights do not decay, and its moments stay. If other ranks have a gradient, this one counts
+    as zeros. DeepSpeed's 1-bit LAMB still moves such a parameter after the freeze; this one does not.
     """
 
-    kind = None  # the class whose state this is, of subclasses too
+    kind = None  # name of the class whose state this is, for subclasses too
+    deepspeed_name = None  # as DeepSpeed's messages have it
 
     def __init__(self, params, defaults, deepspeed, amsgrad, process_group, comm_backend_name,
                  moves_unseen):
         if amsgrad:
-            raise RuntimeError(f"{type(self).__name__} does not support the AMSGrad variant.")
+            raise RuntimeError(f"{self.deepspeed_name} does not support the AMSGrad variant.")
         check_backend(comm_backend_name)
         super().__init__(params, defaults)
         self.process_group = process_group
@@ -139,28 +158,56 @@ class OneBitOptimizer(torch.optim.Optimizer):
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
+        self._check_parameters()
         for flat in self.flats:
             flat.gather_gradients()
         self.overflow = not self._unscale_and_clip()
         if self.overflow:
             return loss
+        if not any(any(flat.present) for flat in self.flats):
+            raise RuntimeError("lambcast: step: no parameter has a gradient on any rank (allowed: "
+                               "one at least; try: call backward() first, and construct the "
+                               "optimizer after the last change of the model's parameters)")
         self.steps += 1
+        skipped = [pair for flat in self.flats for pair in flat.kept(self._moved(flat))]
         self._update()
+        for part, before in skipped:
+            part.copy_(before)
+        self._end_step()
         if self._engine is not None:
             self._engine.enable_backward_allreduce = self.averages_gradients
         return loss
 
+    def _check_parameters(self):
+        """Raises RuntimeError if a step could not move, or not read, one of the parameters."""
+        own = {id(p) for flat in self.flats for p in flat.parameters}
+        for p in (p for group in self.param_groups for p in group["params"]):
+            if id(p) not in own:
+                raise RuntimeError("lambcast: step: a parameter of shape "
+                                   f"{tuple(p.shape)} was put into param_groups after the "
+                                   "optimizer was constructed (try: construct a new optimizer)")
+            if p.grad is not None and p.grad.is_sparse:
+                raise RuntimeError(f"{self.deepspeed_name} does not support sparse gradients")
+        for flat in self.flats:
+            flat.check_places()
+
+    def _moved(self, flat):
+        """Which parameters of a segment this step moves."""
+        return flat.present
+
+    def _end_step(self):
+        """Work at the end of a step, with the skipped parameters as they were before it."""
+
     def _unscale_and_clip(self):
-        """False where a gradient of any rank is not finite."""
+        """Returns false if a gradient of any rank is not finite."""
         total = torch.zeros_like(self._squared)
         for flat in self.flats:
             self.library.call("measure", flat.arrived, self.library.format_of(flat.arrived),
                               flat.elements, self._squared, self._workspace)
             total += self._squared
         if not self.averages_gradients and self.ranks > 1:
-            # The norm by which all clip alike: the root mean square over the ranks.
-            dist.all_reduce(total, group=self.process_group)
-            total /= self.ranks
+            # All ranks clip by the same norm, the root mean square over the ranks.
+            total = self._sum_over_ranks(total) / self.ranks
         if not torch.isfinite(total).item():
             return False
         limit = float(self.param_groups[0]["max_grad_norm"])
@@ -171,6 +218,17 @@ class OneBitOptimizer(torch.optim.Optimizer):
                                   self.library.format_of(flat.arrived), flat.g, flat.elements,
                                   total, loss_scale, limit)
         return True
+
+    def _sum_over_ranks(self, total):
+        """Returns the sum of `total` over the ranks. The same all-reduce says which parameters have
+        a gradient on any rank, so that all ranks skip the same ones."""
+        present = torch.tensor([p for flat in self.flats for p in flat.present], dtype=total.dtype)
+        sums = torch.cat([total, present.to(total.device)])
+        dist.all_reduce(sums, group=self.process_group)
+        counts = iter(sums[1:].tolist())
+        for flat in self.flats:
+            flat.present = [next(counts) > 0 for _ in flat.present]
+        return sums[:1]
 
     # A GradScaler leaves unscaling and the check for overflow, which is one over all ranks, to
     # step(), and sets grad_scale (None: unscaled already) for its time.
@@ -193,13 +251,11 @@ class OneBitOptimizer(torch.optim.Optimizer):
             p for group in self.param_groups for p in group["params"])}
 
     def _parts(self):
-        """Of every parameter its number and its part of each buffer."""
+        """Yields for every parameter its number and its part of each buffer."""
         numbers = self._numbers()
         for flat in self.flats:
             for t, parameter in enumerate(flat.parameters):
-                yield numbers[id(parameter)], {
-                    key: flat.views(buffer)[t] if buffer.numel() == flat.elements else buffer[t]
-                    for key, buffer in flat.state.items()}
+                yield numbers[id(parameter)], flat.parts(t)
 
     def state_dict(self):
         numbers = self._numbers()

@@ -3,7 +3,7 @@ gradients in between; once the variance is frozen, local steps with a 1-bit sync
 growing intervals. emulated_world/zero_one_adam.h has the policy."""
 
 from .library import FULL, SILENT, ZeroOnePolicy
-from .optimizer import OneBitOptimizer, check_whole
+from .optimizer import OneBitOptimizer, whole
 
 
 class ZeroOneAdam(OneBitOptimizer):
@@ -14,28 +14,28 @@ class ZeroOneAdam(OneBitOptimizer):
     they move as DeepSpeed's do without a mask, by scale / eps."""
 
     kind = "ZeroOneAdam"
+    deepspeed_name = "0/1 Adam"
 
     def __init__(self, params, deepspeed=None, lr=1e-3, bias_correction=True, betas=(0.9, 0.999),
                  eps=1e-8, eps_inside_sqrt=False, weight_decay=0.0, max_grad_norm=0.0,
                  var_freeze_step=100000, var_update_scaler=16, local_step_scaler=32678,
                  local_step_clipper=16, amsgrad=False, cuda_aware=False, comm_backend_name="nccl",
                  process_group=None, moves_unseen=False):
-        for name, value in (("var_freeze_step", var_freeze_step),
-                            ("var_update_scaler", var_update_scaler),
-                            ("local_step_scaler", local_step_scaler),
-                            ("local_step_clipper", local_step_clipper)):
-            check_whole(name, value)
+        counts = {name: whole(name, value) for name, value in (
+            ("var_freeze_step", var_freeze_step), ("var_update_scaler", var_update_scaler),
+            ("local_step_scaler", local_step_scaler), ("local_step_clipper", local_step_clipper))}
         super().__init__(params, dict(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay,
                                       max_grad_norm=max_grad_norm), deepspeed, amsgrad,
                          process_group, comm_backend_name, moves_unseen)
         if any(flat.never_freezes for flat in self.flats):
             raise ValueError("lambcast: 0/1 Adam has no groups that never freeze")
-        self.var_freeze_step, self.var_update_scaler = var_freeze_step, var_update_scaler
-        self.local_step_scaler, self.local_step_clipper = local_step_scaler, local_step_clipper
+        for name, value in counts.items():
+            setattr(self, name, value)
         self.policy = ZeroOnePolicy(var_interval=1, local_interval=1)
         self.lrs = [0.0] * len(self.flats)  # learning rates since the last synchronisation, summed
         for flat in self.flats:
             flat.state["momentum_accumulator"] = flat.zeros()
+            flat.since_synchronised = [False] * len(flat.parameters)
 
     def _flats(self):
         return [self._flat([group]) for group in self.param_groups if group["params"]]
@@ -44,6 +44,16 @@ class ZeroOneAdam(OneBitOptimizer):
     def averages_gradients(self):
         """Of the next step."""
         return self.library.zero_one_kind(self.policy, self.steps + 1) == FULL
+
+    def _moved(self, flat):
+        """A synchronisation also moves parameters whose last gradient came in a local step: their
+        weights differ between the ranks until then."""
+        if not self.policy.frozen:
+            return flat.present
+        moved = [any(pair) for pair in zip(flat.present, flat.since_synchronised)]
+        silent = self.library.zero_one_kind(self.policy, self.steps) == SILENT
+        flat.since_synchronised = moved if silent else [False] * len(moved)
+        return flat.present if silent else moved
 
     def _update(self):
         kind = self.library.zero_one_kind(self.policy, self.steps)
@@ -97,3 +107,5 @@ class ZeroOneAdam(OneBitOptimizer):
 
     def _set_stage(self, stage):
         self.policy, self.lrs = ZeroOnePolicy(**stage["policy"]), list(stage["lrs"])
+        for flat in self.flats:  # any parameter may have moved since the last synchronisation
+            flat.since_synchronised = [True] * len(flat.parameters)
