@@ -1,18 +1,45 @@
 #!/usr/bin/env bash
-# What is installed runs from a root of its own: the files of `cmake --install`, and the Debian
-# package unpacked, with the manual read, the completion used and a forecast made.
+# An installation runs from a root of its own: the files of `cmake --install`, and the Debian package unpacked, with the
+# manual read, the completion used and a forecast made. Both are made from the part of the build folder that
+# tools/quickstart builds, so that its target holds everything that an installation needs.
 #
 #   install_test.sh BUILD_FOLDER VERSION PYTHON_PACKAGES [PYTHON]
 set -euo pipefail
 build=$(readlink -f "$1") version=$2 packages=$3 python=${4:-}
 [ -x "$build/lambcast-measure" ] && [ -f "$build/tools/packaging/lambcast.1" ] ||
   { echo "not everything is built: skipped"; exit 77; }
+quickstart=$(dirname "$(readlink -f "$0")")/../quickstart
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 fail() { echo "FAILED: $*"; exit 1; }
 # Without -q grep reads all: a program whose reader leaves early ends by SIGPIPE.
 
-DESTDIR="$root/installed" cmake --install "$build" --prefix /usr >/dev/null
+# quickstart_view FOLDER: copies the rules of installation, and the files that they name except those which only
+# other targets than the one of tools/quickstart build.
+quickstart_view() {
+  local view=$1 target file
+  target=$(sed -n 's/^build_lambcast build Release //p' "$quickstart")
+  ninja -C "$build" -t graph "$target" | sed -n 's/.*\[label="\([^"]*\)".*/\1/p' | sort -u >"$root/made"
+  ninja -C "$build" -t targets all | sed 's/: [^:]*$//' >"$root/outputs"
+  while IFS= read -r file; do
+    grep -qxF "$file" "$root/outputs" && ! grep -qxF "$file" "$root/made" && continue
+    install -D "$build/$file" "$view/$file"
+  done < <(cd "$build" && {
+    find . -name cmake_install.cmake -exec grep -ho "\"$build/[^\"]*\"" {} + | sed "s|^\"$build/||; s|\"$||" | sort -u |
+      while IFS= read -r file; do [ ! -f "$file" ] || echo "$file"; done
+    echo cmake_install.cmake
+    echo CPackConfig.cmake
+    [ ! -d python ] || find python -name '*.py'
+  })
+  find "$view" \( -name cmake_install.cmake -o -name CPackConfig.cmake \) -exec sed -i "s|$build|$view|g" {} +
+}
+
+view=$root/build
+if [ -f "$build/build.ninja" ]; then quickstart_view "$view"; else view=$build; fi
+DESTDIR="$root/installed" cmake --install "$view" --prefix /usr >"$root/log" 2>&1 ||
+  fail "cmake --install after tools/quickstart: $(tail -3 "$root/log")"
+[ -z "$python" ] || (cd "$root" && env -i PYTHONPATH="$view/python" "$python" -Bc 'import lambcast') ||
+  fail "PYTHONPATH=build/python does not import lambcast after tools/quickstart"
 check() {
   local at=$1 file
   for file in bin/lambcast bin/lambcast-measure share/man/man1/lambcast.1* \
@@ -57,7 +84,7 @@ fi
 
 command -v dpkg-deb >/dev/null && command -v dpkg-shlibdeps >/dev/null ||
   { echo "installed files run (no dpkg-dev: the package was not built)"; exit 0; }
-(cd "$root" && cpack --config "$build/CPackConfig.cmake" -B "$root/package" >"$root/cpack.log") ||
+(cd "$root" && cpack --config "$view/CPackConfig.cmake" -B "$root/package" >"$root/cpack.log") ||
   fail "cpack: $(tail -3 "$root/cpack.log")"
 package=$(ls "$root"/package/lambcast_*.deb)
 [ "$(dpkg-deb -f "$package" Version)" = "$version" ] || fail "the package is not of version $version"

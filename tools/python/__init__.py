@@ -20,7 +20,12 @@ import os
 import tempfile
 import warnings
 
-from . import _lambcast
+try:
+    from . import _lambcast
+except ImportError as missing:
+    raise ImportError(f"lambcast: no compiled module for this Python in {os.path.dirname(__file__)} "
+                      "(try: cmake --build build --target lambcast_python, with pybind11-dev and "
+                      f"python3-dev installed): {missing}") from None
 
 try:
     import pandas
