@@ -30,8 +30,14 @@ for command in simulate advise plan sweep collective profile measure calibrate v
 done
 expect 0 'Exit codes: 0 done' "$lambcast" --help
 
+expect 0 '^  collective +' "$lambcast" help
+"$lambcast" --help | cmp -s out || fail "help prints something else than --help"
+
 # 2: bad usage or input
-expect 2 'a command is missing; see lambcast --help' "$lambcast"
+code=0
+"$lambcast" >out 2>err || code=$?
+[ "$code" -eq 2 ] && [ ! -s out ] || fail "without a command: exit code $code"
+grep -q '^lambcast: a command is missing' err && grep -qE '^  collective +' err || fail "without a command: no list of commands"
 expect 2 'simulat' "$lambcast" simulat
 expect 2 '--optimiser' "$lambcast" simulate "${run[@]}" --optimiser lamb
 expect 2 "--model: is missing" "$lambcast" simulate --cluster paper-eth40-v100 --gpus 8

@@ -23,7 +23,9 @@ constexpr Generated generated[] = {{"reference", [](const CLI::App&) { return re
 
 int print_help(const CLI::App& app, const std::string& topic) {
   if (topic.empty()) {
-    print_text(app.help());
+    // CLI::App::help() would print the help of the command that was parsed: that of `help` itself.
+    print_text(wrapped(
+        app.get_formatter()->make_help(&app, app.get_name(), CLI::AppFormatMode::Normal), 80));
     return 0;
   }
   std::vector<std::string> known;
@@ -56,7 +58,8 @@ Command add_help(CLI::App& app) {
       "help", "a command, or a reference: keys, descriptions, columns, fields, findings, metrics");
   command->add_option(
       "TOPIC", *topic,
-      "a command; keys (of what-ifs and sweep files), descriptions (of clusters, devices, models), "
+      "nothing for all commands; a command; keys (of what-ifs and sweep files), descriptions (of "
+      "clusters, devices, models), "
       "columns (CSV), fields (JSON), findings, metrics; reference (all of them, as Markdown); man, "
       "bash, zsh (manual page, completions)");
   command->footer(R"(Examples

@@ -164,7 +164,8 @@ int run(int argc, char** argv) {
   }
   for (const auto& [parsed, command] : commands)
     if (parsed->parsed()) return timed(command);
-  throw Error(Exit::usage, "a command is missing; see lambcast --help");
+  fmt::print(stderr, "{}\n", wrapped(app.help(), help_width));
+  throw Error(Exit::usage, "a command is missing; allowed: those listed above");
 }
 
 constexpr char no_memory[] = "there is not enough memory for this";

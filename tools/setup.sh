@@ -7,6 +7,15 @@ packages=(g++ cmake ninja-build libboost-graph-dev libboost-context-dev libeigen
 # What single tests are skipped without; installed where LAMBCAST_OPTIONAL is set.
 optional=(python3-torch python3-pandas munge slurm-client slurm-wlm-basic-plugins slurmctld slurmd)
 
+# update_lists APT...: apt's timeout does not hold for the lock of its lists, so this one waits for it.
+update_lists() {
+  local words until=$((SECONDS + ${LAMBCAST_LOCK_TIMEOUT:-300}))
+  while ! words=$("$@" update -qq 2>&1); do
+    [[ $words == *'/lists/lock'* && $SECONDS -lt $until ]] || { echo "$words" >&2; return 1; }
+    sleep 1
+  done
+}
+
 # Installs the packages that are missing; asks for root only when there are any.
 install_packages() {
   local missing=() package root=() wanted=("${packages[@]}")
@@ -22,9 +31,10 @@ install_packages() {
   }
   [ "$(id -u)" -eq 0 ] || root=(sudo)
   echo "Installing: ${missing[*]}"
-  "${root[@]}" apt-get update -qq
-  DEBIAN_FRONTEND=noninteractive "${root[@]}" apt-get install -y -qq --no-install-recommends \
-    "${missing[@]}" >/dev/null
+  # Another apt may be at work, as after the start of a virtual machine.
+  local apt=("${root[@]}" apt-get -o DPkg::Lock::Timeout=300)
+  update_lists "${apt[@]}" || exit 4
+  DEBIAN_FRONTEND=noninteractive "${apt[@]}" install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
 
 # build_lambcast FOLDER TYPE TARGETS [cmake options]
