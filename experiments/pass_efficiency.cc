@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "models/training/distinct_steps.h"
+#include "models/training/measured_program.h"
 #include "models/training/pass_price.h"
 #include "models/training/step_plan.h"
 
@@ -16,7 +17,7 @@ struct PassTimes {
 };
 
 PassTimes passes_at(End end, const TrainingPlan& training, CollectiveCosts& costs) {
-  const double width = rates_width(training.device->rates->held_out).log;
+  const double width = width_of_passes(training).log;
   PassTimes mean;
   for (const DistinctStep& step : distinct_steps(training)) {
     const TrainingPlan of = step.gas == 0 ? training : in_step(training, step);

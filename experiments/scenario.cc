@@ -228,7 +228,35 @@ void choose_emulation(TrainingPlan& training, std::vector<Finding>& findings) {
   training.device = std::make_shared<const Device>(in_emulated_bf16(*training.device));
 }
 
+// A level holds for the program, the format and the GPU that were measured.
+void choose_program(const Words& words, TrainingPlan& training, std::vector<Finding>& findings) {
+  const std::optional<ProgramLevel>& measured = training.cluster->program;
+  if (!measured) return;
+  const std::string_view framework = framework_of_run(training), format = format_of_run(training);
+  const bool own_device = device_name(words, *training.cluster) == training.cluster->device;
+  if (measured->framework == framework && measured->format == format && own_device) {
+    training.program = measured;
+    return;
+  }
+  findings.push_back(
+      {Severity::note, "program-not-measured",
+       fmt::format("{} holds the level of {} in {} format on its own GPUs; this run is {} in {} "
+                   "format{}: forecast as a program that nobody measured",
+                   training.cluster->origin, measured->framework, measured->format, framework,
+                   format, own_device ? "" : " on another GPU")});
+}
+
 }  // namespace
+
+std::string_view framework_of_run(const TrainingPlan& training) {
+  return name_of(training.parallelism ? training.parallelism->framework.name
+                                      : FrameworkName::deepspeed);
+}
+
+std::string_view format_of_run(const TrainingPlan& training) {
+  if (training.parallelism) return name_of(training.parallelism->format);
+  return name_of(training.recipe.precision.is_half() ? MatrixFormat::half : MatrixFormat::single);
+}
 
 Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
   Words(what_if).refuse_unknown();
@@ -281,6 +309,8 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
   choose_exchange(words, training, scenario.findings);
   if (const auto network = words.chosen<NetworkModel>("network")) training.network = *network;
   training.expand = training.per_block = words.chosen<Symmetry>("symmetry") == Symmetry::off;
+
+  choose_program(words, training, scenario.findings);
 
   add(scenario.findings, find_unread(words, training));
   find_experts(training, scenario.findings);

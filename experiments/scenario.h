@@ -26,6 +26,11 @@ struct Scenario {
 // Throws Error (usage) for what cannot be read or cannot run.
 Scenario resolve(const WhatIf& what_if, Catalog& catalog);
 
+// The word of --framework that the run is forecast as; DeepSpeed without a layout.
+std::string_view framework_of_run(const TrainingPlan& training);
+// The format of the products of its blocks.
+std::string_view format_of_run(const TrainingPlan& training);
+
 // ZeRO's own overlap included.
 Overlap overlap_of(const TrainingPlan& training);
 // Where compression starts: freeze_step, var_freeze_step of 0/1 Adam; plain optimizers have none.

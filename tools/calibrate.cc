@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -6,6 +7,7 @@
 #include <memory>
 #include <optional>
 
+#include "experiments/words.h"
 #include "sim/base/error.h"
 #include "sim/base/file.h"
 #include "sim/base/output_file.h"
@@ -14,16 +16,21 @@
 #include "tools/import_flags.h"
 #include "tools/patience.h"
 #include "tools/terminal.h"
+#include "tools/what_if_flags.h"
 #include "topologies/cluster.h"
 #include "validate/calibrate/calibrate.h"
 #include "validate/calibrate/measured_tables.h"
+#include "validate/program/level_fit.h"
+#include "validate/program/measured_step.h"
+#include "validate/replay/user_runs.h"
 
 namespace lambcast {
 namespace {
 
 struct CalibrateOptions {
-  std::string cluster, output, name, source, backend;
-  std::vector<std::string> files;
+  WhatIf what_if;
+  std::string output, name, source, runs, stage;
+  std::vector<std::string> files, measured;
   bool force = false;
   bool another_machine = false;
   validate::ImportHints hints;
@@ -47,79 +54,177 @@ void clear_progress() {
   if (isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r{:40}\r", "");
 }
 
-int calibrate_command(const CalibrateOptions& options) {
-  if (std::filesystem::is_regular_file(options.output) && !options.force)
-    fail_input({options.output, 0, "-o"}, "exists already: --force replaces it");
-  const std::string base =
-      is_path(options.cluster) ? read_file(options.cluster) : cluster_text(options.cluster);
-  const std::string base_name =
-      is_path(options.cluster) ? options.cluster : options.cluster + ".toml";
+// The description to start from.
+struct Base {
+  std::string text, file;
+};
+
+Base base_of(const CalibrateOptions& options) {
+  const auto cluster = options.what_if.find("cluster");
+  if (cluster == options.what_if.end())
+    fail_input({"", 0, "--cluster"}, "is missing: the description to start from",
+               "a preset's name or a file");
+  const std::string& name = cluster->second;
+  if (is_path(name)) return {read_file(name), name};
+  return {cluster_text(name), name + ".toml"};
+}
+
+std::string name_inside(const CalibrateOptions& options) {
+  if (!options.name.empty()) return printable(options.name);
+  return printable(options.output == "-" ? "calibrated" : file_stem(options.output));
+}
+
+// `next` is a command that uses what was written.
+void write_description(const CalibrateOptions& options, const std::string& text,
+                       const std::string& report, const std::string& next) {
+  write_output(options.output, "-o", text);
+  if (options.output == "-")
+    fmt::print(stderr, "{}", report);
+  else
+    print_text(
+        fmt::format("{}\nWritten to {}; forecast with:\n  {}\n", report, options.output, next));
+}
+
+// What the flags say of tables of collectives.
+struct TableHints {
+  validate::ImportHints hints;
+  std::optional<Backend> backend;
+};
+
+TableHints hints_of(const CalibrateOptions& options) {
+  TableHints of{options.hints, {}};
+  for (const auto& [key, value] : options.what_if) {
+    if (key == "nodes")
+      of.hints.nodes = static_cast<int>(*Words(options.what_if).whole("nodes", 1, 1'000'000));
+    else if (key == "backend" && (value == "nccl" || value == "mpi"))
+      of.backend = backend_of(value);
+    else if (key == "backend")
+      fail_input({"", 0, "--backend"}, fmt::format("'{}' has no tables", value), "nccl or mpi");
+    else if (key != "cluster")
+      fail_input({"", 0, key}, "describes a training run, which tables of collectives do not need",
+                 "with --measured METRIC=VALUE or --runs RUNS.csv instead of FILE");
+  }
+  return of;
+}
+
+int calibrate_collectives(const CalibrateOptions& options) {
+  const Base base = base_of(options);
+  const TableHints of = hints_of(options);
   std::vector<validate::Measurement> tables;
   for (const std::string& file : options.files)
     for (validate::Measurement& table :
-         validate::import_measurements(read_file(file), file, options.hints))
+         validate::import_measurements(read_file(file), file, of.hints))
       tables.push_back(std::move(table));
-  std::optional<Backend> asked;
-  if (!options.backend.empty()) asked = backend_of(options.backend);
-  const Backend backend = validate::backend_of_tables(tables, asked);
+  const Backend backend = validate::backend_of_tables(tables, of.backend);
   // Where no terminal shows how far it is.
   std::optional<Patience> patience;
   if (isatty(STDERR_FILENO) == 0) patience.emplace("fitting");
   validate::FitSummary summary =
-      validate::calibrate(base, base_name, tables, backend, show_progress);
+      validate::calibrate(base.text, base.file, tables, backend, show_progress);
   clear_progress();
   if (summary.calibration) summary.calibration->another_machine = options.another_machine;
-  std::string name = options.name;
-  if (name.empty()) name = options.output == "-" ? "calibrated" : file_stem(options.output);
-  name = printable(name);
   const std::string source =
       printable(options.source.empty() ? validate::sources_of(tables) : options.source);
-  const std::string text = validate::calibrated_cluster(base, base_name, name, summary, source);
-  write_output(options.output, "-o", text);
-  const std::string report = validate::brief_report(summary);
-  if (options.output == "-")
-    fmt::print(stderr, "{}", report);
-  else
-    print_text(fmt::format("{}\nWritten to {}; forecast with:\n  {}\n", report, options.output,
-                           validate::forecast_command(options.output, tables, backend)));
+  const std::string text =
+      validate::calibrated_cluster(base.text, base.file, name_inside(options), summary, source);
+  write_description(options, text, validate::brief_report(summary),
+                    validate::forecast_command(options.output, tables, backend));
   return 0;
+}
+
+// The steps that were measured. Keys of a row of --runs come before those of flags.
+std::vector<SourceFigure> measured_steps(const CalibrateOptions& options) {
+  WhatIf what_if = options.what_if;
+  std::vector<SourceFigure> steps;
+  for (const std::string& text : options.measured) steps.push_back(measured_step(text, what_if));
+  if (!options.runs.empty())
+    for (SourceFigure& figure :
+         figures_of_runs(parse_rows(read_file(options.runs), options.runs))) {
+      figure.what_if.insert(what_if.begin(), what_if.end());
+      if (figure.name.empty()) figure.name = fmt::format("row {}", figure.row);
+      steps.push_back(std::move(figure));
+    }
+  for (SourceFigure& figure : steps) {
+    figure.stage = options.stage;
+    figure.what_if.emplace("steps", "1000");  // no step's time depends on it
+  }
+  return steps;
+}
+
+int calibrate_program(const CalibrateOptions& options) {
+  const Base base = base_of(options);
+  for (const auto& [key, value] : options.what_if)
+    if (key.starts_with("cluster.") || key.starts_with("device."))
+      fail_input({"", 0, "--set"},
+                 fmt::format("{} changes a description that the level is written into", key),
+                 "model.KEY; write the others into the file of --cluster or --device first");
+  const LevelFit fit = fit_level(measured_steps(options));
+  const auto device = options.what_if.find("device");
+  const std::string text = validate::cluster_with_program(
+      base.text, base.file, name_inside(options),
+      device == options.what_if.end() ? "" : device->second, fit.program);
+  write_description(options, text, level_report(fit),
+                    fmt::format("lambcast simulate --cluster {} ...", options.output));
+  return 0;
+}
+
+int calibrate_command(const CalibrateOptions& options) {
+  if (std::filesystem::is_regular_file(options.output) && !options.force)
+    fail_input({options.output, 0, "-o"}, "exists already: --force replaces it");
+  const bool steps = !options.measured.empty() || !options.runs.empty();
+  if (steps && !options.files.empty())
+    fail_input({"", 0, "FILE"}, "holds collectives, which are fitted before steps",
+               "lambcast calibrate FILE -o network.toml, then --cluster network.toml --measured");
+  if (!steps && options.files.empty())
+    fail_input({"", 0, "FILE"}, "is missing: nothing was measured",
+               "tables of collectives, --measured METRIC=VALUE or --runs RUNS.csv");
+  return steps ? calibrate_program(options) : calibrate_collectives(options);
 }
 
 }  // namespace
 
 Command add_calibrate(CLI::App& app) {
   auto options = std::make_shared<CalibrateOptions>();
-  CLI::App* command =
-      app.add_subcommand("calibrate", "fit a cluster description to measured collectives");
-  command
-      ->add_option("--cluster", options->cluster, "the description to start from: preset or file")
-      ->required();
+  CLI::App* command = app.add_subcommand(
+      "calibrate", "fit a cluster description to measured collectives or training steps");
   command
       ->add_option(
           "-o,--output", options->output,
           "the fitted description to write (.toml; -: to stdout, with the report on stderr)")
       ->required();
-  command->add_flag("--force", options->force, "replace the file of -o where there is one");
+  command->add_flag("--force", options->force, "replace the file of -o if there is one");
+  command->add_option("FILE", options->files,
+                      "tables: nccl-tests text or JSON, OSU, IMB, ds_bench, iperf3 -J, perftest, "
+                      "lambcast measure, our CSV; - for stdin");
   command
-      ->add_option("FILE", options->files,
-                   "tables: nccl-tests text or JSON, OSU, IMB, ds_bench, iperf3 -J, perftest, "
-                   "lambcast measure, "
-                   "our CSV; - for stdin")
-      ->required();
+      ->add_option(
+          "--measured", options->measured,
+          fmt::format("a step of your own program, which the flags of simulate describe: "
+                      "METRIC=VALUE such as step_time=5436ms; metrics: {}; may be repeated",
+                      fmt::join(measured_step_names(), ", ")))
+      ->allow_extra_args(false);
+  command->add_option("--runs", options->runs,
+                      "the same for many runs: a CSV with what-if keys and measured columns, as "
+                      "validate --as runs reads it");
+  command
+      ->add_option("--stage", options->stage,
+                   "stage of a 1-bit optimizer that was measured (default: its first)")
+      ->check(CLI::IsMember({"warmup", "compression"}));
   command->add_option("--name", options->name, "name inside the description (default: the file's)");
   command->add_option("--source", options->source,
                       "where the tables are from, for the description (default: as they say)");
-  command
-      ->add_option("--backend", options->backend,
-                   "whose tables these are, nccl or mpi (default: as they say, else nccl)")
-      ->check(CLI::IsMember({"nccl", "mpi"}));
   command->add_flag("--another-machine", options->another_machine,
                     "the tables are of another machine of the same hardware: forecasts are not "
                     "called calibrated, and their intervals hold what machines differ by");
-  add_import_flags(*command, options->hints);
+  add_import_flags_but_nodes(*command, options->hints);
+  add_what_if_flags(*command, options->what_if);
   command->footer(R"(Example
   lambcast calibrate --cluster hgx-h100-ndr --nodes 4 -o mine.toml all_reduce.log
-  lambcast collective --cluster mine.toml --gpus 64 --format json)");
+  lambcast collective --cluster mine.toml --gpus 64 --format json
+  lambcast calibrate --cluster mine.toml --model llama2-70b --gpus 64 --tp 8 --framework megatron \
+    --precision bf16 --micro-batch 1 --grad-accum 16 --optimizer adamw --measured step_time=21.4s \
+    -o my-program.toml
+  lambcast simulate --cluster my-program.toml --model llama2-70b --gpus 256 ...)");
   return [options] { return calibrate_command(*options); };
 }
 

@@ -2,7 +2,8 @@
 
 namespace lambcast {
 
-std::vector<CLI::Option*> add_import_flags(CLI::App& command, validate::ImportHints& hints) {
+std::vector<CLI::Option*> add_import_flags_but_nodes(CLI::App& command,
+                                                     validate::ImportHints& hints) {
   const auto read_operation = [&hints](const std::string& text) {
     hints.operation = validate::parse_operation(text, {"", 0, "--op"});
   };
@@ -11,9 +12,15 @@ std::vector<CLI::Option*> add_import_flags(CLI::App& command, validate::ImportHi
                                                "operation, where a log does not say"),
       command.add_option("--ranks", hints.ranks, "number of ranks, where a log does not say")
           ->check(CLI::Range(1, 1'000'000)),
-      command.add_option("--nodes", hints.nodes, "number of nodes, where a log does not say")
-          ->check(CLI::Range(1, 1'000'000)),
       command.add_flag("--in-place", hints.in_place, "take the in-place columns of nccl-tests")};
+}
+
+std::vector<CLI::Option*> add_import_flags(CLI::App& command, validate::ImportHints& hints) {
+  std::vector<CLI::Option*> options = add_import_flags_but_nodes(command, hints);
+  options.push_back(
+      command.add_option("--nodes", hints.nodes, "number of nodes, where a log does not say")
+          ->check(CLI::Range(1, 1'000'000)));
+  return options;
 }
 
 }  // namespace lambcast

@@ -12,4 +12,8 @@ namespace lambcast {
 // `hints` must outlive the parse. Returns the options, for conditions of the command's own.
 std::vector<CLI::Option*> add_import_flags(CLI::App& command, validate::ImportHints& hints);
 
+// The same without --nodes, for a command that has the flag already.
+std::vector<CLI::Option*> add_import_flags_but_nodes(CLI::App& command,
+                                                     validate::ImportHints& hints);
+
 }  // namespace lambcast

@@ -164,7 +164,7 @@ bool leaves_calibration(std::string_view key, Backend measured) {
   };
   static constexpr std::string_view elsewhere[] = {
       "name",  "description", "device",      "usd_per_gpu_hour", "max_nodes",
-      "stack", "calibration", "nic.nominal", "node.host_memory", "node.host_capacity"};
+      "stack", "program",     "calibration", "nic.nominal", "node.host_memory", "node.host_capacity"};
   static constexpr std::string_view of_mpi[] = {"mpi", "host_copy", "node.host_link"};
   return std::any_of(std::begin(elsewhere), std::end(elsewhere), concerns) ||
          (is_mpi(measured) ? concerns("nccl")
@@ -257,6 +257,7 @@ Cluster decode_cluster(const Table& root, const std::string& origin, const Prior
                        find_within(copy, "pageable_to_device", any_bandwidth),
                        find_within(copy, "staged_by_mpi", any_bandwidth)};
   cluster.stack = decode_stack(root.table("stack"));
+  cluster.program = decode_program_level(root.table("program"));
   cluster.usd_per_gpu_hour = find_within(root, "usd_per_gpu_hour", Range<double>{0, 10'000});
   cluster.calibration = decode_calibration(root.table("calibration"));
   root.finish();

@@ -21,6 +21,7 @@
 #include "sim/network/machine.h"
 #include "topologies/calibration.h"
 #include "topologies/priors.h"
+#include "topologies/program_level.h"
 
 namespace lambcast {
 
@@ -149,6 +150,7 @@ struct Cluster {
   LibrarySpec nccl, mpi;
   HostCopySpec host_copy;
   StackSpec stack;
+  std::optional<ProgramLevel> program;  // the program that was measured on this machine
   std::optional<Sourced<double>> usd_per_gpu_hour;
   std::optional<Calibration> calibration;
   // Keys that overrides changed in what the description's calibration stood on: it has none then,
@@ -169,7 +171,7 @@ Cluster decode_cluster(const Table& table, const std::string& origin,
 // measured, so an override takes it away, unless the description says so already, or it is of
 //
 //   name, description, device, usd_per_gpu_hour, max_nodes, stack,   no part of communication
-//   node.host_memory, node.host_capacity
+//   program, node.host_memory, node.host_capacity
 //   nic.nominal                                                      for people
 //   mpi, host_copy, node.host_link                                   where NCCL was measured
 //   nccl                                                             where MPI was measured

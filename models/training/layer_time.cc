@@ -3,6 +3,7 @@
 #include <array>
 
 #include "models/training/distinct_steps.h"
+#include "models/training/measured_program.h"
 #include "models/training/pass_price.h"
 #include "models/training/step_plan.h"
 
@@ -23,7 +24,7 @@ std::optional<LayerTime> layer_time(const TrainingPlan& training, CollectiveCost
   if (!training.parallelism) return std::nullopt;
   const StepPlan plan = plan_step(training, distinct_steps(training).front());
   const PipelinePlan& passes = *plan.pipeline;
-  const double width = rates_width(training.device->rates->held_out).log;
+  const double width = width_of_passes(training).log;
   const double blocks = passes.chunks.front().layers;
   AtEnds forward, backward;
   for (const End end : all_ends) {

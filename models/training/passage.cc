@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "models/training/layout_contents.h"
+#include "models/training/measured_program.h"
 #include "models/training/slowest_rank.h"
 
 namespace lambcast {
@@ -26,11 +27,10 @@ Passage by_kernels(const TrainingPlan& training, std::int64_t seq_len, Collectiv
   const PipelinePrice price =
       price_pipeline(computation_of(whole, seq_len), whole, costs, End::expected, 0);
   ChunkPrice all = price.chunks.front();
-  const auto& held_out = training.device->rates->held_out;
   Passage passage{all.forward.time(),
                   all.input_gradient.time() + all.weight_gradient.time(),
-                  rates_width(held_out),
-                  Basis::kernels,
+                  width_of_passes(training),
+                  training.program ? Basis::this_machine : Basis::kernels,
                   {},
                   all.reads,
                   whole.parallelism->experts};
@@ -42,23 +42,43 @@ Passage by_kernels(const TrainingPlan& training, std::int64_t seq_len, Collectiv
   const double launches = start > Duration() ? all.reads.kernels[Rate::start] / start : 0;
   const double least = launch.value.scaled(launches) / kernels;
   const double unfused = unfused_launches(*training.device, *training.model) / kernels;
-  if (unfused > 1) passage.width = {std::max(passage.width.log, std::log(unfused)), std::nullopt};
+  if (unfused > 1 && !training.program)
+    passage.width = {std::max(passage.width.log, std::log(unfused)), std::nullopt};
   // What is as much as half of the other moves the time where it errs by two.
   if (unfused > 1 || least > 0.5) passage.rests_on = {{"framework_launch", launch.provenance}};
   if (least > 2) passage.kernels.reset();
   return passage;
 }
 
-// Curves are of half-precision training; fp32 products run at their own peak.
-Passage by_curves(const TrainingPlan& training, MicroBatchTime time) {
+// How much longer passes take in fp32 than in half precision: the ratio of their kernels' times if
+// the GPU's rates are known, since only products change their peak and fp32 reaches more of its
+// own; else the ratio of the peaks.
+double single_over_half(const TrainingPlan& training, std::int64_t seq_len,
+                        CollectiveCosts& costs) {
+  const Device& device = *training.device;
+  if (!has_kernels(*training.model, device))
+    return device.peak_half.value / device.peak_single.value;
+  const auto kernels_in = [&](DataType weights) {
+    TrainingPlan in = training;
+    in.recipe.precision.weights = weights;
+    const Passage passage = by_kernels(in, seq_len, costs);
+    return passage.forward + passage.backward;
+  };
+  return kernels_in(DataType::fp32) / kernels_in(DataType::fp16);
+}
+
+// Curves are of half-precision training.
+Passage by_curves(const TrainingPlan& training, MicroBatchTime time, std::int64_t seq_len,
+                  CollectiveCosts& costs) {
   const Device& device = *training.device;
   const StackSpec& stack = training.cluster->stack;
   const bool half = training.recipe.precision.is_half();
   const double scale =
-      stack.compute_scale.value *
+      stack.compute_scale.value * level_of(training) *
       slowest_over_mean(stack.compute_spread.value, training.batch.gas, training.data_parallel()) *
-      (half ? 1 : device.peak_half.value / device.peak_single.value);
-  const Basis basis = !half ? Basis::rate
+      (half ? 1 : single_over_half(training, seq_len, costs));
+  const Basis basis = training.program ? Basis::this_machine
+                      : !half          ? Basis::rate
                       : time.basis == Basis::this_device && is_own(stack.compute_scale)
                           ? Basis::this_machine
                           : time.basis;
@@ -68,7 +88,8 @@ Passage by_curves(const TrainingPlan& training, MicroBatchTime time) {
   }
   return {time.forward.scaled(scale),
           time.backward.scaled(scale),
-          compute_width(basis, time.micro_batch_doublings, time.seq_len_doublings),
+          width_of_passes(training,
+                          compute_width(basis, time.micro_batch_doublings, time.seq_len_doublings)),
           basis,
           std::move(time.rests_on),
           {},
@@ -109,7 +130,7 @@ Passage passage(const TrainingPlan& training, std::int64_t seq_len, CollectiveCo
   MicroBatchTime time = by_whole_models(training, seq_len);
   if (!time.measured && has_kernels(*training.model, *training.device))
     return by_kernels(training, seq_len, costs);
-  return by_curves(training, std::move(time));
+  return by_curves(training, std::move(time), seq_len, costs);
 }
 
 }  // namespace lambcast

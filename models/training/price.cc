@@ -6,6 +6,7 @@
 
 #include "models/training/beside_collectives.h"
 #include "models/training/buffers.h"
+#include "models/training/measured_program.h"
 #include "models/training/passage.h"
 #include "models/training/rate_sources.h"
 #include "models/training/stretches.h"
@@ -52,8 +53,8 @@ class Pricer {
       return;
     }
     plan_ = &*plan.pipeline;
-    passage_.basis = Basis::kernels;
-    passage_.width = rates_width(training.device->rates->held_out);
+    passage_.basis = training.program ? Basis::this_machine : Basis::kernels;
+    passage_.width = width_of_passes(training);
     for (const End end : all_ends)
       if (end == End::expected || intervals == Intervals::found)
         pipelines_[static_cast<std::size_t>(end)] =
@@ -87,6 +88,7 @@ class Pricer {
   void note_scales() const {
     const StackSpec& stack = cluster_.stack;
     if (stack.compute_scale.value != 1) note("compute_scale", stack.compute_scale.provenance);
+    if (training_.program) note("program_level", training_.program->level.provenance);
     if (stack.compute_spread.value > 0) note("compute_spread", stack.compute_spread.provenance);
   }
 

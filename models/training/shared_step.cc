@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 
+#include "models/training/measured_program.h"
 #include "models/training/shared_network.h"
 #include "models/training/stretches.h"
 
@@ -106,7 +107,7 @@ class SharedStep {
       longer[static_cast<std::size_t>(work.stage)] += std::max(Duration(), longer_by(op));
     });
     if (*std::max_element(longer.begin(), longer.end()) <= least_felt) return {};
-    const double width = rates_width(training_.device->rates->held_out).log;
+    const double width = width_of_passes(training_).log;
     const PipelinePrice alone = price_pipeline(pipeline, training_, costs_, end, width);
     const PipelinePrice met = replayed(pipeline, alone, longer);
     Duration most;

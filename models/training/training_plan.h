@@ -28,6 +28,8 @@ struct TrainingPlan {
   Recipe recipe;
   Batch batch;                      // train = micro * gas * data_parallel()
   std::optional<BatchRamp> ramp{};  // on which the run grows to that batch
+  // The level of this program on this machine, if it was measured (measured_program.h).
+  std::optional<ProgramLevel> program{};
   int gpus = 1;
   int gpus_per_node = 1;
   std::int64_t seq_len = 0;

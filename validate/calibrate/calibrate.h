@@ -97,6 +97,12 @@ std::string calibrated_cluster(const std::string& base, const std::string& name,
                                const std::string& cluster_name, const FitSummary& summary,
                                const std::string& source);
 
+// The base description with a section [program], and with `device` for its GPU unless that is
+// empty. Comments of the base are lost.
+std::string cluster_with_program(const std::string& base, const std::string& name,
+                                 const std::string& cluster_name, const std::string& device,
+                                 const ProgramLevel& program);
+
 // The value below which this share of at least one value lies, between two of them by
 // interpolation; 0.5 is the median.
 double quantile(std::vector<double> values, double share);

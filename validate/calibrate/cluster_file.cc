@@ -114,26 +114,50 @@ std::optional<toml::table> preset_of(const toml::table& root) {
 }
 
 // Keys in the order in which people read a description; others follow by name.
-const std::vector<std::string_view> reading_order{"name",        "description",
-                                                  "device",      "usd_per_gpu_hour",
-                                                  "value",       "kind",
-                                                  "source",      "machine",
-                                                  "library",     "operations",
-                                                  "algorithms",  "smallest",
-                                                  "largest",     "layouts",
-                                                  "nodes",       "below",
-                                                  "low",         "high",
-                                                  "gpus",        "host_capacity",
-                                                  "gpu_peers",   "gpu_link",
-                                                  "gpu_nic",     "count",
-                                                  "network",     "link_layer",
-                                                  "nominal",     "bandwidth",
-                                                  "protocols",   "nic_efficiency",
-                                                  "base",        "local_hop",
-                                                  "network_hop", "node",
-                                                  "nic",         "fabric",
-                                                  "nccl",        "mpi",
-                                                  "host_copy",   "stack",
+const std::vector<std::string_view> reading_order{"name",
+                                                  "description",
+                                                  "device",
+                                                  "usd_per_gpu_hour",
+                                                  "value",
+                                                  "kind",
+                                                  "source",
+                                                  "machine",
+                                                  "library",
+                                                  "operations",
+                                                  "algorithms",
+                                                  "smallest",
+                                                  "largest",
+                                                  "layouts",
+                                                  "nodes",
+                                                  "below",
+                                                  "framework",
+                                                  "format",
+                                                  "level",
+                                                  "low",
+                                                  "high",
+                                                  "gpus",
+                                                  "host_capacity",
+                                                  "gpu_peers",
+                                                  "gpu_link",
+                                                  "gpu_nic",
+                                                  "count",
+                                                  "network",
+                                                  "link_layer",
+                                                  "nominal",
+                                                  "bandwidth",
+                                                  "protocols",
+                                                  "nic_efficiency",
+                                                  "base",
+                                                  "local_hop",
+                                                  "network_hop",
+                                                  "node",
+                                                  "nic",
+                                                  "fabric",
+                                                  "nccl",
+                                                  "mpi",
+                                                  "host_copy",
+                                                  "stack",
+                                                  "program",
                                                   "calibration"};
 
 std::vector<std::string> ordered_keys(const toml::table& table) {
@@ -219,6 +243,24 @@ std::string calibrated_cluster(const std::string& base, const std::string& name,
   } else {
     root.erase("calibration");
   }
+  return description_text(root);
+}
+
+std::string cluster_with_program(const std::string& base, const std::string& name,
+                                 const std::string& cluster_name, const std::string& device,
+                                 const ProgramLevel& program) {
+  toml::table root = toml::parse(base, name);
+  root.insert_or_assign("name", cluster_name);
+  if (!device.empty()) root.insert_or_assign("device", device);
+  toml::table level{{"value", rounded(program.level.value, 4)},
+                    {"kind", std::string(name_of(program.level.provenance.kind))},
+                    {"source", program.level.provenance.source}};
+  level.is_inline(true);
+  root.insert_or_assign("program", toml::table{{"framework", program.framework},
+                                               {"format", program.format},
+                                               {"level", std::move(level)},
+                                               {"low", rounded(program.low, 4)},
+                                               {"high", rounded(program.high, 4)}});
   return description_text(root);
 }
 

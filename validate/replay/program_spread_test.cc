@@ -7,11 +7,14 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <string>
 #include <vector>
 
 #include "experiments/scenario.h"
 #include "models/device/rates_interval.h"
+#include "models/training/measured_program.h"
+#include "validate/calibrate/calibrate.h"
 #include "validate/replay/source_replay.h"
 
 namespace lambcast {
@@ -56,6 +59,24 @@ TEST_CASE("program spread: published rows are off by it beyond their kernels") {
     CHECK(spread_of(excess, source) > 0.035);
     CHECK(spread_of(excess, source) < 0.055);
   }
+}
+
+TEST_CASE("program spread: runs of one program lie about its level by run_spread") {
+  std::map<std::string, std::vector<double>> off;
+  for (const SourceResult& result : replay_sources().results)
+    if (result.ok() && result.of.quantity != Quantity::memory_gib)
+      off[result.of.source].push_back(std::log1p(result.error));
+  std::vector<double> spreads;
+  for (const auto& [source, runs] : off) {
+    if (runs.size() < 3) continue;
+    const double mean =
+        std::accumulate(runs.begin(), runs.end(), 0.0) / static_cast<double>(runs.size());
+    double squares = 0;
+    for (const double run : runs) squares += (run - mean) * (run - mean);
+    spreads.push_back(std::sqrt(squares / static_cast<double>(runs.size() - 1)));
+  }
+  CHECK(spreads.size() == 32);
+  CHECK(std::abs(validate::quantile(spreads, 0.5) - run_spread) < 0.002);
 }
 
 TEST_CASE("program spread: intervals of 90 % hold as many rows, and as many of most sources") {

@@ -1,0 +1,32 @@
+#include "topologies/program_level.h"
+
+#include <fmt/format.h>
+
+#include "sim/base/error.h"
+#include "sim/base/range.h"
+
+namespace lambcast {
+namespace {
+
+constexpr Range<double> any_level{0.05, 20};
+
+}  // namespace
+
+std::optional<ProgramLevel> decode_program_level(const Table& table) {
+  if (!table.has("framework") && !table.has("level")) return std::nullopt;
+  ProgramLevel program;
+  program.framework = table.get<std::string>("framework");
+  program.format = table.get<std::string>("format");
+  program.level = get_within(table, "level", any_level);
+  program.low = table.get<double>("low");
+  program.high = table.get<double>("high");
+  if (!(program.low > 0 && program.low <= program.level.value &&
+        program.level.value <= program.high))
+    fail_input(table.where("level"),
+               fmt::format("{} is outside its interval {} to {}", program.level.value, program.low,
+                           program.high),
+               "low <= level <= high, above 0");
+  return program;
+}
+
+}  // namespace lambcast

@@ -1,0 +1,36 @@
+// The level of a training program on a machine: the factor by which its passes take longer than the
+// kernels that this project forecasts for them. Programs that run the same kernels differ by 10 to
+// 40 %: they launch, fuse, lay out and overlap otherwise. One measured step of the user's own
+// program says most of it, so `lambcast calibrate --measured` writes it into the description:
+//
+//   [program]
+//   framework = "megatron"   the program that was measured, a word of --framework
+//   format = "half"          the format of its products: half, single, fp8, ...
+//   level = { value = 1.19, kind = "fitted", source = "2 runs: ..." }
+//   low = 1.12               90 % interval of the level (validate/program/level_fit.h)
+//   high = 1.26
+//
+// The level multiplies forward and backward of forecasts of that program, for any model and layout.
+//
+// Not modelled: a level of its own for products, attention and element-wise kernels.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "sim/base/table.h"
+
+namespace lambcast {
+
+struct ProgramLevel {
+  std::string framework, format;
+  Sourced<double> level;
+  double low = 1, high = 1;  // 90 % interval
+  bool operator==(const ProgramLevel&) const = default;
+};
+
+// Decodes the section [program] of a cluster description; nothing if it is absent. Throws Error
+// (usage) with file, line and key if low <= level <= high does not hold.
+std::optional<ProgramLevel> decode_program_level(const Table& table);
+
+}  // namespace lambcast

@@ -1,0 +1,166 @@
+#include "validate/program/level_fit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "models/training/measured_program.h"
+#include "sim/base/error.h"
+
+namespace lambcast {
+namespace {
+
+constexpr double ends_of_90_percent = 1.645;
+constexpr double difference = 0.05;  // of x, for the slope
+constexpr int most_rounds = 20;
+constexpr double close_enough = 1e-6;
+
+std::vector<SourceFigure> at_level(std::vector<SourceFigure> figures, const ProgramLevel& program,
+                                   double x) {
+  const std::string level = fmt::format("{:.12f}", std::exp(x));
+  for (SourceFigure& figure : figures) {
+    // The level is of the GPU that ran, whatever the description names.
+    const auto device = figure.what_if.find("device");
+    if (device != figure.what_if.end()) figure.what_if["cluster.device"] = device->second;
+    figure.what_if["cluster.program.framework"] = program.framework;
+    figure.what_if["cluster.program.format"] = program.format;
+    for (const char* key : {"level", "low", "high"})
+      figure.what_if[fmt::format("cluster.program.{}", key)] = level;
+  }
+  return figures;
+}
+
+std::vector<SourceResult> replayed(std::vector<SourceFigure> figures) {
+  std::vector<SourceResult> results = replay_figures(std::move(figures));
+  for (const SourceResult& result : results)
+    if (!result.ok())
+      throw Error(Exit::usage, fmt::format("{}: {}", result.of.name, result.status));
+  return results;
+}
+
+double error_of(const SourceResult& result) { return std::log1p(result.error); }
+
+double noise_of(const SourceResult& result) {
+  return std::log(*result.high / *result.low) / 2 / ends_of_90_percent;
+}
+
+// The sums of one round of the fit.
+struct FitRound {
+  double x = 0, information = 0, pull = 0, misfit = 0;
+  std::vector<double> slopes;
+};
+
+FitRound round_at(const std::vector<SourceFigure>& figures, const ProgramLevel& program, double x) {
+  const std::vector<SourceResult> here = replayed(at_level(figures, program, x));
+  const std::vector<SourceResult> above = replayed(at_level(figures, program, x + difference));
+  FitRound round{x, 1 / (program_prior * program_prior), 0, 0, {}};
+  for (std::size_t i = 0; i < here.size(); ++i) {
+    const double error = error_of(here[i]), noise = noise_of(here[i]);
+    const double slope = (error_of(above[i]) - error) / difference;
+    round.slopes.push_back(slope);
+    round.information += slope * slope / (noise * noise);
+    round.pull += slope * (slope * x - error) / (noise * noise);
+    round.misfit += error * error / (noise * noise);
+  }
+  return round;
+}
+
+// The program of the runs, at level 1.
+ProgramLevel program_of(const std::vector<SourceFigure>& figures) {
+  Catalog catalog(std::make_shared<DescriptionTexts>());
+  ProgramLevel program;
+  for (const SourceFigure& figure : figures) {
+    const TrainingPlan training = resolve(figure.what_if, catalog).training;
+    const std::string framework(framework_of_run(training)), format(format_of_run(training));
+    if (program.framework.empty()) {
+      program.framework = framework;
+      program.format = format;
+    }
+    if (program.framework != framework || program.format != format)
+      fail_input({"", 0, "--runs"},
+                 fmt::format("holds runs of {} in {} format and of {} in {} format: a description "
+                             "holds the level of one program",
+                             program.framework, program.format, framework, format),
+                 "runs of one framework and precision; a description for each");
+  }
+  program.level.value = 1;
+  return program;
+}
+
+[[noreturn]] void refuse_bound_by_network(const std::vector<double>& slopes) {
+  const double most = *std::max_element(slopes.begin(), slopes.end());
+  throw Error(Exit::usage,
+              fmt::format("--measured: computing makes {:.0f} % of the forecast step at most, so "
+                          "these steps do not set the level of compute; allowed: steps that "
+                          "mostly compute; try: a step on one node, or measure the collectives "
+                          "first (lambcast measure, lambcast calibrate FILE)",
+                          100 * std::max(0.0, most)));
+}
+
+std::string source_of(const std::vector<SourceFigure>& figures) {
+  std::string text =
+      fmt::format("{} measured run{}:", figures.size(), figures.size() > 1 ? "s" : "");
+  constexpr std::size_t shown = 3;
+  for (std::size_t i = 0; i < std::min(shown, figures.size()); ++i)
+    text += fmt::format("{} {}", i == 0 ? "" : ",", figures[i].name);
+  return figures.size() > shown ? text + ", ..." : text;
+}
+
+}  // namespace
+
+LevelFit fit_level(const std::vector<SourceFigure>& figures) {
+  std::vector<SourceFigure> times, memory;
+  for (const SourceFigure& figure : figures)
+    (figure.quantity == Quantity::memory_gib ? memory : times).push_back(figure);
+  if (times.empty())
+    fail_input({"", 0, "--measured"}, "names memory alone, which sets no level",
+               "a time or a rate as well, such as step_time=5436ms");
+  LevelFit fit;
+  fit.program = program_of(times);
+  FitRound round;
+  for (int i = 0; i < most_rounds; ++i) {
+    round = round_at(times, fit.program, round.x);
+    const double next = round.pull / round.information;
+    const bool arrived = std::abs(next - round.x) < close_enough;
+    round.x = next;
+    if (arrived) break;
+  }
+  const double runs = static_cast<double>(times.size());
+  const double contradiction = runs > 1 ? std::max(1.0, round.misfit / (runs - 1)) : 1;
+  if (1 / round.information > program_prior * program_prior / 2)
+    refuse_bound_by_network(round.slopes);
+  const double half = ends_of_90_percent * std::sqrt(contradiction / round.information);
+  const std::vector<SourceResult> before = replayed(at_level(times, fit.program, 0));
+  const std::vector<SourceResult> after = replayed(at_level(times, fit.program, round.x));
+  for (std::size_t i = 0; i < times.size(); ++i)
+    fit.runs.push_back({before[i], after[i], round.slopes[i]});
+  fit.program.level = {std::exp(round.x), {Kind::fitted, source_of(times)}};
+  fit.program.low = std::exp(round.x - half);
+  fit.program.high = std::exp(round.x + half);
+  if (!memory.empty()) fit.memory = replayed(memory);
+  return fit;
+}
+
+std::string level_report(const LevelFit& fit) {
+  const ProgramLevel& program = fit.program;
+  std::string out = fmt::format(
+      "Level of {} in {} format on this machine: {:.3f} times the kernels' time (90 %: {:.3f} to "
+      "{:.3f})\n\n{:<40} {:>12} {:>20} {:>20} {:>9}\n",
+      program.framework, program.format, program.level.value, program.low, program.high, "run",
+      "measured", "forecast before", "after", "computing");
+  const auto cell = [](const SourceResult& result) {
+    return fmt::format("{:.4g} ({:+.1f} %)", result.forecast, 100 * result.error);
+  };
+  for (const FittedRun& run : fit.runs)
+    out +=
+        fmt::format("{:<40} {:>12.4g} {:>20} {:>20} {:>7.0f} %\n", run.before.of.name,
+                    run.before.of.measured, cell(run.before), cell(run.after), 100 * run.computing);
+  for (const SourceResult& result : fit.memory)
+    out += fmt::format("{:<40} {:>12.4g} {:>20} {:>20}\n", result.of.name, result.of.measured,
+                       cell(result), "sets nothing");
+  out += "\nErrors are those of the time: -10 % is forecast too fast.\n";
+  return out;
+}
+
+}  // namespace lambcast

@@ -1,0 +1,51 @@
+// The level of a user's own program from steps that were measured (topologies/program_level.h).
+//
+// With x the logarithm of the level, t_i(x) the forecast time of run i and m_i the measured one,
+//
+//   r_i(x) = ln(t_i(x) / m_i)        error of run i
+//   s_i    = d r_i / d x             share of the step that is computing, 0 to 1
+//   n_i                              standard deviation of run i at a known level: half of its 90 %
+//                                    interval over 1.645, so links and run_spread count
+//   P      = program_prior           standard deviation of x before anything is measured
+//
+// x minimises x^2 / P^2 + sum_i r_i(x)^2 / n_i^2 (Gauss-Newton), and its variance is
+//
+//   V = c / (1 / P^2 + sum_i s_i^2 / n_i^2),   c = max(1, sum_i r_i^2 / n_i^2 / (n - 1)) for n > 1
+//
+// so runs that contradict one another widen the interval exp(x -+ 1.645 sqrt(V)). A step that
+// mostly waits for its network has a small s_i and a large n_i: it says little of the level, and a
+// set of runs that leaves V above P^2 / 2 is refused, since its level would be a guess.
+//
+// Not modelled: levels by kind of kernel, and how the error grows with the distance to a run.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "topologies/program_level.h"
+#include "validate/replay/source_replay.h"
+
+namespace lambcast {
+
+// Assumed: programs that nobody timed differ by 10 to 40 % from a forecast of their kernels.
+inline constexpr double program_prior = 0.2;
+
+struct FittedRun {
+  SourceResult before, after;  // with the level at 1, and as fitted
+  double computing = 0;        // s_i
+};
+
+struct LevelFit {
+  ProgramLevel program;
+  std::vector<FittedRun> runs;
+  std::vector<SourceResult> memory;  // measured memory, which sets nothing
+};
+
+// Throws Error (usage) if a run cannot be forecast, if runs are of several programs or formats, and
+// if they are bound by communication. The level's source names the runs.
+LevelFit fit_level(const std::vector<SourceFigure>& figures);
+
+// The report for people: the level, then each run before and after.
+std::string level_report(const LevelFit& fit);
+
+}  // namespace lambcast

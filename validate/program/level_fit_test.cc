@@ -1,0 +1,118 @@
+#include "validate/program/level_fit.h"
+
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "sim/base/error.h"
+#include "validate/calibrate/calibrate.h"
+
+namespace lambcast {
+namespace {
+
+// One node of H100 whose step is nearly all computing.
+WhatIf computing_run() {
+  return {{"model", "gpt2-xl"},
+          {"cluster", "hgx-h100-ndr"},
+          {"gpus", "8"},
+          {"tp", "1"},
+          {"framework", "megatron"},
+          {"precision", "bf16"},
+          {"optimizer", "adamw"},
+          {"micro_batch", "1"},
+          {"grad_accum", "64"},
+          {"steps", "1"}};
+}
+
+SourceFigure step_of(const WhatIf& what_if, double seconds) {
+  SourceFigure figure;
+  figure.name = fmt::format("{:.4g} s", seconds);
+  figure.measured = seconds;
+  figure.what_if = what_if;
+  return figure;
+}
+
+double forecast_s(const WhatIf& what_if) {
+  return replay_figures({step_of(what_if, 1)}).front().forecast;
+}
+
+WhatIf with(WhatIf what_if, const ProgramLevel& program) {
+  what_if["cluster.program.framework"] = program.framework;
+  what_if["cluster.program.format"] = program.format;
+  what_if["cluster.program.level"] = fmt::format("{:.12f}", program.level.value);
+  what_if["cluster.program.low"] = fmt::format("{:.12f}", program.low);
+  what_if["cluster.program.high"] = fmt::format("{:.12f}", program.high);
+  return what_if;
+}
+
+TEST_CASE("program level: one measured step is met, and narrows the forecast of other runs") {
+  const double before = forecast_s(computing_run());
+  const LevelFit fit = fit_level({step_of(computing_run(), 1.3 * before)});
+  CHECK(fit.program.framework == "megatron");
+  CHECK(fit.program.format == "half");
+  // The prior holds it back by 0.062^2 / (0.062^2 + 0.2^2) = 9 %, and by a little more for the links.
+  CHECK(std::log(fit.program.level.value) > 0.87 * std::log(1.3));
+  CHECK(std::log(fit.program.level.value) < 0.93 * std::log(1.3));
+  CHECK(fit.runs.front().computing > 0.97);
+  CHECK(std::abs(fit.runs.front().after.error) < 0.03);
+  WhatIf other = computing_run();
+  other["grad_accum"] = "8";
+  other["seq_len"] = "512";
+  const auto width = [](const WhatIf& run) {
+    const SourceResult result = replay_figures({step_of(run, 1)}).front();
+    return std::log(*result.high / *result.low);
+  };
+  CHECK(width(with(other, fit.program)) < 0.85 * width(other));
+  CHECK(forecast_s(with(other, fit.program)) > 1.2 * forecast_s(other));
+}
+
+TEST_CASE("program level: more runs that agree narrow it, runs that contradict widen it") {
+  const double before = forecast_s(computing_run());
+  const auto width = [](const LevelFit& fit) { return fit.program.high / fit.program.low; };
+  const SourceFigure slower = step_of(computing_run(), 1.2 * before);
+  const double one = width(fit_level({slower}));
+  CHECK(width(fit_level({slower, slower, slower})) < one);
+  CHECK(width(fit_level({slower, step_of(computing_run(), 1.8 * before)})) > one);
+}
+
+TEST_CASE("program level: steps that wait for their network set no level") {
+  WhatIf waiting{{"model", "bert-large"}, {"cluster", "commodity-10gbe"}, {"gpus", "64"},
+                 {"optimizer", "lamb"},   {"micro_batch", "1"},           {"grad_accum", "1"},
+                 {"steps", "1"}};
+  CHECK_THROWS_WITH(fit_level({step_of(waiting, 2 * forecast_s(waiting))}),
+                    Catch::Contains("computing makes"));
+}
+
+TEST_CASE("program level: runs of two programs are refused, and so is memory alone") {
+  WhatIf other = computing_run();
+  other["framework"] = "deepspeed";
+  CHECK_THROWS_WITH(fit_level({step_of(computing_run(), 1), step_of(other, 1)}),
+                    Catch::Contains("one program"));
+  SourceFigure memory = step_of(computing_run(), 40);
+  memory.quantity = Quantity::memory_gib;
+  CHECK_THROWS_WITH(fit_level({memory}), Catch::Contains("memory alone"));
+}
+
+TEST_CASE("program level: a description that holds one is read back, and says so to others") {
+  const ProgramLevel level{"megatron", "half", {1.25, {Kind::fitted, "one run"}}, 1.1, 1.4};
+  const std::string text = validate::cluster_with_program(cluster_text("hgx-h100-ndr"),
+                                                          "hgx-h100-ndr.toml", "mine", "", level);
+  const Cluster cluster = decode_cluster(Table::parse(text, "mine.toml"), "mine.toml");
+  REQUIRE(cluster.program);
+  CHECK(*cluster.program == level);
+  CHECK(cluster.calibration == load_cluster("hgx-h100-ndr", {}).calibration);
+
+  Catalog catalog(std::make_shared<DescriptionTexts>());
+  CHECK(resolve(with(computing_run(), level), catalog).training.program);
+  WhatIf other = with(computing_run(), level);
+  other["framework"] = "torchtitan";
+  const Scenario scenario = resolve(other, catalog);
+  CHECK_FALSE(scenario.training.program);
+  CHECK(std::ranges::any_of(scenario.findings, [](const Finding& finding) {
+    return finding.code == "program-not-measured";
+  }));
+}
+
+}  // namespace
+}  // namespace lambcast
