@@ -22,6 +22,7 @@
 #include "validate/calibrate/measured_tables.h"
 #include "validate/program/level_fit.h"
 #include "validate/program/measured_step.h"
+#include "validate/program/training_log.h"
 #include "validate/replay/user_runs.h"
 
 namespace lambcast {
@@ -30,7 +31,7 @@ namespace {
 struct CalibrateOptions {
   WhatIf what_if;
   std::string output, name, source, runs, stage;
-  std::vector<std::string> files, measured;
+  std::vector<std::string> files, measured, logs;
   bool force = false;
   bool another_machine = false;
   validate::ImportHints hints;
@@ -144,6 +145,8 @@ std::vector<SourceFigure> measured_steps(const CalibrateOptions& options) {
       if (figure.name.empty()) figure.name = fmt::format("row {}", figure.row);
       steps.push_back(std::move(figure));
     }
+  for (const std::string& file : options.logs)
+    steps.push_back(figure_of(read_training_log(read_file(file), file), file, what_if));
   for (SourceFigure& figure : steps) {
     figure.stage = options.stage;
     figure.what_if.emplace("steps", "1000");  // no step's time depends on it
@@ -171,13 +174,13 @@ int calibrate_program(const CalibrateOptions& options) {
 int calibrate_command(const CalibrateOptions& options) {
   if (std::filesystem::is_regular_file(options.output) && !options.force)
     fail_input({options.output, 0, "-o"}, "exists already: --force replaces it");
-  const bool steps = !options.measured.empty() || !options.runs.empty();
+  const bool steps = !options.measured.empty() || !options.runs.empty() || !options.logs.empty();
   if (steps && !options.files.empty())
     fail_input({"", 0, "FILE"}, "holds collectives, which are fitted before steps",
                "lambcast calibrate FILE -o network.toml, then --cluster network.toml --measured");
   if (!steps && options.files.empty())
     fail_input({"", 0, "FILE"}, "is missing: nothing was measured",
-               "tables of collectives, --measured METRIC=VALUE or --runs RUNS.csv");
+               "tables of collectives, --measured METRIC=VALUE, --log FILE or --runs RUNS.csv");
   return steps ? calibrate_program(options) : calibrate_collectives(options);
 }
 
@@ -206,6 +209,11 @@ Command add_calibrate(CLI::App& app) {
   command->add_option("--runs", options->runs,
                       "the same for many runs: a CSV with what-if keys and measured columns, as "
                       "validate --as runs reads it");
+  command
+      ->add_option("--log", options->logs,
+                   "the same from the log of a training program: Megatron-LM and kin, DeepSpeed, "
+                   "torchtitan, NeMo, MaxText, Hugging Face Trainer; may be repeated")
+      ->allow_extra_args(false);
   command
       ->add_option("--stage", options->stage,
                    "stage of a 1-bit optimizer that was measured (default: its first)")

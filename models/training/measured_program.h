@@ -7,8 +7,9 @@
 //
 //   w = sqrt((ln(h / l) / 2)^2 + (1.645 r)^2)
 //
-// r is measured on published rows (validate/replay/program_spread_test.cc): the median over sources
-// of the standard deviation of their runs, at other sizes, lengths and layouts, about their mean.
+// r is measured on published rows (validate/replay/program_spread_test.cc): the median over 64
+// programs and machines of the standard deviation of their runs, at other sizes, lengths and
+// layouts, about their mean.
 //
 // Not modelled: how far a run lies from those that were measured.
 #pragma once
@@ -17,7 +18,7 @@
 
 namespace lambcast {
 
-inline constexpr double run_spread = 0.062;
+inline constexpr double run_spread = 0.05;
 
 // The factor on forward and backward; 1 if nobody measured this program on this machine.
 double level_of(const TrainingPlan& training);

@@ -1,0 +1,170 @@
+#include "validate/program/training_log.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "sim/base/error.h"
+#include "validate/calibrate/calibrate.h"
+
+namespace lambcast {
+namespace {
+
+// How a program writes a step; `also` must stand in the row too, in front of the label.
+struct RowFormat {
+  std::string_view program, also, label;
+  Quantity quantity;
+  double unit;
+  bool whole_run = false;  // one row, which is the mean of all steps
+};
+
+constexpr RowFormat formats[] = {
+    {"Megatron-LM", "", "elapsed time per iteration (ms):", Quantity::step_time_s, 1e-3},
+    {"Megatron-LM", "", "elapsed time per iteration (s):", Quantity::step_time_s, 1},
+    {"MaxText", "completed step:", "seconds:", Quantity::step_time_s, 1},
+    {"NeMo", "", "train_step_timing in s:", Quantity::step_time_s, 1},
+    {"NeMo", "", "train_step_timing in s=", Quantity::step_time_s, 1},
+    {"DeepSpeed", "steps:", "iter time (s):", Quantity::step_time_s, 1},
+    {"DeepSpeed", "", "CurrSamplesPerSec=", Quantity::samples_per_s, 1},
+    {"DeepSpeed", "", "SamplesPerSec=", Quantity::samples_per_s, 1},
+    {"torchtitan", "step:", "tps:", Quantity::tokens_per_gpu_s, 1},
+    {"Hugging Face Trainer", "", "'train_samples_per_second':", Quantity::samples_per_s, 1, true},
+};
+
+constexpr int warm_up_rows = 5, fewest_rows = 3;
+constexpr double scaled = 1.4826;  // median absolute deviation of a normal distribution to sigma
+constexpr double far = 4, nearest_outlier = 0.02;
+
+struct Row {
+  double value = 0;
+  double skipped = 0;
+  std::optional<std::int64_t> global_batch;
+};
+
+// The number behind a label, thousands separators allowed.
+std::optional<double> number_after(std::string_view line, std::string_view label) {
+  const auto at = line.find(label);
+  if (at == std::string_view::npos) return std::nullopt;
+  std::string digits;
+  for (std::size_t i = at + label.size(); i < line.size(); ++i) {
+    const char c = line[i];
+    if (c == ' ' && digits.empty()) continue;
+    if (c == ',' && i + 1 < line.size() && line[i + 1] >= '0' && line[i + 1] <= '9') continue;
+    if (!(c >= '0' && c <= '9') && c != '.' && c != 'E' && c != 'e' && c != '+' && c != '-') break;
+    digits += c;
+  }
+  double value = 0;
+  const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (status != std::errc{} || end == digits.data()) return std::nullopt;
+  return value;
+}
+
+// The text without ANSI colours.
+std::string plain(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\x1b' && i + 1 < text.size() && text[i + 1] == '[') {
+      while (i < text.size() && text[i] != 'm') ++i;
+      continue;
+    }
+    out += text[i];
+  }
+  return out;
+}
+
+std::optional<Row> row_of(std::string_view line, const RowFormat& format) {
+  const auto also = line.find(format.also);
+  if (also == std::string_view::npos || line.find("validate") < line.size()) return std::nullopt;
+  const auto value = number_after(line.substr(also), format.label);
+  if (!value || !(*value > 0)) return std::nullopt;
+  Row row{
+      *value * format.unit, number_after(line, "number of skipped iterations:").value_or(0), {}};
+  if (const auto batch = number_after(line, "global batch size:"); batch && *batch >= 1)
+    row.global_batch = static_cast<std::int64_t>(*batch);
+  return row;
+}
+
+std::vector<Row> rows_in(std::string_view text, const RowFormat& format) {
+  std::vector<Row> rows;
+  while (!text.empty()) {
+    const auto end = std::min(text.find_first_of("\r\n"), text.size());
+    if (const auto row = row_of(text.substr(0, end), format)) rows.push_back(*row);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return rows;
+}
+
+double deviation_about(std::vector<double> values, double middle) {
+  for (double& value : values) value = std::abs(value - middle);
+  return scaled * validate::quantile(std::move(values), 0.5);
+}
+
+// The values of the rows that are steady, by the rules of the header.
+std::vector<double> steady(const std::vector<Row>& rows) {
+  std::vector<double> values;
+  for (const Row& row : rows)
+    if (row.skipped == 0 && row.global_batch == rows.back().global_batch)
+      values.push_back(row.value);
+  const int few = static_cast<int>(values.size()) / 5;
+  values.erase(values.begin(), values.begin() + std::min(warm_up_rows, few));
+  if (values.empty()) return values;
+  const double middle = validate::quantile(values, 0.5);
+  const double allowed = std::max(far * deviation_about(values, middle), nearest_outlier * middle);
+  std::erase_if(values, [&](double value) { return std::abs(value - middle) > allowed; });
+  return values;
+}
+
+}  // namespace
+
+TrainingLog read_training_log(std::string_view text, const std::string& file) {
+  const std::string read = plain(text);
+  for (const RowFormat& format : formats) {
+    const std::vector<Row> rows = rows_in(read, format);
+    if (rows.empty()) continue;
+    TrainingLog log{std::string(format.program), format.quantity, 0, 0, 0, 0,
+                    rows.back().global_batch};
+    const std::vector<double> values =
+        format.whole_run ? std::vector{rows.back().value} : steady(rows);
+    if (!format.whole_run && static_cast<int>(values.size()) < fewest_rows)
+      fail_input({file, 0, {}},
+                 fmt::format("holds {} steady step{} of {}", values.size(),
+                             values.size() == 1 ? "" : "s", format.program),
+                 fmt::format("{} and more", fewest_rows));
+    log.median = validate::quantile(values, 0.5);
+    log.spread = deviation_about(values, log.median) / log.median;
+    log.rows = static_cast<int>(values.size());
+    log.left_out = static_cast<int>(rows.size()) - log.rows;
+    return log;
+  }
+  fail_input({file, 0, {}}, "holds no step that is recognised",
+             "a log of Megatron-LM and kin, DeepSpeed, torchtitan, NeMo, MaxText or the Hugging "
+             "Face Trainer; else --measured step_time=...");
+}
+
+SourceFigure figure_of(const TrainingLog& log, const std::string& file, const WhatIf& what_if) {
+  SourceFigure figure;
+  figure.source = "log";
+  figure.name = fmt::format("{}: {} steps of {}, spread {:.1f} %", file, log.rows, log.program,
+                            100 * log.spread);
+  figure.quantity = log.quantity;
+  figure.measured = log.median;
+  figure.what_if = what_if;
+  if (!log.global_batch) return figure;
+  const std::string batch = fmt::format("{}", *log.global_batch);
+  if (!what_if.contains("grad_accum") || !what_if.contains("micro_batch"))
+    figure.what_if.emplace("global_batch", batch);
+  const auto said = figure.what_if.find("global_batch");
+  if (said != figure.what_if.end() && said->second != batch)
+    fail_input({"", 0, "--global-batch"},
+               fmt::format("{} contradicts the log, {}, whose steps are of {} samples",
+                           said->second, file, batch),
+               batch);
+  return figure;
+}
+
+}  // namespace lambcast

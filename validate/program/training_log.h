@@ -1,0 +1,55 @@
+// Step times in the log of a training program, recognised by content.
+//
+//   program              row                                         quantity
+//   Megatron-LM, kin     elapsed time per iteration (ms) or (s): T   step time
+//   MaxText              completed step: N, seconds: T               step time
+//   NeMo                 train_step_timing in s: T                   step time
+//   DeepSpeed pipelines  iter time (s): T                            step time
+//   DeepSpeed            CurrSamplesPerSec=X, SamplesPerSec=X        samples a second of the job
+//   torchtitan           step: N ... tps: X                          tokens a second of a GPU
+//   Hugging Face         'train_samples_per_second': X               the mean of the whole run
+//
+// A row may carry any prefix (rank, time stamp) and ANSI colours. Steady rows are those that remain
+// after
+//   1. rows with skipped iterations, and rows of another global batch than the last row's,
+//   2. the first five rows, which hold compilation and start-up (a fifth of fewer than 25 rows),
+//   3. rows further from the median than 4 scaled median absolute deviations, or 2 % of it:
+//      checkpoints and evaluations.
+// The first number counts if a row has two ("instant/mean").
+//
+// Sources: Megatron-LM megatron/training/training.py, bigscience tr11 chronicles, GPT-NeoX
+// megatron/logging.py, DeepSpeed utils/timer.py and runtime/pipe/engine.py, torchtitan
+// components/metrics.py, MaxText common/metric_logger.py, NeMo utils/exp_manager.py, Transformers
+// trainer_utils.py.
+//
+// Not modelled: the configuration that a log prints at its top; TFLOP/s, which programs count in
+// different ways.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "validate/replay/source.h"
+
+namespace lambcast {
+
+struct TrainingLog {
+  std::string program;
+  Quantity quantity = Quantity::step_time_s;
+  double median = 0;  // of the steady rows, in the quantity's unit
+  double spread = 0;  // scaled median absolute deviation over the median
+  int rows = 0;       // steady ones
+  int left_out = 0;
+  std::optional<std::int64_t> global_batch;
+};
+
+// Throws Error (usage) if the text holds no such row, or fewer than three steady ones.
+TrainingLog read_training_log(std::string_view text, const std::string& file);
+
+// The log as a measured run that `what_if` describes, with the log's global batch where the flags
+// leave it open. Throws Error (usage) if they contradict it.
+SourceFigure figure_of(const TrainingLog& log, const std::string& file, const WhatIf& what_if);
+
+}  // namespace lambcast

@@ -1,0 +1,105 @@
+#include "validate/program/training_log.h"
+
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+
+#include "sim/base/error.h"
+
+namespace lambcast {
+namespace {
+
+std::string megatron_row(int iteration, double ms, int batch = 64, int skipped = 0) {
+  return fmt::format(
+      " [2026-05-04 10:11:12] iteration {:8}/    1000 | consumed samples: {:12} | elapsed time per "
+      "iteration (ms): {:.1f} | throughput per GPU (TFLOP/s/GPU): 466.2 | learning rate: "
+      "1.000000E-04 | global batch size: {:5} | lm loss: 5.1E+00 | number of skipped iterations: "
+      "{:3} | number of nan iterations:   0 |\n",
+      iteration, iteration * batch, ms, batch, skipped);
+}
+
+TEST_CASE("training log: the median of Megatron-LM's steady iterations") {
+  std::string text = "using world size: 8, data-parallel size: 4\n";
+  text += megatron_row(1, 41000);  // start-up
+  for (int i = 2; i <= 40; ++i) text += "[default7]:" + megatron_row(i, i % 2 == 0 ? 3020 : 3022);
+  text += megatron_row(41, 1500, 64, 1);  // a skipped step did no update
+  text += megatron_row(42, 9000);         // a checkpoint
+  const TrainingLog log = read_training_log(text, "run.log");
+  CHECK(log.program == "Megatron-LM");
+  CHECK(log.quantity == Quantity::step_time_s);
+  CHECK(log.median == Approx(3.021).margin(0.0011));
+  CHECK(log.spread < 0.001);
+  CHECK(log.global_batch == 64);
+  // 42 rows less one skipped, five of warm-up and the checkpoint.
+  CHECK(log.rows == 35);
+  CHECK(log.left_out == 7);
+}
+
+TEST_CASE("training log: rows of a ramp count at the last batch alone") {
+  std::string text;
+  for (int i = 1; i <= 20; ++i) text += megatron_row(i, 1000, 32);
+  for (int i = 21; i <= 30; ++i) text += megatron_row(i, 2000, 64);
+  CHECK(read_training_log(text, "ramp.log").median == Approx(2));
+}
+
+TEST_CASE("training log: each program's own row is read in its own unit") {
+  struct Case {
+    const char *program, *row;
+    Quantity quantity;
+    double value;
+  };
+  const Case cases[] = {
+      {"Megatron-LM",
+       "[default7]: iteration 5/ 10 | elapsed time per iteration (s): 105.22 | lr: 1",
+       Quantity::step_time_s, 105.22},
+      {"Megatron-LM", " iteration 5/ 10 | elapsed time per iteration (ms): 3021.4/3019.8 |",
+       Quantity::step_time_s, 3.0214},
+      {"MaxText", "completed step: 20, seconds: 3.021, TFLOP/s/device: 466.200, loss: 5.1",
+       Quantity::step_time_s, 3.021},
+      {"NeMo", "Training epoch 0, iteration 19/999 | train_step_timing in s: 3.021 | lr: 0.1",
+       Quantity::step_time_s, 3.021},
+      {"DeepSpeed", "steps: 10 loss: 5.1234 iter time (s): 3.021 samples/sec: 21.184",
+       Quantity::step_time_s, 3.021},
+      {"DeepSpeed", "global_step=10, RunningAvgSamplesPerSec=41.2, CurrSamplesPerSec=42.0, Mem",
+       Quantity::samples_per_s, 42},
+      {"torchtitan",
+       "\x1b[31mstep: 20  \x1b[32mloss:  5.1  \x1b[33mmemory: 60.11GiB(75.93%)  \x1b[34mtps: "
+       "10,845  \x1b[36mtflops: 466.20  mfu: 47.14%\x1b[39m",
+       Quantity::tokens_per_gpu_s, 10845},
+  };
+  for (const Case& one : cases) {
+    INFO(one.row);
+    std::string text;
+    for (int i = 0; i < 12; ++i) text += fmt::format("{}\n", one.row);
+    const TrainingLog log = read_training_log(text, "run.log");
+    CHECK(log.program == one.program);
+    CHECK(log.quantity == one.quantity);
+    CHECK(log.median == Approx(one.value));
+  }
+}
+
+TEST_CASE("training log: the Trainer's last record is a mean of the run") {
+  const TrainingLog log = read_training_log(
+      "{'loss': 1.91, 'epoch': 0.1}\n{'train_runtime': 3021.4, 'train_samples_per_second': 21.18, "
+      "'train_steps_per_second': 0.331, 'epoch': 1.0}\n",
+      "out.txt");
+  CHECK(log.median == Approx(21.18));
+  CHECK(log.rows == 1);
+}
+
+TEST_CASE("training log: a text without steps, and one with two, are refused by name") {
+  CHECK_THROWS_WITH(read_training_log("hello\n", "x.log"), Catch::Contains("x.log"));
+  CHECK_THROWS_WITH(read_training_log(megatron_row(1, 9) + megatron_row(2, 9), "x.log"),
+                    Catch::Contains("2 steady steps"));
+}
+
+TEST_CASE("training log: its batch fills what flags leave open and contradicts what they say") {
+  TrainingLog log{"Megatron-LM", Quantity::step_time_s, 3, 0.01, 30, 5, 64};
+  CHECK(figure_of(log, "x.log", {{"micro_batch", "2"}}).what_if.at("global_batch") == "64");
+  CHECK_FALSE(figure_of(log, "x.log", {{"micro_batch", "2"}, {"grad_accum", "4"}})
+                  .what_if.contains("global_batch"));
+  CHECK_THROWS_WITH(figure_of(log, "x.log", {{"global_batch", "32"}}), Catch::Contains("64"));
+}
+
+}  // namespace
+}  // namespace lambcast
