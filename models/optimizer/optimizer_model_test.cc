@@ -108,6 +108,14 @@ TEST_CASE("optimizers: who launches how many kernels") {
   }
   CHECK(passes(OptimizerType::onebit_adam, StepKind::compression, Kernels::deepspeed)
             .launches_per_tensor == 13 - 2);
+  // fused_lamb_cuda_kernel.cu in fp32, 4 bytes a number: part 1 reads gradient, weight and both
+  // moments and writes the moments (6); part 3 reads weight and moments and writes the weight (4);
+  // the weight's copy in 16 bits takes 2 bytes. Part 2 sums what the blocks left.
+  for (const Kernels kernels : {Kernels::deepspeed, Kernels::fused})
+    CHECK(passes(OptimizerType::lamb, StepKind::uniform, kernels).bytes_per_element ==
+          (6 + 4) * 4 + 2);
+  CHECK(passes(OptimizerType::lamb, StepKind::uniform, Kernels::deepspeed).launches_per_tensor ==
+        3);
   // Apex takes norms of weights and updates between its passes over all tensors.
   const Passes apex = passes(OptimizerType::lamb, StepKind::uniform, Kernels::nvidia);
   CHECK(apex.launches == 20);

@@ -83,6 +83,17 @@ TEST_CASE("pipeline: a tree fills its pipe, then streams") {
   }
 }
 
+TEST_CASE("pipeline: a tree of many nodes fills its pipe from slices of half of the payload") {
+  // 8 nodes of one GPU: up and down 3 levels are 6 hops, and each tree carries S/2. A first slice
+  // of S/2/k passes each hop alone, in 6 S/2/k/B; an inner node's NIC carries 2 S in all. In
+  // slices of 1 MB, k = S/2/MB, so that the pipe takes (3 - 2) S/B/k = 2 MB/B longer to fill.
+  Setting s = setting(1, 8);
+  s.transport.slice = Bytes(1 * megabyte);
+  for (const double size : {4e6, 20e6, 200e6})
+    CHECK(seconds(s, "tree", Op::all_reduce, size) ==
+          Approx(7 * us + 6 * 20 * us + 2 * size / 1e9 + 2e6 / 1e9).epsilon(1e-6));
+}
+
 TEST_CASE("pipeline: a node's limit binds below the NICs and is shared by them") {
   // 2 nodes of 4 GPUs and NICs of 1 GB/s: 4 GB/s, held to 1 GB/s of payload by the protocol.
   Setting s = setting(4, 2);
@@ -238,6 +249,11 @@ TEST_CASE("turns: where all ranks post in the same order, the last node starts l
 TEST_CASE(
     "incast: exchanges wait for the timer when a port holds less than a packet of each flow") {
   CHECK(stalled_share(full_packet * 63, 63) == Approx(0.5));
+  // The queue is a normal number of mean k and variance 2 k (incast.h), so that a port that holds
+  // k + z sqrt(2 k) overflows with the probability above z: 15.87 % for 1, 2.275 % for 2.
+  CHECK(stalled_share(full_packet * (50 + 10), 50) == Approx(0.158655).epsilon(1e-5));
+  CHECK(stalled_share(full_packet * (50 + 20), 50) == Approx(0.0227501).epsilon(1e-5));
+  CHECK(stalled_share(full_packet * (200 - 20), 200) == Approx(1 - 0.158655).epsilon(1e-5));
   CHECK(stalled_share(full_packet * 31, 63) > 0.95);
   CHECK(stalled_share(full_packet * 126, 63) < 0.001);
   CHECK(stalled_share(full_packet * 0.9e6, 1e6) == Approx(1));  // sharper, the more flows there are
