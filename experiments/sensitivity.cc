@@ -116,15 +116,18 @@ void add_choices(Sensitivity& result, Catalog& catalog) {
     const auto said = base.find(key);
     if (said == base.end()) continue;
     const std::int64_t value = std::stoll(said->second);
-    // freeze_step counts steps: it moves as finely as the numbers do.
+    // freeze_step counts steps: it moves as finely as the numbers do, and by one step at least.
     const bool fine = std::string_view(key) == "freeze_step";
-    const auto moved = static_cast<std::int64_t>(
-        std::llround(static_cast<double>(value) * (fine ? 1 + result.by : 2.0)));
-    const std::int64_t lower = fine ? 2 * value - moved : value / 2;
+    const std::int64_t by =
+        fine ? std::max<std::int64_t>(1, std::llround(static_cast<double>(value) * result.by))
+             : value;
+    const std::int64_t moved = value + by;
+    const std::int64_t lower = fine ? value - by : value / 2;
     const Outcome here = outcome_of(static_cast<double>(value), result.forecast);
     const auto low = lower > 0 && (fine || value % 2 == 0) ? outcome_with(base, key, lower, catalog)
                                                            : std::nullopt;
-    const auto high = moved > value ? outcome_with(base, key, moved, catalog) : std::nullopt;
+    // An elasticity is a ratio of logarithms, which zero has not.
+    const auto high = value > 0 ? outcome_with(base, key, moved, catalog) : std::nullopt;
     if (low || high)
       result.effects.push_back(
           effect(key, said->second, result.of_speedup(), low.value_or(here), high.value_or(here)));

@@ -189,5 +189,23 @@ TEST_CASE("sensitivity: JSON and CSV hold every input, the table those that move
   CHECK_THAT(sensitivity_table(sensitivity, true), Contains("cluster.mpi.nic_efficiency"));
 }
 
+TEST_CASE("sensitivity: no elasticity is infinite or no number, however small a choice is") {
+  Catalog catalog;
+  for (const char* freeze_step : {"0", "1", "2", "9", "999", "1000"}) {
+    WhatIf one = sensitivity_asked();
+    one["optimizer"] = "onebit_lamb";
+    one["freeze_step"] = freeze_step;
+    INFO(freeze_step);
+    const Sensitivity sensitivity = sensitivity_of(one, 0.05, catalog);
+    for (const InputEffect& effect : sensitivity.effects) {
+      INFO(effect.key);
+      CHECK(std::isfinite(effect.time_elasticity));
+      CHECK(std::isfinite(effect.speedup_elasticity.value_or(0)));
+      CHECK(std::isfinite(effect.interval_share.value_or(0)));
+    }
+    CHECK(sensitivity_table(sensitivity, true).size() < 100'000);
+  }
+}
+
 }  // namespace
 }  // namespace lambcast

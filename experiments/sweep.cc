@@ -13,6 +13,7 @@
 #include "experiments/sweep_folder.h"
 #include "experiments/sweep_ranks.h"
 #include "models/training/forecast.h"
+#include "sim/base/complaint.h"
 #include "sim/base/error.h"
 
 namespace lambcast {
@@ -57,11 +58,8 @@ SweepRow row_or_reason(const WhatIf& point, const std::function<SweepRow()>& com
     row = compute();
   } catch (const std::bad_alloc&) {
     throw;  // of the machine, not of the point
-  } catch (const Error& error) {
-    row.text = infeasible_row(point, in_one_line(error.what()));
   } catch (const std::exception& error) {
-    row.text =
-        infeasible_row(point, fmt::format("internal error, please report it: {}", error.what()));
+    row.text = infeasible_row(point, in_one_line(complaint_of(error).text));
   }
   // A row is a line: resuming counts on it.
   for (std::size_t end = 0; (end = row.text.find('\n', end)) != std::string::npos;)

@@ -12,6 +12,7 @@
 #include "experiments/commit.h"
 #include "experiments/forecast_output.h"
 #include "experiments/sweep_message.h"
+#include "sim/base/complaint.h"
 #include "sim/base/error.h"
 
 namespace lambcast {
@@ -176,7 +177,7 @@ class Server {
     try {
       work();
     } catch (const std::exception& error) {
-      send(SweepMessage(SweepWord::failure).add(error.what()));
+      send(SweepMessage(SweepWord::failure).add(complaint_of(error).text));
     }
   }
 

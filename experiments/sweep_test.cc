@@ -386,7 +386,7 @@ TEST_CASE("sweep: a point that breaks a check of our own is a row with its reaso
   for (std::size_t i = 0; i < table.rows.size(); ++i)
     if (table.text(i, "gpus") == "8")
       CHECK(table.text(i, "status") ==
-            "infeasible: internal error, please report it: time 7 does not hold");
+            "infeasible: internal error, please report it with its command: time 7 does not hold");
 }
 
 TEST_CASE("sweep: one at a time in a folder") {

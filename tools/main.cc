@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "experiments/forecast_output.h"
-#include "sim/base/check.h"
+#include "sim/base/complaint.h"
 #include "sim/base/error.h"
 #include "tools/commands.h"
 #include "tools/launched_ranks.h"
@@ -168,43 +168,33 @@ int run(int argc, char** argv) {
   throw Error(Exit::usage, "a command is missing; allowed: those listed above");
 }
 
-constexpr char no_memory[] = "there is not enough memory for this";
-
-const std::terminate_handler usual_end = std::get_terminate();
-
-// toml++ parses in functions that are said not to throw, so that memory that runs out there reaches
-// no handler. Nothing here takes memory.
+// Ends the program after an exception that no handler can reach. toml++ parses in functions that
+// are declared noexcept, so memory that runs out there ends here. Nothing here allocates.
 [[noreturn]] void end() {
-  if (std::current_exception() != nullptr) {
-    try {
-      throw;
-    } catch (const std::bad_alloc&) {
-      const std::string_view parts[] = {"lambcast: ", no_memory, "\n"};
-      for (const std::string_view part : parts)
-        if (write(STDERR_FILENO, part.data(), part.size()) < 0) break;
-      std::_Exit(static_cast<int>(Exit::failure));
-    } catch (...) {
-    }
+  std::string_view reason =
+      "internal error, please report it with its command: unhandled exception";
+  try {
+    if (std::current_exception() != nullptr) throw;
+  } catch (const std::bad_alloc&) {
+    reason = no_memory;
+  } catch (...) {
   }
-  usual_end();
-  std::abort();
+  for (const std::string_view part :
+       {std::string_view("lambcast: "), reason, std::string_view("\n")})
+    if (write(STDERR_FILENO, part.data(), part.size()) < 0) break;
+  std::_Exit(static_cast<int>(Exit::failure));
 }
 
 int exit_code_of(int argc, char** argv) {
   try {
     return run(argc, argv);
-  } catch (const Error& error) {
-    complain(error.what());
-    return static_cast<int>(error.code());
-  } catch (const InternalError& error) {
-    complain(fmt::format("internal error, please report it: {}", error.what()));
-  } catch (const std::bad_alloc&) {
-    complain(no_memory);
   } catch (const std::exception& error) {
-    // Where stdout is the reason, main() says so.
-    if (std::ferror(stdout) == 0) complain(error.what());
+    const Complaint complaint = complaint_of(error);
+    // main() reports a stdout that cannot be written.
+    if (std::ferror(stdout) == 0 || dynamic_cast<const Error*>(&error) != nullptr)
+      complain(complaint.text);
+    return static_cast<int>(complaint.code);
   }
-  return static_cast<int>(Exit::failure);
 }
 
 }  // namespace

@@ -67,7 +67,8 @@ int rerun_command(RerunOptions options) {
   const Recorded recorded = read_recorded(options.folder);
   if (!recorded.complete)
     fail_input({options.folder, 0, {}}, "is of a sweep that did not end", "sweep --resume ends it");
-  SweepPlan plan = plan_sweep(recorded.sweep, options.folder + "/manifest.json", recorded.flags);
+  SweepPlan plan =
+      plan_sweep(recorded.sweep, options.folder + "/manifest.json: sweep", recorded.flags);
   plan.command = recorded.command;
   refuse_changed(recorded, plan, options.folder);
   if (recorded.version != tool_version || recorded.commit != tool_commit)

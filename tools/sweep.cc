@@ -14,6 +14,7 @@
 #include "experiments/sweep_check.h"
 #include "experiments/sweep_ranks.h"
 #include "experiments/sweep_table.h"
+#include "sim/base/complaint.h"
 #include "sim/base/csv.h"
 #include "sim/base/error.h"
 #include "sim/base/output_file.h"
@@ -192,13 +193,13 @@ int sweep(SweepFlags& options) {
 
 // What broke here ends the other ranks, which would wait for ever. It is said before: mpirun kills
 // all as soon as one has failed.
-int give_up(SweepFlags& options, Exit code, const char* what) {
-  complain(what);
+int give_up(SweepFlags& options, const Complaint& complaint) {
+  complain(complaint.text);
   std::fflush(stderr);
+  const int code = static_cast<int>(complaint.code);
   Ranks* const ranks = options.ranks;
-  if (!end_others(options, static_cast<int>(code), end_patience))
-    ranks->abort(static_cast<int>(code));
-  return static_cast<int>(code);
+  if (!end_others(options, code, end_patience)) ranks->abort(code);
+  return code;
 }
 
 // Rank 0 reads, writes and prints.
@@ -207,12 +208,9 @@ int sweep_at_rank_0(SweepFlags& options) {
     const int code = sweep(options);
     end_others(options, code, end_patience);
     return code;
-  } catch (const Error& error) {
-    if (options.ranks == nullptr) throw;
-    return give_up(options, error.code(), error.what());
   } catch (const std::exception& error) {
     if (options.ranks == nullptr) throw;
-    return give_up(options, Exit::failure, error.what());
+    return give_up(options, complaint_of(error));
   }
 }
 

@@ -16,6 +16,8 @@
 namespace lambcast {
 namespace {
 
+thread_local std::string last_read;
+
 [[noreturn]] void fail_unreadable(const std::string& path, std::string_view why) {
   fail_input({path, 0, {}}, fmt::format("cannot be read: {}", why));
 }
@@ -110,9 +112,12 @@ bool is_path(std::string_view name) {
 }
 
 std::string read_file(const std::string& path, std::size_t max_mib) {
+  last_read = path;
   if (path != "-") return read_whole(path, max_mib);
   static const std::string once = read_whole(path, max_mib);
   return once;
 }
+
+const std::string& last_file_read() { return last_read; }
 
 }  // namespace lambcast

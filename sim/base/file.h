@@ -18,4 +18,7 @@ bool is_path(std::string_view name);
 // every change that is asked of it.
 std::string read_file(const std::string& path, std::size_t max_mib = 64);
 
+// The path that this thread gave to read_file() last, or empty: an error without a place names it.
+const std::string& last_file_read();
+
 }  // namespace lambcast

@@ -24,6 +24,7 @@
 #include "experiments/solve_output.h"
 #include "experiments/sweep.h"
 #include "sim/base/check.h"
+#include "sim/base/complaint.h"
 #include "sim/base/error.h"
 #include "sim/base/printable.h"
 #include "tools/collective_question.h"
@@ -248,7 +249,7 @@ void raise_what_was_thrown(std::exception_ptr thrown) {
   } catch (const Error& error) {
     raise(error.what(), error.code());
   } catch (const InternalError& error) {
-    raise(fmt::format("internal error, please report it: {}", error.what()), Exit::failure);
+    raise(complaint_of(error).text, Exit::failure);
   }
 }
 

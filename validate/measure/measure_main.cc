@@ -5,6 +5,7 @@
 #include <exception>
 #include <iostream>
 
+#include "sim/base/complaint.h"
 #include "sim/base/error.h"
 #include "validate/measure/launch.h"
 #include "validate/measure/measure.h"
@@ -39,14 +40,11 @@ int main(int argc, char** argv) {
     const bool mpi = take_backend_is_mpi(flags);
     const MeasureOptions options = parse_measure_flags(flags);
     return mpi ? measure_mpi(options, std::cout) : measure_nccl(options, std::cout);
-  } catch (const lambcast::Error& error) {
-    // What is wrong with the flags is wrong for every process of a launch.
-    if (first || error.code() != lambcast::Exit::usage) {
-      std::fprintf(stderr, "lambcast: %s\n", error.what());
-    }
-    return static_cast<int>(error.code());
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "lambcast: %s\n", error.what());
-    return static_cast<int>(lambcast::Exit::failure);
+    const lambcast::Complaint complaint = lambcast::complaint_of(error);
+    // A wrong flag is wrong for every process of a launch; the first one reports it.
+    if (first || complaint.code != lambcast::Exit::usage)
+      std::fprintf(stderr, "lambcast: %s\n", complaint.text.c_str());
+    return static_cast<int>(complaint.code);
   }
 }

@@ -1,0 +1,27 @@
+// The one place that turns an exception into a sentence for a user. The words of a library
+// ("basic_string::_M_create") say neither which file or flag is wrong nor what to try, so they
+// never leave the program.
+#pragma once
+
+#include <exception>
+#include <string>
+
+#include "sim/base/error.h"
+
+namespace lambcast {
+
+struct Complaint {
+  std::string text;  // what failed, at which file where that is known, and what to try
+  Exit code = Exit::failure;
+};
+
+// Error and InternalError keep their own message. Errors of the system name the path and the
+// reason; errors of the JSON library name the file that this thread read last. Every other
+// exception is a fault of this program.
+Complaint complaint_of(const std::exception& error);
+
+// The reason of complaint_of() for an exhausted memory, which is also needed without allocating.
+inline constexpr char no_memory[] =
+    "there is not enough memory for this; try fewer GPUs, points or threads";
+
+}  // namespace lambcast
