@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "models/unknown_keys.h"
+
 namespace lambcast::deepspeed {
 namespace {
 
@@ -162,6 +164,7 @@ void find_unknown_keys(const Section& section, std::span<const std::string> know
     add(section, Severity::warning, "unknown-key", member.key, member.line,
         guess.empty() ? "DeepSpeed does not know this key"
                       : fmt::format("DeepSpeed does not know this key, did you mean '{}'?", guess));
+    refuse_many_unknown_keys(section.findings, section.file, "DeepSpeed");
   }
 }
 

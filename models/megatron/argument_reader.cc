@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "models/megatron/known_arguments.h"
+#include "models/unknown_keys.h"
 #include "sim/base/error.h"
 
 namespace lambcast::megatron {
@@ -134,6 +135,7 @@ void ArgumentReader::check_known(const std::string& key, int line) const {
     fail_input(where, fmt::format("unknown argument, did you mean '--{}'?", meant));
   findings_.push_back({Severity::note, "unknown-key",
                        describe(where, "no argument that bears on a step's cost here")});
+  refuse_many_unknown_keys(findings_, file_, "Megatron-LM");
 }
 
 }  // namespace lambcast::megatron

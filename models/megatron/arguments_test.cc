@@ -324,6 +324,10 @@ TEST_CASE("Megatron arguments: slips and what is not modelled are one line with 
     CHECK_THAT(sentence, Contains(words));
     CHECK(sentence.find('\n') == std::string::npos);
   }
+  std::string many;
+  for (int i = 0; i < 20'000; ++i) many += "--frobnicate-" + std::to_string(i) + "\n";
+  CHECK_THROWS_WITH(decode(many, "a"),
+                    "a: holds 500 keys that Megatron-LM does not have: give a file of Megatron-LM");
   const Arguments unknown = decode("--frobnicate 3 4", "a");
   REQUIRE(unknown.findings.size() == 1);
   CHECK(unknown.findings[0].code == "unknown-key");

@@ -7,6 +7,7 @@
 #include <optional>
 #include <sstream>
 
+#include "models/unknown_keys.h"
 #include "sim/base/table.h"
 
 namespace lambcast::torchtitan {
@@ -108,6 +109,7 @@ class Decoder {
         fail_input(table.where(key), fmt::format("unknown key, did you mean '{}'?", meant));
       job_.findings.push_back({Severity::note, "unknown-key",
                                describe(table.where(key), "bears on no step's cost here")});
+      refuse_many_unknown_keys(job_.findings, table.where().file, "torchtitan");
     }
   }
 

@@ -168,6 +168,8 @@ TEST_CASE("torchtitan job: flavours that a preset is, experts among ranks") {
 }
 
 TEST_CASE("torchtitan job: slips and what is not modelled are one line with its place") {
+  std::string many = "[model]\n";
+  for (int i = 0; i < 100'000; ++i) many += "frobnicate_" + std::to_string(i) + " = 1\n";
   const std::pair<std::string, const char*> cases[] = {
       {changed(job, "tensor_parallel_degree", "tensor_paralel_degree"),
        "job.toml:31: parallelism.tensor_paralel_degree: unknown key, did you mean "
@@ -184,6 +186,7 @@ TEST_CASE("torchtitan job: slips and what is not modelled are one line with its 
       {changed(job, "steps = 1000", "steps = 1000\nenable_cpu_offload = true"),
        "states on the host are not modelled"},
       {"x = ", "job.toml:1"},
+      {many, "job.toml: holds 500 keys that torchtitan does not have"},
       {"[job]\na = 1", "has no section of a torchtitan job"}};
   for (const auto& [text, words] : cases) {
     const std::string sentence = refusal(text);

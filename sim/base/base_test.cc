@@ -5,6 +5,7 @@
 #include "sim/base/error.h"
 #include "sim/base/printable.h"
 #include "sim/base/shell_word.h"
+#include "sim/base/shortened.h"
 #include "sim/base/sort_stably.h"
 #include "sim/base/units.h"
 
@@ -19,6 +20,25 @@ TEST_CASE("shell words: quoted where a letter would not mean itself") {
   CHECK(shell_word("my file") == "'my file'");
   CHECK(shell_word("it's") == "'it'\\''s'");
   CHECK(shell_word("") == "''");
+}
+
+TEST_CASE("messages: what they quote is cut to a length that people can read") {
+  // Three bytes a character: cut between characters, whatever the length.
+  std::string wide;
+  for (int i = 0; i < 1'000'000; ++i) wide += "\u20ac";
+  const std::string narrow(3'000'000, 'k');
+  const std::vector<std::string> known{"lamb", "adam"};
+  for (const std::string& value : {narrow, wide}) {
+    const std::string message = describe({value, 1, value}, "'" + value + "' is wrong", value);
+    CHECK(message.size() < 16'000);
+    CHECK(printable(message) == message);
+    CHECK_THAT(message, Contains("bytes left out]") && Contains(" is wrong"));
+    CHECK(closest(value, known).empty());
+    CHECK(one_line(value).size() < 21'000);
+  }
+  CHECK(describe({"a.toml", 2, "gpus"}, "is missing") == "a.toml:2: gpus: is missing");
+  CHECK(shortened("abcdefghi", 9) == "abcdefghi");
+  CHECK(shortened("abcdefghij", 9) == "abcdef [1 bytes left out] hij");
 }
 
 TEST_CASE("sort_stably: by a key or a comparison, equal elements as they came") {

@@ -7,8 +7,17 @@
 #include <numeric>
 #include <vector>
 
+#include "sim/base/shortened.h"
+
 namespace lambcast {
 namespace {
+
+// Of a message in bytes. A path has at most 4096 on Linux; the longest lists of what is allowed are
+// those of keys.
+constexpr std::size_t longest_path = 4096, longest_key = 200, longest_sentence = 1500;
+constexpr std::size_t longest_list = 10'000;
+// Nobody misspells a longer word; its edit distance costs its length times each candidate's.
+constexpr std::size_t longest_slip = 100;
 
 char lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
 
@@ -32,13 +41,13 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 std::string describe(const Where& where, std::string_view what, std::string_view allowed) {
   std::string text;
   if (!where.file.empty()) {
-    text += where.file;
+    text += shortened(where.file, longest_path);
     if (where.line > 0) text += fmt::format(":{}", where.line);
     text += ": ";
   }
-  if (!where.key.empty()) text += where.key + ": ";
-  text += what;
-  if (!allowed.empty()) text += fmt::format(" (allowed: {})", allowed);
+  if (!where.key.empty()) text += shortened(where.key, longest_key) + ": ";
+  text += shortened(what, longest_sentence);
+  if (!allowed.empty()) text += fmt::format(" (allowed: {})", shortened(allowed, longest_list));
   // TOML and JSON write "\u0000" in names; what() would end there.
   std::ranges::replace(text, '\0', ' ');
   return text;
@@ -50,9 +59,13 @@ void fail_input(const Where& where, std::string_view what, std::string_view allo
 
 std::string closest(std::string_view word, std::span<const std::string> candidates) {
   std::string best;
+  if (word.size() > longest_slip) return best;
   std::size_t best_distance = std::max<std::size_t>(word.size() < 4 ? 1 : 2, word.size() / 3) + 1;
   for (const std::string& candidate : candidates) {
     if (word.size() >= 3 && candidate.starts_with(word)) return candidate;
+    // Each letter that one of them has more is an edit.
+    const std::size_t longer = std::max(word.size(), candidate.size());
+    if (2 * longer - word.size() - candidate.size() >= best_distance) continue;
     const std::size_t distance = edit_distance(word, candidate);
     if (distance < best_distance) {
       best_distance = distance;

@@ -3,8 +3,13 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "sim/base/shortened.h"
+
 namespace lambcast {
 namespace {
+
+// Room for a path, a sentence and a list of describe().
+constexpr std::size_t longest_message = 20'000;
 
 // Bytes of the character that begins at `at`; 0 where none does (RFC 3629: no overlong forms, no
 // surrogates, nothing above U+10FFFF).
@@ -56,7 +61,8 @@ std::string printable(std::string_view text) {
 
 std::string one_line(std::string_view message) {
   std::string line;
-  for (const char c : message) line += c == '\n' ? std::string("; ") : std::string(1, c);
+  for (const char c : shortened(message, longest_message))
+    line += c == '\n' ? std::string("; ") : std::string(1, c);
   return printable(line);
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <type_traits>
 #include <unordered_map>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "sim/base/asked_keys.h"
 #include "sim/base/check.h"
 #include "sim/base/printable.h"
+#include "sim/base/toml_nesting.h"
 
 namespace lambcast {
 
@@ -28,16 +30,14 @@ struct Table::Document {
 // that finish() can tell what nobody read.
 struct Table::Node {
   std::shared_ptr<Document> document;
-  toml::table* table = nullptr;    // null where the file has no such table
-  std::string path;                // dotted, empty for the root
-  std::vector<std::string> asked;  // each once; a table has some thirty keys
+  toml::table* table = nullptr;  // null where the file has no such table
+  std::string path;              // dotted, empty for the root
+  std::set<std::string, std::less<>> asked;
   std::vector<std::shared_ptr<Node>> children;
 
-  bool is_asked(std::string_view key) const {
-    return std::find(asked.begin(), asked.end(), key) != asked.end();
-  }
+  bool is_asked(std::string_view key) const { return asked.contains(key); }
   void ask(std::string_view key) {
-    if (!is_asked(key)) asked.emplace_back(key);
+    if (!is_asked(key)) asked.emplace(key);
   }
 
   // The same one each time, however often a description is decoded between changes to it.
@@ -226,6 +226,7 @@ struct Reader<Sourced<T>> {
 Table Table::parse(std::string_view text, const std::string& file) {
   auto document = std::make_shared<Document>();
   document->file = file;
+  check_nesting(text, {file, 0, {}});
   try {
     document->root = toml::parse(text, file);
   } catch (const toml::parse_error& error) {
@@ -249,6 +250,7 @@ Table Table::copy() const {
 
 void Table::set(std::string_view dotted_key, std::string_view value, std::string_view origin) {
   toml::table* table = node_->table;
+  check_nesting(dotted_key, {std::string(origin), 0, {}});
   for (std::size_t dot = dotted_key.find('.'); dot != std::string_view::npos;
        dot = dotted_key.find('.')) {
     const std::string_view head = dotted_key.substr(0, dot);
@@ -263,6 +265,7 @@ void Table::set(std::string_view dotted_key, std::string_view value, std::string
     node_->document->origins.erase(replaced);
     node_->document->texts.erase(replaced);
   }
+  check_nesting(value, {std::string(origin), 0, {}});
   try {
     toml::table parsed = toml::parse(fmt::format("x = {}", value));
     if (parsed.size() != 1) fail_input({std::string(origin), 0, {}}, "takes one value");
@@ -439,8 +442,7 @@ void Table::finish() const {
   if (node_->table != nullptr) {
     for (const auto& [key, value] : *node_->table) {
       if (node_->is_asked(key.str())) continue;
-      std::vector<std::string> allowed = node_->asked;
-      std::sort(allowed.begin(), allowed.end());
+      const std::vector<std::string> allowed(node_->asked.begin(), node_->asked.end());
       fail_unknown(where(key.str()), "key", key.str(), allowed);
     }
   }

@@ -125,5 +125,43 @@ TEST_CASE("table: a copy still knows the line of what is wrong") {
                     Catch::StartsWith("c.toml:1: node.hosts: "));
 }
 
+std::string repeated(std::string_view piece, int times) {
+  std::string all;
+  for (int i = 0; i < times; ++i) all += piece;
+  return all;
+}
+
+TEST_CASE("table: keys and brackets without end are refused before the parser meets them") {
+  const std::string parts = repeated("a.", 50'000) + "a";
+  for (const std::string& deep :
+       {parts + " = 1", "[" + parts + "]", "[[" + parts + "]]", "x = {" + parts + " = 1}",
+        "x = '''\n'''\n" + parts + " = 1", repeated("\"a\" . 'b' .", 20'000) + "a = 1",
+        "x = \"\\\"\"\n" + parts + " = 1", "x = 'open\n" + parts + " = 1"})
+    CHECK_THROWS_WITH(Table::parse(deep, "d.toml"),
+                      Catch::StartsWith("d.toml:") && Contains("a key has too many parts"));
+  for (const char* open : {"[", "{a=", "[{a="})
+    CHECK_THROWS_WITH(Table::parse("\nx = " + repeated(open, 50'000), "d.toml"),
+                      Catch::StartsWith("d.toml:2: lists and tables lie too deep"));
+  Table root = Table::parse("", "d.toml");
+  CHECK_THROWS_WITH(root.set(parts, "1", "--set"), Contains("a key has too many parts"));
+  CHECK_THROWS_WITH(root.set("a", "{" + parts + " = 1}", "--set"), Contains("too many parts"));
+}
+
+TEST_CASE("table: dots and brackets in texts, comments and lists of numbers do not count") {
+  const std::string dots = repeated(".", 100), open = repeated("[", 100);
+  const Table root = Table::parse(
+      "# " + dots + open + "\na = \"" + dots + "\\\"" + open + "\"\nb = '" + dots + open +
+          "'\nc = [" + repeated("1.5, ", 100) + "1.5]\nd = '''" + dots + "\n'" + open + "'''\n",
+      "t.toml");
+  CHECK(root.get<std::vector<double>>("c").size() == 101);
+  CHECK(root.get<std::string>("b") == dots + open);
+}
+
+TEST_CASE("table: a table of many keys is read in less than the square of their number") {
+  std::string many;
+  for (int i = 0; i < 100'000; ++i) many += "key_" + std::to_string(i) + " = 1\n";
+  CHECK(Table::parse(many, "t.toml").keys().size() == 100'000);
+}
+
 }  // namespace
 }  // namespace lambcast

@@ -1,0 +1,53 @@
+#include "sim/base/toml_nesting.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+
+namespace lambcast {
+namespace {
+
+// Descriptions have up to five parts and four levels. The product bounds the depth of the tables.
+constexpr int most_parts = 32, most_levels = 32;
+
+// The place behind the string that begins at `at`. One without an end takes the rest of its line,
+// or of the text where it is in triple quotes.
+std::size_t behind_string(std::string_view text, std::size_t at) {
+  const char quote = text[at];
+  const std::string_view triple = quote == '"' ? R"(""")" : "'''";
+  const std::string_view end = text.substr(at).starts_with(triple) ? triple : triple.substr(0, 1);
+  for (at += end.size(); at < text.size(); ++at) {
+    if (text.substr(at).starts_with(end)) return at + end.size();
+    if (text[at] == '\n' && end.size() == 1) return at;
+    if (text[at] == '\\' && quote == '"') ++at;
+  }
+  return text.size();
+}
+
+}  // namespace
+
+void check_nesting(std::string_view text, const Where& where) {
+  int parts = 1, levels = 0, line = 1;
+  for (std::size_t at = 0; at < text.size();) {
+    const char c = text[at];
+    std::size_t next = at + 1;
+    if (c == '"' || c == '\'') next = behind_string(text, at);
+    if (c == '#') next = std::min(text.find('\n', at), text.size());
+    if (c == '.') ++parts;
+    if (c == '[' || c == '{') ++levels;
+    if (c == ']' || c == '}') levels = std::max(0, levels - 1);
+    if (std::string_view("\n=,[]{}").find(c) != std::string_view::npos) parts = 1;
+    if (parts > most_parts)
+      fail_input({where.file, line, where.key}, "a key has too many parts",
+                 fmt::format("at most {}", most_parts));
+    if (levels > most_levels)
+      fail_input({where.file, line, where.key}, "lists and tables lie too deep in one another",
+                 fmt::format("at most {} levels", most_levels));
+    line += static_cast<int>(std::count(text.begin() + static_cast<std::ptrdiff_t>(at),
+                                        text.begin() + static_cast<std::ptrdiff_t>(next), '\n'));
+    at = next;
+  }
+}
+
+}  // namespace lambcast
