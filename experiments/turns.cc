@@ -13,6 +13,10 @@ namespace {
 
 constexpr std::size_t most_named = 3;
 
+// The change, as a share of the largest value, that is called a turn: what the measured times of
+// one step differ by from run to run.
+constexpr double least_turn = 0.01;
+
 // The largest change between neighbours that a turn begins.
 std::size_t steepest(const StepsOverGpus& curve, const std::vector<std::size_t>& turns) {
   return *std::ranges::max_element(turns, {}, [&](std::size_t at) {
@@ -26,7 +30,7 @@ std::vector<std::size_t> turns_of(std::span<const double> values) {
   std::vector<std::size_t> turns;
   if (values.empty()) return turns;
   const auto [least, most] = std::ranges::minmax_element(values);
-  const double noise = std::max(0.005 * (*most - *least), 1e-3 * *most);
+  const double noise = std::max(0.005 * (*most - *least), least_turn * *most);
   std::size_t extreme = 0;
   int direction = 0;  // 1: rising
   for (std::size_t i = 1; i < values.size(); ++i) {

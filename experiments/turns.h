@@ -10,8 +10,8 @@
 
 namespace lambcast {
 
-// The places of the extremes that rounding does not make: those of half a percent of the range, and
-// of a thousandth of the largest value.
+// The places of the extremes where the curve turns by at least half a percent of its range and one
+// percent of its largest value.
 std::vector<std::size_t> turns_of(std::span<const double> values);
 
 // The mean step of runs on more and more GPUs.
