@@ -327,5 +327,16 @@ TEST_CASE("collective forecast: messages may be told to go by what collectives m
                     Catch::Contains("unknown protocol 'LL' (allowed: Simple)"));
 }
 
+TEST_CASE("collective forecast: one rank communicates with nobody, on any preset") {
+  for (const std::string& name : cluster_names()) {
+    const Cluster cluster = load_cluster(name, {});
+    for (const Op op : {Op::all_reduce, Op::all_gather, Op::all_to_all}) {
+      INFO(name << " " << name_of(op));
+      CollectiveSeries series = prepare(cluster, {op, {1, 1}, Backend::nccl, "", ""});
+      CHECK(forecast(series, Bytes(64e6)).time == Duration());
+    }
+  }
+}
+
 }  // namespace
 }  // namespace lambcast

@@ -120,8 +120,9 @@ class Model {
     network_steps_ = passes * (nodes - 1);
     if (tuning.minor < 23 && reduces_all_ && nodes > 1) network_steps_ = 2 * nodes;
     inside_ = tuning.link_GBps;
+    // A GPU alone still has a link: every rate stays above zero.
     if (tuning.mesh && tuning.gpus_per_node > 1)
-      inside_ *= (local - 1.0) / (tuning.gpus_per_node - 1);
+      inside_ *= std::max(1.0, local - 1.0) / (tuning.gpus_per_node - 1);
     const int nics = nics_of(tuning, local);
     lanes_ = lanes_of(tuning, local);
     const double nominal = tuning.nic_GBps * nics / lanes_;
