@@ -54,8 +54,9 @@ std::string heading(const CollectiveAnswer& answer, const Cluster& cluster) {
 }
 
 std::string ground_of(const CalibratedInterval& interval, const Cluster& cluster) {
-  return interval.ground == Ground::none ? without_calibration(cluster)
-                                         : std::string(in_words(interval.ground));
+  if (interval.ground == Ground::none) return without_calibration(cluster);
+  const bool extrapolated = interval.ground == Ground::extrapolated;
+  return std::string(in_words(interval.ground)) + (extrapolated ? changed_keys(cluster) : "");
 }
 
 // Where the other model of the network says something else.

@@ -36,6 +36,12 @@ struct Strangeness {
   double per_doubling, other_operation, one_after_several, several_after_one, another_site;
   double of_rdma, of_sockets, nominal_rate, effective_rate;
 
+  double uncalibrated(const NicEvidence& nic, Typical typical) const {
+    const double width = uncalibrated(nic.rate, typical);
+    if (nic.rate == NicRate::effective || !nic.moved) return width;
+    return std::min(width, std::hypot(uncalibrated(NicRate::effective, typical), *nic.moved));
+  }
+
   double uncalibrated(NicRate rate, Typical typical) const {
     const double without = rate == NicRate::effective ? effective_rate : nominal_rate;
     if (typical == Typical::none) return without;
@@ -58,10 +64,11 @@ const Strangeness& strangeness_of(Bytes size, int ranks) {
   return alike < small_below ? small : alike < medium_below ? medium : large;
 }
 
-// Whether a list holds it; a list that says nothing holds all.
-bool holds(const std::vector<std::string>& names, std::string_view name) {
-  return names.empty() || name.empty() ||
-         std::find(names.begin(), names.end(), name) != names.end();
+// Whether tables measured a name of their list. An empty list stands for all that the library took
+// by itself, so for none once it may choose otherwise.
+bool holds(const std::vector<std::string>& names, std::string_view name, bool choice_changed) {
+  if (names.empty() || name.empty()) return !choice_changed;
+  return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 // Names of a list, where there is one.
@@ -176,8 +183,8 @@ std::string_view in_words(Ground ground) {
 }
 
 CalibratedInterval interval_of(const Calibration& calibration, Op op, Bytes size, int ranks,
-                               int nodes, NicRate rate, Typical typical, Duration forecast,
-                               const RunBy& by) {
+                               int nodes, const NicEvidence& nic, Typical typical,
+                               Duration forecast, const RunBy& by, const Departure& departure) {
   const auto band =
       std::find_if(calibration.bands.begin(), calibration.bands.end() - 1,
                    [&](const Calibration::Band& candidate) { return size < candidate.below; });
@@ -188,16 +195,17 @@ CalibratedInterval interval_of(const Calibration& calibration, Op op, Bytes size
   const bool known = std::find(calibration.operations.begin(), calibration.operations.end(), op) !=
                      calibration.operations.end();
   const double further = std::sqrt(doublings) * off.per_doubling;
-  const bool taken =
-      holds(band->algorithms, by.algorithm) && holds(calibration.protocols, by.protocol);
+  const bool taken = holds(band->algorithms, by.algorithm, departure.choice) &&
+                     holds(calibration.protocols, by.protocol, departure.choice);
   const double other = std::hypot(known ? 0 : off.other_operation,
                                   calibration.another_machine ? off.another_site : 0);
   const double low = -std::log(std::min(1.0, band->low)),
                high = std::log(std::max(1.0, band->high));
   // A band whose rows were all off to one side still does not exclude the forecast itself.
   const auto end = [&](double measured) {
-    const double widened = std::hypot(measured, std::hypot(further, other, distance.side));
-    const double without = off.uncalibrated(rate, typical);
+    const double widened = std::hypot(std::hypot(measured, departure.of(nodes)),
+                                      std::hypot(further, other, distance.side));
+    const double without = off.uncalibrated(nic, typical);
     return std::exp(taken ? std::max(measured, std::min(widened, without)) : without);
   };
   const bool inside = known && doublings == 0;
@@ -208,14 +216,14 @@ CalibratedInterval interval_of(const Calibration& calibration, Op op, Bytes size
   const CalibratedInterval own{forecast.scaled(1 / end(low)), forecast.scaled(end(high)),
                                ground == Ground::calibrated, ground};
   if (own.calibrated || !calibration.preset) return own;
-  const CalibratedInterval before =
-      interval_of(*calibration.preset, op, size, ranks, nodes, rate, typical, forecast, by);
+  const CalibratedInterval before = interval_of(*calibration.preset, op, size, ranks, nodes, nic,
+                                                typical, forecast, by, departure);
   return before.high / before.low < own.high / own.low ? before : own;
 }
 
-CalibratedInterval uncalibrated_interval(Bytes size, int ranks, NicRate rate, Typical typical,
-                                         Duration forecast) {
-  const double factor = std::exp(strangeness_of(size, ranks).uncalibrated(rate, typical));
+CalibratedInterval uncalibrated_interval(Bytes size, int ranks, const NicEvidence& nic,
+                                         Typical typical, Duration forecast) {
+  const double factor = std::exp(strangeness_of(size, ranks).uncalibrated(nic, typical));
   return {forecast.scaled(1 / factor), forecast.scaled(factor), false, Ground::none};
 }
 

@@ -11,7 +11,7 @@
 // Outside, each end moves away from t by more, in logarithms, but never past what a description
 // without a calibration has, u, unless its own band is wider:
 //
-//   max(|log(end)|, min(sqrt(log(end)^2 + d w^2 + o^2 + c^2), u))
+//   max(|log(end)|, min(sqrt(log(end)^2 + d w^2 + o^2 + c^2 + m^2), u))
 //
 //   d  doublings to the nearest layout measured, of nodes and of GPUs per node together; at least
 //      those to the nearest size measured, which count as one at most
@@ -21,12 +21,15 @@
 //   c  on one node after several were measured             1.15       0.75    0.55
 //      on several after one                                1.15       0.8     0.75
 //   s  tables of another machine of the same hardware     0.35       0.3     0.26
+//   m  for what overrides changed since: departure.h
 //   u  without any table: NCCL over RDMA (priors.h)       0.8        0.72    0.42
 //      NCCL over sockets, nominal rate of the NICs         1.3        1.3     1.6
 //      or one that somebody got out of them                1.3        1.3     0.55
 //      MPI, where somebody got the rate out of its NICs   1.8        1.8     0.55
 //      or no more is known than their nominal rate        1.8        1.8     1
-//      within a node, where NICs carry nothing, as with a rate that somebody got out of them
+//      within a node, where NICs carry nothing, as with a rate that somebody got out of them;
+//      from such a rate to another that an override states, sqrt(u^2 + m^2) of the NIC alone, up to
+//      the width of the nominal rate
 //
 // A band says nothing of an algorithm that none of its rows took: there the half width is u. Fits
 // to the rows of all-reduces that took one algorithm were off by 0.66, 0.74 and 0.62 at 90 of 100
@@ -66,16 +69,16 @@
 // about 90 %, not a bound.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include <memory>
 #include "sim/base/table.h"
 #include "sim/base/units.h"
 #include "sim/collectives/backend.h"
-
 #include "sim/collectives/collective.h"
+#include "topologies/departure.h"
 #include "topologies/priors.h"
 
 namespace lambcast {
@@ -104,8 +107,6 @@ struct Calibration {
   std::string source;  // the tables
   // They are of another machine of the same hardware, not of the user's: what presets ship.
   bool another_machine = false;
-  // The network between nodes was changed since: it stands for groups within one.
-  bool within_nodes = false;
   // What the description knew of another machine before the user's tables were added to it.
   std::shared_ptr<const Calibration> preset{};
   Backend backend = Backend::nccl;  // over whose library, and on which buffers
@@ -153,20 +154,31 @@ struct RunBy {
   std::optional<Rival> rival{};
 };
 
-// What a description says of its NICs.
+// Evidence for the rate of the NICs.
 enum class NicRate { nominal, effective };
+
+// A rate that an override states is nominal; `moved` is its departure from one that was effective.
+struct NicEvidence {
+  // NOLINTNEXTLINE(google-explicit-constructor): a kind alone, as of a description as it stands.
+  NicEvidence(NicRate of, std::optional<double> from = {}) : rate(of), moved(from) {}
+
+  NicRate rate;
+  std::optional<double> moved;
+};
 
 // Whose typical constants stand behind a description without tables: priors of RDMA fabrics or of
 // TCP sockets for NCCL, none for MPI.
 enum class Typical { rdma, socket, none };
 
-// An uneven layout has as many GPUs per node as its nodes have on average.
+// An uneven layout has as many GPUs per node as its nodes have on average. The ground is that of
+// the calibration, whatever the departure.
 CalibratedInterval interval_of(const Calibration& calibration, Op op, Bytes size, int ranks,
-                               int nodes, NicRate rate, Typical typical, Duration forecast,
-                               const RunBy& by = {});
+                               int nodes, const NicEvidence& nic, Typical typical,
+                               Duration forecast, const RunBy& by = {},
+                               const Departure& departure = {});
 
 // Without a calibration: [t exp(-u), t exp(u)]. No table of the cluster at hand stands behind it.
-CalibratedInterval uncalibrated_interval(Bytes size, int ranks, NicRate rate, Typical typical,
-                                         Duration forecast);
+CalibratedInterval uncalibrated_interval(Bytes size, int ranks, const NicEvidence& nic,
+                                         Typical typical, Duration forecast);
 
 }  // namespace lambcast

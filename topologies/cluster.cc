@@ -12,6 +12,7 @@
 #include "sim/base/file.h"
 #include "sim/base/overrides.h"
 #include "sim/base/range.h"
+#include "topologies/companions.h"
 #include "topologies/fabric.h"
 #include "topologies/library.h"
 #include "topologies/nccl_machine.h"
@@ -128,17 +129,30 @@ NicRate rate_of(const Sourced<Bandwidth>& reached, Bandwidth nominal) {
   return NicRate::nominal;
 }
 
-// What a rate that an override sets stands for: what the description's own did, so that a NIC that
-// is asked to be faster never is slower for a library that gets more of an effective rate.
-std::optional<NicRate> kept_nic_rate(const Table& description, const Overrides& overrides) {
-  if (std::ranges::find(overrides, "nic.bandwidth", &Overrides::value_type::first) ==
-      overrides.end())
-    return std::nullopt;
-  const Table nic = description.table("nic");
-  nic.keys();  // judged where the whole description is read
-  if (!nic.has("bandwidth") || !nic.has("nominal")) return std::nullopt;
-  return rate_of(nic.get<Sourced<Bandwidth>>("bandwidth"),
-                 nic.get<Sourced<Bandwidth>>("nominal").value);
+bool measures(const Provenance& from) {
+  return from.kind == Kind::measured || from.kind == Kind::fitted;
+}
+
+// Evidence of the description that its overrides leave in force. A NIC that is asked to be faster
+// is never slower for a library that gets more of an effective rate, and links that were measured
+// keep the share that goes with a measured rate.
+Evidence evidence_of(const Table& description, const Overrides& overrides) {
+  const auto sets = [&](std::string_view key) {
+    return std::ranges::find(overrides, key, &Overrides::value_type::first) != overrides.end();
+  };
+  const auto read = [&](const char* section) {
+    Table table = description.table(section);
+    table.keys();  // judged where the whole description is read
+    return table;
+  };
+  Evidence kept;
+  const Table nic = read("nic"), node = read("node");
+  if (sets("nic.bandwidth") && nic.has("bandwidth") && nic.has("nominal"))
+    kept.nic = rate_of(nic.get<Sourced<Bandwidth>>("bandwidth"),
+                       nic.get<Sourced<Bandwidth>>("nominal").value);
+  if (sets("node.gpu_link") && node.has("gpu_link"))
+    kept.link = measures(node.get<Sourced<Bandwidth>>("gpu_link").provenance);
+  return kept;
 }
 
 // What NCCL gets of a NIC passes through it. (Of MPI a share counts streams beside the one that was
@@ -155,27 +169,6 @@ void check_nic_efficiency(const Cluster& cluster, const Overrides& overrides) {
                     share, to_text_bits(cluster.nic_bandwidth.value),
                     to_text_bits(cluster.nic_nominal.value)),
         fmt::format("up to {:.3g}", most));
-}
-
-// Whether forecasts of the library that was measured are the same without this override.
-bool leaves_calibration(std::string_view key, Backend measured) {
-  const auto concerns = [&](std::string_view part) {
-    return key == part || (key.starts_with(part) && key[part.size()] == '.');
-  };
-  static constexpr std::string_view elsewhere[] = {
-      "name",  "description", "device",      "usd_per_gpu_hour", "max_nodes",
-      "stack", "program",     "calibration", "nic.nominal", "node.host_memory", "node.host_capacity"};
-  static constexpr std::string_view of_mpi[] = {"mpi", "host_copy", "node.host_link"};
-  return std::any_of(std::begin(elsewhere), std::end(elsewhere), concerns) ||
-         (is_mpi(measured) ? concerns("nccl")
-                           : std::any_of(std::begin(of_mpi), std::end(of_mpi), concerns));
-}
-
-// Whether the key is of the NICs or the fabric, which carry nothing within a node. Over which kind
-// of network says more: whose typical constants fill the description.
-bool is_between_nodes(std::string_view key) {
-  return key == "fabric" || key.starts_with("fabric.") ||
-         (key.starts_with("nic.") && key != "nic.network");
 }
 
 // A protocol as its spec has it, with what the library makes of all.
@@ -199,10 +192,50 @@ Protocol protocol_of(const ProtocolSpec& spec, const LibrarySpec& library) {
   return protocol;
 }
 
+bool has_tables(const Cluster& cluster, Backend backend) {
+  return cluster.calibration && is_mpi(cluster.calibration->backend) == is_mpi(backend);
+}
+
+// A forecast that overrides bear on is no longer one of what was measured.
+CalibratedInterval departed(const Cluster& cluster, const ProcessGroup& group,
+                            CalibratedInterval interval) {
+  if (cluster.departure.of(group.nodes()) == 0) return interval;
+  interval.calibrated = false;
+  interval.ground = std::max(interval.ground, Ground::extrapolated);
+  return interval;
+}
+
+// The interval of one algorithm, with the ground that it has without overrides.
+CalibratedInterval own_interval(const Cluster& cluster, Backend backend, Op op, Bytes size,
+                                const ProcessGroup& group, Duration forecast, const RunBy& by) {
+  const Typical typical = is_mpi(backend)                        ? Typical::none
+                          : cluster.network == NetworkKind::rdma ? Typical::rdma
+                                                                 : Typical::socket;
+  const int nodes = group.nodes();
+  const Departure& departure = cluster.departure;
+  // The NICs carry nothing within a node, so nothing about them is unknown there.
+  const NicEvidence nic = nodes == 1
+                              ? NicEvidence(NicRate::effective)
+                              : NicEvidence(nic_rate_of(cluster), departure.from_effective_nic);
+  if (!has_tables(cluster, backend) || std::isinf(departure.of(nodes)) || group.siblings > 1)
+    return uncalibrated_interval(size, group.ranks, nic, typical, forecast);
+  return interval_of(*cluster.calibration, op, size, group.ranks, nodes, nic, typical, forecast, by,
+                     departure);
+}
+
+// The description without its overrides; none where it is incomplete without them.
+std::optional<Cluster> as_described(const Table& parsed, const std::string& origin) {
+  try {
+    return decode_cluster(parsed.copy(), origin);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
 }  // namespace
 
 Cluster decode_cluster(const Table& root, const std::string& origin, const Priors& priors,
-                       std::optional<NicRate> nic_rate) {
+                       const Evidence& evidence) {
   Cluster cluster;
   cluster.origin = origin;
   cluster.name = root.get<std::string>("name");
@@ -242,13 +275,13 @@ Cluster decode_cluster(const Table& root, const std::string& origin, const Prior
   cluster.fabric = decode_fabric(root.table("fabric"));
   if (root.has("max_nodes"))
     cluster.max_nodes = static_cast<int>(root.integer("max_nodes", 1, 1 << 20));
-  const Kind link = cluster.gpu_link.provenance.kind;
-  const Surroundings around{network,
-                            pcie_peers,
-                            other_link,
-                            link == Kind::measured || link == Kind::fitted,
-                            nic_rate == NicRate::effective ? *nic_rate : nic_rate_of(cluster),
-                            priors};
+  const Surroundings around{
+      network,
+      pcie_peers,
+      other_link,
+      evidence.link || measures(cluster.gpu_link.provenance),
+      evidence.nic == NicRate::effective ? NicRate::effective : nic_rate_of(cluster),
+      priors};
   cluster.network = network;
   cluster.nccl = decode_library(root.table("nccl"), DecisionRules::nccl, around);
   cluster.mpi = decode_library(root.table("mpi"), DecisionRules::openmpi_4_1, around);
@@ -299,26 +332,14 @@ Cluster load_cluster(Table parsed, const std::string& name_or_path, const Overri
   }
   raise_name_plate(table, overrides);
   const std::string preset = is_path(name_or_path) ? "" : name_or_path + ".toml";
-  const std::optional<NicRate> nic_rate = kept_nic_rate(parsed, overrides);
   Cluster cluster = decode_overridden(preset, flags, [&] {
-    return decode_cluster(table, name_or_path, shipped_priors(), nic_rate);
+    return decode_cluster(table, name_or_path, shipped_priors(), evidence_of(parsed, overrides));
   });
   check_nic_efficiency(cluster, overrides);
-  if (!cluster.calibration) return cluster;
-  // A release that chooses as the one before, streams where none has a limit.
-  const auto is_idle = [&](std::string_view key) {
-    if (key != "nccl.version" && key != "nccl.connections") return false;
-    const LibrarySpec before = decode_cluster(parsed.copy(), name_or_path).nccl;
-    return key == "nccl.version" ? before.minor_version == cluster.nccl.minor_version
-                                 : before.connections == cluster.nccl.connections;
-  };
-  for (const auto& [key, value] : overrides)
-    if (!leaves_calibration(key, cluster.calibration->backend) && !is_idle(key))
-      cluster.uncalibrated_by.push_back(key);
-  if (std::ranges::all_of(cluster.uncalibrated_by, is_between_nodes))
-    cluster.calibration->within_nodes = !cluster.uncalibrated_by.empty();
-  else
-    cluster.calibration.reset();
+  if (overrides.empty()) return cluster;
+  const std::optional<Cluster> before = as_described(parsed, name_or_path);
+  if (before) keep_companions(*before, overrides, cluster);
+  cluster.departure = departure(before, cluster, overrides);
   return cluster;
 }
 
@@ -339,8 +360,7 @@ Transport transport_of(const Cluster& cluster, Backend backend) {
   if (library.flow_cap) transport.flow_cap = library.flow_cap->value;
   transport.connections = library.connections;
   if (library.rules == DecisionRules::nccl) transport.tuning = nccl_machine(cluster);
-  if (cluster.calibration && is_mpi(cluster.calibration->backend) == is_mpi(backend) &&
-      !cluster.calibration->within_nodes)
+  if (has_tables(cluster, backend))
     for (const Calibration::Band& band : cluster.calibration->bands)
       if (!band.algorithms.empty()) transport.measured.push_back({band.below, band.algorithms});
   for (const ProtocolSpec& spec : library.protocols)
@@ -359,38 +379,30 @@ NicRate nic_rate_of(const Cluster& cluster) {
 }
 
 bool is_calibrated(const Cluster& cluster, Backend backend, int nodes) {
-  const std::optional<Calibration>& calibration = cluster.calibration;
-  return calibration && is_mpi(calibration->backend) == is_mpi(backend) &&
-         (nodes == 1 || !calibration->within_nodes);
+  return has_tables(cluster, backend) && cluster.departure.of(nodes) == 0 &&
+         !cluster.departure.choice;
 }
 
 CalibratedInterval interval_of(const Cluster& cluster, Backend backend, Op op, Bytes size,
                                const ProcessGroup& group, Duration forecast, const RunBy& by) {
-  if (by.rival) {
-    CalibratedInterval own =
-        interval_of(cluster, backend, op, size, group, forecast, {by.algorithm, by.protocol});
-    const CalibratedInterval other = interval_of(cluster, backend, op, size, group, by.rival->time,
-                                                 {by.rival->algorithm, by.rival->protocol});
-    if (own.ground == Ground::calibrated || other.ground > own.ground) return own;
-    own.low = std::min(own.low, other.low);
-    own.high = std::max(own.high, other.high);
-    return own;
-  }
-  const Typical typical = is_mpi(backend)                        ? Typical::none
-                          : cluster.network == NetworkKind::rdma ? Typical::rdma
-                                                                 : Typical::socket;
-  const int nodes = group.nodes();
-  // What is not known of a NIC that carries nothing adds nothing.
-  const NicRate rate = nodes == 1 ? NicRate::effective : nic_rate_of(cluster);
-  if (!is_calibrated(cluster, backend, nodes) || group.siblings > 1)
-    return uncalibrated_interval(size, group.ranks, rate, typical, forecast);
-  return interval_of(*cluster.calibration, op, size, group.ranks, nodes, rate, typical, forecast,
-                     by);
+  const CalibratedInterval own = own_interval(cluster, backend, op, size, group, forecast, by);
+  if (!by.rival) return departed(cluster, group, own);
+  const CalibratedInterval other = own_interval(cluster, backend, op, size, group, by.rival->time,
+                                                {by.rival->algorithm, by.rival->protocol});
+  if (own.ground == Ground::calibrated || other.ground > own.ground)
+    return departed(cluster, group, own);
+  return departed(
+      cluster, group,
+      {std::min(own.low, other.low), std::max(own.high, other.high), own.calibrated, own.ground});
 }
 
 std::string without_calibration(const Cluster& cluster) {
-  if (cluster.uncalibrated_by.empty()) return "not calibrated";
-  return fmt::format("not calibrated (--set changed {})", fmt::join(cluster.uncalibrated_by, ", "));
+  return "not calibrated" + changed_keys(cluster);
+}
+
+std::string changed_keys(const Cluster& cluster) {
+  const std::vector<std::string>& keys = cluster.departure.keys;
+  return keys.empty() ? "" : fmt::format(" (--set changed {})", fmt::join(keys, ", "));
 }
 
 int nics_in_use(const Cluster& cluster, int gpus_per_node) {

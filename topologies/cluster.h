@@ -153,33 +153,25 @@ struct Cluster {
   std::optional<ProgramLevel> program;  // the program that was measured on this machine
   std::optional<Sourced<double>> usd_per_gpu_hour;
   std::optional<Calibration> calibration;
-  // Keys that overrides changed in what the description's calibration stood on: it has none then,
-  // or only within nodes where all are of the network between them.
-  std::vector<std::string> uncalibrated_by;
+  Departure departure;  // from what the description says without overrides
   bool operator==(const Cluster&) const = default;
 };
 
-// Decodes a description; unknown keys, missing units and impossible values are refused with
-// file:line:key. The table must be at its root. nic_rate: what nic.bandwidth stands for though the
-// table says less of it; a rate of --set is effective where the description's own was.
-Cluster decode_cluster(const Table& table, const std::string& origin,
-                       const Priors& priors = shipped_priors(),
-                       std::optional<NicRate> nic_rate = {});
+// Evidence that stays in force for rates that overrides state.
+struct Evidence {
+  std::optional<NicRate> nic{};  // nic.bandwidth
+  bool link = false;             // node.gpu_link was measured
+};
 
-// A preset by name or a file by path (what ends in .toml or holds a '/'), with `--set` overrides of
-// keys relative to the cluster applied first. A calibration belongs to the machine that was
-// measured, so an override takes it away, unless the description says so already, or it is of
-//
-//   name, description, device, usd_per_gpu_hour, max_nodes, stack,   no part of communication
-//   program, node.host_memory, node.host_capacity
-//   nic.nominal                                                      for people
-//   mpi, host_copy, node.host_link                                   where NCCL was measured
-//   nccl                                                             where MPI was measured
-//   calibration                                                      the user's own statement
-//
-// as is what a file of the user's says, and an nccl.version that chooses as the one before or
-// nccl.connections where no stream has a limit. One of nic (but nic.network) or fabric, which carry
-// nothing within a node, leaves it there.
+// Decodes a description; unknown keys, missing units and impossible values are refused with
+// file:line:key. The table must be at its root.
+Cluster decode_cluster(const Table& table, const std::string& origin,
+                       const Priors& priors = shipped_priors(), const Evidence& evidence = {});
+
+// A preset by name or a file by path (a name that ends in .toml or holds a '/'), with `--set`
+// overrides of keys relative to the cluster applied first. A calibration stays whatever they
+// change; departure.h says which intervals widen, and by how much. An override that says what the
+// description says already changes nothing.
 Cluster load_cluster(const std::string& name_or_path, const Overrides& overrides);
 // The same of a description that was parsed already and has nothing set.
 Cluster load_cluster(Table table, const std::string& name_or_path, const Overrides& overrides);
@@ -198,7 +190,8 @@ Transport transport_of(const Cluster& cluster, Backend backend);
 // plate's, though a library's share of it is the effective rate's where the preset's own is one.
 NicRate nic_rate_of(const Cluster& cluster);
 
-// Whether the cluster has a calibration of the backend's library, for groups of so many nodes.
+// Whether the cluster has a calibration of the backend's library that no override bears on, for
+// groups of so many nodes.
 bool is_calibrated(const Cluster& cluster, Backend backend, int nodes);
 
 // By the calibration of that library, if the cluster has one (calibration.h). Tables are of one
@@ -209,8 +202,10 @@ bool is_calibrated(const Cluster& cluster, Backend backend, int nodes);
 CalibratedInterval interval_of(const Cluster& cluster, Backend backend, Op op, Bytes size,
                                const ProcessGroup& group, Duration forecast, const RunBy& by = {});
 
-// "not calibrated", and which keys took the calibration away, if any did.
+// "not calibrated", with the keys that overrides changed in what a calibration stood on.
 std::string without_calibration(const Cluster& cluster);
+// " (--set changed KEY, KEY)"; empty if they changed nothing of it.
+std::string changed_keys(const Cluster& cluster);
 
 // The machine that a library sees with a group and its siblings on it; their slots must fit a node.
 // GPUs bring their share of the node's NICs, at least one.

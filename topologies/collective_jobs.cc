@@ -65,11 +65,12 @@ struct Queue {
 };
 
 CalibratedInterval interval_of_job(const Cluster& cluster, Backend backend,
-                                   const CollectiveJob& job, const JobForecast& forecast) {
+                                   const CollectiveJob& job, const JobForecast& forecast,
+                                   const std::string& chosen) {
   ProcessGroup group = job.group;
   if (forecast.together > forecast.alone) ++group.siblings;  // in effect
   return interval_of(cluster, backend, job.op, job.size, group, forecast.together,
-                     {forecast.algorithm, forecast.protocol});
+                     {chosen, forecast.protocol});
 }
 
 }  // namespace
@@ -117,7 +118,7 @@ std::vector<JobForecast> forecast_jobs(const Cluster& cluster,
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     JobForecast& job = forecasts[i];
     job.together = spans[i].end.since_start() - jobs[i].start;
-    job.interval = interval_of_job(cluster, backend, jobs[i], job);
+    job.interval = interval_of_job(cluster, backend, jobs[i], job, planned[i].chosen);
   }
   return forecasts;
 }

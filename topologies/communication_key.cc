@@ -71,10 +71,15 @@ auto members(const Calibration::Band& all) {
 }
 
 auto members(const Calibration& all) {
-  const auto& [source, another_machine, within_nodes, preset, backend, operations, protocols, sizes,
-               layouts, bands] = all;
-  return std::tie(source, another_machine, within_nodes, preset, backend, operations, protocols,
-                  sizes, layouts, bands);
+  const auto& [source, another_machine, preset, backend, operations, protocols, sizes, layouts,
+               bands] = all;
+  return std::tie(source, another_machine, preset, backend, operations, protocols, sizes, layouts,
+                  bands);
+}
+
+auto members(const Departure& all) {
+  const auto& [within_node, between_nodes, choice, from_effective_nic, keys] = all;
+  return std::tie(within_node, between_nodes, choice, from_effective_nic);
 }
 
 // A device is read: NCCL tunes by its generation.
@@ -82,10 +87,10 @@ auto members(const Cluster& all) {
   const auto& [name, description, device, origin, gpus_per_node, max_nodes, gpu_peers, gpu_link,
                gpu_nic, host_link, host_memory, host_capacity, nics, network, nic_nominal,
                nic_bandwidth, nic_burst, port_queue, fabric, nccl, mpi, host_copy, stack,
-               program, usd_per_gpu_hour, calibration, uncalibrated_by] = all;
+               program, usd_per_gpu_hour, calibration, departure] = all;
   return std::tie(device, gpus_per_node, gpu_peers, gpu_link, gpu_nic, host_link, nics, network,
-                  nic_nominal, nic_bandwidth, nic_burst, port_queue, fabric, nccl, mpi,
-                  calibration);
+                  nic_nominal, nic_bandwidth, nic_burst, port_queue, fabric, nccl, mpi, calibration,
+                  departure);
 }
 
 // What is no description: numbers, words, and what may be absent or repeated.

@@ -247,9 +247,9 @@ TEST_CASE("NCCL's choice: NICs that report a latency keep it with the tree for l
 TEST_CASE("NCCL's version is a key of a description") {
   CHECK(load_cluster("hgx-h100-ndr", {}).nccl.minor_version == NcclTuning::newest);
   CHECK(load_cluster("hgx-h100-ndr", {{"nccl.version", "\"2.19\""}}).nccl.minor_version == 19);
-  // A release that chooses as the newest does takes no calibration away, nor do streams over RDMA.
+  // A release that chooses as the newest one bears on nothing measured, nor do streams over RDMA.
   const auto calibrated = [](const char* preset, const Overrides& keys) {
-    return load_cluster(preset, keys).calibration.has_value();
+    return is_calibrated(load_cluster(preset, keys), Backend::nccl, 2);
   };
   CHECK(calibrated("perlmutter-a100", {{"nccl.version", "\"2.24\""}}));
   CHECK_FALSE(calibrated("perlmutter-a100", {{"nccl.version", "\"2.19\""}}));

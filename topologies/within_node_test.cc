@@ -36,14 +36,15 @@ TEST_CASE("cluster: within a node nothing depends on the NICs or the fabric, on 
   }
 }
 
-TEST_CASE("cluster: another NIC leaves the calibration within nodes, and takes it between them") {
+TEST_CASE("cluster: a changed NIC bears on groups over several nodes alone") {
   const Cluster changed = load_cluster("hgx-h100-ndr", {{"nic.bandwidth", "10 Gbit/s"}});
   CHECK(is_calibrated(changed, Backend::nccl, 1));
   CHECK_FALSE(is_calibrated(changed, Backend::nccl, 2));
+  CHECK(changed.calibration == load_cluster("hgx-h100-ndr", {}).calibration);
   CHECK_FALSE(is_calibrated(
       load_cluster("hgx-h100-ndr", {{"nic.bandwidth", "10 Gbit/s"}, {"node.gpu_link", "100 GB/s"}}),
       Backend::nccl, 1));
-  // Typical constants are those of the kind of network.
+  // Constants that a description leaves out are those typical of the kind of network.
   CHECK_FALSE(
       is_calibrated(load_cluster("v100-pcie-4", {{"nic.network", "socket"}}), Backend::nccl, 1));
 }

@@ -22,7 +22,6 @@ struct CollectiveCost {
   CalibratedInterval interval;
   Traffic traffic;
   std::string algorithm, protocol;
-  std::string costed_as;  // the algorithm that stands for its cost (Collective), or its own
   Tip tip;
 };
 

@@ -67,6 +67,7 @@ bool alike_but_for_nics(const Cluster& a, const Cluster& b) {
     return false;
   Cluster other = b;
   other.calibration = a.calibration;
+  other.departure = a.departure;
   other.nic_nominal = a.nic_nominal;
   other.nic_bandwidth = a.nic_bandwidth;
   // A library's share of the rate, which depends on what the description says of it.

@@ -47,7 +47,7 @@ SharedNetwork::Laid SharedNetwork::lay(const Call& call, const CollectiveCost& a
   const Place place = fits(call.group, call.place, nodes_, gpus_per_node_) ? call.place : Place();
   if (laid_.size() >= most_laid) laid_.clear();
   const std::tuple key(call.group, place.node, place.slot, call.backend, call.op,
-                       call.bytes.value(), alone.costed_as, alone.protocol);
+                       call.bytes.value(), alone.algorithm, alone.protocol);
   if (const auto known = laid_.find(key); known != laid_.end()) return known->second;
   const LibrarySpec& library = library_of(*cluster_, call.backend);
   CollectiveRequest request;
@@ -55,7 +55,7 @@ SharedNetwork::Laid SharedNetwork::lay(const Call& call, const CollectiveCost& a
   request.size = call.bytes;
   request.group = laid_of(call.group, place, nodes_, gpus_per_node_);
   request.rules = library.rules;
-  request.algorithm = alone.costed_as;
+  request.algorithm = alone.algorithm;
   request.protocol = alone.protocol;
   request.beside = place;
   const Collective collective =

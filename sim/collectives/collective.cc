@@ -248,7 +248,7 @@ Collective plan_collective(const CollectiveRequest& asked, Machines& machines,
     watch.stop(effort().lowering);
   }
   check_found(best.has_value(), request);
-  if (!run.algorithm.empty()) best->algorithm = run.algorithm;
+  if (!run.algorithm.empty()) best->chosen = run.algorithm;
   return *best;
 }
 

@@ -67,15 +67,15 @@ struct CollectiveRequest {
 struct Collective {
   Op op;
   Bytes size;
-  // What the library runs. Where a measured one stands for its cost (Transport::measured), the rest
-  // is of that.
-  std::string algorithm;
+  std::string algorithm;  // the one that the time and all the rest are of
   std::string protocol;
   Duration time;  // analytic, alone on the machine
   Traffic traffic;
   std::shared_ptr<const CommProgram> program;
   std::shared_ptr<const Machine> machine;  // the one the program's links belong to
-  std::string costed_as;                   // the algorithm that stands for its cost, or its own
+  // The library's own choice, if a measured algorithm stands for it (Transport::measured); else the
+  // same one.
+  std::string chosen;
 };
 
 // Throws Error (usage) when a forced algorithm or protocol does not exist or apply.
@@ -107,8 +107,8 @@ class CollectiveCurve {
   CollectiveCurve(const CollectiveRequest& request, std::shared_ptr<const Transport> transport,
                   Machines machines);
 
-  // What plan_collective says, to the rounding of a picosecond in each round. The names live as
-  // long as the curve.
+  // The same as of plan_collective, to the rounding of a picosecond in each round; the algorithm is
+  // the one chosen. The names live as long as the curve.
   struct Forecast {
     Duration time;
     std::string_view algorithm, protocol;
