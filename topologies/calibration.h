@@ -152,6 +152,7 @@ struct CalibratedInterval {
 struct RunBy {
   std::string_view algorithm, protocol;
   std::optional<Rival> rival{};
+  Bytes leaves_node{};  // bytes that each node sends to others
 };
 
 // Evidence for the rate of the NICs.

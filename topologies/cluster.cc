@@ -16,6 +16,7 @@
 #include "topologies/fabric.h"
 #include "topologies/library.h"
 #include "topologies/nccl_machine.h"
+#include "topologies/nic_limit.h"
 
 namespace lambcast {
 namespace {
@@ -260,6 +261,7 @@ Cluster decode_cluster(const Table& root, const std::string& origin, const Prior
   cluster.nics = static_cast<int>(nic.integer("count", 1, 256));
   cluster.nic_nominal = get_within(nic, "nominal", any_bandwidth);
   cluster.nic_bandwidth = get_within(nic, "bandwidth", any_bandwidth);
+  cluster.nic_limit = cluster.nic_nominal.value;
   if (cluster.nic_bandwidth.value > cluster.nic_nominal.value * rounding)
     fail_input(nic.where("bandwidth"),
                fmt::format("{} pass through a NIC of {}", to_text_bits(cluster.nic_bandwidth.value),
@@ -335,6 +337,7 @@ Cluster load_cluster(Table parsed, const std::string& name_or_path, const Overri
   Cluster cluster = decode_overridden(preset, flags, [&] {
     return decode_cluster(table, name_or_path, shipped_priors(), evidence_of(parsed, overrides));
   });
+  cluster.nic_limit = nic_limit(cluster, parsed, overrides);
   check_nic_efficiency(cluster, overrides);
   if (overrides.empty()) return cluster;
   const std::optional<Cluster> before = as_described(parsed, name_or_path);
@@ -386,14 +389,18 @@ bool is_calibrated(const Cluster& cluster, Backend backend, int nodes) {
 CalibratedInterval interval_of(const Cluster& cluster, Backend backend, Op op, Bytes size,
                                const ProcessGroup& group, Duration forecast, const RunBy& by) {
   const CalibratedInterval own = own_interval(cluster, backend, op, size, group, forecast, by);
-  if (!by.rival) return departed(cluster, group, own);
-  const CalibratedInterval other = own_interval(cluster, backend, op, size, group, by.rival->time,
-                                                {by.rival->algorithm, by.rival->protocol});
-  if (own.ground == Ground::calibrated || other.ground > own.ground)
-    return departed(cluster, group, own);
-  return departed(
-      cluster, group,
-      {std::min(own.low, other.low), std::max(own.high, other.high), own.calibrated, own.ground});
+  CalibratedInterval interval = own;
+  if (by.rival) {
+    const CalibratedInterval other = own_interval(cluster, backend, op, size, group, by.rival->time,
+                                                  {by.rival->algorithm, by.rival->protocol});
+    if (own.ground != Ground::calibrated && other.ground <= own.ground) {
+      interval.low = std::min(own.low, other.low);
+      interval.high = std::max(own.high, other.high);
+    }
+  }
+  const Duration least = least_time_on_nics(cluster, by.leaves_node);
+  interval.low = std::max(interval.low, std::min(least, forecast));
+  return departed(cluster, group, interval);
 }
 
 std::string without_calibration(const Cluster& cluster) {

@@ -143,6 +143,7 @@ struct Cluster {
   int nics = 1;
   NetworkKind network = NetworkKind::rdma;
   Sourced<Bandwidth> nic_nominal, nic_bandwidth;
+  Bandwidth nic_limit;  // the most that a NIC carries (nic_limit.h)
   Sourced<Bytes>
       nic_burst;  // the token bucket of a port that is shaped to its bandwidth, else zero
   std::optional<PortQueueSpec> port_queue;
@@ -194,6 +195,9 @@ NicRate nic_rate_of(const Cluster& cluster);
 // groups of so many nodes.
 bool is_calibrated(const Cluster& cluster, Backend backend, int nodes);
 
+// Returns the interval of a collective: no end is shorter than the time in which the bytes that
+// leave a node pass its NICs at their limit (nic_limit.h).
+//
 // By the calibration of that library, if the cluster has one (calibration.h). Tables are of one
 // group at a time, so with siblings nothing is calibrated. Within a node nothing depends on what is
 // known of the NICs. Where NCCL may run something else, from the lower of both low ends to the

@@ -65,12 +65,13 @@ struct Queue {
 };
 
 CalibratedInterval interval_of_job(const Cluster& cluster, Backend backend,
-                                   const CollectiveJob& job, const JobForecast& forecast,
-                                   const std::string& chosen) {
+                                   const CollectiveJob& job, const Collective& planned,
+                                   const JobForecast& forecast) {
   ProcessGroup group = job.group;
   if (forecast.together > forecast.alone) ++group.siblings;  // in effect
-  return interval_of(cluster, backend, job.op, job.size, group, forecast.together,
-                     {chosen, forecast.protocol});
+  return interval_of(
+      cluster, backend, job.op, job.size, group, forecast.together,
+      {planned.chosen, forecast.protocol, {}, planned.traffic.network_sent_per_node});
 }
 
 }  // namespace
@@ -118,7 +119,7 @@ std::vector<JobForecast> forecast_jobs(const Cluster& cluster,
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     JobForecast& job = forecasts[i];
     job.together = spans[i].end.since_start() - jobs[i].start;
-    job.interval = interval_of_job(cluster, backend, jobs[i], job, planned[i].chosen);
+    job.interval = interval_of_job(cluster, backend, jobs[i], planned[i], job);
   }
   return forecasts;
 }

@@ -26,7 +26,8 @@ void add(CollectiveRow& row, const Collective& collective, const Tip& tip, const
   row.time += time;
   row.flow_time +=
       !flow && shares_are_unlike(collective) ? simulate(collective, NetworkModel::flow) : time;
-  RunBy by{collective.chosen, collective.protocol, tip.rival};
+  RunBy by{collective.chosen, collective.protocol, tip.rival,
+           collective.traffic.network_sent_per_node};
   if (by.rival) by.rival->time = by.rival->time.scaled(time / collective.time);
   const CalibratedInterval interval = interval_of(cluster, setting.backend, collective.op,
                                                   collective.size, setting.group, time, by);

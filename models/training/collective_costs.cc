@@ -77,7 +77,8 @@ const CollectiveCost& CollectiveCosts::cost(const Setting& setting, Backend back
   const bool analytic = setting.network == NetworkModel::analytic && !setting.expand;
   const Duration time = analytic ? collective.time : simulate(collective, setting.network);
   const Tip tip = tip_of(request, on.machines, on.transport, collective.time);
-  RunBy by{collective.chosen, collective.protocol, tip.rival};
+  RunBy by{collective.chosen, collective.protocol, tip.rival,
+           collective.traffic.network_sent_per_node};
   if (by.rival) by.rival->time = by.rival->time.scaled(time / collective.time);
   // Once nothing can throw any more: what is too long to simulate is found so at each question.
   const CollectiveCost cost{time,

@@ -1,0 +1,57 @@
+#include "topologies/nic_limit.h"
+
+#include <catch2/catch.hpp>
+
+#include "topologies/collective_forecast.h"
+
+namespace lambcast {
+namespace {
+
+double limit_Gbps(const std::string& name, const Overrides& overrides) {
+  return load_cluster(name, overrides).nic_limit.value() * 8e-9;
+}
+
+// commodity-100gbe describes 38 Gbit/s of a NIC of 100.
+TEST_CASE("NIC limit: the nominal rate, and what --set asks for far below the description") {
+  const std::string name = "commodity-100gbe";
+  CHECK(limit_Gbps(name, {}) == Approx(100));
+  CHECK(limit_Gbps(name, {{"nic.nominal", "50 Gbit/s"}}) == Approx(50));
+  CHECK(limit_Gbps(name, {{"nic.bandwidth", "1 Gbit/s"}}) == Approx(1));
+  // 100 (19 / 38)^2 = 25
+  CHECK(limit_Gbps(name, {{"nic.bandwidth", "19 Gbit/s"}}) == Approx(25));
+  CHECK(limit_Gbps(name, {{"nic.bandwidth", "37.9999 Gbit/s"}}) == Approx(100).epsilon(1e-4));
+  CHECK(limit_Gbps(name, {{"nic.bandwidth", "38.0001 Gbit/s"}}) == Approx(100));
+  CHECK(limit_Gbps(name, {{"nic.bandwidth", "400 Gbit/s"}}) == Approx(400));
+  CHECK(limit_Gbps(name, {{"nic.bandwidth", "1 Gbit/s"}, {"nic.nominal", "10 Gbit/s"}}) ==
+        Approx(10));
+}
+
+TEST_CASE("NIC limit: no end of a collective's interval beats it, on any preset") {
+  for (const std::string& name : cluster_names())
+    for (const Overrides& overrides :
+         {Overrides{}, Overrides{{"nic.bandwidth", "1 Gbit/s"}}, Overrides{{"nic.count", "1"}}}) {
+      const Cluster cluster = load_cluster(name, overrides);
+      const int gpus = cluster.gpus_per_node;
+      for (const ProcessGroup& group :
+           {ProcessGroup{2 * gpus, gpus}, ProcessGroup{16, 1}, ProcessGroup{8, 1, 1, 1, gpus}})
+        for (const Op op : {Op::all_reduce, Op::all_gather, Op::reduce_scatter, Op::all_to_all})
+          for (const Backend backend : {Backend::nccl, Backend::mpi_host})
+            for (const double size : {64e3, 16e6, 1e9}) {
+              INFO(name << ", " << overrides.size() << " overrides, " << group.ranks << " ranks, "
+                        << name_of(op) << " of " << size << " B over " << traits_of(backend).word);
+              CollectiveSeries series = prepare(cluster, {op, group, backend, "", ""});
+              const Collective planned = forecast(series, Bytes(size));
+              const Bytes sent = planned.traffic.network_sent_per_node;
+              const CalibratedInterval interval = interval_of(
+                  cluster, backend, op, Bytes(size), group, planned.time, {"", "", {}, sent});
+              const Duration least = least_time_on_nics(cluster, sent).scaled(1 - 1e-9);
+              const bool as_described = overrides.empty();
+              if (as_described) CHECK(planned.time >= least);
+              CHECK(interval.low >= std::min(least, planned.time));
+              CHECK(interval.high >= interval.low);
+            }
+    }
+}
+
+}  // namespace
+}  // namespace lambcast
