@@ -1,6 +1,9 @@
 #include "models/training/account.h"
 
 #include <algorithm>
+#include <numeric>
+
+#include "models/training/nic_sharing.h"
 
 namespace lambcast {
 namespace {
@@ -59,9 +62,11 @@ StepMetrics account(const StepPlan& plan, const std::vector<Price>& prices,
     metrics.calibrated &= price.calibrated;
     metrics.basis = std::max(metrics.basis, price.basis);
     metrics.wire_bytes_per_gpu += price.wire_bytes_per_gpu * (1 / classes);
-    metrics.network_bytes_per_node += price.network_bytes_per_node * (1 / classes);
     metrics.num_collectives += price.num_collectives / classes;
   }
+  const std::vector<Bytes> nodes = bytes_by_node(plan, prices);
+  metrics.network_bytes_per_node = std::accumulate(nodes.begin(), nodes.end(), Bytes()) *
+                                   (1.0 / static_cast<double>(nodes.size()));
   metrics.bubble += mean(std::max(Duration(), bubbles));
   metrics.step_time = timeline.end.since_start();
   if (plan.pipeline) {

@@ -21,8 +21,8 @@ struct StepMetrics {
   Duration forward, backward, gradient_comm, exposed_comm, compress, decompress, optimizer, bubble;
   bool apart = false;  // collectives each alone, though a shared network was asked for
   Bytes wire_bytes_per_gpu;
-  Bytes network_bytes_per_node;
-  double num_collectives = 0;  // under a pipeline the mean over its stages
+  Bytes network_bytes_per_node;  // of all stages on a node, mean over nodes
+  double num_collectives = 0;    // under a pipeline the mean over its stages
 };
 
 StepMetrics account(const StepPlan& plan, const std::vector<Price>& prices,

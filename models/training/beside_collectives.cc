@@ -23,4 +23,8 @@ Provenance lost_to_collectives_from() {
   return {Kind::assumed, "blocks of NCCL on the multiprocessors that compute"};
 }
 
+Provenance exchange_share_from() {
+  return {Kind::assumed, "DeepEP and HybridEP: 16 to 32 multiprocessors of an H100 or B200"};
+}
+
 }  // namespace lambcast

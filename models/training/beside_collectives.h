@@ -16,4 +16,10 @@ Duration beyond_chunks(Duration collective, Duration product, int chunks, bool g
 double lost_to_collectives(const ProcessGroup& group, const GpuRates& rates);
 Provenance lost_to_collectives_from();
 
+// The share of the multiprocessors that an exchange of tokens keeps while computation runs next to
+// it: 20 to 24 for DeepEP and 16 to 32 for HybridEP of an H100's or B200's. Assumed, chosen among
+// these with published steps in view.
+inline constexpr double exchange_share = 0.2;
+Provenance exchange_share_from();
+
 }  // namespace lambcast

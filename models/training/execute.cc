@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "models/training/nic_sharing.h"
+
 namespace lambcast {
 
 TaskGraph graph_of(const StepPlan& plan, const std::vector<Price>& prices, End end,
@@ -28,17 +30,18 @@ TaskGraph graph_of(const StepPlan& plan, const std::vector<Price>& prices, End e
   return graph;
 }
 
-void run_at_ends(Execution& execution, Intervals intervals,
+void run_at_ends(Execution& execution, Intervals intervals, Duration least,
                  const std::function<Timeline(End)>& run_at) {
-  const auto lasts = [&](End end) { return run_at(end).end.since_start(); };
+  const auto lasts = [&](End end) { return std::max(least, run_at(end).end.since_start()); };
   Interval wires, compute;
   if (intervals == Intervals::found) {
     wires = {lasts(End::wires_low), lasts(End::wires_high)};
     compute = {lasts(End::compute_low), lasts(End::compute_high)};
   }
   execution.timeline = run_at(End::expected);
+  execution.timeline.end = std::max(execution.timeline.end, SimTime() + least);
   const Duration expected = execution.timeline.end.since_start();
-  execution.interval = intervals == Intervals::found ? interval_of(expected, wires, compute)
+  execution.interval = intervals == Intervals::found ? interval_of(expected, wires, compute, least)
                                                      : Interval{expected, expected};
 }
 
@@ -50,21 +53,21 @@ bool in_a_row(const Timeline& timeline) {
 
 Execution execute(const StepPlan& plan, const std::vector<Price>& prices, Intervals intervals) {
   Execution execution;
-  const Topology none;
+  const NicSharing nics(plan, prices);
+  const Duration least = least_on_nics(plan, prices);
+  const NetworkModel model = nics.any() ? NetworkModel::flow : NetworkModel::analytic;
   const auto run_at = [&](End end) {
-    execution.graph = graph_of(plan, prices, end);
-    return run(execution.graph, *make_network(NetworkModel::analytic, none));
+    if (nics.any()) execution.programs = nics.programs(end);
+    execution.graph = graph_of(plan, prices, end, execution.programs);
+    return run(execution.graph, *make_network(model, nics.topology()));
   };
-  execution.timeline = run_at(End::expected);
-  const Duration expected = execution.timeline.end.since_start();
-  if (intervals == Intervals::left_out) {
-    execution.interval = {expected, expected};
-    return execution;
-  }
+  run_at_ends(execution, Intervals::left_out, least, run_at);
+  if (intervals == Intervals::left_out) return execution;
   if (!in_a_row(execution.timeline)) {
-    run_at_ends(execution, intervals, run_at);
+    run_at_ends(execution, intervals, least, run_at);
     return execution;
   }
+  const Duration expected = execution.timeline.end.since_start();
   // Nothing to run again: what is in a row lasts as long as its operations together.
   const auto lasts = [&](End end) {
     Duration sum;
@@ -72,7 +75,7 @@ Execution execute(const StepPlan& plan, const std::vector<Price>& prices, Interv
     return sum;
   };
   execution.interval = interval_of(expected, {lasts(End::wires_low), lasts(End::wires_high)},
-                                   {lasts(End::compute_low), lasts(End::compute_high)});
+                                   {lasts(End::compute_low), lasts(End::compute_high)}, least);
   return execution;
 }
 

@@ -2,7 +2,8 @@
 //
 // In streams: each rank class computes on one stream and communicates on another, an operation
 // starts when its stream is free and all that it waits for has ended, and collectives last as long
-// as they do alone on the network. shared_step.h has the other form, in which they meet there.
+// as they do alone on the network, unless stages meet on a node's NICs (nic_sharing.h).
+// shared_step.h has the other form, in which all collectives meet on the network.
 //
 // One stream of communication, not one per kind of wire: messages of tensor, context, pipeline and
 // expert parallelism are parts of passes (pass_price.h), and what is left, gradients, weights and
@@ -23,7 +24,7 @@ struct Execution {
   TaskGraph graph;  // a task for each operation, of the same number
   Timeline timeline;
   Interval interval;  // of the step
-  // What operations put on a shared network; empty in streams.
+  // What operations put on a shared network or shared NICs; empty where nothing is shared.
   std::vector<std::shared_ptr<const CommProgram>> programs;
   // By operation, what a stretch of passes waits longer for other stages than its price says, as
   // theirs are longer on a shared network (shared_step.h); empty in streams.
@@ -40,8 +41,9 @@ TaskGraph graph_of(const StepPlan& plan, const std::vector<Price>& prices, End e
                    const std::vector<std::shared_ptr<const CommProgram>>& programs = {},
                    const std::vector<Duration>& waits = {});
 
-// Finds the timeline of the expected times, last, and the interval from the runs at the ends.
-void run_at_ends(Execution& execution, Intervals intervals,
+// Finds the timeline of the expected times, last, and the interval from the runs at the ends. None
+// ends before `least`.
+void run_at_ends(Execution& execution, Intervals intervals, Duration least,
                  const std::function<Timeline(End)>& run_at);
 
 // Whether each operation begins when the one before it ends: nothing runs beside anything else.

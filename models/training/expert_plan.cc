@@ -98,7 +98,7 @@ std::optional<ExpertPlan> expert_plan(const ModelShape& model, const Parallelism
                                       const BlockWork& dense) {
   if (model.experts == 0) return std::nullopt;
   const parallel::RankGrid grid = parallel::expert_grid(how.layout);
-  const ProcessGroup group = parallel::group(grid, {Axis::ep}, {Axis::pp});
+  const ProcessGroup group = parallel::group(grid, {Axis::ep});
   const int parts = how.layout.cp * (how.sequence_parallel ? how.layout.tp : 1);
   const double tokens = static_cast<double>(dense.micro_batch * dense.seq_len) / parts;
   const auto h = static_cast<double>(dense.hidden);

@@ -35,13 +35,13 @@ bool keeps_share_of_sum(const Parallelism& how) {
          how.shard_ranks == how.replicas();
 }
 
-std::vector<Owners> owners_of(const Parallelism& how, bool with_experts) {
+std::vector<Owners> owners_of(const Parallelism& how, bool with_experts, parallel::AxisSet apart) {
   const ProcessGroup dense =
-      parallel::group(parallel::dense_grid(how.layout), {Axis::dp, Axis::cp}, {Axis::pp});
+      parallel::group(parallel::dense_grid(how.layout), {Axis::dp, Axis::cp}, apart);
   std::vector<Owners> owners{{false, dense, shard_groups(dense, std::max(1, how.shard_ranks))}};
   if (!with_experts) return owners;
   const ProcessGroup experts =
-      parallel::group(parallel::expert_grid(how.layout), {Axis::dp}, {Axis::pp});
+      parallel::group(parallel::expert_grid(how.layout), {Axis::dp}, apart);
   owners.push_back({true, experts, shard_groups(experts, how.expert_shard_ranks())});
   return owners;
 }

@@ -42,7 +42,10 @@ struct Owners {
 // stages 1 and 2 do (gradient_reduction.h), rather than scatter them.
 bool keeps_share_of_sum(const Parallelism& how);
 
-// All others first, then experts, where the model has them.
-std::vector<Owners> owners_of(const Parallelism& how, bool with_experts);
+// All others first, then experts, where the model has them. Siblings differ in no axis of `apart`:
+// stages reduce gradients after their passes at times of their own (nic_sharing.h), but all of them
+// are busy during the passes.
+std::vector<Owners> owners_of(const Parallelism& how, bool with_experts,
+                              parallel::AxisSet apart = {parallel::Axis::pp});
 
 }  // namespace lambcast

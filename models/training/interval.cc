@@ -13,8 +13,10 @@ Duration together(Duration wires, Duration compute) {
 
 }  // namespace
 
-Interval interval_of(Duration expected, const Interval& wires, const Interval& compute) {
-  return {expected - together(expected - wires.low, expected - compute.low),
+Interval interval_of(Duration expected, const Interval& wires, const Interval& compute,
+                     Duration least) {
+  const Duration low = expected - together(expected - wires.low, expected - compute.low);
+  return {std::max(low, std::min(least, expected)),
           expected + together(wires.high - expected, compute.high - expected)};
 }
 

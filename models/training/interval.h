@@ -5,6 +5,8 @@
 //
 //   t -+ sqrt(d^2 + e^2)
 //
+// but begins no earlier than the least that a step can take (nic_sharing.h).
+//
 // Adding up half widths would be wrong wherever anything runs beside something else: what hides may
 // grow until it shows, and shortens no step. Where wires were fitted to whole steps, the errors of
 // the two cancel in part: the interval is too wide then.
@@ -29,6 +31,7 @@ inline constexpr std::array all_ends{End::expected, End::wires_low, End::wires_h
 enum class Intervals { left_out, found };
 
 // `wires` and `compute`: with either kind at its ends.
-Interval interval_of(Duration expected, const Interval& wires, const Interval& compute);
+Interval interval_of(Duration expected, const Interval& wires, const Interval& compute,
+                     Duration least = {});
 
 }  // namespace lambcast

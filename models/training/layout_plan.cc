@@ -70,7 +70,8 @@ class LayoutWriter {
     plan.tensor_overlap = how_.framework.tensor_overlap;
     plan.dtensor = how_.framework.dtensor;
     plan_activations(plan, training_, grid_);
-    share_weights(plan, *training_.model, how_, contents_.parameters, owners_, wire_bytes());
+    share_weights(plan, *training_.model, how_, contents_.parameters,
+                  owners_of(how_, training_.model->experts > 0, {}), wire_bytes());
     if (exchanges_gradients(training_)) {
       plan.gradients_reduce.clear();
       plan.outer_gradients_reduce.clear();

@@ -1,11 +1,16 @@
 #include "models/training/least_step.h"
 
 #include <algorithm>
+#include <map>
 #include <vector>
 
 #include "models/training/block_kernels.h"
+#include "models/training/gradient_exchange.h"
+#include "models/training/gradient_owners.h"
+#include "models/training/gradient_reduction.h"
 #include "models/training/layout_contents.h"
 #include "models/training/slowest_rank.h"
+#include "topologies/nic_limit.h"
 
 namespace lambcast {
 namespace {
@@ -48,6 +53,37 @@ std::vector<Duration> times_by_position(const PipelinePlan& plan, const Training
   return times;
 }
 
+int node_of_stage(const parallel::RankGrid& grid, int stage) {
+  parallel::Coordinates coordinates{};
+  coordinates[static_cast<std::size_t>(parallel::Axis::pp)] = stage;
+  return parallel::rank_of(grid, coordinates) / grid.gpus_per_node;
+}
+
+// Returns the least time in which the gradients of the busiest node leave it; nothing if they are
+// not summed, or in a form of fewer bytes.
+Duration least_of_gradients(const PipelinePlan& plan, const TrainingPlan& training,
+                            const DistinctStep& step) {
+  const Parallelism& how = *training.parallelism;
+  if (!step.sums_gradients() || exchanges_gradients(training) ||
+      site_ranks(training.exchange) > 1 || how.quantized_gradients)
+    return {};
+  const parallel::RankGrid grid = parallel::dense_grid(how.layout);
+  const LayoutContents contents = contents_of(training);
+  std::map<int, Bytes> nodes;
+  Duration least;
+  for (int position = 0; position < plan.pipeline.positions(); ++position) {
+    Bytes& node = nodes[node_of_stage(grid, plan.pipeline.stage_at(position))];
+    for (const Owners& owners : owners_of(how, training.model->experts > 0)) {
+      const ProcessGroup& group = owners.replicas;
+      const double others = 1 - 1.0 / group.nodes();
+      node += Bytes(owners.of(contents.parameters[static_cast<std::size_t>(position)]) *
+                    gradient_bytes(training) * group.siblings * others);
+    }
+    least = std::max(least, least_time_on_nics(*training.cluster, node));
+  }
+  return least;
+}
+
 }  // namespace
 
 Duration least_step_time(const TrainingPlan& training, const DistinctStep& step,
@@ -57,7 +93,7 @@ Duration least_step_time(const TrainingPlan& training, const DistinctStep& step,
   const parallel::Pipeline& pipeline = plan.pipeline;
   const std::vector<Duration> times = times_by_position(plan, training, costs);
   const bool waits = !parallel::splits_backward(pipeline.schedule);
-  Duration least, before;
+  Duration least = least_of_gradients(plan, training, step), before;
   for (int stage = 0; stage < pipeline.stages; ++stage) {
     Duration of_stage = waits ? before : Duration();
     for (int chunk = 0; chunk < pipeline.chunks; ++chunk)

@@ -11,6 +11,9 @@
 //
 // Where the backward pass is split, stages end apart from one another, and the second sum is left
 // out.
+//
+// Summed gradients of S bytes leave each of n nodes at least (n - 1) / n times. A node sends those
+// of all its stages and ranks, which its NICs at their limit (topologies/nic_limit.h) bound too.
 #pragma once
 
 #include "models/training/collective_costs.h"

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "models/training/gradient_reduction.h"
 #include "models/training/layout_case.h"
 #include "models/training/step.h"
 
@@ -27,6 +28,23 @@ TEST_CASE("least step: blocks of the fullest stage and the way through those bef
       CHECK(least({.pp = p, .micro_batches = m}) ==
             Approx(48. / p * static_cast<double>(m + p - 1) * block));
   }
+}
+
+// Eight stages on each of two nodes send half of all gradients from each: gpt2-xl's 1,638 M
+// parameters, its embedding twice, of 2 bytes. The limit of one NIC is 1 Gbit/s.
+TEST_CASE("least step: the gradients of all stages of a node pass its NICs") {
+  LayoutCase of{.dp = 2, .pp = 8, .micro_batches = 1};
+  TrainingPlan training = layout_training(of);
+  parallel::ParallelLayout& layout = training.parallelism->layout;
+  layout.order = parallel::parse_order("tp-cp-ep-pp-dp", {});
+  training.cluster = std::make_shared<const Cluster>(load_cluster(
+      training.cluster->origin,
+      {{"nic.count", "1"}, {"nic.nominal", "1 Gbit/s"}, {"nic.bandwidth", "1 Gbit/s"}}));
+  const DistinctStep step{StepKind::uniform, 1024, 1};
+  CollectiveCosts costs;
+  const Duration least = least_step_time(training, step, costs);
+  CHECK(least.s() == Approx(1638e6 * gradient_bytes(training) / 2 / (1e9 / 8)).epsilon(0.01));
+  CHECK(least <= run_step(training, step, costs).metrics.step_time);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "models/training/beside_collectives.h"
 #include "models/training/block_kernels.h"
 #include "models/training/host_pace.h"
+#include "models/training/nic_sharing.h"
 #include "models/training/pipeline_sums.h"
 #include "models/training/slowest_rank.h"
 #include "models/training/unpaired_passes.h"
@@ -18,11 +19,6 @@ namespace lambcast {
 namespace {
 
 using parallel::ChunkContent;
-
-// Of the multiprocessors, what an exchange of tokens keeps while computation runs beside it:
-// DeepEP's 20 to 24 and HybridEP's 16 to 32 of an H100's or B200's; assumed, chosen among these
-// with published steps in view.
-constexpr double exchange_share = 0.2;
 
 class PipelinePricer {
  public:
@@ -66,10 +62,15 @@ class PipelinePricer {
  private:
   // --- collectives ---
 
+  // On a shared network each stage brings the siblings of its own alone (shared_step.h).
   const CollectiveCost& alone(const Call& call) const {
-    return costs_.cost({training_.cluster, call.group, training_.network, training_.expand},
+    ProcessGroup group = call.group;
+    if (is_shared()) group.siblings /= stages_among(plan_, call);
+    return costs_.cost({training_.cluster, group, training_.network, training_.expand},
                        call.backend, call.op, call.bytes, call.algorithm);
   }
+
+  bool is_shared() const { return training_.network == NetworkModel::flow; }
 
   Duration at_end(const CollectiveCost& cost) const {
     if (end_ == End::wires_low) return cost.interval.low;
@@ -80,7 +81,8 @@ class PipelinePricer {
     const CollectiveCost& cost = alone(call);
     const auto count = static_cast<double>(times);
     wire_.per_gpu += cost.traffic.sent_per_rank * count;
-    wire_.per_node += cost.traffic.network_sent_per_node * count;
+    wire_.per_node += cost.traffic.network_sent_per_node *
+                      (count / (is_shared() ? 1 : stages_among(plan_, call)));
     wire_.collectives += times;
     const Duration time = at_end(cost) * times;
     wire_.communication += time;
@@ -437,10 +439,6 @@ class PipelinePricer {
 };
 
 }  // namespace
-
-Provenance exchange_share_from() {
-  return {Kind::assumed, "DeepEP and HybridEP: 16 to 32 multiprocessors of an H100 or B200"};
-}
 
 PipelinePrice price_pipeline(const PipelinePlan& plan, const TrainingPlan& training,
                              CollectiveCosts& costs, End end, double compute_width) {

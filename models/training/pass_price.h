@@ -89,9 +89,6 @@ struct PipelinePrice {
   bool covered = true;  // a calibration stands behind every collective
 };
 
-// Of what exchanges of tokens keep while computation runs beside them.
-Provenance exchange_share_from();
-
 // With every collective, or every computation, at an end of its interval; `compute_width` is half
 // that of computations, in logarithms.
 PipelinePrice price_pipeline(const PipelinePlan& plan, const TrainingPlan& training,

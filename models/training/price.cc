@@ -7,9 +7,11 @@
 #include "models/training/beside_collectives.h"
 #include "models/training/buffers.h"
 #include "models/training/measured_program.h"
+#include "models/training/nic_sharing.h"
 #include "models/training/passage.h"
 #include "models/training/rate_sources.h"
 #include "models/training/stretches.h"
+#include "topologies/nic_limit.h"
 
 namespace lambcast {
 namespace {
@@ -63,6 +65,7 @@ class Pricer {
 
   Price price(const PlanOp& op) {
     Price price = std::visit([&](const auto& work) { return this->price(op, work); }, op.work);
+    price.least_on_nics = least_time_on_nics(cluster_, price.network_bytes_per_node);
     if (sources_ != nullptr) sources_->spend(price.time);
     return price;
   }
@@ -195,15 +198,8 @@ class Pricer {
           note(*made.call, static_cast<double>(made.times));
   }
 
-  // Stages on one node whose ranks are siblings too: they bring loads of their own.
-  int stages_among(const ProcessGroup& group) const {
-    const auto stages = static_cast<int>(std::count_if(
-        plan_->places.begin(), plan_->places.end(),
-        [&](const Place& place) { return place.node == 0 && place.slot < group.slots(); }));
-    return stages > 0 && group.siblings % stages == 0 ? stages : 1;
-  }
-
-  // The stretch's share of what the stage's passes send in all.
+  // The stretch's share of what the stage's passes send in all. Other stages on the node bring
+  // loads of their own.
   void add_loads(const StageWork& work, Price& price) const {
     const PipelinePrice& expected = pipeline_at(End::expected);
     const parallel::Pipeline& pipeline = plan_->pipeline;
@@ -224,7 +220,7 @@ class Pricer {
                   : work.stage;
         Load load{*made.call, times * static_cast<double>(made.times)};
         load.call.place = plan_->places[static_cast<std::size_t>(low)];
-        if (!sends) load.call.group.siblings /= stages_among(load.call.group);
+        load.call.group.siblings /= stages_among(*plan_, *made.call);
         price.loads.push_back(std::move(load));
       }
     }
@@ -294,6 +290,9 @@ class Pricer {
     price.wire_bytes_per_gpu = cost.traffic.sent_per_rank * count;
     price.network_bytes_per_node = cost.traffic.network_sent_per_node * count;
     price.num_collectives = count;
+    if (plan_ != nullptr)
+      price.nics =
+          nic_use(*plan_, op.rank_class, call, price.network_bytes_per_node, price.time, training_);
     return price;
   }
 

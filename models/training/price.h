@@ -30,7 +30,15 @@ struct StagePasses {
   Duration bubble;             // waiting for other stages
 };
 
-// What passes put on the network, so many times.
+// The NICs that a call keeps busy on the node of its stage, and the share of their rate that it
+// takes while nothing else uses them.
+struct NicUse {
+  int node = 0;
+  std::vector<int> used;
+  double share = 0;
+};
+
+// A collective that passes issue `times` times.
 struct Load {
   Call call;
   double times = 0;
@@ -47,7 +55,10 @@ struct Price {
   std::optional<double> coverage = 1;
   bool calibrated = true;             // a collective inside what the cluster was calibrated on
   Basis basis = Basis::this_machine;  // what a pass rests on
+  // The latter count the ranks of one stage on a node.
   Bytes wire_bytes_per_gpu, network_bytes_per_node;
+  Duration least_on_nics;  // of these bytes, at the limit of a node's NICs
+  NicUse nics;             // of a call between nodes, under a pipeline
   double num_collectives = 0;
   // The share of a slowdown of passes that is a wait for NICs: communication that nothing hides,
   // whatever part the operation is.

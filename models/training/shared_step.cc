@@ -5,6 +5,7 @@
 #include <map>
 
 #include "models/training/measured_program.h"
+#include "models/training/nic_sharing.h"
 #include "models/training/shared_network.h"
 #include "models/training/stretches.h"
 
@@ -201,7 +202,8 @@ Execution execute_shared(const StepPlan& plan, const std::vector<Price>& prices,
   SharedStep step(plan, prices, training, costs);
   if (step.flows() > SharedNetwork::most_flows) return in_streams();
   Execution execution;
-  run_at_ends(execution, intervals, [&](End end) { return step.run_at(end, execution); });
+  run_at_ends(execution, intervals, least_on_nics(plan, prices),
+              [&](End end) { return step.run_at(end, execution); });
   return execution;
 }
 

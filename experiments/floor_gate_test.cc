@@ -1,0 +1,127 @@
+// The floor under every answer: a step, at either end of its interval and under both network
+// models, takes at least the time in which the bytes that leave a node pass that node's NICs. The
+// expected time goes by their nominal rate, the low end by their limit (topologies/nic_limit.h).
+//
+// Draws settings over all shipped models and clusters, both orders of axes, all frameworks and
+// optimizers: a few here, as many as LAMBCAST_FLOORS says in the long form ("floor gate: the long
+// form", hidden).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cstdlib>
+
+#include "experiments/scenario.h"
+#include "experiments/world.h"
+#include "models/shape/load.h"
+#include "models/training/forecast.h"
+#include "sim/base/error.h"
+#include "topologies/nic_limit.h"
+
+namespace lambcast {
+namespace {
+
+const std::string& one_of(const std::vector<std::string>& values, Dice& dice) {
+  return values[dice.below(values.size())];
+}
+
+// Node counts and divisions are small powers of two, so that most settings run.
+WhatIf draw(std::uint64_t number) {
+  Dice dice{number};
+  for (int i = 0; i < 3; ++i) dice.next();
+  WhatIf what_if;
+  what_if["cluster"] = one_of(cluster_names(), dice);
+  const int gpus_of_node = load_cluster(what_if["cluster"], {}).gpus_per_node;
+  const int gpus = gpus_of_node << (1 + dice.below(4));
+  what_if["model"] = one_of(model_presets(), dice);
+  what_if["gpus"] = std::to_string(gpus);
+  what_if["optimizer"] = one_of(optimizer_names(), dice);
+  if (what_if["optimizer"].starts_with("onebit_")) what_if["freeze_step"] = "20";
+  what_if["micro_batch"] = one_of({"1", "2", "8"}, dice);
+  what_if["grad_accum"] = one_of({"1", "4", "8"}, dice);
+  what_if["steps"] = "100";
+  if (dice.one_in(4)) what_if["precision"] = one_of({"fp32", "bf16"}, dice);
+  if (dice.one_in(4)) what_if["cluster.nic.bandwidth"] = one_of({"1 Gbit/s", "200 Gbit/s"}, dice);
+  if (dice.one_in(6)) return what_if;  // without a layout
+  what_if["framework"] = one_of({"deepspeed", "megatron", "torchtitan", "colossalai"}, dice);
+  what_if["order"] = one_of({"tp-cp-ep-dp-pp", "tp-cp-ep-pp-dp"}, dice);
+  what_if["pp"] = one_of({"1", "2", "2", "4", "4", "8"}, dice);
+  what_if["tp"] = one_of({"1", "1", "2", "4"}, dice);
+  if (dice.one_in(4)) what_if["cp"] = "2";
+  if (dice.one_in(4)) what_if["ep"] = one_of({"2", "4", "8"}, dice);
+  if (dice.one_in(3)) what_if["zero_stage"] = one_of({"1", "2", "3"}, dice);
+  return what_if;
+}
+
+std::string in_words(const WhatIf& what_if) {
+  std::string text;
+  for (const auto& [key, value] : what_if) text += fmt::format("{}={} ", key, value);
+  return text;
+}
+
+void check_floor(const Cluster& cluster, const Forecast& forecast) {
+  constexpr double rounding = 1 - 1e-6;
+  double low_s = 0;
+  for (const StepForecast& step : forecast.steps) {
+    const Bytes sent(step.inter_node_bytes_per_node);
+    const double nominal_us = (sent / (cluster.nic_nominal.value * cluster.nics)).us();
+    const double least_us =
+        std::min(least_time_on_nics(cluster, sent).us(), step.step_time_us) * rounding;
+    CHECK(step.step_time_us >= nominal_us * rounding);
+    CHECK(step.step_time_low_us >= least_us);
+    CHECK(step.step_time_high_us >= step.step_time_low_us);
+    low_s += least_us * 1e-6 * static_cast<double>(step.steps);
+  }
+  CHECK(forecast.run.time_low_s >= low_s * rounding);
+}
+
+// Returns the number of settings that run; the others are refused.
+int check(std::uint64_t first, std::uint64_t settings) {
+  int ran = 0;
+  Catalog catalog;
+  CollectiveCosts costs;
+  for (std::uint64_t number = first; number < first + settings; ++number) {
+    WhatIf what_if = draw(number);
+    for (const std::string& network : network_model_names()) {
+      what_if["network"] = network;
+      INFO("setting " << number << ": " << in_words(what_if));
+      try {
+        const Scenario scenario = resolve(what_if, catalog);
+        check_floor(*scenario.training.cluster, forecast_alone(scenario.training, costs));
+        ++ran;
+      } catch (const Error& error) {
+        CHECK_FALSE(std::string_view(error.what()).empty());
+      }
+    }
+  }
+  return ran;
+}
+
+// The low end once needed 4.6 Gbit/s of this NIC of 1 Gbit/s.
+TEST_CASE("floor gate: a slow NIC asked for by --set bounds the low end") {
+  const WhatIf what_if{{"model", "bert-large"},
+                       {"cluster", "commodity-100gbe"},
+                       {"gpus", "128"},
+                       {"optimizer", "lamb"},
+                       {"precision", "fp32"},
+                       {"micro_batch", "8"},
+                       {"grad_accum", "1"},
+                       {"steps", "100"},
+                       {"cluster.nic.bandwidth", "1 Gbit/s"}};
+  Catalog catalog;
+  CollectiveCosts costs;
+  const Scenario scenario = resolve(what_if, catalog);
+  const StepForecast step = forecast_alone(scenario.training, costs).steps.front();
+  CHECK(scenario.training.cluster->nic_limit.value() == Approx(1e9 / 8));
+  CHECK(step.step_time_low_us * 1e-6 >= step.inter_node_bytes_per_node / (1e9 / 8));
+}
+
+TEST_CASE("floor gate: bytes that leave a node pass its NICs") { CHECK(check(1, 300) >= 120); }
+
+TEST_CASE("floor gate: the long form", "[.long]") {
+  const char* asked = std::getenv("LAMBCAST_FLOORS");
+  check(1000, asked == nullptr ? 20'000 : std::strtoull(asked, nullptr, 10));
+}
+
+}  // namespace
+}  // namespace lambcast
