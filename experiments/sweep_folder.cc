@@ -27,10 +27,12 @@ constexpr std::chrono::seconds sync_period{10};               // what a power cu
   throw Error(Exit::usage, fmt::format("{}: {}; choose another --out", path.string(), why));
 }
 
-// Whether the file is there. Throws where it is none, as a pipe, which would never end.
+// Whether the file is there. Throws Error for a pipe, which would never end, and for a symbolic
+// link.
 bool is_there(const fs::path& path) {
+  refuse_link(path);
   std::error_code error;
-  const fs::file_status status = fs::status(path, error);
+  const fs::file_status status = fs::symlink_status(path, error);
   if (fs::exists(status) && !fs::is_regular_file(status)) refuse(path, "is no regular file");
   return fs::exists(status);
 }
@@ -135,6 +137,9 @@ SweepFolder::SweepFolder(const fs::path& folder, const SweepPlan& plan,
                          const Note& note)
     : folder_(created(folder)), plan_(plan), inputs_(inputs), lock_(folder) {
   if (!lock_.note().empty()) note(lock_.note());
+  // All of them before any is read or written.
+  for (const char* name : {"results.csv", "results.sums", "manifest.json"})
+    is_there(folder_ / name);
   const fs::path manifest = folder_ / "manifest.json";
   const bool has_manifest = is_there(manifest);
   if (is_there(folder_ / "results.csv")) {

@@ -189,6 +189,29 @@ TEST_CASE("sweep folder: a pipe is no file, whatever its name") {
   }
 }
 
+TEST_CASE("sweep folder: a link out of the folder is not written through") {
+  for (const char* name : {"results.csv", "results.sums", "manifest.json"}) {
+    for (const bool whole : {false, true}) {
+      Case test;
+      // A folder that another sweep left, or an empty one; the link may lead to a copy that fits.
+      if (whole)
+        test.run();
+      else
+        fs::create_directories(test.out);
+      const std::string kept = whole ? text_of(test.out / name) : "private";
+      const fs::path outside = test.folder.file("outside", kept);
+      fs::remove(test.out / name);
+      fs::create_symlink(outside, test.out / name);
+      INFO(name << (whole ? " of a sweep" : " alone"));
+      for (const bool resume : {false, true})
+        CHECK_THROWS_WITH(test.run(resume),
+                          Contains(": is a symbolic link, which is not followed"));
+      CHECK(text_of(outside) == kept);
+      CHECK(fs::is_symlink(test.out / name));
+    }
+  }
+}
+
 TEST_CASE("sweep folder: names of any bytes can be in the manifest") {
   Case test;
   test.sweep.name = "caf\xe9";

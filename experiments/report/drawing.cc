@@ -56,6 +56,7 @@ std::string missing_gnuplot() {
 void draw(const std::vector<Figure>& figures, const fs::path& results_dir, Paths& paths,
           const DrawingLimits& limits) {
   const fs::path folder = results_dir / "plots";
+  refuse_link(folder);
   std::error_code failed;
   fs::create_directories(folder, failed);
   if (failed) throw Error(Exit::failure, fmt::format("cannot make {}", folder.string()));

@@ -38,6 +38,7 @@ Results read_results(const fs::path& results_dir) {
 
 void refuse_foreign_page(const fs::path& results_dir) {
   const fs::path page = results_dir / "report.html";
+  refuse_link(page);
   std::error_code error;
   const fs::file_status there = fs::status(page, error);
   if (!fs::exists(there)) return;
@@ -50,6 +51,7 @@ Paths write_report(const Results& results, const fs::path& results_dir,
                    const DrawingLimits& limits) {
   refuse_foreign_page(results_dir);
   const fs::path manifest = results_dir / "manifest.json";
+  refuse_link(manifest);
   if (fs::exists(manifest) && !fs::is_regular_file(manifest))
     fail_input({manifest.string(), 0, {}}, "is no regular file");
   const bool known = fs::exists(manifest);

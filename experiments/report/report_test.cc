@@ -191,6 +191,21 @@ TEST_CASE("a page of somebody else is not overwritten, one of an earlier report 
   CHECK_FALSE(fs::exists(folder.path / "report.html.part"));
 }
 
+TEST_CASE("links out of a results folder are neither followed nor removed") {
+  const ResultsFolder outside("outside", small_results());
+  for (const char* name : {"plots", "report.html", "manifest.json"}) {
+    const ResultsFolder folder("links", small_results());
+    fs::remove_all(folder.path / name);
+    const fs::path to = outside.path / (std::string_view(name) == "plots" ? "" : "results.csv");
+    fs::create_symlink(to, folder.path / name);
+    CHECK_THROWS_WITH(report_of(folder.path),
+                      Catch::Contains(std::string(name) + ": is a symbolic link, which is not"));
+    CHECK(fs::is_symlink(folder.path / name));
+  }
+  CHECK_FALSE(fs::exists(outside.path / "report.html"));
+  CHECK(std::distance(fs::directory_iterator(outside.path), fs::directory_iterator()) == 2);
+}
+
 TEST_CASE("results and manifests that are pipes are refused, not waited for") {
   const ResultsFolder folder("pipe", small_results());
   fs::remove(folder.path / "manifest.json");

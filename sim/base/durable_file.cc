@@ -37,7 +37,7 @@ void sync_to_disk(int file, const fs::path& path) {
 
 std::optional<Access> access_of(const fs::path& path) {
   struct stat file {};
-  if (stat(path.c_str(), &file) != 0 || !S_ISREG(file.st_mode)) return std::nullopt;
+  if (lstat(path.c_str(), &file) != 0 || !S_ISREG(file.st_mode)) return std::nullopt;
   return Access{file.st_mode & 07777, file.st_uid, file.st_gid};
 }
 
@@ -66,6 +66,13 @@ void replace_file(const fs::path& path, std::string_view text) {
   file.commit();
 }
 
+void refuse_link(const fs::path& path) {
+  std::error_code failed;
+  if (!fs::is_symlink(fs::symlink_status(path, failed))) return;
+  throw Error(Exit::usage, fmt::format("{}: is a symbolic link, which is not followed: remove it",
+                                       path.string()));
+}
+
 void remove_file(const fs::path& path) {
   std::error_code failed;
   if (!fs::remove(path, failed) && failed)
@@ -75,7 +82,7 @@ void remove_file(const fs::path& path) {
 
 AppendedFile::AppendedFile(const fs::path& path, std::uintmax_t size, std::optional<Access> access)
     : path_(path),
-      file_(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC,
+      file_(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW,
                  access ? access->rights & S_IRWXU : 0666)) {
   if (file_ < 0) fail(path);
   if ((!access || grant(file_, *access)) && ftruncate(file_, static_cast<off_t>(size)) == 0) return;

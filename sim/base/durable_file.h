@@ -27,7 +27,8 @@ class AppendedFile {
  public:
   // Keeps the first `size` bytes and drops what stands behind them. With `access`, the file has it
   // before anything is written, as far as this process may give it, and never opens to more; a new
-  // file without has the owner and the rights of the process (umask). Throws Error (failure).
+  // file without has the owner and the rights of the process (umask). A symbolic link is not
+  // followed: it would lead what is written out of its folder. Throws Error (failure).
   AppendedFile(const std::filesystem::path& path, std::uintmax_t size,
                std::optional<Access> access = std::nullopt);
   ~AppendedFile();
@@ -63,6 +64,10 @@ class ReplacedFile {
   std::filesystem::path path_, part_;
   std::optional<AppendedFile> file_;
 };
+
+// Throws Error (usage) when the path itself is a symbolic link: a folder from somebody else may
+// hold one that leads to a file of the user.
+void refuse_link(const std::filesystem::path& path);
 
 // All of it at once.
 void replace_file(const std::filesystem::path& path, std::string_view text);

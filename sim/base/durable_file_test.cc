@@ -97,6 +97,22 @@ TEST_CASE("durable file: a group that cannot be kept leaves no rights to another
   }
 }
 
+TEST_CASE("durable file: a link is neither written through nor taken for the file it names") {
+  const OldFile outside, folder;
+  const fs::path link = folder.path(), part = folder.path().string() + ".part";
+  fs::remove(link);
+  fs::create_symlink(outside.path(), link);
+  CHECK_THROWS_WITH(AppendedFile(link, 0), Catch::Contains("file: cannot be written"));
+  CHECK_THROWS_WITH(refuse_link(link), Catch::Contains("file: is a symbolic link"));
+  fs::create_symlink(outside.path(), part);
+  replace_file(link, "new");
+  CHECK(outside.text() == "old");
+  CHECK(folder.text() == "new");
+  CHECK_FALSE(fs::is_symlink(link));
+  CHECK_NOTHROW(refuse_link(link));
+  CHECK_NOTHROW(refuse_link(part));  // there is none any more
+}
+
 TEST_CASE("durable file: what is not finished leaves the old text and nothing beside it") {
   const OldFile file;
   {
