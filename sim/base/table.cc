@@ -232,10 +232,7 @@ Table Table::parse(std::string_view text, const std::string& file) {
   } catch (const toml::parse_error& error) {
     fail_input({file, static_cast<int>(error.source().begin.line), {}}, error.description());
   }
-  auto node = std::make_shared<Node>();
-  node->document = document;
-  node->table = &document->root;
-  return Table(node);
+  return Table(std::make_shared<Node>(Node{document, &document->root, {}, {}, {}}));
 }
 
 Table Table::copy() const {
