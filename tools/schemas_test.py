@@ -103,6 +103,17 @@ def never_said(schema, path):
     return found
 
 
+def nowhere_null(schema, path):
+    """Fields that are null in some answers by their description, and in none by their type."""
+    types = schema.get("type", "null")
+    found = [path] if "null" in schema.get("description", "") and "null" not in types else []
+    for name, below in schema.get("properties", {}).items():
+        found += nowhere_null(below, f"{path}/{name}")
+    if isinstance(schema.get("items"), dict):
+        found += nowhere_null(schema["items"], path + "[]")
+    return found
+
+
 def output_of(program, command):
     arguments = command.split() + ["--format", "json"]
     done = subprocess.run([program] + arguments, capture_output=True, text=True, check=False)
@@ -124,6 +135,8 @@ def main(scratch):
         jsonschema.Draft202012Validator.check_schema(schema)
         if never_said(schema, name):
             sys.exit(f"FAILED: null alone: {never_said(schema, name)}")
+        if nowhere_null(schema, name):
+            sys.exit(f"FAILED: null in words alone: {nowhere_null(schema, name)}")
         if not schema.get("required"):
             sys.exit(f"FAILED: the schema of {name} requires nothing")
         validator = jsonschema.Draft202012Validator(strict(schema))
@@ -140,6 +153,7 @@ def main(scratch):
     print(f"{checks} outputs are what {len(files)} schemas say")
 
 
-with tempfile.TemporaryDirectory() as scratch_folder:
-    main(scratch_folder)
-    os.chdir("/")
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as scratch_folder:
+        main(scratch_folder)
+        os.chdir("/")
