@@ -8,6 +8,7 @@
 #include <span>
 
 #include "sim/base/error.h"
+#include "validate/measure/token_file.h"
 
 namespace lambcast::validate {
 namespace {
@@ -17,22 +18,18 @@ struct Launcher {
   const char* processes;
   const char* local_rank;
   const char* on_this_node;  // how many of the processes run here
-  // What names the job, the same for all of its processes; null where nothing is known to.
-  const char* job;
-  const char* step = nullptr;
 };
 
 // Of Slurm the variables of a step: a batch script has SLURM_PROCID and SLURM_NTASKS too, but is
 // one process.
 constexpr std::array<Launcher, 5> kLaunchers{{
-    {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "TORCHELASTIC_RUN_ID"},
+    {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"},
     {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
-     "OMPI_COMM_WORLD_LOCAL_SIZE", "PMIX_NAMESPACE"},
+     "OMPI_COMM_WORLD_LOCAL_SIZE"},
     {"MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_RANK",
-     "MV2_COMM_WORLD_LOCAL_SIZE", nullptr},
-    {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", nullptr},
-    {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "SLURM_STEP_TASKS_PER_NODE",
-     "SLURM_JOB_ID", "SLURM_STEP_ID"},
+     "MV2_COMM_WORLD_LOCAL_SIZE"},
+    {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"},
+    {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "SLURM_STEP_TASKS_PER_NODE"},
 }};
 
 constexpr int kMany = 1'000'000;
@@ -54,22 +51,25 @@ int number(const Environment& environment, const std::string& name, int low, int
   return *value;
 }
 
-std::string token_of(const Environment& environment, const Launcher& launcher) {
+// Sets the token or the file that it comes through.
+void set_token(Launch& launch, const Environment& environment, bool one_node) {
   constexpr std::size_t kLongestToken = 256;
-  std::string token;
+  const auto file = environment("LAMBCAST_TOKEN_FILE");
   if (const auto secret = environment("LAMBCAST_TOKEN")) {
-    token = *secret;
-  } else if (launcher.job != nullptr) {
-    token = environment(launcher.job).value_or("");
-    if (launcher.step != nullptr) {
-      token += ".";
-      token += environment(launcher.step).value_or("");
-    }
+    if (secret->empty() || secret->size() > kLongestToken)
+      fail_input({{}, 0, "LAMBCAST_TOKEN"}, fmt::format("has {} bytes", secret->size()),
+                 fmt::format("1 to {}", kLongestToken));
+    launch.token = *secret;
+  } else if (file && !file->empty()) {
+    launch.token_file = *file;
+  } else if (one_node) {
+    launch.token_file = token_file_of_host(launch.port).string();
+  } else {
+    fail_input({{}, 0, "LAMBCAST_TOKEN"},
+               "is not set, and the processes are on several hosts, where anybody could join them: "
+               "set it to the same secret for all, or LAMBCAST_TOKEN_FILE to a path in a folder "
+               "that the hosts share");
   }
-  if (token.size() > kLongestToken)
-    fail_input({{}, 0, "LAMBCAST_TOKEN"}, fmt::format("has {} bytes", token.size()),
-               fmt::format("up to {}", kLongestToken));
-  return token;
 }
 
 }  // namespace
@@ -96,14 +96,16 @@ Launch launch_of(const Environment& environment) {
     launch.port = kDefaultPort;
     if (environment("MASTER_PORT")) launch.port = number(environment, "MASTER_PORT", 1, 65534);
     if (environment("TORCHELASTIC_USE_AGENT_STORE") == "True") ++launch.port;
-    const bool one_node = environment(launcher.on_this_node) == environment(launcher.processes);
+    bool one_node = environment(launcher.on_this_node) == environment(launcher.processes);
     launch.address = environment("MASTER_ADDR").value_or(one_node ? "127.0.0.1" : "");
+    one_node = one_node || launch.address == "127.0.0.1" || launch.address == "::1" ||
+               launch.address == "localhost";
     if (launch.address.empty()) {
       fail_input({{}, 0, "MASTER_ADDR"},
                  fmt::format("is not set: the {} processes need the address of the host of rank 0",
                              launch.processes));
     }
-    launch.token = token_of(environment, launcher);
+    set_token(launch, environment, one_node);
     return launch;
   }
   if (environment("PMI_SIZE").value_or("1") != "1") {

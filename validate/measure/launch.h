@@ -13,7 +13,8 @@ struct Launch {
   int local_rank = 0;
   std::string address;  // of the host of rank 0
   int port = 0;
-  std::string token{};  // what tells this launch from any other; empty where nothing does
+  std::string token{};       // the secret of this launch, or empty when it is in the file
+  std::string token_file{};  // through which rank 0 hands a secret over (token_file.h)
 };
 
 // Looks a variable of the environment up; empty when it is not set.
@@ -25,10 +26,10 @@ Environment process_environment();
 // is complete; a process of its own where none is and PMI_SIZE names no others. MASTER_ADDR and
 // MASTER_PORT say where rank 0 listens (port 29500 if not given; one further under torchrun, whose
 // agent has taken that port). On a single node the address may be absent. The token is
-// LAMBCAST_TOKEN, or the launcher's own name of the job, which others may guess:
-// TORCHELASTIC_RUN_ID, PMIX_NAMESPACE, or SLURM_JOB_ID and SLURM_STEP_ID. Throws Error for a value
-// that is no number or out of range, for an address that is missing, and for a token of more than
-// 256 bytes.
+// LAMBCAST_TOKEN, or comes through a file: LAMBCAST_TOKEN_FILE, in a folder that all hosts share,
+// or token_file_of_host() on a single node. Throws Error for a value that is no number or out of
+// range, for an address that is missing, for a token that is empty or of more than 256 bytes, and
+// for several nodes without a token or a file.
 Launch launch_of(const Environment& environment);
 
 // Which of how many processes this is that a launcher of MPI programs started, one of those above

@@ -20,6 +20,7 @@ FUZZ_TARGET(launch, text) {
   const Launch launch = launch_of(environment);
   if (launch.rank < 0 || launch.rank >= launch.processes || launch.local_rank < 0 ||
       launch.token.size() > 256 || launch.port < 0 || launch.port > 65535 ||
-      (launch.processes > 1 && launch.address.empty()))
+      (launch.processes > 1 &&
+       (launch.address.empty() || launch.token.empty() == launch.token_file.empty())))
     throw std::logic_error("no launch");
 }

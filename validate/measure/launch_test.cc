@@ -7,11 +7,14 @@
 #include <catch2/catch.hpp>
 #include <cerrno>
 #include <chrono>
+#include <filesystem>
 #include <map>
 #include <thread>
+#include <vector>
 
 #include "sim/base/error.h"
 #include "validate/measure/rendezvous.h"
+#include "validate/measure/token_file.h"
 
 using namespace lambcast;
 using namespace lambcast::validate;
@@ -73,6 +76,7 @@ TEST_CASE("torchrun, mpirun and srun are told by their variables") {
                                               {"WORLD_SIZE", "8"},
                                               {"LOCAL_RANK", "1"},
                                               {"MASTER_ADDR", "node0"},
+                                              {"LAMBCAST_TOKEN", "secret"},
                                               {"MASTER_PORT", "1234"},
                                               {"TORCHELASTIC_USE_AGENT_STORE", "True"}}));
   CHECK(torch.rank == 5);
@@ -92,6 +96,7 @@ TEST_CASE("torchrun, mpirun and srun are told by their variables") {
                                               {"SLURM_STEP_NUM_TASKS", "4"},
                                               {"SLURM_STEP_TASKS_PER_NODE", "2(x2)"},
                                               {"SLURM_LOCALID", "0"},
+                                              {"LAMBCAST_TOKEN", "secret"},
                                               {"MASTER_ADDR", "10.0.0.1"}}));
   CHECK(slurm.processes == 4);
 }
@@ -108,6 +113,7 @@ TEST_CASE("MPICH, Intel MPI and MVAPICH are told by their variables") {
                                                 {"MV2_COMM_WORLD_SIZE", "4"},
                                                 {"MV2_COMM_WORLD_LOCAL_RANK", "1"},
                                                 {"MV2_COMM_WORLD_LOCAL_SIZE", "2"},
+                                                {"LAMBCAST_TOKEN", "secret"},
                                                 {"MASTER_ADDR", "node0"}}));
   CHECK(mvapich.rank == 3);
   CHECK(mvapich.local_rank == 1);
@@ -206,25 +212,22 @@ TEST_CASE("processes that do not meet say so") {
                     Catch::Contains("rank 0 cannot listen on 192.0.2.1 (MASTER_ADDR)"));
 }
 
-TEST_CASE("a launch is told from another by a token, the user's own or the launcher's") {
-  std::map<std::string, std::string> variables{{"RANK", "0"},
-                                               {"WORLD_SIZE", "2"},
-                                               {"LOCAL_RANK", "0"},
-                                               {"MASTER_ADDR", "node0"},
-                                               {"TORCHELASTIC_RUN_ID", "run 7"}};
-  CHECK(launch_of(environment(variables)).token == "run 7");
-  variables["LAMBCAST_TOKEN"] = "secret";
-  CHECK(launch_of(environment(variables)).token == "secret");
-  variables["LAMBCAST_TOKEN"] = std::string(257, 'x');
-  CHECK_THROWS_WITH(launch_of(environment(variables)),
-                    "LAMBCAST_TOKEN: has 257 bytes (allowed: up to 256)");
-  CHECK(launch_of(environment({{"SLURM_PROCID", "0"},
-                               {"SLURM_STEP_NUM_TASKS", "4"},
-                               {"SLURM_STEP_TASKS_PER_NODE", "4"},
-                               {"SLURM_LOCALID", "0"},
-                               {"SLURM_JOB_ID", "123"},
-                               {"SLURM_STEP_ID", "4"}}))
-            .token == "123.4");
+TEST_CASE("ranks of one host meet by the secret of rank 0, past a file of an earlier launch") {
+  const int port = free_port();
+  const std::string path = token_file_of_host(port).string();
+  const TokenFile earlier(path);
+  std::vector<std::string> seen;
+  std::thread root([&] {
+    seen = meet_over_tcp({0, 2, 0, "127.0.0.1", port, "", path}, 10)->exchange("rank 0");
+  });
+  // Whoever has the token of the earlier launch, or the name of the job, stays outside.
+  for (const std::string& token : {earlier.token(), std::string("job 123"), std::string()})
+    CHECK_THROWS_WITH(meet_over_tcp({1, 2, 1, "127.0.0.1", port, token}, 10),
+                      Catch::Contains("its token is not ours"));
+  meet_over_tcp({1, 2, 1, "127.0.0.1", port, "", path}, 10)->exchange("rank 1");
+  root.join();
+  CHECK(seen == std::vector<std::string>{"rank 0", "rank 1"});
+  CHECK_FALSE(std::filesystem::exists(path));
 }
 
 namespace {

@@ -162,11 +162,13 @@ compressed_allreduce includes the compression kernels with nccl; with mpi it is 
 --share-gpu puts -g ranks on one GPU, or the processes of a launcher: for launch, proxy and TCP, not for links.
 Processes of mpirun (Open MPI, MPICH, Intel MPI, MVAPICH), srun or torchrun measure nccl together. Over several hosts
 they meet at MASTER_ADDR, an address of the host of rank 0, and MASTER_PORT (29500): torchrun sets both, else export
-them. Where others can reach that port, set LAMBCAST_TOKEN to the same secret for all: who lacks it is not let in.
+them. Over several hosts set LAMBCAST_TOKEN to the same secret for all, or LAMBCAST_TOKEN_FILE to a path in a folder
+that they share: a process without the secret is not let in.
 Examples
   lambcast measure --backend nccl --op all_reduce -b 1M -e 1G -f 2
   lambcast measure --backend nccl --share-gpu yes -g 4 --op compressed_allreduce -b 8 -e 256M -f 4
-  MASTER_ADDR=node0 mpirun -x MASTER_ADDR -n 16 -N 8 lambcast measure --backend nccl -b 8 -e 1G -f 2
+  MASTER_ADDR=node0 LAMBCAST_TOKEN_FILE=$HOME/token mpirun -x MASTER_ADDR -x LAMBCAST_TOKEN_FILE \
+    -n 16 -N 8 lambcast measure --backend nccl -b 8 -e 1G -f 2
   mpirun -n 8 lambcast measure --backend mpi --op compressed_allreduce -b 1M -e 64M -f 4 --format csv)";
 }
 

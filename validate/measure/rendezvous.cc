@@ -13,6 +13,7 @@
 
 #include "sim/base/error.h"
 #include "validate/measure/socket.h"
+#include "validate/measure/token_file.h"
 
 namespace lambcast::validate {
 namespace {
@@ -84,6 +85,9 @@ class Root final : public Rendezvous {
         members_(static_cast<std::size_t>(launch.processes)) {
     const Deadline deadline = in_seconds(timeout_s);
     const Listener listener = listen_at(launch.address, launch.port);
+    // Not before it listens: a stranger at the port gets no token that is valid.
+    std::optional<TokenFile> file;
+    if (!launch_.token_file.empty()) launch_.token = file.emplace(launch_.token_file).token();
     std::vector<Stranger> strangers;
     while (!missing().empty() && milliseconds_until(deadline) > 0) {
       wait(listener, strangers, deadline);
@@ -226,13 +230,14 @@ class Member final : public Rendezvous {
       : launch_(launch), patience_s_(patience_s) {
     const Deadline deadline = in_seconds(timeout_s);
     while (milliseconds_until(deadline) > 0) {
-      auto socket = connect_to(launch.address, launch.port, deadline);
+      auto socket = has_token() ? connect_to(launch.address, launch.port, deadline) : std::nullopt;
       if (socket && introduced(*socket, deadline)) {
         root_ = std::move(*socket);
         return;
       }
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
     }
+    if (is_refused_) fail(refusal(Answer::wrong_token, launch_));
     fail(fmt::format("rank 0 does not answer at {}:{} (MASTER_ADDR, MASTER_PORT) within {} s",
                      launch.address, launch.port, timeout_s));
   }
@@ -251,8 +256,16 @@ class Member final : public Rendezvous {
   }
 
  private:
+  // Reads the file anew each time: rank 0 may not have replaced that of an earlier launch yet.
+  bool has_token() {
+    if (launch_.token_file.empty()) return true;
+    const auto token = read_token(launch_.token_file);
+    launch_.token = token.value_or("");
+    return token.has_value();
+  }
+
   // Where something else listens, rank 0 may still come.
-  bool introduced(const Socket& socket, Deadline deadline) const {
+  bool introduced(const Socket& socket, Deadline deadline) {
     Hello hello;
     hello.rank = static_cast<std::uint32_t>(launch_.rank);
     hello.processes = static_cast<std::uint32_t>(launch_.processes);
@@ -262,12 +275,15 @@ class Member final : public Rendezvous {
         !send_all(socket, launch_.token.data(), launch_.token.size(), deadline) ||
         !receive_all(socket, &answer, sizeof answer, deadline))
       return false;
+    is_refused_ = answer == Answer::wrong_token;
+    if (is_refused_ && !launch_.token_file.empty()) return false;
     if (answer != Answer::welcome) fail(refusal(answer, launch_));
     return true;
   }
 
   Launch launch_;
   int patience_s_;
+  bool is_refused_ = false;  // by the token of a file, which may change
   Socket root_;
 };
 

@@ -23,8 +23,9 @@ class Rendezvous {
 // process opens nothing. Throws Error{Exit::failure} when they have not met after `timeout_s`,
 // naming the ranks that did not come, and exchange() when one says nothing for `patience_s`.
 //
-// Rank 0 takes only who knows launch.token, its rank (once) and the number of processes; anyone
-// else may connect, be silent, or send what it likes, and holds nobody up. The token crosses the
+// Rank 0 admits only processes with launch.token, a rank that is free and the right number of
+// processes; anyone else may connect, be silent, or send what it likes, and holds nobody up. With
+// launch.token_file, rank 0 writes a random token there once it listens. The token crosses the
 // network as it is: it keeps launches and strangers apart, but hides nothing from who can listen.
 std::unique_ptr<Rendezvous> meet_over_tcp(const Launch& launch, int timeout_s,
                                           int patience_s = 600);
