@@ -156,9 +156,9 @@ TEST_CASE("shared step: eight data-parallel groups that share a NIC take turns o
   }
   REQUIRE(groups == 8);
   CHECK(summing(one.plan, one.shared).s() == Approx(sum.s()).epsilon(0.02));
-  // In streams a group fills the gaps that another leaves on the NIC.
-  CHECK(summing(one.plan, one.streams).s() == Approx(busy.s()).epsilon(0.02));
-  CHECK(summing(one.plan, one.streams) >= longest);
+  // In streams a group fills the gaps that another leaves on the NIC, except those of the last one.
+  CHECK(summing(one.plan, one.streams) >= std::max(busy, longest));
+  CHECK(summing(one.plan, one.streams) <= busy + longest - busy.scaled(1. / groups));
   CHECK(one.shared.interval.low < one.shared.timeline.end.since_start());
   CHECK(one.shared.interval.high > one.shared.timeline.end.since_start());
 
