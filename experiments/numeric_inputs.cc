@@ -8,6 +8,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "models/device/compute.h"
+
 namespace lambcast {
 namespace {
 
@@ -292,7 +294,7 @@ void add_curve(std::vector<NumericInput>& all, const Device& device, const Curve
 void add_curves(std::vector<NumericInput>& all, const ModelShape& model, const Device& device) {
   for (std::size_t i = 0; i < device.training_curves.size(); ++i) {
     const TrainingCurve& curve = device.training_curves[i];
-    if (curve.model == model.name)
+    if (is_curve_of(curve, model))
       add_curve(
           all, device, curve,
           "samples_per_s", [i](auto& of) -> auto& { return of.training_curves[i].samples_per_s; });

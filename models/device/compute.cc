@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <optional>
 #include <utility>
 
+#include "models/shape/likeness.h"
 #include "models/shape/load.h"
 
 namespace lambcast {
@@ -74,13 +74,11 @@ struct Estimate {
   bool extrapolated;
   Basis basis = Basis::rate;
   double micro_batch_doublings = 0, seq_len_doublings = 0;
-  double shortest_s = std::numeric_limits<double>::infinity();  // measured of this model
+  bool measured = false;  // this model, or blocks like its own, by the same program
+  // A measured point lies below the floor of launches: the program replays graphs or starts fewer
+  // kernels.
+  bool fused = false;
 };
-
-bool is_preset(const std::string& model) {
-  const std::vector<std::string> presets = model_presets();
-  return std::find(presets.begin(), presets.end(), model) != presets.end();
-}
 
 double doublings(double from, double to) { return std::abs(std::log2(to / from)); }
 
@@ -90,35 +88,62 @@ double doublings_to_nearest(const std::vector<double>& points, double at) {
   return least;
 }
 
-// Curves of this model, or of the first other that ships; ordered by length. A model of the same
-// name that is changed may be too short for them.
-std::vector<const TrainingCurve*> curves_for(const Device& device, const ModelShape& model,
-                                             const std::string& implementation) {
-  std::vector<const TrainingCurve*> curves;
-  for (const bool same_model : {true, false}) {
-    for (const TrainingCurve& curve : device.training_curves) {
-      if (curve.implementation != implementation || (curve.model == model.name) != same_model ||
-          (curve.seq_len == 0 && model.max_seq_len > 0))  // of images, which have no tokens
-        continue;
-      if (same_model ? curve.seq_len > model.max_seq_len
-                     : !is_preset(curve.model) ||
-                           (!curves.empty() && curve.model != curves.front()->model))
-        continue;
-      curves.push_back(&curve);
-    }
-    if (!curves.empty()) break;
+// How much a curve says about a model, from the most to the least.
+enum class CurveMatch { same, blocks, other_program, by_name, other_model, none };
+
+CurveMatch match(const TrainingCurve& curve, const ModelShape& model,
+                 const std::string& implementation) {
+  if (curve.seq_len == 0 && model.max_seq_len > 0)
+    return CurveMatch::none;  // images have no tokens
+  const ModelShape* shape = find_model_preset(curve.model);
+  const bool same_program = curve.implementation == implementation;
+  if (shape == nullptr)
+    return same_program && curve.model == model.name && curve.seq_len <= model.max_seq_len
+               ? CurveMatch::by_name
+               : CurveMatch::none;
+  const Likeness like = likeness(model, *shape);
+  if (!same_program) return like == Likeness::same ? CurveMatch::other_program : CurveMatch::none;
+  if (like == Likeness::same) return CurveMatch::same;
+  return like == Likeness::blocks ? CurveMatch::blocks : CurveMatch::other_model;
+}
+
+struct Curves {
+  CurveMatch match = CurveMatch::none;
+  std::vector<const TrainingCurve*> of;  // one model by one program, ordered by length
+};
+
+// The curves that say most about the model; of several models or programs the first one's.
+Curves curves_for(const Device& device, const ModelShape& model,
+                  const std::string& implementation) {
+  Curves best;
+  for (const TrainingCurve& curve : device.training_curves) {
+    const CurveMatch of_curve = match(curve, model, implementation);
+    if (of_curve < best.match) best = {of_curve, {}};
+    if (of_curve != best.match || of_curve == CurveMatch::none ||
+        (!best.of.empty() && (curve.model != best.of.front()->model ||
+                              curve.implementation != best.of.front()->implementation)))
+      continue;
+    best.of.push_back(&curve);
   }
-  std::sort(curves.begin(), curves.end(), [](auto* a, auto* b) { return a->seq_len < b->seq_len; });
-  return curves;
+  std::sort(best.of.begin(), best.of.end(),
+            [](auto* a, auto* b) { return a->seq_len < b->seq_len; });
+  return best;
+}
+
+Basis basis_of(CurveMatch match) {
+  if (match == CurveMatch::blocks) return Basis::blocks;
+  const bool same = match == CurveMatch::same || match == CurveMatch::other_program;
+  return same ? Basis::this_device : Basis::other_model;
 }
 
 std::optional<Estimate> from_curves(const Device& device, const ModelShape& model,
                                     const std::string& implementation, double micro_batch,
                                     std::int64_t seq_len) {
-  const std::vector<const TrainingCurve*> curves = curves_for(device, model, implementation);
+  const auto [match, curves] = curves_for(device, model, implementation);
   if (curves.empty()) return std::nullopt;
-  const bool same_model = curves.front()->model == model.name;
-  const ModelShape& curve_model = same_model ? model : model_preset(curves.front()->model);
+  // Nothing is known of a model that does not ship but its name.
+  const ModelShape& curve_model =
+      match == CurveMatch::by_name ? model : model_preset(curves.front()->model);
   const TrainingCurve* below = curves.front();
   const TrainingCurve* above = curves.back();
   for (const TrainingCurve* curve : curves) {
@@ -132,6 +157,9 @@ std::optional<Estimate> from_curves(const Device& device, const ModelShape& mode
   const double low = scaled_time_s(device, *below, curve_model, model, micro_batch, seq_len);
   double seconds = low;
   std::vector<NumberRead> rests_on{{"forward_backward", below->provenance}};
+  if (match == CurveMatch::by_name)
+    rests_on.push_back(
+        {"curve_by_name", {Kind::assumed, "a curve's model is this one, as both have one name"}});
   const auto read_shape = [&](const TrainingCurve& curve) {
     const TrainingCurve* shape = shape_of(curve, device);
     if (shape != nullptr && shape != &curve)
@@ -146,12 +174,15 @@ std::optional<Estimate> from_curves(const Device& device, const ModelShape& mode
     rests_on.push_back({"longer_curve", above->provenance});
     read_shape(*above);
   }
-  const bool on_curve = same_model && below->seq_len == seq_len &&
+  const Basis basis = basis_of(match);
+  const bool on_curve = basis == Basis::this_device && below->seq_len == seq_len &&
                         micro_batch >= below->micro_batch.front() &&
                         micro_batch <= below->micro_batch.back();
   Estimate estimate{seconds, std::move(rests_on), !on_curve};
-  estimate.basis = same_model ? Basis::this_device : Basis::other_model;
-  if (same_model) estimate.shortest_s = below->micro_batch.front() / below->samples_per_s.front();
+  estimate.basis = basis;
+  estimate.measured = match <= CurveMatch::blocks;
+  const double shortest_s = below->micro_batch.front() / below->samples_per_s.front();
+  estimate.fused = estimate.measured && shortest_s < unfused_launches(device, curve_model).s();
   if (seq_len == 0) return estimate;
   const auto length_from = [&](const TrainingCurve* curve) {
     return doublings(static_cast<double>(curve->seq_len), static_cast<double>(seq_len));
@@ -164,12 +195,28 @@ std::optional<Estimate> from_curves(const Device& device, const ModelShape& mode
   return estimate;
 }
 
+// FLOPs of a profiled block, which is one of BERT: four projections, two feed-forward products,
+// scores and values.
+double forward_flops(const LayerCurve& curve) {
+  const auto h = static_cast<double>(curve.hidden), f = static_cast<double>(curve.ffn);
+  const auto s = static_cast<double>(curve.seq_len);
+  return 2 * s * (4 * h * h + 2 * h * f) + 4 * s * s * h;
+}
+
+// A block of the same width with gates, experts, adapters or fewer key-value heads multiplies
+// something else.
+bool has_blocks_of(const ModelShape& model, const LayerCurve& curve) {
+  if (curve.hidden != model.hidden || curve.heads != model.heads || curve.ffn != model.ffn ||
+      model.experts > 0 || model.adapters || model.decoder || !model.pyramid.empty())
+    return false;
+  const double flops = forward_flops(curve);
+  return std::abs(block_forward_flops(model, 0, curve.seq_len).value() - flops) < 1e-6 * flops;
+}
+
 std::optional<MicroBatchTime> from_layers(const Device& device, const ModelShape& model,
                                           double micro_batch, std::int64_t seq_len) {
   for (const LayerCurve& curve : device.layers) {
-    if (curve.hidden != model.hidden || curve.heads != model.heads || curve.ffn != model.ffn ||
-        curve.seq_len != seq_len)
-      continue;
+    if (curve.seq_len != seq_len || !has_blocks_of(model, curve)) continue;
     // What lies outside the blocks runs at the blocks' rate.
     const double outside =
         outside_forward_flops(model, seq_len) / block_forward_flops(model, 0, seq_len);
@@ -194,10 +241,7 @@ std::optional<MicroBatchTime> from_layers(const Device& device, const ModelShape
 std::pair<double, Provenance> measured_rate(const Device& device) {
   std::pair<double, Provenance> best{0, {}};
   for (const LayerCurve& curve : device.layers) {
-    // A BERT block: four projections, two feed-forward products, scores and values.
-    const auto h = static_cast<double>(curve.hidden), f = static_cast<double>(curve.ffn);
-    const auto s = static_cast<double>(curve.seq_len);
-    const double forward = 2 * s * (4 * h * h + 2 * h * f) + 4 * s * s * h;
+    const double forward = forward_flops(curve);
     for (std::size_t i = 0; i < curve.micro_batch.size(); ++i) {
       const double time_s = (curve.forward_us[i] + curve.backward_us[i]) * 1e-6;
       const double rate = 3 * forward * curve.micro_batch[i] / time_s;
@@ -231,11 +275,7 @@ MicroBatchTime micro_batch_time(const Device& device, const ModelShape& model,
                  {"matrix_peak", device.peak_half.provenance}},
                 true};
   }
-  const bool measured = std::isfinite(estimate->shortest_s);
-  // A floor that a measured point lies below is not that of this program: it replays graphs or
-  // starts fewer kernels.
-  double least = unfused_launches(device, model).s();
-  if (estimate->shortest_s < least) least = 0;
+  const double least = estimate->fused ? 0 : unfused_launches(device, model).s();
   if (least > estimate->seconds) {
     // How many kernels, and how fast the host starts them, was held out nowhere.
     estimate->basis = std::max(estimate->basis, Basis::rate);
@@ -251,11 +291,15 @@ MicroBatchTime micro_batch_time(const Device& device, const ModelShape& model,
   return {Duration::seconds(seconds * share),
           Duration::seconds(seconds * (1 - share)),
           std::move(estimate->rests_on),
-          measured,
+          estimate->measured,
           estimate->extrapolated,
           estimate->basis,
           estimate->micro_batch_doublings,
           estimate->seq_len_doublings};
+}
+
+bool is_curve_of(const TrainingCurve& curve, const ModelShape& model) {
+  return match(curve, model, curve.implementation) < CurveMatch::other_model;
 }
 
 Duration unfused_launches(const Device& device, const ModelShape& model) {

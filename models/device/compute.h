@@ -2,12 +2,20 @@
 // models or blocks.
 //
 // In order of preference:
-//   1. block times measured by `lambcast profile` for the model's own shape and length;
-//   2. a published training curve of the same implementation. For a length or model without one,
-//      the curve is read at the same number of tokens and scaled by FLOPs per token; between two
-//      lengths the times are mixed linearly;
-//   3. training FLOPs over the best rate a measured block of another shape reached;
-//   4. training FLOPs over matrix_efficiency * peak.
+//   1. block times measured by `lambcast profile` for the model's own block and length;
+//   2. a training curve of the same shape by the same program. For a length without one, the curve
+//      is read at the same number of tokens and scaled by FLOPs per token; between two lengths the
+//      times are mixed linearly;
+//   3. a curve of a model with the same blocks, scaled by FLOPs: the number of blocks differs, or
+//      the vocabulary;
+//   4. a curve of the same shape by another program;
+//   5. a curve of a model that does not ship and has this model's name, which is all that is known
+//      of its shape;
+//   6. a curve of another shape, scaled by FLOPs;
+//   7. training FLOPs over the best rate a measured block of another shape reached;
+//   8. training FLOPs over matrix_efficiency * peak.
+// A curve belongs to the shape of the preset that it names (models/shape/likeness.h), so a renamed
+// copy of a preset finds it and a changed preset does not.
 // Where neither the model's blocks nor the model was measured and the GPU's rates of kernels are
 // known, those price it instead (models/training/passage.h).
 // A floor holds in all cases: the host must launch the kernels of every block. Where it rules, the
@@ -30,7 +38,7 @@ struct MicroBatchTime {
   Duration forward;
   Duration backward;
   std::vector<NumberRead> rests_on;  // first "forward_backward": a curve, or how they were found
-  bool measured = false;             // blocks of this shape, or this model, were timed
+  bool measured = false;             // this shape, or its blocks, were timed by this program
   bool extrapolated = false;         // outside the curve it rests on
   // For its interval: what it rests on, and the doublings to the nearest measured point.
   Basis basis = Basis::rate;
@@ -40,6 +48,9 @@ struct MicroBatchTime {
 MicroBatchTime micro_batch_time(const Device& device, const ModelShape& model,
                                 const std::string& implementation, std::int64_t micro_batch,
                                 std::int64_t seq_len);
+
+// Whether the curve is of this shape, or of one with the same blocks.
+bool is_curve_of(const TrainingCurve& curve, const ModelShape& model);
 
 // How long the host takes to start the kernels of both passes where no program fuses them.
 Duration unfused_launches(const Device& device, const ModelShape& model);

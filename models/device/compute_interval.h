@@ -33,7 +33,7 @@ namespace lambcast {
 enum class Basis {
   this_machine,  // a figure of the machine itself set the scale, or measured this very kernel
   this_device,   // timed on the same GPU in another machine or by another program
-  blocks,        // transformer blocks of the profile, without the program around them
+  blocks,        // blocks like the model's, alone or in a model with another number of them
   kernels,       // the model's kernels by their shape, at the GPU's rates: rates_width()
   other_model,   // another model's curve, scaled by FLOPs
   rate,          // FLOPs over a rate

@@ -44,9 +44,8 @@ std::vector<double> ordinates(const Table& table, std::string_view key, std::siz
 // The length of a curve is one that its model can have: 0 for images, whose samples have none.
 void check_length(const Table& table, const TrainingCurve& curve) {
   std::int64_t low = 0, high = 1 << 20;
-  const auto presets = model_presets();
-  if (std::find(presets.begin(), presets.end(), curve.model) != presets.end()) {
-    high = load_model(curve.model).max_seq_len;
+  if (const ModelShape* preset = find_model_preset(curve.model)) {
+    high = preset->max_seq_len;
     low = std::min<std::int64_t>(1, high);
   }
   if (curve.seq_len < low || curve.seq_len > high)

@@ -21,7 +21,7 @@ namespace lambcast {
 // Training throughput of one GPU against its micro batch, with the optimizer's share amortised over
 // many accumulation steps: micro_batch / samples_per_s is the time of one forward and backward.
 struct TrainingCurve {
-  std::string model;           // a model preset's name
+  std::string model;           // the preset whose shape was timed; else a name alone
   std::string implementation;  // "deepspeed", "nvidia": whose kernels and framework
   std::int64_t seq_len = 0;
   std::vector<double> micro_batch;  // ascending

@@ -115,12 +115,13 @@ TEST_CASE("devices: a curve of a length that its model cannot have is refused wi
   // A curve of a model that does not ship says nothing of one that does.
   const Device unknown = decode_device(curve("mine-too", 4096));
   CHECK(micro_batch_time(unknown, bert, "deepspeed", 8, 128).basis == Basis::rate);
-  // One that was shortened by hand has no length to read the curve at.
+  // The longest sample that a model may have says nothing of how it computes.
   const ModelShape shortened = load_model(
       "bert-large",
       std::vector<ModelOverride>{{"model.max_seq_len", "64"}, {"model.default_seq_len", "64"}});
   const Device known = decode_device(curve("bert-large", 512));
-  CHECK(micro_batch_time(known, shortened, "deepspeed", 8, 64).basis == Basis::rate);
+  CHECK(ms(micro_batch_time(known, shortened, "deepspeed", 8, 64)) ==
+        ms(micro_batch_time(known, bert, "deepspeed", 8, 64)));
   CHECK(micro_batch_time(known, gpt2, "deepspeed", 8, 1024).basis == Basis::other_model);
 }
 
@@ -142,6 +143,64 @@ TEST_CASE("compute: published points come back exactly, in between time grows") 
       last = now;
     }
   }
+}
+
+TEST_CASE("compute: a curve belongs to a shape, not to a name") {
+  const Device v100 = load_device("v100-16g");
+  const auto changed = [&](const std::vector<ModelOverride>& changes) {
+    return micro_batch_time(v100, load_model("bert-large", changes), "deepspeed", 16, 128);
+  };
+  const MicroBatchTime bert = changed({});
+  CHECK(bert.basis == Basis::this_device);
+  const MicroBatchTime renamed = changed({{"model.name", "renamed"}});
+  CHECK(ms(renamed) == ms(bert));
+  CHECK(renamed.basis == Basis::this_device);
+  // Blocks are all but the head, whose share of the FLOPs stays the same per token.
+  const Flops block = block_forward_flops(load_model("bert-large"), 0, 128);
+  const double share = 24 * (block / forward_flops(load_model("bert-large"), 128));
+  const MicroBatchTime deeper = changed({{"model.layers", "48"}});
+  CHECK(ms(deeper) == Approx((1 + share) * ms(bert)));
+  CHECK(deeper.basis == Basis::blocks);
+  CHECK(deeper.measured);
+  CHECK(deeper.extrapolated);
+  const MicroBatchTime wider = changed({{"model.hidden", "2048"}});
+  CHECK(wider.basis == Basis::other_model);
+  CHECK_FALSE(wider.measured);
+  CHECK(ms(wider) > 2 * ms(bert));
+}
+
+TEST_CASE("compute: the floor of launches follows the layers of a curve's model") {
+  // 8 samples in 47.9 ms are above 24 x 120 launches of 5 us, 14.4 ms, and below those of 17 us,
+  // 49 ms: that program starts fewer kernels, with 25 layers as with 24.
+  Device v100 = load_device("v100-16g");
+  v100.framework_launch.value = Duration::microseconds(17);
+  double last = 0;
+  for (int layers = 20; layers <= 30; ++layers) {
+    const ModelShape model = load_model(
+        "bert-large", std::vector<ModelOverride>{{"model.layers", fmt::format("{}", layers)}});
+    const double now = ms(micro_batch_time(v100, model, "deepspeed", 1, 128));
+    CHECK(now > last);
+    last = now;
+  }
+}
+
+TEST_CASE("compute: another program's time of the shape comes before another shape's") {
+  const Device v100 = load_device("v100-16g");
+  const auto resnet = micro_batch_time(v100, load_model("resnet50"), "deepspeed", 208, 0);
+  CHECK(ms(resnet) == Approx(208 / 1436. * 1e3));
+  CHECK(resnet.basis == Basis::this_device);
+  CHECK_FALSE(resnet.measured);  // not of this program
+}
+
+TEST_CASE("compute: a model whose curve has no known shape is known by its name alone") {
+  Device device = load_device("v100-16g");
+  for (TrainingCurve& curve : device.training_curves) curve.model = "mine";
+  const std::vector<ModelOverride> mine{{"model.name", "mine"}};
+  const auto time = micro_batch_time(device, load_model("bert-large", mine), "deepspeed", 16, 128);
+  CHECK(ms(time) == Approx(16 / 203. * 1e3));
+  CHECK(time.basis == Basis::other_model);
+  CHECK_FALSE(time.measured);
+  CHECK(time.rests_on.at(1).name == "curve_by_name");
 }
 
 TEST_CASE("compute: between the lengths of two curves time is between theirs, by the length") {
@@ -266,6 +325,13 @@ source = "test"
   for (const auto& [batch, outside] :
        {std::pair{7, true}, std::pair{8, false}, std::pair{16, false}, std::pair{17, true}})
     CHECK(micro_batch_time(device, bert, "deepspeed", batch, 128).extrapolated == outside);
+  // Gated feed-forwards of the same width are other blocks.
+  const ModelShape gated =
+      load_model("llama2-7b", std::vector<ModelOverride>{{"model.hidden", "1024"},
+                                                         {"model.heads", "16"},
+                                                         {"model.kv_heads", "16"},
+                                                         {"model.ffn", "4096"}});
+  CHECK(micro_batch_time(device, gated, "deepspeed", 12, 128).basis == Basis::rate);
   // What the description leaves out is assumed, and says so.
   CHECK(device.pageable_d2h.value == Bandwidth(3e9));
   CHECK(device.pageable_h2d.value == Bandwidth(3e9));

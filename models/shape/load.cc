@@ -79,15 +79,19 @@ ModelShape load_model(Table file, const std::string& name_or_path,
   return decode_overridden(preset, flags, [&] { return build(file); });
 }
 
-const ModelShape& model_preset(std::string_view name) {
+const ModelShape* find_model_preset(std::string_view name) {
   static const std::map<std::string, ModelShape, std::less<>> presets = [] {
     std::map<std::string, ModelShape, std::less<>> all;
     for (const std::string& preset : model_presets()) all.emplace(preset, load_model(preset));
     return all;
   }();
   const auto found = presets.find(name);
-  if (found == presets.end()) fail_unknown({{}, 0, "model"}, "model", name, model_presets());
-  return found->second;
+  return found == presets.end() ? nullptr : &found->second;
+}
+
+const ModelShape& model_preset(std::string_view name) {
+  if (const ModelShape* preset = find_model_preset(name)) return *preset;
+  fail_unknown({{}, 0, "model"}, "model", name, model_presets());
 }
 
 }  // namespace lambcast

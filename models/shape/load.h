@@ -33,5 +33,7 @@ ModelShape load_model(Table description, const std::string& name_or_path,
 // A preset as it ships, parsed once for the whole program: every forecast may need one beside its
 // own model.
 const ModelShape& model_preset(std::string_view name);
+// The same, or null if no preset has the name.
+const ModelShape* find_model_preset(std::string_view name);
 
 }  // namespace lambcast

@@ -68,6 +68,7 @@ struct PerSample {
     const auto s = static_cast<double>(seq_len);
     return fixed + s * (per_token + s * per_token_pair);
   }
+  bool operator==(const PerSample&) const = default;
 };
 
 struct Cost {
@@ -101,6 +102,7 @@ struct Cost {
 struct LatentAttention {
   std::int64_t query_rank = 0, key_rank = 0;  // elements of the two
   std::int64_t rope_size = 0;  // of a head's queries and keys, the part with positions
+  bool operator==(const LatentAttention&) const = default;
 };
 
 // Of fine-tuning with low-rank adapters (adapters.h).
@@ -110,6 +112,7 @@ struct Adapters {
   AdapterTargets targets = AdapterTargets::attention;
 
   bool feed_forward() const { return targets == AdapterTargets::all; }
+  bool operator==(const Adapters&) const = default;
 };
 
 // Blocks alike of a pyramid on images (models/shape/swin.cc).
@@ -118,12 +121,14 @@ struct PyramidStage {
   std::int64_t hidden = 0, heads = 0, ffn = 0;
   std::int64_t tokens = 0;   // of a sample
   std::int64_t windows = 1;  // of a sample, whose tokens attend among themselves alone
+  bool operator==(const PyramidStage&) const = default;
 };
 
 // The decoder of an encoder-decoder: the last blocks, which attend to the encoder's tokens besides.
 struct DecoderStack {
   std::int64_t layers = 0;
   double tokens = 1;  // of each of the encoder's, whose number is the sample's length
+  bool operator==(const DecoderStack&) const = default;
 };
 
 struct ModelShape {

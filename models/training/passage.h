@@ -1,8 +1,8 @@
 // How long one micro batch takes forward and backward where no layout divides the model
 // (pipeline_plan.h has the others):
 //
-//   measured   where the model or its blocks were timed on this GPU (models/device/compute.h),
-//              as the cluster's stack scales it; in fp32 as much longer as its kernels are
+//   measured   if the model or its blocks were timed on this GPU (models/device/compute.h), scaled
+//              as the cluster's stack says; in fp32 as much longer as its kernels are
 //   kernels    else by shape, as a layout of one stage that divides nothing is priced under
 //              DeepSpeed (pass_price.h), where the GPU's rates are known and the model has blocks;
 //              no faster than the host starts these kernels. Where it would take longer to start

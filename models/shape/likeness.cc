@@ -1,0 +1,45 @@
+#include "models/shape/likeness.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace lambcast {
+namespace {
+
+// Numbers that kernels of a block depend on beside the FLOPs of its matrix products.
+auto kernels_of(const ModelShape& shape) {
+  return std::tie(shape.hidden, shape.heads, shape.kv_heads, shape.head_size, shape.value_size,
+                  shape.latent, shape.window, shape.window_every, shape.window_layers, shape.causal,
+                  shape.parallel_block, shape.norms, shape.norms_queries, shape.gated, shape.rotary,
+                  shape.biased_experts, shape.ffn, shape.dropout, shape.flash_attention,
+                  shape.experts, shape.experts_per_token, shape.dense_ffn, shape.shared_ffn,
+                  shape.pyramid, shape.decoder, shape.drop_path, shape.adapters);
+}
+
+bool same_flops(const Cost& a, const Cost& b) { return a.forward_flops == b.forward_flops; }
+
+// Whether each block of the model costs what `first` does.
+bool repeats(const ModelShape& shape, const Cost& first) {
+  return shape.pyramid.empty() && !shape.decoder && shape.experts == 0 &&
+         std::all_of(shape.blocks.begin(), shape.blocks.end(),
+                     [&](const Cost& block) { return same_flops(block, first); });
+}
+
+bool same_outside(const ModelShape& a, const ModelShape& b) {
+  return a.vocab == b.vocab && a.head_share == b.head_share && a.patch_values == b.patch_values &&
+         a.predicted_layers == b.predicted_layers && same_flops(a.outside, b.outside);
+}
+
+}  // namespace
+
+Likeness likeness(const ModelShape& a, const ModelShape& b) {
+  if (kernels_of(a) != kernels_of(b)) return Likeness::other;
+  if (same_outside(a, b) && a.expert_layers == b.expert_layers &&
+      std::equal(a.blocks.begin(), a.blocks.end(), b.blocks.begin(), b.blocks.end(), same_flops))
+    return Likeness::same;
+  const bool alike = a.hidden > 0 && !a.blocks.empty() && !b.blocks.empty() &&
+                     repeats(a, a.blocks.front()) && repeats(b, a.blocks.front());
+  return alike ? Likeness::blocks : Likeness::other;
+}
+
+}  // namespace lambcast

@@ -1,0 +1,39 @@
+#include "models/shape/likeness.h"
+
+#include <catch2/catch.hpp>
+
+#include "models/shape/load.h"
+
+namespace lambcast {
+namespace {
+
+Likeness to_bert(const std::vector<ModelOverride>& changes) {
+  return likeness(load_model("bert-large", changes), model_preset("bert-large"));
+}
+
+TEST_CASE("likeness: a name is no part of a shape, nor is how long its samples may be") {
+  CHECK(to_bert({}) == Likeness::same);
+  CHECK(to_bert({{"model.name", "renamed"}}) == Likeness::same);
+  CHECK(to_bert({{"model.max_seq_len", "1024"}}) == Likeness::same);
+}
+
+TEST_CASE("likeness: blocks stay alike whatever their number and whatever lies outside them") {
+  CHECK(to_bert({{"model.layers", "48"}}) == Likeness::blocks);
+  CHECK(to_bert({{"model.vocab", "50304"}}) == Likeness::blocks);
+  for (const char* key : {"model.hidden", "model.ffn"}) {
+    INFO(key);
+    CHECK(to_bert({{key, "2048"}}) == Likeness::other);
+  }
+  CHECK(to_bert({{"model.heads", "8"}}) == Likeness::other);
+}
+
+TEST_CASE("likeness: each preset is like itself alone") {
+  for (const std::string& a : model_presets())
+    for (const std::string& b : model_presets()) {
+      INFO(a << ", " << b);
+      CHECK((likeness(model_preset(a), model_preset(b)) == Likeness::same) == (a == b));
+    }
+}
+
+}  // namespace
+}  // namespace lambcast
