@@ -48,9 +48,9 @@ WhatIf changed(const WhatIf& before, const std::string& keys) {
 void check_same_model(const ModelShape& before, const ModelShape& now) {
   const auto size_of = [](const ModelShape& model) {
     return std::tuple(model.family, model.layers, model.hidden, model.heads, model.kv_heads,
-                      model.ffn, model.experts);
+                      model.ffn, model.experts, model.vocab);
   };
-  if (before.name != now.name || size_of(before) != size_of(now))
+  if (size_of(before) != size_of(now))
     fail_input(
         {"", 0, "--then"},
         fmt::format("a phase loads the checkpoint of the one before, and that of {} is none "
