@@ -11,6 +11,7 @@
 #include <array>
 #include <cmath>
 
+#include "experiments/judgement.h"
 #include "experiments/scenario_case.h"
 #include "models/device/device.h"
 #include "models/shape/load.h"
@@ -161,6 +162,30 @@ TEST_CASE("scale gate: twice the layers take twice the time of the blocks") {
 
 TEST_CASE("scale gate: twice the micro batch takes twice the time on a full GPU") {
   CHECK(walk_micro_batches(97) > 40);
+}
+
+// With 24 layers a bucket is reduced by a ring, with 25 by a tree, which is faster here.
+TEST_CASE("scale gate: a finding names the algorithm if a deeper model takes a shorter step") {
+  Catalog catalog;
+  CollectiveCosts costs;
+  const auto of = [&](const char* layers) {
+    const Scenario scenario = resolve(with({{"gpus", "256"},
+                                            {"optimizer", "lamb"},
+                                            {"overlap", "ddp"},
+                                            {"micro_batch", "1"},
+                                            {"model.layers", layers}},
+                                           scale_asked("bert-large", "commodity-100gbe", {})),
+                                      catalog);
+    const Forecast result = forecast(scenario.training, costs);
+    return std::pair(result.steps.front(), judgement_of(scenario, result).findings);
+  };
+  const auto [shallow, tips] = of("24");
+  const auto [deep, others] = of("25");
+  CHECK(deep.forward_us + deep.backward_us > shallow.forward_us + shallow.backward_us);
+  const bool named = std::any_of(tips.begin(), tips.end(), [](const Finding& finding) {
+    return finding.code == "algorithm-tips";
+  });
+  CHECK((named || deep.step_time_us > shallow.step_time_us));
 }
 
 TEST_CASE("scale gate: every preset, layers", "[.long]") { CHECK(walk_layers(1) > 3000); }

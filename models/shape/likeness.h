@@ -1,4 +1,4 @@
-// Whether two models compute the same, whatever they are called. A time that was measured of one
+// Whether two models compute the same, under any name. A time that was measured of one
 // says how long the other takes only if their shapes agree.
 #pragma once
 

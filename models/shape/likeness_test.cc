@@ -17,7 +17,7 @@ TEST_CASE("likeness: a name is no part of a shape, nor is how long its samples m
   CHECK(to_bert({{"model.max_seq_len", "1024"}}) == Likeness::same);
 }
 
-TEST_CASE("likeness: blocks stay alike whatever their number and whatever lies outside them") {
+TEST_CASE("likeness: blocks are alike in any number, with any vocabulary outside them") {
   CHECK(to_bert({{"model.layers", "48"}}) == Likeness::blocks);
   CHECK(to_bert({{"model.vocab", "50304"}}) == Likeness::blocks);
   for (const char* key : {"model.hidden", "model.ffn"}) {
