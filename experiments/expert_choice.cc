@@ -56,7 +56,7 @@ ExpertUse choose_experts(const Words& words, const ModelShape& model, OptimizerT
   if (use.routing == Routing::one_hot && use.capacity_factor == 0)
     fail_input(flag("expert_routing"), "one-hot tensors have places up to a capacity",
                "with --capacity-factor above 0");
-  if (imbalance)
+  if (imbalance && *imbalance != even_by_loss.value)
     use.imbalance = {*imbalance, {Kind::assumed, "--imbalance"}};
   else if (use.capacity_factor == 0)
     use.imbalance = even_by_loss;

@@ -22,20 +22,36 @@ using parallel::Sharding;
 constexpr std::int64_t most_ranks = 65536;
 constexpr std::int64_t most_bucket = 1'000'000'000'000;
 
+// Values that hold without being stated, so that stating one asks for no layout. Switches are off;
+// `recompute none` is not among them, as it chooses prices by kernels (unread_keys.cc).
+constexpr std::pair<std::string_view, std::string_view> stated_defaults[] = {
+    {"tp", "1"},
+    {"cp", "1"},
+    {"pp", "1"},
+    {"ep", "1"},
+    {"interleave", "1"},
+    {"secondary_ranks", "1"},
+    {"pipeline_schedule", "1f1b"},
+    {"framework", "deepspeed"},
+    {"offload_optimizer", "none"},
+    {"sequence_parallel", "false"},
+    {"fp8_attention", "false"},
+    {"fp8_activation_input", "false"},
+    {"send_overlap", "false"},
+    {"eager_loss", "false"},
+    {"full_all_reduce", "false"},
+    {"quantized_weights", "false"},
+    {"quantized_gradients", "false"}};
+
 bool asks_for_layout(const Words& words, std::int64_t zero_stage) {
   if (zero_stage == 3) return true;
   for (const WhatIfKey& key : what_if_table()) {
     if (key.group != layout_group) continue;
     const std::string* value = words.find(key.name);
-    // It says how checkpoints are kept, not whether there are any.
+    // partition_activations tells how checkpoints are kept, not whether there are any.
     if (value == nullptr || key.name == "partition_activations") continue;
-    // What would be without being said: an axis of one rank (tp, cp, pp, ep), DeepSpeed, states on
-    // the GPU.
-    const bool is_default = key.name.size() == 2      ? *value == "1"
-                            : key.name == "framework" ? *value == name_of(FrameworkName::deepspeed)
-                                                      : key.name == "offload_optimizer" &&
-                                                            *value == words_of(key.name).front();
-    if (!is_default) return true;
+    const std::pair<std::string_view, std::string_view> stated{key.name, *value};
+    if (std::ranges::find(stated_defaults, stated) == std::end(stated_defaults)) return true;
   }
   const auto precision = words.choice("precision");
   return precision && precisions()[*precision].is_narrow();

@@ -21,7 +21,8 @@ namespace lambcast {
 //   fp8_activation_input context_exchange gradient_bucket
 // and those of expert_choice.h
 //
-// An axis of 1 and --framework deepspeed are what is so anyway: said or not, the same forecast.
+// A key stated at a value that holds anyway (an axis of 1, --framework deepspeed, a switch that is
+// off) asks for no layout: the forecast is the same.
 // Nothing where none of them asks for that. Reads training's model, device, gpus and configuration;
 // dp follows from the GPUs. Throws Error (usage), naming the rule, for what cannot be.
 std::optional<Parallelism> choose_parallelism(const Words& words, const TrainingPlan& training);
