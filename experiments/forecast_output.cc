@@ -15,6 +15,7 @@
 #include "models/shape/load.h"
 #include "models/training/gradient_reduction.h"
 #include "sim/base/file.h"
+#include "sim/base/fnv.h"
 #include "sim/base/json.h"
 #include "sim/collectives/symmetry.h"
 
@@ -348,14 +349,7 @@ std::string ratio_text(const RatioInterval& ratio) {
   return fmt::format("{:.2f}x ({} to {}x)", ratio.value, end_text(ratio.low), end_text(ratio.high));
 }
 
-std::string hash_of(std::string_view bytes) {
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (const char byte : bytes) {
-    hash ^= static_cast<unsigned char>(byte);
-    hash *= 0x100000001b3;
-  }
-  return fmt::format("{:016x}", hash);
-}
+std::string hash_of(std::string_view bytes) { return fnv1a64(bytes); }
 
 std::string run_time_text(double seconds) {
   // A Duration, which to_text() takes, ends after 106 days.

@@ -153,6 +153,12 @@ expect 0 '^1 tables: within limits' "$lambcast" validate --against forecast.csv 
   fail "validate --against LOG leaves other files than its own"
 expect 3 'PAST ITS LIMIT' "$lambcast" validate --against forecast.csv --cluster commodity-10gbe \
   --max-error 0
+# Without a limit none is claimed, and a slow log is told how slow: every time here is nine-fold.
+awk -F, 'NR < 5 { print } NR >= 5 { print $1 "," 9 * $2 }' forecast.csv >slow.csv
+expect 0 'no limit applies' "$lambcast" validate --against slow.csv --cluster paper-eth40-v100
+grep -q '^your all_reduce takes 9 times what this description forecasts' out || fail "a slow log is not told so"
+grep -q '+800.0%' out || fail "rows of a log have no signed error"
+expect 3 'PAST LIMITS' "$lambcast" validate --against slow.csv --cluster paper-eth40-v100 --max-error 0.15
 # What only a log can have is refused without one, and a limit below 0 with one.
 for flag in '--max-error 0.1' '--ranks 8' '--op all_reduce' --in-place '--backend mpi'; do
   # shellcheck disable=SC2086

@@ -10,6 +10,7 @@
 #include "tools/import_flags.h"
 #include "tools/terminal.h"
 #include "validate/replay/fabric_scores.h"
+#include "validate/replay/log_replay.h"
 #include "validate/replay/page.h"
 
 namespace lambcast {
@@ -24,13 +25,11 @@ struct ValidateOptions {
 
 // A log of the user's on a cluster of theirs.
 std::vector<CollectiveCase> cases_from_log(const ValidateOptions& options) {
-  std::vector<CollectiveCase> cases;
   std::optional<Backend> backend;
   if (!options.backend.empty()) backend = backend_of(options.backend);
-  for (validate::Measurement& table :
-       validate::import_measurements(read_file(options.against), options.against, options.hints))
-    cases.push_back({options.against, options.cluster, false, std::move(table), backend});
-  return cases;
+  return log_cases(
+      validate::import_measurements(read_file(options.against), options.against, options.hints),
+      options.against, options.cluster, backend);
 }
 
 Validation validation_of(const ValidateOptions& options) {
@@ -91,7 +90,8 @@ int validate_command(const ValidateOptions& options) {
   if (training) print_text(replay_table(*training) + "\n");
   if (sources) print_text(source_table(*sources) + "\n");
   if (collectives)
-    print_text(fabric_score_table(collectives->results) + "\n" +
+    print_text((options.cluster.empty() ? "" : log_replay_table(*collectives) + "\n") +
+               fabric_score_table(collectives->results) + "\n" +
                collective_replay_table(*collectives));
   print_text(page);
   return code;

@@ -124,6 +124,8 @@ std::optional<Calibration> decode_calibration(const Table& table) {
   }
   calibration.protocols =
       names_of(table, "protocols", "protocol of NCCL", {"LL", "LL128", "Simple"});
+  // They play no part in a forecast: validate compares them with the log that it is given.
+  table.find<std::vector<std::string>>("fitted_tables");
   calibration.sizes = {table.get<Bytes>("smallest").value(), table.get<Bytes>("largest").value()};
   if (!(calibration.sizes.low > 0) || calibration.sizes.high < calibration.sizes.low)
     fail_input(table.where("largest"), "is below the smallest size");

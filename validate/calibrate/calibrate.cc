@@ -13,6 +13,7 @@
 
 #include "sim/base/error.h"
 #include "sim/base/sort_stably.h"
+#include "validate/calibrate/fitted_tables.h"
 #include "validate/calibrate/least_squares.h"
 #include "validate/calibrate/measured_series.h"
 #include "validate/calibrate/residuals.h"
@@ -335,6 +336,7 @@ Fit fitted(const std::string& base, const std::string& name, std::span<const Mea
   FitSummary summary;
   summary.backend = backend;
   summary.tables = static_cast<int>(tables.size());
+  for (const Measurement& table : tables) summary.fitted_tables.push_back(fingerprint(table));
   summary.rows = static_cast<int>(points.size());
   const std::size_t held_table = table_to_hold_out(tables);
   if (held_table < tables.size()) summary.held_out_table = with_nodes(tables[held_table]);

@@ -238,6 +238,7 @@ std::string calibrated_cluster(const std::string& base, const std::string& name,
   if (summary.calibration) {
     const auto before = preset_of(root);
     toml::table now = section(*summary.calibration, source);
+    now.insert("fitted_tables", names_in(summary.fitted_tables));
     if (before && !summary.calibration->another_machine) now.insert("preset", *before);
     root.insert_or_assign("calibration", std::move(now));
   } else {

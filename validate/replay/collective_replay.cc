@@ -310,7 +310,9 @@ std::string collective_replay_table(const CollectiveSummary& summary) {
                        checked.within ? "" : "  PAST ITS LIMIT");
   }
   out += fmt::format("{} tables: {}\n", summary.results.size(),
-                     summary.within ? "within limits" : "PAST LIMITS");
+                     summary.limits.empty() ? "no limit applies (--max-error sets one)"
+                     : summary.within       ? "within limits"
+                                            : "PAST LIMITS");
   return out;
 }
 
