@@ -181,6 +181,24 @@ std::string coding_cell(const std::optional<double>& us) {
   return us ? fmt::format("{:.1f}", *us * 1e-3) : "passes";
 }
 
+// The exchanges that are refused, by reason in the order of the table: each reason is told once.
+std::string refused_exchanges(const Advice& advice) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> reasons;
+  for (const ExchangeAdvice& of : advice.exchanges) {
+    if (of.refused.empty()) continue;
+    const auto known = std::ranges::find_if(
+        reasons, [&](const auto& reason) { return reason.first == of.refused; });
+    if (known == reasons.end())
+      reasons.push_back({of.refused, {of.name}});
+    else
+      known->second.push_back(of.name);
+  }
+  std::string out;
+  for (const auto& [reason, names] : reasons)
+    out += fmt::format("{}: not here: {}\n", fmt::join(names, ", "), reason);
+  return out;
+}
+
 std::string exchanges_text(const Advice& advice) {
   std::string out = fmt::format(
       "\n{:<15} {:>8} {:>6} {:>7} {:>9} {:>6} {:>8}  {}\n{:<15} {:>8} {:>6} {:>7} {:>9} {:>6} {:>8}"
@@ -188,12 +206,12 @@ std::string exchanges_text(const Advice& advice) {
       "exchange", "sent", "coding", "step", "run", "faster", "memory", "pays where", "", "a step",
       "(ms)", "(ms)", "", "", "a GPU", "NICs are");
   for (const ExchangeAdvice& of : advice.exchanges)
-    out += !of.refused.empty()
-               ? fmt::format("{:<15} {}\n", of.name, of.refused)
-               : fmt::format("{:<15} {:>8} {:>6} {:>7.1f} {:>9} {:>5.2f}x {:>8}  {}\n", of.name,
-                             bytes_cell(Bytes(of.wire_bytes)), coding_cell(of.kernels_us),
-                             of.step_us * 1e-3, time_cell(of.run_s), of.speedup,
-                             bytes_cell(of.peak), of.fits ? break_even_text(of) : "DOES NOT FIT");
+    if (of.refused.empty())
+      out += fmt::format("{:<15} {:>8} {:>6} {:>7.1f} {:>9} {:>5.2f}x {:>8}  {}\n", of.name,
+                         bytes_cell(Bytes(of.wire_bytes)), coding_cell(of.kernels_us),
+                         of.step_us * 1e-3, time_cell(of.run_s), of.speedup, bytes_cell(of.peak),
+                         of.fits ? break_even_text(of) : "DOES NOT FIT");
+  out += refused_exchanges(advice);
   if (std::ranges::any_of(advice.exchanges, [](const auto& of) { return !of.kernels_us; }))
     out += "At ZeRO stage 3 gradients are coded block by block, inside the passes.\n";
   return out + fmt::format(

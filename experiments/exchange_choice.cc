@@ -5,6 +5,8 @@
 #include <bit>
 #include <string>
 
+#include "experiments/hints.h"
+#include "experiments/invalid_value.h"
 #include "models/training/gradient_exchange.h"
 #include "models/training/gradient_owners.h"
 #include "models/training/gradient_reduction.h"
@@ -70,6 +72,10 @@ std::string usual_with_zero(std::int64_t stage) {
 void choose_exchange(const Words& words, TrainingPlan& training, std::vector<Finding>& findings) {
   const std::string* text = words.find("exchange");
   if (text == nullptr) return;
+  if (const auto hint = hint_for(Typed::exchange, *text); !hint.empty())
+    of_key("exchange", [&] {
+      fail_input(flag("exchange"), fmt::format("unknown exchange '{}': {}", *text, hint));
+    });
   training.exchange = parse_exchange(*text, flag("exchange"));
   if (training.exchange == Exchange{}) return;
   if (is_onebit(training.optimizer())) {

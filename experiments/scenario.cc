@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <filesystem>
 #include <optional>
 #include <tuple>
 
@@ -202,6 +203,15 @@ void add(std::vector<Finding>& findings, const std::vector<Finding>& more) {
   findings.insert(findings.end(), more.begin(), more.end());
 }
 
+// A folder is a checkpoint of Hugging Face, whose config.json describes the model.
+void name_file_of_checkpoint(WhatIf& asked) {
+  const auto model = asked.find("model");
+  std::error_code error;
+  if (model != asked.end() && is_path(model->second) &&
+      std::filesystem::is_directory(model->second, error))
+    model->second = (std::filesystem::path(model->second) / "config.json").string();
+}
+
 // The kernels that ship here serve any framework.
 Kernels choose_kernels(const Words& words, const TrainingPlan& training,
                        const std::optional<Version>& torch) {
@@ -263,6 +273,7 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
   Words(what_if).refuse_shared_stdin();
   Scenario scenario;
   scenario.asked = with_run_files(what_if, catalog, scenario.findings);
+  name_file_of_checkpoint(scenario.asked);
   add_layout_of_file(scenario.asked, catalog);
   add_plugin_defaults(scenario.asked);
   const Words words(scenario.asked);

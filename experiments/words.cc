@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "experiments/hints.h"
 #include "experiments/invalid_value.h"
 
 namespace lambcast {
@@ -50,7 +51,11 @@ std::optional<std::int64_t> Words::whole(std::string_view key, std::int64_t low,
   if (status != std::errc{} || end != value->data() + value->size() || number < low ||
       number > high) {
     of_key(key, [&] {
-      fail_input(flag(key), fmt::format("'{}' is not a whole number in range", *value),
+      const WhatIfKey* row = find_key(key);
+      const bool takes_share = row != nullptr && row->type == ValueType::share_or_whole;
+      const std::string hint = hint_for_count(*value, takes_share);
+      fail_input(flag(key),
+                 hint.empty() ? fmt::format("'{}' is not a whole number in range", *value) : hint,
                  fmt::format("{} to {}", low, high));
     });
   }
@@ -102,8 +107,10 @@ void Words::refuse_unknown() const {
                  fmt::format("cluster.{0}, device.{0} or model.{0}, where they have it", key));
     }
     const auto& keys = what_if_keys();
-    if (std::find(keys.begin(), keys.end(), key) == keys.end())
-      fail_unknown({"", 0, key}, "key", key, keys);
+    if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
+    if (const auto hint = hint_for(Typed::key, key); !hint.empty())
+      fail_input({"", 0, key}, fmt::format("unknown key: {}", hint));
+    fail_unknown({"", 0, key}, "key", key, keys);
   }
 }
 

@@ -101,6 +101,10 @@ for name in "${presets[@]}"; do
   expect 0 '^name = "'"$name"'"$' "$lambcast" presets show "$name"
   grep -qE 'kind = "|source = "' out || fail "$name gives no source"
 done
+# What people type in place of a flag: the answer names the one that there is.
+expect 2 "unknown flag '--batch': write --global-batch N .* or --micro-batch N" "$lambcast" simulate "${run[@]}" --batch 8
+expect 2 "unknown flag '--price': write --set cluster.usd_per_gpu_hour=X" "$lambcast" simulate "${run[@]}" --price 2
+expect 0 'all_reduce' "$lambcast" collective --cluster paper-eth40-v100 --gpus 8 --op AllReduce -b 1M -e 1M
 expect 2 "unknown preset 'bert', did you mean" "$lambcast" presets show bert
 expect 2 'NAME is required' "$lambcast" presets show
 expect 2 "unknown command 'shwo', did you mean 'show'" "$lambcast" presets shwo bert-large
@@ -158,7 +162,7 @@ awk -F, 'NR < 5 { print } NR >= 5 { print $1 "," 9 * $2 }' forecast.csv >slow.cs
 expect 0 'no limit applies' "$lambcast" validate --against slow.csv --cluster paper-eth40-v100
 grep -q '^your all_reduce takes 9 times what this description forecasts' out || fail "a slow log is not told so"
 grep -q '+800.0%' out || fail "rows of a log have no signed error"
-expect 3 'PAST LIMITS' "$lambcast" validate --against slow.csv --cluster paper-eth40-v100 --max-error 0.15
+expect 3 'PAST LIMITS' "$lambcast" validate --against slow.csv --cluster paper-eth40-v100 --max-error 15%
 # What only a log can have is refused without one, and a limit below 0 with one.
 for flag in '--max-error 0.1' '--ranks 8' '--op all_reduce' --in-place '--backend mpi'; do
   # shellcheck disable=SC2086

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "experiments/forecast_output.h"
+#include "experiments/hints.h"
 #include "sim/base/complaint.h"
 #include "sim/base/error.h"
 #include "tools/commands.h"
@@ -85,6 +86,8 @@ std::string unknown_words(const CLI::App& app, const std::string& otherwise) {
   for (const std::string& extra : app.remaining(true)) {
     const std::string word = extra.substr(0, extra.find('='));
     const bool is_flag = word.starts_with('-');
+    if (const auto hint = hint_for(Typed::flag, word); !hint.empty())
+      return fmt::format("unknown flag '{}': {}", word, hint);
     if (const std::string guess = closest(word, is_flag ? flags : commands); !guess.empty())
       return fmt::format("unknown {} '{}', did you mean '{}'?", is_flag ? "flag" : "command", word,
                          guess);

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -22,6 +23,20 @@ struct ValidateOptions {
   std::optional<double> max_error;
   bool canary = false;
 };
+
+// "15%" is read as 0.15.
+CLI::Validator share_of_percent() {
+  return {[](std::string& text) -> std::string {
+            if (!text.ends_with('%')) return {};
+            char* end = nullptr;
+            const double percent = std::strtod(text.c_str(), &end);
+            if (end == text.c_str() || *end != '%' || end[1] != '\0')
+              return "'" + text + "' is no share";
+            text = fmt::format("{}", percent / 100);
+            return {};
+          },
+          ""};
+}
 
 // A log of the user's on a cluster of theirs.
 std::vector<CollectiveCase> cases_from_log(const ValidateOptions& options) {
@@ -131,7 +146,8 @@ Command add_validate(CLI::App& app) {
           ->check(CLI::IsMember({"nccl", "mpi"})));
   command
       ->add_option("--max-error", options->max_error,
-                   "limit of the median error of the log or rows, as 0.1")
+                   "limit of the median error of the log or rows, as 0.1 or 10%")
+      ->transform(share_of_percent())
       ->needs(against);
   for (CLI::Option* const option : of_log) option->needs(cluster);
   command->add_option("--out", options->out,

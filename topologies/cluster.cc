@@ -17,6 +17,7 @@
 #include "topologies/library.h"
 #include "topologies/nccl_machine.h"
 #include "topologies/nic_limit.h"
+#include "topologies/required_keys.h"
 
 namespace lambcast {
 namespace {
@@ -237,6 +238,7 @@ std::optional<Cluster> as_described(const Table& parsed, const std::string& orig
 
 Cluster decode_cluster(const Table& root, const std::string& origin, const Priors& priors,
                        const Evidence& evidence) {
+  refuse_missing_keys(root);
   Cluster cluster;
   cluster.origin = origin;
   cluster.name = root.get<std::string>("name");

@@ -36,6 +36,17 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+// The candidates that the word is a part of, unless `guess` is a likely slip in spelling.
+std::vector<std::string> holders_of(std::string_view word, const std::string& guess,
+                                    std::span<const std::string> candidates) {
+  constexpr std::size_t shortest = 4;
+  std::vector<std::string> holders;
+  if (word.size() < shortest || (!guess.empty() && edit_distance(word, guess) <= 2)) return holders;
+  for (const std::string& candidate : candidates)
+    if (candidate.find(word) != std::string::npos) holders.push_back(candidate);
+  return holders;
+}
+
 }  // namespace
 
 std::string describe(const Where& where, std::string_view what, std::string_view allowed) {
@@ -78,8 +89,12 @@ std::string closest(std::string_view word, std::span<const std::string> candidat
 void fail_unknown(const Where& where, std::string_view what, std::string_view word,
                   std::span<const std::string> candidates) {
   const std::string guess = closest(word, candidates);
+  const std::vector<std::string> holders = holders_of(word, guess, candidates);
   std::string text = fmt::format("unknown {} '{}'", what, word);
-  if (!guess.empty()) text += fmt::format(", did you mean '{}'?", guess);
+  if (holders.size() > 1)
+    text += fmt::format(", did you mean one of '{}'?", fmt::join(holders, "', '"));
+  else if (!guess.empty() || !holders.empty())
+    text += fmt::format(", did you mean '{}'?", guess.empty() ? holders.front() : guess);
   fail_input(where, text, fmt::format("{}", fmt::join(candidates, ", ")));
 }
 

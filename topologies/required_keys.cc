@@ -1,0 +1,65 @@
+#include "topologies/required_keys.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace lambcast {
+namespace {
+
+// A key of a section; if `given` is named, only where that key of the section has one of `values`.
+struct RequiredKey {
+  std::string_view section, key, given = {};
+  std::vector<std::string_view> values = {};
+};
+
+const std::vector<RequiredKey>& required_keys() {
+  static const std::vector<RequiredKey> keys{
+      {"", "name"},
+      {"", "device"},
+      {"node", "gpus"},
+      {"node", "gpu_peers"},
+      {"node", "gpu_link"},
+      {"node", "gpu_nic", "gpu_peers", {"nvlink", "nvlink-mesh"}},
+      {"nic", "count"},
+      {"nic", "network"},
+      {"nic", "nominal"},
+      {"nic", "bandwidth"},
+      {"fabric", "nodes_per_leaf", "kind", {"fat-tree", "rail-optimised", "dragonfly"}},
+      {"fabric", "routers_per_group", "kind", {"dragonfly"}},
+      {"fabric", "dimensions", "kind", {"torus"}}};
+  return keys;
+}
+
+// The sentence part for a missing key, or empty. A condition that is not settled yet is named.
+std::string missing_text(const Table& section, const RequiredKey& required) {
+  if (section.has(required.key)) return {};
+  const std::string name = required.section.empty()
+                               ? std::string(required.key)
+                               : fmt::format("{}.{}", required.section, required.key);
+  if (required.given.empty()) return name;
+  const auto given = section.find_text(required.given);
+  if (given) return std::ranges::find(required.values, *given) != required.values.end() ? name : "";
+  // Without `kind` a fabric is a single switch.
+  if (required.section == "fabric") return {};
+  return fmt::format("{} (if {} is {})", name, required.given, fmt::join(required.values, " or "));
+}
+
+}  // namespace
+
+void refuse_missing_keys(const Table& root) {
+  std::vector<std::string> missing;
+  for (const RequiredKey& required : required_keys()) {
+    const Table section =
+        required.section.empty() ? root : root.table(std::string(required.section));
+    std::string text = missing_text(section, required);
+    if (!text.empty()) missing.push_back(std::move(text));
+  }
+  if (missing.size() < 2) return;
+  fail_input(root.where(),
+             fmt::format("{} keys are missing: {}; lambcast presets show commodity-100gbe prints a "
+                         "description that has them",
+                         missing.size(), fmt::join(missing, ", ")));
+}
+
+}  // namespace lambcast

@@ -1,0 +1,69 @@
+#include "topologies/required_keys.h"
+
+#include <catch2/catch.hpp>
+
+#include "sim/base/error.h"
+#include "topologies/cluster.h"
+
+namespace lambcast {
+namespace {
+
+using Catch::Matchers::Contains;
+
+constexpr const char* all_there =
+    "name = 'x'\ndevice = 'h100'\n[node]\ngpus = 8\ngpu_peers = 'pcie'\ngpu_link = '20 GB/s'\n"
+    "[nic]\ncount = 1\nnetwork = 'rdma'\nnominal = '100 Gbit/s'\nbandwidth = '90 Gbit/s'\n";
+
+std::string refusal_of(const std::string& text) {
+  try {
+    decode_cluster(Table::parse(text, "mine.toml"), "mine.toml");
+    return {};
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+TEST_CASE("required keys: all that are missing are named at once, and nothing else is required") {
+  CHECK(refusal_of(all_there).empty());
+  const std::string none = refusal_of("description = 'x'\n");
+  for (const char* key : {"name", "device", "node.gpus", "node.gpu_peers", "node.gpu_link",
+                          "node.gpu_nic (if gpu_peers is nvlink or nvlink-mesh)", "nic.count",
+                          "nic.network", "nic.nominal", "nic.bandwidth"})
+    CHECK_THAT(none, Contains(key));
+  CHECK_THAT(none, !Contains("fabric"));
+  CHECK_THAT(none, Contains("mine.toml") && Contains("10 keys are missing"));
+}
+
+// Each line of the full description is needed, so that no reader finds a key missing afterwards.
+TEST_CASE("required keys: the list is the one that the description is read by") {
+  const std::string text = all_there;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = text.find('\n', begin) + 1;
+    const std::string line = text.substr(begin, end - begin);
+    if (!line.starts_with('[')) {
+      std::string less = text;
+      less.erase(begin, line.size());
+      INFO(line);
+      CHECK_THAT(refusal_of(less), Contains("missing"));
+      // With the name gone as well both are named; gpu_nic hangs on gpu_peers and makes a third.
+      const char* const expected =
+          line.starts_with("gpu_peers") ? "3 keys are missing: name" : "2 keys are missing: name";
+      if (!line.starts_with("name"))
+        CHECK_THAT(refusal_of(less.substr(less.find('\n') + 1)), Contains(expected));
+    }
+    begin = end;
+  }
+}
+
+TEST_CASE("required keys: those of a fabric depend on its kind") {
+  const auto missing = [](const std::string& kind) {
+    return refusal_of(std::string(all_there).substr(11) + "[fabric]\nkind = '" + kind + "'\n");
+  };
+  CHECK_THAT(missing("torus"), Contains("name, fabric.dimensions"));
+  CHECK_THAT(missing("dragonfly"),
+             Contains("name, fabric.nodes_per_leaf, fabric.routers_per_group"));
+  CHECK_THAT(missing("single-switch"), Contains("name: is missing"));
+}
+
+}  // namespace
+}  // namespace lambcast
