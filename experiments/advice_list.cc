@@ -7,6 +7,7 @@
 
 #include "experiments/advice_output.h"
 #include "experiments/forecast_output.h"
+#include "experiments/measure_first.h"
 #include "experiments/sweep_check.h"
 #include "experiments/sweep_plan.h"
 #include "sim/base/csv.h"
@@ -193,15 +194,17 @@ std::string advice_list_csv(const AdviceList& list) {
   const auto add = [&](const AdvicePoint& point, const Answer& answer) {
     std::vector<std::string> row = point.varied;
     const RatioInterval& speedup = answer.speedup();
-    row.insert(
-        row.end(),
-        {std::string(name_of(answer.scenario.training.kernels)),
-         std::string(name_of(answer.verdict())), csv::number(speedup.value),
-         csv::number(speedup.low), csv::number(speedup.high), answer.backends.front().backend,
-         answer.break_even && answer.break_even->at
-             ? csv::number(answer.break_even->at->value() * 8e-9)
-             : "",
-         speedup.shares.empty() ? "" : measurement_of(speedup.shares.front().source), "ok"});
+    row.insert(row.end(), {std::string(name_of(answer.scenario.training.kernels)),
+                           std::string(name_of(answer.verdict())), csv::number(speedup.value),
+                           csv::number(speedup.low), csv::number(speedup.high),
+                           answer.backends.front().backend,
+                           answer.break_even && answer.break_even->at
+                               ? csv::number(answer.break_even->at->value() * 8e-9)
+                               : "",
+                           speedup.shares.empty() ? ""
+                                                  : measurement_for(speedup.shares.front().source,
+                                                                    answer.scenario.training),
+                           "ok"});
     out += csv::row(row) + "\n";
   };
   for (const AdvicePoint& point : list.points) {

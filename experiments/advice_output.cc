@@ -11,6 +11,7 @@
 #include "experiments/cell.h"
 #include "experiments/forecast_output.h"
 #include "experiments/judgement.h"
+#include "experiments/measure_first.h"
 #include "experiments/result_row.h"
 #include "sim/base/csv.h"
 #include "sim/base/json.h"
@@ -27,8 +28,10 @@ std::string measure_first(const Answer& answer) {
   const RatioInterval& speedup = answer.speedup();
   if (speedup.shares.empty()) return "";
   const ErrorShare& widest = speedup.shares.front();
-  return fmt::format(" Measure first: {}; alone it makes {:.2f} to {:.2f}x of it.",
-                     measurement_of(widest.source), widest.low, widest.high);
+  const std::string measurement = measurement_for(widest.source, answer.scenario.training);
+  if (measurement.empty()) return "";
+  return fmt::format(" Measure first: {}; alone it makes {:.2f} to {:.2f}x of it.", measurement,
+                     widest.low, widest.high);
 }
 
 // What is judged; in place of what, where it is another optimizer.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "experiments/measure_first.h"
 #include "experiments/skipped_steps.h"
 #include "models/training/compressed_share.h"
 #include "models/training/known_runs.h"
@@ -24,7 +25,8 @@ Judgement judgement_of(const Scenario& scenario, const Forecast& forecast) {
     judgement.compressed_share = compressed_share(forecast);
   judgement.verdict =
       verdict_of(speedup_in(ratio), judgement.compressed_share, forecast.memory.fits);
-  if (!ratio.shares.empty()) judgement.measure_first = measurement_of(ratio.shares.front().source);
+  if (!ratio.shares.empty())
+    judgement.measure_first = measurement_for(ratio.shares.front().source, scenario.training);
   return judgement;
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <type_traits>
 
+#include "models/training/measured_call.h"
 #include "topologies/communication_key.h"
 
 namespace lambcast {
@@ -181,6 +182,12 @@ std::string name_of_source(std::size_t source) {
   const BackendTraits& by = backend_traits()[call / operations];
   return fmt::format("{} over {}{}", name_of(static_cast<Op>(call % operations)), by.word,
                      by.cuda_aware ? " (cuda_aware)" : "");
+}
+
+std::optional<MeasuredCall> measured_call(std::size_t source) {
+  if (source < collectives) return std::nullopt;
+  const std::size_t call = source - collectives;
+  return MeasuredCall{static_cast<Backend>(call / operations), static_cast<Op>(call % operations)};
 }
 
 std::string measurement_of(std::size_t source) {
