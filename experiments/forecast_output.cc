@@ -9,6 +9,7 @@
 
 #include "experiments/cell.h"
 #include "experiments/memory_output.h"
+#include "experiments/rate_text.h"
 #include "experiments/skipped_steps.h"
 #include "experiments/verdict.h"
 #include "models/shape/adapters.h"
@@ -208,19 +209,6 @@ std::string step_table(const Forecast& forecast, bool layout) {
     for (const StepColumn& column : step_columns(step, layout))
       out += fmt::format(" {:>{}.{}f}", column.value, column.width, column.digits);
     out += "\n";
-  }
-  return out;
-}
-
-// Four digits, and commas where there are thousands: "485,900".
-std::string rate_text(double rate) {
-  if (rate < 1000) return fmt::format("{:.4g}", rate);
-  const double unit = std::pow(10, std::floor(std::log10(rate)) - 3);
-  const std::string digits = fmt::format("{:.0f}", std::round(rate / unit) * unit);
-  std::string out;
-  for (std::size_t i = 0; i < digits.size(); ++i) {
-    if (i > 0 && (digits.size() - i) % 3 == 0) out += ',';
-    out += digits[i];
   }
   return out;
 }

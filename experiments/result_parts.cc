@@ -51,8 +51,45 @@ std::vector<StepColumns> step_columns(const csv::Reader& results) {
   return all;
 }
 
+// Whether it is a selection of part_columns() in their order, with those that every file has.
+bool is_header_of_parts(const std::vector<std::string>& header) {
+  const std::vector<std::string>& all = part_columns();
+  auto next = all.begin();
+  for (const std::string& column : header) {
+    next = std::find(next, all.end(), column);
+    if (next == all.end()) return false;
+    ++next;
+  }
+  const auto has = [&](const char* column) {
+    return std::find(header.begin(), header.end(), column) != header.end();
+  };
+  return has("row") && has("stage") && has("part") && has("time_us");
+}
+
+// The keys that some row of results.csv has a value for.
+std::vector<std::string> keys_with_values(const fs::path& path) {
+  csv::Reader results = csv::Reader::of_file(path);
+  std::vector<std::size_t> columns;
+  for (const std::string& key : part_keys()) columns.push_back(results.column(key));
+  std::vector<bool> has_value(columns.size());
+  while (results.next())
+    for (std::size_t i = 0; i < columns.size(); ++i)
+      if (!results.text(columns[i]).empty()) has_value[i] = true;
+  std::vector<std::string> keys;
+  for (std::size_t i = 0; i < columns.size(); ++i)
+    if (has_value[i]) keys.push_back(part_keys()[i]);
+  return keys;
+}
+
+std::vector<std::string> with_figures(const std::vector<std::string>& keys) {
+  std::vector<std::string> all{"row"};
+  all.insert(all.end(), keys.begin(), keys.end());
+  for (const char* name : {"stage", "steps_of_stage", "part", "time_us"}) all.emplace_back(name);
+  return all;
+}
+
 void refuse_foreign(const fs::path& path) {
-  if (fs::exists(path) && csv::Reader::of_file(path).header() != part_columns())
+  if (fs::exists(path) && !is_header_of_parts(csv::Reader::of_file(path).header()))
     fail_input({path.string(), 0, {}}, "is none of lambcast and is not overwritten",
                "another folder, or move it away");
 }
@@ -60,24 +97,20 @@ void refuse_foreign(const fs::path& path) {
 }  // namespace
 
 const std::vector<std::string>& part_columns() {
-  static const std::vector<std::string> columns = [] {
-    std::vector<std::string> all{"row"};
-    all.insert(all.end(), part_keys().begin(), part_keys().end());
-    for (const char* name : {"stage", "steps_of_stage", "part", "time_us"}) all.emplace_back(name);
-    return all;
-  }();
+  static const std::vector<std::string> columns = with_figures(part_keys());
   return columns;
 }
 
 fs::path write_parts(const fs::path& folder) {
   csv::Reader results = csv::Reader::of_file(folder / "results.csv");
+  const std::vector<std::string> keys = keys_with_values(folder / "results.csv");
   std::vector<std::size_t> key_columns;
-  for (const std::string& key : part_keys()) key_columns.push_back(results.column(key));
+  for (const std::string& key : keys) key_columns.push_back(results.column(key));
   const std::vector<StepColumns> kinds = step_columns(results);
   const fs::path path = folder / "parts.csv";
   refuse_foreign(path);
   ReplacedFile file(path);
-  std::string text = csv::row(part_columns()) + "\n";
+  std::string text = csv::row(with_figures(keys)) + "\n";
   for (std::size_t row = 1; results.next(); ++row) {
     std::string point = fmt::format("{}", row);
     for (const std::size_t column : key_columns) {

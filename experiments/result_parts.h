@@ -3,7 +3,7 @@
 //
 //   row             of results.csv, from 1
 //   ...             the keys of the point: the columns of results.csv that a what-if has too, and
-//                   settings
+//                   settings; one that is empty in every row is left out
 //   stage           uniform, warmup, compression, silent, refresh, round or dry_run
 //   steps_of_stage
 //   part            forward, backward, exposed_comm, compress, decompress, optimizer or bubble
@@ -19,6 +19,7 @@
 
 namespace lambcast {
 
+// All columns that a file may have.
 const std::vector<std::string>& part_columns();
 
 // Writes parts.csv into a folder that holds results.csv, row by row, and returns its path. Throws

@@ -179,10 +179,9 @@ void add_interval(const RunPhase& phase, const Pauses& pauses, PhasedRun& run) {
   add_cost(run.cost_high_usd, high);
 }
 
-// What does not fit in memory, with what would make it fit.
-void find_too_large(const RunPhase& phase, std::size_t number, PhasedRun& run) {
+// The findings about the forecast of a phase, such as memory that it does not fit in.
+void find_of_phase(const RunPhase& phase, std::size_t number, PhasedRun& run) {
   for (Finding& finding : judge(phase.scenario.training, phase.forecast)) {
-    if (finding.severity != Severity::error) continue;
     finding.message = fmt::format("phase {} {}", number, finding.message);
     run.findings.push_back(std::move(finding));
   }
@@ -251,7 +250,7 @@ void sum_up(const Pauses& pauses, PhasedRun& run) {
                                      [&](const auto& f) { return f.message == finding.message; });
       if (!known) run.findings.push_back(finding);
     }
-    find_too_large(phase, i + 1, run);
+    find_of_phase(phase, i + 1, run);
     find_masks(phase, i + 1, run);
   }
   if (runs.differ) {

@@ -4,7 +4,10 @@
 
 #include "experiments/cell.h"
 #include "experiments/forecast_output.h"
+#include "experiments/memory_output.h"
+#include "experiments/rate_text.h"
 #include "experiments/run_phases.h"
+#include "experiments/run_totals.h"
 #include "sim/base/json.h"
 
 namespace lambcast {
@@ -17,6 +20,24 @@ Json findings_json(const std::vector<Finding>& findings) {
                     {"code", finding.code},
                     {"message", finding.message}});
   return list;
+}
+
+// Rates of the whole run, memory of its largest phase, and what its costs rest on.
+std::string totals_text(const RunTotals& totals, std::size_t phases) {
+  std::string out;
+  if (totals.tokens_per_s) {
+    out += fmt::format("tokens: {} a second of the run, {:.1f} TFLOP/s a GPU",
+                       rate_text(*totals.tokens_per_s), totals.tflops_per_gpu);
+    if (totals.mfu) out += fmt::format(" (MFU {:.1f} %)", 100 * *totals.mfu);
+    out += "\n";
+  }
+  if (phases > 1) out += "the phase that needs most: ";
+  out += memory_text(totals.largest->scenario.training, totals.largest->forecast.memory) +
+         "rests on, each cost in so much of the time of steps\n";
+  for (const CostSource& source : totals.sources)
+    out += fmt::format("  {:<27} {:>3.0f} % {:<9} {}\n", source.cost, 100 * source.share,
+                       name_of(source.provenance.kind), source.provenance.source);
+  return out;
 }
 
 }  // namespace
@@ -57,7 +78,7 @@ std::string phased_run_table(const PhasedRun& run) {
   if (run.speedup)
     out += fmt::format("; {} as fast as {}", ratio_text(*run.speedup),
                        run.phases.front().forecast.run.baseline_optimizer);
-  out += "\n";
+  out += "\n" + totals_text(totals_of(run), run.phases.size());
   for (const Finding& finding : run.findings)
     out += fmt::format("{}: {} [{}]\n", name_of(finding.severity), finding.message, finding.code);
   return out;
@@ -81,6 +102,7 @@ std::string phased_run_json(const PhasedRun& run) {
     one["time_s"] = phase.time_s();
     json["phases"].push_back(std::move(one));
   }
+  const RunTotals totals = totals_of(run);
   json["run"] = {{"steps", run.steps},
                  {"time_s", run.time_s},
                  {"skipped_s", run.skipped_s},
@@ -97,7 +119,17 @@ std::string phased_run_json(const PhasedRun& run) {
                  {"cost_low_usd", number_or_null(run.cost_low_usd)},
                  {"cost_high_usd", number_or_null(run.cost_high_usd)},
                  {"speedup_low", run.speedup ? Json(run.speedup->low) : Json(nullptr)},
-                 {"speedup_high", run.speedup ? Json(run.speedup->high) : Json(nullptr)}};
+                 {"speedup_high", run.speedup ? Json(run.speedup->high) : Json(nullptr)},
+                 {"samples_per_s", totals.samples_per_s},
+                 {"tokens_per_s", number_or_null(totals.tokens_per_s)},
+                 {"tflops_per_gpu", totals.tflops_per_gpu},
+                 {"mfu", number_or_null(totals.mfu)}};
+  json["memory"] = memory_json(totals.largest->scenario.training, totals.largest->forecast.memory);
+  json["provenance"] = Json::object();
+  for (const CostSource& source : totals.sources)
+    json["provenance"][source.cost] = {{"kind", std::string(name_of(source.provenance.kind))},
+                                       {"source", source.provenance.source},
+                                       {"share", source.share}};
   json["findings"] = findings_json(run.findings);
   return json_lines(json);
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "experiments/forecast_output.h"
+#include "experiments/run_totals.h"
 #include "experiments/scenario_case.h"
 #include "models/training/memory_remedy.h"
 
@@ -298,6 +299,34 @@ TEST_CASE("run phases: releases are checked where they are named") {
   };
   CHECK(found("nccl-too-old"));
   CHECK(found("gradients-not-averaged"));
+}
+
+TEST_CASE("run phases: a whole run keeps the rates, memory, findings and sources of its phases") {
+  Catalog catalog;
+  const PhasedRun alone = forecast_phases(first_phase(), {}, {}, catalog);
+  const RunPhase& phase = alone.phases.front();
+  const LanguageRates rates = language_rates(phase.scenario.training, phase.forecast);
+  // Skipped steps are the one pause that a run without flags has.
+  const double share = phase.forecast.run.time_s / alone.time_s;
+  const RunTotals totals = totals_of(alone);
+  CHECK(*totals.tokens_per_s == Approx(*rates.tokens_per_s * share));
+  CHECK(*totals.mfu == Approx(*rates.mfu * share));
+  CHECK(totals.sources.size() == phase.forecast.sources.shares().size());
+  const PhasedRun run = two_phases();
+  const RunTotals both = totals_of(run);
+  CHECK(both.largest == &*std::ranges::max_element(run.phases, {}, [](const RunPhase& of) {
+    return of.forecast.memory.peak;
+  }));
+  // 5,993 batches of 65,536 and 782 of 32,768.
+  CHECK(both.samples_per_s * run.time_s == Approx(5993.0 * 65536 + 782.0 * 32768));
+  CHECK(both.tokens_per_s.value() * run.time_s ==
+        Approx(5993.0 * 65536 * 128 + 782.0 * 32768 * 512));
+  CHECK_THAT(phased_run_table(run), Contains("tokens: ") && Contains("MFU ") &&
+                                        Contains("memory") && Contains("rests on"));
+  // What a forecast of the phase alone warns of is warned of here too.
+  for (const RunPhase& of : run.phases)
+    for (const Finding& finding : judge(of.scenario.training, of.forecast))
+      CHECK(has(run, finding.code));
 }
 
 }  // namespace

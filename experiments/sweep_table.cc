@@ -177,6 +177,12 @@ std::string or_dash(double value, const std::string& text) {
   return std::isnan(value) ? "-" : text;
 }
 
+std::size_t width_of(const std::vector<Column>& columns) {
+  std::size_t width = 0;
+  for (const Column& column : columns) width += column.width + 1;
+  return width;
+}
+
 // In the order of the table; the ends of run and cost only where there is room.
 std::vector<Column> columns_of(const std::vector<RunRow>& rows, std::size_t room) {
   const auto any = [&](auto has) { return std::ranges::any_of(rows, has); };
@@ -203,14 +209,19 @@ std::vector<Column> columns_of(const std::vector<RunRow>& rows, std::size_t room
                          return or_dash(row.cost_usd, usd_cell(row.cost_usd));
                        }});
   columns.push_back({"memory", 8, [](const RunRow& row) { return bytes_cell(Bytes(row.memory)); }});
-  std::size_t width = 0;
-  for (const Column& column : columns) width += column.width + 1;
-  if (width + run_within.width + 1 <= room) columns.insert(columns.begin() + 1, run_within);
+  if (width_of(columns) + run_within.width + 1 <= room)
+    columns.insert(columns.begin() + 1, run_within);
   return columns;
 }
 
-// Values of what is varied stand before the figures, or on a line of their own above them where
-// both do not fit.
+// Leaves out the figures that results.csv has too, until the rest fits or no more can go.
+void make_room(std::vector<Column>& columns, std::size_t room) {
+  for (const std::string_view title : {"within", "samples/s", "memory"})
+    if (width_of(columns) > room)
+      std::erase_if(columns, [&](const Column& column) { return column.title == title; });
+}
+
+// One column for each key that is varied, before those of the figures.
 std::string table_of(const Sweep& sweep) {
   std::vector<std::vector<std::string>> varied(1);  // headings first
   for (const auto& [key, values] : sweep.axes) varied.front().push_back(heading_of(key));
@@ -222,14 +233,12 @@ std::string table_of(const Sweep& sweep) {
     for (const auto& values : varied) widths[a] = std::max(widths[a], values[a].size());
     before += widths[a] + 1;
   }
-  const std::vector<Column> columns =
-      columns_of(sweep.rows, page_width - std::min(page_width, before) + 1);
   const bool all_fit = std::ranges::all_of(sweep.rows, [](const RunRow& row) { return row.ok(); });
-  std::size_t figures = all_fit ? 0 : std::string_view(" does not fit").size();
-  for (const Column& column : columns) figures += column.width + 1;
-  const bool beside = before + figures - 1 <= page_width;
+  if (!all_fit) before += std::string_view(" does not fit").size();
+  const std::size_t room = page_width - std::min(page_width, before) + 1;
+  std::vector<Column> columns = columns_of(sweep.rows, room);
+  make_room(columns, room);
   const auto begin = [&](const std::vector<std::string>& values) {
-    if (!beside) return fmt::format("{}\n    ", fmt::join(values, ", "));
     std::string cells;
     for (std::size_t a = 0; a < values.size(); ++a)
       cells += fmt::format("{:<{}} ", values[a], widths[a]);

@@ -122,5 +122,18 @@ TEST_CASE("sweep table: times and costs have their intervals") {
       Contains("\nCost: no price is known; --set cluster.usd_per_gpu_hour=USD gives one.\n"));
 }
 
+TEST_CASE("sweep table: each key that is varied has a column of its own, however wide they are") {
+  const std::string text =
+      table_of(onebit_sweep, {{"cluster", {"commodity-10gbe", "commodity-100gbe"}},
+                              {"global_batch", {"4096", "8192"}},
+                              {"cluster.nic.bandwidth", {"8Gbit/s", "9.25Gbit/s"}},
+                              {"freeze_step", {"1000", "1200"}}});
+  // Widths are those of the longest value or heading of each.
+  CHECK_THAT(text,
+             Contains("\ncluster          nic.bandwidth freeze_step global_batch       run ") &&
+                 Contains("\ncommodity-100gbe 9.25Gbit/s    1200        8192         "));
+  CHECK_THAT(text, Contains(" speed-up") && !Contains("\n    "));
+}
+
 }  // namespace
 }  // namespace lambcast

@@ -101,24 +101,28 @@ def collective(**flags):
     return json.loads(_lambcast.collective(_texts(flags)))
 
 
-def sweep(file=None, out=None, frame=None, **flags):
+def sweep(file=None, out=None, frame=None, long=False, **flags):
     """The rows of `lambcast sweep`, as a DataFrame where there is pandas, else as a list of dicts.
 
     `file` is a sweep file or a study that ships ("bert_large"); without one the flags say it all. A
     flag with a list of values is an axis, and so is one with a range ("8..64", "8:64:x2"). Rows are
     kept in the folder `out` and gone on with there; without one they are only returned. frame=True
-    or False chooses between the two forms.
+    or False chooses between the two forms, and long=True gives a row for every kind of step.
     """
     with tempfile.TemporaryDirectory() as folder:
         resume = out is not None and os.path.exists(os.path.join(out, "results.csv"))
         out = os.fspath(out or os.path.join(folder, "out"))
         for note in _lambcast.sweep(os.fspath(file or ""), out, resume, *_texts_and_axes(flags)):
             warnings.warn(note, stacklevel=2)
-        return read_results(out, frame)
+        return read_results(out, frame, long)
 
 
-def read_results(folder, frame=None):
-    """The rows of a folder that `lambcast sweep --out` wrote, in the forms of sweep()."""
+def read_results(folder, frame=None, long=False):
+    """The rows of a folder that `lambcast sweep --out` wrote, in the forms of sweep().
+
+    A DataFrame leaves out the columns that are empty in every row. long=True gives a row for every
+    kind of step of every point: `stage` says which, and its columns have no prefix.
+    """
     path = os.path.join(folder, "results.csv")
     if not os.path.isfile(path) or os.path.getsize(path) == 0:
         state = "is empty" if os.path.isfile(path) else "does not exist"
@@ -126,9 +130,30 @@ def read_results(folder, frame=None):
     if frame or (frame is None and pandas is not None):
         if pandas is None:
             raise Error("pandas is not installed: frame=False gives a list of dicts", 4)
-        return pandas.read_csv(path, float_precision="round_trip")
-    with open(path, newline="", encoding="utf-8") as rows:
-        return [{key: _value(text) for key, text in row.items()} for row in csv.DictReader(rows)]
+        rows = pandas.read_csv(path, float_precision="round_trip")
+        if long:
+            rows = pandas.DataFrame(_long(rows.to_dict("records")))
+        return rows.dropna(axis="columns", how="all")
+    with open(path, newline="", encoding="utf-8") as lines:
+        rows = [{key: _value(text) for key, text in row.items()} for row in csv.DictReader(lines)]
+    return _long(rows) if long else rows
+
+
+def _long(rows):
+    """A row for every kind of step that the rows have; `warmup_step_time_us` is its step_time_us."""
+    suffix = "_step_time_us"
+    stages = [key[: -len(suffix)] for key in (rows[0] if rows else ()) if key.endswith(suffix)]
+    figures = {key: (stage, key[len(stage) + 1 :]) for key in (rows[0] if rows else ())
+               for stage in stages if key.startswith(stage + "_")}
+    names = dict.fromkeys(name for _, name in figures.values())
+    of = {place: key for key, place in figures.items()}
+    return [{**{key: value for key, value in row.items() if key not in figures}, "stage": stage,
+             **{name: row.get(of.get((stage, name))) for name in names}}
+            for row in rows for stage in stages if _has_value(row[stage + suffix])]
+
+
+def _has_value(value):
+    return value is not None and value == value  # NaN stands for an empty cell in a DataFrame
 
 
 def _value(text):

@@ -80,13 +80,19 @@ class Package(unittest.TestCase):
             self.assertIs(type(row["gpus"]), int)
             self.assertIs(row["fits"], texts["fits"] == "true")
             self.assertIsNone(row["uniform_step_time_us"])
+        long = lambcast.sweep(**axes, frame=False, long=True)
+        self.assertEqual([row["stage"] for row in long], ["warmup", "compression"] * 8)
+        for row, of in zip(rows, long[::2]):
+            self.assertEqual((of["gpus"], of["step_time_us"]), (row["gpus"], row["warmup_step_time_us"]))
+            self.assertNotIn("warmup_step_time_us", of)
         if lambcast.pandas is None:
             self.assertEqual(lambcast.sweep(**axes), rows)
             with self.assertRaisesRegex(lambcast.Error, "pandas is not installed"):
                 lambcast.sweep(**axes, frame=True)
         else:
             frame = lambcast.sweep(**axes)
-            self.assertEqual(list(frame.columns), list(rows[0]))
+            filled = [key for key in rows[0] if any(row[key] is not None for row in rows)]
+            self.assertEqual(list(frame.columns), filled)
             self.assertEqual(list(frame.run_time_s), [row["run_time_s"] for row in rows])
 
     def test_a_folder_is_kept_and_gone_on_with(self):
