@@ -308,7 +308,7 @@ void refuse_undivided(const ModelShape& model, const Parallelism& how) {
   if (divided && plain)
     fail_input(flag("framework"), "pytorch wraps whole modules: it has no tp, cp or pp",
                "megatron, torchtitan, deepspeed, colossalai");
-  if (how.sharding != Sharding::none && plain)
+  if (how.sharding != Sharding::none && plain && model.pyramid.empty())
     fail_input(flag("zero_stage"),
                "PyTorch's own sharding (FSDP) is forecast as torchtitan runs it",
                "0, or --framework torchtitan");
