@@ -6,6 +6,7 @@
 #include <array>
 #include <string_view>
 
+#include "models/training/backend_limit.h"
 #include "models/training/buffers.h"
 #include "models/training/compressed_share.h"
 #include "models/training/known_runs.h"
@@ -14,6 +15,8 @@
 #include "models/training/plugin_tuner.h"
 #include "models/training/shared_network.h"
 #include "models/training/stream_limit.h"
+#include "models/training/tight_memory.h"
+#include "sim/base/ratio.h"
 #include "topologies/nccl_machine.h"
 
 namespace lambcast {
@@ -254,7 +257,7 @@ std::vector<Finding> judge(const TrainingPlan& training, const Forecast& forecas
          fmt::format("needs {} a GPU where {} has {}: {}", to_text(memory.peak),
                      training.device->name, to_text(training.device->memory_capacity),
                      how_to_fit(training))});
-  } else if (memory.high() > training.device->memory_capacity) {
+  } else if (is_tight(memory, *training.device)) {
     findings.push_back(
         {Severity::warning, "memory-tight",
          fmt::format("needs {} to {} a GPU, forecast {}, where {} has {}: it may not fit",
@@ -273,7 +276,7 @@ std::vector<Finding> judge(const TrainingPlan& training, const Forecast& forecas
   for (const auto& finding :
        {find_stream_limit(*training.cluster, training.nodes()), find_idle_sharp(training),
         find_one_hot_dispatch(training), find_plugin_tuner(*training.cluster, training.nodes()),
-        tipping ? find_tip(*tipping) : std::nullopt})
+        find_backend_that_fails(training), tipping ? find_tip(*tipping) : std::nullopt})
     if (finding) findings.push_back(*finding);
   const bool alone = training.gpus == 1;
   if (alone && (is_onebit(training.optimizer()) || training.exchange != Exchange{}))
@@ -296,13 +299,14 @@ std::vector<Finding> judge(const TrainingPlan& training, const Forecast& forecas
                      training.gpus, 100 * padding / (1 + padding))});
   }
   if (const auto finding = incast(training)) findings.push_back(*finding);
-  if (!alone && forecast.memory.fits && forecast.run.speedup_vs_baseline < 1 &&
+  // Only if the whole interval says so: otherwise the verdict is that it cannot be told.
+  if (!alone && forecast.memory.fits && forecast.run.speedup && forecast.run.speedup->high < 1 &&
       compressed_share(forecast) >= least_compressed_share) {
     findings.push_back(
         {Severity::warning, "compression-loses",
-         fmt::format("{} takes {:.3g} times as long as {} here: what it compresses and computes "
-                     "costs more than the bytes it saves",
-                     name_of(training.optimizer()), 1 / forecast.run.speedup_vs_baseline,
+         fmt::format("{} takes {} as {} here: what it compresses and computes costs more than the "
+                     "bytes it saves",
+                     name_of(training.optimizer()), times_as_long(1 / forecast.run.speedup->value),
                      forecast.run.baseline_optimizer)});
   }
   return findings;
