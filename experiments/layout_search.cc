@@ -12,6 +12,7 @@
 
 #include "experiments/forecast_output.h"
 #include "experiments/layout_judge.h"
+#include "models/training/tight_memory.h"
 #include "sim/base/sort_stably.h"
 #include "sim/base/threads.h"
 
@@ -209,7 +210,11 @@ FoundLayout found(const LayoutSpace& space, const LayoutCandidate& candidate, La
   found.micro_batches = training.batch.gas;
   found.step = step.metrics;
   found.shares = shares_of(step);
-  found.peak = forecast_memory(training).peak;
+  found.time = time_at_ends(step, training.optimizer(), training.kernels);
+  const MemoryForecast memory = forecast_memory(training);
+  found.peak = memory.peak;
+  found.peak_high = memory.high();
+  found.tight = is_tight(memory, *training.device);
   const double per_s = 1 / step.metrics.step_time.s();
   const auto samples = static_cast<double>(training.batch.train);
   found.samples_per_s = samples * per_s;
@@ -218,6 +223,15 @@ FoundLayout found(const LayoutSpace& space, const LayoutCandidate& candidate, La
                          training_flops(*training.model, training.seq_len).value() * 1e-12;
   found.utilization = flops_utilization(training, found.tflops_per_gpu).value_or(0);
   return found;
+}
+
+// Moves layouts with room before tight ones that may be no faster. Both orders are by step time.
+void put_tight_behind(std::vector<FoundLayout>& layouts) {
+  for (std::size_t i = 1; i < layouts.size(); ++i)
+    for (std::size_t at = i; at > 0 && !layouts[at].tight && layouts[at - 1].tight &&
+                             ratio_of(layouts[at].time, layouts[at - 1].time).low <= 1;
+         --at)
+      std::swap(layouts[at], layouts[at - 1]);
 }
 
 // Without a second rank that holds the same weights there is no exchange to compress.
@@ -321,6 +335,7 @@ LayoutSearch search_layouts(const WhatIf& asked, const SearchOptions& options,
   result.forecast = search.forecast();
   for (const std::size_t place : search.best())
     result.best.push_back(found(space, candidates[place], judge));
+  put_tight_behind(result.best);
   const bool sums = !is_onebit(space.base.optimizer()) && !asked.contains("exchange");
   if (options.compression)
     for (FoundLayout& layout : result.best) {

@@ -9,6 +9,9 @@
 // and is counted by the first that refuses it. What is left is ordered by the time of a step, equal
 // ones by their place among the candidates, so the answer is the same for any number of threads.
 //
+// A layout that may not fit (models/training/tight_memory.h) is marked. It comes behind those
+// that have room and may be as fast, by the interval of the ratio of their steps.
+//
 // Settings of one division of the model (tp, cp, ep, pp) are often within a percent of each other,
 // so what is shown is the best setting of each division, unless all are asked for.
 //
@@ -28,6 +31,7 @@
 #include <vector>
 
 #include "experiments/layout_space.h"
+#include "models/training/error_source.h"
 #include "models/training/memory.h"
 #include "models/training/step.h"
 
@@ -61,7 +65,10 @@ struct FoundLayout {
   std::int64_t micro_batches = 1;
   StepMetrics step;
   StepShares shares;
+  TimeAtEnds time;  // of the step
   Bytes peak;
+  Bytes peak_high;     // high end of its interval
+  bool tight = false;  // the peak fits, and the high end does not
   double samples_per_s = 0, tokens_per_s = 0, tflops_per_gpu = 0;
   double utilization = 0;  // MFU (forecast_output.h)
   std::optional<CompressedLayout> compressed;

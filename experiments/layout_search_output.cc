@@ -63,16 +63,27 @@ std::string layout_words(const FoundLayout& found) {
   return out.empty() ? "one GPU" : out;
 }
 
+std::string tight_text(const FoundLayout& found) {
+  return found.tight ? fmt::format(", which may not fit: up to {}", to_text(found.peak_high)) : "";
+}
+
+// The memory of a row; "!" marks what may not fit.
+std::string memory_cell(const FoundLayout& found) {
+  return bytes_cell(found.peak) + (found.tight ? "!" : " ");
+}
+
 std::string answer_of(const LayoutSearch& search) {
   if (search.best.empty()) return "no layout runs\n";
   const FoundLayout& best = search.best.front();
   const auto [loss, share] = best.shares.largest_loss();
   std::string out = fmt::format(
       "Fastest of {} layouts that run: {}, micro batch {}, ZeRO stage {}, recompute {}: "
-      "{:.2f} ms a step ({:.2f} to {:.2f}), {} of memory. Most of what it loses is {} ({:.0f} %).",
+      "{:.2f} ms a step ({:.2f} to {:.2f}), {} of memory{}. Most of what it loses is {} ({:.0f} "
+      "%).",
       search.forecast, layout_words(best), best.layout.micro_batch, best.layout.zero_stage,
       best.layout.recompute, best.step.step_time.us() * 1e-3, best.step.step_time_low.us() * 1e-3,
-      best.step.step_time_high.us() * 1e-3, to_text(best.peak), loss, 100 * share);
+      best.step.step_time_high.us() * 1e-3, to_text(best.peak), tight_text(best), loss,
+      100 * share);
   if (best.compressed)
     out += best.compressed->step_time_us
                ? fmt::format(" With {} it is {:.2f}x as fast.", best.compressed->optimizer,
@@ -87,8 +98,8 @@ const char* rate_title(std::int64_t seq_len) { return seq_len > 0 ? "tok/s" : "s
 
 std::string head_line(std::int64_t seq_len) {
   return fmt::format(
-      "{:>2} {:>3} {:>2} {:>2} {:>3} {:>2} {:>10} {:>3} {:>4} {:>8} {:>4} {:>9} {:>9} {:>8} "
-      "{:>6} {:>4}\n",
+      "{:>2} {:>3} {:>2} {:>2} {:>3} {:>2} {:>10} {:>3} {:>4} {:>8} {:>4} {:>9} {:>9} {:>8}  "
+      "{:>5} {:>4}\n",
       "#", "tp", "sp", "cp", "pp", "v", "split", "ep", "dp", "batch", "ZeRO", "recompute",
       "step (ms)", "memory", rate_title(seq_len), "MFU");
 }
@@ -98,12 +109,12 @@ std::string layout_line(std::size_t rank, const FoundLayout& found, std::int64_t
   const LayoutCandidate& layout = found.layout;
   const double rate = (seq_len > 0 ? found.tokens_per_s : found.samples_per_s) / gpus;
   return fmt::format(
-      "{:>2} {:>3} {:>2} {:>2} {:>3} {:>2} {:>10} {:>3} {:>4} {:>8} {:>4} {:>9} {:>9.2f} {:>8} "
+      "{:>2} {:>3} {:>2} {:>2} {:>3} {:>2} {:>10} {:>3} {:>4} {:>8} {:>4} {:>9} {:>9.2f} {:>9}"
       "{:>6.{}f} {:>3.0f}%\n",
       rank, layout.tp, is_sequence_parallel(layout) ? "y" : "-", layout.cp, layout.pp,
       layout.interleave, found.split == "none" ? "-" : found.split, layout.ep, found.dp,
       fmt::format("{}x{}", layout.micro_batch, found.micro_batches), layout.zero_stage,
-      layout.recompute, found.step.step_time.us() * 1e-3, bytes_cell(found.peak), rate,
+      layout.recompute, found.step.step_time.us() * 1e-3, memory_cell(found), rate,
       rate < 1000 ? 1 : 0, 100 * found.utilization);
 }
 
@@ -188,7 +199,8 @@ Json layout_json(const FoundLayout& found) {
             {"compressed", compressed_json(found.compressed)},
             {"quantized", compressed_json(found.quantized)},
             {"fp8", compressed_json(found.fp8)},
-            {"simulate", simulate_line(found.what_if)}};
+            {"simulate", simulate_line(found.what_if)},
+            {"memory_tight", found.tight}};
   return json;
 }
 
@@ -215,11 +227,11 @@ std::string layout_search_table(const LayoutSearch& search) {
     const FoundLayout& found = *search.best_compressed;
     out += fmt::format(
         "\nbest with {}: tp {} cp {} pp {} x {} ep {} dp {}, micro batch {}, recompute {}{}: "
-        "{:.2f} ms",
+        "{:.2f} ms{}",
         found.what_if.at("optimizer"), found.layout.tp, found.layout.cp, found.layout.pp,
         found.layout.interleave, found.layout.ep, found.dp, found.layout.micro_batch,
         found.layout.recompute, is_sequence_parallel(found.layout) ? ", sequence parallel" : "",
-        found.step.step_time.us() * 1e-3);
+        found.step.step_time.us() * 1e-3, tight_text(found));
     if (!search.best.empty())
       out +=
           fmt::format(", {:.2f}x as fast as the best with {}",
@@ -234,8 +246,8 @@ std::string layout_search_table(const LayoutSearch& search) {
   out += fmt::format(
              "\nsp: sequence parallel. v: chunks of a stage. split: of the layers over stages. "
              "batch: samples of a micro batch x how many. {}: of a GPU. MFU: "
-             "model FLOPs over the peak of the format computed in. Memory leaves out what the "
-             "allocator wastes.\nThe first one alone: ",
+             "model FLOPs over the peak of the format computed in. !: may not fit, by the interval "
+             "of memory. Memory leaves out what the allocator wastes.\nThe first one alone: ",
              rate_title(base.seq_len)) +
          simulate_line(search.best.front().what_if) + "\n";
   return out;
@@ -300,7 +312,8 @@ const std::vector<std::string> csv_columns{"rank",
                                            "quantized_speedup",
                                            "fp8_step_time_us",
                                            "fp8_speedup",
-                                           "split"};
+                                           "split",
+                                           "memory_tight"};
 
 }  // namespace
 
@@ -346,7 +359,8 @@ std::string layout_search_csv(const LayoutSearch& search) {
                      quantizes ? csv::number(quantized.speedup) : "",
                      fp8.step_time_us ? csv::number(*fp8.step_time_us) : "",
                      fp8.step_time_us ? csv::number(fp8.speedup) : "",
-                     found.split}) +
+                     found.split,
+                     found.tight ? "true" : "false"}) +
            "\n";
   }
   return out;

@@ -238,6 +238,30 @@ TEST_CASE("layout search: where nothing fits, memory says so") {
   CHECK_THAT(layout_search_table(search), Contains("no layout runs"));
 }
 
+TEST_CASE("layout search: what may not fit is marked by the rule of simulate, and does not lead") {
+  Catalog catalog;
+  const LayoutSearch search = searched({{"model", "llama2-70b"},
+                                        {"cluster", "hgx-h100-ndr"},
+                                        {"gpus", "128"},
+                                        {"optimizer", "adamw"},
+                                        {"global_batch", "1024"}});
+  std::size_t tight = 0;
+  for (std::size_t i = 0; i < search.best.size(); ++i) {
+    const FoundLayout& found = search.best[i];
+    tight += found.tight ? 1 : 0;
+    CollectiveCosts costs;
+    const TrainingPlan training = resolve(found.what_if, catalog).training;
+    const auto findings = judge(training, forecast(training, costs));
+    CHECK(found.tight ==
+          std::ranges::any_of(findings, [](const auto& f) { return f.code == "memory-tight"; }));
+    if (i > 0 && search.best[i - 1].tight && !found.tight)
+      CHECK(ratio_of(found.time, search.best[i - 1].time).low > 1);
+  }
+  REQUIRE(tight > 0);  // 85.4 of 85.9 GB with pp 16
+  CHECK_THAT(layout_search_table(search), Contains(" GB!"));
+  CHECK_THAT(layout_search_json(search), Contains("\"memory_tight\": true"));
+}
+
 TEST_CASE("layout search: shares of a step add up to it") {
   for (const FoundLayout& found : searched(layouts_asked()).best) {
     const StepShares& shares = found.shares;
