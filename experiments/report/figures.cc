@@ -190,6 +190,10 @@ Figure step_figure(const Rows& rows, const std::string& optimizer) {
       "stands above each bar. Communication is what the backward pass does not hide; the parts add "
       "up to the step, and what they leave is 'other'.",
       stated(slice), display_name(baseline), display_name(optimizer));
+  if (std::ranges::all_of(slice.points, [](const Point* p) { return p->compressed(); }))
+    figure.caption +=
+        fmt::format(" {} has no row here: its bar is the mean step of its run, by the speed-up.",
+                    display_name(baseline));
   if (const std::size_t count = overlapping(panels); count > 0) {
     figure.caption += fmt::format(
         " The parts of {} bars overlap in time and add up to more than the step; the tick on the "

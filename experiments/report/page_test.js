@@ -156,6 +156,29 @@
     });
   }
 
+  // A sweep from flags has no rows of the plain optimizer.
+  function plainBar() {
+    const data = explorer.data, place = document.createElement("div");
+    const called = function (rows) {
+      lambcast.showBars(data, rows, null, place);
+      return Array.from(place.querySelectorAll(".step span"), function (s) { return s.textContent; });
+    };
+    const compressed = data.matching({ optimizer: "onebit_lamb" }, data.ok)[0];
+    const plain = data.matching({ optimizer: "lamb" }, data.ok)[0];
+    check("the plain step has a bar", called([compressed])[0] === "LAMB step", called([compressed]));
+    same("one of its own has no other", called([compressed, plain])
+      .filter(function (name) { return name === "LAMB step"; }).length, 0);
+  }
+
+  // All rows differ in more than the NIC.
+  function noBreakEvenOfUnlikeRows() {
+    const data = explorer.data, figure = data.column("speedup_vs_baseline");
+    const lines = lambcast.linesOf(data, data.matching({}, data.drawable(figure)),
+      data.column("gpus"), figure, data.column("optimizer"));
+    check("rows that differ in more break even nowhere", lines.notes.join().includes("no break-even") &&
+      !lines.notes.join().includes("breaks even at"), lines.notes);
+  }
+
   function sortAndFilter() {
     go("x=gpus");
     const at = table.columns.findIndex(function (c) { return c.key === "run_samples_per_s"; });
@@ -271,6 +294,8 @@
     closedForms();
     slices();
     barsOnce();
+    plainBar();
+    noBreakEvenOfUnlikeRows();
     sortAndFilter();
     views();
     await drawn();

@@ -29,6 +29,25 @@ Bar bar_of(const Point& point, const StepFigures& step) {
   return bar;
 }
 
+// The mean step of the plain run that a compressed row is compared with. Its parts are unknown.
+Bar baseline_bar(const Point& point) {
+  const double step_time_us = point.run_time_s * point.speedup / point.steps * 1e6;
+  Bar bar{display_name(point.baseline.text()), point.gpus, point.global_batch, step_time_us, {}};
+  bar.parts_us.back() = step_time_us;
+  return bar;
+}
+
+// The compressed row of this GPU count whose plain run has no row; null if it has one.
+const Point* without_plain_row(const Points& points, double gpus) {
+  const Point* found = nullptr;
+  for (const Point* p : points) {
+    if (p->gpus != gpus) continue;
+    if (!p->compressed()) return nullptr;
+    if (found == nullptr && std::isfinite(p->run_time_s * p->speedup / p->steps)) found = p;
+  }
+  return found;
+}
+
 std::vector<double> evenly_chosen(const std::vector<double>& all, std::size_t most) {
   if (all.size() <= most) return all;
   std::vector<double> chosen;
@@ -105,6 +124,7 @@ std::string panel_script(const BarPanel& panel, std::size_t index, const std::st
 BarPanel bar_panel(const Points& points, std::string title) {
   BarPanel panel{std::move(title), {}};
   for (const double gpus : evenly_chosen(values(points, &Point::gpus), most_groups)) {
+    if (const Point* p = without_plain_row(points, gpus)) panel.bars.push_back(baseline_bar(*p));
     for (const bool compressed : {false, true}) {
       for (const Point* p : points) {
         if (p->gpus != gpus || p->compressed() != compressed) continue;

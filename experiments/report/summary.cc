@@ -35,19 +35,45 @@ std::string within_phrase(const SpeedupMap& map, std::size_t scan, bool falling)
                      crossing(falling ? high : low, false));
 }
 
-// Where the speed-up's interval holds 1 though the speed-up itself is on one side of it throughout.
-std::string untold(const SpeedupMap& map, std::size_t scan, bool pays) {
-  const std::vector<double>& end = pays ? map.low[scan] : map.high[scan];
-  const auto told = [&](double value) {
-    return std::isnan(value) || (pays ? value > 1 : value < 1);
-  };
-  if (std::ranges::all_of(end, told)) return "";
-  if (std::ranges::none_of(end, told))
-    return "; by the expected times: the interval holds 1 at each";
-  const std::vector<Crossing> found = crossings(map.nic_Gbps, end);
-  if (found.size() != 1) return "; cannot tell at some";
-  return fmt::format("; cannot tell {} {:.3g}", found[0].falling == pays ? "above" : "below",
-                     found[0].nic_Gbps);
+// How many bandwidths of a scan have their interval above 1, below 1, or on both sides of it.
+struct Told {
+  std::size_t pays = 0, loses = 0;
+  std::vector<double> open;  // the bandwidths at which it cannot be told
+  std::size_t all() const { return pays + loses + open.size(); }
+};
+
+Told told_of(const SpeedupMap& map, std::size_t scan) {
+  Told told;
+  for (std::size_t i = 0; i < map.nic_Gbps.size(); ++i) {
+    const double value = map.speedup[scan][i];
+    if (std::isnan(value)) continue;
+    const bool has_ends = !std::isnan(map.low[scan][i]) && !std::isnan(map.high[scan][i]);
+    if ((has_ends ? map.low[scan][i] : value) > 1)
+      ++told.pays;
+    else if ((has_ends ? map.high[scan][i] : value) < 1)
+      ++told.loses;
+    else
+      told.open.push_back(map.nic_Gbps[i]);
+  }
+  return told;
+}
+
+// "at every bandwidth scanned (1 to 64 Gbit/s)", "at 1 of 10 bandwidths scanned (1 to 64 Gbit/s;
+// cannot be told at 9 of them, from 2 to 64)".
+std::string told_text(const SpeedupMap& map, const Told& told) {
+  const std::string range =
+      fmt::format("{} to {} Gbit/s", map.nic_Gbps.front(), map.nic_Gbps.back());
+  if (told.pays == told.all()) return fmt::format("at every bandwidth scanned ({})", range);
+  if (told.loses == told.all()) return fmt::format("at no bandwidth scanned ({})", range);
+  std::string out =
+      fmt::format("at {} of {} bandwidths scanned ({}",
+                  told.pays == 0 ? "none" : fmt::format("{}", told.pays), told.all(), range);
+  if (!told.open.empty())
+    out += fmt::format("; cannot be told at {} of them, {}", told.open.size(),
+                       told.open.size() == 1 ? fmt::format("{:.3g}", told.open.front())
+                                             : fmt::format("from {:.3g} to {:.3g}",
+                                                           told.open.front(), told.open.back()));
+  return out + ")";
 }
 
 std::string where_it_pays(const SpeedupMap& map, std::size_t scan) {
@@ -62,9 +88,7 @@ std::string where_it_pays(const SpeedupMap& map, std::size_t scan) {
     for (const Crossing& c : found) places.push_back(fmt::format("{:.3g}", c.nic_Gbps));
     return fmt::format("in part, crossing break-even at {} Gbit/s,", fmt::join(places, " and "));
   }
-  const bool pays = std::any_of(row.begin(), row.end(), [](double s) { return s > 1; });
-  return fmt::format("at {} bandwidth scanned ({} to {} Gbit/s{})", pays ? "every" : "no",
-                     map.nic_Gbps.front(), map.nic_Gbps.back(), untold(map, scan, pays));
+  return told_text(map, told_of(map, scan));
 }
 
 std::string conditions(const Point& p, const std::vector<std::string>& apart) {

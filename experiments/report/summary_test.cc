@@ -122,13 +122,13 @@ TEST_CASE("a scan that pays throughout says where its interval holds 1") {
     return words(summary_of(points));
   };
   CHECK(contains(said(1.5, 1.2), "pays at every bandwidth scanned (1 to 100 Gbit/s) on"));
-  // From 2 at 1 Gbit/s to 1/2 at 100 Gbit/s: 1 at 10 Gbit/s.
   CHECK(contains(said(2, 0.5),
-                 "pays at every bandwidth scanned (1 to 100 Gbit/s; cannot tell "
-                 "above 10) on"));
-  CHECK(contains(said(0.5, 2), "(1 to 100 Gbit/s; cannot tell below 10) on"));
+                 "pays at 1 of 2 bandwidths scanned (1 to 100 Gbit/s; cannot be told at 1 of "
+                 "them, 100) on"));
+  CHECK(contains(said(0.5, 2), "(1 to 100 Gbit/s; cannot be told at 1 of them, 1) on"));
   CHECK(contains(said(0.5, 0.9),
-                 "(1 to 100 Gbit/s; by the expected times: the interval holds 1 at each) on"));
+                 "pays at none of 2 bandwidths scanned (1 to 100 Gbit/s; cannot be told at 2 of "
+                 "them, from 1 to 100) on"));
   for (Point& p : points) {
     p.speedup = 0.5;
     p.speedup_low = 0.2;
@@ -136,7 +136,22 @@ TEST_CASE("a scan that pays throughout says where its interval holds 1") {
   points[0].speedup_high = 2;
   points[1].speedup_high = 0.5;
   CHECK(contains(words(summary_of(points)),
-                 "pays at no bandwidth scanned (1 to 100 Gbit/s; cannot tell below 10) on"));
+                 "pays at none of 2 bandwidths scanned (1 to 100 Gbit/s; cannot be told at 1 of "
+                 "them, 1) on"));
+}
+
+TEST_CASE("a scan of which one bandwidth in ten is told does not pay at every one") {
+  std::vector<Point> points;
+  for (int i = 0; i < 10; ++i) {
+    points.push_back(compared(i + 1, 8, 1.5));
+    points.back().speedup_low = i == 0 ? 1.2 : 0.9;
+    points.back().speedup_high = 2;
+  }
+  const std::string text = words(summary_of(points));
+  CHECK(contains(text,
+                 "pays at 1 of 10 bandwidths scanned (1 to 10 Gbit/s; cannot be told at 9 of "
+                 "them, from 2 to 10)"));
+  CHECK_FALSE(contains(text, "every bandwidth"));
 }
 
 TEST_CASE("break-even is found in a scan at one GPU count, the largest that has one") {

@@ -99,7 +99,7 @@
         hollow = hollow || p.hollow;
       });
       return { name: by ? lambcast.nameOf(by, some[0]) : figure.label, points: line.points,
-        colour: lambcast.colours[index % lambcast.colours.length], dashes: index >= 8 };
+        mixed: line.folded > 0, colour: lambcast.colours[index % lambcast.colours.length], dashes: index >= 8 };
     });
     const points = series.flatMap(function (s) { return s.points; });
     if (new Set(points.map(function (p) { return p.x; })).size < 2) return null;
@@ -161,6 +161,8 @@
       x2: spec.x.high + 1e3 * (spec.x.high + 1) });
     const said = spec.series.filter(function (s) { return s.points.length > 1; }).map(function (s) {
       const index = spec.series.indexOf(s);
+      // A median of unlike rows breaks even where none of them does.
+      if (s.mixed) return s.name + ": no break-even, as its rows differ in more than " + spec.x.label;
       const found = lambcast.crossings(s.points, level, spec.x.log);
       found.forEach(function (c) {
         const at = lambcast.number(Number(c.x.toPrecision(3)));
@@ -268,6 +270,17 @@
     });
   }
 
+  // The mean step of the plain run that a compressed row is compared with, where the slice has no
+  // row of its optimizer: the sweep may have none. Its parts are unknown.
+  function baselineBar(data, row, optimizers) {
+    const baseline = data.text("baseline_optimizer", row), hours = data.text("run_time_s", row);
+    const speedup = data.text("speedup_vs_baseline", row), steps = data.text("steps", row);
+    if (!data.isCompressed(row) || !baseline || optimizers.has(baseline) || !(speedup > 0)) return [];
+    const ms = hours * 3600e3 * speedup / steps;
+    return [{ called: (display[baseline] || baseline) + " step", ms: ms, long: ms, row: row,
+      whole: true, parts: [{ part: data.parts.at(-1), ms: ms }] }];
+  }
+
   // As many as are drawn: all rows of some values of x, evenly, or where a value has many, some rows.
   function someOf(points, x) {
     if (points.length <= mostBars) return points;
@@ -290,7 +303,10 @@
         return !seen.has(point) && seen.add(point);
       });
     const chosen = someOf(points, x);
-    const bars = chosen.flatMap(function (row) { return barsOf(data, row); });
+    const optimizers = new Set(points.map(function (row) { return data.text("optimizer", row); }));
+    const bars = chosen.flatMap(function (row) {
+      return baselineBar(data, row, optimizers).concat(barsOf(data, row));
+    });
     place.replaceChildren();
     if (bars.length === 0) return false;
     const longest = Math.max.apply(null, bars.map(function (bar) { return bar.long; }));
@@ -322,6 +338,8 @@
     const notes = ["All bars are on one scale, of milliseconds."];
     if (chosen.length < points.length)
       notes.push(chosen.length + " of the " + points.length + " points of the slice, evenly.");
+    if (bars.some(function (b) { return b.whole; }))
+      notes.push("The plain step is its run's mean, by the speed-up: its parts are not in the rows.");
     if (bars.some(function (b) { return b.long > b.ms * 1.001; }))
       notes.push("Parts that overlap in time add up to more than their step.");
     place.append(make("p", { className: "caption" }, [notes.join(" ")]));
