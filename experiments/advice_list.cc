@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "experiments/advice_output.h"
+#include "experiments/common_length.h"
 #include "experiments/forecast_output.h"
 #include "experiments/measure_first.h"
 #include "experiments/sweep_check.h"
@@ -83,8 +84,10 @@ std::string answer_of(const AdviceList& list) {
   if (first == list.points.end())
     return fmt::format("None of {} points runs: {}\n", list.points.size(),
                        list.points.front().refused);
-  std::string out = fmt::format("Does {} pay, by {}? {}.\n", first->advice->optimizer, keys,
-                                stretches_of(list, false));
+  const std::string length =
+      list.common_steps ? fmt::format(", in runs of {} steps (assumed)", *list.common_steps) : "";
+  std::string out = fmt::format("Does {} pay, by {}{}? {}.\n", first->advice->optimizer, keys,
+                                length, stretches_of(list, false));
   if (first->advice->fused)
     out += fmt::format("With the fused kernels that ship here: {}.\n", stretches_of(list, true));
   const std::string rest = points_with(list, WarmUp::usual) == 0
@@ -122,9 +125,10 @@ std::string break_even_text(const std::optional<BreakEven>& at) {
 }  // namespace
 
 AdviceList advise_all(const WhatIf& what_if, const std::vector<Axis>& axes, Catalog& catalog) {
-  const SweepPlan plan = plan_sweep_of_flags(what_if, axes);
-  check_values(plan.points, catalog);
-  AdviceList list{axes, {}};
+  const SweepPlan asked = plan_sweep_of_flags(what_if, axes);
+  check_values(asked.points, catalog);
+  const SweepPlan plan = with_common_length(asked, catalog);
+  AdviceList list{axes, {}, plan.common_steps};
   for (const WhatIf& point : plan.points) {
     AdvicePoint of;
     for (const auto& [key, values] : axes) of.varied.push_back(point.at(key));

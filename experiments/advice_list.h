@@ -20,6 +20,7 @@ struct AdvicePoint {
 struct AdviceList {
   std::vector<Axis> axes;
   std::vector<AdvicePoint> points;
+  std::optional<std::int64_t> common_steps;  // the length of every run (common_length.h)
 };
 
 // Every combination of the axes, the last one fastest. Throws Error (usage) for a value that cannot

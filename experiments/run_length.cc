@@ -16,14 +16,6 @@ namespace {
 
 constexpr std::int64_t shortest_assumed = 1000, max_samples = std::int64_t{1} << 53;
 
-// The step that is given to freeze at, by the flag or `of_file`; not a share of the run.
-std::optional<std::int64_t> freeze_step_given(const Words& words,
-                                              std::optional<std::int64_t> of_file) {
-  if (const std::string* value = words.find("freeze_step"))
-    return value->ends_with('%') ? std::nullopt : words.whole("freeze_step", 0, max_steps);
-  return of_file;
-}
-
 std::int64_t steps_of(std::int64_t samples, const TrainingPlan& training) {
   const std::int64_t full = training.batch.train, done = training.steps_done;
   if (!training.ramp) return (samples + full - 1) / full;
@@ -32,24 +24,18 @@ std::int64_t steps_of(std::int64_t samples, const TrainingPlan& training) {
 
 std::int64_t assumed_steps(OptimizerType type, std::optional<std::int64_t> freeze,
                            std::vector<Finding>& findings) {
-  const double share = published_warmup_share(type);
-  const double derived = freeze ? std::ceil(static_cast<double>(*freeze) / share - 1e-6) : 0;
-  if (derived <= shortest_assumed) {
-    findings.push_back({Severity::note, "steps-assumed",
-                        fmt::format("--steps not given: a run of {} optimizer steps is forecast",
-                                    shortest_assumed)});
-    return shortest_assumed;
-  }
-  const auto steps = static_cast<std::int64_t>(std::min(derived, static_cast<double>(max_steps)));
-  findings.push_back(
-      {Severity::note, "steps-assumed",
-       fmt::format("--steps not given: a run of {} optimizer steps is forecast, of which the "
-                   "published recipes freeze after {:.3g} %, as this one at step {}",
-                   steps, 100 * share, *freeze)});
+  const std::int64_t steps = default_steps(type, freeze);
+  std::string message =
+      fmt::format("--steps not given: a run of {} optimizer steps is forecast", steps);
+  if (steps > shortest_assumed)
+    message += fmt::format(
+        ", of which the published recipes freeze after {:.3g} %, as this one at step {}",
+        100 * published_warmup_share(type), *freeze);
+  findings.push_back({Severity::note, "steps-assumed", std::move(message)});
   return steps;
 }
 
-// As many as tokens fill, where those are given.
+// Returns the samples given, or those that the tokens given fill.
 std::optional<std::int64_t> samples_given(const Words& words, const TrainingPlan& training) {
   const auto samples = words.whole("samples", 1, max_samples);
   const auto tokens = words.number("tokens", 1, 1e18);
@@ -70,8 +56,27 @@ bool is_length(std::string_view key) {
   return std::find(length_keys.begin(), length_keys.end(), key) != length_keys.end();
 }
 
+bool gives_length(const WhatIf& question) {
+  return std::ranges::any_of(length_keys, [&](const char* key) { return question.contains(key); });
+}
+
 double published_warmup_share(OptimizerType type) {
   return model_of(onebit_of(type)).published_freeze_share;
+}
+
+std::optional<std::int64_t> freeze_step_given(const Words& words,
+                                              std::optional<std::int64_t> of_file) {
+  if (const std::string* value = words.find("freeze_step"))
+    return value->ends_with('%') ? std::nullopt : words.whole("freeze_step", 0, max_steps);
+  return of_file;
+}
+
+std::int64_t default_steps(OptimizerType type, std::optional<std::int64_t> freeze_step) {
+  if (!freeze_step) return shortest_assumed;
+  const double derived =
+      std::ceil(static_cast<double>(*freeze_step) / published_warmup_share(type) - 1e-6);
+  return std::max(shortest_assumed,
+                  static_cast<std::int64_t>(std::min(derived, static_cast<double>(max_steps))));
 }
 
 std::int64_t choose_steps(const Words& words, const TrainingPlan& training,

@@ -18,6 +18,8 @@ inline constexpr std::int64_t max_steps = 1'000'000'000;
 // The keys that say it, each in place of the others.
 inline constexpr std::array<const char*, 3> length_keys{"steps", "samples", "tokens"};
 bool is_length(std::string_view key);
+// Returns whether the question gives the length of its run.
+bool gives_length(const WhatIf& question);
 
 // The share of the run that published recipes warm up:
 //   1-bit LAMB  1,000 of 5,993 steps (BERT-Large, batch 65,536, the run of the 1-bit LAMB paper)
@@ -25,10 +27,18 @@ bool is_length(std::string_view key);
 //   0/1 Adam    variance updated for 12,500 of 150,000 steps (DeepSpeedExamples, bing_bert)
 double published_warmup_share(OptimizerType type);
 
+// Returns the freeze step that the flag gives, else that of the file; not a share of the run.
+std::optional<std::int64_t> freeze_step_given(const Words& words,
+                                              std::optional<std::int64_t> of_file);
+
+// Returns the steps of a run whose length is not given: the run of which the freeze step is the
+// published share, at least 1000 steps. A run as long as freeze_step would compress nothing.
+std::int64_t default_steps(OptimizerType type, std::optional<std::int64_t> freeze_step);
+
 // --steps, or --samples over the batch, along a ramp (training.ramp) from training.steps_done on;
-// --tokens fill samples of one length, which a curriculum changes. Where none of them says, the run
-// of which the freeze step given is the published share, at least 1000 steps: as long as
-// freeze_step itself, nothing would be compressed. The finding `steps-assumed` says so.
+// --tokens fill samples of one length, which a curriculum changes. If none of them is given, the
+// length is default_steps(), and the finding `steps-assumed` states it. Points of a list share one
+// length (common_length.h).
 std::int64_t choose_steps(const Words& words, const TrainingPlan& training,
                           std::optional<std::int64_t> freeze_step_of_file,
                           std::vector<Finding>& findings);

@@ -7,7 +7,9 @@
 #include <map>
 #include <set>
 
+#include "experiments/common_length.h"
 #include "experiments/invalid_value.h"
+#include "experiments/run_length.h"
 #include "experiments/solve_variable.h"
 #include "experiments/turns.h"
 
@@ -176,8 +178,11 @@ Solution solve(const SolveQuestion& question, Catalog& catalog) {
   solution.key = question.key;
   solution.metric = &find_metric(question.metric, {"", 0, "--for"});
   solution.target = solution.metric->parse(question.target, {"", 0, "--for " + question.metric});
-  Variable variable =
-      variable_of(question.key, question.what_if, question.low, question.high, catalog);
+  // One length for all values: that of the base question.
+  WhatIf asked = question.what_if;
+  if (!is_length(question.key)) solution.assumed_steps = assumed_length(asked, catalog);
+  if (solution.assumed_steps) asked["steps"] = fmt::format("{}", *solution.assumed_steps);
+  Variable variable = variable_of(question.key, asked, question.low, question.high, catalog);
   const auto words = variable.words;
   RootSearch search(std::move(variable), *solution.metric, solution.target);
   search.spread();

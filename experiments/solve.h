@@ -46,7 +46,8 @@ struct Solution {
   const Metric* metric = nullptr;
   double target = 0;
   std::string key;
-  std::vector<SolvePoint> points;   // that run, by their value
+  std::optional<std::int64_t> assumed_steps;  // the length of every run, if it is not given
+  std::vector<SolvePoint> points;             // that run, by their value
   std::vector<std::size_t> passes;  // places of the points before which the target was passed
   std::vector<std::size_t> turns;   // of those at which the metric begins to fall, or to rise
   std::size_t cannot_run = 0;

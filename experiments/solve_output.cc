@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "experiments/common_length.h"
 #include "experiments/forecast_output.h"
 #include "sim/base/csv.h"
 #include "sim/base/json.h"
@@ -116,7 +117,10 @@ std::string sentence_of(const Solution& solution) {
 }
 
 std::string answer_of(const Solution& solution) {
-  return sentence_of(solution) + turns_text(solution);
+  const std::string length = solution.assumed_steps
+                                 ? fmt::format(" {}.", common_length_text(*solution.assumed_steps))
+                                 : "";
+  return sentence_of(solution) + turns_text(solution) + length;
 }
 
 // The points near where the target is passed; a few over the whole range where it is not.

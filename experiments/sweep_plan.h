@@ -21,6 +21,8 @@
 // Values are the same when they differ in spaces alone ("1 Gbit/s", "1Gbit/s").
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,7 +44,8 @@ struct SweepPlan {
   std::string text_hash;    // of both
   std::string command;      // for the manifest (sweep_command.h), where it was planned from flags
   SweepPoints points;
-  std::vector<std::string> notes;  // what the flags left out, for people
+  std::optional<std::int64_t> common_steps{};  // of every run, if no length is given
+  std::vector<std::string> notes;              // what the flags left out, for people
 };
 
 // Throws Error for what is not a sweep, and for more than ten million points.

@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "experiments/common_length.h"
 #include "experiments/report/report.h"
 #include "experiments/result_row.h"
 #include "experiments/sweep_check.h"
@@ -147,10 +148,11 @@ int print_sweep(const SweepPlan& plan, SweepFlags& options,
 }
 
 int sweep(SweepFlags& options) {
-  const SweepPlan plan = plan_of(options);
   const auto texts = std::make_shared<DescriptionTexts>();
   Catalog catalog(texts);
-  check_values(plan.points, catalog);
+  const SweepPlan asked = plan_of(options);
+  check_values(asked.points, catalog);
+  const SweepPlan plan = with_common_length(asked, catalog);
   for (const std::string& note : plan.notes) say(note);
   if (!options.write_sweep.empty()) {
     if (!options.file.empty())

@@ -15,6 +15,7 @@
 
 #include "experiments/advice_list.h"
 #include "experiments/advice_output.h"
+#include "experiments/common_length.h"
 #include "experiments/comparison_output.h"
 #include "experiments/folder_comparison.h"
 #include "experiments/forecast_output.h"
@@ -224,8 +225,10 @@ Texts sweep_answer(const std::string& file, const std::string& out, bool resume,
   const int jobs = take_jobs(texts);
   return answer([=](const Stopped& stopped) {
     const std::vector<Axis> axes = axes_of(lists, scans);
-    const SweepPlan plan =
-        file.empty() ? plan_sweep_of_flags(texts, axes) : plan_named_sweep(file, texts, axes);
+    Catalog catalog;
+    const SweepPlan plan = with_common_length(
+        file.empty() ? plan_sweep_of_flags(texts, axes) : plan_named_sweep(file, texts, axes),
+        catalog);
     Texts notes = plan.notes;
     run_sweep(plan, {.out = out,
                      .jobs = jobs,
