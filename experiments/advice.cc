@@ -12,6 +12,7 @@
 #include "experiments/layout_choice.h"
 #include "experiments/run_length.h"
 #include "experiments/words.h"
+#include "models/training/backend_limit.h"
 #include "models/training/stream_limit.h"
 #include "sim/base/sort_stably.h"
 
@@ -82,8 +83,7 @@ Asked compressed(const WhatIf& what_if, Catalog& catalog) {
 WhatIf plain_question(WhatIf asked, const std::string& optimizer, std::int64_t steps) {
   asked["optimizer"] = optimizer;
   for (const char* key : {"freeze_step", "backend", "cuda_aware"}) asked.erase(key);
-  if (std::ranges::none_of(length_keys, [&](const char* key) { return asked.contains(key); }))
-    asked["steps"] = fmt::format("{}", steps);
+  if (!gives_length(asked)) asked["steps"] = fmt::format("{}", steps);
   return asked;
 }
 
@@ -121,15 +121,47 @@ Forecast forecast_against(const std::optional<OwnRun>& own, const TrainingPlan& 
   return of;
 }
 
-// Every backend, the fastest in full. Throws what the first one is refused for, where all are.
+// Moves the simplest backend that may be as fast as the fastest one to the front: the first in the
+// order of backend_traits(), if the interval of the ratio of their run times reaches 1.
+void put_simplest_first(std::vector<BackendAdvice>& backends, Catalog& catalog) {
+  const auto training_of = [&](const BackendAdvice& of) {
+    return resolve(of.asked, catalog).training;
+  };
+  const BackendAdvice& fastest = backends.front();
+  const TrainingPlan training = training_of(fastest);
+  const auto may_be_fastest = [&](const BackendAdvice& of) {
+    return of.fits == fastest.fits && ratio_of(of.forecast.time, fastest.forecast.time,
+                                               common_sources(training_of(of), training))
+                                              .low <= 1;
+  };
+  for (const BackendTraits& backend : backend_traits()) {
+    const auto simplest = std::ranges::find(backends, backend.label, &BackendAdvice::backend);
+    if (simplest == backends.end() || !may_be_fastest(*simplest)) continue;
+    std::rotate(backends.begin(), simplest, simplest + 1);
+    return;
+  }
+}
+
+PlainStep plain_step(const OwnRun& own, const Answer& answer, CollectiveCosts& costs) {
+  const TrainingPlan training = plain_run(answer.scenario.training);
+  const Forecast plain = forecast_against(own, training, costs);
+  return {fmt::format("{}{}", name_of(training.optimizer()), shards(own) ? " without ZeRO" : ""),
+          *plain.run.speedup, ratio_of(plain.time, answer.forecast().time), plain.memory.fits};
+}
+
+// Every backend that runs, the one to take in full. Throws the first refusal if none runs.
 Answer answer_to(const WhatIf& asked, const std::optional<OwnRun>& own, Catalog& catalog) {
   Answer answer;
   CollectiveCosts costs;
   std::optional<Error> first;
   for (const BackendTraits& backend : backend_traits()) {
     try {
-      const Forecast of_choice =
-          forecast_against(own, resolve(with(asked, backend), catalog).training, costs);
+      const TrainingPlan training = resolve(with(asked, backend), catalog).training;
+      if (const auto why = why_backend_fails(training)) {
+        answer.refused[*why].emplace_back(backend.label);
+        continue;
+      }
+      const Forecast of_choice = forecast_against(own, training, costs);
       answer.backends.push_back({std::string(backend.label), of_choice.run.time_s,
                                  *of_choice.run.speedup, of_choice.memory.peak,
                                  of_choice.memory.fits, with(asked, backend), of_choice});
@@ -140,8 +172,11 @@ Answer answer_to(const WhatIf& asked, const std::optional<OwnRun>& own, Catalog&
   }
   if (answer.backends.empty()) throw *first;
   sort_stably(answer.backends, {}, &BackendAdvice::time_s);
+  put_simplest_first(answer.backends, catalog);
   answer.scenario = resolve(answer.backends.front().asked, catalog);
   answer.compressed_share = compressed_share(answer.forecast());
+  answer.why_not_judged = why_not_judged(answer.scenario, answer.compressed_share);
+  if (own) answer.plain = plain_step(*own, answer, costs);
   return answer;
 }
 
@@ -203,9 +238,10 @@ void compare(const Forecast& plain, const std::optional<OwnRun>& own, Catalog& c
   const PartTimes before = mean_step(plain).parts, after = mean_step(answer.forecast()).parts;
   for (std::size_t i = 0; i < after.us.size(); ++i)
     answer.change.us[i] = after.us[i] - before.us[i];
-  if (answer.compressed_share < least_compressed_share || !answer.backends.front().fits) return;
+  if (!answer.why_not_judged.empty() || !answer.backends.front().fits) return;
   if (plain.run.cost_usd) answer.cost_usd = *plain.run.cost_usd / answer.speedup().value;
-  if (answer.scenario.training.nodes() > 1) answer.break_even = break_even_of(answer, own, catalog);
+  if (answer.scenario.training.nodes() > 1)
+    answer.break_even = break_even_of(answer, answer.plain_gains() ? std::nullopt : own, catalog);
 }
 
 // What else it may be exchanged for, beside it.
@@ -243,7 +279,8 @@ ExchangeAdvice row_of(const Answer& answer) {
 }  // namespace
 
 Verdict Answer::verdict() const {
-  return verdict_of(speedup_in(speedup()), compressed_share, backends.front().fits);
+  if (!why_not_judged.empty() && backends.front().fits) return Verdict::not_judged;
+  return verdict_of(speedup_in(merit()), compressed_share, backends.front().fits);
 }
 
 Advice advise(const WhatIf& what_if, Catalog& catalog) {

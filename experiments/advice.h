@@ -61,19 +61,34 @@ struct BreakEven {
   std::optional<Bandwidth> streams;
 };
 
+// The plain run that differs from the compressed one in compression alone, of a question that asks
+// about another plain run: one with ZeRO, or with an optimizer that has no 1-bit form.
+struct PlainStep {
+  std::string name;           // "adam without ZeRO"
+  RatioInterval speedup;      // over the run that is asked about
+  RatioInterval compression;  // of the compressed run over this one
+  bool fits = false;
+};
+
 // The answer with one implementation of the kernels.
 struct Answer {
-  Scenario scenario;                    // with the 1-bit optimizer and its fastest backend
-  std::string against;                  // the plain run, which has the same kernels if it is named
-  std::vector<BackendAdvice> backends;  // fastest first
+  Scenario scenario;    // with the 1-bit optimizer and the backend to take
+  std::string against;  // the plain run, which has the same kernels if it is named
+  // The backend to take first, then fastest first. It is the simplest one that may be the fastest.
+  std::vector<BackendAdvice> backends;
   // Backends that cannot do it, by reason: "DeepSpeed's mpi backend exchanges over all ranks, ...".
   std::map<std::string, std::vector<std::string>> refused;
   PartTimes change;  // of the mean step, more (or, negative, less) than the plain optimizer's
   double compressed_share = 0;          // of the steps, silent ones included
-  std::optional<BreakEven> break_even;  // for the fastest backend; nothing on one node
+  std::string why_not_judged;           // empty for a run that is judged
+  std::optional<BreakEven> break_even;  // for the backend to take; nothing on one node
   std::optional<double> cost_usd;
+  std::optional<PlainStep> plain;  // if the question is about another plain run
 
+  // Judges compression alone: what another change gains first is not its merit.
   Verdict verdict() const;
+  bool plain_gains() const { return plain && plain->fits && plain->speedup.value > 1; }
+  const RatioInterval& merit() const { return plain_gains() ? plain->compression : speedup(); }
   const RatioInterval& speedup() const { return backends.front().speedup; }
   const Forecast& forecast() const { return backends.front().forecast; }
 };
@@ -103,8 +118,8 @@ struct Advice {
   // The plain kin of the 1-bit optimizer, where the plain one has no 1-bit form: "adam".
   std::optional<std::string> family;
 
-  // Whether the run compresses often enough to say anything.
-  bool judged() const { return answer.compressed_share >= least_compressed_share; }
+  // Whether the run warms up, and compresses often enough to say anything.
+  bool judged() const { return answer.why_not_judged.empty(); }
 };
 
 inline constexpr const char* assumed_warmup = "20%";

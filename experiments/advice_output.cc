@@ -8,73 +8,15 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "experiments/advice_verdict.h"
 #include "experiments/cell.h"
 #include "experiments/forecast_output.h"
-#include "experiments/judgement.h"
-#include "experiments/measure_first.h"
 #include "experiments/result_row.h"
 #include "sim/base/csv.h"
 #include "sim/base/json.h"
 
 namespace lambcast {
 namespace {
-
-const char* whose_kernels(const Answer& answer) {
-  return answer.scenario.training.kernels == Kernels::fused ? "fused" : "DeepSpeed's unfused";
-}
-
-// What the verdict hangs on, where it cannot be told.
-std::string measure_first(const Answer& answer) {
-  const RatioInterval& speedup = answer.speedup();
-  if (speedup.shares.empty()) return "";
-  const ErrorShare& widest = speedup.shares.front();
-  const std::string measurement = measurement_for(widest.source, answer.scenario.training);
-  if (measurement.empty()) return "";
-  return fmt::format(" Measure first: {}; alone it makes {:.2f} to {:.2f}x of it.", measurement,
-                     widest.low, widest.high);
-}
-
-// What is judged; in place of what, where it is another optimizer.
-std::string judged_text(const Advice& advice) {
-  if (!advice.family) return advice.optimizer;
-  return fmt::format("{} (of {}'s family: {} has no 1-bit form)", advice.optimizer, *advice.family,
-                     advice.plain_optimizer);
-}
-
-std::string verdict(const Advice& advice, const Answer& answer) {
-  const BackendAdvice& best = answer.backends.front();
-  const std::string optimizer = judged_text(advice);
-  const RatioInterval& speedup = best.speedup;
-  const std::string setting =
-      fmt::format("{}, {} kernels{}", best.backend, whose_kernels(answer),
-                  advice.warmup_assumed
-                      ? fmt::format(" and a warm-up of {} of the run (assumed)", assumed_warmup)
-                      : "");
-  switch (answer.verdict()) {
-    case Verdict::does_not_fit:
-      return fmt::format("No: {} needs {} a GPU, more than there is; {} needs {}.", optimizer,
-                         to_text(best.peak), advice.baseline, to_text(advice.baseline_peak));
-    case Verdict::not_judged:
-      return fmt::format("Not judged: {}.",
-                         why_not_judged(answer.compressed_share,
-                                        static_cast<double>(answer.forecast().run.steps)));
-    case Verdict::no:
-      return fmt::format(
-          "No: {} takes {:.2f} times as long as {} ({} to {}), with its best backend {}.",
-          optimizer, 1 / speedup.value, answer.against, end_text(1 / speedup.high),
-          end_text(1 / speedup.low), setting);
-    case Verdict::hardly:
-      return fmt::format("Hardly: {} is {} as fast as {}, with its best backend {}.", optimizer,
-                         ratio_text(speedup), answer.against, setting);
-    case Verdict::yes:
-      return fmt::format("Yes: {} makes the run {} as fast as {}, with backend {}.", optimizer,
-                         ratio_text(speedup), answer.against, setting);
-    case Verdict::cannot_tell:
-      break;
-  }
-  return fmt::format("Cannot tell: {} is {} as fast as {}, with its best backend {}.{}", optimizer,
-                     ratio_text(speedup), answer.against, setting, measure_first(answer));
-}
 
 // The parts that compression changes.
 constexpr std::array changing{PartGroup::wire, PartGroup::compression, PartGroup::optimizer};
@@ -154,7 +96,7 @@ std::string break_even_sentence(const Answer& answer) {
 }
 
 std::string judgement_text(const Advice& advice, const Answer& answer) {
-  std::string out = verdict(advice, answer) + "\n";
+  std::string out = verdict_text(advice, answer) + "\n";
   if (!advice.judged() || !answer.backends.front().fits) return out;
   return out + change_sentence(answer) + "\n" + break_even_sentence(answer) + "\n";
 }
@@ -253,11 +195,23 @@ Json gigabits(const std::optional<Bandwidth>& rate) {
   return rate ? Json(rate->value() * 8e-9) : Json(nullptr);
 }
 
+// The gain of compression and that of the change before it.
+Json plain_json(const Answer& answer) {
+  if (!answer.plain) return nullptr;
+  const PlainStep& plain = *answer.plain;
+  return {{"baseline", plain.name},
+          {"baseline_fits", plain.fits},
+          {"baseline_speedup", plain.speedup.value},
+          {"speedup", plain.compression.value},
+          {"speedup_low", plain.compression.low},
+          {"speedup_high", plain.compression.high}};
+}
+
 Json answer_json(const Advice& advice, const Answer& answer) {
   const auto loses = losing_part(answer.change);
   const BreakEven at = answer.break_even.value_or(BreakEven());
   Json json{{"kernels", std::string(name_of(answer.scenario.training.kernels))},
-            {"verdict", verdict(advice, answer)},
+            {"verdict", verdict_text(advice, answer)},
             {"compressed_steps_share", answer.compressed_share},
             {"wire_change_us", answer.change[PartGroup::wire]},
             {"compression_change_us", answer.change[PartGroup::compression]},
@@ -271,6 +225,8 @@ Json answer_json(const Advice& advice, const Answer& answer) {
             {"speedup", answer.speedup().value},
             {"speedup_low", answer.speedup().low},
             {"speedup_high", answer.speedup().high},
+            {"backend", answer.backends.front().backend},
+            {"compression_alone", plain_json(answer)},
             {"break_even_low_Gbps", gigabits(at.low)},
             {"break_even_high_Gbps", gigabits(at.high)},
             {"run_time_low_s", answer.forecast().run.time_low_s},

@@ -9,7 +9,7 @@ namespace lambcast {
 
 std::string advice_text(const Advice& advice);
 std::string advice_json(const Advice& advice);
-// A row per implementation of the kernels and backend, the fastest backend first, with the columns
+// A row per implementation of the kernels and backend, the backend to take first, with the columns
 // of simulate and sweep; all against the baseline of the text.
 std::string advice_csv(const Advice& advice, Catalog& catalog);
 

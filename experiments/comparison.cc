@@ -7,6 +7,7 @@
 #include <set>
 
 #include "experiments/advice.h"
+#include "experiments/common_length.h"
 #include "experiments/forecast_output.h"
 #include "experiments/invalid_value.h"
 #include "experiments/words.h"
@@ -90,12 +91,27 @@ std::vector<AskedPoint> questions_of(const WhatIf& what_if, const ComparisonAxes
   return all;
 }
 
+// Gives all questions one length, if none has its own and they would differ.
+std::optional<std::int64_t> settle_length(std::vector<AskedPoint>& questions, Catalog& catalog) {
+  std::vector<WhatIf> asked;
+  for (const AskedPoint& question : questions) asked.push_back(question.what_if);
+  const auto steps = common_length(asked, catalog);
+  if (steps)
+    for (AskedPoint& question : questions)
+      question.what_if.insert_or_assign("steps", fmt::format("{}", *steps));
+  return steps;
+}
+
 void judge_compression(const Scenario& scenario, const Forecast& forecast, CollectiveCosts& costs,
                        CompressionPays& pays) {
   const Judgement judgement = judgement_of(scenario, forecast);
   if (!judgement.verdict || judgement.compressed_share < least_compressed_share) {
     pays.why_not =
         fmt::format("only {:.3g} % of the steps compress", 100 * judgement.compressed_share);
+    return;
+  }
+  if (judgement.verdict == Verdict::not_judged) {
+    pays.why_not = judgement.why_not_judged;
     return;
   }
   pays.speedup = *forecast.run.speedup;
@@ -206,12 +222,13 @@ double Comparison::share(const Contestant& contestant) const {
 bool Comparison::answered() const { return class_of(ranked.front()) == 0; }
 
 Comparison compare(const WhatIf& what_if, const ComparisonAxes& axes, Catalog& catalog) {
-  const std::vector<AskedPoint> questions = questions_of(what_if, axes);
+  std::vector<AskedPoint> questions = questions_of(what_if, axes);
   if (questions.size() < 2)
     throw Error(Exit::usage,
                 "compare needs two or more: --clusters A,B, --optimizers A,B or --exchanges A,B");
   Comparison comparison;
   comparison.clusters_differ = axes.clusters.size() > 1;
+  comparison.common_steps = settle_length(questions, catalog);
   CollectiveCosts costs;
   for (const AskedPoint& asked : questions)
     comparison.ranked.push_back(forecast_of(asked, catalog, costs));

@@ -60,6 +60,7 @@ struct Comparison {
   std::vector<Contestant> ranked;
   std::size_t first_named = 0;  // its place among `ranked`
   bool clusters_differ = false;
+  std::optional<std::int64_t> common_steps{};  // of every run, if no length is given
   EqualWork work;
   // What makes of a contestant's time, or cost, that of the work compared.
   double share(const Contestant& contestant) const;

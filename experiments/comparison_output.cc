@@ -7,10 +7,12 @@
 
 #include "experiments/advice.h"
 #include "experiments/cell.h"
+#include "experiments/common_length.h"
 #include "experiments/forecast_output.h"
 #include "experiments/interval_axis.h"
 #include "sim/base/csv.h"
 #include "sim/base/json.h"
+#include "sim/base/ratio.h"
 
 namespace lambcast {
 namespace {
@@ -31,7 +33,8 @@ bool runs_and_fits(const Contestant& contestant) {
 // "1.24 (1.10 to 1.40) times as long"
 std::string longer_text(const RatioInterval& ratio) {
   if (ratio.value == 1 && ratio.shares.empty()) return "exactly as long";
-  return fmt::format("{:.2f} ({:.2f} to {:.2f}) times as long", ratio.value, ratio.low, ratio.high);
+  return fmt::format("{} ({} to {}) times as long", ratio_digits(ratio.value),
+                     ratio_digits(ratio.low), ratio_digits(ratio.high));
 }
 
 std::string fastest_sentence(const Comparison& comparison) {
@@ -54,6 +57,8 @@ std::string fastest_sentence(const Comparison& comparison) {
     out += fmt::format("; the next, {}, takes {}", next.name,
                        longer_text(*comparison.ratio(next, best)));
   out += ".";
+  if (comparison.common_steps)
+    out += fmt::format(" {}.", common_length_text(*comparison.common_steps));
   if (!comparison.work.is_a_run()) out += fmt::format(" {}", comparison.work.reason());
   if (!runs_and_fits(next)) return out + "\n";
   const RatioInterval between = *comparison.ratio(next, best);
@@ -82,8 +87,9 @@ std::string second_cheapest(const Comparison& comparison, const Contestant& chea
   const RatioInterval time = *comparison.ratio(*next, cheapest);
   const double price = cost_of(comparison, *next) / cost_of(comparison, cheapest) / time.value;
   return fmt::format(
-      " The next, {}, costs {:.2f} times as much ({:.2f} to {:.2f}){}.", next->name,
-      price * time.value, price * time.low, price * time.high,
+      " The next, {}, costs {} times as much ({} to {}){}.", next->name,
+      ratio_digits(price * time.value), ratio_digits(price * time.low),
+      ratio_digits(price * time.high),
       price * time.low > 1 || time.shares.empty() ? "" : ": which is cheaper cannot be told");
 }
 

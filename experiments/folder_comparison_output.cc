@@ -9,6 +9,7 @@
 #include "experiments/interval_axis.h"
 #include "sim/base/csv.h"
 #include "sim/base/json.h"
+#include "sim/base/ratio.h"
 #include "sim/base/units.h"
 
 namespace lambcast {
@@ -66,10 +67,11 @@ std::string answer_of(const FolderComparison& comparison) {
     const std::string& first = comparison.folders.front().name;
     out += folder.against_first
                ? fmt::format(
-                     "{} takes {:.2f} times as long as {} in the median of the {} points "
-                     "that are alike ({:.2f} to {:.2f}).\n",
-                     folder.name, folder.against_first->median, first, folder.against_first->points,
-                     folder.against_first->least, folder.against_first->most)
+                     "{} takes {} as {} in the median of the {} points that are alike "
+                     "({} to {}).\n",
+                     folder.name, times_as_long(folder.against_first->median), first,
+                     folder.against_first->points, ratio_digits(folder.against_first->least),
+                     ratio_digits(folder.against_first->most))
                : fmt::format("{} and {} have no points alike.\n", folder.name, first);
   }
   return out;

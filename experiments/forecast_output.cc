@@ -10,6 +10,7 @@
 #include "experiments/cell.h"
 #include "experiments/memory_output.h"
 #include "experiments/rate_text.h"
+#include "experiments/run_length.h"
 #include "experiments/skipped_steps.h"
 #include "experiments/verdict.h"
 #include "models/shape/adapters.h"
@@ -18,6 +19,7 @@
 #include "sim/base/file.h"
 #include "sim/base/fnv.h"
 #include "sim/base/json.h"
+#include "sim/base/ratio.h"
 #include "sim/collectives/symmetry.h"
 
 namespace lambcast {
@@ -260,8 +262,7 @@ std::string pays_text(const Exchange& exchange, const RunForecast& run,
   const std::string against = fmt::format("\nagainst {}{}: ", run.baseline_optimizer,
                                           exchange == Exchange{} ? "" : " and all_reduce");
   if (judgement.verdict == Verdict::not_judged)
-    return against + fmt::format("not judged: {}", why_not_judged(judgement.compressed_share,
-                                                                  static_cast<double>(run.steps)));
+    return against + "not judged: " + judgement.why_not_judged;
   std::string out = against + fmt::format("{} as fast, {}", ratio_text(*run.speedup),
                                           volume_text(run.volume_reduction));
   if (judgement.verdict == Verdict::cannot_tell && !judgement.measure_first.empty())
@@ -334,7 +335,8 @@ std::string interval_text(const TrainingPlan& training, const Forecast& forecast
 }
 
 std::string ratio_text(const RatioInterval& ratio) {
-  return fmt::format("{:.2f}x ({} to {}x)", ratio.value, end_text(ratio.low), end_text(ratio.high));
+  return fmt::format("{}x ({} to {}x)", ratio_digits(ratio.value), ratio_digits(ratio.low),
+                     ratio_digits(ratio.high));
 }
 
 std::string hash_of(std::string_view bytes) { return fnv1a64(bytes); }
@@ -407,6 +409,7 @@ std::string forecast_table(const Scenario& scenario, const Forecast& forecast,
                   training.parallelism ? fmt::format("{} replicas", training.data_parallel())
                                        : fmt::format("{} GPUs", training.gpus));
   if (training.seq_len > 0) out += fmt::format(", sequence {}", training.seq_len);
+  if (!gives_length(scenario.asked)) out += fmt::format(", {} steps (assumed)", training.steps);
   if (training.parallelism) out += fmt::format("\n{}", layout_text(*training.parallelism));
   if (const auto& adapters = training.model->adapters)
     out += fmt::format(", adapters of rank {} on frozen weights", adapters->rank);
@@ -414,8 +417,7 @@ std::string forecast_table(const Scenario& scenario, const Forecast& forecast,
     out += fmt::format("\nbackend {}, {} compression kernels", traits_of(training.backend()).label,
                        training.kernels == Kernels::fused ? "fused" : "DeepSpeed's unfused");
   const RunForecast& run = forecast.run;
-  out += "\n\n";
-  out += run_text(run) + language_text(training, forecast);
+  out += "\n\n" + run_text(run) + language_text(training, forecast);
   if (run.speedup) out += pays_text(training.exchange, run, judgement);
   if (!run.cost_usd) out += fmt::format("\ncost: {}", no_price_text());
   out += fmt::format("\n{}\n", memory_text(training, forecast.memory));

@@ -25,9 +25,21 @@ Judgement judgement_of(const Scenario& scenario, const Forecast& forecast) {
     judgement.compressed_share = compressed_share(forecast);
   judgement.verdict =
       verdict_of(speedup_in(ratio), judgement.compressed_share, forecast.memory.fits);
+  judgement.why_not_judged = why_not_judged(scenario, judgement.compressed_share);
+  if (!judgement.why_not_judged.empty() && forecast.memory.fits)
+    judgement.verdict = Verdict::not_judged;
   if (!ratio.shares.empty())
     judgement.measure_first = measurement_for(ratio.shares.front().source, scenario.training);
   return judgement;
+}
+
+std::string why_not_judged(const Scenario& scenario, double compressed_share) {
+  const TrainingPlan& training = scenario.training;
+  const auto freeze_step = freeze_step_of(training.recipe);
+  const auto steps = static_cast<double>(training.steps);
+  if (freeze_step && warm_up_of(static_cast<double>(*freeze_step), steps) == WarmUp::none)
+    return no_warm_up_text();
+  return compressed_share < least_compressed_share ? why_not_judged(compressed_share, steps) : "";
 }
 
 std::optional<Speedup> fused_speedup(const Scenario& scenario, const Forecast& forecast,

@@ -41,8 +41,7 @@ std::string judgement_text(const Sensitivity& sensitivity) {
   const RunForecast& run = sensitivity.forecast.run;
   const Judgement& judgement = sensitivity.judgement;
   if (judgement.verdict == Verdict::not_judged)
-    return fmt::format("Its speed-up is not judged: {}.\n",
-                       why_not_judged(judgement.compressed_share, static_cast<double>(run.steps)));
+    return fmt::format("Its speed-up is not judged: {}.\n", judgement.why_not_judged);
   if (!run.speedup) return "";
   return fmt::format("Its speed-up over {} is {}.\n", run.baseline_optimizer,
                      ratio_text(*run.speedup));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "models/training/compressed_share.h"
+#include "sim/base/ratio.h"
 
 namespace lambcast {
 namespace {
@@ -84,6 +85,11 @@ std::string why_not_judged(double compressed_share, double steps) {
       100 * compressed_share, steps);
 }
 
+std::string no_warm_up_text() {
+  return "it compresses from its first step on, before there is a variance to freeze; give "
+         "--freeze-step 20%";
+}
+
 WarmUp warm_up_of(double freeze_step, double steps) {
   if (freeze_step <= 1) return WarmUp::none;
   // "50%" of an odd number of steps is half a step more.
@@ -138,19 +144,10 @@ std::string in_words(const VerdictCounts& counts, const VerdictCounts& fused, co
   return fmt::format("{}{}{}", headline, headline.empty() || detail.empty() ? "" : " ", detail);
 }
 
-std::string end_text(double ratio) {
-  constexpr int most_digits = 4;
-  std::string text = fmt::format("{:.2f}", ratio);
-  for (int digits = 2;
-       digits < most_digits && ratio != 1 && text == fmt::format("{:.{}f}", 1.0, digits);)
-    text = fmt::format("{:.{}f}", ratio, ++digits);
-  return text;
-}
-
 std::string to_text(const Speedup& speedup) {
-  if (!(speedup.low < speedup.high)) return fmt::format("{:.2f}x", speedup.value);
-  return fmt::format("{:.2f}x ({} to {}x)", speedup.value, end_text(speedup.low),
-                     end_text(speedup.high));
+  if (!(speedup.low < speedup.high)) return ratio_digits(speedup.value) + "x";
+  return fmt::format("{}x ({} to {}x)", ratio_digits(speedup.value), ratio_digits(speedup.low),
+                     ratio_digits(speedup.high));
 }
 
 }  // namespace lambcast

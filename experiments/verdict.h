@@ -34,6 +34,9 @@ Verdict verdict_of(const Speedup& speedup, double compressed_share, bool fits);
 // What a run that is not judged lacks, in a sentence with the flags that give it.
 std::string why_not_judged(double compressed_share, double steps);
 
+// The same of a run without warm-up.
+std::string no_warm_up_text();
+
 inline constexpr double longest_warmup_share = 0.5;
 
 enum class WarmUp { usual, none, most_of_the_run };
@@ -64,10 +67,6 @@ std::string headline_of(const VerdictCounts& counts, const RunName& name);
 std::string detail_of(const VerdictCounts& counts, const VerdictCounts& fused, const RunName& name);
 // Both.
 std::string in_words(const VerdictCounts& counts, const VerdictCounts& fused, const RunName& name);
-
-// The end of an interval of ratios, with more than two digits where those would hide on which side
-// of 1 it lies: "0.84", "1.003".
-std::string end_text(double ratio);
 
 // "2.34x (1.59 to 3.20x)"; without an interval the value.
 std::string to_text(const Speedup& speedup);

@@ -1,7 +1,9 @@
 #include "experiments/verdict.h"
 
 #include <catch2/catch.hpp>
+
 #include <limits>
+#include "sim/base/ratio.h"
 
 namespace lambcast {
 namespace {
@@ -82,13 +84,13 @@ TEST_CASE("verdict: shares of warm-up that nobody runs with") {
 }
 
 TEST_CASE("verdict: the end of an interval says on which side of 1 it lies") {
-  CHECK(end_text(0.84) == "0.84");
-  CHECK(end_text(1.0) == "1.00");
-  CHECK(end_text(1.004) == "1.004");
-  CHECK(end_text(0.9961) == "0.996");
-  CHECK(end_text(0.99962) == "0.9996");
-  CHECK(end_text(1.00001) == "1.0000");
-  CHECK(end_text(1.005) != "1.00");
+  CHECK(ratio_digits(0.84) == "0.84");
+  CHECK(ratio_digits(1.0) == "1.00");
+  CHECK(ratio_digits(1.004) == "1.004");
+  CHECK(ratio_digits(0.9961) == "0.996");
+  CHECK(ratio_digits(0.99962) == "0.9996");
+  CHECK(ratio_digits(1.00001) == "1.0000");
+  CHECK(ratio_digits(1.005) != "1.00");
 }
 
 }  // namespace
