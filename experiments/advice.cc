@@ -13,6 +13,7 @@
 #include "experiments/run_length.h"
 #include "experiments/words.h"
 #include "models/training/backend_limit.h"
+#include "models/training/gpu_way_limit.h"
 #include "models/training/stream_limit.h"
 #include "sim/base/sort_stably.h"
 
@@ -189,20 +190,31 @@ void find_unread_of_advice(const WhatIf& asked, std::vector<Finding>& findings) 
                        flag(key).key)});
 }
 
-// The bandwidth of the NIC from which on the plain run of `asked` is as fast as with any other, as
-// NCCL's streams carry no more: where its algorithms have several peers, there is none.
-std::optional<Bandwidth> streams_that_hold_back(const WhatIf& asked, bool plain, Catalog& catalog) {
+using LimitOfNic = std::optional<Bandwidth> (*)(const TrainingPlan& training);
+
+std::optional<Bandwidth> limit_of_streams(const TrainingPlan& training) {
+  const auto limit = stream_limit(*training.cluster);
+  return limit ? std::optional(limit->nic) : std::nullopt;
+}
+
+std::optional<Bandwidth> limit_of_gpu_way(const TrainingPlan& training) {
+  return gpu_way_limit(*training.cluster, training.nodes());
+}
+
+// The bandwidth of the NIC from which on the plain run of `asked` is as fast as with any other, by
+// a limit of rings: none if its algorithms have several peers.
+std::optional<Bandwidth> held_back_beyond(const WhatIf& asked, bool plain, LimitOfNic limit_of,
+                                          Catalog& catalog) {
   // As bandwidths are set here: a description's own may be what somebody measured of a NIC.
   const TrainingPlan fastest = resolve(at_bandwidth(asked, Bandwidth(1e12)), catalog).training;
-  const auto limit = stream_limit(*fastest.cluster);
+  const auto limit = limit_of(fastest);
   if (!limit) return std::nullopt;
   CollectiveCosts costs;
   const auto time_of = [&](const TrainingPlan& training) {
     return forecast(plain ? training : plain_run(training), costs).run.time_s;
   };
-  const TrainingPlan at_limit = resolve(at_bandwidth(asked, limit->nic), catalog).training;
-  return std::abs(time_of(at_limit) / time_of(fastest) - 1) < 0.01 ? std::optional(limit->nic)
-                                                                   : std::nullopt;
+  const TrainingPlan at_limit = resolve(at_bandwidth(asked, *limit), catalog).training;
+  return std::abs(time_of(at_limit) / time_of(fastest) - 1) < 0.01 ? limit : std::nullopt;
 }
 
 // The bandwidths at which the answer's best backend begins or ceases to pay.
@@ -217,6 +229,10 @@ BreakEven break_even_of(const Answer& answer, const std::optional<OwnRun>& own, 
       return (*of.run.speedup).*end > 1;
     });
   };
+  const auto held_back = [&](LimitOfNic limit_of) {
+    return held_back_beyond(own ? own->asked : answer.backends.front().asked, own.has_value(),
+                            limit_of, catalog);
+  };
   const PayingBandwidth expected = where(&RatioInterval::value), low = where(&RatioInterval::low),
                         high = where(&RatioInterval::high);
   return {expected.at,
@@ -227,8 +243,8 @@ BreakEven break_even_of(const Answer& answer, const std::optional<OwnRun>& own, 
           low.pays_above,
           low.pays_at_any_bandwidth,
           high.pays_at_any_bandwidth,
-          streams_that_hold_back(own ? own->asked : answer.backends.front().asked, own.has_value(),
-                                 catalog)};
+          held_back(limit_of_streams),
+          held_back(limit_of_gpu_way)};
 }
 
 // What only a comparison with the plain run tells; of a run that is not judged or does not fit,

@@ -59,6 +59,8 @@ struct BreakEven {
   bool low_pays_above = false, low_pays_at_any = false, high_pays_at_any = false;
   // From it on NCCL's TCP streams are the limit of the plain run (stream_limit.h).
   std::optional<Bandwidth> streams;
+  // From it on the way of one GPU to its NICs is (nic_limit.h).
+  std::optional<Bandwidth> gpu_way;
 };
 
 // The plain run that differs from the compressed one in compression alone, of a question that asks

@@ -61,7 +61,20 @@ std::string sure_where(const BreakEven& at, const Answer& answer) {
       sure_here && !among ? fmt::format(", and at this cluster's {}", to_text_bits(own)) : "");
 }
 
-// Of a speed-up that is on the same side of 1 whatever the NIC.
+// The limit beyond which a faster NIC does not speed up the plain optimizer.
+std::string holds_back(const BreakEven& at, const Cluster& cluster) {
+  if (at.streams)
+    return fmt::format(
+        "beyond {} NCCL's TCP streams hold the plain optimizer back (nccl.connections).",
+        to_text_bits(*at.streams));
+  if (!at.gpu_way) return "something else in the node holds the plain optimizer back.";
+  const bool pcie = cluster.gpu_peers == GpuPeers::pcie;
+  return fmt::format("beyond {} node.{} ({}) holds the plain optimizer back.",
+                     to_text_bits(*at.gpu_way), pcie ? "gpu_link" : "gpu_nic",
+                     name_of((pcie ? cluster.gpu_link : cluster.gpu_nic).provenance.kind));
+}
+
+// A speed-up that is on the same side of 1 at every NIC bandwidth.
 std::string pays_everywhere_or_nowhere(const BreakEven& at, const Answer& answer) {
   if (!at.pays_at_any_bandwidth) {
     const bool sure = !at.high && !at.high_pays_at_any;
@@ -70,12 +83,7 @@ std::string pays_everywhere_or_nowhere(const BreakEven& at, const Answer& answer
                        sure ? "" : ", which cannot be told of all of them");
   }
   const bool sure = !at.low && at.low_pays_at_any;
-  const std::string why = at.streams
-                              ? fmt::format(
-                                    "beyond {} NCCL's TCP streams hold the plain optimizer back "
-                                    "(nccl.connections).",
-                                    to_text_bits(*at.streams))
-                              : "something else in the node holds the plain optimizer back.";
+  const std::string why = holds_back(at, *answer.scenario.training.cluster);
   if (sure) return "It pays at any NIC bandwidth: " + why;
   return fmt::format("It is expected to pay at any NIC bandwidth, which {}: {}",
                      sure_where(at, answer), why);

@@ -6,8 +6,19 @@
 
 #include "experiments/scenario.h"
 #include "models/training/forecast.h"
+#include "sim/base/table.h"
 
 namespace lambcast {
+namespace {
+
+// As --set states it: a rate alone or a table with its evidence.
+Bandwidth stated_rate(const std::string& text) {
+  Table table = Table::parse("", "");
+  table.set("nominal", text, "--set cluster.nic.nominal");
+  return table.get<Sourced<Bandwidth>>("nominal").value;
+}
+
+}  // namespace
 
 PayingBandwidth break_even(const std::function<bool(Bandwidth)>& pays) {
   const auto pays_at = [&](double bit_per_s) { return pays(Bandwidth(bit_per_s / 8)); };
@@ -30,7 +41,10 @@ PayingBandwidth break_even(const WhatIf& what_if, Catalog& catalog) {
 }
 
 WhatIf at_bandwidth(WhatIf what_if, Bandwidth nic) {
-  what_if["cluster.nic.bandwidth"] = fmt::format("{} bit/s", nic.value() * 8);
+  const std::string rate = fmt::format("{} bit/s", nic.value() * 8);
+  what_if["cluster.nic.bandwidth"] = rate;
+  const auto plate = what_if.find("cluster.nic.nominal");
+  if (plate != what_if.end() && stated_rate(plate->second) < nic) plate->second = rate;
   return what_if;
 }
 

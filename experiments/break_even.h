@@ -23,7 +23,8 @@ PayingBandwidth break_even(const std::function<bool(Bandwidth)>& pays);
 // By RunForecast::speedup_vs_baseline, which is of the plain optimizer with an all-reduce.
 PayingBandwidth break_even(const WhatIf& what_if, Catalog& catalog);
 
-// The same question on NICs of another bandwidth.
+// The same question on NICs of another bandwidth. A name plate that was stated is raised to it, so
+// that a scan is never refused for it.
 WhatIf at_bandwidth(WhatIf what_if, Bandwidth nic);
 
 }  // namespace lambcast

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/training/algorithm_tip.h"
+#include "models/training/gpu_way_limit.h"
 #include "sim/base/csv.h"
 #include "sim/base/json.h"
 #include "topologies/nccl_machine.h"
@@ -39,7 +40,12 @@ std::string subject(const CollectiveAnswer& answer, const Cluster& cluster) {
                     cluster.calibration->another_machine ? "preset of another machine, measured:"
                                                          : "calibrated for",
                     describe(*cluster.calibration));
-  if (is_mpi(answer.backend) || answer.group.nodes() == 1) return text;
+  if (answer.group.nodes() == 1) return text;
+  for (const auto& finding :
+       {find_above_name_plate(cluster),
+        is_mpi(answer.backend) ? std::nullopt : find_gpu_way_limit(cluster, answer.group.nodes())})
+    if (finding) text += fmt::format("# {}\n", finding->message);
+  if (is_mpi(answer.backend)) return text;
   const std::string idle = why_sharp_is_idle(cluster, answer.group.per_node);
   if (!idle.empty()) text += fmt::format("# nccl.sharp has no effect: {}\n", idle);
   return text;
@@ -53,10 +59,11 @@ std::string heading(const CollectiveAnswer& answer, const Cluster& cluster) {
                             "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "");
 }
 
-std::string ground_of(const CalibratedInterval& interval, const Cluster& cluster) {
+std::string ground_of(const CalibratedInterval& interval, const Cluster& cluster, int nodes) {
   if (interval.ground == Ground::none) return without_calibration(cluster);
   const bool extrapolated = interval.ground == Ground::extrapolated;
-  return std::string(in_words(interval.ground)) + (extrapolated ? changed_keys(cluster) : "");
+  return std::string(in_words(interval.ground)) +
+         (extrapolated ? changed_keys(cluster, nodes) : "");
 }
 
 // Where the other model of the network says something else.
@@ -88,8 +95,8 @@ std::string grounds(const CollectiveRow& row, const CollectiveAnswer& answer,
                     const Cluster& cluster) {
   if (answer.group.ranks == 1) return of_one_rank;
   return fmt::format("{}/{}, {}: {:.2f} to {:.2f} times the time", row.algorithm, row.protocol,
-                     ground_of(row.interval, cluster), row.interval.low / row.time,
-                     row.interval.high / row.time) +
+                     ground_of(row.interval, cluster, answer.group.nodes()),
+                     row.interval.low / row.time, row.interval.high / row.time) +
          flow_remark(row);
 }
 
@@ -130,7 +137,8 @@ std::string collective_table(const CollectiveAnswer& answer, const Cluster& clus
   for (const CollectiveRow& row : answer.rows) {
     const bool alone = answer.group.ranks == 1;
     const std::string why =
-        alone ? of_one_rank : ground_of(row.interval, cluster) + flow_remark(row);
+        alone ? of_one_rank
+              : ground_of(row.interval, cluster, answer.group.nodes()) + flow_remark(row);
     if (why != said) text += fmt::format("# {}\n", why);
     said = why;
     text += tip_remark(row, answer);
@@ -208,7 +216,7 @@ std::string jobs_text(std::span<const CollectiveJob> jobs, std::span<const JobFo
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     const CollectiveJob& job = jobs[i];
     const JobForecast& of = forecasts[i];
-    const std::string why = ground_of(of.interval, cluster);
+    const std::string why = ground_of(of.interval, cluster, job.group.nodes());
     if (why != said) text += fmt::format("# {}\n", why);
     said = why;
     text += fmt::format(

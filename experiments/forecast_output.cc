@@ -318,14 +318,14 @@ std::string interval_text(const TrainingPlan& training, const Forecast& forecast
   const auto& calibration = training.cluster->calibration;
   const double departure = training.cluster->departure.of(training.nodes());
   const bool stands = calibration && std::isfinite(departure);
+  const std::string changed = changed_keys(*training.cluster, training.nodes());
   std::string out = fmt::format("step within {}: ", fmt::join(stages, ", "));
   if (training.gpus > 1)
-    out += fmt::format("communication {}, ",
-                       calibrated      ? "calibrated"
-                       : !stands       ? without_calibration(*training.cluster)
-                       : departure > 0 ? "extrapolated" + changed_keys(*training.cluster)
-                       : calibration->another_machine ? "from a preset of the same hardware"
-                                                      : "extrapolated");
+    out += fmt::format("communication {}, ", calibrated ? "calibrated"
+                                             : !stands  ? without_calibration(*training.cluster)
+                                             : departure == 0 && calibration->another_machine
+                                                 ? "from a preset of the same hardware"
+                                                 : "extrapolated" + changed);
   out += fmt::format("compute {}\n", in_words(basis));
   if (!calibrated && stands)
     out += fmt::format("  {} was {} on {} for {}\n", training.cluster->name,

@@ -293,7 +293,7 @@ TEST_CASE("table: one line says how far the step may be off, and what that rests
   WhatIf changed = plain;
   changed["cluster.nic.bandwidth"] = "10Gbit/s";
   CHECK_THAT(line(changed),
-             Contains(" ms: communication not calibrated (--set changed nic.bandwidth), compute "));
+             Contains(" ms: communication extrapolated (--set changed nic.bandwidth), compute "));
 }
 
 TEST_CASE("csv: the columns promised, in the order promised") {

@@ -12,6 +12,8 @@
 #include "experiments/run_length.h"
 #include "experiments/solve_variable.h"
 #include "experiments/turns.h"
+#include "models/training/gpu_way_limit.h"
+#include "models/training/stream_limit.h"
 
 namespace lambcast {
 namespace {
@@ -151,6 +153,17 @@ class RootSearch {
   std::string why_not_;
 };
 
+// Limits that keep a faster NIC from having an effect.
+std::vector<std::string> limits_of_nic(const TrainingPlan& training) {
+  std::vector<std::string> limits;
+  for (const auto& finding : {find_stream_limit(*training.cluster, training.nodes()),
+                              find_gpu_way_limit(*training.cluster, training.nodes())})
+    if (finding) limits.push_back(finding->message);
+  if (training.nodes() == 1)
+    limits.push_back("the run is on one node, where the NIC plays no part");
+  return limits;
+}
+
 // The value at which an end of the interval passes the target, where it does so once.
 std::optional<double> place_of(RootSearch& search, IntervalEnd end) {
   const auto places = search.passes(end);
@@ -184,6 +197,7 @@ Solution solve(const SolveQuestion& question, Catalog& catalog) {
   if (solution.assumed_steps) asked["steps"] = fmt::format("{}", *solution.assumed_steps);
   Variable variable = variable_of(question.key, asked, question.low, question.high, catalog);
   const auto words = variable.words;
+  const auto at = variable.at;
   RootSearch search(std::move(variable), *solution.metric, solution.target);
   search.spread();
   if (search.found().empty())
@@ -212,6 +226,8 @@ Solution solve(const SolveQuestion& question, Catalog& catalog) {
   std::vector<double> values;
   for (const SolvePoint& point : solution.points) values.push_back(point.metric.value);
   solution.turns = turns_of(values);
+  if (passes.empty() && question.key == "cluster.nic.bandwidth" && !solution.points.back().meets)
+    solution.limits = limits_of_nic(at(solution.points.back().x));
   solution.cannot_run = search.refused();
   solution.why_not = search.why_not();
   return solution;

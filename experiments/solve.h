@@ -51,7 +51,8 @@ struct Solution {
   std::vector<std::size_t> passes;  // places of the points before which the target was passed
   std::vector<std::size_t> turns;   // of those at which the metric begins to fall, or to rise
   std::size_t cannot_run = 0;
-  std::string why_not;  // the first that cannot
+  std::string why_not;              // the first that cannot
+  std::vector<std::string> limits;  // on what a larger value of the key does, if none meets it
   // Where the low and the high end of the metric pass the target, the smaller value first; a side
   // that no value of the range reaches is absent.
   std::optional<std::pair<std::optional<std::string>, std::optional<std::string>>> within;

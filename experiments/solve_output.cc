@@ -117,10 +117,11 @@ std::string sentence_of(const Solution& solution) {
 }
 
 std::string answer_of(const Solution& solution) {
-  const std::string length = solution.assumed_steps
-                                 ? fmt::format(" {}.", common_length_text(*solution.assumed_steps))
-                                 : "";
-  return sentence_of(solution) + turns_text(solution) + length;
+  std::string text = sentence_of(solution) + turns_text(solution);
+  for (const std::string& limit : solution.limits) text += fmt::format(" The limit: {}.", limit);
+  if (solution.assumed_steps)
+    text += fmt::format(" {}.", common_length_text(*solution.assumed_steps));
+  return text;
 }
 
 // The points near where the target is passed; a few over the whole range where it is not.

@@ -35,6 +35,22 @@ double forecast_at(WhatIf what_if, const std::string& key, const std::string& va
   return forecast(resolve(what_if, catalog).training, costs).run.*member;
 }
 
+TEST_CASE(
+    "solve: a stated name plate refuses no bandwidth, and what is not reached names its limit") {
+  WhatIf asked = solve_asked();
+  asked.erase("freeze_step");
+  asked["optimizer"] = "lamb";
+  asked["cluster"] = "dgx2h-v100";
+  asked["cluster.nic.count"] = "1";
+  asked["cluster.nic.nominal"] = "100 Gbit/s";
+  asked["cluster.nic.bandwidth"] = "92 Gbit/s";
+  const Solution never = solved({asked, "cluster.nic.bandwidth", "run_time", "1s", {}, {}});
+  CHECK(never.kind() == Solution::Kind::never);
+  CHECK(never.cannot_run == 0);
+  CHECK_THAT(solution_table(never), Contains("is not reached anywhere") &&
+                                        Contains("The limit: ") && Contains("node.gpu_nic"));
+}
+
 TEST_CASE("solve: shares of a step and costs are found with their intervals and units") {
   WhatIf plain = solve_asked();
   plain.erase("freeze_step");

@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "experiments/break_even.h"
 #include "experiments/numeric_inputs.h"
 #include "experiments/run_length.h"
 #include "experiments/words.h"
@@ -90,8 +91,8 @@ Variable of_input(const NumericInput& input, const WhatIf& asked, Catalog& catal
   variable.high = nic ? nic_high : input.number * 100;
   variable.words = nic ? [](double x) { return to_text_bits(Bandwidth(x)); }
                        : std::function<std::string(double)>(input.words);
-  variable.at = [asked, input, &catalog](double x) {
-    WhatIf what_if = asked;
+  variable.at = [asked, input, nic, &catalog](double x) {
+    WhatIf what_if = nic ? at_bandwidth(asked, Bandwidth(x)) : asked;
     what_if.insert_or_assign(input.key, input.text(x));
     return resolve(what_if, catalog).training;
   };

@@ -104,18 +104,21 @@ StackSpec decode_stack(const Table& table) {
   return spec;
 }
 
-// "--set nic.bandwidth" alone asks about another NIC, whatever the name plate of this one says.
-void raise_name_plate(Table& table, const Overrides& overrides) {
+// "--set nic.bandwidth" alone asks about another NIC, whose name plate is the rate asked for.
+// Returns the name plate of this one if it is lower.
+std::optional<Bandwidth> raise_name_plate(Table& table, const Overrides& overrides) {
   const auto of = [&](std::string_view key) {
     return std::ranges::find(overrides, key, &Overrides::value_type::first);
   };
   const auto bandwidth = of("nic.bandwidth");
-  if (bandwidth == overrides.end() || of("nic.nominal") != overrides.end()) return;
+  if (bandwidth == overrides.end() || of("nic.nominal") != overrides.end()) return std::nullopt;
   const Table nic = table.table("nic");
   nic.keys();  // judged where the whole description is read
-  if (nic.has("nominal") &&
-      nic.get<Sourced<Bandwidth>>("bandwidth").value > nic.get<Sourced<Bandwidth>>("nominal").value)
-    table.set("nic.nominal", bandwidth->second, "--set cluster.nic.bandwidth");
+  if (!nic.has("nominal")) return std::nullopt;
+  const Bandwidth plate = nic.get<Sourced<Bandwidth>>("nominal").value;
+  if (nic.get<Sourced<Bandwidth>>("bandwidth").value <= plate) return std::nullopt;
+  table.set("nic.nominal", bandwidth->second, "--set cluster.nic.bandwidth");
+  return plate;
 }
 
 NicRate rate_of(const Sourced<Bandwidth>& reached, Bandwidth nominal) {
@@ -192,37 +195,6 @@ Protocol protocol_of(const ProtocolSpec& spec, const LibrarySpec& library) {
         InSwitch{{library.nvls->base.value, Duration(), library.nvls->network_hop.value},
                  library.nvls->efficiency.value};
   return protocol;
-}
-
-bool has_tables(const Cluster& cluster, Backend backend) {
-  return cluster.calibration && is_mpi(cluster.calibration->backend) == is_mpi(backend);
-}
-
-// A forecast that overrides bear on is no longer one of what was measured.
-CalibratedInterval departed(const Cluster& cluster, const ProcessGroup& group,
-                            CalibratedInterval interval) {
-  if (cluster.departure.of(group.nodes()) == 0) return interval;
-  interval.calibrated = false;
-  interval.ground = std::max(interval.ground, Ground::extrapolated);
-  return interval;
-}
-
-// The interval of one algorithm, with the ground that it has without overrides.
-CalibratedInterval own_interval(const Cluster& cluster, Backend backend, Op op, Bytes size,
-                                const ProcessGroup& group, Duration forecast, const RunBy& by) {
-  const Typical typical = is_mpi(backend)                        ? Typical::none
-                          : cluster.network == NetworkKind::rdma ? Typical::rdma
-                                                                 : Typical::socket;
-  const int nodes = group.nodes();
-  const Departure& departure = cluster.departure;
-  // The NICs carry nothing within a node, so nothing about them is unknown there.
-  const NicEvidence nic = nodes == 1
-                              ? NicEvidence(NicRate::effective)
-                              : NicEvidence(nic_rate_of(cluster), departure.from_effective_nic);
-  if (!has_tables(cluster, backend) || std::isinf(departure.of(nodes)) || group.siblings > 1)
-    return uncalibrated_interval(size, group.ranks, nic, typical, forecast);
-  return interval_of(*cluster.calibration, op, size, group.ranks, nodes, nic, typical, forecast, by,
-                     departure);
 }
 
 // The description without its overrides; none where it is incomplete without them.
@@ -334,12 +306,13 @@ Cluster load_cluster(Table parsed, const std::string& name_or_path, const Overri
     flags.push_back(fmt::format("--set cluster.{}", key));
     table.set(key, value, flags.back());
   }
-  raise_name_plate(table, overrides);
+  const std::optional<Bandwidth> exceeded = raise_name_plate(table, overrides);
   const std::string preset = is_path(name_or_path) ? "" : name_or_path + ".toml";
   Cluster cluster = decode_overridden(preset, flags, [&] {
     return decode_cluster(table, name_or_path, shipped_priors(), evidence_of(parsed, overrides));
   });
   cluster.nic_limit = nic_limit(cluster, parsed, overrides);
+  cluster.exceeded_name_plate = exceeded;
   check_nic_efficiency(cluster, overrides);
   if (overrides.empty()) return cluster;
   const std::optional<Cluster> before = as_described(parsed, name_or_path);
@@ -381,37 +354,6 @@ Transport transport_of(const Cluster& cluster, Backend backend) {
 
 NicRate nic_rate_of(const Cluster& cluster) {
   return rate_of(cluster.nic_bandwidth, cluster.nic_nominal.value);
-}
-
-bool is_calibrated(const Cluster& cluster, Backend backend, int nodes) {
-  return has_tables(cluster, backend) && cluster.departure.of(nodes) == 0 &&
-         !cluster.departure.choice;
-}
-
-CalibratedInterval interval_of(const Cluster& cluster, Backend backend, Op op, Bytes size,
-                               const ProcessGroup& group, Duration forecast, const RunBy& by) {
-  const CalibratedInterval own = own_interval(cluster, backend, op, size, group, forecast, by);
-  CalibratedInterval interval = own;
-  if (by.rival) {
-    const CalibratedInterval other = own_interval(cluster, backend, op, size, group, by.rival->time,
-                                                  {by.rival->algorithm, by.rival->protocol});
-    if (own.ground != Ground::calibrated && other.ground <= own.ground) {
-      interval.low = std::min(own.low, other.low);
-      interval.high = std::max(own.high, other.high);
-    }
-  }
-  const Duration least = least_time_on_nics(cluster, by.leaves_node);
-  interval.low = std::max(interval.low, std::min(least, forecast));
-  return departed(cluster, group, interval);
-}
-
-std::string without_calibration(const Cluster& cluster) {
-  return "not calibrated" + changed_keys(cluster);
-}
-
-std::string changed_keys(const Cluster& cluster) {
-  const std::vector<std::string>& keys = cluster.departure.keys;
-  return keys.empty() ? "" : fmt::format(" (--set changed {})", fmt::join(keys, ", "));
 }
 
 int nics_in_use(const Cluster& cluster, int gpus_per_node) {

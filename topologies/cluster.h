@@ -144,6 +144,8 @@ struct Cluster {
   NetworkKind network = NetworkKind::rdma;
   Sourced<Bandwidth> nic_nominal, nic_bandwidth;
   Bandwidth nic_limit;  // the most that a NIC carries (nic_limit.h)
+  // The name plate of the description's NIC, if an override states a higher rate.
+  std::optional<Bandwidth> exceeded_name_plate;
   Sourced<Bytes>
       nic_burst;  // the token bucket of a port that is shaped to its bandwidth, else zero
   std::optional<PortQueueSpec> port_queue;
@@ -191,6 +193,9 @@ Transport transport_of(const Cluster& cluster, Backend backend);
 // plate's, though a library's share of it is the effective rate's where the preset's own is one.
 NicRate nic_rate_of(const Cluster& cluster);
 
+// Whether the cluster has a calibration of the backend's library.
+bool has_tables(const Cluster& cluster, Backend backend);
+
 // Whether the cluster has a calibration of the backend's library that no override bears on, for
 // groups of so many nodes.
 bool is_calibrated(const Cluster& cluster, Backend backend, int nodes);
@@ -208,8 +213,8 @@ CalibratedInterval interval_of(const Cluster& cluster, Backend backend, Op op, B
 
 // "not calibrated", with the keys that overrides changed in what a calibration stood on.
 std::string without_calibration(const Cluster& cluster);
-// " (--set changed KEY, KEY)"; empty if they changed nothing of it.
-std::string changed_keys(const Cluster& cluster);
+// " (--set changed KEY, KEY)"; empty if that bears on no group over so many nodes.
+std::string changed_keys(const Cluster& cluster, int nodes);
 
 // The machine that a library sees with a group and its siblings on it; their slots must fit a node.
 // GPUs bring their share of the node's NICs, at least one.

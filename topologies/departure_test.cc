@@ -57,7 +57,7 @@ TEST_CASE("departure: an interval widens from that of the tables to that of no t
   }
 }
 
-TEST_CASE("departure: a description that overrides complete has no calibration left") {
+TEST_CASE("departure: a description that is incomplete without overrides is as far as can be") {
   const std::string text = cluster_text("perlmutter-a100");
   const auto line = text.find("gpu_link");
   REQUIRE(line != std::string::npos);

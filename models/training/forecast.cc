@@ -11,6 +11,7 @@
 #include "models/training/compressed_share.h"
 #include "models/training/known_runs.h"
 #include "models/training/memory_remedy.h"
+#include "models/training/gpu_way_limit.h"
 #include "models/training/one_hot_dispatch.h"
 #include "models/training/plugin_tuner.h"
 #include "models/training/shared_network.h"
@@ -178,6 +179,20 @@ std::optional<Finding> find_idle_sharp(const TrainingPlan& training) {
   return Finding{Severity::warning, "sharp-idle", "nccl.sharp has no effect: " + idle};
 }
 
+// Notes on limits of the network and on what a library may choose.
+void add_network_findings(const TrainingPlan& training, const Forecast& forecast,
+                          std::vector<Finding>& findings) {
+  const Cluster& cluster = *training.cluster;
+  const int nodes = training.nodes();
+  const auto tipping = forecast.sources.tipping();
+  for (const auto& finding :
+       {find_stream_limit(cluster, nodes), find_gpu_way_limit(cluster, nodes),
+        find_above_name_plate(cluster), find_idle_sharp(training), find_one_hot_dispatch(training),
+        find_plugin_tuner(cluster, nodes), find_backend_that_fails(training),
+        tipping ? find_tip(*tipping) : std::nullopt})
+    if (finding) findings.push_back(*finding);
+}
+
 }  // namespace
 
 std::span<const StepFigure> step_figures() { return figures; }
@@ -272,12 +287,7 @@ std::vector<Finding> judge(const TrainingPlan& training, const Forecast& forecas
              "the flow model shares links among the collectives of a step of up to {} GPUs; "
              "in this one each runs as if alone",
              SharedNetwork::most_ranks)});
-  const auto tipping = forecast.sources.tipping();
-  for (const auto& finding :
-       {find_stream_limit(*training.cluster, training.nodes()), find_idle_sharp(training),
-        find_one_hot_dispatch(training), find_plugin_tuner(*training.cluster, training.nodes()),
-        find_backend_that_fails(training), tipping ? find_tip(*tipping) : std::nullopt})
-    if (finding) findings.push_back(*finding);
+  add_network_findings(training, forecast, findings);
   const bool alone = training.gpus == 1;
   if (alone && (is_onebit(training.optimizer()) || training.exchange != Exchange{}))
     findings.push_back({Severity::warning, "nothing-to-compress",

@@ -1,0 +1,79 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "topologies/cluster.h"
+#include "topologies/nic_limit.h"
+
+namespace lambcast {
+namespace {
+
+std::string in_brackets(const std::vector<std::string>& keys) {
+  return keys.empty() ? "" : fmt::format(" (--set changed {})", fmt::join(keys, ", "));
+}
+
+// A forecast that overrides bear on is no longer one of what was measured.
+CalibratedInterval departed(const Cluster& cluster, const ProcessGroup& group,
+                            CalibratedInterval interval) {
+  if (cluster.departure.of(group.nodes()) == 0) return interval;
+  interval.calibrated = false;
+  interval.ground = std::max(interval.ground, Ground::extrapolated);
+  return interval;
+}
+
+// The interval of one algorithm, with the ground that it has without overrides.
+CalibratedInterval own_interval(const Cluster& cluster, Backend backend, Op op, Bytes size,
+                                const ProcessGroup& group, Duration forecast, const RunBy& by) {
+  const Typical typical = is_mpi(backend)                        ? Typical::none
+                          : cluster.network == NetworkKind::rdma ? Typical::rdma
+                                                                 : Typical::socket;
+  const int nodes = group.nodes();
+  const Departure& departure = cluster.departure;
+  // The NICs carry nothing within a node, so nothing about them is unknown there.
+  const NicEvidence nic = nodes == 1
+                              ? NicEvidence(NicRate::effective)
+                              : NicEvidence(nic_rate_of(cluster), departure.from_effective_nic);
+  if (!has_tables(cluster, backend) || std::isinf(departure.of(nodes)) || group.siblings > 1)
+    return uncalibrated_interval(size, group.ranks, nic, typical, forecast);
+  return interval_of(*cluster.calibration, op, size, group.ranks, nodes, nic, typical, forecast, by,
+                     departure);
+}
+
+}  // namespace
+
+bool has_tables(const Cluster& cluster, Backend backend) {
+  return cluster.calibration && is_mpi(cluster.calibration->backend) == is_mpi(backend);
+}
+
+bool is_calibrated(const Cluster& cluster, Backend backend, int nodes) {
+  return has_tables(cluster, backend) && cluster.departure.of(nodes) == 0 &&
+         !cluster.departure.choice;
+}
+
+CalibratedInterval interval_of(const Cluster& cluster, Backend backend, Op op, Bytes size,
+                               const ProcessGroup& group, Duration forecast, const RunBy& by) {
+  const CalibratedInterval own = own_interval(cluster, backend, op, size, group, forecast, by);
+  CalibratedInterval interval = own;
+  if (by.rival) {
+    const CalibratedInterval other = own_interval(cluster, backend, op, size, group, by.rival->time,
+                                                  {by.rival->algorithm, by.rival->protocol});
+    if (own.ground != Ground::calibrated && other.ground <= own.ground) {
+      interval.low = std::min(own.low, other.low);
+      interval.high = std::max(own.high, other.high);
+    }
+  }
+  const Duration least = least_time_on_nics(cluster, by.leaves_node);
+  interval.low = std::max(interval.low, std::min(least, forecast));
+  return departed(cluster, group, interval);
+}
+
+std::string without_calibration(const Cluster& cluster) {
+  return "not calibrated" + in_brackets(cluster.departure.keys);
+}
+
+std::string changed_keys(const Cluster& cluster, int nodes) {
+  return cluster.departure.of(nodes) > 0 ? in_brackets(cluster.departure.keys) : "";
+}
+
+}  // namespace lambcast
