@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "embedded/page_files.h"
+#include "embedded/page_sums.h"
 
 namespace lambcast::report {
 namespace {
@@ -16,13 +18,36 @@ std::string_view file(std::string_view name) {
   return found == files.end() ? std::string_view() : found->text;
 }
 
-std::string all_files(std::string_view ending) {
+std::string styles() {
   std::string text;
-  if (ending == ".js")
-    text = fmt::format("/* uPlot, by its licence:\n{}*/\n", file("uplot/LICENSE"));
   for (const EmbeddedFile& one : page_files())
-    if (one.name.ends_with(ending)) text.append(one.text).append("\n");
+    if (one.name.ends_with(".css")) text.append(one.text).append("\n");
   return text;
+}
+
+// Returns the bytes of a text of hexadecimal digits in base64 (RFC 4648).
+std::string base64_of_hex(std::string_view hex) {
+  constexpr std::string_view letters =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string out;
+  for (std::size_t at = 0; at < hex.size(); at += 6) {  // 6 digits are 24 bits, 4 letters
+    const std::string_view digits = hex.substr(at, 6);
+    unsigned bits = 0;
+    std::from_chars(digits.data(), digits.data() + digits.size(), bits, 16);
+    bits <<= 4 * (6 - digits.size());
+    for (std::size_t i = 0; i < 4; ++i)
+      out += i * 3 < digits.size() * 2 ? letters[(bits >> (18 - 6 * i)) & 63] : '=';
+  }
+  return out;
+}
+
+// Sources of the Content-Security-Policy: the page runs the scripts that ship here and no others,
+// not even one that a name in the results might smuggle in.
+std::string allowed_scripts() {
+  std::string sources;
+  for (const ScriptSum& script : script_sums)
+    sources += fmt::format(" 'sha256-{}'", base64_of_hex(script.sha256));
+  return sources;
 }
 
 }  // namespace
@@ -57,11 +82,11 @@ std::string page_start(std::string_view title, std::string_view heading) {
   return fmt::format(
       "<!DOCTYPE html>\n<html lang=en><head><meta charset=utf-8>\n"
       "<meta http-equiv=Content-Security-Policy content=\"default-src 'none'; "
-      "style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n"
+      "style-src 'unsafe-inline'; script-src{}\">\n"
       "<meta name=viewport content=\"width=device-width\">"
       "<meta name=color-scheme content=\"light dark\">\n"
       "<title>{}</title>\n<style>{}</style></head><body><main>\n<h1>{}</h1>\n",
-      escaped(title), all_files(".css"), escaped(heading));
+      allowed_scripts(), escaped(title), styles(), escaped(heading));
 }
 
 std::string verdict_box(const std::vector<std::string>& verdict) {
@@ -85,7 +110,12 @@ std::string figure_sections(const std::vector<Figure>& figures) {
 }
 
 std::string page_end() {
-  return fmt::format("</main><script>{}</script></body></html>\n", all_files(".js"));
+  // One element a file: each hash is that of an element's whole text.
+  std::string text =
+      fmt::format("</main><!-- uPlot, by its licence:\n{}-->\n", file("uplot/LICENSE"));
+  for (const ScriptSum& script : script_sums)
+    text += fmt::format("<script>{}</script>\n", file(script.name));
+  return text + "</body></html>\n";
 }
 
 }  // namespace lambcast::report
