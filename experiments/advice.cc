@@ -292,6 +292,17 @@ ExchangeAdvice row_of(const Answer& answer) {
   return row;
 }
 
+// Notes that change nothing for the reader: both runs of a comparison skip the same few steps, and
+// the release of DeepSpeed matters to those who would use its 1-bit optimizers.
+void drop_idle_notes(const Answer& answer, std::vector<Finding>& findings) {
+  const Verdict verdict = answer.verdict();
+  const bool of_use = verdict == Verdict::yes || verdict == Verdict::cannot_tell;
+  std::erase_if(findings, [&](const Finding& finding) {
+    if (finding.severity != Severity::note) return false;
+    return finding.code == "skipped-steps" || (finding.code == "onebit-removed" && !of_use);
+  });
+}
+
 }  // namespace
 
 Verdict Answer::verdict() const {
@@ -317,6 +328,7 @@ Advice advise(const WhatIf& what_if, Catalog& catalog) {
   }
   const Scenario& scenario = advice.answer.scenario;
   advice.findings = judgement_of(scenario, advice.answer.forecast()).findings;
+  drop_idle_notes(advice.answer, advice.findings);
   find_unread_of_advice(asked, advice.findings);
 
   const TrainingPlan plain = own ? own->training : plain_run(scenario.training);

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "experiments/temporary_folder.h"
@@ -364,6 +365,25 @@ TEST_CASE("advice: says what the run itself gives to think about") {
   CHECK_THAT(advice_json(advise(shallow, catalog)), Contains("\"incast\""));
   CHECK_THAT(advice_text(advise(shallow, catalog)), Contains("communication not calibrated"));
   CHECK_THAT(advice_json(advise(shallow, catalog)), Contains("step_time_high_us"));
+}
+
+TEST_CASE("advice: notes that change nothing for the reader are left out") {
+  Catalog catalog;
+  const auto notes = [&](const char* cluster) {
+    const Advice advice = advise(question(cluster, "64", "adam"), catalog);
+    std::vector<std::string> codes;
+    for (const Finding& finding : advice.findings) codes.push_back(finding.code);
+    return std::pair(advice.answer.verdict(), codes);
+  };
+  // The release of DeepSpeed is for those to whom its 1-bit optimizers are advised.
+  const auto [slow, with_release] = notes("commodity-10gbe");
+  CHECK(slow == Verdict::yes);
+  CHECK(std::ranges::count(with_release, "onebit-removed") == 1);
+  CHECK(std::ranges::count(with_release, "skipped-steps") == 0);  // both runs skip alike
+  const auto [fast, without] = notes("hgx-h100-ndr");
+  CHECK((fast == Verdict::no || fast == Verdict::hardly));
+  CHECK(std::ranges::count(without, "onebit-removed") == 0);
+  CHECK(std::ranges::count(without, "skipped-steps") == 0);
 }
 
 TEST_CASE("advice list: a row with a share of warm-up that nobody runs with has no verdict") {

@@ -14,8 +14,11 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-// The published recipe: 5,993 steps of 128 tokens at batch 65,536, then 782 of 512 at 32,768, which
-// loads the checkpoint and freezes at step 6100.
+// The recipe of two phases: 5,993 steps of 128 tokens at batch 65,536 (1-bit LAMB paper), then some
+// of 512 at 32,768, which load the checkpoint and freeze at step 6100 (DeepSpeedExamples,
+// bing_bert). Their number, 782, is assumed: half of 100,000 * 512 / 32,768 = 1,562.5, the second
+// phase of the LAMB paper (arXiv 1904.00962: the last 10 % of 1,000,000 iterations of batch 512,
+// 8,599 in all at 64K and 32K).
 WhatIf first_phase() {
   return with(
       {{"gpus", "128"}, {"micro_batch", "64"}, {"seq_len", "128"}, {"freeze_step", "1000"}});

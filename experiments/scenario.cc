@@ -182,19 +182,29 @@ void find_experts(const TrainingPlan& training, std::vector<Finding>& findings) 
                    training.model->experts, training.model->name)});
 }
 
-// A config.json says what a model may read, not what it is trained on; and it may have what the
-// description made of it leaves out.
-void find_of_config_json(const Words& words, const TrainingPlan& training, Catalog& catalog,
-                         std::vector<Finding>& findings) {
+// A config.json, and a description of a model of long sequences that names no default_seq_len, say
+// how long a sequence may be, and not how long those of the training are.
+bool assumes_seq_len(const Words& words, const TrainingPlan& training, bool config_json) {
+  constexpr std::int64_t usual_in_training =
+      8192;  // the longest of Llama's and Mistral's first stage
+  if (training.seq_len == 0 || training.recipe.curriculum) return false;
+  if (words.find("seq_len") != nullptr || words.find("model.default_seq_len") != nullptr)
+    return false;
+  return config_json ||
+         (training.seq_len == training.model->max_seq_len && training.seq_len > usual_in_training);
+}
+
+void find_of_model(const Words& words, const TrainingPlan& training, Catalog& catalog,
+                   std::vector<Finding>& findings) {
   const std::string& model = *words.find("model");
-  if (!is_path(model) || !is_config_json(catalog.texts()->model(model))) return;
-  if (training.seq_len > 0 && words.find("seq_len") == nullptr && !training.recipe.curriculum &&
-      words.find("model.default_seq_len") == nullptr)
+  const bool config_json = is_path(model) && is_config_json(catalog.texts()->model(model));
+  if (assumes_seq_len(words, training, config_json))
     findings.push_back(
         {Severity::note, "seq-len-assumed",
          fmt::format("--seq-len not given: sequences of {} tokens are forecast, of up to {} that "
                      "{} takes",
                      training.seq_len, training.model->max_seq_len, model)});
+  if (!config_json) return;  // only that may have parts which the description made of it lacks
   for (std::string& sentence : huggingface::left_out(catalog.texts()->model(model), model))
     findings.push_back({Severity::note, "not-modelled", std::move(sentence)});
 }
@@ -325,7 +335,7 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
 
   add(scenario.findings, find_unread(words, training));
   find_experts(training, scenario.findings);
-  find_of_config_json(words, training, catalog, scenario.findings);
+  find_of_model(words, training, catalog, scenario.findings);
   // Other frameworks run what DeepSpeed refuses, such as LAMB with shared states or in bf16.
   if (!training.parallelism || training.parallelism->framework.name == FrameworkName::deepspeed) {
     const auto of_config = deepspeed::check_config(config);
