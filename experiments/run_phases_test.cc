@@ -318,8 +318,8 @@ TEST_CASE("run phases: a whole run keeps the rates, memory, findings and sources
   const PhasedRun run = two_phases();
   const RunTotals both = totals_of(run);
   CHECK(both.largest == &*std::ranges::max_element(run.phases, {}, [](const RunPhase& of) {
-    return of.forecast.memory.peak;
-  }));
+          return of.forecast.memory.peak;
+        }));
   // 5,993 batches of 65,536 and 782 of 32,768.
   CHECK(both.samples_per_s * run.time_s == Approx(5993.0 * 65536 + 782.0 * 32768));
   CHECK(both.tokens_per_s.value() * run.time_s ==

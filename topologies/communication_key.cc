@@ -86,8 +86,8 @@ auto members(const Departure& all) {
 auto members(const Cluster& all) {
   const auto& [name, description, device, origin, gpus_per_node, max_nodes, gpu_peers, gpu_link,
                gpu_nic, host_link, host_memory, host_capacity, nics, network, nic_nominal,
-               nic_bandwidth, nic_limit, exceeded_name_plate, nic_burst, port_queue, fabric, nccl, mpi,
-               host_copy, stack, program, usd_per_gpu_hour, calibration, departure] = all;
+               nic_bandwidth, nic_limit, exceeded_name_plate, nic_burst, port_queue, fabric, nccl,
+               mpi, host_copy, stack, program, usd_per_gpu_hour, calibration, departure] = all;
   return std::tie(device, gpus_per_node, gpu_peers, gpu_link, gpu_nic, host_link, nics, network,
                   nic_nominal, nic_bandwidth, nic_limit, nic_burst, port_queue, fabric, nccl, mpi,
                   calibration, departure);

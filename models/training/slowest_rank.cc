@@ -30,7 +30,8 @@ GpuRates rates_of_slowest(const TrainingPlan& training, double off) {
   const StackSpec& stack = training.cluster->stack;
   const double slowest =
       slowest_over_mean(stack.compute_spread.value, training.batch.gas, training.data_parallel());
-  return slowed(*training.device->rates, stack.compute_scale.value * level_of(training) * slowest * off);
+  return slowed(*training.device->rates,
+                stack.compute_scale.value * level_of(training) * slowest * off);
 }
 
 }  // namespace lambcast

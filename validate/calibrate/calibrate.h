@@ -64,8 +64,8 @@ struct FitSummary {
   std::vector<FittedParameter> parameters;
   std::vector<KeptLatency> kept;
   std::vector<BandError> fitted;
-  std::vector<BandError> held_out;  // forecast without having seen them
-  std::string held_out_table;       // empty: sizes only
+  std::vector<BandError> held_out;           // forecast without having seen them
+  std::string held_out_table;                // empty: sizes only
   std::vector<std::string> fitted_tables{};  // fingerprints (fitted_tables.h)
   // Absent where no table is one of the library: a wire says nothing of how far its forecasts are
   // off.
