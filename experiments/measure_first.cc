@@ -6,7 +6,6 @@
 #include <set>
 
 #include "models/training/distinct_steps.h"
-#include "models/training/measured_call.h"
 #include "models/training/step_plan.h"
 #include "topologies/cluster.h"
 

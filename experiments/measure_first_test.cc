@@ -3,7 +3,6 @@
 #include <catch2/catch.hpp>
 
 #include "experiments/scenario_case.h"
-#include "models/training/measured_call.h"
 #include "topologies/cluster.h"
 
 namespace lambcast {

@@ -330,9 +330,7 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
   choose_exchange(words, training, scenario.findings);
   if (const auto network = words.chosen<NetworkModel>("network")) training.network = *network;
   training.expand = training.per_block = words.chosen<Symmetry>("symmetry") == Symmetry::off;
-
   choose_program(words, training, scenario.findings);
-
   add(scenario.findings, find_unread(words, training));
   find_experts(training, scenario.findings);
   find_of_model(words, training, catalog, scenario.findings);

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <type_traits>
 
-#include "models/training/measured_call.h"
 #include "topologies/communication_key.h"
 
 namespace lambcast {

@@ -21,6 +21,7 @@
 
 #include <array>
 #include <bitset>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,13 @@ TimeAtEnds time_at_ends(const StepRun& step, OptimizerType optimizer, Kernels ke
 // What a source moves.
 enum class ErrorOf { passes, copies, plain_kernels, exchange_kernels, onebit_kernels, wires };
 ErrorOf what_errs(std::size_t source);
+
+// The collective that a source stands for; nothing for kernels, copies and passes.
+struct MeasuredCall {
+  Backend backend = Backend::nccl;
+  Op op = Op::all_reduce;
+};
+std::optional<MeasuredCall> measured_call(std::size_t source);
 
 // In words: "all_reduce over nccl", and what measured would narrow it, with the command that does.
 std::string name_of_source(std::size_t source);
