@@ -82,27 +82,6 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("advice: the gain of leaving ZeRO is not that of compression") {
-  Catalog catalog;
-  WhatIf asked = question("commodity-10gbe", "32", "adam");
-  asked["grad_accum"] = "64";  // the exchange hardly matters, gathered weights do
-  asked["zero_stage"] = "3";
-  asked["kernels"] = "deepspeed";
-  const Advice advice = advise(asked, catalog);
-  INFO(advice_text(advice));
-  const Answer& answer = advice.answer;
-  REQUIRE(answer.plain_gains());
-  CHECK(answer.plain->speedup.value == Approx(advice.without_zero->speedup.value));
-  CHECK(answer.merit().value * answer.plain->speedup.value ==
-        Approx(answer.speedup().value).epsilon(1e-9));
-  CHECK(answer.verdict() ==
-        verdict_of({answer.merit().value, answer.merit().low, answer.merit().high},
-                   answer.compressed_share, true));
-  CHECK_THAT(advice_text(advice),
-             Catch::StartsWith("Turn ZeRO off: adam without ZeRO is ") &&
-                 Contains("Compression on top (onebit_adam without ZeRO) makes it "));
-}
-
 TEST_CASE("advice: who runs a plain optimizer is told which warm-up is assumed") {
   Catalog catalog;
   WhatIf plain = question("commodity-10gbe", "32", "lamb");
@@ -367,25 +346,6 @@ TEST_CASE("advice: says what the run itself gives to think about") {
   CHECK_THAT(advice_json(advise(shallow, catalog)), Contains("step_time_high_us"));
 }
 
-TEST_CASE("advice: notes that change nothing for the reader are left out") {
-  Catalog catalog;
-  const auto notes = [&](const char* cluster) {
-    const Advice advice = advise(question(cluster, "64", "adam"), catalog);
-    std::vector<std::string> codes;
-    for (const Finding& finding : advice.findings) codes.push_back(finding.code);
-    return std::pair(advice.answer.verdict(), codes);
-  };
-  // The release of DeepSpeed is for those to whom its 1-bit optimizers are advised.
-  const auto [slow, with_release] = notes("commodity-10gbe");
-  CHECK(slow == Verdict::yes);
-  CHECK(std::ranges::count(with_release, "onebit-removed") == 1);
-  CHECK(std::ranges::count(with_release, "skipped-steps") == 0);  // both runs skip alike
-  const auto [fast, without] = notes("hgx-h100-ndr");
-  CHECK((fast == Verdict::no || fast == Verdict::hardly));
-  CHECK(std::ranges::count(without, "onebit-removed") == 0);
-  CHECK(std::ranges::count(without, "skipped-steps") == 0);
-}
-
 TEST_CASE("advice list: a row with a share of warm-up that nobody runs with has no verdict") {
   Catalog catalog;
   WhatIf asked = question("commodity-10gbe", "32", "onebit_lamb");
@@ -416,39 +376,6 @@ TEST_CASE("advice: one GPU has nothing to compress") {
   CHECK_FALSE(advice.answer.break_even.has_value());
   CHECK_THAT(advice_text(advice), Contains("No: onebit_lamb takes"));
   CHECK_THAT(advice_json(advice), Contains("\"break_even_nic_bandwidth_Gbps\": null"));
-}
-
-TEST_CASE("advice: the verdict is what the whole interval says") {
-  struct Row {
-    double low, value, high;
-    Verdict verdict;
-    bool fits = true;
-    double share = 1;
-  };
-  const std::vector<Row> rows{
-      {1.5, 2, 3, Verdict::does_not_fit, false, 0},
-      {1.5, 2, 3, Verdict::not_judged, true, least_compressed_share * 0.99},
-      {1.5, 2, 3, Verdict::yes, true, least_compressed_share},
-      {0.5, 0.9, 0.999, Verdict::no},
-      {0.5, 0.9, 1, Verdict::cannot_tell},
-      {1, 1.2, 1.3, Verdict::cannot_tell},
-      {1.001, 1.06, 1.1, Verdict::yes},
-      {1.001, 1.05, 1.1, Verdict::yes},
-      // Sure, and not worth a change; unsure which way, and small both ways.
-      {1.001, 1.049, 1.1, Verdict::hardly},
-      {0.96, 1, 1.04, Verdict::hardly},
-      {0.96, 1, 1.051, Verdict::cannot_tell},
-      {0.95, 1, 1.04, Verdict::cannot_tell},
-  };
-  for (const Row& row : rows) {
-    INFO(row.low << " to " << row.high);
-    Answer answer;
-    answer.backends.resize(1);
-    answer.backends.front().fits = row.fits;
-    answer.backends.front().speedup = {row.value, row.low, row.high, {}};
-    answer.compressed_share = row.share;
-    CHECK(name_of(answer.verdict()) == name_of(row.verdict));
-  }
 }
 
 }  // namespace

@@ -196,6 +196,7 @@ bool assumes_seq_len(const Words& words, const TrainingPlan& training, bool conf
 
 void find_of_model(const Words& words, const TrainingPlan& training, Catalog& catalog,
                    std::vector<Finding>& findings) {
+  find_experts(training, findings);
   const std::string& model = *words.find("model");
   const bool config_json = is_path(model) && is_config_json(catalog.texts()->model(model));
   if (assumes_seq_len(words, training, config_json))
@@ -332,7 +333,6 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
   training.expand = training.per_block = words.chosen<Symmetry>("symmetry") == Symmetry::off;
   choose_program(words, training, scenario.findings);
   add(scenario.findings, find_unread(words, training));
-  find_experts(training, scenario.findings);
   find_of_model(words, training, catalog, scenario.findings);
   // Other frameworks run what DeepSpeed refuses, such as LAMB with shared states or in bf16.
   if (!training.parallelism || training.parallelism->framework.name == FrameworkName::deepspeed) {
