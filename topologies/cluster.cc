@@ -216,6 +216,7 @@ Cluster decode_cluster(const Table& root, const std::string& origin, const Prior
   cluster.name = root.get<std::string>("name");
   cluster.description = root.get_or<std::string>("description", "");
   cluster.device = root.get<std::string>("device");
+  cluster.device_stands_for = root.get_or<std::string>("device_stands_for", "");
   const Table node = root.table("node");
   cluster.gpus_per_node = static_cast<int>(node.integer("gpus", 1, 1024));
   cluster.gpu_peers =

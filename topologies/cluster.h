@@ -132,8 +132,9 @@ struct StackSpec {
 struct Cluster {
   std::string name;
   std::string description;
-  std::string device;  // name of the device profile
-  std::string origin;  // preset name or path
+  std::string device;             // name of the device profile
+  std::string device_stands_for;  // GPU of the machine if it has no profile of its own; else empty
+  std::string origin;             // preset name or path
   int gpus_per_node = 1;
   int max_nodes = 1 << 20;
   GpuPeers gpu_peers = GpuPeers::nvlink;

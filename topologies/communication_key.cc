@@ -84,10 +84,11 @@ auto members(const Departure& all) {
 
 // A device is read: NCCL tunes by its generation.
 auto members(const Cluster& all) {
-  const auto& [name, description, device, origin, gpus_per_node, max_nodes, gpu_peers, gpu_link,
-               gpu_nic, host_link, host_memory, host_capacity, nics, network, nic_nominal,
-               nic_bandwidth, nic_limit, exceeded_name_plate, nic_burst, port_queue, fabric, nccl,
-               mpi, host_copy, stack, program, usd_per_gpu_hour, calibration, departure] = all;
+  const auto& [name, description, device, device_stands_for, origin, gpus_per_node, max_nodes,
+               gpu_peers, gpu_link, gpu_nic, host_link, host_memory, host_capacity, nics, network,
+               nic_nominal, nic_bandwidth, nic_limit, exceeded_name_plate, nic_burst, port_queue,
+               fabric, nccl, mpi, host_copy, stack, program, usd_per_gpu_hour, calibration,
+               departure] = all;
   return std::tie(device, gpus_per_node, gpu_peers, gpu_link, gpu_nic, host_link, nics, network,
                   nic_nominal, nic_bandwidth, nic_limit, nic_burst, port_queue, fabric, nccl, mpi,
                   calibration, departure);

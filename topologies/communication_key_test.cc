@@ -6,9 +6,13 @@
 namespace lambcast {
 namespace {
 
-const Overrides same{{"name", "another"},           {"description", "another"},
-                     {"usd_per_gpu_hour", "12.34"}, {"max_nodes", "16"},
-                     {"stack.compute_scale", "2"},  {"host_copy.pageable_to_host", "1 GB/s"}};
+const Overrides same{{"name", "another"},
+                     {"description", "another"},
+                     {"device_stands_for", "another"},
+                     {"usd_per_gpu_hour", "12.34"},
+                     {"max_nodes", "16"},
+                     {"stack.compute_scale", "2"},
+                     {"host_copy.pageable_to_host", "1 GB/s"}};
 
 const Overrides different{{"device", "v100-32g"},
                           {"node.gpus", "4"},
