@@ -17,8 +17,8 @@ namespace lambcast {
 namespace {
 
 // The keys that may name the optimizer.
-constexpr std::array<std::string_view, 4> optimizer_keys{"optimizer", "config", "megatron_args",
-                                                         "torchtitan"};
+constexpr std::array<std::string_view, 4> keys_of_optimizers{"optimizer", "config", "megatron_args",
+                                                             "torchtitan"};
 
 bool block_gives_length(const PointBlock& block) {
   return std::ranges::any_of(length_keys,
@@ -62,7 +62,7 @@ std::vector<WhatIf> bounding_questions(const PointBlock& block) {
   for (const auto& [key, values] : block.axes) {
     if (key == "freeze_step")
       questions = crossed(questions, key, bounding_freeze_steps(values));
-    else if (std::ranges::find(optimizer_keys, key) != optimizer_keys.end())
+    else if (std::ranges::find(keys_of_optimizers, key) != keys_of_optimizers.end())
       questions = crossed(questions, key, values);
   }
   return questions;
