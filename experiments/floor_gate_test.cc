@@ -21,7 +21,7 @@
 namespace lambcast {
 namespace {
 
-const std::string& one_of(const std::vector<std::string>& values, Dice& dice) {
+const std::string& any_of_words(const std::vector<std::string>& values, Dice& dice) {
   return values[dice.below(values.size())];
 }
 
@@ -30,26 +30,27 @@ WhatIf draw(std::uint64_t number) {
   Dice dice{number};
   for (int i = 0; i < 3; ++i) dice.next();
   WhatIf what_if;
-  what_if["cluster"] = one_of(cluster_names(), dice);
+  what_if["cluster"] = any_of_words(cluster_names(), dice);
   const int gpus_of_node = load_cluster(what_if["cluster"], {}).gpus_per_node;
   const int gpus = gpus_of_node << (1 + dice.below(4));
-  what_if["model"] = one_of(model_presets(), dice);
+  what_if["model"] = any_of_words(model_presets(), dice);
   what_if["gpus"] = std::to_string(gpus);
-  what_if["optimizer"] = one_of(optimizer_names(), dice);
+  what_if["optimizer"] = any_of_words(optimizer_names(), dice);
   if (what_if["optimizer"].starts_with("onebit_")) what_if["freeze_step"] = "20";
-  what_if["micro_batch"] = one_of({"1", "2", "8"}, dice);
-  what_if["grad_accum"] = one_of({"1", "4", "8"}, dice);
+  what_if["micro_batch"] = any_of_words({"1", "2", "8"}, dice);
+  what_if["grad_accum"] = any_of_words({"1", "4", "8"}, dice);
   what_if["steps"] = "100";
-  if (dice.one_in(4)) what_if["precision"] = one_of({"fp32", "bf16"}, dice);
-  if (dice.one_in(4)) what_if["cluster.nic.bandwidth"] = one_of({"1 Gbit/s", "200 Gbit/s"}, dice);
+  if (dice.one_in(4)) what_if["precision"] = any_of_words({"fp32", "bf16"}, dice);
+  if (dice.one_in(4))
+    what_if["cluster.nic.bandwidth"] = any_of_words({"1 Gbit/s", "200 Gbit/s"}, dice);
   if (dice.one_in(6)) return what_if;  // without a layout
-  what_if["framework"] = one_of({"deepspeed", "megatron", "torchtitan", "colossalai"}, dice);
-  what_if["order"] = one_of({"tp-cp-ep-dp-pp", "tp-cp-ep-pp-dp"}, dice);
-  what_if["pp"] = one_of({"1", "2", "2", "4", "4", "8"}, dice);
-  what_if["tp"] = one_of({"1", "1", "2", "4"}, dice);
+  what_if["framework"] = any_of_words({"deepspeed", "megatron", "torchtitan", "colossalai"}, dice);
+  what_if["order"] = any_of_words({"tp-cp-ep-dp-pp", "tp-cp-ep-pp-dp"}, dice);
+  what_if["pp"] = any_of_words({"1", "2", "2", "4", "4", "8"}, dice);
+  what_if["tp"] = any_of_words({"1", "1", "2", "4"}, dice);
   if (dice.one_in(4)) what_if["cp"] = "2";
-  if (dice.one_in(4)) what_if["ep"] = one_of({"2", "4", "8"}, dice);
-  if (dice.one_in(3)) what_if["zero_stage"] = one_of({"1", "2", "3"}, dice);
+  if (dice.one_in(4)) what_if["ep"] = any_of_words({"2", "4", "8"}, dice);
+  if (dice.one_in(3)) what_if["zero_stage"] = any_of_words({"1", "2", "3"}, dice);
   return what_if;
 }
 

@@ -231,7 +231,7 @@ source = "test"
   CHECK(device.sync_overhead.provenance.kind == Kind::assumed);
   std::string broken = text;
   broken.replace(broken.find("[8.0, 16.0]"), 11, "[16.0, 8.0]");
-  CHECK_THROWS_WITH(decode_device(Table::parse(broken, "lab.toml")), Contains("ascending"));
+  CHECK_THROWS_WITH(decode_device(Table::parse(broken, "lab.toml")), Catch::Contains("ascending"));
 }
 
 TEST_CASE("compute: interpolation is linear, extends its ends and stays above zero") {

@@ -25,7 +25,7 @@ TEST_CASE("devices: every preset loads and copies below its name plate") {
     CHECK(device.name == name);
     CHECK(device.copy_bandwidth.value < device.memory_bandwidth.value);
   }
-  CHECK_THROWS_WITH(load_device("v100"), Contains("did you mean 'v100-16g'"));
+  CHECK_THROWS_WITH(load_device("v100"), Contains("did you mean one of 'v100-16g', 'v100-32g'"));
   // 97,871 MiB in nvidia-smi, of 96 GB: more than the H100's 80.
   CHECK(load_device("gh200").memory_capacity.value() == 95 * 1024. * 1024 * 1024);
 }
