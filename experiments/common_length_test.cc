@@ -39,8 +39,9 @@ TEST_CASE("common length: a list of freeze steps has one length, that of the lar
   CHECK(lengths_of_points(base_question({{"steps", "5993"}}), {{"freeze_step", {"600", "2000"}}}) ==
         Lengths{5993});
   // 1-bit Adam's published share is 15 %: 1000 are the share of 6667.
-  CHECK(lengths_of_points(base_question({{"freeze_step", "1000"}}),
-                          {{"optimizer", {"lamb", "onebit_lamb", "onebit_adam"}}}) ==
+  WhatIf any = base_question({{"freeze_step", "1000"}});
+  any.erase("optimizer");
+  CHECK(lengths_of_points(any, {{"optimizer", {"lamb", "onebit_lamb", "onebit_adam"}}}) ==
         Lengths{6667});
 }
 

@@ -100,7 +100,9 @@ TEST_CASE("comparison: what two clusters are described alike in errs alike") {
   const auto relative = [](const Contestant& of) {
     return of.forecast.run.time_high_s / of.forecast.run.time_low_s;
   };
-  CHECK(ratio.high / ratio.low < std::min(relative(fast), relative(slow)));
+  // No end of the slower run beats its NICs, which its error in common with the faster one does not
+  // know: the ratio may be less sure than the surer run.
+  CHECK(ratio.high / ratio.low < std::max(relative(fast), relative(slow)));
   // What TCP makes of a NIC that nobody measured is an error of its own.
   const Comparison unmeasured =
       compare(compared(), {{"commodity-10gbe", "commodity-25gbe"}, {}, {}}, catalog);

@@ -37,7 +37,7 @@ TEST_CASE("sweep check: a value that nothing can make right stops the sweep") {
     const char *axis, *expected;
   };
   const Row rows[] = {
-      {"freeze_step=20%,0.1", "--freeze-step: '0.1' is not a whole number in range"},
+      {"freeze_step=20%,0.1", "--freeze-step: '0.1' is no step; as a share of the run write 10%"},
       {"freeze_step=101%", "--freeze-step: '101%' is not a share"},
       {"rampup_batch_size=16:16", "--rampup-batch-size: '16:16' is no ramp of the batch"},
       {"gpus=8,many", "--gpus: 'many' is not a whole number in range"},

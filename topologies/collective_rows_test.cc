@@ -41,9 +41,10 @@ TEST_CASE("collective rows: an exchange adds up its messages and names each algo
   Duration sum, low;
   for (const Collective& part : compressed_exchange(cluster, question.setting, Bytes(1 << 20))) {
     sum += part.time;
-    low += interval_of(cluster, Backend::mpi_host, part.op, part.size, question.setting.group,
-                       part.time)
-               .low;
+    low +=
+        interval_of(cluster, Backend::mpi_host, part.op, part.size, question.setting.group,
+                    part.time, {part.chosen, part.protocol, {}, part.traffic.network_sent_per_node})
+            .low;
   }
   CHECK(row.time == sum);
   CHECK(row.interval.low == low);

@@ -13,7 +13,10 @@ constexpr Range<double> any_level{0.05, 20};
 }  // namespace
 
 std::optional<ProgramLevel> decode_program_level(const Table& table) {
-  if (!table.has("framework") && !table.has("level")) return std::nullopt;
+  // Each key is asked for, so that the reference lists it.
+  const bool absent = !table.has("framework") & !table.has("format") & !table.has("level") &
+                      !table.has("low") & !table.has("high");
+  if (absent) return std::nullopt;
   ProgramLevel program;
   program.framework = table.get<std::string>("framework");
   program.format = table.get<std::string>("format");

@@ -31,17 +31,18 @@ const std::vector<RequiredKey>& required_keys() {
   return keys;
 }
 
-// The sentence part for a missing key, or empty. A condition that is not settled yet is named.
+// The sentence part for a missing key, or empty. A condition that is not settled yet is named. A
+// key whose condition does not hold is not asked for, so that it stays an unknown one.
 std::string missing_text(const Table& section, const RequiredKey& required) {
+  const auto given = required.given.empty() ? std::nullopt : section.find_text(required.given);
+  if (given && std::ranges::find(required.values, *given) == required.values.end()) return {};
+  // Without `kind` a fabric is a single switch.
+  if (!given && required.section == "fabric") return {};
   if (section.has(required.key)) return {};
   const std::string name = required.section.empty()
                                ? std::string(required.key)
                                : fmt::format("{}.{}", required.section, required.key);
-  if (required.given.empty()) return name;
-  const auto given = section.find_text(required.given);
-  if (given) return std::ranges::find(required.values, *given) != required.values.end() ? name : "";
-  // Without `kind` a fabric is a single switch.
-  if (required.section == "fabric") return {};
+  if (required.given.empty() || given) return name;
   return fmt::format("{} (if {} is {})", name, required.given, fmt::join(required.values, " or "));
 }
 

@@ -141,7 +141,7 @@ TEST_CASE("the first screen has a bar and a break-even for each exchange") {
   };
   // 4 at 1 Gbit/s and 1/4 at 100; its ends 3.2 and 0.2, 5 and 0.3125.
   CHECK_THAT(label("Adam with fp8"), Contains(": pays below 10 Gbit/s (") && Contains(" to "));
-  CHECK_THAT(label("Adam with topk:1%"), Contains("pays at no bandwidth scanned"));
+  CHECK_THAT(label("Adam with topk:1%"), Contains("pays at none of 2 bandwidths scanned"));
   CHECK_THAT(label("1-bit Adam"), Contains("pays at every bandwidth scanned"));
   CHECK_THAT(answer.picture, Contains("box with 16 GPUs"));
 }

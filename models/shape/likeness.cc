@@ -11,9 +11,9 @@ auto kernels_of(const ModelShape& shape) {
   return std::tie(shape.hidden, shape.heads, shape.kv_heads, shape.head_size, shape.value_size,
                   shape.latent, shape.window, shape.window_every, shape.window_layers, shape.causal,
                   shape.parallel_block, shape.norms, shape.norms_queries, shape.gated, shape.rotary,
-                  shape.biased_experts, shape.ffn, shape.dropout, shape.flash_attention,
-                  shape.experts, shape.experts_per_token, shape.dense_ffn, shape.shared_ffn,
-                  shape.pyramid, shape.decoder, shape.drop_path, shape.adapters);
+                  shape.biased_experts, shape.ffn, shape.dropout, shape.experts,
+                  shape.experts_per_token, shape.dense_ffn, shape.shared_ffn, shape.pyramid,
+                  shape.decoder, shape.drop_path, shape.adapters);
 }
 
 bool same_flops(const Cost& a, const Cost& b) { return a.forward_flops == b.forward_flops; }

@@ -50,6 +50,16 @@ Passage by_kernels(const TrainingPlan& training, std::int64_t seq_len, Collectiv
   return passage;
 }
 
+// The rates that a ratio of kernels' times rests on.
+void read_ratio(const GpuRates& rates, std::vector<NumberRead>& rests_on) {
+  rests_on.push_back({"matrix_share_single", rates.of(MatrixFormat::single).share.provenance});
+  rests_on.push_back({"matrix_share", rates.of(MatrixFormat::half).share.provenance});
+  rests_on.push_back({"memory_rate", rates.memory.provenance});
+  rests_on.push_back({"vector_peak", rates.peak_vector.provenance});
+  rests_on.push_back({"exponentials", rates.exponentials.provenance});
+  rests_on.push_back({"kernel_start", rates.kernel_start.provenance});
+}
+
 // How much longer passes take in fp32 than in half precision: the ratio of their kernels' times if
 // the GPU's rates are known, since only products change their peak and fp32 reaches more of its
 // own; else the ratio of the peaks.
@@ -85,6 +95,7 @@ Passage by_curves(const TrainingPlan& training, MicroBatchTime time, std::int64_
   if (!half) {
     time.rests_on.push_back({"matrix_peak", device.peak_half.provenance});
     time.rests_on.push_back({"matrix_peak_single", device.peak_single.provenance});
+    if (has_kernels(*training.model, device)) read_ratio(*device.rates, time.rests_on);
   }
   return {time.forward.scaled(scale),
           time.backward.scaled(scale),

@@ -70,6 +70,7 @@ TEST_CASE("step interval: one GPU is as unsure as its compute") {
   check_ends(by_kernels, of_kernels.log);
   Device bare = *alone.device;
   bare.rates.reset();
+  bare.training_curves.clear();
   alone.device = std::make_shared<const Device>(bare);
   const StepMetrics by_flops = metrics_of(alone, StepKind::uniform);
   CHECK(by_flops.basis == Basis::rate);
