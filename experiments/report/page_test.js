@@ -173,10 +173,10 @@
   // All rows differ in more than the NIC.
   function noBreakEvenOfUnlikeRows() {
     const data = explorer.data, figure = data.column("speedup_vs_baseline");
-    const lines = lambcast.linesOf(data, data.matching({}, data.drawable(figure)),
+    const drawn = lambcast.linesOf(data, data.matching({}, data.drawable(figure)),
       data.column("gpus"), figure, data.column("optimizer"));
-    check("rows that differ in more break even nowhere", lines.notes.join().includes("no break-even") &&
-      !lines.notes.join().includes("breaks even at"), lines.notes);
+    check("rows that differ in more break even nowhere", drawn.notes.join().includes("no break-even") &&
+      !drawn.notes.join().includes("breaks even at"), drawn.notes);
   }
 
   function sortAndFilter() {
