@@ -173,10 +173,10 @@
   // All rows differ in more than the NIC.
   function noBreakEvenOfUnlikeRows() {
     const data = explorer.data, figure = data.column("speedup_vs_baseline");
-    const drawn = lambcast.linesOf(data, data.matching({}, data.drawable(figure)),
+    const unlike = lambcast.linesOf(data, data.matching({}, data.drawable(figure)),
       data.column("gpus"), figure, data.column("optimizer"));
-    check("rows that differ in more break even nowhere", drawn.notes.join().includes("no break-even") &&
-      !drawn.notes.join().includes("breaks even at"), drawn.notes);
+    check("rows that differ in more break even nowhere", unlike.notes.join().includes("no break-even") &&
+      !unlike.notes.join().includes("breaks even at"), unlike.notes);
   }
 
   function sortAndFilter() {
