@@ -1,5 +1,5 @@
-// What people type for a flag, a key or a value, and what to write instead. A slip that is seen
-// again is one more row of the table in hints.cc.
+// Hints for what people type as a flag, a key or a value: what to write instead. A slip that is
+// seen again is one more row of the table in hints.cc.
 #pragma once
 
 #include <string>

@@ -72,7 +72,7 @@ std::string memory_cell(const FoundLayout& found) {
   return bytes_cell(found.peak) + (found.tight ? "!" : " ");
 }
 
-// What the first layout is the fastest of: a faster one that may not fit comes behind it.
+// The claim of the first layout: a faster one that may not fit comes behind it.
 std::string_view fastest_text(const LayoutSearch& search) {
   const FoundLayout& best = search.best.front();
   const bool faster = std::ranges::any_of(search.best, [&](const FoundLayout& found) {

@@ -64,7 +64,7 @@ std::string sizes_text(const Calibration::Range& sizes) {
              : fmt::format("{} to {}", to_text(Bytes(sizes.low)), to_text(Bytes(sizes.high)));
 }
 
-// What of the run's calls no log holds, as the parts of a sentence.
+// Sizes and nodes of the run's calls that no log holds, as the parts of a sentence.
 std::vector<std::string> lacks_of(const Calibration& calibration, const MeasuredCall& wanted,
                                   const Calls& calls) {
   std::vector<std::string> lacks;

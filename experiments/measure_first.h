@@ -1,5 +1,5 @@
-// What to measure first, so that the interval of a speed-up narrows, in view of what the user's
-// calibration of the cluster holds already.
+// The measurement to make first, so that the interval of a speed-up narrows, in view of what the
+// user's calibration of the cluster holds already.
 #pragma once
 
 #include <string>

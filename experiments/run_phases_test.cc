@@ -326,7 +326,7 @@ TEST_CASE("run phases: a whole run keeps the rates, memory, findings and sources
         Approx(5993.0 * 65536 * 128 + 782.0 * 32768 * 512));
   CHECK_THAT(phased_run_table(run), Contains("tokens: ") && Contains("MFU ") &&
                                         Contains("memory") && Contains("rests on"));
-  // What a forecast of the phase alone warns of is warned of here too.
+  // The warnings of a forecast of the phase alone stand here too.
   for (const RunPhase& of : run.phases)
     for (const Finding& finding : judge(of.scenario.training, of.forecast))
       CHECK(has(run, finding.code));

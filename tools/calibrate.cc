@@ -86,7 +86,7 @@ void write_description(const CalibrateOptions& options, const std::string& text,
         fmt::format("{}\nWritten to {}; forecast with:\n  {}\n", report, options.output, next));
 }
 
-// What the flags say of tables of collectives.
+// Hints of the flags for tables of collectives.
 struct TableHints {
   validate::ImportHints hints;
   std::optional<Backend> backend;

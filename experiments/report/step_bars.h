@@ -29,8 +29,8 @@ struct BarPanel {
 // At most this many GPU counts fit a figure; of more, evenly chosen ones stay.
 inline constexpr std::size_t most_groups = 6;
 
-// Of points of one cluster, of one compressed optimizer and its baseline, one per GPU count. If the
-// baseline has no row, its bar is the mean step of its run, undivided.
+// Bars for the points of one cluster, of one compressed optimizer and its baseline, one per GPU
+// count. If the baseline has no row, its bar is the mean step of its run, undivided.
 BarPanel bar_panel(const Points& points, std::string title);
 
 // Bars whose parts add up to more than the step, since they overlap in time.

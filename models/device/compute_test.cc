@@ -147,7 +147,7 @@ TEST_CASE("compute: what a time rests on, and how far from the nearest measured 
   check(micro_batch_time(v100, bert, "deepspeed", 512, 128), Basis::this_device, 2, 0);
   check(micro_batch_time(v100, bert, "deepspeed", 24, 128), Basis::this_device, std::log2(4 / 3.),
         0);
-  // Where the host cannot launch as fast, a curve says nothing.
+  // A curve says nothing if the host cannot launch as fast.
   Device slow_host = v100;
   slow_host.framework_launch.value = Duration::microseconds(12);
   CHECK(micro_batch_time(v100, bert, "deepspeed", 1, 128).basis == Basis::this_device);
@@ -221,7 +221,7 @@ source = "test"
                                                          {"model.kv_heads", "16"},
                                                          {"model.ffn", "4096"}});
   CHECK(micro_batch_time(device, gated, "deepspeed", 12, 128).basis == Basis::rate);
-  // What the description leaves out is assumed, and says so.
+  // Numbers that the description leaves out are assumed, and say so.
   CHECK(device.pageable_d2h.value == Bandwidth(3e9));
   CHECK(device.pageable_h2d.value == Bandwidth(3e9));
   CHECK(device.pinned_d2h.value == Bandwidth(6e9));

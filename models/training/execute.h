@@ -24,7 +24,7 @@ struct Execution {
   TaskGraph graph;  // a task for each operation, of the same number
   Timeline timeline;
   Interval interval;  // of the step
-  // What operations put on a shared network or shared NICs; empty where nothing is shared.
+  // Programs on a shared network or shared NICs; empty if nothing is shared.
   std::vector<std::shared_ptr<const CommProgram>> programs;
   // By operation, what a stretch of passes waits longer for other stages than its price says, as
   // theirs are longer on a shared network (shared_step.h); empty in streams.

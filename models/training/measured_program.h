@@ -1,6 +1,6 @@
-// What one measured step of the user's own program changes in a forecast: the passes of every
-// other run of that program take its level times as long, and their interval shrinks from what
-// programs differ by to what runs of one program differ by.
+// The effect of one measured step of the user's own program: the passes of every other run of that
+// program take its level times as long, and their interval shrinks from the spread between programs
+// to the spread between runs of one program.
 //
 // Half the interval of a pass, in logarithms, with [l, h] the 90 % interval of the level and
 // r = run_spread the standard deviation of one run against the level of its program:

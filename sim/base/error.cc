@@ -12,8 +12,8 @@
 namespace lambcast {
 namespace {
 
-// Of a message in bytes. A path has at most 4096 on Linux; the longest lists of what is allowed are
-// those of keys.
+// Longest parts of a message, in bytes. A path has at most 4096 on Linux; the longest lists of what
+// is allowed are those of keys.
 constexpr std::size_t longest_path = 4096, longest_key = 200, longest_sentence = 1500;
 constexpr std::size_t longest_list = 10'000;
 // Nobody misspells a longer word; its edit distance costs its length times each candidate's.
