@@ -16,7 +16,7 @@ from schemas_test import jsonschema, strict
 
 CLUSTERS = ["commodity-10gbe", "hgx-h100-ndr", "perlmutter-a100", "emulated-ethernet-100mbit", "paper-eth40-v100",
             "dgx2h-v100", "selene-a100", "aws-p4d", "gcp-a3-mega"]
-# What runs on these is small; the last two fit nowhere or hardly.
+# Small jobs run on these; the last two hardly fit anywhere.
 MODELS = ["bert-base", "bert-large", "gpt2", "resnet50", "llama2-7b", "gpt3-175b"]
 OPTIMIZERS = ["lamb", "adam", "adamw", "onebit_lamb", "onebit_adam", "zero_one_adam", "lion"]
 LAYOUTS = ["", "", "", "--framework megatron --tp 2 --pp 2", "--framework torchtitan --zero-stage 3",
