@@ -220,6 +220,10 @@ void add_rates(Inputs& inputs, const GpuRates& rates) {
   rate("peak_vector", &GpuRates::peak_vector);
   rate("exponentials", &GpuRates::exponentials);
   rate("kernel_start", &GpuRates::kernel_start);
+  if (rates.share_attention)
+    inputs.add(
+        "device.rates.share_attention",
+        [](auto&, auto& device) -> auto& { return *device.rates->share_attention; });
   const auto peak = [&](const char* key, std::initializer_list<MatrixFormat> formats) {
     bool first = true;
     for (const MatrixFormat format : formats) {

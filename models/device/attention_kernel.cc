@@ -19,7 +19,11 @@ struct FlashShare {
   double forward, backward;  // of the GPU's reached rate
 };
 
-FlashShare flash_share(AttentionKernel kernel, const GpuRates& rates) {
+FlashShare flash_share(AttentionKernel kernel, MatrixFormat format, const GpuRates& rates) {
+  if (kernel >= AttentionKernel::cudnn && format == MatrixFormat::half && rates.share_attention) {
+    const double share = rates.share_attention->value / rates.of(MatrixFormat::half).share.value;
+    return {share, 0.8 * share};
+  }
   if (kernel >= AttentionKernel::cudnn) return {1.29, 1.03};
   // Units of fp8 came with Hopper, whose matrix instructions the older kernels do not use.
   const double used = rates.of(MatrixFormat::fp8).peak.value.value() > 0 ? 0.62 : 1;
@@ -63,7 +67,7 @@ double multiplied(const AttentionWork& w, int products) {
 // `products` of 2 head_size operations per score.
 std::vector<AttentionPiece> flash(AttentionKernel kernel, const AttentionWork& w, int products,
                                   const GpuRates& rates) {
-  const FlashShare shares = flash_share(kernel, rates);
+  const FlashShare shares = flash_share(kernel, w.format, rates);
   const double share = products == 2 ? shares.forward : shares.backward;
   const double computed = scores(w) * computed_share(w);
   const auto head = static_cast<double>(w.head_size);

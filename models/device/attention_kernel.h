@@ -26,8 +26,8 @@
 //   flash2   A100  225       190                1      0.8
 //   flash2   H100  335 - 400                    0.62   0.5    without Hopper's own instructions
 //   cudnn    H100  595 - 609 499 - 518          1.29   1.03   1 and 0.8 with what shows
-//   cudnn    B200                               1.29   1.03   0.8 and 0.64 with what shows, fitted:
-//                                                             NeMo, Llama 3 8B, 32k and 128k
+//   cudnn    B200                               share_attention of the peak and 0.8 of it: large
+//                                               products are held back by power, attention is not
 //   flash3   H100  648       561                1.09 of cudnn; forward under a causal mask 1.14
 //                                               (616 of 539): of 16,384 tokens, taken at every
 //                                               length, though 1,024 reach 1.03

@@ -68,6 +68,10 @@ GpuRates decode_rates(const Table& rates, const DeviceNumbers& device) {
                  fmt::format("is a share of no peak: give {}", i == 4 ? "peak_fp4" : "peak_fp8"));
     result.matrix[i] = {*peaks[i], *share};
   }
+  result.share_attention = rates.find<Sourced<double>>("share_attention");
+  if (result.share_attention &&
+      !(result.share_attention->value > 0 && result.share_attention->value <= 1))
+    fail_input(rates.where("share_attention"), "must be above 0 and at most 1");
   if (rates.has("held_out")) {
     const Table held_out = rates.table("held_out");
     result.held_out = HeldOut{held_out.get<double>("off"),
@@ -80,6 +84,7 @@ GpuRates decode_rates(const Table& rates, const DeviceNumbers& device) {
 GpuRates slowed(GpuRates rates, double factor) {
   LAMBCAST_CHECK(factor > 0, "kernels {} times as long", factor);
   for (MatrixRate& rate : rates.matrix) rate.share.value /= factor;
+  if (rates.share_attention) rates.share_attention->value /= factor;
   rates.peak_vector.value = rates.peak_vector.value / factor;
   rates.memory.value = rates.memory.value / factor;
   rates.exponentials.value = rates.exponentials.value / factor;

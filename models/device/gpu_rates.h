@@ -5,6 +5,9 @@
 //
 //   matrix units      peak of the format x share      share: clock under power and quality of the
 //                                                     library's kernels, fitted per GPU and format
+//   fused attention   peak of 16 bits x share_attention, with the exponentials of its softmax
+//   beside
+//                     it (attention_kernel.h); 1.29 share_half where not given
 //   memory            copy_bandwidth of the device x share_memory (1 where not given): norms,
 //                     casts and activations move fewer bytes a second than a long copy
 //   exponentials      16 a clock and multiprocessor (32 from GB300): the softmax inside attention
@@ -51,6 +54,7 @@ struct GpuRates {
   double compute_capability = generation::ampere;
   int multiprocessors = 0;
   std::array<MatrixRate, matrix_formats> matrix;
+  std::optional<Sourced<double>> share_attention;
   Sourced<FlopRate> peak_vector;  // fp32 outside the matrix units
   Sourced<Bandwidth> memory;
   Sourced<FlopRate> exponentials;
