@@ -21,11 +21,6 @@ namespace {
 
 constexpr double nudge = 1e-4, most = 0.01;
 
-// Known jumps of an interval, still to be mended: --set makes a scale of the stack that was fitted
-// an assumed one, and the width of assumed scales is another. This list may only shrink.
-constexpr std::string_view known_jumps[] = {"cluster.stack.compute_scale",
-                                            "cluster.stack.optimizer_scale"};
-
 struct Answers {
   double time_s, low_s, high_s, speedup;
   bool tips;
@@ -63,7 +58,6 @@ void check_continuity(const WhatIf& what_if) {
   const TrainingPlan training = resolve(what_if, catalog).training;
   const Answers before = answers_to(what_if, catalog);
   for (const NumericInput& input : numeric_inputs(training)) {
-    if (std::ranges::find(known_jumps, input.key) != std::end(known_jumps)) continue;
     // A share of one, and a rate at its name plate, can only fall.
     std::optional<Answers> changed = nudged_answers(what_if, input, 1 + nudge, catalog);
     if (!changed) changed = nudged_answers(what_if, input, 1 - nudge, catalog);

@@ -33,7 +33,7 @@ constexpr double most_of_nic = 391.0 / 400;
 constexpr Range<double> any_factor{0.01, 100};
 
 // 48 bytes of each of 8.03e9 weights in 1.27 and 1.43 s, what steps of 3.18 and 2.69 s leave.
-constexpr Bandwidth updates_on_host(285e9);
+constexpr Bandwidth updates_on_host(335e9);
 constexpr const char* of_updates =
     "as on nodes of 8 H200 and of 8 B200: Llama 3.1 8B with ZeRO-3 and AdamW on the host, 141 and "
     "167 TFLOPS a GPU (stas00/ml-engineering, insights/when-to-upgrade-gpus)";
@@ -79,6 +79,12 @@ FabricSpec decode_fabric(const Table& table) {
   return spec;
 }
 
+std::optional<double> set_by_figure(const Sourced<double>& scale) {
+  const Kind kind = scale.provenance.kind;
+  if (kind != Kind::measured && kind != Kind::fitted) return std::nullopt;
+  return scale.value;
+}
+
 StackSpec decode_stack(const Table& table) {
   StackSpec spec;
   const std::vector<std::string> implementations{"deepspeed", "nvidia"};
@@ -88,6 +94,8 @@ StackSpec decode_stack(const Table& table) {
   spec.compute_scale = factor(table, "compute_scale", any_factor);
   spec.compute_spread = factor(table, "compute_spread", {0, 1}, 0);
   spec.optimizer_scale = factor(table, "optimizer_scale", any_factor);
+  spec.own_compute_scale = set_by_figure(spec.compute_scale);
+  spec.own_optimizer_scale = set_by_figure(spec.optimizer_scale);
   if (const auto adam = table.find<Sourced<std::string>>("adam")) {
     const std::vector<std::string> words{"fused", "unfused"};
     if (std::find(words.begin(), words.end(), adam->value) == words.end())
@@ -195,6 +203,15 @@ Protocol protocol_of(const ProtocolSpec& spec, const LibrarySpec& library) {
         InSwitch{{library.nvls->base.value, Duration(), library.nvls->network_hop.value},
                  library.nvls->efficiency.value};
   return protocol;
+}
+
+// An override that states no source does not take away the figure that set a scale.
+void keep_own_scales(const StackSpec& before, const Overrides& overrides, StackSpec& after) {
+  for (const auto& [key, value] : overrides) {
+    if (value.starts_with('{')) continue;
+    if (key == "stack.compute_scale") after.own_compute_scale = before.own_compute_scale;
+    if (key == "stack.optimizer_scale") after.own_optimizer_scale = before.own_optimizer_scale;
+  }
 }
 
 // The description without its overrides; none where it is incomplete without them.
@@ -317,7 +334,10 @@ Cluster load_cluster(Table parsed, const std::string& name_or_path, const Overri
   check_nic_efficiency(cluster, overrides);
   if (overrides.empty()) return cluster;
   const std::optional<Cluster> before = as_described(parsed, name_or_path);
-  if (before) keep_companions(*before, overrides, cluster);
+  if (before) {
+    keep_companions(*before, overrides, cluster);
+    keep_own_scales(before->stack, overrides, cluster.stack);
+  }
   cluster.departure = departure(before, cluster, overrides);
   return cluster;
 }

@@ -119,6 +119,9 @@ struct StackSpec {
   // the slowest (models/training/slowest_rank.h).
   Sourced<double> compute_spread;
   Sourced<double> optimizer_scale;  // times the memory-bound estimate of the optimizer
+  // The two scales as a figure of this machine set them, if one did. An override by a plain number
+  // keeps them, so that intervals widen by its distance (models/training/own_scale.h).
+  std::optional<double> own_compute_scale, own_optimizer_scale;
   // Whether plain Adam ran as separate framework operations rather than one fused kernel.
   bool unfused_adam = false;
   Provenance unfused_adam_from;

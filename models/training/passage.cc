@@ -5,6 +5,7 @@
 
 #include "models/training/layout_contents.h"
 #include "models/training/measured_program.h"
+#include "models/training/own_scale.h"
 #include "models/training/slowest_rank.h"
 
 namespace lambcast {
@@ -60,21 +61,42 @@ void read_ratio(const GpuRates& rates, std::vector<NumberRead>& rests_on) {
   rests_on.push_back({"kernel_start", rates.kernel_start.provenance});
 }
 
-// How much longer passes take in fp32 than in half precision: the ratio of their kernels' times if
-// the GPU's rates are known, since only products change their peak and fp32 reaches more of its
-// own; else the ratio of the peaks.
-double single_over_half(const TrainingPlan& training, std::int64_t seq_len,
+struct KernelSums {
+  Duration all, products;
+};
+
+KernelSums kernels_in(DataType weights, const TrainingPlan& training, std::int64_t seq_len,
+                      CollectiveCosts& costs) {
+  TrainingPlan in = training;
+  in.recipe.precision.weights = weights;
+  in.parallelism = undivided(in);
+  const ChunkPrice price =
+      price_pipeline(computation_of(in, seq_len), in, costs, End::expected, 0).chunks.front();
+  RateTimes times = price.reads.kernels;
+  Duration all;
+  for (const Duration time : times.of) all += time;
+  return {all, times[rate_of(in.parallelism->format)]};
+}
+
+// How much longer passes take in fp32 than in half precision, in which a curve took `measured`:
+//
+//   T = K_32 + (C - K_16) (K_32 - P_32) / (K_16 - P_16)   if C > K_16
+//   T = K_32 C / K_16                                     else
+//
+// C is the curve's time, K that of all kernels and P that of the products among them, in both
+// formats. A program that is slower than its kernels loses the time beside its products, which all
+// programs leave to one library: the excess grows as the other kernels do. Without the GPU's rates:
+// the ratio of the peaks.
+double single_over_half(const TrainingPlan& training, std::int64_t seq_len, Duration measured,
                         CollectiveCosts& costs) {
   const Device& device = *training.device;
   if (!has_kernels(*training.model, device))
     return device.peak_half.value / device.peak_single.value;
-  const auto kernels_in = [&](DataType weights) {
-    TrainingPlan in = training;
-    in.recipe.precision.weights = weights;
-    const Passage passage = by_kernels(in, seq_len, costs);
-    return passage.forward + passage.backward;
-  };
-  return kernels_in(DataType::fp32) / kernels_in(DataType::fp16);
+  const KernelSums half = kernels_in(DataType::fp16, training, seq_len, costs);
+  const KernelSums single = kernels_in(DataType::fp32, training, seq_len, costs);
+  if (measured <= half.all) return single.all / half.all;
+  const double beside = (single.all - single.products) / (half.all - half.products);
+  return (single.all + (measured - half.all).scaled(beside)) / measured;
 }
 
 // Curves are of half-precision training.
@@ -86,12 +108,17 @@ Passage by_curves(const TrainingPlan& training, MicroBatchTime time, std::int64_
   const double scale =
       stack.compute_scale.value * level_of(training) *
       slowest_over_mean(stack.compute_spread.value, training.batch.gas, training.data_parallel()) *
-      (half ? 1 : single_over_half(training, seq_len, costs));
+      (half ? 1 : single_over_half(training, seq_len, time.forward + time.backward, costs));
+  const double from_own = distance_from_own(stack.compute_scale.value, stack.own_compute_scale);
+  const bool near_own =
+      time.basis == Basis::this_device &&
+      std::hypot(held_out::this_machine.off, from_own) < held_out::this_device.off;
   const Basis basis = training.program ? Basis::this_machine
                       : !half          ? Basis::rate
-                      : time.basis == Basis::this_device && is_own(stack.compute_scale)
-                          ? Basis::this_machine
-                          : time.basis;
+                      : near_own       ? Basis::this_machine
+                                       : time.basis;
+  ComputeWidth width = compute_width(basis, time.micro_batch_doublings, time.seq_len_doublings);
+  if (basis == Basis::this_machine && near_own) width.log = std::hypot(width.log, from_own);
   if (!half) {
     time.rests_on.push_back({"matrix_peak", device.peak_half.provenance});
     time.rests_on.push_back({"matrix_peak_single", device.peak_single.provenance});
@@ -99,8 +126,7 @@ Passage by_curves(const TrainingPlan& training, MicroBatchTime time, std::int64_
   }
   return {time.forward.scaled(scale),
           time.backward.scaled(scale),
-          width_of_passes(training,
-                          compute_width(basis, time.micro_batch_doublings, time.seq_len_doublings)),
+          width_of_passes(training, width),
           basis,
           std::move(time.rests_on),
           {},

@@ -20,11 +20,6 @@
 
 namespace lambcast {
 
-// Whether a figure of the machine itself set the scale.
-inline bool is_own(const Sourced<double>& scale) {
-  return scale.provenance.kind == Kind::measured || scale.provenance.kind == Kind::fitted;
-}
-
 struct Passage {
   Duration forward, backward;
   ComputeWidth width;

@@ -8,6 +8,7 @@
 #include "models/training/buffers.h"
 #include "models/training/measured_program.h"
 #include "models/training/nic_sharing.h"
+#include "models/training/own_scale.h"
 #include "models/training/passage.h"
 #include "models/training/rate_sources.h"
 #include "models/training/stretches.h"
@@ -241,8 +242,14 @@ class Pricer {
 
   Price price(const PlanOp& op, const KernelWork& work) const {
     const bool update = op.part == Category::optimizer;
-    const bool own_scale = update && is_own(cluster_.stack.optimizer_scale);
-    Price price = computation(kernel_time(op, work) * op.times, kernel_width(work, own_scale));
+    const StackSpec& stack = cluster_.stack;
+    const double unmeasured =
+        !update ? memory_width
+                : width_near_own(
+                      held_out::this_machine.off,
+                      distance_from_own(stack.optimizer_scale.value, stack.own_optimizer_scale),
+                      memory_width);
+    Price price = computation(kernel_time(op, work) * op.times, kernel_width(work, unmeasured));
     const Passes& passes = work.passes;
     if (passes.least_bytes_per_element > 0)
       price.compute.low =
@@ -394,11 +401,11 @@ class Pricer {
                   : "bytes of DeepSpeed's unfused operations over copy bandwidth"});
   }
 
-  double kernel_width(const KernelWork& work, bool own_scale) const {
+  double kernel_width(const KernelWork& work, double unmeasured) const {
     const Passes& passes = work.passes;
     if (const KernelCurve* measured = find_kernel(device_, passes.kernel, passes.bytes_per_element))
       return measured_kernel_width(*measured, work.elements);
-    return own_scale ? held_out::this_machine.off : memory_width;
+    return unmeasured;
   }
 
   const TrainingPlan& training_;
