@@ -11,9 +11,11 @@ import pathlib
 import random
 import subprocess
 import sys
+import tempfile
 
 from schemas_test import jsonschema, strict
 
+PROGRAM = os.path.abspath(sys.argv[1])
 CLUSTERS = ["commodity-10gbe", "hgx-h100-ndr", "perlmutter-a100", "emulated-ethernet-100mbit", "paper-eth40-v100",
             "dgx2h-v100", "selene-a100", "aws-p4d", "gcp-a3-mega"]
 # Small jobs run on these; the last two hardly fit anywhere.
@@ -40,6 +42,42 @@ def draw_run(draw, cluster=True):
     return " ".join(words)
 
 
+def draw_jobs(draw):
+    """A file of one to three jobs, some of which the cluster has no GPUs for."""
+    text = ""
+    for _ in range(draw.choice([1, 2, 3])):
+        operation = draw.choice(["all_reduce", "all_gather", "all_to_all", "broadcast"])
+        text += (f'[[jobs]]\nop = "{operation}"\nsize = "{draw.choice(["8 B", "1 MiB", "64 MiB"])}"\n'
+                 f'gpus = {draw.choice([1, 2, 8])}\nfirst_node = {draw.choice([0, 1, 2])}\n')
+    path = pathlib.Path("drawn_jobs.toml")
+    path.write_text(text)
+    return path
+
+
+def draw_log(draw):
+    """A log of one or two variances, which fall, stay or are zero."""
+    names, last = draw.choice([["head"], ["embedding", "head"]]), draw.choice([20, 500, 2000])
+    decay = draw.choice([1, 0.998, 0.9])
+    rows = "".join(f"{step}" + "".join(f",{1 + 5 * decay**step}" for _ in names) + "\n"
+                   for step in range(10, last + 1, 10))
+    path = pathlib.Path("drawn_variance.csv")
+    path.write_text(f"step,{','.join(names)}\n" + rows)
+    return path
+
+
+def draw_folder(draw):
+    """A results folder of two points, drawn once of each kind: runs, refusals and what does not fit."""
+    flags = draw.choice(["--model bert-base --gpus 8 --optimizer lamb --micro-batch 8 --steps 10",
+                         "--model bert-base --gpus 8 --optimizer onebit_lamb --micro-batch 8 --steps 10 --freeze-step 2",
+                         "--model gpt3-175b --gpus 8 --optimizer adam --micro-batch 1 --steps 10"])
+    cluster = draw.choice(CLUSTERS[:3])
+    path = pathlib.Path(f"{flags.split()[1]}_{flags.split()[5]}_{cluster}")
+    if not path.exists():
+        command = f"sweep {flags} --cluster {cluster} --list seq_len=64,128 --no-report --out {path}"
+        subprocess.run([PROGRAM] + command.split(), capture_output=True, check=True, timeout=300)
+    return path
+
+
 def draw_question(draw, kind):
     """A command, as one of the kind that its schema is for."""
     if kind == "phases":
@@ -52,6 +90,13 @@ def draw_question(draw, kind):
     if kind == "compare":
         clusters = draw.sample(CLUSTERS, 3)
         return f"compare {' '.join(clusters)} {draw_run(draw, cluster=False)}"
+    if kind == "compare_folders":
+        return f"compare {draw_folder(draw)} {draw_folder(draw)}"
+    if kind == "freeze":
+        return f"freeze {draw_log(draw)} " + draw.choice(
+            ["", "--beta2 0.99", "--beta2 0.9 --share 0.5", "--share 1 --losses"])
+    if kind == "collective_jobs":
+        return f"collective --jobs {draw_jobs(draw)} --cluster {draw.choice(CLUSTERS)}"
     if kind == "solve":
         target = draw.choice(["run_time=1h", "speedup=1.5", "efficiency=50%", "step_time=1us"])
         key = draw.choice(["cluster.nic.bandwidth", "steps", "freeze_step", "gpus", "grad_accum"])
@@ -71,9 +116,9 @@ def refuse_constant(word):
     raise ValueError(f"{word} is no JSON")
 
 
-def fault_of(program, command, validator):
+def fault_of(command, validator):
     """What is wrong with the answer to a command, or None; and whether there is one."""
-    done = subprocess.run([program] + command.split() + ["--format", "json"], capture_output=True, text=True,
+    done = subprocess.run([PROGRAM] + command.split() + ["--format", "json"], capture_output=True, text=True,
                           check=False, timeout=300)
     if done.returncode not in (0, 2, 3) or "internal error" in done.stderr:
         return f"exit {done.returncode}: {done.stderr[-300:]}", False
@@ -88,18 +133,20 @@ def fault_of(program, command, validator):
     return None, True
 
 
-def main():
-    program, folder = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2])
+def main(scratch):
+    folder = pathlib.Path(sys.argv[2]).resolve()
+    os.chdir(scratch)
     count, seed = (int(word) for word in (sys.argv[3:] + ["4", "1"][len(sys.argv[3:]):]))
     faults, answered = [], 0
-    for kind in ("simulate", "phases", "advise", "advise_list", "compare", "sensitivity", "solve", "plan", "collective"):
+    for kind in ("simulate", "phases", "advise", "advise_list", "compare", "compare_folders", "sensitivity", "solve",
+                 "plan", "collective", "collective_jobs", "freeze"):
         schema = strict(json.loads((folder / f"{kind}.schema.json").read_text()))
         validator = jsonschema.Draft202012Validator(schema)
         draw, seen = random.Random(f"{kind} {seed}"), 0
         # Questions that are refused whole do not count, but do not go on for ever either.
         for _ in range(10 * count):
             command = draw_question(draw, kind)
-            fault, is_answer = fault_of(program, command, validator)
+            fault, is_answer = fault_of(command, validator)
             seen += is_answer
             if fault:
                 faults.append(f"{command}\n    {fault}")
@@ -113,4 +160,6 @@ def main():
     print(f"{answered} drawn answers are what their schemas say")
 
 
-main()
+with tempfile.TemporaryDirectory() as scratch_folder:
+    main(scratch_folder)
+    os.chdir("/")

@@ -54,6 +54,7 @@ COMMANDS = {
     ],
     "compare_folders": ["compare of_lamb of_onebit", "compare of_lamb nothing"],
     "freeze": ["freeze variance.csv --beta2 0.99", "freeze variance.csv --beta2 0.99 --share 1 --losses"],
+    "collective_jobs": ["collective --jobs jobs.toml --cluster commodity-10gbe"],
     "sensitivity": [f"sensitivity {RUN} {TENGBE} {ONEBIT}", f"sensitivity {RUN} {TENGBE} --optimizer lamb"],
     "solve": [
         f"solve freeze_step --for run_time=70min {RUN} {TENGBE} --optimizer onebit_lamb",
@@ -69,8 +70,23 @@ COMMANDS = {
 }
 
 
+JOBS = """[[jobs]]
+name = "first"
+op = "all_reduce"
+size = "64 MiB"
+gpus = 8
+
+[[jobs]]
+op = "all_to_all"
+size = "1 MiB"
+gpus = 8
+first_node = 2
+"""
+
+
 def prepare(program):
-    """What commands read: a log of variances, two results folders and one of which nothing runs."""
+    """What commands read: jobs, a log of variances, two results folders and one of which nothing runs."""
+    pathlib.Path("jobs.toml").write_text(JOBS)
     rows = "".join(f"{step},{1 + 5 * 0.98**step},{1 + 5 * 0.998**step}\n" for step in range(10, 2001, 10))
     pathlib.Path("variance.csv").write_text("step,embedding,head\n" + rows)
     for name, flags in (
