@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "experiments/advice_output.h"
@@ -100,16 +101,20 @@ std::string answer_of(const AdviceList& list) {
 
 // The measurement that would tell at most of the points where it cannot be told.
 std::string measure_first(const AdviceList& list) {
-  std::vector<std::size_t> votes(error_sources);
-  for (const AdvicePoint& point : list.points)
-    if (point.advice && counts(list, point) &&
-        point.advice->answer.verdict() == Verdict::cannot_tell &&
-        !point.advice->answer.speedup().shares.empty())
-      ++votes[point.advice->answer.speedup().shares.front().source];
-  const auto most = std::ranges::max_element(votes);
-  if (*most == 0) return "";
-  return fmt::format("Where it cannot be told, measure first: {}.\n",
-                     measurement_of(static_cast<std::size_t>(most - votes.begin())));
+  std::map<std::size_t, std::vector<const TrainingPlan*>> votes;
+  for (const AdvicePoint& point : list.points) {
+    if (!point.advice || !counts(list, point)) continue;
+    const Answer& answer = point.advice->answer;
+    if (answer.verdict() == Verdict::cannot_tell && !answer.speedup().shares.empty())
+      votes[answer.speedup().shares.front().source].push_back(&answer.scenario.training);
+  }
+  const auto most =
+      std::ranges::max_element(votes, {}, [](const auto& vote) { return vote.second.size(); });
+  if (most == votes.end()) return "";
+  const std::string measurement = measurement_for(most->first, most->second);
+  return measurement.empty()
+             ? ""
+             : fmt::format("Where it cannot be told, measure first: {}.\n", measurement);
 }
 
 std::string speedup_text(const Answer& answer) {

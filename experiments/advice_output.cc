@@ -11,6 +11,7 @@
 #include "experiments/advice_verdict.h"
 #include "experiments/cell.h"
 #include "experiments/forecast_output.h"
+#include "experiments/measure_first.h"
 #include "experiments/result_row.h"
 #include "sim/base/csv.h"
 #include "sim/base/json.h"
@@ -242,7 +243,7 @@ Json answer_json(const Advice& advice, const Answer& answer) {
             {"errors", Json::array()}};
   for (const ErrorShare& share : answer.speedup().shares)
     json["errors"].push_back({{"source", name_of_source(share.source)},
-                              {"measure", measurement_of(share.source)},
+                              {"measure", measurement_for(share.source, answer.scenario.training)},
                               {"speedup_low", share.low},
                               {"speedup_high", share.high}});
   for (const BackendAdvice& backend : answer.backends)

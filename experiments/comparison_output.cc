@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "experiments/advice.h"
@@ -10,6 +11,7 @@
 #include "experiments/common_length.h"
 #include "experiments/forecast_output.h"
 #include "experiments/interval_axis.h"
+#include "experiments/measure_first.h"
 #include "sim/base/csv.h"
 #include "sim/base/json.h"
 #include "sim/base/ratio.h"
@@ -67,7 +69,9 @@ std::string fastest_sentence(const Comparison& comparison) {
   out += said ? std::string(" Which of the two is faster cannot be told.")
               : fmt::format(" Between it and {} it cannot be told: {}.", next.name,
                             longer_text(between));
-  return out + fmt::format(" Measure first: {}.\n", measurement_of(between.shares.front().source));
+  const std::string measurement = measurement_for(
+      between.shares.front().source, std::array{&next.scenario.training, &best.scenario.training});
+  return out + (measurement.empty() ? "\n" : fmt::format(" Measure first: {}.\n", measurement));
 }
 
 double cost_of(const Comparison& comparison, const Contestant& contestant) {

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <optional>
 #include <set>
 
 #include "models/training/distinct_steps.h"
@@ -79,20 +81,37 @@ std::vector<std::string> lacks_of(const Calibration& calibration, const Measured
   return lacks;
 }
 
-}  // namespace
-
-std::string measurement_for(std::size_t source, const TrainingPlan& training) {
+// The parts of a sentence on what the logs of the cluster lack for this run; nothing if the cluster
+// has no logs that tell of the source.
+std::optional<std::vector<std::string>> lacks_for(std::size_t source,
+                                                  const TrainingPlan& training) {
   const auto wanted = measured_call(source);
   const auto& calibration = training.cluster->calibration;
   if (!wanted || !calibration || calibration->another_machine ||
       is_mpi(calibration->backend) != is_mpi(wanted->backend))
-    return measurement_of(source);
+    return std::nullopt;
   const Calls calls = calls_of(training, *wanted);
-  if (calls.empty()) return measurement_of(source);
-  const std::vector<std::string> lacks = lacks_of(*calibration, *wanted, calls);
-  if (lacks.empty()) return {};
+  if (calls.empty()) return std::nullopt;
+  return lacks_of(*calibration, *wanted, calls);
+}
+
+}  // namespace
+
+std::string measurement_for(std::size_t source, const TrainingPlan& training) {
+  return measurement_for(source, std::array{&training});
+}
+
+std::string measurement_for(std::size_t source, std::span<const TrainingPlan* const> trainings) {
+  std::vector<std::string> all;
+  for (const TrainingPlan* training : trainings) {
+    const auto lacks = lacks_for(source, *training);
+    if (!lacks) return measurement_of(source);
+    for (const std::string& lack : *lacks)
+      if (std::ranges::find(all, lack) == all.end()) all.push_back(lack);
+  }
+  if (all.empty()) return {};
   return fmt::format("{}: the logs of this cluster lack {}", measurement_of(source),
-                     fmt::join(lacks, " and "));
+                     fmt::join(all, " and "));
 }
 
 }  // namespace lambcast

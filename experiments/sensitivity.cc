@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "experiments/measure_first.h"
 #include "experiments/numeric_inputs.h"
 #include "experiments/run_length.h"
 #include "sim/base/error.h"
@@ -161,7 +162,10 @@ double Sensitivity::share(const IntervalPart& part) const {
 }
 
 const IntervalPart* Sensitivity::to_measure() const {
-  return parts.empty() ? nullptr : &parts.front();
+  const auto first = std::ranges::find_if(parts, [&](const IntervalPart& part) {
+    return !measurement_for(part.source, scenario.training).empty();
+  });
+  return first == parts.end() ? nullptr : &*first;
 }
 
 Sensitivity sensitivity_of(const WhatIf& what_if, double by, Catalog& catalog) {

@@ -58,7 +58,8 @@ struct Sensitivity {
   // Whether the answer is the speed-up; else it is the time.
   bool of_speedup() const;
   double share(const IntervalPart& part) const;
-  // What makes most of the interval; null where there is none.
+  // The part that makes most of the interval among those that the logs of the cluster do not hold
+  // in full (measure_first.h); null if there is none.
   const IntervalPart* to_measure() const;
 };
 

@@ -8,6 +8,7 @@
 
 #include "experiments/cell.h"
 #include "experiments/forecast_output.h"
+#include "experiments/measure_first.h"
 #include "sim/base/csv.h"
 #include "sim/base/json.h"
 
@@ -49,14 +50,15 @@ std::string judgement_text(const Sensitivity& sensitivity) {
 
 // What a user can measure, and the strongest of the inputs that it would settle.
 std::string measure_text(const Sensitivity& sensitivity) {
+  if (sensitivity.parts.empty()) return "Nothing in it may be off.\n";
   const IntervalPart* first = sensitivity.to_measure();
-  if (first == nullptr) return "Nothing in it may be off.\n";
+  if (first == nullptr) return "";
   const auto strongest = std::ranges::find_if(sensitivity.effects, [&](const InputEffect& effect) {
     return effect.source == first->source && moves(effect);
   });
   return fmt::format("To measure first: {}. It makes {:.0f} % of the interval of {}{}.\n",
-                     measurement_of(first->source), 100 * sensitivity.share(*first),
-                     interval_name(sensitivity),
+                     measurement_for(first->source, sensitivity.scenario.training),
+                     100 * sensitivity.share(*first), interval_name(sensitivity),
                      strongest == sensitivity.effects.end()
                          ? ""
                          : fmt::format("; of the inputs, it settles {} first", strongest->key));
@@ -80,6 +82,12 @@ std::string percent_of(const std::optional<double>& share) {
   return share ? fmt::format("{:.0f} %", 100 * *share) : "";
 }
 
+// The measurement that narrows a part; its name alone if the logs of the cluster hold it all.
+std::string part_text(const Sensitivity& sensitivity, const IntervalPart& part) {
+  const std::string measurement = measurement_for(part.source, sensitivity.scenario.training);
+  return measurement.empty() ? name_of_source(part.source) + " (measured)" : measurement;
+}
+
 // The parts of the interval that are a hundredth or more.
 std::string parts_table(const Sensitivity& sensitivity) {
   if (sensitivity.parts.empty()) return "";
@@ -87,7 +95,7 @@ std::string parts_table(const Sensitivity& sensitivity) {
   for (const IntervalPart& part : sensitivity.parts)
     if (sensitivity.share(part) >= 0.01)
       out += fmt::format("{:>5}  {}\n", percent_of(sensitivity.share(part)),
-                         measurement_of(part.source));
+                         part_text(sensitivity, part));
   return out;
 }
 
@@ -154,6 +162,10 @@ std::string sensitivity_table(const Sensitivity& sensitivity, bool all) {
 
 namespace {
 
+std::string measurement_text(const Sensitivity& sensitivity, const InputEffect& effect) {
+  return effect.source ? measurement_for(*effect.source, sensitivity.scenario.training) : "";
+}
+
 Json share_json(const std::optional<double>& share) { return share ? Json(*share) : Json(nullptr); }
 
 }  // namespace
@@ -179,11 +191,12 @@ std::string sensitivity_json(const Sensitivity& sensitivity) {
   json["verdict"] = verdict ? Json(std::string(name_of(*verdict))) : Json(nullptr);
   const bool of_speedup = sensitivity.of_speedup();
   for (const IntervalPart& part : sensitivity.parts)
-    json["interval_parts"].push_back({{"source", name_of_source(part.source)},
-                                      {"measure", measurement_of(part.source)},
-                                      {"share", sensitivity.share(part)},
-                                      {"low", of_speedup ? part.speedup_low : part.time_low_s},
-                                      {"high", of_speedup ? part.speedup_high : part.time_high_s}});
+    json["interval_parts"].push_back(
+        {{"source", name_of_source(part.source)},
+         {"measure", measurement_for(part.source, sensitivity.scenario.training)},
+         {"share", sensitivity.share(part)},
+         {"low", of_speedup ? part.speedup_low : part.time_low_s},
+         {"high", of_speedup ? part.speedup_high : part.time_high_s}});
   for (const InputEffect& effect : sensitivity.effects)
     json["inputs"].push_back(
         {{"key", effect.key},
@@ -194,7 +207,7 @@ std::string sensitivity_json(const Sensitivity& sensitivity) {
          {"speedup_elasticity",
           effect.speedup_elasticity ? Json(*effect.speedup_elasticity) : Json(nullptr)},
          {"interval_share", share_json(effect.interval_share)},
-         {"measure", effect.source ? Json(measurement_of(*effect.source)) : Json(nullptr)}});
+         {"measure", effect.source ? Json(measurement_text(sensitivity, effect)) : Json(nullptr)}});
   return json_lines(json);
 }
 
@@ -207,7 +220,7 @@ std::string sensitivity_csv(const Sensitivity& sensitivity) {
                      effect.speedup_elasticity ? csv::number(*effect.speedup_elasticity) : "",
                      effect.provenance ? effect.provenance->source : "",
                      effect.interval_share ? csv::number(*effect.interval_share) : "",
-                     effect.source ? measurement_of(*effect.source) : ""}) +
+                     measurement_text(sensitivity, effect)}) +
            "\n";
   return out;
 }
