@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "experiments/advice_output.h"
 #include "experiments/common_length.h"
+#include "experiments/flat_key.h"
 #include "experiments/forecast_output.h"
 #include "experiments/measure_first.h"
 #include "experiments/sweep_check.h"
@@ -77,6 +79,36 @@ std::string stretches_of(const AdviceList& list, bool fused) {
   return out;
 }
 
+// Whether points that differ in this axis alone have one answer, and there are such points.
+bool moves_nothing(const AdviceList& list, std::size_t axis) {
+  std::map<std::vector<std::string>, const Advice*> first;
+  bool compared = false;
+  for (const AdvicePoint& point : list.points) {
+    if (!point.advice) return false;
+    std::vector<std::string> others = point.varied;
+    others[axis].clear();
+    const auto [place, fresh] = first.try_emplace(others, &*point.advice);
+    if (fresh) continue;
+    compared = true;
+    const Advice &one = *place->second, &other = *point.advice;
+    if (!is_flat(std::array{one.baseline_time_s, other.baseline_time_s}) ||
+        !is_flat(std::array{one.answer.speedup().value, other.answer.speedup().value}))
+      return false;
+  }
+  return compared;
+}
+
+// The keys that were varied without effect, each with the limit that holds in its place.
+std::string keys_without_effect(const AdviceList& list) {
+  std::string out;
+  for (std::size_t axis = 0; axis < list.axes.size(); ++axis)
+    if (moves_nothing(list, axis))
+      out += flat_key_text(list.axes[axis].first,
+                           list.points.front().advice->answer.scenario.training) +
+             "\n";
+  return out;
+}
+
 std::string answer_of(const AdviceList& list) {
   std::string keys;
   for (const auto& [key, values] : list.axes) keys += (keys.empty() ? "" : ", ") + key;
@@ -96,7 +128,7 @@ std::string answer_of(const AdviceList& list) {
                                : left_out_text(points_with(list, WarmUp::none),
                                                points_with(list, WarmUp::most_of_the_run));
   if (!rest.empty()) out += fmt::format("Left out of these: {}.\n", rest);
-  return out;
+  return out + keys_without_effect(list);
 }
 
 // The measurement that would tell at most of the points where it cannot be told.

@@ -8,12 +8,11 @@
 #include <set>
 
 #include "experiments/common_length.h"
+#include "experiments/flat_key.h"
 #include "experiments/invalid_value.h"
 #include "experiments/run_length.h"
 #include "experiments/solve_variable.h"
 #include "experiments/turns.h"
-#include "models/training/gpu_way_limit.h"
-#include "models/training/stream_limit.h"
 
 namespace lambcast {
 namespace {
@@ -153,14 +152,16 @@ class RootSearch {
   std::string why_not_;
 };
 
-// Limits that keep a faster NIC from having an effect.
-std::vector<std::string> limits_of_nic(const TrainingPlan& training) {
-  std::vector<std::string> limits;
-  for (const auto& finding : {find_stream_limit(*training.cluster, training.nodes()),
-                              find_gpu_way_limit(*training.cluster, training.nodes())})
-    if (finding) limits.push_back(finding->message);
-  if (training.nodes() == 1)
-    limits.push_back("the run is on one node, where the NIC plays no part");
+// Limits on the metric: of a larger value of the key, and what the step consists of at the best.
+std::vector<std::string> limits_of(const Solution& solution,
+                                   const std::function<TrainingPlan(double)>& at) {
+  const SolvePoint& best = solution.best();
+  std::vector<std::string> limits = limits_of_key(solution.key, at(solution.points.back().x));
+  const std::string part = largest_part_text(at(best.x));
+  if (!solution.is_flat())
+    limits.push_back(fmt::format("at {} {}", best.text, part));
+  else if (limits.empty())
+    limits.push_back(part);
   return limits;
 }
 
@@ -176,6 +177,18 @@ Solution::Kind Solution::kind() const {
   if (passes.size() > 1) return Kind::not_monotone;
   if (passes.size() == 1) return Kind::solved;
   return points.front().meets ? Kind::always : Kind::never;
+}
+
+bool Solution::is_flat() const {
+  std::vector<double> values;
+  for (const SolvePoint& point : points) values.push_back(point.metric.value);
+  return points.size() > 1 && lambcast::is_flat(values);
+}
+
+const SolvePoint& Solution::best() const {
+  const auto [least, most] = std::ranges::minmax_element(
+      points, {}, [](const SolvePoint& point) { return point.metric.value; });
+  return metric->less_is_better ? *least : *most;
 }
 
 std::pair<std::string, std::string> parse_wanted(const std::string& text) {
@@ -226,8 +239,8 @@ Solution solve(const SolveQuestion& question, Catalog& catalog) {
   std::vector<double> values;
   for (const SolvePoint& point : solution.points) values.push_back(point.metric.value);
   solution.turns = turns_of(values);
-  if (passes.empty() && question.key == "cluster.nic.bandwidth" && !solution.points.back().meets)
-    solution.limits = limits_of_nic(at(solution.points.back().x));
+  if (passes.empty() && (solution.kind() == Solution::Kind::never || solution.is_flat()))
+    solution.limits = limits_of(solution, at);
   solution.cannot_run = search.refused();
   solution.why_not = search.why_not();
   return solution;

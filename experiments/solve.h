@@ -52,13 +52,17 @@ struct Solution {
   std::vector<std::size_t> turns;   // of those at which the metric begins to fall, or to rise
   std::size_t cannot_run = 0;
   std::string why_not;              // the first that cannot
-  std::vector<std::string> limits;  // on what a larger value of the key does, if none meets it
+  std::vector<std::string> limits;  // on the metric, if no value of the key meets the target
   // Where the low and the high end of the metric pass the target, the smaller value first; a side
   // that no value of the range reaches is absent.
   std::optional<std::pair<std::optional<std::string>, std::optional<std::string>>> within;
 
   enum class Kind { solved, always, never, not_monotone };
   Kind kind() const;
+  // Whether the metric is the same at every value, within rounding.
+  bool is_flat() const;
+  // The value with the best metric.
+  const SolvePoint& best() const;
 };
 
 // Throws Error (usage) as resolve() does, for an unknown key or metric, and where no value runs.

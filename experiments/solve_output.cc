@@ -83,7 +83,7 @@ std::string sentence_of(const Solution& solution) {
   const std::vector<SolvePoint>& points = solution.points;
   const auto [least, most] = std::ranges::minmax_element(
       points, {}, [](const SolvePoint& point) { return point.metric.value; });
-  if (points.size() > 1 && least->metric.value == most->metric.value)
+  if (solution.is_flat())
     return fmt::format("{} moves nothing here: {} is {} from {} to {}, {} {}.", solution.key,
                        metric.name, metric.text(least->metric.value), points.front().text,
                        points.back().text, side(solution, points.front().meets),

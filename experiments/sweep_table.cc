@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <sstream>
 
 #include "experiments/cell.h"
 #include "experiments/equal_work.h"
+#include "experiments/flat_key.h"
 #include "experiments/forecast_output.h"
 #include "experiments/result_row.h"
 #include "experiments/run_row.h"
@@ -142,6 +144,46 @@ std::string longer_on_faster_nics(const Sweep& sweep) {
       places.front(), places.size() > 1 ? fmt::format(", and {} more", places.size() - 1) : "");
 }
 
+// What came of a row, in the figures that answers are about.
+std::vector<double> figures_of(const RunRow& row) {
+  return {row.time_s, row.samples, row.cost_usd, row.memory,
+          row.speedup ? row.speedup->value : RunRow::absent};
+}
+
+// Whether rows that differ in this key alone are the same, and there are such rows.
+bool moves_nothing(const Sweep& sweep, const std::string& key) {
+  std::vector<Axis> others;
+  for (const Axis& axis : sweep.axes)
+    if (axis.first != key) others.push_back(axis);
+  std::map<std::string, const RunRow*> first;
+  bool compared = false;
+  for (std::size_t i = 0; i < sweep.rows.size(); ++i) {
+    const RunRow& row = sweep.rows[i];
+    const std::string of = others.empty() ? "" : point_name(sweep.points[i], others);
+    const auto [place, fresh] = first.try_emplace(of, &row);
+    if (fresh) continue;
+    compared = true;
+    const std::vector<double> one = figures_of(*place->second), other = figures_of(row);
+    for (std::size_t f = 0; f < one.size(); ++f)
+      if (!is_flat(std::array{one[f], other[f]})) return false;
+    if (row.status != place->second->status) return false;
+  }
+  return compared;
+}
+
+// The keys that were varied without effect, each with the limit that holds in its place.
+std::string keys_without_effect(const Sweep& sweep) {
+  const auto ran = std::ranges::find_if(sweep.rows, &RunRow::ok);
+  std::string out;
+  for (const auto& [key, values] : sweep.axes) {
+    if (values.size() < 2 || !moves_nothing(sweep, key)) continue;
+    Catalog catalog;
+    const WhatIf point = sweep.points[static_cast<std::size_t>(ran - sweep.rows.begin())];
+    out += flat_key_text(key, resolve(point, catalog).training) + "\n";
+  }
+  return out;
+}
+
 std::string answer_of(const Sweep& sweep) {
   const std::vector<const RunRow*> rows = sound_rows(sweep.rows);
   if (rows.empty()) return fmt::format("None of {} points runs.\n", sweep.rows.size());
@@ -157,7 +199,7 @@ std::string answer_of(const Sweep& sweep) {
   const std::string rest = left_out_text(verdicts.no_warmup, verdicts.mostly_warmup);
   if (!rest.empty()) out += fmt::format("Left out of these: {}.\n", rest);
   if (const std::string turns = turns_over_gpus(sweep); !turns.empty()) out += turns + "\n";
-  return out + longer_on_faster_nics(sweep);
+  return out + longer_on_faster_nics(sweep) + keys_without_effect(sweep);
 }
 
 // "nic.bandwidth": whose it is, its name says.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <tuple>
 
 #include "experiments/run_length.h"
@@ -280,6 +281,19 @@ std::vector<Finding> find_unread(const Words& words, const TrainingPlan& trainin
                "unfused, and where the step is not priced by kernels (--recompute none does it)",
                key)});
   return findings;
+}
+
+std::string why_unread(const std::string& key, const TrainingPlan& training) {
+  constexpr std::string_view effect = "has no effect: ";
+  const WhatIf asked{{key, "1"}};
+  const Words words(asked);
+  std::vector<Finding> findings = find_unread(words, training);
+  if (training.parallelism)
+    std::ranges::move(find_unread_of_layout(words, *training.parallelism),
+                      std::back_inserter(findings));
+  if (findings.empty()) return "";
+  const std::string& message = findings.front().message;
+  return message.substr(message.find(effect) + effect.size());
 }
 
 }  // namespace lambcast

@@ -16,4 +16,7 @@ std::vector<Finding> find_unread_of_layout(const Words& words, const Parallelism
 // Of keys that any run takes. The plan is whole.
 std::vector<Finding> find_unread(const Words& words, const TrainingPlan& training);
 
+// Returns why a forecast of `training` does not read a value of `key`; empty if it may read it.
+std::string why_unread(const std::string& key, const TrainingPlan& training);
+
 }  // namespace lambcast

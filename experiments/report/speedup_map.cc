@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <unordered_map>
 
 #include "experiments/report/gnuplot.h"
@@ -174,9 +175,23 @@ std::vector<Segment> break_even_line(const SpeedupMap& map) {
   return line;
 }
 
+bool is_flat_row(const std::vector<double>& speedup) {
+  constexpr double flat = 1.001;
+  double low = std::numeric_limits<double>::infinity(), high = 0;
+  int values = 0;
+  for (const double s : speedup) {
+    if (!std::isfinite(s)) continue;
+    low = std::min(low, s);
+    high = std::max(high, s);
+    ++values;
+  }
+  return values > 1 && high <= low * flat;
+}
+
 std::vector<Crossing> crossings(const std::vector<double>& nic_Gbps,
                                 const std::vector<double>& speedup) {
   std::vector<Crossing> found;
+  if (is_flat_row(speedup)) return found;
   std::size_t last = speedup.size();  // the last column that has a value
   for (std::size_t i = 0; i < speedup.size(); ++i) {
     if (!std::isfinite(speedup[i])) continue;

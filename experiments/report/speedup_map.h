@@ -36,7 +36,12 @@ struct Segment {
 // values), so that the line crosses whole cells.
 std::vector<Segment> break_even_line(const SpeedupMap& map);
 
-// The bandwidths at which one row of the map (one GPU count) crosses 1, ascending.
+// Whether a row has at least two values, all within 0.1 %: then it depends on no bandwidth, and no
+// break-even is read off it.
+bool is_flat_row(const std::vector<double>& speedup);
+
+// The bandwidths at which one row of the map (one GPU count) crosses 1, ascending; a flat row
+// crosses it nowhere.
 struct Crossing {
   double nic_Gbps;
   bool falling;  // pays below this bandwidth, not above

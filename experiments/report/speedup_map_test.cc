@@ -87,6 +87,11 @@ TEST_CASE("crossings of a row") {
   CHECK_FALSE(both[0].falling);
   CHECK(both[1].falling);
   CHECK(crossings(nic, {2, 3, 4}).empty());
+  // Flat within 0.1 %: the sign of the difference from 1 is that of rounding.
+  CHECK(crossings(nic, {1.0002, 0.9998, 1.0001}).empty());
+  CHECK(is_flat_row({1.0002, absent, 0.9998}));
+  CHECK_FALSE(is_flat_row({1.002, 0.9998}));
+  CHECK_FALSE(is_flat_row({1.5}));
   // A missing point is bridged: from 10 at 1 to 0.1 at 100, so 1 at 10.
   CHECK(crossings(nic, {10, absent, 0.1}).at(0).nic_Gbps == Approx(10));
 }

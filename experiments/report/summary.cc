@@ -232,8 +232,12 @@ void add_break_even(const Rows& rows, const std::string& optimizer, Summary& v) 
     const std::size_t scan = largest_scan(map);
     if (scan == map.gpus.size()) continue;
     v.scans.push_back({map.title, optimizer, map.gpus[scan], where_it_pays(map, scan)});
+    const std::string flat =
+        is_flat_row(map.speedup[scan])
+            ? ": no break-even, as the speed-up does not depend on the NIC bandwidth here"
+            : "";
     phrases.push_back(
-        fmt::format("{} on {} ({} GPUs)", v.scans.back().pays, map.title, map.gpus[scan]));
+        fmt::format("{} on {} ({} GPUs){}", v.scans.back().pays, map.title, map.gpus[scan], flat));
     if (const auto found = crossings(map.nic_Gbps, map.speedup[scan]); found.size() == 1)
       v.crossings.push_back({map.title, optimizer, baseline, map.gpus[scan], found[0].nic_Gbps,
                              found[0].falling, within_phrase(map, scan, found[0].falling), with});

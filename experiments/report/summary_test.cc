@@ -113,6 +113,13 @@ TEST_CASE("break-even outside the scan is said as such") {
   CHECK(contains(words(summary_of(points)), "so no break-even bandwidth"));
 }
 
+TEST_CASE("no break-even is read off a flat line") {
+  const std::vector<Point> points = {compared(1, 8, 1.0002), compared(100, 8, 0.9998)};
+  const Summary summary = summary_of(points);
+  CHECK(summary.crossings.empty());
+  CHECK(contains(words(summary), "the speed-up does not depend on the NIC bandwidth here"));
+}
+
 TEST_CASE("a scan that pays throughout says where its interval holds 1") {
   std::vector<Point> points = {compared(1, 8, 2), compared(100, 8, 1.5)};
   const auto said = [&](double low_at_1, double low_at_100) {
