@@ -130,12 +130,20 @@ TEST_CASE("kernel rates: rows that set a share come back, at most two of a sourc
   CHECK(count.size() >= 9);
 }
 
+// Whether a row is of this device; devices that differ in their memory alone are one.
+bool has_rows(const std::string& device) {
+  const auto chip = [](const std::string& name) { return name.substr(0, name.find('-')); };
+  return std::ranges::any_of(
+      whole_models(), [&](const WholeModel& one) { return chip(one.device) == chip(device); });
+}
+
+// A device of which no model was timed claims no error: it has the typical one of a rate.
 TEST_CASE("kernel rates: held_out of a preset is what its generation's other rows are off") {
   const Generations generations = rows_of_use("held out");
   CHECK(generations.size() == 4);
   for (const std::string& name : device_names()) {
     const auto held_out = load_device(name).rates->held_out;
-    if (name == "t4" || name == "h20" || name == "a30" || name == "l40s") {
+    if (!has_rows(name)) {
       CHECK_FALSE(held_out);
       continue;
     }
