@@ -206,6 +206,29 @@ TEST_CASE("links out of a results folder are neither followed nor removed") {
   CHECK(std::distance(fs::directory_iterator(outside.path), fs::directory_iterator()) == 2);
 }
 
+TEST_CASE("a link in the place of a plot is replaced, and what it leads to is kept") {
+  NEED_GNUPLOT()
+  const ResultsFolder folder("plot links", small_results());
+  const ResultsFolder outside("outside plots", small_results());
+  const fs::path kept = outside.path / "results.csv";
+  const std::string before = file_text(kept);
+  report_of(folder.path);
+  std::vector<fs::path> plots;
+  for (const auto& entry : fs::directory_iterator(folder.path / "plots"))
+    plots.push_back(entry.path());
+  REQUIRE_FALSE(plots.empty());
+  for (const fs::path& plot : plots) {
+    fs::remove(plot);
+    fs::create_symlink(kept, plot);
+  }
+  report_of(folder.path);
+  for (const fs::path& plot : plots) {
+    INFO(plot);
+    CHECK_FALSE(fs::is_symlink(plot));
+  }
+  CHECK(file_text(kept) == before);
+}
+
 TEST_CASE("results and manifests that are pipes are refused, not waited for") {
   const ResultsFolder folder("pipe", small_results());
   fs::remove(folder.path / "manifest.json");
