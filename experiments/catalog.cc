@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <optional>
+#include <system_error>
 
 #include "experiments/forecast_output.h"
 #include "experiments/invalid_value.h"
@@ -53,6 +55,17 @@ const Table& parsed(std::map<std::string, Table>& tables, const std::string& wha
   const auto known = tables.find(what);
   if (known != tables.end()) return known->second;
   return tables.emplace(what, Table::parse(text, file_of(name))).first->second;
+}
+
+// Throws Error (usage) for the name of a folder, such as a checkpoint of Hugging Face, that is no
+// preset: a path has a slash.
+void refuse_folder(const std::string& name) {
+  std::error_code none;
+  if (name.empty() || find_model_preset(name) != nullptr ||
+      !std::filesystem::is_directory(name, none))
+    return;
+  fail_input({"", 0, "model"}, fmt::format("'{}' is no preset, but a folder", name),
+             fmt::format("./{}, whose config.json is read", name));
 }
 
 // A model that a file of another program describes: a config.json of Hugging Face, or arguments of
@@ -106,7 +119,9 @@ const std::string& DescriptionTexts::cluster(const std::string& name) {
 
 const std::string& DescriptionTexts::model(const std::string& name) {
   return once("model " + name, [&] {
-    return is_path(name) ? read_file(name) : std::string(model_preset_text(name));
+    if (is_path(name)) return read_file(name);
+    refuse_folder(name);
+    return std::string(model_preset_text(name));
   });
 }
 
