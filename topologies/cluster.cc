@@ -201,7 +201,8 @@ Protocol protocol_of(const ProtocolSpec& spec, const LibrarySpec& library) {
   if (library.nvls && spec.name == "Simple")
     protocol.in_switch =
         InSwitch{{library.nvls->base.value, Duration(), library.nvls->network_hop.value},
-                 library.nvls->efficiency.value};
+                 library.nvls->efficiency.value,
+                 library.nvls->chunk.value};
   return protocol;
 }
 

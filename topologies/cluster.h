@@ -67,6 +67,7 @@ struct ProtocolSpec {
 struct NvlsSpec {
   Sourced<Duration> base, network_hop;
   Sourced<double> efficiency;  // share of node.gpu_link
+  Sourced<Duration> chunk;     // each chunk in the switch adds it (transport.h)
   bool operator==(const NvlsSpec&) const = default;
 };
 

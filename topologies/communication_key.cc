@@ -39,8 +39,8 @@ auto members(const ProtocolSpec& all) {
 }
 
 auto members(const NvlsSpec& all) {
-  const auto& [base, network_hop, efficiency] = all;
-  return std::tie(base, network_hop, efficiency);
+  const auto& [base, network_hop, efficiency, chunk] = all;
+  return std::tie(base, network_hop, efficiency, chunk);
 }
 
 auto members(const LibrarySpec& all) {

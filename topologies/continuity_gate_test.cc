@@ -70,6 +70,7 @@ void add_library(RealKeys& keys, const std::string& name, const LibrarySpec& lib
   keys.add(of("nvls.base"), library.nvls->base);
   keys.add(of("nvls.network_hop"), library.nvls->network_hop);
   keys.add(of("nvls.efficiency"), library.nvls->efficiency);
+  keys.add(of("nvls.chunk"), library.nvls->chunk);
 }
 
 std::vector<RealKey> real_keys(const Cluster& cluster) {

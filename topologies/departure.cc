@@ -182,6 +182,7 @@ class Comparison {
     rate(name + ".base", Bears::on_all, before->base, after->base);
     rate(name + ".network_hop", Bears::between_nodes, before->network_hop, after->network_hop);
     rate(name + ".efficiency", Bears::on_all, before->efficiency, after->efficiency);
+    rate(name + ".chunk", Bears::on_all, before->chunk, after->chunk);
   }
 
   void add(const std::string& field, Bears bears, double half_width) {

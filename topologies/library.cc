@@ -218,8 +218,8 @@ void forget_idle(LibrarySpec& spec) {
   if (!spec.flow_cap) spec.connections = 1;
 }
 
-std::optional<NvlsSpec> decode_nvls(const Table& table, const Priors& priors) {
-  if (table.keys().empty()) return std::nullopt;
+// Returns NVLS by a table of the section, which may be empty.
+NvlsSpec decode_nvls(const Table& table, const Priors& priors) {
   const bool learned = priors.rdma.of.contains("nvls.base");
   const auto time = [&](const char* key, double us) {
     const std::string prior = std::string("nvls.") + key;
@@ -229,8 +229,9 @@ std::optional<NvlsSpec> decode_nvls(const Table& table, const Priors& priors) {
     return get_within(table, key, any_latency,
                       {Duration::microseconds(us * priors.rdma.typical(prior)), from});
   };
-  return NvlsSpec{time("base", 25), time("network_hop", 20.9),
-                  factor(table, "efficiency", {1e-4, 2}, 0.85)};
+  return NvlsSpec{
+      time("base", 25), time("network_hop", 20.9), factor(table, "efficiency", {1e-4, 2}, 0.85),
+      get_within(table, "chunk", any_latency, {Duration(), {Kind::assumed, "default"}})};
 }
 
 // A share of a rate: typical is what it is on other fabrics.
@@ -310,7 +311,7 @@ LibrarySpec decode_library(const Table& table, DecisionRules standard, const Sur
   for (ProtocolSpec& protocol : spec.protocols)
     override_protocol(table.table(protocol.name), protocol);
   choose_protocols(table, spec);
-  if (nccl) spec.nvls = decode_nvls(table.table("nvls"), priors);
+  if (nccl && table.has("nvls")) spec.nvls = decode_nvls(table.table("nvls"), priors);
   if (nccl) forget_idle(spec);
   return spec;
 }

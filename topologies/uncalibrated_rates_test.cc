@@ -19,6 +19,20 @@ double seconds(const std::string& preset, const Overrides& overrides, Op op, int
   return forecast(series, Bytes(bytes)).time.s();
 }
 
+TEST_CASE("uncalibrated rates: every NVSwitch of Hopper and later reduces, in a rack too") {
+  for (const std::string& name : cluster_names()) {
+    const Cluster cluster = load_cluster(name, {});
+    INFO(name);
+    const bool switched = cluster.gpu_peers == GpuPeers::nvlink && cluster.gpus_per_node >= 8;
+    const bool modern = name.starts_with("hgx-") || name.starts_with("gb") ||
+                        cluster.device == "h100" || cluster.device == "b200";
+    if (switched && modern) CHECK(cluster.nccl.nvls.has_value());
+  }
+  // A table without keys counts.
+  CHECK(load_cluster("meta-h100-roce", {}).nccl.nvls->efficiency.value == 0.85);
+  CHECK_FALSE(load_cluster("dgx-a100-80g", {}).nccl.nvls);
+}
+
 TEST_CASE("uncalibrated rates: what is taken from another preset's network is as there") {
   const LibrarySpec source = load_cluster("hgx-h100-ndr", {}).nccl;
   for (const char* name : {"h200-ndr", "h100-500w-ndr"}) {
@@ -40,6 +54,40 @@ TEST_CASE("uncalibrated rates: what is taken from another preset's network is as
       CHECK(taken.protocols[i].efficiency.value == source.protocols[i].efficiency.value);
     }
   }
+}
+
+// 192 channels x heads: from 12.6 MB chunks of 32 KiB, from 101 MB 64, from 1.6 GB 128.
+TEST_CASE("uncalibrated rates: an all-reduce in the switch waits for its chunks") {
+  const auto time = [](double size, const char* chunk) {
+    return seconds("hgx-b200-ndr", {{"nccl.nvls.chunk", chunk}}, Op::all_reduce, 8, size, "nvls");
+  };
+  for (const auto& [mib, chunk_kib] :
+       {std::pair(8, 16), std::pair(64, 32), std::pair(1024, 64), std::pair(16384, 128)}) {
+    INFO(mib << " MiB");
+    const double size = mib * 0x1p20;
+    CHECK(time(size, "60 ns") - time(size, "0 ns") ==
+          Approx(size / (chunk_kib * 1024.0) * 60e-9).epsilon(1e-6));
+  }
+  // The links carry S (1 + 1/8) at 1.0156 x 720 GB/s: 650 GB/s of S.
+  CHECK(time(1e14, "0 ns") == Approx(1e14 / 650e9).epsilon(1e-3));
+  // Between nodes chunks pass while the NICs are busy: 2^30 B in 8192 chunks of 128 KiB at 1 us
+  // hide behind NICs of 20 Gbit/s, and are the slowest part at 2 us behind 400.
+  const auto over_nodes = [](const char* chunk, const char* nic) {
+    return seconds("hgx-b200-ndr", {{"nccl.nvls.chunk", chunk}, {"nic.bandwidth", nic}},
+                   Op::all_reduce, 16, 0x1p30, "nvls_tree");
+  };
+  CHECK(over_nodes("0 us", "20 Gbit/s") == over_nodes("1 us", "20 Gbit/s"));
+  CHECK(over_nodes("3 us", "400 Gbit/s") - over_nodes("2 us", "400 Gbit/s") ==
+        Approx(0x1p30 / (128 * 1024) * 1e-6).epsilon(1e-6));
+}
+
+TEST_CASE("uncalibrated rates: two racks are no slower with half the bytes") {
+  for (const char* rack : {"gb200-nvl72", "gb300-nvl72"})
+    for (double size = 1 << 20; size < 1e9; size *= 2) {
+      INFO(rack << " " << size);
+      CHECK(seconds(rack, {}, Op::all_reduce, 144, size) <
+            1.1 * seconds(rack, {}, Op::all_reduce, 144, 2 * size));
+    }
 }
 
 }  // namespace

@@ -260,7 +260,8 @@ ByChannels by_channels(const Round& round, const CommSchedule& schedule, Bytes s
 
 RoundTransfer bounded(const RoundTransfer& transfer, const Round& round, const ByChannels& least) {
   const auto hops = static_cast<double>(round.local_hops + round.network_hops);
-  return {std::max(transfer.flows, least.flows), std::max(transfer.hops, least.hop.scaled(hops))};
+  return {std::max(transfer.flows, least.flows), std::max(transfer.hops, least.hop.scaled(hops)),
+          transfer.local};
 }
 
 // What one lane passes on at once. A lane of NCCL's rings has two channels, which pass on two steps
@@ -273,6 +274,17 @@ Bytes slice_of(const Round& round, const Transport& transport) {
 
 bool slices(const Round& round, const Transport& transport) {
   return round.pace != Pace::stepwise && transport.slice.value() > 0;
+}
+
+// The time that chunks in the switch add to a round: they pass while the NICs are busy.
+Duration of_chunks(const CommSchedule& schedule, const RoundTransfer& transfer, Bytes size,
+                   const Transport& transport, const Protocol& protocol,
+                   const Placement& placement) {
+  if (schedule.latencies != Latencies::in_switch || !transport.tuning) return {};
+  const Duration switched =
+      transfer.local + protocol.in_switch->chunk.scaled(nvls_chunks(
+                           *transport.tuning, size, placement.nodes(), placement.per_node));
+  return switched > transfer.flows ? switched - transfer.flows : Duration();
 }
 
 }  // namespace
@@ -326,11 +338,12 @@ std::vector<std::vector<RoundTransfer>> transfers_of(
   std::vector<std::vector<RoundTransfer>> transfers(protocols.size());
   for (std::size_t p = 0; p < protocols.size(); ++p) {
     for (const Round& round : schedule.rounds) {
-      transfers[p].push_back({times[p][round.sends], {}});
-      if (!slices(round, transport)) continue;
+      transfers[p].push_back({times[p][round.sends], {}, {}});
+      if (!slices(round, transport) && schedule.latencies != Latencies::in_switch) continue;
       const auto sole =
           lowerings[p].sole_times(schedule.send_sets[round.sends], *routes[round.sends]);
       transfers[p].back().hops = sole.local * round.local_hops + sole.network * round.network_hops;
+      transfers[p].back().local = sole.local;
     }
   }
   return transfers;
@@ -361,12 +374,14 @@ Duration time_of(const CommSchedule& schedule, const std::vector<RoundTransfer>&
       round.lane_bytes = round.lane_bytes * scale;
       round.channel_bytes = round.channel_bytes * scale;
       round.at_once = round.at_once * scale;
-      transfer = {transfer.flows.scaled(scale), transfer.hops.scaled(scale)};
+      transfer = {transfer.flows.scaled(scale), transfer.hops.scaled(scale),
+                  transfer.local.scaled(scale)};
     }
     transfer = bounded(
         transfer, round,
         by_channels(round, schedule, schedule.size * scale, transport, protocol, placement));
     const RoundLatency latency = latency_of(round, transfer, hop, transport, protocol, placement);
+    time += of_chunks(schedule, transfer, schedule.size * scale, transport, protocol, placement);
     time +=
         (transfer.flows + exposed(latency.latency, latency.hidden, transfer.flows)) * round.times;
   }
@@ -397,6 +412,7 @@ CommProgram lower(const CommSchedule& schedule, const Routes& routes,
     const Round& round = schedule.rounds[i];
     const RoundTransfer transfer = bounded(transfers[i], round, least[round.sends]);
     const RoundLatency latency = latency_of(round, transfer, hop, transport, protocol, placement);
+    program.fixed += of_chunks(schedule, transfer, schedule.size, transport, protocol, placement);
     program.phases.push_back({sets[round.sends], latency.latency, round.times, latency.hidden});
   }
   return program;

@@ -14,6 +14,7 @@ namespace lambcast {
 struct RoundTransfer {
   Duration flows;  // until the last has arrived
   Duration hops;   // of a slice as large as the round, over its hops in a row
+  Duration local;  // of the slowest send inside a node, with its links to itself
 };
 
 struct RoundLatency {

@@ -1,5 +1,6 @@
 // How many channels NCCL takes for a message, against its rules worked out by hand.
 #include <catch2/catch.hpp>
+#include <tuple>
 
 #include "sim/collectives/nccl_tuning.h"
 
@@ -43,6 +44,34 @@ TEST_CASE("NCCL's channels of a size") {
   CHECK(of({.nics = 8, .threads = 128}, "LL", false, 8192) == 8);
   CHECK(of({.nics = 8, .ll128_threads = 160}, "LL128", true, 3 * 5120) == 12);
   CHECK(of({.nics = 8, .max_ctas = 4}, "Simple", true, 1e9) == 4);
+}
+
+// Channels x heads is 24 x 8 on Blackwell, 16 x 8 on Hopper, 24 x 32 on a rack of 72, and 32 x 8 or
+// 32 x 32 on several nodes or racks of Blackwell.
+TEST_CASE("NCCL's chunks of an all-reduce in the switch") {
+  const auto kib = [](Gpus gpu, int nodes, int gpus, double size) {
+    return size / nvls_chunks({.gpu = gpu}, Bytes(size), nodes, gpus) / 1024;
+  };
+  for (const auto& [gpu, gpus, at_once] :
+       {std::tuple(Gpus::blackwell, 8, 192), std::tuple(Gpus::hopper, 8, 128),
+        std::tuple(Gpus::blackwell, 72, 768)}) {
+    const double one = at_once * 1024.0;
+    CHECK(kib(gpu, 1, gpus, 1024) == Approx(16));
+    CHECK(kib(gpu, 1, gpus, 64 * one - 1) == Approx(16));
+    CHECK(kib(gpu, 1, gpus, 64 * one) == Approx(32));
+    CHECK(kib(gpu, 1, gpus, 512 * one - 1) == Approx(32));
+    CHECK(kib(gpu, 1, gpus, 512 * one) == Approx(64));
+    CHECK(kib(gpu, 1, gpus, 8192 * one - 1) == Approx(64));
+    CHECK(kib(gpu, 1, gpus, 8192 * one) == Approx(128));
+  }
+  for (const auto& [gpus, at_once] : {std::pair(8, 256), std::pair(72, 1024)}) {
+    const double one = at_once * 1024.0;
+    CHECK(kib(Gpus::blackwell, 2, gpus, 64 * one - 1) == Approx(32));
+    CHECK(kib(Gpus::blackwell, 2, gpus, 64 * one) == Approx(64));
+    CHECK(kib(Gpus::blackwell, 3, gpus, 512 * one - 1) == Approx(64));
+    CHECK(kib(Gpus::blackwell, 3, gpus, 512 * one) == Approx(128));
+    CHECK(kib(Gpus::blackwell, 4, gpus, 512 * one) == Approx(64));
+  }
 }
 
 }  // namespace

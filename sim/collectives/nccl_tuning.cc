@@ -95,6 +95,11 @@ int channels_inside(const NcclTuning& tuning) {
   return std::clamp(standard, tuning.min_ctas, tuning.max_ctas);
 }
 
+int nvls_channels(NcclTuning::Gpu gpu, int nodes) {
+  if (gpu != NcclTuning::Gpu::blackwell) return 16;
+  return nodes > 1 ? 32 : 24;
+}
+
 // Four for each fast NIC from Hopper on, where there are few (src/graph/connect.cc).
 int channels_between(const NcclTuning& tuning, int local) {
   const int used = nccl_channels(tuning, local).used, lanes = lanes_of(tuning, local);
@@ -193,7 +198,7 @@ class Model {
 
   // With `trees` between several nodes; without, their switches reduce.
   double nvls(bool trees) const {
-    const double channels = gpu_ == 3 ? (nodes_ > 1 ? 32 : 24) : 16;
+    const double channels = nvls_channels(of_.gpu, nodes_);
     const double inside =
         inside_ / channels * nvls_efficiency[gpu_] * (channels - 1) / channels * 2;
     const double between = lanes_ * step_ / channels;
@@ -316,6 +321,26 @@ int nccl_channels_for(const NcclTuning& tuning, std::string_view protocol, bool 
   }
   const double shares = size.value() / (bytes_of_each * threads);
   return shares < all ? std::max(1, static_cast<int>(shares)) : all;
+}
+
+double nvls_chunks(const NcclTuning& tuning, Bytes size, int nodes, int gpus_per_node) {
+  constexpr int most_heads = 32;
+  constexpr double kib = 1024;
+  // A chunk of so many KiB from so many rounds of it on.
+  struct Step {
+    int kib, rounds;
+  };
+  static constexpr Step inside[] = {{16, 0}, {32, 2}, {64, 8}, {128, 64}},
+                        between[] = {{32, 0}, {64, 1}, {128, 4}};
+  const std::span<const Step> steps = nodes == 1  ? std::span<const Step>(inside)
+                                      : nodes < 4 ? std::span<const Step>(between)
+                                                  : std::span<const Step>(between).first(2);
+  const double at_once =
+      nvls_channels(tuning.gpu, nodes) * std::min(gpus_per_node, most_heads) * kib;
+  double chunk = 0;
+  for (const Step& step : steps)
+    if (size.value() >= step.rounds * at_once * step.kib) chunk = step.kib * kib;
+  return size.value() / chunk;
 }
 
 int nccl_choices_since(int minor, bool in_switch) {

@@ -83,6 +83,15 @@ double nccl_channels_of_a_lane(const NcclTuning& tuning, int gpus_per_node);
 int nccl_channels_for(const NcclTuning& tuning, std::string_view protocol, bool ring, Bytes size,
                       int nodes, int gpus_per_node);
 
+// Returns how many chunks an all-reduce of S bytes in the NVLink switch (NVLS, NVLSTree) is cut
+// into: S / chunk (src/enqueue.cc of 2.27 and 2.28). With w = channels x heads, of which there are
+// up to 32 GPUs of the node, the chunk grows with S:
+//
+//   chunk       16 KiB     32 KiB            64 KiB            128 KiB
+//   one node    from 0     from 2 w 32 KiB   from 8 w 64 KiB   from 64 w 128 KiB
+//   several                from 0            from w 64 KiB     from 4 w 128 KiB, up to 3 nodes
+double nvls_chunks(const NcclTuning& tuning, Bytes size, int nodes, int gpus_per_node);
+
 // The first minor version that chooses as this one does.
 int nccl_choices_since(int minor, bool in_switch);
 

@@ -35,6 +35,11 @@
 // bytes bring more channels. What all of Simple's channels reach together is what is said of the
 // NICs and links, and within a node they are as many as fill them.
 //
+// An all-reduce in the NVLink switch waits for each of its chunks in turn, over several nodes while
+// its NICs are busy:
+//
+//   time = base + L + max(time of the NICs, S (1 + 1/p) / rate + chunks(S) * chunk)
+//
 // A rank that posts many messages at once does not send them all side by side: its host queues the
 // first q bytes of a message before the next one gets a turn. Where all ranks post in the same
 // order (DeepSpeed's exchange over MPI: to rank 0, then 1, ...), they all fill the link into one
@@ -68,10 +73,12 @@ struct HopLatency {
   Duration network;
 };
 
-// Reduction inside the NVLink switch (NVLS): its latencies, and its share of the link.
+// Reduction inside the NVLink switch (NVLS): its latencies, its share of the link, and the time
+// that each chunk of the data adds (nvls_chunks in nccl_tuning.h).
 struct InSwitch {
   HopLatency hop;
   double efficiency = 1;
+  Duration chunk{};
 };
 
 struct Protocol {
