@@ -135,6 +135,7 @@ void add_library(Inputs& inputs, const std::string& name, const LibrarySpec& spe
   if (spec.rules == DecisionRules::nccl) share("link_efficiency", &LibrarySpec::link_efficiency);
   share("single_gpu_efficiency", &LibrarySpec::single_gpu_efficiency);
   share("tree_efficiency", &LibrarySpec::tree_efficiency);
+  share("all_to_all_efficiency", &LibrarySpec::all_to_all_efficiency);
   share("queue_ahead", &LibrarySpec::queue_ahead);
   share("message_overhead", &LibrarySpec::message_overhead);
   inputs.add_optional(

@@ -359,6 +359,7 @@ Transport transport_of(const Cluster& cluster, Backend backend) {
   if (library.slice) transport.slice = library.slice->value;
   if (library.flow_cap) transport.flow_cap = library.flow_cap->value;
   transport.connections = library.connections;
+  transport.all_to_all_efficiency = library.all_to_all_efficiency.value;
   if (library.rules == DecisionRules::nccl) transport.tuning = nccl_machine(cluster);
   if (has_tables(cluster, backend))
     for (const Calibration::Band& band : cluster.calibration->bands)

@@ -78,7 +78,8 @@ struct LibrarySpec {
   // A further share where one GPU of a node is in use: its rings come in and go out through the
   // same GPU and NIC, each step with its own wait.
   Sourced<double> single_gpu_efficiency;
-  Sourced<double> tree_efficiency;  // a further share, of trees between nodes
+  Sourced<double> tree_efficiency;        // a further share, of trees between nodes
+  Sourced<double> all_to_all_efficiency;  // a further share, of all_to_alls between nodes
   std::optional<Sourced<Bytes>> slice;
   Sourced<Bytes> queue_ahead;
   Sourced<Duration> message_overhead;

@@ -45,14 +45,15 @@ auto members(const NvlsSpec& all) {
 
 auto members(const LibrarySpec& all) {
   const auto& [rules, link_efficiency, nic_efficiency, single_gpu_efficiency, tree_efficiency,
-               slice, queue_ahead, message_overhead, reported_latency, flow_cap, connections,
-               all_reduce, all_reduce_from, minor_version, algorithms, sharp, pxn, min_ctas,
-               max_ctas, threads, ll128_threads, tree_threshold, protocols, of_messages, nvls] =
-      all;
+               all_to_all_efficiency, slice, queue_ahead, message_overhead, reported_latency,
+               flow_cap, connections, all_reduce, all_reduce_from, minor_version, algorithms, sharp,
+               pxn, min_ctas, max_ctas, threads, ll128_threads, tree_threshold, protocols,
+               of_messages, nvls] = all;
   return std::tie(rules, link_efficiency, nic_efficiency, single_gpu_efficiency, tree_efficiency,
-                  slice, queue_ahead, message_overhead, reported_latency, flow_cap, connections,
-                  all_reduce, all_reduce_from, minor_version, algorithms, sharp, pxn, min_ctas,
-                  max_ctas, threads, ll128_threads, tree_threshold, protocols, of_messages, nvls);
+                  all_to_all_efficiency, slice, queue_ahead, message_overhead, reported_latency,
+                  flow_cap, connections, all_reduce, all_reduce_from, minor_version, algorithms,
+                  sharp, pxn, min_ctas, max_ctas, threads, ll128_threads, tree_threshold, protocols,
+                  of_messages, nvls);
 }
 
 auto members(const Calibration::Range& all) {

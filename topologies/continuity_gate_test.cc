@@ -51,6 +51,7 @@ void add_library(RealKeys& keys, const std::string& name, const LibrarySpec& lib
   if (library.single_gpu_efficiency.value < 1)
     keys.add(of("single_gpu_efficiency"), library.single_gpu_efficiency);
   if (library.tree_efficiency.value < 1) keys.add(of("tree_efficiency"), library.tree_efficiency);
+  keys.add(of("all_to_all_efficiency"), library.all_to_all_efficiency);
   keys.add(of("slice"), library.slice);
   keys.add(of("message_overhead"), library.message_overhead);
   keys.add(of("flow_cap"), library.flow_cap);

@@ -110,6 +110,7 @@ class Comparison {
     of("nic_efficiency", Bears::between_nodes, &LibrarySpec::nic_efficiency);
     of("single_gpu_efficiency", Bears::between_nodes, &LibrarySpec::single_gpu_efficiency);
     of("tree_efficiency", Bears::between_nodes, &LibrarySpec::tree_efficiency);
+    of("all_to_all_efficiency", Bears::between_nodes, &LibrarySpec::all_to_all_efficiency);
     of("slice", Bears::on_all, &LibrarySpec::slice);
     of("queue_ahead", Bears::between_nodes, &LibrarySpec::queue_ahead);
     of("message_overhead", Bears::on_all, &LibrarySpec::message_overhead);

@@ -90,5 +90,32 @@ TEST_CASE("uncalibrated rates: two racks are no slower with half the bytes") {
     }
 }
 
+TEST_CASE("uncalibrated rates: an all_to_all gets a further share between nodes alone") {
+  const auto time = [](Op op, int gpus, const char* share) {
+    return seconds("hgx-h100-ndr", {{"nccl.all_to_all_efficiency", share}}, op, gpus, 1e12);
+  };
+  CHECK(time(Op::all_to_all, 16, "0.5") == Approx(2 * time(Op::all_to_all, 16, "1")).epsilon(1e-3));
+  CHECK(time(Op::all_to_all, 8, "0.5") == time(Op::all_to_all, 8, "1"));
+  CHECK(time(Op::all_gather, 16, "0.5") == time(Op::all_gather, 16, "1"));
+  CHECK(load_cluster("hgx-h100-ndr", {}).nccl.all_to_all_efficiency.value == 0.78);
+  // A NIC share that was fitted to an all_to_all holds it already, and sockets fill the NIC.
+  CHECK(load_cluster("h20-roce", {}).nccl.all_to_all_efficiency.value == 1);
+  CHECK(load_cluster("commodity-10gbe", {}).nccl.all_to_all_efficiency.value == 1);
+}
+
+TEST_CASE("uncalibrated rates: intervals hold what no table of the machine settles") {
+  const auto half_width = [](const char* preset, Op op, int gpus) {
+    const Cluster cluster = load_cluster(preset, {});
+    const ProcessGroup group{gpus, std::min(gpus, cluster.gpus_per_node)};
+    const Duration time = Duration::microseconds(1e6);
+    const CalibratedInterval interval =
+        interval_of(cluster, Backend::nccl, op, Bytes(1e9), group, time);
+    return std::min(std::log(time / interval.low), std::log(interval.high / time));
+  };
+  CHECK(half_width("hgx-h100-ndr", Op::all_to_all, 16) >= 0.5 - 1e-6);
+  CHECK(half_width("hgx-h100-ndr", Op::all_to_all, 8) < 0.5);
+  CHECK(half_width("h20-roce", Op::all_to_all, 16) < 0.5);
+}
+
 }  // namespace
 }  // namespace lambcast

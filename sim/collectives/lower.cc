@@ -14,12 +14,13 @@ namespace {
 class Lowering {
  public:
   Lowering(const Placement& group, const Machine& machine, const Transport& transport,
-           const Protocol& protocol, Latencies latencies)
+           const Protocol& protocol, const CommSchedule& schedule)
       : group_(group),
         machine_(machine),
         transport_(transport),
         protocol_(protocol),
-        latencies_(latencies),
+        latencies_(schedule.latencies),
+        network_efficiency_(network_efficiency(schedule)),
         stream_cap_(transport.flow_cap * (transport.connections * channels_of_a_lane())) {
     if (group.folded) return;
     nodes_.reserve(static_cast<std::size_t>(group.ranks));
@@ -155,11 +156,16 @@ class Lowering {
     return node_of(send.from + i) != node_of(send.to + i);
   }
 
+  double network_efficiency(const CommSchedule& schedule) const {
+    if (schedule.op == Op::all_to_all)
+      return protocol_.efficiency * transport_.all_to_all_efficiency;
+    if (latencies_ == Latencies::ring || latencies_ == Latencies::in_network)
+      return protocol_.efficiency;
+    return protocol_.efficiency * protocol_.tree_efficiency;
+  }
+
   double efficiency(bool over_network) const {
-    if (over_network)
-      return latencies_ == Latencies::ring || latencies_ == Latencies::in_network
-                 ? protocol_.efficiency
-                 : protocol_.efficiency * protocol_.tree_efficiency;
+    if (over_network) return network_efficiency_;
     return latencies_ == Latencies::in_switch ? protocol_.in_switch->efficiency
                                               : protocol_.efficiency;
   }
@@ -208,8 +214,9 @@ class Lowering {
   const Transport& transport_;
   const Protocol& protocol_;
   Latencies latencies_;
-  Bandwidth stream_cap_;    // of one send; zero: none
-  std::vector<int> nodes_;  // by rank, where all are written down
+  double network_efficiency_;  // payload bytes per byte between nodes
+  Bandwidth stream_cap_;       // of one send; zero: none
+  std::vector<int> nodes_;     // by rank, where all are written down
 };
 
 // What a transfer takes longer because the last node waits for its turn (the equation of
@@ -329,7 +336,7 @@ std::vector<std::vector<RoundTransfer>> transfers_of(
     const std::vector<const Protocol*>& protocols) {
   std::vector<Lowering> lowerings;
   for (const Protocol* protocol : protocols)
-    lowerings.emplace_back(placement, machine, transport, *protocol, schedule.latencies);
+    lowerings.emplace_back(placement, machine, transport, *protocol, schedule);
   // Set by set, as what a set reads is then at hand for every protocol.
   std::vector<std::vector<Duration>> times(protocols.size());
   for (std::size_t i = 0; i < routes.size(); ++i)
@@ -357,6 +364,7 @@ bool transfers_alike(const Transport& a, const Transport& b) {
            (!one.in_switch || one.in_switch->efficiency == other.in_switch->efficiency);
   };
   return a.flow_cap == b.flow_cap && a.connections == b.connections && a.tuning == b.tuning &&
+         a.all_to_all_efficiency == b.all_to_all_efficiency &&
          (a.slice.value() > 0) == (b.slice.value() > 0) &&
          std::ranges::equal(a.protocols, b.protocols, alike) &&
          std::ranges::equal(a.of_messages, b.of_messages, alike);
@@ -397,7 +405,7 @@ CommProgram lower(const CommSchedule& schedule, const Routes& routes,
   if (schedule.rounds.empty()) return program;
   LAMBCAST_CHECK(schedule.latencies != Latencies::in_switch || protocol.in_switch,
                  "{} does not reduce in the switch", protocol.name);
-  const Lowering lowering(placement, machine, transport, protocol, schedule.latencies);
+  const Lowering lowering(placement, machine, transport, protocol, schedule);
   const HopLatency& hop = hop_of(protocol, schedule.latencies, placement.nodes());
   program.fixed = hop.base;
   std::vector<ByChannels> least(routes.size());
