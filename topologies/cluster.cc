@@ -30,6 +30,11 @@ constexpr double rounding = 1.01;
 constexpr Bandwidth channel_rate(321e9 / 16);
 constexpr double most_of_nic = 391.0 / 400;
 
+// Over TCP a tree of two nodes moves no more than a ring, though half the bytes pass the NIC. Three
+// pairs of nodes reached 0.34 to 0.55 of that rate; this is the share that the table of
+// alps-gh200-tcp determines, 95 % interval 0.28 to 1.
+constexpr double tree_over_two_sockets = 0.55;
+
 constexpr Range<double> any_factor{0.01, 100};
 
 // 48 bytes of each of 8.03e9 weights in 1.27 and 1.43 s, what steps of 3.18 and 2.69 s leave.
@@ -51,6 +56,13 @@ std::optional<PortQueueSpec> decode_port_queue(const Table& nic, NetworkKind net
 }
 
 constexpr std::int64_t max_places = 65536;  // of a torus
+
+// Threads times sockets of each that NCCL opens for a channel (src/transport/net_socket.cc): by the
+// PCI vendor of the NIC 2 x 8 on AWS, 4 x 1 on Google Cloud, else one.
+int connections_on_platform(const Table& nic) {
+  constexpr int connections[] = {16, 4, 1};
+  return nic.has("platform") ? connections[nic.choice("platform", {"aws", "gcp", "other"})] : 1;
+}
 
 FabricSpec decode_fabric(const Table& table) {
   FabricSpec spec;
@@ -276,6 +288,7 @@ Cluster decode_cluster(const Table& root, const std::string& origin, const Prior
       other_link,
       evidence.link || measures(cluster.gpu_link.provenance),
       evidence.nic == NicRate::effective ? NicRate::effective : nic_rate_of(cluster),
+      connections_on_platform(nic),
       priors};
   cluster.network = network;
   cluster.nccl = decode_library(root.table("nccl"), DecisionRules::nccl, around);
@@ -360,7 +373,11 @@ Transport transport_of(const Cluster& cluster, Backend backend) {
   if (library.flow_cap) transport.flow_cap = library.flow_cap->value;
   transport.connections = library.connections;
   transport.all_to_all_efficiency = library.all_to_all_efficiency.value;
-  if (library.rules == DecisionRules::nccl) transport.tuning = nccl_machine(cluster);
+  if (library.rules == DecisionRules::nccl) {
+    transport.tuning = nccl_machine(cluster);
+    if (cluster.network == NetworkKind::socket)
+      transport.two_node_tree_efficiency = tree_over_two_sockets;
+  }
   if (has_tables(cluster, backend))
     for (const Calibration::Band& band : cluster.calibration->bands)
       if (!band.algorithms.empty()) transport.measured.push_back({band.below, band.algorithms});

@@ -14,6 +14,7 @@ struct Surroundings {
   bool no_infiniband;  // nic.link_layer says another
   bool link_known;     // somebody measured or fitted what the GPUs' links carry
   NicRate nic_rate;
+  int connections;  // that NCCL opens for a channel over TCP on this platform
   const Priors& priors;
 };
 

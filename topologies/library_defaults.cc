@@ -35,6 +35,11 @@ ProtocolSpec protocol(const char* name, HopsUs ring, HopsUs tree, double efficie
 // What NCCL's model lets LL reach over more than two nodes (src/graph/tuning.cc, Intel).
 constexpr Bandwidth ll_of_four_nodes(20.4e9);
 
+// What the proxy threads and copies of a node pass on over TCP, whatever its NICs.
+constexpr Bandwidth node_over_tcp(6e9);
+const char* const of_nodes_over_tcp =
+    "4.5 to 7.7 GB/s left nodes with NICs of 100 Gbit/s and more over TCP (nccl#450 and others)";
+
 // What one channel carries. LL: between what NCCL's model has 24 of them reach inside a node of
 // V100 and of A100, 39 and 87.7 GB/s; LL128: what it lets one of a ring reach there
 // (src/graph/tuning.cc). Simple: 16 of them passed 321 GB/s between nodes of H100 (nccl-tests#309).
@@ -94,6 +99,7 @@ std::vector<ProtocolSpec> nccl_protocols(NetworkKind network, bool pcie_peers,
   protocols.push_back(protocol("Simple", {8.4, simple_ring, rdma ? 14.0 : 40.0},
                                {8.4, 4.0, rdma ? 14.0 : 40.0}, 1.0, published, wire));
   protocols.back().slices = 2;  // chunk steps over slice steps of its rings (src/include/device.h)
+  if (!rdma) protocols.back().node_cap = {node_over_tcp, {Kind::assumed, of_nodes_over_tcp}};
   for (ProtocolSpec& one : protocols) expect_typical(one, priors, network);
   return protocols;
 }

@@ -103,6 +103,36 @@ TEST_CASE("uncalibrated rates: an all_to_all gets a further share between nodes 
   CHECK(load_cluster("commodity-10gbe", {}).nccl.all_to_all_efficiency.value == 1);
 }
 
+// 15 of 16 parts of 1e11 B leave a GPU, half of those of a node stay: 8 of 16 cross. Eight GPUs
+// send 8e11 B / 2 in all at the node's 6 GB/s, whatever its NICs carry.
+TEST_CASE("uncalibrated rates: a node passes on 6 GB/s over TCP") {
+  const Overrides fast{{"node.gpus", "8"},
+                       {"nic.nominal", "400 Gbit/s"},
+                       {"nic.bandwidth", "400 Gbit/s"},
+                       {"nccl.flow_cap", "100 GB/s"}};
+  CHECK(seconds("commodity-100gbe", fast, Op::all_to_all, 16, 1e11) ==
+        Approx(8 * 1e11 / 2 / 6e9).epsilon(0.01));
+}
+
+// Of 8 ranks on two nodes a ring sends 2 x 7/8 S, a tree S at 0.55 of the rate.
+TEST_CASE("uncalibrated rates: over TCP a tree of two nodes moves no more than a ring") {
+  const auto time = [](const char* algorithm) {
+    return seconds("commodity-10gbe", {}, Op::all_reduce, 8, 1e11, algorithm);
+  };
+  CHECK(time("ring") / time("tree") == Approx(1.75 * 0.55).epsilon(0.01));
+}
+
+// src/transport/net_socket.cc: 2 threads x 8 sockets on AWS, 4 x 1 on Google Cloud.
+TEST_CASE("uncalibrated rates: the platform of a NIC says how many sockets NCCL opens") {
+  const auto connections = [](const Overrides& overrides) {
+    return load_cluster("commodity-100gbe", overrides).nccl.connections;
+  };
+  CHECK(connections({}) == 1);
+  CHECK(connections({{"nic.platform", "aws"}}) == 16);
+  CHECK(connections({{"nic.platform", "gcp"}}) == 4);
+  CHECK(connections({{"nic.platform", "aws"}, {"nccl.connections", "2"}}) == 2);
+}
+
 TEST_CASE("uncalibrated rates: intervals hold what no table of the machine settles") {
   const auto half_width = [](const char* preset, Op op, int gpus) {
     const Cluster cluster = load_cluster(preset, {});
@@ -115,6 +145,8 @@ TEST_CASE("uncalibrated rates: intervals hold what no table of the machine settl
   CHECK(half_width("hgx-h100-ndr", Op::all_to_all, 16) >= 0.5 - 1e-6);
   CHECK(half_width("hgx-h100-ndr", Op::all_to_all, 8) < 0.5);
   CHECK(half_width("h20-roce", Op::all_to_all, 16) < 0.5);
+  // The tables of this preset do not say which instance they are of.
+  CHECK(half_width("aws-ena-tcp", Op::all_reduce, 2) >= std::log(2.5) - 1e-6);
 }
 
 }  // namespace

@@ -161,7 +161,8 @@ class Lowering {
       return protocol_.efficiency * transport_.all_to_all_efficiency;
     if (latencies_ == Latencies::ring || latencies_ == Latencies::in_network)
       return protocol_.efficiency;
-    return protocol_.efficiency * protocol_.tree_efficiency;
+    const double tree = protocol_.efficiency * protocol_.tree_efficiency;
+    return group_.nodes() == 2 ? tree * transport_.two_node_tree_efficiency : tree;
   }
 
   double efficiency(bool over_network) const {
@@ -365,6 +366,7 @@ bool transfers_alike(const Transport& a, const Transport& b) {
   };
   return a.flow_cap == b.flow_cap && a.connections == b.connections && a.tuning == b.tuning &&
          a.all_to_all_efficiency == b.all_to_all_efficiency &&
+         a.two_node_tree_efficiency == b.two_node_tree_efficiency &&
          (a.slice.value() > 0) == (b.slice.value() > 0) &&
          std::ranges::equal(a.protocols, b.protocols, alike) &&
          std::ranges::equal(a.of_messages, b.of_messages, alike);

@@ -118,7 +118,8 @@ struct Transport {
   // of collectives.
   std::vector<Protocol> of_messages{};
   bool pxn = false;  // as Placement::by_rail_of_receiver
-  double all_to_all_efficiency = 1;  // a further share, of all_to_alls between nodes
+  // Further shares of the rate between nodes: of all_to_alls, and of trees over two nodes.
+  double all_to_all_efficiency = 1, two_node_tree_efficiency = 1;
   // By size, the last open; empty: all are known alike. What NCCL takes though no table did costs
   // no more than a ring that was measured: its rule found it the cheaper one, and a prior does not
   // outweigh a measurement.
