@@ -262,6 +262,22 @@ void choose_emulation(TrainingPlan& training, std::vector<Finding>& findings) {
   training.device = std::make_shared<const Device>(in_emulated_bf16(*training.device));
 }
 
+// Llama and later families are trained and published in bf16, but 1-bit optimizers are verified
+// under fp16 alone, which is what is forecast if nothing is said.
+void note_default_precision(const Words& words, const TrainingPlan& training,
+                            std::vector<Finding>& findings) {
+  if (words.find("config") != nullptr || words.find("precision") != nullptr) return;
+  const std::string& family = training.model->family;
+  const auto& rates = training.device->rates;
+  if (!(family == "llama" || family.starts_with("moe")) || !rates ||
+      rates->compute_capability < generation::ampere)
+    return;
+  findings.push_back({Severity::note, "fp16-by-default",
+                      fmt::format("no precision given: fp16; most train {} in bf16 on this GPU "
+                                  "(--precision bf16)",
+                                  training.model->name)});
+}
+
 // A level holds for the program, the format and the GPU that were measured.
 void choose_program(const Words& words, TrainingPlan& training, std::vector<Finding>& findings) {
   const std::optional<ProgramLevel>& measured = training.cluster->program;
@@ -318,6 +334,7 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
   choose_backend(words, *training.cluster, config, scenario.findings);
   training.recipe = deepspeed::recipe_of(config);
   choose_emulation(training, scenario.findings);
+  note_default_precision(words, training, scenario.findings);
   add(scenario.findings, choose_adapters(words, training));
   training.parallelism = choose_parallelism(words, training);
   add(scenario.findings, check_plugin(words, training));
