@@ -6,16 +6,21 @@
 #include <charconv>
 
 #include "models/megatron/known_arguments.h"
+#include "models/megatron/launch.h"
 #include "models/unknown_keys.h"
 #include "sim/base/error.h"
 
 namespace lambcast::megatron {
 
 ArgumentReader::ArgumentReader(std::string_view text, const std::string& file,
-                               std::vector<Finding>& findings)
-    : file_(file), findings_(findings), bert_(names_program(text, "pretrain_bert")) {
+                               const Variables& given, std::vector<Finding>& findings)
+    : file_(file), findings_(findings) {
+  LaunchArguments launch = launch_arguments(text, file, given, findings);
+  bert_ = launch.program.empty() ? names_program(text, "pretrain_bert")
+                                 : launch.program.find("pretrain_bert") != std::string::npos;
+  files_ = std::move(launch.files);
   std::string key;
-  for (ShellWord& word : shell_words(text, file)) {
+  for (ShellWord& word : launch.words) {
     if (!word.text.starts_with("--")) {
       add_value(key, std::move(word));
       continue;
@@ -65,8 +70,9 @@ std::optional<std::string> ArgumentReader::word(const std::string& key) const {
 }
 
 std::optional<std::int64_t> ArgumentReader::whole(const std::string& key, std::int64_t high) const {
-  const auto text = word(key);
+  auto text = word(key);
   if (!text) return std::nullopt;
+  std::erase(*text, '_');  // Python's 220_000_000
   std::int64_t value = 0;
   const char* end = text->data() + text->size();
   const auto [last, error] = std::from_chars(text->data(), end, value);
@@ -102,6 +108,11 @@ std::optional<std::size_t> ArgumentReader::choice(const std::string& key,
   return static_cast<std::size_t>(found - words.begin());
 }
 
+const std::string* ArgumentReader::written_file(const std::string& path) const {
+  const auto found = files_.find(path);
+  return found == files_.end() ? nullptr : &found->second;
+}
+
 Where ArgumentReader::where(const std::string& key) const {
   const auto found = given_.find(key);
   return {file_, found == given_.end() ? 0 : found->second.line, "--" + key};
@@ -120,7 +131,10 @@ void ArgumentReader::add_value(const std::string& key, ShellWord word) {
   const bool follows = key.empty() || !given_[key].values.empty() || bears_on_cost(key);
   if (!word.unset.empty() && follows)
     fail_input({file_, word.line, key.empty() ? "" : "--" + key},
-               fmt::format("${} has no value here: write it out", word.unset));
+               word.unset == "output"
+                   ? "the output of a command has no value here: write it out"
+                   : fmt::format("${} has no value here: write it out", word.unset),
+               word.unset == "output" ? "" : fmt::format("--set-var {}=VALUE", word.unset));
   if (key.empty())
     fail_input({file_, word.line, {}}, fmt::format("'{}' is no argument of Megatron-LM", word.text),
                "--name value, NAME=( ... ), NAME=value");
@@ -133,8 +147,8 @@ void ArgumentReader::check_known(const std::string& key, int line) const {
   const Where where{file_, line, "--" + key};
   if (const std::string meant = closest(key, known); !meant.empty())
     fail_input(where, fmt::format("unknown argument, did you mean '--{}'?", meant));
-  findings_.push_back({Severity::note, "unknown-key",
-                       describe(where, "no argument that bears on a step's cost here")});
+  findings_.push_back(
+      {Severity::note, "unknown-key", describe(where, "unknown argument: not applied")});
   refuse_many_unknown_keys(findings_, file_, "Megatron-LM");
 }
 

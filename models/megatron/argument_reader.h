@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "models/finding.h"
-#include "models/megatron/shell_words.h"
+#include "models/megatron/shell_script.h"
 #include "sim/base/error.h"
 
 namespace lambcast::megatron {
@@ -20,7 +20,8 @@ class ArgumentReader {
   static constexpr std::int64_t most_whole = 1'000'000'000'000;
 
   // An unknown argument that is close to a known one is refused with that, any other is a finding.
-  ArgumentReader(std::string_view text, const std::string& file, std::vector<Finding>& findings);
+  ArgumentReader(std::string_view text, const std::string& file, const Variables& given,
+                 std::vector<Finding>& findings);
 
   bool has(const std::string& key) const;
   bool is_bert() const;                     // by its program or arguments of its own
@@ -33,6 +34,9 @@ class ArgumentReader {
   // Position among `words`, or nothing.
   std::optional<std::size_t> choice(const std::string& key,
                                     const std::vector<std::string>& words) const;
+
+  // Content of a file that the script writes as a here-document; null for other files.
+  const std::string* written_file(const std::string& path) const;
 
   Where where(const std::string& key) const;
   void note(const std::string& key, const char* code, std::string_view sentence) const;
@@ -50,7 +54,8 @@ class ArgumentReader {
 
   const std::string& file_;
   std::vector<Finding>& findings_;
-  bool bert_;
+  bool bert_ = false;
+  std::map<std::string, std::string> files_;
   std::map<std::string, Given> given_;
 };
 

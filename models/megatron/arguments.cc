@@ -10,6 +10,8 @@
 
 #include "models/megatron/argument_reader.h"
 #include "models/megatron/batch_schedule.h"
+#include "models/megatron/known_arguments.h"
+#include "models/megatron/shell_values.h"
 #include "sim/base/error.h"
 
 namespace lambcast::megatron {
@@ -17,11 +19,14 @@ namespace {
 
 class Decoder {
  public:
-  Decoder(std::string_view text, const std::string& file) : read_(text, file, result_.findings) {}
+  Decoder(std::string_view text, const std::string& file, const Variables& given)
+      : read_(text, file, given, result_.findings) {}
 
   Arguments decode() {
     refuse_encoder();
-    set("framework", "megatron");
+    deepspeed_ = read_.flag("deepspeed");
+    set("framework", deepspeed_ ? "deepspeed" : "megatron");
+    if (deepspeed_) deepspeed_config();
     layout();
     states();
     recomputation();
@@ -29,6 +34,7 @@ class Decoder {
     run();
     overlap();
     refuse_unmodelled();
+    name_unmodelled();
     if (read_.has("num-layers")) model();
     return std::move(result_);
   }
@@ -39,6 +45,24 @@ class Decoder {
   }
   void set_whole(const char* key, const std::string& argument) {
     if (const auto value = read_.whole(argument)) set(key, fmt::format("{}", *value));
+  }
+
+  // A file's name, with "$NAME" for a variable without a value.
+  static std::string readable(std::string text) {
+    for (std::string name = missing_name(text); !name.empty(); name = missing_name(text)) {
+      const std::string mark = without_value(name);
+      text.replace(text.find(mark), mark.size(), "$" + name);
+    }
+    return text;
+  }
+
+  // The JSON decides the ZeRO stage and the optimizer; --zero-stage repeats the former.
+  void deepspeed_config() {
+    for (const char* key : {"deepspeed-config", "ds-config"})
+      if (const auto path = read_.word(key)) {
+        result_.config_name = readable(*path);
+        if (const std::string* text = read_.written_file(*path)) result_.config = *text;
+      }
   }
 
   void layout() {
@@ -69,6 +93,7 @@ class Decoder {
                    "one end of the model in the place of a layer without the other");
     const auto nodes = read_.whole("nnodes", 65536), ranks = read_.whole("nproc-per-node", 65536);
     if (nodes && ranks) set("gpus", fmt::format("{}", *nodes * *ranks));
+    if (!ranks) set_whole("gpus", "world-size");
     if (ranks) set("gpus_per_node", fmt::format("{}", *ranks));
   }
 
@@ -79,22 +104,30 @@ class Decoder {
                                        {"no_shard", "optim", "optim_grads", "optim_grads_params"});
     const std::size_t stage = fsdp ? strategy.value_or(3) : 0;
     const bool shared = read_.flag("use-distributed-optimizer");
-    set("zero_stage", fmt::format("{}", fsdp ? stage : shared ? 1 : 0));
-    // Main gradients are fp32 unless told otherwise.
-    if (read_.flag("grad-reduce-in-bf16")) set("fp32_gradients", "false");
-    const auto optimizer = read_.choice("optimizer", {"adam", "sgd", "muon", "dist_muon"});
-    if (optimizer.value_or(0) != 0) read_.refuse("optimizer", "this optimizer");
-    set("optimizer", "adam");
+    const std::string zero = deepspeed_ ? read_.word("zero-stage").value_or("0") : "";
+    set("zero_stage", deepspeed_ ? zero : fmt::format("{}", fsdp ? stage : shared ? 1 : 0));
+    // Main gradients are fp32 under bf16 alone, unless an argument changes it.
+    const bool half = read_.flag("fp16") && !read_.flag("accumulate-allreduce-grads-in-fp32");
+    if (read_.flag("grad-reduce-in-bf16") || (half && !deepspeed_)) set("fp32_gradients", "false");
+    const auto optimizer = read_.choice("optimizer", {"adam", "onebit-adam", "onebit-lamb",
+                                                      "zero-one-adam", "sgd", "muon", "dist_muon"});
+    if (optimizer.value_or(0) > 3) read_.refuse("optimizer", "this optimizer");
+    constexpr const char* optimizers[] = {"adam", "onebit_adam", "onebit_lamb", "zero_one_adam"};
+    set("optimizer", optimizers[optimizer.value_or(0)]);
   }
 
   void recomputation() {
     const auto granularity = read_.choice("recompute-granularity", {"full", "selective"});
     const bool selective = granularity == 1 || read_.flag("recompute-activations");
-    if (granularity == 0) set("recompute", "full");
+    const bool checkpointed = read_.flag("checkpoint-activations");
+    if (granularity == 0 || checkpointed) set("recompute", "full");
+    if (checkpointed && selective) read_.refuse("checkpoint-activations", "with --recompute-*,");
     if (selective || read_.flag("moe-layer-recompute"))
       set("recompute", recomputes_experts() ? "experts" : "selective");
-    if (granularity != 0) return;
-    if (read_.flag("distribute-saved-activations")) set("partition_activations", "true");
+    if (granularity != 0 && !checkpointed) return;
+    if (read_.flag("distribute-saved-activations") || read_.flag("partition-activations") ||
+        read_.flag("distribute-checkpointed-activations"))
+      set("partition_activations", "true");
     const auto method = read_.choice("recompute-method", {"uniform", "block"});
     const auto layers = read_.whole("recompute-num-layers");
     if (method == 1)
@@ -103,6 +136,12 @@ class Decoder {
     else if (layers.value_or(1) > 1)
       read_.note("recompute-num-layers", "not-modelled",
                  "the input of every layer is taken to be kept, not of every few");
+  }
+
+  // Megatron-DeepSpeed's default is one expert: a dense model.
+  bool has_experts() const {
+    const bool one = deepspeed_ && read_.values("num-experts") == std::vector<std::string>{"1"};
+    return read_.has("num-experts") && !one;
   }
 
   // Modules of "selective"; without a list the attention core.
@@ -117,13 +156,14 @@ class Decoder {
   }
 
   void experts() {
-    if (!read_.has("num-experts")) return;
+    if (!has_experts()) return;
     const auto dispatcher =
         read_.choice("moe-token-dispatcher-type", {"allgather", "alltoall", "flex"});
     if (dispatcher.value_or(1) == 0)
       read_.note("moe-token-dispatcher-type", "not-modelled",
                  "tokens are taken to be exchanged all to all");
     if (read_.flag("moe-enable-deepep") || dispatcher == 2) set("expert_dispatch", "deduplicated");
+    if (read_.flag("moe-grouped-gemm")) set("expert_kernels", "grouped");
     if (read_.flag("overlap-moe-expert-parallel-comm")) set("expert_overlap", "true");
     const auto capacity = read_.word("moe-expert-capacity-factor");
     if (!capacity) return;
@@ -200,7 +240,14 @@ class Decoder {
             "its run in flags, with --model t5-large or a description");
   }
 
+  void name_unmodelled() {
+    for (const auto& [name, sentence] : named_arguments())
+      if (const std::string key(name); read_.has(key)) read_.note(key, "not-modelled", sentence);
+  }
+
   void refuse_unmodelled() {
+    for (const char* key : {"ds-sequence-parallel-size", "moe-expert-parallel-size"})
+      if (read_.whole(key).value_or(1) > 1) read_.refuse(key, "this");
     for (const char* key :
          {"pipeline-model-parallel-split-rank", "decoder-first-pipeline-num-layers",
           "decoder-last-pipeline-num-layers", "pipeline-model-parallel-layout",
@@ -223,6 +270,7 @@ class Decoder {
   }
 
   std::int64_t query_groups(std::int64_t heads) const {
+    if (read_.has("num-key-value-heads")) return read_.needed("num-key-value-heads", heads);
     if (!read_.flag("group-query-attention")) return heads;
     return read_.whole("num-query-groups", heads).value_or(1);
   }
@@ -248,7 +296,7 @@ class Decoder {
     const std::int64_t heads = read_.needed("num-attention-heads", 10'000);
     const std::int64_t channels = read_.whole("kv-channels", 10'000).value_or(hidden / heads);
     const bool gated = read_.flag("swiglu");
-    const bool experts = read_.has("num-experts"), bert = read_.is_bert();
+    const bool experts = has_experts(), bert = read_.is_bert();
     if (bert && gated) read_.refuse("swiglu", "a BERT with gates");
     const bool own_width = channels * heads != hidden;
     if (own_width && (bert || !(read_.has("kv-channels") || experts)))
@@ -341,7 +389,7 @@ class Decoder {
     if (!words)
       fail_input({read_.where("num-layers").file, 0, "--vocab-size"},
                  "is missing: the tokenizer knows it, this program does not");
-    line("vocab", *words);
+    line("vocab", read_.whole("pad-vocab-size-to", 10'000'000).value_or(*words));
     line("vocab_multiple", read_.whole("make-vocab-size-divisible-by", 1'000'000).value_or(128) *
                                read_.whole("tensor-model-parallel-size").value_or(1));
     const std::int64_t length = read_.needed("seq-length", 1 << 24);
@@ -352,12 +400,13 @@ class Decoder {
 
   Arguments result_;
   ArgumentReader read_;
+  bool deepspeed_ = false;
 };
 
 }  // namespace
 
-Arguments decode(std::string_view text, const std::string& file) {
-  return Decoder(text, file).decode();
+Arguments decode(std::string_view text, const std::string& file, const Variables& given) {
+  return Decoder(text, file, given).decode();
 }
 
 }  // namespace lambcast::megatron

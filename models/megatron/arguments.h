@@ -43,6 +43,7 @@
 #include <vector>
 
 #include "models/finding.h"
+#include "models/megatron/shell_script.h"
 
 namespace lambcast::megatron {
 
@@ -51,9 +52,12 @@ struct Arguments {
   std::vector<std::pair<std::string, std::string>> what_if;
   std::string model;  // the description, in TOML; empty where no layers are named
   std::vector<Finding> findings;
+  std::string config_name;  // the file of --deepspeed_config; empty without one
+  std::string config;       // its content, if the script writes it
 };
 
-// Throws Error (usage) with file, line and argument.
-Arguments decode(std::string_view text, const std::string& file);
+// `given` holds values of a script's variables (launch.h). Throws Error (usage) with file, line and
+// argument.
+Arguments decode(std::string_view text, const std::string& file, const Variables& given = {});
 
 }  // namespace lambcast::megatron

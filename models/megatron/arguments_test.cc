@@ -311,7 +311,7 @@ TEST_CASE("Megatron arguments: slips and what is not modelled are one line with 
       {"--num-layers 2 --hidden-size 64 --num-attention-heads 4 --vocab-size 99 --seq-length 16 "
        "--max-position-embeddings 16777217",
        "--max-position-embeddings: '16777217' is not a whole number in range"},
-      {"torchrun pretrain_gpt.py", "'torchrun' is no argument of Megatron-LM"},
+      {"torchrun pretrain_gpt.py", "holds no arguments of Megatron-LM"},
       {"--tensor-model-parallel-size $TP",
        "args.txt:1: --tensor-model-parallel-size: $TP has no value here: write it out"},
       {"--save $1 $MORE", "$MORE has no value here"},

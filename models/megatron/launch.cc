@@ -1,0 +1,195 @@
+#include "models/megatron/launch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "models/megatron/shell_lexer.h"
+#include "sim/base/error.h"
+
+namespace lambcast::megatron {
+namespace {
+
+bool is_number(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == text.npos;
+}
+
+// The value of an option in `text`, which begins with its name: "--nodes=48".
+std::string option_value(std::string_view text, std::string_view name) {
+  const std::size_t begin = text.find(name);
+  if (begin == text.npos) return {};
+  text.remove_prefix(begin + name.size());
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  return std::string(text.substr(0, digits));
+}
+
+// Variables that Slurm sets from #SBATCH lines.
+Variables slurm_variables(std::string_view text) {
+  constexpr std::pair<std::string_view, const char*> options[] = {
+      {"--nodes=", "SLURM_NNODES"},
+      {"--nodes ", "SLURM_NNODES"},
+      {"-N ", "SLURM_NNODES"},
+      {"--gres=gpu:", "SLURM_GPUS_ON_NODE"},
+      {"--gpus-per-node=", "SLURM_GPUS_ON_NODE"},
+      {"--ntasks-per-node=", "SLURM_NTASKS_PER_NODE"}};
+  Variables values;
+  for (std::size_t at = text.find("#SBATCH"); at != text.npos; at = text.find("#SBATCH", at + 1)) {
+    const std::string_view row = text.substr(at, text.find('\n', at) - at);
+    for (const auto& [option, name] : options)
+      if (const std::string value = option_value(row, option); !value.empty()) values[name] = value;
+  }
+  if (values.contains("SLURM_NNODES")) values["SLURM_JOB_NUM_NODES"] = values["SLURM_NNODES"];
+  return values;
+}
+
+std::size_t program_of(const std::vector<ShellWord>& words) {
+  const auto place =
+      std::ranges::find_if(words, [](const ShellWord& word) { return word.text.ends_with(".py"); });
+  return static_cast<std::size_t>(place - words.begin());
+}
+
+bool is_pretraining(const Launch& launch) {
+  const std::size_t program = program_of(launch.words);
+  if (program == launch.words.size()) return true;
+  return launch.words[program].text.find("pretrain_") != std::string::npos;
+}
+
+bool names_model(const ShellWord& word) {
+  return word.text.starts_with("--num-layers") || word.text.starts_with("--num_layers");
+}
+
+bool has_model(const Launch& launch) { return std::ranges::any_of(launch.words, names_model); }
+
+// Line of the argument's last occurrence outside comments up to the launch.
+int line_of(std::string_view text, std::string_view argument, int launched) {
+  int found = launched, line = 1;
+  for (std::size_t at = 0; at < text.size() && line <= launched; ++line) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    const std::string_view row = text.substr(at, end - at);
+    const std::size_t place = row.find(argument);
+    if (place != row.npos && row.substr(0, place).find('#') == row.npos) found = line;
+    at = end + 1;
+  }
+  return found;
+}
+
+// The number that the launcher's words give an option, by any of its names.
+std::string launcher_number(const std::vector<ShellWord>& words, std::size_t program,
+                            const std::vector<std::string_view>& names) {
+  std::string number;
+  for (std::size_t i = 0; i < program; ++i) {
+    const std::string& text = words[i].text;
+    const std::size_t equals = std::min(text.find('='), text.size());
+    if (std::ranges::find(names, text.substr(0, equals)) == names.end()) continue;
+    const std::string value = equals < text.size()   ? text.substr(equals + 1)
+                              : i + 1 < words.size() ? words[i + 1].text
+                                                     : "";
+    if (is_number(value)) number = value;
+  }
+  return number;
+}
+
+// The GPUs of the launch, as arguments of torchrun; empty if the launcher does not state them.
+std::vector<ShellWord> world_of(const Launch& launch, std::size_t program) {
+  const auto number = [&](const std::vector<std::string_view>& names) {
+    return launcher_number(launch.words, program, names);
+  };
+  std::string nodes = number({"--nnodes", "--num_nodes"});
+  const std::string ranks = number({"--nproc_per_node", "--nproc-per-node", "--num_gpus"});
+  const std::string total = ranks.empty() ? number({"-np", "--ntasks", "-n"}) : "";
+  if (nodes.empty() && !ranks.empty()) nodes = number({"--nodes", "-N"});
+  std::vector<ShellWord> words;
+  const auto add = [&](const char* name, const std::string& value) {
+    if (value.empty()) return;
+    words.push_back({name, launch.line, {}, false});
+    words.push_back({value, launch.line, {}, false});
+  };
+  add("--nnodes", nodes);
+  add("--nproc-per-node", ranks);
+  add("--world-size", total);
+  return words;
+}
+
+std::vector<ShellWord> arguments_of(std::string_view text, const Launch& launch) {
+  std::size_t program = program_of(launch.words);
+  std::vector<ShellWord> words;
+  const bool named = program < launch.words.size();
+  if (named) words = world_of(launch, program);
+  // A model in front of its program is read all the same.
+  const auto model = std::ranges::find_if(launch.words, names_model);
+  const bool before = model - launch.words.begin() < static_cast<std::ptrdiff_t>(program);
+  const std::size_t end = named ? program : launch.words.size();
+  if (!named || before) program = 0;
+  bool arguments = false;
+  int line = launch.line;
+  for (std::size_t i = program + (named && !before ? 1 : 0); i < launch.words.size(); ++i) {
+    ShellWord word = launch.words[i];
+    if (word.text.starts_with("--")) {
+      arguments = true;
+      line = line_of(text, word.text.substr(0, word.text.find('=')), launch.line);
+    }
+    word.line = line;
+    if (i != end && ((named && !before) || arguments)) words.push_back(std::move(word));
+  }
+  return words;
+}
+
+bool same_words(const Launch& a, const Launch& b) {
+  return std::ranges::equal(a.words, b.words, {}, &ShellWord::text, &ShellWord::text);
+}
+
+void check_given(std::string_view text, const std::string& file, const Variables& given) {
+  for (const auto& [name, value] : given)
+    if (text.find(name) == text.npos)
+      fail_input({"", 0, "--set-var"}, fmt::format("'{}' is no variable of {}", name, file));
+}
+
+// The launch to read, if there is one.
+std::optional<Launch> chosen(std::vector<Launch> launches, const std::string& file,
+                             std::vector<Finding>& findings) {
+  std::erase_if(launches, [](const Launch& launch) { return !is_pretraining(launch); });
+  if (std::ranges::any_of(launches, has_model))
+    std::erase_if(launches, [](const Launch& launch) { return !has_model(launch); });
+  if (launches.empty()) return std::nullopt;
+  const auto sure = std::ranges::find(launches, "", &Launch::condition);
+  if (sure == launches.end())
+    fail_input({file, launches.front().line, {}},
+               launches.front().condition == "output"
+                   ? "the launch depends on the output of a command"
+                   : fmt::format("the launch depends on ${}, which has no value",
+                                 launches.front().condition),
+               "--set-var NAME=VALUE, or write the arguments out");
+  for (const Launch& other : launches)
+    if (!same_words(other, *sure))
+      findings.push_back(
+          {Severity::note, "other-launch",
+           describe({file, other.line, {}},
+                    fmt::format("another launch, which is not read: line {} is", sure->line))});
+  return *sure;
+}
+
+}  // namespace
+
+LaunchArguments launch_arguments(std::string_view text, const std::string& file,
+                                 const Variables& given, std::vector<Finding>& findings) {
+  check_given(text, file, given);
+  if (!text.starts_with("#!") && !names_program(text, ".py"))
+    return {shell_words(text, file), {}, {}};
+  Variables values = slurm_variables(text);
+  for (const auto& [name, value] : given) values[name] = value;
+  Script script = run_script(text, file, values);
+  for (const ShellWord& stray : script.strays)
+    findings.push_back({Severity::warning, "argument-not-passed",
+                        describe({file, stray.line, stray.text},
+                                 "begins a command of its own: the launch ends before it")});
+  const auto launch = chosen(std::move(script.launches), file, findings);
+  if (!launch) return {shell_words(text, file), {}, std::move(script.files)};
+  const std::size_t program = program_of(launch->words);
+  const bool named = program < launch->words.size();
+  return {arguments_of(text, *launch), named ? launch->words[program].text : "",
+          std::move(script.files)};
+}
+
+}  // namespace lambcast::megatron

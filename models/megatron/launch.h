@@ -1,0 +1,30 @@
+// The argument list that a launch script passes to its training program.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/finding.h"
+#include "models/megatron/shell_script.h"
+
+namespace lambcast::megatron {
+
+struct LaunchArguments {
+  // Arguments of the program, after --nnodes, --nproc-per-node and --world-size of its launcher.
+  std::vector<ShellWord> words;
+  std::string program;
+  std::map<std::string, std::string> files;  // here-documents that the script writes
+};
+
+// Reads a script's launch, whatever launcher stands in front of its program. Text without a launch
+// is read as lists of arguments (shell_words.h). Of several different launches the first is read,
+// and a finding names the others.
+//
+// Throws Error (usage) if the launch depends on a variable without a value, and if `given` names
+// a variable that the script does not use.
+LaunchArguments launch_arguments(std::string_view text, const std::string& file,
+                                 const Variables& given, std::vector<Finding>& findings);
+
+}  // namespace lambcast::megatron

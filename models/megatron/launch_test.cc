@@ -1,0 +1,101 @@
+#include "models/megatron/launch.h"
+
+#include <catch2/catch.hpp>
+#include <map>
+
+#include "models/megatron/arguments.h"
+#include "sim/base/error.h"
+
+namespace lambcast::megatron {
+namespace {
+
+using Catch::Matchers::Contains;
+
+// A script whose last lines launch the program.
+std::string script(const std::string& launch) {
+  return "#!/bin/bash\nGPUS_PER_NODE=8\nNNODES=4\nMODEL_ARGS=(\n    --num-layers 24\n"
+         "    --hidden-size 2048\n    --num-attention-heads 16\n    --seq-length 2048\n"
+         "    --max-position-embeddings 2048\n    --vocab-size 50304\n    --micro-batch-size 4\n"
+         "    --global-batch-size 256\n)\nLAYOUT=\" \\\n  --bf16 \\\n"
+         "  --tensor-model-parallel-size 4 \"\n" +
+         launch + "\n";
+}
+
+std::map<std::string, std::string> keys(const std::string& text, const Variables& given = {}) {
+  const Arguments arguments = decode(text, "train.sh", given);
+  return {arguments.what_if.begin(), arguments.what_if.end()};
+}
+
+TEST_CASE("launches: no launcher loses the arguments of its program") {
+  const std::string program = "pretrain_gpt.py ${MODEL_ARGS[@]} $LAYOUT";
+  const std::string plain = "pretrain_gpt.py ${MODEL_ARGS[*]} $LAYOUT";
+  const std::string launches[] = {
+      "torchrun --nproc_per_node $GPUS_PER_NODE --nnodes $NNODES " + program,
+      "srun --nodes=4 torchrun --nproc_per_node 8 --nnodes 4 " + program,
+      "mpirun -np 32 python " + program,
+      "mpirun -np $((NNODES*GPUS_PER_NODE)) numactl -l python3 -u " + program,
+      "deepspeed --num_nodes 4 --num_gpus 8 " + program,
+      "srun bash -c \"torchrun --nproc_per_node 8 --nnodes 4 " + plain + "\"",
+      "CMD=\"python -m torch.distributed.run --nproc_per_node 8 --nnodes 4 " + plain +
+          "\"\neval ${CMD} 2>&1 | tee log.txt",
+      "LAUNCHER=\"torchrun --nproc_per_node 8 --nnodes 4\"\nnohup $LAUNCHER " + program + " &",
+      "run() {\n  local n=$1\n  torchrun --nproc_per_node 8 --nnodes $n " + program + "\n}\nrun 4",
+      "if [ $NNODES -eq 4 ]; then\n  torchrun --nproc_per_node 8 --nnodes 4 " + program +
+          "\nelse\n  torchrun other.py\nfi",
+      "case $NNODES in\n  4|5) N=4 ;;\n  *) N=9 ;;\nesac\n"
+      "torchrun --nproc_per_node 8 --nnodes ${N:-2} " +
+          program,
+      "mkdir -p logs && \\\ntorchrun --nproc_per_node 8 --nnodes 4 " + program};
+  for (const std::string& launch : launches) {
+    INFO(launch);
+    const auto read = keys(script(launch));
+    CHECK(read.at("tp") == "4");
+    CHECK(read.at("precision") == "bf16");
+    CHECK(read.at("global_batch") == "256");
+    CHECK(read.at("gpus") == "32");
+  }
+}
+
+TEST_CASE("launches: a variable without a value is refused by its name, and can be given") {
+  const std::string text =
+      script("python pretrain_gpt.py ${MODEL_ARGS[@]} --pipeline-model-parallel-size $1");
+  CHECK_THROWS_WITH(keys(text), Contains("train.sh:17: --pipeline-model-parallel-size: $1 has") &&
+                                    Contains("--set-var 1=VALUE"));
+  CHECK(keys(text, {{"1", "2"}}).at("pp") == "2");
+  CHECK_THROWS_WITH(keys(text, {{"STAGES", "2"}}), Contains("'STAGES' is no variable of train.sh"));
+}
+
+TEST_CASE("launches: a branch on an unset variable leaves what it assigns without a value") {
+  const std::string text = script(
+      "PP=1\nif [ \"$BIG\" = yes ]; then PP=4; fi\n"
+      "python pretrain_gpt.py ${MODEL_ARGS[@]} --pipeline-model-parallel-size $PP");
+  CHECK_THROWS_WITH(keys(text), Contains("$PP has no value"));
+  CHECK(keys(text, {{"BIG", "yes"}}).at("pp") == "4");
+  CHECK(keys(text, {{"BIG", "no"}}).at("pp") == "1");
+}
+
+TEST_CASE("launches: a comment ends a command, and what follows is named") {
+  const Arguments arguments = decode(
+      script("python pretrain_gpt.py ${MODEL_ARGS[@]} \\\n# --bf16 \\\n  --fp16"), "train.sh");
+  REQUIRE(arguments.findings.size() == 1);
+  CHECK(arguments.findings.front().code == "argument-not-passed");
+  CHECK_THAT(arguments.findings.front().message, Contains("train.sh:19: --fp16"));
+}
+
+TEST_CASE("launches: Megatron-DeepSpeed's JSON, recomputation and 1-bit optimizers") {
+  const Arguments arguments =
+      decode(script("cat <<EOT > ./ds.$SLURM_JOBID.json\n{\"zero\": $NNODES}\nEOT\n"
+                    "deepspeed pretrain_gpt.py ${MODEL_ARGS[@]} --fp16 --deepspeed "
+                    "--deepspeed_config ./ds.$SLURM_JOBID.json --checkpoint-activations "
+                    "--optimizer onebit-lamb --train-samples 220_000_000"),
+             "train.sh");
+  const std::map<std::string, std::string> read(arguments.what_if.begin(), arguments.what_if.end());
+  CHECK(arguments.config == "{\"zero\": 4}\n");
+  CHECK(read.at("framework") == "deepspeed");
+  CHECK(read.at("recompute") == "full");
+  CHECK(read.at("optimizer") == "onebit_lamb");
+  CHECK(read.at("samples") == "220000000");
+}
+
+}  // namespace
+}  // namespace lambcast::megatron

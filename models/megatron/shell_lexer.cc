@@ -1,0 +1,116 @@
+#include "models/megatron/shell_lexer.h"
+
+#include <algorithm>
+#include <string>
+
+namespace lambcast::megatron {
+namespace {
+
+constexpr std::size_t npos = std::string_view::npos;
+constexpr int deepest = 100;
+
+// Index after the closing bracket that matches the one before `at`; quotes inside are skipped.
+std::size_t after_bracket(std::string_view text, std::size_t at, char open, char close, int depth);
+
+std::size_t after_double_quote(std::string_view text, std::size_t at, int depth);
+
+std::size_t unit(std::string_view text, std::size_t at, int depth) {
+  const char c = text[at];
+  if (depth > deepest) return npos;
+  if (c == '\\') return std::min(at + 2, text.size());
+  if (c == '\'') {
+    const std::size_t end = text.find('\'', at + 1);
+    return end == npos ? npos : end + 1;
+  }
+  if (c == '"') return after_double_quote(text, at + 1, depth + 1);
+  if (c == '`') {
+    const std::size_t end = text.find('`', at + 1);
+    return end == npos ? npos : end + 1;
+  }
+  if (c == '$' && at + 1 < text.size()) {
+    if (text[at + 1] == '(') return after_bracket(text, at + 2, '(', ')', depth + 1);
+    if (text[at + 1] == '{') return after_bracket(text, at + 2, '{', '}', depth + 1);
+    if (text[at + 1] == '#') return at + 2;
+  }
+  return at + 1;
+}
+
+std::size_t after_double_quote(std::string_view text, std::size_t at, int depth) {
+  while (at < text.size() && text[at] != '"') {
+    at = text[at] == '\'' ? at + 1 : unit(text, at, depth);
+    if (at == npos) return npos;
+  }
+  return at < text.size() ? at + 1 : npos;
+}
+
+std::size_t after_bracket(std::string_view text, std::size_t at, char open, char close, int depth) {
+  int level = 1;
+  while (at < text.size()) {
+    if (text[at] == open) ++level;
+    if (text[at] == close && --level == 0) return at + 1;
+    at = unit(text, at, depth);
+    if (at == npos) return npos;
+  }
+  return npos;
+}
+
+bool is_letter(char c) { return c == '_' || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'); }
+
+}  // namespace
+
+std::size_t after_unit(std::string_view text, std::size_t at) { return unit(text, at, 0); }
+
+std::size_t after_word(std::string_view text, std::size_t at) {
+  constexpr std::string_view enders = " \t\r\n;&|()<>";
+  while (at < text.size() && enders.find(text[at]) == npos) {
+    const bool continued = text[at] == '\\' && text.substr(at + 1).starts_with("\n");
+    if (continued) break;
+    at = after_unit(text, at);
+    if (at == npos) return npos;
+  }
+  return at;
+}
+
+std::size_t variable_length(std::string_view text) {
+  std::size_t length = 0;
+  while (length < text.size() &&
+         (is_letter(text[length]) || (length > 0 && text[length] >= '0' && text[length] <= '9')))
+    ++length;
+  return length;
+}
+
+bool read_here_document(std::string_view text, std::size_t& at, const HereDocument& document,
+                        std::string& content) {
+  std::string delimiter = document.delimiter;
+  std::erase_if(delimiter, [](char c) { return c == '\'' || c == '"' || c == '\\'; });
+  while (at < text.size()) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    std::string_view row = text.substr(at, end - at);
+    at = std::min(end + 1, text.size());
+    while (document.tabs && row.starts_with('\t')) row.remove_prefix(1);
+    if (row.ends_with('\r')) row.remove_suffix(1);
+    if (row == delimiter) return true;
+    content.append(row).append("\n");
+  }
+  return false;
+}
+
+bool matches_pattern(std::string_view text, std::string_view pattern) {
+  std::size_t t = 0, p = 0, star = npos, from = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      from = t;
+    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == text[t])) {
+      ++p, ++t;
+    } else if (star != npos) {
+      p = star + 1;
+      t = ++from;
+    } else {
+      return false;
+    }
+  }
+  return pattern.find_first_not_of('*', std::min(p, pattern.size())) == npos;
+}
+
+}  // namespace lambcast::megatron

@@ -1,0 +1,34 @@
+// Finds the ends of shell words in their source, quotes and substitutions included.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace lambcast::megatron {
+
+// Returns the index after the quote, ${...}, $(...), or backquotes that begin at `at`, or the next
+// character; npos if it is not closed.
+std::size_t after_unit(std::string_view text, std::size_t at);
+
+// Returns the index after the word that begins at `at`; npos if it is not closed.
+std::size_t after_word(std::string_view text, std::size_t at);
+
+// Returns the length of the variable name that `text` begins with; 0 if there is none.
+std::size_t variable_length(std::string_view text);
+
+struct HereDocument {
+  std::string delimiter;  // as it stands in the script, with its quotes
+  bool tabs = false;      // "<<-": tabs that begin a row are dropped
+  std::string target;     // the file that receives it
+};
+
+// Reads the rows from `at` to the delimiter and moves `at` behind it. Returns false at the end of
+// the text.
+bool read_here_document(std::string_view text, std::size_t& at, const HereDocument& document,
+                        std::string& content);
+
+// Whether `text` matches a shell pattern of letters, '*' and '?'.
+bool matches_pattern(std::string_view text, std::string_view pattern);
+
+}  // namespace lambcast::megatron
