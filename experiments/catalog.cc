@@ -134,6 +134,10 @@ const std::string& DescriptionTexts::config(const std::string& path) {
   return once("config " + path, [&] { return read_file(path, 16); });
 }
 
+void DescriptionTexts::add(const std::string& what, const std::string& text) {
+  once(what, [&] { return text; });
+}
+
 std::shared_ptr<const Cluster> DescriptionTexts::decoded(const std::string& key,
                                                          const std::function<Cluster()>& decode) {
   {

@@ -41,6 +41,8 @@ class DescriptionTexts {
   const std::string& model(const std::string& name);
   const std::string& device(const std::string& name);
   const std::string& config(const std::string& path);
+  // Adds a text that stands within another file, by "config NAME" or "model NAME".
+  void add(const std::string& what, const std::string& text);
 
   // Of these texts, by name and overrides; decoded where it is not known. So many are kept, the
   // first ones, as points come in the order in which they were checked.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <sstream>
 
 #include "experiments/invalid_value.h"
 #include "experiments/run_length.h"
@@ -50,12 +51,54 @@ void write(const std::vector<std::pair<std::string, std::string>>& keys, const W
     if (!is_overruled(key, asked)) what_if.emplace(key, value);
 }
 
+// "A=1;B=2" as variables.
+megatron::Variables variables_of(const std::string* text) {
+  megatron::Variables variables;
+  std::istringstream entries(text == nullptr ? "" : *text);
+  for (std::string entry; std::getline(entries, entry, ';');) {
+    const std::size_t equals = entry.find('=');
+    if (equals == std::string::npos || equals == 0)
+      fail_input(flag("set_var"), fmt::format("'{}' is not NAME=VALUE", entry));
+    variables[entry.substr(0, equals)] = entry.substr(equals + 1);
+  }
+  return variables;
+}
+
+// The DeepSpeed JSON of a launch decides the ZeRO stage and the optimizer.
+void add_deepspeed(const megatron::Arguments& arguments, const std::string& path,
+                   const WhatIf& asked, Catalog& catalog, WhatIf& what_if,
+                   std::vector<Finding>& findings) {
+  if (arguments.config_name.empty() || asked.contains("config")) return;
+  if (!arguments.config.empty()) {
+    const std::string name = fmt::format("{}:{}", path, arguments.config_name);
+    catalog.texts()->add("config " + name, arguments.config);
+    what_if.emplace("config", name);
+    return;
+  }
+  findings.push_back(
+      {Severity::warning, "deepspeed-config-not-read",
+       fmt::format("{}: --deepspeed_config: '{}' decides the optimizer and the ZeRO stage, and is "
+                   "not read; try: --config FILE",
+                   path, arguments.config_name)});
+}
+
 void add_megatron(const std::string& path, const WhatIf& asked, Catalog& catalog, WhatIf& what_if,
                   std::vector<Finding>& findings) {
   of_key("megatron_args", [&] {
-    const megatron::Arguments arguments = megatron::decode(catalog.texts()->config(path), path);
-    write(arguments.what_if, asked, what_if);
-    if (!arguments.model.empty()) what_if.emplace("model", is_path(path) ? path : "./" + path);
+    const std::string* given = Words(asked).find("set_var");
+    const megatron::Arguments arguments =
+        megatron::decode(catalog.texts()->config(path), path, variables_of(given));
+    add_deepspeed(arguments, path, asked, catalog, what_if, findings);
+    auto keys = arguments.what_if;
+    if (what_if.contains("config") && !arguments.config_name.empty())
+      std::erase_if(keys, [](const auto& key) {
+        return key.first == "zero_stage" || (key.first == "optimizer" && key.second == "adam");
+      });
+    write(keys, asked, what_if);
+    std::string model = is_path(path) ? path : "./" + path;
+    if (given != nullptr) model += " with " + *given;
+    if (given != nullptr) catalog.texts()->add("model " + model, arguments.model);
+    if (!arguments.model.empty()) what_if.emplace("model", model);
     findings.insert(findings.end(), arguments.findings.begin(), arguments.findings.end());
   });
 }
@@ -85,6 +128,9 @@ WhatIf with_run_files(const WhatIf& asked, Catalog& catalog, std::vector<Finding
   WhatIf what_if = asked;
   what_if.erase("megatron_args");
   what_if.erase("torchtitan");
+  if (megatron == nullptr && asked.contains("set_var"))
+    fail_input(flag("set_var"), "is for the script of --megatron-args");
+  what_if.erase("set_var");
   if (megatron != nullptr) add_megatron(*megatron, asked, catalog, what_if, findings);
   if (torchtitan != nullptr) add_torchtitan(*torchtitan, asked, catalog, what_if, findings);
   return what_if;

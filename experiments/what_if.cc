@@ -28,6 +28,7 @@ std::vector<WhatIfKey> description_keys() {
   return {
       {"config", "DeepSpeed JSON, unmodified"},
       {"megatron_args", "argument list of Megatron-LM: model, layout, batch"},
+      {"set_var", "variable of the script of --megatron-args, NAME=VALUE (repeatable)"},
       {"torchtitan", "job file of torchtitan: model, layout, batch"},
       {"model", "model preset, TOML file, or config.json of Hugging Face"},
       {"cluster", "cluster preset or TOML file"},

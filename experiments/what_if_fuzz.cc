@@ -29,7 +29,8 @@ FUZZ_TARGET(what_if, text) {
       return;
     if (value.empty()) {
       what_if.erase(key);
-    } else if (key != "config" && key != "megatron_args" && key != "torchtitan") {
+    } else if (key != "config" && key != "set_var" && key != "megatron_args" &&
+               key != "torchtitan") {
       what_if.insert_or_assign(key, value);
     }
   });

@@ -1,5 +1,8 @@
 #include "tools/what_if_flags.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cctype>
 #include <string>
@@ -22,12 +25,30 @@ bool is_meant_as_value(std::string word) {
   return std::ranges::find(values, word) != std::end(values);
 }
 
+// --set-var is repeated; its entries are joined by ';'.
+void add_script_variables(CLI::App& command, WhatIf& what_if, const WhatIfKey& row) {
+  command
+      .add_option_function<std::vector<std::string>>(
+          flag_of("set_var"),
+          [&what_if](const std::vector<std::string>& entries) {
+            what_if["set_var"] = fmt::format("{}", fmt::join(entries, ";"));
+          },
+          help_of(row))
+      ->allow_extra_args(false)
+      ->type_name("NAME=VALUE")
+      ->group(std::string(row.group));
+}
+
 }  // namespace
 
 void add_what_if_flags(CLI::App& command, WhatIf& what_if) {
   for (const WhatIfKey& row : what_if_table()) {
     const std::string key(row.name);
     const std::string group(row.group);
+    if (key == "set_var") {
+      add_script_variables(command, what_if, row);
+      continue;
+    }
     command
         .add_option_function<std::string>(
             flag_of(key), [&what_if, key](const std::string& value) { what_if[key] = value; },
