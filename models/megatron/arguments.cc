@@ -385,6 +385,7 @@ class Decoder {
 
   void vocabulary(bool decoder) {
     auto words = read_.whole("vocab-size", 10'000'000);
+    if (!words) words = read_.whole("pad-vocab-size-to", 10'000'000);
     if (!words) words = words_of_tokenizer();
     if (!words)
       fail_input({read_.where("num-layers").file, 0, "--vocab-size"},
