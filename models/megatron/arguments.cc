@@ -197,7 +197,8 @@ class Decoder {
 
   void ramp() {
     if (!read_.has("rampup-batch-size")) return;
-    const std::vector<std::string> values = read_.values("rampup-batch-size");
+    std::vector<std::string> values = read_.values("rampup-batch-size");
+    for (std::string& value : values) std::erase(value, '_');
     if (values.size() != 3)
       fail_input(read_.where("rampup-batch-size"), fmt::format("has {} values", values.size()),
                  "three: START INCREMENT SAMPLES");
