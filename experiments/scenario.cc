@@ -249,19 +249,6 @@ Kernels choose_kernels(const Words& words, const TrainingPlan& training,
   return stack_kernels(training.cluster->stack, training.optimizer());
 }
 
-void choose_emulation(TrainingPlan& training, std::vector<Finding>& findings) {
-  if (training.recipe.precision.weights != DataType::bf16 || !emulates_bf16(*training.device))
-    return;
-  findings.push_back(
-      {Severity::warning, "bf16-emulated",
-       fmt::format(
-           "{} (compute capability {:.1f}) has no units for bf16: its products count at "
-           "the rate of fp32, as PyTorch emulates them (pytorch/pytorch #148322); fp16 runs "
-           "in the matrix units",
-           training.device->name, training.device->rates->compute_capability)});
-  training.device = std::make_shared<const Device>(in_emulated_bf16(*training.device));
-}
-
 // Llama and later families are trained and published in bf16, but 1-bit optimizers are verified
 // under fp16 alone, which is what is forecast if nothing is said.
 void note_default_precision(const Words& words, const TrainingPlan& training,
@@ -276,6 +263,20 @@ void note_default_precision(const Words& words, const TrainingPlan& training,
                       fmt::format("no precision given: fp16; most train {} in bf16 on this GPU "
                                   "(--precision bf16)",
                                   training.model->name)});
+}
+
+void choose_emulation(const Words& words, TrainingPlan& training, std::vector<Finding>& findings) {
+  note_default_precision(words, training, findings);
+  if (training.recipe.precision.weights != DataType::bf16 || !emulates_bf16(*training.device))
+    return;
+  findings.push_back(
+      {Severity::warning, "bf16-emulated",
+       fmt::format(
+           "{} (compute capability {:.1f}) has no units for bf16: its products count at "
+           "the rate of fp32, as PyTorch emulates them (pytorch/pytorch #148322); fp16 runs "
+           "in the matrix units",
+           training.device->name, training.device->rates->compute_capability)});
+  training.device = std::make_shared<const Device>(in_emulated_bf16(*training.device));
 }
 
 // A level holds for the program, the format and the GPU that were measured.
@@ -333,8 +334,7 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
   choose_optimizer(words, config, scenario.findings);
   choose_backend(words, *training.cluster, config, scenario.findings);
   training.recipe = deepspeed::recipe_of(config);
-  choose_emulation(training, scenario.findings);
-  note_default_precision(words, training, scenario.findings);
+  choose_emulation(words, training, scenario.findings);
   add(scenario.findings, choose_adapters(words, training));
   training.parallelism = choose_parallelism(words, training);
   add(scenario.findings, check_plugin(words, training));

@@ -23,7 +23,7 @@ TrainingPlan without_curves(TrainingPlan training) {
   return training;
 }
 
-std::string text_of(const StepForecast& step) {
+std::string interval_text(const StepForecast& step) {
   return fmt::format("{:.1f} ms ({:.1f} to {:.1f})", step.step_time_us * 1e-3,
                      step.step_time_low_us * 1e-3, step.step_time_high_us * 1e-3);
 }
@@ -55,7 +55,8 @@ TEST_CASE("source agreement: a training curve and the kernels of one device over
         const StepForecast measured = step_of(training);
         const StepForecast kernels = step_of(without_curves(training));
         INFO(name << ", " << curve_name(curve) << ", micro batch " << micro_batch << ": "
-                  << text_of(measured) << " by the curve, " << text_of(kernels) << " without it");
+                  << interval_text(measured) << " by the curve, " << interval_text(kernels)
+                  << " without it");
         const bool overlap = measured.step_time_low_us <= kernels.step_time_high_us &&
                              kernels.step_time_low_us <= measured.step_time_high_us;
         CHECK(overlap != is_known_to_disagree(name, curve));

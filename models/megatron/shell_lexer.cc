@@ -58,6 +58,26 @@ bool is_letter(char c) { return c == '_' || (c >= 'A' && c <= 'Z') || (c >= 'a' 
 
 }  // namespace
 
+ShellCursor::ShellCursor(std::string_view text, int first_line)
+    : text_(text), first_line_(first_line) {
+  for (std::size_t end = text.find('\n'); end != npos; end = text.find('\n', end + 1))
+    line_ends_.push_back(end);
+}
+
+int ShellCursor::line() const {
+  return first_line_ +
+         static_cast<int>(std::ranges::lower_bound(line_ends_, at_) - line_ends_.begin());
+}
+
+void ShellCursor::skip_spaces() {
+  for (; at_ < text_.size(); ++at_) {
+    if (at("\\\n") || at("\\\r\n"))
+      at_ += at("\\\n") ? 1 : 2;
+    else if (std::string_view(" \t\r").find(text_[at_]) == npos)
+      return;
+  }
+}
+
 std::size_t after_unit(std::string_view text, std::size_t at) { return unit(text, at, 0); }
 
 std::size_t after_word(std::string_view text, std::size_t at) {

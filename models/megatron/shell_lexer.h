@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace lambcast::megatron {
 
@@ -27,6 +28,24 @@ struct HereDocument {
 // the text.
 bool read_here_document(std::string_view text, std::size_t& at, const HereDocument& document,
                         std::string& content);
+
+// A place in a shell text.
+class ShellCursor {
+ protected:
+  ShellCursor(std::string_view text, int first_line);
+
+  int line() const;
+  bool at(std::string_view what) const { return text_.substr(at_).starts_with(what); }
+  // Skips blanks and lines that go on.
+  void skip_spaces();
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+
+ private:
+  int first_line_;
+  std::vector<std::size_t> line_ends_;
+};
 
 // Whether `text` matches a shell pattern of letters, '*' and '?'.
 bool matches_pattern(std::string_view text, std::string_view pattern);

@@ -16,13 +16,11 @@ namespace lambcast::megatron {
 namespace {
 
 using enum ShellStatus;
-constexpr std::string_view spaces = " \t\r";
-
 // Evaluates one text: a script, a function's body, or the argument of eval and bash -c.
-class Evaluator {
+class Evaluator : ShellCursor {
  public:
   Evaluator(std::string_view text, int first_line, ShellState& state)
-      : text_(text), first_line_(first_line), state_(state) {}
+      : ShellCursor(text, first_line), state_(state) {}
 
   void evaluate() {
     list();
@@ -31,21 +29,8 @@ class Evaluator {
 
  private:
   bool live() const { return live_ && state_.stop == ShellStop::none; }
-  int line() const {
-    return first_line_ + static_cast<int>(std::count(text_.begin(), text_.begin() + at_, '\n'));
-  }
   [[noreturn]] void fail(std::string_view what) const {
     fail_input({state_.file, line(), {}}, what, "write the arguments out, without the shell");
-  }
-  bool at(std::string_view what) const { return text_.substr(at_).starts_with(what); }
-
-  void skip_spaces() {
-    for (; at_ < text_.size(); ++at_) {
-      if (at("\\\n") || at("\\\r\n"))
-        at_ += at("\\\n") ? 1 : 2;
-      else if (spaces.find(text_[at_]) == spaces.npos)
-        return;
-    }
   }
 
   void skip_separators() {
@@ -447,10 +432,7 @@ class Evaluator {
     target_.clear();
   }
 
-  std::string_view text_;
-  int first_line_;
   ShellState& state_;
-  std::size_t at_ = 0;
   bool live_ = true;
   std::vector<HereDocument> pending_;
   std::string target_;

@@ -35,6 +35,23 @@ TEST_CASE("passage: a model that nobody timed costs what a layout that divides n
   }
 }
 
+// The scale of paper-edr100-v100 is 1.16, fitted on that machine: +-0.08, and on others +-0.25.
+TEST_CASE("passage: an asked scale widens the interval by its distance from the machine's own") {
+  const auto passes_at = [](const char* scale) {
+    return passage_of(training_of({OptimizerType::adam,
+                                   4,
+                                   "paper-edr100-v100",
+                                   "bert-large",
+                                   {{"stack.compute_scale", scale}}}));
+  };
+  const double own = passes_at("1.16").width.log;
+  CHECK(passes_at("1.1601").width.log == Approx(own).epsilon(1e-3));
+  CHECK(passes_at("1.28").width.log == Approx(std::hypot(own, std::log(1.28 / 1.16))));
+  CHECK(passes_at("1.16").basis == Basis::this_machine);
+  CHECK(passes_at("2.32").basis == Basis::this_device);
+  CHECK(passes_at("2.32").width.log > passes_at("1.28").width.log);
+}
+
 // BERT-Large on one V100 of 16 GB, sequence 128, micro batch 8: fp32 multiplies 1.87 TFLOP at
 // 13.3 TFLOP/s, 140 ms, and moves other data for some 60 ms. NVIDIA's TensorFlow takes 203 ms.
 TEST_CASE("passage: fp32 takes its products' time and what the program loses beside them") {

@@ -1,5 +1,4 @@
 #include "models/training/step.h"
-#include "models/training/passage.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -102,25 +101,6 @@ TEST_CASE("step interval: figures of the machine narrow it, single precision wid
   CHECK(ends_of(of_own).first < ends_of(of_others).first);
   CHECK(ends_of(of_own).second < ends_of(of_others).second);
   CHECK(metrics_of(single, StepKind::uniform).basis == Basis::rate);
-}
-
-// The scale of paper-edr100-v100 is 1.16, fitted on that machine: +-0.08, and on others +-0.25.
-TEST_CASE("step interval: an asked scale widens it by its distance from the machine's own") {
-  const auto passes_at = [](const char* scale) {
-    CollectiveCosts costs;
-    const TrainingPlan training = training_of({OptimizerType::adam,
-                                               4,
-                                               "paper-edr100-v100",
-                                               "bert-large",
-                                               {{"stack.compute_scale", scale}}});
-    return passage(training, training.seq_len, costs);
-  };
-  const double own = passes_at("1.16").width.log;
-  CHECK(passes_at("1.1601").width.log == Approx(own).epsilon(1e-3));
-  CHECK(passes_at("1.28").width.log == Approx(std::hypot(own, std::log(1.28 / 1.16))));
-  CHECK(passes_at("1.16").basis == Basis::this_machine);
-  CHECK(passes_at("2.32").basis == Basis::this_device);
-  CHECK(passes_at("2.32").width.log > passes_at("1.28").width.log);
 }
 
 TEST_CASE("step interval: communication and compute add as squares; compression claims no share") {

@@ -116,7 +116,7 @@ struct Errors {
 };
 
 Errors errors_of(const std::vector<MeasuredKernel>& kernels, const std::string& gpu,
-                 double least_s = 0, double most_s = 1e9) {
+                 double least_s = 0) {
   std::vector<double> off, errors;
   double measured_s = 0, forecast_s = 0;
   for (const MeasuredKernel& kernel : kernels) {
