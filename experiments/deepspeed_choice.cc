@@ -49,6 +49,11 @@ void choose_optimizer(const Words& words, deepspeed::DeepSpeedConfig& config,
                  fmt::format("{}", fmt::join(words_of("optimizer"), ", ")));
     });
   if (const auto stage = words.whole("zero_stage", 0, 3)) config.zero.stage = {*stage, true, 0};
+  // Stages 1 and 2 have DeepSpeed's finding; stage 3 asks for a layout, which would blame a flag.
+  const OptimizerType type = config.optimizer->type;
+  if (is_onebit(type) && config.zero.stage.value == 3 && config.zero.stage.line > 0)
+    fail_input({config.file, config.zero.stage.line, "zero_optimization.stage"},
+               fmt::format("{} does not run with ZeRO", name_of(type)), "0");
   if (config.optimizer->type == OptimizerType::galore_adamw8bit && config.zero.stage.value > 0)
     refuse_galore_with_zero(words);
   if (const auto precision = words.choice("precision")) {

@@ -42,9 +42,43 @@ void check_keys(const Section& section, std::span<const KnownKey> known, std::in
     if (unmodelled && !switched_off(*value))
       add(section, Severity::note, "not-modelled", key.name, value->line,
           "lambcast has no model of this; the forecast is of a run without it");
+    if (key.bearing == Bearing::precision_unmodelled && !switched_off(*value))
+      add(section, Severity::warning, "not-modelled", key.name, value->line,
+          "is not modelled and computes in 16 bits: the forecast is in the precision of fp16 and "
+          "bf16, fp32 if neither is enabled; try: --precision fp16");
     if ((modelled_at_3 || unmodelled_at_3) && stage != 3)
       add(section, Severity::note, "no-effect", key.name, value->line,
           "has no effect: only ZeRO stage 3 looks at it");
+  }
+}
+
+// YAML files of programs that start DeepSpeed, by a key at the beginning of a line.
+struct ForeignFormat {
+  std::string_view key, program;
+};
+constexpr ForeignFormat foreign_formats[] = {{"compute_environment", "Hugging Face Accelerate"},
+                                             {"distributed_type", "Hugging Face Accelerate"},
+                                             {"pipe_parallel_size", "GPT-NeoX"},
+                                             {"pipe-parallel-size", "GPT-NeoX"},
+                                             {"finetuning_type", "LLaMA-Factory"},
+                                             {"base_model", "axolotl"}};
+
+void refuse_foreign_format(std::string_view text, const std::string& file) {
+  int line = 1;
+  for (std::size_t at = 0; at < text.size(); ++line) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    std::string_view key = text.substr(at, end - at);
+    key = key.substr(0, key.find(':'));
+    for (const char quote : {'"', '\''})
+      if (key.size() > 2 && key.front() == quote && key.back() == quote)
+        key = key.substr(1, key.size() - 2);
+    for (const ForeignFormat& format : foreign_formats)
+      if (key == format.key)
+        fail_input({file, line, std::string(format.key)},
+                   fmt::format("is a key of {}, whose files are not read", format.program),
+                   "the JSON file that DeepSpeed gets, or flags such as --zero-stage and "
+                   "--precision");
+    at = end + 1;
   }
 }
 
@@ -291,6 +325,7 @@ std::optional<Curriculum> read_curriculum(const Section& root) {
 }  // namespace
 
 DeepSpeedConfig parse_config(std::string_view text, const std::string& file) {
+  refuse_foreign_format(text, file);
   const Value tree = hjson::parse(text, file);
   DeepSpeedConfig config;
   config.file = file;

@@ -83,6 +83,21 @@ TEST_CASE("config: 1-bit LAMB over NCCL, every value where it stands") {
   CHECK(check_run(config, 7500).empty());
 }
 
+TEST_CASE("config: files of programs that start DeepSpeed are refused by name") {
+  CHECK_THROWS_WITH(
+      read_text("compute_environment: LOCAL_MACHINE\ndistributed_type: DEEPSPEED\n"),
+      Contains("ds.json:1: compute_environment: is a key of Hugging Face Accelerate"));
+  CHECK_THROWS_WITH(read_text("{\n\"pipe_parallel_size\": 1,\n}"), Contains("GPT-NeoX"));
+}
+
+TEST_CASE("config: a precision of another library is a warning, since the forecast is in fp32") {
+  const DeepSpeedConfig config = read_text(R"({"train_batch_size": 8, "amp": {"enabled": true}})");
+  REQUIRE(config.findings.size() == 1);
+  CHECK(config.findings.front().severity == Severity::warning);
+  CHECK_THAT(config.findings.front().message, Contains("amp: "));
+  CHECK(read_text(R"({"train_batch_size": 8, "amp": {"enabled": false}})").findings.empty());
+}
+
 TEST_CASE("config: 1-bit LAMB over MPI, with and without CUDA-aware buffers") {
   for (const char* cuda_aware : {"true", "false"}) {
     const DeepSpeedConfig config = read_text(with_backend("mpi", cuda_aware));

@@ -13,8 +13,9 @@ enum class Bearing {
   read,        // lambcast reads it
   silent,      // logging, checkpoints, data loading: no part of a step's time, or next to none
   unmodelled,  // changes what a step costs in a way lambcast has no model of
-  stage_3,     // only ZeRO stage 3 looks at it, and lambcast reads it there
-  stage_3_unmodelled,  // only ZeRO stage 3 looks at it, where it changes what a step costs
+  precision_unmodelled,  // computes in other types than the ones that lambcast reads
+  stage_3,               // only ZeRO stage 3 looks at it, and lambcast reads it there
+  stage_3_unmodelled,    // only ZeRO stage 3 looks at it, where it changes what a step costs
 };
 
 struct KnownKey {
