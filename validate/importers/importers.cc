@@ -66,6 +66,11 @@ std::vector<Measurement> import_csv(std::string_view text, std::string_view name
   return {m};
 }
 
+std::vector<Measurement> refuse_iperf3_text(std::string_view, std::string_view name,
+                                            const ImportHints&) {
+  fail_input({std::string(name), 0, {}}, "is the text of iperf3, which rounds: run it with -J");
+}
+
 constexpr Importer table[] = {
     {true, "\"results\"", import_nccl_tests_json, true},
     {true, "", import_other_json},
@@ -73,6 +78,8 @@ constexpr Importer table[] = {
     {false, "# Benchmarking ", import_imb},
     {false, "---- Performance of ", import_deepspeed_bench},
     {false, "#bytes", import_perftest},
+    {false, "MsgRate[Mpps]", import_perftest},
+    {false, "] Interval ", refuse_iperf3_text},
     {false, "size_bytes,time_us", import_csv},
     {false, "", import_nccl_tests_text, true},
 };

@@ -9,6 +9,39 @@
 
 namespace lambcast::validate {
 
+namespace {
+
+using nlohmann::json;
+
+bool is_loopback(const std::string& host) {
+  return host == "localhost" || host == "::1" || host.starts_with("127.");
+}
+
+// Throws Error for a test that does not show what a NIC carries in one direction.
+void check_path(const json& start, const json& test, const std::string& file) {
+  const auto above_zero = [](const json& in, const char* key) {
+    const auto value = in.find(key);
+    return value != in.end() && value->is_number() && value->get<double>() > 0;
+  };
+  if (above_zero(test, "target_bitrate") || above_zero(start, "target_bitrate"))
+    fail_input({file, 0, "start.test_start.target_bitrate"},
+               "limits the rate (-b), so that the NIC's is not seen; measure without -b");
+  if (above_zero(test, "bidir"))
+    fail_input({file, 0, "start.test_start.bidir"},
+               "runs both directions at once; measure without --bidir");
+  const auto connected = start.find("connected");
+  if (connected == start.end() || !connected->is_array()) return;
+  for (const json& each : *connected) {
+    if (!each.is_object()) continue;
+    const auto host = each.find("remote_host");
+    if (host != each.end() && host->is_string() && is_loopback(host->get<std::string>()))
+      fail_input({file, 0, "start.connected.remote_host"},
+                 fmt::format("{} is this host itself: no NIC was used", host->get<std::string>()));
+  }
+}
+
+}  // namespace
+
 std::vector<Measurement> import_iperf3(std::string_view text, std::string_view name,
                                        const ImportHints&) {
   const std::string file(name);
@@ -27,6 +60,7 @@ std::vector<Measurement> import_iperf3(std::string_view text, std::string_view n
   if (streams < 1 || streams > 1000) {
     fail_input({file, 0, "start.test_start.num_streams"}, fmt::format("is {}", streams));
   }
+  check_path(start, test, file);
   const std::string path = "end.sum_received.";
   const nlohmann::json& end = member(json, "end", file, {});
   const nlohmann::json& sum = member(end, "sum_received", file, "end.");

@@ -75,6 +75,18 @@ std::optional<Operation> operation_of_file(std::string_view file) {
   return found;
 }
 
+std::string operations_in_groups(std::int64_t each) {
+  return fmt::format(
+      "operations in groups of {} (-m): one hides the latency of another; measure with -m 1", each);
+}
+
+std::string communicators_at_once(std::size_t count, int ranks_of_each) {
+  return fmt::format(
+      "{} communicators of {} ranks at once (NCCL_TESTS_SPLIT): they share the NICs; measure "
+      "without the split",
+      count, ranks_of_each);
+}
+
 bool is_data_type(std::string_view word) { return holds(kTypes, word); }
 bool is_reduction(std::string_view word) { return holds(kReductions, word); }
 

@@ -1,7 +1,9 @@
 // The names of nccl-tests: programs, data types, reductions.
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "validate/measurement.h"
@@ -15,6 +17,13 @@ std::optional<Operation> operation_of_program(std::string_view text, const Where
 
 // The collective named in a file's name ("allreduce_h100.log", "alltoall.txt"), or empty.
 std::optional<Operation> operation_of_file(std::string_view file);
+
+// Sentences of refusals: settings of nccl-tests whose times are not those of a training step.
+inline constexpr const char* blocking_collectives =
+    "collectives that block (-z 1): each waits for the host, which training does not; measure "
+    "without -z";
+std::string operations_in_groups(std::int64_t each);                      // -m
+std::string communicators_at_once(std::size_t count, int ranks_of_each);  // NCCL_TESTS_SPLIT
 
 bool is_data_type(std::string_view word);
 bool is_reduction(std::string_view word);

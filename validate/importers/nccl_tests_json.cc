@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <map>
 #include <set>
 #include <string>
 
@@ -41,6 +42,7 @@ std::string text_or(const Json& object, const char* key, const std::string& othe
 
 // What nccl-tests knows of its devices: with several GPUs in one process only the first is there.
 struct Devices {
+  std::map<double, int> groups;  // ranks of each communicator
   std::size_t count = 0;
   std::size_t hosts = 0;
   std::string gpu;
@@ -56,11 +58,34 @@ Devices devices_of(const Json& json) {
   for (const Json& device : *list) {
     if (!device.is_object()) continue;
     hosts.insert(text_or(device, "hostname", {}));
+    if (const auto group = device.find("group"); group != device.end() && group->is_number())
+      ++devices.groups[group->get<double>()];
     if (devices.gpu.empty()) devices.gpu = text_or(device, "device_info", {});
   }
   devices.count = list->size();
   devices.hosts = hosts.size();
   return devices;
+}
+
+bool is_true(const Json& value) { return value == true || value == "true"; }
+
+// Settings whose times are not those of a training step, and results that were wrong.
+void check_settings(const Json& json, const Devices& devices, const std::string& file) {
+  const Json config = json.value("config", Json::object());
+  if (config.is_object() && is_true(config.value("blocking_collectives", Json())))
+    fail_input({file, 0, "config.blocking_collectives"}, blocking_collectives);
+  if (config.is_object()) {
+    const Json each = config.value("aggregated_iterations", Json());
+    if (each.is_number_integer() && each.get<std::int64_t>() > 1)
+      fail_input({file, 0, "config.aggregated_iterations"},
+                 operations_in_groups(each.get<std::int64_t>()));
+  }
+  const Json bounds = json.value("out_of_bounds", Json());
+  if (bounds.is_object() && bounds.value("okay", Json()) == "false")
+    fail_input({file, 0, "out_of_bounds.okay"}, "the test reports wrong results");
+  if (devices.groups.size() > 1)
+    fail_input({file, 0, "config.devices"},
+               communicators_at_once(devices.groups.size(), devices.groups.begin()->second));
 }
 
 // Appends one result; nccl-tests writes a null half where there is nothing.
@@ -114,6 +139,8 @@ std::vector<Measurement> import_nccl_tests_json(std::string_view text, std::stri
   const Json json = parse_json(text, file);
   const Json& results = member(json, "results", file, {});
   if (!results.is_array() || results.empty()) fail_input({file, 0, "results"}, "has no rows");
+  const Devices devices = devices_of(json);
+  check_settings(json, devices, file);
   Measurement m;
   m.operation = operation_of(json, results[0], file, hints);
   std::vector<PrintedBandwidth> printed;
@@ -121,7 +148,6 @@ std::vector<Measurement> import_nccl_tests_json(std::string_view text, std::stri
     read_result(results[i], file, fmt::format("results[{}].", i), hints, m.rows, printed);
   }
   if (m.rows.empty()) fail_input({file, 0, "results"}, "has no rows above size 0");
-  const Devices devices = devices_of(json);
   m.ranks = ranks_of(m, printed, devices, file, hints);
   check_ratio(m.operation, m.ranks, printed, file);
   if (devices.count == static_cast<std::size_t>(m.ranks)) m.nodes = int(devices.hosts);

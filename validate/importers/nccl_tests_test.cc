@@ -27,6 +27,24 @@ std::string refusal(const std::string& text, const ImportHints& hints = {}) {
 
 }  // namespace
 
+TEST_CASE("nccl-tests: settings whose times no training step has are refused by name") {
+  const auto text_refused = [](const char* from, const char* to, const char* sentence) {
+    CHECK_THROWS_WITH(import_measurements(with(fixture("nccl_all_reduce.txt"), from, to), "f"),
+                      Catch::Contains(sentence));
+  };
+  text_refused("agg iters: 1 ", "agg iters: 16 ", "f:3: operations in groups of 16 (-m)");
+  text_refused("# Using devices", "# Blocking Enabled: wait\n# Using devices", "block (-z 1)");
+  text_refused("Rank  1 Group  0", "Rank  1 Group  1", "2 communicators of");
+  const auto json_refused = [](const char* from, const char* to, const char* sentence) {
+    CHECK_THROWS_WITH(import_measurements(with(fixture("nccl_all_reduce.json"), from, to), "f"),
+                      Catch::Contains(sentence));
+  };
+  json_refused("\"aggregated_iterations\": 1", "\"aggregated_iterations\": 16", "(-m)");
+  json_refused("\"blocking_collectives\": \"false\"", "\"blocking_collectives\": \"true\"",
+               "block (-z 1)");
+  json_refused("\"okay\": \"true\"", "\"okay\": \"false\"", "wrong results");
+}
+
 TEST_CASE("the current format: operation, ranks, host and GPU from the header") {
   const Measurement m = one(fixture("nccl_all_reduce.txt"), "log");
   CHECK(m.operation == Operation::all_reduce);

@@ -92,6 +92,7 @@ struct Run {
   int program_line = 0;
   std::map<std::int64_t, std::string> hosts;  // by rank
   std::optional<int> logged_ranks;            // "nranks N" in a message of NCCL
+  std::map<std::string, int> groups;          // ranks of each communicator
   std::string gpu;
   Backend backend = Backend::nccl;
   std::optional<std::string> staging;  // of `lambcast measure`
@@ -168,6 +169,9 @@ class NcclTestsReader {
       }
     } else if (starts_with(words[0], "nThread")) {
       begin_run();
+      check_aggregation(words, line);
+    } else if (starts_with(text, "Blocking Enabled")) {
+      fail(line, blocking_collectives);
     } else if (starts_with(text, "Using devices")) {
       begin_run();
       run_.hosts.clear();
@@ -187,6 +191,14 @@ class NcclTestsReader {
     }
   }
 
+  // "nThread 1 ... agg iters: 16 ..."
+  void check_aggregation(const Words& words, int line) const {
+    const auto at = std::find(words.begin(), words.end(), "agg");
+    if (words.end() - at < 3) return;
+    if (const auto each = as_integer(*(at + 2)); each && *each > 1)
+      fail(line, operations_in_groups(*each));
+  }
+
   // "Rank  0 Group  0 Pid  123 on  host device  0 [0000:19:00] NVIDIA H100"
   void read_device(const Words& words, int line) {
     const auto rank = words.size() > 1 ? as_integer(words[1]) : std::nullopt;
@@ -196,6 +208,7 @@ class NcclTestsReader {
       fail(line, "this device line does not read 'Rank N ... on HOST device D ...'");
     }
     const auto group = std::find(words.begin(), words.end(), "Group");
+    if (group != words.end() && group + 1 != words.end()) ++run_.groups[std::string(*(group + 1))];
     if (group != words.end() && group + 1 != words.end() && *(group + 1) != "0") return;
     run_.hosts[*rank] = std::string(*(on + 1));
     const auto bus =
@@ -338,6 +351,9 @@ class NcclTestsReader {
   Measurement to_measurement(const Run::Table& table) const {
     Measurement m;
     m.operation = operation_of(table);
+    if (run_.groups.size() > 1)
+      fail(table.printed.front().line,
+           communicators_at_once(run_.groups.size(), run_.groups.begin()->second));
     m.ranks = ranks_of(table, m.operation);
     check_ratio(m.operation, m.ranks, table.printed, file_);
     std::set<std::string> hosts;

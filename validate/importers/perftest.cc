@@ -44,7 +44,9 @@ class PerftestReader {
       fail("a bidirectional test does not say what one direction reaches", number);
     }
     if (contains(line, "BW Test") || contains(line, "Latency Test")) title_ = std::string(line);
-    if (starts_with(line, "#bytes")) return read_columns(line, number);
+    // Documents and wikis drop the '#'.
+    if (starts_with(line, "#bytes") || starts_with(line, "bytes "))
+      return read_columns(line, number);
     for (const std::string_view key : {"Number of qps", "Mtu", "Link type"}) {
       if (starts_with(line, key)) keep_setting(line);
     }
