@@ -249,18 +249,16 @@ Kernels choose_kernels(const Words& words, const TrainingPlan& training,
   return stack_kernels(training.cluster->stack, training.optimizer());
 }
 
-// Llama and later families are trained and published in bf16, but 1-bit optimizers are verified
-// under fp16 alone, which is what is forecast if nothing is said.
-void note_default_precision(const Words& words, const TrainingPlan& training,
-                            std::vector<Finding>& findings) {
-  if (words.find("config") != nullptr || words.find("precision") != nullptr) return;
+// 1-bit optimizers are verified under fp16 alone.
+void note_precision(const TrainingPlan& training, std::vector<Finding>& findings) {
   const std::string& family = training.model->family;
   const auto& rates = training.device->rates;
-  if (!(family == "llama" || family.starts_with("moe")) || !rates ||
+  if (training.recipe.precision.weights != DataType::fp16 || is_onebit(training.optimizer()) ||
+      !(family == "llama" || family.starts_with("moe")) || !rates ||
       rates->compute_capability < generation::ampere)
     return;
-  findings.push_back({Severity::note, "fp16-by-default",
-                      fmt::format("no precision given: fp16; most train {} in bf16 on this GPU "
+  findings.push_back({Severity::note, "fp16-where-bf16-is-usual",
+                      fmt::format("fp16: {} is usually trained in bf16 on this GPU "
                                   "(--precision bf16)",
                                   training.model->name)});
 }
@@ -334,7 +332,7 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
   choose_optimizer(words, config, scenario.findings);
   choose_backend(words, *training.cluster, config, scenario.findings);
   training.recipe = deepspeed::recipe_of(config);
-  choose_emulation(words, training, scenario.findings);
+  choose_emulation(training, scenario.findings);
   add(scenario.findings, choose_adapters(words, training));
   training.parallelism = choose_parallelism(words, training);
   add(scenario.findings, check_plugin(words, training));

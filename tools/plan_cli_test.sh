@@ -40,8 +40,8 @@ asked=(plan --model llama2-70b --cluster commodity-100gbe --gpus 128 --global-ba
 expect 0 '^Fastest with memory to spare of .*: cp 2, pp 32 .*, dp 2, .* recompute full: 79[0-9]{3}\.' "$lambcast" "${asked[@]}"
 grep -qE '^ 1 +bubble .* no \(memory\) +1\.01x$' out || fail "not as the README has it: $(cat out)"
 grep -q '^no layout with several replicas runs with onebit_adam' out || fail "not as the README has it: $(cat out)"
-expect 0 ': tp 2 and sequence, cp 2, pp 16 in 5 chunks, dp 2, .* 62[0-9]{3}\.' "$lambcast" "${asked[@]}" --device a100-80g
-grep -qE '^ 1 +layers .* 1\.02x$' out || fail "not as the README has it: $(cat out)"
+expect 0 ': cp 4, pp 16 in 5 chunks, dp 2, .* 63[0-9]{3}\.' "$lambcast" "${asked[@]}" --device a100-80g
+grep -qE '^ 1 +gradients .* 1\.11x$' out || fail "not as the README has it: $(cat out)"
 grep -q '^best with onebit_adam: .* 0\.77x as fast as the best with adam' out || fail "not as the README has it: $(cat out)"
 
 # A run without a layout that nothing else makes fit

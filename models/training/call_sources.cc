@@ -71,6 +71,7 @@ class Reader {
     if (between_nodes_ && library_.flow_cap) read(prefix_ + "flow_cap", *library_.flow_cap);
     if (library_.slice && !all_to_all) read(prefix_ + "slice", *library_.slice);
     if (!all_to_all) return;
+    if (between_nodes_) read(prefix_ + "all_to_all_efficiency", library_.all_to_all_efficiency);
     if (library_.message_overhead.value > Duration())
       read(prefix_ + "message_overhead", library_.message_overhead);
     if (between_nodes_ && library_.queue_ahead.value > Bytes())

@@ -39,7 +39,7 @@ struct Reading {
 
 struct Misfit {
   double cost = 0;
-  std::array<std::optional<double>, 3> offset, z;  // by band
+  std::array<std::optional<double>, 3> offset, z, width;  // by band
 };
 
 double cost_of(double z) { return student_freedom * std::log1p(z * z / student_freedom); }
@@ -68,7 +68,8 @@ std::optional<Misfit> misfit_of(const Reading& reading, const Cluster& before, B
   for (std::size_t band = 0; band < offsets.size(); ++band) {
     if (offsets[band].empty()) continue;
     misfit.offset[band] = quantile(offsets[band], 0.5);
-    misfit.z[band] = *misfit.offset[band] / quantile(widths[band], 0.5);
+    misfit.width[band] = quantile(widths[band], 0.5);
+    misfit.z[band] = *misfit.offset[band] / *misfit.width[band];
     misfit.cost += cost_of(*misfit.z[band]);
   }
   return misfit;
@@ -218,6 +219,16 @@ std::string rate_of_nics(const Measurement& table, const Cluster& before) {
                          : "");
 }
 
+// What a reading costs whose intervals are wider, since a wide one holds almost any table: the
+// density of its forecast falls with the width.
+double cost_of_width(const Misfit& reading, const Misfit& as_it_stands) {
+  double cost = 0;
+  for (std::size_t band = 0; band < reading.width.size(); ++band)
+    if (reading.width[band] && as_it_stands.width[band])
+      cost += std::max(0.0, 2 * std::log(*reading.width[band] / *as_it_stands.width[band]));
+  return cost;
+}
+
 // What explains a table best that is not what such a machine measures: another reading, or that its
 // large messages alone are slow or fast.
 std::optional<std::string> unlike_the_machine(const Measurement& table, const Cluster& before,
@@ -233,8 +244,10 @@ std::optional<std::string> unlike_the_machine(const Measurement& table, const Cl
   if (least > 0) {
     for (const Reading& reading : other_readings(table)) {
       const auto misfit = misfit_of(reading, before, backend);
-      if (!misfit || misfit->cost + reading.rare > least) continue;
-      least = misfit->cost + reading.rare;
+      if (!misfit) continue;
+      const double cost = misfit->cost + reading.rare + cost_of_width(*misfit, *as_it_stands);
+      if (cost > least) continue;
+      least = cost;
       found = reading.words;
     }
   }
