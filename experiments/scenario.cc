@@ -263,8 +263,8 @@ void note_precision(const TrainingPlan& training, std::vector<Finding>& findings
                                   training.model->name)});
 }
 
-void choose_emulation(const Words& words, TrainingPlan& training, std::vector<Finding>& findings) {
-  note_default_precision(words, training, findings);
+void choose_emulation(TrainingPlan& training, std::vector<Finding>& findings) {
+  note_precision(training, findings);
   if (training.recipe.precision.weights != DataType::bf16 || !emulates_bf16(*training.device))
     return;
   findings.push_back(

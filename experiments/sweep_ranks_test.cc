@@ -155,8 +155,8 @@ TEST_CASE("sweep on ranks: warnings of all are told") {
   std::vector<std::string> notes;
   const SweepPlan sweep = plan(
       "[base]\nmodel = \"mixtral-8x7b\"\ncluster = \"hgx-h100-ndr\"\n"
-      "micro_batch = 1\nseq_len = 128\noptimizer = \"adamw\"\n[grid]\ngpus = [64, 128]\n"
-      "steps = \"100:1600:100\"");
+      "micro_batch = 1\nseq_len = 128\noptimizer = \"adamw\"\nprecision = \"bf16\"\n"
+      "[grid]\ngpus = [64, 128]\nsteps = \"100:1600:100\"");
   World world(3);
   run_sweep(sweep, {.out = folder.path(), .ranks = &world.first(), .note = [&](const auto& note) {
                       notes.push_back(note);
