@@ -90,10 +90,15 @@ void add_megatron(const std::string& path, const WhatIf& asked, Catalog& catalog
         megatron::decode(catalog.texts()->config(path), path, variables_of(given));
     add_deepspeed(arguments, path, asked, catalog, what_if, findings);
     auto keys = arguments.what_if;
-    if (what_if.contains("config") && !arguments.config_name.empty())
-      std::erase_if(keys, [](const auto& key) {
-        return key.first == "zero_stage" || (key.first == "optimizer" && key.second == "adam");
+    // Megatron-DeepSpeed hands its own Adam to DeepSpeed if the JSON names no optimizer.
+    if (const auto config = what_if.find("config");
+        config != what_if.end() && !arguments.config_name.empty()) {
+      const bool names_optimizer = catalog.config(config->second)->optimizer.has_value();
+      std::erase_if(keys, [&](const auto& key) {
+        return key.first == "zero_stage" ||
+               (names_optimizer && key.first == "optimizer" && key.second == "adam");
       });
+    }
     write(keys, asked, what_if);
     std::string model = is_path(path) ? path : "./" + path;
     if (given != nullptr) model += " with " + *given;

@@ -189,10 +189,21 @@ class Decoder {
     if (read_.choice("fp8-format", {"e4m3", "hybrid"}) || read_.flag("fp8-hybrid"))
       precision = read_.word("fp8-recipe").value_or("delayed") == "mxfp8" ? "mxfp8" : "fp8";
     set("precision", precision);
-    if (const auto backend =
-            read_.choice("attention-backend", {"auto", "flash", "fused", "unfused", "local"}))
-      if (*backend >= 3) set("attention", "unfused");
+    const auto backend =
+        read_.choice("attention-backend", {"auto", "flash", "fused", "unfused", "local"});
+    if (!is_fused() || (backend && *backend >= 3)) set("attention", "unfused");
     ramp();
+  }
+
+  // Megatron-DeepSpeed multiplies scores in kernels of their own unless a kernel is asked for, and
+  // Megatron-LM does with --transformer-impl local.
+  bool is_fused() const {
+    bool asked = false;
+    for (const char* kernel : {"use-flash-attn", "use-flash-attn-v1", "use-flash-attn-v2",
+                               "use-flash-attn-triton", "use-flash-attn-builder"})
+      asked = read_.flag(kernel) || asked;
+    const bool local = read_.word("transformer-impl").value_or("") == "local";
+    return asked || !(deepspeed_ || local);
   }
 
   void ramp() {
@@ -296,7 +307,8 @@ class Decoder {
     const std::int64_t hidden = read_.needed("hidden-size", 1'000'000);
     const std::int64_t heads = read_.needed("num-attention-heads", 10'000);
     const std::int64_t channels = read_.whole("kv-channels", 10'000).value_or(hidden / heads);
-    const bool gated = read_.flag("swiglu");
+    // The fork of BLOOM names the activation whose gate doubles the first product.
+    const bool gated = read_.flag("swiglu") || read_.has("glu-activation");
     const bool experts = has_experts(), bert = read_.is_bert();
     if (bert && gated) read_.refuse("swiglu", "a BERT with gates");
     const bool own_width = channels * heads != hidden;

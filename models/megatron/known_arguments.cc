@@ -12,7 +12,9 @@ namespace {
 constexpr std::string_view bearing[] = {
     // read
     "num-layers", "hidden-size", "ffn-hidden-size", "num-attention-heads", "group-query-attention",
-    "num-query-groups", "kv-channels", "swiglu", "vocab-size", "make-vocab-size-divisible-by",
+    "num-query-groups", "kv-channels", "swiglu", "glu-activation", "transformer-impl",
+    "use-flash-attn", "use-flash-attn-v1", "use-flash-attn-v2", "use-flash-attn-triton",
+    "use-flash-attn-builder", "vocab-size", "make-vocab-size-divisible-by",
     "max-position-embeddings", "seq-length", "untie-embeddings-and-output-weights",
     "hidden-dropout", "attention-dropout", "num-experts", "moe-router-topk", "moe-ffn-hidden-size",
     "tensor-model-parallel-size", "pipeline-model-parallel-size", "context-parallel-size",
@@ -107,9 +109,9 @@ constexpr std::string_view costless[] = {
     "rotary-seq-len-interpolation-factor", "save", "save-interval", "seed", "split", "squared-relu",
     "start-weight-decay", "te-rng-tracker", "tensorboard-dir", "tensorboard-log-interval",
     "tensorboard-queue-size", "test-data-path", "tiktoken-pattern", "timing-log-level",
-    "timing-log-option", "tokenizer-model", "tokenizer-type", "train-data-path", "transformer-impl",
-    "use-checkpoint-args", "use-cpu-initialization", "use-dist-ckpt", "use-flash-attn",
-    "use-mcore-models", "use-legacy-models", "use-rope-scaling", "use-rotary-position-embeddings",
+    "timing-log-option", "tokenizer-model", "tokenizer-type", "train-data-path",
+    "use-checkpoint-args", "use-cpu-initialization", "use-dist-ckpt", "use-mcore-models",
+    "use-legacy-models", "use-rope-scaling", "use-rotary-position-embeddings",
     "use-tp-pp-dp-mapping", "valid-data-path", "vocab-file", "wandb-exp-name", "wandb-project",
     "wandb-save-dir", "weight-decay", "weight-decay-incr-style"};
 
@@ -152,10 +154,10 @@ constexpr NamedArgument named[] = {
     {"use-tutel", "experts of Megatron-DeepSpeed are not modelled"},
     {"create-moe-param-group", "experts of Megatron-DeepSpeed are not modelled"},
     {"remote-device", "weights are taken to stay on the GPU"},
-    {"use-flash-attn-v1", "attention is taken to be fused in any case"},
-    {"use-flash-attn-v2", "attention is taken to be fused in any case"},
-    {"use-flash-attn-triton", "attention is taken to be fused in any case"},
-    {"use-flash-attn-builder", "attention is taken to be fused in any case"}};
+    {"no-train", "the run is taken to train"},
+    {"use-bnb-optimizer", "states of the optimizer are taken to have 32 bits"},
+    {"enable-zbh1-pipeline",
+     "the schedule is taken to be 1f1b; --pipeline-schedule zb1p is next to it"}};
 
 }  // namespace
 

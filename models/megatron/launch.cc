@@ -100,6 +100,15 @@ std::vector<ShellWord> world_of(const Launch& launch, std::size_t program) {
   const std::string ranks = number({"--nproc_per_node", "--nproc-per-node", "--num_gpus"});
   const std::string total = ranks.empty() ? number({"-np", "--ntasks", "-n"}) : "";
   if (nodes.empty() && !ranks.empty()) nodes = number({"--nodes", "-N"});
+  // One node is torchrun's default.
+  const auto says = [&](std::string_view part) {
+    return std::any_of(
+        launch.words.begin(), launch.words.begin() + static_cast<std::ptrdiff_t>(program),
+        [&](const ShellWord& word) { return word.text.find(part) != word.text.npos; });
+  };
+  if (nodes.empty() && !ranks.empty() && !says("nnodes") && !says("srun") &&
+      (says("torchrun") || says("torch.distributed")))
+    nodes = "1";
   std::vector<ShellWord> words;
   const auto add = [&](const char* name, const std::string& value) {
     if (value.empty()) return;

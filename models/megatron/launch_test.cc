@@ -65,6 +65,26 @@ TEST_CASE("launches: a variable without a value is refused by its name, and can 
   CHECK_THROWS_WITH(keys(text, {{"STAGES", "2"}}), Contains("'STAGES' is no variable of train.sh"));
 }
 
+TEST_CASE("launches: one node is torchrun's default, and positions have several digits") {
+  const std::string program = "pretrain_gpt.py ${MODEL_ARGS[@]} $LAYOUT";
+  CHECK(keys(script("torchrun --nproc_per_node 8 " + program)).at("gpus") == "8");
+  const std::string text =
+      script("torchrun --nproc_per_node 8 " + program + " --train-iters ${10}");
+  CHECK(keys(text, {{"1", "7"}, {"10", "500"}}).at("steps") == "500");
+}
+
+// transformer.py of Megatron-DeepSpeed; its forks gate by --glu-activation.
+TEST_CASE("launches: Megatron-DeepSpeed's attention is fused if a kernel is asked for") {
+  const std::string program = "deepspeed --num_nodes 4 pretrain_gpt.py ${MODEL_ARGS[@]} $LAYOUT";
+  CHECK(keys(script(program + " --deepspeed")).at("attention") == "unfused");
+  CHECK_FALSE(keys(script(program + " --deepspeed --use-flash-attn-v2")).contains("attention"));
+  CHECK_FALSE(keys(script(program)).contains("attention"));
+  CHECK(keys(script(program + " --transformer-impl local")).at("attention") == "unfused");
+  const auto model = [&](const char* more) { return decode(script(program + more), "f").model; };
+  CHECK(model(" --glu-activation swiglu") == model(" --swiglu"));
+  CHECK(model(" --glu-activation swiglu") != model(""));
+}
+
 TEST_CASE("launches: a branch on an unset variable leaves what it assigns without a value") {
   const std::string text = script(
       "PP=1\nif [ \"$BIG\" = yes ]; then PP=4; fi\n"
@@ -72,6 +92,15 @@ TEST_CASE("launches: a branch on an unset variable leaves what it assigns withou
   CHECK_THROWS_WITH(keys(text), Contains("$PP has no value"));
   CHECK(keys(text, {{"BIG", "yes"}}).at("pp") == "4");
   CHECK(keys(text, {{"BIG", "no"}}).at("pp") == "1");
+}
+
+TEST_CASE("launches: a name that is a list in one branch and a text in the other has no value") {
+  const std::string text = "case $MODE in\n  auto) A=() ;;\n  *) A=x ;;\nesac\n" +
+                           script(
+                               "torchrun --nproc_per_node 8 pretrain_gpt.py "
+                               "${MODEL_ARGS[@]} $LAYOUT");
+  CHECK(keys("A=()\n" + text).at("tp") == "4");
+  CHECK(keys("A=y\n" + text).at("tp") == "4");
 }
 
 TEST_CASE("launches: a comment ends a command, and what follows is named") {

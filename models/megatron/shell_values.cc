@@ -52,9 +52,9 @@ std::string replaced(std::string text, std::string_view rest) {
 
 // The longer of two values that begin alike, with marks on what it adds; nothing for others.
 std::optional<ShellValue> extended(const ShellValue& a, const ShellValue& b) {
+  if (a.list != b.list || (!a.list && (a.items.empty() || b.items.empty()))) return std::nullopt;
   const bool a_longer = a.list ? a.items.size() > b.items.size() : a.items[0] > b.items[0];
   const ShellValue &brief = a_longer ? b : a, &full = a_longer ? a : b;
-  if (a.list != b.list) return std::nullopt;
   ShellValue marked = brief;
   if (a.list) {
     if (!std::equal(brief.items.begin(), brief.items.end(), full.items.begin())) return {};
@@ -278,6 +278,7 @@ std::vector<std::string> ShellValues::parameter(std::string_view inside) {
   if (inside == "@") return positional();
   if (inside == "*") return {fmt::format("{}", fmt::join(positional(), " "))};
   std::size_t length = variable_length(inside);
+  if (length == 0) length = std::min(inside.find_first_not_of("0123456789"), inside.size());
   if (length == 0) length = std::min<std::size_t>(1, inside.size());
   const std::string name(inside.substr(0, length));
   std::string_view rest = inside.substr(length);
