@@ -54,9 +54,9 @@ constexpr Factor on_rdma[] = {{"LL.base", 1.9, .3, 10, .35},
                               {"slice", 1, .05, 8, 1},
                               {"nvls.base", 1, .3, 4, .5},
                               {"nvls.network_hop", 1, .3, 8, .7}};
-// A connection of NCCL carried 0.645 GB/s between RTX 3060 and 0.705 between H20 on 100 Gbit/s, 0.82
-// between L20, 0.34 on a cloud host of 4 x 200 Gbit/s: geometric mean 0.6, standard deviation of the
-// logarithm 0.4. More went through single channels (1.9 GB/s, nccl#209; 1 to 1.5, nccl#450).
+// A connection of NCCL carried 0.645 GB/s between RTX 3060 and 0.705 between H20 on 100 Gbit/s,
+// 0.82 between L20, 0.34 on a cloud host of 4 x 200 Gbit/s: geometric mean 0.6, standard deviation
+// of the logarithm 0.4. More went through single channels (1.9 GB/s, nccl#209; 1 to 1.5, nccl#450).
 constexpr Factor on_sockets[] = {{"LL.base", 1, .3, 20, .7},
                                  {"LL.network_hop", 1, .3, 20, .7},
                                  {"LL.tree_network_hop", 1, .3, 20, .7},
