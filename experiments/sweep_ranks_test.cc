@@ -155,7 +155,7 @@ TEST_CASE("sweep on ranks: warnings of all are told") {
   std::vector<std::string> notes;
   const SweepPlan sweep = plan(
       "[base]\nmodel = \"mixtral-8x7b\"\ncluster = \"hgx-h100-ndr\"\n"
-      "micro_batch = 1\nseq_len = 128\noptimizer = \"adamw\"\nprecision = \"bf16\"\n"
+      "micro_batch = 1\nseq_len = 128\noptimizer = \"adamw\"\nprecision = \"fp32\"\n"
       "[grid]\ngpus = [64, 128]\nsteps = \"100:1600:100\"");
   World world(3);
   run_sweep(sweep, {.out = folder.path(), .ranks = &world.first(), .note = [&](const auto& note) {

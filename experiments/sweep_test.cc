@@ -154,7 +154,7 @@ TEST_CASE("sweep: what simulate warns of is said once, with the number of points
   options.note = [&](const std::string& note) { notes.push_back(note); };
   run_sweep(plan("[base]\nmodel = \"mixtral-8x7b\"\ncluster = \"hgx-h100-ndr\"\n"
                  "micro_batch = 1\nseq_len = 128\noptimizer = \"adamw\"\nsteps = 100\n"
-                 "precision = \"bf16\"\n[grid]\ngpus = [64, 128]"),
+                 "precision = \"fp32\"\n[grid]\ngpus = [64, 128]"),
             options);
   REQUIRE(notes.size() == 1);
   CHECK_THAT(notes[0], Contains("warning: all 2 points: every GPU holds") &&

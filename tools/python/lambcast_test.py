@@ -124,7 +124,7 @@ class Package(unittest.TestCase):
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
             lambcast.sweep(model="mixtral-8x7b", cluster="hgx-h100-ndr", micro_batch=1, seq_len=128,
-                           precision="bf16", optimizer="adamw", steps=100, gpus=[64, 128],
+                           precision="fp32", optimizer="adamw", steps=100, gpus=[64, 128],
                            frame=False)
         self.assertEqual([warning.category for warning in told], [UserWarning])
         self.assertIn("experts-replicated", str(told[0].message))
