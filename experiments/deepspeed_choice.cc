@@ -11,6 +11,7 @@
 #include "experiments/layout_choice.h"
 #include "experiments/precision_word.h"
 #include "models/deepspeed/precision.h"
+#include "models/deepspeed/rules.h"
 #include "sim/base/error.h"
 
 namespace lambcast {
@@ -49,11 +50,10 @@ void choose_optimizer(const Words& words, deepspeed::DeepSpeedConfig& config,
                  fmt::format("{}", fmt::join(words_of("optimizer"), ", ")));
     });
   if (const auto stage = words.whole("zero_stage", 0, 3)) config.zero.stage = {*stage, true, 0};
-  // Stages 1 and 2 have DeepSpeed's finding; stage 3 asks for a layout, which would blame a flag.
-  const OptimizerType type = config.optimizer->type;
-  if (is_onebit(type) && config.zero.stage.value == 3 && config.zero.stage.line > 0)
-    fail_input({config.file, config.zero.stage.line, "zero_optimization.stage"},
-               fmt::format("{} does not run with ZeRO", name_of(type)), "0");
+  // Asked before stage 3 makes a layout, whose refusal would name a flag that nobody gave.
+  if (is_onebit(config.optimizer->type) && config.zero.stage.value == 3 &&
+      config.zero.stage.line > 0)
+    refuse_errors(deepspeed::check_config(config));
   if (config.optimizer->type == OptimizerType::galore_adamw8bit && config.zero.stage.value > 0)
     refuse_galore_with_zero(words);
   if (const auto precision = words.choice("precision")) {

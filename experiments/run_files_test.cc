@@ -38,6 +38,40 @@ TEST_CASE("run files: Megatron's arguments are a what-if, and flags beside them 
   CHECK(changed.batch.micro == 2);
 }
 
+// Megatron-DeepSpeed hands its own Adam to DeepSpeed.
+TEST_CASE("run files: a launch's JSON decides the optimizer if it names one") {
+  TemporaryFolder folder;
+  const auto optimizer_with = [&](const std::string& json) {
+    const std::string script = "cat > ds.json <<EOF\n" + json +
+                               "\nEOF\ndeepspeed --num_nodes 2 --num_gpus 8 pretrain_gpt.py "
+                               "--num-layers 24 --hidden-size 1024 --num-attention-heads 16 "
+                               "--seq-length 1024 --max-position-embeddings 1024 --vocab-size "
+                               "50257 --micro-batch-size 4 --global-batch-size 64 --fp16 "
+                               "--deepspeed --deepspeed_config ds.json --train-iters 300\n";
+    return resolved(
+               {{"megatron_args", folder.file("train.sh", script)}, {"cluster", "dgx-a100-80g"}})
+        .training.optimizer();
+  };
+  const std::string head = R"({"train_batch_size": 64, "fp16": {"enabled": true})";
+  CHECK(optimizer_with(head + "}") == OptimizerType::adam);
+  CHECK(optimizer_with(head + R"(, "optimizer": {"type": "Lamb", "params": {}}})") ==
+        OptimizerType::lamb);
+}
+
+TEST_CASE("run files: stage 3 of a file next to a 1-bit optimizer is refused at its line") {
+  TemporaryFolder folder;
+  const std::string json =
+      "{\"train_batch_size\": 64,\n\"zero_optimization\": {\"stage\": 3},\n"
+      "\"optimizer\": {\"type\": \"OneBitAdam\", \"params\": {}}}";
+  CHECK_THROWS_WITH(resolved({{"config", folder.file("ds.json", json)},
+                              {"model", "bert-large"},
+                              {"cluster", "dgx-a100-80g"},
+                              {"gpus", "16"},
+                              {"micro_batch", "4"},
+                              {"steps", "100"}}),
+                    Contains("ds.json:2: zero_optimization.stage: 1bit-Adam is not compatible"));
+}
+
 TEST_CASE("run files: a torchtitan job is a what-if") {
   TemporaryFolder folder;
   const std::string job = R"([model]

@@ -167,10 +167,25 @@ void find_flattened(const TrainingPlan& training, std::vector<Finding>& findings
                                   optimizer.label, instead)});
 }
 
+// 1-bit optimizers are verified under fp16 alone.
+void find_precision(const TrainingPlan& training, std::vector<Finding>& findings) {
+  const std::string& family = training.model->family;
+  const auto& rates = training.device->rates;
+  if (training.recipe.precision.weights != DataType::fp16 || is_onebit(training.optimizer()) ||
+      !(family == "llama" || family.starts_with("moe")) || !rates ||
+      rates->compute_capability < generation::ampere)
+    return;
+  findings.push_back({Severity::note, "fp16-where-bf16-is-usual",
+                      fmt::format("fp16: {} is usually trained in bf16 on this GPU "
+                                  "(--precision bf16)",
+                                  training.model->name)});
+}
+
 void find_of_optimizer(const TrainingPlan& training, std::vector<Finding>& findings) {
   find_slices(training, findings);
   find_whole_matrices(training, findings);
   find_flattened(training, findings);
+  find_precision(training, findings);
 }
 
 void find_experts(const TrainingPlan& training, std::vector<Finding>& findings) {
@@ -249,22 +264,7 @@ Kernels choose_kernels(const Words& words, const TrainingPlan& training,
   return stack_kernels(training.cluster->stack, training.optimizer());
 }
 
-// 1-bit optimizers are verified under fp16 alone.
-void note_precision(const TrainingPlan& training, std::vector<Finding>& findings) {
-  const std::string& family = training.model->family;
-  const auto& rates = training.device->rates;
-  if (training.recipe.precision.weights != DataType::fp16 || is_onebit(training.optimizer()) ||
-      !(family == "llama" || family.starts_with("moe")) || !rates ||
-      rates->compute_capability < generation::ampere)
-    return;
-  findings.push_back({Severity::note, "fp16-where-bf16-is-usual",
-                      fmt::format("fp16: {} is usually trained in bf16 on this GPU "
-                                  "(--precision bf16)",
-                                  training.model->name)});
-}
-
 void choose_emulation(TrainingPlan& training, std::vector<Finding>& findings) {
-  note_precision(training, findings);
   if (training.recipe.precision.weights != DataType::bf16 || !emulates_bf16(*training.device))
     return;
   findings.push_back(

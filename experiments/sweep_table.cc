@@ -144,7 +144,7 @@ std::string longer_on_faster_nics(const Sweep& sweep) {
       places.front(), places.size() > 1 ? fmt::format(", and {} more", places.size() - 1) : "");
 }
 
-// What came of a row, in the figures that answers are about.
+// The figures of a row that a varied key may move.
 std::vector<double> figures_of(const RunRow& row) {
   return {row.time_s, row.samples, row.cost_usd, row.memory,
           row.speedup ? row.speedup->value : RunRow::absent};

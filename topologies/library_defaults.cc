@@ -35,7 +35,7 @@ ProtocolSpec protocol(const char* name, HopsUs ring, HopsUs tree, double efficie
 // What NCCL's model lets LL reach over more than two nodes (src/graph/tuning.cc, Intel).
 constexpr Bandwidth ll_of_four_nodes(20.4e9);
 
-// What the proxy threads and copies of a node pass on over TCP, whatever its NICs.
+// Rate at which the proxy threads and copies of one node move data over TCP, with any NICs.
 constexpr Bandwidth node_over_tcp(6e9);
 const char* const of_nodes_over_tcp =
     "4.5 to 7.7 GB/s left nodes with NICs of 100 Gbit/s and more over TCP (nccl#450 and others)";

@@ -114,7 +114,7 @@ TEST_CASE("uncalibrated rates: a node passes on 6 GB/s over TCP") {
         Approx(8 * 1e11 / 2 / 6e9).epsilon(0.01));
 }
 
-// Of 8 ranks on two nodes a ring sends 2 x 7/8 S, a tree S at 0.55 of the rate.
+// With 8 ranks on two nodes a ring sends 2 x 7/8 S, a tree S at 0.55 of the rate.
 TEST_CASE("uncalibrated rates: over TCP a tree of two nodes moves no more than a ring") {
   const auto time = [](const char* algorithm) {
     return seconds("commodity-10gbe", {}, Op::all_reduce, 8, 1e11, algorithm);

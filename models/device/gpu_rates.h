@@ -5,9 +5,8 @@
 //
 //   matrix units      peak of the format x share      share: clock under power and quality of the
 //                                                     library's kernels, fitted per GPU and format
-//   fused attention   peak of 16 bits x share_attention, with the exponentials of its softmax
-//   beside
-//                     it (attention_kernel.h); 1.29 share_half where not given
+//   fused attention   peak of 16 bits x share_attention, next to the exponentials of its softmax
+//                     (attention_kernel.h); 1.29 share_half if not given
 //   memory            copy_bandwidth of the device x share_memory (1 where not given): norms,
 //                     casts and activations move fewer bytes a second than a long copy
 //   exponentials      16 a clock and multiprocessor (32 from GB300): the softmax inside attention

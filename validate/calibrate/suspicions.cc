@@ -219,8 +219,8 @@ std::string rate_of_nics(const Measurement& table, const Cluster& before) {
                          : "");
 }
 
-// What a reading costs whose intervals are wider, since a wide one holds almost any table: the
-// density of its forecast falls with the width.
+// Cost of a reading whose intervals are wider than those of the table as it stands. A wide interval
+// holds almost any table, so the density of its forecast falls with the width.
 double cost_of_width(const Misfit& reading, const Misfit& as_it_stands) {
   double cost = 0;
   for (std::size_t band = 0; band < reading.width.size(); ++band)
