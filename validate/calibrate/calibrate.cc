@@ -336,7 +336,7 @@ Fit fitted(const std::string& base, const std::string& name, std::span<const Mea
   FitSummary summary;
   summary.backend = backend;
   summary.tables = static_cast<int>(tables.size());
-  for (const Measurement& table : tables) summary.fitted_tables.push_back(fingerprint(table));
+  for (const Measurement& table : tables) summary.fitted_tables.push_back(fingerprints(table));
   summary.rows = static_cast<int>(points.size());
   const std::size_t held_table = table_to_hold_out(tables);
   if (held_table < tables.size()) summary.held_out_table = with_nodes(tables[held_table]);

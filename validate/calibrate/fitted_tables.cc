@@ -2,28 +2,40 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <sstream>
 
 #include "sim/base/fnv.h"
 #include "sim/base/table.h"
 
 namespace lambcast::validate {
 
-std::string fingerprint(const Measurement& table) {
-  std::vector<Row> rows = without_repeats({&table, 1}).front().rows;
-  std::ranges::sort(rows, {}, [](const Row& row) { return row.size.value(); });
-  std::string text = fmt::format("{} {}", name_of(table.operation), table.ranks);
-  for (const Row& row : rows) text += fmt::format("\n{} {}", row.size.value(), row.time.ps());
-  return "fnv1a64:" + fnv1a64(text);
+std::string fingerprint(const Measurement& table, const Row& row) {
+  constexpr std::size_t digits = 8;  // some thousand rows are told apart
+  return fnv1a64(fmt::format("{} {} {} {}", name_of(table.operation), table.ranks, row.size.value(),
+                             row.time.ps()))
+      .substr(0, digits);
 }
 
-std::vector<std::string> fitted_tables(std::string_view description, const std::string& name) {
-  const Table calibration = Table::parse(description, name).table("calibration");
-  std::vector<std::string> all;
-  for (const Table& of : {calibration, calibration.table("preset")})
-    for (std::string& table : of.get_or<std::vector<std::string>>("fitted_tables", {}))
-      all.push_back(std::move(table));
+std::string fingerprints(const Measurement& table) {
+  std::string all;
+  for (const Row& row : table.rows) {
+    if (!all.empty()) all += ' ';
+    all += fingerprint(table, row);
+  }
   return all;
+}
+
+FitOrigin fit_origin(std::string_view description, const std::string& name) {
+  const Table calibration = Table::parse(description, name).table("calibration");
+  FitOrigin origin;
+  for (const Table& of : {calibration, calibration.table("preset")}) {
+    for (const std::string& table : of.get_or<std::vector<std::string>>("fitted_tables", {})) {
+      std::istringstream rows(table);
+      for (std::string row; rows >> row;) origin.rows.push_back(row);
+    }
+    if (const auto source = of.find<std::string>("source")) origin.sources.push_back(*source);
+  }
+  return origin;
 }
 
 }  // namespace lambcast::validate

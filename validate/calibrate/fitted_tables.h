@@ -1,5 +1,8 @@
-// The tables that a description was fitted to, by fingerprint: `calibrate` writes them into
-// [calibration] as `fitted_tables`, and `validate` never calls such a table unseen.
+// The rows that a description was fitted to: `validate` never calls them unseen.
+//
+// `calibrate` writes the fingerprints of all rows into [calibration] as `fitted_tables`, one string
+// per table. The descriptions that ship hold none: their tables ship too, and the source of a
+// [calibration] tells which description it began as, under any name and after any edit.
 #pragma once
 
 #include <string>
@@ -10,11 +13,18 @@
 
 namespace lambcast::validate {
 
-// Hash of operation, ranks, sizes and times. Repeated sizes count as their median, and the order of
-// rows plays no part. Where the table came from and what its header says besides play none either.
-std::string fingerprint(const Measurement& table);
+// Returns a hash of operation, ranks, size and time. The origin of the table plays no part.
+std::string fingerprint(const Measurement& table, const Row& row);
 
-// The fingerprints that a cluster description holds, those of the preset it started from included.
-std::vector<std::string> fitted_tables(std::string_view description, const std::string& name);
+// Returns the fingerprints of all rows, separated by spaces.
+std::string fingerprints(const Measurement& table);
+
+struct FitOrigin {
+  std::vector<std::string> rows;     // fingerprints
+  std::vector<std::string> sources;  // of [calibration]
+};
+
+// Reads the origin of a cluster description, and of the preset from which it was calibrated.
+FitOrigin fit_origin(std::string_view description, const std::string& name);
 
 }  // namespace lambcast::validate

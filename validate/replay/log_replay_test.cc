@@ -1,5 +1,6 @@
 #include "validate/replay/log_replay.h"
 
+#include <fmt/format.h>
 #include <catch2/catch.hpp>
 
 #include "experiments/temporary_folder.h"
@@ -25,34 +26,54 @@ TEST_CASE("log replay: a log that is 9 times too slow is told so, and no limit i
   const std::string text = log_replay_table(summary);
   CHECK_THAT(text, Contains("takes 9 times what this description forecasts"));
   // measured / forecast - 1 = 8 in each row.
-  CHECK_THAT(text, Contains("+800.0%") && Contains("outside") && Contains("unseen"));
+  CHECK_THAT(text, Contains("-88.9%") && Contains("outside") && Contains("unseen"));
   CHECK_THAT(collective_replay_table(summary),
              Contains("no limit applies") && !Contains("within limits"));
-  CHECK_THAT(log_replay_table(replay_of_multiple(0.5)), Contains("takes 0.5 times what"));
+  CHECK_THAT(log_replay_table(replay_of_multiple(0.5)), Contains("is 2 times as fast as"));
   CHECK_THAT(log_replay_table(replay_of_multiple(1.02)),
              Contains("takes what this description forecasts, within 5 %"));
 }
 
-TEST_CASE("log replay: tables that a description was fitted to are never called unseen") {
+TEST_CASE("log replay: rows that a description was fitted to are never called unseen") {
   const CollectiveCase carried = carried_collectives().front();
   REQUIRE(carried.fitted);
-  const auto role = [&](const validate::Measurement& table, const std::string& cluster) {
-    return role_of(log_cases({table}, "mine.log", cluster, {}).front());
+  const auto roles = [&](const validate::Measurement& table, const std::string& cluster) {
+    std::string text;
+    for (const CollectiveCase& of : log_cases({table}, "mine.log", cluster, {}))
+      text += fmt::format("{} {} ", of.measured.rows.size(), role_of(of));
+    return text;
   };
+  const std::size_t all = carried.measured.rows.size();
+  const std::string fitted = fmt::format("{} fitted ", all),
+                    unseen = fmt::format("{} unseen ", all);
   validate::Measurement other = carried.measured;
   for (validate::Row& row : other.rows) row.time = row.time * 2;
-  CHECK(role(carried.measured, carried.cluster) == "fitted");
-  CHECK(role(other, carried.cluster) == "unseen");
-  // A calibration of the user's own, as `calibrate -o` writes it, is itself a base for the next.
+  CHECK(roles(carried.measured, carried.cluster) == fitted);
+  CHECK(roles(other, carried.cluster) == unseen);
+
+  // A copy of the preset under another name, and one that was edited.
   const TemporaryFolder folder;
-  const auto calibrated = [&](const std::string& base, const validate::Measurement& table) {
-    return validate::calibrated_cluster(base, "base.toml", "mine",
-                                        validate::calibrate(base, "base.toml", {&table, 1}), "log");
-  };
-  const std::string mine =
-      folder.file("mine.toml", calibrated(cluster_text(carried.cluster), other));
-  CHECK(role(other, mine) == "fitted");
+  const std::string preset = cluster_text(carried.cluster);
+  const std::string renamed = "name = 'mine'\n" + preset.substr(preset.find('\n') + 1) +
+                              "\n[host_copy]\nstaged_by_mpi = '6 GB/s'\n";
+  CHECK(roles(carried.measured, folder.file("renamed.toml", renamed)) == fitted);
+  CHECK(roles(carried.measured, "paper-eth40-v100") == unseen);
+
+  // A calibration, as `calibrate -o` writes it, was fitted to its own rows and to its base's.
+  const std::string mine = folder.file(
+      "mine.toml",
+      validate::calibrated_cluster(preset, "base.toml", "mine",
+                                   validate::calibrate(preset, "base.toml", {&other, 1}), "log"));
+  CHECK(roles(other, mine) == fitted);
+  CHECK(roles(carried.measured, mine) == fitted);
   CHECK(replay_collectives(log_cases({other}, "mine.log", mine, {}), {}).results.size() == 1);
+
+  // A part of the log, and a log with one row more.
+  validate::Measurement part = other;
+  part.rows.pop_back();
+  CHECK(roles(part, mine) == fmt::format("{} fitted ", all - 1));
+  part.rows.back().time = part.rows.back().time * 2;
+  CHECK(roles(part, mine) == fmt::format("{} fitted 1 unseen ", all - 2));
 }
 
 }  // namespace
