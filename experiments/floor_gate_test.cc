@@ -98,23 +98,37 @@ int check(std::uint64_t first, std::uint64_t settings) {
   return ran;
 }
 
-// The low end once needed 4.6 Gbit/s of this NIC of 1 Gbit/s.
-TEST_CASE("floor gate: a slow NIC asked for by --set bounds the low end") {
-  const WhatIf what_if{{"model", "bert-large"},
-                       {"cluster", "commodity-100gbe"},
-                       {"gpus", "128"},
-                       {"optimizer", "lamb"},
-                       {"precision", "fp32"},
-                       {"micro_batch", "8"},
-                       {"grad_accum", "1"},
-                       {"steps", "100"},
-                       {"cluster.nic.bandwidth", "1 Gbit/s"}};
+// The low end once needed 4.6 Gbit/s of such a NIC of 1 Gbit/s on commodity-100gbe, and the
+// expected time 1.17 Gbit/s on paper-eth40-v100, whose own NIC reaches 1.19 times what it is
+// described with.
+TEST_CASE("floor gate: a slow NIC asked for by --set bounds every step, on any preset") {
   Catalog catalog;
   CollectiveCosts costs;
-  const Scenario scenario = resolve(what_if, catalog);
-  const StepForecast step = forecast_alone(scenario.training, costs).steps.front();
-  CHECK(scenario.training.cluster->nic_limit.value() == Approx(1e9 / 8));
-  CHECK(step.step_time_low_us * 1e-6 >= step.inter_node_bytes_per_node / (1e9 / 8));
+  for (const std::string& cluster : cluster_names()) {
+    INFO(cluster);
+    const int gpus = 2 * load_cluster(cluster, {}).gpus_per_node;
+    const WhatIf what_if{{"model", "bert-large"},
+                         {"cluster", cluster},
+                         {"gpus", std::to_string(gpus)},
+                         {"optimizer", "lamb"},
+                         {"precision", "fp32"},
+                         {"micro_batch", "8"},
+                         {"grad_accum", "1"},
+                         {"steps", "100"},
+                         {"cluster.nic.count", "1"},
+                         {"cluster.nic.bandwidth", "0.1 Gbit/s"}};
+    std::optional<Scenario> scenario;
+    try {
+      scenario = resolve(what_if, catalog);
+    } catch (const Error& error) {
+      CHECK_THAT(error.what(), Catch::Contains("needs 2 nodes"));  // the cluster has no second node
+      continue;
+    }
+    const StepForecast step = forecast_alone(scenario->training, costs).steps.front();
+    const double least_us = step.inter_node_bytes_per_node / (0.1e9 / 8) * 1e6 * (1 - 1e-6);
+    CHECK(step.step_time_us >= least_us);
+    CHECK(step.step_time_low_us >= least_us);
+  }
 }
 
 TEST_CASE("floor gate: bytes that leave a node pass its NICs") { CHECK(check(1, 300) >= 120); }

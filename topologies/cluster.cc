@@ -292,6 +292,7 @@ Cluster decode_cluster(const Table& root, const std::string& origin, const Prior
       priors};
   cluster.network = network;
   cluster.nccl = decode_library(root.table("nccl"), DecisionRules::nccl, around);
+  refuse_idle_nvls(root, cluster);
   cluster.mpi = decode_library(root.table("mpi"), DecisionRules::openmpi_4_1, around);
   const Table copy = root.table("host_copy");
   cluster.host_copy = {find_within(copy, "pageable_to_host", any_bandwidth),

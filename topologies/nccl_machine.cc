@@ -23,6 +23,14 @@ constexpr double pcie_GBps[] = {12, 24, 48, 48};
 
 }  // namespace
 
+void refuse_idle_nvls(const Table& root, const Cluster& cluster) {
+  if (!cluster.nccl.nvls || generation_of(cluster.device) >= Gpu::hopper) return;
+  fail_input(root.table("nccl").where("nvls"),
+             fmt::format("has no effect: NVLink SHARP begins with Hopper, and the device is {}",
+                         cluster.device),
+             "a cluster of H100 or later");
+}
+
 NcclTuning nccl_machine(const Cluster& cluster) {
   NcclTuning tuning;
   tuning.gpu = generation_of(cluster.device);

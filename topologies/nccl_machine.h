@@ -5,11 +5,16 @@
 
 #include <string>
 
+#include "sim/base/table.h"
 #include "topologies/cluster.h"
 
 namespace lambcast {
 
 NcclTuning nccl_machine(const Cluster& cluster);
+
+// Throws Error (usage) if the description `root` of `cluster` has [nccl.nvls] for GPUs that cannot
+// reduce in their NVSwitches. NVLink SHARP begins with Hopper.
+void refuse_idle_nvls(const Table& root, const Cluster& cluster);
 
 // Why nccl.sharp changes nothing for groups of so many GPUs on each of several nodes, in words for
 // people; empty where it may, or nobody asked for it.

@@ -1,6 +1,7 @@
 #include "topologies/nic_limit.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace lambcast {
 
@@ -15,7 +16,7 @@ Bandwidth nic_limit(const Cluster& cluster, const Table& description, const Over
   if (!nic.has("bandwidth")) return nominal;
   const Bandwidth asked = cluster.nic_bandwidth.value;
   const double share = asked / nic.get<Sourced<Bandwidth>>("bandwidth").value;
-  return share < 1 ? std::max(asked, nominal * (share * share)) : nominal;
+  return share < 1 ? std::max(asked, nominal * std::pow(share, 8)) : nominal;
 }
 
 Duration least_time_on_nics(const Cluster& cluster, Bytes bytes) {

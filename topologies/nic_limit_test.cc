@@ -17,8 +17,9 @@ TEST_CASE("NIC limit: the nominal rate, and what --set asks for far below the de
   CHECK(limit_Gbps(name, {}) == Approx(100));
   CHECK(limit_Gbps(name, {{"nic.nominal", "50 Gbit/s"}}) == Approx(50));
   CHECK(limit_Gbps(name, {{"nic.bandwidth", "1 Gbit/s"}}) == Approx(1));
-  // 100 (19 / 38)^2 = 25
-  CHECK(limit_Gbps(name, {{"nic.bandwidth", "19 Gbit/s"}}) == Approx(25));
+  CHECK(limit_Gbps(name, {{"nic.bandwidth", "19 Gbit/s"}}) == Approx(19));
+  // 100 (36 / 38)^8 = 64.88
+  CHECK(limit_Gbps(name, {{"nic.bandwidth", "36 Gbit/s"}}) == Approx(64.88).epsilon(1e-3));
   CHECK(limit_Gbps(name, {{"nic.bandwidth", "37.9999 Gbit/s"}}) == Approx(100).epsilon(1e-4));
   CHECK(limit_Gbps(name, {{"nic.bandwidth", "38.0001 Gbit/s"}}) == Approx(100));
   CHECK(limit_Gbps(name, {{"nic.bandwidth", "400 Gbit/s"}}) == Approx(400));
