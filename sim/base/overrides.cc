@@ -30,7 +30,9 @@ bool is_same(std::string said, std::string value) {
 // Throws Error where that is not a word or a list of them.
 std::vector<std::string> words_at(Table table, std::string_view key) {
   for (std::size_t dot = key.find('.'); dot != key.npos; dot = key.find('.')) {
-    table = table.table(key.substr(0, dot));
+    const std::string_view part = key.substr(0, dot);
+    if (!table.has(part)) fail_input(table.where(part), "is missing");
+    table = table.table(part);
     key.remove_prefix(dot + 1);
   }
   return table.words(key);

@@ -4,6 +4,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "sim/base/overrides.h"
+
 namespace lambcast {
 namespace {
 
@@ -145,6 +147,12 @@ TEST_CASE("table: keys and brackets without end are refused before the parser me
   Table root = Table::parse("", "d.toml");
   CHECK_THROWS_WITH(root.set(parts, "1", "--set"), Contains("a key has too many parts"));
   CHECK_THROWS_WITH(root.set("a", "{" + parts + " = 1}", "--set"), Contains("too many parts"));
+}
+
+TEST_CASE("table: a key of many parts is looked up no deeper than the table goes") {
+  std::string key = "node";
+  for (int part = 0; part < 50'000; ++part) key += ".x";
+  CHECK_FALSE(says(Table::parse("[node]\ngpus = 8", ""), key, "1"));
 }
 
 TEST_CASE("table: dots and brackets in texts, comments and lists of numbers do not count") {
