@@ -34,10 +34,17 @@ constexpr Hint typed_hints[] = {
     {Typed::flag, "--sequence-length", "write --seq-len N"},
     {Typed::flag, "--warmup",
      "write --freeze-step N, or --freeze-step 16.7% for a share of the run"},
+    {Typed::flag, "--lr", "a learning rate does not change the time: leave it out"},
+    {Typed::flag, "--learning-rate", "a learning rate does not change the time: leave it out"},
+    {Typed::flag, "--epochs", "write --steps N (optimizer steps)"},
     {Typed::key, "batch", "write run.global_batch or run.micro_batch"},
     {Typed::key, "usd_per_gpu_hour", "write cluster.usd_per_gpu_hour"},
     {Typed::key, "price", "write cluster.usd_per_gpu_hour"},
     {Typed::key, "bandwidth", "write cluster.nic.bandwidth"},
+    {Typed::key, "nic.bandwidth", "write cluster.nic.bandwidth"},
+    {Typed::value, "framework=fsdp", "write torchtitan, which runs PyTorch's FSDP"},
+    {Typed::value, "framework=FSDP", "write torchtitan, which runs PyTorch's FSDP"},
+    {Typed::value, "framework=ddp", "write pytorch"},
     {Typed::exchange, "diloco", diloco_words},
     {Typed::exchange, "DiLoCo", diloco_words},
     {Typed::exchange, "local", diloco_words},
@@ -51,12 +58,19 @@ constexpr Hint typed_hints[] = {
 }  // namespace
 
 std::string_view hint_for(Typed what, std::string_view word) {
+  if (what == Typed::exchange && word.starts_with("diloco:")) return diloco_words;
   const auto row = std::ranges::find_if(
       typed_hints, [&](const Hint& hint) { return hint.what == what && hint.word == word; });
   return row == std::end(typed_hints) ? std::string_view() : row->instead;
 }
 
 std::string hint_for_count(std::string_view text, bool takes_share) {
+  if (text.find(',') != std::string_view::npos) {
+    std::string digits(text);
+    std::erase(digits, ',');
+    const bool whole = std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; });
+    return whole ? fmt::format("'{}' has a comma: write {}", text, digits) : "";
+  }
   double number = 0;
   const char* const last = text.data() + text.size();
   const auto [end, status] = std::from_chars(text.data(), last, number);

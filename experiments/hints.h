@@ -7,7 +7,12 @@
 
 namespace lambcast {
 
-enum class Typed { flag, key, exchange };
+enum class Typed {
+  flag,
+  key,
+  exchange,
+  value,  // of another flag: "framework=fsdp"
+};
 
 // The end of a sentence, "write --global-batch N ..."; empty if there is no row.
 std::string_view hint_for(Typed what, std::string_view word);

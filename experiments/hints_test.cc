@@ -23,11 +23,16 @@ TEST_CASE("hints: what people type is refused with what to write instead") {
         {"global_batch", "64k", "'64k' may be either: write 64000 or 65536"},
         {"steps", "1.5M", "'1.5M' may be either: write 1500000 or 1572864"},
         {"cluster", "h100", "did you mean one of 'h100-500w-ndr', 'hgx-h100-ndr'"},
+        {"global_batch", "65,536", "'65,536' has a comma: write 65536"},
+        {"exchange", "diloco:100", "write local:STEPS, such as local:100"},
+        {"framework", "fsdp", "unknown value 'fsdp': write torchtitan"},
+        {"nic.bandwidth", "10Gbit/s", "write cluster.nic.bandwidth"},
         {"global_batch", "many", "'many' is not a whole number in range"}}) {
     INFO(key << "=" << value);
     CHECK_THAT(refusal(with({{key, value}})), Contains(expected));
   }
   CHECK(hint_for(Typed::flag, "--gpus").empty());
+  CHECK_THAT(std::string(hint_for(Typed::flag, "--epochs")), Contains("--steps"));
   CHECK(hint_for_count("0.5", false).empty());
 }
 

@@ -207,6 +207,11 @@ Solution solve(const SolveQuestion& question, Catalog& catalog) {
   // One length for all values: that of the base question.
   WhatIf asked = question.what_if;
   if (!is_length(question.key)) solution.assumed_steps = assumed_length(asked, catalog);
+  // The length is assumed from a freeze step, and here that is what is asked for.
+  if (solution.assumed_steps && question.key == "freeze_step" &&
+      !question.what_if.contains("freeze_step") && !question.what_if.contains("config"))
+    fail_input(flag("steps"), "is missing: which freeze_step is right depends on the run's length",
+               "--steps N, --samples N or --tokens N, such as --steps 5993");
   if (solution.assumed_steps) asked["steps"] = fmt::format("{}", *solution.assumed_steps);
   Variable variable = variable_of(question.key, asked, question.low, question.high, catalog);
   const auto words = variable.words;

@@ -80,6 +80,13 @@ TEST_CASE("solve: shares of a step and costs are found with their intervals and 
     CHECK(solved({plain, "steps", "cost", target, {}, {}}).target == 40);
 }
 
+TEST_CASE("solve: a freeze_step is looked for in a run of known length") {
+  WhatIf asked = solve_asked();
+  for (const char* key : {"steps", "freeze_step"}) asked.erase(key);
+  CHECK_THROWS_WITH(solved({asked, "freeze_step", "run_time", "75 min", {}, {}}),
+                    Contains("--steps: is missing"));
+}
+
 TEST_CASE("solve: the latest freeze_step within a deadline is the last whole one") {
   const double target =
       forecast_at(solve_asked(), "freeze_step", "2000", &RunForecast::time_s) + 1e-3;

@@ -84,6 +84,8 @@ std::optional<std::size_t> Words::choice(std::string_view key) const {
   for (std::size_t i = 0; i < words.size(); ++i)
     if (words[i] == *value) return i;
   return of_key(key, [&]() -> std::optional<std::size_t> {
+    const auto hint = hint_for(Typed::value, fmt::format("{}={}", key, *value));
+    if (!hint.empty()) fail_input(flag(key), fmt::format("unknown value '{}': {}", *value, hint));
     fail_unknown(flag(key), "value", *value, words);
   });
 }
@@ -98,6 +100,8 @@ Overrides Words::below(std::string_view prefix) const {
 void Words::refuse_unknown() const {
   for (const auto& [key, value] : what_if_) {
     if (is_of_description(key)) continue;
+    if (const auto hint = hint_for(Typed::key, key); !hint.empty())
+      fail_input({"", 0, key}, fmt::format("unknown key: {}", hint));
     if (const std::size_t dot = key.find('.'); dot != std::string::npos) {
       static const std::vector<std::string> whose{"cluster", "device", "model"};
       if (const std::string meant = closest(key.substr(0, dot), whose); !meant.empty())
@@ -108,8 +112,6 @@ void Words::refuse_unknown() const {
     }
     const auto& keys = what_if_keys();
     if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
-    if (const auto hint = hint_for(Typed::key, key); !hint.empty())
-      fail_input({"", 0, key}, fmt::format("unknown key: {}", hint));
     fail_unknown({"", 0, key}, "key", key, keys);
   }
 }
