@@ -1,5 +1,5 @@
-// The NIC bandwidth at which a run begins or ceases to pay: found by bisection to a tenth of a
-// percent, of whatever "pays" means to who asks.
+// The NIC bandwidth at which a run begins or ceases to pay, found by bisection to a tenth of a
+// percent.
 #pragma once
 
 #include <functional>
@@ -17,8 +17,10 @@ struct PayingBandwidth {
   bool pays_at_any_bandwidth = false;  // meaningful without one
 };
 
-// `pays` tells of a bandwidth, and changes once at most.
-PayingBandwidth break_even(const std::function<bool(Bandwidth)>& pays);
+// `speedup` of a bandwidth crosses 1 once at most. Where it stays within 0.1 % of 1 from half to
+// twice the bandwidth found, the sign of the difference is that of rounding: then the bandwidth is
+// told at which the run begins or ceases to be more than 0.1 % faster.
+PayingBandwidth break_even(const std::function<double(Bandwidth)>& speedup);
 
 // By RunForecast::speedup_vs_baseline, which is of the plain optimizer with an all-reduce.
 PayingBandwidth break_even(const WhatIf& what_if, Catalog& catalog);

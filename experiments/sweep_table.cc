@@ -174,6 +174,7 @@ bool moves_nothing(const Sweep& sweep, const std::string& key) {
 // The keys that were varied without effect, each with the limit that holds in its place.
 std::string keys_without_effect(const Sweep& sweep) {
   const auto ran = std::ranges::find_if(sweep.rows, &RunRow::ok);
+  if (ran == sweep.rows.end()) return "";
   std::string out;
   for (const auto& [key, values] : sweep.axes) {
     if (values.size() < 2 || !moves_nothing(sweep, key)) continue;
@@ -306,6 +307,15 @@ std::string table_of(const Sweep& sweep) {
   return out;
 }
 
+std::vector<std::string> rows_of(const std::filesystem::path& folder) {
+  std::istringstream file(read_file(folder / "results.csv"));
+  std::vector<std::string> rows;
+  std::string line;
+  std::getline(file, line);  // the header
+  while (std::getline(file, line)) rows.push_back(std::move(line));
+  return rows;
+}
+
 }  // namespace
 
 std::string sweep_table(const SweepPoints& points, const std::vector<std::string>& rows,
@@ -320,12 +330,11 @@ std::string sweep_table(const SweepPoints& points, const std::vector<std::string
 }
 
 std::string sweep_table(const SweepPoints& points, const std::filesystem::path& folder) {
-  std::istringstream file(read_file(folder / "results.csv"));
-  std::vector<std::string> rows;
-  std::string line;
-  std::getline(file, line);  // the header
-  while (std::getline(file, line)) rows.push_back(std::move(line));
-  return sweep_table(points, rows);
+  return sweep_table(points, rows_of(folder));
+}
+
+std::string keys_without_effect(const SweepPoints& points, const std::filesystem::path& folder) {
+  return keys_without_effect(sweep_of(points, rows_of(folder)));
 }
 
 }  // namespace lambcast

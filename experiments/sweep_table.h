@@ -16,7 +16,11 @@ namespace lambcast {
 // points, where they are to be told below the table.
 std::string sweep_table(const SweepPoints& points, const std::vector<std::string>& rows,
                         const FindingTally& findings = {});
-// Of the results.csv of a folder.
+// The same from the results.csv of a folder.
 std::string sweep_table(const SweepPoints& points, const std::filesystem::path& folder);
+
+// One line for each key that was varied without effect, with the limit that holds in its place:
+// what the summary of a folder, which keeps no keys, does not tell.
+std::string keys_without_effect(const SweepPoints& points, const std::filesystem::path& folder);
 
 }  // namespace lambcast

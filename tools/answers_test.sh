@@ -125,6 +125,9 @@ cmp printed.csv from_flags/results.csv || fail 'printed and written rows differ'
 cmp from_flags/results.csv from_file/results.csv || fail 'the file that is written is another sweep'
 cmp <(grep -v '"command"' from_flags/manifest.json) <(grep -v '"command"' from_file/manifest.json) ||
   fail 'manifests of flags and file differ'
+# A folder of more rows than are printed names the key without effect all the same.
+expect 0 '^cluster.node.host_memory moves nothing here: ' "$lambcast" sweep "${swept[@]}" --out flat --no-report \
+  --list "cluster.node.host_memory=$(seq -s , -f '%gGB/s' 12)"
 # The command of a manifest asks for the same sweep, whatever asked for it.
 of_manifest() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["command"])' "$1/manifest.json"; }
 expect 0 'points' "$lambcast" sweep bert_large --list gpus=16 --list optimizer=lamb --out from_study --no-report

@@ -190,6 +190,8 @@ int sweep(SweepFlags& options) {
   // A sweep of a few points is read where it ends.
   if (options.file.empty() && plan.points.size() <= most_shown)
     print_text(sweep_table(plan.points, options.out) + "\n");
+  else if (plan.points.size() <= most_printed)
+    print_text(keys_without_effect(plan.points, options.out));
   return finish(summary, options);
 }
 
