@@ -7,6 +7,7 @@
 
 #include "experiments/break_even.h"
 #include "experiments/comparison.h"
+#include "experiments/deepspeed_choice.h"
 #include "experiments/forecast_output.h"
 #include "experiments/judgement.h"
 #include "experiments/layout_choice.h"
@@ -53,6 +54,15 @@ WhatIf leaving_zero(WhatIf what_if) {
     return is_of_zero(said.first) || (said.first == "plugin" && said.second == "low_level_zero");
   });
   what_if["zero_stage"] = "0";
+  return what_if;
+}
+
+// What is compared runs in one precision: that of the 1-bit optimizers where none is stated.
+WhatIf in_precision_of_onebit(WhatIf what_if, Catalog& catalog) {
+  const Scenario scenario = resolve(with_plain_kin(what_if), catalog);
+  if (scenario.training.recipe.precision.weights == DataType::bf16 &&
+      !states_precision(Words(scenario.asked)))
+    what_if["precision"] = name_of(DataType::fp16);
   return what_if;
 }
 
@@ -146,7 +156,9 @@ void put_simplest_first(std::vector<BackendAdvice>& backends, Catalog& catalog) 
 PlainStep plain_step(const OwnRun& own, const Answer& answer, CollectiveCosts& costs) {
   const TrainingPlan training = plain_run(answer.scenario.training);
   const Forecast plain = forecast_against(own, training, costs);
-  return {fmt::format("{}{}", name_of(training.optimizer()), shards(own) ? " without ZeRO" : ""),
+  const OptimizerType named = own.training.optimizer();
+  return {fmt::format("{}{}", name_of(is_of_another_family(named) ? training.optimizer() : named),
+                      shards(own) ? " without ZeRO" : ""),
           *plain.run.speedup, ratio_of(plain.time, answer.forecast().time), plain.memory.fits};
 }
 
@@ -226,7 +238,7 @@ BreakEven break_even_of(const Answer& answer, const std::optional<OwnRun>& own, 
       const auto against =
           own ? std::optional(own_run(at_bandwidth(own->asked, nic), catalog)) : std::nullopt;
       const Forecast of = forecast_against(against, resolve(compressed, catalog).training, costs);
-      return (*of.run.speedup).*end > 1;
+      return (*of.run.speedup).*end;
     });
   };
   const auto held_back = [&](LimitOfNic limit_of) {
@@ -311,7 +323,8 @@ Verdict Answer::verdict() const {
 }
 
 Advice advise(const WhatIf& what_if, Catalog& catalog) {
-  const auto [asked, asked_own, warmup_assumed] = compressed(what_if, catalog);
+  const WhatIf in_one_precision = in_precision_of_onebit(what_if, catalog);
+  const auto [asked, asked_own, warmup_assumed] = compressed(in_one_precision, catalog);
   CollectiveCosts costs;
   const auto own = asked_own ? std::optional(own_run(*asked_own, catalog)) : std::nullopt;
   std::optional<OwnRun> own_fused;  // like is compared with like
@@ -330,6 +343,12 @@ Advice advise(const WhatIf& what_if, Catalog& catalog) {
   advice.findings = judgement_of(scenario, advice.answer.forecast()).findings;
   drop_idle_notes(advice.answer, advice.findings);
   find_unread_of_advice(asked, advice.findings);
+  if (in_one_precision != what_if)
+    advice.findings.push_back(
+        {Severity::note, "compared-in-fp16",
+         fmt::format("{} is usually trained in bf16 on this GPU: both runs are in fp16, which "
+                     "1-bit optimizers need (--precision states another)",
+                     scenario.training.model->name)});
 
   const TrainingPlan plain = own ? own->training : plain_run(scenario.training);
   advice.optimizer = name_of(scenario.training.optimizer());

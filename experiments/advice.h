@@ -13,10 +13,11 @@
 // from the middle of the 15 to 25 % that DeepSpeed's tutorials advise, and the verdict says so.
 // 1-bit optimizers refuse ZeRO. Who shards states with it is told whether compression without ZeRO
 // would be faster, if it fits; and beside it what the plain optimizer without ZeRO does, since what
-// leaving ZeRO wins is no merit of compression. All of the answer is against the run with ZeRO.
-// Likewise, Adafactor, CAME, GaLore, LARS and DistributedLamb have no 1-bit form: whether the 1-bit
-// optimizer of another family (LAMB's, else Adam's) is faster than they are is answered, and a
-// finding says so and what the change of optimizer does by itself.
+// leaving ZeRO wins is no merit of compression. Tables of backends and exchanges are against the
+// run with ZeRO, and their heading says so; verdicts are of compression alone. Likewise, Adafactor,
+// CAME, GaLore, LARS and DistributedLamb have no 1-bit form: whether the 1-bit optimizer of another
+// family (LAMB's, else Adam's) is faster than they are is answered, and a finding says so and what
+// the change of optimizer does by itself.
 //
 // A run that does not fit in memory has no break-even and no price.
 //

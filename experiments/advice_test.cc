@@ -247,6 +247,28 @@ TEST_CASE(
   CHECK(warned == (fast.answer.speedup().value < 1));
 }
 
+TEST_CASE("advice: both runs are in the precision of the 1-bit optimizer") {
+  const WhatIf asked{{"model", "llama2-7b"}, {"cluster", "hgx-h100-ndr"}, {"nodes", "2"},
+                     {"optimizer", "adamw"}, {"micro_batch", "1"},        {"grad_accum", "8"},
+                     {"steps", "10000"}};
+  Catalog catalog;
+  const auto compared = [&](const WhatIf& what_if) {
+    const Advice advice = advise(what_if, catalog);
+    CHECK(advice.answer.scenario.training.recipe.precision.weights == DataType::fp16);
+    return std::pair(advice.baseline_time_s,
+                     std::ranges::count(advice.findings, "compared-in-fp16", &Finding::code));
+  };
+  const auto [unstated_s, unstated_notes] = compared(asked);
+  const auto [stated_s, stated_notes] = compared([&] {
+    WhatIf stated = asked;
+    stated["precision"] = "fp16";
+    return stated;
+  }());
+  CHECK(unstated_s == stated_s);
+  CHECK(unstated_notes == 1);
+  CHECK(stated_notes == 0);
+}
+
 TEST_CASE("advice: where streams hold the plain run back a faster NIC is without effect") {
   Catalog catalog;
   const Advice advice = advise(question("commodity-100gbe", "64", "lamb"), catalog);

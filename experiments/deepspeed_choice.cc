@@ -38,8 +38,7 @@ constexpr std::int64_t most_accumulated = std::int64_t{1} << 20;
 
 }  // namespace
 
-void choose_optimizer(const Words& words, deepspeed::DeepSpeedConfig& config,
-                      std::vector<Finding>& findings) {
+void choose_optimizer(const Words& words, deepspeed::DeepSpeedConfig& config) {
   if (const auto type = words.chosen<OptimizerType>("optimizer")) {
     if (!config.optimizer) config.optimizer.emplace();
     config.optimizer->type = *type;
@@ -56,14 +55,31 @@ void choose_optimizer(const Words& words, deepspeed::DeepSpeedConfig& config,
     refuse_errors(deepspeed::check_config(config));
   if (config.optimizer->type == OptimizerType::galore_adamw8bit && config.zero.stage.value > 0)
     refuse_galore_with_zero(words);
-  if (const auto precision = words.choice("precision")) {
-    const DataType weights = precisions()[*precision].weights;
-    config.fp16.enabled = {weights == DataType::fp16, true, 0};
-    config.bf16_enabled = {weights == DataType::bf16, true, 0};
-  } else {
+}
+
+DataType usual_weights(const ModelShape& model, const Device& device, OptimizerType optimizer) {
+  const bool has_bf16 = device.rates && device.rates->compute_capability >= generation::ampere;
+  const bool trained_in_bf16 = model.family == "llama" || model.family.starts_with("moe");
+  return has_bf16 && trained_in_bf16 && !is_onebit(optimizer) ? DataType::bf16 : DataType::fp16;
+}
+
+bool states_precision(const Words& words) {
+  return words.find("precision") != nullptr || words.find("config") != nullptr;
+}
+
+void choose_precision(const Words& words, const TrainingPlan& training,
+                      deepspeed::DeepSpeedConfig& config, std::vector<Finding>& findings) {
+  const auto precision = words.choice("precision");
+  if (!precision && states_precision(words)) {
     const auto settled = deepspeed::settle_auto_precision(config);
     findings.insert(findings.end(), settled.begin(), settled.end());
+    return;
   }
+  const DataType weights =
+      precision ? precisions()[*precision].weights
+                : usual_weights(*training.model, *training.device, config.optimizer->type);
+  config.fp16.enabled = {weights == DataType::fp16, precision.has_value(), 0};
+  config.bf16_enabled = {weights == DataType::bf16, precision.has_value(), 0};
 }
 
 void choose_backend(const Words& words, const Cluster& cluster, deepspeed::DeepSpeedConfig& config,

@@ -20,9 +20,18 @@ void add_layout_of_file(WhatIf& asked, Catalog& catalog);
 deepspeed::Versions choose_versions(const Words& words, const Cluster& cluster,
                                     deepspeed::Setting<Version>& release);
 
-// Optimizer, ZeRO's stage and precision; `optimizer` is present from then on.
-void choose_optimizer(const Words& words, deepspeed::DeepSpeedConfig& config,
-                      std::vector<Finding>& findings);
+// Optimizer and ZeRO's stage; `optimizer` is present from then on.
+void choose_optimizer(const Words& words, deepspeed::DeepSpeedConfig& config);
+
+// The precision that a run uses where nothing states one. Decoders of Llama's kind and mixtures of
+// experts are trained in bf16 where the GPU has it (the default of torchtitan, and what the
+// examples of Megatron-LM pass: examples/llama, examples/mixtral). Everything else is trained in
+// fp16: V100 has no bf16, and DeepSpeed verifies its 1-bit optimizers in fp16 alone.
+DataType usual_weights(const ModelShape& model, const Device& device, OptimizerType optimizer);
+// Whether a flag or a DeepSpeed file states the precision.
+bool states_precision(const Words& words);
+void choose_precision(const Words& words, const TrainingPlan& training,
+                      deepspeed::DeepSpeedConfig& config, std::vector<Finding>& findings);
 
 // A flag, else the file, else what 1-bit optimizers ran on that cluster.
 void choose_backend(const Words& words, const Cluster& cluster, deepspeed::DeepSpeedConfig& config,

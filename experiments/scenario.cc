@@ -167,25 +167,10 @@ void find_flattened(const TrainingPlan& training, std::vector<Finding>& findings
                                   optimizer.label, instead)});
 }
 
-// 1-bit optimizers are verified under fp16 alone.
-void find_precision(const TrainingPlan& training, std::vector<Finding>& findings) {
-  const std::string& family = training.model->family;
-  const auto& rates = training.device->rates;
-  if (training.recipe.precision.weights != DataType::fp16 || is_onebit(training.optimizer()) ||
-      !(family == "llama" || family.starts_with("moe")) || !rates ||
-      rates->compute_capability < generation::ampere)
-    return;
-  findings.push_back({Severity::note, "fp16-where-bf16-is-usual",
-                      fmt::format("fp16: {} is usually trained in bf16 on this GPU "
-                                  "(--precision bf16)",
-                                  training.model->name)});
-}
-
 void find_of_optimizer(const TrainingPlan& training, std::vector<Finding>& findings) {
   find_slices(training, findings);
   find_whole_matrices(training, findings);
   find_flattened(training, findings);
-  find_precision(training, findings);
 }
 
 void find_experts(const TrainingPlan& training, std::vector<Finding>& findings) {
@@ -323,13 +308,13 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
   training.cluster =
       catalog.cluster(words.text("cluster", "a preset's name or a file"), words.below("cluster."));
   training.device = catalog.device(device_name(words, *training.cluster), words.below("device."));
-  config.fp16.enabled.value = true;  // what users of these optimizers run
   if (const std::string* path = words.find("config")) config = *catalog.config(*path);
   if (const auto norm = words.number("gradient_clipping", 0, 1e9))
     config.gradient_clipping = {*norm, true, 0};
   place_on_cluster(words, training);
   const deepspeed::Versions versions = choose_versions(words, *training.cluster, config.release);
-  choose_optimizer(words, config, scenario.findings);
+  choose_optimizer(words, config);
+  choose_precision(words, training, config, scenario.findings);
   choose_backend(words, *training.cluster, config, scenario.findings);
   training.recipe = deepspeed::recipe_of(config);
   choose_emulation(training, scenario.findings);

@@ -81,7 +81,9 @@ std::vector<WhatIfKey> optimizer_keys() {
        "elements from which it keeps a state in 8 bits (default: 4096); is_paged is not modelled",
        whole,
        {1, 1e9}},
-      {"precision", "of weights: fp16 (the default), bf16, fp32; of products: fp8, mxfp8, nvfp4",
+      {"precision",
+       "of weights: fp16, bf16, fp32; of products: fp8, mxfp8, nvfp4 (default: fp16; bf16 for "
+       "Llama-like models and mixtures of experts from the A100 on, unless the optimizer is 1-bit)",
        precision_words()},
       {"gradient_clipping",
        "norm that gradients are clipped to (default: the file's, or 0: none)",
