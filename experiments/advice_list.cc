@@ -92,7 +92,7 @@ bool moves_nothing(const AdviceList& list, std::size_t axis) {
     compared = true;
     const Advice &one = *place->second, &other = *point.advice;
     if (!is_flat(std::array{one.baseline_time_s, other.baseline_time_s}) ||
-        !is_flat(std::array{one.answer.speedup().value, other.answer.speedup().value}))
+        !is_flat(std::array{one.answer.merit().value, other.answer.merit().value}))
       return false;
   }
   return compared;
@@ -137,8 +137,8 @@ std::string measure_first(const AdviceList& list) {
   for (const AdvicePoint& point : list.points) {
     if (!point.advice || !counts(list, point)) continue;
     const Answer& answer = point.advice->answer;
-    if (answer.verdict() == Verdict::cannot_tell && !answer.speedup().shares.empty())
-      votes[answer.speedup().shares.front().source].push_back(&answer.scenario.training);
+    if (answer.verdict() == Verdict::cannot_tell && !answer.merit().shares.empty())
+      votes[answer.merit().shares.front().source].push_back(&answer.scenario.training);
   }
   const auto most =
       std::ranges::max_element(votes, {}, [](const auto& vote) { return vote.second.size(); });
@@ -150,8 +150,8 @@ std::string measure_first(const AdviceList& list) {
 }
 
 std::string speedup_text(const Answer& answer) {
-  return fmt::format("{:.2f}x {:.2f}-{:.2f}", answer.speedup().value, answer.speedup().low,
-                     answer.speedup().high);
+  return fmt::format("{:.2f}x {:.2f}-{:.2f}", answer.merit().value, answer.merit().low,
+                     answer.merit().high);
 }
 
 std::string break_even_text(const std::optional<BreakEven>& at) {
@@ -234,7 +234,7 @@ std::string advice_list_csv(const AdviceList& list) {
   std::string out = csv::row(header) + "\n";
   const auto add = [&](const AdvicePoint& point, const Answer& answer) {
     std::vector<std::string> row = point.varied;
-    const RatioInterval& speedup = answer.speedup();
+    const RatioInterval& speedup = answer.merit();
     row.insert(row.end(), {std::string(name_of(answer.scenario.training.kernels)),
                            std::string(name_of(answer.verdict())), csv::number(speedup.value),
                            csv::number(speedup.low), csv::number(speedup.high),

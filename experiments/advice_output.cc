@@ -52,7 +52,7 @@ std::string change_sentence(const Answer& answer) {
 // measured there, and may be sure where it is not next to it.
 std::string sure_where(const BreakEven& at, const Answer& answer) {
   const Bandwidth own = answer.scenario.training.cluster->nic_bandwidth.value;
-  const bool sure_here = answer.speedup().low > 1;
+  const bool sure_here = answer.merit().low > 1;
   if (!at.low)
     return "its interval leaves open at every one" +
            (sure_here ? fmt::format(" but this cluster's {}", to_text_bits(own)) : "");
@@ -111,9 +111,12 @@ std::string judgement_text(const Advice& advice, const Answer& answer) {
 }
 
 std::string table_of(const Answer& answer) {
+  // Two changes are compared then, and the table counts both.
+  const std::string against =
+      answer.plain_gains() ? fmt::format(", speed-ups against {}", answer.against) : "";
   std::string out =
-      fmt::format("{} kernels\n{:<18} {:>10} {:>9} {:>15} {:>10} {:>5}\n", whose_kernels(answer),
-                  "backend", "run", "speed-up", "within", "memory", "fits");
+      fmt::format("{} kernels{}\n{:<18} {:>10} {:>9} {:>15} {:>10} {:>5}\n", whose_kernels(answer),
+                  against, "backend", "run", "speed-up", "within", "memory", "fits");
   for (const BackendAdvice& backend : answer.backends)
     out +=
         fmt::format("{:<18} {:>10} {:>8.2f}x {:>6.2f} to {:<5.2f} {:>10} {:>5}\n", backend.backend,
@@ -317,10 +320,11 @@ std::string advice_text(const Advice& advice) {
   const Answer& answer = advice.answer;
   const TrainingPlan& training = answer.scenario.training;
   std::string out = judgement_text(advice, answer);
-  out += fmt::format(
-      "{:.0f}% of a step of {} is exposed communication: by the expected times no compression "
-      "wins more than {:.2f}x.\n",
-      advice.exposed_share * 100, advice.baseline, advice.most_speedup);
+  if (!answer.plain_gains())
+    out += fmt::format(
+        "{:.0f}% of a step of {} is exposed communication: by the expected times no compression "
+        "wins more than {:.2f}x.\n",
+        advice.exposed_share * 100, advice.baseline, advice.most_speedup);
   out += without_zero_text(advice);
   if (advice.fused && advice.judged())
     out += fmt::format("\nWith the fused kernels that ship here (--kernels fused):\n{}",

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
+#include "experiments/advice_list.h"
 #include "experiments/advice_output.h"
+#include "sim/base/csv.h"
 
 namespace lambcast {
 namespace {
@@ -35,7 +37,28 @@ TEST_CASE("advice: the gain of leaving ZeRO is not that of compression") {
                    answer.compressed_share, true));
   CHECK_THAT(advice_text(advice),
              Catch::StartsWith("Turn ZeRO off: adam without ZeRO is ") &&
-                 Contains("Compression on top (onebit_adam without ZeRO) makes it "));
+                 Contains("Compression on top (onebit_adam without ZeRO) makes it ") &&
+                 Contains("kernels, speed-ups against adam with ZeRO stage 3\n") &&
+                 !Contains("no compression wins more than"));
+
+  // A list judges by compression alone too.
+  const AdviceList list = advise_all(asked, {{"seq_len", {"128"}}}, catalog);
+  const csv::Table rows = csv::parse(advice_list_csv(list), "advice");
+  CHECK(rows.number(0, "speedup") == Approx(answer.merit().value).epsilon(1e-9));
+}
+
+TEST_CASE("advice: exchanges that ZeRO stage 3 refuses share one line by reason") {
+  Catalog catalog;
+  WhatIf asked = run_on("dgx-a100-80g", "32");
+  asked["zero_stage"] = "3";
+  const std::string text = advice_text(advise(asked, catalog));
+  std::size_t refusals = 0;
+  for (std::size_t at = text.find(": not here: --exchange"); at != std::string::npos;
+       at = text.find(": not here: --exchange", at + 1))
+    ++refusals;
+  INFO(text);
+  CHECK(refusals >= 1);
+  CHECK(refusals <= 3);  // no blocks; weights that differ between exchanges; neighbours
 }
 
 TEST_CASE("advice: notes that change nothing for the reader are left out") {

@@ -137,21 +137,17 @@ double kept_bytes(const Exchange& exchange) { return form_of(exchange.kind).kept
 
 std::string refused_with_zero(const Exchange& exchange, std::int64_t stage) {
   if (exchange.kind == ExchangeKind::all_reduce) return {};
-  const char* word = form_of(exchange.kind).word;
   if (is_hierarchical(exchange))
-    return stage > 0
-               ? ""
-               : fmt::format("{} leaves on every rank the sums of its share alone: it needs ZeRO",
-                             word);
+    return stage > 0 ? "" : "it needs ZeRO: each rank keeps only the sums of its own share";
   if (stage == 0) return {};
   if (is_local(exchange))
-    return fmt::format(
-        "weights of ranks part between the exchanges of {}, so that none can share states", word);
+    return "it lets the weights of ranks differ between exchanges, so that none can share "
+           "states";
   if (neighbours(exchange, 2) > 0)
-    return "ranks that average with neighbours have weights of their own: none can share states";
-  if (stage == 3) return fmt::format("{} is not of blocks, as ZeRO stage 3 reduces them", word);
+    return "it averages with neighbours, so that weights differ and none can share states";
+  if (stage == 3) return "ZeRO stage 3 reduces gradients in blocks, for which it has no form";
   if (stage == 2 && kept_bytes(exchange) > 0)
-    return fmt::format("{} owes errors of whole gradients, which ZeRO stage 2 does not keep", word);
+    return "it keeps the error of whole gradients, which ZeRO stage 2 does not have";
   return {};
 }
 
