@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
 
 #include "models/training/algorithm_tip.h"
 #include "models/training/gpu_way_limit.h"
@@ -31,6 +33,21 @@ std::string lie(const ProcessGroup& group) {
                      group.node_stride, group.siblings, group.siblings == 1 ? "" : "s");
 }
 
+// The findings about the cluster, for a group over several nodes.
+std::vector<Finding> findings_of(const CollectiveAnswer& answer, const Cluster& cluster) {
+  std::vector<Finding> findings;
+  if (answer.group.nodes() == 1) return findings;
+  if (const auto finding = find_above_name_plate(cluster)) findings.push_back(*finding);
+  if (is_mpi(answer.backend)) return findings;
+  if (const auto finding = find_gpu_way_limit(cluster, answer.group.nodes()))
+    findings.push_back(*finding);
+  const std::string idle = why_sharp_is_idle(cluster, answer.group.per_node);
+  if (!idle.empty())
+    findings.push_back(
+        {Severity::note, "flag-no-effect", fmt::format("nccl.sharp has no effect: {}", idle)});
+  return findings;
+}
+
 std::string subject(const CollectiveAnswer& answer, const Cluster& cluster) {
   std::string text = fmt::format("# lambcast forecast of {} on {}, {} ranks{}\n", answer.op,
                                  cluster.name, answer.group.ranks, lie(answer.group));
@@ -40,14 +57,8 @@ std::string subject(const CollectiveAnswer& answer, const Cluster& cluster) {
                     cluster.calibration->another_machine ? "preset of another machine, measured:"
                                                          : "calibrated for",
                     describe(*cluster.calibration));
-  if (answer.group.nodes() == 1) return text;
-  for (const auto& finding :
-       {find_above_name_plate(cluster),
-        is_mpi(answer.backend) ? std::nullopt : find_gpu_way_limit(cluster, answer.group.nodes())})
-    if (finding) text += fmt::format("# {}\n", finding->message);
-  if (is_mpi(answer.backend)) return text;
-  const std::string idle = why_sharp_is_idle(cluster, answer.group.per_node);
-  if (!idle.empty()) text += fmt::format("# nccl.sharp has no effect: {}\n", idle);
+  for (const Finding& finding : findings_of(answer, cluster))
+    text += fmt::format("# {}\n", finding.message);
   return text;
 }
 
@@ -178,12 +189,14 @@ std::string collective_json(const CollectiveAnswer& answer, const Cluster& clust
                                {"calibrated", row.interval.calibrated}});
     if (row.models_part()) json["results"].back()["flow_model_time_us"] = row.flow_time.us();
   }
-  json["findings"] = Json::array();
+  std::vector<Finding> findings = findings_of(answer, cluster);
   for (const CollectiveRow& row : answer.rows)
-    if (const auto finding = find_tip(row, answer))
-      json["findings"].push_back({{"severity", name_of(finding->severity)},
-                                  {"code", finding->code},
-                                  {"message", finding->message}});
+    if (auto finding = find_tip(row, answer)) findings.push_back(std::move(*finding));
+  json["findings"] = Json::array();
+  for (const Finding& finding : findings)
+    json["findings"].push_back({{"severity", name_of(finding.severity)},
+                                {"code", finding.code},
+                                {"message", finding.message}});
   return json_lines(json);
 }
 

@@ -59,6 +59,12 @@ TEST_CASE("collective output: it says where the network's switches cannot reduce
   for (const std::string& text :
        {collective_text(answer, cluster), collective_table(answer, cluster)})
     CHECK_THAT(text, Contains("# nccl.sharp has no effect: CollNet is for at most 8 GPUs a node"));
+  // JSON holds what the comments of the text say.
+  cluster.exceeded_name_plate = Bandwidth(1e9);
+  const Json found = Json::parse(collective_json(answer, cluster)).at("findings");
+  REQUIRE(found.size() == 2);
+  CHECK(found.at(0).at("code") == "nic-above-nominal");
+  CHECK(found.at(1).at("code") == "flag-no-effect");
 }
 
 // 1 MB in 100 us by the ring; the tree, which NCCL rates alike, in 60.

@@ -34,6 +34,10 @@ std::vector<std::string> limits_between_nodes(const std::string& key,
         fmt::format("nic.bandwidth of {} is less than a GPU's way to its NICs, and "
                     "limits what crosses nodes",
                     to_text_bits(cluster.nic_bandwidth.value)));
+  const bool of_streams = key == "cluster.nccl.connections" || key == "cluster.nccl.flow_cap";
+  if (of_streams && training.nodes() > 1 && !stream_limit(cluster))
+    limits.push_back(fmt::format("nic.bandwidth of {} is less than the TCP streams to a peer carry",
+                                 to_text_bits(cluster.nic_bandwidth.value)));
   return limits;
 }
 

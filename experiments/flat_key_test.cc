@@ -87,6 +87,13 @@ TEST_CASE("flat keys: the limit that holds in place of a key is named") {
                       "one node."));
 }
 
+TEST_CASE("flat keys: more TCP streams than a NIC needs name the NIC") {
+  const WhatIf tcp = with({{"cluster", "commodity-10gbe"}, {"gpus", "16"}}, base);
+  CHECK_THAT(swept(tcp, "cluster.nccl.connections", {"8", "64"}),
+             Contains("cluster.nccl.connections moves nothing here: nic.bandwidth of 9.4 Gbit/s is "
+                      "less than the TCP streams to a peer carry."));
+}
+
 TEST_CASE("flat keys: advice over a list names a key without effect") {
   const WhatIf asked = with({{"global_batch", "4096"}, {"steps", "6000"}}, base);
   Catalog catalog;

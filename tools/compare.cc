@@ -5,8 +5,10 @@
 
 #include "experiments/comparison_output.h"
 #include "experiments/folder_comparison.h"
+#include "experiments/judgement.h"
 #include "sim/base/error.h"
 #include "tools/commands.h"
+#include "tools/input_findings.h"
 #include "tools/patience.h"
 #include "tools/result_flags.h"
 #include "tools/what_if_flags.h"
@@ -42,6 +44,15 @@ int compare_folders_command(const CompareOptions& options) {
   return static_cast<int>(any ? Exit::done : Exit::limit);
 }
 
+FindingTally findings_of(const Comparison& comparison) {
+  FindingTally findings;
+  for (std::size_t i = 0; i < comparison.ranked.size(); ++i) {
+    const Contestant& of = comparison.ranked[i];
+    if (of.refused.empty()) findings.add(i, judgement_of(of.scenario, of.forecast).findings);
+  }
+  return findings;
+}
+
 int compare_command(const CompareOptions& options) {
   if (std::ranges::any_of(options.named, is_results_folder))
     return compare_folders_command(options);
@@ -51,6 +62,8 @@ int compare_command(const CompareOptions& options) {
   print_result(options.result, {[&] { return comparison_table(comparison); },
                                 [&] { return comparison_json(comparison); },
                                 [&] { return comparison_csv(comparison); }});
+  print_findings(findings_of(comparison),
+                 [&](std::size_t place) { return comparison.ranked[place].name; });
   if (comparison.answered()) return static_cast<int>(Exit::done);
   fmt::print(stderr, "lambcast: none of {} runs in the memory there is\n",
              comparison.ranked.size());

@@ -6,6 +6,7 @@
 
 #include "experiments/layout_search_output.h"
 #include "tools/commands.h"
+#include "tools/input_findings.h"
 #include "tools/progress.h"
 #include "tools/result_flags.h"
 #include "tools/stop_signal.h"
@@ -41,7 +42,11 @@ int plan_command(const PlanOptions& options) {
   print_result(options.result, {[&] { return layout_search_table(found); },
                                 [&] { return layout_search_json(found); },
                                 [&] { return layout_search_csv(found); }});
-  if (!found.best.empty()) return static_cast<int>(Exit::done);
+  if (!found.best.empty()) {
+    Catalog catalog;
+    print_findings(found.best.front().what_if, catalog);
+    return static_cast<int>(Exit::done);
+  }
   fmt::print(stderr, "lambcast: none of {} layouts runs\n", found.candidates);
   return static_cast<int>(Exit::limit);
 }

@@ -4,6 +4,7 @@
 #include "experiments/sensitivity_output.h"
 #include "sim/base/error.h"
 #include "tools/commands.h"
+#include "tools/input_findings.h"
 #include "tools/patience.h"
 #include "tools/result_flags.h"
 #include "tools/what_if_flags.h"
@@ -28,6 +29,7 @@ int sensitivity_command(const SensitivityOptions& options) {
                 [&](const std::string& ending) {
                   return report::picture_of(sensitivity_figure(found), ending);
                 }});
+  print_findings(options.what_if, catalog);
   return static_cast<int>(Exit::done);
 }
 

@@ -6,6 +6,7 @@
 #include "experiments/solve_output.h"
 #include "sim/base/error.h"
 #include "tools/commands.h"
+#include "tools/input_findings.h"
 #include "tools/patience.h"
 #include "tools/result_flags.h"
 #include "tools/what_if_flags.h"
@@ -31,6 +32,9 @@ int solve_command(SolveOptions options) {
   print_result(options.result,
                {[&] { return solution_table(solution); }, [&] { return solution_json(solution); },
                 [&] { return solution_csv(solution); }});
+  WhatIf best = question.what_if;
+  best[question.key] = solution.best().text;
+  print_findings(best, catalog);
   const Solution::Kind kind = solution.kind();
   return static_cast<int>(kind == Solution::Kind::never || kind == Solution::Kind::not_monotone
                               ? Exit::limit
