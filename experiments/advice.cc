@@ -232,15 +232,17 @@ std::optional<Bandwidth> held_back_beyond(const WhatIf& asked, bool plain, Limit
 // The bandwidths at which the answer's best backend begins or ceases to pay.
 BreakEven break_even_of(const Answer& answer, const std::optional<OwnRun>& own, Catalog& catalog) {
   CollectiveCosts costs;
-  const auto where = [&](double RatioInterval::*end) {
-    return break_even([&](Bandwidth nic) {
+  const auto speedup = [&](double RatioInterval::*end) {
+    return [&, end](Bandwidth nic) {
       const WhatIf compressed = at_bandwidth(answer.backends.front().asked, nic);
       const auto against =
           own ? std::optional(own_run(at_bandwidth(own->asked, nic), catalog)) : std::nullopt;
       const Forecast of = forecast_against(against, resolve(compressed, catalog).training, costs);
       return (*of.run.speedup).*end;
-    });
+    };
   };
+  const double level = break_even_level(speedup(&RatioInterval::value));
+  const auto where = [&](double RatioInterval::*end) { return break_even(speedup(end), level); };
   const auto held_back = [&](LimitOfNic limit_of) {
     return held_back_beyond(own ? own->asked : answer.backends.front().asked, own.has_value(),
                             limit_of, catalog);

@@ -18,9 +18,18 @@ Bandwidth stated_rate(const std::string& text) {
   return table.get<Sourced<Bandwidth>>("nominal").value;
 }
 
-using SpeedupAt = std::function<double(Bandwidth)>;
+}  // namespace
 
-PayingBandwidth crossing_of(double level, const SpeedupAt& speedup) {
+double break_even_level(const SpeedupAt& speedup) {
+  constexpr double indistinct = 1e-3;
+  const PayingBandwidth found = break_even(speedup, 1);
+  if (!found.at) return 1;
+  const double slower = speedup(*found.at / 2), faster = speedup(*found.at * 2);
+  const bool flat = std::abs(slower - 1) < indistinct && std::abs(faster - 1) < indistinct;
+  return flat ? 1 + indistinct : 1;
+}
+
+PayingBandwidth break_even(const SpeedupAt& speedup, double level) {
   const auto pays_at = [&](double bit_per_s) { return speedup(Bandwidth(bit_per_s / 8)) > level; };
   double low = 1e8, high = 1e13;  // bit/s
   const bool pays_low = pays_at(low), pays_high = pays_at(high);
@@ -32,23 +41,13 @@ PayingBandwidth crossing_of(double level, const SpeedupAt& speedup) {
   return {Bandwidth(std::sqrt(low * high) / 8), pays_high, false};
 }
 
-}  // namespace
-
-PayingBandwidth break_even(const SpeedupAt& speedup) {
-  constexpr double indistinct = 1e-3;
-  const PayingBandwidth found = crossing_of(1, speedup);
-  if (!found.at) return found;
-  const double slower = speedup(*found.at / 2), faster = speedup(*found.at * 2);
-  const bool flat = std::abs(slower - 1) < indistinct && std::abs(faster - 1) < indistinct;
-  return flat ? crossing_of(1 + indistinct, speedup) : found;
-}
-
 PayingBandwidth break_even(const WhatIf& what_if, Catalog& catalog) {
   CollectiveCosts costs;
-  return break_even([&](Bandwidth nic) {
+  const auto speedup = [&](Bandwidth nic) {
     const Scenario scenario = resolve(at_bandwidth(what_if, nic), catalog);
     return forecast(scenario.training, costs).run.speedup_vs_baseline;
-  });
+  };
+  return break_even(speedup, break_even_level(speedup));
 }
 
 WhatIf at_bandwidth(WhatIf what_if, Bandwidth nic) {

@@ -17,10 +17,15 @@ struct PayingBandwidth {
   bool pays_at_any_bandwidth = false;  // meaningful without one
 };
 
-// `speedup` of a bandwidth crosses 1 once at most. Where it stays within 0.1 % of 1 from half to
-// twice the bandwidth found, the sign of the difference is that of rounding: then the bandwidth is
-// told at which the run begins or ceases to be more than 0.1 % faster.
-PayingBandwidth break_even(const std::function<double(Bandwidth)>& speedup);
+using SpeedupAt = std::function<double(Bandwidth)>;
+
+// Returns the speed-up from which on a run counts as faster: 1, or 1.001 if `speedup` stays within
+// 0.1 % of 1 from half to twice the bandwidth at which it crosses 1. There the sign of the
+// difference is that of rounding.
+double break_even_level(const SpeedupAt& speedup);
+
+// `speedup` of a bandwidth crosses `level` once at most.
+PayingBandwidth break_even(const SpeedupAt& speedup, double level);
 
 // By RunForecast::speedup_vs_baseline, which is of the plain optimizer with an all-reduce.
 PayingBandwidth break_even(const WhatIf& what_if, Catalog& catalog);

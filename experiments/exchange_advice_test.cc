@@ -143,13 +143,15 @@ TEST_CASE("exchange: with ZeRO and layouts where it makes sense, else refused in
   }
   CHECK_THAT(refused("neighbours:exponential", {{"gpus", "24"}}),
              Contains("a power of two ranks, not 24 (allowed: neighbours:ring)"));
-  CHECK_THAT(refused("topk:1%", zero2), Contains("--exchange: topk owes errors"));
+  CHECK_THAT(refused("topk:1%", zero2),
+             Contains("--exchange: it keeps the error of whole gradients"));
   CHECK_THAT(refused("topk:1%", zero2),
              Contains("(allowed: all_reduce, fp8, int8, int4, qgz, loco, or with --zero-stage 0)"));
   CHECK_THAT(refused("fp8", zero3),
-             Contains("ZeRO stage 3 reduces them (allowed: all_reduce, qgz, qgz:int8, loco, "
+             Contains("for which it has no form (allowed: all_reduce, qgz, qgz:int8, loco, "
                       "loco:int8)"));
-  CHECK_THAT(refused("qgz", {}), Contains("it needs ZeRO (allowed: with --zero-stage 1, 2 or 3)"));
+  CHECK_THAT(refused("qgz", {}),
+             Contains("of its own share (allowed: with --zero-stage 1, 2 or 3)"));
   CHECK_THAT(refused("fp8", {{"precision", "bf16"}, {"deepspeed_version", "0.17.5"}}),
              Contains("BF16_Optimizer sums whole fp32 buffers"));
   CHECK_THAT(refused("fp8", {{"optimizer", "onebit_adam"}}), Contains("brings its own exchange"));
