@@ -35,14 +35,14 @@ expect 2 '--tp: no layout of 8 GPUs has tp 3' "$lambcast" plan --model gpt2 --cl
 expect 3 '^no layout runs$' "$lambcast" plan --model gpt3-175b --cluster dgx-a100-80g --gpus 8 --global-batch 8
 grep -q '^lambcast: none of [0-9]* layouts runs$' err || fail "no word of it: $(cat err)"
 
-# The README's table: 70B on 128 GPUs with 100 Gbit/s Ethernet, with and without compression
+# 70B on 128 GPUs with 100 Gbit/s Ethernet, with and without compression, as the manual prints it
 asked=(plan --model llama2-70b --cluster commodity-100gbe --gpus 128 --global-batch 512 --framework megatron --precision bf16)
 expect 0 '^Fastest of .*: cp 2, pp 32 .*, dp 2, .* recompute full: 79[0-9]{3}\.' "$lambcast" "${asked[@]}"
-grep -qE '^ 1 +bubble .* no \(memory\) +1\.01x$' out || fail "not as the README has it: $(cat out)"
-grep -q '^no layout with several replicas runs with onebit_adam' out || fail "not as the README has it: $(cat out)"
+grep -qE '^ 1 +bubble .* no \(memory\) +1\.01x$' out || fail "not as the manual has it: $(cat out)"
+grep -q '^no layout with several replicas runs with onebit_adam' out || fail "not as the manual has it: $(cat out)"
 expect 0 ': tp 2 and sequence, cp 2, pp 16 in 5 chunks, dp 2, .* 64[0-9]{3}\.' "$lambcast" "${asked[@]}" --device a100-80g
-grep -qE '^ 1 +layers .* 1\.03x$' out || fail "not as the README has it: $(cat out)"
-grep -q '^best with onebit_adam: .* 0\.79x as fast as the best with adam' out || fail "not as the README has it: $(cat out)"
+grep -qE '^ 1 +layers .* 1\.03x$' out || fail "not as the manual has it: $(cat out)"
+grep -q '^best with onebit_adam: .* 0\.79x as fast as the best with adam' out || fail "not as the manual has it: $(cat out)"
 
 # A run without a layout that nothing else makes fit
 expect 0 'the model divided fits: --zero-stage 3 --recompute full \(.*, or --tp 8 ' "$lambcast" simulate --model gpt3-175b \

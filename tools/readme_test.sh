@@ -1,20 +1,20 @@
 #!/usr/bin/env bash
-# Does what the README says, as a reader would: tools/quickstart, then every command of the ```sh
-# blocks, in the order printed and all in one folder.
+# Does what the README and the manual say, as a reader would: tools/quickstart, then every command of
+# the ```sh blocks, in the order printed. The commands of one document share a folder.
 #
 #   readme_test.sh README.md FOLDER_OF_LAMBCAST
 set -euo pipefail
 readme=$(readlink -f "$1")
+root=$(dirname "$readme")
 PATH=$(readlink -f "$2"):$PATH
 # Root needs to tell mpirun that it means it; two ranks may share a core.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
-ln -s "$(dirname "$readme")/validate" validate
 # The quickstart without what it installs and builds, which is there already.
 mkdir tools build
-cp "$(dirname "$readme")/tools/quickstart" tools
+cp "$root/tools/quickstart" tools
 printf 'install_packages() { :; }\nbuild_lambcast() { :; }\n' >tools/setup.sh
 ln -s "$(command -v lambcast)" build/lambcast
 for study in new finished; do
@@ -23,17 +23,26 @@ for study in new finished; do
 done
 grep -q 'in results already' out || { echo "FAILED: tools/quickstart runs its study twice"; exit 1; }
 commands=0
-while IFS= read -r command; do
-  leaks=1
-  case $command in
-    mpirun*)
-      command -v mpirun >/dev/null || { echo "left out, there is no mpirun: $command"; continue; }
-      leaks=0 # MPI_Init of Open MPI leaks; every other error that a sanitizer finds still counts
-      ;;
-  esac
-  ASAN_OPTIONS=detect_leaks=$leaks bash -c "$command" >out 2>err </dev/null || { echo "FAILED: $command"; cat err; exit 1; }
-  [ -s out ] || case $command in *'>'*) ;; *) echo "FAILED, prints nothing: $command"; exit 1 ;; esac
-  commands=$((commands + 1))
-done < <(awk '/^```sh$/{inside=1; next} /^```$/{inside=0} inside' "$readme")
-[ "$commands" -ge 8 ] || { echo "FAILED: only $commands commands found"; exit 1; }
+run_commands_of() { # DOCUMENT
+  local command leaks
+  cd "$(mktemp -d -p "$folder")"
+  ln -s "$root/validate" validate
+  while IFS= read -r command; do
+    leaks=1
+    case $command in
+      mpirun*)
+        command -v mpirun >/dev/null || { echo "left out, there is no mpirun: $command"; continue; }
+        leaks=0 # MPI_Init of Open MPI leaks; every other error that a sanitizer finds still counts
+        ;;
+    esac
+    ASAN_OPTIONS=detect_leaks=$leaks bash -c "$command" >out 2>err </dev/null ||
+      { echo "FAILED: $1: $command"; cat err; exit 1; }
+    [ -s out ] || case $command in *'>'*) ;; *) echo "FAILED, prints nothing: $command"; exit 1 ;; esac
+    commands=$((commands + 1))
+  done < <(awk '/^```sh$/{inside=1; next} /^```$/{inside=0} inside' "$1")
+}
+for document in "$readme" "$root"/tools/manual/*.md; do
+  run_commands_of "$document"
+done
+[ "$commands" -ge 30 ] || { echo "FAILED: only $commands commands found"; exit 1; }
 echo "$commands commands ran"

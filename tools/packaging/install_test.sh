@@ -46,7 +46,7 @@ check() {
     share/bash-completion/completions/lambcast share/zsh/vendor-completions/_lambcast \
     share/lambcast/presets/commodity-10gbe.toml share/lambcast/presets/bert-large.toml \
     share/lambcast/presets/v100-32g.toml share/lambcast/schemas/simulate.schema.json \
-    share/doc/lambcast/README.md share/doc/lambcast/changelog* share/doc/lambcast/copyright \
+    share/doc/lambcast/README.md share/doc/lambcast/manual/first_forecast.md share/doc/lambcast/changelog* share/doc/lambcast/copyright \
     share/doc/lambcast/reference.md share/doc/lambcast/lambcast.cdx.json share/doc/lambcast/examples/bert_large/sweep.toml; do
     compgen -G "$at/usr/$file" >/dev/null || fail "no $file in $at"
   done
