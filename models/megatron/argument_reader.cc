@@ -19,6 +19,7 @@ ArgumentReader::ArgumentReader(std::string_view text, const std::string& file,
   bert_ = launch.program.empty() ? names_program(text, "pretrain_bert")
                                  : launch.program.find("pretrain_bert") != std::string::npos;
   files_ = std::move(launch.files);
+  reasons_ = std::move(launch.reasons);
   std::string key;
   for (ShellWord& word : launch.words) {
     if (!word.text.starts_with("--")) {
@@ -129,16 +130,21 @@ void ArgumentReader::refuse(const std::string& key, std::string_view what) const
 
 void ArgumentReader::add_value(const std::string& key, ShellWord word) {
   const bool follows = key.empty() || !given_[key].values.empty() || bears_on_cost(key);
-  if (!word.unset.empty() && follows)
-    fail_input({file_, word.line, key.empty() ? "" : "--" + key},
-               word.unset == "output"
-                   ? "the output of a command has no value here: write it out"
-                   : fmt::format("${} has no value here: write it out", word.unset),
-               word.unset == "output" ? "" : fmt::format("--set-var {}=VALUE", word.unset));
+  if (!word.unset.empty() && follows) refuse_unset(key, word);
   if (key.empty())
     fail_input({file_, word.line, {}}, fmt::format("'{}' is no argument of Megatron-LM", word.text),
                "--name value, NAME=( ... ), NAME=value");
   given_[key].values.push_back(std::move(word.text));
+}
+
+void ArgumentReader::refuse_unset(const std::string& key, const ShellWord& word) const {
+  const Where where{file_, word.line, key.empty() ? "" : "--" + key};
+  if (word.unset == "output")
+    fail_input(where, "the output of a command has no value here: write it out");
+  const auto reason = reasons_.find(word.unset);
+  const std::string because = reason == reasons_.end() ? "" : fmt::format(" ({})", reason->second);
+  fail_input(where, fmt::format("${} has no value here{}: write it out", word.unset, because),
+             fmt::format("--set-var {}=VALUE", word.unset));
 }
 
 void ArgumentReader::check_known(const std::string& key, int line) const {

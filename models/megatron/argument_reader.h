@@ -50,12 +50,13 @@ class ArgumentReader {
 
   // What has no value may stand where it bears on nothing: a path.
   void add_value(const std::string& key, ShellWord word);
+  [[noreturn]] void refuse_unset(const std::string& key, const ShellWord& word) const;
   void check_known(const std::string& key, int line) const;
 
   const std::string& file_;
   std::vector<Finding>& findings_;
   bool bert_ = false;
-  std::map<std::string, std::string> files_;
+  std::map<std::string, std::string> files_, reasons_;
   std::map<std::string, Given> given_;
 };
 

@@ -185,7 +185,7 @@ LaunchArguments launch_arguments(std::string_view text, const std::string& file,
                                  const Variables& given, std::vector<Finding>& findings) {
   check_given(text, file, given);
   if (!text.starts_with("#!") && !names_program(text, ".py"))
-    return {shell_words(text, file), {}, {}};
+    return {shell_words(text, file), {}, {}, {}};
   Variables values = slurm_variables(text);
   for (const auto& [name, value] : given) values[name] = value;
   Script script = run_script(text, file, values);
@@ -193,12 +193,17 @@ LaunchArguments launch_arguments(std::string_view text, const std::string& file,
     findings.push_back({Severity::warning, "argument-not-passed",
                         describe({file, stray.line, stray.text},
                                  "begins a command of its own: the launch ends before it")});
+  for (const ShellWord& sourced : script.sourced)
+    findings.push_back({Severity::note, "script-not-read",
+                        describe({file, sourced.line, "source"},
+                                 "the file is not read; what the script assigned before it counts "
+                                 "only with --set-var")});
   const auto launch = chosen(std::move(script.launches), file, findings);
-  if (!launch) return {shell_words(text, file), {}, std::move(script.files)};
+  if (!launch) return {shell_words(text, file), {}, std::move(script.files), {}};
   const std::size_t program = program_of(launch->words);
   const bool named = program < launch->words.size();
   return {arguments_of(text, *launch), named ? launch->words[program].text : "",
-          std::move(script.files)};
+          std::move(script.files), std::move(script.reasons)};
 }
 
 }  // namespace lambcast::megatron

@@ -15,7 +15,8 @@ struct LaunchArguments {
   // Arguments of the program, after --nnodes, --nproc-per-node and --world-size of its launcher.
   std::vector<ShellWord> words;
   std::string program;
-  std::map<std::string, std::string> files;  // here-documents that the script writes
+  std::map<std::string, std::string> files;    // here-documents that the script writes
+  std::map<std::string, std::string> reasons;  // commands that took a value from a name
 };
 
 // Reads a script's launch, whatever launcher stands in front of its program. Text without a launch

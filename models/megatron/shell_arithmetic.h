@@ -1,4 +1,4 @@
-// Shell arithmetic: 64-bit integers with + - * / %, comparisons, && || and parentheses.
+// Shell arithmetic: 64-bit integers, all operators of bash, and assignments to bare names.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,15 @@
 
 namespace lambcast::megatron {
 
-// Returns the value of a bare name, or nothing if it has none.
-using NameValue = std::function<std::optional<std::int64_t>(const std::string&)>;
+struct ArithmeticNames {
+  // Returns the value of a bare name, or nothing if it has none.
+  std::function<std::optional<std::int64_t>(const std::string&)> value;
+  // Assigns; called only for the sides of && || ?: that are evaluated.
+  std::function<void(const std::string&, std::int64_t)> assign;
+};
 
-// Returns nothing for a name without a value, a division by zero, and other syntax.
-std::optional<std::int64_t> arithmetic(std::string_view text, const NameValue& value_of);
+// Returns nothing for a name without a value, a division by zero, and other syntax. Octal numbers,
+// numbers with a base and elements of arrays are such syntax.
+std::optional<std::int64_t> arithmetic(std::string_view text, const ArithmeticNames& names);
 
 }  // namespace lambcast::megatron

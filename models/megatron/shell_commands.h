@@ -22,11 +22,13 @@ struct ShellSource {
   std::vector<std::string_view> items;
 };
 
-enum class ShellStop { none, loop, function, script };
+// The command that ended the evaluation of a list: continue, break, return, exit.
+enum class ShellStop { none, next, loop, function, script };
 
 // State of an evaluation, shared by the texts that a script evaluates.
 struct ShellState {
   static constexpr int most_nested = 60, most_steps = 200'000;
+  static constexpr std::size_t most_text = 64 << 20;  // characters assigned in all
 
   std::string file;
   ShellValues values;
@@ -34,13 +36,21 @@ struct ShellState {
   std::vector<std::string> conditions = {};  // names that undecided branches depend on
   std::string doubt = {};                    // the name behind the last unknown status
   ShellStop stop = ShellStop::none;
+  // Names behind a break or continue, and behind a return, that may or may not run.
+  std::string undecided_stop = {}, undecided_return = {};
+  bool may_exit = false;  // an undecided branch ended with exit
   int steps = 0, depth = 0;
   std::vector<Launch> launches = {};
   std::map<std::string, std::string> files = {};
   std::vector<ShellWord> strays = {};
+  std::vector<ShellWord> sourced = {};
 };
 
 using EvaluateText = std::function<void(std::string_view text, int line)>;
+
+// Evaluates a loop or a function. If `undecided` names a variable on which its end depends, the
+// names that it changed have no value afterwards.
+void evaluate_bounded(ShellState& state, std::string& undecided, const std::function<void()>& body);
 
 // Runs assignments and the shell's own commands, records launches, and skips other commands.
 ShellStatus run_command(const std::vector<ShellSource>& words, ShellState& state,

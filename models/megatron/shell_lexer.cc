@@ -1,6 +1,8 @@
 #include "models/megatron/shell_lexer.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cstdlib>
 #include <string>
 
 namespace lambcast::megatron {
@@ -54,6 +56,34 @@ std::size_t after_bracket(std::string_view text, std::size_t at, char open, char
   return npos;
 }
 
+// The parts of what stands between braces: {a,b} or {1..4}; none if it is neither.
+std::vector<std::string> brace_parts(std::string_view inside) {
+  std::vector<std::string> parts;
+  const std::size_t dots = inside.find("..");
+  int first = 0, last = 0;
+  const auto whole = [](std::string_view text, int& value) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    return error == std::errc() && end == text.data() + text.size();
+  };
+  if (dots != npos && whole(inside.substr(0, dots), first) &&
+      whole(inside.substr(dots + 2), last) && std::abs(static_cast<double>(first) - last) < 1000) {
+    const int step = first <= last ? 1 : -1;
+    for (int value = first; value != last + step; value += step)
+      parts.push_back(std::to_string(value));
+    return parts;
+  }
+  std::size_t begin = 0;
+  for (std::size_t at = 0; at < inside.size();) {
+    if (inside[at] == ',') {
+      parts.emplace_back(inside.substr(begin, at - begin));
+      begin = at + 1;
+    }
+    at = std::min(after_unit(inside, at), inside.size());
+  }
+  if (!parts.empty()) parts.emplace_back(inside.substr(begin));
+  return parts;
+}
+
 bool is_letter(char c) { return c == '_' || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'); }
 
 }  // namespace
@@ -97,6 +127,26 @@ std::size_t variable_length(std::string_view text) {
          (is_letter(text[length]) || (length > 0 && text[length] >= '0' && text[length] <= '9')))
     ++length;
   return length;
+}
+
+std::vector<std::string> brace_expanded(std::string_view word) {
+  std::vector<std::string> words{""};
+  for (std::size_t at = 0; at < word.size();) {
+    const std::size_t next = std::min(after_unit(word, at), word.size());
+    const std::size_t close = word[at] == '{' ? word.find('}', at) : npos;
+    const auto parts = close == npos ? std::vector<std::string>()
+                                     : brace_parts(word.substr(at + 1, close - at - 1));
+    if (parts.size() * words.size() > 1000) return {std::string(word)};
+    std::vector<std::string> longer;
+    for (const std::string& begin : words)
+      for (const std::string& part : parts) longer.push_back(begin + part);
+    if (parts.empty())
+      for (std::string& begin : words) begin += word.substr(at, next - at);
+    else
+      words = std::move(longer);
+    at = parts.empty() ? next : close + 1;
+  }
+  return words;
 }
 
 bool read_here_document(std::string_view text, std::size_t& at, const HereDocument& document,

@@ -18,6 +18,10 @@ std::size_t after_word(std::string_view text, std::size_t at);
 // Returns the length of the variable name that `text` begins with; 0 if there is none.
 std::size_t variable_length(std::string_view text);
 
+// Returns the words that {a,b} and {1..4} in an unquoted word stand for; the word itself if it has
+// none, or more than 1000.
+std::vector<std::string> brace_expanded(std::string_view word);
+
 struct HereDocument {
   std::string delimiter;  // as it stands in the script, with its quotes
   bool tabs = false;      // "<<-": tabs that begin a row are dropped

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "models/megatron/shell_commands.h"
-#include "models/megatron/shell_lexer.h"
+#include "models/megatron/shell_reader.h"
 #include "models/megatron/shell_test.h"
 #include "sim/base/error.h"
 
@@ -17,10 +17,10 @@ namespace {
 
 using enum ShellStatus;
 // Evaluates one text: a script, a function's body, or the argument of eval and bash -c.
-class Evaluator : ShellCursor {
+class Evaluator : ShellReader {
  public:
   Evaluator(std::string_view text, int first_line, ShellState& state)
-      : ShellCursor(text, first_line), state_(state) {}
+      : ShellReader(text, first_line, state) {}
 
   void evaluate() {
     list();
@@ -28,48 +28,6 @@ class Evaluator : ShellCursor {
   }
 
  private:
-  bool live() const { return live_ && state_.stop == ShellStop::none; }
-  [[noreturn]] void fail(std::string_view what) const {
-    fail_input({state_.file, line(), {}}, what, "write the arguments out, without the shell");
-  }
-
-  void skip_separators() {
-    for (;;) {
-      skip_spaces();
-      if (at_ == text_.size() || at(";;")) return;
-      if (text_[at_] == '\n') {
-        ++at_;
-        here_documents();
-      } else if (text_[at_] == '#') {
-        at_ = std::min(text_.find('\n', at_), text_.size());
-      } else if (text_[at_] == ';' || text_[at_] == '&') {
-        ++at_;
-      } else {
-        return;
-      }
-    }
-  }
-
-  std::string_view raw() {
-    const std::size_t begin = at_, end = after_word(text_, at_);
-    if (end == text_.npos) fail("a quote or bracket is not closed");
-    at_ = end;
-    return text_.substr(begin, end - begin);
-  }
-
-  std::string_view peek() {
-    const std::size_t begin = at_;
-    const std::string_view word = raw();
-    at_ = begin;
-    return word;
-  }
-
-  void expect(std::string_view word) {
-    skip_separators();
-    if (peek() != word) fail(fmt::format("'{}' is missing", word));
-    at_ += word.size();
-  }
-
   // Commands up to a word that closes them.
   ShellStatus list() {
     static const std::set<std::string_view> closers{"then", "elif", "else", "fi",
@@ -78,11 +36,26 @@ class Evaluator : ShellCursor {
     ShellStatus status = yes;
     for (;;) {
       skip_separators();
+      if (at(";&")) fail("';&' is not evaluated");
       if (at_ == text_.size() || text_[at_] == ')' || at(";;") || closers.contains(peek())) break;
+      const ShellStop before = open_command();
       status = and_or();
+      close_command(at("&"), before);
     }
     --state_.depth;
     return status;
+  }
+
+  ShellStop open_command() {
+    state_.values.open_scope();
+    return state_.stop;
+  }
+
+  // A command in a shell of its own changes no variables and does not end the script.
+  void close_command(bool own_shell, ShellStop before) {
+    if (!own_shell) return state_.values.keep_scope();
+    state_.values.undo_scope();
+    state_.stop = before;
   }
 
   ShellStatus and_or() {
@@ -107,38 +80,45 @@ class Evaluator : ShellCursor {
   ShellStatus pipeline() {
     const bool negated = at("! ");
     if (negated) ++at_, skip_spaces();
+    ShellStop before = open_command();
     ShellStatus status = command();
-    for (skip_spaces(); at("|") && !at("||"); skip_spaces()) {
+    skip_spaces();
+    bool piped = at("|") && !at("||");
+    close_command(piped, before);
+    for (; piped; piped = at("|") && !at("||")) {
       at_ += at("|&") ? 2 : 1;
       skip_separators();
+      before = open_command();
       status = command();
+      skip_spaces();
+      close_command(true, before);
     }
     return negated && status != unknown ? (status == yes ? no : yes) : status;
   }
 
   ShellStatus command() {
     if (at("((")) return arithmetic_command();
-    if (at("(")) return group(")");
+    if (at("(")) return subshell();
     const std::string_view word = peek();
     if (word == "{") return group("}");
     if (word == "if") return conditional();
     if (word == "case") return selection();
     if (word == "for") return repetition();
-    if (word == "while" || word == "until") return loop();
+    if (word == "while" || word == "until") return conditional_loop();
+    if (word == "select") fail("'select' is not evaluated");
     if (word == "[[") return double_test();
     if (word == "function") return raw(), skip_spaces(), function(raw());
     return simple();
   }
 
   ShellStatus arithmetic_command() {
-    const std::string source = "$" + std::string(text_.substr(at_));
-    const std::size_t end = after_unit(source, 0);
-    if (end == source.npos) fail("'((' is not closed");
-    at_ += end - 1;
-    if (!live()) return unknown;
-    const std::string value = state_.values.whole(source.substr(0, end));
-    if (!missing_name(value).empty()) return state_.doubt = missing_name(value), unknown;
-    return value == "0" ? no : yes;
+    const std::string_view text = arithmetic_text();
+    return live() ? status_of(state_.values.calculated(text)) : unknown;
+  }
+
+  ShellStatus status_of(const std::string& number) {
+    if (!missing_name(number).empty()) return state_.doubt = missing_name(number), unknown;
+    return number == "0" ? no : yes;
   }
 
   ShellStatus group(std::string_view close) {
@@ -149,29 +129,44 @@ class Evaluator : ShellCursor {
     return status;
   }
 
-  void expect_close(std::string_view close) {
-    skip_separators();
-    if (!at(close)) fail(fmt::format("'{}' is missing", close));
-    at_ += close.size();
+  ShellStatus subshell() {
+    if (!live()) return group(")");
+    const auto functions = state_.functions;
+    const ShellStop before = open_command();
+    const bool outer = std::exchange(state_.may_exit, false);
+    const ShellStatus status = group(")");
+    close_command(true, before);
+    state_.functions = functions;
+    return std::exchange(state_.may_exit, outer) ? unknown : status;
   }
 
   // Evaluates both sides from the same state, if it is not known which of them runs.
   void branches(const std::function<void()>& first, const std::function<void()>& second) {
     if (!live()) return first(), second();
-    const ShellValues::State before = state_.values.state();
-    const std::string doubt = state_.doubt;
+    const std::string doubt = state_.doubt.empty() ? std::string(command_output) : state_.doubt;
     state_.conditions.push_back(doubt);
+    state_.values.open_scope();
     first();
-    const ShellStop stop = std::exchange(state_.stop, ShellStop::none);
-    const ShellValues::State after = state_.values.state();
-    state_.values.restore(before);
+    const ShellStop one = std::exchange(state_.stop, ShellStop::none);
+    const ShellValues::Changes finals = state_.values.undo_scope();
+    state_.values.open_scope();
     second();
+    const ShellStop other = state_.stop;
     state_.conditions.pop_back();
-    if (stop == ShellStop::none && state_.stop != ShellStop::none) {
-      state_.values.restore(after);
+    state_.may_exit = state_.may_exit || one == ShellStop::script || other == ShellStop::script;
+    // A side that ends the script is taken not to run.
+    if (other == ShellStop::script && one != ShellStop::script) {
+      state_.values.undo_scope();
+      state_.values.redo(finals);
+      state_.stop = one;
+    } else if (one == ShellStop::script && other != ShellStop::script) {
+      state_.values.keep_scope();
+    } else {
+      state_.values.merge_scope(finals);
+      if (one == other) return;
       state_.stop = ShellStop::none;
-    } else if (stop == ShellStop::none) {
-      state_.values.merge(after);
+      const bool returns = one == ShellStop::function || other == ShellStop::function;
+      (returns ? state_.undecided_return : state_.undecided_stop) = doubt;
     }
   }
 
@@ -226,18 +221,23 @@ class Evaluator : ShellCursor {
     if (at_ == text_.size() || peek() == "esac") return;
     if (at("(")) ++at_;
     ShellStatus status = no;
+    bool read = true;  // every pattern
     for (skip_spaces(); at_ < text_.size() && text_[at_] != ')'; skip_spaces()) {
       const std::size_t begin = at_;
-      const std::string pattern = state_.values.whole(raw());
+      const std::string_view source = raw();
+      const std::string pattern = state_.values.whole(source);
       if (at("|")) ++at_;
       if (at_ == begin) fail("a pattern of 'case' is not read");
+      read = read && missing_name(pattern).empty() && is_plain_pattern(source);
       if (matches_pattern(subject, pattern)) status = yes;
     }
+    if (!read) status = unknown;
     if (!missing_name(subject).empty() || !live()) status = unknown;
     expect_close(")");
     decide(
         status, [&] { list(); },
         [&] {
+          if (at(";;&")) fail("';;&' is not evaluated");
           if (at(";;")) at_ += 2;
           cases(subject);
         });
@@ -248,68 +248,103 @@ class Evaluator : ShellCursor {
     skip_spaces();
     if (at("((")) return counted();
     const std::string name(raw());
-    std::vector<std::string> values;
     skip_separators();
+    std::vector<std::string> values = state_.values.positional();
     if (peek() == "in") {
       at_ += 2;
+      values.clear();
       for (const ShellSource& word : sources())
         for (std::string& field : fields_of(word)) values.push_back(std::move(field));
     }
     expect("do");
-    const bool before = live_;
-    const std::size_t body = at_;
-    for (const std::string& value : values) {
-      if (!live()) break;
+    auto value = values.begin();
+    return loop([&, body = at_] {
       at_ = body;
-      state_.values.bind(name, value);
-      list();
-      if (state_.stop == ShellStop::loop) state_.stop = ShellStop::none;
-      if (++state_.steps > ShellState::most_steps) fail("repeats too often");
+      if (!live() || value == values.end()) return no;
+      if (value == values.begin() && !is_counted(values)) {
+        state_.values.forget(name, "a loop over words that are not known");
+        return unknown;
+      }
+      state_.values.bind(name, *value++);
+      return yes;
+    });
+  }
+
+  // Whether the number of words is known: none is without a value, or a pattern of file names.
+  bool is_counted(const std::vector<std::string>& words) {
+    for (const std::string& word : words) {
+      state_.doubt = missing_name(word);
+      if (!state_.doubt.empty() || word.find_first_of("*?") != word.npos) return false;
     }
-    at_ = body;
-    live_ = false;
-    list();
-    live_ = before;
-    expect("done");
-    redirections();
-    return unknown;
+    return true;
   }
 
-  // for ((...)): it may run any number of times.
+  // for ((first; condition; step)).
   ShellStatus counted() {
-    const bool before = live_;
-    live_ = false;
-    arithmetic_command();
-    live_ = before;
+    const std::string_view text = arithmetic_text();
+    const std::size_t one = text.find(';'),
+                      two = text.find(';', std::min(one, text.size() - 1) + 1);
+    if (one == text.npos || two == text.npos) fail("'for ((' is not read");
     expect("do");
-    state_.doubt = command_output;
-    branches([&] { list(); }, [] {});
-    expect("done");
-    redirections();
-    return unknown;
+    const auto evaluate = [&](std::string_view part) {
+      const bool blank = part.find_first_not_of(" \t\n") == part.npos;
+      return blank ? yes : status_of(state_.values.calculated(part));
+    };
+    bool first = true;
+    return loop([&, body = at_] {
+      at_ = body;
+      if (!live()) return no;
+      evaluate(std::exchange(first, false) ? text.substr(0, one) : text.substr(two + 1));
+      return evaluate(text.substr(one + 1, two - one - 1));
+    });
   }
 
-  // A loop with an undecided condition is taken as a branch.
-  ShellStatus loop() {
-    const bool until = peek() == "until", before = live_;
+  ShellStatus conditional_loop() {
+    const ShellStatus wanted = peek() == "until" ? no : yes;
     raw();
-    const std::size_t begin = at_;
-    for (bool again = live();;) {
+    return loop([&, begin = at_] {
       at_ = begin;
       const ShellStatus status = list();
       expect("do");
-      again = again && live() && status == (until ? no : yes);
-      if (live() && status == unknown)
-        branches([&] { list(); }, [] {});
-      else
-        live_ = again, list(), live_ = before;
-      if (state_.stop == ShellStop::loop) again = false, state_.stop = ShellStop::none;
-      if (!again) break;
-      if (++state_.steps > ShellState::most_steps) fail("repeats too often");
-    }
+      if (!live()) return no;
+      return status == unknown ? unknown : status == wanted ? yes : no;
+    });
+  }
+
+  // Evaluates a loop's body as often as `next` holds. `next` moves to the body.
+  ShellStatus loop(const std::function<ShellStatus()>& next) {
+    evaluate_bounded(state_, state_.undecided_stop, [&] {
+      for (bool again = true; again;) {
+        const ShellStatus status = next();
+        if (status == unknown) return undecided_body();
+        const bool before = live_;
+        live_ = live() && status == yes;
+        list();
+        again = live_ && (state_.stop == ShellStop::none || state_.stop == ShellStop::next);
+        live_ = before;
+        end_of_body();
+        if (++state_.steps > ShellState::most_steps) fail("repeats too often");
+      }
+    });
     expect("done");
     redirections();
     return unknown;
+  }
+
+  void end_of_body() {
+    if (state_.stop == ShellStop::next || state_.stop == ShellStop::loop)
+      state_.stop = ShellStop::none;
+  }
+
+  // A body that may run any number of times: twice as a branch, so that names which the first
+  // repetition changed have no value in the second.
+  void undecided_body() {
+    const std::size_t body = at_;
+    branches([&] { list(), end_of_body(); }, [] {});
+    const std::size_t launches = state_.launches.size();
+    at_ = body;
+    branches([&] { list(), end_of_body(); }, [] {});
+    state_.launches.resize(std::min(launches, state_.launches.size()));
   }
 
   ShellStatus double_test() {
@@ -324,11 +359,24 @@ class Evaluator : ShellCursor {
       } else {
         const std::string_view source = raw();
         if (source.empty()) fail("a condition is not read");
-        words.push_back(live() ? state_.values.whole(source) : "");
+        words.push_back(live() ? pattern_of(source) : "");
       }
     }
     at_ += 2;
     return live() ? shell_test(words, state_.doubt) : unknown;
+  }
+
+  // Patterns with quoted or bracketed parts are not compared.
+  static bool is_plain_pattern(std::string_view source) {
+    const bool quoted = source.find_first_of("'\"") != source.npos;
+    return source.find_first_of("[\\") == source.npos &&
+           !(quoted && source.find_first_of("*?") != source.npos);
+  }
+
+  std::string pattern_of(std::string_view source) {
+    const bool variable = source.find('$') != source.npos;
+    return variable || is_plain_pattern(source) ? state_.values.whole(source)
+                                                : without_value(command_output);
   }
 
   ShellStatus function(std::string_view name) {
@@ -361,81 +409,13 @@ class Evaluator : ShellCursor {
     if (!live()) return unknown;
     state_.steps += static_cast<int>(words.size());
     if (state_.steps > ShellState::most_steps) fail("has too many words");
+    if (state_.values.written() > ShellState::most_text) fail("writes too much text");
     return run_command(words, state_, [&](std::string_view text, int line) {
       if (++state_.depth > ShellState::most_nested) fail("is nested too deeply");
       Evaluator(text, line, state_).evaluate();
       --state_.depth;
     });
   }
-
-  // The words of a command, without its redirections.
-  std::vector<ShellSource> sources() {
-    std::vector<ShellSource> words;
-    for (;;) {
-      skip_spaces();
-      if (redirection()) continue;
-      if (at_ == text_.size() || std::string_view("\n;&|()").find(text_[at_]) != text_.npos) break;
-      if (text_[at_] == '#') {
-        at_ = std::min(text_.find('\n', at_), text_.size());
-        break;
-      }
-      ShellSource word{line(), raw(), false, {}};
-      const bool digits = word.text.find_first_not_of("0123456789") == text_.npos;
-      if (digits && (at("<") || at(">"))) continue;
-      if (word.text.ends_with("=") && at("(")) array(word);
-      words.push_back(std::move(word));
-    }
-    return words;
-  }
-
-  void array(ShellSource& word) {
-    word.list = true;
-    ++at_;
-    for (skip_separators(); at_ < text_.size() && text_[at_] != ')'; skip_separators()) {
-      const std::size_t begin = at_;
-      word.items.push_back(raw());
-      if (at_ == begin) fail(fmt::format("'{}' within a list is not read", text_[at_]));
-    }
-    expect_close(")");
-  }
-
-  void redirections() {
-    for (skip_spaces(); redirection(); skip_spaces()) continue;
-  }
-
-  bool redirection() {
-    if (!at("<") && !at(">") && !at("&>")) return false;
-    const bool here = at("<<") && !at("<<<"), tabs = at("<<-");
-    const bool out = at(">") && !at(">&");
-    while (at_ < text_.size() && std::string_view("<>&|").find(text_[at_]) != text_.npos) ++at_;
-    if (tabs) ++at_;
-    skip_spaces();
-    const std::string_view word = raw();
-    if (here) {
-      pending_.push_back({std::string(word), tabs, {}});
-    } else if (out && live()) {
-      target_ = state_.values.whole(word);
-    }
-    if (!pending_.empty() && (here || out)) pending_.back().target = target_;
-    return true;
-  }
-
-  // Reads the here-documents announced on the line that ended.
-  void here_documents() {
-    for (const HereDocument& document : std::exchange(pending_, {})) {
-      std::string content;
-      if (!read_here_document(text_, at_, document, content)) return;
-      if (!live() || document.target.empty()) continue;
-      const bool expanded = document.delimiter.find_first_of("'\"\\") == std::string::npos;
-      state_.files[document.target] = expanded ? state_.values.quoted(content) : content;
-    }
-    target_.clear();
-  }
-
-  ShellState& state_;
-  bool live_ = true;
-  std::vector<HereDocument> pending_;
-  std::string target_;
 };
 
 }  // namespace
@@ -443,7 +423,8 @@ class Evaluator : ShellCursor {
 Script run_script(std::string_view text, const std::string& file, const Variables& given) {
   ShellState state{file, ShellValues(given)};
   Evaluator(text, 1, state).evaluate();
-  return {std::move(state.launches), std::move(state.files), std::move(state.strays)};
+  return {std::move(state.launches), std::move(state.files), std::move(state.strays),
+          std::move(state.sourced), state.values.reasons()};
 }
 
 }  // namespace lambcast::megatron

@@ -21,14 +21,17 @@ struct Launch {
 
 struct Script {
   std::vector<Launch> launches;
-  std::map<std::string, std::string> files;  // content of here-documents by file name
-  std::vector<ShellWord> strays;             // arguments that begin a command of their own
+  std::map<std::string, std::string> files;    // content of here-documents by file name
+  std::vector<ShellWord> strays;               // arguments that begin a command of their own
+  std::vector<ShellWord> sourced;              // files of 'source', which are not read
+  std::map<std::string, std::string> reasons;  // commands that took a value from a name
 };
 
 // Evaluates assignments, arrays, +=, quotes, ${X:-n} and its kin, $((...)), if, case, for, while,
-// functions, here-documents, eval and bash -c. Output of commands and variables that are never
-// assigned have no value; words that contain one carry its name in ShellWord::unset. `given` holds
-// such values, positional parameters as "1", "2".
+// functions, subshells, pipelines, here-documents, eval and bash -c. Output of commands, variables
+// that are never assigned and those that a command set which is not evaluated (read, source) have
+// no value; words that contain one carry its name in ShellWord::unset. `given` holds such values,
+// positional parameters as "1", "2".
 //
 // Throws Error (usage) with file and line for syntax outside this subset and for scripts of more
 // than 200,000 evaluated words.

@@ -1,52 +1,21 @@
 #include "models/megatron/shell_values.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
-#include <optional>
 #include <sstream>
 #include <utility>
-
-#include "models/megatron/shell_arithmetic.h"
-#include "models/megatron/shell_lexer.h"
 
 namespace lambcast::megatron {
 namespace {
 
 constexpr char missing_mark = '\x01';
-constexpr std::string_view blanks = " \t\r\n";
 constexpr std::size_t most_text = 1 << 20;  // characters of a value
+constexpr std::size_t most_items = 10'000;  // of an array
 
 std::string cut(std::string text) {
   if (text.size() > most_text) text.resize(most_text);
-  return text;
-}
-
-// Removes the shortest or longest prefix or suffix that matches `pattern`.
-std::string trimmed(const std::string& text, std::string_view pattern, bool prefix, bool longest) {
-  for (std::size_t i = 0; i <= text.size(); ++i) {
-    const std::size_t length = longest ? text.size() - i : i;
-    const std::string_view all = text;
-    const auto part = prefix ? all.substr(0, length) : all.substr(all.size() - length);
-    if (matches_pattern(part, pattern))
-      return std::string(prefix ? all.substr(length) : all.substr(0, all.size() - length));
-  }
-  return text;
-}
-
-std::string replaced(std::string text, std::string_view rest) {
-  const bool every = rest.starts_with("//");
-  rest.remove_prefix(every ? 2 : 1);
-  const std::size_t middle = rest.find('/');
-  const std::string_view from = rest.substr(0, middle);
-  const std::string_view to = middle == rest.npos ? "" : rest.substr(middle + 1);
-  if (from.empty()) return text;
-  for (std::size_t at = text.find(from); at != text.npos; at = text.find(from, at + to.size())) {
-    text.replace(at, from.size(), to);
-    if (!every || text.size() > most_text) break;
-  }
   return text;
 }
 
@@ -68,6 +37,12 @@ std::optional<ShellValue> extended(const ShellValue& a, const ShellValue& b) {
   return marked;
 }
 
+bool is_whole(const std::string& text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
 }  // namespace
 
 std::string without_value(std::string_view name) {
@@ -81,120 +56,28 @@ std::string missing_name(std::string_view text) {
   return std::string(text.substr(begin + 1, end - begin - 1));
 }
 
-// The fields that a word becomes.
-class ShellValues::Expansion {
- public:
-  Expansion(ShellValues& values, bool split) : values_(values), split_(split) {}
-
-  std::vector<std::string> word(std::string_view source) {
-    for (std::size_t at = 0; at < source.size();) {
-      const std::size_t end = std::min(after_unit(source, at), source.size());
-      const std::string_view part = source.substr(at, end - at);
-      at = part == "$" ? name_behind(source, end, split_) : end;
-      if (part != "$") unit(part);
-    }
-    finish();
-    return std::move(fields_);
-  }
-
-  std::string double_quoted(std::string_view source) {
-    inside_quotes(source);
-    return std::move(text_);
-  }
-
- private:
-  void unit(std::string_view source) {
-    const char c = source.front();
-    if (c == '\'') {
-      append(source.substr(1, source.size() - 2));
-    } else if (c == '"') {
-      open_ = true;
-      inside_quotes(source.substr(1, source.size() - 2));
-    } else if (c == '\\') {
-      if (source.substr(1) != "\n") append(source.substr(1));
-    } else if (source.size() > 1 || c == '`') {
-      substitution(source, split_);
-    } else {
-      append(source);
-    }
-  }
-
-  // A plain $NAME, $1 or $@ after its dollar sign.
-  std::size_t name_behind(std::string_view source, std::size_t at, bool split) {
-    std::size_t length = variable_length(source.substr(at));
-    constexpr std::string_view special = "0123456789@*?!";
-    if (length == 0 && at < source.size() && special.find(source[at]) != special.npos) length = 1;
-    if (length == 0) append("$");
-    if (length > 0) add(values_.parameter(source.substr(at, length)), split);
-    return at + length;
-  }
-
-  void inside_quotes(std::string_view source) {
-    for (std::size_t at = 0; at < source.size();) {
-      const char c = source[at];
-      const char next = at + 1 < source.size() ? source[at + 1] : '\0';
-      if (c == '\\' && std::string_view("$`\"\\\n").find(next) != source.npos && next != '\0') {
-        if (next != '\n') append(source.substr(at + 1, 1));
-        at += 2;
-      } else if (c == '$' || c == '`') {
-        const std::size_t end = std::min(after_unit(source, at), source.size());
-        if (end - at > 1) substitution(source.substr(at, end - at), false);
-        at = end - at > 1 ? end : name_behind(source, end, false);
-      } else {
-        append(source.substr(at++, 1));
-      }
-    }
-  }
-
-  // ${...}, $((...)), $(...), $# or `...`.
-  void substitution(std::string_view source, bool split) {
-    if (source == "$#") return add(values_.parameter("#"), split);
-    if (source.starts_with("${"))
-      return add(values_.parameter(source.substr(2, source.size() - 3)), split);
-    if (source.starts_with("$((") && source.ends_with("))"))
-      return append(values_.calculated(source.substr(3, source.size() - 5)));
-    append(without_value(command_output));
-  }
-
-  void add(const std::vector<std::string>& items, bool split) {
-    for (std::size_t i = 0; i < items.size(); ++i) {
-      if (i > 0) split_ ? finish() : append(" ");
-      for (const char c : items[i]) {
-        if (split && blanks.find(c) != blanks.npos)
-          finish();
-        else
-          append({&c, 1});
-      }
-    }
-  }
-
-  void append(std::string_view text) {
-    open_ = true;
-    if (text_.size() < most_text) text_ += text;
-  }
-
-  void finish() {
-    if (open_) fields_.push_back(std::move(text_));
-    text_.clear();
-    open_ = false;
-  }
-
-  ShellValues& values_;
-  bool split_, open_ = false;
-  std::string text_;
-  std::vector<std::string> fields_;
-};
-
 ShellValues::ShellValues(Variables given) : given_(std::move(given)) {
-  for (const auto& [name, text] : given_) values_[name] = {{text}};
+  for (const auto& [name, text] : given_) {
+    values_[name] = {{text}};
+    exported_.insert(name);
+  }
 }
 
 void ShellValues::assign(const std::string& name, ShellValue value, bool append) {
   if (given_.contains(name)) return;
+  if (all_exported_) exported_.insert(name);
   const bool output = !value.list && value.items.front() == without_value(command_output);
   if (output) value.items.front() = without_value(name);
-  ShellValue& old = values_[name];
-  if (!append || old.items.empty()) {
+  ShellValue& old = slot(name);
+  for (const std::string& item : value.items) written_ += item.size() + 1;
+  if (append && !old.items.empty()) written_ += old.items.front().size();
+  const bool whole = value.items.size() == 1 && is_whole(value.items.front());
+  if (integers_.contains(name) && (append || !whole)) {
+    old = {{without_value(name)}};
+    reasons_[name] = "'declare -i'";
+  } else if (!append && old.list && !value.list && !old.items.empty()) {
+    old.items.front() = std::move(value.items.front());  // as the shell does for arrays
+  } else if (!append || old.items.empty()) {
     old = std::move(value);
   } else if (value.list) {
     old.items.insert(old.items.end(), value.items.begin(), value.items.end());
@@ -204,16 +87,62 @@ void ShellValues::assign(const std::string& name, ShellValue value, bool append)
   }
 }
 
-std::vector<std::string> ShellValues::fields(std::string_view source) {
-  return Expansion(*this, true).word(source);
+void ShellValues::assign_item(const std::string& name, std::string_view index, std::string text,
+                              bool append) {
+  if (given_.contains(name)) return;
+  const std::string number = calculated(index);
+  std::size_t place = 0;
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), place);
+  const bool good = error == std::errc() && end == number.data() + number.size();
+  const std::size_t size = value_of(name).value_or(ShellValue{}).items.size();
+  if (!good || place > std::min(size, most_items)) return forget(name, "an array with gaps");
+  ShellValue& value = slot(name);
+  value.list = true;
+  if (place == size) value.items.emplace_back();
+  value.items[place] = append ? cut(value.items[place] + text) : std::move(text);
 }
 
-std::string ShellValues::whole(std::string_view source) {
-  return fmt::format("{}", fmt::join(Expansion(*this, false).word(source), " "));
+void ShellValues::unset(const std::string& name) {
+  if (!given_.contains(name)) slot(name) = {};
 }
 
-std::string ShellValues::quoted(std::string_view source) {
-  return Expansion(*this, false).double_quoted(source);
+void ShellValues::forget(const std::string& name, const std::string& reason) {
+  if (given_.contains(name)) return;
+  slot(name) = {{without_value(name)}};
+  reasons_[name] = reason;
+}
+
+void ShellValues::forget_all(const std::string& reason) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : values_)
+    if (!is_whole(name)) names.push_back(name);  // positional parameters stay
+  for (const std::string& name : names) forget(name, reason);
+}
+
+void ShellValues::make_exported(const std::string& name, bool exported) {
+  if (exported)
+    exported_.insert(name);
+  else
+    exported_.erase(name);
+}
+
+void ShellValues::keep_exported() {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : values_)
+    if (is_whole(name) || !exported_.contains(name)) names.push_back(name);
+  for (const std::string& name : names)
+    is_whole(name) ? restore(name, std::nullopt) : void(slot(name) = {});
+}
+
+void ShellValues::leave_function() {
+  for (const auto& [name, former] : locals_.back()) restore(name, former);
+  locals_.pop_back();
+}
+
+void ShellValues::make_local(const std::string& name) {
+  if (locals_.empty()) return;
+  locals_.back().try_emplace(name, value_of(name));
+  unset(name);
 }
 
 std::vector<std::string> ShellValues::positional() const {
@@ -224,112 +153,73 @@ std::vector<std::string> ShellValues::positional() const {
 }
 
 void ShellValues::set_positional(const std::vector<std::string>& words) {
-  for (int i = 1; values_.contains(std::to_string(i)); ++i) values_.erase(std::to_string(i));
+  for (int i = 1; values_.contains(std::to_string(i)); ++i)
+    restore(std::to_string(i), std::nullopt);
   for (std::size_t i = 0; i < words.size(); ++i) bind(std::to_string(i + 1), words[i]);
 }
 
-void ShellValues::merge(const State& other) {
-  State merged = values_;
-  for (const auto& [name, value] : other) merged.emplace(name, value);
-  for (auto& [name, value] : merged) {
-    const auto here = std::as_const(values_).find(name), there = other.find(name);
-    const bool both = here != values_.end() && there != other.end();
-    if (both && here->second == there->second) continue;
-    const auto longer = both ? extended(here->second, there->second) : std::nullopt;
-    value = longer ? *longer : ShellValue{{without_value(name)}};
-  }
-  values_ = std::move(merged);
+void ShellValues::keep_scope() {
+  Changes formers = std::move(scopes_.back());
+  scopes_.pop_back();
+  if (!scopes_.empty()) scopes_.back().merge(formers);
 }
 
-std::string ShellValues::calculated(std::string_view source) {
-  const std::string text = quoted(source);
-  if (const std::string name = missing_name(text); !name.empty()) return without_value(name);
-  std::string missing;
-  const auto value_of = [&](const std::string& name) -> std::optional<std::int64_t> {
-    const std::string of = text_of(name);
-    std::int64_t value = 0;
-    const auto [end, error] = std::from_chars(of.data(), of.data() + of.size(), value);
-    if (error == std::errc() && end == of.data() + of.size()) return value;
-    if (missing.empty()) missing = missing_name(of);
-    return std::nullopt;
-  };
-  if (const auto value = arithmetic(text, value_of)) return std::to_string(*value);
-  return without_value(missing.empty() ? command_output : std::string_view(missing));
+ShellValues::Changes ShellValues::undo_scope() {
+  const Changes formers = std::move(scopes_.back());
+  scopes_.pop_back();
+  Changes finals;
+  for (const auto& [name, former] : formers) {
+    finals.emplace(name, value_of(name));
+    former ? void(values_[name] = *former) : void(values_.erase(name));
+  }
+  return finals;
+}
+
+void ShellValues::redo(const Changes& finals) {
+  for (const auto& [name, value] : finals) restore(name, value);
+}
+
+void ShellValues::merge_scope(const Changes& other) {
+  // Names that only the other side changed.
+  for (const auto& [name, value] : other) record(name);
+  const Changes formers = scopes_.back();
+  keep_scope();
+  for (const auto& [name, former] : formers) {
+    const auto changed = other.find(name);
+    const auto here = value_of(name), there = changed == other.end() ? former : changed->second;
+    if (here == there) continue;
+    const auto longer = here && there ? extended(*here, *there) : std::nullopt;
+    restore(name, longer ? *longer : ShellValue{{without_value(name)}});
+  }
+}
+
+ShellValue& ShellValues::slot(const std::string& name) {
+  record(name);
+  return values_[name];
+}
+
+void ShellValues::restore(const std::string& name, const std::optional<ShellValue>& value) {
+  record(name);
+  if (value)
+    values_[name] = *value;
+  else
+    values_.erase(name);
+}
+
+void ShellValues::record(const std::string& name) {
+  if (!scopes_.empty() && !scopes_.back().contains(name))
+    scopes_.back().emplace(name, value_of(name));
+}
+
+std::optional<ShellValue> ShellValues::value_of(const std::string& name) const {
+  const auto found = values_.find(name);
+  return found == values_.end() ? std::nullopt : std::optional(found->second);
 }
 
 std::string ShellValues::text_of(const std::string& name) const {
   const auto found = values_.find(name);
   if (found == values_.end()) return without_value(name);
   return found->second.items.empty() ? "" : found->second.items.front();
-}
-
-std::string ShellValues::length_of(std::string_view name) {
-  if (name.empty() || name == "@" || name == "*") return std::to_string(positional().size());
-  const std::string key(name.substr(0, variable_length(name)));
-  const auto found = values_.find(key);
-  if (found == values_.end()) return without_value(key);
-  const bool items = name.ends_with("[@]") || name.ends_with("[*]");
-  return std::to_string(items ? found->second.items.size() : text_of(key).size());
-}
-
-// The values of what stands between ${ and }.
-std::vector<std::string> ShellValues::parameter(std::string_view inside) {
-  if (inside.starts_with("#")) return {length_of(inside.substr(1))};
-  if (inside == "@") return positional();
-  if (inside == "*") return {fmt::format("{}", fmt::join(positional(), " "))};
-  std::size_t length = variable_length(inside);
-  if (length == 0) length = std::min(inside.find_first_not_of("0123456789"), inside.size());
-  if (length == 0) length = std::min<std::size_t>(1, inside.size());
-  const std::string name(inside.substr(0, length));
-  std::string_view rest = inside.substr(length);
-  if (rest.empty()) return {text_of(name)};
-  if (!rest.starts_with("[")) return otherwise(name, rest);
-  const auto found = values_.find(name);
-  if (found == values_.end()) return {without_value(name)};
-  if (rest == "[@]") return found->second.items;
-  if (rest == "[*]") return {fmt::format("{}", fmt::join(found->second.items, " "))};
-  const std::string index = calculated(rest.substr(1, rest.size() - 2));
-  std::size_t place = 0;
-  const auto [end, error] = std::from_chars(index.data(), index.data() + index.size(), place);
-  const auto& items = found->second.items;
-  if (error != std::errc() || end != index.data() + index.size() || rest.back() != ']')
-    return {without_value(name)};
-  return {place < items.size() ? items[place] : ""};
-}
-
-// ${NAME:-word}, ${NAME:=word}, ${NAME:+word} and ${NAME:?word}, with and without the colon.
-std::vector<std::string> ShellValues::otherwise(const std::string& name, std::string_view rest) {
-  const bool colon = rest.starts_with(":");
-  const char kind = rest.size() > (colon ? 1 : 0) ? rest[colon ? 1 : 0] : '\0';
-  if (std::string_view("-=+?").find(kind) == rest.npos || kind == '\0') return edited(name, rest);
-  const bool set = values_.contains(name) && !(colon && text_of(name).empty());
-  const std::string_view word = rest.substr(colon ? 2 : 1);
-  if (kind == '+') return {set ? whole(word) : ""};
-  if (set) return {text_of(name)};
-  if (kind == '?') return {without_value(name)};
-  const std::string value = whole(word);
-  if (kind == '=') assign(name, {{value}}, false);
-  return {value};
-}
-
-// Removed prefixes and suffixes, replaced parts and changed case.
-std::vector<std::string> ShellValues::edited(const std::string& name, std::string_view rest) {
-  const std::string text = text_of(name);
-  if (!missing_name(text).empty()) return {text};
-  const bool twice = rest.size() > 1 && rest[0] == rest[1];
-  if (rest.starts_with("%") || rest.starts_with("#"))
-    return {trimmed(text, whole(rest.substr(twice ? 2 : 1)), rest[0] == '#', twice)};
-  if (rest.starts_with("/")) return {replaced(text, whole(rest))};
-  std::string changed = text;
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
-  const auto upper = [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; };
-  if (rest == ",,")
-    std::ranges::transform(changed, changed.begin(), lower);
-  else if (rest == "^^")
-    std::ranges::transform(changed, changed.begin(), upper);
-  else
-    return {without_value(name)};
-  return {changed};
 }
 
 }  // namespace lambcast::megatron

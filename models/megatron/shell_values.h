@@ -2,8 +2,11 @@
 #pragma once
 
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "models/megatron/shell_script.h"
@@ -30,13 +33,40 @@ constexpr std::string_view command_output = "output";
 
 class ShellValues {
  public:
+  // Former or final values by name; nothing for a name that was never assigned.
+  using Changes = std::map<std::string, std::optional<ShellValue>>;
+
   // `given` values replace all assignments to their names.
   explicit ShellValues(Variables given);
 
   void assign(const std::string& name, ShellValue value, bool append);
+  // NAME[index]=text. Arrays with gaps and associative arrays have no value.
+  void assign_item(const std::string& name, std::string_view index, std::string text, bool append);
   // Assigns positional parameters and loop variables, which `given` does not replace.
-  void bind(const std::string& name, std::string text) { values_[name] = {{std::move(text)}}; }
-  void erase(const std::string& name) { values_.erase(name); }
+  void bind(const std::string& name, std::string text) { slot(name) = {{std::move(text)}}; }
+  void unset(const std::string& name);
+  // Takes the value from a name, or from all names; `reason` tells which command may have set it.
+  void forget(const std::string& name, const std::string& reason);
+  void forget_all(const std::string& reason);
+  const std::map<std::string, std::string>& reasons() const { return reasons_; }
+  std::size_t written() const { return written_; }  // characters assigned in all
+
+  // Attributes of declare, readonly and export.
+  void make_integer(const std::string& name) { integers_.insert(name); }
+  void make_readonly(const std::string& name) { readonly_.insert(name); }
+  bool is_readonly(const std::string& name) const { return readonly_.contains(name); }
+  void make_exported(const std::string& name, bool exported);
+  const std::set<std::string>& exported() const { return exported_; }
+  void set_exported(std::set<std::string> names) { exported_ = std::move(names); }
+  void export_all(bool all) { all_exported_ = all; }
+  // Unsets all names that a new shell does not inherit.
+  void keep_exported();
+
+  // Variables of a function's own end with its call.
+  void enter_function() { locals_.emplace_back(); }
+  void leave_function();
+  // Begins a variable of the function's own, without a value. Does nothing outside functions.
+  void make_local(const std::string& name);
 
   // Expands a word of source text, split at unquoted spaces.
   std::vector<std::string> fields(std::string_view source);
@@ -44,28 +74,45 @@ class ShellValues {
   std::string whole(std::string_view source);
   // Expands variables as inside double quotes.
   std::string quoted(std::string_view source);
+  // Evaluates an arithmetic expression.
+  std::string calculated(std::string_view source);
 
   std::vector<std::string> positional() const;
   void set_positional(const std::vector<std::string>& words);
 
-  // State of the variables, to evaluate both sides of an undecided branch.
-  using State = std::map<std::string, ShellValue>;
-  const State& state() const { return values_; }
-  void restore(State state) { values_ = std::move(state); }
-  // Keeps the values that both states agree on; the others have none.
-  void merge(const State& other);
+  // Records changes, to undo them (subshells, pipelines) or to evaluate both sides of an undecided
+  // branch. Scopes nest.
+  void open_scope() { scopes_.emplace_back(); }
+  void keep_scope();
+  Changes undo_scope();  // returns the final values
+  void redo(const Changes& finals);
+  // Closes the scope of one side of a branch; `other` holds the final values of the other side.
+  // Keeps the values that both agree on; the others have none.
+  void merge_scope(const Changes& other);
 
  private:
   class Expansion;
-  std::string calculated(std::string_view source);
+  ShellValue& slot(const std::string& name);
+  void restore(const std::string& name, const std::optional<ShellValue>& value);
+  void record(const std::string& name);
+  std::optional<ShellValue> value_of(const std::string& name) const;
   std::vector<std::string> parameter(std::string_view inside);
+  std::vector<std::string> element(const std::string& name, std::string_view rest);
   std::vector<std::string> otherwise(const std::string& name, std::string_view rest);
   std::vector<std::string> edited(const std::string& name, std::string_view rest);
+  std::vector<std::string> part_of(const std::string& name, std::string_view range);
   std::string length_of(std::string_view name);
   std::string text_of(const std::string& name) const;
+  void forget_assigned(std::string_view text);
+  bool splits_otherwise() const;  // IFS is not the default
 
   Variables given_;
-  State values_;
+  std::map<std::string, ShellValue> values_;
+  std::map<std::string, std::string> reasons_;
+  std::set<std::string> integers_, readonly_, exported_;
+  std::size_t written_ = 0;
+  bool all_exported_ = false;
+  std::vector<Changes> scopes_, locals_;
 };
 
 }  // namespace lambcast::megatron

@@ -1,0 +1,3 @@
+TP=2
+(TP=4)
+torchrun pretrain_gpt.py --num-layers 2 --tp $TP

@@ -1,0 +1,50 @@
+// Reads the words, lists and redirections of a shell text.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/megatron/shell_commands.h"
+#include "models/megatron/shell_lexer.h"
+
+namespace lambcast::megatron {
+
+// A place in a shell text. Commands are passed over where it is not live.
+class ShellReader : protected ShellCursor {
+ protected:
+  ShellReader(std::string_view text, int first_line, ShellState& state)
+      : ShellCursor(text, first_line), state_(state) {}
+
+  bool live() const { return live_ && state_.stop == ShellStop::none; }
+  [[noreturn]] void fail(std::string_view what) const;
+
+  // Skips blanks, ends of commands and comments, and reads announced here-documents.
+  void skip_separators();
+  std::string_view raw();   // the word that begins here
+  std::string_view peek();  // the same, without moving
+  void expect(std::string_view word);
+  void expect_close(std::string_view close);
+  // Returns the text between (( and )), and moves behind it.
+  std::string_view arithmetic_text();
+
+  // The words of a command, without its redirections.
+  std::vector<ShellSource> sources();
+  void redirections();
+
+  ShellState& state_;
+  bool live_ = true;
+
+ private:
+  void array(ShellSource& word);
+  bool redirection();
+  bool substituted_process();
+  void here_documents();
+
+  std::vector<HereDocument> pending_;
+  std::string target_;
+  bool appends_ = false;
+};
+
+}  // namespace lambcast::megatron
