@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <optional>
 #include <utility>
 
@@ -50,10 +51,39 @@ std::size_t program_of(const std::vector<ShellWord>& words) {
   return static_cast<std::size_t>(place - words.begin());
 }
 
-bool is_pretraining(const Launch& launch) {
+// The name of the launch's program without its folder; empty if it has none.
+std::string program_name(const Launch& launch) {
   const std::size_t program = program_of(launch.words);
-  if (program == launch.words.size()) return true;
-  return launch.words[program].text.find("pretrain_") != std::string::npos;
+  if (program == launch.words.size()) return {};
+  const std::string& path = launch.words[program].text;
+  return path.substr(path.rfind('/') + 1);
+}
+
+// Throws Error (usage) for a program whose model arguments of Megatron-LM do not describe here.
+void check_program(const Launch& launch, const std::string& file) {
+  constexpr std::pair<std::string_view, std::string_view> others[] = {
+      {"mamba", "Mamba layers"},
+      {"hybrid", "layers of several kinds"},
+      {"retro", "retrieval (RETRO)"},
+      {"ict", "the two encoders of an inverse cloze task"},
+      {"biencoder", "two encoders"},
+      {"realm", "two encoders"},
+      {"vision", "images"},
+      {"vlm", "images next to text"},
+      {"multimodal", "images next to text"},
+      {"t5", "an encoder next to a decoder"}};
+  const std::string name = program_name(launch);
+  for (const auto& [part, what] : others) {
+    const std::size_t at = name.find(part);
+    const bool whole = at != name.npos && at > 0 &&
+                       std::isalpha(static_cast<unsigned char>(name[at - 1])) == 0 &&
+                       std::isalpha(static_cast<unsigned char>(name[at + part.size()])) == 0;
+    if (whole)
+      fail_input({file, launch.line, {}},
+                 fmt::format("{} trains a model of {}, which no script is read for", name, what),
+                 part == "t5" ? "the run in flags, with --model t5-large or a description"
+                              : "scripts of pretrain_gpt.py and pretrain_bert.py");
+  }
 }
 
 bool names_model(const ShellWord& word) {
@@ -145,6 +175,11 @@ std::vector<ShellWord> arguments_of(std::string_view text, const Launch& launch)
   return words;
 }
 
+bool is_pretraining(const Launch& launch) {
+  const std::string name = program_name(launch);
+  return name.empty() || has_model(launch) || name.find("pretrain_") != std::string::npos;
+}
+
 bool same_words(const Launch& a, const Launch& b) {
   return std::ranges::equal(a.words, b.words, {}, &ShellWord::text, &ShellWord::text);
 }
@@ -153,6 +188,21 @@ void check_given(std::string_view text, const std::string& file, const Variables
   for (const auto& [name, value] : given)
     if (text.find(name) == text.npos)
       fail_input({"", 0, "--set-var"}, fmt::format("'{}' is no variable of {}", name, file));
+}
+
+// Without a launch the lists of a script are read as they stand, in which variables do not count.
+void check_unlaunched(const std::string& file, const Variables& given,
+                      std::vector<Finding>& findings) {
+  if (!given.empty())
+    fail_input({"", 0, "--set-var"},
+               fmt::format("{} launches no training program, so its lists of arguments are read "
+                           "without its variables",
+                           file),
+               "the script that launches pretrain_*.py, or the arguments written out");
+  findings.push_back({Severity::note, "no-launch",
+                      describe({file, 0, {}},
+                               "launches no training program: its lists of arguments are read as "
+                               "they stand")});
 }
 
 // The launch to read, if there is one.
@@ -170,6 +220,7 @@ std::optional<Launch> chosen(std::vector<Launch> launches, const std::string& fi
                    : fmt::format("the launch depends on ${}, which has no value",
                                  launches.front().condition),
                "--set-var NAME=VALUE, or write the arguments out");
+  check_program(*sure, file);
   for (const Launch& other : launches)
     if (!same_words(other, *sure))
       findings.push_back(
@@ -184,8 +235,13 @@ std::optional<Launch> chosen(std::vector<Launch> launches, const std::string& fi
 LaunchArguments launch_arguments(std::string_view text, const std::string& file,
                                  const Variables& given, std::vector<Finding>& findings) {
   check_given(text, file, given);
-  if (!text.starts_with("#!") && !names_program(text, ".py"))
+  if (!text.starts_with("#!") && !names_program(text, ".py")) {
+    if (!given.empty())
+      fail_input({"", 0, "--set-var"},
+                 fmt::format("{} is a list of arguments, which has no variables", file),
+                 "a launch script, which begins with #!");
     return {shell_words(text, file), {}, {}, {}};
+  }
   Variables values = slurm_variables(text);
   for (const auto& [name, value] : given) values[name] = value;
   Script script = run_script(text, file, values);
@@ -199,7 +255,10 @@ LaunchArguments launch_arguments(std::string_view text, const std::string& file,
                                  "the file is not read; what the script assigned before it counts "
                                  "only with --set-var")});
   const auto launch = chosen(std::move(script.launches), file, findings);
-  if (!launch) return {shell_words(text, file), {}, std::move(script.files), {}};
+  if (!launch) {
+    check_unlaunched(file, given, findings);
+    return {shell_words(text, file), {}, std::move(script.files), {}};
+  }
   const std::size_t program = program_of(launch->words);
   const bool named = program < launch->words.size();
   return {arguments_of(text, *launch), named ? launch->words[program].text : "",

@@ -103,6 +103,29 @@ TEST_CASE("launches: a name that is a list in one branch and a text in the other
   CHECK(keys("A=y\n" + text).at("tp") == "4");
 }
 
+TEST_CASE("launches: programs whose models are not arguments of Megatron-LM are refused by name") {
+  for (const char* program : {"pretrain_mamba", "pretrain_hybrid", "pretrain_vision_classify",
+                              "pretrain_retro", "pretrain_ict", "pretrain_t5", "pretrain_vlm"}) {
+    const std::string launch = std::string("torchrun --nproc_per_node 8 tools/") + program + ".py ";
+    CHECK_THROWS_WITH(keys(script(launch + "${MODEL_ARGS[@]}")),
+                      Contains(std::string("train.sh:17: ") + program + ".py trains a model of"));
+  }
+  // Names that only contain one: "predict", "gpt5".
+  for (const char* program : {"pretrain_predict", "pretrain_gpt5", "pretrain_bert", "train_own"})
+    CHECK(keys(script(std::string("torchrun ") + program + ".py ${MODEL_ARGS[@]}"))
+              .at("micro_batch") == "4");
+}
+
+TEST_CASE("launches: a value for a script that launches nothing is refused, never dropped") {
+  const std::string lists = "#!/bin/bash\nTP=2\nARGS=(\n--num-layers 2\n)\n";
+  CHECK_THROWS_WITH(keys(lists, {{"TP", "4"}}), Contains("--set-var: train.sh launches no"));
+  CHECK_THROWS_WITH(keys("--num-layers TP", {{"TP", "4"}}), Contains("has no variables"));
+  std::vector<Finding> findings;
+  launch_arguments(lists, "train.sh", {}, findings);
+  REQUIRE(findings.size() == 1);
+  CHECK(findings.front().code == "no-launch");
+}
+
 TEST_CASE("launches: a comment ends a command, and what follows is named") {
   const Arguments arguments = decode(
       script("python pretrain_gpt.py ${MODEL_ARGS[@]} \\\n# --bf16 \\\n  --fp16"), "train.sh");
