@@ -34,8 +34,7 @@ bool is_batch(const std::string& key) {
 bool is_overruled(const std::string& key, const WhatIf& asked) {
   if (is_batch(key)) return settles_batch(asked);
   if (key == "rampup_batch_size") return settles_batch(asked) || asked.contains("global_batch");
-  if (key == "gpus" || key == "gpus_per_node")
-    return asked.contains("gpus") || asked.contains("nodes");
+  if (key == "gpus") return asked.contains("gpus") || asked.contains("nodes");
   if (is_length(key))
     return std::any_of(length_keys.begin(), length_keys.end(),
                        [&](const char* length) { return asked.contains(length); });

@@ -1,5 +1,6 @@
 #include "experiments/run_files.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "experiments/scenario_case.h"
@@ -36,6 +37,20 @@ TEST_CASE("run files: Megatron's arguments are a what-if, and flags beside them 
   CHECK(changed.parallelism->layout.pp == 2);
   CHECK(changed.batch.train == 128);
   CHECK(changed.batch.micro == 2);
+}
+
+TEST_CASE("run files: GPUs of a flag keep the script's GPUs of a node") {
+  TemporaryFolder folder;
+  const std::string launch = "torchrun --nnodes 2 --nproc-per-node 4 pretrain_gpt.py " + arguments;
+  std::string line = launch;
+  std::ranges::replace(line, '\n', ' ');
+  WhatIf asked{{"megatron_args", folder.file("train.sh", "#!/bin/bash\n" + line + "\n")},
+               {"cluster", "dgx-a100-80g"}};
+  CHECK(resolved(asked).training.nodes() == 2);
+  asked["gpus"] = "32";
+  CHECK(resolved(asked).training.nodes() == 8);
+  asked["gpus_per_node"] = "8";
+  CHECK(resolved(asked).training.nodes() == 4);
 }
 
 // Megatron-DeepSpeed hands its own Adam to DeepSpeed.
