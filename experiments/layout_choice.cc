@@ -219,6 +219,20 @@ void choose_less_traffic(const Words& words, Parallelism& how) {
                "no --shard-ranks");
 }
 
+// Under a pipeline DeepSpeed wraps bf16 in BF16_Optimizer, which shares the states over the
+// replicas at stage 0 too and sums whole gradients. 1-bit optimizers do not run in it.
+// Source: DeepSpeed, runtime/bf16_optimizer.py; runtime/pipe/engine.py, _bf16_reduce_grads.
+void share_states_of_bf16(const Words& words, const TrainingPlan& training, Parallelism& how) {
+  const bool bf16 =
+      how.format != MatrixFormat::single && training.recipe.precision.weights == DataType::bf16;
+  if (how.framework.name != FrameworkName::deepspeed || how.layout.pp == 1 || !bf16 ||
+      how.sharding != Sharding::none || is_onebit(training.optimizer()))
+    return;
+  how.sharding = Sharding::optimizer;
+  how.shard_ranks = how.replicas();
+  how.full_all_reduce = words.find("exchange") == nullptr;
+}
+
 void choose_sharding(const Words& words, std::int64_t zero_stage, Parallelism& how) {
   how.sharding = static_cast<Sharding>(zero_stage);
   const int replicas = how.replicas();
@@ -275,9 +289,11 @@ void refuse_impossible(OptimizerType optimizer, Backend backend, const Paralleli
                            deepspeed ? "DeepSpeed" : "Colossal-AI"),
                "0, 1, or another --framework");
   if (deepspeed && how.layout.tp > 1 && how.sharding == Sharding::weights)
-    fail_input(flag("zero_stage"),
-               "DeepSpeed's tensor parallelism (AutoTP) does not run with ZeRO stage 3",
-               "0, 1, 2, or another --framework");
+    fail_input(
+        flag("zero_stage"),
+        "DeepSpeed's tensor parallelism (AutoTP) does not run with ZeRO stage 3, and that of "
+        "Megatron-DeepSpeed next to it is not modelled",
+        "0, 1, 2, or another --framework");
   if (!is_onebit(optimizer)) return;
   if (how.sharding != Sharding::none)
     fail_input(flag("zero_stage"), fmt::format("{} does not run with ZeRO", name_of(optimizer)),
@@ -361,6 +377,7 @@ std::optional<Parallelism> choose_parallelism(const Words& words, const Training
     how.weight_bytes = 1;
   choose_sharding(words, training.recipe.zero.stage, how);
   choose_reduction(words, how);
+  share_states_of_bf16(words, training, how);
   choose_less_traffic(words, how);
   restrict_to_plugin(words, how);
   choose_offload(words, training.optimizer(), how);

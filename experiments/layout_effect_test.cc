@@ -86,5 +86,21 @@ TEST_CASE("layout effect: a hierarchical dispatch on one node is said to change 
   CHECK_FALSE(says_so("8"));
 }
 
+// BF16_Optimizer shares 12 bytes an element over the replicas; fp16 keeps them whole.
+TEST_CASE("layout effect: bf16 under DeepSpeed's pipeline shares optimizer states at stage 0") {
+  const auto sharding = [](const char* framework, const char* precision, const char* pp) {
+    return resolved(on_a100s({{"pp", pp},
+                              {"tp", "2"},
+                              {"framework", framework},
+                              {"precision", precision},
+                              {"zero_stage", "0"}}))
+        .training.parallelism->sharding;
+  };
+  CHECK(sharding("deepspeed", "bf16", "2") == parallel::Sharding::optimizer);
+  CHECK(sharding("deepspeed", "bf16", "1") == parallel::Sharding::none);
+  CHECK(sharding("deepspeed", "fp16", "2") == parallel::Sharding::none);
+  CHECK(sharding("megatron", "bf16", "2") == parallel::Sharding::none);
+}
+
 }  // namespace
 }  // namespace lambcast
