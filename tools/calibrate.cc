@@ -12,6 +12,7 @@
 #include "sim/base/file.h"
 #include "sim/base/output_file.h"
 #include "sim/base/printable.h"
+#include "sim/base/table.h"
 #include "tools/commands.h"
 #include "tools/import_flags.h"
 #include "tools/patience.h"
@@ -20,6 +21,7 @@
 #include "topologies/cluster.h"
 #include "validate/calibrate/calibrate.h"
 #include "validate/calibrate/measured_tables.h"
+#include "validate/importers/gpu_of_log.h"
 #include "validate/program/level_fit.h"
 #include "validate/program/measured_step.h"
 #include "validate/program/training_log.h"
@@ -108,14 +110,27 @@ TableHints hints_of(const CalibrateOptions& options) {
   return of;
 }
 
+// A log of another GPU fits its rates to a description that it is not of.
+void warn_of_other_gpu(const std::string& file, const validate::Measurement& table,
+                       const Base& base) {
+  const auto device = Table::parse(base.text, base.file).get_or<std::string>("device", "");
+  if (const std::string other = validate::other_gpu(table, device); !other.empty())
+    fmt::print(stderr,
+               "lambcast: warning: {} is a log of {}, and {} has {}: give the cluster of the log, "
+               "or --another-machine\n",
+               printable(file), printable(other), base.file, device);
+}
+
 int calibrate_collectives(const CalibrateOptions& options) {
   const Base base = base_of(options);
   const TableHints of = hints_of(options);
   std::vector<validate::Measurement> tables;
   for (const std::string& file : options.files)
     for (validate::Measurement& table :
-         validate::import_measurements(read_file(file), file, of.hints))
+         validate::import_measurements(read_file(file), file, of.hints)) {
+      if (!options.another_machine) warn_of_other_gpu(file, table, base);
       tables.push_back(std::move(table));
+    }
   const Backend backend = validate::backend_of_tables(tables, of.backend);
   // Where no terminal shows how far it is.
   std::optional<Patience> patience;

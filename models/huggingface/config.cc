@@ -47,6 +47,8 @@ struct LeftOut {
 constexpr LeftOut left_out_keys[] = {
     {"attn_logit_softcapping", "a cap on the scores of attention"},
     {"final_logit_softcapping", "a cap on logits"},
+    {"quantization_config",
+     "weights of fewer bits: all are taken to be of the run's precision, and trained"},
     {"no_rope_layers", "layers whose heads are not turned by positions: all are taken to be"},
     {"partial_rotary_factor", "heads of which positions turn a part: all is taken to be turned"},
     {"rotary_pct", "heads of which positions turn a part: all is taken to be turned"}};
@@ -69,6 +71,47 @@ const Architecture& architecture_of(ConfigReader& config) {
   fail_unknown(config.where("model_type"), "architecture", type, known);
 }
 
+// Architectures whose head is over the vocabulary, as every family here has it.
+bool has_word_head(std::string_view name) {
+  for (const char* end : {"ForCausalLM", "LMHeadModel", "ForMaskedLM", "ForPreTraining"})
+    if (name.ends_with(end)) return true;
+  return false;
+}
+
+// A sentence about a head that is another one.
+std::vector<std::string> other_head(const hjson::Value& root, const std::string& file) {
+  const hjson::Value* names = root.find("architectures");
+  if (names == nullptr || names->items.empty() || has_word_head(names->items.front().text))
+    return {};
+  return {describe({file, names->line, "architectures"},
+                   fmt::format("not modelled: the head of {}: one over the vocabulary is taken, "
+                               "with its weights and its loss",
+                               names->items.front().text))};
+}
+
+// Values of a class where a file leaves them out.
+// Source: transformers 4.57, models/gemma3/configuration_gemma3.py (Gemma3TextConfig).
+constexpr std::string_view gemma3_defaults =
+    R"({"vocab_size": 262208, "hidden_size": 2304, "intermediate_size": 9216,
+        "num_hidden_layers": 26, "num_attention_heads": 8, "num_key_value_heads": 4,
+        "head_dim": 256, "max_position_embeddings": 131072, "sliding_window": 4096})";
+
+// Adds the values that the file leaves out. A misspelt key is refused as it is without them.
+void add_defaults(hjson::Value& root, const std::string& file) {
+  const hjson::Value* type = root.find("model_type");
+  if (type == nullptr || type->text != "gemma3_text") return;
+  const hjson::Value defaults = hjson::parse(gemma3_defaults, file);
+  ConfigReader config(root, file);
+  std::vector<hjson::Member> missing;
+  for (const hjson::Member& member : defaults.members)
+    if (!config.has(member.key)) missing.push_back(member);
+  config.refuse_misspelt();
+  for (hjson::Member& member : missing) {
+    std::erase_if(root.members, [&](const auto& other) { return other.key == member.key; });
+    root.members.push_back(std::move(member));
+  }
+}
+
 // "models/Llama-3-8B/config.json" is Llama-3-8B, "mixtral.json" mixtral.
 std::string name_of_file(std::string_view file) {
   std::string_view name = file;
@@ -86,7 +129,8 @@ std::string name_of_file(std::string_view file) {
 }  // namespace
 
 std::string description_of(std::string_view json, const std::string& file) {
-  const hjson::Value root = hjson::parse(json, file);
+  hjson::Value root = hjson::parse(json, file);
+  add_defaults(root, file);
   ConfigReader config(root, file);
   const Architecture& architecture = architecture_of(config);
   Description model;
@@ -101,7 +145,7 @@ std::string description_of(std::string_view json, const std::string& file) {
 
 std::vector<std::string> left_out(std::string_view json, const std::string& file) {
   const hjson::Value root = hjson::parse(json, file);
-  std::vector<std::string> sentences;
+  std::vector<std::string> sentences = other_head(root, file);
   for (const LeftOut& key : left_out_keys)
     if (const hjson::Value* value = root.find(key.key); value != nullptr && !is_whole(*value))
       sentences.push_back(

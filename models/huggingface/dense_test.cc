@@ -238,5 +238,30 @@ TEST_CASE("config.json: what costs something and is left out is said") {
   CHECK(left_out(pythia_1b4, "config.json").size() == 1);
 }
 
+TEST_CASE("config.json: other heads and quantized weights are told") {
+  const std::string head =
+      R"({"architectures": ["LlamaForSequenceClassification"], "model_type": "llama",
+          "quantization_config": {"load_in_4bit": true}})";
+  const std::vector<std::string> told = left_out(head, "c.json");
+  REQUIRE(told.size() == 2);
+  CHECK_THAT(told[0], Contains("c.json:1: architectures: not modelled: the head of "
+                               "LlamaForSequenceClassification"));
+  CHECK_THAT(told[1], Contains("quantization_config: not modelled: weights of fewer bits"));
+  CHECK(left_out(R"({"architectures": ["BertForMaskedLM"]})", "c.json").empty());
+}
+
+TEST_CASE("config.json: a Gemma 3 text model has the values of its class") {
+  const std::string text = description_of(
+      R"({"model_type": "gemma3_text", "hidden_size": 2560, "num_hidden_layers": 34,
+          "intermediate_size": 10240, "sliding_window": 1024})",
+      "gemma.json");
+  for (const char* line : {"heads = 8", "kv_heads = 4", "head_dim = 256", "vocab = 262208",
+                           "hidden = 2560", "layers = 34"})
+    CHECK_THAT(text, Contains(line));
+  CHECK_THROWS_WITH(
+      description_of(R"({"model_type": "gemma3_text", "num_attention_head": 4})", "gemma.json"),
+      Contains("num_attention_head"));
+}
+
 }  // namespace
 }  // namespace lambcast::huggingface

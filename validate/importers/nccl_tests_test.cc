@@ -2,6 +2,7 @@
 #include <sstream>
 
 #include "validate/importers/fixtures.h"
+#include "validate/importers/gpu_of_log.h"
 #include "validate/importers/importers.h"
 
 using namespace lambcast;
@@ -249,4 +250,13 @@ TEST_CASE("broken JSON is refused with line or key") {
         "j: backend: unknown backend 'gloo' (allowed: nccl, mpi)");
   CHECK_THAT(refused(with(good, "\"size\": 1048576", "\"size\": 2097152")),
              Catch::Contains("is not size / time"));
+}
+
+TEST_CASE("importers: a log of another GPU than the description's is told apart") {
+  Measurement log;
+  CHECK(other_gpu(log, "h100").empty());
+  log.notes.emplace_back("gpu", "NVIDIA A100-SXM4-80GB");
+  CHECK(other_gpu(log, "h100") == "NVIDIA A100-SXM4-80GB");
+  CHECK(other_gpu(log, "a100-80g").empty());
+  CHECK(other_gpu(log, "").empty());
 }
