@@ -81,17 +81,35 @@ void add_deepspeed(const megatron::Arguments& arguments, const std::string& path
                    path, arguments.config_name)});
 }
 
+// --cpu-optimizer goes with offloading, which the JSON asks for and is applied from it.
+void drop_offload_note(const deepspeed::DeepSpeedConfig& config, std::vector<Finding>& findings) {
+  const bool offloads =
+      std::ranges::any_of(config.layout, [](const std::pair<std::string, std::string>& key) {
+        return key.first == "offload_optimizer" && key.second != "none";
+      });
+  if (!offloads) return;
+  std::erase_if(findings, [](const Finding& finding) {
+    return finding.code == "not-modelled" &&
+           finding.message.find("--cpu-optimizer:") != std::string::npos;
+  });
+}
+
 void add_megatron(const std::string& path, const WhatIf& asked, Catalog& catalog, WhatIf& what_if,
                   std::vector<Finding>& findings) {
   of_key("megatron_args", [&] {
     const std::string* given = Words(asked).find("set_var");
-    const megatron::Arguments arguments =
+    megatron::Arguments arguments =
         megatron::decode(catalog.texts()->config(path), path, variables_of(given));
+    if (arguments.lacks_vocabulary && !asked.contains("model.vocab") && !asked.contains("model"))
+      fail_input({path, 0, "--vocab-size"},
+                 "is missing, and the tokenizer named is none whose vocabulary is known",
+                 "--vocab-size N in the file, or --set model.vocab=N");
     add_deepspeed(arguments, path, asked, catalog, what_if, findings);
     auto keys = arguments.what_if;
     // Megatron-DeepSpeed hands its own Adam to DeepSpeed if the JSON names no optimizer.
     if (const auto config = what_if.find("config");
         config != what_if.end() && !arguments.config_name.empty()) {
+      drop_offload_note(*catalog.config(config->second), arguments.findings);
       const bool names_optimizer = catalog.config(config->second)->optimizer.has_value();
       std::erase_if(keys, [&](const auto& key) {
         return key.first == "zero_stage" ||

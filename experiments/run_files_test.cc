@@ -53,6 +53,43 @@ TEST_CASE("run files: GPUs of a flag keep the script's GPUs of a node") {
   CHECK(resolved(asked).training.nodes() == 4);
 }
 
+TEST_CASE("run files: a vocabulary that no file tells can be given") {
+  TemporaryFolder folder;
+  std::string text = arguments;
+  text.replace(text.find("--vocab-size 50257"), 18, "--tokenizer-type HFTokenizer");
+  WhatIf asked{{"megatron_args", folder.file("args.txt", text)},
+               {"cluster", "dgx-a100-80g"},
+               {"gpus", "16"}};
+  CHECK_THAT(refusal(asked),
+             Contains("--vocab-size: is missing") && Contains("--set model.vocab=N"));
+  asked["model.vocab"] = "50257";
+  WhatIf whole = asked;
+  whole.erase("model.vocab");
+  whole.insert_or_assign("megatron_args", folder.file("whole.txt", arguments));
+  CHECK(parameters(*resolved(asked).training.model) == parameters(*resolved(whole).training.model));
+}
+
+TEST_CASE("run files: --cpu-optimizer is no finding where the JSON offloads") {
+  TemporaryFolder folder;
+  std::string text = arguments + " --cpu-optimizer --deepspeed --deepspeed_config ds.json";
+  text.erase(text.find("--use-distributed-optimizer"), 27);
+  const auto noted = [&](const std::string& zero) {
+    const WhatIf asked{
+        {"megatron_args", folder.file("args.txt", text)},
+        {"cluster", "dgx-a100-80g"},
+        {"gpus", "16"},
+        {"pp", "1"},
+        {"config", folder.file("ds.json", "{\"zero_optimization\": {\"stage\": 1" + zero +
+                                              "}, \"bf16\": {\"enabled\": true}}")}};
+    const Scenario scenario = resolved(asked);
+    return std::ranges::any_of(scenario.findings, [](const Finding& finding) {
+      return finding.message.find("--cpu-optimizer:") != std::string::npos;
+    });
+  };
+  CHECK(noted(""));
+  CHECK_FALSE(noted(", \"offload_optimizer\": {\"device\": \"cpu\"}"));
+}
+
 // Megatron-DeepSpeed hands its own Adam to DeepSpeed.
 TEST_CASE("run files: a launch's JSON decides the optimizer if it names one") {
   TemporaryFolder folder;

@@ -5,12 +5,26 @@
 #include <algorithm>
 #include <charconv>
 
+#include "models/megatron/costless_arguments.h"
 #include "models/megatron/known_arguments.h"
 #include "models/megatron/launch.h"
 #include "models/unknown_keys.h"
 #include "sim/base/error.h"
 
 namespace lambcast::megatron {
+namespace {
+
+// Names of older releases of Megatron-LM.
+const std::map<std::string, std::string>& former_names() {
+  static const std::map<std::string, std::string> names{
+      {"model-parallel-size", "tensor-model-parallel-size"},
+      {"pipe-parallel-size", "pipeline-model-parallel-size"},
+      {"batch-size", "micro-batch-size"},
+      {"warmup", "lr-warmup-fraction"}};
+  return names;
+}
+
+}  // namespace
 
 ArgumentReader::ArgumentReader(std::string_view text, const std::string& file,
                                const Variables& given, std::vector<Finding>& findings)
@@ -29,6 +43,8 @@ ArgumentReader::ArgumentReader(std::string_view text, const std::string& file,
     const std::size_t equals = word.text.find('=');
     key = word.text.substr(2, equals == std::string::npos ? equals : equals - 2);
     std::replace(key.begin(), key.end(), '_', '-');
+    if (const auto renamed = former_names().find(key); renamed != former_names().end())
+      key = renamed->second;
     check_known(key, word.line);
     if (word.branch && bears_on_cost(key))
       fail_input({file_, word.line, "--" + key},
@@ -42,7 +58,14 @@ ArgumentReader::ArgumentReader(std::string_view text, const std::string& file,
   if (given_.empty()) fail_input({file_, 0, {}}, "holds no arguments of Megatron-LM");
 }
 
-bool ArgumentReader::has(const std::string& key) const { return given_.contains(key); }
+const ArgumentReader::Given* ArgumentReader::find(const std::string& key) const {
+  const auto found = given_.find(key);
+  if (found == given_.end()) return nullptr;
+  asked_.insert(key);
+  return &found->second;
+}
+
+bool ArgumentReader::has(const std::string& key) const { return find(key) != nullptr; }
 
 bool ArgumentReader::is_bert() const {
   return bert_ || std::ranges::any_of(given_, [](const auto& argument) {
@@ -51,23 +74,23 @@ bool ArgumentReader::is_bert() const {
 }
 
 bool ArgumentReader::flag(const std::string& key) const {
-  const auto found = given_.find(key);
-  if (found == given_.end()) return false;
-  if (found->second.values.empty()) return true;
-  fail_input(where(key), fmt::format("takes no value, not '{}'", found->second.values.front()));
+  const Given* found = find(key);
+  if (found == nullptr) return false;
+  if (found->values.empty()) return true;
+  fail_input(where(key), fmt::format("takes no value, not '{}'", found->values.front()));
 }
 
 std::vector<std::string> ArgumentReader::values(const std::string& key) const {
-  const auto found = given_.find(key);
-  return found == given_.end() ? std::vector<std::string>() : found->second.values;
+  const Given* found = find(key);
+  return found == nullptr ? std::vector<std::string>() : found->values;
 }
 
 std::optional<std::string> ArgumentReader::word(const std::string& key) const {
-  const auto found = given_.find(key);
-  if (found == given_.end()) return std::nullopt;
-  if (found->second.values.size() != 1)
-    fail_input(where(key), fmt::format("has {} values, not one", found->second.values.size()));
-  return found->second.values.front();
+  const Given* found = find(key);
+  if (found == nullptr) return std::nullopt;
+  if (found->values.size() != 1)
+    fail_input(where(key), fmt::format("has {} values, not one", found->values.size()));
+  return found->values.front();
 }
 
 std::optional<std::int64_t> ArgumentReader::whole(const std::string& key, std::int64_t high) const {
@@ -121,11 +144,43 @@ Where ArgumentReader::where(const std::string& key) const {
 
 void ArgumentReader::note(const std::string& key, const char* code,
                           std::string_view sentence) const {
+  named_.insert(key);
   findings_.push_back({Severity::note, code, describe(where(key), sentence)});
 }
 
 void ArgumentReader::refuse(const std::string& key, std::string_view what) const {
   fail_input(where(key), fmt::format("{} is not modelled", what));
+}
+
+// The finding about an argument, without its place.
+std::string ArgumentReader::sentence_about(const std::string& key) const {
+  for (const Finding& finding : findings_) {
+    const std::size_t at = finding.message.find(key + ": ");
+    if (at != std::string::npos) return finding.message.substr(at + key.size() + 2);
+  }
+  return {};
+}
+
+void ArgumentReader::name_unread() const {
+  for (const auto& [key, given] : given_) {
+    const bool of_bert = key.starts_with("bert-") || key.starts_with("mask-");
+    if (bears_on_cost(key) && !asked_.contains(key) && !named_.contains(key) && !of_bert)
+      note(key, "argument-without-effect", "has no effect in this run");
+  }
+}
+
+std::vector<LedgerEntry> ArgumentReader::ledger() const {
+  std::vector<LedgerEntry> entries;
+  for (const auto& [key, given] : given_) {
+    const std::string_view reason = costless_reason(key);
+    if (named_.contains(key))
+      entries.push_back({"--" + key, given.line, Treatment::named, sentence_about("--" + key)});
+    else if (!reason.empty())
+      entries.push_back({"--" + key, given.line, Treatment::costless, std::string(reason)});
+    else
+      entries.push_back({"--" + key, given.line, Treatment::applied, {}});
+  }
+  return entries;
 }
 
 void ArgumentReader::add_value(const std::string& key, ShellWord word) {
@@ -149,8 +204,15 @@ void ArgumentReader::refuse_unset(const std::string& key, const ShellWord& word)
 
 void ArgumentReader::check_known(const std::string& key, int line) const {
   const auto& known = known_arguments();
-  if (std::find(known.begin(), known.end(), key) != known.end()) return;
+  if (std::find(known.begin(), known.end(), key) != known.end() || !costless_reason(key).empty())
+    return;
   const Where where{file_, line, "--" + key};
+  named_.insert(key);
+  if (is_unmodelled(key)) {
+    findings_.push_back(
+        {Severity::note, "not-modelled", describe(where, "may bear on the cost: not applied")});
+    return;
+  }
   if (const std::string meant = closest(key, known); !meant.empty())
     fail_input(where, fmt::format("unknown argument, did you mean '--{}'?", meant));
   findings_.push_back(

@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "models/finding.h"
+#include "models/key_ledger.h"
 #include "models/megatron/shell_script.h"
 #include "sim/base/error.h"
 
@@ -42,7 +44,16 @@ class ArgumentReader {
   void note(const std::string& key, const char* code, std::string_view sentence) const;
   [[noreturn]] void refuse(const std::string& key, std::string_view what) const;
 
+  // Adds a finding for each argument that bears on the cost of other runs and was not asked for.
+  void name_unread() const;
+  // The treatment of each argument; complete once all others have been asked for.
+  std::vector<LedgerEntry> ledger() const;
+
  private:
+  struct Given;
+  const Given* find(const std::string& key) const;
+  std::string sentence_about(const std::string& key) const;
+
   struct Given {
     std::vector<std::string> values;
     int line = 0;
@@ -58,6 +69,7 @@ class ArgumentReader {
   bool bert_ = false;
   std::map<std::string, std::string> files_, reasons_;
   std::map<std::string, Given> given_;
+  mutable std::set<std::string> asked_, named_;  // keys
 };
 
 }  // namespace lambcast::megatron

@@ -12,6 +12,7 @@
 #include "models/megatron/batch_schedule.h"
 #include "models/megatron/known_arguments.h"
 #include "models/megatron/shell_values.h"
+#include "models/megatron/vocabulary.h"
 #include "sim/base/error.h"
 
 namespace lambcast::megatron {
@@ -36,6 +37,8 @@ class Decoder {
     refuse_unmodelled();
     name_unmodelled();
     if (read_.has("num-layers")) model();
+    read_.name_unread();
+    result_.ledger = read_.ledger();
     return std::move(result_);
   }
 
@@ -380,30 +383,34 @@ class Decoder {
     line("experts_per_token", read_.whole("moe-router-topk", count).value_or(2));
   }
 
-  // Those with a vocabulary of their own (training/arguments.py, --tokenizer-type); --merge-file is
-  // of GPT-2's alone.
+  // The vocabulary of the tokenizer's type, or that its files' names tell. --merge-file is GPT-2's
+  // alone, and pretrain_bert.py's usual tokenizer is BERT's uncased one.
   std::optional<std::int64_t> words_of_tokenizer() {
-    static const std::map<std::string, std::int64_t> words{{"GPT2BPETokenizer", 50257},
-                                                           {"BertWordPieceLowerCase", 30522},
-                                                           {"BertWordPieceCase", 28996},
-                                                           {"Llama2Tokenizer", 32000}};
-    const std::string key = read_.has("tokenizer-type") ? "tokenizer-type" : "merge-file";
-    if (!read_.has(key)) return std::nullopt;
-    const auto of = words.find(key == "merge-file" ? "GPT2BPETokenizer" : *read_.word(key));
-    if (of == words.end()) return std::nullopt;
-    read_.note(key, "vocab-size-assumed",
-               fmt::format("--vocab-size not given: taken as {}, {}'s", of->second, of->first));
-    return of->second;
+    const auto taken = [&](const std::string& key, const Vocabulary& of) {
+      read_.note(key, "vocab-size-assumed",
+                 fmt::format("--vocab-size not given: taken as {}, {}'s; try: --set model.vocab=N",
+                             of.words, of.tokenizer));
+      return of.words;
+    };
+    const auto type = read_.word("tokenizer-type");
+    if (type)
+      if (const auto of = vocabulary_of_type(*type)) return taken("tokenizer-type", *of);
+    for (const char* key : {"tokenizer-name-or-path", "tokenizer-model", "vocab-file"})
+      for (const std::string& name : read_.values(key))
+        if (const auto of = vocabulary_of_name(name)) return taken(key, *of);
+    if (!type && read_.has("merge-file"))
+      return taken("merge-file", *vocabulary_of_type("GPT2BPETokenizer"));
+    if (!type && read_.is_bert() && read_.has("vocab-file"))
+      return taken("vocab-file", *vocabulary_of_type("BertWordPieceLowerCase"));
+    return std::nullopt;
   }
 
   void vocabulary(bool decoder) {
     auto words = read_.whole("vocab-size", 10'000'000);
     if (!words) words = read_.whole("pad-vocab-size-to", 10'000'000);
     if (!words) words = words_of_tokenizer();
-    if (!words)
-      fail_input({read_.where("num-layers").file, 0, "--vocab-size"},
-                 "is missing: the tokenizer knows it, this program does not");
-    line("vocab", read_.whole("pad-vocab-size-to", 10'000'000).value_or(*words));
+    result_.lacks_vocabulary = !words;
+    if (words) line("vocab", read_.whole("pad-vocab-size-to", 10'000'000).value_or(*words));
     line("vocab_multiple", read_.whole("make-vocab-size-divisible-by", 1'000'000).value_or(128) *
                                read_.whole("tensor-model-parallel-size").value_or(1));
     const std::int64_t length = read_.needed("seq-length", 1 << 24);

@@ -8,7 +8,7 @@
 //
 //   model        --num-layers --hidden-size --ffn-hidden-size --num-attention-heads
 //                --num-query-groups --swiglu --vocab-size --max-position-embeddings ...
-//                (without --vocab-size that of --tokenizer-type, where it has one)
+//                (without --vocab-size that of the tokenizer: vocabulary.h)
 //                with --swiglu a llama, else a gpt (models/shape/families.h), or a bert where the
 //                program is pretrain_bert.py or arguments are its own (--bert-*, --mask-*); with
 //                --num-experts and gated experts a moe-llama, or a moe where --kv-channels or
@@ -43,6 +43,7 @@
 #include <vector>
 
 #include "models/finding.h"
+#include "models/key_ledger.h"
 #include "models/megatron/shell_script.h"
 
 namespace lambcast::megatron {
@@ -50,8 +51,10 @@ namespace lambcast::megatron {
 struct Arguments {
   // As flags of the same names say it: {"tp", "8"}, {"framework", "megatron"}.
   std::vector<std::pair<std::string, std::string>> what_if;
-  std::string model;  // the description, in TOML; empty where no layers are named
+  std::string model;              // the description, in TOML; empty where no layers are named
+  bool lacks_vocabulary = false;  // the description has no `vocab`, which --set model.vocab gives
   std::vector<Finding> findings;
+  std::vector<LedgerEntry> ledger;
   std::string config_name;  // the file of --deepspeed_config; empty without one
   std::string config;       // its content, if the script writes it
 };

@@ -103,7 +103,8 @@ TEST_CASE("Megatron arguments: an example script's run") {
   CHECK(keys.at("zero_stage") == "0");
   CHECK(keys.at("overlap") == "none");
   CHECK(keys.at("rampup_batch_size") == "16:16:5859375");
-  CHECK(arguments.findings.empty());
+  REQUIRE(arguments.findings.size() == 1);
+  CHECK(arguments.findings.front().code == "no-launch");
   const ModelShape shape = shape_of(script);
   CHECK(shape.layers == 96);
   CHECK(shape.ffn == 4 * 12288);
@@ -294,7 +295,7 @@ TEST_CASE("Megatron arguments: slips and what is not modelled are one line with 
       {"--optimizer sgd", "this optimizer is not modelled"},
       {"--recompute-granularity ful", "did you mean 'full'"},
       {"--fp8-format e5m2", "unknown value 'e5m2'"},
-      {"--num-layers 10 --hidden-size 8 --num-attention-heads 1", "--vocab-size: is missing"},
+      {"--num-layers 10 --hidden-size 8 --num-attention-heads 1", "--seq-length: is missing"},
       {"--num-layers 10", "--hidden-size: is missing"},
       {"--num-layers 10 --pipeline-model-parallel-size 2 --num-layers-per-virtual-pipeline-stage 3",
        "10 layers are not divisible by 2 stages x 3"},

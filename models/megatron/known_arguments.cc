@@ -31,7 +31,9 @@ constexpr std::string_view bearing[] = {
     "global-batch-size", "train-iters", "train-samples", "bf16", "fp16", "fp8-format", "fp8-hybrid",
     "fp8-recipe", "attention-backend", "rampup-batch-size", "step-batch-size-schedule",
     "overlap-grad-reduce", "overlap-param-gather", "tp-comm-overlap",
-    "no-overlap-p2p-communication", "nnodes", "nproc-per-node", "world-size",
+    "no-overlap-p2p-communication", "nnodes", "nproc-per-node", "world-size", "add-qkv-bias",
+    "disable-bias-linear", "normalization", "position-embedding-type", "qk-layernorm",
+    "use-rotary-position-embeddings", "window-size", "window-attn-skip-freq",
     // of Megatron-DeepSpeed
     "deepspeed", "zero-stage", "checkpoint-activations", "partition-activations",
     "distribute-checkpointed-activations", "num-key-value-heads", "ds-sequence-parallel-size",
@@ -45,78 +47,29 @@ constexpr std::string_view bearing[] = {
     "hierarchical-context-parallel-sizes", "multi-latent-attention", "mtp-num-layers",
     "moe-shared-expert-intermediate-size", "moe-layer-freq", "cpu-offloading",
     "optimizer-cpu-offload", "hybrid-attention-ratio", "encoder-num-layers", "decoder-num-layers",
-    "encoder-seq-length", "decoder-seq-length"};
-
-constexpr std::string_view costless[] = {
-    // torchrun
-    "master-addr", "master-port", "node-rank", "rdzv-backend", "rdzv-endpoint", "rdzv-id",
-    "max-restarts", "standalone", "local-rank", "hostfile", "tee", "role", "log-dir",
-    // Megatron-DeepSpeed and bigscience: data and logs
-    "data-impl", "tokenizer-name-or-path", "log-batch-size-to-tensorboard",
-    "log-optimizer-states-to-tensorboard", "log-learning-rate-to-tensorboard",
-    "log-loss-scale-to-tensorboard", "log-world-size-to-tensorboard", "codecarbon-dir",
-    "kill-switch-path", "skip-train-iteration-range", "train-weighted-split-paths",
-    "train-weighted-split-paths-path", "valid-weighted-split-paths",
-    "valid-weighted-split-paths-path", "test-weighted-split-paths", "valid-num-workers",
-    "train-data-exact-num-epochs", "return-data-index", "train-idx-path", "train-desc-path",
-    "train-doc-idx-path", "train-sample-idx-path", "train-shuffle-idx-path", "repeated-dataloader",
-    "universal-checkpoint", "layernorm-epsilon", "reset-iteration",
-    "abort-on-unmet-fused-kernel-constraints",
-    // ... the learning rate and the loss
-    "lr-decay-tokens", "lr-warmup-tokens", "moe-loss-coeff", "override-lr-scheduler",
-    // ... DeepSpeed's function of recomputation, which recomputes nothing by itself
-    "deepspeed-activation-checkpointing", "no-query-key-layer-scaling",
-    // ... the JSON, which is read on its own: its name may hold a job's number
-    "deepspeed-config", "ds-config",
-    // ... read by nothing
-    "zero-reduce-scatter", "zero-contigious-gradients", "zero-reduce-bucket-size",
-    "zero-allgather-bucket-size",
-    // no cost
-    "adam-beta1", "adam-beta2", "adam-eps", "add-position-embedding", "add-qkv-bias",
-    "apply-layernorm-1p", "apply-query-key-layer-scaling", "attention-softmax-in-fp32",
-    "async-save", "ckpt-assume-constant-structure", "ckpt-format", "ckpt-fully-parallel-load",
-    "ckpt-fully-parallel-save", "clip-grad", "cross-entropy-fusion-impl",
-    "cross-entropy-loss-fusion", "data-cache-path", "data-path", "dataloader-type",
-    "ddp-average-in-collective", "disable-bias-linear", "dist-ckpt-format", "distributed-backend",
-    "distributed-timeout-minutes", "empty-unused-memory-level", "enable-experimental",
-    "end-weight-decay", "eod-mask-loss", "eval-interval", "eval-iters", "exit-duration-in-mins",
-    "exit-interval", "exit-signal-handler", "exit-on-missing-checkpoint", "fp8-amax-compute-algo",
-    "fp8-amax-history-len", "fp8-margin", "finetune", "hysteresis", "init-method-std",
-    "initial-loss-scale", "is-instruct-dataset", "legacy-tokenizer", "load", "log-interval",
-    "log-memory-to-tensorboard", "log-num-zeros-in-grad", "log-params-norm", "log-progress",
-    "log-throughput", "log-timers-to-tensorboard", "log-validation-ppl-to-tensorboard",
-    "loss-scale", "loss-scale-window", "lr", "lr-decay-iters", "lr-decay-samples", "lr-decay-style",
-    "lr-warmup-fraction", "lr-warmup-init", "lr-warmup-iters", "lr-warmup-samples",
-    "lr-wsd-decay-iters", "lr-wsd-decay-style", "manual-gc", "manual-gc-interval",
-    "masked-softmax-fusion", "merge-file", "min-loss-scale", "min-lr", "mock-data",
-    "moe-aux-loss-coeff", "moe-per-layer-logging", "moe-permute-fusion",
-    "moe-router-bias-update-rate", "moe-router-dtype", "moe-router-enable-expert-bias",
-    "moe-router-group-topk", "moe-router-load-balancing-type", "moe-router-num-groups",
-    "moe-router-pre-softmax", "moe-router-score-function", "moe-router-topk-scaling-factor",
-    "moe-token-drop-policy", "moe-z-loss-coeff", "mtp-loss-scaling-factor",
-    "nccl-communicator-config-path", "nccl-ub", "no-add-qkv-bias",
-    "no-async-tensor-model-parallel-allreduce", "no-bias-dropout-fusion", "no-bias-gelu-fusion",
-    "no-bias-swiglu-fusion", "no-check-for-nan-in-loss-and-grad",
-    "no-create-attention-mask-in-dataloader", "no-gradient-accumulation-fusion",
-    "no-initialization", "no-load-optim", "no-load-rng", "no-masked-softmax-fusion",
-    "no-mmap-bin-files", "no-persist-layer-norm", "no-position-embedding", "no-rope-fusion",
-    "no-save-optim", "no-save-rng", "norm-epsilon", "normalization", "num-dataset-builder-threads",
-    "num-workers", "openai-gelu", "out-seq-length", "rope-scaling-factor",
-    "override-opt-param-scheduler", "position-embedding-type", "profile", "profile-ranks",
-    "profile-step-end", "profile-step-start", "qk-layernorm", "per-split-data-args-path",
-    "pretrained-checkpoint", "reset-attention-mask", "reset-position-ids", "rotary-base",
-    "rotary-interleaved", "rotary-percent", "rotary-scaling-factor",
-    "rotary-seq-len-interpolation-factor", "save", "save-interval", "seed", "split", "squared-relu",
-    "start-weight-decay", "te-rng-tracker", "tensorboard-dir", "tensorboard-log-interval",
-    "tensorboard-queue-size", "test-data-path", "tiktoken-pattern", "timing-log-level",
-    "timing-log-option", "tokenizer-model", "tokenizer-type", "train-data-path",
-    "use-checkpoint-args", "use-cpu-initialization", "use-dist-ckpt", "use-mcore-models",
-    "use-legacy-models", "use-rope-scaling", "use-rotary-position-embeddings",
-    "use-tp-pp-dp-mapping", "valid-data-path", "vocab-file", "wandb-exp-name", "wandb-project",
-    "wandb-save-dir", "weight-decay", "weight-decay-incr-style"};
+    "encoder-seq-length", "decoder-seq-length", "fp4-format", "fp4", "hybrid-layer-pattern",
+    "hybrid-override-pattern", "is-hybrid-model", "heterogeneous-layers-config-path",
+    "heterogeneous-layers-config-encoded-json", "experimental-attention-variant",
+    "linear-attention-freq", "retro-add-retriever", "perform-rl-step", "ds-sequence-parallel-fpdt",
+    "num-layers-in-first-pipeline-stage", "num-layers-in-last-pipeline-stage"};
 
 // Source: as above; Megatron-DeepSpeed, megatron/arguments.py.
 constexpr NamedArgument named[] = {
+    {"no-bias-dropout-fusion", "kernels are taken to be fused as by default"},
+    {"no-bias-gelu-fusion", "kernels are taken to be fused as by default"},
+    {"no-bias-swiglu-fusion", "kernels are taken to be fused as by default"},
+    {"no-gradient-accumulation-fusion", "kernels are taken to be fused as by default"},
+    {"no-masked-softmax-fusion", "kernels are taken to be fused as by default"},
+    {"no-rope-fusion", "kernels are taken to be fused as by default"},
+    {"no-async-tensor-model-parallel-allreduce",
+     "sums over tensor-parallel ranks are taken as without it"},
+    {"kd", "the teacher's passes are left out"},
+    {"mos", "the teacher's passes are left out"},
+    {"spec", "layers are taken to be those of the other arguments"},
+    {"yaml-cfg", "the file is not read"},
+    {"sft", "every sequence is taken to be whole"},
+    {"freeze-all-layers", "every weight is taken to be trained"},
+    {"deterministic-mode", "kernels are taken to be the usual ones"},
     {"cp-comm-type", "keys and values are taken to pass around a ring"},
     {"ddp-bucket-size", "the default bucket is taken"},
     {"fp8-param-gather", "weights are taken to be gathered in bf16"},
@@ -164,7 +117,6 @@ constexpr NamedArgument named[] = {
 const std::vector<std::string>& known_arguments() {
   static const std::vector<std::string> all = [] {
     std::vector<std::string> names(std::begin(bearing), std::end(bearing));
-    names.insert(names.end(), std::begin(costless), std::end(costless));
     for (const NamedArgument& argument : named) names.emplace_back(argument.name);
     return names;
   }();

@@ -1,5 +1,5 @@
-// The arguments of Megatron-LM and torchrun that are read or known to bear on no step's cost, so
-// that a slip in a name is found.
+// Arguments of Megatron-LM, Megatron-DeepSpeed and torchrun that bear on a step's cost, so that a
+// slip in a name is found.
 #pragma once
 
 #include <span>

@@ -213,13 +213,15 @@ std::optional<Launch> chosen(std::vector<Launch> launches, const std::string& fi
     std::erase_if(launches, [](const Launch& launch) { return !has_model(launch); });
   if (launches.empty()) return std::nullopt;
   const auto sure = std::ranges::find(launches, "", &Launch::condition);
-  if (sure == launches.end())
+  if (sure == launches.end()) {
+    const std::string& name = launches.front().condition;
+    const bool output = name == "output";
     fail_input({file, launches.front().line, {}},
-               launches.front().condition == "output"
-                   ? "the launch depends on the output of a command"
-                   : fmt::format("the launch depends on ${}, which has no value",
-                                 launches.front().condition),
-               "--set-var NAME=VALUE, or write the arguments out");
+               output ? "the launch depends on the output of a command"
+                      : fmt::format("the launch depends on ${}, which has no value", name),
+               output ? "the arguments written out"
+                      : fmt::format("--set-var {}=VALUE, or the arguments written out", name));
+  }
   check_program(*sure, file);
   for (const Launch& other : launches)
     if (!same_words(other, *sure))

@@ -1,0 +1,106 @@
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+#include "models/megatron/arguments.h"
+#include "models/megatron/costless_arguments.h"
+#include "models/megatron/known_arguments.h"
+#include "models/megatron/vocabulary.h"
+#include "sim/base/error.h"
+
+namespace lambcast::megatron {
+namespace {
+
+const std::string base =
+    "--num-layers 24 --hidden-size 1024 --num-attention-heads 16 --seq-length 1024 "
+    "--max-position-embeddings 1024 --vocab-size 50257 --micro-batch-size 2 --global-batch-size 64 "
+    "--train-iters 300 --bf16 ";
+
+// The treatment of `key` among the arguments `more` and those of `base`.
+Treatment treatment_of(const std::string& key, const std::string& more) {
+  for (const LedgerEntry& entry : decode(base + more, "a").ledger)
+    if (entry.key == key) return entry.treatment;
+  throw std::logic_error("no such entry");
+}
+
+TEST_CASE("ledger: arguments are applied, costless for a reason, or named") {
+  CHECK(treatment_of("--num-layers", "") == Treatment::applied);
+  CHECK(treatment_of("--bf16", "") == Treatment::applied);
+  CHECK(treatment_of("--seed", "--seed 4") == Treatment::costless);
+  CHECK(treatment_of("--cp-comm-type", "--cp-comm-type a2a") == Treatment::named);
+  CHECK(treatment_of("--softmax-type", "--softmax-type off-by-one") == Treatment::named);
+  CHECK(treatment_of("--zzzzzzzz", "--zzzzzzzz 1") == Treatment::named);
+  // Of experts, of which this run has none.
+  CHECK(treatment_of("--moe-grouped-gemm", "--moe-grouped-gemm") == Treatment::named);
+}
+
+bool same_answer(const Arguments& a, const Arguments& b) {
+  return a.what_if == b.what_if && a.model == b.model;
+}
+
+// A real argument changes the answer, is named in a finding, is refused, or is costless.
+TEST_CASE("ledger: no known argument is dropped in silence") {
+  std::vector<std::string> names = known_arguments();
+  for (const CostlessGroup& group : costless_groups())
+    for (std::size_t at = 0; at < group.names.size();) {
+      const std::size_t end = std::min(group.names.find(' ', at), group.names.size());
+      names.emplace_back(group.names.substr(at, end - at));
+      at = end + 1;
+    }
+  int accepted = 0;
+  for (const std::string& name : names) {
+    if (base.find("--" + name + " ") != std::string::npos) continue;
+    bool taken = false, told = !costless_reason(name).empty();
+    // Runs in which flags of one framework and layout or another count, and values of all kinds.
+    for (const std::string& run : {base, base + "--deepspeed --tensor-model-parallel-size 2 ",
+                                   base + "--nproc-per-node 8 --attention-dropout 0 "})
+      for (const char* value : {"", " 2", " none", " local", " 64,0", " 0"}) {
+        try {
+          const Arguments with = decode(run + "--" + name + value, "a");
+          taken = true;
+          told = told || !same_answer(decode(run, "a"), with) ||
+                 std::ranges::any_of(with.findings, [&](const Finding& finding) {
+                   return finding.message.find("--" + name + ":") != std::string::npos;
+                 });
+        } catch (const Error&) {
+          continue;  // it needs another value, or is refused
+        }
+      }
+    INFO(name);
+    CHECK((told || !taken));
+    accepted += taken ? 1 : 0;
+  }
+  CHECK(accepted > 500);
+}
+
+TEST_CASE("ledger: names of older releases, and real ones near others") {
+  const auto tp = [](const std::string& text) {
+    const Arguments arguments = decode(base + text, "a");
+    return std::ranges::find(arguments.what_if, "tp", &std::pair<std::string, std::string>::first)
+        ->second;
+  };
+  CHECK(tp("--model-parallel-size 4") == "4");
+  for (const char* real : {"--rope-type rope", "--num-attention-heads-teacher 4", "--spec a b",
+                           "--moe-router-fusion", "--rotary-position-embeddings-theta 5"})
+    CHECK_NOTHROW(decode(base + real, "a"));
+}
+
+TEST_CASE("vocabulary: tokenizers whose names are known") {
+  CHECK(vocabulary_of_type("GPT2BPETokenizer")->words == 50257);
+  CHECK_FALSE(vocabulary_of_type("HFTokenizer"));
+  CHECK(vocabulary_of_name("google/mt5-base")->words == 250100);
+  CHECK(vocabulary_of_name("t5-small")->words == 32100);
+  CHECK(vocabulary_of_name("/data/Llama-3-8B/tokenizer.model")->words == 128256);
+  CHECK(vocabulary_of_name("bert-large-uncased-vocab.txt")->words == 30522);
+  CHECK_FALSE(vocabulary_of_name("chat5-small"));
+  CHECK_FALSE(vocabulary_of_name("./tokenizer.model"));
+  const std::string text =
+      "--num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 128 ";
+  CHECK(decode(text + "--tokenizer-type GPTSentencePieceTokenizer", "a").lacks_vocabulary);
+  const Arguments named = decode(text + "--tokenizer-name-or-path t5-small", "a");
+  CHECK_FALSE(named.lacks_vocabulary);
+  CHECK_THAT(named.model, Catch::Matchers::Contains("vocab = 32100"));
+  CHECK(named.findings.front().code == "vocab-size-assumed");
+}
+
+}  // namespace
+}  // namespace lambcast::megatron
