@@ -96,7 +96,7 @@ std::string stats(const StepRun& step, const CollectiveCosts::Counts& prices, co
 }  // namespace
 
 const std::vector<std::string>& explanation_names() {
-  static const std::vector<std::string> names{"plan", "prices", "stats"};
+  static const std::vector<std::string> names{"plan", "prices", "stats", "inputs"};
   return names;
 }
 

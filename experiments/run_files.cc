@@ -8,6 +8,7 @@
 #include "experiments/invalid_value.h"
 #include "experiments/run_length.h"
 #include "experiments/words.h"
+#include "models/deepspeed/key_ledger.h"
 #include "models/megatron/arguments.h"
 #include "models/torchtitan/config.h"
 #include "sim/base/file.h"
@@ -140,6 +141,24 @@ void add_torchtitan(const std::string& path, const WhatIf& asked, Catalog& catal
 }
 
 }  // namespace
+
+std::vector<InputLedger> input_ledgers(const WhatIf& asked, Catalog& catalog) {
+  const Words words(asked);
+  std::vector<InputLedger> ledgers;
+  const auto add = [&](const std::string& file, std::vector<LedgerEntry> entries) {
+    ledgers.push_back({file, std::move(entries)});
+  };
+  if (const std::string* path = words.find("megatron_args")) {
+    const megatron::Arguments arguments = megatron::decode(catalog.texts()->config(*path), *path,
+                                                           variables_of(words.find("set_var")));
+    add(*path, arguments.ledger);
+    if (!arguments.config.empty() && !asked.contains("config"))
+      add(arguments.config_name, deepspeed::key_ledger(arguments.config, arguments.config_name));
+  }
+  if (const std::string* path = words.find("config"))
+    add(*path, deepspeed::key_ledger(catalog.texts()->config(*path), *path));
+  return ledgers;
+}
 
 WhatIf with_run_files(const WhatIf& asked, Catalog& catalog, std::vector<Finding>& findings) {
   const Words words(asked);

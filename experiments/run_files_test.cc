@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
+#include "experiments/input_ledger.h"
 #include "experiments/scenario_case.h"
 #include "experiments/temporary_folder.h"
 
@@ -88,6 +89,19 @@ TEST_CASE("run files: --cpu-optimizer is no finding where the JSON offloads") {
   };
   CHECK(noted(""));
   CHECK_FALSE(noted(", \"offload_optimizer\": {\"device\": \"cpu\"}"));
+}
+
+TEST_CASE("run files: the treatment of each key of the inputs is told") {
+  TemporaryFolder folder;
+  Catalog catalog;
+  const std::string text = explain_inputs(
+      {{"megatron_args", folder.file("args.txt", arguments + "--seed 1 --cp-comm-type a2a\n")},
+       {"config", folder.file("ds.json", "{\"steps_per_print\": 5}")}},
+      catalog);
+  CHECK_THAT(text, Contains("13 keys applied, 1 costless, 1 named"));
+  CHECK_THAT(text, Contains("--seed") && Contains("costless  initial values"));
+  CHECK_THAT(text, Contains("steps_per_print") && Contains("--cp-comm-type"));
+  CHECK_THROWS_WITH(explain_inputs({}, catalog), Contains("'inputs' tells the keys of files"));
 }
 
 // Megatron-DeepSpeed hands its own Adam to DeepSpeed.

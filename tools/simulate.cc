@@ -7,6 +7,7 @@
 #include "experiments/explain.h"
 #include "experiments/fitting_layout.h"
 #include "experiments/forecast_output.h"
+#include "experiments/input_ledger.h"
 #include "experiments/result_row.h"
 #include "experiments/run_phases.h"
 #include "models/training/memory.h"
@@ -54,6 +55,7 @@ int simulate_command(const ForecastFlags& flags, const RunFlags& run_flags) {
     fail_input({"", 0, "--explain"}, "is printed instead of the forecast, as text alone",
                "no --trace, --export or --format");
   Catalog catalog;
+  if (flags.explain == "inputs") return print_text(explain_inputs(flags.what_if, catalog)), 0;
   const Scenario scenario = resolve(flags.what_if, catalog);
   if (!flags.explain.empty()) {
     print_text(explain(scenario.training, flags.explain));
@@ -87,7 +89,8 @@ Command add_simulate(CLI::App& app) {
       ->add_option(
           "--explain", flags->explain,
           "instead of the forecast: the plan of each step, the prices of its operations with "
-          "what they rest on, or stats of the program's own work: prices asked for and known "
+          "what they rest on, the treatment of each key of the input files, or stats of the "
+          "program's own work: prices asked for and known "
           "already, events, flows and max-min solves, the time of each part of a forecast, and of "
           "that what routes over the network and the lowering of schedules onto it took")
       ->check(CLI::IsMember(explanation_names()));

@@ -1,0 +1,93 @@
+#include "models/deepspeed/key_ledger.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "models/deepspeed/config.h"
+#include "models/deepspeed/hjson.h"
+#include "models/deepspeed/known_keys.h"
+
+namespace lambcast::deepspeed {
+namespace {
+
+const char* reason_of(Bearing bearing) {
+  if (bearing == Bearing::silent) return "logs, checkpoints or data, outside a step";
+  return bearing == Bearing::stage_3 || bearing == Bearing::stage_3_unmodelled
+             ? "read at ZeRO stage 3 alone"
+             : "";
+}
+
+// Keys of the optimizer and of loss scaling that are factors of the update.
+const char* factor_reason(std::string_view key) {
+  static const std::set<std::string_view> factors{
+      "lr",           "betas",           "eps",
+      "weight_decay", "bias_correction", "momentum",
+      "max_coeff",    "min_coeff",       "coeff_beta",
+      "factor_max",   "factor_min",      "factor_threshold",
+      "adam_w_mode"};
+  return key.starts_with("optimizer.params.") && factors.contains(key.substr(17))
+             ? "a factor of the update"
+             : "";
+}
+
+class Ledger {
+ public:
+  Ledger(const DeepSpeedConfig& config, std::vector<LedgerEntry>& entries)
+      : config_(config), entries_(entries) {}
+
+  void add(const hjson::Value& object, const std::string& prefix,
+           std::span<const KnownKey> known) const {
+    for (const hjson::Member& member : object.members) {
+      const std::string key = prefix + member.key;
+      const auto found = std::ranges::find(known, member.key, &KnownKey::name);
+      const Bearing bearing = found == known.end() ? Bearing::read : found->bearing;
+      const std::string named = sentence_of(key);
+      const bool block = member.value.kind == hjson::Kind::object && bearing == Bearing::read &&
+                         named.empty() && !member.value.members.empty();
+      if (block)
+        add(member.value, key + ".", keys_of(key));
+      else
+        entries_.push_back(entry(key, member.line, bearing, named));
+    }
+  }
+
+ private:
+  static std::span<const KnownKey> keys_of(std::string_view block) {
+    return block == "zero_optimization"             ? zero_keys()
+           : block == "bf16" || block == "bfloat16" ? bf16_keys()
+                                                    : std::span<const KnownKey>();
+  }
+
+  LedgerEntry entry(const std::string& key, int line, Bearing bearing,
+                    const std::string& named) const {
+    if (!named.empty()) return {key, line, Treatment::named, named};
+    const bool other_stage = bearing == Bearing::stage_3 && config_.zero.stage.value == 3;
+    std::string reason = other_stage ? "" : reason_of(bearing);
+    if (reason.empty()) reason = factor_reason(key);
+    return {key, line, reason.empty() ? Treatment::applied : Treatment::costless, reason};
+  }
+
+  // The finding about a key, without its place.
+  std::string sentence_of(const std::string& key) const {
+    for (const Finding& finding : config_.findings) {
+      const std::size_t at = finding.message.find(" " + key + ": ");
+      if (at != std::string::npos) return finding.message.substr(at + key.size() + 3);
+    }
+    return {};
+  }
+
+  const DeepSpeedConfig& config_;
+  std::vector<LedgerEntry>& entries_;
+};
+
+}  // namespace
+
+std::vector<LedgerEntry> key_ledger(std::string_view text, const std::string& file) {
+  const DeepSpeedConfig config = parse_config(text, file);
+  std::vector<LedgerEntry> entries;
+  Ledger(config, entries).add(hjson::parse(text, file), "", top_level_keys());
+  return entries;
+}
+
+}  // namespace lambcast::deepspeed

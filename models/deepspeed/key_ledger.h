@@ -1,0 +1,15 @@
+// The treatment of each key of a DeepSpeed file.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/key_ledger.h"
+
+namespace lambcast::deepspeed {
+
+// Keys are dotted: "zero_optimization.stage". Throws Error as parse_config does.
+std::vector<LedgerEntry> key_ledger(std::string_view text, const std::string& file);
+
+}  // namespace lambcast::deepspeed
