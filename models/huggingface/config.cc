@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "models/huggingface/architectures.h"
 
 namespace lambcast::huggingface {
@@ -78,11 +80,30 @@ bool has_word_head(std::string_view name) {
   return false;
 }
 
+// The labels of a sequence classifier on a dense decoder or BERT; nothing for other classes.
+// Source: transformers 4.57, modeling_layers.py and models/bert/modeling_bert.py.
+std::optional<std::int64_t> labels_of(const hjson::Value& root, std::string_view family) {
+  const hjson::Value* names = root.find("architectures");
+  const bool classifier = names != nullptr && !names->items.empty() &&
+                          names->items.front().text.ends_with("ForSequenceClassification");
+  if (!classifier || (family != "decoder" && family != "bert")) return std::nullopt;
+  const hjson::Value* by_id = root.find("id2label");
+  if (by_id != nullptr && !by_id->members.empty())
+    return static_cast<std::int64_t>(by_id->members.size());
+  const hjson::Value* count = root.find("num_labels");
+  return count != nullptr && count->whole ? *count->whole : 2;
+}
+
 // A sentence about a head that is another one.
 std::vector<std::string> other_head(const hjson::Value& root, const std::string& file) {
   const hjson::Value* names = root.find("architectures");
+  const hjson::Value* type = root.find("model_type");
   if (names == nullptr || names->items.empty() || has_word_head(names->items.front().text))
     return {};
+  for (const Architecture& architecture : architectures)
+    if (type != nullptr && type->text == architecture.model_type &&
+        labels_of(root, architecture.family))
+      return {};
   return {describe({file, names->line, "architectures"},
                    fmt::format("not modelled: the head of {}: one over the vocabulary is taken, "
                                "with its weights and its loss",
@@ -139,6 +160,7 @@ std::string description_of(std::string_view json, const std::string& file) {
   model.set("kind", "published");
   model.set("source", fmt::format("config.json of model_type {}", architecture.model_type));
   architecture.describe(config, model);
+  if (const auto labels = labels_of(root, architecture.family)) model.set("labels", *labels);
   config.refuse_misspelt();
   return model.text();
 }

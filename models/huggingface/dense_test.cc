@@ -238,14 +238,32 @@ TEST_CASE("config.json: what costs something and is left out is said") {
   CHECK(left_out(pythia_1b4, "config.json").size() == 1);
 }
 
+// Llama 3 8B without its head, 8,030,261,248 - 128,256 * 4096, and with 2 labels of 4096 weights;
+// BERT-Large's encoder and pooler, 335,141,888, and 2 * 1024 + 2 (transformers' model cards).
+TEST_CASE("config.json: a classifier has labels in the place of the words") {
+  const std::string llama =
+      R"({"architectures": ["LlamaForSequenceClassification"], "model_type": "llama",
+          "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32,
+          "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 128256,
+          "max_position_embeddings": 8192, "id2label": {"0": "a", "1": "b"}})";
+  const ModelShape shape = shape_of(llama);
+  CHECK(parameters(shape) == 7'504'932'864);
+  CHECK(shape.head_share == 0);
+  const std::string bert =
+      R"({"architectures": ["BertForSequenceClassification"], "model_type": "bert",
+          "hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16,
+          "intermediate_size": 4096, "vocab_size": 30522, "max_position_embeddings": 512})";
+  CHECK(parameters(shape_of(bert)) == 335'143'938);
+}
+
 TEST_CASE("config.json: other heads and quantized weights are told") {
   const std::string head =
-      R"({"architectures": ["LlamaForSequenceClassification"], "model_type": "llama",
+      R"({"architectures": ["LlamaForTokenClassification"], "model_type": "llama",
           "quantization_config": {"load_in_4bit": true}})";
   const std::vector<std::string> told = left_out(head, "c.json");
   REQUIRE(told.size() == 2);
   CHECK_THAT(told[0], Contains("c.json:1: architectures: not modelled: the head of "
-                               "LlamaForSequenceClassification"));
+                               "LlamaForTokenClassification"));
   CHECK_THAT(told[1], Contains("quantization_config: not modelled: weights of fewer bits"));
   CHECK(left_out(R"({"architectures": ["BertForMaskedLM"]})", "c.json").empty());
 }

@@ -88,6 +88,7 @@ RankParameters sliced_parameters(const ModelShape& shape, const ParallelLayout& 
 }
 
 bool has_tied_head(const ModelShape& shape) {
+  if (shape.head_share == 0) return false;  // a classifier
   return std::count_if(shape.tensors.begin(), shape.tensors.end(), [&](const Tensor& tensor) {
            return is_vocabulary_matrix(tensor, shape);
          }) == 1;

@@ -56,6 +56,14 @@ void add_fused_block(const Scope& scope) {
   scope.vector("norm_b", h);
 }
 
+// The pooler and a classifier of the first token (BertForSequenceClassification).
+void add_classifier(ModelShape& shape, std::int64_t labels) {
+  const Scope top{shape, -1, ""};
+  top.linear("bert.pooler.dense", shape.hidden, shape.hidden);
+  top.linear("classifier", shape.hidden, labels);
+  shape.head_share = 0;
+}
+
 void add_heads(ModelShape& shape, bool optimize_pooler) {
   const std::int64_t h = shape.hidden;
   const Scope top{shape, -1, ""};
@@ -112,8 +120,11 @@ void build_bert(const Table&, const Table& model, ModelShape& shape) {
       add_block(scope, pre_layer_norm);
     shape.blocks.push_back(block);
   }
-  add_heads(shape, model.get_or<bool>("optimize_pooler", true));
-  shape.outside = outside_cost(shape, pre_layer_norm, masked);
+  if (model.has("labels"))
+    add_classifier(shape, model.integer("labels", 1, 1'000'000));
+  else
+    add_heads(shape, model.get_or<bool>("optimize_pooler", true));
+  shape.outside = outside_cost(shape, pre_layer_norm, shape.head_share);
   if (dropout) add_embedding_mask(shape);
 }
 

@@ -9,6 +9,8 @@
 //   head_dim = 256          # optional: hidden / heads (Gemma, Qwen3)
 //   tied_head = true        # the head is the embedding
 //   head_bias = true        # of an untied one (Phi-2)
+//   labels = 2              # a classifier of the last token, without a bias, in the place of any
+//                           # head
 //   gated = false           # a feed-forward of two matrices (GPT-NeoX, Falcon, StarCoder2)
 //   qkv_bias, projection_bias, ffn_bias = true   # Qwen2: the first alone; GPT-NeoX: all
 //   norm_bias = true        # norms subtract their mean and have a bias (LayerNorm)
@@ -167,10 +169,16 @@ void add_decoder(const Table& model, const DenseDecoder& decoder, std::int64_t p
   const bool tied = model.get_or<bool>("tied_head", false);
   const bool bias = shape.experts == 0 && model.get_or<bool>("head_bias", false);
   if (tied && bias) fail_input(model.where("head_bias"), "is of a head of its own, not a tied one");
-  if (!tied)
+  if (model.has("labels")) {
+    Scope{shape, -1, ""}.matrix("score.weight",
+                                model.integer("labels", 1, 1'000'000) * shape.hidden);
+    shape.head_share = 0;
+  } else if (!tied) {
     decoder.product({shape, -1, ""}, "lm_head", shape.hidden, shape.vocab, TensorSplit::vocabulary,
                     bias);
-  shape.outside = norm_cost(shape.hidden) + vocabulary_cost(shape.hidden, shape.vocab);
+  }
+  shape.outside =
+      norm_cost(shape.hidden) + vocabulary_cost(shape.hidden, shape.vocab, shape.head_share);
   if (shape.dropout) add_embedding_mask(shape);
 }
 
