@@ -33,6 +33,7 @@ constexpr std::pair<std::string_view, std::string_view> stated_defaults[] = {
     {"secondary_ranks", "1"},
     {"pipeline_schedule", "1f1b"},
     {"framework", "deepspeed"},
+    {"framework", "nvidia"},
     {"offload_optimizer", "none"},
     {"sequence_parallel", "false"},
     {"fp8_attention", "false"},
@@ -309,7 +310,8 @@ void refuse_impossible(OptimizerType optimizer, Backend backend, const Paralleli
 void refuse_undivided(const ModelShape& model, const Parallelism& how) {
   const parallel::ParallelLayout& layout = how.layout;
   const bool divided = layout.tp * layout.cp * layout.pp * layout.expert_tp() > 1;
-  const bool plain = how.framework.name == FrameworkName::pytorch;
+  const bool plain =
+      !how.framework.divides_model && how.framework.name != FrameworkName::colossalai;
   if (divided && !model.pyramid.empty())
     fail_input(
         flag("model"),
@@ -322,8 +324,10 @@ void refuse_undivided(const ModelShape& model, const Parallelism& how) {
                            model.name),
                "1");
   if (divided && plain)
-    fail_input(flag("framework"), "pytorch wraps whole modules: it has no tp, cp or pp",
-               "megatron, torchtitan, deepspeed, colossalai");
+    fail_input(flag("framework"),
+               fmt::format("{} is forecast as data parallelism: it has no tp, cp or pp",
+                           name_of(how.framework.name)),
+               "megatron, torchtitan, deepspeed, colossalai, nemo, paddle, other");
   if (how.sharding != Sharding::none && plain && model.pyramid.empty())
     fail_input(flag("zero_stage"),
                "PyTorch's own sharding (FSDP) is forecast as torchtitan runs it",

@@ -23,8 +23,10 @@ WhatIf layout(const WhatIf& changes = {}) {
 }
 
 TEST_CASE("layout choice: data parallelism of DeepSpeed's stages 0 to 2 is as before") {
-  for (const WhatIf& changes :
-       {WhatIf{}, {{"tp", "1"}, {"pp", "1"}, {"ep", "1"}}, {{"zero_stage", "2"}}})
+  for (const WhatIf& changes : {WhatIf{},
+                                {{"tp", "1"}, {"pp", "1"}, {"ep", "1"}},
+                                {{"zero_stage", "2"}},
+                                {{"framework", "nvidia"}}})
     CHECK_FALSE(resolved(layout(changes)).training.parallelism.has_value());
 }
 
@@ -261,6 +263,7 @@ TEST_CASE("layout choice: what cannot be is refused with its rule, in one line")
       {{{"pp", "2"}, {"pipeline_schedule", "2f2b"}}, "did you mean"},
       {{{"tp", "2"}, {"model", "resnet50"}}, "no transformer blocks"},
       {{{"tp", "2"}, {"model", "vit-l16"}}, "patches of images"},
+      {{{"framework", "mxnet"}}, "bagua, other)"},
       {{{"framework", "megatronn"}}, "did you mean 'megatron'"}};
   for (const auto& [changes, words] : cases) {
     const std::string sentence = refusal(layout(changes));

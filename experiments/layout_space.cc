@@ -83,10 +83,28 @@ const std::vector<Offer>& offers() {
   return rows;
 }
 
+// The program whose offer another one's is (models/training/framework.h).
+FrameworkName offers_as(FrameworkName framework) {
+  switch (framework) {
+    case FrameworkName::nemo:
+    case FrameworkName::paddle:
+      return FrameworkName::megatron;
+    case FrameworkName::nvidia:
+    case FrameworkName::tensorflow:
+    case FrameworkName::jax:
+    case FrameworkName::bagua:
+    case FrameworkName::other:
+      return FrameworkName::pytorch;
+    default:
+      return framework;
+  }
+}
+
 const Offer& offer_of(FrameworkName framework) {
   const auto& rows = offers();
+  const FrameworkName like = offers_as(framework);
   return *std::find_if(rows.begin(), rows.end(),
-                       [&](const Offer& offer) { return offer.framework == framework; });
+                       [&](const Offer& offer) { return offer.framework == like; });
 }
 
 // Up to `most`, ascending.

@@ -28,7 +28,7 @@ TEST_CASE("stacks: pyramids of images and PyTorch's modules divide nothing but d
   const std::pair<WhatIf, const char*> refused[] = {
       {{{"tp", "2"}}, "stages of an image"},
       {{{"framework", "megatron"}, {"pp", "2"}}, "stages of an image"},
-      {{{"model", "gpt2"}, {"ep", "1"}, {"tp", "2"}}, "pytorch wraps whole modules"},
+      {{{"model", "gpt2"}, {"ep", "1"}, {"tp", "2"}}, "pytorch is forecast as data parallelism"},
       {{{"zero_stage", "1"}}, "shares states of transformers"}};
   for (const auto& [changes, words] : refused)
     CHECK_THROWS_WITH(image_plan(changes), Catch::Contains(words));

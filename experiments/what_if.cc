@@ -176,8 +176,8 @@ std::vector<WhatIfKey> layout_keys() {
        "experts",
        recompute_words()},
       {"framework",
-       "whose defaults: deepspeed (unless another is named), megatron, torchtitan, colossalai, "
-       "pytorch",
+       "program that runs: deepspeed (unless another is named), megatron, torchtitan, colossalai, "
+       "pytorch, nvidia, nemo, paddle, tensorflow, jax, bagua; any further one: other",
        framework_names()},
       {"plugin",
        "of Colossal-AI, checked: hybrid_parallel, low_level_zero, torch_ddp, gemini, moe_hybrid",

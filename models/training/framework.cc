@@ -10,7 +10,7 @@ using parallel::SplitMethod;
 
 constexpr parallel::AxisOrder data_outside = {Axis::tp, Axis::cp, Axis::ep, Axis::pp, Axis::dp};
 
-const std::vector<Framework>& frameworks() {
+const std::vector<Framework>& described_frameworks() {
   static const std::vector<Framework> rows{{.name = FrameworkName::deepspeed,
                                             .split = SplitMethod::spread,
                                             .sends_parts = true,
@@ -64,6 +64,27 @@ const std::vector<Framework>& frameworks() {
   return rows;
 }
 
+// The described ones, then programs that differ from one of them in their name alone.
+std::vector<Framework> all_frameworks() {
+  constexpr std::pair<FrameworkName, FrameworkName> alike[] = {
+      {FrameworkName::nvidia, FrameworkName::pytorch},
+      {FrameworkName::nemo, FrameworkName::megatron},
+      {FrameworkName::paddle, FrameworkName::megatron},
+      {FrameworkName::tensorflow, FrameworkName::pytorch},
+      {FrameworkName::jax, FrameworkName::pytorch},
+      {FrameworkName::bagua, FrameworkName::pytorch},
+      {FrameworkName::other, FrameworkName::pytorch}};
+  std::vector<Framework> rows = described_frameworks();
+  for (const auto& [name, like] : alike) {
+    rows.push_back(rows[static_cast<std::size_t>(like)]);
+    rows.back().name = name;
+  }
+  Framework& other = rows.back();
+  other.divides_model = true;
+  other.most_sharing = parallel::Sharding::weights;
+  return rows;
+}
+
 }  // namespace
 
 const std::vector<std::string>& tensor_overlap_names() {
@@ -77,8 +98,9 @@ const std::vector<std::string>& context_exchange_names() {
 }
 
 const std::vector<std::string>& framework_names() {
-  static const std::vector<std::string> names{"deepspeed", "megatron", "torchtitan", "colossalai",
-                                              "pytorch"};
+  static const std::vector<std::string> names{"deepspeed",  "megatron", "torchtitan", "colossalai",
+                                              "pytorch",    "nvidia",   "nemo",       "paddle",
+                                              "tensorflow", "jax",      "bagua",      "other"};
   return names;
 }
 
@@ -87,7 +109,8 @@ std::string_view name_of(FrameworkName name) {
 }
 
 const Framework& framework_of(FrameworkName name) {
-  const Framework& framework = frameworks()[static_cast<std::size_t>(name)];
+  static const std::vector<Framework> frameworks = all_frameworks();
+  const Framework& framework = frameworks[static_cast<std::size_t>(name)];
   LAMBCAST_CHECK(framework.name == name, "rows of frameworks are out of order at {}",
                  name_of(name));
   return framework;

@@ -12,6 +12,10 @@
 //   torchtitan  tp-cp-ep-dp-pp    fp32          yes          (FSDP)          none       overlapped
 //   colossalai  tp-cp-ep-pp-dp    as weights    yes          exposed         none       exposed
 //
+// nemo is Megatron's. paddle is PaddleNLP, whose hybrid parallelism (fleet) follows Megatron-LM's.
+// nvidia stands for the recipes of NVIDIA DeepLearningExamples, and it, tensorflow (Horovod), jax,
+// bagua and other are data parallel as pytorch is; how other divides a model is Megatron's.
+//
 // pytorch is its DistributedDataParallel around plain modules, with torch.autocast where precision
 // is 16 bits: gradients in fp32, in buckets of 25 MB beside the backward pass, and no axis but data
 // and experts.
@@ -53,7 +57,20 @@ const std::vector<std::string>& tensor_overlap_names();
 enum class ContextExchange { ring, heads };
 const std::vector<std::string>& context_exchange_names();
 
-enum class FrameworkName { deepspeed, megatron, torchtitan, colossalai, pytorch };
+enum class FrameworkName {
+  deepspeed,
+  megatron,
+  torchtitan,
+  colossalai,
+  pytorch,
+  nvidia,
+  nemo,
+  paddle,
+  tensorflow,
+  jax,
+  bagua,
+  other
+};
 const std::vector<std::string>& framework_names();
 std::string_view name_of(FrameworkName name);
 
