@@ -8,6 +8,7 @@
 #include "experiments/metric.h"
 #include "experiments/scenario_case.h"
 #include "models/training/forecast.h"
+#include "models/training/measured_program.h"
 
 namespace lambcast {
 namespace {
@@ -38,7 +39,7 @@ struct Efficiency {
 
 TEST_CASE("pass efficiency: at the end of its interval computation does what a slower GPU does") {
   const Efficiency of(piped());
-  const double width = rates_width(of.training.device->rates->held_out).log;
+  const double width = width_of_passes(of.training).log;
   const double scale = of.training.cluster->stack.compute_scale.value;
   for (const auto& [end, factor] :
        {std::pair{End::compute_high, std::exp(width)}, {End::compute_low, std::exp(-width)}}) {

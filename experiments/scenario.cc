@@ -24,6 +24,7 @@
 #include "models/huggingface/config.h"
 #include "models/optimizer/galore.h"
 #include "models/training/gradient_reduction.h"
+#include "models/training/measured_program.h"
 #include "models/training/optimizer_state.h"
 #include "sim/base/error.h"
 #include "sim/base/file.h"
@@ -264,6 +265,8 @@ void choose_emulation(TrainingPlan& training, std::vector<Finding>& findings) {
 
 // A level holds for the program, the format and the GPU that were measured.
 void choose_program(const Words& words, TrainingPlan& training, std::vector<Finding>& findings) {
+  training.prior = shipped_program_prior();
+  training.framework = words.chosen<FrameworkName>("framework").value_or(FrameworkName::deepspeed);
   const std::optional<ProgramLevel>& measured = training.cluster->program;
   if (!measured) return;
   const std::string_view framework = framework_of_run(training), format = format_of_run(training);
@@ -281,11 +284,6 @@ void choose_program(const Words& words, TrainingPlan& training, std::vector<Find
 }
 
 }  // namespace
-
-std::string_view framework_of_run(const TrainingPlan& training) {
-  return name_of(training.parallelism ? training.parallelism->framework.name
-                                      : FrameworkName::deepspeed);
-}
 
 std::string_view format_of_run(const TrainingPlan& training) {
   if (training.parallelism) return name_of(training.parallelism->format);

@@ -26,8 +26,6 @@ struct Scenario {
 // Throws Error (usage) for what cannot be read or cannot run.
 Scenario resolve(const WhatIf& what_if, Catalog& catalog);
 
-// The word of --framework that the run is forecast as; DeepSpeed without a layout.
-std::string_view framework_of_run(const TrainingPlan& training);
 // The format of the products of its blocks.
 std::string_view format_of_run(const TrainingPlan& training);
 

@@ -107,6 +107,7 @@ StackSpec decode_stack(const Table& table) {
   spec.compute_spread = factor(table, "compute_spread", {0, 1}, 0);
   spec.optimizer_scale = factor(table, "optimizer_scale", any_factor);
   spec.own_compute_scale = set_by_figure(spec.compute_scale);
+  spec.scale_program = table.get_or<std::string>("program", spec.implementation);
   spec.own_optimizer_scale = set_by_figure(spec.optimizer_scale);
   if (const auto adam = table.find<Sourced<std::string>>("adam")) {
     const std::vector<std::string> words{"fused", "unfused"};
@@ -218,10 +219,15 @@ Protocol protocol_of(const ProtocolSpec& spec, const LibrarySpec& library) {
   return protocol;
 }
 
-// An override that states no source does not take away the figure that set a scale.
+// An override that states no source does not take away the figure that set a scale. One that does
+// is of the program that runs, unless it names another.
 void keep_own_scales(const StackSpec& before, const Overrides& overrides, StackSpec& after) {
+  const bool names_program = std::ranges::any_of(
+      overrides, [](const auto& asked) { return asked.first == "stack.program"; });
   for (const auto& [key, value] : overrides) {
-    if (value.starts_with('{')) continue;
+    const bool with_source = value.starts_with('{');
+    if (key == "stack.compute_scale" && with_source && !names_program) after.scale_program.clear();
+    if (with_source) continue;
     if (key == "stack.compute_scale") after.own_compute_scale = before.own_compute_scale;
     if (key == "stack.optimizer_scale") after.own_optimizer_scale = before.own_optimizer_scale;
   }

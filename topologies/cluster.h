@@ -124,6 +124,8 @@ struct StackSpec {
   // The two scales as a figure of this machine set them, if one did. An override by a plain number
   // keeps them, so that intervals widen by its distance (models/training/own_scale.h).
   std::optional<double> own_compute_scale, own_optimizer_scale;
+  // The program whose figure set compute_scale, a word of --framework; empty: the one that runs.
+  std::string scale_program;
   // Whether plain Adam ran as separate framework operations rather than one fused kernel.
   bool unfused_adam = false;
   Provenance unfused_adam_from;

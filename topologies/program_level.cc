@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "embedded/program_prior_files.h"
 #include "sim/base/error.h"
 #include "sim/base/range.h"
 
@@ -30,6 +31,23 @@ std::optional<ProgramLevel> decode_program_level(const Table& table) {
                            program.high),
                "low <= level <= high, above 0");
   return program;
+}
+
+ProgramPrior decode_program_prior(const Table& root) {
+  ProgramPrior prior;
+  prior.spread = root.get<double>("spread");
+  if (!(prior.spread > 0)) fail_input(root.where("spread"), "must be above zero");
+  prior.programs = static_cast<int>(root.integer("programs", 1, 1000));
+  prior.stacks = static_cast<int>(root.integer("stacks", 1, 1000));
+  root.find_text("learned");
+  root.finish();
+  return prior;
+}
+
+const ProgramPrior& shipped_program_prior() {
+  static const ProgramPrior prior =
+      decode_program_prior(Table::parse(program_prior_files().front().text, "program_prior.toml"));
+  return prior;
 }
 
 }  // namespace lambcast

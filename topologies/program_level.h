@@ -12,6 +12,10 @@
 //
 // The level multiplies forward and backward of forecasts of that program, for any model and layout.
 //
+// A program without such a section has a prior: level 1, with the spread of the levels of programs
+// and machines that no constant was fitted to. The numbers are data, program_prior.toml, learned
+// from the unseen stacks that ship by validate/program/unseen_stacks.h.
+//
 // Not modelled: a level of its own for products, attention and element-wise kernels.
 #pragma once
 
@@ -28,6 +32,17 @@ struct ProgramLevel {
   double low = 1, high = 1;  // 90 % interval
   bool operator==(const ProgramLevel&) const = default;
 };
+
+// The level of a program that nobody measured on the machine.
+struct ProgramPrior {
+  double spread = 0;  // standard deviation of the level's logarithm; 0: the level is known
+  int programs = 0;   // whose levels gave it
+  int stacks = 0;     // a stack is one program on one machine in one format
+  bool operator==(const ProgramPrior&) const = default;
+};
+
+ProgramPrior decode_program_prior(const Table& root);
+const ProgramPrior& shipped_program_prior();
 
 // Decodes the section [program] of a cluster description; nothing if it is absent. Throws Error
 // (usage) with file, line and key if low <= level <= high does not hold.

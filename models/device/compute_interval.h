@@ -63,7 +63,14 @@ struct ComputeWidth {
 ComputeWidth compute_width(Basis basis, double micro_batch_doublings = 0,
                            double seq_len_doublings = 0);
 
+// The evidence that a forecast of passes lacks.
+struct Unmeasured {
+  double level_spread = 0;  // of the program's level over `programs`; 0 programs: it is known
+  int programs = 0;
+  bool share = false;  // the share of the peak that products in its format reach is assumed
+};
+
 // Of passes priced kernel by kernel, from what was held out of the GPU, if any: rates_interval.h.
-ComputeWidth rates_width(const std::optional<HeldOut>& of_device);
+ComputeWidth rates_width(const std::optional<HeldOut>& of_device, const Unmeasured& lacking = {});
 
 }  // namespace lambcast

@@ -15,11 +15,19 @@ double kernel_variance(const HeldOut& of_device) {
          (typical_sources + of_device.groups);
 }
 
-ComputeWidth rates_width(const std::optional<HeldOut>& of_device) {
+double student_95(double freedom) { return 1.645 + 1.524 / freedom + 1.42 / (freedom * freedom); }
+
+ComputeWidth rates_width(const std::optional<HeldOut>& of_device, const Unmeasured& lacking) {
+  // The rate's width was found over several programs and GPUs.
   if (!of_device) return {held_out::rate.off, std::nullopt};
-  const double freedom = typical_sources + of_device->groups;
-  const double t = 1.645 + 1.524 / freedom + 1.42 / (freedom * freedom);
-  return {t * std::sqrt(kernel_variance(*of_device) + program_spread * program_spread), claimed};
+  ComputeWidth width{student_95(typical_sources + of_device->groups) *
+                         std::sqrt(kernel_variance(*of_device) + program_spread * program_spread),
+                     claimed};
+  if (lacking.programs > 0)
+    width.log = std::hypot(width.log, student_95(lacking.programs) * lacking.level_spread);
+  if (lacking.share)
+    width = {std::hypot(width.log, student_95(fitted_shares) * share_spread), std::nullopt};
+  return width;
 }
 
 }  // namespace lambcast

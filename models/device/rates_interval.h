@@ -1,17 +1,25 @@
 // Half the interval of passes priced kernel by kernel (rates_width() of compute_interval.h), in
-// logarithms: one of 90 % for a program that nobody has timed.
+// logarithms: one of 90 %.
 //
-// Two things are off. What kernels reach on a generation of GPUs: k sources of whole models on it
+// Three things are off. What kernels reach on a generation of GPUs: k sources of whole models on it
 // that set none of its shares were off by s, the root of the mean over sources of their mean
 // squares (`held_out` of a preset). Two or three sources say little, so they are added to what is
 // typical of a generation, v, as if that had been seen of m sources more. And what a step is off
 // beyond its kernels, p: from one source of published rows to the next programs launch, overlap and
-// divide their work otherwise than is known of them.
+// divide their work otherwise than is known of them. And the level of a program that nobody
+// measured on the machine, with the spread S over the levels of n programs
+// (topologies/program_level.h).
 //
-//   w = t sqrt((m v^2 + k s^2) / (m + k) + p^2)
+//   w = sqrt(t_{m+k}^2 ((m v^2 + k s^2) / (m + k) + p^2) + t_n^2 S^2)
 //
-// with t the 95 % point of Student's law of m + k degrees of freedom (Cornish and Fisher's
-// expansion): few sources widen.
+// with t_f the 95 % point of Student's law of f degrees of freedom (Cornish and Fisher's
+// expansion): few sources widen, and so do few programs.
+//
+// Where the share of the peak that products in a format reach is assumed, w gains t_5 R in
+// quadrature, and no coverage is claimed:
+//
+//   R = 0.20    standard deviation of the logarithm over the fitted shares of half-precision
+//               products: 0.73 (A100), 0.55 (A30), 0.495 (B200), 0.62 (H100), 0.82 (V100)
 //
 //   v = 0.073   root mean square over the 14 sources held out of four generations
 //               (validate/compute/kernel_rates_test.cc)
@@ -20,7 +28,7 @@
 //               squared, beyond the variance of their generations above
 //               (validate/replay/program_spread_test.cc); 0.041 to 0.052 without any one of them
 //
-// That makes 0.15 (A100, H100), 0.16 (B200) and 0.22 (V100).
+// That makes 0.15 (A100, H100), 0.16 (B200) and 0.22 (V100) for a program of known level.
 #pragma once
 
 #include "models/device/compute_interval.h"
@@ -28,8 +36,13 @@
 namespace lambcast {
 
 inline constexpr double typical_off = 0.073, typical_sources = 4, program_spread = 0.050;
+inline constexpr double share_spread = 0.20;
+inline constexpr int fitted_shares = 5;
 
 // Of what kernels of a GPU reach.
 double kernel_variance(const HeldOut& of_device);
+
+// The 95 % point of Student's law.
+double student_95(double freedom);
 
 }  // namespace lambcast

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <type_traits>
 
+#include "models/training/measured_program.h"
 #include "topologies/communication_key.h"
 
 namespace lambcast {
@@ -122,12 +123,16 @@ TimeAtEnds time_at_ends(const StepRun& step, OptimizerType optimizer, Kernels ke
 ErrorSources common_sources(const TrainingPlan& a, const TrainingPlan& b) {
   const Cluster &one = *a.cluster, &other = *b.cluster;
   const bool kernels = a.device == b.device && one.stack == other.stack;
+  const bool same_program = framework_of_run(a) == framework_of_run(b);
   const bool copies =
       kernels && one.host_copy == other.host_copy && one.host_link == other.host_link;
   const bool wires = alike_but_for_nics(one, other);
   ErrorSources common;
   for (std::size_t i = 0; i < error_sources; ++i)
-    common[i] = i == to_and_from_host ? copies : i < collectives ? kernels : wires;
+    common[i] = i == passes             ? kernels && same_program
+                : i == to_and_from_host ? copies
+                : i < collectives       ? kernels
+                                        : wires;
   return common;
 }
 

@@ -12,7 +12,8 @@
 //
 // the shortfalls below and the excesses above each summed by themselves. What moves both runs alike
 // cancels. Of runs on different machines that is a source which rests on the same knowledge:
-// kernels on one description of a GPU under the same software, collectives on descriptions that
+// kernels on one description of a GPU under the same software, passes if the same program runs on
+// both (its level cancels), collectives on descriptions that
 // differ in the rate of their NICs at most. Other sources move each run by itself.
 //
 // Whether one library errs in two collectives alike is not known; taking them apart makes intervals

@@ -2,11 +2,24 @@
 
 #include <cmath>
 
+#include "models/device/rates_interval.h"
+#include "models/training/own_scale.h"
+
 namespace lambcast {
 namespace {
 
 constexpr double claimed = 0.9;
 constexpr double ends_of_90_percent = 1.645;  // standard deviations of a normal distribution
+
+MatrixFormat format_of_products(const TrainingPlan& training) {
+  if (training.parallelism) return training.parallelism->format;
+  return training.recipe.precision.is_half() ? MatrixFormat::half : MatrixFormat::single;
+}
+
+ComputeWidth of_level(const ProgramLevel& level) {
+  return {std::hypot(std::log(level.high / level.low) / 2, ends_of_90_percent * run_spread),
+          claimed};
+}
 
 }  // namespace
 
@@ -14,14 +27,42 @@ double level_of(const TrainingPlan& training) {
   return training.program ? training.program->level.value : 1;
 }
 
-ComputeWidth width_of_passes(const TrainingPlan& training, const ComputeWidth& otherwise) {
-  if (!training.program) return otherwise;
-  const double of_level = std::log(training.program->high / training.program->low) / 2;
-  return {std::hypot(of_level, ends_of_90_percent * run_spread), claimed};
+ComputeWidth width_of_passes(const TrainingPlan& training, const ComputeWidth& otherwise,
+                             bool level_known) {
+  if (training.program) return of_level(*training.program);
+  const ProgramPrior& prior = training.prior;
+  if (level_known || prior.programs == 0) return otherwise;
+  return {std::hypot(otherwise.log, student_95(prior.programs) * prior.spread), otherwise.coverage};
 }
 
 ComputeWidth width_of_passes(const TrainingPlan& training) {
-  return width_of_passes(training, rates_width(training.device->rates->held_out));
+  if (training.program) return of_level(*training.program);
+  const GpuRates& rates = *training.device->rates;
+  const bool assumed =
+      rates.of(format_of_products(training)).share.provenance.kind == Kind::assumed;
+  const ComputeWidth known = rates_width(rates.held_out, {.share = assumed});
+  ComputeWidth width =
+      rates_width(rates.held_out, {training.prior.spread, training.prior.programs, assumed});
+  width.log = width_near_own(
+      known.log,
+      distance_from_own(training.cluster->stack.compute_scale.value, own_scale_of(training)),
+      width.log);
+  return width;
+}
+
+std::optional<double> own_scale_of(const TrainingPlan& training) {
+  const StackSpec& stack = training.cluster->stack;
+  const bool own = stack.scale_program.empty() || stack.scale_program == framework_of_run(training);
+  return own ? stack.own_compute_scale : std::nullopt;
+}
+
+double variance_of_kernels(const TrainingPlan& training) {
+  const std::optional<GpuRates>& rates = training.device->rates;
+  return kernel_variance(rates && rates->held_out ? *rates->held_out : HeldOut{0, 0});
+}
+
+std::string_view framework_of_run(const TrainingPlan& training) {
+  return name_of(training.parallelism ? training.parallelism->framework.name : training.framework);
 }
 
 }  // namespace lambcast

@@ -1,6 +1,13 @@
-// The effect of one measured step of the user's own program: the passes of every other run of that
-// program take its level times as long, and their interval shrinks from the spread between programs
-// to the spread between runs of one program.
+// What is known of the level of a run's program on its machine, and the interval of its passes.
+//
+//   evidence                                       level       half the interval, in logarithms
+//   [program] of this framework and format         measured    w below
+//   a figure of this program set compute_scale     the scale   rates_width(), level known
+//   a curve of this program on this GPU            the curve   compute_width()
+//   none                                           1           wider by the spread S of levels
+//
+// The passes of every other run of a measured program take its level times as long, and their
+// interval shrinks from the spread between programs to the spread between runs of one program.
 //
 // Half the interval of a pass, in logarithms, with [l, h] the 90 % interval of the level and
 // r = run_spread the standard deviation of one run against the level of its program:
@@ -27,7 +34,18 @@ double level_of(const TrainingPlan& training);
 // program was measured).
 ComputeWidth width_of_passes(const TrainingPlan& training);
 
-// The same of passes that rest on a curve, which `otherwise` describes.
-ComputeWidth width_of_passes(const TrainingPlan& training, const ComputeWidth& otherwise);
+// The same of passes that rest on a curve or a rate, which `otherwise` describes. `level_known`:
+// the program that ran gave the curve, or the width was found over several programs.
+ComputeWidth width_of_passes(const TrainingPlan& training, const ComputeWidth& otherwise,
+                             bool level_known);
+
+// The scale of compute as a figure of this machine and this program set it; nothing if none did.
+std::optional<double> own_scale_of(const TrainingPlan& training);
+
+// Variance of what kernels of its GPU are off (models/device/rates_interval.h).
+double variance_of_kernels(const TrainingPlan& training);
+
+// The program that the run is forecast as, a word of --framework.
+std::string_view framework_of_run(const TrainingPlan& training);
 
 }  // namespace lambcast

@@ -109,10 +109,11 @@ Passage by_curves(const TrainingPlan& training, MicroBatchTime time, std::int64_
       stack.compute_scale.value * level_of(training) *
       slowest_over_mean(stack.compute_spread.value, training.batch.gas, training.data_parallel()) *
       (half ? 1 : single_over_half(training, seq_len, time.forward + time.backward, costs));
-  const double from_own = distance_from_own(stack.compute_scale.value, stack.own_compute_scale);
+  const double from_own = distance_from_own(stack.compute_scale.value, own_scale_of(training));
+  const bool own_curve =
+      time.basis == Basis::this_device && stack.implementation == framework_of_run(training);
   const bool near_own =
-      time.basis == Basis::this_device &&
-      std::hypot(held_out::this_machine.off, from_own) < held_out::this_device.off;
+      own_curve && std::hypot(held_out::this_machine.off, from_own) < held_out::this_device.off;
   const Basis basis = training.program ? Basis::this_machine
                       : !half          ? Basis::rate
                       : near_own       ? Basis::this_machine
@@ -126,7 +127,7 @@ Passage by_curves(const TrainingPlan& training, MicroBatchTime time, std::int64_
   }
   return {time.forward.scaled(scale),
           time.backward.scaled(scale),
-          width_of_passes(training, width),
+          width_of_passes(training, width, own_curve || basis > Basis::blocks),
           basis,
           std::move(time.rests_on),
           {},

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "models/training/measured_program.h"
 #include "models/training/training_case.h"
 
 namespace lambcast {
@@ -31,7 +32,7 @@ TEST_CASE("passage: a model that nobody timed costs what a layout that divides n
     const StepMetrics step = metrics_of(training, StepKind::uniform);
     CHECK(passes.forward.us() == Approx(step.forward.us()));
     CHECK(passes.backward.us() == Approx(step.backward.us()));
-    CHECK(passes.width.log == rates_width(training.device->rates->held_out).log);
+    CHECK(passes.width.log == width_of_passes(training).log);
   }
 }
 

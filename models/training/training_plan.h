@@ -30,6 +30,8 @@ struct TrainingPlan {
   std::optional<BatchRamp> ramp{};  // on which the run grows to that batch
   // The level of this program on this machine, if it was measured (measured_program.h).
   std::optional<ProgramLevel> program{};
+  ProgramPrior prior{};                                // of that level, if it was not
+  FrameworkName framework = FrameworkName::deepspeed;  // the program that runs
   int gpus = 1;
   int gpus_per_node = 1;
   std::int64_t seq_len = 0;

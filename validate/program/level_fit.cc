@@ -45,16 +45,24 @@ double noise_of(const SourceResult& result) {
   return std::log(*result.high / *result.low) / 2 / ends_of_90_percent;
 }
 
+// P^2 of a run.
+double prior_variance(const SourceFigure& figure) {
+  Catalog catalog(std::make_shared<DescriptionTexts>());
+  const TrainingPlan training = resolve(figure.what_if, catalog).training;
+  return training.prior.spread * training.prior.spread + variance_of_kernels(training);
+}
+
 // The sums of one round of the fit.
 struct FitRound {
   double x = 0, information = 0, pull = 0, misfit = 0;
   std::vector<double> slopes;
 };
 
-FitRound round_at(const std::vector<SourceFigure>& figures, const ProgramLevel& program, double x) {
+FitRound round_at(const std::vector<SourceFigure>& figures, const ProgramLevel& program,
+                  double prior, double x) {
   const std::vector<SourceResult> here = replayed(at_level(figures, program, x));
   const std::vector<SourceResult> above = replayed(at_level(figures, program, x + difference));
-  FitRound round{x, 1 / (program_prior * program_prior), 0, 0, {}};
+  FitRound round{x, 1 / prior, 0, 0, {}};
   for (std::size_t i = 0; i < here.size(); ++i) {
     const double error = error_of(here[i]), noise = noise_of(here[i]);
     const double slope = (error_of(above[i]) - error) / difference;
@@ -118,9 +126,10 @@ LevelFit fit_level(const std::vector<SourceFigure>& figures) {
                "a time or a rate as well, such as step_time=5436ms");
   LevelFit fit;
   fit.program = program_of(times);
+  const double prior = prior_variance(times.front());
   FitRound round;
   for (int i = 0; i < most_rounds; ++i) {
-    round = round_at(times, fit.program, round.x);
+    round = round_at(times, fit.program, prior, round.x);
     const double next = round.pull / round.information;
     const bool arrived = std::abs(next - round.x) < close_enough;
     round.x = next;
@@ -128,8 +137,7 @@ LevelFit fit_level(const std::vector<SourceFigure>& figures) {
   }
   const double runs = static_cast<double>(times.size());
   const double contradiction = runs > 1 ? std::max(1.0, round.misfit / (runs - 1)) : 1;
-  if (1 / round.information > program_prior * program_prior / 2)
-    refuse_bound_by_network(round.slopes);
+  if (1 / round.information > prior / 2) refuse_bound_by_network(round.slopes);
   const double half = ends_of_90_percent * std::sqrt(contradiction / round.information);
   const std::vector<SourceResult> before = replayed(at_level(times, fit.program, 0));
   const std::vector<SourceResult> after = replayed(at_level(times, fit.program, round.x));

@@ -6,7 +6,9 @@
 //   s_i    = d r_i / d x             share of the step that is computing, 0 to 1
 //   n_i                              standard deviation of run i at a known level: half of its 90 %
 //                                    interval over 1.645, so links and run_spread count
-//   P      = program_prior           standard deviation of x before anything is measured
+//   P      = sqrt(S^2 + v)           standard deviation of x before anything is measured: the
+//                                    spread of programs (topologies/program_level.h) and what
+//                                    kernels of the GPU are off (models/device/rates_interval.h)
 //
 // x minimises x^2 / P^2 + sum_i r_i(x)^2 / n_i^2 (Gauss-Newton), and its variance is
 //
@@ -26,9 +28,6 @@
 #include "validate/replay/source_replay.h"
 
 namespace lambcast {
-
-// Assumed: programs that nobody timed differ by 10 to 40 % from a forecast of their kernels.
-inline constexpr double program_prior = 0.2;
 
 struct FittedRun {
   SourceResult before, after;  // with the level at 1, and as fitted
