@@ -10,6 +10,7 @@
 #include "tools/commands.h"
 #include "tools/import_flags.h"
 #include "tools/terminal.h"
+#include "validate/program/unseen_stacks.h"
 #include "validate/replay/fabric_scores.h"
 #include "validate/replay/log_replay.h"
 #include "validate/replay/page.h"
@@ -103,7 +104,8 @@ int validate_command(const ValidateOptions& options) {
   const int code = static_cast<int>(within(validation) ? Exit::done : Exit::limit);
   if (options.rows == "-") return code;  // they are the result
   if (training) print_text(replay_table(*training) + "\n");
-  if (sources) print_text(source_table(*sources) + "\n");
+  if (sources)
+    print_text(source_table(*sources) + "\n" + left_out_table(leave_out_stacks()) + "\n");
   if (collectives)
     print_text((options.cluster.empty() ? "" : log_replay_table(*collectives) + "\n") +
                fabric_score_table(collectives->results) + "\n" +

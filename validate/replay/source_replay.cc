@@ -110,9 +110,10 @@ void forecast_layer(SourceResult& result, const TrainingPlan& training, Collecti
   result.error = result.forecast / result.of.measured - 1;
 }
 
-void forecast_figure(SourceResult& result, Catalog& catalog, CollectiveCosts& costs) {
-  const Scenario scenario = resolve(result.of.what_if, catalog);
-  const TrainingPlan& training = scenario.training;
+void forecast_figure(SourceResult& result, const std::optional<ProgramPrior>& prior,
+                     Catalog& catalog, CollectiveCosts& costs) {
+  TrainingPlan training = resolve(result.of.what_if, catalog).training;
+  if (prior) training.prior = *prior;
   if (is_of_layer(result.of.quantity)) return forecast_layer(result, training, costs);
   const Forecast run = forecast(training, costs);
   if (result.of.quantity == Quantity::memory_gib) {
@@ -123,6 +124,7 @@ void forecast_figure(SourceResult& result, Catalog& catalog, CollectiveCosts& co
     return;
   }
   const StepForecast& step = step_of(run, result.of.stage);
+  result.exposed = step.exposed_comm_us / step.step_time_us;
   const auto at = [&](double step_us) { return quantity_at(result.of, training, step_us * 1e-6); };
   result.forecast = at(step.step_time_us);
   const double first = at(step.step_time_low_us), last = at(step.step_time_high_us);
@@ -214,7 +216,8 @@ std::string inside_text(const ErrorScore& score) {
 
 }  // namespace
 
-std::vector<SourceResult> replay_figures(std::vector<SourceFigure> figures) {
+std::vector<SourceResult> replay_figures(std::vector<SourceFigure> figures,
+                                         const std::optional<ProgramPrior>& prior) {
   std::vector<SourceResult> results(figures.size());
   for (std::size_t i = 0; i < figures.size(); ++i) results[i].of = std::move(figures[i]);
   const auto texts = std::make_shared<DescriptionTexts>();
@@ -229,7 +232,7 @@ std::vector<SourceResult> replay_figures(std::vector<SourceFigure> figures) {
       result.status = one_line(result.of.refused);
       if (!result.status.empty()) continue;
       try {
-        forecast_figure(result, catalog, costs);
+        forecast_figure(result, prior, catalog, costs);
         result.status = "ok";
       } catch (const Error& error) {
         result.status = one_line(error.what());

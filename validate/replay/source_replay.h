@@ -16,6 +16,7 @@ struct SourceResult {
   SourceFigure of;
   std::string status;  // "ok", or why there is no forecast; then the numbers mean nothing
   double forecast = 0, error = 0;
+  double exposed = 0;  // share of the step in which communication is exposed
   std::optional<double> low,
       high;  // the interval of the forecast, in its quantity; memory has none
 
@@ -23,8 +24,10 @@ struct SourceResult {
   bool inside() const { return low && *low <= of.measured && of.measured <= *high; }
 };
 
-// Results in the order of the figures, the same for any number of threads.
-std::vector<SourceResult> replay_figures(std::vector<SourceFigure> figures);
+// Results in the order of the figures, the same for any number of threads. `prior` replaces the
+// shipped one of programs that nobody measured.
+std::vector<SourceResult> replay_figures(std::vector<SourceFigure> figures,
+                                         const std::optional<ProgramPrior>& prior = {});
 
 // |error| of some results.
 struct ErrorScore {

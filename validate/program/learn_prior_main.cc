@@ -1,0 +1,30 @@
+// learn_program_prior: writes what topologies/program_prior.toml should hold to standard output.
+// After a change of the model or of the unseen stacks:
+//
+//   build/validate/program/learn_program_prior > prior.toml && mv prior.toml
+//   topologies/program_prior.toml
+//
+// The argument "levels" prints the level of each stack as well.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdio>
+#include <string_view>
+
+#include "sim/base/error.h"
+#include "validate/program/unseen_stacks.h"
+
+int main(int argc, char** argv) {
+  using namespace lambcast;
+  try {
+    const auto levels = levels_of(unseen_stacks());
+    if (argc > 1 && std::string_view(argv[1]) == "levels")
+      for (const StackLevel& level : levels)
+        fmt::print("# {:<22} {:<34} {:<11} level {:.3f}, kernels {:.3f}\n", level.program,
+                   level.machine, level.framework, std::exp(level.log), std::sqrt(level.variance));
+    fmt::print("{}", prior_text(learn_prior(levels)));
+  } catch (const Error& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    return static_cast<int>(Exit::usage);
+  }
+}
