@@ -1,6 +1,9 @@
 #include "models/training/measured_program.h"
 
+#include <algorithm>
 #include <cmath>
+#include <string>
+#include <vector>
 
 #include "models/device/rates_interval.h"
 #include "models/training/own_scale.h"
@@ -14,6 +17,19 @@ constexpr double ends_of_90_percent = 1.645;  // standard deviations of a normal
 MatrixFormat format_of_products(const TrainingPlan& training) {
   if (training.parallelism) return training.parallelism->format;
   return training.recipe.precision.is_half() ? MatrixFormat::half : MatrixFormat::single;
+}
+
+bool has_assumed_share(const Device& device, MatrixFormat format) {
+  return device.rates->of(format).share.provenance.kind == Kind::assumed;
+}
+
+// A plain number of --set asks about a share, and leaves the evidence of the preset's in force.
+bool lacks_share(const Device& device, MatrixFormat format) {
+  if (!has_assumed_share(device, format)) return false;
+  if (!device.rates->of(format).share.provenance.source.starts_with("--set")) return true;
+  const std::vector<std::string> presets = device_names();
+  return std::ranges::find(presets, device.name) != presets.end() &&
+         has_assumed_share(load_device(device.name), format);
 }
 
 ComputeWidth of_level(const ProgramLevel& level) {
@@ -38,8 +54,7 @@ ComputeWidth width_of_passes(const TrainingPlan& training, const ComputeWidth& o
 ComputeWidth width_of_passes(const TrainingPlan& training) {
   if (training.program) return of_level(*training.program);
   const GpuRates& rates = *training.device->rates;
-  const bool assumed =
-      rates.of(format_of_products(training)).share.provenance.kind == Kind::assumed;
+  const bool assumed = lacks_share(*training.device, format_of_products(training));
   const ComputeWidth known = rates_width(rates.held_out, {.share = assumed});
   ComputeWidth width =
       rates_width(rates.held_out, {training.prior.spread, training.prior.programs, assumed});

@@ -1,5 +1,7 @@
 #include "models/training/measured_program.h"
 
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -50,6 +52,23 @@ TEST_CASE("measured program: no unmeasured program claims the width of a measure
       CHECK(width_of_passes(training).coverage == 0.9);
       CHECK(width_of_passes(training).log < unmeasured.log);
     }
+  }
+}
+
+// An asked share is a question about the GPU: the width stays that of the described share.
+TEST_CASE("measured program: a share that --set states keeps the evidence of the preset's") {
+  for (const std::string& name : device_names()) {
+    const Device device = load_device(name);
+    if (!device.rates) continue;
+    INFO(name);
+    TrainingPlan training = plan_on(name, MatrixFormat::half);
+    const ComputeWidth described = width_of_passes(training);
+    const double share = device.rates->of(MatrixFormat::half).share.value;
+    training.device = std::make_shared<const Device>(
+        load_device(Table::parse(device_text(name), name + ".toml"), name,
+                    {{"rates.share_half", fmt::format("{}", 0.9999 * share)}}));
+    CHECK(width_of_passes(training).log == described.log);
+    CHECK(width_of_passes(training).coverage == described.coverage);
   }
 }
 
