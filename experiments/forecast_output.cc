@@ -16,6 +16,7 @@
 #include "models/shape/adapters.h"
 #include "models/shape/load.h"
 #include "models/training/gradient_reduction.h"
+#include "models/training/measured_program.h"
 #include "sim/base/file.h"
 #include "sim/base/fnv.h"
 #include "sim/base/json.h"
@@ -326,7 +327,12 @@ std::string interval_text(const TrainingPlan& training, const Forecast& forecast
                                              : departure == 0 && calibration->another_machine
                                                  ? "from a preset of the same hardware"
                                                  : "extrapolated" + changed);
-  out += fmt::format("compute {}\n", in_words(basis));
+  const bool measured = training.program || own_scale_of(training);
+  out += fmt::format("compute {}{}\n", in_words(basis),
+                     basis == Basis::kernels && !measured
+                         ? ", in a program that nobody measured here (calibrate --measured, with "
+                           "one step of yours, narrows it)"
+                         : "");
   if (!calibrated && stands)
     out += fmt::format("  {} was {} on {} for {}\n", training.cluster->name,
                        calibration->another_machine ? "fitted to another machine" : "calibrated",

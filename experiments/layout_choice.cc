@@ -381,10 +381,10 @@ std::optional<Parallelism> choose_parallelism(const Words& words, const Training
     how.weight_bytes = 1;
   choose_sharding(words, training.recipe.zero.stage, how);
   choose_reduction(words, how);
-  share_states_of_bf16(words, training, how);
   choose_less_traffic(words, how);
   restrict_to_plugin(words, how);
   choose_offload(words, training.optimizer(), how);
+  share_states_of_bf16(words, training, how);
   refuse_impossible(training.optimizer(), training.backend(), how);
   refuse_undivided(model, how);
   return how;

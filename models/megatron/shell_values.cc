@@ -11,11 +11,11 @@ namespace lambcast::megatron {
 namespace {
 
 constexpr char missing_mark = '\x01';
-constexpr std::size_t most_text = 1 << 20;  // characters of a value
-constexpr std::size_t most_items = 10'000;  // of an array
+constexpr std::size_t longest_value = 1 << 20;  // characters of a value
+constexpr std::size_t most_items = 10'000;      // of an array
 
 std::string cut(std::string text) {
-  if (text.size() > most_text) text.resize(most_text);
+  if (text.size() > longest_value) text.resize(longest_value);
   return text;
 }
 
