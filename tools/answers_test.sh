@@ -25,6 +25,16 @@ expect 0 '"first": "all_reduce, lamb"' "$lambcast" compare --cluster commodity-1
   --optimizers lamb,onebit_lamb --exchanges all_reduce,fp8,int4,powersgd:4,topk:1%,local:16 --format json
 [ "$(grep -c '"run_time_s"' out)" -eq 7 ] || fail "not seven results: $(cat out)"
 
+# Bytes taken for bits: each command says so, in all formats, next to its answer.
+fast=(--model bert-large --cluster commodity-10gbe --set cluster.nic.bandwidth=10GB/s --optimizer lamb --global-batch 4096
+  --micro-batch 16 --steps 1000)
+for command in "sensitivity --format json" "compare --exchanges all_reduce,fp8" "solve gpus --for run_time=1h"; do
+  asked=("${fast[@]}")
+  [[ $command == solve* ]] || asked+=(--gpus 32)
+  # shellcheck disable=SC2086
+  "$lambcast" $command "${asked[@]}" >out 2>err </dev/null
+  grep -q '^lambcast: note: .*did you mean 10 Gbit/s?.*\[nic-above-nominal\]$' err || fail "$command is silent: $(cat err)"
+done
 expect 2 'compare needs two or more' "$lambcast" compare --cluster commodity-10gbe --optimizer lamb "${run[@]}"
 expect 2 '--cluster: contradicts --clusters' "$lambcast" compare dgx-a100-80g aws-p4d --cluster aws-p5 \
   --optimizer lamb "${run[@]}"

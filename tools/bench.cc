@@ -1,4 +1,4 @@
-// The speeds that the README quotes: lambcast_bench (build with -DLAMBCAST_BENCH=ON).
+// The speeds that the manual quotes: lambcast_bench (build with -DLAMBCAST_BENCH=ON).
 #include <benchmark/benchmark.h>
 
 #include "experiments/scenario.h"

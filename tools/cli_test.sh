@@ -259,6 +259,7 @@ expect 2 '--gpus-per-node: 5 is out of range \(allowed: 1 to 4\)' \
   "$lambcast" collective --cluster paper-eth40-v100 --gpus 8 --gpus-per-node 5
 expect 2 '--gpus-per-node: 0 is out of range \(allowed: 1 to 4\)' \
   "$lambcast" collective --cluster paper-eth40-v100 --gpus 8 --gpus-per-node 0
+expect 0 '# lambcast forecast of all_gather' "$lambcast" collective --cluster paper-eth40-v100 --gpus 8 --op all-gather -b 1M -e 1M
 expect 2 'all_reduc' "$lambcast" collective --cluster paper-eth40-v100 --gpus 8 --op all_reduc
 expect 2 "unknown algorithm 'rign', did you mean 'ring'" \
   "$lambcast" collective --cluster paper-eth40-v100 --gpus 8 --algorithm rign

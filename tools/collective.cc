@@ -71,7 +71,11 @@ Command add_collective(CLI::App& app) {
       app.add_subcommand("collective", "forecast one collective over a range of sizes");
   CollectiveWords& words = options->words;
   command->add_option("--op", words.op, "the operation")
-      ->transform(CLI::IsMember(collective_names(), CLI::ignore_case, CLI::ignore_underscore));
+      ->transform(CLI::IsMember(collective_names(), CLI::ignore_case, CLI::ignore_underscore,
+                                [](std::string word) {
+                                  std::erase(word, '-');
+                                  return word;
+                                }));
   command->add_option("--cluster", words.cluster, "cluster preset or TOML file")->required();
   const CLI::Option* gpus = command->add_option("--gpus", words.gpus, "number of ranks");
   command->add_option("--gpus-per-node", words.gpus_per_node, "GPUs used of each node");

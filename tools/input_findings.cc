@@ -1,26 +1,46 @@
 #include "tools/input_findings.h"
 
+#include <algorithm>
+#include <cstdio>
+
 #include "experiments/judgement.h"
 #include "models/training/forecast.h"
 #include "sim/base/error.h"
 #include "tools/terminal.h"
 
 namespace lambcast {
+namespace {
 
-void print_findings(const WhatIf& asked, Catalog& catalog) {
-  FindingTally findings;
+std::vector<Finding> findings_of(const WhatIf& asked, Catalog& catalog) {
+  const Scenario scenario = resolve(asked, catalog);
+  CollectiveCosts costs;
+  return judgement_of(scenario, forecast(scenario.training, costs)).findings;
+}
+
+}  // namespace
+
+void print_findings(const std::vector<WhatIf>& questions, Catalog& catalog) {
+  FindingTally tally;
   try {
-    const Scenario scenario = resolve(asked, catalog);
-    CollectiveCosts costs;
-    findings.add(0, judgement_of(scenario, forecast(scenario.training, costs)).findings);
+    std::vector<Finding> shared = findings_of(questions.front(), catalog);
+    for (const WhatIf& asked : questions) {
+      const std::vector<Finding> others = findings_of(asked, catalog);
+      std::erase_if(shared, [&](const Finding& finding) {
+        return std::ranges::none_of(others, [&](const Finding& other) {
+          return other.code == finding.code && other.message == finding.message;
+        });
+      });
+    }
+    tally.add(0, shared);
   } catch (const Error&) {
-    return;  // the command's own answer says why it does not run
+    return;  // the answer says why it does not run
   }
-  print_findings(findings, [](std::size_t) { return std::string(); });
+  print_findings(tally, [](std::size_t) { return std::string(); });
 }
 
 void print_findings(const FindingTally& findings,
                     const std::function<std::string(std::size_t)>& name) {
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) return;
   for (const std::string& sentence : findings.sentences(name)) say(sentence);
 }
 

@@ -1,10 +1,10 @@
-// What is found of the input of commands whose answer lists no findings (compare, plan,
-// sensitivity, solve): on stderr, each kind once, so that no command takes an odd input without a
-// word.
+// Findings about the input of commands whose answer lists none (compare, plan, sensitivity, solve).
+// They go to stderr behind the answer, each kind once, and only if stdout took the answer.
 #pragma once
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "experiments/catalog.h"
 #include "experiments/finding_tally.h"
@@ -12,8 +12,8 @@
 
 namespace lambcast {
 
-// Prints the findings of the run that `asked` describes. Prints nothing if it describes none.
-void print_findings(const WhatIf& asked, Catalog& catalog);
+// Prints the findings that all these questions share. Prints nothing if one of them does not run.
+void print_findings(const std::vector<WhatIf>& questions, Catalog& catalog);
 
 // `name` gives the name of a point of the tally.
 void print_findings(const FindingTally& findings,

@@ -44,7 +44,7 @@ int plan_command(const PlanOptions& options) {
                                 [&] { return layout_search_csv(found); }});
   if (!found.best.empty()) {
     Catalog catalog;
-    print_findings(found.best.front().what_if, catalog);
+    print_findings({found.best.front().what_if}, catalog);
     return static_cast<int>(Exit::done);
   }
   fmt::print(stderr, "lambcast: none of {} layouts runs\n", found.candidates);

@@ -29,7 +29,7 @@ int sensitivity_command(const SensitivityOptions& options) {
                 [&](const std::string& ending) {
                   return report::picture_of(sensitivity_figure(found), ending);
                 }});
-  print_findings(options.what_if, catalog);
+  print_findings({options.what_if}, catalog);
   return static_cast<int>(Exit::done);
 }
 

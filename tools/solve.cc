@@ -32,9 +32,12 @@ int solve_command(SolveOptions options) {
   print_result(options.result,
                {[&] { return solution_table(solution); }, [&] { return solution_json(solution); },
                 [&] { return solution_csv(solution); }});
-  WhatIf best = question.what_if;
-  best[question.key] = solution.best().text;
-  print_findings(best, catalog);
+  const auto asked_at = [&](const SolvePoint& point) {
+    WhatIf asked = question.what_if;
+    asked[question.key] = point.text;
+    return asked;
+  };
+  print_findings({asked_at(solution.points.front()), asked_at(solution.points.back())}, catalog);
   const Solution::Kind kind = solution.kind();
   return static_cast<int>(kind == Solution::Kind::never || kind == Solution::Kind::not_monotone
                               ? Exit::limit
