@@ -57,7 +57,8 @@ WhatIf leaving_zero(WhatIf what_if) {
   return what_if;
 }
 
-// What is compared runs in one precision: that of the 1-bit optimizers where none is stated.
+// Returns the question with fp16 stated if it would run in bf16 by default: both sides of the
+// comparison run in the precision of the 1-bit optimizers.
 WhatIf in_precision_of_onebit(WhatIf what_if, Catalog& catalog) {
   const Scenario scenario = resolve(with_plain_kin(what_if), catalog);
   if (scenario.training.recipe.precision.weights == DataType::bf16 &&

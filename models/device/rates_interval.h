@@ -15,7 +15,7 @@
 // with t_f the 95 % point of Student's law of f degrees of freedom (Cornish and Fisher's
 // expansion): few sources widen, and so do few programs.
 //
-// Where the share of the peak that products in a format reach is assumed, w gains t_5 R in
+// If the share of the peak that products in a format reach is assumed, w gains t_5 R in
 // quadrature, and no coverage is claimed:
 //
 //   R = 0.20    standard deviation of the logarithm over the fitted shares of half-precision

@@ -29,7 +29,7 @@ TEST_CASE("ledger: arguments are applied, costless for a reason, or named") {
   CHECK(treatment_of("--cp-comm-type", "--cp-comm-type a2a") == Treatment::named);
   CHECK(treatment_of("--softmax-type", "--softmax-type off-by-one") == Treatment::named);
   CHECK(treatment_of("--zzzzzzzz", "--zzzzzzzz 1") == Treatment::named);
-  // Of experts, of which this run has none.
+  // Arguments of experts: this run has none.
   CHECK(treatment_of("--moe-grouped-gemm", "--moe-grouped-gemm") == Treatment::named);
 }
 

@@ -172,7 +172,7 @@ constexpr const char* refused[] = {
     "S=a4b; TP=${S%[a-z]}; TP=${TP#[a-z]}\nGO --tp $TP",
     "A=b; TP=1; if [[ $A == [a-c] ]]; then TP=4; fi\nGO --tp $TP",
     "A=xy; TP=1; if [[ $A == \"x*\" ]]; then TP=4; fi\nGO --tp $TP",
-    "TP=2\nsource /tmp/h2/src.sh\nGO --tp $TP",
+    "TP=2\nsource more.sh\nGO --tp $TP",
     "TP=$(echo 4)\nGO --tp $TP",
     "TP=1\nfor i in $(seq 2); do TP=$((TP*2)); done\nGO --tp $TP",
     "TP=1\nfor i in $LISTX; do TP=4; done\nGO --tp $TP",

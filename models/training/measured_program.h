@@ -1,4 +1,4 @@
-// What is known of the level of a run's program on its machine, and the interval of its passes.
+// The level of a run's program on its machine, how it is known, and the interval of its passes.
 //
 //   evidence                                       level       half the interval, in logarithms
 //   [program] of this framework and format         measured    w below
