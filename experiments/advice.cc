@@ -349,8 +349,8 @@ Advice advise(const WhatIf& what_if, Catalog& catalog) {
   if (in_one_precision != what_if)
     advice.findings.push_back(
         {Severity::note, "compared-in-fp16",
-         fmt::format("{} is usually trained in bf16 on this GPU: both runs are in fp16, which "
-                     "1-bit optimizers need (--precision states another)",
+         fmt::format("{} is usually trained in bf16 on this GPU: both runs are in fp16, in which "
+                     "1-bit optimizers are verified (--precision states another)",
                      scenario.training.model->name)});
 
   const TrainingPlan plain = own ? own->training : plain_run(scenario.training);

@@ -22,20 +22,8 @@ fail() {
 }
 
 # 64 worlds x 64 lengths x 11 freeze steps: many more than are written before the kill below arrives
-cat >sweep.toml <<'END_OF_SWEEP'
-name = "hosts"
-[base]
-model = "bert-large"
-cluster = "paper-eth40-v100"
-optimizer = "onebit_lamb"
-micro_batch = 16
-steps = 1000
-[grid]
-gpus = "4:256:4"
-seq_len = "8:512:8"
-freeze_step = "0%:100%:10%"
-END_OF_SWEEP
-sweep=(sweep sweep.toml --no-report)
+sweep=(sweep --model bert-large --cluster paper-eth40-v100 --optimizer onebit_lamb --micro-batch 16 --steps 1000
+  --scan gpus=4:256:4 --scan seq_len=8:512:8 --scan 'freeze_step=0%:100%:10%' --no-report)
 "$lambcast" "${sweep[@]}" --out whole >out 2>err || fail "$(cat err)"
 rows() {
   local lines

@@ -15,7 +15,7 @@ in_clean_root() {
   local package=$1
   fail() { echo "FAILED: $*"; exit 1; }
   as_user() { # as nobody, from an empty folder, without an environment
-    (cd /tmp/work && exec setpriv --reuid=65534 --regid=65534 --clear-groups env -i PATH=/usr/bin:/bin "$@")
+    (cd /tmp/user && exec setpriv --reuid=65534 --regid=65534 --clear-groups env -i PATH=/usr/bin:/bin "$@")
   }
   dpkg-query -W | cut -f1 | sort >/tmp/before
   export DEBIAN_FRONTEND=noninteractive
@@ -26,14 +26,14 @@ in_clean_root() {
   for tool in python3 gnuplot mpirun cmake g++; do
     command -v "$tool" >/dev/null && fail "$tool is there: this root is not clean"
   done
-  install -d -o 65534 -g 65534 /tmp/work
+  install -d -o 65534 -g 65534 /tmp/user
   as_user lambcast --version | grep -qE '^lambcast [0-9]+\.[0-9]+\.[0-9]+$' || fail "no version"
   as_user lambcast -q advise --model bert-large --cluster commodity-10gbe --gpus 32 --optimizer lamb \
     --global-batch 4096 --micro-batch 16 --steps 5993 --freeze-step 1000 | grep '^Yes: ' >/dev/null || fail "no verdict"
   as_user lambcast sweep /usr/share/doc/lambcast/examples/bert_large/sweep.toml --out swept >/tmp/out 2>/tmp/err ||
     fail "the example: $(cat /tmp/err)"
   grep -q 'gnuplot is not installed' /tmp/err || fail "not that pictures are missing: $(cat /tmp/err)"
-  [ -s /tmp/work/swept/report.html ] || fail "no page without gnuplot"
+  [ -s /tmp/user/swept/report.html ] || fail "no page without gnuplot"
   as_user lambcast -q rerun swept | grep '^The same bytes' >/dev/null || fail "other rows the second time"
   as_user lambcast validate >/tmp/out || fail "validate: $(tail -3 /tmp/out)"
   # Without MPI and without a GPU it says what is missing, and 4.
