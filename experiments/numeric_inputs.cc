@@ -27,11 +27,13 @@ void multiply(Amount<Tag>& value, double factor) {
   value = value * factor;
 }
 
-std::string text_of(double value) { return fmt::format("{:.4g}", value); }
-std::string text_of(Duration value) { return to_text(value); }
-std::string text_of(Bytes value) { return to_text(value); }
-std::string text_of(Bandwidth value) { return to_text_bytes(value); }
-std::string text_of(FlopRate value) { return fmt::format("{:.4g} TFLOP/s", value.value() * 1e-12); }
+std::string input_text(double value) { return fmt::format("{:.4g}", value); }
+std::string input_text(Duration value) { return to_text(value); }
+std::string input_text(Bytes value) { return to_text(value); }
+std::string input_text(Bandwidth value) { return to_text_bytes(value); }
+std::string input_text(FlopRate value) {
+  return fmt::format("{:.4g} TFLOP/s", value.value() * 1e-12);
+}
 
 // What a type of number is in the text of a description.
 template <typename T>
@@ -39,7 +41,7 @@ struct InText;
 template <>
 struct InText<double> {
   static std::string write(double number) { return fmt::format("{}", number); }
-  static std::string words(double number) { return text_of(number); }
+  static std::string words(double number) { return input_text(number); }
   static double read(std::string_view text, const Where& where) {
     double number = 0;
     const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -51,7 +53,7 @@ struct InText<double> {
 template <>
 struct InText<Duration> {
   static std::string write(double s) { return fmt::format("{} us", s * 1e6); }
-  static std::string words(double s) { return text_of(Duration::seconds(s)); }
+  static std::string words(double s) { return input_text(Duration::seconds(s)); }
   static double read(std::string_view text, const Where& where) {
     return parse_duration(text, where).s();
   }
@@ -59,7 +61,7 @@ struct InText<Duration> {
 template <>
 struct InText<Bytes> {
   static std::string write(double bytes) { return fmt::format("{} B", bytes); }
-  static std::string words(double bytes) { return text_of(Bytes(bytes)); }
+  static std::string words(double bytes) { return input_text(Bytes(bytes)); }
   static double read(std::string_view text, const Where& where) {
     return parse_bytes(text, where).value();
   }
@@ -67,7 +69,7 @@ struct InText<Bytes> {
 template <>
 struct InText<Bandwidth> {
   static std::string write(double rate) { return fmt::format("{} bit/s", rate * 8); }
-  static std::string words(double rate) { return text_of(Bandwidth(rate)); }
+  static std::string words(double rate) { return input_text(Bandwidth(rate)); }
   static double read(std::string_view text, const Where& where) {
     return parse_bandwidth(text, where).value();
   }
@@ -75,7 +77,7 @@ struct InText<Bandwidth> {
 template <>
 struct InText<FlopRate> {
   static std::string write(double rate) { return fmt::format("{} FLOP/s", rate); }
-  static std::string words(double rate) { return text_of(FlopRate(rate)); }
+  static std::string words(double rate) { return input_text(FlopRate(rate)); }
   static double read(std::string_view text, const Where& where) {
     return parse_flop_rate(text, where).value();
   }
@@ -92,7 +94,7 @@ class Inputs {
     const auto& number = find(std::as_const(cluster_), std::as_const(device_));
     if (raw(number.value) == 0) return;
     using Text = InText<std::decay_t<decltype(number.value)>>;
-    all.push_back({std::move(key), text_of(number.value), number.provenance,
+    all.push_back({std::move(key), input_text(number.value), number.provenance,
                    [find](Cluster& cluster, Device& device, double factor) {
                      multiply(find(cluster, device).value, factor);
                    },

@@ -8,12 +8,12 @@
 namespace lambcast {
 namespace {
 
-std::string text_of(const csv::Table& table, std::size_t row, std::string_view column) {
+std::string cell_text(const csv::Table& table, std::size_t row, std::string_view column) {
   return table.has(column) ? table.text(row, column) : "";
 }
 
 double number_of(const csv::Table& table, std::size_t row, std::string_view column) {
-  return text_of(table, row, column).empty() ? RunRow::absent : table.number(row, column);
+  return cell_text(table, row, column).empty() ? RunRow::absent : table.number(row, column);
 }
 
 std::optional<Speedup> speedup_of(const csv::Table& table, std::size_t row, const char* value,
@@ -44,8 +44,8 @@ RunRow run_row_of(const csv::Table& table, std::size_t row) {
   run.memory = number("peak_bytes_per_gpu");
   run.speedup = speedup_of(table, row, "speedup_vs_baseline", "speedup_low", "speedup_high");
   run.fused = speedup_of(table, row, "fused_speedup", "fused_speedup_low", "fused_speedup_high");
-  run.measure_first = text_of(table, row, "measure_first");
-  std::istringstream codes(text_of(table, row, "findings"));
+  run.measure_first = cell_text(table, row, "measure_first");
+  std::istringstream codes(cell_text(table, row, "findings"));
   for (std::string code; codes >> code;) run.findings.push_back(code);
   if (!run.speedup) return run;
   const double warmup = number("warmup_steps");
