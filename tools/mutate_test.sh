@@ -31,10 +31,20 @@ int larger(int a, int b);
 long until(long n);
 int main() { return larger(2, 1) == 2 && larger(1, 2) == 2 && until(62) == 64 ? 0 : 1; }
 SOURCE
+# Programs that are not named for the folder: one is linked from the toy, one is not, one fails as it is.
+echo 'long until(long n); int main() { return until(63) == 64 ? 0 : 1; }' >src/distant_test.cc
+echo 'int main() { return 0; }' >src/other_test.cc
+echo 'long until(long n); int main() { return until(63) == 63 ? 0 : 1; }' >src/broken_test.cc
 cat >CMakeLists.txt <<'SOURCE'
 cmake_minimum_required(VERSION 3.25)
 project(toy LANGUAGES CXX)
-add_executable(toy_test src/toy.cc src/toy_test.cc)
+add_library(toy STATIC src/toy.cc)
+foreach(name toy distant other broken)
+  add_executable(${name}_test src/${name}_test.cc)
+endforeach()
+foreach(name toy distant broken)
+  target_link_libraries(${name}_test toy)
+endforeach()
 SOURCE
 git init -q . && printf 'build*/\nout\n' >.gitignore
 cp src/toy.cc before
@@ -46,10 +56,11 @@ grep -q 'nowhere.cc: not a source file of src' out || fail "does not say which f
 
 ask --seed 1 || fail "exit code $?"
 for line in 'toy.cc,3,37,<,<=,survived,,' 'toy.cc,5,12,!=,==,killed,toy_test,' 'toy.cc,5,15,64,65,killed,toy_test,' \
-  'toy.cc,5,21,+=,-=,timed out,toy_test,' 'toy.cc,5,24,1,2,survived,,'; do
+  'toy.cc,5,21,+=,-=,timed out,toy_test,' 'toy.cc,5,24,1,2,timed out,distant_test,'; do
   grep -qF "src/$line" build-mutate/1.csv || fail "no line $line"
 done
-grep -q '^2 killed, 2 survived, 1 timed out$' out || fail "not the counts"
+grep -q '^2 killed, 1 survived, 2 timed out$' out || fail "not the counts"
+grep -q '^broken_test: fails without a mutant; it is not asked$' out || fail "says nothing of a program that fails"
 cmp -s src/toy.cc before || fail "the tree itself was changed"
 
 # As kill -9 leaves them: half a row, and a mutant in the copy.
@@ -57,7 +68,7 @@ head -c -3 build-mutate/1.csv >half && mv half build-mutate/1.csv
 sed -i 's/!=/==/' build-mutate/tree/src/toy.cc
 ask --seed 1 || fail "does not go on: exit code $?"
 [ "$(grep -c '^src/toy.cc:' out)" = 1 ] || fail "asks again about more than the row that was cut"
-grep -q '^2 killed, 2 survived, 1 timed out$' out || fail "other verdicts after an interruption"
+grep -q '^2 killed, 1 survived, 2 timed out$' out || fail "other verdicts after an interruption"
 
 # A test that notices.
 sed -i 's/until(62) == 64/& \&\& until(63) == 64/' src/toy_test.cc
