@@ -1,6 +1,9 @@
 #include "models/training/shared_network.h"
 
+#include <algorithm>
 #include <set>
+
+#include "sim/engine/engine.h"
 
 namespace lambcast {
 namespace {
@@ -19,18 +22,37 @@ ProcessGroup laid_of(ProcessGroup group, const Place& place, int nodes, int gpus
   return group;
 }
 
-// Paths shared by the rounds of a program stay shared.
-using Scaled = std::map<const FlowSet*, std::shared_ptr<const FlowSet>>;
-
-std::shared_ptr<const FlowSet> scaled_set(const std::shared_ptr<const FlowSet>& flows,
-                                          double factor, Scaled& known) {
-  std::shared_ptr<const FlowSet>& result = known[flows.get()];
-  if (result == nullptr) {
-    FlowSet set = *flows;
-    for (Flow& flow : set.flows) flow.bytes = flow.bytes * factor;
-    result = std::make_shared<const FlowSet>(std::move(set));
+// The program with its rounds' flows changed by `change`, once for each set, and its waits scaled.
+template <typename Change>
+CommProgram changed(const CommProgram& program, double wait_factor, const Change& change) {
+  std::map<const FlowSet*, std::shared_ptr<const FlowSet>> known;
+  CommProgram result;
+  result.fixed = program.fixed.scaled(wait_factor);
+  result.expand = program.expand;
+  for (const CommPhase& phase : program.phases) {
+    std::shared_ptr<const FlowSet>& flows = known[phase.flows.get()];
+    if (flows == nullptr) {
+      FlowSet set = *phase.flows;
+      change(set);
+      flows = std::make_shared<const FlowSet>(std::move(set));
+    }
+    result.phases.push_back({flows, phase.latency.scaled(wait_factor), phase.times, phase.hidden});
   }
   return result;
+}
+
+// The time that the busiest link between nodes takes for what the rounds put on it.
+Duration busiest_link(const CommProgram& program, const Topology& topology) {
+  std::map<LinkId, Duration> links;
+  for (const CommPhase& phase : program.phases)
+    phase.flows->each([&](const Flow& flow, std::size_t path) {
+      for (const LinkId id : phase.flows->paths->links().of(path))
+        if (topology.link(id).kind == LinkKind::network)
+          links[id] += flow.bytes / topology.capacity(id) * phase.times;
+    });
+  Duration most;
+  for (const auto& [id, time] : links) most = std::max(most, time);
+  return most;
 }
 
 }  // namespace
@@ -63,21 +85,37 @@ SharedNetwork::Laid SharedNetwork::lay(const Call& call, const CollectiveCost& a
   Laid laid;
   laid.program = collective.program;
   laid.alone = simulate(collective, NetworkModel::flow);
+  if (call.group.nodes() > 1) laid.on_link = busiest_link(*laid.program, topology());
   std::set<const FlowSet*> sets;
   for (const CommPhase& phase : laid.program->phases)
     if (sets.insert(phase.flows.get()).second) laid.flows += phase.flows->size();
   return laid_.emplace(key, laid).first->second;
 }
 
+CommProgram SharedNetwork::paced(const Laid& laid, Duration time, Duration busy) {
+  const double longer = time / laid.alone;
+  if (laid.on_link == Duration()) return scaled(*laid.program, longer);
+  const double factor = std::min(longer, busy / laid.on_link);
+  return changed(*laid.program, longer, [&](FlowSet& set) {
+    const Duration round =
+        time_alone({{}, {{std::make_shared<const FlowSet>(set), {}, 1, 0}}, false}).scaled(longer);
+    for (Flow& flow : set.flows) {
+      flow.bytes = flow.bytes * factor;
+      flow.cap = flow.bytes / round;
+    }
+  });
+}
+
+Duration SharedNetwork::time_alone(const CommProgram& program) {
+  TaskGraph graph;
+  graph.add_communication("alone", Category::forward, graph.add_resource("network"), &program);
+  return run(graph, *make_network(NetworkModel::flow, topology())).end.since_start();
+}
+
 CommProgram scaled(const CommProgram& program, double factor) {
-  CommProgram result;
-  result.fixed = program.fixed.scaled(factor);
-  result.expand = program.expand;
-  Scaled known;
-  for (const CommPhase& phase : program.phases)
-    result.phases.push_back({scaled_set(phase.flows, factor, known), phase.latency.scaled(factor),
-                             phase.times, phase.hidden});
-  return result;
+  return changed(program, factor, [&](FlowSet& set) {
+    for (Flow& flow : set.flows) flow.bytes = flow.bytes * factor;
+  });
 }
 
 }  // namespace lambcast

@@ -82,13 +82,19 @@ class SharedStep {
       const Duration whole = time + execution.waits[op];  // nothing where it waits for so much less
       if (time == Duration()) continue;
       if (laid_[op].alone > Duration())
-        execution.programs[op] =
-            std::make_shared<const CommProgram>(scaled(*laid_[op].program, time / laid_[op].alone));
+        execution.programs[op] = std::make_shared<const CommProgram>(on_links(op, time));
       else if (loads_[op].alone > Duration() && whole > Duration())
         execution.programs[op] = passes(loads_[op], prices_[op].hidden, whole);
     }
     execution.graph = graph_of(plan_, prices_, end, execution.programs, execution.waits);
     return run(execution.graph, *make_network(NetworkModel::flow, network_.topology()));
+  }
+
+  // The program of a call that lasts `time` alone.
+  CommProgram on_links(OpId op, Duration time) {
+    const NicUse& nics = prices_[op].nics;
+    return nics.used.empty() ? scaled(*laid_[op].program, time / laid_[op].alone)
+                             : network_.paced(laid_[op], time, time.scaled(nics.share));
   }
 
   // What each stretch of passes waits longer for other stages than it was priced with, where the
@@ -160,13 +166,7 @@ class SharedStep {
     if (flows.empty()) return {};
     const auto set = std::make_shared<const FlowSet>(paths, std::move(flows));
     const CommProgram once{{}, {{set, {}, 1, 0}}, false};
-    return {set, alone(once)};
-  }
-
-  Duration alone(const CommProgram& program) {
-    TaskGraph graph;
-    graph.add_communication("passes", Category::forward, graph.add_resource("compute"), &program);
-    return run(graph, *make_network(NetworkModel::flow, network_.topology())).end.since_start();
+    return {set, network_.time_alone(once)};
   }
 
   std::shared_ptr<const CommProgram> passes(const Loads& loads, double hidden, Duration time) {

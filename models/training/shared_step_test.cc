@@ -131,34 +131,32 @@ TEST_CASE("shared step: stages of one node meet on its links") {
 }
 
 // Each of n nodes holds all eight stages of one copy of the model, one on each GPU, so that eight
-// data-parallel groups of n ranks reduce their gradients side by side. A ring of a group moves
-// 2 (n - 1) / n of its S_i bytes through its NIC of rate B in
+// data-parallel groups of n ranks reduce their gradients side by side. A ring of a group lasts t_i
+// alone, of which it keeps its NIC busy for w_i <= t_i (nic_sharing.h). Where each has a NIC of its
+// own the last is done max t_i after the last began. Over one NIC, which is not idle as gradients
+// take much longer than the stages end apart, all are done between
 //
-//   t_i = 2 (n - 1) / n S_i / B
+//   max(sum w_i, max t_i)   and   sum w_i + max t_i - w_of_that_group
 //
-// alone, and where each has a NIC of its own the last is done max t_i after the last began. Over
-// one NIC, which never rests as gradients take much longer than the stages end apart, all are done
-//
-//   sum t_i
-//
-// after the first began, eight times as late if stages were alike.
+// after the first began, in both forms.
 TEST_CASE("shared step: eight data-parallel groups that share a NIC take turns on it") {
   FlowCase of{.dp = 2, .pp = 8, .nics = 1, .stages_in_node = true};
   const BothForms one = both_forms(flow_training(of));
-  Duration sum, busy, longest;
+  Duration busy, longest;
   int groups = 0;
   for (std::size_t i = 0; i < one.plan.ops.size(); ++i) {
     if (one.plan.ops[i].name != "all_reduce gradients") continue;
     ++groups;
-    sum += one.prices[i].time;
     busy += one.prices[i].time.scaled(one.prices[i].nics.share);
     longest = std::max(longest, one.prices[i].time);
   }
   REQUIRE(groups == 8);
-  CHECK(summing(one.plan, one.shared).s() == Approx(sum.s()).epsilon(0.02));
-  // In streams a group fills the gaps that another leaves on the NIC, except those of the last one.
-  CHECK(summing(one.plan, one.streams) >= std::max(busy, longest));
-  CHECK(summing(one.plan, one.streams) <= busy + longest - busy.scaled(1. / groups));
+  for (const Execution* form : {&one.streams, &one.shared}) {
+    CHECK(summing(one.plan, *form) >= std::max(busy, longest));
+    CHECK(summing(one.plan, *form) <= busy + longest - busy.scaled(1. / groups));
+  }
+  CHECK(summing(one.plan, one.shared).s() ==
+        Approx(summing(one.plan, one.streams).s()).epsilon(0.005));
   CHECK(one.shared.interval.low < one.shared.timeline.end.since_start());
   CHECK(one.shared.interval.high > one.shared.timeline.end.since_start());
 
