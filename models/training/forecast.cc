@@ -13,6 +13,7 @@
 #include "models/training/known_runs.h"
 #include "models/training/memory_remedy.h"
 #include "models/training/one_hot_dispatch.h"
+#include "models/training/passage.h"
 #include "models/training/plugin_tuner.h"
 #include "models/training/shared_network.h"
 #include "models/training/stream_limit.h"
@@ -172,6 +173,20 @@ std::optional<Finding> incast(const TrainingPlan& training) {
                   packets > flows ? ", which is low here: up to half did when measured" : "")};
 }
 
+// The lengths of a recipe's shorter stages have no figures of their own.
+std::optional<Finding> sources_disagree(const TrainingPlan& training) {
+  CollectiveCosts costs;
+  const auto other = contradiction(training, training.seq_len, costs);
+  if (!other) return std::nullopt;
+  const Passage here = passage(training, training.seq_len, costs);
+  return Finding{
+      Severity::warning, "sources-disagree",
+      fmt::format("forward and backward take {} here, where {} took {} with {} on {} "
+                  "({}): the interval reaches that time too",
+                  to_text(here.forward + here.backward), other->program, to_text(other->passes),
+                  training.model->name, training.device->name, other->provenance.source)};
+}
+
 std::optional<Finding> find_idle_sharp(const TrainingPlan& training) {
   if (training.nodes() == 1 || is_mpi(training.backend())) return std::nullopt;
   const std::string idle = why_sharp_is_idle(*training.cluster, training.gpus_per_node);
@@ -288,6 +303,7 @@ std::vector<Finding> judge(const TrainingPlan& training, const Forecast& forecas
              "in this one each runs as if alone",
              SharedNetwork::most_ranks)});
   add_network_findings(training, forecast, findings);
+  if (const auto finding = sources_disagree(training)) findings.push_back(*finding);
   const bool alone = training.gpus == 1;
   if (alone && (is_onebit(training.optimizer()) || training.exchange != Exchange{}))
     findings.push_back({Severity::warning, "nothing-to-compress",

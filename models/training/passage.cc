@@ -134,6 +134,36 @@ Passage by_curves(const TrainingPlan& training, MicroBatchTime time, std::int64_
           {}};
 }
 
+// Nothing where the run's own program was timed: on this GPU, or by a step of the user's.
+std::vector<OtherTiming> other_timings(const TrainingPlan& training, std::int64_t seq_len) {
+  std::vector<OtherTiming> timings;
+  if (training.program || !training.recipe.precision.is_half() ||
+      by_whole_models(training, seq_len).measured)
+    return timings;
+  for (const TrainingCurve& curve : training.device->training_curves) {
+    const MicroBatchTime time = micro_batch_time(
+        *training.device, *training.model, curve.implementation, training.batch.micro, seq_len);
+    if (time.basis == Basis::this_device && time.measured)
+      timings.push_back({curve.implementation, curve.provenance, time.forward + time.backward,
+                         held_out::micro_batch.off * time.micro_batch_doublings +
+                             held_out::seq_len.off * time.seq_len_doublings});
+  }
+  return timings;
+}
+
+// Half the interval in logarithms that reaches from the passes to what another program may take.
+double width_to(const OtherTiming& timing, const Passage& passage) {
+  return std::abs(std::log(timing.passes / (passage.forward + passage.backward))) -
+         timing.uncertainty;
+}
+
+Passage by_best(const TrainingPlan& training, std::int64_t seq_len, CollectiveCosts& costs) {
+  MicroBatchTime time = by_whole_models(training, seq_len);
+  if (!time.measured && has_kernels(*training.model, *training.device))
+    return by_kernels(training, seq_len, costs);
+  return by_curves(training, std::move(time), seq_len, costs);
+}
+
 }  // namespace
 
 std::optional<Parallelism> undivided(const TrainingPlan& training) {
@@ -165,10 +195,22 @@ bool keeps_scores(const TrainingPlan& training) {
 }
 
 Passage passage(const TrainingPlan& training, std::int64_t seq_len, CollectiveCosts& costs) {
-  MicroBatchTime time = by_whole_models(training, seq_len);
-  if (!time.measured && has_kernels(*training.model, *training.device))
-    return by_kernels(training, seq_len, costs);
-  return by_curves(training, std::move(time), seq_len, costs);
+  Passage passage = by_best(training, seq_len, costs);
+  for (const OtherTiming& timing : other_timings(training, seq_len))
+    if (const double reaches = width_to(timing, passage); reaches > passage.width.log)
+      passage.width = {reaches, std::nullopt};
+  return passage;
+}
+
+std::optional<OtherTiming> contradiction(const TrainingPlan& training, std::int64_t seq_len,
+                                         CollectiveCosts& costs) {
+  if (training.parallelism) return {};
+  const std::vector<OtherTiming> timings = other_timings(training, seq_len);
+  if (timings.empty()) return {};
+  const Passage passage = by_best(training, seq_len, costs);
+  for (const OtherTiming& timing : timings)
+    if (width_to(timing, passage) > passage.width.log) return timing;
+  return {};
 }
 
 }  // namespace lambcast

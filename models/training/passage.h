@@ -9,10 +9,14 @@
 //              those of an unfused program, so long may the passes take, and no share is claimed
 //   rate       else FLOPs, over what another model or block reached or over a share of the peak
 //
+// A GPU may have been timed with this model by another program. Where that time lies outside the
+// interval, two sources disagree: the interval then reaches the time, and no share is claimed.
+//
 // Which attention that is, memory asks here too: one in one kernel keeps no scores.
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "models/device/compute.h"
@@ -47,5 +51,17 @@ AttentionKernel usual_attention(const ModelShape& model, const Device& device);
 bool keeps_scores(const TrainingPlan& training);
 
 Passage passage(const TrainingPlan& training, std::int64_t seq_len, CollectiveCosts& costs);
+
+// What a program other than the run's takes for the same passes on this GPU.
+struct OtherTiming {
+  std::string program;
+  Provenance provenance;
+  Duration passes;
+  double uncertainty = 0;  // in logarithms, of a micro batch or length that was not timed itself
+};
+
+// Returns the timing by another program that lies outside the interval of the run's passes.
+std::optional<OtherTiming> contradiction(const TrainingPlan& training, std::int64_t seq_len,
+                                         CollectiveCosts& costs);
 
 }  // namespace lambcast
