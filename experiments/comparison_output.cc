@@ -12,6 +12,7 @@
 #include "experiments/forecast_output.h"
 #include "experiments/interval_axis.h"
 #include "experiments/measure_first.h"
+#include "models/training/tight_memory.h"
 #include "sim/base/csv.h"
 #include "sim/base/json.h"
 #include "sim/base/ratio.h"
@@ -148,6 +149,11 @@ std::string compression_sentence(const Comparison& comparison) {
       verdict);
 }
 
+bool has_room(const Contestant& contestant) {
+  const MemoryForecast& memory = contestant.forecast.memory;
+  return memory.fits && !is_tight(memory, *contestant.scenario.training.device);
+}
+
 std::string line_of(const Comparison& comparison, const Contestant& contestant, std::size_t width) {
   const Forecast& forecast = contestant.forecast;
   const MeanStep& step = contestant.step;
@@ -162,7 +168,7 @@ std::string line_of(const Comparison& comparison, const Contestant& contestant, 
   return fmt::format("{:<{}} {:>9} {:>7} {:>8} {:>8}{} {:>6} {:>5} {} {:.0f}%\n", name, width,
                      time_cell(forecast.run.time_s), times(against),
                      bytes_cell(Bytes(step.wire_bytes_per_gpu)), bytes_cell(forecast.memory.peak),
-                     forecast.memory.fits ? " " : "!",
+                     has_room(contestant) ? " " : "!",
                      forecast.run.cost_usd ? usd_cell(*forecast.run.cost_usd) : "-",
                      times(contestant.compression.speedup), name_of(loss), 100 * share);
 }
@@ -190,6 +196,11 @@ std::string notes_of(const Comparison& comparison) {
     else if (!contestant.forecast.memory.fits)
       out += fmt::format("{}: needs {} a GPU, {} has {}\n", contestant.name,
                          to_text(contestant.forecast.memory.peak),
+                         contestant.scenario.training.device->name,
+                         to_text(contestant.scenario.training.device->memory_capacity));
+    else if (!has_room(contestant))
+      out += fmt::format("{}: may not fit: needs up to {} a GPU, {} has {}\n", contestant.name,
+                         to_text(contestant.forecast.memory.high()),
                          contestant.scenario.training.device->name,
                          to_text(contestant.scenario.training.device->memory_capacity));
   }
@@ -300,10 +311,9 @@ std::string comparison_table(const Comparison& comparison) {
   return out +
          fmt::format(
              "\nspeed: against {}{}. wire: bytes that a GPU sends a step. 1-bit: what a 1-bit "
-             "optimizer makes of "
-             "the run. most lost: the largest part of the step beside compute. USD -: no "
-             "price is known. !: does not "
-             "fit. Time only: convergence is not forecast.\n",
+             "optimizer makes of the run. most lost: the largest part of the step beside "
+             "compute. USD -: no price is known. !: does not fit, or may not, as said above. "
+             "Time only: convergence is not forecast.\n",
              comparison.reference().name, speeds_within(comparison));
 }
 

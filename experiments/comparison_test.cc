@@ -177,6 +177,19 @@ TEST_CASE("comparison: what cannot run stands last with its reason, what does no
   const Comparison memory = compare(large, {{"paper-eth40-v100", "dgx-a100-80g"}, {}, {}}, catalog);
   CHECK(names_of(memory) == std::vector<std::string>{"dgx-a100-80g", "paper-eth40-v100"});
   CHECK_FALSE(memory.ranked.back().forecast.memory.fits);
+  CHECK_THAT(comparison_table(memory), Contains("paper-eth40-v100: needs "));
+}
+
+// 79.6 GB of 85.9 GB, give or take 9 %.
+TEST_CASE("comparison: a point whose memory is tight is marked, as one that does not fit is") {
+  Catalog catalog;
+  const WhatIf asked{{"model", "gpt2-xl"},  {"gpus", "8"},       {"optimizer", "adamw"},
+                     {"micro_batch", "16"}, {"grad_accum", "1"}, {"steps", "100"}};
+  const Comparison comparison = compare(asked, {{"dgx-a100-80g", "hgx-h100-ndr"}, {}, {}}, catalog);
+  const std::string table = comparison_table(comparison);
+  for (const char* cluster : {"dgx-a100-80g", "hgx-h100-ndr"})
+    CHECK_THAT(table, Contains(std::string(cluster) + ": may not fit: needs up to "));
+  CHECK_THAT(table, Contains("GB! "));
 }
 
 TEST_CASE("comparison: CSV has what JSON has, a row each") {

@@ -12,12 +12,12 @@
 #include "sim/base/file.h"
 #include "sim/base/overrides.h"
 #include "sim/base/range.h"
+#include "topologies/cluster_keys.h"
 #include "topologies/companions.h"
 #include "topologies/fabric.h"
 #include "topologies/library.h"
 #include "topologies/nccl_machine.h"
 #include "topologies/nic_limit.h"
-#include "topologies/required_keys.h"
 
 namespace lambcast {
 namespace {
@@ -246,7 +246,7 @@ std::optional<Cluster> as_described(const Table& parsed, const std::string& orig
 
 Cluster decode_cluster(const Table& root, const std::string& origin, const Priors& priors,
                        const Evidence& evidence) {
-  refuse_missing_keys(root);
+  refuse_missing_keys(root, required_cluster_keys, "commodity-100gbe");
   Cluster cluster;
   cluster.origin = origin;
   cluster.name = root.get<std::string>("name");

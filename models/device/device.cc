@@ -10,6 +10,7 @@
 #include "sim/base/error.h"
 #include "sim/base/file.h"
 #include "sim/base/range.h"
+#include "sim/base/required_keys.h"
 
 namespace lambcast {
 namespace {
@@ -104,6 +105,12 @@ LayerCurve decode_layer(const Table& table, const Provenance& of_device) {
 }  // namespace
 
 Device decode_device(const Table& root, const std::optional<Provenance>& of_curves) {
+  refuse_missing_keys(root,
+                      {{"device", "name"},
+                       {"device", "memory_capacity"},
+                       {"device", "memory_bandwidth"},
+                       {"device", "copy_bandwidth"}},
+                      "a100-80g");
   const Table table = root.table("device");
   Device device;
   const auto quantity = [&](const char* key, const char* text, const char* why) {

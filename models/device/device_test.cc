@@ -18,6 +18,13 @@ using Catch::Matchers::Contains;
 
 double ms(const MicroBatchTime& time) { return time.forward.ms() + time.backward.ms(); }
 
+TEST_CASE("devices: all missing keys are named at once") {
+  CHECK_THROWS_WITH(decode_device(Table::parse("[device]\nname = 'x'\n", "mine.toml")),
+                    "mine.toml:1: 3 keys are missing: device.memory_capacity, "
+                    "device.memory_bandwidth, device.copy_bandwidth; lambcast presets show "
+                    "a100-80g prints a description that has them");
+}
+
 TEST_CASE("devices: every preset loads and copies below its name plate") {
   CHECK(device_names().size() == 14);
   for (const std::string& name : device_names()) {

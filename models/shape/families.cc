@@ -3,20 +3,40 @@
 namespace lambcast {
 
 std::span<const Family> families() {
-  static constexpr Family table[] = {
-      {"bert", build_bert},
-      {"gpt", build_gpt},
-      {"llama", build_decoder},
-      {"decoder", build_decoder},
-      {"moe-llama", build_moe_llama},
-      {"moe", build_moe},
-      {"t5", build_t5},
-      {"switch", build_switch},
-      {"resnet", build_resnet},
-      {"vit", build_vit},
-      {"swin", build_swin},
-      {"feed-forward", build_feed_forward},
-      {"tensors", build_tensors},
+  const std::vector<std::string_view> blocks{"layers", "hidden", "heads",
+                                             "ffn",    "vocab",  "max_seq_len"};
+  const auto with = [](std::vector<std::string_view> keys, std::vector<std::string_view> more) {
+    keys.insert(keys.end(), more.begin(), more.end());
+    return keys;
+  };
+  const std::vector<std::string_view> experts = with(blocks, {"experts", "experts_per_token"});
+  const std::vector<std::string_view> two_stacks{
+      "encoder_layers", "decoder_layers", "hidden",          "heads", "head_dim", "ffn",
+      "vocab",          "max_seq_len",    "relative_buckets"};
+  static const std::vector<Family> table{
+      {"bert", build_bert, with(blocks, {"pre_layer_norm"}), "bert-large"},
+      {"gpt", build_gpt, blocks, "gpt2"},
+      {"llama", build_decoder, blocks, "llama2-7b"},
+      {"decoder", build_decoder, blocks, "llama2-7b"},
+      {"moe-llama", build_moe_llama, experts, "mixtral-8x22b"},
+      {"moe", build_moe, experts, "qwen3-30b-a3b"},
+      {"t5", build_t5, two_stacks, "t5-large"},
+      {"switch", build_switch, with(two_stacks, {"sparse_every", "experts", "experts_per_token"}),
+       "switch-base-64"},
+      {"resnet", build_resnet, {"blocks", "width", "classes", "image_size"}, "resnet50"},
+      {"vit",
+       build_vit,
+       {"layers", "hidden", "heads", "ffn", "classes", "image_size", "patch_size"},
+       "vit-l16"},
+      {"swin",
+       build_swin,
+       {"depths", "hidden", "heads", "classes", "image_size", "patch_size", "window_size"},
+       "swinv2-base"},
+      {"feed-forward",
+       build_feed_forward,
+       {"layers", "hidden", "ffn", "max_seq_len"},
+       "feed-forward"},
+      {"tensors", build_tensors, {"forward_flops_per_sample"}, "feed-forward"},
   };
   return table;
 }

@@ -20,6 +20,7 @@
 
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "models/shape/shape.h"
 #include "sim/base/table.h"
@@ -30,6 +31,9 @@ struct Family {
   std::string_view name;
   // `file` is the whole description. Throws Error (usage) naming file, line and key.
   void (*build)(const Table& file, const Table& model, ModelShape& shape);
+  // The keys of [model] without which the family says too little, beside its name.
+  std::vector<std::string_view> required;
+  std::string_view preset;  // one of this family
 };
 
 std::span<const Family> families();

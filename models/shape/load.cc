@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "embedded/model_preset_files.h"
 #include "models/shape/families.h"
 #include "sim/base/file.h"
 #include "sim/base/overrides.h"
+#include "sim/base/required_keys.h"
 #include "sim/base/table.h"
 
 namespace lambcast {
@@ -26,7 +28,20 @@ Table parse(const std::string& name_or_path) {
   return Table::parse(model_preset_text(name_or_path), name_or_path + ".toml");
 }
 
+void refuse_missing(const Table& file) {
+  std::vector<RequiredKey> required{{"model", "name"}, {"model", "family"}};
+  std::string_view preset = "bert-large";
+  const auto word = file.table("model").find_text("family");
+  const auto family = std::ranges::find(families(), word.value_or(""), &Family::name);
+  if (family != families().end()) {
+    for (const std::string_view key : family->required) required.push_back({"model", key});
+    preset = family->preset;
+  }
+  refuse_missing_keys(file, required, preset);
+}
+
 ModelShape build(const Table& file) {
+  refuse_missing(file);
   const Table model = file.table("model");
   ModelShape shape;
   shape.name = model.get<std::string>("name");

@@ -4,9 +4,12 @@
 #include <unistd.h>
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <sstream>
 
+#include "models/shape/families.h"
 #include "models/shape/with_test.h"
 
 using namespace lambcast;
@@ -177,6 +180,34 @@ TEST_CASE("a written-down model with a length scales with it") {
   CHECK(forward_flops(shape, 200).value() == Approx(2000));
 }
 
+// No reader finds a key missing afterwards, and none is asked for that nobody reads.
+TEST_CASE("the keys that a family requires are those that it reads, and are named at once") {
+  for (const Family& family : families()) {
+    INFO(family.name);
+    std::string only = "[model]\n";
+    std::istringstream lines{std::string(model_preset_text(family.preset))};
+    for (std::string line; std::getline(lines, line);) {
+      const std::string key = line.substr(0, line.find(" = "));
+      if (key == "name" || std::ranges::count(family.required, key) > 0) only += line + "\n";
+    }
+    only += "family = \"" + std::string(family.name) + "\"\n";
+    if (family.name == "tensors")
+      only += "forward_flops_per_sample = 1\n" + tensor("name = \"a\"\nelements = 3\n");
+    CHECK_NOTHROW(load_model(File(only).path));
+
+    const File none("[model]\nfamily = \"" + std::string(family.name) + "\"\n");
+    std::string said;
+    try {
+      load_model(none.path);
+    } catch (const Error& error) {
+      said = error.what();
+    }
+    CHECK_THAT(said, Contains(std::to_string(family.required.size() + 1) + " keys are missing"));
+    for (const std::string_view key : family.required)
+      CHECK_THAT(said, Contains("model." + std::string(key)));
+  }
+}
+
 TEST_CASE("mistakes in a description are placed") {
   const std::string a = tensor("name = \"a\"\nelements = 3\n");
   refuses(small, ":1: tensor: is missing (allowed: [[tensor]] tables)");
@@ -194,8 +225,14 @@ TEST_CASE("mistakes in a description are placed") {
           ":4: model.forward_flops_per_sample: 0 is out of range (allowed: above 0, up to 1e24)");
   refuses("[model]\nname = \"x\"\nkind = \"published\"\n", ":1: model.source: is missing");
   refuses("[model]\nname = \"x\"\nsource = \"me\"\n", ":1: model.kind: is missing");
-  refuses("[model]\nfamily = \"gpt\"\n", ":1: model.name: is missing");
-  refuses("[modle]\nname = \"x\"\n", ": model.name: is missing");
+  refuses(
+      "[model]\nfamily = \"gpt\"\nlayers = 1\nhidden = 8\nheads = 1\nffn = 8\nvocab = 8\n"
+      "max_seq_len = 8\n",
+      ":1: model.name: is missing");
+  refuses(
+      "[modle]\nname = \"x\"\n",
+      ":1: 2 keys are missing: model.name, model.family; lambcast presets show bert-large prints a "
+      "description that has them");
   const File mixed(
       "[model]\nname = \"x\"\nfamily = \"resnet\"\nblocks = [1]\nwidth = 8\n"
       "classes = 2\nimage_size = 8\n" +

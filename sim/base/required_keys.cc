@@ -1,4 +1,4 @@
-#include "topologies/required_keys.h"
+#include "sim/base/required_keys.h"
 
 #include <fmt/format.h>
 
@@ -6,30 +6,6 @@
 
 namespace lambcast {
 namespace {
-
-// A key of a section; if `given` is named, only where that key of the section has one of `values`.
-struct RequiredKey {
-  std::string_view section, key, given = {};
-  std::vector<std::string_view> values = {};
-};
-
-const std::vector<RequiredKey>& required_keys() {
-  static const std::vector<RequiredKey> keys{
-      {"", "name"},
-      {"", "device"},
-      {"node", "gpus"},
-      {"node", "gpu_peers"},
-      {"node", "gpu_link"},
-      {"node", "gpu_nic", "gpu_peers", {"nvlink", "nvlink-mesh"}},
-      {"nic", "count"},
-      {"nic", "network"},
-      {"nic", "nominal"},
-      {"nic", "bandwidth"},
-      {"fabric", "nodes_per_leaf", "kind", {"fat-tree", "rail-optimised", "dragonfly"}},
-      {"fabric", "routers_per_group", "kind", {"dragonfly"}},
-      {"fabric", "dimensions", "kind", {"torus"}}};
-  return keys;
-}
 
 // The sentence part for a missing key, or empty. A condition that is not settled yet is named. A
 // key whose condition does not hold is not asked for, so that it stays an unknown one.
@@ -48,9 +24,10 @@ std::string missing_text(const Table& section, const RequiredKey& required) {
 
 }  // namespace
 
-void refuse_missing_keys(const Table& root) {
+void refuse_missing_keys(const Table& root, const std::vector<RequiredKey>& required_keys,
+                         std::string_view preset) {
   std::vector<std::string> missing;
-  for (const RequiredKey& required : required_keys()) {
+  for (const RequiredKey& required : required_keys) {
     const Table section =
         required.section.empty() ? root : root.table(std::string(required.section));
     std::string text = missing_text(section, required);
@@ -58,9 +35,9 @@ void refuse_missing_keys(const Table& root) {
   }
   if (missing.size() < 2) return;
   fail_input(root.where(),
-             fmt::format("{} keys are missing: {}; lambcast presets show commodity-100gbe prints a "
-                         "description that has them",
-                         missing.size(), fmt::join(missing, ", ")));
+             fmt::format("{} keys are missing: {}; lambcast presets show {} prints a description "
+                         "that has them",
+                         missing.size(), fmt::join(missing, ", "), preset));
 }
 
 }  // namespace lambcast

@@ -1,5 +1,3 @@
-#include "topologies/required_keys.h"
-
 #include <catch2/catch.hpp>
 
 #include "sim/base/error.h"
