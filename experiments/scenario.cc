@@ -232,9 +232,14 @@ void add(std::vector<Finding>& findings, const std::vector<Finding>& more) {
 void name_file_of_checkpoint(WhatIf& asked) {
   const auto model = asked.find("model");
   std::error_code error;
-  if (model != asked.end() && is_path(model->second) &&
-      std::filesystem::is_directory(model->second, error))
-    model->second = (std::filesystem::path(model->second) / "config.json").string();
+  if (model == asked.end() || !is_path(model->second) ||
+      !std::filesystem::is_directory(model->second, error))
+    return;
+  const std::filesystem::path config = std::filesystem::path(model->second) / "config.json";
+  if (!std::filesystem::exists(config, error))
+    fail_input({"", 0, "--model"}, fmt::format("the folder {} has no config.json", model->second),
+               "a preset's name, a file, or the folder of a Hugging Face checkpoint");
+  model->second = config.string();
 }
 
 // The kernels that ship here serve any framework.
