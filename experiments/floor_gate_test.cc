@@ -1,6 +1,7 @@
 // The floor under every answer: a step, at either end of its interval and under both network
 // models, takes at least the time in which the bytes that leave a node pass that node's NICs. The
 // expected time goes by their nominal rate, the low end by their limit (topologies/nic_limit.h).
+// The bytes are those of the forecast, and those of the gradients as this test counts them.
 //
 // Draws settings over all shipped models and clusters, both orders of axes, all frameworks and
 // optimizers: a few here, as many as LAMBCAST_FLOORS says in the long form ("floor gate: the long
@@ -9,7 +10,10 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <cstdlib>
+#include <map>
+#include <set>
 
 #include "experiments/scenario.h"
 #include "experiments/world.h"
@@ -60,8 +64,53 @@ std::string in_words(const WhatIf& what_if) {
   return text;
 }
 
-void check_floor(const Cluster& cluster, const Forecast& forecast) {
+// The least that gradients send out of the fullest node in a step, counted here and not by the
+// forecast: of each shard of the blocks that the node holds and another node sums too, one copy in
+// 16 bits. A ring sends 2 (N - 1) / N copies over N nodes, a switch that sums takes one.
+Bytes least_gradients(const TrainingPlan& training) {
+  const ModelShape& model = *training.model;
+  if (model.experts > 0 || model.adapters || model.layers == 0 ||
+      baseline_of(training.optimizer()) != training.optimizer())
+    return {};
+  parallel::ParallelLayout layout;
+  layout.dp = training.gpus;
+  if (training.parallelism) layout = training.parallelism->layout;
+  std::vector<double> of_layer(static_cast<std::size_t>(model.layers));
+  for (const Tensor& tensor : model.tensors)
+    if (tensor.layer >= 0)
+      of_layer[static_cast<std::size_t>(tensor.layer)] += static_cast<double>(tensor.elements);
+  const double layers = std::floor(static_cast<double>(model.layers) / layout.pp);
+  const double shard = 2 * layers * std::ranges::min(of_layer) / layout.tp;
+  // Where the ranks of each shard (tp, pp) lie: the first axis of the order changes fastest.
+  std::map<std::pair<int, int>, std::set<int>> nodes_of_shard;
+  for (int rank = 0; rank < training.gpus; ++rank) {
+    int rest = rank, tp = 0, pp = 0;
+    for (const parallel::Axis axis : layout.order) {
+      const int size = axis == parallel::Axis::tp   ? layout.tp
+                       : axis == parallel::Axis::cp ? layout.cp
+                       : axis == parallel::Axis::dp ? layout.dp
+                       : axis == parallel::Axis::pp ? layout.pp
+                                                    : 1;
+      if (axis == parallel::Axis::tp) tp = rest % size;
+      if (axis == parallel::Axis::pp) pp = rest % size;
+      rest /= size;
+    }
+    nodes_of_shard[{tp, pp}].insert(rank / training.gpus_per_node);
+  }
+  std::map<int, double> bytes;
+  for (const auto& [where, nodes] : nodes_of_shard)
+    for (const int node : nodes)
+      if (nodes.size() > 1) bytes[node] += shard;
+  double most = 0;
+  for (const auto& [node, sent] : bytes) most = std::max(most, sent);
+  return Bytes(most);
+}
+
+void check_floor(const TrainingPlan& training, const Forecast& forecast) {
+  const Cluster& cluster = *training.cluster;
   constexpr double rounding = 1 - 1e-6;
+  const Duration gradients = least_gradients(training) / (cluster.nic_nominal.value * cluster.nics);
+  CHECK(forecast.steps.front().step_time_us >= gradients.us() * rounding);
   double low_s = 0;
   for (const StepForecast& step : forecast.steps) {
     const Bytes sent(step.inter_node_bytes_per_node);
@@ -88,7 +137,7 @@ int check(std::uint64_t first, std::uint64_t settings) {
       INFO("setting " << number << ": " << in_words(what_if));
       try {
         const Scenario scenario = resolve(what_if, catalog);
-        check_floor(*scenario.training.cluster, forecast_alone(scenario.training, costs));
+        check_floor(scenario.training, forecast_alone(scenario.training, costs));
         ++ran;
       } catch (const Error& error) {
         CHECK_FALSE(std::string_view(error.what()).empty());
