@@ -24,12 +24,16 @@ TEST_CASE("assumptions: the length of sequences, for a model that may read very 
   CHECK(assumed({{"model", "deepseek-v3"}}).empty());  // its description names a default
 }
 
-TEST_CASE("assumptions: a GPU without a profile is named, unless its profile was chosen") {
+TEST_CASE("assumptions: a GPU without a profile is named, unless another profile was chosen") {
   const WhatIf roce{{"cluster", "rtx6000d-roce"}};
   CHECK(
       assumption_in(with(roce), "device-stands-in") ==
       "compute and memory are those of a100-80g: RTX 6000D has no profile; --device takes another");
-  CHECK(assumption_in(with({{"device", "h20"}}, with(roce)), "device-stands-in").empty());
+  // Stating the one that stands in changes nothing.
+  CHECK_FALSE(
+      assumption_in(with({{"device", "a100-80g"}}, with(roce)), "device-stands-in").empty());
+  for (const char* key : {"device", "cluster.device"})
+    CHECK(assumption_in(with({{key, "h20"}}, with(roce)), "device-stands-in").empty());
   CHECK(assumption_in(complete(), "device-stands-in").empty());
 }
 

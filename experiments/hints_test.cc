@@ -43,7 +43,11 @@ TEST_CASE("hints: PyTorch's own sharding is named by the framework that is forec
 
 TEST_CASE("hints: the folder of a Hugging Face checkpoint stands for its config.json") {
   const TemporaryFolder folder;
-  CHECK_THAT(refusal(with({{"model", folder.path().string()}})), Contains("config.json"));
+  CHECK(
+      refusal(with({{"model", folder.path().string()}})) ==
+      "--model: the folder " + folder.path().string() +
+          " has no config.json (allowed: a preset's name, a file, or the folder of a Hugging Face "
+          "checkpoint)");
   folder.file("config.json",
               R"({"model_type": "gpt2", "n_layer": 12, "n_head": 12, "n_embd": 768,
                   "vocab_size": 50257, "n_positions": 1024})");

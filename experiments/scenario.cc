@@ -195,12 +195,13 @@ bool assumes_seq_len(const Words& words, const TrainingPlan& training, bool conf
          (training.seq_len == training.model->max_seq_len && training.seq_len > usual_in_training);
 }
 
-// A profile that was chosen by name is the user's own choice.
-void find_stand_in(const Words& words, const TrainingPlan& training,
+// A profile other than the cluster's is the user's own choice.
+void find_stand_in(const Words& words, const TrainingPlan& training, Catalog& catalog,
                    std::vector<Finding>& findings) {
   const Cluster& cluster = *training.cluster;
-  const bool chosen = words.find("device") != nullptr || words.find("cluster.device") != nullptr;
-  if (cluster.device_stands_for.empty() || chosen) return;
+  if (cluster.device_stands_for.empty() ||
+      training.device->name != catalog.cluster(*words.find("cluster"), {})->device)
+    return;
   findings.push_back(
       {Severity::warning, "device-stands-in",
        fmt::format("compute and memory are those of {}: {} has no profile; --device takes another",
@@ -210,7 +211,7 @@ void find_stand_in(const Words& words, const TrainingPlan& training,
 void find_of_model(const Words& words, const TrainingPlan& training, Catalog& catalog,
                    std::vector<Finding>& findings) {
   find_experts(training, findings);
-  find_stand_in(words, training, findings);
+  find_stand_in(words, training, catalog, findings);
   const std::string& model = *words.find("model");
   const bool config_json = is_path(model) && is_config_json(catalog.texts()->model(model));
   if (assumes_seq_len(words, training, config_json))

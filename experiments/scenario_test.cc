@@ -22,14 +22,6 @@ std::string message_of(const Scenario& scenario, std::string_view code) {
   return {};
 }
 
-TEST_CASE("scenario: a folder is a checkpoint, and one without config.json is named") {
-  const TemporaryFolder folder;
-  CHECK_THAT(refusal(with({{"model", folder.path().string()}})),
-             Equals("--model: the folder " + folder.path().string() +
-                    " has no config.json (allowed: a preset's name, a file, or the folder of a "
-                    "Hugging Face checkpoint)"));
-}
-
 TEST_CASE("scenario: what is said arrives") {
   const TrainingPlan training = resolved(complete()).training;
   CHECK(training.model->name == "bert-large");
