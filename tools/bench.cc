@@ -59,8 +59,8 @@ BENCHMARK_CAPTURE(routes, hierarchical, Op::all_reduce, "hierarchical")
     ->Arg(65536)
     ->Unit(benchmark::kMillisecond);
 
-// So many rings over 16 nodes each, all at once: each on nodes of its own, or on the same. Of a
-// lone one every round is known; from two on their flows are followed.
+// Runs rings over 16 nodes each at once, on nodes of their own or on the same ones. A single ring
+// runs with all rounds known in advance; two or more are followed flow by flow.
 void rings_at_once(benchmark::State& state, bool contend) {
   const Cluster cluster = load_cluster("azure-ndv2", {});
   std::vector<CollectiveJob> jobs(static_cast<std::size_t>(state.range(0)));

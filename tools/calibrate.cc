@@ -132,7 +132,7 @@ int calibrate_collectives(const CalibrateOptions& options) {
       tables.push_back(std::move(table));
     }
   const Backend backend = validate::backend_of_tables(tables, of.backend);
-  // Where no terminal shows how far it is.
+  // Progress for a run without a terminal.
   std::optional<Patience> patience;
   if (isatty(STDERR_FILENO) == 0) patience.emplace("fitting");
   validate::FitSummary summary =

@@ -97,7 +97,7 @@ Command add_collective(CLI::App& app) {
   CLI::Option* jobs =
       command->add_option("--jobs", words.jobs,
                           "TOML file of collectives that run at the same time, by the flow model");
-  // What the file says of each, and how they run together.
+  // Flags whose values a file of jobs gives for each job.
   for (const char* own : {"--op", "--gpus", "--gpus-per-node", "--stride", "--node-stride",
                           "--siblings", "-b", "-e", "-f", "--algorithm", "--protocol", "--network"})
     jobs->excludes(own);

@@ -1,5 +1,5 @@
-// What `lambcast collective` prints, read back by the programs it is for: a JSON parser, a CSV
-// parser and the importer of nccl-tests logs.
+// Output of `lambcast collective`, read back by its consumers: a JSON parser, a CSV parser and the
+// importer of nccl-tests logs.
 #include <fmt/format.h>
 
 #include <array>

@@ -22,11 +22,11 @@ struct CollectiveWords {
   Overrides settings{};
 };
 
-// Those of the library, and DeepSpeed's compressed_allreduce.
+// Returns the operations of the library, and DeepSpeed's compressed_allreduce.
 const std::vector<std::string>& collective_names();
 
-// The cluster with its settings, and which of the two is asked for. All throw Error (usage) naming
-// the flag.
+// The cluster with its settings, and the operation by its flag. All throw Error (usage) naming the
+// flag.
 Cluster cluster_of(const CollectiveWords& words);
 CollectiveAnswer answer_of(const CollectiveWords& words, const Cluster& cluster);
 

@@ -30,7 +30,7 @@ ComparisonAxes axes_of(const CompareOptions& options) {
   return axes;
 }
 
-// What sweeps wrote speaks for itself: no flag asks it anything.
+// Compares folders that sweeps wrote; flags of a forecast do not apply to them.
 int compare_folders_command(const CompareOptions& options) {
   if (!options.what_if.empty() || !options.axes.clusters.empty() ||
       !options.axes.optimizers.empty() || !options.axes.exchanges.empty())

@@ -1,5 +1,5 @@
-// What simulate and advise have in common: the what-if, where the answer goes, and whether one that
-// does not fit is a failure.
+// Flags common to simulate and advise: the what-if, the destination of the answer, and the exit
+// code if the memory does not suffice.
 #pragma once
 
 #include <string>
@@ -26,11 +26,11 @@ struct FlagHelp {
 // `flags` must outlive the parse.
 void add_forecast_flags(CLI::App& command, ForecastFlags& flags, const FlagHelp& help);
 
-// That of a limit with --strict where the memory does not suffice.
+// Returns the exit code of a limit if --strict is given and the memory does not suffice.
 int exit_code(const ForecastFlags& flags, bool fits);
 
-// The trace, where one is asked for, and the answer; stdout is the trace's alone with
-// --trace -. Returns the exit code.
+// Prints the answer, and the trace if one is requested; with --trace - stdout carries the trace
+// alone. Returns the exit code.
 int print_forecast(const ForecastFlags& flags, const TrainingPlan& training, bool fits,
                    const ResultTexts& texts);
 

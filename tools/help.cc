@@ -11,7 +11,7 @@
 namespace lambcast {
 namespace {
 
-// What is printed as it is, for files of an installation.
+// Generated texts for the files of an installation.
 struct Generated {
   std::string_view name;
   std::string (*write)(const CLI::App&);

@@ -1,5 +1,5 @@
-// What a log may not say, as flags that calibrate and validate share: --op, --ranks, --nodes and
-// --in-place.
+// Flags of calibrate and validate for facts that a log may lack: --op, --ranks, --nodes and --in-
+// place.
 #pragma once
 
 #include <CLI/CLI.hpp>

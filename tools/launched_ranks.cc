@@ -12,7 +12,8 @@
 namespace lambcast {
 namespace {
 
-// Built beside the program, installed below lib: the program's run path knows both.
+// Library next to the program in a build, below lib in an installation; the program's run path has
+// both.
 constexpr const char* library = "lambcast-mpi.so";
 
 validate::MpiLaunch launch() { return validate::mpi_launch_of(validate::process_environment()); }

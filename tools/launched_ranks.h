@@ -12,8 +12,9 @@ bool speaks_for_all();
 // all as soon as one has failed, and the first may not have been heard by then.
 void outlive_the_first();
 
-// What this process is among them; null where it is alone, and MPI is not started then. Throws
-// Error (missing) where this program was built without MPI, or MPI does not see the others.
+// Returns the rank of this process in its launch; null for a single process, without starting MPI.
+// Throws Error (missing) if the program was built without MPI, or if MPI does not see the other
+// processes.
 Ranks* launched_ranks();
 
 }  // namespace lambcast

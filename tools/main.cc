@@ -74,7 +74,8 @@ void add_settings(CLI::App& app) {
       "say what the program took, on stderr");
 }
 
-// What CLI11 says of a flag or command that there is not, with a guess for the first that has one.
+// Returns CLI11's message about an unknown flag or command, with a guess for the first that has
+// one.
 std::string unknown_words(const CLI::App& app, const std::string& otherwise) {
   const CLI::App* command = &app;
   while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
@@ -95,14 +96,14 @@ std::string unknown_words(const CLI::App& app, const std::string& otherwise) {
   return otherwise;
 }
 
-// Whose flags they are.
+// Returns the command whose flags were parsed.
 std::string help_command(const CLI::App& app) {
   const auto parsed = app.get_subcommands();
   return parsed.empty() ? "lambcast --help"
                         : fmt::format("lambcast {} --help", parsed.front()->get_name());
 }
 
-// What all processes of a sweep would say, one of them says.
+// One process of a sweep prints the messages that all of them have.
 bool is_to_speak(const CLI::App& app) { return !app.got_subcommand("sweep") || speaks_for_all(); }
 
 int refuse(const CLI::App& app, const std::string& why) {

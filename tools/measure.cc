@@ -15,7 +15,7 @@
 namespace lambcast {
 namespace {
 
-// Becomes lambcast-measure, which lies beside this program; a launcher's environment stays.
+// Replaces this process by lambcast-measure from the same folder; the launcher's environment stays.
 int run_measure(const CLI::App& command) {
   const char* const self = "/proc/self/exe";
   std::error_code error;

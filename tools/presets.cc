@@ -14,7 +14,7 @@
 namespace lambcast {
 namespace {
 
-// Of clusters that have one; its source says of which day it is.
+// Lists the clusters that have a price; its source names the date.
 std::string price_list() {
   std::string out = fmt::format("\n{:<25} {:>7}  {}\n", "prices", "USD/GPU", "an hour, of");
   for (const std::string& name : cluster_names()) {

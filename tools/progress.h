@@ -13,7 +13,7 @@ class Progress {
   // `things` are what is counted: "points".
   explicit Progress(std::string things) : things_(std::move(things)) {}
 
-  // False once a signal asked to stop (stop_signal.h).
+  // Returns false after a signal to stop (stop_signal.h).
   bool operator()(std::size_t done, std::size_t all);
 
  private:

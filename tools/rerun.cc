@@ -28,7 +28,7 @@ struct RerunOptions {
   int jobs = 0;
 };
 
-// What the recorded sweep reads now must be what it read then.
+// Throws Error if the inputs of the recorded sweep have changed.
 void refuse_changed(const Recorded& recorded, const SweepPlan& plan, const std::string& folder) {
   Catalog catalog;
   check_values(plan.points, catalog);
@@ -36,15 +36,14 @@ void refuse_changed(const Recorded& recorded, const SweepPlan& plan, const std::
   if (!changed.empty()) throw Error(Exit::usage, fmt::format("{}: {}", folder, changed.front()));
 }
 
-// What the rerun wrote, and the folder where nothing else is in it.
+// Removes the rows of the rerun, and their folder if nothing else is in it.
 void remove_rows(const fs::path& folder) {
   for (const char* name : {"results.csv", "results.sums", "manifest.json"})
     remove_file(folder / name);
   if (fs::is_empty(folder)) remove_file(folder);
 }
 
-// 0 where the rows are the same, byte by byte: then they are there once, unless --out asked for
-// them.
+// Returns 0 if the rows are the same byte by byte. They are then kept once, unless --out is given.
 int compare_rows(const RerunOptions& options, bool keep) {
   const std::string then = read_file((fs::path(options.folder) / "results.csv").string());
   const std::string now = read_file((fs::path(options.out) / "results.csv").string());

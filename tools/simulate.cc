@@ -20,7 +20,7 @@
 namespace lambcast {
 namespace {
 
-// What makes of a what-if a whole run (run_phases.h).
+// Flags that extend a what-if to a whole run (run_phases.h).
 struct RunFlags {
   std::vector<std::string> then;
   PauseWords pauses;

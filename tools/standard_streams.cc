@@ -54,7 +54,7 @@ std::optional<int> exit_code_of_stdout() {
   const bool whole = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
   if (whole) return std::nullopt;
   if (reader_has_gone()) return 128 + SIGPIPE;
-  // What failed earlier says why again when it is asked once more.
+  // An earlier write error is reported again by the next write.
   if (errno == 0 && write(STDOUT_FILENO, "\n", 1) == 1) errno = EIO;
   fmt::print(stderr, "lambcast: the results cannot be written to stdout: {}\n",
              std::strerror(errno));

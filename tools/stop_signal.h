@@ -1,4 +1,4 @@
-// SIGINT and SIGTERM as a question that long work asks, so that it ends in order: rows on disk, no
+// SIGINT and SIGTERM as a flag that long work polls, so that it ends in order: rows on disk, no
 // gnuplot left behind.
 #pragma once
 

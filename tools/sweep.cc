@@ -47,7 +47,7 @@ struct SweepFlags {
   Ranks* ranks = nullptr;  // that compute as well, until they are told that it is over
 };
 
-// How long other ranks may take to hear that it is over, and where a signal asks for it.
+// Time for other ranks to learn that the sweep is over, and to act on a signal.
 constexpr std::chrono::seconds end_patience{5};
 constexpr std::chrono::milliseconds stop_patience{250};
 
@@ -80,7 +80,7 @@ int finish(const SweepSummary& summary, const SweepFlags& options) {
   const report::Results results = report::read_results(options.out);
   print_text(report::summary_text(results) + "\n");
   print_counts();
-  std::fflush(stdout);  // the results are out, whatever becomes of the pictures
+  std::fflush(stdout);  // the results are printed before any picture is drawn
   const report::Paths paths =
       report::write_report(results, options.out, {.stopped = [] { return stop_signal() != 0; }});
   for (const std::string& message : paths.messages) say(message);
@@ -195,8 +195,8 @@ int sweep(SweepFlags& options) {
   return finish(summary, options);
 }
 
-// What broke here ends the other ranks, which would wait for ever. It is said before: mpirun kills
-// all as soon as one has failed.
+// Reports an error of this rank and ends the others, which would wait for ever. The message comes
+// first: mpirun kills all ranks as soon as one has failed.
 int give_up(SweepFlags& options, const Complaint& complaint) {
   complain(complaint.text);
   std::fflush(stderr);

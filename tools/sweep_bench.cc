@@ -1,6 +1,6 @@
-// What many points take: a sweep, its tail, its report, going on with it, and fits of many tables
-// (lambcast_sweep_bench; build with -DLAMBCAST_BENCH=ON). `of_limit` is the CPU time
-// over what it is to stay below: a number above 1 is a step back.
+// Times of many points: a sweep, its tail, its report, its resumption, and fits of many tables
+// (lambcast_sweep_bench; build with -DLAMBCAST_BENCH=ON). `of_limit` is the CPU time over its
+// limit: a number above 1 is a step back.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -28,7 +28,7 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// Of all threads: what others do on the machine does not count.
+// CPU seconds of all threads, which other processes do not change.
 double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 // A folder of its own, gone with the object.
@@ -54,7 +54,7 @@ SweepPlan points_of(std::int64_t count) {
        parse_scan(fmt::format("freeze_step=1:{}:1", count / 100))});
 }
 
-// Of a million rows, against a tenth of what they once took.
+// Seconds for a million rows, against a tenth of an earlier figure.
 void set_per_million(benchmark::State& state, double seconds, double limit_s) {
   const double per_million = seconds / static_cast<double>(state.range(0)) * 1e6;
   state.counters["s_per_million"] = per_million;
@@ -150,8 +150,8 @@ void resume_with_nothing_left(benchmark::State& state) {
 }
 BENCHMARK(resume_with_nothing_left)->Arg(50000)->Unit(benchmark::kMillisecond)->UseRealTime();
 
-// What one machine would measure, all sizes that nccl-tests takes, a sixth slower than its
-// description says and each row off by a few per cent, so that no fit is exact.
+// Tables of one machine: all sizes that nccl-tests takes, a sixth slower than its description, each
+// row off by a few per cent, so that no fit is exact.
 std::vector<validate::Measurement> noisy_tables(const Cluster& machine, std::int64_t count) {
   using namespace validate;
   std::mt19937 random(1);

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t narrowest = 40;
 
-// The mpirun of Open MPI hands every rank a terminal, whatever its own stdout is.
+// Open MPI's mpirun hands every rank a terminal, for any stdout of its own.
 bool is_on_terminal(int stream) {
   return isatty(stream) == 1 && std::getenv("OMPI_COMM_WORLD_RANK") == nullptr;
 }
@@ -50,7 +50,8 @@ bool is_command(std::string_view line) {
   return first == "lambcast" || (launches && text.find(" lambcast ") != text.npos);
 }
 
-// Where the text behind a flag or in the last column begins; nothing for a sentence.
+// Returns the column where the text behind a flag, or in the last column, begins; nothing for a
+// sentence.
 std::size_t column_of(std::string_view line) {
   const std::size_t gap = line.rfind("  ", line.find_last_not_of(' '));
   return gap == std::string_view::npos || gap < indent_of(line) ? std::string_view::npos : gap + 2;

@@ -17,7 +17,7 @@ struct TerminalSettings {
   bool verbose = false;  // what the program took
 };
 
-// Of this process; main() sets them before a command runs.
+// Settings of this process; main() sets them before a command runs.
 TerminalSettings& terminal_settings();
 
 // A result for people, to stdout; without its notes with --quiet.
@@ -26,8 +26,8 @@ void print_text(std::string_view text);
 // Whether no line would be broken there; always true of a file or pipe.
 bool fits_terminal(std::string_view text);
 
-// What is wrong, to stderr: one line, wrapped on a terminal; what is wrong at several places behind
-// semicolons.
+// Prints an error to stderr as one line, wrapped on a terminal; errors of several places are
+// separated by semicolons.
 void complain(std::string_view message);
 
 // A note on stderr in the same way; nothing with --quiet.

@@ -45,7 +45,7 @@ struct Strangeness {
   double uncalibrated(NicRate rate, Typical typical) const {
     const double without = rate == NicRate::effective ? effective_rate : nominal_rate;
     if (typical == Typical::none) return without;
-    // What a stream carries is known of two fabrics, and differs tenfold.
+    // The rate of one stream is known for two fabrics only, and they differ by a factor of ten.
     if (typical == Typical::socket && rate == NicRate::nominal) return of_sockets;
     return std::min(without, typical == Typical::rdma ? of_rdma : of_sockets);
   }
@@ -82,7 +82,7 @@ std::vector<std::string> names_of(const Table& table, std::string_view key, cons
   return names;
 }
 
-// What the nearest layout adds: doublings, and the square of c.
+// Distance to the nearest measured layout: doublings, and the square of c.
 struct Distance {
   double doublings = 0, side = 0;
 };

@@ -99,15 +99,15 @@ struct Calibration {
     Bytes below;  // sizes from the band before up to this one
     double low = 1;
     double high = 1;
-    // Those of NCCL that its rows took; empty: not said, and of MPI, whose algorithms share one set
-    // of constants.
+    // NCCL algorithms that the band's rows took. Empty if the table does not say, and for MPI,
+    // whose algorithms share one set of constants.
     std::vector<std::string> algorithms{};
     bool operator==(const Band&) const = default;
   };
   std::string source;  // the tables
   // They are of another machine of the same hardware, not of the user's: what presets ship.
   bool another_machine = false;
-  // What the description knew of another machine before the user's tables were added to it.
+  // Calibration of the description before the user's tables were added to it.
   std::shared_ptr<const Calibration> preset{};
   Backend backend = Backend::nccl;  // over whose library, and on which buffers
   std::vector<Op> operations;
@@ -119,7 +119,7 @@ struct Calibration {
   bool operator==(const Calibration&) const = default;
 };
 
-// Where size bands end: below 64 KiB latency rules, above 4 MiB bandwidth.
+// Ends of the size bands: below 64 KiB latency decides, above 4 MiB bandwidth.
 constexpr double small_below = 65536;
 constexpr double medium_below = 4 * 1048576;
 
@@ -129,11 +129,11 @@ std::string describe(const Calibration& calibration);
 
 std::optional<Calibration> decode_calibration(const Table& table);
 
-// What an interval rests on, from the strongest to the weakest.
+// Evidence of an interval, from the strongest to the weakest.
 enum class Ground {
   calibrated,     // tables of this machine, inside everything that was measured
   same_hardware,  // a preset's tables: inside what was measured on another machine like it
-  algorithm,      // inside, but for an algorithm or protocol that no row took
+  algorithm,      // inside, except for an algorithm or protocol that no row took
   extrapolated,   // some tables, but beyond them
   none            // no table
 };
@@ -148,7 +148,8 @@ struct CalibratedInterval {
   Ground ground = Ground::none;
 };
 
-// What runs a collective; empty: not asked. Where NCCL's rule is near its tip, what else may run.
+// Algorithm and protocol of a collective; empty if the caller has no preference. Near a tip of
+// NCCL's rule, `rival` is the other candidate.
 struct RunBy {
   std::string_view algorithm, protocol;
   std::optional<Rival> rival{};
@@ -167,12 +168,12 @@ struct NicEvidence {
   std::optional<double> moved;
 };
 
-// Whose typical constants stand behind a description without tables: priors of RDMA fabrics or of
-// TCP sockets for NCCL, none for MPI.
+// Fabrics whose typical constants serve a description without tables: RDMA or TCP sockets for NCCL,
+// none for MPI.
 enum class Typical { rdma, socket, none };
 
-// An uneven layout has as many GPUs per node as its nodes have on average. The ground is that of
-// the calibration, whatever the departure.
+// Returns the interval of a forecast. An uneven layout counts as one with the average number of
+// GPUs per node. The ground is that of the calibration, for any departure.
 CalibratedInterval interval_of(const Calibration& calibration, Op op, Bytes size, int ranks,
                                int nodes, const NicEvidence& nic, Typical typical,
                                Duration forecast, const RunBy& by = {},

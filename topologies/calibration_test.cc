@@ -27,8 +27,8 @@ TEST_CASE("calibration: an interval widens with the distance from what was measu
   CHECK(inside.low.us() == Approx(90));
   CHECK(inside.high.us() == Approx(110));
   CHECK(interval(Op::all_reduce, 2048, 8, 2).high.us() == Approx(200));
-  // Beside the band: 0.75 for twice the nodes, as much again, as squares, for four times; 0.3 for
-  // another operation; one doubling for any size outside.
+  // Terms added to the band: 0.75 for twice the nodes, the root of two such squares for four times;
+  // 0.3 for another operation; one doubling for any size outside.
   const double band = std::log(1.1);
   const auto twice = interval(Op::all_reduce, 1e6, 64, 16);
   CHECK_FALSE(twice.calibrated);
@@ -116,7 +116,7 @@ TEST_CASE("calibration: another machine of the same hardware is not called calib
   };
   CHECK(interval(1e6, 4).ground == Ground::calibrated);
   CHECK(interval(1e6, 32).ground == Ground::extrapolated);
-  // What fits badly is not called calibrated either, inside or not.
+  // A band that fits badly is not called calibrated either, inside or not.
   CHECK(interval(2048, 4).ground == Ground::extrapolated);
   calibration.another_machine = true;
   const auto preset = interval(1e6, 4);
@@ -224,13 +224,13 @@ TEST_CASE("calibration: an algorithm or protocol that no row took is a prior") {
   };
   const auto ring = interval({"ring", "LL"}), tree = interval({"tree", "LL"});
   CHECK(ring.ground == Ground::calibrated);
-  CHECK(interval({}).ground == Ground::calibrated);  // nobody asked
+  CHECK(interval({}).ground == Ground::calibrated);  // no preference
   CHECK(tree.ground == Ground::algorithm);
   CHECK_FALSE(tree.calibrated);
   CHECK(tree.high ==
         uncalibrated_interval(Bytes(2e5), 16, NicRate::nominal, Typical::rdma, t).high);
   CHECK(interval({"ring", "Simple"}).high == tree.high);
-  // A poor fit to rings is no reason to know less of trees than without any table.
+  // A poor fit to rings does not reduce the knowledge of trees below that of no table.
   calibration.bands.back() = {Bytes(1e300), 0.2, 5, {"ring"}};
   CHECK(interval({"ring", "LL"}).high.us() == Approx(500));
   CHECK(interval({"tree", "LL"}).high == tree.high);

@@ -25,8 +25,8 @@ namespace {
 // A measured rate that was rounded may stand a little above the name plate.
 constexpr double rounding = 1.01;
 
-// What a channel carries, and the most of a NIC that more of them reach: 8 nodes of 8
-// H100 and NICs of 50 GB/s passed 321 GB/s with 16 channels and 391 with 24 (nccl-tests#309).
+// Rate of a channel, and the share of a NIC that more of them reach: 8 nodes of 8 H100 and NICs of
+// 50 GB/s passed 321 GB/s with 16 channels and 391 with 24 (nccl-tests#309).
 constexpr Bandwidth channel_rate(321e9 / 16);
 constexpr double most_of_nic = 391.0 / 400;
 
@@ -125,8 +125,8 @@ StackSpec decode_stack(const Table& table) {
   return spec;
 }
 
-// "--set nic.bandwidth" alone asks about another NIC, whose name plate is the rate asked for.
-// Returns the name plate of this one if it is lower.
+// "--set nic.bandwidth" alone describes another NIC, whose nominal rate is the given one. Returns
+// the nominal rate of this one if it is lower.
 std::optional<Bandwidth> raise_name_plate(Table& table, const Overrides& overrides) {
   const auto of = [&](std::string_view key) {
     return std::ranges::find(overrides, key, &Overrides::value_type::first);
@@ -159,9 +159,9 @@ bool measures(const Provenance& from) {
   return from.kind == Kind::measured || from.kind == Kind::fitted;
 }
 
-// Evidence of the description that its overrides leave in force. A NIC that is asked to be faster
-// is never slower for a library that gets more of an effective rate, and links that were measured
-// keep the share that goes with a measured rate.
+// Evidence of the description that its overrides leave in force. A NIC that is set to be faster is
+// never slower for a library that reaches more of an effective rate, and measured links keep the
+// share that belongs to a measured rate.
 Evidence evidence_of(const Table& description, const Overrides& overrides) {
   const auto sets = [&](std::string_view key) {
     return std::ranges::find(overrides, key, &Overrides::value_type::first) != overrides.end();
@@ -181,8 +181,8 @@ Evidence evidence_of(const Table& description, const Overrides& overrides) {
   return kept;
 }
 
-// What NCCL gets of a NIC passes through it. (Of MPI a share counts streams beside the one that was
-// timed.)
+// NCCL's share of a NIC applies to the whole NIC. (MPI's share counts streams next to the timed
+// one.)
 void check_nic_efficiency(const Cluster& cluster, const Overrides& overrides) {
   constexpr const char* key = "nccl.nic_efficiency";
   if (std::ranges::find(overrides, key, &Overrides::value_type::first) == overrides.end()) return;
@@ -337,7 +337,7 @@ Cluster load_cluster(const std::string& name_or_path, const Overrides& overrides
 }
 
 Cluster load_cluster(Table parsed, const std::string& name_or_path, const Overrides& said) {
-  // What is asked of the text as it stands is not asked of what is read for use.
+  // Overrides are compared with the text as it stands, not with the copy that is read for use.
   const Overrides overrides = changes_of(parsed, said);
   Table table = parsed.copy();
   std::vector<std::string> flags;
@@ -413,7 +413,7 @@ Bandwidth reached_nic_rate(const Cluster& cluster, const LibrarySpec& library,
   const double fitted = library.nic_efficiency.value;
   if (library.rules != DecisionRules::nccl) return rate * fitted;
   const NcclTuning machine = nccl_machine(cluster);
-  // What NCCL takes by itself is what was measured, also where its own limit binds: a rack of 72.
+  // NCCL's own number of channels is the measured case, also if its own limit binds: a rack of 72.
   if (machine.min_ctas == 1 && machine.max_ctas == NcclTuning::most_channels) return rate * fitted;
   const NcclChannels channels = nccl_channels(machine, group.per_node);
   if (channels.used == channels.standard) return rate * fitted;
@@ -435,7 +435,7 @@ Machines machines_of(const Cluster& cluster, Backend backend, const ProcessGroup
   const Bandwidth gpu_nic = cluster.gpu_nic.value;
   const int nics = nics_in_use(cluster, group.slots());
   Bandwidth nic = reached_nic_rate(cluster, library, group);
-  // Where several of them share a NIC, one fills it while another waits.
+  // If several groups share a NIC, one fills it while another waits.
   if (group.per_node == 1 && (group.siblings == 1 || nics >= group.slots()))
     nic = nic * library.single_gpu_efficiency.value;
   return {{group.slots(), nics, gpu_link, pcie,

@@ -49,7 +49,7 @@ struct FabricSpec {
   bool operator==(const FabricSpec&) const = default;
 };
 
-// What a library adds to the wires; see sim/collectives/transport.h for the equation.
+// Costs that a library adds to the wires; see sim/collectives/transport.h for the equation.
 struct ProtocolSpec {
   std::string name;
   Sourced<Duration> base, local_hop, network_hop;  // ring and everything else
@@ -88,9 +88,10 @@ struct LibrarySpec {
   int connections = 1;
   std::string all_reduce;  // forced algorithm, empty: the library's choice
   Provenance all_reduce_from;
-  // Of NCCL 2, whose rule chooses the algorithm: the first that chooses as the one that runs.
+  // Minor version of NCCL 2, whose rule chooses the algorithm: the oldest that chooses as the
+  // running one does.
   int minor_version = NcclTuning::newest;
-  // What users tell NCCL by its environment, as NcclTuning has it.
+  // Environment variables of NCCL, as NcclTuning has them.
   std::vector<std::string> algorithms;  // empty: all
   bool sharp = false;                   // NCCL_COLLNET_ENABLE
   bool pxn = true;                      // not NCCL_PXN_DISABLE
@@ -98,7 +99,7 @@ struct LibrarySpec {
   int threads = 0, ll128_threads = 0;
   Bytes tree_threshold{};
   std::vector<ProtocolSpec> protocols;
-  // Of NCCL, those that a list of protocols left out: messages between two ranks do not go by it.
+  // NCCL protocols that nccl.protocols left out. They do not apply to messages between two ranks.
   std::vector<ProtocolSpec> of_messages;
   std::optional<NvlsSpec> nvls;
   bool operator==(const LibrarySpec&) const = default;
@@ -113,7 +114,7 @@ struct HostCopySpec {
   bool operator==(const HostCopySpec&) const = default;
 };
 
-// What the software on this machine made of its devices, relative to the device profile.
+// Measured factors of the software on this machine, relative to the device profile.
 struct StackSpec {
   std::string implementation;     // whose training curves to use: "deepspeed", "nvidia"
   Sourced<double> compute_scale;  // times the profile's forward and backward
@@ -131,7 +132,7 @@ struct StackSpec {
   Provenance unfused_adam_from;
   // The release of DeepSpeed that ran there; else the newest is forecast.
   std::optional<Sourced<Version>> deepspeed;
-  // What 1-bit optimizers used there when nothing else is asked for; absent: DeepSpeed's default.
+  // Backend of 1-bit optimizers on this machine if the run names none; absent: DeepSpeed's default.
   std::optional<Backend> backend;
   bool operator==(const StackSpec&) const = default;
 };
@@ -179,10 +180,10 @@ struct Evidence {
 Cluster decode_cluster(const Table& table, const std::string& origin,
                        const Priors& priors = shipped_priors(), const Evidence& evidence = {});
 
-// A preset by name or a file by path (a name that ends in .toml or holds a '/'), with `--set`
-// overrides of keys relative to the cluster applied first. A calibration stays whatever they
-// change; departure.h says which intervals widen, and by how much. An override that says what the
-// description says already changes nothing.
+// Loads a preset by name, or a file by path (a name that ends in .toml or holds a '/'), after
+// applying the `--set` overrides of its keys. A calibration stays under any override; departure.h
+// defines which intervals widen, and by how much. An override that repeats the description changes
+// nothing.
 Cluster load_cluster(const std::string& name_or_path, const Overrides& overrides);
 // The same of a description that was parsed already and has nothing set.
 Cluster load_cluster(Table table, const std::string& name_or_path, const Overrides& overrides);
@@ -190,7 +191,7 @@ std::vector<std::string> cluster_names();
 // The text of a preset; throws Error when there is none of that name.
 std::string cluster_text(const std::string& name);
 
-// Of the two libraries that a description has, the backend's.
+// Returns the library of the backend.
 const LibrarySpec& library_of(const Cluster& cluster, Backend backend);
 
 // The transport of its library, from the point of view of its buffers.

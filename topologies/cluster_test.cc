@@ -228,7 +228,7 @@ TEST_CASE("cluster: a calibration stands whole until an override changes what wa
     CHECK(interval(changed).high > interval(load_cluster("perlmutter-a100", {})).high);
     CHECK(interval(changed).high <= interval(load_cluster("paper-edr100-v100", {})).high);
   }
-  // What a description says already is no change: calibration and evidence stay.
+  // Repeating a value of the description is no change: calibration and evidence stay.
   for (const auto& [key, value] : Overrides{{"node.gpus", "4"},
                                             {"nic.network", "rdma"},
                                             {"nic.count", "4"},
@@ -345,7 +345,8 @@ TEST_CASE("clusters: groups of one GPU per node have NICs of their own, or share
   };
   CHECK(seconds(8, "8", "1") == seconds(1, "8", "1"));
   CHECK(seconds(8, "1", "1") == Approx(8 * seconds(1, "1", "1")).epsilon(1e-4));
-  // What a lone GPU gets out of its NIC says nothing of a NIC that several keep busy.
+  // The rate that a lone GPU reaches through its NIC does not apply to a NIC that several keep
+  // busy.
   CHECK(seconds(8, "8", "0.5") == Approx(2 * seconds(8, "8", "1")).epsilon(1e-4));
   CHECK(seconds(8, "1", "0.5") == seconds(8, "1", "1"));
   const Cluster h100 = load_cluster("hgx-h100-ndr", {});
@@ -386,8 +387,8 @@ TEST_CASE("fabrics: rings over rails meet no oversubscription that they do not c
   // Every node on one leaf per rail: nothing is shared.
   CHECK(ring_seconds({{"fabric.kind", "rail-optimised"}, {"fabric.nodes_per_leaf", "8"}}, 8) ==
         Approx(ideal));
-  // A ring crosses from leaf to leaf on one node in two per rail: 4:1 oversubscribed uplinks of two
-  // ports each carry 2 / 4 of a NIC, half of what the crossing flow wants.
+  // A ring crosses between leaves on one node in two per rail: 4:1 oversubscribed uplinks of two
+  // ports each carry 2 / 4 of a NIC, half of the crossing flow.
   CHECK(ring_seconds({{"fabric.kind", "rail-optimised"},
                       {"fabric.nodes_per_leaf", "2"},
                       {"fabric.oversubscription", "4.0"}},
@@ -397,7 +398,7 @@ TEST_CASE("fabrics: rings over rails meet no oversubscription that they do not c
                       {"fabric.nodes_per_leaf", "1"},
                       {"fabric.routers_per_group", "4"}},
                      8) >= ideal * (1 - 1e-6));
-  // Of the four nodes of a leaf one sends on: the uplinks of 4:1 carry that at the NICs' rate.
+  // One of the four nodes of a leaf sends on: the uplinks of 4:1 carry that at the NICs' rate.
   for (const char* const oversubscription : {"1.0", "4.0"}) {
     CHECK(ring_seconds({{"fabric.kind", "fat-tree"},
                         {"fabric.nodes_per_leaf", "4"},

@@ -18,7 +18,7 @@ struct CollectiveSetting {
   bool expand = false;    // every rank and every round on its own
 };
 
-// Ready to be asked for sizes.
+// A collective on its machine, prepared for many sizes.
 struct CollectiveSeries {
   CollectiveRequest request;
   Machines machines;

@@ -239,7 +239,7 @@ TEST_CASE("collective forecast: a tree that nobody measured costs no more than t
   // The name is of the algorithm that the time is of.
   CHECK(forecast(series, Bytes(8 << 20)).algorithm == "ring");
   CHECK(forecast(series, Bytes(8 << 20)).time.us() == Approx(209.2).epsilon(0.1));
-  // Asked for by name it costs what is known of trees.
+  // By name, a tree costs the prior of trees.
   setting.algorithm = "tree";
   CollectiveSeries tree = prepare(cluster, setting);
   CHECK(forecast(tree, Bytes(8 << 20)).time > forecast(ring, Bytes(8 << 20)).time);
@@ -256,7 +256,7 @@ TEST_CASE("collective forecast: where NCCL's rule tips is known, and what else m
     const Collective chosen = forecast(series, Bytes(size));
     return tip_of(series.request, series.machines, series.transport, chosen.time);
   };
-  // Of twice the size: faster.
+  // Twice the size is faster.
   const Tip falls = tip(1 << 20);
   REQUIRE(falls.twice);
   CHECK(*falls.twice == forecast(series, Bytes(2 << 20)).time);
@@ -297,7 +297,7 @@ TEST_CASE("collective forecast: where NCCL's rule tips is known, and what else m
   CHECK(near > 2);
   CHECK(near < 18);
   CHECK(measured > 0);
-  // Nothing else runs where an algorithm was asked for by name, nor over MPI.
+  // No rival exists if the algorithm is given by name, nor over MPI.
   setting.algorithm = "ring";
   CollectiveSeries told = prepare(cluster, setting);
   told.request.size = Bytes(1 << 20);
@@ -311,7 +311,7 @@ TEST_CASE("collective forecast: where NCCL's rule tips is known, and what else m
   CHECK_FALSE(tip_of(mpi.request, mpi.machines, mpi.transport, Duration::seconds(1)).rival);
 }
 
-// What nccl.protocols leaves out is no protocol of collectives; messages go by it all the same.
+// Protocols outside nccl.protocols serve no collective; messages use them all the same.
 TEST_CASE("collective forecast: messages may be told to go by what collectives may not") {
   const auto by_ll = [](Op op) {
     const Cluster simple = load_cluster("aws-p4d", {});

@@ -36,8 +36,8 @@ struct CollectiveJob {
 struct JobForecast {
   std::string algorithm, protocol;
   Duration alone, together;
-  // Of `together`. Tables are of one collective at a time, so a job that waits for another is not
-  // calibrated.
+  // Interval of `together`. Tables describe one collective at a time, so a job that waits for
+  // another is not calibrated.
   CalibratedInterval interval{Duration(), Duration()};
 };
 

@@ -20,7 +20,7 @@ Cluster cluster_of(const Overrides& overrides = {}) {
   return load_cluster("h200-ndr", all);
 }
 
-// A ring of one GPU per node, of which `beside` run at once over the node's one NIC.
+// A ring with one GPU per node, `beside` of which share the node's one NIC.
 CollectiveJob ring(int slot) {
   CollectiveJob job;
   job.name = "ring";
@@ -70,7 +70,7 @@ TEST_CASE("jobs: a job has the interval of a collective alone, unless it waits f
 }
 
 TEST_CASE("jobs: the later one takes from the earlier only while both run") {
-  // The first runs alone for 0.6 s of 1.2; the rest takes twice as long beside the second, which
+  // The first runs alone for 0.6 s of 1.2; the rest takes twice as long next to the second, which
   // has 0.6 s left then: 0.6 + 1.2, and 1.2 + 0.6 from its start at 0.6.
   std::vector<CollectiveJob> jobs{ring(0), ring(1)};
   jobs[1].start = Duration::seconds(0.6);

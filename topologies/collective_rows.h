@@ -16,14 +16,14 @@ struct CollectiveQuestion {
   std::vector<double> sizes;  // bytes, as nccl-tests counts them for the operation
 };
 
-// Of an exchange the sums of its messages; names of algorithms and protocols that differ stand with
-// '+' between.
+// Row of a collective's table. A row of an exchange has the sums of its messages; different
+// algorithms and protocols are joined by '+'.
 struct CollectiveRow {
   double size = 0;
   Duration time{};
   std::string algorithm{}, protocol{};
   CalibratedInterval interval{Duration(), Duration(), true, Ground::calibrated};
-  // By the flow model; equal to `time` but for some collectives whose flows are unlike.
+  // Time by the flow model; equal to `time` except for some collectives with unlike flows.
   Duration flow_time{};
   Tip tip{};  // of a single collective
 

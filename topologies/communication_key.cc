@@ -95,7 +95,7 @@ auto members(const Cluster& all) {
                   calibration, departure);
 }
 
-// What is no description: numbers, words, and what may be absent or repeated.
+// Hashes of values that are no description: numbers, words, optional and repeated values.
 
 std::size_t hash_of(const Duration& value) { return std::hash<std::int64_t>()(value.ps()); }
 std::size_t hash_of(const std::string& value) { return std::hash<std::string>()(value); }

@@ -12,7 +12,7 @@
 
 namespace lambcast {
 
-// Of all that same_communication compares.
+// Returns a hash of everything that same_communication compares.
 std::size_t hash_of_communication(const Cluster& cluster);
 bool same_communication(const Cluster& a, const Cluster& b);
 

@@ -116,7 +116,8 @@ TEST_CASE(
   }
 }
 
-// So many leaves of so many nodes, which two kinds of leaves stand for, several, or none.
+// Several leaves of several nodes: each is represented by two kinds of leaves, by several, or by
+// none.
 TEST_CASE("fabrics: trees are written out at the busiest leaves of each kind") {
   const HopLatency hop{Duration(), Duration::microseconds(3), Duration::microseconds(14)};
   Transport transport{
@@ -156,7 +157,8 @@ TEST_CASE("fabrics: trees are written out at the busiest leaves of each kind") {
             CHECK(folded.machine->written == parts * alike);
             CHECK(folded.time == full.time);
             CHECK(folded.traffic.network_sent_per_node == full.traffic.network_sent_per_node);
-            // What flows inside a node leave to those between nodes depends on both ends of these.
+            // The rate that flows inside a node leave to flows between nodes depends on both ends
+            // of the latter.
             if (shares_are_unlike(full)) continue;
             ++alike_under_sharing;
             CHECK(simulate(folded, NetworkModel::flow).s() ==
@@ -184,7 +186,7 @@ TEST_CASE("fabrics: where nodes are not alike none stands for others") {
   CHECK(parts_written("ring", {12, 2}, 4) == 0);
   CHECK(parts_written("ring", {8, 2, 1, 3}, 4) == 0);
   CHECK(parts_written("ring", {16, 2}, 0) == 0);
-  // Of trees two mirrored leaves, whatever their number; fewer than three are all written.
+  // Two mirrored leaves represent any number of trees; fewer than three are all written.
   CHECK(parts_written("tree", {1 << 20, 8}, 32) == 2);
   CHECK(parts_written("nvls_tree", {1 << 20, 8}, 4) == 2);
   CHECK(parts_written("tree", {16, 2}, 4) == 0);

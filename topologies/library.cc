@@ -31,7 +31,7 @@ void override_protocol(const Table& table, ProtocolSpec& protocol) {
   time("network_hop", protocol.network_hop, protocol.tree_network_hop);
   if (table.has("efficiency")) protocol.efficiency = factor(table, "efficiency", up_to_one);
   if (const auto value = table.find<Bytes>("largest")) protocol.largest = value;
-  // A description that says nothing of a single node means it to be as beside others.
+  // A description without values for a single node takes those of several nodes.
   if (table.has("base")) protocol.alone_base.reset();
   if (table.has("local_hop")) protocol.alone_local_hop.reset();
   if (const auto value = find_within(table, "alone_base", any_latency)) protocol.alone_base = value;
@@ -89,9 +89,9 @@ std::optional<std::vector<std::string>> names_of(const Table& table, std::string
   return split(*last, ',');
 }
 
-// Those of `known` that a list leaves an all_reduce, written as for NCCL_ALGO and NCCL_PROTO: names
-// in any case, or with "^" before the first all but these. What is `not_modelled` may be left out
-// alone.
+// Parses a list in the form of NCCL_ALGO and NCCL_PROTO: names in any case, or after "^" the names
+// to leave out. Returns the names in `known` that it allows to an all_reduce. `not_modelled` may
+// only be left out.
 std::vector<std::string> listed_of(const Table& table, std::string_view key, const char* what,
                                    const std::vector<std::string>& known,
                                    const std::vector<std::string>& not_modelled = {}) {
@@ -131,7 +131,7 @@ void choose_protocols(const Table& table, LibrarySpec& spec) {
   spec.protocols.erase(out, spec.protocols.end());
 }
 
-// Whether the switches of this network reduce, where the file wants them to.
+// Returns whether the switches of this network reduce, if the file asks for that.
 bool reduces_in_network(const Table& table, const Surroundings& around, const LibrarySpec& spec) {
   if (!table.get_or<bool>("sharp", false)) return false;
   if (around.network != NetworkKind::rdma)
@@ -164,7 +164,7 @@ int nccl_minor_version(const Table& table) {
   return minor;
 }
 
-// Of a channel, in warps of 32; zero where the file says nothing.
+// Threads of a channel, in warps of 32; zero if the file does not say.
 int threads_of(const Table& table, const char* key, int least, int most) {
   if (!table.has(key)) return 0;
   const auto threads = static_cast<int>(table.integer(key, least, most));
@@ -212,7 +212,7 @@ void force_all_reduce(const Table& table, LibrarySpec& spec) {
   spec.all_reduce_from = forced->provenance;
 }
 
-// What is said without an effect is as if it were not said.
+// Removes settings without effect, so that they do not differ from absent ones.
 void forget_idle(LibrarySpec& spec) {
   spec.minor_version = nccl_choices_since(spec.minor_version, spec.nvls.has_value());
   if (!spec.flow_cap) spec.connections = 1;

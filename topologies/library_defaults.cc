@@ -32,7 +32,7 @@ ProtocolSpec protocol(const char* name, HopsUs ring, HopsUs tree, double efficie
           std::nullopt};
 }
 
-// What NCCL's model lets LL reach over more than two nodes (src/graph/tuning.cc, Intel).
+// Rate that NCCL's model allows LL over more than two nodes (src/graph/tuning.cc, Intel).
 constexpr Bandwidth ll_of_four_nodes(20.4e9);
 
 // Rate at which the proxy threads and copies of one node move data over TCP, with any NICs.
@@ -40,9 +40,10 @@ constexpr Bandwidth node_over_tcp(6e9);
 const char* const of_nodes_over_tcp =
     "4.5 to 7.7 GB/s left nodes with NICs of 100 Gbit/s and more over TCP (nccl#450 and others)";
 
-// What one channel carries. LL: between what NCCL's model has 24 of them reach inside a node of
-// V100 and of A100, 39 and 87.7 GB/s; LL128: what it lets one of a ring reach there
-// (src/graph/tuning.cc). Simple: 16 of them passed 321 GB/s between nodes of H100 (nccl-tests#309).
+// Rate of one channel. LL: between the rates of 24 channels inside a node of V100 and of A100 in
+// NCCL's model, 39 and 87.7 GB/s. LL128: the limit of one channel of a ring there
+// (src/graph/tuning.cc). Simple: 16 channels passed 321 GB/s between nodes of H100 (nccl-
+// tests#309).
 Bandwidth channel_rate_of(std::string_view protocol) {
   return Bandwidth(protocol == "LL" ? 3e9 : 20e9);
 }

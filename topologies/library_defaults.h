@@ -16,11 +16,10 @@ std::vector<ProtocolSpec> nccl_protocols(NetworkKind network, bool pcie_peers,
                                          const Priors& priors);
 std::vector<ProtocolSpec> mpi_protocols(NetworkKind network);
 
-// What one connection of MPI may queue ahead of the next (transport.h). Over TCP Linux lets a
-// socket hold two packets below it, or what it sends in 1 ms if that is more
-// (net/ipv4/tcp_output.c, tcp_small_queue_check). The default is the two, an assumption: a
-// connection that has a fast link to itself holds more. Calibration fits it to tables of
-// DeepSpeed's exchange.
+// Bytes that one MPI connection may queue ahead of the next (transport.h). Over TCP, Linux lets a
+// socket hold two packets below it, or the bytes of 1 ms if that is more (net/ipv4/tcp_output.c,
+// tcp_small_queue_check). The default is two packets, an assumption: a connection with a fast link
+// to itself holds more. Calibration fits it to tables of DeepSpeed's exchange.
 Sourced<Bytes> queue_ahead(NetworkKind network);
 
 }  // namespace lambcast

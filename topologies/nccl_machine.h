@@ -16,8 +16,8 @@ NcclTuning nccl_machine(const Cluster& cluster);
 // reduce in their NVSwitches. NVLink SHARP begins with Hopper.
 void refuse_idle_nvls(const Table& root, const Cluster& cluster);
 
-// Why nccl.sharp changes nothing for groups of so many GPUs on each of several nodes, in words for
-// people; empty where it may, or nobody asked for it.
+// Returns why nccl.sharp has no effect for groups with this number of GPUs on each of several
+// nodes. Empty if it may have one, or if the description does not enable it.
 std::string why_sharp_is_idle(const Cluster& cluster, int gpus_per_node);
 
 }  // namespace lambcast

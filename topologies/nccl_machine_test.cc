@@ -22,7 +22,7 @@ TEST_CASE("NCCL's own model: worked by hand") {
   // All-gather of 32 KiB: ring LL, 7 hops of 5 us after 6.6, at 24/2 GB/s x 8/7.
   CHECK(expected_us(tuning, Op::all_gather, 32768, 8, 1) ==
         Approx(6.6 + 7 * 5 + 32768 / (12e3 * 8 / 7)));
-  // Of 1 GiB: ring Simple, 8.4 + 7 * 14 at 24 GB/s.
+  // A ring of 1 GiB by Simple: 8.4 + 7 * 14 us at 24 GB/s.
   CHECK(expected_us(tuning, Op::all_gather, 1 << 30, 8, 1) ==
         Approx(8.4 + 7 * 14 + (1 << 30) / (24e3 * 8 / 7)));
   // All-reduce of 1 GiB: the same ring twice around, latency times 1.4. A tree would have half of
@@ -51,7 +51,7 @@ TEST_CASE("NCCL's own model: a tree for latency and for two nodes, a ring for ba
     return count;
   };
   CHECK(trees(19) < trees(23));
-  // What its model leaves out.
+  // NCCL's model leaves out all_to_all.
   CHECK(nccl_choices(tuning, Op::all_to_all, Bytes(1024), 8, 4).empty());
   // In the NVLink switch of a Hopper node for large messages.
   const NcclTuning hopper = nccl_machine(load_cluster("hgx-h100-ndr", {}));
@@ -73,7 +73,7 @@ TEST_CASE("NCCL's choice: what users tell it by its environment") {
   CHECK(nccl_choices(of({{"nccl.algorithms", "[\"tree\"]"}}), Op::all_gather, Bytes(1e6), 4, 8)
             .front()
             .algorithm == "ring");
-  // The rule of 2.4: by size, whatever the cost.
+  // Rule of NCCL 2.4: by size, at any cost.
   const NcclTuning old = of({{"nccl.tree_threshold", "4 MiB"}, {"nccl.version", "\"2.4\""}});
   CHECK(chosen(old, (4 << 20) - 1, 4, 8) == "tree");
   CHECK(chosen(old, 4 << 20, 4, 8) == "ring");
@@ -223,7 +223,7 @@ TEST_CASE("NCCL's choice: why the network's switches do not reduce is said") {
   };
   using Catch::Matchers::Contains;
   CHECK(why(8, {}).empty());
-  CHECK(why_sharp_is_idle(load_cluster("dgx2h-v100", {}), 16).empty());  // nobody asked
+  CHECK(why_sharp_is_idle(load_cluster("dgx2h-v100", {}), 16).empty());  // not enabled
   CHECK_THAT(why(16, {}), Contains("at most 8 GPUs a node, and these are 16"));
   CHECK_THAT(why(8, {{"nccl.version", "2.12"}}), Contains("from NCCL 2.14 on"));
   CHECK_THAT(why(8, {{"nccl.protocols", R"(["LL"])"}}), Contains("Simple alone"));

@@ -14,7 +14,7 @@ constexpr Range<double> any_level{0.05, 20};
 }  // namespace
 
 std::optional<ProgramLevel> decode_program_level(const Table& table) {
-  // Each key is asked for, so that the reference lists it.
+  // Every key is read, so that the generated reference lists it.
   const bool absent = !table.has("framework") & !table.has("format") & !table.has("level") &
                       !table.has("low") & !table.has("high");
   if (absent) return std::nullopt;

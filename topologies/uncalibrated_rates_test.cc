@@ -103,8 +103,8 @@ TEST_CASE("uncalibrated rates: an all_to_all gets a further share between nodes 
   CHECK(load_cluster("commodity-10gbe", {}).nccl.all_to_all_efficiency.value == 1);
 }
 
-// 15 of 16 parts of 1e11 B leave a GPU, half of those of a node stay: 8 of 16 cross. Eight GPUs
-// send 8e11 B / 2 in all at the node's 6 GB/s, whatever its NICs carry.
+// 15 of 16 parts of 1e11 B leave a GPU, and half of a node's parts stay: 8 of 16 cross. Eight GPUs
+// send 8e11 B / 2 in all at the node's 6 GB/s, independent of the NICs.
 TEST_CASE("uncalibrated rates: a node passes on 6 GB/s over TCP") {
   const Overrides fast{{"node.gpus", "8"},
                        {"nic.nominal", "400 Gbit/s"},

@@ -76,8 +76,8 @@ struct Row {
   std::optional<Spread> spread;
 };
 
-// How the bandwidths that a table prints beside its times stand to one another; a table whose
-// columns belong together has busbw / algbw of its operation and ranks, and algbw as size / time.
+// Ratios between the bandwidths printed next to the times of a table. If the columns belong
+// together, they are busbw / algbw of its operation and ranks, and algbw equals size / time.
 struct PrintedBandwidths {
   double bus_over_alg = 0;
   double alg_over_rate = 0;  // algbw / (size / time)

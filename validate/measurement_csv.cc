@@ -93,7 +93,7 @@ double printed_number(const std::string& text) {
   return status == std::errc{} ? value : 0;
 }
 
-// Of rows from 1 GB/s, where two decimals are enough.
+// Uses rows from 1 GB/s, for which two decimals are enough.
 std::optional<PrintedBandwidths> printed_bandwidths(const csv::Table& table,
                                                     const std::vector<Row>& rows) {
   if (!table.has("algbw_GBps") || !table.has("busbw_GBps")) return std::nullopt;

@@ -42,7 +42,7 @@ using Stopped = std::shared_ptr<std::atomic<bool>>;
 constexpr std::chrono::milliseconds between_looks{50};
 constexpr std::chrono::seconds stop_patience{1};  // what a sweep needs to end in order
 
-// What `ask` returns. It owns all that it reads, since it may outlive this call.
+// Returns the result of `ask`, which owns all that it reads, since it may outlive this call.
 template <typename Ask>
 auto answer(Ask ask) {
   const py::gil_scoped_release unlocked;
@@ -219,7 +219,7 @@ std::string collective_answer(WhatIf texts) {
   });
 }
 
-// Returns what a user should know.
+// Returns the messages for the user.
 Texts sweep_answer(const std::string& file, const std::string& out, bool resume, WhatIf texts,
                    const Texts& lists, const Texts& scans) {
   const int jobs = take_jobs(texts);

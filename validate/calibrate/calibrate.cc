@@ -69,7 +69,8 @@ class Model {
     Table table = base_;
     for (std::size_t j = 0; j < parameters_.size(); ++j) {
       const Parameter& parameter = parameters_[j];
-      // What is no TOML would be a string too, but only after the parser has failed, which is dear.
+      // Text that is no TOML would become a string too, but only after a costly failure of the
+      // parser.
       const char* form = parameter.unit == Unit::share ? "{}" : "\"{}\"";
       const std::string value =
           fmt::format(fmt::runtime(form),
@@ -207,7 +208,8 @@ Calibration::Band band_of(const SizeBand& band, const std::vector<double>& error
   return {Bytes(band.below), std::exp(-low), std::exp(high)};
 }
 
-// Of the tables of the library; the points are those that were forecast without having been seen.
+// Returns the calibration by the library's tables; its points are those that were forecast without
+// having been seen.
 std::optional<Calibration> calibration_of(std::span<const Measurement> tables,
                                           const Cluster& cluster, Backend backend,
                                           const std::vector<Point>& points,
@@ -252,7 +254,7 @@ std::optional<Calibration> calibration_of(std::span<const Measurement> tables,
     calibration.bands.back().algorithms = algorithms_of(taken, band.from, band.below);
   }
   calibration.protocols = protocols_of(taken);
-  // Of one row there is nothing to hold out.
+  // A single row leaves nothing to hold out.
   if (calibration.bands.empty())
     calibration.bands.push_back(band_of(*std::rbegin(size_bands), {}, points.size()));
   return calibration;
@@ -307,7 +309,7 @@ std::vector<Point> points_of(std::span<const Measurement> tables) {
   return points;
 }
 
-// What the description forecasts of sizes that no table holds.
+// Returns the description's forecasts of sizes that no table has.
 std::vector<Point> kept_points(const Cluster& before, std::span<const Measurement> tables,
                                Backend backend) {
   std::vector<Point> points;

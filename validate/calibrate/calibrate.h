@@ -75,8 +75,8 @@ struct FitSummary {
   double seconds = 0;
 };
 
-// Of |forecast / measured - 1|, from where on a fit is poor. What the worst fabric here reaches
-// from 1 MiB up is half of that.
+// Median of |forecast / measured - 1| above which a fit is poor. The worst fabric here reaches half
+// of it from 1 MiB up.
 inline constexpr double poor_fit_median = 0.2;
 
 // How many searches for the least cost are over, and of how many. Each takes as long as the tables

@@ -118,7 +118,7 @@ TEST_CASE("calibrate: what the tables do not exercise is left alone or called un
   const std::string report = brief_report(summary);
   CHECK_THAT(report, Contains("not identified"));
   CHECK_THAT(report, Contains("nccl.nic_efficiency") && Contains("1 rows of 1 tables"));
-  // The file that it writes can be read, and knows no more than without the row.
+  // The written file is readable, and has the same evidence as without the row.
   const std::string text = calibrated_cluster(base, "base.toml", "mine", summary, "one row");
   const Cluster cluster = decode_cluster(Table::parse(text, "mine.toml"), "mine.toml");
   CHECK(cluster.calibration.value().bands.back().high == Approx(std::exp(0.8)).epsilon(0.01));
@@ -189,7 +189,7 @@ TEST_CASE("calibrate: tables that cannot be placed are refused with a reason") {
              Contains("a ping_pong of MPI says nothing of NCCL: calibrate with --backend mpi"));
   bad.streams = 1;
   CHECK_THAT(refused(bad), Contains("a latency without a library says little of one"));
-  // What an RDMA NIC does with messages of a few bytes is no part of a description.
+  // A description does not cover messages of a few bytes on an RDMA NIC.
   bad.operation = Operation::stream;
   bad.rows = {{Bytes(64), Duration::microseconds(1), {}}};
   CHECK_THAT(refused(bad), Contains("no row with a time"));

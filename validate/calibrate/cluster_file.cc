@@ -101,7 +101,8 @@ toml::table section(const Calibration& calibration, const std::string& source) {
   return table;
 }
 
-// What the base knows of another machine of the same hardware, which the user's tables add to.
+// Returns the base's evidence from another machine of the same hardware, to which the user's tables
+// add.
 std::optional<toml::table> preset_of(const toml::table& root) {
   const toml::table* before = root["calibration"].as_table();
   if (before == nullptr) return std::nullopt;

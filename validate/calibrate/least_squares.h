@@ -36,8 +36,8 @@ struct LeastSquaresFit {
   // Standard error of each x_j: square root of the diagonal of v A^-1, A = J'WJ + prior, with v the
   // weighted mean square of the residuals of the data over their degrees of freedom.
   Eigen::VectorXd standard_error;
-  // How far x_j would follow if the data moved it by one, the prior staying: the diagonal of
-  // A^-1 D, D the part of J'WJ that is of the data. 0 knows nothing, 1 everything.
+  // Movement of x_j if the data moved it by one and the prior stayed: the diagonal of A^-1 D, D the
+  // data's part of J'WJ. 0: the data determine nothing; 1: everything.
   Eigen::VectorXd from_data;
   double cost = 0;
   int steps = 0;

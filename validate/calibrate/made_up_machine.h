@@ -48,7 +48,7 @@ inline Cluster true_cluster() {
   return decode_cluster(table, "truth.toml");
 }
 
-// What the true machine would measure, times log-normal noise of the given width.
+// Returns the table of the true machine, times log-normal noise of the given width.
 inline Measurement made_up(Operation operation, int nodes, int per_node, double noise,
                            unsigned seed, double from = 1024, double to = 1e9) {
   Measurement table;

@@ -11,8 +11,8 @@
 
 namespace lambcast::validate {
 
-// Whose collectives the tables are, as they and the user (`asked`) say; NCCL's where nobody does.
-// Throws Error for tables of another.
+// Returns the library of the tables by their own account and the user's (`asked`); NCCL if neither
+// names one. Throws Error for tables of another.
 Backend backend_of_tables(std::span<const Measurement> tables, std::optional<Backend> asked);
 
 // Their different origins, as far as they are few.

@@ -46,7 +46,7 @@ TEST_CASE(
   CHECK(forecast_command("my machine", {&tables[1], 1}, Backend::mpi_host) ==
         "lambcast collective --cluster './my machine' --op send_recv --gpus 2 --gpus-per-node 1 "
         "--backend mpi");
-  // Of several as large, the first.
+  // The first of several equally large tables.
   const std::vector<Measurement> alike{table_of(Operation::all_gather, 16, 2, "a"),
                                        table_of(Operation::all_reduce, 16, 2, "b")};
   CHECK_THAT(forecast_command("mine.toml", alike, Backend::nccl),

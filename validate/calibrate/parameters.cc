@@ -16,10 +16,10 @@ namespace {
 // a link that someone has measured or published is known to 15 %.
 constexpr double of_latency = 1;
 constexpr double of_share = 0.4;
-constexpr double of_channel = 0.15;  // what a kernel moves, whatever the fabric
+constexpr double of_channel = 0.15;  // rate of a kernel, independent of the fabric
 double of_bandwidth(const Provenance& from) { return from.kind == Kind::assumed ? of_share : 0.15; }
 
-// What the tables exercise.
+// Parts of a description that the tables exercise.
 struct Coverage {
   bool one_node = false;
   bool nodes = false;             // several
@@ -101,7 +101,7 @@ class Listing {
     all.push_back({library_ + key, Unit::bytes, start.value.value(), low, high,
                    width(key, start.provenance, of_latency, latency_of_site)});
   }
-  // What one connection carries. Begins at half a NIC where it is not known, where it is felt.
+  // Rate of one connection. Its unknown value starts at half a NIC, if it has an effect there.
   void flow_cap(const std::optional<Sourced<Bandwidth>>& known, double nic_GBps) {
     const double start = known ? known->value.value() * 1e-9 : nic_GBps / 2;
     Parameter cap{library_ + "flow_cap", Unit::gigabytes_per_s,     start,

@@ -14,7 +14,7 @@ const Cluster& start() {
   return cluster;
 }
 
-// What so many connections between two nodes carry.
+// A table of the rate of several connections between two nodes.
 Measurement stream(int connections) {
   Measurement table;
   table.operation = Operation::stream;
@@ -43,7 +43,7 @@ TEST_CASE("parameters: a NIC carries no more than its name says, a connection wh
   check_bounds(of_both, "nic.bandwidth", {20, 20. / 100, 25});
   // Not known: begun where it is felt, at half of a NIC, and left out where it explains nothing.
   check_bounds(of_both, "nccl.flow_cap", {25. / 2, 25e-3, 25});
-  // As many connections in all tables tell nothing of one.
+  // Equal numbers of connections in all tables do not determine the rate of one.
   const auto caps = [](const std::vector<Parameter>& all) {
     return std::count_if(all.begin(), all.end(), [](const Parameter& each) {
       return each.key == "nccl.flow_cap" && each.optional;

@@ -48,7 +48,7 @@ bool is_poor(const std::vector<Residual>& rows, double poor) {
   return quantile(off, 0.5) > poor || quantile(off, 0.9) > 2 * poor;
 }
 
-// The one that is off, where those beside it are not.
+// Returns the only table that is off, if its neighbours are not.
 std::optional<std::size_t> table_apart(const std::vector<std::vector<Residual>>& by_table,
                                        double poor) {
   if (by_table.size() < 3) return std::nullopt;
@@ -88,7 +88,8 @@ struct Step {
   double by = 0;
 };
 
-// Where two rows in a row differ by far more than any other two, and those beside them agree.
+// Returns the step between two consecutive rows that differ by far more than any other two, if
+// their neighbours agree.
 std::optional<Step> step_of(const std::vector<Residual>& rows) {
   std::vector<double> jumps;
   for (std::size_t i = 1; i < rows.size(); ++i)
@@ -130,7 +131,7 @@ std::optional<double> apart_from_neighbours(const std::vector<Residual>& rows, s
   return off;
 }
 
-// Rows far from those beside them, together where several tables have one of a size.
+// Names rows far from their neighbours, together if several tables have one of that size.
 std::vector<std::string> rows_apart(std::span<const Measurement> tables,
                                     std::vector<std::vector<Residual>> by_table) {
   struct Apart {

@@ -29,8 +29,8 @@ struct Residual {
   double slower;  // r
 };
 
-// Of tables whose median |r| is above `poor`, or the 90th percentile above twice that, and rows of
-// any.
+// Names misfits of tables whose median |r| is above `poor`, or whose 90th percentile is above twice
+// that, and of rows in any table.
 std::vector<std::string> misfits_of(std::span<const Measurement> tables,
                                     const std::vector<Residual>& residuals, double poor);
 

@@ -22,8 +22,8 @@ constexpr double large_message = 1048576;   // from here on bandwidth begins to 
 constexpr double student_freedom = 4;
 constexpr double decisive = 4;  // exp(-4 / 2): another reading is seven times as likely
 constexpr double fits = 6;      // what a reading costs at most that is named as the true one
-// What it costs to say so, over sizes or times of another unit: that large messages alone are slow,
-// which networks often are, or fast; another operation; another layout.
+// Penalty of an explanation, compared with sizes or times in another unit: only large messages are
+// slow (which networks often are) or fast; another operation; another layout.
 constexpr double slow_alone = 2, fast_alone = 4, other_operation = 1, other_layout = 2;
 constexpr double of_one_in_200 = 2.81;  // standard deviations
 constexpr double normal_90 = 1.645;     // what an interval is wide, in standard deviations
@@ -130,7 +130,7 @@ std::vector<Reading> other_readings(const Measurement& table) {
     readings.push_back({table, 1, factor, 0, "its times were taken from busbw, not from algbw"});
   add_other_operations(readings, table);
   add_other_ranks(readings, table);
-  // What the bandwidths that it prints contradict is no reading of it.
+  // A reading that contradicts the printed bandwidths is ruled out.
   if (table.printed && is_about(table.printed->bus_over_alg, factor))
     std::erase_if(readings, [&](const Reading& reading) {
       return !is_about(bus_factor(reading.table.operation, reading.table.ranks), factor);
@@ -170,8 +170,8 @@ std::optional<std::string> too_little(std::span<const Row> rows) {
   return std::nullopt;
 }
 
-// Of two large sizes in a row the greater takes less than 0.7 of the time of the smaller, in one of
-// four such pairs or more.
+// Returns whether, in one of four or more pairs of consecutive large sizes, the greater takes less
+// than 0.7 of the time of the smaller.
 bool in_disorder(std::span<const Row> rows) {
   int pairs = 0, falling = 0;
   for (std::size_t i = 1; i < rows.size(); ++i) {
@@ -198,7 +198,7 @@ std::string how_far(const Misfit& misfit) {
   return how_far(misfit, worst);
 }
 
-// What the largest message passes of each NIC: what it looks like says where to search.
+// Returns the rate of each NIC for the largest message; it shows where to search.
 std::string rate_of_nics(const Measurement& table, const Cluster& before) {
   constexpr double of_sockets_GBps = 6;  // a node of GH200 whose NCCL fell back to TCP passes 5.4
   const int nodes = nodes_of(table, before);
@@ -229,8 +229,8 @@ double cost_of_width(const Misfit& reading, const Misfit& as_it_stands) {
   return cost;
 }
 
-// What explains a table best that is not what such a machine measures: another reading, or that its
-// large messages alone are slow or fast.
+// Returns the best explanation of a table that such a machine does not produce: another reading, or
+// slow or fast large messages alone.
 std::optional<std::string> unlike_the_machine(const Measurement& table, const Cluster& before,
                                               Backend backend) {
   const auto as_it_stands = misfit_of({table, 1, 1, 0, {}}, before, backend);

@@ -1,4 +1,4 @@
-// Where a rank of a measurement runs, and how its process tells the others.
+// Place of a rank of a measurement, and its message to the other processes.
 #pragma once
 
 #include <string>

@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::uint32_t kLongest = 1 << 20;
 
-// What a process says first, before its token.
+// First message of a process, before its token.
 struct Hello {
   std::uint32_t magic = 0x6c616d63;  // "lamc": a stranger's connection is told apart
   std::uint32_t rank = 0;
@@ -30,7 +30,7 @@ struct Hello {
   std::uint32_t token_bytes = 0;
 };
 
-// What rank 0 answers.
+// Answer of rank 0.
 enum class Answer : std::uint32_t { welcome, wrong_token, other_launch, rank_taken };
 
 bool send_text(const Socket& socket, const std::string& text, Deadline deadline) {
@@ -76,7 +76,7 @@ class Alone final : public Rendezvous {
   std::vector<std::string> exchange(const std::string& mine) override { return {mine}; }
 };
 
-// Rank 0. Whoever connects is a stranger until its hello is complete; nobody waits for a stranger.
+// Rank 0. A connection is a stranger until its hello is complete; no member waits for a stranger.
 class Root final : public Rendezvous {
  public:
   Root(const Launch& launch, int timeout_s, int patience_s)
@@ -145,7 +145,7 @@ class Root final : public Rendezvous {
     poll(waiting.data(), waiting.size(), milliseconds_until(deadline));
   }
 
-  // Too many who say nothing: the one that has been silent longest goes.
+  // Drops the stranger that has been silent longest if there are too many.
   static void admit(Socket socket, std::vector<Stranger>& strangers) {
     if (strangers.size() == kMostStrangers) strangers.erase(strangers.begin());
     strangers.push_back({std::move(socket), in_seconds(kHelloWithin_s), {}});
@@ -264,7 +264,7 @@ class Member final : public Rendezvous {
     return token.has_value();
   }
 
-  // Where something else listens, rank 0 may still come.
+  // Another program may hold the port; rank 0 may still come.
   bool introduced(const Socket& socket, Deadline deadline) {
     Hello hello;
     hello.rank = static_cast<std::uint32_t>(launch_.rank);
@@ -287,7 +287,7 @@ class Member final : public Rendezvous {
   Socket root_;
 };
 
-// What the threads share.
+// State that the threads share.
 struct Meeting {
   explicit Meeting(int members) : given(static_cast<std::size_t>(members)), barrier(members) {}
   std::vector<std::string> given;

@@ -13,8 +13,9 @@ namespace lambcast::validate {
 class Rendezvous {
  public:
   virtual ~Rendezvous() = default;
-  // What every member gave, in order, the same for all of them: an all-gather of short texts (up
-  // to 1 MiB each). Also serves as the barrier. Throws Error{Exit::failure} when one is gone.
+  // Returns the texts of all members, in order and the same for all: an all-gather of short texts
+  // (up to 1 MiB each). Also serves as the barrier. Throws Error{Exit::failure} when a member is
+  // gone.
   virtual std::vector<std::string> exchange(const std::string& mine) = 0;
 };
 

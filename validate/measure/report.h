@@ -71,7 +71,7 @@ class Report {
 // environment that steer a collective; never the whole environment.
 std::string manifest_json(const MeasuredTable& table);
 
-// What the manifest and the header of the CSV say of the machine and the moment.
+// Kernel, machine and date for the manifest and the header of the CSV.
 std::string kernel_name();
 std::string utc_now();
 

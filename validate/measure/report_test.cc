@@ -37,7 +37,8 @@ MeasuredTable table_of_four(Operation operation) {
   return table;
 }
 
-// What a run prints that measures the rows of `table`; stopped before its end if not `finished`.
+// Returns the output of a run that measures the rows of `table`; stopped before its end if not
+// `finished`.
 std::string report(MeasuredTable table, ReportFormat format, bool finished = true) {
   table.options.format = format;
   const std::vector<MeasuredRow> rows = std::move(table.rows);

@@ -16,7 +16,7 @@ namespace lambcast::validate {
 
 enum class GpuSharing { none, copies, mps, slices };
 
-// What a table measured so says of itself; all empty for `none`.
+// Notes of a table measured with shared GPUs; all empty for `none`.
 struct SharingWords {
   std::string how, fit_for, unfit_for;
 };

@@ -81,7 +81,7 @@ Errors errors_of(const std::vector<Pair>& pairs, double harm) {
   return errors;
 }
 
-// What one node cannot tell stays as the preset has it.
+// Parameters that one node does not determine stay as in the preset.
 TEST_CASE("priors: a table of one node does not harm the forecast of two") {
   const std::vector<const char*> two{"2n2r", "2n4r", "2n8r"};
   const Errors errors = errors_of({{"1n2r", two}, {"1n4r", two}}, 0.02);

@@ -96,7 +96,8 @@ std::vector<Point> points_of(const LearningFabric& fabric) {
   return points;
 }
 
-// So many of each band, evenly over tables and sizes, so that all fabrics weigh alike.
+// Returns an equal number of points per band, spread over tables and sizes, so that all fabrics
+// weigh alike.
 std::vector<Point> thinned(const std::vector<Point>& points) {
   std::vector<Point> few;
   double from = 0;
@@ -175,7 +176,7 @@ LeastSquaresFit fit(const std::vector<Sample>& samples, NetworkKind network,
   return minimise(problem_of(samples, network, typical, first));
 }
 
-// What a fabric's own tables contribute to each factor where they stand at x.
+// Returns the contribution of a fabric's own tables to each factor at x.
 VectorXd felt_by(const Sample& sample, NetworkKind network, const VectorXd& x) {
   const std::vector<Sample> alone{sample};
   LeastSquares problem = problem_of(alone, network, x, x);

@@ -41,8 +41,8 @@ struct RowError {
 };
 std::vector<RowError> errors_under(const LearningFabric& fabric, const Priors& priors);
 
-// Over the fabrics of one kind; `without`, if not empty, is left out. Spreads are set only where
-// asked for.
+// Learns from the fabrics of one kind, without the fabric `without` if that is not empty. Sets the
+// spreads only if requested.
 Priors::OfKind learn_kind(std::span<const LearningFabric> fabrics, NetworkKind network,
                           const std::string& without, bool with_spreads);
 

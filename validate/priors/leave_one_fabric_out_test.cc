@@ -44,7 +44,7 @@ TEST_CASE("priors: what ships is what the fabrics teach") {
   }
 }
 
-// What forecasts of one band of size were off by where their fabric was left out.
+// Errors in one band of sizes of forecasts without their own fabric.
 struct LeftOut {
   std::vector<double> off;  // |log(forecast / measured)|
   double inside = 0, score = 0;
@@ -147,7 +147,7 @@ class LeftOutInTurn {
   }
   std::size_t fabrics() const { return by_name_.size(); }
 
-  // What was added since it was last asked, and over all.
+  // Prints the cases added since the last call, and all of them.
   void print(const char* which) {
     fmt::print("{:<26}{:^24}{:^24}{:^24}\n{}{:<26}", "left out: median, in, score", "below 64 KiB",
                "to 4 MiB", "above", lines_, which);

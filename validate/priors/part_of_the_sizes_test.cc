@@ -82,8 +82,8 @@ Outcome outcome_of(const char* words, const Sizes& seen, const Sizes& unseen) {
 
 constexpr double everything = 1e300, mebibyte = 1048576;
 
-// The start knows these fabrics, whose tables taught it: what is asked is that a calibration that
-// cannot see a size leaves it about as it was, and says how far to trust it.
+// The priors were learned from these fabrics. The test is that a calibration without a band of
+// sizes leaves it about as it was, and states its uncertainty.
 TEST_CASE("priors: a table of large messages leaves small ones as they were") {
   const Outcome outcome =
       outcome_of("below 64 KiB, from 1 MiB up", {mebibyte, everything}, {0, small_below});

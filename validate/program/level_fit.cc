@@ -20,7 +20,7 @@ std::vector<SourceFigure> at_level(std::vector<SourceFigure> figures, const Prog
                                    double x) {
   const std::string level = fmt::format("{:.12f}", std::exp(x));
   for (SourceFigure& figure : figures) {
-    // The level is of the GPU that ran, whatever the description names.
+    // The level belongs to the GPU that ran, for any device in the description.
     const auto device = figure.what_if.find("device");
     if (device != figure.what_if.end()) figure.what_if["cluster.device"] = device->second;
     figure.what_if["cluster.program.framework"] = program.framework;

@@ -24,8 +24,8 @@ std::string_view carried_file(std::string_view name) {
   LAMBCAST_CHECK(false, "{} is not carried", name);
 }
 
-// What joins the ranks: the network of the cluster (fabrics.csv), or the wires of a single node. A
-// cluster that is not listed stands for itself.
+// Returns the fabric of the ranks: the cluster's network (fabrics.csv), or the wires of a single
+// node. A cluster outside the list is its own fabric.
 std::string fabric_of(const std::string& cluster, int nodes) {
   if (nodes == 1) return "inside a node";
   const csv::Table table = csv::parse(carried_file("fabrics.csv"), "fabrics.csv");

@@ -83,7 +83,7 @@ CollectiveCase canary_collective();
 CollectiveSummary replay_collectives(const std::vector<CollectiveCase>& cases,
                                      const std::vector<CollectiveLimit>& limits);
 
-// Of all tables, and where there are fitted and unseen ones, of each of the two.
+// Returns the errors of all tables, and of fitted and unseen ones separately if both exist.
 std::vector<RoleErrors> errors_by_role(const CollectiveSummary& summary);
 
 std::string_view role_of(const CollectiveCase& replayed);

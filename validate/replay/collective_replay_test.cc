@@ -20,7 +20,7 @@ TEST_CASE("collective replay: every carried table is within its limit and beats 
   for (const CollectiveResult& result : summary.results) {
     INFO(result.of.name);
     CHECK(result.forecast.size() == result.of.measured.rows.size());
-    // NCCL's model knows no all-to-all, and nothing of MPI.
+    // NCCL's model has neither all-to-all nor MPI.
     const bool nccl = result.of.cluster != "emulated-ethernet-100mbit" &&
                       result.of.measured.operation != validate::Operation::all_to_all;
     CHECK(result.nccl_median.has_value() == nccl);
@@ -40,7 +40,7 @@ TEST_CASE("collective replay: every carried table is within its limit and beats 
   }
 }
 
-// What a fit of the base description to these tables forecasts for the others.
+// Returns the forecasts of the other tables after a fit of the base description to these.
 std::vector<CollectiveCase> kept_from_fit(const TemporaryFolder& folder, const std::string& base,
                                           const std::vector<validate::Measurement>& seen,
                                           std::vector<CollectiveCase> unseen) {

@@ -16,12 +16,12 @@ namespace lambcast {
 inline constexpr std::size_t most_cases = 60;
 inline constexpr std::size_t most_clusters = 24;
 
-// Those that the validation has something for, in the order of the page.
+// Returns the figures for which the validation has data, in the order of the page.
 std::vector<report::Figure> validation_figures(const Validation& validation);
 
 // Forecast over measurement, a panel each for step times and for rates.
 report::Figure training_figure(const ReplaySummary& summary);
-// The error of each case beside its limit.
+// Error of each case, with its limit.
 report::Figure training_error_figure(const ReplaySummary& summary);
 // Forecast over measured time of every row, by fabric.
 report::Figure collective_figure(const CollectiveSummary& summary);
@@ -42,8 +42,8 @@ Kinds kinds_of(const std::vector<std::string>& names);
 std::vector<DotGroup> groups_of(const Kinds& kinds);
 DotGroup& group_of(std::vector<DotGroup>& groups, const Kinds& kinds, const std::string& name,
                    bool fitted);
-// One entry for each kind that has dots in some panel, filled whatever its role, then for the
-// roles.
+// Returns one entry for each kind that has dots in some panel, filled for any role, then one for
+// each role.
 std::vector<report::LegendEntry> legend_of(const std::vector<ScatterPanel>& panels,
                                            const Kinds& kinds);
 

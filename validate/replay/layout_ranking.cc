@@ -31,14 +31,14 @@ LayoutCandidate layout_of(const TrainingPlan& training) {
   return layout;
 }
 
-// A job while its rows are gathered, by what its rows ask.
+// A job under construction, keyed by the settings of its rows.
 struct Gathered {
   LayoutJob job;
   double fastest = 0;
   std::map<std::string, std::vector<std::pair<double, double>>> by_layout;
 };
 
-// So that the largest is the fastest, whatever was measured.
+// Returns a measure of speed whose largest value is the fastest, for any measured quantity.
 double speed(const SourceResult& result, double value) {
   const Quantity of = result.of.quantity;
   const bool time =
@@ -55,7 +55,7 @@ void gather(const SourceResult& result, Catalog& catalog, std::map<std::string, 
     if (const auto said = asked.find(key); said != asked.end()) layout.insert(*said);
     asked.erase(key);
   }
-  // Chunks of layers decide on the schedule, but for those that have a name of their own.
+  // Chunks of layers select the schedule, except for schedules with a name of their own.
   if (training.parallelism->schedule <= parallel::PipelineSchedule::interleaved)
     asked.erase("pipeline_schedule");
   asked["global_batch"] = fmt::format("{}", training.batch.train);

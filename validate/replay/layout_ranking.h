@@ -19,21 +19,21 @@ namespace lambcast {
 struct LayoutJob {
   std::string source;
   std::string name;  // of its fastest measured layout
-  WhatIf asked;      // what a search is asked: no key of a layout
+  WhatIf asked;      // settings of the search: no key of a layout
   LayoutCandidate fastest;
   std::vector<double> measured, forecast;  // speeds of its distinct layouts
 };
 
-// Of rows that were forecast, in their order; a layout that was measured several times has the mean
-// of them.
+// Returns the jobs of the forecast rows, in their order; a layout that was measured several times
+// has its mean.
 std::vector<LayoutJob> layout_jobs(const std::vector<SourceResult>& results);
 
 // Spearman's rank correlation; equal values share the mean of their ranks. Nothing for fewer than
 // two, or where one side is all alike.
 std::optional<double> rank_correlation(const std::vector<double>& a, const std::vector<double>& b);
 
-// Where a search that shows `best` divisions of the model has that of the fastest measured layout,
-// from 1; nothing: not among them.
+// Returns the rank, from 1, of the fastest measured layout's division of the model in a search that
+// shows `best` divisions; nothing if it is not among them.
 std::optional<std::size_t> place_of_fastest(const LayoutJob& job, std::size_t best, int jobs);
 
 }  // namespace lambcast

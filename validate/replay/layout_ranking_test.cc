@@ -27,8 +27,8 @@ TEST_CASE("layout ranking: correlation of ranks") {
 // The answer is the same by any number; alone at the end of a run of all tests, this one is long.
 constexpr int threads = 2;
 
-// Which jobs of some sources a search of ten finds the fastest measured layout for; asked of every
-// so many of them.
+// Jobs of some sources for which a search of ten finds the fastest measured layout; a sample of
+// every n-th job.
 struct Survey {
   int jobs = 0, found = 0;
 };
@@ -99,9 +99,9 @@ std::optional<double> behind_best_split(const SourceResult& result) {
   return *published / *best - 1;
 }
 
-// What Megatron-LM's authors and Meta laid over stages: embedding and loss in the place of a layer
-// (405B, Qwen3-235B), or full stages and a short last one (DeepSeek-V3, Kimi K2): 31 of 36 rows are
-// within 1 % of the best.
+// Splits by Megatron-LM's authors and Meta: embedding and loss in the place of a layer (405B,
+// Qwen3-235B), or full stages and a short last one (DeepSeek-V3, Kimi K2). 31 of 36 rows are within
+// 1 % of the best.
 TEST_CASE("layout ranking: splits that were published are among the best") {
   int rows = 0, close = 0;
   std::set<std::string> known;

@@ -22,7 +22,7 @@
 
 namespace lambcast {
 
-// Where an expression finds its values. Both throw Error for what they do not know.
+// Values of the names in an expression. Both throw Error for an unknown name.
 struct RowScope {
   std::function<std::string(const std::string& name)> value;
   std::function<std::string(const std::string& list, const std::string& word)> listed;
@@ -39,7 +39,7 @@ class RowExpression {
   double number(const RowScope& scope) const;
   bool holds(const RowScope& scope) const;  // "true", or refuses what is neither true nor false
 
-  // Every name and every list it may ask for.
+  // Collects every name and every list of the expression.
   void collect(std::set<std::string>& names, std::set<std::string>& lists) const;
 
   struct Node;

@@ -45,7 +45,8 @@ TEST_CASE("expressions: comparisons, words and lists") {
   CHECK(value_of("none == ''") == "true");
   CHECK(value_of("clusters[gpu]") == "hgx-h100-ndr");
   CHECK(value_of("if(tp >= 8, 'backward', 'none')") == "backward");
-  CHECK(value_of("if(tp <= 7, clusters['A100'], gpu)") == "H100");  // the other branch is not asked
+  // the other branch is not evaluated
+  CHECK(value_of("if(tp <= 7, clusters['A100'], gpu)") == "H100");
 }
 
 TEST_CASE("expressions: what has no value says why") {

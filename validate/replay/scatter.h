@@ -1,6 +1,5 @@
-// Points over two axes, in one or more panels, with lines to compare them with: the drawing shared
-// by all figures of the validation, for gnuplot and for the page. Pure text: nothing here knows
-// what the numbers mean.
+// Points over two axes, in one or more panels, with reference lines: the drawing of all figures of
+// the validation, for gnuplot and for the page. Pure text, without meaning of the numbers.
 #pragma once
 
 #include <string>
@@ -21,13 +20,13 @@ struct ScatterAxis {
   bool logarithmic = true;
   double low = 1, high = 10;
   std::vector<AxisTick> ticks;
-  std::string unit = {};  // of a value beside the pointer
+  std::string unit = {};  // of a value, shown at the pointer
   bool ratio = false;     // to something measured: said as an error in percent there
 };
 
 struct Dot {
   double x, y;
-  std::string name;  // for readers of the data file, and beside the pointer
+  std::string name;  // for readers of the data file, and shown at the pointer
 };
 
 // The points of one look; those of later groups lie on top.

@@ -66,7 +66,7 @@ SourceSummary replay_rows(std::string_view text, const std::string& file,
 std::string source_results_csv(const SourceSummary& summary);
 // A line for each source, then one over all.
 std::string source_table(const SourceSummary& summary);
-// What goes with the rows of one source, in sentences.
+// Returns the sentences about the rows of one source.
 std::string source_brief(const SourceSummary& summary);
 
 }  // namespace lambcast

@@ -99,7 +99,7 @@ TEST_CASE("source replay: the sources that ship are within their limits") {
   CHECK(summary.sources.size() >= 38);
   for (const SourceScore& source : summary.sources) {
     INFO(source.source);
-    // What has a forecast is held.
+    // Every forecast quantity has a limit.
     if (source.time.rows > 0) CHECK(source.time_limit);
     if (source.memory.rows > 0) CHECK(source.memory_limit);
   }
@@ -117,7 +117,7 @@ TEST_CASE("source replay: NeMo's GPT rows, whose layouts are given, are held mor
   CHECK(score.p90 <= 0.18);
 }
 
-// What memory_error (memory.h) promises.
+// Coverage that memory_error (memory.h) promises.
 TEST_CASE("source replay: nine in ten memories lie inside, each source counting alike") {
   const SourceSummary summary = replay_sources();
   double inside = 0, sources = 0;
@@ -173,8 +173,8 @@ TEST_CASE("source replay: a layer's time is its share of the step's passes") {
   CHECK_THAT(without.results.front().status, Contains("under a layout alone"));
 }
 
-// What a change of the layout does, as papers and tables print it; from the mechanism alone, but
-// for the first, whose rows set the time that hosts take.
+// Effect of a change of the layout, as papers and tables print it; from the mechanism alone, except
+// for the first, whose rows set the host's time.
 TEST_CASE("source replay: published relations between runs") {
   SECTION("ZeRO-3 of 175B falls to a third from 384 to 1,536 GPUs at a fixed batch") {
     const auto tflops = [](const char* row) { return forecast_of_row("megatron_sc21_zero3", row); };

@@ -106,7 +106,7 @@ TEST_CASE("source: the time of a run is that of its steps and of what stands bet
     ++runs;
     INFO(figure.name);
     CHECK(figure.steps > 100);
-    // What the logs call a start-up may be short by what the first interval was faster.
+    // A start-up in a log may be short by the difference of a faster first interval.
     CHECK(figure.pauses_s > -4);
     CHECK(figure.pauses_s < 0.5 * figure.measured);
   }

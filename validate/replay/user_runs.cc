@@ -7,7 +7,7 @@
 namespace lambcast {
 namespace {
 
-// What may be measured: all quantities but the last two, which need a length of the run.
+// Quantities that may be measured: all except the last two, which need a length of the run.
 std::vector<std::string> measured_columns() {
   return {quantity_names().begin(), quantity_names().end() - 2};
 }

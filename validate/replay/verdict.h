@@ -1,4 +1,4 @@
-// What a validation found, in sentences that are made from its numbers.
+// Findings of a validation, as sentences made from its numbers.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace lambcast {
 
-// What was replayed: all that ships inside, or the one that a user's file holds.
+// The replayed data: all that ships inside, or a user's file.
 struct Validation {
   std::optional<ReplaySummary> training;
   std::optional<CollectiveSummary> collectives;
