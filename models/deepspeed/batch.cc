@@ -38,7 +38,7 @@ void check(const BatchNumbers& numbers, const Where& where) {
   check(numbers.gas, gas_name, where);
 }
 
-// What would do: a batch that every GPU can take in whole micro batches.
+// Returns a batch that would fit: whole micro batches on every GPU.
 std::string fitting(const BatchNumbers& given, std::int64_t world, const Where& where) {
   std::string of;
   std::int64_t multiple = world;

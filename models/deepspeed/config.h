@@ -44,11 +44,11 @@ struct ZeroConfig {
   Setting<bool> contiguous_gradients{true};
   Setting<bool> use_multi_rank_bucket_allreduce{true};
   Setting<bool> round_robin_gradients{false};
-  // Of stage 3, under these names or with "stage3_" before them; in elements.
+  // Settings of stage 3, under these names or with "stage3_" before them; in elements.
   Setting<Whole> prefetch_bucket_size{50'000'000};
   Setting<Whole> param_persistence_threshold{100'000};
   Setting<Whole> max_live_parameters{1'000'000'000};
-  int offload_line = 0;  // where what is not modelled of offloading is asked for; 0: nowhere
+  int offload_line = 0;  // line that enables offloading which is not modelled; 0: none
 };
 
 struct DeepSpeedConfig {

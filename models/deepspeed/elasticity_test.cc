@@ -150,7 +150,7 @@ TEST_CASE(
 }
 
 TEST_CASE("elasticity: a micro batch is scaled by highly composite numbers") {
-  // Those with more divisors than any smaller number.
+  // Numbers with more divisors than any smaller one.
   constexpr std::size_t last = 720'720;
   std::vector<int> divisors(last + 1, 0);
   for (std::size_t d = 1; d <= last; ++d)
@@ -204,7 +204,7 @@ TEST_CASE("elasticity: batch numbers beside it are refused, or ignored where it 
     CHECK(codes(check_config(ignoring)) == std::vector<std::string>{"no-effect"});
     CHECK(elastic_batch(ignoring.elasticity.value(), 7).batch == Batch{42, 3, 2});
   }
-  // The key counts, whatever its value.
+  // The key counts, for any value.
   CHECK(codes(check_config(config_with(thirty_two, adam + "train_batch_size: null,"))) ==
         std::vector<std::string>{"batch-beside-elasticity"});
 }

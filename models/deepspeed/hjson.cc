@@ -50,7 +50,7 @@ class Parser {
   }
 
   bool at_end() const { return at_ >= text_.size(); }
-  // The character `ahead` of the next one; NUL stands for the end too, so ask at_end() where a NUL
+  // Returns the character `ahead` of the next one. NUL also marks the end, so use at_end() if a NUL
   // in the text would matter.
   char peek(std::size_t ahead = 0) const {
     return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0';

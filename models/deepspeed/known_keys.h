@@ -1,5 +1,5 @@
-// The keys DeepSpeed knows, so that a slip in a name is found. A key DeepSpeed does not know is
-// ignored by it, and reported here, not refused: scripts keep keys of their own in the file. In
+// DeepSpeed's keys, so that a misspelt name is found. DeepSpeed ignores an unknown key; it is
+// reported here and not refused, since scripts keep keys of their own in the file. In
 // zero_optimization DeepSpeed permits no others (runtime/config_utils.py, extra="forbid").
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace lambcast::deepspeed {
 
-// What a key means for a forecast.
+// Effect of a key on a forecast.
 enum class Bearing {
   read,        // lambcast reads it
   silent,      // logging, checkpoints, data loading: no part of a step's time, or next to none

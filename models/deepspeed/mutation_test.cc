@@ -1,5 +1,5 @@
-// Files nobody would write: whatever the bytes, reading them ends in a configuration or in an
-// Error, and what was read can be checked.
+// Damaged files: for any bytes, reading ends in a configuration or in an Error, and a configuration
+// can be checked.
 #include <catch2/catch.hpp>
 #include <cstdint>
 #include <string>

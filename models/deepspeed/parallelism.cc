@@ -27,7 +27,7 @@ bool is_on(const Value& value) {
   fail_input(where, fmt::format("{} is not modelled yet", what), allowed);
 }
 
-// What the program models but does not read from the file: `flags` say the same.
+// Refuses keys of features that are modelled but not read from the file: `flags` set them.
 [[noreturn]] void refuse_for_flags(const Where& where, std::string_view what,
                                    std::string_view flags, std::string_view allowed) {
   fail_input(where,

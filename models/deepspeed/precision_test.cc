@@ -31,7 +31,7 @@ TEST_CASE("precision: \"auto\" is what the file asks the Trainer about, and is s
   const Row rows[] = {
       {R"("bf16": { "enabled": "auto" })", "AdamW", false, true},
       {R"("fp16": { "enabled": "auto" })", "AdamW", true, false},
-      // What Hugging Face's examples carry.
+      // Settings of Hugging Face's examples.
       {R"("fp16": { "enabled": "auto", "loss_scale": 0 }, "bf16": { "enabled": "auto" })", "AdamW",
        false, true},
       {R"("fp16": { "enabled": "auto" }, "bf16": { "enabled": "auto" })", "Lamb", true, false},

@@ -7,7 +7,7 @@
 namespace lambcast::deepspeed {
 namespace {
 
-// Where the first byte stands that is part of no valid sequence, or npos.
+// Returns the position of the first byte outside a valid sequence, or npos.
 std::size_t first_invalid(std::string_view text) {
   const auto byte = [&](std::size_t i) {
     return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;

@@ -9,7 +9,7 @@
 
 namespace lambcast::deepspeed {
 
-// What release.h says of that release.
+// Returns the engine of a release (release.h).
 Engine engine_of(const Version& release);
 
 // Without an optimizer, Adam's; the defaults of DeepSpeed stand for what the file leaves out.

@@ -80,7 +80,7 @@ void check_accumulation(Findings& out) {
 
 void check_loss_scale(Findings& out, OptimizerType type) {
   const Fp16Config& fp16 = out.config.fp16;
-  // Later releases look at fp16.loss_scale alone, whatever the precision.
+  // Later releases read fp16.loss_scale alone, for any precision.
   const bool whatever = out.config.release.value >= release::takes_lamb_in_bf16;
   const bool is_static = (fp16.enabled.value || whatever) && fp16.loss_scale.value != 0;
   const bool is_bf16 = !fp16.enabled.value && out.config.bf16_enabled.value && !whatever;
@@ -191,8 +191,8 @@ void check_onebit(Findings& out, const OptimizerConfig& optimizer) {
   check_freeze_given(out, optimizer);
 }
 
-// ZeRO knows Adam's (runtime/zero/utils.py, ZERO_SUPPORTED_OPTIMIZERS) and wants to be told of any
-// other; 1-bit ones it refuses.
+// ZeRO accepts the Adam optimizers (runtime/zero/utils.py, ZERO_SUPPORTED_OPTIMIZERS), requires
+// zero_allow_untested_optimizer for others, and refuses 1-bit ones.
 void check_tested_with_zero(Findings& out, const OptimizerConfig& optimizer) {
   const OptimizerModel& model = model_of(optimizer.type);
   const bool tested = model.of_deepspeed && !model.is_lamb;

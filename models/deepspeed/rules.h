@@ -1,5 +1,5 @@
-// What DeepSpeed makes of a configuration: combinations it refuses at start-up, settings it
-// silently ignores, and freeze steps that do not do what one might expect.
+// Consequences of a configuration in DeepSpeed: combinations that it refuses at start-up, settings
+// that it silently ignores, and freeze steps with an unexpected effect.
 //
 // Source: DeepSpeed 0.16.5 and, where releases differ, those of release.h: runtime/engine.py
 // (_do_sanity_check, _configure_basic_optimizer, allreduce_bucket), runtime/config.py,
@@ -23,7 +23,7 @@ namespace lambcast::deepspeed {
 // have overridden the file, and pass the result to refuse_errors() to insist.
 std::vector<Finding> check_config(const DeepSpeedConfig& config);
 
-// Findings that need to know how many optimizer steps the run has (> 0).
+// Returns findings that depend on the number of optimizer steps of the run (> 0).
 std::vector<Finding> check_run(const DeepSpeedConfig& config, std::int64_t total_steps);
 
 }  // namespace lambcast::deepspeed

@@ -76,7 +76,7 @@ TEST_CASE("rules: of all but Adam ZeRO wants the file to allow the untested") {
   const std::string allowed = zero + "\nzero_allow_untested_optimizer: true";
   CHECK_NOTHROW(refuse_errors(check_config(of("Lamb", "", allowed.c_str()))));
   CHECK_NOTHROW(refuse_errors(check_config(of("AdamW", "", zero.c_str()))));
-  // Nor does it know those that a training script brings.
+  // Nor does it accept those that a training script brings.
   for (const OptimizerType type : {OptimizerType::came, OptimizerType::adafactor,
                                    OptimizerType::lars, OptimizerType::distributed_lamb}) {
     for (const auto& [text, refused] : {std::pair{zero, true}, {allowed, false}}) {
@@ -242,7 +242,7 @@ TEST_CASE("rules: every key of ZeRO has an effect or a note") {
                                     "belongs to ZeRO, which is off at stage 0",
                                     name)));
     if (name == "allgather_bucket_size") continue;
-    // What these say at stages 1 and 2 is modelled.
+    // These keys are modelled at stages 1 and 2.
     for (const char* stage : {", stage: 1", ", stage: 2"})
       CHECK_THAT(notes((key + stage).c_str()), Equals(""));
     CHECK_THAT(notes((key + ", stage: 1").c_str(),
@@ -267,7 +267,7 @@ TEST_CASE("rules: every key of ZeRO has an effect or a note") {
                       "effect: only ZeRO stage 3 looks at it\n"));
     CHECK_THAT(with("zenflow: {topk_ratio: 0.1}"), Contains("not-modelled"));
   }
-  // What stage 3 alone looks at: read there, or said to be left out.
+  // Keys of stage 3 alone: read there, or reported as left out.
   const auto at_3 = [&](const char* key) {
     return notes(fmt::format("stage: 3, {}", key).c_str());
   };

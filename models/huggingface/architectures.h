@@ -29,7 +29,7 @@ struct Width {
   std::int64_t hidden = 0, heads = 0, head = 0;
 };
 
-// What decoders share: widths, layers, heads, vocabulary and lengths.
+// Adds the keys that decoders share: widths, layers, heads, vocabulary and lengths.
 Width add_decoder(ConfigReader& config, Description& model);
 void add_lengths(ConfigReader& config, std::string_view key, Description& model);
 // sliding_window, of every layer.

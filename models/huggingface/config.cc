@@ -40,7 +40,7 @@ constexpr Architecture architectures[] = {{"llama", "decoder", describe_llama},
                                           {"gpt2", "gpt", describe_gpt2},
                                           {"bert", "bert", describe_bert}};
 
-// What costs something and is not counted, where a file has it.
+// Parts that cost something and are not counted, if a file has them.
 struct LeftOut {
   const char* key;
   const char* what;

@@ -46,7 +46,8 @@ namespace lambcast::huggingface {
 // is no JSON, another architecture, a missing or ill-typed value, and what no family models.
 std::string description_of(std::string_view json, const std::string& file);
 
-// What the file has that costs something and is not in the description: sentences with its place.
+// Returns sentences, with places, about parts of the file that cost something and are not in the
+// description.
 std::vector<std::string> left_out(std::string_view json, const std::string& file);
 
 }  // namespace lambcast::huggingface

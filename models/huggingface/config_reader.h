@@ -1,4 +1,4 @@
-// Reads keys of a config.json, remembers which, and knows where they stand.
+// Reads keys of a config.json and records which ones, with their places.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ class ConfigReader {
   [[noreturn]] void refuse(std::string_view key, std::string_view what,
                            std::string_view allowed) const;
 
-  // A key that is close to one that was asked for in vain is that one, misspelt.
+  // Refuses a key that is close to one that was read in vain: it is misspelt.
   void refuse_misspelt() const;
 
  private:

@@ -151,7 +151,7 @@ TEST_CASE("config.json: a head tied to the embedding is no second matrix") {
 TEST_CASE("config.json: biases of matrices are tensors") {
   const std::string biased =
       changed(llama, "\"attention_bias\": false", "\"attention_bias\": true, \"mlp_bias\": true");
-  // Of 32 layers: queries, keys and values, the projection, gate, up and down.
+  // 32 layers: queries, keys and values, the projection, gate, up and down.
   CHECK(parameters(shape_of(biased)) - parameters(shape_of(llama)) ==
         32 * (4096 + 2 * 1024 + 4096 + 2 * 14336 + 4096));
   CHECK(tensor_count(shape_of(biased)) - tensor_count(shape_of(llama)) == 32 * 7);

@@ -10,7 +10,7 @@ namespace {
 using hjson::Kind;
 using hjson::Value;
 
-// Of a class whose weights are tied unless the file says not.
+// A class with tied weights by default.
 constexpr bool tied = true;
 constexpr bool untied = false;
 

@@ -1,5 +1,5 @@
-// The arguments of a Megatron-LM run by name, each with its place in the text. Whatever is asked
-// for and is ill-formed is refused with file, line and argument: Throws Error (usage).
+// The arguments of a Megatron-LM run by name, each with its place in the text. An ill-formed
+// argument that is read is refused: Throws Error (usage) with file, line and argument.
 #pragma once
 
 #include <cstdint>
@@ -44,9 +44,9 @@ class ArgumentReader {
   void note(const std::string& key, const char* code, std::string_view sentence) const;
   [[noreturn]] void refuse(const std::string& key, std::string_view what) const;
 
-  // Adds a finding for each argument that bears on the cost of other runs and was not asked for.
+  // Adds a finding for each argument that bears on the cost of other runs and was not read.
   void name_unread() const;
-  // The treatment of each argument; complete once all others have been asked for.
+  // Returns the treatment of each argument; complete once all others have been read.
   std::vector<LedgerEntry> ledger() const;
 
  private:
@@ -59,7 +59,7 @@ class ArgumentReader {
     int line = 0;
   };
 
-  // What has no value may stand where it bears on nothing: a path.
+  // Adds a word without a known value, for arguments without effect such as paths.
   void add_value(const std::string& key, ShellWord word);
   [[noreturn]] void refuse_unset(const std::string& key, const ShellWord& word) const;
   void check_known(const std::string& key, int line) const;

@@ -198,8 +198,8 @@ class Decoder {
     ramp();
   }
 
-  // Megatron-DeepSpeed multiplies scores in kernels of their own unless a kernel is asked for, and
-  // Megatron-LM does with --transformer-impl local.
+  // Returns whether attention is one kernel. Megatron-DeepSpeed multiplies scores in kernels of
+  // their own by default, and Megatron-LM does with --transformer-impl local.
   bool is_fused() const {
     bool asked = false;
     for (const char* kernel : {"use-flash-attn", "use-flash-attn-v1", "use-flash-attn-v2",
@@ -290,7 +290,7 @@ class Decoder {
     return read_.whole("num-query-groups", heads).value_or(1);
   }
 
-  // Of a dense decoder. A gated one is taken to be as Llama is: without biases.
+  // Sets the parts of a dense decoder. A gated one is assumed to be as Llama is: without biases.
   void parts(bool gated) {
     const bool biases = !gated && !read_.flag("disable-bias-linear");
     if (biases || read_.flag("add-qkv-bias")) yes("qkv_bias");

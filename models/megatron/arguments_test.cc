@@ -203,7 +203,7 @@ TEST_CASE("Megatron arguments: attention through a window, of all layers or ever
   CHECK(sixth.window_layers == 5);
 }
 
-// Of 2 layers of 64, 4 heads, 256 columns, 1,024 padded words, 128 positions.
+// A decoder of 2 layers of 64, 4 heads, 256 columns, 1,024 padded words, 128 positions.
 TEST_CASE("Megatron arguments: what is neither GPT nor Llama is a decoder of its parts") {
   const std::string plain =
       "--num-layers 2 --hidden-size 64 --num-attention-heads 4 --ffn-hidden-size 256 "

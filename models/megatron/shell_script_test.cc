@@ -144,7 +144,8 @@ constexpr Example examples[] = {
     {"set -a; A=1; set +a; TP=4\nbash -c 'GO --tp \"$TP\" --q'", "--tp '' --q"},
 };
 
-// Values that the evaluator does not know: the launch's word names what took them.
+// Values that the evaluator cannot determine: the launch's word names the command that would set
+// them.
 constexpr const char* refused[] = {
     "C[5]=4\nGO --tp ${C[@]}",
     "declare -i TP; TP=1+1\nGO --tp $TP",

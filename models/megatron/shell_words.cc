@@ -127,7 +127,8 @@ class Splitter {
     return at_ == text_.size() || text_[at_] == '\n' || text_[at_] == ';' || text_[at_] == ')';
   }
 
-  // Of what launches a run the arguments behind the first "--"; the name of its program is none.
+  // Keeps the arguments behind the first "--" of a command that launches a run; the name of its
+  // program is not one of them.
   void command() {
     if (depth_ == 0 && text_.substr(at_).starts_with("--")) return add_word();
     const std::string name = word();

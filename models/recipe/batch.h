@@ -1,4 +1,4 @@
-// What one optimizer step learns from:
+// Samples of one optimizer step:
 //
 //   train [samples per step] = micro [samples per rank and pass] * gas * data-parallel ranks
 #pragma once

@@ -9,7 +9,7 @@ using Catch::Matchers::Contains;
 
 const Where where{"", 0, "--rampup-batch-size"};
 
-// Megatron-LM's calculator asked before every step, written out.
+// Megatron-LM's calculator, called before every step, written out.
 std::vector<std::int64_t> replay(const BatchRamp& ramp, std::int64_t full, std::int64_t steps) {
   std::vector<std::int64_t> batches;
   const std::int64_t increments = (full - ramp.start) / ramp.increment;

@@ -15,7 +15,7 @@ std::int64_t discrete_difficulty(const Curriculum& c, std::int64_t step) {
   return c.difficulty[static_cast<std::size_t>(limit - c.max_step.begin())];
 }
 
-// What the schedule says at `step`, whatever came before.
+// Returns the scheduled length at `step`, independent of earlier steps.
 std::int64_t scheduled(const Curriculum& c, std::int64_t step) {
   if (c.schedule == CurriculumSchedule::fixed_discrete) return discrete_difficulty(c, step);
   const double degree = c.schedule == CurriculumSchedule::fixed_root ? c.root_degree : 1.0;

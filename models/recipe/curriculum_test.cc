@@ -10,7 +10,7 @@ Curriculum linear(std::int64_t min, std::int64_t max, std::int64_t total, std::i
   return {CurriculumSchedule::fixed_linear, min, max, total, step, 1, {}, {}};
 }
 
-// The loop of an engine that asks the scheduler before every step, written out.
+// The loop of an engine that calls the scheduler before every step, written out.
 std::vector<std::int64_t> replay(const Curriculum& c, std::int64_t steps) {
   std::vector<std::int64_t> lengths;
   std::int64_t current = c.min_difficulty;

@@ -20,8 +20,8 @@ struct Precision {
   DataType weights = DataType::fp32;
   std::optional<DataType> gradients;  // on the wire; absent: as the weights
   std::optional<DataType> sums;       // of micro batches; absent: as the engine has it (wrapper.h)
-  // Of dynamic loss scaling, which doubles the scale after so many steps without overflow; absent:
-  // the scale stays, or there is none.
+  // Window of dynamic loss scaling, which doubles the scale after that many steps without overflow;
+  // absent: the scale stays, or there is none.
   std::optional<std::int64_t> loss_scale_window;
 
   bool is_half() const { return weights != DataType::fp32; }

@@ -1,6 +1,6 @@
-// How a run trains, whatever file or flag said so: optimizer, precision, what ranks share, who
-// exchanges compressed momenta and from which step on. Neutral values; the decoders of frameworks'
-// files (models/deepspeed/recipe.h) fill them in, the plan of a step (models/training) reads them.
+// Training recipe, from any file or flag: optimizer, precision, sharing among ranks, compressed
+// exchange and its first step. Neutral values; the decoders of frameworks' files
+// (models/deepspeed/recipe.h) fill them in, the plan of a step (models/training) reads them.
 #pragma once
 
 #include <cstdint>
@@ -21,14 +21,14 @@ struct Zero {
   bool reduce_scatter = true;         // a bucket is flattened, and the rank's share copied back
   std::int64_t bucket = 500'000'000;  // elements
   bool any_optimizer = false;         // taken though nobody tested it with ZeRO
-  // Of stage 3, elements: gathered ahead in one call, of the largest weights that stay whole, and
-  // of all that are whole at once.
+  // Elements in stage 3: gathered ahead in one call, of the largest weights that stay whole, and of
+  // all that are whole at once.
   std::int64_t prefetch = 50'000'000, persistent = 100'000, live = 1'000'000'000;
 
   bool operator==(const Zero&) const = default;
 };
 
-// What differs among releases of the engine that runs the optimizer.
+// Differences among releases of the engine that runs the optimizer.
 struct Engine {
   bool checks_every_tensor = true;  // for overflow, one by one; else the norm tells
   bool wraps_bf16_as_fp16 = true;   // without ZeRO; else it shards states and sums in fp32

@@ -1,5 +1,5 @@
-// What DeepSpeed wraps around the optimizer. The wrapper decides in how many pieces the optimizer
-// sees the parameters, which share of its state a rank holds, and who sums the gradients.
+// DeepSpeed's wrapper around the optimizer. It decides in how many pieces the optimizer sees the
+// parameters, which share of its state a rank holds, and who sums the gradients.
 //
 //   precision, stage                          wrapper                 optimizer sees      shard
 //   fp16, 0, Adams                            FP16_Optimizer          a tensor per group  all

@@ -142,7 +142,7 @@ class Decoder {
         {model.get_or<std::string>("name", ""), model.get_or<std::string>("flavor", "")});
     if (preset != presets.end()) {
       set("model", preset->second);
-      // No block behind the last, unless asked for (models/deepseek_v3, num_mtp_layers).
+      // No block behind the last by default (models/deepseek_v3, num_mtp_layers).
       if (preset->second == "deepseek-v3") set("model.predicted_layers", "0");
     } else
       job_.findings.push_back(

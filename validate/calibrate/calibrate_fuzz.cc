@@ -1,5 +1,5 @@
-// What `calibrate` is given: tables of any tool, several divided by lines "----", fitted to a
-// cluster that ships. What comes out is a description that reads back.
+// Input of `calibrate`: tables of any tool, separated by lines "----", fitted to a cluster that
+// ships. The output is a description that reads back.
 #include "validate/calibrate/calibrate.h"
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// What tables to calibrate on say together: whose they are, where they are from, and what to ask
-// once a description rests on them.
+// Facts that several tables to calibrate on share: their library, their origin, and the next
+// question for a description that rests on them.
 #pragma once
 
 #include <optional>

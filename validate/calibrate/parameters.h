@@ -1,6 +1,6 @@
-// What of a cluster description a calibration may change: its keys, within physical bounds. Which
-// of them take part follows from the tables alone: a fabric measured on one node says nothing about
-// its network.
+// Keys of a cluster description that a calibration may change, within physical bounds. The tables
+// alone decide which of them take part: a fabric measured on one node does not determine its
+// network.
 #pragma once
 
 #include <span>

@@ -243,7 +243,7 @@ TEST_CASE("suspicions: what a slow network passes is told by NIC") {
                                          GBps / 25 * 100)));
 }
 
-// Of four pairs of large messages one that takes less than 0.7 of the smaller one's time, not 0.7.
+// One of four pairs of large messages takes less than 0.7 of the smaller one's time, not 0.7.
 TEST_CASE("suspicions: rows are mixed up where times fall by more than three tenths") {
   for (const double second : {6.9, 7., 7.1}) {
     Measurement table = made_up(Operation::all_reduce, 2, 4, 0, 1, 1 << 20, 1 << 24);

@@ -20,7 +20,7 @@ struct TakenRow {
 std::vector<TakenRow> taken_by(std::span<const Measurement> tables, const Cluster& cluster,
                                Backend backend);
 
-// Of sizes from one up to another, by name.
+// Returns the algorithms of sizes from `from` to `below`, by name.
 std::vector<std::string> algorithms_of(std::span<const TakenRow> rows, double from, double below);
 std::vector<std::string> protocols_of(std::span<const TakenRow> rows);
 

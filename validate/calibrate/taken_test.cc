@@ -1,5 +1,5 @@
-// What a calibration says it knows: no more of rows that are said twice, nothing of algorithms that
-// no row took.
+// Evidence that a calibration claims: no more for rows given twice, none for algorithms that no row
+// took.
 #include "validate/calibrate/taken.h"
 
 #include <catch2/catch.hpp>

@@ -29,7 +29,7 @@ TEST_CASE("unmeasured sizes: one in four beyond twice what any table holds") {
   CHECK(sizes_of({between(32 * KiB, 8 * MiB)}) ==
         std::vector<double>{KiB, 4 * KiB, 16 * KiB, 16 * MiB, 64 * MiB, 256 * MiB, GiB});
   CHECK(sizes_of({between(KiB, GiB)}).empty());
-  // What one table holds is measured for all.
+  // A size in one table counts as measured for all.
   CHECK(sizes_of({between(KiB, KiB), between(GiB, GiB, 4)}).empty());
 }
 

@@ -10,7 +10,7 @@
 
 namespace {
 
-// Timers of ordinary processes may be 50 us late; ask for 1 us instead.
+// Timers of ordinary processes may be 50 us late; this sets 1 us.
 int make_timers_precise() { return prctl(PR_SET_TIMERSLACK, 1000, 0, 0, 0); }
 
 }  // namespace

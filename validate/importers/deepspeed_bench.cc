@@ -11,7 +11,7 @@
 namespace lambcast::validate {
 namespace {
 
-// What is benchmarked, under today's names and those of its first releases.
+// Benchmarks, under today's names and those of the first releases.
 struct BenchTest {
   std::string_view name;
   Operation operation;

@@ -1,4 +1,4 @@
-// The sample logs beside this file: the formats are exact, the figures invented.
+// Sample logs in this folder: the formats are exact, the figures invented.
 #pragma once
 
 #include <fstream>

@@ -11,7 +11,7 @@
 namespace lambcast::validate {
 namespace {
 
-// The benchmarks we know by their names ("# Benchmarking Allreduce").
+// Known benchmarks by their names ("# Benchmarking Allreduce").
 struct ImbTest {
   std::string_view name;
   Operation operation;
@@ -77,7 +77,7 @@ class ImbReader {
     in_table_ = true;
   }
 
-  // A blank line, or whatever else is no row, ends the table.
+  // A blank line, or any line that is no row, ends the table.
   void read_row(const std::vector<std::string_view>& words, int number) {
     if (words.empty() || !as_integer(words[0])) {
       in_table_ = false;

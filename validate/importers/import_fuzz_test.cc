@@ -1,5 +1,5 @@
-// Every importer against every fixture, and against thousands of broken copies of it: whatever
-// the text, an importer returns sound tables or throws Error, nothing else.
+// Every importer against every fixture, and against thousands of broken copies of it: for any text,
+// an importer returns sound tables or throws Error.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
@@ -21,7 +21,7 @@ std::vector<std::string> fixtures() {
   return names;
 }
 
-// What breaks parsers: wrong types, limits of numbers, half-known words, stray bytes.
+// Pieces that break parsers: wrong types, limits of numbers, half-known words, stray bytes.
 const std::vector<std::string> kPieces{"nan",
                                        "-1",
                                        "1e999",

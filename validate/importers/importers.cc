@@ -13,7 +13,7 @@
 namespace lambcast::validate {
 namespace {
 
-// The bandwidths beside a time must be those of that time and of so many ranks.
+// Throws Error unless the bandwidths next to a time belong to that time and number of ranks.
 void check_bandwidths(const csv::Table& table, const Measurement& m) {
   if (!table.has("algbw_GBps")) return;
   std::vector<PrintedBandwidth> printed;

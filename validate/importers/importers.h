@@ -14,9 +14,9 @@
 
 namespace lambcast::validate {
 
-// What the user knows and the log may not say. A hint wins over what the log says, except that a
-// number of ranks which contradicts the bandwidths of the log is an error, and so is any hint that
-// contradicts our CSV.
+// Facts from the user that a log may lack. A hint overrides the log, except that a number of ranks
+// which contradicts the bandwidths of the log is an error, and so is any hint that contradicts our
+// CSV.
 struct ImportHints {
   std::optional<Operation> operation;
   std::optional<int> ranks;
@@ -54,8 +54,8 @@ std::vector<Measurement> import_osu(std::string_view text, std::string_view name
 std::vector<Measurement> import_imb(std::string_view text, std::string_view name,
                                     const ImportHints& hints = {});
 
-// iperf3 -J over TCP: one row, what the receiver got in the whole time, and over how many streams.
-// Like perftest, it runs between two nodes whatever the hint says of other tables.
+// iperf3 -J over TCP: one row with the bytes of the receiver over the whole time, and the number of
+// streams. Like perftest, it runs between two nodes, for any hint about other tables.
 std::vector<Measurement> import_iperf3(std::string_view text, std::string_view name,
                                        const ImportHints& hints = {});
 
@@ -84,8 +84,8 @@ struct Importer {
 // All, in the order in which a text is offered to them; without words one takes any.
 std::span<const Importer> importers();
 
-// What the first that recognises the text reads out of it. Throws Error for in-place columns of a
-// format that has none.
+// Returns the tables by the first importer that recognises the text. Throws Error for in-place
+// columns of a format that has none.
 std::vector<Measurement> import_measurements(std::string_view text, std::string_view name,
                                              const ImportHints& hints = {});
 

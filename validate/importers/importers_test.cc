@@ -84,7 +84,7 @@ TEST_CASE("IMB: every table of a log is one of so many processes, size 0 is left
   REQUIRE(two.size() == 2);
   CHECK(two[1].operation == Operation::all_to_all);
   CHECK(two[1].rows[0].size.value() == 8 * 16);  // a block printed, n of them sent
-  // What is not modelled stands beside what is; alone it is no table of ours.
+  // Operations outside the model may appear next to others; alone they are no table of ours.
   const std::string other = with(text, "Allreduce\n# #", "Exchange\n# #");
   CHECK(import_imb(other + text, "f").size() == 1);
   CHECK_THAT(refusal(import_imb, other), Catch::StartsWith("f: holds no table"));

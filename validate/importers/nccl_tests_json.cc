@@ -40,7 +40,7 @@ std::string text_or(const Json& object, const char* key, const std::string& othe
   return found != object.end() && found->is_string() ? found->get<std::string>() : otherwise;
 }
 
-// What nccl-tests knows of its devices: with several GPUs in one process only the first is there.
+// Devices in the output of nccl-tests: with several GPUs in one process only the first is listed.
 struct Devices {
   std::map<double, int> groups;  // ranks of each communicator
   std::size_t count = 0;

@@ -220,7 +220,7 @@ TEST_CASE("the JSON of nccl-tests") {
   REQUIRE(all.size() == 1);
   CHECK(all[0].operation == Operation::all_reduce);
   CHECK(all[0].ranks == 8);   // from the ratio: only the first of 8 GPUs is in `devices`
-  CHECK_FALSE(all[0].nodes);  // and so nobody knows the hosts
+  CHECK_FALSE(all[0].nodes);  // and the hosts are unknown
   REQUIRE(all[0].rows.size() == 3);
   CHECK(all[0].rows[0].time.us() == Approx(25 + 1.75 * 1048576 / 340e3).margin(1e-5));
   for (const auto& [key, value] : all[0].notes)

@@ -34,7 +34,7 @@ bool is_word_character(char c) {
   return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
 }
 
-// Where the '#' of a header stands: the first that ends no word.
+// Returns the position of a header's '#': the first that ends no word.
 std::size_t header_start(std::string_view line) {
   std::size_t at = line.find('#');
   while (at != std::string_view::npos && at > 0 && is_word_character(line[at - 1])) {
@@ -43,7 +43,7 @@ std::size_t header_start(std::string_view line) {
   return at;
 }
 
-// What stands before "host:pid:tid [0] NCCL INFO ..." when NCCL wrote into the middle of a line.
+// Returns the text before "host:pid:tid [0] NCCL INFO ..." if NCCL wrote into the middle of a line.
 std::string_view before_nccl_message(std::string_view line) {
   for (const std::string_view level : {"NCCL INFO", "NCCL WARN", "NCCL TRACE"}) {
     const std::size_t at = line.find(level);
@@ -62,8 +62,8 @@ struct Preamble {
   int line = 0;
 };
 
-// The words from the two whole numbers before a type on: a row, or empty. Without a type that we
-// know, a reduction and four numbers after it give the row away.
+// Returns the words from the two whole numbers before a type on: a row, or empty. Without a known
+// type, a reduction and four numbers after it identify the row.
 Words row_in(const Words& words) {
   for (std::size_t i = 0; i + 2 < words.size(); ++i) {
     if (!as_integer(words[i]) || !as_integer(words[i + 1])) continue;

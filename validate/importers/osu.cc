@@ -9,7 +9,7 @@
 namespace lambcast::validate {
 namespace {
 
-// The tests we know by the words of their title ("# OSU MPI-CUDA Allreduce Latency Test v5.8").
+// Known tests by the words of their title ("# OSU MPI-CUDA Allreduce Latency Test v5.8").
 struct OsuTest {
   std::string_view title;
   Operation operation;

@@ -9,7 +9,7 @@
 namespace lambcast::validate {
 namespace {
 
-// What the line above the numbers says of the columns.
+// Columns, by the line above the numbers.
 struct Columns {
   std::size_t value = 0;  // "BW average" or "t_typical"
   double bytes_per_s = 0;

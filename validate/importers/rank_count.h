@@ -1,5 +1,5 @@
-// What the bandwidths printed beside a time say: whether they belong to it, and by the ratio busbw
-// / algbw, about the collective and its number of ranks.
+// Checks the bandwidths printed next to a time, and derives the collective and its number of ranks
+// from the ratio busbw / algbw.
 #pragma once
 
 #include <optional>

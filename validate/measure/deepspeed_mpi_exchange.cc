@@ -124,7 +124,7 @@ class DeepSpeedMpiExchange final : public TimedCollective {
     worker_scale_.to_host();
     received_scales_.to_host();
     requests_.clear();
-    requests_.reserve(4 * n);  // no request moves once MPI knows its address
+    requests_.reserve(4 * n);  // no request moves once MPI has its address
     for (int root = 0; root < ranks_; ++root) {
       post_gather(root, worker_signs_.data() + static_cast<std::size_t>(root) * chunk_,
                   received_signs_.data(), chunk_);

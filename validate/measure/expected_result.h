@@ -1,4 +1,4 @@
-// What every element of a collective's result must be when each rank sent the pattern.
+// Expected value of every element of a collective's result if each rank sent the pattern.
 #pragma once
 
 #include <array>

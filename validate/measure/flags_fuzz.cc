@@ -1,4 +1,4 @@
-// The flags of `measure`, one per line, and the sizes that they ask for.
+// The flags of `measure`, one per line, and the resulting sizes.
 #include "sim/base/fuzz_target.h"
 #include "validate/measure/options.h"
 

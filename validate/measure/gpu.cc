@@ -58,7 +58,7 @@ void Gpu::wait() const {
     const cudaError_t status = cudaStreamQuery(stream);
     if (status == cudaSuccess) return;
     if (status != cudaErrorNotReady) require(status, "cudaStreamQuery");
-    // A kernel that waits for a rank that is gone never ends: only NCCL knows.
+    // A kernel that waits for a missing rank never ends; only NCCL reports it.
     ncclResult_t failure = ncclSuccess;
     require(nccl, nccl.ncclCommGetAsyncError(communicator, &failure), "ncclCommGetAsyncError");
     require(nccl, failure, "a collective of NCCL");

@@ -15,8 +15,8 @@ int count_gpus();
 
 class Gpu {
  public:
-  // Allocates both buffers on `device` and makes it the current one. The communicator follows
-  // with connect(), which NCCL wants called for all GPUs of a thread inside one group.
+  // Allocates both buffers on `device` and makes it the current one. The communicator follows with
+  // connect(), which NCCL requires for all GPUs of a thread inside one group.
   Gpu(const cuda::NcclApi& nccl, int device, int rank, int ranks, std::uint64_t buffer_bytes);
   ~Gpu();
   Gpu(const Gpu&) = delete;

@@ -20,8 +20,8 @@ struct Launcher {
   const char* on_this_node;  // how many of the processes run here
 };
 
-// Of Slurm the variables of a step: a batch script has SLURM_PROCID and SLURM_NTASKS too, but is
-// one process.
+// Slurm's variables are those of a step: a batch script has SLURM_PROCID and SLURM_NTASKS too, but
+// is one process.
 constexpr std::array<Launcher, 5> kLaunchers{{
     {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"},
     {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",

@@ -1,4 +1,4 @@
-// Who this process is among those that one launcher started.
+// Identity of this process among those that one launcher started.
 #pragma once
 
 #include <functional>

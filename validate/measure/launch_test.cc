@@ -139,7 +139,7 @@ TEST_CASE("one process of a launch speaks for all") {
   CHECK_FALSE(
       is_first(environment({{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"}})));
   CHECK_FALSE(is_first(environment({{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}})));
-  // What is wrong with the variables of one process, no other says.
+  // An error in the variables of one process is reported by that process alone.
   const auto torch = [](const char* rank, const char* size, const char* local) {
     return environment({{"RANK", rank}, {"WORLD_SIZE", size}, {"LOCAL_RANK", local}});
   };
@@ -220,7 +220,7 @@ TEST_CASE("ranks of one host meet by the secret of rank 0, past a file of an ear
   std::thread root([&] {
     seen = meet_over_tcp({0, 2, 0, "127.0.0.1", port, "", path}, 10)->exchange("rank 0");
   });
-  // Whoever has the token of the earlier launch, or the name of the job, stays outside.
+  // A process with the token of the earlier launch, or with the name of the job, is not admitted.
   for (const std::string& token : {earlier.token(), std::string("job 123"), std::string()})
     CHECK_THROWS_WITH(meet_over_tcp({1, 2, 1, "127.0.0.1", port, token}, 10),
                       Catch::Contains("its token is not ours"));
@@ -232,7 +232,7 @@ TEST_CASE("ranks of one host meet by the secret of rank 0, past a file of an ear
 
 namespace {
 
-// Someone who speaks TCP, but perhaps not our language.
+// A peer that uses TCP, possibly with another protocol.
 class Peer {
  public:
   explicit Peer(int port) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {

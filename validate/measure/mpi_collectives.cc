@@ -83,7 +83,7 @@ class MpiCollective final : public TimedCollective {
   }
 
  private:
-  // Where MPI_IN_PLACE takes the input from: of all_gather this rank's block of the result.
+  // Returns the input of MPI_IN_PLACE: for all_gather, this rank's block of the result.
   float* own_input() {
     const bool block = operation_ == Operation::all_gather;
     return receive_.data() + (block ? static_cast<std::uint64_t>(rank_) * sent_ : 0);

@@ -34,7 +34,7 @@ void check_flags(const MeasureOptions& options, const Launch& launch) {
   }
 }
 
-// Of all that the number of ranks decides, before any of them starts.
+// Checks everything that the number of ranks decides, before any rank starts.
 void check_ranks(const MeasureOptions& options, int ranks) {
   if (options.root >= ranks) {
     fail_input({{}, 0, "-r"}, fmt::format("there is no rank {} among {}", options.root, ranks));

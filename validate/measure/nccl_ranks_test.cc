@@ -65,7 +65,7 @@ class Abandoned final : public Rendezvous {
   int rounds_;
 };
 
-// Two processes, of which the other one is of another mind.
+// A rendezvous of two processes, the other of which sends gibberish.
 class Gibberish final : public Rendezvous {
  public:
   explicit Gibberish(std::string said) : said_(std::move(said)) {}

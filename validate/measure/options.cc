@@ -61,7 +61,7 @@ T parse_word(const std::string& text, const std::string& name,
   fail_unknown(flag(name), "value", text, words);
 }
 
-// What there is instead of a flag that only nccl-tests knows.
+// Replacements for flags that exist in nccl-tests only.
 const std::map<std::string, std::string> kOfNcclTests{
     {"--minbytes", "is spelled -b here"},
     {"--maxbytes", "is spelled -e here"},

@@ -1,4 +1,4 @@
-// What `lambcast measure` times and how: the flags of nccl-tests, with its meanings.
+// Flags of `lambcast measure`: those of nccl-tests, with its meanings.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@ enum class RankTime { rank0 = 0, mean = 1, min = 2, max = 3 };
 // shared with others the median is the steadier choice.
 enum class Statistic { mean, median };
 
-// What a training process without CUDA-aware MPI adds to DeepSpeed's exchange: every buffer is
-// copied between device and pageable host memory. Without a GPU `memcpy` stands in for
-// cudaMemcpy: the same copies, the same bytes, host memory on both sides.
+// Copies that a training process without CUDA-aware MPI adds to DeepSpeed's exchange: every buffer
+// goes between device and pageable host memory. Without a GPU `memcpy` replaces cudaMemcpy: the
+// same copies and bytes, host memory on both sides.
 enum class Staging { none, memcpy };
 
 enum class ReportFormat { nccl_tests, json, csv };
@@ -60,8 +60,8 @@ std::string_view measure_help();
 // naming the flag; for one that only nccl-tests has, with what is there instead.
 MeasureOptions parse_measure_flags(const std::vector<std::string>& flags);
 
-// What sizes are multiples of: one fp32 element per rank where a collective deals in blocks, one
-// element elsewhere (compressed_allreduce pads).
+// Returns the unit of sizes: one fp32 element per rank for collectives of blocks, one element for
+// others (compressed_allreduce pads).
 std::uint64_t block_bytes(Operation operation, int ranks);
 
 // The sizes to run, smallest first, rounded down to whole blocks. Sizes that round to nothing or

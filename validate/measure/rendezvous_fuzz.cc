@@ -1,6 +1,6 @@
-// What strangers and members of a measurement send, three texts divided by lines "----": that of a
-// stranger to rank 0, that of a member to rank 0, and that of rank 0 to a member. However they go
-// on, the other side ends soon, with what was exchanged or with Error.
+// Bytes from strangers and members of a measurement, three texts separated by lines "----": from a
+// stranger to rank 0, from a member to rank 0, and from rank 0 to a member. For any of them, the
+// other side ends soon, with the exchanged texts or with Error.
 #include "validate/measure/rendezvous.h"
 
 #include <netinet/in.h>

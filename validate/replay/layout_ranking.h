@@ -1,8 +1,7 @@
-// Does a search (experiments/layout_search.h) find what people found? Rows of published tables that
-// are layouts of one job, the same model on the same GPUs with the same batch, are put in order by
-// the forecast and by the measurement, and the fastest measured one is looked for among the best
-// that the search comes up with, which knows nothing of it. Rows of a machine before and after a
-// change to it are of two jobs.
+// Compares the layout search (experiments/layout_search.h) with published layouts. Rows of a table
+// that are layouts of one job (same model, GPUs and batch) are ranked by forecast and by
+// measurement, and the fastest measured one is looked up among the best that the search finds
+// without these rows. Rows of a machine before and after a change to it belong to two jobs.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// What the steps of a program are off beyond its kernels (models/device/rates_interval.h), from
-// published rows that set nothing, and whether intervals hold what they claim.
+// Errors of a program's steps beyond its kernels (models/device/rates_interval.h), from published
+// rows that set no parameter, and the coverage of intervals.
 //
 //   build/validate/replay/source_test "[spread]"     also prints it without each source in turn
 #include <fmt/format.h>

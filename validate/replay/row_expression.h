@@ -1,5 +1,5 @@
-// What a mapping file says of the columns of a row: small expressions, so that a table of somebody
-// else's can be read as what-ifs without a line of code.
+// Small expressions over the columns of a row, so that a mapping file reads a foreign table as
+// what-ifs without code.
 //
 //   batch / (gpus / (tp * pp) * micro_batch)     arithmetic on columns
 //   tp > 1 and precision == 'fp8'                comparisons: "true" or "false"
