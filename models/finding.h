@@ -1,4 +1,4 @@
-// What a check has to say about a configuration that could be read.
+// Message of a check about a configuration that could be read.
 //
 // A user mistake that leaves nothing to go on with is an Error (sim/base/error.h) and stops at
 // once. A finding is gentler: it is collected, shown beside the forecast and turned into an Error
@@ -17,7 +17,7 @@ namespace lambcast {
 enum class Severity {
   error,    // the run modelled would not start
   warning,  // it would start, but does not do what the file seems to say
-  note,     // good to know
+  note,     // for information
 };
 
 constexpr std::string_view name_of(Severity severity) {

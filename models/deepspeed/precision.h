@@ -1,4 +1,4 @@
-// The precision of a file that leaves it to Hugging Face.
+// Precision of a file that leaves the choice to Hugging Face.
 //
 // "auto" in fp16.enabled and bf16.enabled is replaced by the Trainer, from --fp16 and --bf16 of the
 // training script, before DeepSpeed reads the file. A file alone does not say which, but who leaves

@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::int64_t flash_tile = 128;
 
-// Of the exponentials' time, what shows beside the products from cudnn on; backward with the
-// gradient of the softmax.
+// Share of the exponentials' time that is visible next to the products from cudnn on; backward with
+// the gradient of the softmax.
 constexpr double shown_exponentials = 0.78, shown_exponentials_backward = 2.44;
 
 struct FlashShare {

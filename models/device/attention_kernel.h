@@ -66,7 +66,7 @@ std::string_view name_of(AttentionKernel kernel);
 AttentionKernel newest_attention(const GpuRates& rates);
 
 bool runs_on(AttentionKernel kernel, const GpuRates& rates);
-// Whose speed stands for it there: its own, if it was timed on that generation.
+// Returns the kernel whose speed is used: the kernel itself if it was timed on that generation.
 AttentionKernel timed_as(AttentionKernel kernel, const GpuRates& rates);
 
 struct AttentionWork {
@@ -78,8 +78,8 @@ struct AttentionWork {
   // single: twice the bytes; fp8: half, and products at its rate.
   MatrixFormat format = MatrixFormat::half;
   std::int64_t value_size = 0;  // of a head's values; 0: head_size
-  // Of every window_every blocks window_layers look back so many keys alone (0: none does), in
-  // flash kernels: the mean of all blocks.
+  // In every window_every blocks, window_layers look back this many keys only (0: none does), in
+  // flash kernels; costs are the mean of all blocks.
   std::int64_t window = 0, window_every = 1, window_layers = 1;
   bool autocast = false;  // a bias, and the softmax in fp32: image_time.h
 };

@@ -43,7 +43,7 @@ TEST_CASE("attention: a flash kernel computes half a causal square at once") {
   CHECK(time(AttentionKernel::flash1) < time(AttentionKernel::unfused));
 }
 
-// Of each score its gradient and the share are read, and a gradient is written, 2 bytes each.
+// For each score, its gradient and the share are read and a gradient is written, 2 bytes each.
 TEST_CASE("attention: the softmax that is not fused goes back over each score three times") {
   const AttentionWork work{1, 32, 32, 128, 1024, 1024, false};
   double bytes = 0;
@@ -124,7 +124,7 @@ TEST_CASE("attention: rates are those published in the papers of its kernels") {
             tflops(attention_forward(AttentionKernel::cudnn, work, b200)) ==
         Approx(1.3).epsilon(0.01));
   CHECK(tflops(attention_forward(AttentionKernel::flash4, work, b200)) < 1605);
-  // What its time rests on is as much shorter.
+  // The parts of its time are shorter by the same factor.
   const auto rests = [&](AttentionKernel kernel, Rate rate) {
     return attention_forward(kernel, work, b200)[0].cost.rests_on[rate];
   };

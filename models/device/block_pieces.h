@@ -1,5 +1,5 @@
-// What the kernels of blocks (block_time.cc) and of what lies outside them (outer_time.cc) have in
-// common: sizes of a rank, norms, and both gradients of a linear layer.
+// Common parts of the kernels of blocks (block_time.cc) and of those outside them (outer_time.cc):
+// sizes of a rank, norms, and both gradients of a linear layer.
 #pragma once
 
 #include "models/device/piece_writer.h"
@@ -11,7 +11,7 @@ struct RankSizes {
   std::int64_t tokens, heads, kv_heads, head_size, value_size, ffn, up, vocab;
   double norm_tokens;
 
-  // Of `share` of the tokens.
+  // Sizes for `share` of the tokens.
   explicit RankSizes(const BlockWork& w, double share = 1);
   std::int64_t query_width() const { return heads * head_size; }
   std::int64_t context_width() const { return heads * value_size; }
@@ -28,7 +28,8 @@ inline double count(std::int64_t tokens, std::int64_t width) {
   return count(static_cast<double>(tokens), width);
 }
 
-// Of the attention core and the head: 8- and 4-bit recipes leave them in 16 bits.
+// Returns the format of the attention core and the head: 8- and 4-bit recipes leave them in 16
+// bits.
 MatrixFormat unscaled_format(const BlockWork& work);
 
 void norm(const PieceWriter& writer, const RankSizes& size);

@@ -58,7 +58,7 @@ void join_fused_ring(const Writer& w, const RankSizes& size, int c) {
   }
 }
 
-// What is computed on one block of keys and values is added to what was on others.
+// Adds the result of one block of keys and values to that of the others.
 void join_ring(const Writer& w, const RankSizes& size) {
   const int blocks = w.work.exchanges_heads ? 1 : w.work.context_parallel;
   if (blocks == 1) return;
@@ -113,8 +113,8 @@ std::vector<Linear> query_key_value(const BlockWork& work, const RankSizes& size
           {"key-value up", latent.key_rank, size.heads * (plain + size.value_size)}};
 }
 
-// What adapters stand beside: queries, keys and values as one, the projection, up as one, down.
-// Behind a product that is cut by input features, each rank forms its part of the columns.
+// Products with adapters: queries, keys and values as one, the projection, up as one, down. Behind
+// a product that is cut by input features, each rank forms its part of the columns.
 AdaptedProduct adapted_query_key_value(const BlockWork& work, const RankSizes& size) {
   return {size.tokens, work.hidden, size.qkv_width()};
 }
@@ -138,7 +138,7 @@ void sum_branches(const Writer& w, const RankSizes& size) {
     w.memory("sum of branches", count(size.tokens, w.work.hidden), 6);
 }
 
-// Of the feed-forward, unless it shares the attention's.
+// Returns whether the feed-forward has a norm of its own and does not share the attention's.
 bool has_own_norm(const BlockWork& work) { return work.norms > 1; }
 bool norms_behind(const BlockWork& work) { return work.norms == 4; }
 
@@ -243,7 +243,7 @@ void feed_forward_backward(const Writer& w, const RankSizes& size) {
   w.memory("sum of input gradients", count(size.tokens, w.work.hidden), 6);
 }
 
-// Of experts and those that every token visits.
+// Writes the backward pass of the routed and the shared experts.
 void mixture_backward(const Writer& w, const RankSizes& size) {
   experts_backward(w, *w.work.experts);
   RankSizes shared = size;

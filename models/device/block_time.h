@@ -124,32 +124,32 @@ struct ExpertWork {
 };
 
 struct BlockWork {
-  // Of the model.
+  // Sizes of the model.
   std::int64_t hidden = 0, heads = 0, kv_heads = 0, ffn = 0, vocab = 0;
   std::int64_t head_size = 0, value_size = 0;  // of queries and keys, of values; 0: hidden / heads
   std::optional<LatentAttention> latent;
   std::int64_t window = 0;  // ModelShape's, as the next two: the mean of all blocks is costed
   std::int64_t window_every = 1, window_layers = 1;
-  bool parallel_block = false;    // the attention beside the feed-forward
+  bool parallel_block = false;    // the attention next to the feed-forward
   std::int64_t norms = 2;         // ModelShape's
   bool input_is_data = false;     // which has no gradient
   std::int64_t windows = 1;       // of a sample's tokens, which attend apart (image_time.h)
   std::int64_t patch_values = 0;  // of an image, multiplied into a token; 0: rows are looked up
   bool drop_path = false;         // a factor for each branch and sample
   bool gated = false, causal = false, rotary = false;
-  std::int64_t encoder_tokens = 0;  // of a sample, which a decoder's block attends to besides
+  std::int64_t encoder_tokens = 0;  // of a sample; a decoder's block attends to these too
   bool norms_queries = false, biased_experts = false;
   double head_share = 1;              // of the tokens
   std::optional<Adapters> adapters;   // on frozen weights, which have no weight gradients
   std::optional<ExpertWork> experts;  // in the place of the feed-forward
-  // Of the run.
+  // Sizes of the run.
   std::int64_t micro_batch = 1, seq_len = 0;
   bool dropout = false;
   int tensor_parallel = 1, context_parallel = 1;
   bool sequence_parallel = false;
   MatrixFormat format = MatrixFormat::half;  // of the blocks' weights; the head stays half
   AttentionKernel attention = AttentionKernel::flash2;
-  bool fp8_attention = false;  // its products read 8 bits; else 16, whatever the blocks' format
+  bool fp8_attention = false;  // its products read 8 bits; else 16, for any format of the blocks
   Fusion fusion = Fusion::fused;
   bool eager_loss = false;  // not compiled with the rest
   Repeated repeated = Repeated::nothing;
@@ -166,7 +166,8 @@ struct BlockWork {
 BlockWork block_work(const ModelShape& model, std::int64_t micro_batch, std::int64_t seq_len);
 
 bool has_compiled_loss(const BlockWork& work);
-// Of a recomputed block; a norm behind it needs what the last product puts out.
+// Returns whether a recomputed block may end before its last product; a norm behind it needs that
+// product's output.
 bool ends_before_last_product(const BlockWork& work);
 
 // In order of execution. Heads and widths that tensor parallelism does not divide are rounded up.
@@ -178,9 +179,9 @@ std::vector<Piece> embedding_backward(const BlockWork& work, const GpuRates& rat
 std::vector<Piece> head_forward(const BlockWork& work, const GpuRates& rates);
 std::vector<Piece> head_backward(const BlockWork& work, const GpuRates& rates);
 
-// What the durations of all pieces rest on.
+// Returns the rates on which the durations of all pieces rest.
 RateTimes rests_on(std::span<const Piece> pieces);
-// Of all pieces, or of those of one part or pass.
+// Returns the time of all pieces, or of those of one part or pass.
 Duration total_time(std::span<const Piece> pieces, std::optional<BlockPart> part = {},
                     std::optional<Pass> pass = {});
 

@@ -141,7 +141,7 @@ TEST_CASE("block time: sequence parallelism divides norms, dropout and residual,
 TEST_CASE("block time: measured times of one layer, less its all-reduces") {
   // Table 4 of arXiv 2205.05198, one DGX A100, tp 8: 7.7 ms forward and 11.9 backward; 7.2 and 13.1
   // with sequence parallelism and selective recompute. Two all-reduces of s b h 2 bytes are exposed
-  // forward; backward they run beside the weight gradients. 230 GB/s of bus bandwidth.
+  // forward; backward they overlap the weight gradients. 230 GB/s of bus bandwidth.
   const GpuRates a100 = rates_of("a100-80g");
   const double all_reduces_ms = 2 * 2 * 7 / 8. * (2048 * 4 * 6144 * 2) / 230e9 * 1e3;
   BlockWork work = block_22b();
@@ -314,9 +314,8 @@ TEST_CASE("block time: odd and empty sizes") {
   CHECK(ms(embedding_forward(work, a100)) > 0);
 }
 
-// Of Llama 2 70B's frozen block the products of a backward pass are as many as forward, and
-// attention's five against two; an adapter of rank r has 2 M r (in + out) operations forward and
-// twice that backward.
+// Llama 2 70B's frozen block has as many products backward as forward, and attention's five against
+// two. An adapter of rank r has 2 M r (in + out) operations forward and twice that backward.
 TEST_CASE("block time: frozen products have no weight gradients, their adapters do") {
   const GpuRates h100 = rates_of("h100");
   BlockWork plain = block_work(load_model("llama2-70b"), 1, 4096);

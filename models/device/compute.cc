@@ -24,8 +24,8 @@ double curve_time_s(const TrainingCurve& curve, double micro_batch) {
   return interpolate(curve.micro_batch, time, micro_batch);
 }
 
-// Whose shape a curve takes: its own, or where it is one point that of a fuller one of the same
-// model and implementation. Null: nobody's.
+// Returns the curve whose shape is used: the curve itself, or for a single point a fuller curve of
+// the same model and implementation. Null: there is none.
 const TrainingCurve* shape_of(const TrainingCurve& curve, const Device& device) {
   if (curve.micro_batch.size() > 1) return &curve;
   for (const TrainingCurve& fuller : device.training_curves)
@@ -217,7 +217,7 @@ std::optional<MicroBatchTime> from_layers(const Device& device, const ModelShape
                                           double micro_batch, std::int64_t seq_len) {
   for (const LayerCurve& curve : device.layers) {
     if (curve.seq_len != seq_len || !has_blocks_of(model, curve)) continue;
-    // What lies outside the blocks runs at the blocks' rate.
+    // The part outside the blocks runs at the blocks' rate.
     const double outside =
         outside_forward_flops(model, seq_len) / block_forward_flops(model, 0, seq_len);
     const double blocks = static_cast<double>(model.layers) + outside;
@@ -279,7 +279,7 @@ MicroBatchTime micro_batch_time(const Device& device, const ModelShape& model,
   if (least > estimate->seconds) {
     // How many kernels, and how fast the host starts them, was held out nowhere.
     estimate->basis = std::max(estimate->basis, Basis::rate);
-    // What is as much as half of the floor moves the time where it errs by two.
+    // Number that sets at least half of the floor: an error of two in it moves the time.
     if (2 * estimate->seconds < least) estimate->rests_on.resize(1);
     estimate->rests_on.front().provenance = {
         Kind::assumed, fmt::format("the host starts {} kernels a block", launches_per_block)};

@@ -45,7 +45,7 @@ struct HeldOut {
   double off;
   int groups;  // machines, programs or curves
 
-  // Of the next one alike.
+  // Returns the coverage of the next case alike.
   constexpr double coverage() const { return groups / (groups + 1.0); }
 };
 namespace held_out {
@@ -70,7 +70,8 @@ struct Unmeasured {
   bool share = false;  // the share of the peak that products in its format reach is assumed
 };
 
-// Of passes priced kernel by kernel, from what was held out of the GPU, if any: rates_interval.h.
+// Returns the width of passes priced kernel by kernel, from held-out runs of the GPU if there are
+// any: rates_interval.h.
 ComputeWidth rates_width(const std::optional<HeldOut>& of_device, const Unmeasured& lacking = {});
 
 }  // namespace lambcast

@@ -13,7 +13,7 @@
 
 namespace lambcast {
 
-// Of a block with encoder_tokens > 0.
+// Writes the pieces of a block with encoder_tokens > 0.
 void cross_attention(const PieceWriter& writer);
 void cross_attention_backward(const PieceWriter& writer);
 

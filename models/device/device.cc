@@ -15,7 +15,7 @@
 namespace lambcast {
 namespace {
 
-// What a curve may hold: a time above an hour or below a femtosecond is a wrong unit.
+// Limits of a curve: a time above an hour or below a femtosecond is a wrong unit.
 constexpr double most_elements = 1e15, most_us = 3.6e9, most_rate = 1e15, least = 1e-9;
 
 // Equally long lists of positive numbers, the first one ascending.
@@ -127,7 +127,7 @@ Device decode_device(const Table& root, const std::optional<Provenance>& of_curv
       table, "copy_bandwidth",
       name_plate ? Range<Bandwidth>{any_bandwidth.low, 1.1 * device.memory_bandwidth.value}
                  : any_bandwidth);
-  // What `lambcast profile` cannot measure without cuBLASLt.
+  // Rates that `lambcast profile` cannot measure without cuBLASLt.
   device.peak_half =
       get_within(table, "peak_half", any_flop_rate,
                  {FlopRate(150 * device.memory_bandwidth.value.value()),

@@ -1,5 +1,5 @@
-// What one GPU does: memory and compute rates, kernel times where they were measured, and training
-// speeds that others published for whole models.
+// Description of one GPU: memory and compute rates, measured kernel times, and training speeds that
+// others published for whole models.
 //
 // Descriptions are TOML (models/device/presets/*.toml, compiled in; or the file that `lambcast
 // profile` writes). Times are interpolated as time against size, which keeps them monotone; an
@@ -89,7 +89,7 @@ Device load_device(const Table& parsed, const std::string& name_or_path, const O
 bool emulates_bf16(const Device& device);
 Device in_emulated_bf16(Device device);
 
-// What tells a curve from the others of a device, behind the name of its list:
+// Returns the name of a curve among those of a device, behind the name of its list:
 // "layer.1024.16.4096.128".
 std::string curve_name(const TrainingCurve& curve);
 std::string curve_name(const KernelCurve& curve);

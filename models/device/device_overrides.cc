@@ -44,8 +44,7 @@ void set_curve(const Table& root, const OfCurve& of, const std::string& list,
   curve.set("source", flag_of(key), flag_of(key));
 }
 
-// "--set device.copy_bandwidth" alone asks about another memory, whatever the name plate of this
-// one says.
+// "--set device.copy_bandwidth" alone describes another memory; the name plate is raised to it.
 void raise_name_plate(Table& root, const Overrides& said) {
   const auto is_said = [&](std::string_view key) {
     return std::ranges::find(said, key, &Overrides::value_type::first) != said.end();
@@ -74,10 +73,9 @@ std::string curve_name(const LayerCurve& curve) {
 Device load_device(const Table& parsed, const std::string& name_or_path, const Overrides& said) {
   Table root = parsed.copy();
   if (said.empty()) return decode_device(root);
-  // What it says of itself, by which curves are found and keep their evidence.
+  // The description itself, by which curves are found and keep their evidence.
   const Device described = decode_device(parsed.copy());
-  // It is the parsed text that is asked what it says: no key of `root` that was asked for is
-  // refused as unknown.
+  // Values are compared with the parsed text, so that no read key of `root` is refused as unknown.
   const std::vector<std::string> sections{"rates", "kernel", "layer", "training_curve"};
   std::vector<std::string> flags;
   for (const auto& [key, value] : said) {

@@ -1,4 +1,5 @@
-// What the kernels of a training step reach on one GPU, and what a kernel limited by memory takes.
+// Rates that the kernels of a training step reach on one GPU, and times of kernels limited by
+// memory.
 //
 // Why beside the peaks of device.h: a share of one peak cannot tell a product of 128 columns from
 // one of 16,384, nor a softmax from either. Here each kernel is limited by what limits it:
@@ -29,8 +30,8 @@
 
 namespace lambcast {
 
-// Of the factors of a matrix product. single: fp32 data, TF32 where there is one. half: fp16 and
-// bf16. fp8 scales a tensor, mxfp8 and nvfp4 blocks of 32 and 16 elements.
+// Formats of the factors of a matrix product. single: fp32 data, TF32 if the GPU has it. half: fp16
+// and bf16. fp8 scales a tensor, mxfp8 and nvfp4 blocks of 32 and 16 elements.
 enum class MatrixFormat { single, half, fp8, mxfp8, nvfp4 };
 inline constexpr std::size_t matrix_formats = 5;
 
@@ -58,7 +59,8 @@ struct GpuRates {
   Sourced<Bandwidth> memory;
   Sourced<FlopRate> exponentials;
   Sourced<Duration> kernel_start;
-  // Of whole models on this GPU that set none of its shares (validate/compute), if there were any.
+  // Held-out errors of whole models on this GPU that set none of its shares (validate/compute), if
+  // there are any.
   std::optional<HeldOut> held_out;
 
   const MatrixRate& of(MatrixFormat format) const {
@@ -68,7 +70,7 @@ struct GpuRates {
   FlopRate reached(MatrixFormat format) const;
 };
 
-// What the device's own keys already say.
+// Numbers that the device's own keys give.
 struct DeviceNumbers {
   std::string name;
   Sourced<FlopRate> peak_single, peak_half;
@@ -88,7 +90,7 @@ inline constexpr std::size_t rate_count = 9;
 
 inline Rate rate_of(MatrixFormat format) { return static_cast<Rate>(format); }
 
-// Of a time, what each rate decides; they add up to it.
+// Parts of a time by the rate that decides them; they add up to it.
 struct RateTimes {
   std::array<Duration, rate_count> of;
 

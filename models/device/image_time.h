@@ -34,7 +34,7 @@ namespace lambcast {
 void patch_embedding_forward(const PieceWriter& writer, std::int64_t tokens);
 void patch_embedding_backward(const PieceWriter& writer, std::int64_t tokens);
 
-// Of the stage that `writer` is in: `tokens` are those that come out.
+// Writes the stage of `writer`: `tokens` are those of its output.
 std::vector<Piece> merging_forward(const BlockWork& work, const GpuRates& rates);
 std::vector<Piece> merging_backward(const BlockWork& work, const GpuRates& rates);
 

@@ -1,4 +1,4 @@
-// How many kernels a piece starts, and what it moves, where that depends on who wrote it.
+// Kernels that a piece starts, and bytes that it moves, if they depend on the program.
 #include <catch2/catch.hpp>
 
 #include "models/device/image_time.h"

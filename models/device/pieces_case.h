@@ -1,4 +1,4 @@
-// What tests add up of the pieces of a block.
+// Sums over the pieces of a block, for tests.
 #pragma once
 
 #include <optional>

@@ -39,7 +39,7 @@ inline constexpr double typical_off = 0.073, typical_sources = 4, program_spread
 inline constexpr double share_spread = 0.20;
 inline constexpr int fitted_shares = 5;
 
-// Of what kernels of a GPU reach.
+// Returns the variance of the rates that kernels of a GPU reach.
 double kernel_variance(const HeldOut& of_device);
 
 // The 95 % point of Student's law.

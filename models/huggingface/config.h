@@ -1,5 +1,5 @@
-// A model's config.json, as Hugging Face transformers writes it, into the description of a model
-// (models/shape/load.h).
+// Translates a model's config.json, as Hugging Face transformers writes it, into the description of
+// a model (models/shape/load.h).
 //
 //   model_type        family     besides layers, hidden, heads, kv_heads, ffn, vocab, max_seq_len
 //   llama, granite    decoder    head_dim, tie_word_embeddings, attention_bias, mlp_bias

@@ -19,9 +19,8 @@ struct LaunchArguments {
   std::map<std::string, std::string> reasons;  // commands that took a value from a name
 };
 
-// Reads a script's launch, whatever launcher stands in front of its program. Text without a launch
-// is read as lists of arguments (shell_words.h). Of several different launches the first is read,
-// and a finding names the others.
+// Reads a script's launch, behind any launcher. Text without a launch is read as lists of arguments
+// (shell_words.h). If launches differ, the first is read and a finding names the others.
 //
 // Throws Error (usage) if the launch depends on a variable without a value, and if `given` names
 // a variable that the script does not use.

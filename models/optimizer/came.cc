@@ -20,7 +20,7 @@ double came_states(const StateTensor& tensor, const Projection&) {
 
 }  // namespace
 
-// Of the gradient and of the residual.
+// Statistics of the gradient and of the residual.
 const OptimizerModel came_model{.type = OptimizerType::came,
                                 .name = "came",
                                 .title = "CAME",

@@ -62,8 +62,8 @@ double galore_refresh_flops(const StateTensor& tensor, const Projection& project
 
 namespace {
 
-// Of a run's steps those that compute GaLore's projections anew: the first and every `gap`-th after
-// it; of them those that exchange, where only multiples of `every` do.
+// Steps of a run that compute GaLore's projections anew, the first and every `gap`-th after it, and
+// those of them that exchange, if only multiples of `every` do.
 struct Refreshes {
   std::int64_t all = 0, exchanging = 0;
 };

@@ -12,8 +12,9 @@
 
 namespace lambcast {
 
-// Of the peak of half-precision products, of which fp32 outside the tensor units has 1/16 on A100
-// and H100: 3 % of that, as MAGMA's gesdd of 4160 x 4160 in 4.3 s on a Titan X (pytorch#1373).
+// Share of the peak of half-precision products. fp32 outside the tensor units has 1/16 of it on
+// A100 and H100; MAGMA's gesdd of 4160 x 4160 reaches 3 % of that, 4.3 s on a Titan X
+// (pytorch#1373).
 inline constexpr double svd_share_of_peak = 0.002;
 
 // Whether a matrix's smaller side is above the rank. Of others nothing is projected or decomposed,

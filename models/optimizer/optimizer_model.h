@@ -1,6 +1,6 @@
-// The optimizers that lambcast forecasts: one row each in the table below, one file each for what
-// it costs. Everything that differs from one to another is asked of its OptimizerModel; to add one
-// is to write its file and to add its row (.github/CONTRIBUTING.md).
+// The optimizers that lambcast forecasts: one row each in the table below, one file each for its
+// costs. Every difference between optimizers is a member of OptimizerModel. To add one, write its
+// file and add its row (.github/CONTRIBUTING.md).
 #pragma once
 
 #include <cstddef>
@@ -65,8 +65,8 @@ struct OptimizerModel {
   OptimizerType plain;     // what its speed-up is against; itself where it compresses nothing
   bool of_deepspeed;
   std::optional<OptimizerType> in_onebit = {};  // the same one in DeepSpeed's 1-bit form
-  // DeepSpeed wraps it in FP16_Optimizer and so hands it a flat tensor of each group; all others,
-  // whoever brings them, are handed every tensor by FP16_UnfusedOptimizer.
+  // DeepSpeed wraps it in FP16_Optimizer, which passes one flat tensor per group. All others get
+  // every tensor from FP16_UnfusedOptimizer.
   bool flat_in_fp16 = false;
   bool onebit = false;  // sends signs after a warm-up
   bool is_lamb = false;
@@ -81,9 +81,9 @@ struct OptimizerModel {
   Passes (*update)(StepKind step, Kernels kernels, bool decays);
   // The kinds of its steps over a run.
   StepPhases (*phases)(const RunOfSteps& run) = uniform_phases;
-  // Its states of any element are those of any other, whatever tensor that is of.
+  // Every element has the same states, in any tensor.
   bool same_states = true;
-  // Bytes of fp32 (or 8-bit) states beside the master weights.
+  // Bytes of fp32 (or 8-bit) states, without the master weights.
   double (*state_bytes)(const StateTensor& tensor, const Projection& projection);
 
   // Blocking all-reduces of a number of each tensor where ranks share its states or the tensor
@@ -101,7 +101,8 @@ inline std::string_view name_of(OptimizerType type) { return model_of(type).name
 inline bool is_onebit(OptimizerType type) { return model_of(type).onebit; }
 inline bool is_lamb(OptimizerType type) { return model_of(type).is_lamb; }
 
-// What to ask of in its place by who asks whether compression pays: itself where it compresses.
+// Returns the optimizer to compare with when compression is judged: the type itself if it
+// compresses.
 OptimizerType onebit_of(OptimizerType type);
 
 // In the order of OptimizerType.

@@ -27,7 +27,7 @@ TEST_CASE("optimizers: every type has its row, and every row is whole") {
       // Weights read and written, and the gradient read.
       CHECK(passes.bytes_per_element >= 12);
       CHECK(passes.launches + passes.launches_per_tensor > 0);
-      // Who takes no norm of a tensor waits for nothing.
+      // An optimizer without norms of tensors has no synchronisation.
       if (model.type == OptimizerType::adam || model.type == OptimizerType::adamw) {
         CHECK(passes.syncs + passes.syncs_per_tensor == 0);
         // A tensor at a time, or all at once.
@@ -74,7 +74,8 @@ TEST_CASE("optimizers: which are DeepSpeed's own") {
                                           "onebit_lamb", "zero_one_adam"});
 }
 
-// Kernels of ours are launched once for all tensors, but for those whose norms follow one another.
+// Our kernels are launched once for all tensors, except for those whose norms depend on one
+// another.
 TEST_CASE("optimizers: who launches how many kernels") {
   const auto passes = [](OptimizerType type, StepKind step, Kernels kernels, bool decays = true) {
     return model_of(type).update(step, kernels, decays);
@@ -162,11 +163,11 @@ TEST_CASE("galore: rank and the least size of 8 bits say what is kept and comput
   CHECK(galore_flops(tall, thin) == 4.0 * 8192 * 1024 * 32);
   CHECK(galore_refresh_flops(tall, thin) == galore_refresh_flops(tall, {}));
   CHECK(bytes(tall, thin) == Approx(bytes(tall, {}) / 8));
-  // Of a rank as large as the smaller side nothing is projected, and no basis kept.
+  // At a rank as large as the smaller side nothing is projected, and no basis kept.
   CHECK(galore_small_elements(tall, whole) == tall.elements);
   CHECK(galore_flops(tall, whole) == 0);
   CHECK(bytes(tall, whole) == Approx((2 + 8.0 / 256) * tall.elements));
-  // What counts is the state: of a projected matrix that of its small space.
+  // The state decides: for a projected matrix, that of its small space.
   const Projection most{.rank = 32, .min_8bit_size = 8192 * 32 + 1};
   CHECK(bytes(tall, most) == 8 * 8192 * 32 + 2 * 1024 * 32);
   CHECK(bytes(vector, most) == 8 * 5000);

@@ -1,4 +1,4 @@
-// What an optimizer's kernels do to the GPU's memory and to the host that launches them.
+// Effect of an optimizer's kernels on the GPU's memory and on the host that launches them.
 //
 // All of it is memory bound elementwise work, so its time is
 //
@@ -68,8 +68,8 @@ struct Passes {
   // The name under which `lambcast profile` measures it, if it does: its time then replaces all
   // that.
   std::string_view kernel = {};
-  // What another release of the framework may do with, where its time's interval then begins; zero
-  // where they are not known to differ.
+  // Bytes under another release of the framework, at which the time's interval begins; zero if
+  // releases are not known to differ.
   double least_bytes_per_element = 0;
 };
 

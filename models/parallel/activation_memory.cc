@@ -30,7 +30,7 @@ double samples_sent(const ActivationSetting& setting) {
   return samples_of(setting) / (setting.sequence_parallel ? setting.tp : 1);
 }
 
-// Of rows that are loaded alike, as a rank's experts have them.
+// Returns bytes of equally loaded rows, as a rank's experts have them.
 double at_experts(const Kept& kept, const ActivationSetting& setting) {
   const ExpertLoad& experts = setting.experts;
   const double all = kept.all.at(setting.seq_len), whole = kept.whole.at(setting.seq_len);
@@ -56,7 +56,7 @@ Kept kept_bytes(const Cost& cost, const ActivationSetting& setting) {
   return kept;
 }
 
-// Of a sample in a block.
+// Returns the tokens of a sample in a block.
 std::int64_t tokens_of(const ModelShape& shape, int layer, std::int64_t seq_len) {
   const bool decodes = shape.decoder && layer >= shape.layers - shape.decoder->layers;
   return decodes ? decoder_tokens(*shape.decoder, seq_len) : seq_len;
@@ -80,7 +80,7 @@ struct Layer {
     if (at < of.expert_layers.size() && of.expert_layers[at]) routed = &of.routed[at];
   }
 
-  // Of the block, of which `experts` are loaded as they are.
+  // Returns the bytes of the block, of which `experts` keep their own load.
   double bytes(const Kept& all, const Kept& experts) const {
     if (routed == nullptr) return on_rank(all, setting);
     return on_rank(all, setting) - on_rank(experts, setting) + at_experts(experts, setting);
@@ -96,7 +96,7 @@ struct Layer {
     return bytes(alternates(block, input().all), routed ? alternates(*routed, {}) : Kept{});
   }
 
-  // Kept by router and experts besides their input.
+  // Returns the bytes that router and experts keep in addition to their input.
   double by_experts() const {
     if (routed == nullptr) return 0;
     double bytes = at_experts(kept_bytes(*routed, setting), setting) + one_hot();
@@ -121,7 +121,7 @@ struct Layer {
   static Kept operands(const Cost& cost) {
     return {cost.matrix_operand_bytes, cost.whole_matrix_operand_bytes};
   }
-  // Of what stays whole, nobody reads but the input: a compiled block lets the rest go.
+  // Only the input of the whole part is read later: a compiled block frees the rest.
   Kept alternates(const Cost& cost, const PerSample& read) const {
     Kept kept{cost.alternate_bytes, cost.alternate_whole_bytes};
     if (!setting.fused_gates) return kept;
@@ -145,7 +145,7 @@ struct Layer {
   }
 };
 
-// What a chunk keeps of one micro batch.
+// Activations that a chunk keeps of one micro batch.
 struct ChunkActivations {
   double kept = 0;
   double awaiting_weight = 0;

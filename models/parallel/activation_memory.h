@@ -1,4 +1,4 @@
-// What a rank keeps from forward to backward passes, by stage of the pipeline.
+// Activations that a rank keeps from forward to backward passes, by stage of the pipeline.
 //
 // Bytes of a GPT layer and micro batch of b sequences, at 2 bytes per element, dropout masks at 1
 // (Korthikanti et al. 2022, table 2), on t ranks of tensor parallelism; a heads, ffn 4h:
@@ -86,7 +86,7 @@ struct ActivationSetting {
 // One micro batch on one layer.
 struct LayerActivations {
   Bytes kept;             // from its forward to its backward pass
-  Bytes recomputed;       // besides, while its passes run: computed again, or one-hot gating
+  Bytes recomputed;       // added while its passes run: recomputation, or one-hot gating
   Bytes awaiting_weight;  // from the gradient of its input to that of its weights, if apart
 };
 LayerActivations layer_activations(const ModelShape& shape, int layer,

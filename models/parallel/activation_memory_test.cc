@@ -69,7 +69,8 @@ TEST_CASE("activations: what products, attention and gates keep in fewer bits") 
   };
   CHECK(kept(adapted) == Approx(4 * h + 6 * h + 4 * h + 4 * k + 4 * f));
   CHECK(kept(plain) == Approx(4 * h + 4 * h + 4 * h + 4 * k + 6 * f));
-  // In fp8: both norms' outputs and what goes down; the context for its projection besides.
+  // In fp8: both norms' outputs and the input of the down projection; the context for its
+  // projection in addition.
   setting.product_bytes = 1;
   CHECK(kept(plain) == Approx(4 * h + 2 * h + 4 * h + 4 * k + h + 5 * f));
   CHECK(kept(adapted) == Approx(4 * h + 6 * h + 4 * h + 4 * k + 4 * f));

@@ -1,5 +1,5 @@
-// What a layout asks of the model and of the run: rules that programs refuse to start without, and
-// choices that cost more than they seem to.
+// Requirements of a layout on the model and on the run: rules that programs refuse to start
+// without, and choices with unexpected costs.
 //
 // Sources: Megatron-LM training/arguments.py (validate_args), core/parallel_state.py and
 // core/transformer/transformer_config.py.

@@ -1,5 +1,5 @@
-// What each pipeline stage does, in which order: forward, backward and weight-gradient slots as
-// pure data, without durations. pipeline_time.h replays them.
+// Order of the slots of each pipeline stage: forward, backward and weight-gradient slots as pure
+// data, without durations. pipeline_time.h replays them.
 //
 //   gpipe        all forward, then all backward, the last micro batch first (Huang et al. 2019)
 //   1f1b         p - r - 1 forward first, then one forward, one backward (PipeDream-flush,

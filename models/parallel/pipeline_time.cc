@@ -19,7 +19,7 @@ Picoseconds sum(Picoseconds a, Picoseconds b) {
   return sum;
 }
 
-// Where a stage stands in its order.
+// Position of a stage in its order.
 struct Cursor {
   std::vector<PipelineSlot> slots;
   std::size_t next = 0;

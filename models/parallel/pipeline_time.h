@@ -53,7 +53,7 @@ struct StageTime {
 struct PipelineTime {
   Duration makespan;  // from the first slot of all to the last
   std::vector<StageTime> stages;
-  std::vector<std::vector<SlotTime>> slots;  // as in pipeline_slots(); only where asked for
+  std::vector<std::vector<SlotTime>> slots;  // as in pipeline_slots(); only on request
 
   // The longest stage from its first slot to its last: the period of steps whose optimizer does not
   // wait for all stages, as zero-bubble schedules have it.

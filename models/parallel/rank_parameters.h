@@ -1,4 +1,4 @@
-// The parameters that one rank holds, chunk by chunk, and who must sum their gradients with whom.
+// The parameters that one rank holds, chunk by chunk, and the groups that sum their gradients.
 //
 // For a GPT of width h on t ranks of tensor parallelism (Megatron-LM; Narayanan et al. 2021):
 //   per layer        (12 h^2 + 7 h) / t + 6 h
@@ -24,14 +24,14 @@ struct RankParameters {
   // Held by all alike; with sequence parallelism each sees s / t tokens of them, and their
   // gradients are summed over tp too.
   double whole = 0;
-  // Of the rank's experts; gradients summed over the ranks with the same experts.
+  // Parameters of the rank's experts; gradients are summed over the ranks with the same experts.
   double experts = 0;
-  // Without gradients, beside adapters.
+  // Frozen parameters next to adapters.
   double frozen = 0;
-  // Of `divided`: embedding and head that are one tensor on two stages, whose gradients the first
-  // and last stage sum.
+  // The tied part of `divided`: embedding and head as one tensor on two stages; the first and last
+  // stage sum its gradients.
   double tied = 0;
-  // Of `divided` or `frozen`: rows of the vocabulary.
+  // The part of `divided` or `frozen` that is rows of the vocabulary.
   double vocabulary = 0;
 
   double total() const { return divided + whole + experts; }  // with gradients
@@ -39,8 +39,7 @@ struct RankParameters {
   RankParameters& operator+=(const RankParameters& other);  // of another chunk
 };
 
-// Of a tensor, what one of tp ranks of tensor parallelism holds; of the vocabulary more than 1 /
-// tp.
+// Returns the share of a tensor that one of tp ranks holds; for the vocabulary more than 1 / tp.
 double tensor_share(TensorSplit split, const ModelShape& shape, int tp);
 
 // Trained elements of the whole model on one tensor rank: what its stages and expert ranks together

@@ -66,7 +66,7 @@ TEST_CASE("parameters of a rank: every family adds up to the model") {
     const auto whole =
         rank_parameters(shape, {}, pipeline, split_stages(SplitMethod::even, layers, 1));
     CHECK(whole[0].total() == Approx(static_cast<double>(parameters(shape))).epsilon(1e-12));
-    // Whatever is not replicated is held once by the ranks of tp and ep together.
+    // Tensors that are not replicated are held once by the ranks of tp and ep together.
     ParallelLayout layout{.tp = 4, .dp = 8};
     if (shape.experts > 0) layout.ep = 8;
     const auto parts =

@@ -1,4 +1,4 @@
-// What a rank of each pipeline stage holds at its fullest: states and activations together.
+// Memory of a rank of each pipeline stage at its fullest: states and activations together.
 #pragma once
 
 #include <span>

@@ -16,7 +16,7 @@ std::vector<double> sums_of(std::span<const double> weights) {
   return sums;
 }
 
-// As many as the fullest heap must hold, until they are used up.
+// Each part takes as many as the fullest one needs, until the items are used up.
 std::vector<int> partition_fill(int items, int parts) {
   const int each = (items + parts - 1) / parts;
   std::vector<int> firsts;

@@ -1,4 +1,4 @@
-// Which layers each chunk of a pipeline holds, and who has the embedding and the head.
+// Layers of each chunk of a pipeline, and the chunks with the embedding and the head.
 //
 //   even        layers / positions each; embedding with the first, head with the last (Megatron-LM)
 //   count_ends  embedding and head each take the place of a layer: 126 layers of Llama 3.1 405B on

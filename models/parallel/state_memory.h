@@ -37,7 +37,7 @@ inline constexpr StateBytes fp16_states = {2, 2, 4, 8, 0};
 inline constexpr StateBytes bf16_summed_gradients = {2, 6, 4, 8, 0};
 inline constexpr StateBytes fp32_states = {4, 4, 0, 8, 0};
 
-// What the replicas divide among them, each the ones before too: ZeRO stages 0 to 3.
+// States that the replicas divide, each including the ones before: ZeRO stages 0 to 3.
 enum class Sharding { none, optimizer, gradients, weights };
 
 // Ranks that hold the same parameters; shards are theirs.

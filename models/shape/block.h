@@ -73,8 +73,9 @@ Cost attention_cost(const Attention& attention);
 struct FeedForward {
   std::int64_t hidden = 0;
   std::int64_t ffn = 0;
-  bool gated = false;     // three matrices instead of two
-  bool parallel = false;  // beside the attention: its input and dropout mask are the attention's
+  bool gated = false;  // three matrices instead of two
+  // attention next to the feed-forward: its input and dropout mask are the attention's
+  bool parallel = false;
   bool dropout = false;
   std::int64_t experts = 0;  // 0: dense, no router
   std::int64_t experts_per_token = 1;
@@ -83,18 +84,19 @@ struct FeedForward {
 // Experts are taken as evenly loaded: neither padding to a capacity nor dropped tokens.
 Cost feed_forward_cost(const FeedForward& feed_forward);
 
-// Of those that every token visits, together.
+// Returns the cost of the experts that every token visits, together.
 Cost shared_experts_cost(const ModelShape& shape);
 
 Cost norm_cost(std::int64_t hidden, double tokens = 1);
-// What the norms of a block keep: their inputs, which those of a parallel block share.
+// Returns the activations of a block's norms: their inputs, which the norms of a parallel block
+// share.
 Cost norms_cost(const ModelShape& shape);
 
 // The dropout mask after the embedding, one byte an element, into shape.outside.
 void add_embedding_mask(ModelShape& shape, double tokens = 1);
 
-// What BERT, GPT and ViT blocks have in common: attention at full width, an ungated feed-forward
-// and norms.
+// Returns the common part of BERT, GPT and ViT blocks: attention at full width, an ungated feed-
+// forward and norms.
 Cost dense_block_cost(const ModelShape& shape, bool dropout);
 
 // Output layer over the vocabulary, its 2-byte input and 4-byte logits kept.

@@ -1,4 +1,4 @@
-// What lambcast_embed compiles in is the file, byte for byte.
+// lambcast_embed compiles in the file, byte for byte.
 #include <catch2/catch.hpp>
 
 #include <fstream>

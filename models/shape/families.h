@@ -31,7 +31,7 @@ struct Family {
   std::string_view name;
   // `file` is the whole description. Throws Error (usage) naming file, line and key.
   void (*build)(const Table& file, const Table& model, ModelShape& shape);
-  // The keys of [model] without which the family says too little, beside its name.
+  // The keys of [model], next to its name, without which the family is incomplete.
   std::vector<std::string_view> required;
   std::string_view preset;  // one of this family
 };

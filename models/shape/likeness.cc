@@ -6,7 +6,7 @@
 namespace lambcast {
 namespace {
 
-// Numbers that kernels of a block depend on beside the FLOPs of its matrix products.
+// Numbers that decide the kernels of a block, in addition to the FLOPs of its matrix products.
 auto kernels_of(const ModelShape& shape) {
   return std::tie(shape.hidden, shape.heads, shape.kv_heads, shape.head_size, shape.value_size,
                   shape.latent, shape.window, shape.window_every, shape.window_layers, shape.causal,

@@ -30,8 +30,8 @@ ModelShape load_model(const std::string& name_or_path,
 ModelShape load_model(Table description, const std::string& name_or_path,
                       std::span<const ModelOverride> overrides);
 
-// A preset as it ships, parsed once for the whole program: every forecast may need one beside its
-// own model.
+// Returns a preset as it ships, parsed once for the whole program: any forecast may need one next
+// to its own model.
 const ModelShape& model_preset(std::string_view name);
 // The same, or null if no preset has the name.
 const ModelShape* find_model_preset(std::string_view name);

@@ -180,7 +180,7 @@ TEST_CASE("a written-down model with a length scales with it") {
   CHECK(forward_flops(shape, 200).value() == Approx(2000));
 }
 
-// No reader finds a key missing afterwards, and none is asked for that nobody reads.
+// The list is complete, and has no key that the reader ignores.
 TEST_CASE("the keys that a family requires are those that it reads, and are named at once") {
   for (const Family& family : families()) {
     INFO(family.name);

@@ -232,8 +232,8 @@ TEST_CASE(
 }
 
 TEST_CASE("latent attention passes through vectors of its ranks") {
-  // Of DeepSeek-V3 per token: 2 (7168 1536 + 1536 128 192 + 7168 576 + 512 128 256 + 16384 7168),
-  // and 2 128 (192 + 128) a pair.
+  // DeepSeek-V3 per token: 2 (7168 1536 + 1536 128 192 + 7168 576 + 512 128 256 + 16384 7168), and
+  // 2 128 (192 + 128) a pair.
   const ModelShape shape = load_model("deepseek-v3");
   const Cost& dense = shape.blocks.front();
   CHECK(dense.forward_flops.per_token_pair == 2 * 128 * 320);
@@ -261,7 +261,7 @@ TEST_CASE("a Swin pyramid doubles its width where it quarters its tokens, and at
   CHECK(last.heads == 32);
   CHECK(last.tokens == 6 * 6);
   CHECK(last.windows == 1);  // an image smaller than a window
-  // Of the first stage: 2 M (3 h^2 + h^2 + 8 h^2) and 4 h M per token of a window.
+  // First stage: 2 M (3 h^2 + h^2 + 8 h^2) and 4 h M per token of a window.
   CHECK(shape.blocks.front().forward_flops.fixed == 2304.0 * (24 * 128 * 128 + 4 * 128 * 144));
   // Outside of blocks: patches of 48 values; four tokens joined to one of twice the width, 4 M h^2,
   // whose norm and product keep 2 h each at 2 bytes; the last norm and one token's classes.

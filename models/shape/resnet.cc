@@ -25,7 +25,7 @@ void add_conv(const Scope& scope, Cost& cost, std::string_view conv, std::string
   cost.activation_bytes.fixed += 2 * pixels * static_cast<double>(out);
 }
 
-// What a ReLU hands on.
+// Adds the output of a ReLU.
 void keep(Cost& cost, std::int64_t channels, std::int64_t size) {
   cost.activation_bytes.fixed += 2 * static_cast<double>(channels * size * size);
 }

@@ -74,14 +74,15 @@ struct PerSample {
 struct Cost {
   PerSample forward_flops;
   PerSample activation_bytes;
-  // Besides, where attention is no single kernel: its scores, what dropout leaves of them and the
-  // mask, all divided by tensor parallelism.
+  // Added if attention is no single kernel: its scores, their dropout output and the mask, all
+  // divided by tensor parallelism.
   PerSample score_bytes = {};
-  // Of these, what tensor parallelism leaves whole on every rank (10 s h of a GPT block: inputs of
-  // norms and matrices, dropout masks) unless sequence parallelism divides it too.
+  // The part of these that tensor parallelism leaves whole on every rank (10 s h of a GPT block:
+  // inputs of norms and matrices, dropout masks), unless sequence parallelism divides it too.
   PerSample whole_activation_bytes = {};
-  // Of these, what some runs keep otherwise. Inputs of products that a weight gradient alone needs,
-  // and of them what stays whole: fewer bits where products have them, nothing of frozen ones.
+  // The part of these that some runs keep in another form: inputs of products that only a weight
+  // gradient needs, and the whole part of them. Fewer bits if products have them, nothing for
+  // frozen ones.
   PerSample product_input_bytes = {};
   PerSample whole_product_input_bytes = {};
   PerSample attention_bytes = {};  // queries, keys, values and context
@@ -105,7 +106,7 @@ struct LatentAttention {
   bool operator==(const LatentAttention&) const = default;
 };
 
-// Of fine-tuning with low-rank adapters (adapters.h).
+// Products with low-rank adapters (adapters.h).
 enum class AdapterTargets { attention, all };
 struct Adapters {
   std::int64_t rank = 0;
@@ -124,7 +125,7 @@ struct PyramidStage {
   bool operator==(const PyramidStage&) const = default;
 };
 
-// The decoder of an encoder-decoder: the last blocks, which attend to the encoder's tokens besides.
+// The decoder of an encoder-decoder: the last blocks, which also attend to the encoder's tokens.
 struct DecoderStack {
   std::int64_t layers = 0;
   double tokens = 1;  // of each of the encoder's, whose number is the sample's length
@@ -145,11 +146,11 @@ struct ModelShape {
   std::int64_t window = 0;                           // tokens that some layers look back; 0: all
   std::int64_t window_every = 1, window_layers = 1;  // of each so many layers, so many do
   bool causal = false;                               // a token attends to none behind it
-  bool parallel_block = false;                       // attention beside the feed-forward (block.h)
+  bool parallel_block = false;                       // attention next to the feed-forward (block.h)
   std::int64_t norms = 2;  // of a block: 1, or one of each half, of a parallel one; 2, or 4 with
                            // one behind each half, of others
   bool norms_queries = false;  // and keys
-  bool gated = false;          // the feed-forward has a gate beside its up projection
+  bool gated = false;          // the feed-forward has a gate and an up projection
   bool rotary = false;         // queries and keys are turned by their positions
   bool biased_experts = false;
   std::int64_t ffn = 0;
@@ -189,11 +190,11 @@ struct ModelShape {
   std::vector<std::string> groups;
   std::vector<Tensor> tensors;  // in registration order
   std::vector<Cost> blocks;     // one per layer
-  // Of these, what the experts that tokens choose cost, all chosen alike; empty: there are none.
+  // The part of `blocks` that the routed experts cost, all chosen alike; empty: there are none.
   std::vector<Cost> routed;
   // Embedding, stem and head. Token models spend its FLOPs in the head, after the last block.
   Cost outside;
-  // Of its activations, what the embedding keeps: masks. The rest is the head's.
+  // The embedding's part of the activations of `outside`: masks. The rest is the head's.
   PerSample embedding_activation_bytes;
   Provenance provenance;  // of the numbers of the description
 };
@@ -219,7 +220,7 @@ struct GroupSize {
   std::size_t tensors = 0;
   std::int64_t elements = 0;
 };
-// What the optimizer is given, group by group, in its order. Empty groups are left out.
+// Returns the optimizer's parameter groups in its order, without empty ones.
 std::vector<GroupSize> optimizer_groups(const ModelShape& shape);
 
 // The length of a sample: the requested one, else the default. Throws Error (usage) where the model

@@ -211,12 +211,12 @@ TEST_CASE("tensor parallelism divides all of a block but 6 h elements, and 24 of
             .embedding_activation_bytes.per_token == 0);
   // Qi et al. 2024, table 1.
   CHECK(gpt.blocks[0].matrix_operand_bytes.per_token == 32 * h);
-  // Of these the inputs of the first products and the output gradients of the last are whole.
+  // The inputs of the first products and the output gradients of the last are whole.
   CHECK(gpt.blocks[0].whole_matrix_operand_bytes.per_token == 2 * 4 * h);
-  // As many of each expert that a token visits.
+  // The same for each expert that a token visits.
   CHECK(load_model("mixtral-8x7b").blocks[0].whole_matrix_operand_bytes.per_token ==
         (1 + 2) * 4 * 4096.);
-  // What stays whole is a part.
+  // The whole part is at most the total.
   for (const std::string& name : model_presets())
     for (const Cost& block : load_model(name).blocks) {
       INFO(name);
