@@ -96,7 +96,8 @@ std::string stats(const StepRun& step, const CollectiveCosts::Counts& prices, co
 }  // namespace
 
 const std::vector<std::string>& explanation_names() {
-  static const std::vector<std::string> names{"plan", "prices", "stats", "inputs"};
+  static const std::vector<std::string> names{"sources", "parts", "notes", "plan",
+                                              "prices",  "stats", "inputs"};
   return names;
 }
 

@@ -20,7 +20,8 @@
 namespace lambcast {
 
 const std::vector<std::string>&
-explanation_names();  // "plan", "prices", "stats"; "inputs" of input_ledger.h
+explanation_names();  // "plan", "prices", "stats"; "inputs" of input_ledger.h and the words of
+                      // forecast_explanation.h
 
 // One table for each distinct step of the run. Throws Error (usage) for any other name.
 std::string explain(const TrainingPlan& training, std::string_view what);

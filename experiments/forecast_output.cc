@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "experiments/cell.h"
+#include "experiments/forecast_explanation.h"
 #include "experiments/memory_output.h"
 #include "experiments/rate_text.h"
 #include "experiments/run_length.h"
@@ -426,12 +427,9 @@ std::string forecast_table(const Scenario& scenario, const Forecast& forecast,
   out += "\n\n" + run_text(run) + language_text(training, forecast);
   if (run.speedup) out += pays_text(training.exchange, run, judgement);
   if (!run.cost_usd) out += fmt::format("\ncost: {}", no_price_text());
-  out += fmt::format("\n{}\n", memory_text(training, forecast.memory));
+  out += fmt::format("\n{}\n", memory_line(training, forecast.memory));
   out += step_table(forecast, training.parallelism.has_value()) + interval_text(training, forecast);
-  out += "\nrests on, each cost in so much of the time\n";
-  for (const CostSource& source : forecast.sources.shares())
-    out += fmt::format("  {:<27} {:>3.0f} % {:<9} {}\n", source.cost, 100 * source.share,
-                       name_of(source.provenance.kind), source.provenance.source);
+  out += sources_line(forecast.sources.shares());
   for (const Finding& finding : judgement.findings)
     out += fmt::format("{}: {} [{}]\n", name_of(finding.severity), finding.message, finding.code);
   return out;

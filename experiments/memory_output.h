@@ -9,8 +9,10 @@
 
 namespace lambcast {
 
-// `memory` is what forecast_memory() says of the training.
+// Returns the lines on the memory of a run, as forecast_memory() gives it, with all parts.
 std::string memory_text(const TrainingPlan& training, const MemoryForecast& memory);
+// Returns the same in brief: the two largest parts, and no stages.
+std::string memory_line(const TrainingPlan& training, const MemoryForecast& memory);
 Json memory_json(const TrainingPlan& training, const MemoryForecast& memory);
 
 }  // namespace lambcast

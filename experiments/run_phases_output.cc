@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "experiments/cell.h"
+#include "experiments/forecast_explanation.h"
 #include "experiments/forecast_output.h"
 #include "experiments/memory_output.h"
 #include "experiments/rate_text.h"
@@ -32,12 +33,8 @@ std::string totals_text(const RunTotals& totals, std::size_t phases) {
     out += "\n";
   }
   if (phases > 1) out += "the phase that needs most: ";
-  out += memory_text(totals.largest->scenario.training, totals.largest->forecast.memory) +
-         "rests on, each cost in so much of the time of steps\n";
-  for (const CostSource& source : totals.sources)
-    out += fmt::format("  {:<27} {:>3.0f} % {:<9} {}\n", source.cost, 100 * source.share,
-                       name_of(source.provenance.kind), source.provenance.source);
-  return out;
+  out += memory_text(totals.largest->scenario.training, totals.largest->forecast.memory);
+  return out + sources_text(totals.sources);
 }
 
 }  // namespace

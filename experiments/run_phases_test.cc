@@ -325,7 +325,7 @@ TEST_CASE("run phases: a whole run keeps the rates, memory, findings and sources
   CHECK(both.tokens_per_s.value() * run.time_s ==
         Approx(5993.0 * 65536 * 128 + 782.0 * 32768 * 512));
   CHECK_THAT(phased_run_table(run), Contains("tokens: ") && Contains("MFU ") &&
-                                        Contains("memory") && Contains("rests on"));
+                                        Contains("memory") && Contains("sources of the costs"));
   // The warnings of a forecast of the phase alone stand here too.
   for (const RunPhase& of : run.phases)
     for (const Finding& finding : judge(of.scenario.training, of.forecast))

@@ -6,6 +6,7 @@
 
 #include "experiments/explain.h"
 #include "experiments/fitting_layout.h"
+#include "experiments/forecast_explanation.h"
 #include "experiments/forecast_output.h"
 #include "experiments/input_ledger.h"
 #include "experiments/result_row.h"
@@ -57,7 +58,8 @@ int simulate_command(const ForecastFlags& flags, const RunFlags& run_flags) {
   Catalog catalog;
   if (flags.explain == "inputs") return print_text(explain_inputs(flags.what_if, catalog)), 0;
   const Scenario scenario = resolve(flags.what_if, catalog);
-  if (!flags.explain.empty()) {
+  const bool of_forecast = std::ranges::count(forecast_explanation_names(), flags.explain) > 0;
+  if (!flags.explain.empty() && !of_forecast) {
     print_text(explain(scenario.training, flags.explain));
     return exit_code(flags, forecast_memory(scenario.training).fits);
   }
@@ -67,6 +69,10 @@ int simulate_command(const ForecastFlags& flags, const RunFlags& run_flags) {
   judgement.fused = fused_speedup(scenario, result, costs);
   for (Finding& finding : find_fitting_layouts(scenario, catalog))
     judgement.findings.push_back(std::move(finding));
+  if (of_forecast) {
+    print_text(explain_forecast(scenario.training, result, judgement, flags.explain));
+    return exit_code(flags, result.memory.fits);
+  }
   return print_forecast(flags, scenario.training, result.memory.fits,
                         {[&] { return forecast_table(scenario, result, judgement); },
                          [&] { return forecast_json(scenario, result, judgement); },
@@ -88,11 +94,10 @@ Command add_simulate(CLI::App& app) {
   command
       ->add_option(
           "--explain", flags->explain,
-          "instead of the forecast: the plan of each step, the prices of its operations with "
-          "what they rest on, the treatment of each key of the input files, or stats of the "
-          "program's own work: prices asked for and known "
-          "already, events, flows and max-min solves, the time of each part of a forecast, and of "
-          "that what routes over the network and the lowering of schedules onto it took")
+          "instead of the forecast: the sources of its numbers, the parts of its memory, its "
+          "notes with remedies, the plan of each step, the prices of its operations, the "
+          "treatment of each key of the input files (inputs), or statistics of the program's own "
+          "work (stats): prices, events, flows and max-min solves, and the time of each part")
       ->check(CLI::IsMember(explanation_names()));
   command
       ->add_option("--then", run->then,
