@@ -7,6 +7,9 @@
 //   ring            all-reduce over a switch: 2(n-1) rounds in which everybody sends to the next
 //   16 rings        of different sizes over the same n/16 nodes, one NIC each
 //   pairwise        all-to-all over leaves of 32 and 8 spines: n-1 rounds, 4:1 oversubscribed
+//   16 pairwise     of different sizes over the same n/16 nodes, one NIC each, same leaves
+//   pairs           n messages of 1 to 1,000 MB between random ranks, same leaves
+//   incast          n-1 such messages to one rank
 #include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,6 +18,7 @@
 #include <cstdlib>
 #include <ctime>
 #include <functional>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -63,23 +67,18 @@ double one_collective(Op op, const char* algorithm, double bytes, int ranks, con
   return simulate(collective, NetworkModel::flow).s();
 }
 
-double several_rings(int nodes) {
-  Machines machines(node_of(rings), nodes, single_switch, 0);
+double several(Op op, const char* algorithm, int nodes, const Fabric& fabric) {
+  Machines machines(node_of(rings), nodes, fabric, 0);
   TaskGraph graph;
   std::vector<Collective> collectives;
   for (int ring = 0; ring < rings; ++ring) {
-    CollectiveRequest request{Op::all_reduce,
-                              Bytes(ring_bytes(ring)),
-                              {nodes, 1, rings},
-                              DecisionRules::nccl,
-                              "ring",
-                              "",
-                              true};
+    CollectiveRequest request{
+        op, Bytes(ring_bytes(ring)), {nodes, 1, rings}, DecisionRules::nccl, algorithm, "", true};
     request.beside = Place{0, ring};
     collectives.push_back(plan_collective(request, machines, bare()));
   }
   for (const Collective& collective : collectives)
-    graph.add_communication("ring", Category::gradient_comm, graph.add_resource("ring"),
+    graph.add_communication(algorithm, Category::gradient_comm, graph.add_resource(algorithm),
                             collective.program.get());
   return run(graph, *make_network(NetworkModel::flow, machines.full().machine->topology))
       .end.since_start()
@@ -92,6 +91,49 @@ Fabric leaves_and_spines() {
   spec.nodes_per_leaf = ports;
   spec.oversubscription.value = static_cast<double>(ports) / spines;
   return make_fabric(spec);
+}
+
+struct Message {
+  std::size_t from, to;
+  double bytes;
+};
+
+std::vector<Message> random_messages(int ranks, bool to_one) {
+  std::mt19937 random(1);
+  const auto below = [&](int n) { return random() % static_cast<std::size_t>(n); };
+  std::vector<Message> messages;
+  for (int i = to_one ? 1 : 0; i < ranks; ++i) {
+    const std::size_t from = to_one ? static_cast<std::size_t>(i) : below(ranks);
+    const std::size_t to =
+        to_one ? 0 : (from + 1 + below(ranks - 1)) % static_cast<std::size_t>(ranks);
+    messages.push_back({from, to, 1e6 * (1 + static_cast<double>(below(1000)))});
+  }
+  return messages;
+}
+
+double at_once(const std::vector<Message>& messages, int ranks) {
+  const auto machine = build_machine(node_of(1), ranks, leaves_and_spines());
+  Router router(machine->topology);
+  std::vector<FlowSet> sets;
+  for (const Message& message : messages) {
+    const VertexId out = machine->nic[message.from], in = machine->nic[message.to];
+    std::vector<LinkId> links;
+    router.append_route(machine->gpu[message.from], out, 0, links);
+    router.append_route(out, in, machine->port[message.to], links);
+    router.append_route(in, machine->gpu[message.to], 0, links);
+    sets.emplace_back(std::vector<std::vector<LinkId>>{links},
+                      std::vector<Flow>{{Bytes(message.bytes)}});
+  }
+  const auto network = make_network(NetworkModel::flow, machine->topology);
+  for (std::size_t i = 0; i < sets.size(); ++i)
+    network->start(static_cast<Ticket>(i), sets[i], 1, SimTime());
+  SimTime end;
+  std::vector<Ticket> finished;
+  while (const auto event = network->next_event()) {
+    end = *event;
+    network->advance(end, finished);
+  }
+  return end.since_start().s();
 }
 
 // --- SimGrid ---
@@ -174,15 +216,40 @@ double simgrid_rings(int count, int hosts_of_each) {
   return run_engine();
 }
 
-double simgrid_pairwise(double bytes, int ranks) {
-  start_engine();
-  const std::vector<sg4::Host*> hosts = fat_tree(ranks);
+void start_pairwise(const std::vector<sg4::Host*>& hosts, int job, double bytes) {
+  const int ranks = static_cast<int>(hosts.size());
+  const std::string group = fmt::format("pairwise{}", job);
   const sg4::BarrierPtr barrier = sg4::Barrier::create(static_cast<unsigned>(ranks));
   for (int i = 0; i < ranks; ++i)
-    sg4::Actor::create("pairwise", hosts[static_cast<std::size_t>(i)], [=] {
-      play("pairwise", i, ranks - 1, bytes / ranks, *barrier,
+    sg4::Actor::create(group, hosts[static_cast<std::size_t>(i)], [=] {
+      play(group, i, ranks - 1, bytes / ranks, *barrier,
            [=](int round) { return (i + round + 1) % ranks; });
     });
+}
+
+double simgrid_pairwise(double bytes, int ranks) {
+  start_engine();
+  start_pairwise(fat_tree(ranks), 0, bytes);
+  return run_engine();
+}
+
+double simgrid_jobs(int ranks) {
+  start_engine();
+  const std::vector<sg4::Host*> hosts = fat_tree(ranks);
+  for (int job = 0; job < rings; ++job) start_pairwise(hosts, job, ring_bytes(job));
+  return run_engine();
+}
+
+double simgrid_messages(const std::vector<Message>& messages, int ranks) {
+  start_engine();
+  const std::vector<sg4::Host*> hosts = fat_tree(ranks);
+  sg4::Actor::create("messages", hosts[0], [&] {
+    std::vector<sg4::CommPtr> sent;
+    for (const Message& message : messages)
+      sent.push_back(sg4::Comm::sendto_async(hosts[message.from], hosts[message.to],
+                                             static_cast<std::uint64_t>(message.bytes)));
+    for (const sg4::CommPtr& one : sent) one->wait();
+  });
   return run_engine();
 }
 
@@ -204,8 +271,8 @@ Result apart(const std::function<double()>& run) {
 }
 
 void row(const char* name, int ranks, const Result& ours, const Result& theirs) {
-  fmt::print("{:<9} {:>6} {:>14.9f} {:>14.9f} {:>9.1e} {:>10.3f} {:>10.3f} {:>7.0f}\n", name, ranks,
-             ours.simulated_s, theirs.simulated_s,
+  fmt::print("{:<11} {:>6} {:>14.9f} {:>14.9f} {:>9.1e} {:>10.3f} {:>10.3f} {:>7.1f}\n", name,
+             ranks, ours.simulated_s, theirs.simulated_s,
              std::abs(ours.simulated_s / theirs.simulated_s - 1), ours.cpu_s, theirs.cpu_s,
              theirs.cpu_s / ours.cpu_s);
   std::fflush(stdout);
@@ -219,18 +286,28 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "RANKS must be a multiple of {}, {} or more\n", ports, 2 * ports);
     return 2;
   }
-  fmt::print("{:<9} {:>6} {:>14} {:>14} {:>9} {:>10} {:>10} {:>7}\n", "pattern", "ranks",
+  fmt::print("{:<11} {:>6} {:>14} {:>14} {:>9} {:>10} {:>10} {:>7}\n", "pattern", "ranks",
              "lambcast (s)", "SimGrid (s)", "differ by", "took (s)", "took (s)", "ratio");
   std::fflush(stdout);
   row("ring", n, apart([&] {
         return one_collective(Op::all_reduce, "ring", ring_bytes(0), n, single_switch);
       }),
       apart([&] { return simgrid_rings(1, n); }));
-  row("16 rings", n, apart([&] { return several_rings(n / rings); }),
+  row("16 rings", n,
+      apart([&] { return several(Op::all_reduce, "ring", n / rings, single_switch); }),
       apart([&] { return simgrid_rings(rings, n / rings); }));
   const double bytes = 1e6 * n;
   row("pairwise", n, apart([&] {
         return one_collective(Op::all_to_all, "pairwise", bytes, n, leaves_and_spines());
       }),
       apart([&] { return simgrid_pairwise(bytes, n); }));
+  if (n / rings % ports == 0)
+    row("16 pairwise", n,
+        apart([&] { return several(Op::all_to_all, "pairwise", n / rings, leaves_and_spines()); }),
+        apart([&] { return simgrid_jobs(n / rings); }));
+  for (const bool to_one : {false, true}) {
+    const std::vector<Message> messages = random_messages(n, to_one);
+    row(to_one ? "incast" : "pairs", n, apart([&] { return at_once(messages, n); }),
+        apart([&] { return simgrid_messages(messages, n); }));
+  }
 }

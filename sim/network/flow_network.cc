@@ -11,8 +11,6 @@
 namespace lambcast {
 namespace {
 
-const SimTime latest = SimTime::at(Duration::picoseconds(std::numeric_limits<std::int64_t>::max()));
-
 // Rounded up, so that a flow never ends before its last byte.
 Duration time_for(double bytes, double rate) {
   const double ps = std::ceil(bytes / rate * 1e12);
@@ -34,19 +32,10 @@ Id take(std::vector<Id>& free, std::vector<Element>& all) {
 
 }  // namespace
 
-FlowNetwork::FlowNetwork(const Topology& topology) : topology_(topology) {}
-
-// A network whose sets are all known looks at no link, and a machine has hundreds of thousands.
-void FlowNetwork::follow_links() {
-  const std::size_t links = topology_.links().size();
-  flows_on_.resize(links);
-  group_on_.resize(links);
-  room_.resize(links);
-  unfrozen_.resize(links);
-}
+FlowNetwork::FlowNetwork(const Topology& topology) : topology_(topology), rates_(topology) {}
 
 void FlowNetwork::start(Ticket ticket, const FlowSet& flows, std::int64_t times, SimTime now) {
-  const bool idle = !alone_ && free_groups_.size() == groups_.size() && empty_sets_.empty();
+  const bool idle = !alone_ && moving_ == 0 && empty_sets_.empty();
   if (alone_) {
     const Alone before = *alone_;
     alone_.reset();
@@ -89,88 +78,32 @@ void FlowNetwork::make_up_for(const Alone& alone, SimTime now) {
 }
 
 bool FlowNetwork::begin(Ticket ticket, const FlowSet& flows, std::int64_t times) {
-  if (flows_on_.empty()) follow_links();
   const SetId set = take(free_sets_, sets_);
-  const GroupId id = take(free_groups_, groups_);
-  joined_to_.resize(groups_.size());
-  joined_to_[id] = id;
-  std::vector<GroupId> met;
-  Group& group = groups_[id];
-  group.next_end = latest;
-  group.flows.reserve(flows.size());
+  sets_[set] = {ticket, begun_, 0};
   const LinkLists& paths = flows.paths->links();
   flows.each([&](const Flow& flow, std::size_t path) {
     if (flow.bytes.value() == 0) return;
     const std::span<const LinkId> links = paths.of(path);
-    double rate = flow.cap.value();
+    double ceiling = flow.cap.value();
     for (const LinkId link : links) {
-      if (++flows_on_[link] == 1) {
-        group_on_[link] = id;
-      } else {
-        group.stale = true;
-        if (const GroupId other = group_on(link); other != id) met.push_back(other);
-      }
       const double capacity = topology_.capacity(link).value();
-      if (rate == 0 || capacity < rate) rate = capacity;
+      if (ceiling == 0 || capacity < ceiling) ceiling = capacity;
     }
-    if (rate == 0) return;  // neither links nor a cap: nothing to wait for
-    const double bytes = flow.bytes.value() * static_cast<double>(times);
-    const SimTime end = now_ + time_for(bytes, rate);
-    group.next_end = std::min(group.next_end, end);
-    group.flows.push_back({links, flow.weight, set, bytes, rate, flow.cap.value(), now_, end});
+    if (ceiling == 0) return;  // neither links nor a cap: nothing to wait for
+    const FlowId id = rates_.add(links, flow.weight, ceiling);
+    if (id >= flows_.size()) flows_.resize(id + 1);
+    Active& active = flows_[id];
+    active = {set, active.queued, flow.bytes.value() * static_cast<double>(times), 0, now_, true};
+    ++sets_[set].flows_left;
   });
-  if (group.flows.empty()) {
-    empty_sets_.push_back(ticket);
-    free_sets_.push_back(set);
-    free_groups_.push_back(id);
-    return false;
+  moving_ += sets_[set].flows_left;
+  if (sets_[set].flows_left > 0) {
+    ++begun_;
+    return true;
   }
-  sets_[set].ticket = ticket;
-  sets_[set].begun = begun_++;
-  sets_[set].flows_left = group.flows.size();
-  if (group.stale)
-    stale_.push_back(id);
-  else
-    ends_.insert({group.next_end, id});
-  std::sort(met.begin(), met.end());
-  met.erase(std::unique(met.begin(), met.end()), met.end());
-  GroupId all = id;
-  for (const GroupId other : met) all = join(all, other);
-  return true;
-}
-
-FlowNetwork::GroupId FlowNetwork::group_on(LinkId link) {
-  GroupId id = group_on_[link];
-  while (joined_to_[id] != id) id = joined_to_[id] = joined_to_[joined_to_[id]];
-  return group_on_[link] = id;
-}
-
-// The smaller joins the larger, whose name both bear then.
-FlowNetwork::GroupId FlowNetwork::join(GroupId into, GroupId from) {
-  if (groups_[into].flows.size() < groups_[from].flows.size()) std::swap(into, from);
-  Group& group = groups_[into];
-  Group& other = groups_[from];
-  if (!other.stale) ends_.erase({other.next_end, from});
-  if (!group.stale) {
-    ends_.erase({group.next_end, into});
-    group.stale = true;
-    stale_.push_back(into);
-  }
-  const auto before = [&](const Active& a, const Active& b) {
-    return sets_[a.set].begun < sets_[b.set].begun;
-  };
-  const auto middle = static_cast<std::ptrdiff_t>(group.flows.size());
-  group.flows.insert(group.flows.end(), other.flows.begin(), other.flows.end());
-  if (before(other.flows.front(), group.flows[static_cast<std::size_t>(middle) - 1]))
-    std::inplace_merge(group.flows.begin(), group.flows.begin() + middle, group.flows.end(),
-                       before);
-  other.flows.clear();
-  other.stale = false;
-  joined_to_[from] = into;
-  group.joined.push_back(from);
-  group.joined.insert(group.joined.end(), other.joined.begin(), other.joined.end());
-  other.joined.clear();
-  return into;
+  empty_sets_.push_back(ticket);
+  free_sets_.push_back(set);
+  return false;
 }
 
 std::optional<SimTime> FlowNetwork::next_event() {
@@ -178,7 +111,7 @@ std::optional<SimTime> FlowNetwork::next_event() {
   if (alone_ && alone_->end) return alone_->end;
   settle();
   if (ends_.empty()) return std::nullopt;
-  return ends_.begin()->first;
+  return ends_.front().at;
 }
 
 void FlowNetwork::advance(SimTime now, std::vector<Ticket>& finished) {
@@ -192,37 +125,25 @@ void FlowNetwork::advance(SimTime now, std::vector<Ticket>& finished) {
     alone_.reset();
     return;
   }
-  while (!ends_.empty() && ends_.begin()->first <= now) end_flows(ends_.begin()->second);
+  while (!ends_.empty() && (!holds(ends_.front()) || ends_.front().at <= now)) {
+    const End end = ends_.front();
+    std::pop_heap(ends_.begin(), ends_.end());
+    ends_.pop_back();
+    if (holds(end)) end_flow(end.flow);
+  }
   finish_sets(finished);
 }
 
-void FlowNetwork::end_flows(GroupId id) {
-  Group& group = groups_[id];
-  ends_.erase(ends_.begin());
-  SimTime next = latest;
-  std::size_t kept = 0;
-  for (Active& flow : group.flows) {
-    if (flow.end > now_) {
-      next = std::min(next, flow.end);
-      group.flows[kept++] = flow;
-      continue;
-    }
-    for (const LinkId link : flow.links)
-      if (--flows_on_[link] > 0) group.stale = true;
-    if (--sets_[flow.set].flows_left == 0) ended_sets_.push_back(flow.set);
-  }
-  group.flows.resize(kept);
-  group.next_end = next;
-  if (kept == 0) {
-    group.stale = false;
-    free_groups_.insert(free_groups_.end(), group.joined.begin(), group.joined.end());
-    group.joined.clear();
-    free_groups_.push_back(id);
-  } else if (group.stale) {
-    stale_.push_back(id);
-  } else {
-    ends_.insert({next, id});
-  }
+bool FlowNetwork::holds(const End& end) const {
+  return flows_[end.flow].moves && flows_[end.flow].queued == end.queued;
+}
+
+void FlowNetwork::end_flow(FlowId id) {
+  Active& flow = flows_[id];
+  flow.moves = false;
+  rates_.remove(id);
+  --moving_;
+  if (--sets_[flow.set].flows_left == 0) ended_sets_.push_back(flow.set);
 }
 
 // In the order they began, so that tickets come out the same in every run.
@@ -246,73 +167,32 @@ void FlowNetwork::move_clock(SimTime now) {
 }
 
 void FlowNetwork::settle() {
-  for (const GroupId id : stale_) {
-    Group& group = groups_[id];
-    if (!group.stale) continue;  // joined to another since, or listed twice
-    for (Active& flow : group.flows) {
-      flow.remaining = std::max(0.0, flow.remaining - flow.rate * (now_ - flow.updated).s());
-      flow.updated = now_;
-    }
-    ++effort().solves;
-    solve(group.flows);
-    group.next_end = latest;
-    for (Active& flow : group.flows) {
-      flow.end = now_ + time_for(flow.remaining, flow.rate);
-      group.next_end = std::min(group.next_end, flow.end);
-    }
-    group.stale = false;
-    ends_.insert({group.next_end, id});
+  if (!rates_.changed()) return;
+  ++effort().solves;
+  const std::span<const FlowId> changed = rates_.solve();
+  const auto queued = static_cast<std::ptrdiff_t>(ends_.size());
+  for (const FlowId id : changed) queue_end(id);
+  // Ends that hold no longer are dropped if they are many.
+  if (changed.size() > moving_ / 8 || ends_.size() > 64 + 2 * moving_) {
+    std::erase_if(ends_, [&](const End& end) { return !holds(end); });
+    std::make_heap(ends_.begin(), ends_.end());
+    return;
   }
-  stale_.clear();
+  for (auto last = ends_.begin() + queued; last != ends_.end();)
+    std::push_heap(ends_.begin(), ++last);
+  while (!ends_.empty() && !holds(ends_.front())) {
+    std::pop_heap(ends_.begin(), ends_.end());
+    ends_.pop_back();
+  }
 }
 
-void FlowNetwork::solve(std::vector<Active>& flows) {
-  used_.clear();
-  rising_.clear();
-  for (Active& flow : flows) {
-    rising_.push_back(&flow);
-    for (const LinkId link : flow.links) {
-      if (unfrozen_[link] == 0) {
-        used_.push_back(link);
-        room_[link] = topology_.capacity(link).value();
-      }
-      unfrozen_[link] += flow.weight;
-    }
-  }
-  const auto fills = [&](const Active& flow, double reached) {
-    if (flow.cap > 0 && flow.cap <= reached * flow.weight) return true;
-    return std::any_of(flow.links.begin(), flow.links.end(),
-                       [&](LinkId link) { return room_[link] <= reached * unfrozen_[link]; });
-  };
-  while (!rising_.empty()) {
-    double level = std::numeric_limits<double>::infinity();
-    std::erase_if(used_, [&](LinkId link) { return unfrozen_[link] == 0; });
-    for (const LinkId link : used_) {
-      // Most links carry one flow, and a division takes longer than the rest.
-      const double room = room_[link];
-      level = std::min(level, unfrozen_[link] == 1 ? room : room / unfrozen_[link]);
-    }
-    for (const Active* flow : rising_)
-      if (flow->cap > 0) level = std::min(level, flow->cap / flow->weight);
-    // Links within rounding of the level fill in the same pass.
-    const double reached = level * (1 + 1e-12);
-    if (std::ranges::all_of(rising_, [&](const Active* flow) { return fills(*flow, reached); })) {
-      for (Active* flow : rising_) flow->rate = level * flow->weight;
-      for (const LinkId link : used_) unfrozen_[link] = 0;
-      return;
-    }
-    const auto full = std::stable_partition(
-        rising_.begin(), rising_.end(), [&](const Active* flow) { return !fills(*flow, reached); });
-    LAMBCAST_CHECK(full != rising_.end(), "max-min filling made no progress at {} B/s", level);
-    for (auto flow = full; flow != rising_.end(); ++flow) {
-      (*flow)->rate = level * (*flow)->weight;
-      for (const LinkId link : (*flow)->links) {
-        room_[link] -= (*flow)->rate;
-        unfrozen_[link] -= (*flow)->weight;
-      }
-    }
-    rising_.erase(full, rising_.end());
-  }
+// The end of a flow at the rate that it has from now on.
+void FlowNetwork::queue_end(FlowId id) {
+  Active& flow = flows_[id];
+  flow.remaining = std::max(0.0, flow.remaining - flow.rate * (now_ - flow.updated).s());
+  flow.updated = now_;
+  flow.rate = rates_.rate(id);
+  ends_.push_back({now_ + time_for(flow.remaining, flow.rate), id, ++flow.queued});
 }
 
 Bandwidth FlowNetwork::rate_on(LinkId link) {
@@ -322,12 +202,7 @@ Bandwidth FlowNetwork::rate_on(LinkId link) {
     make_up_for(before, now_);
   }
   settle();
-  double sum = 0;
-  if (flows_on_.empty() || flows_on_[link] == 0) return Bandwidth(sum);
-  for (const Active& flow : groups_[group_on(link)].flows)
-    for (const LinkId on : flow.links)
-      if (on == link) sum += flow.rate;
-  return Bandwidth(sum);
+  return Bandwidth(rates_.rate_on(link));
 }
 
 }  // namespace lambcast

@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 #include <limits>
+#include <list>
 #include <random>
 
 #include "sim/base/error.h"
@@ -107,6 +108,64 @@ Topology star(int links) {
     topology.add_link(0, static_cast<VertexId>(i + 1), Bandwidth(1e9 * (1 + i % 3)),
                       LinkKind::local);
   return topology;
+}
+
+// Flows over random links come and go, one or several at a time.
+int check_random_rates(std::uint32_t seed, int changes) {
+  std::mt19937 random(seed);
+  const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random()) % n; };
+  const std::uint32_t links = 3 + below(20);
+  Topology topology;
+  for (VertexId i = 0; i <= links; ++i) topology.add_vertex({VertexKind::bus, 0, 0});
+  for (VertexId i = 0; i < links; ++i)
+    topology.add_link(0, i + 1, Bandwidth(1e9 * (1 + below(3)) * (below(2) + 1)), LinkKind::local);
+  MaxMin rates(topology);
+  std::vector<Fluid> fluids;
+  std::list<std::pair<std::vector<LinkId>, Flow>> kept;  // where they stay
+  int compared = 0;
+  for (int change = 0; change < changes; ++change) {
+    for (std::uint32_t i = below(3) == 0 ? 8 : 1; i > 0 && !fluids.empty(); --i) {
+      const auto gone = fluids.begin() + below(static_cast<std::uint32_t>(fluids.size()));
+      rates.remove(static_cast<MaxMin::FlowId>(gone->owner));
+      fluids.erase(gone);
+    }
+    for (std::uint32_t i = below(4) == 0 ? 1 + below(40) : 1 + below(2); i > 0; --i) {
+      std::vector<LinkId> path;
+      for (std::uint32_t hop = 0; hop <= below(4); ++hop)
+        if (const LinkId link = below(links); std::ranges::find(path, link) == path.end())
+          path.push_back(link);
+      const Flow flow{Bytes(1), Bandwidth(below(5) == 0 ? 1e8 * (1 + below(9)) : 0), 1 + below(3)};
+      const auto& [on, of] = kept.emplace_back(std::move(path), flow);
+      double ceiling = flow.cap.value() > 0 ? flow.cap.value() : 1e99;
+      for (const LinkId link : on) ceiling = std::min(ceiling, topology.capacity(link).value());
+      fluids.push_back({on, &of, rates.add(on, flow.weight, ceiling), 0, 0});
+    }
+    rates.solve();
+    find_rates(topology, fluids);
+    for (const Fluid& fluid : fluids) {
+      ++compared;
+      const double rate = rates.rate(static_cast<MaxMin::FlowId>(fluid.owner));
+      if (rate != Approx(fluid.rate).epsilon(1e-9)) FAIL_CHECK(rate << " is not " << fluid.rate);
+    }
+  }
+  return compared;
+}
+
+int walk_random_rates(std::uint32_t cases) {
+  int compared = 0;
+  for (std::uint32_t seed = 0; seed < cases; ++seed) {
+    INFO("seed " << seed);
+    compared += check_random_rates(seed, 20);
+  }
+  return compared;
+}
+
+TEST_CASE("max-min: solving what a change affects gives the rates of a full solve") {
+  CHECK(walk_random_rates(200) > 10'000);
+}
+
+TEST_CASE("max-min: solving what a change affects in ten thousand cases", "[.long]") {
+  CHECK(walk_random_rates(10'000) > 500'000);
 }
 
 TEST_CASE("flow network: rates of groups and remembered sets are those of one that forgets") {
