@@ -3,9 +3,15 @@
 #include <utility>
 
 #include "kernels/layout.h"
+#include "sim/collectives/algorithms.h"
 #include "sim/collectives/compressed_exchange.h"
 
 namespace lambcast {
+
+std::string forced_algorithm(const LibrarySpec& library, Op op, const ProcessGroup& group) {
+  const bool asked = op == Op::all_reduce && group.nodes() > 1 && !library.all_reduce.empty();
+  return asked && supports(library.all_reduce, op, group) ? library.all_reduce : "";
+}
 
 CollectiveSeries prepare(const Cluster& cluster, const CollectiveSetting& setting) {
   const LibrarySpec& library = library_of(cluster, setting.backend);
@@ -15,8 +21,8 @@ CollectiveSeries prepare(const Cluster& cluster, const CollectiveSetting& settin
   request.group = setting.group;
   request.rules = library.rules;
   request.algorithm = setting.algorithm;
-  if (request.algorithm.empty() && setting.op == Op::all_reduce && request.group.nodes() > 1)
-    request.algorithm = library.all_reduce;
+  if (request.algorithm.empty())
+    request.algorithm = forced_algorithm(library, request.op, request.group);
   request.protocol = setting.protocol;
   request.expand = setting.expand;
   series.machines = machines_of(cluster, setting.backend, request.group);

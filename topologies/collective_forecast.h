@@ -25,6 +25,10 @@ struct CollectiveSeries {
   Transport transport;
 };
 
+// Returns the algorithm that a cluster file forces for an all_reduce, if it can run over this
+// group; else nothing, and the library chooses.
+std::string forced_algorithm(const LibrarySpec& library, Op op, const ProcessGroup& group);
+
 CollectiveSeries prepare(const Cluster& cluster, const CollectiveSetting& setting);
 
 // The analytic forecast of one size.

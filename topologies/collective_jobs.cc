@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "sim/engine/engine.h"
+#include "topologies/collective_forecast.h"
 
 namespace lambcast {
 namespace {
@@ -103,8 +104,8 @@ std::vector<JobForecast> forecast_jobs(const Cluster& cluster,
   for (const CollectiveJob& job : jobs) {
     CollectiveRequest request{job.op,        job.size,     job.group, library.rules,
                               job.algorithm, job.protocol, expand};
-    if (request.algorithm.empty() && job.op == Op::all_reduce && job.group.nodes() > 1)
-      request.algorithm = library.all_reduce;
+    if (request.algorithm.empty())
+      request.algorithm = forced_algorithm(library, job.op, job.group);
     request.beside = job.place;
     planned.push_back(plan_collective(request, machines, transport));
     Queue alone;

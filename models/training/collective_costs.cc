@@ -4,6 +4,7 @@
 
 #include "models/training/known_runs.h"
 #include "models/training/shared_network.h"
+#include "topologies/collective_forecast.h"
 
 namespace lambcast {
 namespace {
@@ -69,9 +70,7 @@ const CollectiveCost& CollectiveCosts::cost(const Setting& setting, Backend back
   request.group = setting.group;
   request.rules = library.rules;
   request.algorithm = algorithm;
-  // A file that forces an algorithm for all_reduce means the ones that can use it.
-  if (algorithm.empty() && op == Op::all_reduce && request.group.nodes() > 1)
-    request.algorithm = library.all_reduce;
+  if (algorithm.empty()) request.algorithm = forced_algorithm(library, op, request.group);
   request.expand = setting.expand;
   const Collective collective = plan_collective(request, on.machines, on.transport);
   const bool analytic = setting.network == NetworkModel::analytic && !setting.expand;
