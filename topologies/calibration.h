@@ -148,6 +148,16 @@ struct CalibratedInterval {
   Ground ground = Ground::none;
 };
 
+// Returns the same interval for a time that is an approximation itself.
+inline CalibratedInterval widened(CalibratedInterval interval,
+                                  const std::optional<Approximation>& by) {
+  if (by) {
+    interval.low = interval.low.scaled(by->low);
+    interval.high = interval.high.scaled(by->high);
+  }
+  return interval;
+}
+
 // Algorithm and protocol of a collective; empty if the caller has no preference. Near a tip of
 // NCCL's rule, `rival` is the other candidate.
 struct RunBy {

@@ -29,8 +29,10 @@ void add(CollectiveRow& row, const Collective& collective, const Tip& tip, const
   RunBy by{collective.chosen, collective.protocol, tip.rival,
            collective.traffic.network_sent_per_node};
   if (by.rival) by.rival->time = by.rival->time.scaled(time / collective.time);
-  const CalibratedInterval interval = interval_of(cluster, setting.backend, collective.op,
-                                                  collective.size, setting.group, time, by);
+  row.tip.approximation = approximation_of(collective, question.network);
+  const CalibratedInterval interval = widened(interval_of(cluster, setting.backend, collective.op,
+                                                          collective.size, setting.group, time, by),
+                                              row.tip.approximation);
   row.interval.low += interval.low;
   row.interval.high += interval.high;
   row.interval.calibrated &= interval.calibrated;

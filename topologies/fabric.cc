@@ -147,8 +147,7 @@ int nodes_alike(const FabricSpec& spec, int nodes) {
       if (nodes <= spec.nodes_per_leaf) return 1;
       [[fallthrough]];
     case FabricKind::rail_optimised:
-      return nodes > spec.nodes_per_leaf && nodes % spec.nodes_per_leaf == 0 ? spec.nodes_per_leaf
-                                                                             : 0;
+      return nodes > spec.nodes_per_leaf ? spec.nodes_per_leaf : 0;
     case FabricKind::torus:
     case FabricKind::dragonfly:
       break;  // cables are in another order at every router, and so are routes of equal length

@@ -22,8 +22,9 @@ namespace lambcast {
 
 Fabric make_fabric(const FabricSpec& spec);
 
-// The nodes that stand for all of `nodes` in a folded machine (sim/network/machine.h): one where
-// all hang on one switch, those of a leaf where all leaves are full; zero where none do.
+// Returns the nodes of a part of a folded machine (sim/network/machine.h): one if all `nodes` hang
+// on one switch, those of a leaf if there are several leaves, of which the last may be filled in
+// part. Returns zero if no nodes are alike.
 int nodes_alike(const FabricSpec& spec, int nodes);
 
 }  // namespace lambcast

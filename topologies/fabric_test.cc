@@ -4,6 +4,7 @@
 
 #include "sim/collectives/algorithm_cases.h"
 #include "sim/collectives/collective.h"
+#include "sim/collectives/stand_in.h"
 #include "sim/network/plain_search.h"
 
 namespace lambcast {
@@ -172,10 +173,101 @@ TEST_CASE("fabrics: trees are written out at the busiest leaves of each kind") {
   CHECK(alike_under_sharing > 30);
 }
 
+// The last leaf, or the last node, is filled in part; strides divide the leaf or do not.
+TEST_CASE("fabrics: what is not full is folded by kind, in either model") {
+  const HopLatency hop{Duration(), Duration::microseconds(3), Duration::microseconds(14)};
+  Transport transport{
+      {{"simple", hop, hop, 1.0, Bytes(1e18)}}, Duration(), Bandwidth(), 1, Endpoint::gpu};
+  int folded_cases = 0;
+  for (const auto& [kind, leaf, oversubscription] :
+       {std::tuple{FabricKind::fat_tree, 4, 1.}, std::tuple{FabricKind::fat_tree, 3, 2.},
+        std::tuple{FabricKind::fat_tree, 5, 7.}, std::tuple{FabricKind::rail_optimised, 4, 2.},
+        std::tuple{FabricKind::rail_optimised, 3, 1.},
+        std::tuple{FabricKind::single_switch, 0, 1.}}) {
+    for (const ProcessGroup& group :
+         {ProcessGroup{18, 2}, ProcessGroup{9, 1, 2, 1, 2}, ProcessGroup{10, 2, 1, 2},
+          ProcessGroup{14, 2}, ProcessGroup{17, 2}, ProcessGroup{37, 4, 1, 1, 2},
+          ProcessGroup{11, 4, 1, 3}, ProcessGroup{7, 3, 2, 1, 2}, ProcessGroup{74, 2}}) {
+      for (const auto& [nics, pcie, pxn] :
+           {std::tuple{1, true, false}, std::tuple{2, false, true}, std::tuple{3, false, false}}) {
+        transport.pxn = pxn;
+        const FabricSpec spec = fabric(kind, leaf, oversubscription);
+        const int nodes = group.node_span(), alike = nodes_alike(spec, nodes);
+        const auto plan = [&](const AlgorithmCase& c, int parts) {
+          Machines machines(node_of(group.slots(), nics, pcie), nodes, make_fabric(spec), parts);
+          return plan_collective(
+              {c.op, Bytes(32e9), group, DecisionRules::nccl, c.algorithm, "", false}, machines,
+              transport);
+        };
+        for (const AlgorithmCase& c : algorithm_cases(group)) {
+          if (parts_written(c.algorithm, group, alike) == 0) continue;
+          INFO(c.algorithm << " on fabric " << static_cast<int>(kind) << ", leaves of " << leaf
+                           << ", " << oversubscription << ":1, " << group.ranks << " ranks, "
+                           << group.per_node << " a node, node stride " << group.node_stride << ", "
+                           << nics << " NICs, pxn " << pxn);
+          const Collective full = plan(c, 0), folded = plan(c, alike);
+          folded_cases += folded.machine->folded ? 1 : 0;
+          CHECK(folded.time.s() == Approx(full.time.s()).epsilon(1e-9));
+          CHECK(folded.traffic.sent_per_rank.value() ==
+                Approx(full.traffic.sent_per_rank.value()).epsilon(1e-9));
+          CHECK(folded.traffic.network_sent_per_node.value() ==
+                Approx(full.traffic.network_sent_per_node.value()).epsilon(1e-9));
+          // As for full leaves: what flows inside a node leave depends on both ends of a tree's
+          // edge.
+          if (c.algorithm == "tree" && shares_are_unlike(full)) continue;
+          CHECK(simulate(folded, NetworkModel::flow).s() ==
+                Approx(simulate(full, NetworkModel::flow).s()).epsilon(1e-9));
+        }
+      }
+    }
+  }
+  CHECK(folded_cases > 300);
+}
+
+TEST_CASE("fabrics: groups that stand in for one say how far its time may lie") {
+  const HopLatency hop{Duration(), Duration::microseconds(3), Duration::microseconds(14)};
+  const Transport transport{
+      {{"simple", hop, hop, 1.0, Bytes(1e18)}}, Duration(), Bandwidth(), 1, Endpoint::gpu};
+  struct Case {
+    const char* algorithm;
+    Op op;
+    ProcessGroup group;
+    FabricSpec on;
+  };
+  const FabricSpec tree = fabric(FabricKind::fat_tree, 4, 4), one{};
+  for (const Case& c : {Case{"pairwise", Op::all_to_all, {22, 2}, tree},
+                        Case{"pairwise", Op::all_to_all, {37, 2}, tree},
+                        Case{"pairwise", Op::all_to_all, {37, 4}, one},
+                        Case{"bruck", Op::all_gather, {42, 2}, tree},
+                        Case{"neighbor_exchange", Op::all_gather, {42, 2}, tree},
+                        Case{"ring", Op::all_reduce, {37, 4}, one},
+                        Case{"recursive_doubling", Op::all_reduce, {32766, 3}, one}}) {
+    INFO(c.algorithm << " over " << c.group.ranks << " ranks");
+    const int nodes = c.group.node_span(), alike = nodes_alike(c.on, nodes);
+    Machines machines(node_of(c.group.per_node, 1), nodes, make_fabric(c.on), alike);
+    const CollectiveRequest request{c.op,        Bytes(32e6), c.group, DecisionRules::nccl,
+                                    c.algorithm, "",          false};
+    const auto groups =
+        stand_ins(c.algorithm, c.group, alike, [](const ProcessGroup&) { return true; });
+    REQUIRE(groups);
+    const Collective exact = plan_collective(request, machines, transport);
+    const Collective planned = plan_by(*groups, request, machines, transport);
+    CHECK_FALSE(exact.approximation);
+    REQUIRE(planned.approximation);
+    const double ratio = exact.time / planned.time;
+    CHECK(planned.approximation->low <= ratio);
+    CHECK(ratio <= planned.approximation->high);
+    CHECK(planned.approximation->high < 1.6);
+    CHECK(simulate(planned, NetworkModel::flow).s() == Approx(planned.time.s()).epsilon(0.01));
+  }
+  // A torus has no parts that are alike.
+  CHECK_FALSE(stand_ins("pairwise", {22, 2}, 0, [](const ProcessGroup&) { return true; }));
+}
+
 TEST_CASE("fabrics: where nodes are not alike none stands for others") {
   const FabricSpec tree = fabric(FabricKind::fat_tree, 4, 2);
   CHECK(nodes_alike(tree, 8) == 4);
-  CHECK(nodes_alike(tree, 9) == 0);
+  CHECK(nodes_alike(tree, 9) == 4);  // two full leaves and a part of one
   CHECK(nodes_alike(tree, 3) == 1);  // all on one leaf
   CHECK(nodes_alike(fabric(FabricKind::rail_optimised, 4, 1), 3) == 0);
   CHECK(nodes_alike(fabric(FabricKind::torus, 0, 1), 8) == 0);
@@ -183,7 +275,10 @@ TEST_CASE("fabrics: where nodes are not alike none stands for others") {
   CHECK(nodes_alike(fabric(FabricKind::single_switch, 0, 1), 7) == 1);
   // Groups that do not fill leaves.
   CHECK(parts_written("ring", {16, 2}, 4) == 1);
-  CHECK(parts_written("ring", {12, 2}, 4) == 0);
+  CHECK(parts_written("ring", {12, 2}, 4) == 1);
+  CHECK(parts_written("pairwise", {12, 2}, 4) == 0);
+  CHECK(parts_written("linear", {11, 2}, 4) == 1);
+  CHECK(parts_written("ring", {11, 2}, 4) == 0);
   CHECK(parts_written("ring", {8, 2, 1, 3}, 4) == 0);
   CHECK(parts_written("ring", {16, 2}, 0) == 0);
   // Two mirrored leaves represent any number of trees; fewer than three are all written.

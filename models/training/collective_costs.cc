@@ -75,17 +75,19 @@ const CollectiveCost& CollectiveCosts::cost(const Setting& setting, Backend back
   const Collective collective = plan_collective(request, on.machines, on.transport);
   const bool analytic = setting.network == NetworkModel::analytic && !setting.expand;
   const Duration time = analytic ? collective.time : simulate(collective, setting.network);
-  const Tip tip = tip_of(request, on.machines, on.transport, collective.time);
+  Tip tip = tip_of(request, on.machines, on.transport, collective.time);
+  tip.approximation = approximation_of(collective, setting.network);
   RunBy by{collective.chosen, collective.protocol, tip.rival,
            collective.traffic.network_sent_per_node};
   if (by.rival) by.rival->time = by.rival->time.scaled(time / collective.time);
   // Once nothing can throw any more: what is too long to simulate is found so at each question.
-  const CollectiveCost cost{time,
-                            interval_of(cluster, backend, op, size, request.group, time, by),
-                            collective.traffic,
-                            collective.algorithm,
-                            collective.protocol,
-                            tip};
+  const CollectiveCost cost{
+      time,
+      widened(interval_of(cluster, backend, op, size, request.group, time, by), tip.approximation),
+      collective.traffic,
+      collective.algorithm,
+      collective.protocol,
+      tip};
   return costs_.emplace(key, cost).first->second;
 }
 

@@ -13,13 +13,21 @@
 namespace lambcast {
 namespace {
 
+// How far the sends of an algorithm reach, which decides what a folded machine must write out.
+enum class Reach {
+  neighbours,  // the next node: a part that is not full does nothing that a full one does not
+  distances,   // ranks at a distance, or before: parts do the same if all are full
+  everybody,   // every rank to each other at once: links are counted, not flows
+  trees,       // the nodes of both trees
+};
+
 struct Algorithm {
   std::string_view name;
   std::array<bool, op_count> ops;  // by Op
   void (*build)(CommSchedule&, Bytes, const Placement&);
   bool (*fits)(const ProcessGroup&);       // beyond the operation
-  bool (*symmetric)(const ProcessGroup&);  // parts do the same
-  bool of_trees = false;                   // or, nodes of both trees, what their place asks
+  bool (*symmetric)(const ProcessGroup&);  // full parts do the same
+  Reach reach = Reach::neighbours;
 };
 
 constexpr auto any_group = [](const ProcessGroup&) { return true; };
@@ -39,7 +47,7 @@ constexpr std::array<Algorithm, 16> table{{
      builders::tree,
      [](const ProcessGroup& group) { return group.nodes() > 1; },
      any_group,
-     true},
+     Reach::trees},
     {"nvls",
      {true, false, false, false, false, false, false},
      builders::in_switch,
@@ -52,7 +60,7 @@ constexpr std::array<Algorithm, 16> table{{
        return group.nodes() > 1 && group.uniform() && group.per_node > 1;
      },
      any_group,
-     true},
+     Reach::trees},
     {"collnet_direct",
      {true, false, false, false, false, false, false},
      builders::collnet_direct,
@@ -72,42 +80,50 @@ constexpr std::array<Algorithm, 16> table{{
      {true, true, false, false, false, false, false},
      builders::recursive_doubling,
      any_group,
-     powers_of_two},
+     powers_of_two,
+     Reach::distances},
     {"halving_doubling",
      {true, false, true, false, false, false, false},
      builders::halving_doubling,
      any_group,
-     powers_of_two},
+     powers_of_two,
+     Reach::distances},
     {"neighbor_exchange",
      {false, true, false, false, false, false, false},
      builders::neighbor_exchange,
      [](const ProcessGroup& group) { return group.ranks % 2 == 0; },
-     [](const ProcessGroup& group) { return group.per_node % 2 == 0; }},
+     [](const ProcessGroup& group) { return group.per_node % 2 == 0; },
+     Reach::distances},
     {"pairwise",
      {false, false, false, true, false, false, false},
      builders::pairwise,
      any_group,
-     any_group},
+     any_group,
+     Reach::distances},
     {"linear",
      {false, false, false, true, false, false, false},
      builders::linear,
      any_group,
-     any_group},
+     any_group,
+     Reach::everybody},
     {"bruck",
      {false, true, false, true, false, false, false},
      builders::bruck,
      any_group,
-     any_group},
+     any_group,
+     Reach::distances},
     {"deepspeed_gather",
      {false, false, false, true, false, false, false},
      builders::deepspeed_gather,
      any_group,
-     any_group},
+     any_group,
+     Reach::everybody},
     {"binomial",
      {false, false, false, false, true, false, true},
      builders::binomial,
      any_group,
-     no_group},
+     no_group,
+     Reach::distances},
     {"shift",
      {false, false, false, false, false, true, false},
      builders::shift,
@@ -157,12 +173,13 @@ bool in_network(std::string_view algorithm, const ProcessGroup& group) {
 
 int parts_written(std::string_view name, const ProcessGroup& group, int nodes_alike) {
   const Algorithm& algorithm = find(name);
-  if (nodes_alike == 0 || !group.uniform() || !algorithm.symmetric(group)) return 0;
-  const bool whole = nodes_alike == 1 ||
-                     (nodes_alike % group.node_stride == 0 && group.node_span() % nodes_alike == 0);
-  if (!whole) return 0;
-  if (!algorithm.of_trees) return 1;
   const int part = std::max(1, nodes_alike / group.node_stride), nodes = group.nodes();
+  if (nodes_alike == 0 || nodes < part || !algorithm.symmetric(group)) return 0;
+  if (algorithm.reach == Reach::everybody) return 1;
+  const bool strided = nodes_alike > 1 && nodes_alike % group.node_stride != 0;
+  if (strided || !group.uniform()) return 0;
+  if (algorithm.reach == Reach::neighbours) return 1;
+  if (algorithm.reach == Reach::distances) return nodes % part == 0 ? 1 : 0;
   const auto parts = static_cast<int>(busiest_parts(nodes, part)->parts.size());
   // A part stands for those that are not written.
   return part * (parts + 1) <= nodes ? parts : 0;

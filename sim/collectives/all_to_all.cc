@@ -50,12 +50,39 @@ std::vector<Send> everything(Bytes block, const Placement& placement) {
   return sends;
 }
 
+// More ranks in a part than these are not written out.
+constexpr int most_in_part = 256;
+
+// Whether links are counted and no flows (exchange_shares.h).
+bool counts_links(const Placement& placement) {
+  return placement.folded && placement.nodes() > 1 &&
+         (!placement.full_parts || placement.senders() > most_in_part);
+}
+
+// One send for all that stay in their node, one for all that leave a full node.
+std::vector<Send> two_kinds(CommSchedule& schedule, Bytes block, const Placement& placement) {
+  const double n = placement.ranks, full = placement.per_node;
+  const double last = placement.ranks_on(placement.nodes() - 1);
+  const double crossing = (placement.nodes() - 1) * full * (n - full) + last * (n - last);
+  schedule.everybody = true;
+  schedule.traffic = {block * (n - 1), block * (crossing / placement.nodes())};
+  std::vector<Send> sends;
+  if (placement.per_node > 1) sends.push_back({0, 1, block, rail_of(placement)});
+  const double leaving = full * (n - full);
+  sends.push_back({0, placement.per_node, block * leaving, rail_of(placement),
+                   static_cast<std::uint32_t>(leaving)});
+  return sends;
+}
+
 void post_everything(CommSchedule& schedule, Bytes size, std::int64_t messages,
                      const Placement& placement) {
   const bool crosses = placement.nodes() > 1;
-  schedule.rounds.push_back({add_sends(schedule, everything(size / placement.ranks, placement)), 1,
-                             crosses ? 0 : 1, crosses ? 1 : 0, messages});
-  schedule.rounds.back().at_once = size / placement.ranks;
+  const Bytes block = size / placement.ranks;
+  std::vector<Send> sends = counts_links(placement) ? two_kinds(schedule, block, placement)
+                                                    : everything(block, placement);
+  schedule.rounds.push_back(
+      {add_sends(schedule, std::move(sends)), 1, crosses ? 0 : 1, crosses ? 1 : 0, messages});
+  schedule.rounds.back().at_once = block;
 }
 
 }  // namespace

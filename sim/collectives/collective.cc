@@ -10,6 +10,7 @@
 #include "sim/base/error.h"
 #include "sim/collectives/algorithms.h"
 #include "sim/collectives/chosen.h"
+#include "sim/collectives/stand_in.h"
 #include "sim/engine/engine.h"
 #include "sim/network/effort.h"
 #include "sim/network/fair_share.h"
@@ -43,18 +44,21 @@ std::int64_t ranks_written(const CollectiveRequest& request, int parts, int node
   return std::int64_t{parts} * nodes * group.per_node;
 }
 
-int most_written(Op op) {
-  return op == Op::all_to_all ? max_unfolded_all_to_all : max_unfolded_ranks;
+int most_written(Op op, std::string_view algorithm) {
+  const bool has_all_pairs = op == Op::all_to_all && algorithm != "bruck";
+  return has_all_pairs ? max_unfolded_all_to_all : max_unfolded_ranks;
 }
 
-bool can_write(const CollectiveRequest& request, int parts, int nodes_alike) {
-  return parts == 1 || ranks_written(request, parts, nodes_alike) <= most_written(request.op);
+bool can_write(const CollectiveRequest& request, std::string_view algorithm, int nodes_alike) {
+  const int parts = parts_of(request, algorithm, nodes_alike);
+  return parts == 1 ||
+         ranks_written(request, parts, nodes_alike) <= most_written(request.op, algorithm);
 }
 
 // Names the algorithm that does not fold, and those that would.
 void check_size(const CollectiveRequest& request, std::string_view algorithm, int parts,
                 int nodes_alike) {
-  if (can_write(request, parts, nodes_alike)) return;
+  if (can_write(request, algorithm, nodes_alike)) return;
   std::string others;
   for (const std::string& other : algorithm_names())
     if (supports(other, request.op, request.group) && parts_of(request, other, nodes_alike) == 1)
@@ -71,11 +75,11 @@ void check_size(const CollectiveRequest& request, std::string_view algorithm, in
           ? fmt::format(
                 "{} is too large to write out: up to {} ranks, or whole nodes on full leaves "
                 "or a single switch with symmetry auto",
-                what, most_written(request.op))
+                what, most_written(request.op, algorithm))
           : fmt::format("{} under {} is too large to write out: up to {} ranks, or an algorithm "
                         "under which they are: {} (--algorithm of a collective; of runs "
                         "nccl.all_reduce or mpi.all_reduce of the cluster){}",
-                        what, algorithm, most_written(request.op), others, why));
+                        what, algorithm, most_written(request.op, algorithm), others, why));
 }
 
 // Adds the time since it began, or was stopped last.
@@ -148,6 +152,18 @@ Placement placement_of(const CollectiveRequest& request, const Machine& machine,
   return placement;
 }
 
+// The groups that stand in for one that is too large, if any can.
+std::optional<StandIns> groups_for(const CollectiveRequest& request, std::string_view algorithm,
+                                   int nodes_alike) {
+  const bool as_asked = request.expand || request.beside;
+  if (as_asked || can_write(request, algorithm, nodes_alike)) return std::nullopt;
+  return stand_ins(algorithm, request.group, nodes_alike, [&](const ProcessGroup& group) {
+    CollectiveRequest of = request;
+    of.group = group;
+    return supports(algorithm, of.op, group) && can_write(of, algorithm, nodes_alike);
+  });
+}
+
 // Folded where parts stand for all.
 Machines::Wired& machine_for(const CollectiveRequest& request, std::string_view algorithm,
                              Machines& machines) {
@@ -215,6 +231,13 @@ Collective plan_collective(const CollectiveRequest& asked, Machines& machines,
   std::optional<Collective> best;
   const Chosen run = chosen_for(request, transport);
   for (const std::string& algorithm : run.costed) {
+    if (const auto by = groups_for(request, algorithm, machines.nodes_alike())) {
+      CollectiveRequest named = request;
+      named.algorithm = algorithm;
+      Collective planned = plan_by(*by, named, machines, transport);
+      if (!best || planned.time < best->time) best = std::move(planned);
+      continue;
+    }
     Machines::Wired& wired = machine_for(request, algorithm, machines);
     const std::shared_ptr<const Machine>& machine = wired.machine;
     const Placement placement = placement_of(request, *machine, transport, place);
@@ -239,7 +262,7 @@ Collective plan_collective(const CollectiveRequest& asked, Machines& machines,
       if (best && best->time <= time) continue;
       cheapest = p;
       best = {request.op,       request.size, algorithm, protocols[p]->name, time,
-              schedule.traffic, nullptr,      machine,   algorithm};
+              schedule.traffic, nullptr,      machine,   algorithm,          schedule.everybody};
     }
     if (cheapest)
       best->program = std::make_shared<const CommProgram>(
@@ -258,8 +281,7 @@ Tip tip_of(const CollectiveRequest& asked, Machines& machines, const Transport& 
   Tip tip;
   if (request.group.ranks == 1) return tip;
   const auto is_written = [&](const std::string& algorithm) {
-    return can_write(request, parts_of(request, algorithm, machines.nodes_alike()),
-                     machines.nodes_alike());
+    return can_write(request, algorithm, machines.nodes_alike());
   };
   const auto rival = rival_of(request, transport);
   if (rival && is_written(*rival)) {
@@ -325,7 +347,11 @@ const CollectiveCurve::Variant& CollectiveCurve::priced(Variants::value_type& of
       protocols.push_back(protocol);
   if (!variant.transferred) {
     const Machine& machine = *machine_of(algorithm).machine;
-    share_again(variant.routes, schedule, request_.group, machine.topology);
+    if (schedule.everybody)
+      variant.routes = find_routes(schedule, request_.group, machine_of(algorithm).machine,
+                                   transport_->endpoint, machine_of(algorithm).router());
+    else
+      share_again(variant.routes, schedule, request_.group, machine.topology);
     variant.protocols.clear();
     for (auto& transfers :
          transfers_of(schedule, variant.routes, variant.placement, machine, *transport_, protocols))
@@ -394,13 +420,30 @@ bool shares_are_unlike(const Collective& collective) {
   });
 }
 
+std::optional<Approximation> approximation_of(const Collective& collective, NetworkModel model) {
+  if (collective.approximation || model == NetworkModel::analytic || !collective.counts_links ||
+      !shares_are_unlike(collective))
+    return collective.approximation;
+  // Max-min rates are never below the shares, and a link moves all its bytes.
+  double least = 0, most = 0;
+  for (const Flow& flow : collective.program->phases.front().flows->flows) {
+    const double bytes = flow.bytes.value() / flow.weight;
+    least = least == 0 ? bytes : std::min(least, bytes);
+    most = std::max(most, bytes);
+  }
+  return Approximation{{}, 1, least / most, 1};
+}
+
 Duration simulate(const Collective& collective, NetworkModel model) {
+  const std::optional<Approximation> by = approximation_of(collective, model);
+  if (by && collective.counts_links) return collective.time;
   TaskGraph graph;
   const ResourceId stream = graph.add_resource("communication");
   graph.add_communication(collective.algorithm, Category::gradient_comm, stream,
                           collective.program.get());
   const auto network = make_network(model, collective.machine->topology);
-  return run(graph, *network).end.since_start();
+  const Duration time = run(graph, *network).end.since_start();
+  return by ? time.scaled(by->scale) : time;
 }
 
 }  // namespace lambcast

@@ -2,6 +2,8 @@
 // how long it lasts on its own, and the program that replays it inside a step.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <map>
 #include <memory>
 #include <optional>
@@ -40,6 +42,10 @@ class Machines {
   Wired& full();
   // As far as a group reaches where nodes are alike: what lies beyond bears on none of its routes.
   Wired& around(const ProcessGroup& group);
+  // The same nodes, at least so many.
+  Machines reaching(int nodes) const {
+    return {node_, std::max(nodes_, nodes), fabric_, nodes_alike_};
+  }
 
  private:
   Wired& unfolded(int nodes);
@@ -64,6 +70,14 @@ struct CollectiveRequest {
   std::optional<Place> beside{};
 };
 
+// How the time of a collective that is not simulated whole was found, and the range that holds the
+// true one.
+struct Approximation {
+  std::array<int, 2> ranks{};  // of the groups that it lies between or beyond (stand_in.h), if any
+  double scale = 1;            // its time over that of the program
+  double low = 1, high = 1;    // over its time
+};
+
 struct Collective {
   Op op;
   Bytes size;
@@ -76,7 +90,12 @@ struct Collective {
   // The library's own choice, if a measured algorithm stands for it (Transport::measured); else the
   // same one.
   std::string chosen;
+  bool counts_links = false;  // CommSchedule::everybody
+  std::optional<Approximation> approximation{};
 };
+
+// What a network model's time of the collective approximates, if anything.
+std::optional<Approximation> approximation_of(const Collective& collective, NetworkModel model);
 
 // Throws Error (usage) when a forced algorithm or protocol does not exist or apply.
 Collective plan_collective(const CollectiveRequest& request, Machines& machines,
@@ -95,6 +114,7 @@ struct Rival {
 struct Tip {
   std::optional<Rival> rival{};
   std::optional<Duration> twice{};
+  std::optional<Approximation> approximation{};  // of the time itself, set by who knows the model
 };
 Tip tip_of(const CollectiveRequest& request, Machines& machines, const Transport& transport,
            Duration time);

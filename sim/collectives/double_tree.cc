@@ -85,7 +85,7 @@ std::vector<int> find_busiest(const std::vector<TreeEdge>& edges, int parts, int
 
 BusiestParts with_edges(int nodes, int part) {
   std::vector<TreeEdge> edges = edges_of_both_trees(nodes);
-  BusiestParts busiest{find_busiest(edges, nodes / part, part), {}};
+  BusiestParts busiest{find_busiest(edges, (nodes + part - 1) / part, part), {}};
   const auto lies_in = [&](int node) {
     return std::ranges::binary_search(busiest.parts, node / part);
   };

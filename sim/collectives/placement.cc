@@ -24,7 +24,9 @@ Placement placed(const ProcessGroup& group, const Machine& machine, const Place&
           static_cast<double>(reached_by_each) / static_cast<double>(reached.size()),
           machine.folded,
           of_group(machine.written),
-          of_group(machine.part)};
+          of_group(machine.part),
+          group.uniform() && group.node_span() % machine.part == 0 &&
+              (machine.part == 1 || machine.part % group.node_stride == 0)};
 }
 
 int nic_next_to(const Machine& machine, int slot) {

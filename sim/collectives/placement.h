@@ -28,6 +28,7 @@ struct Placement : ProcessGroup {
   bool folded = false;
   int written = 1;
   int part = 1;
+  bool full_parts = true;  // all parts of the group are full
   // Messages leave a node by the NIC of their receiver's rail, over the GPU beside it, and not by
   // that of their sender (NCCL's PXN).
   bool by_rail_of_receiver = false;

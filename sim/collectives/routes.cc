@@ -6,6 +6,7 @@
 #include <span>
 
 #include "sim/base/check.h"
+#include "sim/collectives/exchange_shares.h"
 #include "sim/network/fair_share.h"
 
 namespace lambcast {
@@ -70,8 +71,8 @@ class Finder {
       const std::vector<int>& reached = nics_[static_cast<std::size_t>(sibling)];
       for (const Send& send : sends) {
         for (int i = 0; i < send.count; ++i) {
-          route(send.to + i, send.rail, member(send.from + i, sibling),
-                member(send.to + i, sibling), reached, paths.links);
+          route(send.rail, member(send.from + i, sibling), member(send.to + i, sibling), reached,
+                paths.links);
           paths.end_list();
           found();
         }
@@ -105,11 +106,9 @@ class Finder {
             static_cast<std::size_t>(nic_next_to(machine_, slot))};
   }
 
-  void route(int to_rank, int rail, const Member& from, const Member& to,
-             const std::vector<int>& reached, std::vector<LinkId>& links) {
-    if (from.node == to.node)
-      return router_.append_route(from.endpoint, to.endpoint, static_cast<std::uint32_t>(to_rank),
-                                  links);
+  void route(int rail, const Member& from, const Member& to, const std::vector<int>& reached,
+             std::vector<LinkId>& links) {
+    if (from.node == to.node) return append(inside(from, to), links);
     const std::size_t to_nic = nic(to, to, rail, reached);
     const std::size_t from_nic = nic(from, to, rail, reached);
     const Way& leaves = way(from, true, from_nic);
@@ -145,20 +144,50 @@ class Finder {
     std::array<LinkId, 6> link{};
   };
 
-  // One of them is shortest: found once.
+  // Nodes are wired alike, one after another: found for one node, and shifted.
+  Way inside(const Member& from, const Member& to) {
+    const auto gpus = static_cast<std::size_t>(machine_.gpus_per_node);
+    const std::size_t out = from.at % gpus, in = to.at % gpus;
+    if (inside_.empty()) inside_.resize(gpus * gpus);
+    Way& first = inside_[out * gpus + in];
+    const auto& ends = endpoint_ == Endpoint::gpu ? machine_.gpu : machine_.host;
+    if (!first.found) find_way(ends[out], ends[in], first);
+    Way way = first;
+    const std::size_t node = from.at / gpus;
+    for (std::size_t i = 0; i < way.links && node > 0; ++i)
+      way.link[i] += static_cast<LinkId>(node * links_of_node());
+    return way;
+  }
+
+  std::size_t links_of_node() {
+    if (links_of_node_ == 0) {
+      const auto gpus = static_cast<std::size_t>(machine_.gpus_per_node);
+      Way here, next;
+      find_way(machine_.gpu[0], machine_.nic[0], here);
+      find_way(machine_.gpu[gpus], machine_.nic[static_cast<std::size_t>(machine_.nics_per_node)],
+               next);
+      links_of_node_ = next.link[0] - here.link[0];
+    }
+    return links_of_node_;
+  }
+
+  // One of the ways is shortest.
+  void find_way(VertexId from, VertexId to, Way& way) {
+    to_nic_.clear();
+    router_.append_route(from, to, 0, to_nic_);
+    LAMBCAST_CHECK(to_nic_.size() <= way.link.size(), "{} links within a node", to_nic_.size());
+    way.found = true;
+    way.links = static_cast<std::uint8_t>(to_nic_.size());
+    std::ranges::copy(to_nic_, way.link.begin());
+  }
+
+  // Found once.
   const Way& way(const Member& member, bool out, std::size_t nic) {
     const auto nics = static_cast<std::size_t>(machine_.nics_per_node);
     Way& way = (out ? ways_out_ : ways_in_)[member.at * nics + nic];
     if (way.found) return way;
     const VertexId of_nic = machine_.nic[member.nics + nic];
-    to_nic_.clear();
-    router_.append_route(out ? member.endpoint : of_nic, out ? of_nic : member.endpoint, 0,
-                         to_nic_);
-    LAMBCAST_CHECK(to_nic_.size() <= way.link.size(), "{} links from a rank to its NIC",
-                   to_nic_.size());
-    way.found = true;
-    way.links = static_cast<std::uint8_t>(to_nic_.size());
-    std::ranges::copy(to_nic_, way.link.begin());
+    find_way(out ? member.endpoint : of_nic, out ? of_nic : member.endpoint, way);
     return way;
   }
 
@@ -183,9 +212,24 @@ class Finder {
   std::vector<Member> members_;          // by sibling and rank, where all are written down
   std::vector<std::vector<int>> nics_;   // of a node, that each sibling reaches
   std::vector<Way> ways_out_, ways_in_;  // by endpoint and NIC of its node
-  std::vector<LinkId> to_nic_;           // of the way at hand
-  bool halves_ = false;                  // in the set at hand
+  std::vector<Way> inside_;              // by both slots, of the first node
+  std::size_t links_of_node_ = 0;
+  std::vector<LinkId> to_nic_;  // of the way at hand
+  bool halves_ = false;         // in the set at hand
 };
+
+// What the sends of an exchange get, by sibling: that within a node, if any, and that between
+// nodes.
+std::vector<Share> message_shares(const std::vector<Send>& sends, const ExchangeShares& of,
+                                  int siblings) {
+  std::vector<Share> shares;
+  for (int sibling = 0; sibling < siblings; ++sibling)
+    for (const Send& send : sends) {
+      shares.push_back(&send == &sends.back() ? of.crossing : of.local);
+      shares.back().each = shares.back().each * send.weight;
+    }
+  return shares;
+}
 
 }  // namespace
 
@@ -202,6 +246,18 @@ Routes find_routes(const CommSchedule& schedule, const ProcessGroup& group,
     const std::vector<std::uint32_t> weights = weights_of(sends, group.siblings);
     const std::size_t flows = sends_in(sends) * static_cast<std::size_t>(group.siblings);
     written.reserve(std::min(flows, most_links_kept / usual_links), usual_links);
+    const auto again = [&] {
+      return [=, halves = schedule.halves](LinkLists& lists) {
+        const std::lock_guard in_use_again(router->in_use());
+        Finder(group, *machine, endpoint, *router, place).find(sends, halves, lists);
+      };
+    };
+    if (schedule.everybody) {
+      const auto each = exchange_shares(group, *machine, endpoint, *router,
+                                        sends.front().rail == Send::rail_of_receiver);
+      return {std::make_shared<const Paths>(flows, again(),
+                                            message_shares(sends, each, group.siblings))};
+    }
     bool whole = false;  // all of it is in `written`
     const auto pieces = [&](const FairShares::Take& take) {
       if (whole) return take(written);
@@ -212,11 +268,7 @@ Routes find_routes(const CommSchedule& schedule, const ProcessGroup& group,
     // No other set is written over it, and a set whose flows are unlike is asked for its links.
     if (whole && schedule.send_sets.size() == 1)
       return {std::make_shared<const Paths>(std::move(written), std::move(left))};
-    const auto again = [=, halves = schedule.halves](LinkLists& lists) {
-      const std::lock_guard in_use_again(router->in_use());
-      Finder(group, *machine, endpoint, *router, place).find(sends, halves, lists);
-    };
-    routes.push_back(std::make_shared<const Paths>(flows, again, std::move(left)));
+    routes.push_back(std::make_shared<const Paths>(flows, again(), std::move(left)));
   }
   return routes;
 }

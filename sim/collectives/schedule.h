@@ -81,6 +81,10 @@ struct CommSchedule {
   // Folded, sends from and to nodes that are not written are halves: over the links of the end that
   // is. Else they return to the image of their receiver (machine.h).
   bool halves = false;
+  // The only set is an exchange in which every rank sends one message to each other: one send
+  // stands for those that stay in their node, one for all that leave a full node
+  // (exchange_shares.h).
+  bool everybody = false;
   std::vector<std::vector<Send>> send_sets;
   std::vector<Round> rounds;
   Traffic traffic;

@@ -78,7 +78,7 @@ std::shared_ptr<const Machine> build_machine(const NodeSpec& node, int nodes,
 
 std::shared_ptr<const Machine> build_folded_machine(const NodeSpec& node, int nodes, int part,
                                                     int parts, const Fabric& fabric) {
-  LAMBCAST_CHECK(nodes % part == 0, "{} nodes are not parts of {}", nodes, part);
+  LAMBCAST_CHECK(part * parts <= nodes, "{} nodes have no {} parts of {}", nodes, parts, part);
   auto machine = build(node, nodes, part, parts, true, fabric);
   LAMBCAST_CHECK(!machine->turns.empty(), "a fabric that cannot be folded");
   return machine;

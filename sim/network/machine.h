@@ -7,6 +7,8 @@
 // machine, where what a part receives from elsewhere equals what its images send. Where parts do
 // several things, one of each kind is written, and a flow that leaves it ends at that switch, as
 // one that comes in begins there. What the fabric blocks, it blocks here as well.
+//
+// The last part may be smaller than the others, where an algorithm permits it (algorithms.h).
 #pragma once
 
 #include <functional>
@@ -52,7 +54,7 @@ using Fabric = std::function<void(Machine&, const NodeSpec&)>;
 void single_switch(Machine& machine, const NodeSpec& node);
 
 std::shared_ptr<const Machine> build_machine(const NodeSpec& node, int nodes, const Fabric& fabric);
-// Of parts of `part` nodes, which must be alike under the fabric, `parts` are written.
+// Writes `parts` parts of `part` nodes, which must be alike under the fabric.
 std::shared_ptr<const Machine> build_folded_machine(const NodeSpec& node, int nodes, int part,
                                                     int parts, const Fabric& fabric);
 
