@@ -94,7 +94,7 @@ struct Collective {
   std::optional<Approximation> approximation{};
 };
 
-// What a network model's time of the collective approximates, if anything.
+// Returns how a network model's time of the collective is approximated, if it is.
 std::optional<Approximation> approximation_of(const Collective& collective, NetworkModel model);
 
 // Throws Error (usage) when a forced algorithm or protocol does not exist or apply.

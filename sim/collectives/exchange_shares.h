@@ -1,4 +1,4 @@
-// What every message of an exchange gets in which every rank sends one to each other at once.
+// Bandwidth of each message of an exchange in which every rank sends one to each other at once.
 //
 // Messages are alike, so the links are counted instead of the n (n - 1) flows. Nodes with the same
 // number of ranks load their own links alike. A leaf that holds S senders loads its uplink to a
@@ -14,8 +14,8 @@
 
 namespace lambcast {
 
-// The least that a message within a node gets of its links, and one between nodes; infinite if
-// there is none.
+// The least bandwidth of a message within a node, and of one between nodes; infinite if there is
+// none.
 struct ExchangeShares {
   Share local, crossing;
 };

@@ -218,8 +218,8 @@ class Finder {
   bool halves_ = false;         // in the set at hand
 };
 
-// What the sends of an exchange get, by sibling: that within a node, if any, and that between
-// nodes.
+// Shares of the sends of an exchange, by sibling: of that within a node, if any, and of that
+// between nodes.
 std::vector<Share> message_shares(const std::vector<Send>& sends, const ExchangeShares& of,
                                   int siblings) {
   std::vector<Share> shares;

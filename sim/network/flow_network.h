@@ -3,11 +3,11 @@
 // Rates are found anew for the flows that a begin or an end affects (max_min.h). Two things keep
 // the rest cheap:
 //
-//   queue       of the ends of flows. A flow whose rate did not change is not looked at.
-//   memory      what a set took that had the network to itself from begin to end, where its shares
-//               do not tell at once (fair_share.h). It takes the same again, to the picosecond, so
-//               repeated rounds cost one event each. If another set begins meanwhile, the one under
-//               way is made up for, flow by flow.
+//   queue       the ends of flows in a heap. A flow whose rate did not change is not looked at.
+//   memory      the time of a set that had the network to itself from begin to end, unless its
+//               shares tell it at once (fair_share.h). It takes the same again, to the picosecond,
+//               so repeated rounds cost one event each. If another set begins meanwhile, the flows
+//               of the one under way are replayed.
 #pragma once
 
 #include <map>
@@ -56,7 +56,7 @@ class FlowNetwork final : public Network {
     const FlowSet* flows;
     std::int64_t times;
     SimTime began;
-    std::optional<SimTime> end;  // remembered; no flow of it is in a group then
+    std::optional<SimTime> end;  // remembered; its flows are not followed then
   };
 
   void move_clock(SimTime now);

@@ -47,7 +47,7 @@ void MaxMin::add_to(LinkId link, FlowId id, std::uint32_t position) {
   if (carrier.narrow) touch(link, flow.weight);
 }
 
-// What a link carries is followed from here on.
+// The load of a link is followed from here on.
 void MaxMin::become_narrow(Carrier& carrier, LinkId link) {
   carrier.narrow = true;
   carrier.load = carrier.fastest = 0;
@@ -318,7 +318,7 @@ void MaxMin::look_at_all(Carrier& carrier, LinkId link, bool full) {
   });
 }
 
-// What links carry from now on.
+// Loads of the links from now on.
 void MaxMin::settle_links() {
   for (const LinkId link : used_) {
     Carrier& carrier = carriers_[link];

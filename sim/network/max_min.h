@@ -9,9 +9,9 @@
 //   then       flows whose limit is full no longer or has a faster flow, and flows that are faster
 //              than one that a solved link limits; until there are none
 //
-// What is solved together is filled progressively: all rates rise until a link is full or a flow
-// meets its ceiling, these flows freeze, the others go on. A few levels are found by passes over
-// all links and flows, and what is left then by a heap of links.
+// Flows that are solved together are filled progressively: all rates rise until a link is full or a
+// flow meets its ceiling, these flows freeze, the others go on. A few levels are found by passes
+// over all links and flows, the further ones by a heap of links.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@ namespace lambcast {
 class MaxMin {
  public:
   using FlowId = std::uint32_t;
-  // Of a topology that outlives it.
+  // `topology` must outlive it.
   explicit MaxMin(const Topology& topology) : topology_(topology) {}
 
   // `links` must outlive the flow and name none twice; `ceiling` is at most the capacity of each.
