@@ -178,7 +178,7 @@ TEST_CASE("fabrics: what is not full is folded by kind, in either model") {
   const HopLatency hop{Duration(), Duration::microseconds(3), Duration::microseconds(14)};
   Transport transport{
       {{"simple", hop, hop, 1.0, Bytes(1e18)}}, Duration(), Bandwidth(), 1, Endpoint::gpu};
-  int folded_cases = 0;
+  int folded_cases = 0, bounded_cases = 0;
   for (const auto& [kind, leaf, oversubscription] :
        {std::tuple{FabricKind::fat_tree, 4, 1.}, std::tuple{FabricKind::fat_tree, 3, 2.},
         std::tuple{FabricKind::fat_tree, 5, 7.}, std::tuple{FabricKind::rail_optimised, 4, 2.},
@@ -188,13 +188,18 @@ TEST_CASE("fabrics: what is not full is folded by kind, in either model") {
          {ProcessGroup{18, 2}, ProcessGroup{9, 1, 2, 1, 2}, ProcessGroup{10, 2, 1, 2},
           ProcessGroup{14, 2}, ProcessGroup{17, 2}, ProcessGroup{37, 4, 1, 1, 2},
           ProcessGroup{11, 4, 1, 3}, ProcessGroup{7, 3, 2, 1, 2}, ProcessGroup{74, 2}}) {
-      for (const auto& [nics, pcie, pxn] :
-           {std::tuple{1, true, false}, std::tuple{2, false, true}, std::tuple{3, false, false}}) {
+      for (const auto& [nics, pcie, pxn, efficiency, nic_rate, node_cap] :
+           {std::tuple{1, true, false, 1., 1e9, 0.}, std::tuple{2, false, true, 1., 1e9, 0.4e9},
+            std::tuple{3, false, false, 0.7, 1e9, 0.}, std::tuple{1, true, false, 0.6, 9e11, 0.}}) {
         transport.pxn = pxn;
+        transport.all_to_all_efficiency = efficiency;
+        transport.protocols[0].node_cap = Bandwidth(node_cap);
         const FabricSpec spec = fabric(kind, leaf, oversubscription);
         const int nodes = group.node_span(), alike = nodes_alike(spec, nodes);
         const auto plan = [&](const AlgorithmCase& c, int parts) {
-          Machines machines(node_of(group.slots(), nics, pcie), nodes, make_fabric(spec), parts);
+          NodeSpec node = node_of(group.slots(), nics, pcie);
+          node.nic = Bandwidth(nic_rate);
+          Machines machines(node, nodes, make_fabric(spec), parts);
           return plan_collective(
               {c.op, Bytes(32e9), group, DecisionRules::nccl, c.algorithm, "", false}, machines,
               transport);
@@ -215,13 +220,21 @@ TEST_CASE("fabrics: what is not full is folded by kind, in either model") {
           // As for full leaves: what flows inside a node leave depends on both ends of a tree's
           // edge.
           if (c.algorithm == "tree" && shares_are_unlike(full)) continue;
-          CHECK(simulate(folded, NetworkModel::flow).s() ==
-                Approx(simulate(full, NetworkModel::flow).s()).epsilon(1e-9));
+          const double exact = simulate(full, NetworkModel::flow).s();
+          const double flow = simulate(folded, NetworkModel::flow).s();
+          if (const auto by = approximation_of(folded, NetworkModel::flow)) {
+            ++bounded_cases;
+            CHECK(exact <= flow * by->high * (1 + 1e-9));
+            CHECK(exact >= flow * by->low * (1 - 1e-9));
+          } else {
+            CHECK(flow == Approx(exact).epsilon(1e-9));
+          }
         }
       }
     }
   }
   CHECK(folded_cases > 300);
+  CHECK(bounded_cases > 10);
 }
 
 TEST_CASE("fabrics: groups that stand in for one say how far its time may lie") {
