@@ -11,7 +11,8 @@
 //   moe        many small experts, shared ones, latent attention (Qwen3-MoE, DeepSeek-V3, gpt-oss)
 //   t5         encoder and decoder, relative position bias in the first block, tied head
 //   switch     t5 with every second feed-forward a router and experts
-//   resnet     bottleneck residual network on images
+//   resnet     residual network on images, of bottleneck or basic blocks
+//   vgg        plain convolutions on images, with three large linear layers
 //   vit        vision transformer with a class token
 //   swin       pyramid of transformer blocks that attend in windows of an image; with experts
 //   feed-forward  blocks of two products and nothing else, or of experts: a layer by itself
@@ -46,6 +47,7 @@ void build_moe(const Table& file, const Table& model, ModelShape& shape);
 void build_t5(const Table& file, const Table& model, ModelShape& shape);
 void build_switch(const Table& file, const Table& model, ModelShape& shape);
 void build_resnet(const Table& file, const Table& model, ModelShape& shape);
+void build_vgg(const Table& file, const Table& model, ModelShape& shape);
 void build_vit(const Table& file, const Table& model, ModelShape& shape);
 void build_swin(const Table& file, const Table& model, ModelShape& shape);
 void build_feed_forward(const Table& file, const Table& model, ModelShape& shape);

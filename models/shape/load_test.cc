@@ -123,6 +123,10 @@ TEST_CASE("values out of range are refused") {
   refused("resnet50", "model.blocks", "[]", "0 stages are out of range (allowed: 1 to 6 stages)");
   refused("resnet50", "model.blocks", "[3, 0]", "0 is out of range (allowed: 1 to 1000)");
   refused("resnet50", "model.width", "5000", "5000 is out of range (allowed: 1 to 4096)");
+  refused("resnet18", "model.block", "wide", "unknown value 'wide' (allowed: bottleneck, basic)");
+  refused("vgg16", "model.convolutions", "[]",
+          "0 stages are out of range (allowed: 1 to 6 stages)");
+  refused("vgg16", "model.convolutions", "[2, 0]", "0 is out of range (allowed: 1 to 100)");
   refused("resnet50", "model.image_size", "0", "0 is out of range (allowed: 1 to 10000)");
   refused("vit-l16", "model.patch_size", "15", "image_size 224 is not divisible by patch_size 15");
   refused("vit-l16", "model.classes", "0", "0 is out of range (allowed: 1 to 10000000)");
@@ -130,7 +134,7 @@ TEST_CASE("values out of range are refused") {
   refused("gpt2", "model.family", "lama",
           "unknown value 'lama', did you mean 'llama'? (allowed: bert, gpt, llama, decoder, "
           "moe-llama, moe, "
-          "t5, switch, resnet, vit, swin, feed-forward, tensors)");
+          "t5, switch, resnet, vgg, vit, swin, feed-forward, tensors)");
 }
 
 TEST_CASE("a model beyond 1e15 parameters is refused") {

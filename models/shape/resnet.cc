@@ -1,6 +1,7 @@
-// Bottleneck residual networks (He et al. 2016) as torchvision builds them: the stride sits in the
-// 3x3 convolution, the first block of each stage projects its shortcut, convolutions have no bias.
-// Batch-norm running statistics are buffers, not parameters, and are left out.
+// Residual networks (He et al. 2016) as torchvision builds them. A bottleneck block has its stride
+// in the 3x3 convolution; a basic block has two 3x3 convolutions and its stride in the first. The
+// first block of a stage projects its shortcut if channels or pixels change. Convolutions have no
+// bias. Batch-norm running statistics are buffers, not parameters, and are left out.
 #include <fmt/format.h>
 
 #include "models/shape/block.h"
@@ -8,8 +9,6 @@
 
 namespace lambcast {
 namespace {
-
-constexpr std::int64_t expansion = 4;  // output channels of a block per inner channel
 
 std::int64_t halved(std::int64_t size) { return (size + 1) / 2; }
 
@@ -36,12 +35,26 @@ struct Stage {
   std::int64_t width = 0;  // channels of the 3x3 convolutions
   std::int64_t size = 0;   // pixels along an edge, before its stride
   std::int64_t stride = 1;
+  bool basic = false;
+
+  std::int64_t out() const { return basic ? width : 4 * width; }
+  std::int64_t after() const { return stride == 2 ? halved(size) : size; }
 };
 
-void add_block(const Scope& scope, Cost& cost, const Stage& stage, bool first) {
-  const std::int64_t out = stage.width * expansion;
+void add_basic_block(const Scope& scope, Cost& cost, const Stage& stage, bool first) {
+  const std::int64_t out = stage.out(), after = stage.after();
   const std::int64_t in = first ? stage.in : out;
-  const std::int64_t after = stage.stride == 2 ? halved(stage.size) : stage.size;
+  add_conv(scope, cost, "conv1", "bn1", 3, in, out, after);
+  keep(cost, out, after);
+  add_conv(scope, cost, "conv2", "bn2", 3, out, out, after);
+  if (first && (in != out || stage.stride == 2))
+    add_conv(scope, cost, "downsample.0", "downsample.1", 1, in, out, after);
+  keep(cost, out, after);
+}
+
+void add_bottleneck(const Scope& scope, Cost& cost, const Stage& stage, bool first) {
+  const std::int64_t out = stage.out(), after = stage.after();
+  const std::int64_t in = first ? stage.in : out;
   const std::int64_t before = first ? stage.size : after;
   add_conv(scope, cost, "conv1", "bn1", 1, in, stage.width, before);
   keep(cost, stage.width, before);
@@ -65,6 +78,7 @@ void build_resnet(const Table&, const Table& model, ModelShape& shape) {
   const std::int64_t width = model.integer("width", 1, 4096);
   const std::int64_t classes = model.integer("classes", 1, 10'000'000);
   const std::int64_t pixels = model.integer("image_size", 1, 10'000);
+  const bool basic = model.has("block") && model.choice("block", {"bottleneck", "basic"}) == 1;
   shape.groups = usual_groups;
 
   const Scope top{shape, -1, ""};
@@ -74,19 +88,20 @@ void build_resnet(const Table&, const Table& model, ModelShape& shape) {
   size = halved(size);  // max pooling
   keep(shape.outside, width, size);
 
-  Stage stage{.in = width, .width = width, .size = size};
+  Stage stage{.in = width, .width = width, .size = size, .basic = basic};
   int layer = 0;
   for (std::size_t s = 0; s < blocks.size(); ++s) {
     stage.blocks = blocks[s];
     for (std::int64_t b = 0; b < stage.blocks; ++b, ++layer) {
       shape.blocks.emplace_back();
       const Scope scope{shape, layer, fmt::format("layer{}.{}.", s + 1, b)};
-      add_block(scope, shape.blocks.back(), stage, b == 0);
+      (basic ? add_basic_block : add_bottleneck)(scope, shape.blocks.back(), stage, b == 0);
     }
-    stage = {.in = stage.width * expansion,
+    stage = {.in = stage.out(),
              .width = stage.width * 2,
-             .size = stage.stride == 2 ? halved(stage.size) : stage.size,
-             .stride = 2};
+             .size = stage.after(),
+             .stride = 2,
+             .basic = basic};
   }
   shape.layers = layer;
   shape.hidden = stage.in;

@@ -45,9 +45,14 @@ TEST_CASE("gpt FLOPs follow Narayanan et al. 2021") {
 }
 
 TEST_CASE("image FLOPs are twice the published multiply-adds") {
-  // torchvision: resnet50 4.09, vit_l_16 61.55, both counting a multiply-add once.
-  CHECK(gflop(load_model("resnet50"), 0) == Approx(2 * 4.089).epsilon(2e-4));
-  CHECK(gflop(load_model("vit-l16"), 0) == Approx(2 * 61.55).epsilon(2e-4));
+  // torchvision's GFLOPS, which count a multiply-add once.
+  constexpr std::pair<const char*, double> published[] = {
+      {"resnet18", 1.814},   {"resnet34", 3.664}, {"resnet50", 4.089}, {"resnet101", 7.801},
+      {"resnet152", 11.514}, {"vgg16", 15.47},    {"vgg19", 19.632},   {"vit-l16", 61.55}};
+  for (const auto& [model, gigas] : published) {
+    INFO(model);
+    CHECK(gflop(load_model(model), 0) == Approx(2 * gigas).epsilon(5e-4));
+  }
 }
 
 TEST_CASE("a token passes each of its matrices once: 2 FLOPs per element") {
@@ -161,6 +166,17 @@ TEST_CASE("resnet50 keeps what convolutions write and ReLUs hand on") {
        {"layer1.0.conv1", "layer1.2.conv3", "layer4.0.downsample", "layer4.2.bn3"})
     CHECK(elements(load_model("resnet50"), name) > 0);
   CHECK(elements(load_model("resnet50"), "layer4.2.conv2") == 9. * 512 * 512);
+}
+
+TEST_CASE("vgg16 keeps what convolutions and poolings write") {
+  // With u = 64 * 224^2 = 3,211,264 the stages write 2 u, 2 u / 2, 3 u / 4, 3 u / 8, 3 u / 32, and
+  // their poolings u / 4, u / 8, u / 16, u / 32, u / 128, at 2 bytes. The linear layers read 25,088
+  // and hand on 4096 twice, and 1000 at 4 bytes.
+  const double u = 64.0 * 224 * 224;
+  const double convolutions = (2 + 1 + 3. / 4 + 3. / 8 + 3. / 32) * u;
+  const double poolings = (1. / 4 + 1. / 8 + 1. / 16 + 1. / 32 + 1. / 128) * u;
+  CHECK(activation_bytes(load_model("vgg16"), 1, 0, true).value() ==
+        Approx(2 * (convolutions + poolings) + 2 * (25'088 + 2 * 4096) + 4 * 1000));
 }
 
 TEST_CASE("sequence lengths are the default, the requested one, or refused") {
