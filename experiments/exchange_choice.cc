@@ -7,6 +7,7 @@
 
 #include "experiments/hints.h"
 #include "experiments/invalid_value.h"
+#include "models/training/forecast.h"
 #include "models/training/gradient_exchange.h"
 #include "models/training/gradient_owners.h"
 #include "models/training/gradient_reduction.h"
@@ -36,13 +37,17 @@ void exchange_in_layout(TrainingPlan& training) {
   }
 }
 
+// Ranks that hold the same weights.
+ProcessGroup exchanging_ranks(const TrainingPlan& training) {
+  return training.parallelism ? owners_of(*training.parallelism, false).front().replicas
+                              : all_ranks(training);
+}
+
 // Sites of local steps are whole, and whole nodes or an equal part of each.
 void check_sites(const TrainingPlan& training) {
   const int site = training.exchange.site;
   if (site == 0) return;
-  const ProcessGroup ranks = training.parallelism
-                                 ? owners_of(*training.parallelism, false).front().replicas
-                                 : all_ranks(training);
+  const ProcessGroup ranks = exchanging_ranks(training);
   const int node = ranks.per_node;
   const bool fits = site <= node ? node % site == 0 : site % node == 0;
   if (!fits || ranks.ranks % site != 0 || !ranks.uniform())
@@ -57,6 +62,41 @@ void check_sites(const TrainingPlan& training) {
                "all_reduce, or smaller sites");
   if (training.parallelism && training.model->experts > 0)
     fail_input(flag("exchange"), "sites of experts are not modelled", "local:STEPS");
+}
+
+void check_graph(const TrainingPlan& training) {
+  if (training.exchange.kind != Exchange::Kind::neighbour_exponential) return;
+  const bool leaders = training.exchange.is_two_level();
+  const int meeting =
+      leaders ? node_leaders(exchanging_ranks(training)).ranks : training.data_parallel();
+  if (!std::has_single_bit(static_cast<unsigned>(meeting)))
+    fail_input(flag("exchange"),
+               fmt::format("an exponential graph has a power of two {}, not {}",
+                           leaders ? "nodes" : "ranks", meeting),
+               "neighbours:ring");
+}
+
+// Takes the form of the library that runs, unless all of it is stated.
+void choose_form(TrainingPlan& training, std::vector<Finding>& findings) {
+  Exchange& exchange = training.exchange;
+  if (const std::string why = refused_form(exchange); !why.empty())
+    fail_input(flag("exchange"), why, codec_name(exchange));
+  const Exchange stated = exchange;
+  if (exchanges_in_hooks(training) && training.recipe.zero.stage == 0)
+    exchange = in_hooks(exchange);
+  if (exchange == stated || training.data_parallel() == 1) return;
+  const char* const among =
+      exchange.is_two_level() ? "between the leaders of nodes, as Bagua does" : "among all ranks";
+  findings.push_back(
+      {Severity::note, "exchange-form",
+       fmt::format(
+           "{} goes {}, and {}: --exchange \"{} / flat / after\" asks for all ranks at once "
+           "after the backward pass, as DeepSpeed does",
+           codec_name(exchange), among,
+           averages_weights(exchange) ? "beside both passes"
+           : exchange.is_overlapped() ? "bucket by bucket beside the backward pass"
+                                      : "after the backward pass",
+           codec_name(exchange))});
 }
 
 // "all_reduce, fp8, int8": those that go with the stage.
@@ -83,6 +123,13 @@ void choose_exchange(const Words& words, TrainingPlan& training, std::vector<Fin
       fail_input(flag("exchange"),
                  fmt::format("{} brings its own exchange", name_of(training.optimizer())),
                  "onebit, or plain optimizers");
+    if (training.exchange.is_in_other_form())
+      fail_input(
+          flag("exchange"),
+          fmt::format("{} exchanges among all GPUs, after the backward pass",
+                      name_of(training.optimizer())),
+          fmt::format("onebit, or --optimizer {} with {}",
+                      name_of(baseline_of(training.optimizer())), name_of(training.exchange)));
     training.exchange = {};
     return;
   }
@@ -96,13 +143,9 @@ void choose_exchange(const Words& words, TrainingPlan& training, std::vector<Fin
     fail_input(flag("exchange"),
                "DeepSpeed's BF16_Optimizer sums whole fp32 buffers, and in no other way",
                "fp16 or fp32, or --deepspeed-version 0.17.6 and later");
+  choose_form(training, findings);
   if (training.parallelism) exchange_in_layout(training);
-  const auto ranks = static_cast<unsigned>(training.data_parallel());
-  if (training.exchange.kind == Exchange::Kind::neighbour_exponential &&
-      !std::has_single_bit(ranks))
-    fail_input(flag("exchange"),
-               fmt::format("an exponential graph has a power of two ranks, not {}", ranks),
-               "neighbours:ring");
+  check_graph(training);
   check_sites(training);
   const std::int64_t every = steps_per_exchange(training.exchange);
   if (every > training.steps_done + training.steps)
@@ -125,7 +168,7 @@ void choose_exchange(const Words& words, TrainingPlan& training, std::vector<Fin
          fmt::format("DeepSpeed looks at zero_quantized_gradients at ZeRO stage 3 alone, and sends "
                      "16 bits at stage {}: the forecast is of {} if it ran there",
                      stage, name_of(training.exchange))});
-  if (ranks == 1) return;
+  if (training.data_parallel() == 1) return;
   findings.push_back(
       {Severity::note, "exchange-convergence",
        fmt::format(

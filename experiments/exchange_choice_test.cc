@@ -64,11 +64,42 @@ TEST_CASE("exchange choice: an exponential graph has a power of two ranks") {
   CHECK(refusal(exchanging("neighbours:ring", {{"gpus", "48"}, {"global_batch", "3072"}})).empty());
 }
 
+TEST_CASE("exchange choice: a framework's libraries choose the form, unless it is stated") {
+  const auto form = [](const std::string& exchange, const WhatIf& more) {
+    return name_of(resolved(exchanging(exchange, more)).training.exchange);
+  };
+  // 64 GPUs, 4 a node.
+  for (const char* hooks : {"pytorch", "bagua"}) {
+    const WhatIf framework{{"framework", hooks}};
+    CHECK(form("int8", framework) == "int8 / two-level / overlapped");
+    CHECK(form("powersgd:4", framework) == "powersgd:4 / flat / overlapped");
+    CHECK(form("int8 / flat / after", framework) == "int8 / flat / after");
+    CHECK(says(exchanging("onebit", framework), "exchange-form"));
+    CHECK_FALSE(says(exchanging("onebit / flat / after", framework), "exchange-form"));
+  }
+  CHECK(form("int8", {{"overlap", "ddp"}}) == "int8 / two-level / overlapped");
+  for (const char* own : {"deepspeed", "megatron"}) {
+    CHECK(form("int8", {{"framework", own}}) == "int8");
+    CHECK_FALSE(says(exchanging("int8", {{"framework", own}}), "exchange-form"));
+    CHECK(form("int8 / two-level", {{"framework", own}}) == "int8 / two-level");
+  }
+  CHECK_THAT(refusal(exchanging("local:16 / overlapped")), Contains("allowed: local:16"));
+  CHECK_THAT(refusal(exchanging("fp8 / two-level", {{"zero_stage", "1"}})),
+             Contains("ZeRO keeps a share"));
+  // Node leaders are the graph: 12 of 48 GPUs, and 16 of 64.
+  const std::string graph = "neighbours:exponential / two-level";
+  CHECK(refusal(exchanging(graph)).empty());
+  CHECK_THAT(refusal(exchanging(graph, {{"gpus", "48"}, {"global_batch", "3072"}})),
+             Contains("a power of two nodes, not 12"));
+}
+
 TEST_CASE("exchange choice: 1-bit optimizers bring theirs, ZeRO has its own, one way at a time") {
   CHECK_THAT(
       refusal(with({{"exchange", "fp8"}})),
       Contains("onebit_lamb brings its own exchange (allowed: onebit, or plain optimizers)"));
   CHECK(refusal(with({{"exchange", "onebit"}})).empty());
+  CHECK_THAT(refusal(with({{"exchange", "onebit / two-level"}})),
+             Contains("onebit, or --optimizer lamb with onebit / two-level"));
   CHECK_THAT(refusal(exchanging("powersgd:4", {{"zero_stage", "2"}})),
              Contains("--zero-stage 0") && Contains("fp8"));
   CHECK_THAT(refusal(exchanging("fp8", {{"zero_stage", "3"}})),

@@ -1,8 +1,17 @@
 #include "models/training/averaged_gradients.h"
 
+#include "models/training/gradient_owners.h"
 #include "models/training/gradient_reduction.h"
 
 namespace lambcast {
+
+AveragedGradients AveragedGradients::part(double of_all) const {
+  AveragedGradients gradients = *this;
+  gradients.elements *= of_all;
+  gradients.share *= of_all;
+  gradients.expert_share *= of_all;
+  return gradients;
+}
 
 AveragedGradients averaged_gradients(const TrainingPlan& training) {
   AveragedGradients gradients;
@@ -27,6 +36,11 @@ AveragedGradients averaged_gradients(const TrainingPlan& training,
   gradients.expert_share = all.experts > 0 ? held.experts / all.experts : 0;
   gradients.bytes = gradient_bytes(training);
   gradients.shared = how.sharding != parallel::Sharding::none;
+  return gradients;
+}
+
+AveragedGradients exchanged_gradients(const Exchange& exchange, AveragedGradients gradients) {
+  if (exchange.is_two_level()) gradients.ranks = node_leaders(gradients.ranks);
   return gradients;
 }
 

@@ -17,6 +17,10 @@ struct AveragedGradients {
   int tensor_parallel = 1, expert_tensor_parallel = 1;
   double bytes = 2;     // of an element that travels as it is
   bool shared = false;  // ranks share states
+
+  double share_of(const Tensor& tensor) const { return tensor.expert ? expert_share : share; }
+  // The same of a part of them, such as a bucket.
+  AveragedGradients part(double of_all) const;
 };
 
 // Of pure data parallelism; of what a layout's rank holds, as `ranks` do.
@@ -24,5 +28,8 @@ AveragedGradients averaged_gradients(const TrainingPlan& training);
 AveragedGradients averaged_gradients(const TrainingPlan& training,
                                      const parallel::RankParameters& held,
                                      const ProcessGroup& ranks);
+
+// The same gradients among those that exchange them: node leaders in two levels.
+AveragedGradients exchanged_gradients(const Exchange& exchange, AveragedGradients gradients);
 
 }  // namespace lambcast

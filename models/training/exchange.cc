@@ -11,44 +11,60 @@ namespace {
 
 enum class Takes { nothing, whole, rank, share };
 
+// `hooked`: the pattern of libraries that exchange in hooks of the backward pass; none where no
+// library does. Bagua codes between the leaders of nodes: ByteGrad, QAdam, decentralised averages
+// (arXiv:2107.01499, section 3.4; bagua-core-internal comm_ops, hierarchical by default). PyTorch's
+// powerSGD_hook, and top-k over Horovod (GRACE), run among all ranks.
 struct Form {
   const char* word;
   ExchangeKind kind;
   Takes takes;
   double kept_bytes;
+  std::optional<ExchangePattern> hooked = {};
 };
 
 constexpr Form forms[] = {
     {"all_reduce", ExchangeKind::all_reduce, Takes::nothing, 0},
-    {"onebit", ExchangeKind::onebit, Takes::nothing, 4},
-    {"fp8", ExchangeKind::fp8, Takes::nothing, 0},
-    {"fp8:e5m2", ExchangeKind::fp8_e5m2, Takes::nothing, 0},
-    {"fp8:owed", ExchangeKind::fp8_owed, Takes::nothing, 4},
-    {"int8", ExchangeKind::int8, Takes::nothing, 0},
-    {"int8:owed", ExchangeKind::int8_owed, Takes::nothing, 4},
-    {"int4", ExchangeKind::int4, Takes::nothing, 0},
-    {"int4:owed", ExchangeKind::int4_owed, Takes::nothing, 4},
+    {"onebit", ExchangeKind::onebit, Takes::nothing, 4, ExchangePattern::two_level},
+    {"fp8", ExchangeKind::fp8, Takes::nothing, 0, ExchangePattern::two_level},
+    {"fp8:e5m2", ExchangeKind::fp8_e5m2, Takes::nothing, 0, ExchangePattern::two_level},
+    {"fp8:owed", ExchangeKind::fp8_owed, Takes::nothing, 4, ExchangePattern::two_level},
+    {"int8", ExchangeKind::int8, Takes::nothing, 0, ExchangePattern::two_level},
+    {"int8:owed", ExchangeKind::int8_owed, Takes::nothing, 4, ExchangePattern::two_level},
+    {"int4", ExchangeKind::int4, Takes::nothing, 0, ExchangePattern::two_level},
+    {"int4:owed", ExchangeKind::int4_owed, Takes::nothing, 4, ExchangePattern::two_level},
     {"qgz", ExchangeKind::qgz, Takes::nothing, 0},
     {"qgz:int8", ExchangeKind::qgz_int8, Takes::nothing, 0},
     {"loco", ExchangeKind::loco, Takes::nothing, 4},
     {"loco:int8", ExchangeKind::loco_int8, Takes::nothing, 4},
-    {"powersgd", ExchangeKind::powersgd, Takes::rank, 4},
-    {"topk", ExchangeKind::topk, Takes::share, 4},
-    {"randomk", ExchangeKind::randomk, Takes::share, 4},
+    {"powersgd", ExchangeKind::powersgd, Takes::rank, 4, ExchangePattern::flat},
+    {"topk", ExchangeKind::topk, Takes::share, 4, ExchangePattern::flat},
+    {"randomk", ExchangeKind::randomk, Takes::share, 4, ExchangePattern::flat},
     {"local", ExchangeKind::local, Takes::whole, 8},
     {"localsgd", ExchangeKind::local_sgd, Takes::whole, 0},
-    {"neighbours:ring", ExchangeKind::neighbour_ring, Takes::nothing, 0},
-    {"neighbours:exponential", ExchangeKind::neighbour_exponential, Takes::nothing, 0},
+    {"neighbours:ring", ExchangeKind::neighbour_ring, Takes::nothing, 0,
+     ExchangePattern::two_level},
+    {"neighbours:exponential", ExchangeKind::neighbour_exponential, Takes::nothing, 0,
+     ExchangePattern::two_level},
 };
 constexpr const char* allowed =
     "all_reduce, onebit, fp8, fp8:e5m2, fp8:owed, int8, int8:owed, int4, int4:owed, qgz, qgz:int8, "
     "loco, "
     "loco:int8, powersgd:RANK, powersgd:RANK:ITERATIONS, topk:SHARE%, randomk:SHARE%, local:STEPS, "
     "local:STEPS:SITE, localsgd:STEPS, localsgd:STEPS:SITE, neighbours:ring, "
-    "neighbours:exponential; whole numbers from 1 to 65536";
+    "neighbours:exponential; whole numbers from 1 to 65536; behind any of them / flat or "
+    "two-level, "
+    "/ after or overlapped";
 
 bool is_local(const Exchange& exchange) {
   return exchange.kind == ExchangeKind::local || exchange.kind == ExchangeKind::local_sgd;
+}
+
+const char* word_of(ExchangePattern pattern) {
+  return pattern == ExchangePattern::flat ? "flat" : "two-level";
+}
+const char* word_of(ExchangeTiming timing) {
+  return timing == ExchangeTiming::after ? "after" : "overlapped";
 }
 
 const Form& form_of(ExchangeKind kind) { return forms[static_cast<std::size_t>(kind)]; }
@@ -71,9 +87,7 @@ double parameter_of(const Form& form, std::string_view text, const Where& where)
   fail_input(where, fmt::format("'{}' says no parameter of {}", text, form.word), allowed);
 }
 
-}  // namespace
-
-Exchange parse_exchange(const std::string& text, const Where& where) {
+Exchange parse_codec(const std::string& text, const Where& where) {
   for (const Form& form : forms)
     if (form.takes == Takes::nothing && text == form.word) return {form.kind};
   const auto colon = text.find(':');
@@ -94,7 +108,64 @@ Exchange parse_exchange(const std::string& text, const Where& where) {
   fail_input(where, fmt::format("unknown exchange '{}'", text), allowed);
 }
 
+// Reads one word behind a codec; each kind of word may stand once.
+bool read_form(const std::string& word, Exchange& exchange) {
+  const auto read = [&](auto& part, auto first, auto second) {
+    if (part) return false;
+    if (word == word_of(first)) part = first;
+    if (word == word_of(second)) part = second;
+    return part.has_value();
+  };
+  return read(exchange.pattern, ExchangePattern::flat, ExchangePattern::two_level) ||
+         read(exchange.timing, ExchangeTiming::after, ExchangeTiming::overlapped);
+}
+
+std::string trimmed(const std::string& text) {
+  const auto first = text.find_first_not_of(' ');
+  return first == std::string::npos ? ""
+                                    : text.substr(first, text.find_last_not_of(' ') + 1 - first);
+}
+
+}  // namespace
+
+Exchange parse_exchange(const std::string& text, const Where& where) {
+  std::size_t slash = text.find('/');
+  Exchange exchange = parse_codec(trimmed(text.substr(0, slash)), where);
+  while (slash != std::string::npos) {
+    const std::size_t next = text.find('/', slash + 1);
+    const std::string word = trimmed(text.substr(slash + 1, next - slash - 1));
+    if (!read_form(word, exchange))
+      fail_input(where, fmt::format("'{}' is no form of {}", word, codec_name(exchange)), allowed);
+    slash = next;
+  }
+  return exchange;
+}
+
 std::string name_of(const Exchange& exchange) {
+  std::string name = codec_name(exchange);
+  if (exchange.pattern) name += fmt::format(" / {}", word_of(*exchange.pattern));
+  if (exchange.timing) name += fmt::format(" / {}", word_of(*exchange.timing));
+  return name;
+}
+
+Exchange in_hooks(Exchange exchange) {
+  const std::optional<ExchangePattern> hooked = form_of(exchange.kind).hooked;
+  if (!hooked) return exchange;
+  if (!exchange.pattern) exchange.pattern = hooked;
+  if (!exchange.timing) exchange.timing = ExchangeTiming::overlapped;
+  return exchange;
+}
+
+std::string refused_form(const Exchange& exchange) {
+  if (!exchange.pattern && !exchange.timing) return {};
+  if (exchange.kind == ExchangeKind::all_reduce)
+    return "NCCL chooses how an all_reduce goes, and --overlap when";
+  if (is_hierarchical(exchange)) return "it has two levels of its own, and is of ZeRO";
+  if (is_local(exchange)) return "it sends weights between sites, after a step";
+  return {};
+}
+
+std::string codec_name(const Exchange& exchange) {
   const Form& form = form_of(exchange.kind);
   if (form.takes == Takes::nothing) return form.word;
   if (const int second = exchange.iterations + exchange.site; second > 0)
@@ -113,6 +184,8 @@ int neighbours(const Exchange& exchange, int ranks) {
   if (exchange.kind == ExchangeKind::neighbour_ring) return std::min(ranks - 1, 2);
   return exchange.kind == ExchangeKind::neighbour_exponential ? std::min(ranks - 1, 1) : 0;
 }
+
+bool averages_weights(const Exchange& exchange) { return neighbours(exchange, 2) > 0; }
 
 bool is_hierarchical(const Exchange& exchange) {
   return exchange.kind == ExchangeKind::qgz || exchange.kind == ExchangeKind::qgz_int8 ||
@@ -140,10 +213,12 @@ std::string refused_with_zero(const Exchange& exchange, std::int64_t stage) {
   if (is_hierarchical(exchange))
     return stage > 0 ? "" : "it needs ZeRO: each rank keeps only the sums of its own share";
   if (stage == 0) return {};
+  if (exchange.is_in_other_form())
+    return "node leaders and buckets leave every rank all sums, of which ZeRO keeps a share";
   if (is_local(exchange))
     return "it lets the weights of ranks differ between exchanges, so that none can share "
            "states";
-  if (neighbours(exchange, 2) > 0)
+  if (averages_weights(exchange))
     return "it averages with neighbours, so that weights differ and none can share states";
   if (stage == 3) return "ZeRO stage 3 reduces gradients in blocks, for which it has no form";
   if (stage == 2 && kept_bytes(exchange) > 0)

@@ -2,12 +2,19 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "sim/base/error.h"
 
 namespace lambcast {
+
+// Who sends to whom: all ranks to one another, or the leaders of nodes after a sum in each node.
+enum class ExchangePattern { flat, two_level };
+// When gradients are exchanged: all of them after the last backward pass, or bucket by bucket as
+// that pass makes them.
+enum class ExchangeTiming { after, overlapped };
 
 struct Exchange {
   enum class Kind {
@@ -36,16 +43,34 @@ struct Exchange {
   double parameter = 0;  // R, SHARE or H
   int iterations = 0;    // of PowerSGD without a warm start
   int site = 0;          // ranks whose local steps are common; 0: each is alone
+  // Without a value as DeepSpeed runs it: flat, after the backward pass.
+  std::optional<ExchangePattern> pattern = {};
+  std::optional<ExchangeTiming> timing = {};
+
+  bool is_two_level() const { return pattern == ExchangePattern::two_level; }
+  bool is_overlapped() const { return timing == ExchangeTiming::overlapped; }
+  // Whether it is one of the forms of other libraries, in which scales travel in their messages.
+  bool is_in_other_form() const { return is_two_level() || is_overlapped(); }
   friend bool operator==(const Exchange&, const Exchange&) = default;
 };
 
 using ExchangeKind = Exchange::Kind;
 
 // "onebit", "fp8", "qgz:int8", "powersgd:4", "powersgd:4:2", "topk:1%", "local:16", "local:16:8",
-// "neighbours:ring". A share is below 1 or in percent: "topk:1" would be all. Throws Error (usage).
+// "neighbours:ring". A share is below 1 or in percent: "topk:1" would be all. Behind it may stand a
+// pattern and a timing: "int8 / two-level / overlapped". Throws Error (usage).
 Exchange parse_exchange(const std::string& text, const Where& where);
 // As it is written.
 std::string name_of(const Exchange& exchange);
+// The same without pattern and timing.
+std::string codec_name(const Exchange& exchange);
+
+// The form in which libraries run such an exchange in hooks of the backward pass: pattern and
+// timing where `exchange` names none.
+Exchange in_hooks(Exchange exchange);
+
+// Why an exchange has no such pattern or timing; empty if it has.
+std::string refused_form(const Exchange& exchange);
 
 // Steps of which one sends: H of local:H and localsgd:H, else 1.
 std::int64_t steps_per_exchange(const Exchange& exchange);
@@ -57,6 +82,8 @@ int site_ranks(const Exchange& exchange);
 // To how many others a rank sends its weights: both sides of a ring, one peer of an exponential
 // graph; 0 of exchanges among all.
 int neighbours(const Exchange& exchange, int ranks);
+// Whether weights of neighbours are averaged rather than gradients of all.
+bool averages_weights(const Exchange& exchange);
 
 // qgZ, with errors owed or not: what its two levels send an element in, in bytes.
 bool is_hierarchical(const Exchange& exchange);

@@ -1,8 +1,10 @@
 #include "models/training/exchange_workspace.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "models/training/gradient_owners.h"
+#include "models/training/gradient_reduction.h"
 
 namespace lambcast {
 namespace {
@@ -34,10 +36,18 @@ double of_levels(const Exchange& exchange, Kernels kernels, const AveragedGradie
   return (fp32 + messages + fp32 / g + fp32 / n) * gradients.elements;
 }
 
+// The gradients that are exchanged at once: where it overlaps the backward pass, a bucket's.
+AveragedGradients at_once(const TrainingPlan& training, const AveragedGradients& of) {
+  const AveragedGradients gradients = exchanged_gradients(training.exchange, of);
+  if (!training.exchange.is_overlapped() || of.elements == 0) return gradients;
+  return gradients.part(std::min(1.0, ddp_bucket_elements(training) / of.elements));
+}
+
 }  // namespace
 
-double exchange_workspace_bytes(const TrainingPlan& training, const AveragedGradients& gradients) {
+double exchange_workspace_bytes(const TrainingPlan& training, const AveragedGradients& of) {
   if (!exchanges_gradients(training)) return 0;
+  const AveragedGradients gradients = at_once(training, of);
   const double all = gradients.elements;
   const auto coded = [&](double bytes) {
     return (fp32 + 2 * bytes + fp32 / gradients.ranks.ranks) * all;

@@ -55,6 +55,7 @@ const std::vector<Framework>& described_frameworks() {
                                            {.name = FrameworkName::pytorch,
                                             .fp32_gradients = true,
                                             .overlaps_gradients = true,
+                                            .exchanges_in_hooks = true,
                                             .least_bucket = 25 * 1024 * 1024 / 4.,
                                             .fusion = Fusion::eager,
                                             .autocast = true,

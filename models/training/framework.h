@@ -81,7 +81,10 @@ struct Framework {
   bool fp32_gradients = false;      // on the wire and in the buffer; else as the weights
   bool keeps_buffers = false;       // gradients and quantized weights have their own for all steps
   bool overlaps_gradients = false;  // reduced beside the backward pass of the last micro batch
-  bool overlaps_weights = false;    // gathered after a sharded update beside the next forward pass
+  // Compressed gradients are exchanged in hooks of the backward pass, as in_hooks(Exchange) says:
+  // PyTorch's DDP has them for libraries such as Bagua.
+  bool exchanges_in_hooks = false;
+  bool overlaps_weights = false;  // gathered after a sharded update beside the next forward pass
   TensorOverlap tensor_overlap = TensorOverlap::none;
   bool overlaps_sends = false;  // of interleaved and zero-bubble pipelines
   bool sends_parts = false;     // 1/t of an activation each, gathered in the node, without sequence

@@ -36,6 +36,17 @@ constexpr Passes keep_owed{8, 0, 2, 0, 0};
 // elements (its pull request 68632), or select with all of them (71081): magnitudes 4 + 4, each of
 // four digits of 8 bits 4, what is picked 4 + 4, counted and not timed.
 constexpr Passes select_largest{7500, 0, 4, 0, 0, {}, 8 + 16 + 8};
+// Deep Gradient Compression, over Horovod, takes the threshold from a sample of 1 % that it selects
+// as above: magnitudes 4 + 4, a mask 4 + 1, its places 1 + 1, for which the host waits (dgc/
+// compression.py, _sparsify: sample_ratio 0.01). Repeated searches are not counted.
+constexpr double sampled = 0.01;
+constexpr Passes select_by_sample{8 + sampled * select_largest.bytes_per_element + 5 + 2,
+                                  0,
+                                  11,
+                                  0,
+                                  1,
+                                  {},
+                                  8 + sampled * 32 + 5 + 2};
 constexpr Passes pick{6, 0, 2, 0, 0};
 // Two factors, each with some 8 launches and 10 for each column that Gram-Schmidt makes orthogonal:
 // 31, 57 and 109 ms at ranks 4, 8 and 16 for the 54 matrices of ResNet-50; measured 45, 64, 130
@@ -54,18 +65,10 @@ Passes fused_factors(double rank, double turns, bool in_half) {
 // 16 bits 4, narrowed 3.
 constexpr Passes loco_owed{10, 2, 0, 0, 0};
 
-bool is_factored(const StateTensor& of, double rank) {
-  return of.rows > 0 && rank * (of.rows + of.columns) < of.elements / 2;
-}
-
-double share_of(const AveragedGradients& gradients, const Tensor& tensor) {
-  return tensor.expert ? gradients.expert_share : gradients.share;
-}
-
 double tensors_of(const ModelShape& model, const AveragedGradients& gradients) {
   double tensors = 0;
   for (const Tensor& tensor : model.tensors)
-    if (!tensor.frozen) tensors += share_of(gradients, tensor);
+    if (!tensor.frozen) tensors += gradients.share_of(tensor);
   return tensors;
 }
 
@@ -75,7 +78,7 @@ class Writer {
       : training_(training),
         exchange_(training.exchange),
         of_(of),
-        group_(of.ranks),
+        group_(of_.ranks),
         elements_(of.elements),
         tensors_(tensors_of(*training.model, of)),
         fused_(training.kernels == Kernels::fused),
@@ -167,6 +170,10 @@ class Writer {
         compression_passes(training_.optimizer(), Backend::nccl, training_.kernels, group_.ranks);
     const CompressedExchange exchange = compressed_exchange(padded, group_.ranks, Backend::nccl);
     const auto send_phase = [&](const std::vector<ExchangeMessage>& phase) {
+      double together = 0;
+      for (const ExchangeMessage& message : phase) together += message.bytes.value();
+      if (exchange_.is_in_other_form())
+        return send(std::string(phase.front().name), phase.front().op, together);
       for (const ExchangeMessage& message : phase)
         send(std::string(message.name), message.op, message.bytes.value());
     };
@@ -195,12 +202,18 @@ class Writer {
             static_cast<double>(4 * n * scale_count(quantiser, chunk))};
   }
 
+  // Scales are messages of their own, or stand in front of their chunks.
+  void send_coded(const char* chunks, const char* scales, Op op, const Message& message) {
+    const bool together = exchange_.is_in_other_form();
+    send(chunks, op, message.payload + (together ? message.scales : 0));
+    if (!together) send(scales, op, message.scales);
+  }
+
   void scaled(const Quantiser& quantiser) {
-    const auto [payload, scales] = message_of(quantiser, elements_, group_.ranks);
-    send_scaled_and_sum(quantiser, payload, scales);
+    const Message message = message_of(quantiser, elements_, group_.ranks);
+    send_scaled_and_sum(quantiser, message);
     if (of_.shared) return;
-    send("all_gather sums", Op::all_gather, payload);
-    send("all_gather scales", Op::all_gather, scales);
+    send_coded("all_gather sums", "all_gather scales", Op::all_gather, message);
     if (!fused_)
       return kernels("cast back", Category::decompress, cast_back(gradient_), elements_, 1);
     kernels("cast back", Category::decompress, fused::dequantise_sum(quantiser, 1), elements_, 1);
@@ -208,7 +221,7 @@ class Writer {
   }
 
   // Owed errors are read and written as it codes: of the rank's gradients, then of its sum.
-  void send_scaled_and_sum(const Quantiser& quantiser, double payload, double scales) {
+  void send_scaled_and_sum(const Quantiser& quantiser, const Message& message) {
     const double n = group_.ranks;
     const bool owes = owes_on_one_level(exchange_);
     const auto compress = [&](const char* name, const Passes& passes, double elements) {
@@ -223,8 +236,7 @@ class Writer {
     if (fused_) widen_gradients();
     compress("scale and cast",
              fused_ ? fused::quantise(quantiser, owes) : scale_and_cast(gradient_), elements_);
-    send("all_to_all chunks", Op::all_to_all, payload);
-    send("all_to_all scales", Op::all_to_all, scales);
+    send_coded("all_to_all chunks", "all_to_all scales", Op::all_to_all, message);
     if (fused_)
       compress("sum", fused::dequantise_sum(quantiser, group_.ranks), elements_);
     else if (of_.shared)
@@ -320,7 +332,8 @@ class Writer {
         select("pick", fused::random_k(share));
     } else {
       select("add owed errors", add_owed(gradient_));
-      select(largest ? "select the largest" : "pick", largest ? select_largest : pick);
+      const Passes& largest_ones = exchange_.is_in_other_form() ? select_by_sample : select_largest;
+      select(largest ? "select the largest" : "pick", largest ? largest_ones : pick);
     }
     if (largest)
       send("all_gather values and indices", Op::all_gather, 8 * kept * group_.ranks);
@@ -380,7 +393,7 @@ class Writer {
 
   const TrainingPlan& training_;
   const Exchange& exchange_;
-  const AveragedGradients& of_;
+  AveragedGradients of_;
   const ProcessGroup& group_;
   double elements_, tensors_;
   bool fused_;
@@ -390,49 +403,34 @@ class Writer {
 
 }  // namespace
 
-FactoredGradients factored_of(const ModelShape& model, double rank,
-                              const AveragedGradients& gradients) {
-  constexpr double part_rows = 256;
-  FactoredGradients all;
-  for (const Tensor& tensor : model.tensors) {
-    const double share = share_of(gradients, tensor);
-    const int ranks = tensor.expert ? gradients.expert_tensor_parallel : gradients.tensor_parallel;
-    const StateTensor of = slice_of(model, tensor, ranks);
-    if (tensor.frozen || share == 0 || !is_factored(of, rank)) continue;
-    all.rows += share * of.rows;
-    all.columns += share * of.columns;
-    all.matrices += share;
-    all.elements += share * of.elements;
-    all.most_sums = std::max(all.most_sums, std::ceil(of.rows / part_rows) * of.columns);
-  }
-  all.elements = std::min(all.elements, gradients.elements);
-  return all;
-}
-
-double factored_elements(const ModelShape& model, double rank) {
-  double sum = 0;
-  for (const Tensor& tensor : model.tensors)
-    if (const StateTensor of = state_tensor(model, tensor); !tensor.frozen && is_factored(of, rank))
-      sum += of.elements;
-  return sum;
-}
-
-double exchange_state_bytes(const TrainingPlan& training, const AveragedGradients& gradients) {
+// In a node the leader's sum, or its average of weights, and what comes back, go as they are.
+std::vector<StepPart> gradient_exchange(const TrainingPlan& training,
+                                        const AveragedGradients& gradients) {
   const Exchange& exchange = training.exchange;
-  const double all = gradients.elements, n = gradients.ranks.ranks;
-  if (exchange.kind == Exchange::Kind::powersgd) {
-    const FactoredGradients of = factored_of(*training.model, exchange.parameter, gradients);
-    const double start = exchange.iterations > 0 ? 0 : 4 * exchange.parameter * of.columns;
-    return kept_bytes(exchange) * of.elements + start;
-  }
-  if (is_loco(exchange)) {
-    const double g = shard_groups(gradients.ranks, gradients.ranks.per_node).shard.ranks;
-    return (training.kernels == Kernels::fused ? kept_bytes(exchange) : 1) * (1 + 1 / g) * all;
-  }
-  if (site_ranks(exchange) > 1) return kept_bytes(exchange) * all / site_ranks(exchange);
-  const bool sums_owe = exchange.kind == Exchange::Kind::onebit || owes_on_one_level(exchange);
-  const double of_server = sums_owe && !gradients.shared ? 4 / n : 0;
-  return (kept_bytes(exchange) + of_server + 4 * neighbours(exchange, gradients.ranks.ranks)) * all;
+  std::vector<StepPart> parts = Writer(training, exchanged_gradients(exchange, gradients)).write();
+  if (!exchange.is_two_level()) return parts;
+  const double bytes = gradients.elements * (averages_weights(exchange) ? 4 : gradients.bytes);
+  ProcessGroup node = gradients.ranks;
+  node.ranks = std::min(node.ranks, node.per_node);
+  if (node.ranks == 1) return parts;
+  parts.insert(parts.begin(),
+               {"reduce in the node", Category::gradient_comm, call(node, Op::reduce, bytes)});
+  parts.push_back(
+      {"broadcast in the node", Category::gradient_comm, call(node, Op::broadcast, bytes)});
+  return parts;
+}
+
+std::vector<StepPart> gradient_exchange(const TrainingPlan& training, const Owners& owners,
+                                        const parallel::RankParameters& held, double share) {
+  const AveragedGradients gradients =
+      averaged_gradients(training, owners.part_of(held), owners.replicas);
+  if (owners.replicas.ranks == 1 || gradients.elements == 0) return {};
+  return gradient_exchange(training, gradients.part(share));
+}
+
+bool exchanges_in_hooks(const TrainingPlan& training) {
+  return training.parallelism ? training.parallelism->framework.exchanges_in_hooks
+                              : training.overlap == Overlap::ddp;
 }
 
 bool exchanges_gradients(const TrainingPlan& training) {
@@ -440,11 +438,6 @@ bool exchanges_gradients(const TrainingPlan& training) {
       training.parallelism && training.parallelism->sharding == parallel::Sharding::weights;
   return training.exchange.kind != Exchange::Kind::all_reduce && training.data_parallel() > 1 &&
          !in_passes;
-}
-
-std::vector<StepPart> gradient_exchange(const TrainingPlan& training,
-                                        const AveragedGradients& gradients) {
-  return Writer(training, gradients).write();
 }
 
 }  // namespace lambcast

@@ -1,6 +1,6 @@
 // Other ways of averaging gradients than an all-reduce of all their bits, side by side with the
-// 1-bit optimizers: what each sends, which kernels it runs around that, and what it keeps. After
-// the last backward pass, one after another; none overlaps it.
+// 1-bit optimizers: what each sends, which kernels it runs around that, and what it keeps.
+// DeepSpeed's form is flat: all ranks exchange all gradients after the last backward pass.
 //
 //   K elements, n ranks, per step and rank
 //   onebit        signs and scales with errors owed, as compressed_allreduce.h sends momenta; from
@@ -37,6 +37,21 @@
 //                 neighbours alone: both sides of a ring, or in the one-peer exponential graph the
 //                 rank 2^(step mod log2 n) further on (arXiv:1705.09056, arXiv:2110.13363)
 //
+// Libraries that hook into the backward pass run other forms of them:
+//
+//   two-level     the ranks of a node sum their gradients at a leader, in g K bytes of a gradient's
+//                 g; the leaders alone exchange as above; a broadcast in the node hands out the sum
+//   overlapped    each bucket is exchanged as the backward pass fills it, so that every bucket pays
+//                 all latencies. Weights of neighbours travel whole, beside both passes
+//
+// In both, top-k takes its threshold from a sample (arXiv:1712.01887), and scales stand in front of
+// their chunks: one message, not two. Kernels of buckets that overlap run on the communication's
+// stream, and count as communication; what they take from the pass is not modelled. Source: Bagua
+// (arXiv:2107.01499, section 3.4; bagua-core-internal, communicators/mod.rs: reduce_inplace,
+// broadcast; comm_ops/centralized_low_precision_synchronous; kernels/bagua_kernels.cu: 32 bytes in
+// front of a chunk; decentralized.py: one bucket, started before the forward pass); PyTorch
+// distributed/algorithms/ddp_comm_hooks.
+//
 // Where ranks share optimizer states (ZeRO stages 1 and 2), a rank needs the sums of its share
 // alone: onebit, fp8, int8 and int4 gather nothing, since the weights are gathered after the step
 // anyway; and at stage 2 gradients are exchanged after every micro batch. With stage 3 qgz is a
@@ -51,31 +66,23 @@
 
 #include "models/training/averaged_gradients.h"
 #include "models/training/exchange.h"
+#include "models/training/exchange_state.h"
+#include "models/training/gradient_owners.h"
 #include "models/training/training_plan.h"
 
 namespace lambcast {
 
-// What PowerSGD factors of a rank's gradients: all matrices together.
-struct FactoredGradients {
-  double rows = 0, columns = 0, matrices = 0, elements = 0;
-  // Of one matrix, those that need most: sums of a column's products that blocks of the fused
-  // kernel bring together, one for 256 rows (kernels/cuda/low_rank.cu).
-  double most_sums = 0;
-};
-FactoredGradients factored_of(const ModelShape& model, double rank,
-                              const AveragedGradients& gradients);
-
-// Elements of the matrices that PowerSGD of a rank makes smaller; it all-reduces the others whole.
-double factored_elements(const ModelShape& model, double rank);
-
-// Bytes that one rank keeps for the exchange: owed errors (onebit: those of a server too),
-// PowerSGD's factor, the outer optimizer's weights and momentum, the weights of neighbours.
-double exchange_state_bytes(const TrainingPlan& training, const AveragedGradients& gradients);
-
 // Whether another exchange stands in for the reduction of gradients.
 bool exchanges_gradients(const TrainingPlan& training);
 
+// Whether the program that runs exchanges in hooks of the backward pass, unless told otherwise.
+bool exchanges_in_hooks(const TrainingPlan& training);
+
 std::vector<StepPart> gradient_exchange(const TrainingPlan& training,
                                         const AveragedGradients& gradients);
+
+// A share of what a layout's rank holds, such as a bucket, among its owners.
+std::vector<StepPart> gradient_exchange(const TrainingPlan& training, const Owners& owners,
+                                        const parallel::RankParameters& held, double share = 1);
 
 }  // namespace lambcast

@@ -28,6 +28,10 @@ ShardGroups shard_groups(const ProcessGroup& replicas, int shard_ranks) {
   return groups;
 }
 
+ProcessGroup node_leaders(const ProcessGroup& ranks) {
+  return {ranks.nodes(), 1, 1, ranks.node_stride, ranks.siblings};
+}
+
 bool keeps_share_of_sum(const Parallelism& how) {
   const bool weights_whole = how.sharding == parallel::Sharding::optimizer ||
                              how.sharding == parallel::Sharding::gradients;

@@ -20,13 +20,15 @@ struct ShardGroups {
 // `replicas` in groups of `shard_ranks`, which divides them: in a node first.
 ShardGroups shard_groups(const ProcessGroup& replicas, int shard_ranks);
 
+// The first rank of every node: one for each group among the siblings.
+ProcessGroup node_leaders(const ProcessGroup& ranks);
+
 // Ranks that hold the same parameters, experts or all others: gradients are summed over them,
 // shards are theirs.
 struct Owners {
   bool of_experts = false;
   ProcessGroup replicas;
   ShardGroups shards;
-  double last_bucket_bytes = 0;
 
   double of(const parallel::RankParameters& held) const {
     return of_experts ? held.experts : held.total() - held.experts;

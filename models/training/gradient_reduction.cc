@@ -1,6 +1,7 @@
 #include "models/training/gradient_reduction.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "models/training/buffers.h"
 
@@ -50,10 +51,14 @@ std::vector<std::int64_t> tensor_sizes(const ModelShape& model, bool optimized_o
 constexpr double engine_bucket = 500e6;            // elements
 constexpr double ddp_bucket = 25.0 * 1024 * 1024;  // bytes
 
+// From the last layer backwards.
+std::vector<std::int64_t> ddp_buckets(const TrainingPlan& training) {
+  return filled_over(tensor_sizes(*training.model, false, true), ddp_bucket_elements(training));
+}
+
 GradientReduction of_ddp(const TrainingPlan& training) {
   GradientReduction reduction;
-  reduction.buckets = filled_over(tensor_sizes(*training.model, false, true),
-                                  ddp_bucket / gradient_bytes(training));
+  reduction.buckets = ddp_buckets(training);
   reduction.overlapped = true;
   return reduction;
 }
@@ -101,6 +106,18 @@ GradientReduction of_engine(const TrainingPlan& training) {
 
 }  // namespace
 
+double ddp_bucket_elements(const TrainingPlan& training) {
+  if (!training.parallelism) return ddp_bucket / gradient_bytes(training);
+  const Framework& framework = training.parallelism->framework;
+  return std::max(framework.least_bucket,
+                  framework.bucket_per_rank * training.parallelism->replicas());
+}
+
+std::int64_t bucket_count(const TrainingPlan& training, double elements) {
+  return std::max<std::int64_t>(1,
+                                std::llround(std::ceil(elements / ddp_bucket_elements(training))));
+}
+
 double gradient_bytes(const TrainingPlan& training) {
   const auto& how = training.parallelism;
   if (how && how->framework.name != FrameworkName::deepspeed) return how->gradient_bytes();
@@ -113,7 +130,8 @@ bool overlaps_reduction(const TrainingPlan& training) {
 }
 
 GradientReduction gradient_reduction(const TrainingPlan& training) {
-  if (training.overlap == Overlap::ddp) return of_ddp(training);
+  if (training.overlap == Overlap::ddp || training.exchange.is_overlapped())
+    return of_ddp(training);
   switch (training.wrapper()) {
     case Wrapper::bf16:
       return of_bf16_optimizer(training);

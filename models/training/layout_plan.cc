@@ -65,7 +65,7 @@ class LayoutWriter {
     plan.synchronised = !zero_bubble;
     double largest = 0;
     for (const auto& chunk : contents_.parameters) largest = std::max(largest, chunk.total());
-    plan.first_bucket = 1 / static_cast<double>(buckets_of(largest));
+    plan.first_bucket = 1 / static_cast<double>(bucket_count(training_, largest));
     for (int s = 0; s < layout.pp; ++s) plan.places.push_back(place_of(s));
     plan.tensor_overlap = how_.framework.tensor_overlap;
     plan.dtensor = how_.framework.dtensor;
@@ -136,20 +136,26 @@ class LayoutWriter {
   void passes_and_reduction(int stage) {
     const int chunks = plan_.pipeline->pipeline.chunks;
     const bool exchanges = step_.sums_gradients() && exchanges_gradients(training_);
+    const bool hooked = exchanges && training_.exchange.is_overlapped();
     const bool in_sites = site_ranks(training_.exchange) > 1;
-    const bool reduces = in_sites || (step_.sums_gradients() && replicas_.ranks > 1 &&
-                                      plan_.pipeline->gradients_reduce.empty() && !exchanges);
+    const bool by_bucket = hooked && !averages_weights(training_.exchange);
+    const bool overlaps = by_bucket || how_.framework.overlaps_gradients;
+    const bool reduces = in_sites || by_bucket ||
+                         (step_.sums_gradients() && replicas_.ranks > 1 &&
+                          plan_.pipeline->gradients_reduce.empty() && !exchanges);
     std::vector<OpId> waits, reduced;
     beside_.clear();
+    last_bucket_.clear();
     for (StepPart& part : step_start(training_, parameters_of(stage)))
       then(stage, std::move(part), 1);
+    if (hooked && !by_bucket) weights_beside(stage, reduced);
     OpId passed = segment(stage, 0, first_weights(stage, waits));
     waits.push_back(passed);
     for (int i = 0; i < chunks; ++i) {
       passed = segment(stage, 1 + i, std::exchange(waits, {}));
       waits = {passed};
-      if (reduces && how_.framework.overlaps_gradients)
-        for (Owners& owners : owners_)
+      if (reduces && overlaps)
+        for (const Owners& owners : owners_)
           reduce(stage, owners, parameters_of(stage, chunks - 1 - i), i + 1 == chunks, passed,
                  reduced);
     }
@@ -157,24 +163,17 @@ class LayoutWriter {
     for (const auto& [slowdown, times] : beside_)
       passed = add(stage, "kernels beside collectives", Category::backward, Stream::compute,
                    slowdown, {passed}, times);
-    if (!reduces) {
-      last(stage) = {passed};
-      if (exchanges) exchange(stage);
-    } else if (how_.framework.overlaps_gradients) {
-      reduced.push_back(passed);
-      last(stage) = {reduced};
-      last_bucket(stage);
-    } else {
-      last(stage) = {passed};
-      then_reduce(stage);
-    }
-    if (reduces && exchanges) exchange(stage);
+    reduced.push_back(passed);
+    last(stage) = reduced;
+    if (reduces && !overlaps) then_reduce(stage);
+    for (StepPart& part : last_bucket_) then(stage, std::move(part), 1);
+    if (exchanges && !hooked) exchange(stage);
   }
 
   // Of the last step's weights the first bucket is there before the passes begin; the others are
   // gathered beside them (Megatron-LM core/distributed, overlap_param_gather).
   std::vector<OpId> first_weights(int stage, std::vector<OpId>& beside) {
-    const std::int64_t buckets = buckets_of(parameters_of(stage).total());
+    const std::int64_t buckets = bucket_count(training_, parameters_of(stage).total());
     std::vector<OpId> first = last(stage);
     if (!gathers_weights() || !how_.framework.overlaps_weights) return first;
     for (auto [name, call] : weights_gather(stage, " of the last step")) {
@@ -191,15 +190,20 @@ class LayoutWriter {
   // Another exchange than an all-reduce of all bits, after the passes; with gradients shared, as
   // often as there are micro batches.
   void exchange(int stage) {
-    const parallel::RankParameters held = parameters_of(stage);
     const std::int64_t times = how_.sharding == Sharding::gradients ? training_.batch.gas : 1;
-    for (const Owners& owners : owners_) {
-      const AveragedGradients gradients =
-          averaged_gradients(training_, owners.part_of(held), owners.replicas);
-      if (owners.replicas.ranks == 1 || gradients.elements == 0) continue;
-      for (StepPart& part : gradient_exchange(training_, gradients))
+    for (const Owners& owners : owners_)
+      for (StepPart& part : gradient_exchange(training_, owners, parameters_of(stage)))
         then(stage, std::move(part), times);
-    }
+  }
+
+  // Weights travel beside the passes, which do not change them.
+  void weights_beside(int stage, std::vector<OpId>& sent) {
+    std::vector<OpId> after = last(stage);
+    for (const Owners& owners : owners_)
+      for (StepPart& part : gradient_exchange(training_, owners, parameters_of(stage)))
+        after = {add(stage, std::move(part.name), Category::gradient_comm, Stream::communication,
+                     std::move(part.work), std::move(after))};
+    sent = after;
   }
 
   void then(int stage, StepPart part, std::int64_t times) {
@@ -210,36 +214,35 @@ class LayoutWriter {
 
   std::vector<OpId>& last(int stage) { return last_[static_cast<std::size_t>(stage)]; }
 
-  std::int64_t buckets_of(double elements) const {
-    const Framework& framework = how_.framework;
-    const double bucket =
-        std::max(framework.least_bucket, framework.bucket_per_rank * replicas_.ranks);
-    return std::max<std::int64_t>(1, std::llround(std::ceil(elements / bucket)));
-  }
-
   // A chunk's buckets as they become whole; the last of the stage comes after its last pass.
-  void reduce(int stage, Owners& owners, const parallel::RankParameters& held, bool is_last,
+  void reduce(int stage, const Owners& owners, const parallel::RankParameters& held, bool is_last,
               OpId ready, std::vector<OpId>& reduced) {
-    const double elements = owners.of(held);
-    std::int64_t buckets = buckets_of(elements);
-    const double bytes = elements * wire_bytes() / static_cast<double>(buckets);
+    std::int64_t buckets = bucket_count(training_, owners.of(held));
+    const std::vector<StepPart> parts = bucket(owners, held, buckets);
     if (is_last) {
-      owners.last_bucket_bytes = bytes;
+      last_bucket_.insert(last_bucket_.end(), parts.begin(), parts.end());
       --buckets;
     }
     if (buckets == 0) return;
-    for (const auto& [name, call] : reduction(owners, bytes)) {
-      ready =
-          add(stage, name, Category::gradient_comm, Stream::communication, call, {ready}, buckets);
-      beside_.emplace_back(Slowdown{call}, buckets);
+    for (const StepPart& part : parts) {
+      ready = add(stage, part.name, Category::gradient_comm, Stream::communication, part.work,
+                  {ready}, buckets);
+      if (const Call* call = std::get_if<Call>(&part.work))
+        beside_.emplace_back(Slowdown{*call}, buckets);
     }
     reduced.push_back(ready);
   }
 
-  void last_bucket(int stage) {
-    for (const Owners& owners : owners_)
-      for (const auto& [name, call] : reduction(owners, owners.last_bucket_bytes))
-        then(stage, name, Category::gradient_comm, Stream::communication, call);
+  // What is done with one of so many buckets: its sum, or what stands in for it.
+  std::vector<StepPart> bucket(const Owners& owners, const parallel::RankParameters& held,
+                               std::int64_t buckets) const {
+    const auto count = static_cast<double>(buckets);
+    if (exchanges_gradients(training_) && training_.exchange.is_overlapped())
+      return gradient_exchange(training_, owners, held, 1 / count);
+    std::vector<StepPart> parts;
+    for (const auto& [name, call] : reduction(owners, owners.of(held) * wire_bytes() / count))
+      parts.push_back({name, Category::gradient_comm, call});
+    return parts;
   }
 
   bool is_deepspeed() const { return how_.framework.name == FrameworkName::deepspeed; }
@@ -250,7 +253,7 @@ class LayoutWriter {
     const parallel::RankParameters held = parameters_of(stage);
     for (const Owners& owners : owners_) {
       const double elements = owners.of(held);
-      const std::int64_t buckets = is_deepspeed() ? buckets_of(elements) : 1;
+      const std::int64_t buckets = is_deepspeed() ? bucket_count(training_, elements) : 1;
       const double bytes = elements * wire_bytes() / static_cast<double>(buckets);
       for (const auto& [name, call] : reduction(owners, bytes))
         then(stage, name, Category::gradient_comm, Stream::communication, call, buckets);
@@ -431,7 +434,9 @@ class LayoutWriter {
   DecayingShare decaying_;
   StepPlan plan_;
   std::vector<std::vector<OpId>> last_;  // by stage: what its next operation waits for
-  std::vector<std::pair<Slowdown, std::int64_t>> beside_;  // the passes of the stage being written
+  // Of the stage being written: what runs beside its passes, and what comes right behind them.
+  std::vector<std::pair<Slowdown, std::int64_t>> beside_;
+  std::vector<StepPart> last_bucket_;
 };
 
 }  // namespace

@@ -389,7 +389,8 @@ class Pricer {
   void note_compression_kernels() const {
     if (sources_ == nullptr) return;
     const bool fused = training_.kernels == Kernels::fused;
-    const bool selects = !fused && training_.exchange.kind == Exchange::Kind::topk;
+    const bool selects = !fused && training_.exchange.kind == Exchange::Kind::topk &&
+                         !training_.exchange.is_in_other_form();
     note("compression_kernels",
          {Kind::assumed,
           selects

@@ -79,8 +79,9 @@ class StepWriter {
     const GradientReduction reduction = gradient_reduction(training_);
     const std::int64_t gas = training_.batch.gas;
     const bool exchanged = sums_gradients() && exchanges_gradients(training_);
-    const bool none =
-        gradient_ranks().ranks == 1 || ((!sums_gradients() || exchanged) && !in_sites());
+    const bool hooked = exchanged && training_.exchange.is_overlapped();
+    const bool sums = sums_gradients() && (!exchanged || hooked);
+    const bool none = gradient_ranks().ranks == 1 || (!sums && !in_sites());
     const std::int64_t reducing = none ? 0 : reduction.each_micro_batch ? gas : 1;
     const auto plain = [&](std::int64_t times) {
       pass(false, times);
@@ -90,13 +91,17 @@ class StepWriter {
       plain(times);
       reduce_gradients(reduction, times);
     };
-    const auto overlapped = [&](std::int64_t times) { overlap_reduction(reduction, times); };
-    if (exchanged && reduction.each_micro_batch) {  // of ZeRO, with which there are no sites
+    const auto overlapped = [&](std::int64_t times) {
+      overlap_reduction(reduction, hooked, times);
+    };
+    if (hooked && averages_weights(training_.exchange)) {
+      weights_beside([&] { repeat(gas, plain); });
+    } else if (exchanged && reduction.each_micro_batch) {  // of ZeRO, with which there are no sites
       repeat(gas, [&](std::int64_t times) {
         plain(times);
         exchange(times);
       });
-    } else if (exchanged && !in_sites()) {
+    } else if (exchanged && !in_sites() && !hooked) {
       repeat(gas, plain);
       exchange(1);
     } else if (reduction.overlapped) {
@@ -147,7 +152,7 @@ class StepWriter {
 
   // A bucket is reduced once the backward pass has made its share of the gradients, while the pass
   // goes on; with two buckets it goes on until it would need the one that is on its way.
-  void overlap_reduction(const GradientReduction& reduction, std::int64_t times) {
+  void overlap_reduction(const GradientReduction& reduction, bool hooked, std::int64_t times) {
     then("forward", Category::forward, Stream::compute, PassWork{}, times);
     const auto& buckets = reduction.buckets;
     const auto total =
@@ -162,8 +167,11 @@ class StepWriter {
            PassWork{true, done, until}, times);
       done = until;
       fill_bucket(reduction, elements, times);
-      reduced.push_back(add(fmt::format("all_reduce bucket {}", i), Category::gradient_comm,
-                            Stream::communication, sum_of(elements), times, {last_}));
+      if (hooked)
+        reduced.push_back(exchange_beside(elements / total, times, {last_}));
+      else
+        reduced.push_back(add(fmt::format("all_reduce bucket {}", i), Category::gradient_comm,
+                              Stream::communication, sum_of(elements), times, {last_}));
       if (reduction.scale_bytes > 0)
         reduced.back() = add(fmt::format("scale and copy bucket {}", i), Category::gradient_comm,
                              Stream::communication, MemoryWork{reduction.scale_bytes * elements},
@@ -208,6 +216,22 @@ class StepWriter {
   void exchange(std::int64_t times) {
     for (StepPart& part : gradient_exchange(training_, averaged_gradients(training_)))
       then(std::move(part), times);
+  }
+
+  // A share of the exchange on the communication stream; returns its last operation.
+  OpId exchange_beside(double share, std::int64_t times, std::vector<OpId> after) {
+    for (StepPart& part : gradient_exchange(training_, averaged_gradients(training_).part(share)))
+      after = {add(std::move(part.name), Category::gradient_comm, Stream::communication,
+                   std::move(part.work), times, std::move(after))};
+    return after.front();
+  }
+
+  // Weights travel beside the passes, which do not change them.
+  void weights_beside(const std::function<void()>& passes) {
+    const OpId sent = exchange_beside(1, 1, {});
+    passes();
+    last_ = add("wait for weights", Category::gradient_comm, Stream::communication, Wait{}, 1,
+                {last_, sent});
   }
 
   // Of ranks whose gradients are their own, and where the wrapper asks all of them anyway.
