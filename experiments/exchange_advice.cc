@@ -2,7 +2,7 @@
 
 #include "experiments/comparison.h"
 #include "experiments/scenario.h"
-#include "models/training/exchange.h"
+#include "models/training/gradient_exchange.h"
 #include "sim/base/sort_stably.h"
 
 namespace lambcast {
@@ -42,6 +42,7 @@ std::vector<ExchangeAdvice> advise_exchanges(const WhatIf& what_if,
   const bool zero = own.recipe.zero.stage > 0;
   const int site = own.parallelism || own.nodes() == 1 ? 1 : own.gpus_per_node;
   for (const Exchange& exchange : usual_exchanges(zero, site)) {
+    if (exchange.is_in_other_form() && (own.nodes() == 1 || exchanges_in_hooks(own))) continue;
     WhatIf asked = what_if;
     asked["exchange"] = name_of(exchange);
     try {

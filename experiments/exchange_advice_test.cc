@@ -53,6 +53,23 @@ TEST_CASE("exchange advice: all of them on one cluster, fastest first") {
   CHECK(named(all, "powersgd:4").peak > plain.peak);
 }
 
+TEST_CASE("exchange advice: the forms of other libraries stand beside DeepSpeed's") {
+  Catalog catalog;
+  const auto all = advise_exchanges(exchanges_asked(), std::nullopt, catalog);
+  for (const std::string codec : {"onebit", "int8"}) {
+    const ExchangeAdvice& form = named(all, codec + " / two-level / overlapped");
+    CHECK(form.refused.empty());
+    if (codec == "int8") CHECK(form.step_us < named(all, codec).step_us);  // on 10 GbE
+  }
+  const auto is_form = [](const ExchangeAdvice& of) {
+    return of.name.find('/') != std::string::npos;
+  };
+  const auto in_hooks =
+      advise_exchanges(exchanges_asked({{"framework", "pytorch"}, {"cluster", "dgx-a100-80g"}}),
+                       std::nullopt, catalog);
+  CHECK(std::ranges::none_of(in_hooks, is_form));
+}
+
 TEST_CASE("exchange advice: with weights shared, what is left is asked about too") {
   Catalog catalog;
   const auto all =

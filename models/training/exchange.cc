@@ -235,6 +235,9 @@ std::vector<Exchange> usual_exchanges(bool zero, int site) {
       {ExchangeKind::local_sgd, 16}, {ExchangeKind::neighbour_ring}};
   if (site > 1) all.push_back({ExchangeKind::local, 16, 0, site});
   if (zero) all.insert(all.end(), {{ExchangeKind::qgz}, {ExchangeKind::loco}});
+  if (!zero)
+    for (const ExchangeKind kind : {ExchangeKind::onebit, ExchangeKind::int8})
+      all.push_back(in_hooks({kind}));
   return all;
 }
 
