@@ -1,5 +1,7 @@
 #include <catch2/catch.hpp>
 
+#include <cmath>
+
 #include "kernels/exchange_bytes.h"
 #include "models/training/gradient_exchange.h"
 #include "models/training/gradient_owners.h"
@@ -171,6 +173,20 @@ TEST_CASE("exchange form: what overlaps hides behind the backward pass, but for 
   const StepMetrics weights = step_in_form("neighbours:exponential / two-level / overlapped");
   CHECK(weights.exposed_comm < weights.gradient_comm);
   CHECK(weights.exposed_comm + weights.forward + weights.backward >= weights.gradient_comm);
+}
+
+// Of BERT-Large 25 MiB are exceeded by two matrices of the feed-forward, or by one and the four of
+// an attention: 3 buckets for 2 of 24 layers, and one of the embeddings.
+TEST_CASE("exchange form: PyTorch's buckets hold whole tensors, with and without a layout") {
+  TrainingPlan training = data_parallel(FrameworkName::pytorch);
+  const auto all = static_cast<double>(parameters(*training.model));
+  CHECK(bucket_count(training, all) == 37);
+  training.parallelism->framework = framework_of(FrameworkName::colossalai);
+  CHECK(bucket_count(training, all) == std::ceil(all / 12e6));
+  training.parallelism.reset();
+  training.overlap = Overlap::ddp;
+  training.recipe.precision.weights = DataType::fp32;
+  CHECK(gradient_reduction(training).buckets.size() == 37);
 }
 
 TEST_CASE("exchange form: with and without a layout the same is sent, in buckets") {

@@ -114,6 +114,10 @@ double ddp_bucket_elements(const TrainingPlan& training) {
 }
 
 std::int64_t bucket_count(const TrainingPlan& training, double elements) {
+  const Framework& framework = training.parallelism->framework;
+  const bool ddp =
+      framework.name == FrameworkName::pytorch || framework.name == FrameworkName::bagua;
+  if (ddp && training.model->experts == 0) return std::ssize(ddp_buckets(training));
   return std::max<std::int64_t>(1,
                                 std::llround(std::ceil(elements / ddp_bucket_elements(training))));
 }
