@@ -36,6 +36,13 @@ constexpr std::int64_t most_accumulated = std::int64_t{1} << 20;
              "0");
 }
 
+// Of programs without a layout NVIDIA's recipes and DeepSpeed sum gradients after the backward
+// pass.
+bool overlaps_as_ddp(const Words& words) {
+  const auto name = words.chosen<FrameworkName>("framework");
+  return name && *name != FrameworkName::nvidia && *name != FrameworkName::deepspeed;
+}
+
 }  // namespace
 
 void choose_optimizer(const Words& words, deepspeed::DeepSpeedConfig& config) {
@@ -183,7 +190,7 @@ deepspeed::Versions choose_versions(const Words& words, const Cluster& cluster,
 
 Overlap choose_overlap(const Words& words, deepspeed::DeepSpeedConfig& config) {
   const auto overlap = words.chosen<Overlap>("overlap");
-  if (!overlap) return Overlap::none;
+  if (!overlap) return overlaps_as_ddp(words) ? Overlap::ddp : Overlap::none;
   const bool ddp = *overlap == Overlap::ddp, zero = *overlap == Overlap::zero;
   if (config.zero.stage.value == 0) {
     if (zero)

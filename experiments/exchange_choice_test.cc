@@ -93,6 +93,23 @@ TEST_CASE("exchange choice: a framework's libraries choose the form, unless it i
              Contains("a power of two nodes, not 12"));
 }
 
+TEST_CASE("exchange choice: PyTorch runs models without blocks as data parallelism with buckets") {
+  const auto images = [](const WhatIf& more) {
+    return with(more, exchanging("topk:1%", {{"model", "resnet18"}, {"precision", "fp32"}}));
+  };
+  const TrainingPlan training = resolved(images({{"framework", "pytorch"}})).training;
+  CHECK_FALSE(training.parallelism.has_value());
+  CHECK(training.overlap == Overlap::ddp);
+  CHECK(name_of(training.exchange) == "topk:1% / flat / overlapped");
+  CHECK(resolved(images({{"framework", "bagua"}, {"overlap", "none"}})).training.overlap ==
+        Overlap::none);
+  for (const char* after : {"deepspeed", "nvidia"})
+    CHECK(resolved(images({{"framework", after}})).training.overlap == Overlap::none);
+  CHECK_THAT(refusal(images({{"framework", "pytorch"}, {"tp", "2"}})),
+             Contains("no transformer blocks"));
+  CHECK_THAT(refusal(images({{"framework", "megatron"}})), Contains("no transformer blocks"));
+}
+
 TEST_CASE("exchange choice: 1-bit optimizers bring theirs, ZeRO has its own, one way at a time") {
   CHECK_THAT(
       refusal(with({{"exchange", "fp8"}})),

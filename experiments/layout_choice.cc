@@ -44,13 +44,21 @@ constexpr std::pair<std::string_view, std::string_view> stated_defaults[] = {
     {"quantized_weights", "false"},
     {"quantized_gradients", "false"}};
 
-bool asks_for_layout(const Words& words, std::int64_t zero_stage) {
+// Whether PyTorch, or a program that is data parallel as it is, runs a model without transformer
+// blocks: under a layout nothing of it could be divided.
+bool runs_whole(const Words& words, const ModelShape& model, std::int64_t zero_stage) {
+  const auto name = words.chosen<FrameworkName>("framework");
+  return name && !framework_of(*name).divides_model && model.ffn == 0 && zero_stage == 0;
+}
+
+bool asks_for_layout(const Words& words, const ModelShape& model, std::int64_t zero_stage) {
   if (zero_stage == 3) return true;
   for (const WhatIfKey& key : what_if_table()) {
     if (key.group != layout_group) continue;
     const std::string* value = words.find(key.name);
     // partition_activations tells how checkpoints are kept, not whether there are any.
     if (value == nullptr || key.name == "partition_activations") continue;
+    if (key.name == "framework" && runs_whole(words, model, zero_stage)) continue;
     const std::pair<std::string_view, std::string_view> stated{key.name, *value};
     if (std::ranges::find(stated_defaults, stated) == std::end(stated_defaults)) return true;
   }
@@ -346,8 +354,8 @@ bool is_of_zero(std::string_view key) {
 }
 
 std::optional<Parallelism> choose_parallelism(const Words& words, const TrainingPlan& training) {
-  if (!asks_for_layout(words, training.recipe.zero.stage)) return std::nullopt;
   const ModelShape& model = *training.model;
+  if (!asks_for_layout(words, model, training.recipe.zero.stage)) return std::nullopt;
   if (model.hidden == 0 || model.ffn == 0)
     fail_input(flag("model"), fmt::format("{} has no transformer blocks to divide", model.name));
   if (model.max_seq_len == 0 && model.pyramid.empty())

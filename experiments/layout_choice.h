@@ -23,8 +23,10 @@ namespace lambcast {
 //
 // A key stated at a value that holds anyway (an axis of 1, --framework deepspeed, a switch that is
 // off) asks for no layout: the forecast is the same.
-// Nothing where none of them asks for that. Reads training's model, device, gpus and configuration;
-// dp follows from the GPUs. Throws Error (usage), naming the rule, for what cannot be.
+// Neither does a framework that is data parallel alone (pytorch, bagua, tensorflow, ...) with a
+// model that has no transformer blocks. Nothing where none of them asks for that. Reads training's
+// model, device, gpus and configuration; dp follows from the GPUs. Throws Error (usage), naming the
+// rule, for what cannot be.
 std::optional<Parallelism> choose_parallelism(const Words& words, const TrainingPlan& training);
 
 // Whether a key says how ranks share states, which none do without ZeRO.
