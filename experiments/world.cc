@@ -118,7 +118,11 @@ void draw_exchange(WhatIf& world, Dice& dice) {
                                        "local:8",
                                        "localsgd:8",
                                        "neighbours:ring",
-                                       "neighbours:exponential"},
+                                       "neighbours:exponential",
+                                       "int8 / two-level / overlapped",
+                                       "onebit / two-level",
+                                       "powersgd:4 / overlapped",
+                                       "neighbours:ring / two-level / overlapped"},
                                       dice);
   // Most of those that shared states do not leave room for are not asked about.
   const std::string stage(setting(world, "zero_stage"));
