@@ -156,7 +156,7 @@ std::string refused_exchanges(const Advice& advice) {
   return out;
 }
 
-// What forms of other libraries would gain over DeepSpeed's form of the same codec.
+// Gains of other libraries' forms over DeepSpeed's form of the same codec.
 std::string forms_text(const Advice& advice) {
   std::string out;
   for (const ExchangeAdvice& of : advice.exchanges) {

@@ -36,7 +36,7 @@ constexpr std::int64_t most_accumulated = std::int64_t{1} << 20;
              "0");
 }
 
-// Of programs without a layout NVIDIA's recipes and DeepSpeed sum gradients after the backward
+// Among programs without a layout, NVIDIA's recipes and DeepSpeed sum gradients after the backward
 // pass.
 bool overlaps_as_ddp(const Words& words) {
   const auto name = words.chosen<FrameworkName>("framework");

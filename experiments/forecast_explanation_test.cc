@@ -1,6 +1,10 @@
 #include "experiments/forecast_explanation.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
 
 #include "experiments/forecast_output.h"
 #include "experiments/scenario_case.h"
@@ -37,7 +41,16 @@ TEST_CASE("explanation: the answer fits one screen, and its details are one word
     INFO(word);
     CHECK_FALSE(run.by(word).empty());
   }
-  for (const CostSource& source : sources) CHECK_THAT(run.by("sources"), Contains(source.cost));
+  // The share of the time that each cost is part of, as in JSON.
+  const auto json = nlohmann::json::parse(forecast_json(run.scenario, run.forecast, run.judgement));
+  CHECK(json.at("provenance").size() == sources.size());
+  for (const auto& [cost, of] : json.at("provenance").items()) {
+    const auto share = of.at("share").get<double>();
+    INFO(cost);
+    CHECK((share >= 0 && share <= 1 + 1e-9));
+    CHECK_THAT(run.by("sources"), Contains(fmt::format("  {:<27} {:>3.0f} % {}", cost, 100 * share,
+                                                       of.at("kind").get<std::string>())));
+  }
   for (const auto& [part, bytes] : run.forecast.memory.parts)
     if (bytes > run.forecast.memory.peak * 0.02) CHECK_THAT(run.by("parts"), Contains(part));
 }

@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "experiments/forecast_explanation.h"
 #include "experiments/result_cells.h"
 #include "experiments/result_row.h"
 #include "experiments/scenario_case.h"
@@ -246,16 +245,6 @@ TEST_CASE("table: says what ran, how fast, against what and from where") {
         "warmup", "compression", "run: 5993 steps in ", "against lamb: ", "4.57x fewer bytes",
         "memory: ", "rests on "})
     CHECK_THAT(table, Contains(text));
-  // The share of the time that each cost is part of, as in JSON.
-  const std::string sources =
-      explain_forecast(run.scenario.training, run.result, run.judgement, "sources");
-  for (const auto& [cost, of] : run.json().at("provenance").items()) {
-    const auto share = of.at("share").get<double>();
-    INFO(cost);
-    CHECK((share >= 0 && share <= 1 + 1e-9));
-    CHECK_THAT(sources, Contains(fmt::format("  {:<27} {:>3.0f} % {}", cost, 100 * share,
-                                             of.at("kind").get<std::string>())));
-  }
 }
 
 TEST_CASE("table: a run of years is as long as the JSON says") {

@@ -10,10 +10,10 @@
 
 namespace lambcast {
 
-// Who sends to whom: all ranks to one another, or the leaders of nodes after a sum in each node.
+// Ranks of an exchange: all with one another, or the leaders of nodes after a sum in each node.
 enum class ExchangePattern { flat, two_level };
-// When gradients are exchanged: all of them after the last backward pass, or bucket by bucket as
-// that pass makes them.
+// Time of an exchange: all gradients after the last backward pass, or bucket by bucket as that pass
+// makes them.
 enum class ExchangeTiming { after, overlapped };
 
 struct Exchange {

@@ -1,4 +1,4 @@
-// What a rank keeps for an exchange of gradients (gradient_exchange.h) between steps.
+// States that a rank keeps for an exchange of gradients (gradient_exchange.h) between steps.
 #pragma once
 
 #include "models/training/averaged_gradients.h"
@@ -6,7 +6,7 @@
 
 namespace lambcast {
 
-// What PowerSGD factors of a rank's gradients: all matrices together.
+// Matrices that PowerSGD factors, all of a rank's gradients together.
 struct FactoredGradients {
   double rows = 0, columns = 0, matrices = 0, elements = 0;
   // Of one matrix, those that need most: sums of a column's products that blocks of the fused
@@ -19,8 +19,8 @@ FactoredGradients factored_of(const ModelShape& model, double rank,
 // Elements of the matrices that PowerSGD of a rank makes smaller; it all-reduces the others whole.
 double factored_elements(const ModelShape& model, double rank);
 
-// Bytes that one rank keeps for the exchange: owed errors (onebit: those of a server too),
-// PowerSGD's factor, the outer optimizer's weights and momentum, the weights of neighbours.
+// Returns the bytes that one rank keeps for the exchange: error feedback (onebit: that of a server
+// too), PowerSGD's factor, the outer optimizer's weights and momentum, the weights of neighbours.
 double exchange_state_bytes(const TrainingPlan& training, const AveragedGradients& gradients);
 
 }  // namespace lambcast
