@@ -12,8 +12,8 @@
 namespace lambcast {
 namespace {
 
-using Counts = std::vector<double>;
-using Grid = std::vector<Counts>;
+using Tally = std::vector<double>;
+using Grid = std::vector<Tally>;
 
 class ExchangeLoads {
  public:
@@ -48,11 +48,11 @@ class ExchangeLoads {
   };
   struct Leaf {
     VertexId at;
-    Counts up, down;  // messages, by spine
+    Tally up, down;  // messages, by spine
   };
 
   Node node_of(int ranks) const {
-    Node node{ranks, Grid(siblings_, Counts(nics_))};
+    Node node{ranks, Grid(siblings_, Tally(nics_))};
     for (std::size_t s = 0; s < siblings_; ++s)
       for (int i = 0; i < ranks; ++i) ++node.next_to[s][nic_of(i, s)];
     return node;
@@ -161,7 +161,7 @@ class ExchangeLoads {
 
   // Ranks of these nodes, by sibling and NIC, and by the spine that serves its port.
   Grid receivers(int begin, int end) const {
-    Grid all(siblings_ * nics_, Counts(machine_.turns.size()));
+    Grid all(siblings_ * nics_, Tally(machine_.turns.size()));
     for (int k = begin; k < end; ++k) {
       for (std::size_t nic = 0; nic < nics_; ++nic) {
         const std::size_t spine = spine_of(k, nic);
@@ -182,12 +182,12 @@ class ExchangeLoads {
     const Grid here = receivers(begin, end);
     for (std::size_t s = 0; s < siblings_; ++s)
       for (std::size_t nic = 0; nic < nics_; ++nic) {
-        Counts sending(leaves_.size());
+        Tally sending(leaves_.size());
         for (std::size_t leaf = 0; leaf < leaves_.size(); ++leaf)
           sending[leaf] = (end - begin - 1) * senders(full_, s, leaf, nic) +
                           senders(node(end - 1), s, leaf, nic);
         for (int k = begin; k < end; ++k) between_leaves_here(k, s, nic, sending);
-        const Counts &all = everywhere[s * nics_ + nic], &near = here[s * nics_ + nic];
+        const Tally &all = everywhere[s * nics_ + nic], &near = here[s * nics_ + nic];
         for (std::size_t leaf = 0; leaf < leaves_.size(); ++leaf)
           for (std::size_t spine = 0; spine < all.size(); ++spine)
             leaves_[leaf].up[spine] += (all[spine] - near[spine]) * sending[leaf];
@@ -197,7 +197,7 @@ class ExchangeLoads {
 
   // Messages to the ranks next to a NIC: down to its leaf, and up from the other leaves of its
   // part.
-  void between_leaves_here(int k, std::size_t sibling, std::size_t nic, const Counts& sending) {
+  void between_leaves_here(int k, std::size_t sibling, std::size_t nic, const Tally& sending) {
     const double ranks = node(k).next_to[sibling][nic];
     if (ranks == 0) return;
     const std::size_t spine = spine_of(k, nic), own = leaf_of_[nic];

@@ -12,7 +12,7 @@ namespace {
 // Links and flows within rounding of a level are at it.
 constexpr double rounding = 1e-12, apart = 1e-11;
 constexpr int most_passes = 3, most_spreads = 4;
-constexpr double none = std::numeric_limits<double>::infinity();
+constexpr double unlimited = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
@@ -51,7 +51,7 @@ void MaxMin::add_to(LinkId link, FlowId id, std::uint32_t position) {
 void MaxMin::become_narrow(Carrier& carrier, LinkId link) {
   carrier.narrow = true;
   carrier.load = carrier.fastest = 0;
-  carrier.limits = none;
+  carrier.limits = unlimited;
   for (const On& on : carrier.flows) {
     Flow& flow = flows_[on.flow];
     if (flow.reused != on.reused) continue;
@@ -60,7 +60,7 @@ void MaxMin::become_narrow(Carrier& carrier, LinkId link) {
     carrier.fastest = std::max(carrier.fastest, flow.level);
     if (flow.limit == link) carrier.limits = std::min(carrier.limits, flow.level);
   }
-  if (carrier.limits == none) carrier.limits = 0;
+  if (carrier.limits == unlimited) carrier.limits = 0;
 }
 
 void MaxMin::become_wide(Carrier& carrier) {
@@ -147,7 +147,7 @@ void MaxMin::prepare() {
         carrier.used = true;
         carrier.fixed = carrier.load;
         carrier.filled = carrier.rising = carrier.top = 0;
-        carrier.least_limited = none;
+        carrier.least_limited = unlimited;
         carrier.solved = 0;
       }
       carrier.fixed -= flow.before * flow.weight;
@@ -169,7 +169,7 @@ void MaxMin::fill() {
 }
 
 void MaxMin::raise_together() {
-  double level = none;
+  double level = unlimited;
   LinkId narrowest = at_ceiling;
   for (const LinkId link : used_) {
     const Carrier& carrier = carriers_[link];
@@ -303,15 +303,15 @@ void MaxMin::spread_over(Carrier& carrier, LinkId link) {
 void MaxMin::look_at_all(Carrier& carrier, LinkId link, bool full) {
   double fastest = 0;
   carrier.fastest = 0;
-  carrier.limits = none;
+  carrier.limits = unlimited;
   each_on(carrier, [&](FlowId, const Flow& flow) {
     fastest = std::max(fastest, flow.level);
     if (flow.state != State::fixed) return;
     carrier.fastest = std::max(carrier.fastest, flow.level);
     if (flow.limit == link) carrier.limits = std::min(carrier.limits, flow.level);
   });
-  if (carrier.limits == none) carrier.limits = 0;
-  const double least = carrier.used ? carrier.least_limited : none;
+  if (carrier.limits == unlimited) carrier.limits = 0;
+  const double least = carrier.used ? carrier.least_limited : unlimited;
   each_on(carrier, [&](FlowId id, const Flow& flow) {
     const bool limits = full && fastest <= flow.level * (1 + apart);
     if ((flow.limit == link && !limits) || flow.level > least * (1 + apart)) join(id);
@@ -322,7 +322,7 @@ void MaxMin::look_at_all(Carrier& carrier, LinkId link, bool full) {
 void MaxMin::settle_links() {
   for (const LinkId link : used_) {
     Carrier& carrier = carriers_[link];
-    const bool all = carrier.solved == carrier.count, limited = carrier.least_limited < none;
+    const bool all = carrier.solved == carrier.count, limited = carrier.least_limited < unlimited;
     carrier.load = carrier.fixed + carrier.filled;
     carrier.fastest = all ? carrier.top : std::max(carrier.fastest, carrier.top);
     if (all || carrier.limits == 0)
