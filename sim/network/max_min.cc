@@ -11,7 +11,7 @@ namespace {
 
 // Links and flows within rounding of a level are at it.
 constexpr double rounding = 1e-12, apart = 1e-11;
-constexpr int most_passes = 3, most_spreads = 4;
+constexpr int most_passes = 3, most_spreads = 12;
 constexpr double unlimited = std::numeric_limits<double>::infinity();
 
 }  // namespace
