@@ -36,8 +36,8 @@ constexpr std::int64_t most_accumulated = std::int64_t{1} << 20;
              "0");
 }
 
-// Among programs without a layout, NVIDIA's recipes and DeepSpeed sum gradients after the backward
-// pass.
+// Whether the program sums gradients beside the backward pass unless told otherwise: without a
+// layout all do except DeepSpeed and NVIDIA's recipes.
 bool overlaps_as_ddp(const Words& words) {
   const auto name = words.chosen<FrameworkName>("framework");
   return name && *name != FrameworkName::nvidia && *name != FrameworkName::deepspeed;

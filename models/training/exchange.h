@@ -10,10 +10,10 @@
 
 namespace lambcast {
 
-// Ranks of an exchange: all with one another, or the leaders of nodes after a sum in each node.
+// The senders: all ranks to one another, or the leaders of nodes after a sum in each node.
 enum class ExchangePattern { flat, two_level };
-// Time of an exchange: all gradients after the last backward pass, or bucket by bucket as that pass
-// makes them.
+// The time of an exchange: all gradients after the last backward pass, or bucket by bucket as
+// that pass makes them.
 enum class ExchangeTiming { after, overlapped };
 
 struct Exchange {

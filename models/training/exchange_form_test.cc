@@ -126,7 +126,7 @@ TEST_CASE(
   CHECK(std::get<Call>(parts[2].work).op == Op::all_to_all);
   CHECK(std::get<Call>(parts[4].work).op == Op::all_gather);
   CHECK(gradient_exchange(in_form("int8"), averaged_gradients(training)).size() == 7);
-  // Leaders keep the errors, and those of sums are divided over them.
+  // Errors are owed by leaders, and those of sums divided over them.
   const TrainingPlan owed = in_form("int8:owed / two-level");
   CHECK(exchange_state_bytes(owed, averaged_gradients(owed)) == Approx((4 + 4. / 8) * all));
   // With one node nobody is left to exchange with, and with one GPU a node all are leaders.
@@ -175,7 +175,7 @@ TEST_CASE("exchange form: what overlaps hides behind the backward pass, but for 
   CHECK(weights.exposed_comm + weights.forward + weights.backward >= weights.gradient_comm);
 }
 
-// In BERT-Large two matrices of the feed-forward exceed 25 MiB, or one and the four of an
+// BERT-Large exceeds 25 MiB with two matrices of a feed-forward, or with one and the four of an
 // attention: 3 buckets for 2 of 24 layers, and one of the embeddings.
 TEST_CASE("exchange form: PyTorch's buckets hold whole tensors, with and without a layout") {
   TrainingPlan training = data_parallel(FrameworkName::pytorch);

@@ -1,4 +1,4 @@
-// States that a rank keeps for an exchange of gradients (gradient_exchange.h) between steps.
+// State that a rank keeps between steps for an exchange of gradients (gradient_exchange.h).
 #pragma once
 
 #include "models/training/averaged_gradients.h"
@@ -6,11 +6,11 @@
 
 namespace lambcast {
 
-// Matrices that PowerSGD factors, all of a rank's gradients together.
+// The part of a rank's gradients that PowerSGD factors: all matrices together.
 struct FactoredGradients {
   double rows = 0, columns = 0, matrices = 0, elements = 0;
-  // Of one matrix, those that need most: sums of a column's products that blocks of the fused
-  // kernel bring together, one for 256 rows (kernels/cuda/low_rank.cu).
+  // Sums of a column's products that blocks of the fused kernel bring together, one for 256 rows
+  // (kernels/cuda/low_rank.cu), in the matrix that needs most of them.
   double most_sums = 0;
 };
 FactoredGradients factored_of(const ModelShape& model, double rank,
@@ -19,8 +19,8 @@ FactoredGradients factored_of(const ModelShape& model, double rank,
 // Elements of the matrices that PowerSGD of a rank makes smaller; it all-reduces the others whole.
 double factored_elements(const ModelShape& model, double rank);
 
-// Returns the bytes that one rank keeps for the exchange: error feedback (onebit: that of a server
-// too), PowerSGD's factor, the outer optimizer's weights and momentum, the weights of neighbours.
+// Bytes that one rank keeps for the exchange: owed errors (onebit: those of a server too),
+// PowerSGD's factor, the outer optimizer's weights and momentum, the weights of neighbours.
 double exchange_state_bytes(const TrainingPlan& training, const AveragedGradients& gradients);
 
 }  // namespace lambcast

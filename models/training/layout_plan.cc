@@ -233,7 +233,7 @@ class LayoutWriter {
     reduced.push_back(ready);
   }
 
-  // What is done with one of so many buckets: its sum, or what stands in for it.
+  // The operations on one of `buckets` equal buckets: its sum, or what stands in for it.
   std::vector<StepPart> bucket(const Owners& owners, const parallel::RankParameters& held,
                                std::int64_t buckets) const {
     const auto count = static_cast<double>(buckets);
@@ -434,7 +434,7 @@ class LayoutWriter {
   DecayingShare decaying_;
   StepPlan plan_;
   std::vector<std::vector<OpId>> last_;  // by stage: what its next operation waits for
-  // Of the stage being written: what runs beside its passes, and what comes right behind them.
+  // The stage being written: calls beside its passes, and operations right behind them.
   std::vector<std::pair<Slowdown, std::int64_t>> beside_;
   std::vector<StepPart> last_bucket_;
 };
