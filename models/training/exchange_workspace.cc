@@ -37,7 +37,7 @@ double of_levels(const Exchange& exchange, Kernels kernels, const AveragedGradie
 }
 
 // The gradients that are exchanged at once: where it overlaps the backward pass, a bucket's.
-AveragedGradients at_once(const TrainingPlan& training, const AveragedGradients& of) {
+AveragedGradients exchanged_at_once(const TrainingPlan& training, const AveragedGradients& of) {
   const AveragedGradients gradients = exchanged_gradients(training.exchange, of);
   if (!training.exchange.is_overlapped() || of.elements == 0) return gradients;
   return gradients.part(std::min(1.0, ddp_bucket_elements(training) / of.elements));
@@ -47,7 +47,7 @@ AveragedGradients at_once(const TrainingPlan& training, const AveragedGradients&
 
 double exchange_workspace_bytes(const TrainingPlan& training, const AveragedGradients& of) {
   if (!exchanges_gradients(training)) return 0;
-  const AveragedGradients gradients = at_once(training, of);
+  const AveragedGradients gradients = exchanged_at_once(training, of);
   const double all = gradients.elements;
   const auto coded = [&](double bytes) {
     return (fp32 + 2 * bytes + fp32 / gradients.ranks.ranks) * all;
