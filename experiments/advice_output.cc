@@ -173,9 +173,7 @@ std::string forms_text(const Advice& advice) {
 }
 
 std::string exchanges_text(const Advice& advice) {
-  std::size_t width = 15;
-  for (const ExchangeAdvice& of : advice.exchanges)
-    if (of.refused.empty()) width = std::max(width, of.name.size());
+  constexpr std::size_t width = 15;
   std::string out = fmt::format(
       "\n{:<{}} {:>8} {:>6} {:>7} {:>9} {:>6} {:>8}  {}\n{:<{}} {:>8} {:>6} {:>7} {:>9} {:>6} "
       "{:>8}  {}\n",
@@ -183,10 +181,12 @@ std::string exchanges_text(const Advice& advice) {
       width, "a step", "(ms)", "(ms)", "", "", "a GPU", "NICs are");
   for (const ExchangeAdvice& of : advice.exchanges)
     if (of.refused.empty())
-      out += fmt::format("{:<{}} {:>8} {:>6} {:>7.1f} {:>9} {:>5.2f}x {:>8}  {}\n", of.name, width,
-                         bytes_cell(Bytes(of.wire_bytes)), coding_cell(of.kernels_us),
-                         of.step_us * 1e-3, time_cell(of.run_s), of.speedup, bytes_cell(of.peak),
-                         of.fits ? break_even_text(of) : "DOES NOT FIT");
+      out += fmt::format(
+          "{:<{}} {:>8} {:>6} {:>7.1f} {:>9} {:>5.2f}x {:>8}  {}\n",
+          of.name.size() <= width ? of.name : fmt::format("{}\n{:{}}", of.name, "", width), width,
+          bytes_cell(Bytes(of.wire_bytes)), coding_cell(of.kernels_us), of.step_us * 1e-3,
+          time_cell(of.run_s), of.speedup, bytes_cell(of.peak),
+          of.fits ? break_even_text(of) : "DOES NOT FIT");
   out += forms_text(advice);
   out += refused_exchanges(advice);
   if (std::ranges::any_of(advice.exchanges, [](const auto& of) { return !of.kernels_us; }))

@@ -22,6 +22,7 @@
 #include "sim/base/fnv.h"
 #include "sim/base/json.h"
 #include "sim/base/ratio.h"
+#include "sim/base/sort_stably.h"
 #include "sim/collectives/symmetry.h"
 
 namespace lambcast {
@@ -430,7 +431,9 @@ std::string forecast_table(const Scenario& scenario, const Forecast& forecast,
   out += fmt::format("\n{}\n", memory_line(training, forecast.memory));
   out += step_table(forecast, training.parallelism.has_value()) + interval_text(training, forecast);
   out += sources_line(forecast.sources.shares());
-  for (const Finding& finding : judgement.findings)
+  std::vector<Finding> findings = judgement.findings;
+  sort_stably(findings, std::ranges::less(), &Finding::severity);
+  for (const Finding& finding : findings)
     out += fmt::format("{}: {} [{}]\n", name_of(finding.severity), finding.message, finding.code);
   return out;
 }

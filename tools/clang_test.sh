@@ -16,7 +16,10 @@ mapfile -t sources < <(find validate/calibrate validate/importers models/trainin
 mapfile -t parsers < <(find sim kernels topologies models experiments validate -name '*_fuzz.cc' | sort)
 [ ${#sources[@]} -ge 120 ] && [ ${#parsers[@]} -ge 25 ] ||
   { echo "FAILED: only ${#sources[@]} sources and ${#parsers[@]} parsers seen"; exit 1; }
-printf '#include "%s"\n' "${sources[@]}" | split -l 40 --additional-suffix=.cc - "$work/sources_"
+for folder in $(dirname "${sources[@]}" | sort -u); do
+  printf '#include "%s"\n' "${sources[@]}" | grep "\"$folder/[^/]*$" |
+    split -l 40 --additional-suffix=.cc - "$work/sources_${folder//\//_}_"
+done
 for units in "$work"/sources_*.cc "${parsers[@]}"; do printf '%s\0' "$units"; done |
   xargs -0 -n 1 -P "$(nproc)" clang++ "${options[@]}" -fsyntax-only
 echo "${#sources[@]} sources and ${#parsers[@]} parsers hold under clang"

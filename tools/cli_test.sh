@@ -47,7 +47,7 @@ expect 2 "--format: xml not in" "$lambcast" simulate "${run[@]}" --format xml
 expect 2 "'foo' is not KEY=VALUE" "$lambcast" simulate "${run[@]}" --set foo
 expect 2 "nic.bandwidth: '10' has no unit" "$lambcast" simulate "${run[@]}" --set cluster.nic.bandwidth=10
 expect 2 'absent.json: cannot be read' "$lambcast" simulate "${run[@]}" --config absent.json
-expect 2 'cannot be read' "$lambcast" simulate --model "$folder/" --cluster paper-eth40-v100 --gpus 8
+expect 2 'has no config.json' "$lambcast" simulate --model "$folder/" --cluster paper-eth40-v100 --gpus 8
 expect 2 'cannot be read' "$lambcast" simulate --model bert-large --cluster "$folder/" --gpus 8
 expect 2 'larger than 64 MiB' "$lambcast" simulate --model /dev/zero --cluster paper-eth40-v100 --gpus 8
 expect 2 'absent.toml: does not exist' "$lambcast" sweep absent.toml

@@ -104,8 +104,7 @@ std::vector<JobForecast> forecast_jobs(const Cluster& cluster,
   for (const CollectiveJob& job : jobs) {
     CollectiveRequest request{job.op,        job.size,     job.group, library.rules,
                               job.algorithm, job.protocol, expand};
-    if (request.algorithm.empty())
-      request.algorithm = forced_algorithm(library, job.op, job.group);
+    if (request.algorithm.empty()) request.algorithm = forced_algorithm(library, job.op, job.group);
     request.beside = job.place;
     planned.push_back(plan_collective(request, machines, transport));
     Queue alone;
