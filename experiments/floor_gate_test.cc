@@ -81,7 +81,7 @@ Bytes least_gradients(const TrainingPlan& training) {
       of_layer[static_cast<std::size_t>(tensor.layer)] += static_cast<double>(tensor.elements);
   const double layers = std::floor(static_cast<double>(model.layers) / layout.pp);
   const double shard = 2 * layers * std::ranges::min(of_layer) / layout.tp;
-  // Where the ranks of each shard (tp, pp) lie: the first axis of the order changes fastest.
+  // Nodes of each shard (tp, pp). The first axis of the order changes fastest.
   std::map<std::pair<int, int>, std::set<int>> nodes_of_shard;
   for (int rank = 0; rank < training.gpus; ++rank) {
     int rest = rank, tp = 0, pp = 0;

@@ -28,6 +28,19 @@ PerSample operator+(const PerSample& a, const PerSample& b) {
 
 }  // namespace
 
+std::vector<std::int64_t> stage_counts(const Table& model, const char* key, std::size_t most_stages,
+                                       std::int64_t most) {
+  auto counts = model.get<std::vector<std::int64_t>>(key);
+  if (counts.empty() || counts.size() > most_stages)
+    fail_input(model.where(key), fmt::format("{} stages are out of range", counts.size()),
+               fmt::format("1 to {} stages", most_stages));
+  for (const std::int64_t count : counts)
+    if (count < 1 || count > most)
+      fail_input(model.where(key), fmt::format("{} is out of range", count),
+                 fmt::format("1 to {}", most));
+  return counts;
+}
+
 void Scope::matrix(std::string_view name, std::int64_t elements, TensorSplit split) const {
   add(*this, name, elements, decay, split);
 }

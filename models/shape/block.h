@@ -40,6 +40,10 @@ namespace lambcast {
 inline constexpr std::size_t decay = 0, no_decay = 1;
 inline const std::vector<std::string> usual_groups{"decay", "no_decay"};
 
+// Reads a list of 1 to `most_stages` counts, each from 1 to `most`. Throws Error (usage).
+std::vector<std::int64_t> stage_counts(const Table& model, const char* key, std::size_t most_stages,
+                                       std::int64_t most);
+
 // Adds tensors named under a prefix to one place of the model.
 struct Scope {
   ModelShape& shape;

@@ -68,13 +68,7 @@ void add_bottleneck(const Scope& scope, Cost& cost, const Stage& stage, bool fir
 }  // namespace
 
 void build_resnet(const Table&, const Table& model, ModelShape& shape) {
-  const auto blocks = model.get<std::vector<std::int64_t>>("blocks");
-  if (blocks.empty() || blocks.size() > 6)
-    fail_input(model.where("blocks"), fmt::format("{} stages are out of range", blocks.size()),
-               "1 to 6 stages");
-  for (const std::int64_t count : blocks)
-    if (count < 1 || count > 1000)
-      fail_input(model.where("blocks"), fmt::format("{} is out of range", count), "1 to 1000");
+  const std::vector<std::int64_t> blocks = stage_counts(model, "blocks", 6, 1000);
   const std::int64_t width = model.integer("width", 1, 4096);
   const std::int64_t classes = model.integer("classes", 1, 10'000'000);
   const std::int64_t pixels = model.integer("image_size", 1, 10'000);

@@ -82,10 +82,7 @@ void add_merging(const Scope& scope, const PyramidStage& stage) {
 }
 
 std::vector<PyramidStage> read_stages(const Table& model) {
-  const auto depths = model.get<std::vector<std::int64_t>>("depths");
-  if (depths.empty() || depths.size() > 8)
-    fail_input(model.where("depths"), fmt::format("{} stages are out of range", depths.size()),
-               "1 to 8 stages");
+  const std::vector<std::int64_t> depths = stage_counts(model, "depths", 8, 1000);
   const std::int64_t pixels = model.integer("image_size", 1, 10'000);
   const std::int64_t patch = model.integer("patch_size", 1, pixels);
   const std::int64_t window = model.integer("window_size", 1, 10'000);
@@ -101,8 +98,6 @@ std::vector<PyramidStage> read_stages(const Table& model) {
   std::int64_t edge = pixels / patch;
   std::vector<PyramidStage> stages;
   for (const std::int64_t layers : depths) {
-    if (layers < 1 || layers > 1000)
-      fail_input(model.where("depths"), fmt::format("{} is out of range", layers), "1 to 1000");
     const std::int64_t across = std::min(edge, window);
     if (edge % across != 0 || (stages.size() + 1 < depths.size() && edge % 2 != 0))
       fail_input(model.where("window_size"),

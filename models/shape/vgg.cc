@@ -26,13 +26,7 @@ std::int64_t add_linear(const Scope& scope, Cost& cost, std::string_view name, s
 }  // namespace
 
 void build_vgg(const Table&, const Table& model, ModelShape& shape) {
-  const auto stages = model.get<std::vector<std::int64_t>>("convolutions");
-  if (stages.empty() || stages.size() > 6)
-    fail_input(model.where("convolutions"),
-               fmt::format("{} stages are out of range", stages.size()), "1 to 6 stages");
-  for (const std::int64_t count : stages)
-    if (count < 1 || count > 100)
-      fail_input(model.where("convolutions"), fmt::format("{} is out of range", count), "1 to 100");
+  const std::vector<std::int64_t> stages = stage_counts(model, "convolutions", 6, 100);
   const std::int64_t width = model.integer("width", 1, 4096);
   const std::int64_t hidden = model.integer("hidden", 1, 1'000'000);
   const std::int64_t classes = model.integer("classes", 1, 10'000'000);

@@ -175,10 +175,15 @@ std::optional<Finding> incast(const TrainingPlan& training) {
 
 // The lengths of a recipe's shorter stages have no figures of their own.
 std::optional<Finding> sources_disagree(const TrainingPlan& training) {
+  const auto is_of_model = [&](const TrainingCurve& curve) {
+    return is_curve_of(curve, *training.model);
+  };
+  if (training.parallelism || std::ranges::none_of(training.device->training_curves, is_of_model))
+    return std::nullopt;
   CollectiveCosts costs;
-  const auto other = contradiction(training, training.seq_len, costs);
-  if (!other) return std::nullopt;
   const Passage here = passage(training, training.seq_len, costs);
+  const std::optional<OtherTiming>& other = here.contradicted_by;
+  if (!other) return std::nullopt;
   return Finding{
       Severity::warning, "sources-disagree",
       fmt::format("forward and backward take {} here, where {} took {} with {} on {} "

@@ -196,21 +196,13 @@ bool keeps_scores(const TrainingPlan& training) {
 
 Passage passage(const TrainingPlan& training, std::int64_t seq_len, CollectiveCosts& costs) {
   Passage passage = by_best(training, seq_len, costs);
-  for (const OtherTiming& timing : other_timings(training, seq_len))
-    if (const double reaches = width_to(timing, passage); reaches > passage.width.log)
-      passage.width = {reaches, std::nullopt};
+  for (OtherTiming& timing : other_timings(training, seq_len)) {
+    const double reaches = width_to(timing, passage);
+    if (reaches <= passage.width.log) continue;
+    passage.width = {reaches, std::nullopt};
+    passage.contradicted_by = std::move(timing);
+  }
   return passage;
-}
-
-std::optional<OtherTiming> contradiction(const TrainingPlan& training, std::int64_t seq_len,
-                                         CollectiveCosts& costs) {
-  if (training.parallelism) return {};
-  const std::vector<OtherTiming> timings = other_timings(training, seq_len);
-  if (timings.empty()) return {};
-  const Passage passage = by_best(training, seq_len, costs);
-  for (const OtherTiming& timing : timings)
-    if (width_to(timing, passage) > passage.width.log) return timing;
-  return {};
 }
 
 }  // namespace lambcast

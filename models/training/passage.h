@@ -24,6 +24,14 @@
 
 namespace lambcast {
 
+// Time of the same passes on this GPU by a program other than the run's.
+struct OtherTiming {
+  std::string program;
+  Provenance provenance;
+  Duration passes;
+  double uncertainty = 0;  // in logarithms, of a micro batch or length that was not timed itself
+};
+
 struct Passage {
   Duration forward, backward;
   ComputeWidth width;
@@ -32,6 +40,8 @@ struct Passage {
   // By kernels: what both rest on beside that.
   std::optional<ChunkReads> kernels;
   ExpertUse experts;
+  // The timing farthest outside the interval, to which `width` then reaches.
+  std::optional<OtherTiming> contradicted_by = {};
 };
 
 // DeepSpeed's layout that divides nothing, as which passes are priced and held where nobody asks
@@ -51,17 +61,5 @@ AttentionKernel usual_attention(const ModelShape& model, const Device& device);
 bool keeps_scores(const TrainingPlan& training);
 
 Passage passage(const TrainingPlan& training, std::int64_t seq_len, CollectiveCosts& costs);
-
-// What a program other than the run's takes for the same passes on this GPU.
-struct OtherTiming {
-  std::string program;
-  Provenance provenance;
-  Duration passes;
-  double uncertainty = 0;  // in logarithms, of a micro batch or length that was not timed itself
-};
-
-// Returns the timing by another program that lies outside the interval of the run's passes.
-std::optional<OtherTiming> contradiction(const TrainingPlan& training, std::int64_t seq_len,
-                                         CollectiveCosts& costs);
 
 }  // namespace lambcast

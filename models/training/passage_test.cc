@@ -55,7 +55,6 @@ TEST_CASE("passage: two sources of one time overlap, or the answer names the oth
         const MicroBatchTime timed = micro_batch_time(*device, *training.model,
                                                       curve.implementation, samples, curve.seq_len);
         const Passage passes = passage_of(training);
-        CollectiveCosts costs;
         INFO(name << " " << curve.model << " " << curve.implementation << " " << samples << " x "
                   << curve.seq_len);
         const double off = (timed.forward + timed.backward) / (passes.forward + passes.backward);
@@ -63,7 +62,7 @@ TEST_CASE("passage: two sources of one time overlap, or the answer names the oth
                          training.cluster->stack.implementation != curve.implementation;
         ++timings;
         if (!own) CHECK(std::abs(std::log(off)) <= passes.width.log * (1 + 1e-9));
-        if (contradiction(training, training.seq_len, costs)) {
+        if (passes.contradicted_by) {
           ++named;
           CHECK_FALSE(passes.width.coverage);
         }
