@@ -2,8 +2,8 @@
 
 #include <memory>
 
-#include "experiments/advice_list.h"
-#include "experiments/advice_output.h"
+#include "experiments/advise/advice_list.h"
+#include "experiments/advise/advice_output.h"
 #include "sim/base/error.h"
 #include "tools/commands.h"
 #include "tools/forecast_flags.h"

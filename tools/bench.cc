@@ -1,9 +1,9 @@
 // The speeds that the manual quotes: lambcast_bench (build with -DLAMBCAST_BENCH=ON).
 #include <benchmark/benchmark.h>
 
-#include "experiments/scenario.h"
-#include "experiments/sweep.h"
-#include "models/training/forecast.h"
+#include "experiments/scenario/scenario.h"
+#include "experiments/sweep/sweep.h"
+#include "models/training/run/forecast.h"
 #include "sim/collectives/collective.h"
 #include "topologies/cluster.h"
 #include "topologies/collective_jobs.h"

@@ -7,7 +7,7 @@
 #include <memory>
 #include <optional>
 
-#include "experiments/words.h"
+#include "experiments/scenario/words.h"
 #include "sim/base/error.h"
 #include "sim/base/file.h"
 #include "sim/base/output_file.h"

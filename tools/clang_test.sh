@@ -11,8 +11,8 @@ trap 'rm -rf "$work"' EXIT
 cd "$root"
 options=(-std=c++20 -DLAMBCAST_LIBFUZZER '-DLAMBCAST_VERSION=""' -Wall -Wextra -Wpedantic -Werror -I. -I"$build/models/shape" -I"$build/experiments"
   -I"$build/models/device" -isystem /usr/include/eigen3)
-mapfile -t sources < <(find validate/calibrate validate/importers models/training experiments -maxdepth 1 \
-  -name '*.cc' ! -name '*_test.cc' ! -name '*_fuzz.cc' ! -name 'mpi_*' | sort)
+mapfile -t sources < <(find validate/calibrate validate/importers models/training experiments -maxdepth 2 \
+  -name '*.cc' ! -path 'experiments/report/*' ! -path 'experiments/convergence/*' ! -name '*_test.cc' ! -name '*_fuzz.cc' ! -name 'mpi_*' | sort)
 mapfile -t parsers < <(find sim kernels topologies models experiments validate -name '*_fuzz.cc' | sort)
 [ ${#sources[@]} -ge 120 ] && [ ${#parsers[@]} -ge 25 ] ||
   { echo "FAILED: only ${#sources[@]} sources and ${#parsers[@]} parsers seen"; exit 1; }

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "experiments/collective_output.h"
+#include "experiments/output/collective_output.h"
 #include "sim/base/overrides.h"
 
 namespace lambcast {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <memory>
 
-#include "experiments/comparison_output.h"
-#include "experiments/folder_comparison.h"
-#include "experiments/judgement.h"
+#include "experiments/compare/comparison_output.h"
+#include "experiments/compare/folder_comparison.h"
+#include "experiments/output/judgement.h"
 #include "sim/base/error.h"
 #include "tools/commands.h"
 #include "tools/input_findings.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "experiments/trace.h"
+#include "experiments/output/trace.h"
 #include "sim/base/error.h"
 #include "sim/base/output_file.h"
 

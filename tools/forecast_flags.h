@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "models/training/training_plan.h"
+#include "models/training/plan/training_plan.h"
 #include "tools/result_flags.h"
 #include "tools/what_if_flags.h"
 

@@ -1,6 +1,6 @@
 #include <memory>
 
-#include "experiments/freeze_log.h"
+#include "experiments/phases/freeze_log.h"
 #include "sim/base/error.h"
 #include "sim/base/file.h"
 #include "tools/commands.h"

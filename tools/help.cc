@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "experiments/reference.h"
+#include "experiments/reference/reference.h"
 #include "sim/base/error.h"
 #include "tools/commands.h"
 #include "tools/manual.h"

@@ -20,6 +20,20 @@ check() {
         if (path ~ /^tools\//) return 5
         return -1
       }
+      # Rooms of a floor, in the order in which they may include one another; tests may include all.
+      BEGIN {
+        split("plan price memory run", training)
+        for (i in training) room["models/training/" training[i]] = i + 0
+        split("verdict report scenario output sweep advise compare search phases reference convergence", questions)
+        for (i in questions) room["experiments/" questions[i]] = i + 0
+      }
+      function folder_of(path) { sub(/\/[^\/]*$/, "", path); return path }
+      function floor_name(path) { return path ~ /^models\/training\// ? "models/training" : "experiments" }
+      function points_up_between_rooms(file, target,   from, to) {
+        from = folder_of(file); to = folder_of(target)
+        return !(file ~ /_(test|case|fuzz)\.(cc|h)$/) && (from in room) && (to in room) &&
+               floor_name(from) == floor_name(to) && room[to] > room[from]
+      }
       # Quoted includes are ours and named from the root; "embedded/..." is generated beside its user.
       match($0, /^[ \t]*#[ \t]*include[ \t]*"[^"]*"/) {
         split(substr($0, RSTART, RLENGTH), quoted, "\"")
@@ -32,6 +46,8 @@ check() {
           print FILENAME ":" FNR ": \"" target "\" is not named from the root"
         else if (to > from)
           print FILENAME ":" FNR ": " target " lies on a floor above"
+        else if (points_up_between_rooms(FILENAME, target))
+          print FILENAME ":" FNR ": " target " lies in a room above"
         else if (FILENAME ~ /^topologies\// && target ~ /^models\//)
           print FILENAME ":" FNR ": clusters know nothing of models: " target
         else if (FILENAME ~ /^models\/(training|recipe)\// && target ~ decoders)
@@ -49,7 +65,7 @@ check() {
 if [ "${2:-}" = --canary ]; then
   folder=$(mktemp -d)
   trap 'rm -rf "$folder"' EXIT
-  mkdir -p "$folder"/{sim/base,kernels,topologies,models/{training,recipe,deepspeed},experiments,validate,tools}
+  mkdir -p "$folder"/{sim/base,kernels,topologies,models/{training/{plan,run},recipe,deepspeed},experiments/{output,sweep},validate,tools}
   cp "$root"/sim/base/*.h "$folder/sim/base"
   [ -z "$(check "$folder" 2>/dev/null)" ] || { echo "FAILED: the copy is not clean"; exit 1; }
   # Each line is an arrow that points up, or past its floor.
@@ -65,11 +81,13 @@ sim/canary.cc kernels/layout.h
 kernels/canary.cu sim/engine/engine.h
 kernels/canary.cc models/finding.h
 topologies/canary.cc models/shape/shape.h
-models/canary.h experiments/sweep.h
+models/canary.h experiments/sweep/sweep.h
 models/training/canary.cc models/deepspeed/config.h
 models/training/canary_test.cc models/megatron/arguments.h
 models/recipe/canary.h models/deepspeed/release.h
-models/deepspeed/canary.cc models/training/training_plan.h
+models/deepspeed/canary.cc models/training/plan/training_plan.h
+models/training/plan/canary.cc models/training/run/forecast.h
+experiments/output/canary.h experiments/sweep/sweep.h
 experiments/canary.cc validate/replay/replay.h
 validate/canary.cc tools/commands.h
 models/canary.cc finding.h

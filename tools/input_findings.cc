@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "experiments/judgement.h"
-#include "models/training/forecast.h"
+#include "experiments/output/judgement.h"
+#include "models/training/run/forecast.h"
 #include "sim/base/error.h"
 #include "tools/terminal.h"
 

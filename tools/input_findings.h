@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "experiments/catalog.h"
-#include "experiments/finding_tally.h"
-#include "experiments/what_if.h"
+#include "experiments/output/finding_tally.h"
+#include "experiments/scenario/catalog.h"
+#include "experiments/scenario/what_if.h"
 
 namespace lambcast {
 

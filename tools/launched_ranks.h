@@ -1,7 +1,7 @@
 // The processes that mpirun or srun started of one command.
 #pragma once
 
-#include "experiments/ranks.h"
+#include "experiments/sweep/ranks.h"
 
 namespace lambcast {
 

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "experiments/forecast_output.h"
-#include "experiments/hints.h"
+#include "experiments/output/forecast_output.h"
+#include "experiments/scenario/hints.h"
 #include "sim/base/complaint.h"
 #include "sim/base/error.h"
 #include "tools/commands.h"

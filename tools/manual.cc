@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "experiments/forecast_output.h"
-#include "experiments/what_if.h"
+#include "experiments/output/forecast_output.h"
+#include "experiments/scenario/what_if.h"
 #include "models/device/device.h"
 #include "models/shape/load.h"
 #include "topologies/cluster.h"

@@ -4,7 +4,7 @@
 #include <memory>
 #include <thread>
 
-#include "experiments/layout_search_output.h"
+#include "experiments/search/layout_search_output.h"
 #include "tools/commands.h"
 #include "tools/input_findings.h"
 #include "tools/progress.h"

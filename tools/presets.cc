@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "experiments/cell.h"
+#include "experiments/output/cell.h"
 #include "models/device/device.h"
 #include "models/shape/load.h"
 #include "sim/base/error.h"

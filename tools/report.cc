@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "experiments/result_parts.h"
+#include "experiments/sweep/result_parts.h"
 #include "tools/commands.h"
 #include "tools/stop_signal.h"
 #include "tools/terminal.h"

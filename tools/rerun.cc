@@ -1,4 +1,4 @@
-#include "experiments/rerun.h"
+#include "experiments/sweep/rerun.h"
 
 #include <fmt/format.h>
 
@@ -6,10 +6,10 @@
 #include <memory>
 #include <thread>
 
-#include "experiments/commit.h"
-#include "experiments/forecast_output.h"
-#include "experiments/sweep.h"
-#include "experiments/sweep_check.h"
+#include "experiments/output/commit.h"
+#include "experiments/output/forecast_output.h"
+#include "experiments/sweep/sweep.h"
+#include "experiments/sweep/sweep_check.h"
 #include "sim/base/durable_file.h"
 #include "sim/base/error.h"
 #include "sim/base/file.h"

@@ -1,7 +1,7 @@
 #include <memory>
 
-#include "experiments/sensitivity_figure.h"
-#include "experiments/sensitivity_output.h"
+#include "experiments/compare/sensitivity_figure.h"
+#include "experiments/compare/sensitivity_output.h"
 #include "sim/base/error.h"
 #include "tools/commands.h"
 #include "tools/input_findings.h"

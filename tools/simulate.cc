@@ -4,14 +4,14 @@
 #include <memory>
 #include <utility>
 
-#include "experiments/explain.h"
-#include "experiments/fitting_layout.h"
-#include "experiments/forecast_explanation.h"
-#include "experiments/forecast_output.h"
-#include "experiments/input_ledger.h"
-#include "experiments/result_row.h"
-#include "experiments/run_phases.h"
-#include "models/training/memory.h"
+#include "experiments/output/explain.h"
+#include "experiments/output/forecast_explanation.h"
+#include "experiments/output/forecast_output.h"
+#include "experiments/output/input_ledger.h"
+#include "experiments/phases/run_phases.h"
+#include "experiments/search/fitting_layout.h"
+#include "experiments/sweep/result_row.h"
+#include "models/training/memory/memory.h"
 #include "sim/base/csv.h"
 #include "tools/commands.h"
 #include "tools/forecast_flags.h"

@@ -3,7 +3,7 @@
 #include <memory>
 #include <tuple>
 
-#include "experiments/solve_output.h"
+#include "experiments/compare/solve_output.h"
 #include "sim/base/error.h"
 #include "tools/commands.h"
 #include "tools/input_findings.h"

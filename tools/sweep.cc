@@ -1,4 +1,4 @@
-#include "experiments/sweep.h"
+#include "experiments/sweep/sweep.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -9,12 +9,12 @@
 #include <thread>
 #include <utility>
 
-#include "experiments/common_length.h"
 #include "experiments/report/report.h"
-#include "experiments/result_row.h"
-#include "experiments/sweep_check.h"
-#include "experiments/sweep_ranks.h"
-#include "experiments/sweep_table.h"
+#include "experiments/sweep/common_length.h"
+#include "experiments/sweep/result_row.h"
+#include "experiments/sweep/sweep_check.h"
+#include "experiments/sweep/sweep_ranks.h"
+#include "experiments/sweep/sweep_table.h"
 #include "sim/base/complaint.h"
 #include "sim/base/csv.h"
 #include "sim/base/error.h"

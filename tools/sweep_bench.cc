@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "experiments/report/report.h"
-#include "experiments/sweep.h"
+#include "experiments/sweep/sweep.h"
 #include "sim/base/file.h"
 #include "topologies/cluster.h"
 #include "validate/calibrate/calibrate.h"

@@ -4,7 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "experiments/scenario.h"
+#include "experiments/scenario/scenario.h"
 
 namespace lambcast {
 

@@ -119,11 +119,11 @@ struct StackSpec {
   std::string implementation;     // whose training curves to use: "deepspeed", "nvidia"
   Sourced<double> compute_scale;  // times the profile's forward and backward
   // Relative standard deviation over GPUs of the time they compute a micro batch: a step waits for
-  // the slowest (models/training/slowest_rank.h).
+  // the slowest (models/training/price/slowest_rank.h).
   Sourced<double> compute_spread;
   Sourced<double> optimizer_scale;  // times the memory-bound estimate of the optimizer
   // The two scales as a figure of this machine set them, if one did. An override by a plain number
-  // keeps them, so that intervals widen by its distance (models/training/own_scale.h).
+  // keeps them, so that intervals widen by its distance (models/training/price/own_scale.h).
   std::optional<double> own_compute_scale, own_optimizer_scale;
   // The program whose figure set compute_scale, a word of --framework; empty: the one that runs.
   std::string scale_program;

@@ -9,7 +9,7 @@
 
 #include "experiments/convergence/curves.h"
 #include "experiments/convergence/wall_time.h"
-#include "experiments/freeze_log.h"
+#include "experiments/phases/freeze_log.h"
 #include "sim/base/file.h"
 
 using namespace lambcast;

@@ -6,8 +6,8 @@
 #include <limits>
 
 #include "experiments/convergence/curves.h"
-#include "experiments/scenario.h"
-#include "models/training/forecast.h"
+#include "experiments/scenario/scenario.h"
+#include "models/training/run/forecast.h"
 #include "sim/base/check.h"
 #include "sim/base/csv.h"
 #include "sim/base/error.h"

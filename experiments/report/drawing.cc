@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include "experiments/report/gnuplot.h"
-#include "experiments/temporary_folder.h"
 #include "sim/base/durable_file.h"
 #include "sim/base/error.h"
+#include "sim/base/temporary_folder.h"
 
 namespace fs = std::filesystem;
 

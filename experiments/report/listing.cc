@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "models/optimizer/passes.h"
-#include "models/training/step_parts.h"
+#include "models/training/run/step_parts.h"
 
 namespace lambcast::report {
 namespace {

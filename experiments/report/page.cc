@@ -6,11 +6,11 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "experiments/reference_words.h"
 #include "experiments/report/answer.h"
 #include "experiments/report/html.h"
 #include "experiments/report/palette.h"
 #include "experiments/report/summary.h"
+#include "experiments/verdict/reference_words.h"
 #include "sim/base/error.h"
 #include "sim/base/json.h"
 

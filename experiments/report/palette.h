@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "models/optimizer/passes.h"
-#include "models/training/step_parts.h"
+#include "models/training/run/step_parts.h"
 
 namespace lambcast::report {
 

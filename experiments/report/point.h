@@ -13,7 +13,7 @@
 
 #include "experiments/report/name.h"
 #include "models/optimizer/passes.h"
-#include "models/training/step_parts.h"
+#include "models/training/run/step_parts.h"
 
 namespace lambcast::report {
 

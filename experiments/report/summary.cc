@@ -13,7 +13,7 @@
 
 #include "experiments/report/figure.h"
 #include "experiments/report/palette.h"
-#include "experiments/turns.h"
+#include "experiments/verdict/turns.h"
 #include "sim/base/sort_stably.h"
 
 namespace lambcast::report {

@@ -37,7 +37,7 @@ struct Summary : Counts {
   std::vector<BreakEven> crossings;                  // of scans that cross 1 once
   std::vector<Scan> scans;                           // all of them
   Contest contest;                                   // among exchanges
-  std::string turns;  // of steps over GPUs (experiments/turns.h); may be empty
+  std::string turns;  // of steps over GPUs (experiments/verdict/turns.h); may be empty
 };
 
 // `kept` are all rows that were counted, or those that `thinning` says.

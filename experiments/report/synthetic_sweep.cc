@@ -10,7 +10,7 @@
 #include <span>
 
 #include "models/optimizer/optimizer_model.h"
-#include "models/training/forecast.h"
+#include "models/training/run/forecast.h"
 #include "sim/base/csv.h"
 
 namespace lambcast::report {

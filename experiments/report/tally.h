@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "experiments/equal_work.h"
 #include "experiments/report/point.h"
-#include "experiments/verdict.h"
+#include "experiments/verdict/equal_work.h"
+#include "experiments/verdict/verdict.h"
 
 namespace lambcast::report {
 
@@ -44,7 +44,7 @@ struct Counts {
   std::size_t points = 0, ran = 0;
   std::vector<Reason> reasons;  // the most frequent first
   // Of the rows that compress, but for those with a share of warm-up that nobody runs with
-  // (experiments/verdict.h), which are counted apart; the published run warms up for 17 %
+  // (experiments/verdict/verdict.h), which are counted apart; the published run warms up for 17 %
   // (published_freeze_share in slice.h).
   VerdictCounts verdicts, fused;
   std::size_t no_warmup = 0, long_warmup = 0;

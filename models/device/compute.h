@@ -17,7 +17,7 @@
 // A curve belongs to the shape of the preset that it names (models/shape/likeness.h), so a renamed
 // copy of a preset finds it and a changed preset does not.
 // Where neither the model's blocks nor the model was measured and the GPU's rates of kernels are
-// known, those price it instead (models/training/passage.h).
+// known, those price it instead (models/training/price/passage.h).
 // A floor holds in all cases: the host must launch the kernels of every block. Where it rules, the
 // time is known no better than by a rate.
 #pragma once

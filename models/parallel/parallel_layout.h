@@ -96,7 +96,7 @@ int rank_of(const RankGrid& grid, const Coordinates& coordinates);
 //   {tp, pp}  norms and overflow of one model copy   {cp}      keys and values
 // Its siblings are the groups alike on the same nodes, except those that differ in `apart`: axes
 // whose ranks issue the call at other times. How these share NICs is another model's concern
-// (models/training/nic_sharing.h).
+// (models/training/price/nic_sharing.h).
 //
 // Where lies_evenly() is false the group of rank 0 stands for all, and a second stride inside the
 // node or between nodes is taken as the first.

@@ -163,7 +163,7 @@ struct ModelShape {
   // Masks of dropout after the embedding and in the blocks.
   bool dropout = false;
   // Attention runs in one kernel (FlashAttention) wherever a forecast chooses none, as where the
-  // whole model was timed (models/training/passage.h).
+  // whole model was timed (models/training/price/passage.h).
   bool flash_attention = false;
   // Mixture of experts: of `experts`, each token visits `experts_per_token`. 0: dense.
   std::int64_t experts = 0;

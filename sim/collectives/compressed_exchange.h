@@ -10,7 +10,7 @@
 // Sent per rank: 2 (n-1)/n Np/8 + 8 (n-1) bytes. The mpi backend writes the scatter by hand, as n
 // gathers of signs and n of scales that are waited for together (algorithm deepspeed_gather), and
 // where it copies through host memory a barrier follows the gather. Kernels before, between and
-// after the phases are not of the wire (models/training/compressed_allreduce.h), nor are host
+// after the phases are not of the wire (models/training/plan/compressed_allreduce.h), nor are host
 // copies (kernels/staging.h). Source: deepspeed/runtime/comm/{nccl,mpi,compressed}.py.
 #pragma once
 

@@ -5,7 +5,7 @@ execute_process(COMMAND git -C ${ROOT} describe --always --dirty --abbrev=12 --e
 if(failed OR commit STREQUAL "")
   set(commit "unknown")
 endif()
-set(text "#include \"experiments/commit.h\"\n\nconst char* const lambcast::tool_commit = \"${commit}\";\n")
+set(text "#include \"experiments/output/commit.h\"\n\nconst char* const lambcast::tool_commit = \"${commit}\";\n")
 set(present "")
 if(EXISTS ${OUTPUT})
   file(READ ${OUTPUT} present)

@@ -26,7 +26,7 @@ endforeach()
 list(REMOVE_DUPLICATES codes)
 list(SORT codes)
 string(REPLACE ";" ",\n      " codes "${codes}")
-file(WRITE ${OUTPUT} "#include \"experiments/reference.h\"
+file(WRITE ${OUTPUT} "#include \"experiments/reference/reference.h\"
 
 const std::vector<std::string>& lambcast::finding_codes() {
   static const std::vector<std::string> codes{

@@ -1,8 +1,8 @@
 // One step of 1-bit LAMB, forecast from C++: what `lambcast simulate` does, in twenty lines.
 #include <fmt/format.h>
 
-#include "experiments/scenario.h"
-#include "models/training/forecast.h"
+#include "experiments/scenario/scenario.h"
+#include "models/training/run/forecast.h"
 
 int main() {
   using namespace lambcast;

@@ -2,8 +2,8 @@
 // its update, price and execute it.
 #include <fmt/format.h>
 
-#include "experiments/scenario.h"
-#include "models/training/step.h"
+#include "experiments/scenario/scenario.h"
+#include "models/training/run/step.h"
 
 int main() {
   using namespace lambcast;

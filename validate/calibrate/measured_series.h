@@ -17,7 +17,7 @@
 #include <memory>
 #include <optional>
 
-#include "models/training/buffers.h"
+#include "models/training/plan/buffers.h"
 #include "topologies/collective_forecast.h"
 #include "validate/measurement.h"
 

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "models/device/device.h"
-#include "models/training/buffers.h"
+#include "models/training/plan/buffers.h"
 #include "validate/calibrate/measured_series.h"
 
 namespace lambcast::validate {

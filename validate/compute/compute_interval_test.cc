@@ -12,10 +12,10 @@
 #include <cmath>
 #include <set>
 
-#include "experiments/scenario.h"
+#include "experiments/scenario/scenario.h"
 #include "models/device/compute.h"
 #include "models/shape/load.h"
-#include "models/training/forecast.h"
+#include "models/training/run/forecast.h"
 #include "sim/base/csv.h"
 #include "sim/base/file.h"
 #include "validate/replay/replay.h"

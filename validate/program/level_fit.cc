@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/training/measured_program.h"
+#include "models/training/price/measured_program.h"
 #include "sim/base/error.h"
 
 namespace lambcast {

@@ -7,8 +7,8 @@
 #include <map>
 
 #include "embedded/unseen_stack_files.h"
-#include "experiments/scenario.h"
-#include "models/training/measured_program.h"
+#include "experiments/scenario/scenario.h"
+#include "models/training/price/measured_program.h"
 #include "sim/base/error.h"
 #include "validate/calibrate/calibrate.h"
 #include "validate/replay/user_runs.h"

@@ -14,7 +14,7 @@
 //
 // A stack left out is forecast with the prior of the others (grade S). Half of the errors of such
 // forecasts are expected above exp(0.6745 sqrt(S^2 + v + r^2)) - 1, with r the spread of runs of
-// one program (models/training/measured_program.h).
+// one program (models/training/price/measured_program.h).
 //
 // Levels are not told apart by program family: the mean of a family's other stacks does not
 // forecast its next stack better than 1 does (unseen_stacks_test.cc).

@@ -4,9 +4,9 @@
 
 #include <catch2/catch.hpp>
 
-#include "experiments/temporary_folder.h"
 #include "sim/base/error.h"
 #include "sim/base/file.h"
+#include "sim/base/temporary_folder.h"
 
 namespace lambcast {
 namespace {

@@ -5,8 +5,8 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "experiments/temporary_folder.h"
 #include "sim/base/file.h"
+#include "sim/base/temporary_folder.h"
 #include "validate/importers/importers.h"
 #include "validate/replay/collective_replay.h"
 

@@ -8,7 +8,7 @@
 #include <memory>
 #include <numeric>
 
-#include "experiments/layout_search.h"
+#include "experiments/search/layout_search.h"
 
 namespace lambcast {
 namespace {

@@ -1,5 +1,5 @@
-// Compares the layout search (experiments/layout_search.h) with published layouts. Rows of a table
-// that are layouts of one job (same model, GPUs and batch) are ranked by forecast and by
+// Compares the layout search (experiments/search/layout_search.h) with published layouts. Rows of a
+// table that are layouts of one job (same model, GPUs and batch) are ranked by forecast and by
 // measurement, and the fastest measured one is looked up among the best that the search finds
 // without these rows. Rows of a machine before and after a change to it belong to two jobs.
 #pragma once
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "experiments/layout_space.h"
+#include "experiments/search/layout_space.h"
 #include "validate/replay/source_replay.h"
 
 namespace lambcast {

@@ -8,7 +8,7 @@
 #include <memory>
 #include <set>
 
-#include "experiments/layout_search.h"
+#include "experiments/search/layout_search.h"
 
 namespace lambcast {
 namespace {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <set>
 
-#include "experiments/catalog.h"
+#include "experiments/scenario/catalog.h"
 #include "validate/calibrate/fitted_tables.h"
 
 namespace lambcast {

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 #include <catch2/catch.hpp>
 
-#include "experiments/temporary_folder.h"
 #include "sim/base/file.h"
+#include "sim/base/temporary_folder.h"
 #include "topologies/cluster.h"
 
 namespace lambcast {

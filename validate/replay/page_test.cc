@@ -4,8 +4,8 @@
 
 #include "experiments/report/gnuplot.h"
 #include "experiments/report/search_path.h"
-#include "experiments/temporary_folder.h"
 #include "sim/base/error.h"
+#include "sim/base/temporary_folder.h"
 #include "validate/replay/figures.h"
 #include "validate/replay/made_up_validation.h"
 

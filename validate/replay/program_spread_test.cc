@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "experiments/scenario.h"
+#include "experiments/scenario/scenario.h"
 #include "models/device/rates_interval.h"
-#include "models/training/measured_program.h"
+#include "models/training/price/measured_program.h"
 #include "validate/calibrate/calibrate.h"
 #include "validate/replay/source_replay.h"
 

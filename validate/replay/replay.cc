@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "embedded/replay_files.h"
-#include "models/training/forecast.h"
+#include "models/training/run/forecast.h"
 #include "sim/base/csv.h"
 #include "sim/base/error.h"
 #include "validate/calibrate/calibrate.h"

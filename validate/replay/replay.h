@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "experiments/scenario.h"
+#include "experiments/scenario/scenario.h"
 #include "validate/replay/coverage.h"
 
 namespace lambcast {

@@ -33,7 +33,7 @@
 #include <string>
 #include <vector>
 
-#include "experiments/scenario.h"
+#include "experiments/scenario/scenario.h"
 #include "sim/base/csv.h"
 #include "sim/base/table.h"
 #include "validate/replay/row_expression.h"

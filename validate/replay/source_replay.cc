@@ -12,8 +12,8 @@
 #include <set>
 
 #include "models/parallel/model_flops.h"
-#include "models/training/forecast.h"
-#include "models/training/layer_time.h"
+#include "models/training/price/layer_time.h"
+#include "models/training/run/forecast.h"
 #include "sim/base/threads.h"
 #include "validate/calibrate/calibrate.h"
 #include "validate/interval_score.h"

@@ -1,0 +1,389 @@
+#include "experiments/advise/advice.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "experiments/advise/break_even.h"
+#include "experiments/output/forecast_output.h"
+#include "experiments/output/judgement.h"
+#include "experiments/output/mean_step.h"
+#include "experiments/scenario/deepspeed_choice.h"
+#include "experiments/scenario/layout_choice.h"
+#include "experiments/scenario/run_length.h"
+#include "experiments/scenario/words.h"
+#include "models/training/price/backend_limit.h"
+#include "models/training/price/gpu_way_limit.h"
+#include "models/training/run/stream_limit.h"
+#include "sim/base/sort_stably.h"
+
+namespace lambcast {
+namespace {
+
+WhatIf with(WhatIf what_if, const BackendTraits& backend) {
+  what_if["backend"] = backend.word;
+  what_if["cuda_aware"] = backend.cuda_aware ? "true" : "false";
+  return what_if;
+}
+
+// The question with its 1-bit optimizer named. Those refuse ZeRO: of a run that shards its states,
+// the question is whether compression without ZeRO beats ZeRO without compression. And of an
+// optimizer that has no 1-bit form, whether another that has one beats it.
+struct Asked {
+  WhatIf what_if;
+  std::optional<WhatIf> own;  // such a plain run, which is not that of the 1-bit optimizer's kin
+  bool warmup_assumed = false;
+};
+
+// Whether its 1-bit form is that of another optimizer; AdamW's is Adam's own, which decays as it.
+bool is_of_another_family(OptimizerType type) {
+  return model_of(baseline_of(onebit_of(type))).label != model_of(baseline_of(type)).label;
+}
+
+// The plain optimizer of the family that is named.
+WhatIf with_plain_kin(WhatIf what_if) {
+  if (const auto type = Words(what_if).chosen<OptimizerType>("optimizer"))
+    what_if["optimizer"] = std::string(name_of(baseline_of(*type)));
+  return what_if;
+}
+
+// The same without ZeRO, and without what only ZeRO has.
+WhatIf leaving_zero(WhatIf what_if) {
+  std::erase_if(what_if, [](const auto& said) {
+    return is_of_zero(said.first) || (said.first == "plugin" && said.second == "low_level_zero");
+  });
+  what_if["zero_stage"] = "0";
+  return what_if;
+}
+
+// Returns the question with fp16 stated if it would run in bf16 by default: both sides of the
+// comparison run in the precision of the 1-bit optimizers.
+WhatIf in_precision_of_onebit(WhatIf what_if, Catalog& catalog) {
+  const Scenario scenario = resolve(with_plain_kin(what_if), catalog);
+  if (scenario.training.recipe.precision.weights == DataType::bf16 &&
+      !states_precision(Words(scenario.asked)))
+    what_if["precision"] = name_of(DataType::fp16);
+  return what_if;
+}
+
+Asked compressed(const WhatIf& what_if, Catalog& catalog) {
+  const bool says_zero = what_if.contains("zero_stage") && what_if.at("zero_stage") != "0";
+  const WhatIf plain = says_zero ? with_plain_kin(what_if) : what_if;
+  const Scenario scenario = resolve(plain, catalog);
+  const OptimizerType type = scenario.training.optimizer();
+  const Exchange& exchange = scenario.training.exchange;
+  if (exchange != Exchange{} && exchange.kind != Exchange::Kind::onebit)
+    fail_input(
+        flag("exchange"),
+        fmt::format("is not for advice, which judges the exchange of {} and lists the others "
+                    "of {} beside it",
+                    name_of(onebit_of(type)), name_of(baseline_of(type))),
+        "onebit, or lambcast simulate");
+  Asked asked{what_if, std::nullopt, false};
+  const bool shards = scenario.training.recipe.zero.stage > 0;
+  if (shards || is_of_another_family(type)) asked.own = plain;
+  if (shards) asked.what_if = leaving_zero(what_if);
+  if (is_onebit(type) || what_if != plain) return asked;
+  asked.what_if["optimizer"] = std::string(name_of(onebit_of(type)));
+  asked.warmup_assumed = !scenario.config.optimizer->freeze_step.given;
+  if (asked.warmup_assumed) asked.what_if["freeze_step"] = assumed_warmup;
+  return asked;
+}
+
+// The same of the plain optimizer, over as many steps where a freeze step was to say how many.
+WhatIf plain_question(WhatIf asked, const std::string& optimizer, std::int64_t steps) {
+  asked["optimizer"] = optimizer;
+  for (const char* key : {"freeze_step", "backend", "cuda_aware"}) asked.erase(key);
+  if (!gives_length(asked)) asked["steps"] = fmt::format("{}", steps);
+  return asked;
+}
+
+// The plain run that is asked about where it is not the one of the 1-bit optimizer's kin: with it,
+// all is compared.
+struct OwnRun {
+  WhatIf asked;
+  TrainingPlan training;
+  Forecast forecast;
+  std::string name;
+};
+
+bool shards(const OwnRun& own) { return own.training.recipe.zero.stage > 0; }
+
+OwnRun own_run(const WhatIf& asked, Catalog& catalog) {
+  CollectiveCosts costs;
+  const TrainingPlan training = resolve(asked, catalog).training;
+  OwnRun own{asked, training, forecast(training, costs),
+             std::string(name_of(training.optimizer()))};
+  if (shards(own)) own.name += fmt::format(" with ZeRO stage {}", training.recipe.zero.stage);
+  return own;
+}
+
+WhatIf with_fused_kernels(WhatIf asked) {
+  asked["kernels"] = name_of(Kernels::fused);
+  return asked;
+}
+
+// Against the plain kin, or the run that is asked about.
+Forecast forecast_against(const std::optional<OwnRun>& own, const TrainingPlan& training,
+                          CollectiveCosts& costs) {
+  if (!own) return forecast(training, costs);
+  Forecast of = forecast_alone(training, costs);
+  compare_with(own->forecast, own->name, of);
+  return of;
+}
+
+// Moves the simplest backend that may be as fast as the fastest one to the front: the first in the
+// order of backend_traits(), if the interval of the ratio of their run times reaches 1.
+void put_simplest_first(std::vector<BackendAdvice>& backends, Catalog& catalog) {
+  const auto training_of = [&](const BackendAdvice& of) {
+    return resolve(of.asked, catalog).training;
+  };
+  const BackendAdvice& fastest = backends.front();
+  const TrainingPlan training = training_of(fastest);
+  const auto may_be_fastest = [&](const BackendAdvice& of) {
+    return of.fits == fastest.fits && ratio_of(of.forecast.time, fastest.forecast.time,
+                                               common_sources(training_of(of), training))
+                                              .low <= 1;
+  };
+  for (const BackendTraits& backend : backend_traits()) {
+    const auto simplest = std::ranges::find(backends, backend.label, &BackendAdvice::backend);
+    if (simplest == backends.end() || !may_be_fastest(*simplest)) continue;
+    std::rotate(backends.begin(), simplest, simplest + 1);
+    return;
+  }
+}
+
+PlainStep plain_step(const OwnRun& own, const Answer& answer, CollectiveCosts& costs) {
+  const TrainingPlan training = plain_run(answer.scenario.training);
+  const Forecast plain = forecast_against(own, training, costs);
+  const OptimizerType named = own.training.optimizer();
+  return {fmt::format("{}{}", name_of(is_of_another_family(named) ? training.optimizer() : named),
+                      shards(own) ? " without ZeRO" : ""),
+          *plain.run.speedup, ratio_of(plain.time, answer.forecast().time), plain.memory.fits};
+}
+
+// Every backend that runs, the one to take in full. Throws the first refusal if none runs.
+Answer answer_to(const WhatIf& asked, const std::optional<OwnRun>& own, Catalog& catalog) {
+  Answer answer;
+  CollectiveCosts costs;
+  std::optional<Error> first;
+  for (const BackendTraits& backend : backend_traits()) {
+    try {
+      const TrainingPlan training = resolve(with(asked, backend), catalog).training;
+      if (const auto why = why_backend_fails(training)) {
+        answer.refused[*why].emplace_back(backend.label);
+        continue;
+      }
+      const Forecast of_choice = forecast_against(own, training, costs);
+      answer.backends.push_back({std::string(backend.label), of_choice.run.time_s,
+                                 *of_choice.run.speedup, of_choice.memory.peak,
+                                 of_choice.memory.fits, with(asked, backend), of_choice});
+    } catch (const Error& error) {
+      if (!first) first = error;
+      answer.refused[error.what()].emplace_back(backend.label);
+    }
+  }
+  if (answer.backends.empty()) throw *first;
+  sort_stably(answer.backends, {}, &BackendAdvice::time_s);
+  put_simplest_first(answer.backends, catalog);
+  answer.scenario = resolve(answer.backends.front().asked, catalog);
+  answer.compressed_share = compressed_share(answer.forecast());
+  answer.why_not_judged = why_not_judged(answer.scenario, answer.compressed_share);
+  if (own) answer.plain = plain_step(*own, answer, costs);
+  return answer;
+}
+
+void find_unread_of_advice(const WhatIf& asked, std::vector<Finding>& findings) {
+  for (const char* key : {"backend", "cuda_aware"})
+    if (asked.contains(key))
+      findings.push_back(
+          {Severity::note, "flag-no-effect",
+           fmt::format("{}: has no effect: every backend is compared, and the fastest is judged",
+                       flag(key).key)});
+}
+
+using LimitOfNic = std::optional<Bandwidth> (*)(const TrainingPlan& training);
+
+std::optional<Bandwidth> limit_of_streams(const TrainingPlan& training) {
+  const auto limit = stream_limit(*training.cluster);
+  return limit ? std::optional(limit->nic) : std::nullopt;
+}
+
+std::optional<Bandwidth> limit_of_gpu_way(const TrainingPlan& training) {
+  return gpu_way_limit(*training.cluster, training.nodes());
+}
+
+// The bandwidth of the NIC from which on the plain run of `asked` is as fast as with any other, by
+// a limit of rings: none if its algorithms have several peers.
+std::optional<Bandwidth> held_back_beyond(const WhatIf& asked, bool plain, LimitOfNic limit_of,
+                                          Catalog& catalog) {
+  // As bandwidths are set here: a description's own may be what somebody measured of a NIC.
+  const TrainingPlan fastest = resolve(at_bandwidth(asked, Bandwidth(1e12)), catalog).training;
+  const auto limit = limit_of(fastest);
+  if (!limit) return std::nullopt;
+  CollectiveCosts costs;
+  const auto time_of = [&](const TrainingPlan& training) {
+    return forecast(plain ? training : plain_run(training), costs).run.time_s;
+  };
+  const TrainingPlan at_limit = resolve(at_bandwidth(asked, *limit), catalog).training;
+  return std::abs(time_of(at_limit) / time_of(fastest) - 1) < 0.01 ? limit : std::nullopt;
+}
+
+// The bandwidths at which the answer's best backend begins or ceases to pay.
+BreakEven break_even_of(const Answer& answer, const std::optional<OwnRun>& own, Catalog& catalog) {
+  CollectiveCosts costs;
+  const auto speedup = [&](double RatioInterval::*end) {
+    return [&, end](Bandwidth nic) {
+      const WhatIf compressed = at_bandwidth(answer.backends.front().asked, nic);
+      const auto against =
+          own ? std::optional(own_run(at_bandwidth(own->asked, nic), catalog)) : std::nullopt;
+      const Forecast of = forecast_against(against, resolve(compressed, catalog).training, costs);
+      return (*of.run.speedup).*end;
+    };
+  };
+  const double level = break_even_level(speedup(&RatioInterval::value));
+  const auto where = [&](double RatioInterval::*end) { return break_even(speedup(end), level); };
+  const auto held_back = [&](LimitOfNic limit_of) {
+    return held_back_beyond(own ? own->asked : answer.backends.front().asked, own.has_value(),
+                            limit_of, catalog);
+  };
+  const PayingBandwidth expected = where(&RatioInterval::value), low = where(&RatioInterval::low),
+                        high = where(&RatioInterval::high);
+  return {expected.at,
+          low.at,
+          high.at,
+          expected.pays_above,
+          expected.pays_at_any_bandwidth,
+          low.pays_above,
+          low.pays_at_any_bandwidth,
+          high.pays_at_any_bandwidth,
+          held_back(limit_of_streams),
+          held_back(limit_of_gpu_way)};
+}
+
+// What only a comparison with the plain run tells; of a run that is not judged or does not fit,
+// only how its steps differ.
+void compare(const Forecast& plain, const std::optional<OwnRun>& own, Catalog& catalog,
+             Answer& answer) {
+  const PartTimes before = mean_step(plain).parts, after = mean_step(answer.forecast()).parts;
+  for (std::size_t i = 0; i < after.us.size(); ++i)
+    answer.change.us[i] = after.us[i] - before.us[i];
+  if (!answer.why_not_judged.empty() || !answer.backends.front().fits) return;
+  if (plain.run.cost_usd) answer.cost_usd = *plain.run.cost_usd / answer.speedup().value;
+  if (answer.scenario.training.nodes() > 1)
+    answer.break_even = break_even_of(answer, answer.plain_gains() ? std::nullopt : own, catalog);
+}
+
+// What else it may be exchanged for, beside it.
+Forecast against(const OwnRun& own, const TrainingPlan& training) {
+  CollectiveCosts costs;
+  return forecast_against(own, training, costs);
+}
+
+WithoutZero without_zero(const OwnRun& own, Catalog& catalog) {
+  const Forecast of = against(own, resolve(leaving_zero(own.asked), catalog).training);
+  return {of.run.time_s, *of.run.speedup, of.memory.peak, of.memory.fits};
+}
+
+// What the change of optimizer alone does, which is no merit of compression.
+Finding of_another_family(const Advice& advice, const OwnRun& own) {
+  const TrainingPlan kin = plain_run(advice.answer.scenario.training);
+  const RunForecast run = against(own, kin).run;
+  return {Severity::note, "optimizer-swapped",
+          fmt::format("{} has no 1-bit form: {} is of the family of {}, another optimizer, which "
+                      "alone is {} as fast as {}",
+                      advice.plain_optimizer, advice.optimizer, *advice.family,
+                      ratio_text(*run.speedup), advice.baseline)};
+}
+
+// The answer as a row beside the exchanges of the plain optimizer.
+ExchangeAdvice row_of(const Answer& answer) {
+  ExchangeAdvice row = exchange_advice_of(
+      std::string(name_of(answer.scenario.training.optimizer())), answer.forecast());
+  if (answer.break_even)
+    row.pays = {answer.break_even->at, answer.break_even->pays_above,
+                answer.break_even->pays_at_any_bandwidth};
+  return row;
+}
+
+// Notes that change nothing for the reader: both runs of a comparison skip the same few steps, and
+// the release of DeepSpeed matters to those who would use its 1-bit optimizers.
+void drop_idle_notes(const Answer& answer, std::vector<Finding>& findings) {
+  const Verdict verdict = answer.verdict();
+  const bool of_use = verdict == Verdict::yes || verdict == Verdict::cannot_tell;
+  std::erase_if(findings, [&](const Finding& finding) {
+    if (finding.severity != Severity::note) return false;
+    return finding.code == "skipped-steps" || (finding.code == "onebit-removed" && !of_use);
+  });
+}
+
+}  // namespace
+
+Verdict Answer::verdict() const {
+  if (!why_not_judged.empty() && backends.front().fits) return Verdict::not_judged;
+  return verdict_of(speedup_in(merit()), compressed_share, backends.front().fits);
+}
+
+Advice advise(const WhatIf& what_if, Catalog& catalog) {
+  const WhatIf in_one_precision = in_precision_of_onebit(what_if, catalog);
+  const auto [asked, asked_own, warmup_assumed] = compressed(in_one_precision, catalog);
+  CollectiveCosts costs;
+  const auto own = asked_own ? std::optional(own_run(*asked_own, catalog)) : std::nullopt;
+  std::optional<OwnRun> own_fused;  // like is compared with like
+  Advice advice;
+  advice.warmup_assumed = warmup_assumed;
+  advice.answer = answer_to(asked, own, catalog);
+  if (!asked.contains("kernels")) {
+    const WhatIf fused = with_fused_kernels(asked);
+    if (own) {
+      own_fused = own_run(with_fused_kernels(own->asked), catalog);
+      own_fused->name += " with fused kernels";
+    }
+    advice.fused = answer_to(fused, own_fused, catalog);
+  }
+  const Scenario& scenario = advice.answer.scenario;
+  advice.findings = judgement_of(scenario, advice.answer.forecast()).findings;
+  drop_idle_notes(advice.answer, advice.findings);
+  find_unread_of_advice(asked, advice.findings);
+  if (in_one_precision != what_if)
+    advice.findings.push_back(
+        {Severity::note, "compared-in-fp16",
+         fmt::format("{} is usually trained in bf16 on this GPU: both runs are in fp16, in which "
+                     "1-bit optimizers are verified (--precision states another)",
+                     scenario.training.model->name)});
+
+  const TrainingPlan plain = own ? own->training : plain_run(scenario.training);
+  advice.optimizer = name_of(scenario.training.optimizer());
+  advice.plain_optimizer = name_of(plain.optimizer());
+  advice.baseline = own ? own->name : advice.plain_optimizer;
+  if (own && shards(*own)) {
+    advice.optimizer += " without ZeRO";
+    advice.without_zero = without_zero(*own, catalog);
+  }
+  if (is_of_another_family(plain.optimizer())) {
+    advice.family = name_of(baseline_of(scenario.training.optimizer()));
+    advice.findings.push_back(of_another_family(advice, *own));
+  }
+  const Forecast of_plain = own ? own->forecast : forecast(plain, costs);
+  const StepForecast& step = of_plain.steps.front();
+  advice.baseline_time_s = of_plain.run.time_s;
+  advice.baseline_time_low_s = of_plain.run.time_low_s;
+  advice.baseline_time_high_s = of_plain.run.time_high_s;
+  advice.baseline_peak = of_plain.memory.peak;
+  advice.exposed_share = step.exposed_comm_us / step.step_time_us;
+  advice.most_speedup = 1 / (1 - advice.exposed_share);
+  if (advice.judged()) advice.baseline_cost_usd = of_plain.run.cost_usd;
+  advice.answer.against = advice.baseline;
+  compare(of_plain, own, catalog, advice.answer);
+  if (advice.fused) {
+    advice.fused->against = own_fused ? own_fused->name : advice.baseline;
+    compare(own_fused ? own_fused->forecast : of_plain, own_fused, catalog, *advice.fused);
+  }
+  advice.exchanges = advise_exchanges(
+      plain_question(own ? own->asked : asked, advice.plain_optimizer, plain.steps),
+      row_of(advice.answer), catalog);
+  return advice;
+}
+
+}  // namespace lambcast

@@ -1,0 +1,99 @@
+#include "experiments/advise/advice_verdict.h"
+
+#include <fmt/format.h>
+
+#include "experiments/output/forecast_output.h"
+#include "experiments/output/measure_first.h"
+#include "experiments/scenario/run_length.h"
+#include "sim/base/ratio.h"
+
+namespace lambcast {
+namespace {
+
+// The measurement that would narrow the verdict most.
+std::string measure_first(const Answer& answer) {
+  const RatioInterval& speedup = answer.merit();
+  if (speedup.shares.empty()) return "";
+  const ErrorShare& widest = speedup.shares.front();
+  const std::string measurement = measurement_for(widest.source, answer.scenario.training);
+  if (measurement.empty()) return "";
+  return fmt::format(" Measure first: {}; alone it makes {:.2f} to {:.2f}x of it.", measurement,
+                     widest.low, widest.high);
+}
+
+// The optimizer that is judged, with the one it replaces if that has no 1-bit form.
+std::string judged_text(const Advice& advice) {
+  if (!advice.family) return advice.optimizer;
+  return fmt::format("{} (of {}'s family: {} has no 1-bit form)", advice.optimizer, *advice.family,
+                     advice.plain_optimizer);
+}
+
+// The backend, kernels and assumptions that a verdict is for.
+std::string setting_of(const Advice& advice, const Answer& answer) {
+  std::string out =
+      fmt::format("{}, {} kernels", answer.backends.front().backend, whose_kernels(answer));
+  if (advice.warmup_assumed)
+    out += fmt::format(" and a warm-up of {} of the run (assumed)", assumed_warmup);
+  if (!gives_length(answer.scenario.asked))
+    out += fmt::format(", over {} steps (assumed)", answer.forecast().run.steps);
+  return out;
+}
+
+// The verdict on two changes, each with its own gain.
+std::string verdict_on_top(const Advice& advice, const Answer& answer) {
+  const PlainStep& plain = *answer.plain;
+  const RatioInterval& gain = plain.compression;
+  const std::string first = advice.without_zero ? "Turn ZeRO off" : "Take " + plain.name;
+  std::string out =
+      fmt::format("{}: {} is {} as fast as {}. Compression on top ({}) makes it ", first,
+                  plain.name, ratio_text(plain.speedup), answer.against, judged_text(advice));
+  out += gain.value < 1 ? fmt::format("{} ({} to {})", times_as_long(1 / gain.value),
+                                      ratio_digits(1 / gain.high), ratio_digits(1 / gain.low))
+                        : fmt::format("{} as fast", ratio_text(gain));
+  out += fmt::format(", with backend {}.", setting_of(advice, answer));
+  const Verdict verdict = answer.verdict();
+  if (verdict == Verdict::hardly) return out + " It hardly matters.";
+  if (verdict != Verdict::cannot_tell) return out;
+  return out + " Whether it pays cannot be told." + measure_first(answer);
+}
+
+}  // namespace
+
+const char* whose_kernels(const Answer& answer) {
+  return answer.scenario.training.kernels == Kernels::fused ? "fused" : "DeepSpeed's unfused";
+}
+
+std::string verdict_text(const Advice& advice, const Answer& answer) {
+  const BackendAdvice& best = answer.backends.front();
+  const std::string optimizer = judged_text(advice);
+  const RatioInterval& speedup = best.speedup;
+  const std::string setting = setting_of(advice, answer);
+  switch (answer.verdict()) {
+    case Verdict::does_not_fit:
+      return fmt::format("No: {} needs {} a GPU, more than there is; {} needs {}.", optimizer,
+                         to_text(best.peak), advice.baseline, to_text(advice.baseline_peak));
+    case Verdict::not_judged:
+      return fmt::format("Not judged: {}.", answer.why_not_judged);
+    default:
+      break;
+  }
+  if (answer.plain_gains()) return verdict_on_top(advice, answer);
+  switch (answer.verdict()) {
+    case Verdict::no:
+      return fmt::format("No: {} takes {} as {} ({} to {}), with backend {}.", optimizer,
+                         times_as_long(1 / speedup.value), answer.against,
+                         ratio_digits(1 / speedup.high), ratio_digits(1 / speedup.low), setting);
+    case Verdict::hardly:
+      return fmt::format("Hardly: {} is {} as fast as {}, with backend {}.", optimizer,
+                         ratio_text(speedup), answer.against, setting);
+    case Verdict::yes:
+      return fmt::format("Yes: {} makes the run {} as fast as {}, with backend {}.", optimizer,
+                         ratio_text(speedup), answer.against, setting);
+    default:
+      break;
+  }
+  return fmt::format("Cannot tell: {} is {} as fast as {}, with backend {}.{}", optimizer,
+                     ratio_text(speedup), answer.against, setting, measure_first(answer));
+}
+
+}  // namespace lambcast

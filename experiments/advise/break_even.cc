@@ -1,0 +1,61 @@
+#include "experiments/advise/break_even.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "experiments/scenario/scenario.h"
+#include "models/training/run/forecast.h"
+#include "sim/base/table.h"
+
+namespace lambcast {
+namespace {
+
+// As --set states it: a rate alone or a table with its evidence.
+Bandwidth stated_rate(const std::string& text) {
+  Table table = Table::parse("", "");
+  table.set("nominal", text, "--set cluster.nic.nominal");
+  return table.get<Sourced<Bandwidth>>("nominal").value;
+}
+
+}  // namespace
+
+double break_even_level(const SpeedupAt& speedup) {
+  constexpr double indistinct = 1e-3;
+  const PayingBandwidth found = break_even(speedup, 1);
+  if (!found.at) return 1;
+  const double slower = speedup(*found.at / 2), faster = speedup(*found.at * 2);
+  const bool flat = std::abs(slower - 1) < indistinct && std::abs(faster - 1) < indistinct;
+  return flat ? 1 + indistinct : 1;
+}
+
+PayingBandwidth break_even(const SpeedupAt& speedup, double level) {
+  const auto pays_at = [&](double bit_per_s) { return speedup(Bandwidth(bit_per_s / 8)) > level; };
+  double low = 1e8, high = 1e13;  // bit/s
+  const bool pays_low = pays_at(low), pays_high = pays_at(high);
+  if (pays_low == pays_high) return {std::nullopt, false, pays_low};
+  while (high / low > 1.001) {
+    const double middle = std::sqrt(low * high);
+    (pays_at(middle) == pays_low ? low : high) = middle;
+  }
+  return {Bandwidth(std::sqrt(low * high) / 8), pays_high, false};
+}
+
+PayingBandwidth break_even(const WhatIf& what_if, Catalog& catalog) {
+  CollectiveCosts costs;
+  const auto speedup = [&](Bandwidth nic) {
+    const Scenario scenario = resolve(at_bandwidth(what_if, nic), catalog);
+    return forecast(scenario.training, costs).run.speedup_vs_baseline;
+  };
+  return break_even(speedup, break_even_level(speedup));
+}
+
+WhatIf at_bandwidth(WhatIf what_if, Bandwidth nic) {
+  const std::string rate = fmt::format("{} bit/s", nic.value() * 8);
+  what_if["cluster.nic.bandwidth"] = rate;
+  const auto plate = what_if.find("cluster.nic.nominal");
+  if (plate != what_if.end() && stated_rate(plate->second) < nic) plate->second = rate;
+  return what_if;
+}
+
+}  // namespace lambcast

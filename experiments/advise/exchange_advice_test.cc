@@ -1,0 +1,201 @@
+#include "experiments/advise/exchange_advice.h"
+
+#include <fmt/format.h>
+
+#include <set>
+
+#include "experiments/scenario/scenario_case.h"
+
+namespace lambcast {
+namespace {
+
+using Catch::Contains;
+
+WhatIf exchanges_asked(const WhatIf& more = {}) {
+  WhatIf what_if{{"model", "bert-large"}, {"cluster", "commodity-10gbe"}, {"gpus", "64"},
+                 {"optimizer", "adam"},   {"micro_batch", "16"},          {"grad_accum", "4"},
+                 {"steps", "10000"}};
+  for (const auto& [key, value] : more) what_if.insert_or_assign(key, value);
+  return what_if;
+}
+
+const ExchangeAdvice& named(const std::vector<ExchangeAdvice>& all, const std::string& name) {
+  const auto found = std::ranges::find(all, name, &ExchangeAdvice::name);
+  REQUIRE(found != all.end());
+  return *found;
+}
+
+TEST_CASE("exchange advice: all of them on one cluster, fastest first") {
+  Catalog catalog;
+  WhatIf onebit = exchanges_asked({{"optimizer", "onebit_adam"}, {"freeze_step", "15%"}});
+  CollectiveCosts costs;
+  const auto all = advise_exchanges(
+      exchanges_asked(),
+      exchange_advice_of("onebit_adam", forecast(resolve(onebit, catalog).training, costs)),
+      catalog);
+  const int site = resolve(exchanges_asked(), catalog).training.gpus_per_node;
+  CHECK(all.size() == usual_exchanges(false, site).size() + 1);
+  std::set<std::string> names;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    INFO(all[i].name);
+    CHECK(names.insert(all[i].name).second);
+    CHECK(all[i].refused.empty());
+    CHECK(all[i].fits);
+    if (i > 0) CHECK(all[i - 1].run_s <= all[i].run_s);
+  }
+  const ExchangeAdvice& plain = named(all, "all_reduce");
+  CHECK(plain.speedup == 1);
+  CHECK(plain.kernels_us == 0);
+  CHECK_FALSE(plain.pays.has_value());
+  for (const char* less :
+       {"onebit", "fp8", "fp8:owed", "int8", "int4", "powersgd:4", "randomk:1%", "local:16"})
+    CHECK(named(all, less).wire_bytes < plain.wire_bytes);
+  CHECK(named(all, "powersgd:4").peak > plain.peak);
+}
+
+TEST_CASE("exchange advice: the forms of other libraries stand beside DeepSpeed's") {
+  Catalog catalog;
+  const auto all = advise_exchanges(exchanges_asked(), std::nullopt, catalog);
+  for (const std::string codec : {"onebit", "int8"}) {
+    const ExchangeAdvice& form = named(all, codec + " / two-level / overlapped");
+    CHECK(form.refused.empty());
+    if (codec == "int8") CHECK(form.step_us < named(all, codec).step_us);  // on 10 GbE
+  }
+  const auto is_form = [](const ExchangeAdvice& of) {
+    return of.name.find('/') != std::string::npos;
+  };
+  const auto in_hooks =
+      advise_exchanges(exchanges_asked({{"framework", "pytorch"}, {"cluster", "dgx-a100-80g"}}),
+                       std::nullopt, catalog);
+  CHECK(std::ranges::none_of(in_hooks, is_form));
+}
+
+TEST_CASE("exchange advice: with weights shared, what is left is asked about too") {
+  Catalog catalog;
+  const auto all =
+      advise_exchanges(exchanges_asked({{"zero_stage", "3"}, {"cluster", "commodity-100gbe"}}),
+                       std::nullopt, catalog);
+  CHECK(named(all, "all_reduce").kernels_us == 0);
+  for (const char* left : {"qgz", "loco"}) {
+    CHECK_FALSE(named(all, left).kernels_us.has_value());  // in the passes, block by block
+    CHECK(named(all, left).refused.empty());
+    CHECK(named(all, left).wire_bytes < named(all, "all_reduce").wire_bytes);
+  }
+  CHECK_FALSE(named(all, "int8").refused.empty());
+}
+
+TEST_CASE("exchange advice: at its break-even bandwidth an exchange takes as long as none") {
+  Catalog catalog;
+  const auto all = advise_exchanges(exchanges_asked(), std::nullopt, catalog);
+  const ExchangeAdvice& fp8 = named(all, "fp8");
+  REQUIRE(fp8.pays.has_value());
+  REQUIRE(fp8.pays->at.has_value());
+  WhatIf at = exchanges_asked({{"exchange", "fp8"}});
+  at["cluster.nic.bandwidth"] = fmt::format("{} bit/s", fp8.pays->at->value() * 8);
+  CollectiveCosts costs;
+  const Scenario scenario = resolve(at, catalog);
+  CHECK(forecast(scenario.training, costs).run.speedup_vs_baseline == Approx(1).epsilon(2e-3));
+}
+
+TEST_CASE("exchange advice: what ZeRO does not leave room for is refused, last") {
+  Catalog catalog;
+  const auto all = advise_exchanges(exchanges_asked({{"zero_stage", "2"}}), std::nullopt, catalog);
+  CHECK(named(all, "fp8").refused.empty());
+  CHECK_THAT(named(all, "powersgd:4").refused, Contains("keeps the error of whole gradients"));
+  CHECK_THAT(named(all, "local:16").refused, Contains("none can share states"));
+  CHECK_FALSE(all.back().refused.empty());
+}
+
+TEST_CASE("exchange: one that does nothing is said to") {
+  Catalog catalog;
+  const auto said = [&](const char* exchange, const char* steps, const char* code) {
+    WhatIf asked = exchanges_asked({{"steps", steps}});
+    asked["exchange"] = exchange;
+    const std::vector<Finding> findings = resolve(asked, catalog).findings;
+    return std::ranges::count(findings, code, &Finding::code);
+  };
+  CHECK(said("local:16", "15", "exchange-never") == 1);
+  CHECK(said("local:16", "16", "exchange-never") == 0);
+  CHECK(said("powersgd:1024", "100", "exchange-whole") == 1);
+  CHECK(said("powersgd:4", "100", "exchange-whole") == 0);
+}
+
+TEST_CASE("exchange: what other gradients cost in steps is said where some are sent") {
+  const auto said = [](const char* gpus) {
+    const auto findings = resolved(exchanges_asked({{"exchange", "fp8"}, {"gpus", gpus}})).findings;
+    return std::ranges::count(findings, "exchange-convergence", &Finding::code);
+  };
+  CHECK(said("2") == 1);
+  CHECK(said("1") == 0);
+}
+
+TEST_CASE("exchange: with ZeRO and layouts where it makes sense, else refused in one line") {
+  const auto refused = [](const char* exchange, const WhatIf& more) {
+    WhatIf asked = exchanges_asked(more);
+    asked["exchange"] = exchange;
+    asked["cluster"] = "dgx-a100-80g";
+    const std::string why = refusal(asked);
+    CHECK(why.find('\n') == std::string::npos);
+    return why;
+  };
+  const WhatIf zero1{{"zero_stage", "1"}}, zero2{{"zero_stage", "2"}}, zero3{{"zero_stage", "3"}};
+  const WhatIf divided{{"tp", "2"}, {"pp", "2"}, {"framework", "megatron"}};
+  for (const char* any : {"onebit", "fp8", "int8", "int4", "powersgd:4", "topk:1%", "randomk:1%"})
+    for (const WhatIf& how : {WhatIf{}, zero1, divided}) CHECK(refused(any, how) == "");
+  for (const char* scaled : {"fp8", "fp8:e5m2", "int4", "qgz", "qgz:int8", "loco", "loco:int8"})
+    CHECK(refused(scaled, zero2) == "");
+  for (const char* levels : {"qgz", "qgz:int8", "loco", "loco:int8"}) {
+    CHECK(refused(levels, zero3) == "");
+    CHECK_THAT(refused(levels, {}),
+               Contains("needs ZeRO: each rank keeps only the sums of its own share"));
+  }
+  for (const char* local : {"local:8", "localsgd:8"}) {
+    CHECK(refused(local, divided) == "");
+    CHECK_THAT(refused(local, zero1), Contains("none can share states (allowed: all_reduce"));
+  }
+  for (const char* graph : {"neighbours:ring", "neighbours:exponential"}) {
+    CHECK(refused(graph, {}) == "");
+    CHECK(refused(graph, divided) == "");
+    CHECK_THAT(refused(graph, zero1), Contains("none can share states (allowed: all_reduce"));
+  }
+  CHECK_THAT(refused("neighbours:exponential", {{"gpus", "24"}}),
+             Contains("a power of two ranks, not 24 (allowed: neighbours:ring)"));
+  CHECK_THAT(refused("topk:1%", zero2),
+             Contains("--exchange: it keeps the error of whole gradients"));
+  CHECK_THAT(refused("topk:1%", zero2),
+             Contains("(allowed: all_reduce, fp8, int8, int4, qgz, loco, or with --zero-stage 0)"));
+  CHECK_THAT(refused("fp8", zero3),
+             Contains("for which it has no form (allowed: all_reduce, qgz, qgz:int8, loco, "
+                      "loco:int8)"));
+  CHECK_THAT(refused("qgz", {}),
+             Contains("of its own share (allowed: with --zero-stage 1, 2 or 3)"));
+  CHECK_THAT(refused("fp8", {{"precision", "bf16"}, {"deepspeed_version", "0.17.5"}}),
+             Contains("BF16_Optimizer sums whole fp32 buffers"));
+  CHECK_THAT(refused("fp8", {{"optimizer", "onebit_adam"}}), Contains("brings its own exchange"));
+  CHECK(refused("onebit", {{"optimizer", "onebit_adam"}, {"freeze_step", "15%"}}) == "");
+  CHECK_THAT(refused("fp8", {{"zero_stage", "1"}, {"framework", "megatron"}, {"shard_ranks", "8"}}),
+             Contains("which shard_ranks divides"));
+}
+
+TEST_CASE("exchanges: what DeepSpeed quantizes at stage 3 alone is said at stages 1 and 2") {
+  const auto said = [](const char* exchange, const char* stage, const char* framework) {
+    const WhatIf asked{{"model", "bert-large"}, {"cluster", "dgx-a100-80g"}, {"gpus", "16"},
+                       {"micro_batch", "8"},    {"grad_accum", "2"},         {"steps", "100"},
+                       {"optimizer", "adamw"},  {"exchange", exchange},      {"zero_stage", stage},
+                       {"framework", framework}};
+    return std::ranges::any_of(resolved(asked).findings, [](const Finding& finding) {
+      return finding.code == "exchange-of-stage-3" && finding.severity == Severity::note;
+    });
+  };
+  for (const char* levels : {"qgz", "qgz:int8", "loco", "loco:int8"}) {
+    INFO(levels);
+    CHECK(said(levels, "1", "deepspeed"));
+    CHECK(said(levels, "2", "deepspeed"));
+    CHECK_FALSE(said(levels, "3", "deepspeed"));
+    CHECK_FALSE(said(levels, "1", "megatron"));
+  }
+  CHECK_FALSE(said("fp8", "1", "deepspeed"));
+}
+
+}  // namespace
+}  // namespace lambcast

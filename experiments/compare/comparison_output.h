@@ -1,0 +1,14 @@
+// A comparison for people (an answer and a table) and for programs (JSON, schema version 1; CSV).
+#pragma once
+
+#include <string>
+
+#include "experiments/compare/comparison.h"
+
+namespace lambcast {
+
+std::string comparison_table(const Comparison& comparison);
+std::string comparison_json(const Comparison& comparison);
+std::string comparison_csv(const Comparison& comparison);
+
+}  // namespace lambcast

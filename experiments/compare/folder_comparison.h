@@ -1,0 +1,69 @@
+// Which of these results folders is best? What several sweeps found, side by side: of each the
+// fastest and the cheapest point, what compression makes at most, and how many points do not run.
+//
+// Points are like one another where they agree in every key of which the folders share values: two
+// folders that swept other optimizers agree in the rest, and the optimizer is what differs. Among
+// a folder's points that are alike so, the fastest counts. Ratios are against the first folder.
+//
+// Fastest and cheapest are so for equal work (equal_work.h); points with a share of warm-up that
+// nobody runs with (verdict.h) win nothing.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "experiments/verdict/equal_work.h"
+#include "experiments/verdict/verdict.h"
+
+namespace lambcast {
+
+// A row of results.csv that ran.
+struct FolderPoint {
+  std::vector<std::pair<std::string, std::string>> settings;  // keys that vary in any folder
+  double run_time_s = 0;
+  std::optional<double> run_time_low_s, run_time_high_s;  // of folders that say them
+  std::optional<double> cost_usd, cost_low_usd, cost_high_usd;
+  std::optional<Speedup> speedup;
+  double peak_bytes_per_gpu = 0;
+  double share = 1;  // what makes of its time and cost those of the work compared
+
+  double time_s() const { return share * run_time_s; }
+  double usd() const { return share * *cost_usd; }
+};
+
+// How many times as long points take as the like ones of the first folder.
+struct LikePoints {
+  std::size_t points = 0;
+  double least = 0, median = 0, most = 0;
+};
+
+struct ResultsFolder {
+  std::string name;
+  std::size_t points = 0, ran = 0;
+  std::optional<FolderPoint> fastest, cheapest, pays_most;
+  std::string verdict;                      // on compression, in words; empty: none to judge
+  std::optional<LikePoints> against_first;  // nothing of the first, and where none are alike
+};
+
+struct FolderComparison {
+  std::vector<ResultsFolder> folders;  // as they were named
+  std::vector<std::string> differ;     // keys of which they share no value
+  EqualWork work;
+};
+
+// "optimizer lamb, gpus 8".
+std::string settings_text(const FolderPoint& point);
+
+// Whether there is a results.csv in it.
+bool is_results_folder(const std::string& name);
+
+// Throws Error (usage) for fewer than two, for a name twice and for what is no results.csv.
+FolderComparison compare_folders(const std::vector<std::string>& names);
+
+std::string folder_comparison_table(const FolderComparison& comparison);
+std::string folder_comparison_json(const FolderComparison& comparison);
+std::string folder_comparison_csv(const FolderComparison& comparison);
+
+}  // namespace lambcast

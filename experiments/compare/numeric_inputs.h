@@ -1,0 +1,38 @@
+// The numbers that a forecast reads from descriptions of clusters and devices, each under the key
+// that sets it there, with its evidence and with what makes it some per cent larger.
+//
+// Each number moves alone. Those that a description does not say and that follow from another
+// one's value (priors by the rate of the NIC, topologies/priors.h) stay as they are; those that are
+// the same number under two names (the GPU's way to the NIC where GPUs meet over PCIe, rates of
+// kernels that are the device's own) move together.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/training/plan/training_plan.h"
+
+namespace lambcast {
+
+struct NumericInput {
+  std::string key;    // "cluster.nic.bandwidth", "device.copy_bandwidth"
+  std::string value;  // in words, with its unit
+  Provenance provenance;
+  std::function<void(Cluster&, Device&, double factor)> scale;
+  double number = 1;  // in units of the SI; of curves, which have many, their scale
+  // As `--set KEY=` takes it; of a curve, a list.
+  std::function<std::string(double number)> text;
+  // In words, and read again, which throws Error (usage) at `where`. Curves have neither.
+  std::string (*words)(double number) = nullptr;
+  double (*parse)(std::string_view text, const Where& where) = nullptr;
+};
+
+// Those of the training's cluster and device that are not zero.
+std::vector<NumericInput> numeric_inputs(const TrainingPlan& training);
+
+// The same training with one of them `factor` times as large.
+TrainingPlan scaled(const TrainingPlan& training, const NumericInput& input, double factor);
+
+}  // namespace lambcast

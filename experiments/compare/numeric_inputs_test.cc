@@ -1,0 +1,198 @@
+#include "experiments/compare/numeric_inputs.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "experiments/scenario/invalid_value.h"
+#include "experiments/scenario/scenario.h"
+#include "models/training/run/forecast.h"
+
+namespace lambcast {
+namespace {
+
+using Catch::Matchers::Contains;
+
+bool names(const Forecast& forecast, const Provenance& provenance) {
+  return std::ranges::any_of(forecast.sources.shares(), [&](const CostSource& source) {
+    return source.provenance == provenance;
+  });
+}
+
+// Half or twice the number moves the run by a hundredth or more.
+bool moves(const TrainingPlan& training, const NumericInput& input, double time_s) {
+  for (const double factor : {0.5, 2.0}) {
+    CollectiveCosts costs;
+    const double other = forecast(scaled(training, input, factor), costs).run.time_s;
+    if (std::abs(other / time_s - 1) > 0.01) return true;
+  }
+  return false;
+}
+
+// A wire format of NCCL (nccl_tuning.h), or a scale that nobody has set.
+bool is_constant(const NumericInput& input) {
+  return input.key.ends_with(".efficiency") ||
+         (input.key.starts_with("cluster.stack.") && input.number == 1);
+}
+
+// Every kind of work that a step is made of, on wires and devices of several kinds.
+const WhatIf worlds[] = {
+    {{"model", "bert-large"}, {"cluster", "commodity-25gbe"}, {"gpus", "32"}, {"steps", "1000"}},
+    {{"model", "bert-large"},
+     {"cluster", "commodity-10gbe"},
+     {"gpus", "16"},
+     {"optimizer", "onebit_lamb"},
+     {"backend", "mpi"},
+     {"freeze_step", "20%"}},
+    {{"model", "bert-large"},
+     {"cluster", "paper-edr100-v100"},
+     {"gpus", "64"},
+     {"optimizer", "onebit_adam"},
+     {"freeze_step", "20%"}},
+    {{"model", "gpt2"},
+     {"cluster", "hgx-h100-ndr"},
+     {"gpus", "1"},
+     {"framework", "megatron"},
+     {"micro_batch", "4"}},
+    {{"model", "llama2-7b"},
+     {"cluster", "dgx-a100-80g"},
+     {"gpus", "64"},
+     {"tp", "4"},
+     {"pp", "2"},
+     {"grad_accum", "8"},
+     {"micro_batch", "1"}},
+    {{"model", "llama2-7b"},
+     {"cluster", "hgx-h100-ndr"},
+     {"gpus", "16"},
+     {"precision", "fp8"},
+     {"zero_stage", "3"},
+     {"micro_batch", "1"}},
+    {{"model", "llama2-7b"},
+     {"cluster", "dgx-a100-80g"},
+     {"gpus", "16"},
+     {"offload_optimizer", "cpu"},
+     {"zero_stage", "2"},
+     {"micro_batch", "1"}},
+    {{"model", "mixtral-8x7b"},
+     {"cluster", "hgx-h100-ndr"},
+     {"gpus", "64"},
+     {"ep", "8"},
+     {"micro_batch", "1"}},
+    {{"model", "bert-large"},
+     {"cluster", "dgx1-v100"},
+     {"gpus", "8"},
+     {"precision", "fp32"},
+     {"framework", "megatron"},
+     {"micro_batch", "4"}},
+    {{"model", "gpt2"},
+     {"cluster", "dgx1-v100"},
+     {"gpus", "8"},
+     {"tp", "2"},
+     {"framework", "megatron"},
+     {"micro_batch", "4"}},
+    {{"model", "llama2-7b"},
+     {"cluster", "dgx-a100-80g"},
+     {"gpus", "16"},
+     {"zero_stage", "3"},
+     {"quantized_weights", "true"},
+     {"micro_batch", "1"}},
+    {{"model", "resnet50"}, {"cluster", "commodity-10gbe"}, {"gpus", "8"}, {"micro_batch", "32"}},
+    {{"model", "gpt2-xl"},
+     {"cluster", "dgx-a100-80g"},
+     {"gpus", "16"},
+     {"optimizer", "galore_adamw8bit"},
+     {"micro_batch", "4"}},
+    {{"model", "bert-large"},
+     {"cluster", "aws-p3dn"},
+     {"gpus", "32"},
+     {"overlap", "ddp"},
+     {"precision", "fp32"}}};
+
+WhatIf with_defaults(WhatIf asked) {
+  asked.try_emplace("optimizer", "adam");
+  asked.try_emplace("steps", "1000");
+  asked.try_emplace("grad_accum", "1");
+  asked.try_emplace("micro_batch", "8");
+  return asked;
+}
+
+TEST_CASE("numeric inputs: what moves a forecast stands among what it rests on") {
+  Catalog catalog;
+  for (const WhatIf& world : worlds) {
+    const WhatIf asked = with_defaults(world);
+    const TrainingPlan training = resolve(asked, catalog).training;
+    CollectiveCosts costs;
+    const Forecast before = forecast(training, costs);
+    for (const NumericInput& input : numeric_inputs(training)) {
+      if (is_constant(input)) continue;
+      if (!moves(training, input, before.run.time_s)) continue;
+      INFO(asked.at("model") << " on " << asked.at("cluster") << ": " << input.key << " = "
+                             << input.value << ", " << name_of(input.provenance.kind) << ", "
+                             << input.provenance.source);
+      CHECK(names(before, input.provenance));
+    }
+  }
+}
+
+// What `--set` says of the number: its own value, or `factor` times it.
+WhatIf with_input(WhatIf asked, const NumericInput& input, double factor) {
+  asked[input.key] = input.text(input.number * factor);
+  return asked;
+}
+
+// Whether it is refused with its key, as a share above one is.
+bool is_out_of_range(const InvalidValue& error, const NumericInput& input) {
+  return input.key.starts_with(error.key()) &&
+         (Contains("range") || Contains("at most 1")).match(error.what());
+}
+
+// Waits of a protocol that a description says are those of a single node too
+// (topologies/library.cc).
+bool says_of_others(const NumericInput& input) {
+  return input.key.ends_with(".base") || input.key.ends_with(".local_hop");
+}
+
+const NumericInput& same(const std::vector<NumericInput>& inputs, const NumericInput& input) {
+  const auto found = std::ranges::find(inputs, input.key, &NumericInput::key);
+  REQUIRE(found != inputs.end());
+  return *found;
+}
+
+TEST_CASE("numeric inputs: every name can be set, to its own value without effect") {
+  Catalog catalog;
+  for (const WhatIf& world : worlds) {
+    const WhatIf asked = with_defaults(world);
+    const TrainingPlan training = resolve(asked, catalog).training;
+    const auto inputs = numeric_inputs(training);
+    for (const NumericInput& input : inputs) {
+      INFO(asked.at("model") << " on " << asked.at("cluster") << ": " << input.key << " = "
+                             << input.text(input.number));
+      const auto at = [&](double factor) {
+        return numeric_inputs(resolve(with_input(asked, input, factor), catalog).training);
+      };
+      const auto own = at(1);
+      for (const NumericInput& other : inputs)
+        if (&other == &input || !says_of_others(input))
+          CHECK(same(own, other).text(same(own, other).number) == other.text(other.number));
+      // A share may have no room above: then it can be lower.
+      double factor = 1.5;
+      std::vector<NumericInput> other;
+      try {
+        other = at(factor);
+      } catch (const InvalidValue& error) {
+        INFO(error.what());
+        REQUIRE(is_out_of_range(error, input));
+        other = at(factor = 1 / 1.5);
+      }
+      const NumericInput& moved = same(other, input);
+      if (input.parse == nullptr)  // a curve
+        CHECK(moved.text(1) == input.text(factor));
+      else
+        CHECK(moved.number == Approx(input.number * factor).epsilon(1e-6));
+      CHECK(moved.provenance == Provenance{Kind::assumed, "--set " + input.key});
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lambcast

@@ -1,0 +1,71 @@
+// Which value of one input gives the answer that is wanted: how many GPUs at 90 % efficiency, which
+// NIC for a run twice as fast, how late a freeze_step within two days.
+//
+// The metric (metric.h) is forecast at values spread evenly in logarithms over the range of the
+// key. Where it passes the target once, the place is narrowed: whole numbers until no other one
+// that runs lies between, others to a tenth of a per cent. Three more values are forecast between
+// the two that it passes at first, so that it does not pass there thrice unseen. Where it passes
+// more than once the metric is not monotone, and every place is shown; where it turns without
+// passing, that is said too, since the answer holds for the values forecast alone. Values that
+// cannot run are left out.
+//
+// A key is one of a what-if (what_if.h), or a number of the cluster or the device
+// (numeric_inputs.h): one of the cluster is changed as --set changes it, one of the device alone.
+// GPUs come in whole nodes. Two of the three batch numbers are kept where the third is solved for.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "experiments/output/metric.h"
+#include "experiments/scenario/scenario.h"
+
+namespace lambcast {
+
+struct SolveQuestion {
+  WhatIf what_if;
+  std::string key;                       // "gpus", "cluster.nic.bandwidth"
+  std::string metric, target;            // "efficiency", "90%"
+  std::optional<std::string> low, high;  // of the key's range
+};
+
+// "efficiency=90%" as metric and target. Throws Error (usage).
+std::pair<std::string, std::string> parse_wanted(const std::string& text);
+
+struct SolvePoint {
+  double x = 0;
+  std::string text;  // of the key's value, for people
+  MetricValue metric;
+  bool meets = false;  // the target, by the metric's value
+  bool fits = false;   // in memory
+};
+
+struct Solution {
+  const Metric* metric = nullptr;
+  double target = 0;
+  std::string key;
+  std::optional<std::int64_t> assumed_steps;  // the length of every run, if it is not given
+  std::vector<SolvePoint> points;             // that run, by their value
+  std::vector<std::size_t> passes;  // places of the points before which the target was passed
+  std::vector<std::size_t> turns;   // of those at which the metric begins to fall, or to rise
+  std::size_t cannot_run = 0;
+  std::string why_not;              // the first that cannot
+  std::vector<std::string> limits;  // on the metric, if no value of the key meets the target
+  // Where the low and the high end of the metric pass the target, the smaller value first; a side
+  // that no value of the range reaches is absent.
+  std::optional<std::pair<std::optional<std::string>, std::optional<std::string>>> within;
+
+  enum class Kind { solved, always, never, not_monotone };
+  Kind kind() const;
+  // Whether the metric is the same at every value, within rounding.
+  bool is_flat() const;
+  // The value with the best metric.
+  const SolvePoint& best() const;
+};
+
+// Throws Error (usage) as resolve() does, for an unknown key or metric, and where no value runs.
+Solution solve(const SolveQuestion& question, Catalog& catalog);
+
+}  // namespace lambcast

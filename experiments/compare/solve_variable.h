@@ -1,0 +1,28 @@
+// What `solve` looks for: one number of a question, its usual range and the run that each value
+// makes of the question.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "experiments/scenario/scenario.h"
+
+namespace lambcast {
+
+struct Variable {
+  std::string key;
+  bool whole = false;
+  double low = 0, high = 0;  // both are values it may have
+  double unit = 1;           // whole numbers are multiples of it
+  std::function<std::string(double)> words;
+  std::function<TrainingPlan(double)> at;  // throws Error (usage) where it cannot run
+};
+
+// `low` and `high` replace the ends of the usual range. Throws Error (usage) for a key that is none
+// or no number, and for a range that is none. Keeps a reference to the catalog.
+Variable variable_of(const std::string& key, const WhatIf& what_if,
+                     const std::optional<std::string>& low, const std::optional<std::string>& high,
+                     Catalog& catalog);
+
+}  // namespace lambcast

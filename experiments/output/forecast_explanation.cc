@@ -1,0 +1,59 @@
+#include "experiments/output/forecast_explanation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "experiments/output/memory_output.h"
+#include "experiments/verdict/reference_words.h"
+#include "sim/base/sort_stably.h"
+
+namespace lambcast {
+namespace {
+
+constexpr std::size_t named_sources = 2;
+
+std::string notes_text(const std::vector<Finding>& findings) {
+  std::string out;
+  for (const Finding& finding : findings)
+    out += fmt::format("{}: {} [{}]\n  {}\n", name_of(finding.severity), finding.message,
+                       finding.code, meaning_of("finding", finding.code));
+  return out.empty() ? "no findings\n" : out;
+}
+
+}  // namespace
+
+const std::vector<std::string>& forecast_explanation_names() {
+  static const std::vector<std::string> names{"sources", "parts", "notes"};
+  return names;
+}
+
+std::string explain_forecast(const TrainingPlan& training, const Forecast& forecast,
+                             const Judgement& judgement, std::string_view what) {
+  if (what == "sources") return sources_text(forecast.sources.shares());
+  if (what == "parts") return memory_text(training, forecast.memory);
+  return notes_text(judgement.findings);
+}
+
+std::string sources_text(const std::vector<CostSource>& sources) {
+  std::string out = "sources of the costs, and the share of the time that each affects\n";
+  for (const CostSource& source : sources)
+    out += fmt::format("  {:<27} {:>3.0f} % {:<9} {}\n", source.cost, 100 * source.share,
+                       name_of(source.provenance.kind), source.provenance.source);
+  return out;
+}
+
+std::string sources_line(const std::vector<CostSource>& sources) {
+  std::vector<CostSource> assumed;
+  for (const CostSource& source : sources)
+    if (source.provenance.kind == Kind::assumed) assumed.push_back(source);
+  std::string out =
+      fmt::format("rests on {} numbers, {} of them assumed", sources.size(), assumed.size());
+  sort_stably(assumed, std::ranges::greater(), &CostSource::share);
+  for (std::size_t i = 0; i < std::min(assumed.size(), named_sources); ++i)
+    out += fmt::format("{}{} in {:.0f} % of the time", i == 0 ? ": " : ", ", assumed[i].cost,
+                       100 * assumed[i].share);
+  return out + " (--explain sources)\n";
+}
+
+}  // namespace lambcast

@@ -1,0 +1,29 @@
+// Details of a forecast that most readers skip, one text for each word of --explain:
+//
+//   sources   the numbers that the costs rest on, with kind, origin and share of the time
+//   parts     memory by part, and of a pipeline by stage
+//   notes     findings with their meaning and remedy
+//
+// The answer itself (forecast_output.h) has one line on each.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "experiments/output/judgement.h"
+#include "models/training/run/forecast.h"
+
+namespace lambcast {
+
+const std::vector<std::string>& forecast_explanation_names();
+
+std::string explain_forecast(const TrainingPlan& training, const Forecast& forecast,
+                             const Judgement& judgement, std::string_view what);
+
+// Returns the table of sources with their kind, origin and share.
+std::string sources_text(const std::vector<CostSource>& sources);
+// Returns the line of the answer on its sources: how many there are, and the assumed ones with the
+// largest share.
+std::string sources_line(const std::vector<CostSource>& sources);
+
+}  // namespace lambcast

@@ -1,0 +1,81 @@
+#include "experiments/output/forecast_explanation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "experiments/output/forecast_output.h"
+#include "experiments/scenario/scenario_case.h"
+
+namespace lambcast {
+namespace {
+
+using Catch::Matchers::Contains;
+
+struct Explained {
+  Scenario scenario;
+  Forecast forecast;
+  Judgement judgement;
+  std::string by(std::string_view word) const {
+    return explain_forecast(scenario.training, forecast, judgement, word);
+  }
+};
+
+Explained explained_run() {
+  Explained run{resolved(complete()), {}, {}};
+  CollectiveCosts costs;
+  run.forecast = forecast(run.scenario.training, costs);
+  run.judgement = judgement_of(run.scenario, run.forecast);
+  return run;
+}
+
+TEST_CASE("explanation: the answer fits one screen, and its details are one word away") {
+  const Explained run = explained_run();
+  const std::string answer = forecast_table(run.scenario, run.forecast, run.judgement);
+  CHECK(std::ranges::count(answer, '\n') <= 24);
+  const auto sources = run.forecast.sources.shares();
+  CHECK_THAT(answer, Contains("rests on " + std::to_string(sources.size()) + " numbers, "));
+  for (const std::string& word : forecast_explanation_names()) {
+    INFO(word);
+    CHECK_FALSE(run.by(word).empty());
+  }
+  // The share of the time that each cost is part of, as in JSON.
+  const auto json = nlohmann::json::parse(forecast_json(run.scenario, run.forecast, run.judgement));
+  CHECK(json.at("provenance").size() == sources.size());
+  for (const auto& [cost, of] : json.at("provenance").items()) {
+    const auto share = of.at("share").get<double>();
+    INFO(cost);
+    CHECK((share >= 0 && share <= 1 + 1e-9));
+    CHECK_THAT(run.by("sources"), Contains(fmt::format("  {:<27} {:>3.0f} % {}", cost, 100 * share,
+                                                       of.at("kind").get<std::string>())));
+  }
+  for (const auto& [part, bytes] : run.forecast.memory.parts)
+    if (bytes > run.forecast.memory.peak * 0.02) CHECK_THAT(run.by("parts"), Contains(part));
+}
+
+TEST_CASE("explanation: each finding stands with its remedy") {
+  Explained run = explained_run();
+  run.judgement.findings = {{Severity::warning, "incast", "flows meet"}};
+  CHECK_THAT(run.by("notes"), Contains("warning: flows meet [incast]\n  "));
+  CHECK(run.by("notes").size() > 40);
+  run.judgement.findings.clear();
+  CHECK(run.by("notes") == "no findings\n");
+}
+
+// Assumed numbers are named, the ones with the largest share first.
+TEST_CASE("explanation: the line on sources names what is assumed") {
+  const std::vector<CostSource> sources{{"published", {Kind::published, "sheet"}, 0.9},
+                                        {"small", {Kind::assumed, "guess"}, 0.1},
+                                        {"large", {Kind::assumed, "guess"}, 0.5},
+                                        {"middle", {Kind::assumed, "guess"}, 0.3}};
+  CHECK(sources_line(sources) ==
+        "rests on 4 numbers, 3 of them assumed: large in 50 % of the time, middle in 30 % of the "
+        "time (--explain sources)\n");
+  CHECK(sources_line({sources.front()}) ==
+        "rests on 1 numbers, 0 of them assumed (--explain sources)\n");
+}
+
+}  // namespace
+}  // namespace lambcast

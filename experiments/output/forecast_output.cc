@@ -1,0 +1,441 @@
+#include "experiments/output/forecast_output.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "experiments/output/cell.h"
+#include "experiments/output/forecast_explanation.h"
+#include "experiments/output/memory_output.h"
+#include "experiments/output/rate_text.h"
+#include "experiments/output/skipped_steps.h"
+#include "experiments/scenario/run_length.h"
+#include "experiments/verdict/verdict.h"
+#include "models/shape/adapters.h"
+#include "models/shape/load.h"
+#include "models/training/plan/gradient_reduction.h"
+#include "models/training/price/measured_program.h"
+#include "sim/base/file.h"
+#include "sim/base/fnv.h"
+#include "sim/base/json.h"
+#include "sim/base/ratio.h"
+#include "sim/base/sort_stably.h"
+#include "sim/collectives/symmetry.h"
+
+namespace lambcast {
+
+const char* const tool_version = LAMBCAST_VERSION;
+
+namespace {
+
+Json step_json(const StepForecast& step) {
+  Json json{{"name", std::string(name_of(step.kind))},
+            {"steps", step.steps},
+            {"step_time_us", step.step_time_us},
+            {"step_time_low_us", step.step_time_low_us},
+            {"step_time_high_us", step.step_time_high_us},
+            {"step_time_coverage", step.coverage ? Json(*step.coverage) : Json(nullptr)},
+            {"communication_calibrated", step.calibrated},
+            {"compute_basis", std::string(name_of(step.basis))}};
+  for (const StepFigure& figure : step_figures())
+    json[std::string(figure.name)] = step.*figure.value;
+  return json;
+}
+
+std::string hash_text(std::string_view bytes) { return "fnv1a64:" + hash_of(bytes); }
+
+// Null for what can be read only once, as a pipe; stdin is kept.
+Json file_hash(const std::string& path) {
+  if (path == "-") return hash_text(read_file(path));
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return nullptr;
+  return hash_text(read_file(path));
+}
+
+// Adds the hash of the preset or file that `asked` names, and the path of a file.
+void add_origin(Json& inputs, const std::string& what, const std::string& asked,
+                const std::function<std::string(const std::string&)>& preset_text) {
+  if (is_path(asked)) inputs[what + "_file"] = asked;
+  inputs[what + "_hash"] = is_path(asked) ? file_hash(asked) : Json(hash_text(preset_text(asked)));
+}
+
+std::string_view name_of(parallel::Sharding sharding) {
+  constexpr std::string_view names[] = {"nothing", "optimizer states", "gradients", "weights"};
+  return names[static_cast<std::size_t>(sharding)];
+}
+
+Json layout_json(const Parallelism& how) {
+  const parallel::ParallelLayout& layout = how.layout;
+  Json json{{"tp", layout.tp},
+            {"cp", layout.cp},
+            {"dp", layout.dp},
+            {"pp", layout.pp},
+            {"interleave", layout.virtual_stages},
+            {"order", parallel::to_text(layout.order)},
+            {"pipeline_schedule", std::string(parallel::name_of(how.schedule))},
+            {"sequence_parallel", how.sequence_parallel},
+            {"framework", std::string(name_of(how.framework.name))},
+            {"sharded", std::string(name_of(how.sharding))},
+            {"shard_ranks", how.shard_ranks},
+            {"recompute", std::string(lambcast::name_of(how.repeated))},
+            {"format", std::string(lambcast::name_of(how.format))},
+            {"attention", std::string(lambcast::name_of(how.attention))},
+            {"fp8_attention", how.fp8_attention}};
+  if (layout.ep == 1) return json;
+  json["ep"] = layout.ep;
+  json["etp"] = layout.expert_tp();
+  json["expert_dispatch"] = dispatch_names()[static_cast<std::size_t>(how.experts.dispatch)];
+  json["capacity_factor"] = how.experts.capacity_factor;
+  json["imbalance"] = how.experts.imbalance.value;
+  return json;
+}
+
+std::string layout_text(const Parallelism& how) {
+  const parallel::ParallelLayout& layout = how.layout;
+  std::string text = fmt::format("tensor {} x context {} x data {} x pipeline {}", layout.tp,
+                                 layout.cp, layout.dp, layout.pp);
+  if (layout.pp > 1)
+    text += fmt::format(
+        " ({}{})", parallel::name_of(how.schedule),
+        layout.virtual_stages > 1 ? fmt::format(", {} chunks", layout.virtual_stages) : "");
+  if (layout.ep > 1) text += fmt::format(", experts over {}", layout.ep);
+  if (how.sharding != parallel::Sharding::none)
+    text += fmt::format(", {} shared by {}", name_of(how.sharding), how.shard_ranks);
+  text += fmt::format(", as {} does it", name_of(how.framework.name));
+  return text;
+}
+
+Json inputs_json(const Scenario& scenario) {
+  const TrainingPlan& training = scenario.training;
+  const auto& optimizer = *scenario.config.optimizer;
+  const Cluster& cluster = *training.cluster;
+  const auto freeze_step = freeze_step_of(training.recipe);
+  const auto asked = scenario.asked.find("device");
+  const std::string& device = asked == scenario.asked.end() ? cluster.device : asked->second;
+  Json inputs{{"model", training.model->name},
+              {"parameters", parameters(*training.model)},
+              {"optimized_parameters", optimized_parameters(*training.model)},
+              {"cluster", cluster.name},
+              {"device", training.device->name},
+              {"optimizer", std::string(name_of(optimizer.type))},
+              {"backend", optimizer.comm_backend_name.value},
+              {"cuda_aware", optimizer.cuda_aware.value},
+              {"nodes", training.nodes()},
+              {"gpus", training.gpus},
+              {"gpus_per_node", training.gpus_per_node},
+              {"micro_batch", training.batch.micro},
+              {"grad_accum", training.batch.gas},
+              {"global_batch", training.batch.train},
+              {"seq_len", training.seq_len},
+              {"steps", training.steps},
+              {"freeze_step", freeze_step ? Json(*freeze_step) : Json(nullptr)},
+              {"fp16", training.recipe.precision.weights == DataType::fp16},
+              {"bf16", training.recipe.precision.weights == DataType::bf16},
+              {"gradient_bytes_per_element", gradient_bytes(training)},
+              {"gradient_clipping", training.recipe.gradient_clipping},
+              {"zero_stage", training.recipe.zero.stage},
+              {"nic_bandwidth_bytes_per_s", cluster.nic_bandwidth.value.value()},
+              {"network", std::string(name_of(training.network))},
+              {"symmetry", name_of(training.expand ? Symmetry::off : Symmetry::folded)},
+              {"overlap", std::string(name_of(overlap_of(training)))},
+              {"exchange", name_of(training.exchange)},
+              {"deepspeed_version", text_of(scenario.config.release.value)},
+              {"kernels", std::string(name_of(training.kernels))}};
+  if (training.optimizer() == OptimizerType::zero_one_adam) {
+    const OnebitSchedule& policy = training.recipe.onebit;
+    inputs["var_update_scaler"] = policy.var_update_scaler;
+    inputs["local_step_scaler"] = policy.local_step_scaler;
+    inputs["local_step_clipper"] = policy.local_step_clipper;
+  }
+  if (training.optimizer() == OptimizerType::galore_adamw8bit) {
+    const Projection& projection = training.recipe.projection;
+    inputs["galore_rank"] = projection.rank;
+    inputs["galore_update_gap"] = projection.update_proj_gap;
+    inputs["galore_min_8bit_size"] = projection.min_8bit_size;
+  }
+  add_origin(inputs, "model", scenario.asked.at("model"),
+             [](const std::string& name) { return std::string(model_preset_text(name)); });
+  add_origin(inputs, "cluster", cluster.origin, cluster_text);
+  add_origin(inputs, "device", device, device_text);
+  inputs["layout"] = training.parallelism ? layout_json(*training.parallelism) : Json(nullptr);
+  if (const auto& adapters = training.model->adapters) {
+    inputs["layout"]["lora_rank"] = adapters->rank;
+    inputs["layout"]["lora_targets"] =
+        adapter_target_names()[static_cast<std::size_t>(adapters->targets)];
+  }
+  inputs["overrides"] = Json::object();
+  for (const auto& [key, value] : scenario.asked)
+    if (key.find('.') != std::string::npos) inputs["overrides"][key] = value;
+  if (!scenario.config.file.empty()) {
+    inputs["config"] = scenario.config.file;
+    inputs["config_hash"] = file_hash(scenario.config.file);
+  }
+  return inputs;
+}
+
+std::string_view in_words(Basis basis) {
+  constexpr std::string_view words[] = {"fitted here",          "known for this GPU",
+                                        "from measured blocks", "from kernels by their shape",
+                                        "from another model",   "from FLOPs alone"};
+  return words[static_cast<std::size_t>(basis)];
+}
+
+struct StepColumn {
+  const char* title;
+  int width, digits;
+  double value;
+};
+
+// Milliseconds; of a layout the bubble takes the place of the rate, which the run has too.
+std::vector<StepColumn> step_columns(const StepForecast& step, bool layout) {
+  const auto ms = [](double us) { return us * 1e-3; };
+  std::vector<StepColumn> columns{{"forward", 8, 2, ms(step.forward_us)},
+                                  {"backward", 8, 2, ms(step.backward_us)},
+                                  {"exposed", 8, 2, ms(step.exposed_comm_us)}};
+  if (layout) columns.push_back({"bubble", 7, 2, ms(step.bubble_us)});
+  columns.push_back({"compress", 8, 2, ms(step.compress_us + step.decompress_us)});
+  columns.push_back({"update", 7, 2, ms(step.optimizer_us)});
+  if (!layout) columns.push_back({"samp./s", 7, 1, step.samples_per_s});
+  return columns;
+}
+
+// Fits 80 columns.
+std::string step_table(const Forecast& forecast, bool layout) {
+  std::string out = fmt::format("{:<11} {:>6} {:>9}", "stage", "steps", "step (ms)");
+  for (const StepColumn& column : step_columns({}, layout))
+    out += fmt::format(" {:>{}}", column.title, column.width);
+  out += "\n";
+  for (const StepForecast& step : forecast.steps) {
+    out += fmt::format("{:<11} {:>6} {:>9.2f}", name_of(step.kind), step.steps,
+                       step.step_time_us * 1e-3);
+    for (const StepColumn& column : step_columns(step, layout))
+      out += fmt::format(" {:>{}.{}f}", column.value, column.width, column.digits);
+    out += "\n";
+  }
+  return out;
+}
+
+// How long the run takes and what it costs, with their intervals.
+std::string run_text(const RunForecast& run) {
+  std::string out =
+      fmt::format("run: {} steps in {}, {:.1f} samples/s, {:.1f} GPU-hours", run.steps,
+                  time_and_range(run.time_s, run.time_low_s, run.time_high_s), run.samples_per_s,
+                  run.gpu_hours);
+  if (run.cost_usd)
+    out += fmt::format(", {} USD ({} to {})", usd_cell(*run.cost_usd),
+                       usd_cell(*run.cost_at(run.time_low_s)),
+                       usd_cell(*run.cost_at(run.time_high_s)));
+  return out;
+}
+
+// What people who train language models count in.
+std::string language_text(const TrainingPlan& training, const Forecast& forecast) {
+  const LanguageRates rates = language_rates(training, forecast);
+  if (!rates.tokens_per_s) return "";
+  // As many tokens and FLOPs in the time at either end.
+  const RunForecast& run = forecast.run;
+  const double most = run.time_s / run.time_low_s, least = run.time_s / run.time_high_s;
+  std::string out =
+      fmt::format("\ntokens: {} a second ({} to {}), {:.1f} TFLOP/s a GPU",
+                  rate_text(*rates.tokens_per_s), rate_text(*rates.tokens_per_s * least),
+                  rate_text(*rates.tokens_per_s * most), rates.tflops_per_gpu);
+  if (rates.mfu)
+    out += fmt::format(" (MFU {:.1f} %, {:.1f} to {:.1f})", 100 * *rates.mfu,
+                       100 * *rates.mfu * least, 100 * *rates.mfu * most);
+  const double hours = 1e9 / *rates.tokens_per_s / 3600;
+  out += fmt::format("; a billion take {}", run_time_text(hours * 3600));
+  if (const auto& cost = forecast.run.cost_usd)
+    out += fmt::format(" and {} USD", usd_cell(*cost * hours * 3600 / forecast.run.time_s));
+  return out;
+}
+
+// Of the plain run's bytes over this one's.
+std::string volume_text(double reduction) {
+  if (reduction > 1e4) return "hardly any bytes";
+  if (reduction < 1) return fmt::format("{:.2f}x the bytes", 1 / reduction);
+  return fmt::format("{:.2f}x fewer bytes", reduction);
+}
+
+// Against the plain run, and what that comes to.
+std::string pays_text(const Exchange& exchange, const RunForecast& run,
+                      const Judgement& judgement) {
+  const std::string against = fmt::format("\nagainst {}{}: ", run.baseline_optimizer,
+                                          exchange == Exchange{} ? "" : " and all_reduce");
+  if (judgement.verdict == Verdict::not_judged)
+    return against + "not judged: " + judgement.why_not_judged;
+  std::string out = against + fmt::format("{} as fast, {}", ratio_text(*run.speedup),
+                                          volume_text(run.volume_reduction));
+  if (judgement.verdict == Verdict::cannot_tell && !judgement.measure_first.empty())
+    out += fmt::format("\n  whether it pays cannot be told; measure first: {}",
+                       judgement.measure_first);
+  if (judgement.fused)
+    out += fmt::format("\n  with the fused kernels that ship here (--kernels fused): {}",
+                       to_text(*judgement.fused));
+  return out;
+}
+
+}  // namespace
+
+std::optional<double> flops_utilization(const TrainingPlan& training, double tflops_per_gpu) {
+  const bool half = training.parallelism ? training.parallelism->format == MatrixFormat::half
+                                         : training.recipe.precision.is_half();
+  if (!half && !training.parallelism) return std::nullopt;
+  const double peak =
+      half ? training.device->peak_half.value.value()
+           : training.device->rates->of(training.parallelism->format).peak.value.value();
+  if (peak <= 0) return std::nullopt;
+  return tflops_per_gpu * 1e12 / peak;
+}
+
+LanguageRates language_rates(const TrainingPlan& training, const Forecast& forecast) {
+  LanguageRates rates;
+  double tokens = 0, tflop = 0;
+  for (const StepForecast& step : forecast.steps) {
+    const double seconds = step.step_time_us * 1e-6 * static_cast<double>(step.steps);
+    tokens += step.tokens_per_s * seconds;
+    tflop += step.tflops_per_gpu * seconds;
+  }
+  rates.tflops_per_gpu = tflop / forecast.run.time_s;
+  if (training.seq_len == 0) return rates;
+  rates.tokens_per_s = tokens / forecast.run.time_s;
+  rates.mfu = flops_utilization(training, rates.tflops_per_gpu);
+  return rates;
+}
+
+std::string interval_text(const TrainingPlan& training, const Forecast& forecast) {
+  std::vector<std::string> stages;
+  bool calibrated = true;
+  Basis basis = Basis::this_machine;
+  for (const StepForecast& step : forecast.steps) {
+    stages.push_back(
+        fmt::format("{}{:.2f} to {:.2f} ms{}",
+                    forecast.steps.size() == 1 ? "" : fmt::format("{} ", name_of(step.kind)),
+                    step.step_time_low_us * 1e-3, step.step_time_high_us * 1e-3,
+                    step.coverage ? fmt::format(" ({:.0f} %)", 100 * *step.coverage) : ""));
+    calibrated &= step.calibrated;
+    basis = std::max(basis, step.basis);
+  }
+  const auto& calibration = training.cluster->calibration;
+  const double departure = training.cluster->departure.of(training.nodes());
+  const bool stands = calibration && std::isfinite(departure);
+  const std::string changed = changed_keys(*training.cluster, training.nodes());
+  std::string out = fmt::format("step within {}: ", fmt::join(stages, ", "));
+  if (training.gpus > 1)
+    out += fmt::format("communication {}, ", calibrated ? "calibrated"
+                                             : !stands  ? without_calibration(*training.cluster)
+                                             : departure == 0 && calibration->another_machine
+                                                 ? "from a preset of the same hardware"
+                                                 : "extrapolated" + changed);
+  const bool measured = training.program || own_scale_of(training);
+  out += fmt::format("compute {}{}\n", in_words(basis),
+                     basis == Basis::kernels && !measured
+                         ? ", in a program that nobody measured here (calibrate --measured, with "
+                           "one step of yours, narrows it)"
+                         : "");
+  if (!calibrated && stands)
+    out += fmt::format("  {} was {} on {} for {}\n", training.cluster->name,
+                       calibration->another_machine ? "fitted to another machine" : "calibrated",
+                       is_mpi(calibration->backend) ? "MPI" : "NCCL", describe(*calibration));
+  return out;
+}
+
+std::string ratio_text(const RatioInterval& ratio) {
+  return fmt::format("{}x ({} to {}x)", ratio_digits(ratio.value), ratio_digits(ratio.low),
+                     ratio_digits(ratio.high));
+}
+
+std::string hash_of(std::string_view bytes) { return fnv1a64(bytes); }
+
+std::string run_time_text(double seconds) {
+  // A Duration, which to_text() takes, ends after 106 days.
+  return seconds < 1e6 ? to_text(Duration::seconds(seconds))
+                       : fmt::format("{:.0f} h", seconds / 3600);
+}
+
+std::string forecast_json(const Scenario& scenario, const Forecast& forecast,
+                          const Judgement& judgement) {
+  Json json{{"schema_version", 1}, {"tool", "lambcast"}, {"version", tool_version}};
+  json["inputs"] = inputs_json(scenario);
+  json["stages"] = Json::array();
+  for (const StepForecast& step : forecast.steps) json["stages"].push_back(step_json(step));
+  const RunForecast& run = forecast.run;
+  const auto& fused = judgement.fused;
+  const LanguageRates rates = language_rates(scenario.training, forecast);
+  json["run"] = {
+      {"steps", run.steps},
+      {"time_s", run.time_s},
+      {"samples_per_s", run.samples_per_s},
+      {"gpu_hours", run.gpu_hours},
+      {"cost_usd", number_or_null(run.cost_usd)},
+      {"wire_bytes_per_gpu", run.wire_bytes_per_gpu},
+      {"volume_reduction", run.volume_reduction},
+      {"speedup_vs_baseline", run.speedup_vs_baseline},
+      {"baseline_optimizer", run.baseline_optimizer},
+      {"time_low_s", run.time_low_s},
+      {"time_high_s", run.time_high_s},
+      {"cost_low_usd", number_or_null(run.cost_at(run.time_low_s))},
+      {"cost_high_usd", number_or_null(run.cost_at(run.time_high_s))},
+      {"speedup_low", run.speedup ? Json(run.speedup->low) : Json(nullptr)},
+      {"speedup_high", run.speedup ? Json(run.speedup->high) : Json(nullptr)},
+      {"tokens_per_s", number_or_null(rates.tokens_per_s)},
+      {"tflops_per_gpu", rates.tflops_per_gpu},
+      {"mfu", number_or_null(rates.mfu)},
+      {"verdict", judgement.verdict ? Json(std::string(lambcast::name_of(*judgement.verdict)))
+                                    : Json(nullptr)},
+      {"measure_first",
+       judgement.measure_first.empty() ? Json(nullptr) : Json(judgement.measure_first)},
+      {"fused_speedup", fused ? Json(fused->value) : Json(nullptr)},
+      {"fused_speedup_low", fused ? Json(fused->low) : Json(nullptr)},
+      {"fused_speedup_high", fused ? Json(fused->high) : Json(nullptr)},
+      {"steps_skipped",
+       expected_skipped_steps(scenario.training.recipe.precision, scenario.training.steps)}};
+  json["memory"] = memory_json(scenario.training, forecast.memory);
+  json["findings"] = Json::array();
+  for (const Finding& finding : judgement.findings)
+    json["findings"].push_back({{"severity", std::string(name_of(finding.severity))},
+                                {"code", finding.code},
+                                {"message", finding.message}});
+  json["provenance"] = Json::object();
+  for (const CostSource& source : forecast.sources.shares())
+    json["provenance"][source.cost] = {{"kind", std::string(name_of(source.provenance.kind))},
+                                       {"source", source.provenance.source},
+                                       {"share", source.share}};
+  return json_lines(json);
+}
+
+std::string forecast_table(const Scenario& scenario, const Forecast& forecast,
+                           const Judgement& judgement) {
+  const TrainingPlan& training = scenario.training;
+  const OptimizerType type = training.optimizer();
+  std::string out =
+      fmt::format("{} with {} on {}: {} GPUs ({} node(s)), batch {} = {} x {} x {}",
+                  training.model->name, name_of(type), training.cluster->name, training.gpus,
+                  training.nodes(), training.batch.train, training.batch.micro, training.batch.gas,
+                  training.parallelism ? fmt::format("{} replicas", training.data_parallel())
+                                       : fmt::format("{} GPUs", training.gpus));
+  if (training.seq_len > 0) out += fmt::format(", sequence {}", training.seq_len);
+  if (!gives_length(scenario.asked)) out += fmt::format(", {} steps (assumed)", training.steps);
+  if (training.parallelism) out += fmt::format("\n{}", layout_text(*training.parallelism));
+  if (const auto& adapters = training.model->adapters)
+    out += fmt::format(", adapters of rank {} on frozen weights", adapters->rank);
+  if (is_onebit(type))
+    out += fmt::format("\nbackend {}, {} compression kernels", traits_of(training.backend()).label,
+                       training.kernels == Kernels::fused ? "fused" : "DeepSpeed's unfused");
+  const RunForecast& run = forecast.run;
+  out += "\n\n" + run_text(run) + language_text(training, forecast);
+  if (run.speedup) out += pays_text(training.exchange, run, judgement);
+  if (!run.cost_usd) out += fmt::format("\ncost: {}", no_price_text());
+  out += fmt::format("\n{}\n", memory_line(training, forecast.memory));
+  out += step_table(forecast, training.parallelism.has_value()) + interval_text(training, forecast);
+  out += sources_line(forecast.sources.shares());
+  std::vector<Finding> findings = judgement.findings;
+  sort_stably(findings, std::ranges::less(), &Finding::severity);
+  for (const Finding& finding : findings)
+    out += fmt::format("{}: {} [{}]\n", name_of(finding.severity), finding.message, finding.code);
+  return out;
+}
+
+}  // namespace lambcast

@@ -1,0 +1,41 @@
+#include "experiments/output/input_ledger.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "experiments/scenario/run_files.h"
+#include "sim/base/error.h"
+
+namespace lambcast {
+namespace {
+
+constexpr const char* treatment_names[] = {"applied", "costless", "named"};
+
+std::string table_of(const InputLedger& ledger) {
+  const auto count = [&](Treatment treatment) {
+    return std::ranges::count(ledger.entries, treatment, &LedgerEntry::treatment);
+  };
+  std::string out =
+      fmt::format("{}: {} keys applied, {} costless, {} named in a finding\n", ledger.file,
+                  count(Treatment::applied), count(Treatment::costless), count(Treatment::named));
+  out += fmt::format("{:>6}  {:<44} {:<9} {}\n", "line", "key", "treatment", "reason");
+  for (const LedgerEntry& entry : ledger.entries)
+    out += fmt::format("{:>6}  {:<44} {:<9} {}\n", entry.line, entry.key,
+                       treatment_names[static_cast<int>(entry.treatment)], entry.reason);
+  return out;
+}
+
+}  // namespace
+
+std::string explain_inputs(const WhatIf& asked, Catalog& catalog) {
+  std::string out;
+  for (const InputLedger& ledger : input_ledgers(asked, catalog))
+    out += (out.empty() ? "" : "\n") + table_of(ledger);
+  if (out.empty())
+    fail_input({"", 0, "--explain"}, "'inputs' tells the keys of files, and none is given",
+               "--megatron-args FILE, --config FILE");
+  return out;
+}
+
+}  // namespace lambcast

@@ -1,0 +1,33 @@
+#include "experiments/output/skipped_steps.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace lambcast {
+
+double expected_skipped_steps(const Precision& precision, std::int64_t steps) {
+  if (!precision.loss_scale_window) return 0;
+  return static_cast<double>(steps) /
+         static_cast<double>(std::max<std::int64_t>(1, *precision.loss_scale_window));
+}
+
+std::optional<Finding> find_skipped_steps(const Scenario& scenario) {
+  const TrainingPlan& training = scenario.training;
+  const auto window = training.recipe.precision.loss_scale_window;
+  if (!window) return std::nullopt;
+  const bool own_engine =
+      !training.parallelism || training.parallelism->framework.name == FrameworkName::deepspeed;
+  const std::string first = own_engine ? fmt::format("from a scale of 2^{} ",
+                                                     scenario.config.fp16.initial_scale_power.value)
+                                       : "";
+  return Finding{
+      Severity::note, "skipped-steps",
+      fmt::format("fp16's dynamic loss scale skips the update of about {:.2g} of {} steps (one in "
+                  "{}), and at the beginning of as many as it takes {}down to one that fits; they "
+                  "count as steps, so that none is added: --skipped-steps adds them",
+                  expected_skipped_steps(training.recipe.precision, training.steps), training.steps,
+                  *window, first)};
+}
+
+}  // namespace lambcast

@@ -1,0 +1,40 @@
+// What an operation moves or computes, as the args of its slice in a trace. How long the pieces of
+// a step take is priced again from what `costs` remembers.
+#pragma once
+
+#include "models/training/plan/step_plan.h"
+#include "models/training/plan/training_plan.h"
+#include "models/training/price/collective_costs.h"
+#include "sim/base/json.h"
+
+namespace lambcast {
+
+class TraceArgs {
+ public:
+  TraceArgs(const TrainingPlan& training, CollectiveCosts& costs)
+      : training_(training), costs_(costs) {}
+
+  Json of(const Work& work) const;
+  // And how long one takes alone.
+  const CollectiveCost& cost(const Call& call) const;
+
+ private:
+  Json args(const PassWork& work) const;
+  Json args(const StageWork& work) const;
+  Json args(const MemoryWork& work) const;
+  Json args(const KernelWork& work) const;
+  Json args(const ProductWork& work) const;
+  Json args(const HostCopy& work) const;
+  Json args(const HostUpdate& work) const;
+  Json args(const Call& call) const;
+  Json args(const Wait& work) const;
+  Json args(const Slowdown& work) const;
+
+  const TrainingPlan& training_;
+  CollectiveCosts& costs_;
+};
+
+// Shares of a message may be no whole bytes; what is shown is.
+std::int64_t whole_bytes(double bytes);
+
+}  // namespace lambcast

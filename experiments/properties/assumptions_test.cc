@@ -1,0 +1,41 @@
+// Findings on what a description leaves open and a forecast assumes.
+#include "experiments/scenario/scenario_case.h"
+
+namespace lambcast {
+namespace {
+
+std::string assumption_in(const WhatIf& asked, std::string_view code) {
+  for (const Finding& finding : resolved(asked).findings)
+    if (finding.code == code) return finding.message;
+  return {};
+}
+
+TEST_CASE("assumptions: the length of sequences, for a model that may read very long ones") {
+  const auto assumed = [](const WhatIf& changes) {
+    const WhatIf alone{{"cluster", "dgx-a100-80g"}, {"gpus", "8"},       {"optimizer", "adamw"},
+                       {"micro_batch", "1"},        {"grad_accum", "1"}, {"steps", "10"}};
+    return assumption_in(with(changes, alone), "seq-len-assumed");
+  };
+  CHECK(assumed({{"model", "mixtral-8x7b"}}) ==
+        "--seq-len not given: sequences of 32768 tokens are forecast, of up to 32768 that "
+        "mixtral-8x7b takes");
+  CHECK(assumed({{"model", "mixtral-8x7b"}, {"seq_len", "4096"}}).empty());
+  CHECK(assumed({{"model", "llama2-7b"}}).empty());    // trained with its 4,096
+  CHECK(assumed({{"model", "deepseek-v3"}}).empty());  // its description names a default
+}
+
+TEST_CASE("assumptions: a GPU without a profile is named, unless another profile was chosen") {
+  const WhatIf roce{{"cluster", "rtx6000d-roce"}};
+  CHECK(
+      assumption_in(with(roce), "device-stands-in") ==
+      "compute and memory are those of a100-80g: RTX 6000D has no profile; --device takes another");
+  // Stating the one that stands in changes nothing.
+  CHECK_FALSE(
+      assumption_in(with({{"device", "a100-80g"}}, with(roce)), "device-stands-in").empty());
+  for (const char* key : {"device", "cluster.device"})
+    CHECK(assumption_in(with({{key, "h20"}}, with(roce)), "device-stands-in").empty());
+  CHECK(assumption_in(complete(), "device-stands-in").empty());
+}
+
+}  // namespace
+}  // namespace lambcast

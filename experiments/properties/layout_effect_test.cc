@@ -1,0 +1,106 @@
+// What keys of layouts change, and that those which change nothing say so.
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+#include "experiments/scenario/layout_choice.h"
+#include "experiments/scenario/scenario_case.h"
+#include "models/training/run/forecast.h"
+
+namespace lambcast {
+namespace {
+
+using Catch::Contains;
+
+WhatIf on_a100s(const WhatIf& changes) {
+  WhatIf what_if = with(changes, without({"freeze_step"}));
+  what_if.insert_or_assign("cluster", "dgx-a100-80g");
+  what_if.insert_or_assign("optimizer", "adamw");
+  return what_if;
+}
+
+TEST_CASE("layout effect: groups that share states are as many ranks as they leave") {
+  const auto shard_ranks = [](const WhatIf& changes) {
+    return resolved(on_a100s(changes)).training.parallelism->shard_ranks;
+  };
+  CHECK(shard_ranks({{"zero_stage", "3"}, {"shard_groups", "8"}}) == 8);
+  CHECK(shard_ranks({{"zero_stage", "3"}, {"shard_groups", "1"}}) == 64);
+  CHECK_THAT(refusal(on_a100s({{"zero_stage", "3"}, {"shard_groups", "7"}})),
+             Contains("--shard-groups: 7 does not divide the 64 ranks"));
+  CHECK_THAT(refusal(on_a100s({{"zero_stage", "3"}, {"shard_groups", "8"}, {"shard_ranks", "8"}})),
+             Contains("--shard-ranks say the same"));
+}
+
+// Of DeepSpeed's partition_activations: less memory, and a gather for it before each block again.
+TEST_CASE(
+    "layout effect: checkpoints in parts take less memory and more time, where there are any") {
+  const WhatIf whole{{"tp", "4"}, {"recompute", "full"}};
+  WhatIf parts = whole;
+  parts["partition_activations"] = "true";
+  CollectiveCosts costs;
+  const Forecast one = forecast(resolved(on_a100s(whole)).training, costs),
+                 other = forecast(resolved(on_a100s(parts)).training, costs);
+  CHECK(other.memory.peak < one.memory.peak);
+  CHECK(other.run.time_s > one.run.time_s);
+  const auto without_effect = [](const WhatIf& changes) {
+    const Scenario scenario = resolved(on_a100s(changes));
+    return std::ranges::any_of(scenario.findings, [](const Finding& finding) {
+      return finding.message.starts_with("--partition-activations: has no effect");
+    });
+  };
+  CHECK_FALSE(without_effect(parts));
+  parts["recompute"] = "none";
+  CHECK(without_effect(parts));
+  CHECK(without_effect({{"partition_activations", "true"}}));
+}
+
+TEST_CASE(
+    "layout effect: an imbalance among ranks that share no experts is said to change nothing") {
+  const auto says_so = [](const char* ep) {
+    const Scenario scenario = resolved(on_a100s({{"model", "mixtral-8x7b"},
+                                                 {"framework", "megatron"},
+                                                 {"seq_len", "4096"},
+                                                 {"imbalance", "2"},
+                                                 {"tp", "2"},
+                                                 {"ep", ep}}));
+    return std::ranges::any_of(scenario.findings, [](const Finding& finding) {
+      return finding.message.starts_with("--imbalance: has no effect: it is of ranks that share");
+    });
+  };
+  CHECK(says_so("1"));
+  CHECK_FALSE(says_so("8"));
+}
+
+TEST_CASE("layout effect: a hierarchical dispatch on one node is said to change nothing") {
+  const auto says_so = [](const char* ep) {
+    WhatIf what_if = on_a100s({{"model", "mixtral-8x7b"},
+                               {"framework", "megatron"},
+                               {"optimizer", "adamw"},
+                               {"expert_dispatch", "hierarchical"}});
+    what_if["ep"] = ep;
+    what_if["gpus_per_node"] = "4";
+    return std::ranges::any_of(resolved(what_if).findings, [](const Finding& finding) {
+      return finding.message.starts_with("--expert-dispatch: has no effect");
+    });
+  };
+  CHECK(says_so("4"));
+  CHECK_FALSE(says_so("8"));
+}
+
+// BF16_Optimizer shares 12 bytes an element over the replicas; fp16 keeps them whole.
+TEST_CASE("layout effect: bf16 under DeepSpeed's pipeline shares optimizer states at stage 0") {
+  const auto sharding = [](const char* framework, const char* precision, const char* pp) {
+    return resolved(on_a100s({{"pp", pp},
+                              {"tp", "2"},
+                              {"framework", framework},
+                              {"precision", precision},
+                              {"zero_stage", "0"}}))
+        .training.parallelism->sharding;
+  };
+  CHECK(sharding("deepspeed", "bf16", "2") == parallel::Sharding::optimizer);
+  CHECK(sharding("deepspeed", "bf16", "1") == parallel::Sharding::none);
+  CHECK(sharding("deepspeed", "fp16", "2") == parallel::Sharding::none);
+  CHECK(sharding("megatron", "bf16", "2") == parallel::Sharding::none);
+}
+
+}  // namespace
+}  // namespace lambcast

@@ -1,0 +1,206 @@
+// A gate over the shipped presets: computation grows as the model and the micro batch do.
+//
+// With c(n) the time of forward and backward of a model of n blocks, c(2 n) - c(n) is that of n
+// blocks without embedding and head. n more blocks, twice, are twice n.
+//
+// CI forecasts a sample. All of them:
+//   build/experiments/preset_scale_test "[long]"
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "experiments/output/judgement.h"
+#include "experiments/scenario/scenario_case.h"
+#include "models/device/device.h"
+#include "models/shape/load.h"
+#include "models/training/run/forecast.h"
+#include "topologies/cluster.h"
+
+namespace lambcast {
+namespace {
+
+constexpr double most_off = 0.1;
+
+// The layouts that one node of each framework is asked for; empty: the model is not divided.
+const std::vector<WhatIf>& scale_layouts() {
+  static const std::vector<WhatIf> layouts{
+      {},
+      {{"framework", "deepspeed"}, {"zero_stage", "3"}},
+      {{"framework", "megatron"}, {"tp", "2"}},
+      {{"framework", "colossalai"}, {"tp", "2"}},
+      {{"framework", "torchtitan"}, {"tp", "2"}},
+      {{"framework", "pytorch"}},
+  };
+  return layouts;
+}
+
+WhatIf scale_asked(const std::string& model, const std::string& cluster, const WhatIf& layout) {
+  const bool divided = layout.contains("tp");
+  return with(layout, {{"model", model},
+                       {"cluster", cluster},
+                       {"gpus", divided ? "2" : "1"},
+                       {"optimizer", "adamw"},
+                       {"micro_batch", "8"},
+                       {"grad_accum", "1"},
+                       {"steps", "1"}});
+}
+
+// Forward and backward in microseconds; nothing if the framework refuses the layout.
+std::optional<double> scale_compute(const WhatIf& what_if, Catalog& catalog) {
+  try {
+    CollectiveCosts costs;
+    const StepForecast step =
+        forecast_alone(resolve(what_if, catalog).training, costs).steps.front();
+    return step.forward_us + step.backward_us;
+  } catch (const Error& error) {
+    CHECK(error.code() == Exit::usage);
+    return {};
+  }
+}
+
+WhatIf of_layers(const WhatIf& asked, std::int64_t layers) {
+  return with({{"model.layers", fmt::format("{}", layers)}}, asked);
+}
+
+// Models whose blocks are counted by one key.
+std::int64_t layers_of(const std::string& model) {
+  const ModelShape& shape = model_preset(model);
+  return shape.pyramid.empty() && !shape.decoder && shape.hidden > 0 ? shape.layers : 0;
+}
+
+int check_layers(const WhatIf& asked, std::int64_t layers, Catalog& catalog) {
+  const auto once = scale_compute(asked, catalog);
+  const auto twice = scale_compute(of_layers(asked, 2 * layers), catalog);
+  const auto four_times = scale_compute(of_layers(asked, 4 * layers), catalog);
+  if (!once || !twice || !four_times) return 0;
+  const double blocks = *twice - *once;
+  CHECK(std::abs((*four_times - *twice) / (2 * blocks) - 1) < most_off);
+  // Embedding and head are what is left, as far as FLOPs tell: a quarter of gpt2, less of others.
+  CHECK(blocks > 0.5 * *once);
+  CHECK(blocks < (1 + most_off) * *once);
+  return 1;
+}
+
+// The least micro batch, a power of two, that fills the GPU: a product of the block's narrowest
+// matrix has 10 tiles of 256 x 128 for each multiprocessor, so that the last wave, which may be
+// almost empty, is a tenth of the time at most. Experts divide the rows.
+std::int64_t full_micro_batch(const ModelShape& model, const Device& device) {
+  const double routed = model.experts > 0 ? static_cast<double>(model.experts) /
+                                                static_cast<double>(model.experts_per_token)
+                                          : 1;
+  const double columns = std::ceil(static_cast<double>(model.hidden) / 128);
+  const double rows = 256 * 10 * device.rates->multiprocessors / columns * routed;
+  const auto tokens = static_cast<double>(model.default_seq_len);
+  return std::int64_t{1} << static_cast<int>(std::max(0.0, std::ceil(std::log2(rows / tokens))));
+}
+
+// DeepSpeed carries tokens to experts by products with one-hot tensors
+// (models/training/price/one_hot_dispatch.h), which grow with the square of the tokens. A pass
+// takes t + q, t in proportion to the micro batch and q to its square.
+bool carries_one_hot(const ModelShape& model, const WhatIf& asked) {
+  const auto framework = asked.find("framework");
+  return model.experts > 0 && (framework == asked.end() || framework->second == "deepspeed");
+}
+
+int check_micro_batch(const WhatIf& asked, std::int64_t full, bool squared, Catalog& catalog) {
+  INFO("micro batch " << full);
+  std::array<double, 3> times{};  // of one, two and four times the micro batch
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    const std::string micro_batch = fmt::format("{}", full << i);
+    const auto time = scale_compute(with({{"micro_batch", micro_batch}}, asked), catalog);
+    if (!time) return 0;
+    times[i] = *time;
+  }
+  // t + q, 2 t + 4 q, 4 t + 16 q: what is beyond twice the half is 2 q, then 8 q.
+  const double off = squared ? (times[2] - 2 * times[1]) / (4 * (times[1] - 2 * times[0])) - 1
+                             : times[1] / (2 * times[0]) - 1;
+  CHECK(std::abs(off) < most_off);
+  return 1;
+}
+
+// Walks every `stride`-th combination and returns how many were forecast.
+template <typename Check>
+int walk_presets(std::size_t stride, Check check) {
+  Catalog catalog;
+  std::size_t at = 0;
+  int forecast = 0;
+  for (const std::string& cluster : cluster_names())
+    for (const std::string& model : model_presets())
+      for (const WhatIf& layout : scale_layouts()) {
+        if (at++ % stride != 0) continue;
+        INFO(model << " on " << cluster << ", layout "
+                   << (layout.empty() ? "none" : layout.at("framework")));
+        forecast += check(scale_asked(model, cluster, layout), model, cluster, catalog);
+      }
+  return forecast;
+}
+
+int walk_layers(std::size_t stride) {
+  return walk_presets(stride, [](const WhatIf& asked, const std::string& model, const std::string&,
+                                 Catalog& catalog) {
+    const std::int64_t layers = layers_of(model);
+    return layers > 0 ? check_layers(asked, layers, catalog) : 0;
+  });
+}
+
+int walk_micro_batches(std::size_t stride) {
+  return walk_presets(stride, [](const WhatIf& asked, const std::string& model,
+                                 const std::string& cluster, Catalog& catalog) {
+    const ModelShape& shape = model_preset(model);
+    if (shape.hidden == 0 || shape.default_seq_len == 0) return 0;
+    const Device device = load_device(load_cluster(cluster, {}).device);
+    return check_micro_batch(asked, full_micro_batch(shape, device), carries_one_hot(shape, asked),
+                             catalog);
+  });
+}
+
+TEST_CASE("scale gate: twice the layers take twice the time of the blocks") {
+  CHECK(walk_layers(97) > 40);
+}
+
+TEST_CASE("scale gate: twice the micro batch takes twice the time on a full GPU") {
+  CHECK(walk_micro_batches(97) > 40);
+}
+
+// With 24 layers a bucket is reduced by a ring, with 25 by a tree, which is faster here.
+TEST_CASE("scale gate: a finding names the algorithm if a deeper model takes a shorter step") {
+  Catalog catalog;
+  CollectiveCosts costs;
+  const auto of = [&](const char* layers) {
+    const Scenario scenario = resolve(with({{"gpus", "256"},
+                                            {"optimizer", "lamb"},
+                                            {"overlap", "ddp"},
+                                            {"micro_batch", "1"},
+                                            {"model.layers", layers}},
+                                           scale_asked("bert-large", "commodity-100gbe", {})),
+                                      catalog);
+    const Forecast result = forecast(scenario.training, costs);
+    return std::pair(result.steps.front(), judgement_of(scenario, result).findings);
+  };
+  const auto [shallow, tips] = of("24");
+  const auto [deep, others] = of("25");
+  CHECK(deep.forward_us + deep.backward_us > shallow.forward_us + shallow.backward_us);
+  const bool named = std::any_of(tips.begin(), tips.end(), [](const Finding& finding) {
+    return finding.code == "algorithm-tips";
+  });
+  CHECK((named || deep.step_time_us > shallow.step_time_us));
+}
+
+TEST_CASE("scale gate: every preset, layers", "[.long]") { CHECK(walk_layers(1) > 3000); }
+
+TEST_CASE("scale gate: every preset, micro batch", "[.long]") {
+  CHECK(walk_micro_batches(1) > 3000);
+}
+
+TEST_CASE("scale gate: layers of a model with a measured curve") {
+  Catalog catalog;
+  for (const char* cluster : {"dgx2-v100", "dgx-a100-80g", "paper-eth40-v100"}) {
+    INFO(cluster);
+    CHECK(check_layers(scale_asked("bert-large", cluster, {}), 24, catalog) == 1);
+  }
+}
+
+}  // namespace
+}  // namespace lambcast

@@ -1,0 +1,24 @@
+// For tests: what-ifs drawn at random from everything that may be asked, by a generator of our own,
+// so that a failure comes back with its seed. Most can run; those that cannot are refused.
+#pragma once
+
+#include <cstdint>
+
+#include "experiments/scenario/what_if.h"
+
+namespace lambcast {
+
+// splitmix64 (Steele, Lea, Flood 2014).
+struct Dice {
+  std::uint64_t state;
+  std::uint64_t next();
+  std::size_t below(std::size_t bound) { return next() % bound; }
+  bool one_in(std::size_t chances) { return below(chances) == 0; }
+};
+
+WhatIf draw_world(std::uint64_t seed);
+
+// As the flags of `simulate`, to ask again.
+std::string in_flags(const WhatIf& world);
+
+}  // namespace lambcast

@@ -1,0 +1,183 @@
+#include "experiments/scenario/exchange_choice.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <string>
+
+#include "experiments/scenario/hints.h"
+#include "experiments/scenario/invalid_value.h"
+#include "models/training/plan/gradient_exchange.h"
+#include "models/training/plan/gradient_owners.h"
+#include "models/training/plan/gradient_reduction.h"
+#include "models/training/run/forecast.h"
+#include "sim/base/error.h"
+
+namespace lambcast {
+namespace {
+
+// Ranks that share states must be all that an exchange is between.
+void exchange_in_layout(TrainingPlan& training) {
+  Parallelism& how = *training.parallelism;
+  if (how.sharding != parallel::Sharding::none && how.shard_ranks != how.replicas())
+    fail_input(flag("exchange"),
+               "is between all ranks that hold the same weights, which shard_ranks divides",
+               "no --shard-ranks");
+  if (how.full_all_reduce)
+    fail_input(flag("exchange"), "takes the place of the sums of --full-all-reduce",
+               "one of the two");
+  if (how.quantized_gradients && coded_bytes(training.exchange) == 1)
+    fail_input(flag("exchange"),
+               fmt::format("{} is int8, and --quantized-gradients is qgZ in int4",
+                           name_of(training.exchange)),
+               "one of the two");
+  if (how.sharding == parallel::Sharding::weights) {
+    how.quantized_gradients = true;
+    how.quantized_by = training.exchange;
+  }
+}
+
+// Ranks that hold the same weights.
+ProcessGroup exchanging_ranks(const TrainingPlan& training) {
+  return training.parallelism ? owners_of(*training.parallelism, false).front().replicas
+                              : all_ranks(training);
+}
+
+// Sites of local steps are whole, and whole nodes or an equal part of each.
+void check_sites(const TrainingPlan& training) {
+  const int site = training.exchange.site;
+  if (site == 0) return;
+  const ProcessGroup ranks = exchanging_ranks(training);
+  const int node = ranks.per_node;
+  const bool fits = site <= node ? node % site == 0 : site % node == 0;
+  if (!fits || ranks.ranks % site != 0 || !ranks.uniform())
+    fail_input(
+        flag("exchange"),
+        fmt::format("sites of {} ranks do not divide {} ranks, {} a node, that hold the same "
+                    "weights",
+                    site, ranks.ranks, node),
+        fmt::format("a divisor of {0}, or a multiple of {0} that divides {1}", node, ranks.ranks));
+  if (site == ranks.ranks)
+    fail_input(flag("exchange"), fmt::format("one site of all {} ranks has nobody to meet", site),
+               "all_reduce, or smaller sites");
+  if (training.parallelism && training.model->experts > 0)
+    fail_input(flag("exchange"), "sites of experts are not modelled", "local:STEPS");
+}
+
+void check_graph(const TrainingPlan& training) {
+  if (training.exchange.kind != Exchange::Kind::neighbour_exponential) return;
+  const bool leaders = training.exchange.is_two_level();
+  const int meeting =
+      leaders ? node_leaders(exchanging_ranks(training)).ranks : training.data_parallel();
+  if (!std::has_single_bit(static_cast<unsigned>(meeting)))
+    fail_input(flag("exchange"),
+               fmt::format("an exponential graph has a power of two {}, not {}",
+                           leaders ? "nodes" : "ranks", meeting),
+               "neighbours:ring");
+}
+
+// Takes the form of the library that runs, unless all of it is stated.
+void choose_form(TrainingPlan& training, std::vector<Finding>& findings) {
+  Exchange& exchange = training.exchange;
+  if (const std::string why = refused_form(exchange); !why.empty())
+    fail_input(flag("exchange"), why, codec_name(exchange));
+  const Exchange stated = exchange;
+  if (exchanges_in_hooks(training) && training.recipe.zero.stage == 0)
+    exchange = in_hooks(exchange);
+  if (exchange == stated || training.data_parallel() == 1) return;
+  const char* const among =
+      exchange.is_two_level() ? "between the leaders of nodes, as Bagua does" : "among all ranks";
+  findings.push_back(
+      {Severity::note, "exchange-form",
+       fmt::format(
+           "{} goes {}, and {}: --exchange \"{} / flat / after\" asks for all ranks at once "
+           "after the backward pass, as DeepSpeed does",
+           codec_name(exchange), among,
+           averages_weights(exchange) ? "beside both passes"
+           : exchange.is_overlapped() ? "bucket by bucket beside the backward pass"
+                                      : "after the backward pass",
+           codec_name(exchange))});
+}
+
+// "all_reduce, fp8, int8": those that go with the stage.
+std::string usual_with_zero(std::int64_t stage) {
+  std::vector<std::string> names;
+  for (const Exchange& exchange : usual_exchanges(true))
+    if (refused_with_zero(exchange, stage).empty()) names.push_back(name_of(exchange));
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+}  // namespace
+
+void choose_exchange(const Words& words, TrainingPlan& training, std::vector<Finding>& findings) {
+  const std::string* text = words.find("exchange");
+  if (text == nullptr) return;
+  if (const auto hint = hint_for(Typed::exchange, *text); !hint.empty())
+    of_key("exchange", [&] {
+      fail_input(flag("exchange"), fmt::format("unknown exchange '{}': {}", *text, hint));
+    });
+  training.exchange = parse_exchange(*text, flag("exchange"));
+  if (training.exchange == Exchange{}) return;
+  if (is_onebit(training.optimizer())) {
+    if (training.exchange.kind != Exchange::Kind::onebit)
+      fail_input(flag("exchange"),
+                 fmt::format("{} brings its own exchange", name_of(training.optimizer())),
+                 "onebit, or plain optimizers");
+    if (training.exchange.is_in_other_form())
+      fail_input(
+          flag("exchange"),
+          fmt::format("{} exchanges among all GPUs, after the backward pass",
+                      name_of(training.optimizer())),
+          fmt::format("onebit, or --optimizer {} with {}",
+                      name_of(baseline_of(training.optimizer())), name_of(training.exchange)));
+    training.exchange = {};
+    return;
+  }
+  const std::int64_t stage = training.recipe.zero.stage;
+  if (const std::string why = refused_with_zero(training.exchange, stage); !why.empty())
+    fail_input(flag("exchange"), why,
+               stage == 0   ? "with --zero-stage 1, 2 or 3"
+               : stage == 3 ? "all_reduce, qgz, qgz:int8, loco, loco:int8"
+                            : usual_with_zero(stage) + ", or with --zero-stage 0");
+  if (!training.parallelism && training.wrapper() == Wrapper::bf16)
+    fail_input(flag("exchange"),
+               "DeepSpeed's BF16_Optimizer sums whole fp32 buffers, and in no other way",
+               "fp16 or fp32, or --deepspeed-version 0.17.6 and later");
+  choose_form(training, findings);
+  if (training.parallelism) exchange_in_layout(training);
+  check_graph(training);
+  check_sites(training);
+  const std::int64_t every = steps_per_exchange(training.exchange);
+  if (every > training.steps_done + training.steps)
+    findings.push_back(
+        {Severity::warning, "exchange-never",
+         fmt::format("{} exchanges weights every {} steps, and the run ends at {}: "
+                     "its ranks never meet",
+                     name_of(training.exchange), every, training.steps_done + training.steps)});
+  if (training.exchange.kind == Exchange::Kind::powersgd &&
+      factored_elements(*training.model, training.exchange.parameter) == 0)
+    findings.push_back({Severity::warning, "exchange-whole",
+                        fmt::format("two factors of rank {} are no smaller than half of any matrix "
+                                    "of {}: all tensors are sent whole",
+                                    training.exchange.parameter, training.model->name)});
+  const bool deepspeed =
+      !training.parallelism || training.parallelism->framework.name == FrameworkName::deepspeed;
+  if (deepspeed && is_hierarchical(training.exchange) && stage < 3)
+    findings.push_back(
+        {Severity::note, "exchange-of-stage-3",
+         fmt::format("DeepSpeed looks at zero_quantized_gradients at ZeRO stage 3 alone, and sends "
+                     "16 bits at stage {}: the forecast is of {} if it ran there",
+                     stage, name_of(training.exchange))});
+  if (training.data_parallel() == 1) return;
+  findings.push_back(
+      {Severity::note, "exchange-convergence",
+       fmt::format(
+           "{} sends other gradients than an all_reduce does; what that takes in more steps "
+           "is not modelled{}",
+           name_of(training.exchange),
+           training.exchange.kind == Exchange::Kind::onebit
+               ? ", and it is not 1-bit Adam, whose variance never sees signs"
+               : "")});
+}
+
+}  // namespace lambcast

@@ -1,0 +1,140 @@
+#include "experiments/scenario/exchange_choice.h"
+
+#include "experiments/scenario/scenario_case.h"
+
+namespace lambcast {
+namespace {
+
+using Catch::Matchers::Contains;
+
+WhatIf exchanging(const std::string& exchange, const WhatIf& more = {}) {
+  WhatIf what_if = with(more, without({"freeze_step"}, {{"optimizer", "adam"}}));
+  what_if["exchange"] = exchange;
+  return what_if;
+}
+
+std::vector<std::string> codes(const WhatIf& what_if) {
+  std::vector<std::string> found;
+  for (const Finding& finding : resolved(what_if).findings) found.push_back(finding.code);
+  return found;
+}
+
+bool says(const WhatIf& what_if, const std::string& code) {
+  const std::vector<std::string> found = codes(what_if);
+  return std::ranges::find(found, code) != found.end();
+}
+
+}  // namespace
+
+TEST_CASE("exchange choice: sites are nodes, or parts or groups of them, and have others to meet") {
+  // 64 GPUs, 4 a node.
+  for (const char* site : {"2", "4", "8", "32"}) {
+    CAPTURE(site);
+    CHECK(refusal(exchanging(std::string("local:16:") + site)).empty());
+  }
+  for (const char* site : {"3", "6", "24"}) {
+    CAPTURE(site);
+    CHECK_THAT(refusal(exchanging(std::string("local:16:") + site)),
+               Contains("do not divide 64 ranks, 4 a node") &&
+                   Contains("a divisor of 4, or a multiple of 4 that divides 64"));
+  }
+  CHECK_THAT(refusal(exchanging("local:16:64")),
+             Contains("one site of all 64 ranks has nobody to meet"));
+}
+
+TEST_CASE("exchange choice: sites of a layout are of the ranks that hold the same weights") {
+  // Of 64 GPUs in 4 stages 16 hold the same.
+  CHECK(refusal(exchanging("local:16:4", {{"pp", "4"}})).empty());
+  CHECK_THAT(refusal(exchanging("local:16:16", {{"pp", "4"}})),
+             Contains("one site of all 16 ranks has nobody to meet"));
+  CHECK_THAT(refusal(exchanging("local:16:2", {{"model", "mixtral-8x7b"},
+                                               {"cluster", "hgx-h100-ndr"},
+                                               {"global_batch", "64"},
+                                               {"micro_batch", "1"},
+                                               {"seq_len", "2048"},
+                                               {"tp", "8"}})),
+             Contains("sites of experts are not modelled (allowed: local:STEPS)"));
+}
+
+TEST_CASE("exchange choice: an exponential graph has a power of two ranks") {
+  CHECK(refusal(exchanging("neighbours:exponential")).empty());
+  CHECK_THAT(
+      refusal(exchanging("neighbours:exponential", {{"gpus", "48"}, {"global_batch", "3072"}})),
+      Contains("a power of two ranks, not 48 (allowed: neighbours:ring)"));
+  CHECK(refusal(exchanging("neighbours:ring", {{"gpus", "48"}, {"global_batch", "3072"}})).empty());
+}
+
+TEST_CASE("exchange choice: a framework's libraries choose the form, unless it is stated") {
+  const auto form = [](const std::string& exchange, const WhatIf& more) {
+    return name_of(resolved(exchanging(exchange, more)).training.exchange);
+  };
+  // 64 GPUs, 4 a node.
+  for (const char* hooks : {"pytorch", "bagua"}) {
+    const WhatIf framework{{"framework", hooks}};
+    CHECK(form("int8", framework) == "int8 / two-level / overlapped");
+    CHECK(form("powersgd:4", framework) == "powersgd:4 / flat / overlapped");
+    CHECK(form("int8 / flat / after", framework) == "int8 / flat / after");
+    CHECK(says(exchanging("onebit", framework), "exchange-form"));
+    CHECK_FALSE(says(exchanging("onebit / flat / after", framework), "exchange-form"));
+  }
+  CHECK(form("int8", {{"overlap", "ddp"}}) == "int8 / two-level / overlapped");
+  for (const char* own : {"deepspeed", "megatron"}) {
+    CHECK(form("int8", {{"framework", own}}) == "int8");
+    CHECK_FALSE(says(exchanging("int8", {{"framework", own}}), "exchange-form"));
+    CHECK(form("int8 / two-level", {{"framework", own}}) == "int8 / two-level");
+  }
+  CHECK_THAT(refusal(exchanging("local:16 / overlapped")), Contains("allowed: local:16"));
+  CHECK_THAT(refusal(exchanging("fp8 / two-level", {{"zero_stage", "1"}})),
+             Contains("ZeRO keeps a share"));
+  // Node leaders are the graph: 12 of 48 GPUs, and 16 of 64.
+  const std::string graph = "neighbours:exponential / two-level";
+  CHECK(refusal(exchanging(graph)).empty());
+  CHECK_THAT(refusal(exchanging(graph, {{"gpus", "48"}, {"global_batch", "3072"}})),
+             Contains("a power of two nodes, not 12"));
+}
+
+TEST_CASE("exchange choice: PyTorch runs models without blocks as data parallelism with buckets") {
+  const auto images = [](const WhatIf& more) {
+    return with(more, exchanging("topk:1%", {{"model", "resnet18"}, {"precision", "fp32"}}));
+  };
+  const TrainingPlan training = resolved(images({{"framework", "pytorch"}})).training;
+  CHECK_FALSE(training.parallelism.has_value());
+  CHECK(training.overlap == Overlap::ddp);
+  CHECK(name_of(training.exchange) == "topk:1% / flat / overlapped");
+  CHECK(resolved(images({{"framework", "bagua"}, {"overlap", "none"}})).training.overlap ==
+        Overlap::none);
+  for (const char* after : {"deepspeed", "nvidia"})
+    CHECK(resolved(images({{"framework", after}})).training.overlap == Overlap::none);
+  CHECK_THAT(refusal(images({{"framework", "pytorch"}, {"tp", "2"}})),
+             Contains("no transformer blocks"));
+  CHECK_THAT(refusal(images({{"framework", "megatron"}})), Contains("no transformer blocks"));
+}
+
+TEST_CASE("exchange choice: 1-bit optimizers bring theirs, ZeRO has its own, one way at a time") {
+  CHECK_THAT(
+      refusal(with({{"exchange", "fp8"}})),
+      Contains("onebit_lamb brings its own exchange (allowed: onebit, or plain optimizers)"));
+  CHECK(refusal(with({{"exchange", "onebit"}})).empty());
+  CHECK_THAT(refusal(with({{"exchange", "onebit / two-level"}})),
+             Contains("onebit, or --optimizer lamb with onebit / two-level"));
+  CHECK_THAT(refusal(exchanging("powersgd:4", {{"zero_stage", "2"}})),
+             Contains("--zero-stage 0") && Contains("fp8"));
+  CHECK_THAT(refusal(exchanging("fp8", {{"zero_stage", "3"}})),
+             Contains("allowed: all_reduce, qgz, qgz:int8, loco, loco:int8"));
+  CHECK_THAT(refusal(exchanging("qgz")), Contains("with --zero-stage 1, 2 or 3"));
+}
+
+TEST_CASE("exchange choice: what an exchange does not do is found, once there are ranks") {
+  CHECK(says(exchanging("local:16"), "exchange-convergence"));
+  CHECK_FALSE(says(exchanging("all_reduce"), "exchange-convergence"));
+  CHECK_FALSE(
+      says(exchanging("fp8", {{"gpus", "1"}, {"global_batch", "16"}}), "exchange-convergence"));
+  CHECK(says(exchanging("local:6000"), "exchange-never"));
+  CHECK_FALSE(says(exchanging("local:5993"), "exchange-never"));
+  CHECK(says(exchanging("powersgd:1000"), "exchange-whole"));
+  CHECK_FALSE(says(exchanging("powersgd:4"), "exchange-whole"));
+  CHECK(says(exchanging("qgz", {{"zero_stage", "2"}}), "exchange-of-stage-3"));
+  CHECK_FALSE(says(exchanging("qgz", {{"zero_stage", "3"}}), "exchange-of-stage-3"));
+}
+
+}  // namespace lambcast

@@ -1,0 +1,21 @@
+// From the words of a what-if to how its experts are divided and reached
+// (models/training/plan/expert_plan.h).
+#pragma once
+
+#include "experiments/scenario/words.h"
+#include "models/training/plan/training_plan.h"
+
+namespace lambcast {
+
+// The keys that speak of experts, beside ep:
+//
+//   etp expert_dispatch capacity_factor imbalance expert_overlap expert_kernels
+//   expert_routing
+//
+// DeepSpeed fills every expert to its capacity (factor 1), the others drop nothing. Throws Error
+// (usage), naming the rule, for keys without experts and optimizers that would mix them.
+// Reads framework and layout of `how`.
+ExpertUse choose_experts(const Words& words, const ModelShape& model, OptimizerType optimizer,
+                         const Parallelism& how);
+
+}  // namespace lambcast

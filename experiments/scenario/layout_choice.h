@@ -1,0 +1,38 @@
+// From the words of a what-if to the way its model is divided over ranks
+// (models/training/plan/parallelism.h).
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "experiments/scenario/words.h"
+#include "models/finding.h"
+#include "models/training/plan/training_plan.h"
+
+namespace lambcast {
+
+// The keys that ask for more than data parallelism with DeepSpeed's stages 0 to 2, for help texts:
+//
+//   tp cp pp interleave order sequence_parallel pipeline_schedule recompute framework attention
+//   tensor_overlap send_overlap fp32_gradients fusion eager_loss split shard_ranks shard_groups
+//   partition_activations full_all_reduce offload_optimizer shard_handling_us secondary_ranks
+//   quantized_weights quantized_gradients ep lora_rank lora_targets fp8_attention
+//   fp8_activation_input context_exchange gradient_bucket
+// and those of expert_choice.h
+//
+// A key stated at a value that holds anyway (an axis of 1, --framework deepspeed, a switch that is
+// off) asks for no layout: the forecast is the same.
+// Neither does a framework that is data parallel alone (pytorch, bagua, tensorflow, ...) with a
+// model that has no transformer blocks. Nothing where none of them asks for that. Reads training's
+// model, device, gpus and configuration; dp follows from the GPUs. Throws Error (usage), naming the
+// rule, for what cannot be.
+std::optional<Parallelism> choose_parallelism(const Words& words, const TrainingPlan& training);
+
+// Whether a key says how ranks share states, which none do without ZeRO.
+bool is_of_zero(std::string_view key);
+
+// What a layout asks of the model and the micro batches: errors are thrown, the rest is returned.
+std::vector<Finding> check_parallelism(const TrainingPlan& training);
+
+}  // namespace lambcast

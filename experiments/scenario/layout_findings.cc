@@ -1,0 +1,93 @@
+#include "experiments/scenario/layout_findings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "models/training/plan/weight_sharing.h"
+
+namespace lambcast {
+namespace {
+
+using parallel::PipelineSchedule;
+using parallel::Sharding;
+
+// A kernel that nobody timed on the GPU.
+std::optional<Finding> find_untimed_attention(AttentionKernel kernel, const Device& device) {
+  const AttentionKernel timed = timed_as(kernel, *device.rates);
+  if (timed == kernel) return std::nullopt;
+  return Finding{Severity::note, "attention-untimed",
+                 fmt::format("--attention: nobody timed {} on {}: it counts as {}", name_of(kernel),
+                             device.name, name_of(timed))};
+}
+
+// Megatron-DeepSpeed divides activations so; what DeepSpeed itself brings does not.
+std::optional<Finding> find_foreign_sequence(const Parallelism& how) {
+  if (how.framework.name != FrameworkName::deepspeed || how.layout.tp == 1 ||
+      !how.sequence_parallel)
+    return std::nullopt;
+  return Finding{Severity::warning, "sequence-of-framework",
+                 "--sequence-parallel: DeepSpeed's tensor parallelism (AutoTP) sums activations "
+                 "whole: forecast is what Megatron-DeepSpeed does with the rest as DeepSpeed does "
+                 "it; --framework names another"};
+}
+
+// No matrix is gathered in parts, however small a bucket the file asks for.
+std::optional<Finding> find_small_prefetch(const TrainingPlan& training) {
+  const Parallelism& how = *training.parallelism;
+  const std::int64_t asked = training.recipe.zero.prefetch;
+  if (how.framework.name != FrameworkName::deepspeed || how.sharding != Sharding::weights ||
+      asked == Zero{}.prefetch)
+    return std::nullopt;
+  double block = 0;
+  for (const Tensor& tensor : training.model->tensors)
+    if (tensor.layer == 0 && !tensor.expert) block += static_cast<double>(tensor.elements);
+  const int matrices = gathered_matrices(*training.model, how);
+  const auto least = static_cast<std::int64_t>(block / std::max(1, matrices));
+  if (asked >= least) return std::nullopt;
+  return Finding{
+      Severity::note, "prefetch-below-matrix",
+      fmt::format("stage3_prefetch_bucket_size: counts as {}: the {} matrices of a block "
+                  "are gathered one by one, and none in parts",
+                  least, matrices)};
+}
+
+// Of what frameworks do not bring, but forks of them or users might.
+std::optional<Finding> find_foreign_schedule(const Parallelism& how) {
+  if (how.framework.name != FrameworkName::deepspeed || how.layout.pp == 1 ||
+      how.schedule == PipelineSchedule::one_f_one_b)
+    return std::nullopt;
+  return Finding{Severity::warning, "schedule-of-framework",
+                 fmt::format("DeepSpeed's pipelines run 1f1b alone (runtime/pipe/schedule.py): "
+                             "forecast is {} with the rest as DeepSpeed does it; --framework names "
+                             "another",
+                             parallel::name_of(how.schedule))};
+}
+
+}  // namespace
+
+std::vector<Finding> find_of_layout(const TrainingPlan& training) {
+  const Parallelism& how = *training.parallelism;
+  std::vector<Finding> findings;
+  for (const auto& finding :
+       {find_foreign_schedule(how), find_foreign_sequence(how),
+        find_untimed_attention(how.attention, *training.device), find_small_prefetch(training)})
+    if (finding) findings.push_back(*finding);
+  const bool divided = how.layout.tp * how.layout.cp * how.layout.pp * how.layout.ep > 1;
+  if (how.framework.name == FrameworkName::deepspeed && !divided && !training.model->adapters &&
+      how.sharding != Sharding::weights)
+    findings.push_back(
+        {Severity::note, "priced-by-kernel",
+         "a key of layouts (such as --recompute) was said: passes rest on kernels by their shape "
+         "alone. Without such keys what was measured of the whole model comes first, so that the "
+         "step may differ"});
+  if (is_onebit(training.optimizer()) && is_lamb(training.optimizer()) && how.layout.tp > 1)
+    findings.push_back(
+        {Severity::warning, "lamb-per-shard",
+         "with tensor parallelism DeepSpeed's LAMB takes trust ratios of each rank's part of "
+         "a tensor: not the steps of LAMB on whole tensors"});
+  return findings;
+}
+
+}  // namespace lambcast

@@ -1,0 +1,56 @@
+// Keys and file settings of single optimizers, from the question to the forecast.
+#include <algorithm>
+#include <utility>
+
+#include "experiments/scenario/scenario_case.h"
+#include "models/training/run/forecast.h"
+
+namespace lambcast {
+namespace {
+
+using Catch::Contains;
+
+std::int64_t said(const WhatIf& asked, const char* code) {
+  return std::ranges::count(resolved(asked).findings, code, &Finding::code);
+}
+
+TEST_CASE("optimizer keys: 0/1 Adam's policy is a question too, and of others has no effect") {
+  const WhatIf zero_one = with({{"optimizer", "zero_one_adam"}, {"freeze_step", "1000"}});
+  const auto compressed = [&](const WhatIf& keys) {
+    CollectiveCosts costs;
+    const Forecast of = forecast(resolved(with(keys, zero_one)).training, costs);
+    std::int64_t onebit = 0, silent = 0;
+    for (const StepForecast& step : of.steps) {
+      if (counted_as(step.kind) == StepKind::compression) onebit += step.steps;
+      if (step.kind == StepKind::silent) silent += step.steps;
+    }
+    return std::pair(onebit, silent);
+  };
+  const auto usual = compressed({});
+  CHECK(compressed({{"var_update_scaler", "100000"}}).first < usual.first);
+  CHECK(compressed({{"local_step_scaler", "100"}}).second > usual.second);
+  CHECK(compressed({{"local_step_scaler", "100"}, {"local_step_clipper", "2"}}).second <
+        compressed({{"local_step_scaler", "100"}}).second);
+  for (const char* key : {"var_update_scaler", "local_step_scaler", "local_step_clipper"}) {
+    INFO(key);
+    CHECK(said(with({{key, "8"}}, zero_one), "flag-no-effect") == 0);
+    CHECK(said(with({{key, "8"}}), "flag-no-effect") == 1);
+    CHECK_THAT(refusal(with({{key, "0"}}, zero_one)), Contains("'0' is not a whole number"));
+  }
+}
+
+TEST_CASE("optimizer keys: a rank that leaves GaLore's matrices whole is said to") {
+  const auto asked = [](const char* model, const char* rank) {
+    return without({"freeze_step"}, {{"optimizer", "galore_adamw8bit"},
+                                     {"model", model},
+                                     {"micro_batch", "1"},
+                                     {"galore_rank", rank}});
+  };
+  CHECK(said(asked("bert-large", "256"), "galore-whole") == 0);
+  CHECK(said(asked("bert-large", "1023"), "galore-whole") == 0);
+  CHECK(said(asked("bert-large", "1024"), "galore-whole") == 1);
+  CHECK(said(with({{"optimizer", "adam"}}, asked("bert-large", "1024")), "galore-whole") == 0);
+}
+
+}  // namespace
+}  // namespace lambcast

@@ -1,0 +1,180 @@
+#include "experiments/scenario/run_files.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "experiments/scenario/invalid_value.h"
+#include "experiments/scenario/run_length.h"
+#include "experiments/scenario/words.h"
+#include "models/deepspeed/key_ledger.h"
+#include "models/megatron/arguments.h"
+#include "models/torchtitan/config.h"
+#include "sim/base/file.h"
+
+namespace lambcast {
+namespace {
+
+// Two of the three batch numbers give the third: a user's two leave the file nothing to say.
+constexpr const char* batch_keys[] = {"micro_batch", "grad_accum", "global_batch"};
+
+bool settles_batch(const WhatIf& asked) {
+  int given = 0;
+  for (const char* key : batch_keys) given += asked.contains(key) ? 1 : 0;
+  return given >= 2;
+}
+
+bool is_batch(const std::string& key) {
+  for (const char* known : batch_keys)
+    if (key == known) return true;
+  return false;
+}
+
+// Keys of which a user's one takes the place of the file's other.
+bool is_overruled(const std::string& key, const WhatIf& asked) {
+  if (is_batch(key)) return settles_batch(asked);
+  if (key == "rampup_batch_size") return settles_batch(asked) || asked.contains("global_batch");
+  if (key == "gpus") return asked.contains("gpus") || asked.contains("nodes");
+  if (is_length(key))
+    return std::any_of(length_keys.begin(), length_keys.end(),
+                       [&](const char* length) { return asked.contains(length); });
+  if (key == "shard_ranks" || key == "shard_groups")
+    return asked.contains("shard_ranks") || asked.contains("shard_groups");
+  if (key == "model.max_seq_len" || key == "seq_len") return asked.contains("seq_len");
+  return false;
+}
+
+void write(const std::vector<std::pair<std::string, std::string>>& keys, const WhatIf& asked,
+           WhatIf& what_if) {
+  for (const auto& [key, value] : keys)
+    if (!is_overruled(key, asked)) what_if.emplace(key, value);
+}
+
+// "A=1;B=2" as variables.
+megatron::Variables variables_of(const std::string* text) {
+  megatron::Variables variables;
+  std::istringstream entries(text == nullptr ? "" : *text);
+  for (std::string entry; std::getline(entries, entry, ';');) {
+    const std::size_t equals = entry.find('=');
+    if (equals == std::string::npos || equals == 0)
+      fail_input(flag("set_var"), fmt::format("'{}' is not NAME=VALUE", entry));
+    variables[entry.substr(0, equals)] = entry.substr(equals + 1);
+  }
+  return variables;
+}
+
+// The DeepSpeed JSON of a launch decides the ZeRO stage and the optimizer.
+void add_deepspeed(const megatron::Arguments& arguments, const std::string& path,
+                   const WhatIf& asked, Catalog& catalog, WhatIf& what_if,
+                   std::vector<Finding>& findings) {
+  if (arguments.config_name.empty() || asked.contains("config")) return;
+  if (!arguments.config.empty()) {
+    const std::string name = fmt::format("{}:{}", path, arguments.config_name);
+    catalog.texts()->add("config " + name, arguments.config);
+    what_if.emplace("config", name);
+    return;
+  }
+  findings.push_back(
+      {Severity::warning, "deepspeed-config-not-read",
+       fmt::format("{}: --deepspeed_config: '{}' decides the optimizer and the ZeRO stage, and is "
+                   "not read; try: --config FILE",
+                   path, arguments.config_name)});
+}
+
+// --cpu-optimizer goes with offloading, which the JSON asks for and is applied from it.
+void drop_offload_note(const deepspeed::DeepSpeedConfig& config, std::vector<Finding>& findings) {
+  const bool offloads =
+      std::ranges::any_of(config.layout, [](const std::pair<std::string, std::string>& key) {
+        return key.first == "offload_optimizer" && key.second != "none";
+      });
+  if (!offloads) return;
+  std::erase_if(findings, [](const Finding& finding) {
+    return finding.code == "not-modelled" &&
+           finding.message.find("--cpu-optimizer:") != std::string::npos;
+  });
+}
+
+void add_megatron(const std::string& path, const WhatIf& asked, Catalog& catalog, WhatIf& what_if,
+                  std::vector<Finding>& findings) {
+  of_key("megatron_args", [&] {
+    const std::string* given = Words(asked).find("set_var");
+    megatron::Arguments arguments =
+        megatron::decode(catalog.texts()->config(path), path, variables_of(given));
+    if (arguments.lacks_vocabulary && !asked.contains("model.vocab") && !asked.contains("model"))
+      fail_input({path, 0, "--vocab-size"},
+                 "is missing, and the tokenizer named is none whose vocabulary is known",
+                 "--vocab-size N in the file, or --set model.vocab=N");
+    add_deepspeed(arguments, path, asked, catalog, what_if, findings);
+    auto keys = arguments.what_if;
+    // Megatron-DeepSpeed hands its own Adam to DeepSpeed if the JSON names no optimizer.
+    if (const auto config = what_if.find("config");
+        config != what_if.end() && !arguments.config_name.empty()) {
+      drop_offload_note(*catalog.config(config->second), arguments.findings);
+      const bool names_optimizer = catalog.config(config->second)->optimizer.has_value();
+      std::erase_if(keys, [&](const auto& key) {
+        return key.first == "zero_stage" ||
+               (names_optimizer && key.first == "optimizer" && key.second == "adam");
+      });
+    }
+    write(keys, asked, what_if);
+    std::string model = is_path(path) ? path : "./" + path;
+    if (given != nullptr) model += " with " + *given;
+    if (given != nullptr) catalog.texts()->add("model " + model, arguments.model);
+    if (!arguments.model.empty()) what_if.emplace("model", model);
+    findings.insert(findings.end(), arguments.findings.begin(), arguments.findings.end());
+  });
+}
+
+void add_torchtitan(const std::string& path, const WhatIf& asked, Catalog& catalog, WhatIf& what_if,
+                    std::vector<Finding>& findings) {
+  of_key("torchtitan", [&] {
+    const torchtitan::Job job = torchtitan::decode(catalog.texts()->config(path), path);
+    write(job.what_if, asked, what_if);
+    for (const Finding& finding : job.findings)
+      if (finding.code != "no-preset") {
+        findings.push_back(finding);
+      } else if (!asked.contains("model")) {
+        throw Error(Exit::usage, finding.message);
+      }
+  });
+}
+
+}  // namespace
+
+std::vector<InputLedger> input_ledgers(const WhatIf& asked, Catalog& catalog) {
+  const Words words(asked);
+  std::vector<InputLedger> ledgers;
+  const auto add = [&](const std::string& file, std::vector<LedgerEntry> entries) {
+    ledgers.push_back({file, std::move(entries)});
+  };
+  if (const std::string* path = words.find("megatron_args")) {
+    const megatron::Arguments arguments = megatron::decode(catalog.texts()->config(*path), *path,
+                                                           variables_of(words.find("set_var")));
+    add(*path, arguments.ledger);
+    if (!arguments.config.empty() && !asked.contains("config"))
+      add(arguments.config_name, deepspeed::key_ledger(arguments.config, arguments.config_name));
+  }
+  if (const std::string* path = words.find("config"))
+    add(*path, deepspeed::key_ledger(catalog.texts()->config(*path), *path));
+  return ledgers;
+}
+
+WhatIf with_run_files(const WhatIf& asked, Catalog& catalog, std::vector<Finding>& findings) {
+  const Words words(asked);
+  const std::string* megatron = words.find("megatron_args");
+  const std::string* torchtitan = words.find("torchtitan");
+  if (megatron != nullptr && torchtitan != nullptr)
+    fail_input(flag("torchtitan"), "is another run than that of --megatron-args");
+  WhatIf what_if = asked;
+  what_if.erase("megatron_args");
+  what_if.erase("torchtitan");
+  if (megatron == nullptr && asked.contains("set_var"))
+    fail_input(flag("set_var"), "is for the script of --megatron-args");
+  what_if.erase("set_var");
+  if (megatron != nullptr) add_megatron(*megatron, asked, catalog, what_if, findings);
+  if (torchtitan != nullptr) add_torchtitan(*torchtitan, asked, catalog, what_if, findings);
+  return what_if;
+}
+
+}  // namespace lambcast

@@ -1,0 +1,28 @@
+// Files of other programs that describe a run, written into a what-if: a Megatron-LM argument list
+// (key megatron_args) and a torchtitan job (torchtitan). What the user says beside them stays as
+// said; the DeepSpeed file (config) is another matter, its values keep their lines.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "experiments/scenario/catalog.h"
+#include "experiments/scenario/scenario.h"
+#include "models/finding.h"
+#include "models/key_ledger.h"
+
+namespace lambcast {
+
+// Without those two keys. Throws Error (usage) for what cannot be read or is not modelled, and for
+// both at once.
+WhatIf with_run_files(const WhatIf& asked, Catalog& catalog, std::vector<Finding>& findings);
+
+struct InputLedger {
+  std::string file;
+  std::vector<LedgerEntry> entries;
+};
+
+// The treatment of each key of an argument list or launch script and of a DeepSpeed file.
+std::vector<InputLedger> input_ledgers(const WhatIf& asked, Catalog& catalog);
+
+}  // namespace lambcast

@@ -1,0 +1,193 @@
+#include "experiments/scenario/run_files.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+#include "experiments/output/input_ledger.h"
+#include "experiments/scenario/scenario_case.h"
+#include "sim/base/temporary_folder.h"
+
+namespace lambcast {
+namespace {
+
+using Catch::Matchers::Contains;
+
+const std::string arguments = R"(--num-layers 24 --hidden-size 1024 --num-attention-heads 16
+--seq-length 1024 --max-position-embeddings 1024 --vocab-size 50257 --micro-batch-size 2
+--global-batch-size 64 --tensor-model-parallel-size 2 --pipeline-model-parallel-size 4 --bf16
+--use-distributed-optimizer --train-iters 300
+)";
+
+TEST_CASE("run files: Megatron's arguments are a what-if, and flags beside them stand") {
+  TemporaryFolder folder;
+  WhatIf asked{{"megatron_args", folder.file("args.txt", arguments)},
+               {"cluster", "dgx-a100-80g"},
+               {"gpus", "16"}};
+  const TrainingPlan training = resolved(asked).training;
+  REQUIRE(training.parallelism);
+  CHECK(training.parallelism->layout.tp == 2);
+  CHECK(training.parallelism->layout.pp == 4);
+  CHECK(training.parallelism->layout.dp == 2);
+  CHECK(training.batch.train == 64);
+  CHECK(training.batch.gas == 16);
+  CHECK(training.steps == 300);
+  CHECK(training.model->layers == 24);
+  asked["pp"] = "2";
+  asked.insert_or_assign("global_batch", "128");
+  const TrainingPlan changed = resolved(asked).training;
+  CHECK(changed.parallelism->layout.pp == 2);
+  CHECK(changed.batch.train == 128);
+  CHECK(changed.batch.micro == 2);
+}
+
+TEST_CASE("run files: GPUs of a flag keep the script's GPUs of a node") {
+  TemporaryFolder folder;
+  const std::string launch = "torchrun --nnodes 2 --nproc-per-node 4 pretrain_gpt.py " + arguments;
+  std::string line = launch;
+  std::ranges::replace(line, '\n', ' ');
+  WhatIf asked{{"megatron_args", folder.file("train.sh", "#!/bin/bash\n" + line + "\n")},
+               {"cluster", "dgx-a100-80g"}};
+  CHECK(resolved(asked).training.nodes() == 2);
+  asked["gpus"] = "32";
+  CHECK(resolved(asked).training.nodes() == 8);
+  asked["gpus_per_node"] = "8";
+  CHECK(resolved(asked).training.nodes() == 4);
+}
+
+TEST_CASE("run files: a vocabulary that no file tells can be given") {
+  TemporaryFolder folder;
+  std::string text = arguments;
+  text.replace(text.find("--vocab-size 50257"), 18, "--tokenizer-type HFTokenizer");
+  WhatIf asked{{"megatron_args", folder.file("args.txt", text)},
+               {"cluster", "dgx-a100-80g"},
+               {"gpus", "16"}};
+  CHECK_THAT(refusal(asked),
+             Contains("--vocab-size: is missing") && Contains("--set model.vocab=N"));
+  asked["model.vocab"] = "50257";
+  WhatIf whole = asked;
+  whole.erase("model.vocab");
+  whole.insert_or_assign("megatron_args", folder.file("whole.txt", arguments));
+  CHECK(parameters(*resolved(asked).training.model) == parameters(*resolved(whole).training.model));
+}
+
+TEST_CASE("run files: --cpu-optimizer is no finding where the JSON offloads") {
+  TemporaryFolder folder;
+  std::string text = arguments + " --cpu-optimizer --deepspeed --deepspeed_config ds.json";
+  text.erase(text.find("--use-distributed-optimizer"), 27);
+  const auto noted = [&](const std::string& zero) {
+    const WhatIf asked{
+        {"megatron_args", folder.file("args.txt", text)},
+        {"cluster", "dgx-a100-80g"},
+        {"gpus", "16"},
+        {"pp", "1"},
+        {"config", folder.file("ds.json", "{\"zero_optimization\": {\"stage\": 1" + zero +
+                                              "}, \"bf16\": {\"enabled\": true}}")}};
+    const Scenario scenario = resolved(asked);
+    return std::ranges::any_of(scenario.findings, [](const Finding& finding) {
+      return finding.message.find("--cpu-optimizer:") != std::string::npos;
+    });
+  };
+  CHECK(noted(""));
+  CHECK_FALSE(noted(", \"offload_optimizer\": {\"device\": \"cpu\"}"));
+}
+
+TEST_CASE("run files: the treatment of each key of the inputs is told") {
+  TemporaryFolder folder;
+  Catalog catalog;
+  const std::string text = explain_inputs(
+      {{"megatron_args", folder.file("args.txt", arguments + "--seed 1 --cp-comm-type a2a\n")},
+       {"config", folder.file("ds.json", "{\"steps_per_print\": 5}")}},
+      catalog);
+  CHECK_THAT(text, Contains("13 keys applied, 1 costless, 1 named"));
+  CHECK_THAT(text, Contains("--seed") && Contains("costless  initial values"));
+  CHECK_THAT(text, Contains("steps_per_print") && Contains("--cp-comm-type"));
+  CHECK_THROWS_WITH(explain_inputs({}, catalog), Contains("'inputs' tells the keys of files"));
+}
+
+// Megatron-DeepSpeed hands its own Adam to DeepSpeed.
+TEST_CASE("run files: a launch's JSON decides the optimizer if it names one") {
+  TemporaryFolder folder;
+  const auto optimizer_with = [&](const std::string& json) {
+    const std::string script = "cat > ds.json <<EOF\n" + json +
+                               "\nEOF\ndeepspeed --num_nodes 2 --num_gpus 8 pretrain_gpt.py "
+                               "--num-layers 24 --hidden-size 1024 --num-attention-heads 16 "
+                               "--seq-length 1024 --max-position-embeddings 1024 --vocab-size "
+                               "50257 --micro-batch-size 4 --global-batch-size 64 --fp16 "
+                               "--deepspeed --deepspeed_config ds.json --train-iters 300\n";
+    return resolved(
+               {{"megatron_args", folder.file("train.sh", script)}, {"cluster", "dgx-a100-80g"}})
+        .training.optimizer();
+  };
+  const std::string head = R"({"train_batch_size": 64, "fp16": {"enabled": true})";
+  CHECK(optimizer_with(head + "}") == OptimizerType::adam);
+  CHECK(optimizer_with(head + R"(, "optimizer": {"type": "Lamb", "params": {}}})") ==
+        OptimizerType::lamb);
+}
+
+TEST_CASE("run files: stage 3 of a file next to a 1-bit optimizer is refused at its line") {
+  TemporaryFolder folder;
+  const std::string json =
+      "{\"train_batch_size\": 64,\n\"zero_optimization\": {\"stage\": 3},\n"
+      "\"optimizer\": {\"type\": \"OneBitAdam\", \"params\": {}}}";
+  CHECK_THROWS_WITH(resolved({{"config", folder.file("ds.json", json)},
+                              {"model", "bert-large"},
+                              {"cluster", "dgx-a100-80g"},
+                              {"gpus", "16"},
+                              {"micro_batch", "4"},
+                              {"steps", "100"}}),
+                    Contains("ds.json:2: zero_optimization.stage: 1bit-Adam is not compatible"));
+}
+
+TEST_CASE("run files: a torchtitan job is a what-if") {
+  TemporaryFolder folder;
+  const std::string job = R"([model]
+name = "llama3"
+flavor = "8B"
+[training]
+local_batch_size = 2
+seq_len = 16384
+steps = 10
+[parallelism]
+tensor_parallel_degree = 2
+)";
+  const WhatIf asked{
+      {"torchtitan", folder.file("job.toml", job)}, {"cluster", "hgx-h100-ndr"}, {"gpus", "16"}};
+  const Scenario scenario = resolved(asked);
+  CHECK(scenario.training.model->name == "llama3-8b");
+  CHECK(scenario.training.seq_len == 16384);  // beyond what the preset reads
+  CHECK(scenario.training.parallelism->layout.dp == 8);
+  CHECK(scenario.asked.at("tp") == "2");
+  WhatIf both = asked;
+  both["megatron_args"] = folder.file("args.txt", arguments);
+  CHECK_THAT(refusal(both), Contains("--torchtitan: is another run"));
+  WhatIf unknown = asked;
+  unknown["torchtitan"] =
+      folder.file("debug.toml", "[model]\nname = \"llama3\"\nflavor = \"debugmodel\"\n");
+  CHECK_THAT(refusal(unknown), Contains("debug.toml:3: model.flavor: no preset is this model"));
+}
+
+TEST_CASE("run files: a config.json is a model, overrides included") {
+  TemporaryFolder folder;
+  const std::string path = folder.file("gpt2.json", R"({"model_type": "gpt2", "n_embd": 768,
+    "n_head": 12, "n_layer": 12, "n_positions": 1024, "vocab_size": 50257})");
+  const WhatIf asked = with({{"model", path}, {"seq_len", "512"}});
+  CHECK(parameters(*resolved(asked).training.model) == 124'439'808);
+  CHECK(resolved(with({{"model.layers", "6"}}, asked)).training.model->layers == 6);
+  const auto assumed = [&](const WhatIf& of) {
+    const Scenario scenario = resolved(of);
+    return std::ranges::count(scenario.findings, "seq-len-assumed", &Finding::code);
+  };
+  CHECK(assumed(asked) == 0);
+  CHECK(assumed(with({{"model", path}})) == 1);
+  CHECK(assumed(with({{"model", "gpt2"}})) == 0);
+  CHECK_THAT(refusal(with({{"model", folder.file("x.json", "{\"model_type\": \"gpt3\"}")}})),
+             Contains("x.json:1: model_type: unknown architecture 'gpt3', did you mean 'gpt2'?"));
+}
+
+TEST_CASE("run files: a file that cannot be read is the key's fault") {
+  CHECK_THAT(refusal(without({"model"}, {{"megatron_args", "/no/such/file"}})),
+             Contains("/no/such/file"));
+}
+
+}  // namespace
+}  // namespace lambcast

@@ -1,0 +1,381 @@
+#include "experiments/scenario/scenario.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <filesystem>
+#include <optional>
+#include <tuple>
+
+#include "experiments/scenario/adapter_choice.h"
+#include "experiments/scenario/deepspeed_choice.h"
+#include "experiments/scenario/exchange_choice.h"
+#include "experiments/scenario/invalid_value.h"
+#include "experiments/scenario/layout_choice.h"
+#include "experiments/scenario/plugin_choice.h"
+#include "experiments/scenario/run_files.h"
+#include "experiments/scenario/run_length.h"
+#include "experiments/scenario/unread_keys.h"
+#include "experiments/scenario/words.h"
+#include "models/deepspeed/recipe.h"
+#include "models/deepspeed/rules.h"
+#include "models/deepspeed/versions.h"
+#include "models/huggingface/config.h"
+#include "models/optimizer/galore.h"
+#include "models/training/plan/gradient_reduction.h"
+#include "models/training/plan/optimizer_state.h"
+#include "models/training/price/measured_program.h"
+#include "sim/base/error.h"
+#include "sim/base/file.h"
+#include "sim/collectives/symmetry.h"
+
+namespace lambcast {
+namespace {
+
+// Alike, they are folded; where they are not, collectives have limits of their own.
+constexpr std::int64_t max_gpus = 1 << 20;
+
+// Ranks that hold one copy of the model.
+std::int64_t ranks_of_copy(const Words& words) {
+  std::int64_t ranks = 1;
+  for (const char* key : {"tp", "cp", "pp"})
+    ranks = std::min(max_gpus + 1, ranks * words.whole(key, 1, max_gpus).value_or(1));
+  return ranks;
+}
+
+void check_copies(const Words& words, std::int64_t gpus, std::int64_t dp) {
+  const std::int64_t copy = ranks_of_copy(words);
+  if (gpus % copy == 0 && gpus / copy != dp)
+    fail_input(flag("dp"),
+               fmt::format("{} GPUs are {} copies of a model on tp x cp x pp = {} of them, not {}",
+                           gpus, gpus / copy, copy, dp),
+               fmt::format("{}", gpus / copy));
+}
+
+std::string device_name(const Words& words, const Cluster& cluster) {
+  const std::string* asked = words.find("device");
+  return asked != nullptr ? *asked : cluster.device;
+}
+
+void place_on_cluster(const Words& words, TrainingPlan& training) {
+  const Cluster& cluster = *training.cluster;
+  training.gpus_per_node = static_cast<int>(
+      words.whole("gpus_per_node", 1, cluster.gpus_per_node).value_or(cluster.gpus_per_node));
+  const auto gpus = words.whole("gpus", 1, max_gpus);
+  const auto nodes = words.whole("nodes", 1, max_gpus);
+  const auto dp = words.whole("dp", 1, max_gpus);
+  if (!gpus && !nodes && !dp)
+    of_key("gpus", [&] {
+      fail_input(flag("gpus"),
+                 "is missing: give the number of GPUs, or of whole nodes with --nodes");
+    });
+  const std::int64_t all = gpus    ? *gpus
+                           : nodes ? *nodes * training.gpus_per_node
+                                   : *dp * ranks_of_copy(words);
+  if (all > max_gpus)
+    fail_input(flag(nodes ? "nodes" : "dp"),
+               fmt::format("{} {} are {} GPUs", nodes ? *nodes : *dp,
+                           nodes ? "nodes" : "copies of the model", all),
+               fmt::format("up to {} GPUs", max_gpus));
+  if (dp) check_copies(words, all, *dp);
+  training.gpus = static_cast<int>(all);
+  training.gpus_per_node = std::min(training.gpus_per_node, training.gpus);
+  if (nodes && training.nodes() != *nodes)
+    fail_input(flag("nodes"),
+               fmt::format("{} GPUs with {} a node are {} node(s), not {}", training.gpus,
+                           training.gpus_per_node, training.nodes(), *nodes));
+  if (training.nodes() > cluster.max_nodes)
+    fail_input(
+        flag("gpus"),
+        fmt::format("{} needs {} nodes for {} GPUs", cluster.name, training.nodes(), training.gpus),
+        fmt::format("up to {} nodes", cluster.max_nodes));
+}
+
+// GaLore's constructor and get_galore_param_groups are called in scripts: no file has its keys.
+Projection choose_projection(const Words& words, OptimizerType optimizer,
+                             std::vector<Finding>& findings) {
+  constexpr std::int64_t most = std::int64_t{1} << 40;
+  const bool galore = optimizer == OptimizerType::galore_adamw8bit;
+  Projection projection;
+  for (const auto& [key, number, least] :
+       {std::tuple("galore_rank", &projection.rank, 1),
+        std::tuple("galore_update_gap", &projection.update_proj_gap, 1),
+        std::tuple("galore_min_8bit_size", &projection.min_8bit_size, 0)}) {
+    const auto asked = words.whole(key, least, most);
+    *number = asked.value_or(*number);
+    if (asked && !galore)
+      findings.push_back({Severity::note, "galore-alone",
+                          fmt::format("{} has no effect: {} projects nothing", flag(key).key,
+                                      name_of(optimizer))});
+  }
+  return projection;
+}
+
+// Source: Colossal-AI nn/optimizer/distributed_galore.py, utils in galore.py.
+void find_slices(const TrainingPlan& training, std::vector<Finding>& findings) {
+  if (training.optimizer() != OptimizerType::galore_adamw8bit || !training.parallelism) return;
+  const int tp = training.parallelism->layout.tp;
+  if (tp == 1) return;
+  findings.push_back(
+      {Severity::warning, "galore-slices",
+       fmt::format("between its decompositions each of the {} ranks that divide a matrix projects "
+                   "its slice by the rows of the basis that fit, not by those of the slice: an "
+                   "approximation of GaLore; of square matrices divided by columns the shapes do "
+                   "not fit at all",
+                   tp)});
+}
+
+// A rank that leaves matrices whole: without the decomposition that GaLore's time mostly is.
+void find_whole_matrices(const TrainingPlan& training, std::vector<Finding>& findings) {
+  if (training.optimizer() != OptimizerType::galore_adamw8bit || training.flattens()) return;
+  constexpr double little = 0.01;  // of the elements: small tables are whole at any rank
+  const Projection& projection = training.recipe.projection;
+  double matrices = 0, whole = 0, elements = 0, in_whole = 0;
+  for (const Tensor& tensor : training.model->tensors) {
+    const StateTensor of = state_tensor(*training.model, tensor);
+    if (!tensor.optimized || of.rows == 0) continue;
+    matrices += 1;
+    elements += of.elements;
+    if (galore_projects(of, projection)) continue;
+    whole += 1;
+    in_whole += of.elements;
+  }
+  if (in_whole <= little * elements) return;
+  findings.push_back(
+      {Severity::warning, "galore-whole",
+       fmt::format("rank {} is no smaller than a side of {} of {} matrices ({:.0f} % "
+                   "of their elements): they are neither projected nor decomposed, "
+                   "and their moments are whole",
+                   projection.rank, whole, matrices, 100 * in_whole / elements)});
+}
+
+// Statistics of rows and columns, projections and norms of tensors are none of a flat vector's.
+void find_flattened(const TrainingPlan& training, std::vector<Finding>& findings) {
+  const OptimizerModel& optimizer = model_of(training.optimizer());
+  const bool galore = optimizer.type == OptimizerType::galore_adamw8bit;
+  const bool factored = optimizer.factored_statistics > 0;
+  if (!training.flattens() || training.kernels == Kernels::nvidia || optimizer.onebit ||
+      !(galore || factored || optimizer.layerwise))
+    return;
+  const char* instead = galore     ? "nothing is projected, 8-bit AdamW runs on all of it"
+                        : factored ? "nothing is factored, it keeps a second moment of each element"
+                                   : "norms and trust ratios are of that vector, not of tensors";
+  findings.push_back({Severity::warning, "flat-tensors",
+                      fmt::format("DeepSpeed's {} hands {} a rank's shard of each parameter group "
+                                  "as one vector: {}, which is not the published algorithm",
+                                  training.wrapper() == Wrapper::zero ? "ZeRO" : "BF16_Optimizer",
+                                  optimizer.label, instead)});
+}
+
+void find_of_optimizer(const TrainingPlan& training, std::vector<Finding>& findings) {
+  find_slices(training, findings);
+  find_whole_matrices(training, findings);
+  find_flattened(training, findings);
+}
+
+void find_experts(const TrainingPlan& training, std::vector<Finding>& findings) {
+  if (training.model->experts == 0 || training.gpus == 1 || training.parallelism) return;
+  findings.push_back(
+      {Severity::warning, "experts-replicated",
+       fmt::format("every GPU holds, updates and sums all {} experts of {}: --ep divides them "
+                   "among GPUs",
+                   training.model->experts, training.model->name)});
+}
+
+// A config.json, and a description of a model of long sequences that names no default_seq_len, say
+// how long a sequence may be, and not how long those of the training are.
+bool assumes_seq_len(const Words& words, const TrainingPlan& training, bool config_json) {
+  constexpr std::int64_t usual_in_training =
+      8192;  // the longest of Llama's and Mistral's first stage
+  if (training.seq_len == 0 || training.recipe.curriculum) return false;
+  if (words.find("seq_len") != nullptr || words.find("model.default_seq_len") != nullptr)
+    return false;
+  return config_json ||
+         (training.seq_len == training.model->max_seq_len && training.seq_len > usual_in_training);
+}
+
+// A profile other than the cluster's is the user's own choice.
+void find_stand_in(const Words& words, const TrainingPlan& training, Catalog& catalog,
+                   std::vector<Finding>& findings) {
+  const Cluster& cluster = *training.cluster;
+  if (cluster.device_stands_for.empty() ||
+      training.device->name != catalog.cluster(*words.find("cluster"), {})->device)
+    return;
+  findings.push_back(
+      {Severity::warning, "device-stands-in",
+       fmt::format("compute and memory are those of {}: {} has no profile; --device takes another",
+                   cluster.device, cluster.device_stands_for)});
+}
+
+void find_of_model(const Words& words, const TrainingPlan& training, Catalog& catalog,
+                   std::vector<Finding>& findings) {
+  find_experts(training, findings);
+  find_stand_in(words, training, catalog, findings);
+  const std::string& model = *words.find("model");
+  const bool config_json = is_path(model) && is_config_json(catalog.texts()->model(model));
+  if (assumes_seq_len(words, training, config_json))
+    findings.push_back(
+        {Severity::note, "seq-len-assumed",
+         fmt::format("--seq-len not given: sequences of {} tokens are forecast, of up to {} that "
+                     "{} takes",
+                     training.seq_len, training.model->max_seq_len, model)});
+  if (!config_json) return;  // only that may have parts which the description made of it lacks
+  for (std::string& sentence : huggingface::left_out(catalog.texts()->model(model), model))
+    findings.push_back({Severity::note, "not-modelled", std::move(sentence)});
+}
+
+void add(std::vector<Finding>& findings, const std::vector<Finding>& more) {
+  findings.insert(findings.end(), more.begin(), more.end());
+}
+
+// A folder is a checkpoint of Hugging Face, whose config.json describes the model.
+void name_file_of_checkpoint(WhatIf& asked) {
+  const auto model = asked.find("model");
+  std::error_code error;
+  if (model == asked.end() || !is_path(model->second) ||
+      !std::filesystem::is_directory(model->second, error))
+    return;
+  const std::filesystem::path config = std::filesystem::path(model->second) / "config.json";
+  if (!std::filesystem::exists(config, error))
+    fail_input({"", 0, "--model"}, fmt::format("the folder {} has no config.json", model->second),
+               "a preset's name, a file, or the folder of a Hugging Face checkpoint");
+  model->second = config.string();
+}
+
+// The kernels that ship here serve any framework.
+Kernels choose_kernels(const Words& words, const TrainingPlan& training,
+                       const std::optional<Version>& torch) {
+  const auto kernels = words.choice("kernels");
+  if (kernels && words_of("kernels")[*kernels] == name_of(Kernels::fused)) return Kernels::fused;
+  if (training.parallelism && training.parallelism->framework.name != FrameworkName::deepspeed) {
+    const Kernels own = training.parallelism->framework.kernels;
+    const bool one_by_one = own == Kernels::foreach_adam && torch && *torch < Version{2, 0, 0};
+    return one_by_one ? Kernels::unfused_adam : own;
+  }
+  return stack_kernels(training.cluster->stack, training.optimizer());
+}
+
+void choose_emulation(TrainingPlan& training, std::vector<Finding>& findings) {
+  if (training.recipe.precision.weights != DataType::bf16 || !emulates_bf16(*training.device))
+    return;
+  findings.push_back(
+      {Severity::warning, "bf16-emulated",
+       fmt::format(
+           "{} (compute capability {:.1f}) has no units for bf16: its products count at "
+           "the rate of fp32, as PyTorch emulates them (pytorch/pytorch #148322); fp16 runs "
+           "in the matrix units",
+           training.device->name, training.device->rates->compute_capability)});
+  training.device = std::make_shared<const Device>(in_emulated_bf16(*training.device));
+}
+
+// A level holds for the program, the format and the GPU that were measured.
+void choose_program(const Words& words, TrainingPlan& training, std::vector<Finding>& findings) {
+  training.prior = shipped_program_prior();
+  training.framework = words.chosen<FrameworkName>("framework").value_or(FrameworkName::deepspeed);
+  const std::optional<ProgramLevel>& measured = training.cluster->program;
+  if (!measured) return;
+  const std::string_view framework = framework_of_run(training), format = format_of_run(training);
+  const bool own_device = device_name(words, *training.cluster) == training.cluster->device;
+  if (measured->framework == framework && measured->format == format && own_device) {
+    training.program = measured;
+    return;
+  }
+  findings.push_back(
+      {Severity::note, "program-not-measured",
+       fmt::format("{} holds the level of {} in {} format on its own GPUs; this run is {} in {} "
+                   "format{}: forecast as a program that nobody measured",
+                   training.cluster->origin, measured->framework, measured->format, framework,
+                   format, own_device ? "" : " on another GPU")});
+}
+
+}  // namespace
+
+std::string_view format_of_run(const TrainingPlan& training) {
+  if (training.parallelism) return name_of(training.parallelism->format);
+  return name_of(training.recipe.precision.is_half() ? MatrixFormat::half : MatrixFormat::single);
+}
+
+Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
+  Words(what_if).refuse_unknown();
+  Words(what_if).refuse_shared_stdin();
+  Scenario scenario;
+  scenario.asked = with_run_files(what_if, catalog, scenario.findings);
+  name_file_of_checkpoint(scenario.asked);
+  add_layout_of_file(scenario.asked, catalog);
+  add_plugin_defaults(scenario.asked);
+  const Words words(scenario.asked);
+  TrainingPlan& training = scenario.training;
+  deepspeed::DeepSpeedConfig& config = scenario.config;
+  training.model =
+      catalog.model(words.text("model", "a preset's name or a file"), words.below("model."));
+  training.cluster =
+      catalog.cluster(words.text("cluster", "a preset's name or a file"), words.below("cluster."));
+  training.device = catalog.device(device_name(words, *training.cluster), words.below("device."));
+  if (const std::string* path = words.find("config")) config = *catalog.config(*path);
+  if (const auto norm = words.number("gradient_clipping", 0, 1e9))
+    config.gradient_clipping = {*norm, true, 0};
+  place_on_cluster(words, training);
+  const deepspeed::Versions versions = choose_versions(words, *training.cluster, config.release);
+  choose_optimizer(words, config);
+  choose_precision(words, training, config, scenario.findings);
+  choose_backend(words, *training.cluster, config, scenario.findings);
+  training.recipe = deepspeed::recipe_of(config);
+  choose_emulation(training, scenario.findings);
+  add(scenario.findings, choose_adapters(words, training));
+  training.parallelism = choose_parallelism(words, training);
+  add(scenario.findings, check_plugin(words, training));
+  training.batch =
+      choose_batch(words, training.gpus, training.data_parallel(), config, scenario.findings);
+  training.seq_len =
+      resolve_seq_len(*training.model, words.whole("seq_len", 1, 1 << 20), flag("seq_len"));
+  training.steps_done = choose_steps_done(words, training.optimizer());
+  training.ramp = choose_ramp(words, training.batch.train);
+  training.steps = choose_steps(words, training, freeze_step_of_file(config), scenario.findings);
+  check_ramp(training, scenario.findings);
+  if (const auto step = choose_freeze_step(words, training)) set_freeze_step(*step, config);
+  choose_zero_one_policy(words, config);
+  training.kernels = choose_kernels(words, training, versions.torch);
+  if (training.parallelism) {
+    add(scenario.findings, check_parallelism(training));
+    add(scenario.findings, find_unread_of_layout(words, *training.parallelism));
+  } else {
+    training.overlap = choose_overlap(words, config);
+  }
+  training.recipe = deepspeed::recipe_of(config);  // with what flags say of steps and overlap
+  training.recipe.projection = choose_projection(words, training.optimizer(), scenario.findings);
+  find_of_optimizer(training, scenario.findings);
+  choose_exchange(words, training, scenario.findings);
+  if (const auto network = words.chosen<NetworkModel>("network")) training.network = *network;
+  training.expand = training.per_block = words.chosen<Symmetry>("symmetry") == Symmetry::off;
+  choose_program(words, training, scenario.findings);
+  add(scenario.findings, find_unread(words, training));
+  find_of_model(words, training, catalog, scenario.findings);
+  // Other frameworks run what DeepSpeed refuses, such as LAMB with shared states or in bf16.
+  if (!training.parallelism || training.parallelism->framework.name == FrameworkName::deepspeed) {
+    const auto of_config = deepspeed::check_config(config);
+    refuse_errors(of_config);
+    add(scenario.findings, of_config);
+  }
+  add(scenario.findings, deepspeed::check_run(config, training.steps_done + training.steps));
+  if (!training.parallelism || training.parallelism->framework.name == FrameworkName::deepspeed) {
+    const auto of_versions =
+        deepspeed::check_versions(versions, config, training.gpus, training.batch.gas);
+    refuse_errors(of_versions);
+    add(scenario.findings, of_versions);
+  }
+  return scenario;
+}
+
+Overlap overlap_of(const TrainingPlan& training) {
+  if (training.overlap == Overlap::ddp) return Overlap::ddp;
+  return overlaps_reduction(training) ? Overlap::zero : Overlap::none;
+}
+
+std::optional<std::int64_t> freeze_step_of(const Recipe& recipe) {
+  if (!is_onebit(recipe.optimizer)) return std::nullopt;
+  return recipe.optimizer == OptimizerType::zero_one_adam ? recipe.onebit.var_freeze_step
+                                                          : recipe.onebit.freeze_step;
+}
+
+}  // namespace lambcast

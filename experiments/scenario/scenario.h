@@ -1,0 +1,37 @@
+// From what a user said to a TrainingPlan: flags, sweep points and a DeepSpeed file say the same
+// things in the same words, and every user error is raised here.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "experiments/scenario/catalog.h"
+#include "experiments/scenario/what_if.h"
+#include "models/deepspeed/config.h"
+#include "models/finding.h"
+#include "models/training/plan/training_plan.h"
+
+namespace lambcast {
+
+struct Scenario {
+  TrainingPlan training;
+  // The DeepSpeed file, if there is one, with what flags say written into it: where
+  // training.recipe comes from, and what messages and outputs name. `optimizer` is present.
+  deepspeed::DeepSpeedConfig config;
+  std::vector<Finding> findings;
+  WhatIf asked;  // what it was resolved from, with what files of other programs say
+};
+
+// Throws Error (usage) for what cannot be read or cannot run.
+Scenario resolve(const WhatIf& what_if, Catalog& catalog);
+
+// The format of the products of its blocks.
+std::string_view format_of_run(const TrainingPlan& training);
+
+// ZeRO's own overlap included.
+Overlap overlap_of(const TrainingPlan& training);
+// Where compression starts: freeze_step, var_freeze_step of 0/1 Adam; plain optimizers have none.
+std::optional<std::int64_t> freeze_step_of(const Recipe& recipe);
+
+}  // namespace lambcast

@@ -1,0 +1,22 @@
+// Keys that were said and that this run does not read: what a flag does not do is said, so that two
+// runs which differ in it alone are not compared.
+#pragma once
+
+#include <vector>
+
+#include "experiments/scenario/words.h"
+#include "models/finding.h"
+#include "models/training/plan/training_plan.h"
+
+namespace lambcast {
+
+// A note each. What switches something off (none, false, 0) does nothing by its meaning.
+std::vector<Finding> find_unread_of_layout(const Words& words, const Parallelism& how);
+
+// Of keys that any run takes. The plan is whole.
+std::vector<Finding> find_unread(const Words& words, const TrainingPlan& training);
+
+// Returns why a forecast of `training` does not read a value of `key`; empty if it may read it.
+std::string why_unread(const std::string& key, const TrainingPlan& training);
+
+}  // namespace lambcast

@@ -1,0 +1,130 @@
+#include "experiments/scenario/words.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "experiments/scenario/hints.h"
+#include "experiments/scenario/invalid_value.h"
+
+namespace lambcast {
+namespace {
+
+// One bit of 64, by what differs most among keys.
+std::uint64_t mark_of(std::string_view key) {
+  const auto first = static_cast<unsigned char>(key.empty() ? '\0' : key.front());
+  return std::uint64_t{1} << ((first + 7 * key.size()) % 64);
+}
+
+}  // namespace
+
+Where flag(std::string_view key) {
+  std::string name = "--";
+  for (const char c : key) name += c == '_' ? '-' : c;
+  return {"", 0, name};
+}
+
+Words::Words(const WhatIf& what_if) : what_if_(what_if) {
+  for (const auto& [key, value] : what_if) marks_ |= mark_of(key);
+}
+
+const std::string* Words::find(std::string_view key) const {
+  if ((marks_ & mark_of(key)) == 0) return nullptr;
+  const auto entry = what_if_.find(key);
+  return entry == what_if_.end() ? nullptr : &entry->second;
+}
+
+std::string Words::text(std::string_view key, std::string_view why) const {
+  const std::string* value = find(key);
+  if (value == nullptr || value->empty())
+    of_key(key, [&] { fail_input(flag(key), fmt::format("is missing: {}", why)); });
+  return *value;
+}
+
+std::optional<std::int64_t> Words::whole(std::string_view key, std::int64_t low,
+                                         std::int64_t high) const {
+  const std::string* value = find(key);
+  if (value == nullptr) return std::nullopt;
+  std::int64_t number = 0;
+  const auto [end, status] = std::from_chars(value->data(), value->data() + value->size(), number);
+  if (status != std::errc{} || end != value->data() + value->size() || number < low ||
+      number > high) {
+    of_key(key, [&] {
+      const WhatIfKey* row = find_key(key);
+      const bool takes_share = row != nullptr && row->type == ValueType::share_or_whole;
+      const std::string hint = hint_for_count(*value, takes_share);
+      fail_input(flag(key),
+                 hint.empty() ? fmt::format("'{}' is not a whole number in range", *value) : hint,
+                 fmt::format("{} to {}", low, high));
+    });
+  }
+  return number;
+}
+
+std::optional<double> Words::number(std::string_view key, double low, double high) const {
+  const std::string* value = find(key);
+  if (value == nullptr) return std::nullopt;
+  double number = 0;
+  const auto [end, status] = std::from_chars(value->data(), value->data() + value->size(), number);
+  if (status != std::errc{} || end != value->data() + value->size() ||
+      !(number >= low && number <= high)) {
+    of_key(key, [&] {
+      fail_input(flag(key), fmt::format("'{}' is not a number in range", *value),
+                 fmt::format("{} to {}", low, high));
+    });
+  }
+  return number;
+}
+
+std::optional<std::size_t> Words::choice(std::string_view key) const {
+  const std::string* value = find(key);
+  if (value == nullptr) return std::nullopt;
+  const std::vector<std::string>& words = words_of(key);
+  for (std::size_t i = 0; i < words.size(); ++i)
+    if (words[i] == *value) return i;
+  return of_key(key, [&]() -> std::optional<std::size_t> {
+    const auto hint = hint_for(Typed::value, fmt::format("{}={}", key, *value));
+    if (!hint.empty()) fail_input(flag(key), fmt::format("unknown value '{}': {}", *value, hint));
+    fail_unknown(flag(key), "value", *value, words);
+  });
+}
+
+Overrides Words::below(std::string_view prefix) const {
+  Overrides overrides;
+  for (const auto& [key, value] : what_if_)
+    if (key.starts_with(prefix)) overrides.emplace_back(key.substr(prefix.size()), value);
+  return overrides;
+}
+
+void Words::refuse_unknown() const {
+  for (const auto& [key, value] : what_if_) {
+    if (is_of_description(key)) continue;
+    if (const auto hint = hint_for(Typed::key, key); !hint.empty())
+      fail_input({"", 0, key}, fmt::format("unknown key: {}", hint));
+    if (const std::size_t dot = key.find('.'); dot != std::string::npos) {
+      static const std::vector<std::string> whose{"cluster", "device", "model"};
+      if (const std::string meant = closest(key.substr(0, dot), whose); !meant.empty())
+        fail_input({"", 0, key},
+                   fmt::format("unknown key, did you mean '{}{}'?", meant, key.substr(dot)));
+      fail_input({"", 0, key}, "unknown key: those of descriptions begin with whose they are",
+                 fmt::format("cluster.{0}, device.{0} or model.{0}, where they have it", key));
+    }
+    const auto& keys = what_if_keys();
+    if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
+    fail_unknown({"", 0, key}, "key", key, keys);
+  }
+}
+
+void Words::refuse_shared_stdin() const {
+  std::string_view reader;
+  for (const char* key : {"config", "model", "cluster", "device", "megatron_args", "torchtitan"}) {
+    const std::string* value = find(key);
+    if (value == nullptr || *value != "-") continue;
+    if (!reader.empty())
+      fail_input(flag(key), fmt::format("- is stdin, which --{} reads already", reader));
+    reader = key;
+  }
+}
+
+}  // namespace lambcast

@@ -1,0 +1,51 @@
+// The values of one what-if, read and checked: what is wrong is said with the flag that gave it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "experiments/scenario/what_if.h"
+#include "sim/base/error.h"
+#include "sim/base/overrides.h"
+
+namespace lambcast {
+
+// The place of a key on the command line: "--micro-batch".
+Where flag(std::string_view key);
+
+// Every reader throws InvalidValue for one it cannot take. Keeps a reference to the what-if,
+// which is not to change meanwhile.
+class Words {
+ public:
+  explicit Words(const WhatIf& what_if);
+
+  const std::string* find(std::string_view key) const;
+  // A value that must be there; `why` says what it is.
+  std::string text(std::string_view key, std::string_view why) const;
+  std::optional<std::int64_t> whole(std::string_view key, std::int64_t low,
+                                    std::int64_t high) const;
+  std::optional<double> number(std::string_view key, double low, double high) const;
+  // Position of the value among words_of(key), or nothing.
+  std::optional<std::size_t> choice(std::string_view key) const;
+  // As the value of an enum whose words those are, in their order.
+  template <typename Enum>
+  std::optional<Enum> chosen(std::string_view key) const {
+    const auto place = choice(key);
+    return place ? std::optional(static_cast<Enum>(*place)) : std::nullopt;
+  }
+  // The dotted keys below `prefix`, without it.
+  Overrides below(std::string_view prefix) const;
+
+  void refuse_unknown() const;
+  // Descriptions from stdin ("-"), which can be read once.
+  void refuse_shared_stdin() const;
+
+ private:
+  const WhatIf& what_if_;
+  std::uint64_t marks_ = 0;  // of its keys: a hundred are asked for of which ten are there
+};
+
+}  // namespace lambcast

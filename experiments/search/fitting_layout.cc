@@ -1,0 +1,111 @@
+#include "experiments/search/fitting_layout.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "experiments/scenario/words.h"
+#include "models/training/memory/memory.h"
+#include "models/training/memory/memory_remedy.h"
+#include "sim/base/error.h"
+
+namespace lambcast {
+namespace {
+
+// Ever more of one kind.
+using Divisions = std::vector<WhatIf>;
+
+WhatIf divided_by(int tp, int pp) {
+  WhatIf what_if;
+  if (tp > 1) what_if["tp"] = fmt::format("{}", tp);
+  if (pp > 1) what_if["pp"] = fmt::format("{}", pp);
+  return what_if;
+}
+
+std::vector<Divisions> kinds_of_sizes(const TrainingPlan& training) {
+  const int node = training.gpus_per_node;
+  Divisions tensor, pipeline, both;
+  for (int tp = 2; tp <= node; tp *= 2) tensor.push_back(divided_by(tp, 1));
+  for (int pp = 2; pp <= training.gpus && pp <= training.model->layers; pp *= 2) {
+    pipeline.push_back(divided_by(1, pp));
+    both.push_back(divided_by(node, pp));
+  }
+  return {{{{"zero_stage", "3"}}}, tensor, pipeline, both};
+}
+
+// The run with these sizes, of the same batch; nothing where it cannot be.
+std::optional<Scenario> with_sizes(const Scenario& scenario, const WhatIf& changes,
+                                   Catalog& catalog) {
+  WhatIf asked = scenario.asked;
+  asked.erase("grad_accum");
+  asked.insert_or_assign("global_batch", fmt::format("{}", scenario.training.batch.train));
+  for (const auto& [key, value] : changes) asked.insert_or_assign(key, value);
+  try {
+    return resolve(asked, catalog);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+std::string flags_of_division(const WhatIf& changes) {
+  std::vector<std::string> flags;
+  for (const auto& [key, value] : changes)
+    flags.push_back(fmt::format("{} {}", flag(key).key, value));
+  std::ranges::reverse(flags);  // tp before pp
+  return fmt::format("{}", fmt::join(flags, " "));
+}
+
+// How sure it is that a run fits.
+enum class Fit { at_the_high_end, as_forecast };
+
+bool is_sure(const MemoryForecast& memory, Bytes capacity, Fit fit) {
+  return memory.fits && (fit == Fit::as_forecast || memory.high() <= capacity);
+}
+
+// The first that fits.
+std::optional<std::string> least_of(const Scenario& scenario, const Divisions& sizes,
+                                    bool recomputed, Fit fit, Catalog& catalog) {
+  for (WhatIf changes : sizes) {
+    if (recomputed) changes["recompute"] = "full";
+    const auto with = with_sizes(scenario, changes, catalog);
+    if (!with) continue;
+    const MemoryForecast memory = forecast_memory(with->training);
+    if (!is_sure(memory, with->training.device->memory_capacity, fit)) continue;
+    const std::int64_t steps = with->training.batch.gas;
+    const bool more = scenario.asked.contains("grad_accum") && steps != scenario.training.batch.gas;
+    return fmt::format("{}{} ({})", flags_of_division(changes),
+                       more ? fmt::format(" --grad-accum {}", steps) : "", to_text(memory.peak));
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<std::string> fitting_layouts(const Scenario& scenario, Catalog& catalog) {
+  const TrainingPlan& training = scenario.training;
+  if (training.parallelism || forecast_memory(training).fits) return {};
+  const auto another_gpu = [](const std::string& remedy) { return remedy.starts_with("--device"); };
+  if (!std::ranges::all_of(memory_remedies(training), another_gpu)) return {};
+  const std::vector<Divisions> kinds = kinds_of_sizes(training);
+  for (const Fit fit : {Fit::at_the_high_end, Fit::as_forecast}) {
+    for (const bool recomputed : {false, true}) {
+      std::vector<std::string> found;
+      for (const Divisions& sizes : kinds)
+        if (auto least = least_of(scenario, sizes, recomputed, fit, catalog))
+          found.push_back(*std::move(least));
+      if (!found.empty()) return found;
+    }
+  }
+  return {};
+}
+
+std::vector<Finding> find_fitting_layouts(const Scenario& scenario, Catalog& catalog) {
+  const std::vector<std::string> found = fitting_layouts(scenario, catalog);
+  if (found.empty()) return {};
+  return {{Severity::note, "layout-that-fits",
+           fmt::format("the model divided fits: {}; lambcast plan finds the fastest",
+                       fmt::join(found, ", or "))}};
+}
+
+}  // namespace lambcast

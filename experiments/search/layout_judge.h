@@ -1,0 +1,48 @@
+// What becomes of one candidate of a search (layout_search.h): the first question that refuses it,
+// cheapest first, or the least that its step can take.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "experiments/search/layout_space.h"
+#include "models/training/price/collective_costs.h"
+#include "models/training/run/step.h"
+
+namespace lambcast {
+
+// The reason of what resolve() refuses; others are "batch", "micro-batches", "memory",
+// "host-memory" and the codes of models/parallel/layout_rules.h.
+inline constexpr const char* refused_by_resolve = "refused";
+
+struct Judged {
+  std::optional<Duration> least;  // of its step, where it runs
+  std::string reason;             // empty where it runs
+  std::string example;            // in words
+};
+
+// One per thread.
+class LayoutJudge {
+ public:
+  LayoutJudge(const LayoutSpace& space, std::shared_ptr<DescriptionTexts> texts)
+      : space_(space), catalog_(std::move(texts)) {}
+
+  Judged judge(const LayoutCandidate& candidate);
+
+  // Of one that runs: of 1-bit optimizers the compressed step.
+  double step_time_us(const LayoutCandidate& candidate);
+  StepRun step(const TrainingPlan& training, Intervals intervals);
+
+  Catalog& catalog() { return catalog_; }
+
+ private:
+  std::optional<Judged> illegal(const LayoutCandidate& candidate) const;
+  parallel::PipelineSchedule schedule_of(const LayoutCandidate& candidate) const;
+
+  const LayoutSpace& space_;
+  Catalog catalog_;
+  CollectiveCosts costs_;
+};
+
+}  // namespace lambcast

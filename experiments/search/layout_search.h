@@ -1,0 +1,112 @@
+// The best layout for a model, cluster, number of GPUs and batch: every candidate of layout_space.h
+// goes through what `simulate` does with it, cheapest questions first:
+//
+//   legal    the samples divide over replicas and micro batches; models/parallel/layout_rules.h
+//   run      resolve() takes it, framework's and optimizer's rules included
+//   memory   the fullest stage fits
+//   step     run_step(), for those that can be among the ones shown
+//   (models/training/price/least_step.h)
+//
+// and is counted by the first that refuses it. What is left is ordered by the time of a step, equal
+// ones by their place among the candidates, so the answer is the same for any number of threads.
+//
+// A layout that may not fit (models/training/memory/tight_memory.h) is marked. It comes behind
+// those that have room and may be as fast, by the interval of the ratio of their steps.
+//
+// Settings of one division of the model (tp, cp, ep, pp) are often within a percent of each other,
+// so what is shown is the best setting of each division, unless all are asked for.
+//
+// The step is that of the optimizer asked for, of 1-bit optimizers the compressed one. To plain
+// optimizers a second search adds their 1-bit kin: for each layout found what the same layout would
+// take with it, and which layout is the best for it. Compression changes which layout is best: what
+// it saves is data-parallel traffic, so it favours many replicas. Layouts that share weights
+// are also forecast with ZeRO++'s messages: weights in int8, gradients in int4; those that sum
+// gradients over several replicas, with their exchange in fp8 (gradient_exchange.h).
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "experiments/search/layout_space.h"
+#include "models/training/memory/memory.h"
+#include "models/training/run/error_source.h"
+#include "models/training/run/step.h"
+
+namespace lambcast {
+
+// Where the time of a step goes, as shares of it.
+struct StepShares {
+  double compute = 0;    // forward and backward passes, recomputation included
+  double layers = 0;     // collectives between products, gathered weights, sends; not hidden
+  double gradients = 0;  // collectives at the end of the step that nothing hides
+  double bubble = 0;     // waiting for other stages
+  double compression = 0;
+  double optimizer = 0;
+  // The largest of all but the first: "layers", "gradients", ...
+  std::pair<std::string, double> largest_loss() const;
+};
+
+// What compression makes of a layout.
+struct CompressedLayout {
+  std::string optimizer;               // with which
+  std::optional<double> step_time_us;  // nothing: refused
+  double speedup = 1;                  // of the step
+  std::string refused;                 // why, in words
+};
+
+struct FoundLayout {
+  LayoutCandidate layout;
+  WhatIf what_if;
+  std::string split = "none";  // of the layers over stages; none without a pipeline
+  int dp = 1;
+  std::int64_t micro_batches = 1;
+  StepMetrics step;
+  StepShares shares;
+  TimeAtEnds time;  // of the step
+  Bytes peak;
+  Bytes peak_high;     // high end of its interval
+  bool tight = false;  // the peak fits, and the high end does not
+  double samples_per_s = 0, tokens_per_s = 0, tflops_per_gpu = 0;
+  double utilization = 0;  // MFU (forecast_output.h)
+  std::optional<CompressedLayout> compressed;
+  std::optional<CompressedLayout> quantized;  // ZeRO++, where weights are shared
+  std::optional<CompressedLayout> fp8;        // gradients exchanged in 8 bits
+};
+
+struct RefusedLayouts {
+  std::string reason;  // "memory", "batch", "layout-heads", ..., "refused"
+  std::size_t count = 0;
+  std::string example;  // of the first of them, in words
+};
+
+struct LayoutSearch {
+  LayoutSpace space;
+  std::string optimizer;
+  std::size_t candidates = 0, forecast = 0;
+  std::vector<FoundLayout> best;
+  std::vector<RefusedLayouts> refused;  // most first
+  std::string compressing;              // the 1-bit kin of a plain optimizer; empty: there is none
+  // The best layout for it of those with several replicas, which alone exchange what it compresses;
+  // nothing: none of them runs.
+  std::optional<FoundLayout> best_compressed;
+  bool complete = true;  // false: stopped
+};
+
+struct SearchOptions {
+  int jobs = 1;
+  std::size_t best = 10;
+  bool every_setting = false;  // else the best one of each division
+  bool compression = true;     // the second search
+  // How many of how many are done; false stops the search.
+  std::function<bool(std::size_t, std::size_t)> progress;
+};
+
+// Throws Error (usage) for what makes no run in any layout.
+LayoutSearch search_layouts(const WhatIf& asked, const SearchOptions& options,
+                            const std::shared_ptr<DescriptionTexts>& texts);
+
+}  // namespace lambcast

@@ -1,0 +1,378 @@
+#include "experiments/search/layout_search_output.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "experiments/output/cell.h"
+#include "experiments/output/forecast_output.h"
+#include "sim/base/csv.h"
+#include "sim/base/json.h"
+
+namespace lambcast {
+namespace {
+
+// The flags that forecast a layout alone.
+std::string simulate_line(const WhatIf& what_if) {
+  std::string line = "lambcast simulate";
+  for (const auto& [key, value] : what_if) {
+    if (key.find('.') != std::string::npos) {
+      line += fmt::format(" --set '{}={}'", key, value);
+      continue;
+    }
+    std::string flag = key;
+    std::replace(flag.begin(), flag.end(), '_', '-');
+    if (key == "cuda_aware") {
+      if (value == "true") line += " --cuda-aware";
+      continue;
+    }
+    line += fmt::format(" --{} {}", flag, value);
+  }
+  return line;
+}
+
+// The first word of a refusal: "memory".
+std::string reason_of(const std::string& refused) { return refused.substr(0, refused.find(':')); }
+
+std::string compression_text(const std::optional<CompressedLayout>& compressed) {
+  if (!compressed) return "";
+  if (!compressed->step_time_us) return fmt::format("no ({})", reason_of(compressed->refused));
+  return fmt::format("{:.2f}x", compressed->speedup);
+}
+
+bool is_sequence_parallel(const LayoutCandidate& layout) {
+  return layout.sequence_parallel == "true";
+}
+
+// "tp 2, pp 16 in 5 chunks, dp 4": what is divided at all.
+std::string layout_words(const FoundLayout& found) {
+  const LayoutCandidate& layout = found.layout;
+  std::string out;
+  const auto add = [&](const char* name, int ranks) {
+    if (ranks > 1) out += fmt::format("{}{} {}", out.empty() ? "" : ", ", name, ranks);
+  };
+  add("tp", layout.tp);
+  if (is_sequence_parallel(layout)) out += " and sequence";
+  add("cp", layout.cp);
+  add("pp", layout.pp);
+  if (layout.interleave > 1) out += fmt::format(" in {} chunks", layout.interleave);
+  if (layout.split) out += fmt::format(" (layers {})", found.split);
+  add("ep", layout.ep);
+  add("dp", found.dp);
+  return out.empty() ? "one GPU" : out;
+}
+
+std::string tight_text(const FoundLayout& found) {
+  return found.tight ? fmt::format(", which may not fit: up to {}", to_text(found.peak_high)) : "";
+}
+
+// The memory of a row; "!" marks what may not fit.
+std::string memory_cell(const FoundLayout& found) {
+  return bytes_cell(found.peak) + (found.tight ? "!" : " ");
+}
+
+// The claim of the first layout: a faster one that may not fit comes behind it.
+std::string_view fastest_text(const LayoutSearch& search) {
+  const FoundLayout& best = search.best.front();
+  const bool faster = std::ranges::any_of(search.best, [&](const FoundLayout& found) {
+    return found.tight && found.step.step_time < best.step.step_time;
+  });
+  return faster ? "Fastest with memory to spare" : "Fastest";
+}
+
+std::string answer_of(const LayoutSearch& search) {
+  if (search.best.empty()) return "no layout runs\n";
+  const FoundLayout& best = search.best.front();
+  const auto [loss, share] = best.shares.largest_loss();
+  std::string out = fmt::format(
+      "{} of {} layouts that run: {}, micro batch {}, ZeRO stage {}, recompute {}: "
+      "{:.2f} ms a step ({:.2f} to {:.2f}), {} of memory{}. Most of what it loses is {} ({:.0f} "
+      "%).",
+      fastest_text(search), search.forecast, layout_words(best), best.layout.micro_batch,
+      best.layout.zero_stage, best.layout.recompute, best.step.step_time.us() * 1e-3,
+      best.step.step_time_low.us() * 1e-3, best.step.step_time_high.us() * 1e-3, to_text(best.peak),
+      tight_text(best), loss, 100 * share);
+  if (best.compressed)
+    out += best.compressed->step_time_us
+               ? fmt::format(" With {} it is {:.2f}x as fast.", best.compressed->optimizer,
+                             best.compressed->speedup)
+               : fmt::format(" Not with {}: {}.", best.compressed->optimizer,
+                             reason_of(best.compressed->refused));
+  return out + "\n";
+}
+
+// Of a GPU: tokens, or samples of a model of images.
+const char* rate_title(std::int64_t seq_len) { return seq_len > 0 ? "tok/s" : "smp/s"; }
+
+std::string head_line(std::int64_t seq_len) {
+  return fmt::format(
+      "{:>2} {:>3} {:>2} {:>2} {:>3} {:>2} {:>10} {:>3} {:>4} {:>8} {:>4} {:>9} {:>9} {:>8}  "
+      "{:>5} {:>4}\n",
+      "#", "tp", "sp", "cp", "pp", "v", "split", "ep", "dp", "batch", "ZeRO", "recompute",
+      "step (ms)", "memory", rate_title(seq_len), "MFU");
+}
+
+std::string layout_line(std::size_t rank, const FoundLayout& found, std::int64_t seq_len,
+                        int gpus) {
+  const LayoutCandidate& layout = found.layout;
+  const double rate = (seq_len > 0 ? found.tokens_per_s : found.samples_per_s) / gpus;
+  return fmt::format(
+      "{:>2} {:>3} {:>2} {:>2} {:>3} {:>2} {:>10} {:>3} {:>4} {:>8} {:>4} {:>9} {:>9.2f} {:>9}"
+      "{:>6.{}f} {:>3.0f}%\n",
+      rank, layout.tp, is_sequence_parallel(layout) ? "y" : "-", layout.cp, layout.pp,
+      layout.interleave, found.split == "none" ? "-" : found.split, layout.ep, found.dp,
+      fmt::format("{}x{}", layout.micro_batch, found.micro_batches), layout.zero_stage,
+      layout.recompute, found.step.step_time.us() * 1e-3, memory_cell(found), rate,
+      rate < 1000 ? 1 : 0, 100 * found.utilization);
+}
+
+// What each loses, and what compression makes of it.
+std::string compression_table(const std::vector<FoundLayout>& best) {
+  const auto any = [&](auto member) {
+    return std::ranges::any_of(best,
+                               [&](const auto& found) { return (found.*member).has_value(); });
+  };
+  const bool compresses = any(&FoundLayout::compressed), quantizes = any(&FoundLayout::quantized);
+  const bool in_fp8 = any(&FoundLayout::fp8);
+  std::string out = fmt::format("{:>2}  largest loss    ", "#");
+  if (compresses)
+    out += fmt::format("  {:>20}", best.front().compressed
+                                       ? fmt::format("with {}", best.front().compressed->optimizer)
+                                       : "compressed");
+  if (quantizes) out += fmt::format("  {:>12}", "with ZeRO++");
+  if (in_fp8) out += fmt::format("  {:>12}", "fp8 exchange");
+  out += '\n';
+  for (std::size_t i = 0; i < best.size(); ++i) {
+    const auto [loss, share] = best[i].shares.largest_loss();
+    out += fmt::format("{:>2}  {:<11} {:>3.0f}%", i + 1, loss, 100 * share);
+    if (compresses) out += fmt::format("  {:>20}", compression_text(best[i].compressed));
+    if (quantizes) out += fmt::format("  {:>12}", compression_text(best[i].quantized));
+    if (in_fp8) out += fmt::format("  {:>12}", compression_text(best[i].fp8));
+    out += '\n';
+  }
+  return out;
+}
+
+std::string counts_text(const LayoutSearch& search) {
+  std::string out = fmt::format("{} layouts: {} run", search.candidates, search.forecast);
+  for (const RefusedLayouts& refused : search.refused)
+    out += fmt::format("\n{:>8} {:<17} {}", refused.count, refused.reason,
+                       refused.example.substr(0, refused.example.find('\n')));
+  out += '\n';
+  return out;
+}
+
+Json compressed_json(const std::optional<CompressedLayout>& compressed) {
+  if (!compressed) return nullptr;
+  const bool runs = compressed->step_time_us.has_value();
+  return {{"optimizer", compressed->optimizer},
+          {"step_time_us", runs ? Json(*compressed->step_time_us) : Json(nullptr)},
+          {"speedup", runs ? Json(compressed->speedup) : Json(nullptr)},
+          {"refused", compressed->refused}};
+}
+
+Json layout_json(const FoundLayout& found) {
+  const LayoutCandidate& layout = found.layout;
+  const auto [loss, share] = found.shares.largest_loss();
+  Json json{{"tp", layout.tp},
+            {"cp", layout.cp},
+            {"ep", layout.ep},
+            {"etp", layout.etp == 0 ? layout.tp : layout.etp},
+            {"pp", layout.pp},
+            {"dp", found.dp},
+            {"interleave", layout.interleave},
+            {"split", found.split},
+            {"micro_batch", layout.micro_batch},
+            {"micro_batches", found.micro_batches},
+            {"zero_stage", layout.zero_stage},
+            {"recompute", layout.recompute},
+            {"sequence_parallel", is_sequence_parallel(layout)},
+            {"step_time_us", found.step.step_time.us()},
+            {"step_time_low_us", found.step.step_time_low.us()},
+            {"step_time_high_us", found.step.step_time_high.us()},
+            {"peak_bytes_per_gpu", found.peak.value()},
+            {"samples_per_s", found.samples_per_s},
+            {"tokens_per_s", found.tokens_per_s},
+            {"tflops_per_gpu", found.tflops_per_gpu},
+            {"mfu", found.utilization},
+            {"shares",
+             {{"compute", found.shares.compute},
+              {"layers", found.shares.layers},
+              {"gradients", found.shares.gradients},
+              {"bubble", found.shares.bubble},
+              {"compression", found.shares.compression},
+              {"optimizer", found.shares.optimizer}}},
+            {"largest_loss", loss},
+            {"largest_loss_share", share},
+            {"compressed", compressed_json(found.compressed)},
+            {"quantized", compressed_json(found.quantized)},
+            {"fp8", compressed_json(found.fp8)},
+            {"simulate", simulate_line(found.what_if)},
+            {"memory_tight", found.tight}};
+  return json;
+}
+
+}  // namespace
+
+std::string layout_search_table(const LayoutSearch& search) {
+  const TrainingPlan& base = search.space.base;
+  const std::string adapters =
+      base.model->adapters
+          ? fmt::format(", adapters of rank {} on frozen weights,", base.model->adapters->rank)
+          : "";
+  std::string out = fmt::format(
+      "{} with {}{} on {}: {} GPUs ({} node(s)), batch {}{}, as {} does it\n\n", base.model->name,
+      search.optimizer, adapters, base.cluster->name, base.gpus, base.nodes(),
+      search.space.global_batch, base.seq_len > 0 ? fmt::format(", sequence {}", base.seq_len) : "",
+      name_of(base.parallelism->framework.name));
+  out += fmt::format("{}\n", answer_of(search));
+  if (!search.best.empty()) out += head_line(base.seq_len);
+  for (std::size_t i = 0; i < search.best.size(); ++i)
+    out += layout_line(i + 1, search.best[i], base.seq_len, base.gpus);
+  if (!search.best.empty()) out += fmt::format("\n{}\n", compression_table(search.best));
+  out += counts_text(search);
+  if (search.best_compressed) {
+    const FoundLayout& found = *search.best_compressed;
+    out += fmt::format(
+        "\nbest with {}: tp {} cp {} pp {} x {} ep {} dp {}, micro batch {}, recompute {}{}: "
+        "{:.2f} ms{}",
+        found.what_if.at("optimizer"), found.layout.tp, found.layout.cp, found.layout.pp,
+        found.layout.interleave, found.layout.ep, found.dp, found.layout.micro_batch,
+        found.layout.recompute, is_sequence_parallel(found.layout) ? ", sequence parallel" : "",
+        found.step.step_time.us() * 1e-3, tight_text(found));
+    if (!search.best.empty())
+      out +=
+          fmt::format(", {:.2f}x as fast as the best with {}",
+                      search.best.front().step.step_time / found.step.step_time, search.optimizer);
+    out += "\n";
+  } else if (!search.best.empty() && !search.compressing.empty()) {
+    out += fmt::format(
+        "\nno layout with several replicas runs with {}: one alone has nothing to compress\n",
+        search.compressing);
+  }
+  if (search.best.empty()) return out;
+  out += fmt::format(
+             "\nsp: sequence parallel. v: chunks of a stage. split: of the layers over stages. "
+             "batch: samples of a micro batch x how many. {}: of a GPU. MFU: "
+             "model FLOPs over the peak of the format computed in. !: may not fit, by the interval "
+             "of memory. Memory leaves out what the allocator wastes.\nThe first one alone: ",
+             rate_title(base.seq_len)) +
+         simulate_line(search.best.front().what_if) + "\n";
+  return out;
+}
+
+std::string layout_search_json(const LayoutSearch& search) {
+  const TrainingPlan& base = search.space.base;
+  Json json{{"schema_version", 1},
+            {"tool", "lambcast"},
+            {"version", tool_version},
+            {"inputs",
+             {{"model", base.model->name},
+              {"cluster", base.cluster->name},
+              {"device", base.device->name},
+              {"framework", std::string(name_of(base.parallelism->framework.name))},
+              {"optimizer", search.optimizer},
+              {"gpus", base.gpus},
+              {"global_batch", search.space.global_batch},
+              {"seq_len", base.seq_len}}},
+            {"candidates", search.candidates},
+            {"forecast", search.forecast},
+            {"refused", Json::array()},
+            {"layouts", Json::array()},
+            {"best_compressed", nullptr}};
+  for (const RefusedLayouts& refused : search.refused)
+    json["refused"].push_back(
+        {{"reason", refused.reason}, {"count", refused.count}, {"example", refused.example}});
+  for (const FoundLayout& found : search.best) json["layouts"].push_back(layout_json(found));
+  if (search.best_compressed) json["best_compressed"] = layout_json(*search.best_compressed);
+  return json_lines(json);
+}
+
+namespace {
+
+const std::vector<std::string> csv_columns{"rank",
+                                           "tp",
+                                           "cp",
+                                           "ep",
+                                           "pp",
+                                           "dp",
+                                           "interleave",
+                                           "micro_batch",
+                                           "micro_batches",
+                                           "zero_stage",
+                                           "recompute",
+                                           "sequence_parallel",
+                                           "step_time_us",
+                                           "step_time_low_us",
+                                           "step_time_high_us",
+                                           "peak_bytes_per_gpu",
+                                           "samples_per_s",
+                                           "tokens_per_s",
+                                           "tflops_per_gpu",
+                                           "mfu",
+                                           "largest_loss",
+                                           "largest_loss_share",
+                                           "compressed_optimizer",
+                                           "compressed_step_time_us",
+                                           "compressed_speedup",
+                                           "compressed_refused",
+                                           "quantized_step_time_us",
+                                           "quantized_speedup",
+                                           "fp8_step_time_us",
+                                           "fp8_speedup",
+                                           "split",
+                                           "memory_tight"};
+
+}  // namespace
+
+std::string layout_search_csv(const LayoutSearch& search) {
+  std::string out = csv::row(csv_columns) + "\n";
+  for (std::size_t i = 0; i < search.best.size(); ++i) {
+    const FoundLayout& found = search.best[i];
+    const LayoutCandidate& layout = found.layout;
+    const auto [loss, share] = found.shares.largest_loss();
+    const auto whole = [](std::int64_t value) { return fmt::format("{}", value); };
+    const CompressedLayout compressed = found.compressed.value_or(CompressedLayout());
+    const bool runs = compressed.step_time_us.has_value();
+    const CompressedLayout quantized = found.quantized.value_or(CompressedLayout());
+    const bool quantizes = quantized.step_time_us.has_value();
+    const CompressedLayout fp8 = found.fp8.value_or(CompressedLayout());
+    out += csv::row({whole(static_cast<std::int64_t>(i) + 1),
+                     whole(layout.tp),
+                     whole(layout.cp),
+                     whole(layout.ep),
+                     whole(layout.pp),
+                     whole(found.dp),
+                     whole(layout.interleave),
+                     whole(layout.micro_batch),
+                     whole(found.micro_batches),
+                     whole(layout.zero_stage),
+                     layout.recompute,
+                     layout.sequence_parallel,
+                     csv::number(found.step.step_time.us()),
+                     csv::number(found.step.step_time_low.us()),
+                     csv::number(found.step.step_time_high.us()),
+                     csv::number(found.peak.value()),
+                     csv::number(found.samples_per_s),
+                     csv::number(found.tokens_per_s),
+                     csv::number(found.tflops_per_gpu),
+                     csv::number(found.utilization),
+                     loss,
+                     csv::number(share),
+                     compressed.optimizer,
+                     runs ? csv::number(*compressed.step_time_us) : "",
+                     runs ? csv::number(compressed.speedup) : "",
+                     compressed.refused,
+                     quantizes ? csv::number(*quantized.step_time_us) : "",
+                     quantizes ? csv::number(quantized.speedup) : "",
+                     fp8.step_time_us ? csv::number(*fp8.step_time_us) : "",
+                     fp8.step_time_us ? csv::number(fp8.speedup) : "",
+                     found.split,
+                     found.tight ? "true" : "false"}) +
+           "\n";
+  }
+  return out;
+}
+
+}  // namespace lambcast

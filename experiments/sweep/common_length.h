@@ -1,0 +1,35 @@
+// The length of runs that are compared when no flag gives it: one for all of them.
+//
+// A question without --steps, --samples and --tokens is about the run of which its freeze step is
+// the published share of warm-up (run_length.h). If each point of a list of freeze steps took a run
+// of its own, all would have the same share of warm-up, and so the same speed-up. Compared points
+// therefore share one length:
+//   - the freeze step of the base question decides (that of its DeepSpeed file), if it has one;
+//   - else the largest freeze step listed, so that every point compresses;
+//   - optimizers with different published shares share the longest of their runs.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "experiments/scenario/catalog.h"
+#include "experiments/sweep/sweep_plan.h"
+
+namespace lambcast {
+
+// Returns the steps that a question is assumed to have; nothing if it gives its length.
+std::optional<std::int64_t> assumed_length(const WhatIf& question, Catalog& catalog);
+
+// Returns the length for all, if the questions would each take another; nothing if one of them
+// gives its length.
+std::optional<std::int64_t> common_length(const std::vector<WhatIf>& questions, Catalog& catalog);
+
+// Returns the plan with the common length as a flag, which its notes state.
+SweepPlan with_common_length(SweepPlan plan, Catalog& catalog);
+
+// "--steps not given: every run has 5993 optimizer steps"
+std::string common_length_text(std::int64_t steps);
+
+}  // namespace lambcast

@@ -1,0 +1,31 @@
+// A results folder as a recipe: manifest.json holds the sweep file as it was, the values that flags
+// gave, and the hashes of all that was read, so that the same rows can be made again, or it can be
+// said why not.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "experiments/sweep/sweep_plan.h"
+
+namespace lambcast {
+
+struct Recorded {
+  std::string sweep;                          // the file's text
+  std::vector<Axis> flags;                    // what narrowed or widened it
+  std::string command;                        // that asked for it
+  std::map<std::string, std::string> inputs;  // hashes
+  std::string version, commit;
+  bool complete = false;
+};
+
+// Throws Error (usage) for a folder without a manifest of a program that records this.
+Recorded read_recorded(const std::filesystem::path& folder);
+
+// One sentence for each input that is not what it was.
+std::vector<std::string> changed_inputs(const Recorded& recorded,
+                                        const std::map<std::string, std::string>& now);
+
+}  // namespace lambcast

@@ -1,0 +1,25 @@
+// One forecast as one CSV row. Columns have a fixed order; new ones go to the end. Every key of a
+// WhatIf can be read from its row: from the column of its name, or as KEY=VALUE in `settings`,
+// which holds the keys with dots, the files of descriptions and what else has no column.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "experiments/output/judgement.h"
+#include "experiments/scenario/scenario.h"
+#include "models/training/run/forecast.h"
+
+namespace lambcast {
+
+const std::vector<std::string>& result_columns();
+
+// Rows without their line ends (csv.h). A point that was forecast; `status` is "ok", or
+// "infeasible: ..." when it does not fit in memory.
+std::string result_row(const Scenario& scenario, const Forecast& forecast,
+                       const Judgement& judgement);
+
+// A point that cannot run: what was asked for, and why not.
+std::string infeasible_row(const WhatIf& what_if, const std::string& reason);
+
+}  // namespace lambcast

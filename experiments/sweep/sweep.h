@@ -1,0 +1,67 @@
+// Many what-ifs, streamed to results.csv in a fixed order (sweep_plan.h says which).
+//
+// Rows are written in the order of the plan as soon as all before them are done, whatever the
+// number of threads, so the file is always a prefix of the whole; a sweep that was stopped, killed
+// or damaged goes on behind the last good row (sweep_folder.h). Neither points nor rows are ever
+// all in memory.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "experiments/output/finding_tally.h"
+#include "experiments/sweep/ranks.h"
+#include "experiments/sweep/sweep_executor.h"
+#include "experiments/sweep/sweep_plan.h"
+
+namespace lambcast {
+
+// The row of `compute`, or one with the reason why it threw: a point that cannot run, and one whose
+// forecast breaks a check of our own, do not end a sweep.
+SweepRow row_or_reason(const WhatIf& point, const std::function<SweepRow()>& compute);
+
+// The forecast of a point as its row, or the reason why there is none.
+SweepRow sweep_row(const WhatIf& point, Catalog& catalog, CollectiveCosts& costs);
+
+struct SweepOptions {
+  std::filesystem::path out = {};
+  int jobs = 1;            // threads, of every rank where there are several
+  Ranks* ranks = nullptr;  // this being rank 0, which alone writes (sweep_ranks.h)
+  bool resume = false;
+  // Called several times a second with rows done and rows in all; returning false stops the sweep
+  // within a second, even in the middle of points that take minutes: their threads are left behind
+  // (sweep_executor.h), and the process is to end without waiting for them.
+  std::function<bool(std::size_t, std::size_t)> progress = {};
+  // Told what a user should know: rows that are computed again, a folder that cannot be locked.
+  std::function<void(const std::string&)> note = {};
+  RowOf row_of = sweep_row;  // for tests
+};
+
+struct SweepSummary {
+  std::size_t points = 0;
+  std::size_t written = 0;  // by this call
+  std::size_t infeasible = 0;
+  bool complete = false;
+};
+
+// Writes results.csv and manifest.json. Throws Error (usage), before anything is written, for a
+// value that cannot be used (sweep_check.h) and for a folder that cannot be (SweepFolder).
+SweepSummary run_sweep(const SweepPlan& plan, const SweepOptions& options);
+
+// Of a sweep that nobody keeps: all rows in memory, fewer where it was stopped.
+struct SweptRows {
+  std::vector<std::string> rows;
+  FindingTally findings;
+  bool complete = false;
+};
+
+// `texts` are what the caller's check_values() read (sweep_check.h). Of the options, neither folder
+// nor notes.
+SweptRows sweep_in_memory(const SweepPlan& plan, const SweepOptions& options,
+                          const std::shared_ptr<DescriptionTexts>& texts);
+
+}  // namespace lambcast

@@ -1,0 +1,19 @@
+// The command line that makes the rows of a sweep, for its manifest: words that a shell would read
+// are quoted, since names of files may hold anything.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "experiments/scenario/scan.h"
+#include "experiments/scenario/what_if.h"
+
+namespace lambcast {
+
+// Of a file or study, narrowed by flags: "lambcast sweep bert_large --list gpus=16,64".
+std::string sweep_command(const std::string& file, const std::vector<Axis>& axes);
+
+// Of flags alone: "lambcast sweep --model bert-large --list gpus=16,64".
+std::string sweep_command(const WhatIf& base, const std::vector<Axis>& axes);
+
+}  // namespace lambcast

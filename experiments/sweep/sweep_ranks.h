@@ -1,0 +1,67 @@
+// A sweep on several processes: rank 0 hands out chunks of points, takes in their rows and writes;
+// the others compute. They read no file and print nothing: what is swept and the text of every
+// description comes from rank 0, so their hosts need the program alone.
+//
+// Rows are those of one process, in its order and to the byte, on machines with the same kind of
+// processor and the same C library. A rank that says nothing for a minute is lost, and the sweep
+// ends: what is written stays, and is gone on with.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "experiments/sweep/ranks.h"
+#include "experiments/sweep/sweep_plan.h"
+#include "experiments/sweep/sweep_threads.h"
+
+namespace lambcast {
+
+constexpr std::chrono::milliseconds ranks_patience{60'000};
+
+// The other ranks, as rank 0 sees them.
+class SweepRanks {
+ public:
+  // Tells them what is swept, on how many threads each.
+  SweepRanks(Ranks& ranks, const SweepPlan& plan, const DescriptionTexts& texts, int jobs,
+             std::chrono::milliseconds patience = ranks_patience);
+
+  // Of all of them.
+  int threads() const { return jobs_ * static_cast<int>(others_.size()); }
+
+  // Takes in what has come, hands out what is wanted: true where there was something. `take` does
+  // not wait. Throws Error (failure) for a rank that is lost or cannot go on.
+  bool exchange(const std::function<SweepChunk()>& take,
+                const std::function<void(std::size_t, SweepRow)>& give);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Other {
+    std::string host;
+    int chunks = 0;  // that it has
+    Clock::duration silent{};
+  };
+
+  Other& other(int rank) { return others_[static_cast<std::size_t>(rank) - 1]; }
+  std::string name_of(int rank);
+  bool take_in(const std::function<void(std::size_t, SweepRow)>& give);
+  bool hand_out(const std::function<SweepChunk()>& take);
+  void watch();
+
+  Ranks& ranks_;
+  int jobs_;
+  Clock::duration patience_;
+  std::vector<Other> others_;
+  Clock::time_point watched_ = Clock::now(), greeted_ = Clock::now();
+};
+
+// What a rank other than 0 does: computes until rank 0 says that it is over. Returns the exit code;
+// threads in the middle of a point may be left behind, and end with the process.
+int serve_sweep(Ranks& ranks, const RowOf& row_of);
+
+// Rank 0 tells the others that it is over: they end with `code`, and MPI with them. False where one
+// did not answer within `patience`.
+bool end_ranks(Ranks& ranks, int code, std::chrono::milliseconds patience);
+
+}  // namespace lambcast

@@ -1,0 +1,340 @@
+#include "experiments/sweep/sweep_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <sstream>
+
+#include "experiments/output/cell.h"
+#include "experiments/output/flat_key.h"
+#include "experiments/output/forecast_output.h"
+#include "experiments/sweep/result_row.h"
+#include "experiments/sweep/run_row.h"
+#include "experiments/verdict/equal_work.h"
+#include "experiments/verdict/turns.h"
+#include "sim/base/csv.h"
+#include "sim/base/file.h"
+
+namespace lambcast {
+namespace {
+
+struct Sweep {
+  const SweepPoints& points;
+  std::vector<Axis> axes;
+  std::vector<RunRow> rows;
+  EqualWork work;
+
+  std::string name(std::size_t point) const { return point_name(points[point], axes); }
+  std::string name(const RunRow& row) const {
+    return name(static_cast<std::size_t>(&row - rows.data()));
+  }
+};
+
+Sweep sweep_of(const SweepPoints& points, const std::vector<std::string>& lines) {
+  std::string text = csv::row(result_columns()) + "\n";
+  for (const std::string& line : lines) text += line + "\n";
+  const csv::Table table = csv::parse(text, "the sweep");
+  Sweep sweep{points, axes_of(points), {}, {}};
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    sweep.rows.push_back(run_row_of(table, i));
+    const RunRow& row = sweep.rows.back();
+    if (row.ok()) sweep.work.add(row.samples, row.tokens);
+  }
+  return sweep;
+}
+
+// Of the work that is compared.
+double time_s(const Sweep& sweep, const RunRow& row) {
+  return row.time_s * sweep.work.share(row.samples, row.tokens);
+}
+double cost_usd(const Sweep& sweep, const RunRow& row) {
+  return row.cost_usd * sweep.work.share(row.samples, row.tokens);
+}
+
+std::string fastest_sentence(const Sweep& sweep, const std::vector<const RunRow*>& rows,
+                             const std::string& keys) {
+  const RunRow& best =
+      **std::ranges::min_element(rows, {}, [&](const RunRow* row) { return time_s(sweep, *row); });
+  std::string out = fmt::format("Fastest{}: {}, {} a run", keys.empty() ? "" : " by " + keys,
+                                keys.empty() ? "the one point" : sweep.name(best),
+                                time_and_range(best.time_s, best.time_low_s, best.time_high_s));
+  if (!sweep.work.is_a_run())
+    out += fmt::format(", {} a {}", run_time_text(time_s(sweep, best)), sweep.work.name());
+  const auto others = std::ranges::count_if(rows, [&](const RunRow* row) {
+    return row != &best && time_s(sweep, *row) < time_s(sweep, best) * (1 + 1e-6);
+  });
+  if (others > 0)
+    out += fmt::format("; {} {} as long", others, others == 1 ? "other takes" : "others take");
+  return out + ".";
+}
+
+std::string cheapest_sentence(const Sweep& sweep, const std::vector<const RunRow*>& rows) {
+  const RunRow* best = nullptr;
+  for (const RunRow* row : rows)
+    if (!std::isnan(row->cost_usd) &&
+        (best == nullptr || cost_usd(sweep, *row) < cost_usd(sweep, *best)))
+      best = row;
+  if (best == nullptr) return fmt::format("Cost: {}.\n", no_price_text());
+  if (rows.size() < 2) return "";
+  std::string out = fmt::format("Cheapest: {}, {} USD a run ({} to {})", sweep.name(*best),
+                                usd_cell(best->cost_usd), usd_cell(best->cost_low_usd),
+                                usd_cell(best->cost_high_usd));
+  if (!sweep.work.is_a_run())
+    out += fmt::format(", {} USD a {}", usd_cell(cost_usd(sweep, *best)), sweep.work.name());
+  return out + ".\n";
+}
+
+// Curves over GPUs, one for all that share the values of the other keys.
+std::string turns_over_gpus(const Sweep& sweep) {
+  std::vector<Axis> others;
+  for (const Axis& axis : sweep.axes)
+    if (axis.first != "gpus" && axis.first != "nodes") others.push_back(axis);
+  if (others.size() == sweep.axes.size()) return "";
+  std::map<std::string, StepsOverGpus> curves;
+  for (std::size_t i = 0; i < sweep.rows.size(); ++i) {
+    const RunRow& row = sweep.rows[i];
+    if (!row.ok()) continue;
+    const std::string of = others.empty() ? "" : point_name(sweep.points[i], others);
+    StepsOverGpus& curve = curves.try_emplace(of, StepsOverGpus{of, {}, {}}).first->second;
+    curve.gpus.push_back(row.gpus);
+    curve.step_s.push_back(row.time_s / row.steps);
+  }
+  std::vector<StepsOverGpus> sorted;
+  for (auto& [of, curve] : curves) {
+    curve.sort();
+    sorted.push_back(std::move(curve));
+  }
+  return turns_text(sorted);
+}
+
+// Between two points that differ in it alone a faster NIC makes a step longer only where NCCL's own
+// tuning, which weighs other constants than what it then takes, chooses otherwise.
+std::string longer_on_faster_nics(const Sweep& sweep) {
+  constexpr std::string_view key = "cluster.nic.bandwidth";
+  constexpr double longer = 1.001;
+  std::vector<Axis> others;
+  for (const Axis& axis : sweep.axes)
+    if (axis.first != key) others.push_back(axis);
+  if (others.size() == sweep.axes.size()) return "";
+  std::map<std::string, std::map<Bandwidth, const RunRow*>> curves;
+  for (std::size_t i = 0; i < sweep.rows.size(); ++i) {
+    const WhatIf point = sweep.points[i];
+    const auto nic = point.find(std::string(key));
+    if (!sweep.rows[i].ok() || nic == point.end()) continue;
+    const std::string of = others.empty() ? "" : point_name(point, others);
+    curves[of][parse_bandwidth(nic->second, {})] = &sweep.rows[i];
+  }
+  const auto step_ms = [](const RunRow& row) { return row.time_s / row.steps * 1e3; };
+  std::vector<std::string> places;
+  for (const auto& [of, curve] : curves)
+    for (auto after = curve.begin(); after != curve.end(); ++after) {
+      if (after == curve.begin()) continue;
+      const RunRow &slow = *std::prev(after)->second, &fast = *after->second;
+      if (step_ms(fast) > step_ms(slow) * longer)
+        places.push_back(fmt::format("{:.1f} ms at {}, {:.1f} ms at {}", step_ms(slow),
+                                     sweep.name(slow), step_ms(fast), sweep.name(fast)));
+    }
+  if (places.empty()) return "";
+  return fmt::format(
+      "A step is longer on a faster NIC: {}{}. Between them NCCL's own tuning tips to another "
+      "algorithm or protocol, which simulate --explain prices names.\n",
+      places.front(), places.size() > 1 ? fmt::format(", and {} more", places.size() - 1) : "");
+}
+
+// The figures of a row that a varied key may move.
+std::vector<double> figures_of(const RunRow& row) {
+  return {row.time_s, row.samples, row.cost_usd, row.memory,
+          row.speedup ? row.speedup->value : RunRow::absent};
+}
+
+// Whether rows that differ in this key alone are the same, and there are such rows.
+bool moves_nothing(const Sweep& sweep, const std::string& key) {
+  std::vector<Axis> others;
+  for (const Axis& axis : sweep.axes)
+    if (axis.first != key) others.push_back(axis);
+  std::map<std::string, const RunRow*> first;
+  bool compared = false;
+  for (std::size_t i = 0; i < sweep.rows.size(); ++i) {
+    const RunRow& row = sweep.rows[i];
+    const std::string of = others.empty() ? "" : point_name(sweep.points[i], others);
+    const auto [place, fresh] = first.try_emplace(of, &row);
+    if (fresh) continue;
+    compared = true;
+    const std::vector<double> one = figures_of(*place->second), other = figures_of(row);
+    for (std::size_t f = 0; f < one.size(); ++f)
+      if (!is_flat(std::array{one[f], other[f]})) return false;
+    if (row.status != place->second->status) return false;
+  }
+  return compared;
+}
+
+// The keys that were varied without effect, each with the limit that holds in its place.
+std::string keys_without_effect(const Sweep& sweep) {
+  const auto ran = std::ranges::find_if(sweep.rows, &RunRow::ok);
+  if (ran == sweep.rows.end()) return "";
+  std::string out;
+  for (const auto& [key, values] : sweep.axes) {
+    if (values.size() < 2 || !moves_nothing(sweep, key)) continue;
+    Catalog catalog;
+    const WhatIf point = sweep.points[static_cast<std::size_t>(ran - sweep.rows.begin())];
+    out += flat_key_text(key, resolve(point, catalog).training) + "\n";
+  }
+  return out;
+}
+
+std::string answer_of(const Sweep& sweep) {
+  const std::vector<const RunRow*> rows = sound_rows(sweep.rows);
+  if (rows.empty()) return fmt::format("None of {} points runs.\n", sweep.rows.size());
+  std::string keys;
+  for (const auto& [key, values] : sweep.axes) keys += (keys.empty() ? "" : ", ") + key;
+  std::string out = fastest_sentence(sweep, rows, keys);
+  if (!sweep.work.is_a_run()) out += fmt::format(" {}", sweep.work.reason());
+  out += fmt::format("\n{}", cheapest_sentence(sweep, rows));
+  const RowVerdicts verdicts = verdicts_of(sweep.rows);
+  const std::string pays =
+      in_words(verdicts.own, verdicts.fused, [&](std::size_t point) { return sweep.name(point); });
+  if (!pays.empty()) out += pays + "\n";
+  const std::string rest = left_out_text(verdicts.no_warmup, verdicts.mostly_warmup);
+  if (!rest.empty()) out += fmt::format("Left out of these: {}.\n", rest);
+  if (const std::string turns = turns_over_gpus(sweep); !turns.empty()) out += turns + "\n";
+  return out + longer_on_faster_nics(sweep) + keys_without_effect(sweep);
+}
+
+// "nic.bandwidth": whose it is, its name says.
+std::string heading_of(const std::string& key) {
+  for (const char* whose : {"cluster.", "model.", "device."})
+    if (key.starts_with(whose)) return key.substr(key.find('.') + 1);
+  return key;
+}
+
+struct Column {
+  std::string title;
+  std::size_t width;
+  std::string (*text)(const RunRow& row);
+};
+
+std::string or_dash(double value, const std::string& text) {
+  return std::isnan(value) ? "-" : text;
+}
+
+std::size_t width_of(const std::vector<Column>& columns) {
+  std::size_t width = 0;
+  for (const Column& column : columns) width += column.width + 1;
+  return width;
+}
+
+// In the order of the table; the ends of run and cost only where there is room.
+std::vector<Column> columns_of(const std::vector<RunRow>& rows, std::size_t room) {
+  const auto any = [&](auto has) { return std::ranges::any_of(rows, has); };
+  const Column run{"run", 9, [](const RunRow& row) { return time_cell(row.time_s); }};
+  const Column run_within{"within", 22, [](const RunRow& row) {
+                            return time_range(row.time_s, row.time_low_s, row.time_high_s);
+                          }};
+  std::vector<Column> columns{run, {"samples/s", 9, [](const RunRow& row) {
+                                      return fmt::format("{:.4g}", row.samples / row.time_s);
+                                    }}};
+  if (any([](const RunRow& row) { return row.speedup.has_value(); })) {
+    columns.push_back({"speed-up", 8, [](const RunRow& row) {
+                         return row.speedup ? fmt::format("{:.2f}x", row.speedup->value)
+                                            : std::string("-");
+                       }});
+    columns.push_back({"within", 12, [](const RunRow& row) {
+                         return row.speedup ? fmt::format("{:.2f} to {:.2f}", row.speedup->low,
+                                                          row.speedup->high)
+                                            : std::string("-");
+                       }});
+  }
+  if (any([](const RunRow& row) { return !std::isnan(row.cost_usd); }))
+    columns.push_back({"USD", 6, [](const RunRow& row) {
+                         return or_dash(row.cost_usd, usd_cell(row.cost_usd));
+                       }});
+  columns.push_back({"memory", 8, [](const RunRow& row) { return bytes_cell(Bytes(row.memory)); }});
+  if (width_of(columns) + run_within.width + 1 <= room)
+    columns.insert(columns.begin() + 1, run_within);
+  return columns;
+}
+
+// Leaves out the figures that results.csv has too, until the rest fits or no more can go.
+void make_room(std::vector<Column>& columns, std::size_t room) {
+  for (const std::string_view title : {"within", "samples/s", "memory"})
+    if (width_of(columns) > room)
+      std::erase_if(columns, [&](const Column& column) { return column.title == title; });
+}
+
+// One column for each key that is varied, before those of the figures.
+std::string table_of(const Sweep& sweep) {
+  std::vector<std::vector<std::string>> varied(1);  // headings first
+  for (const auto& [key, values] : sweep.axes) varied.front().push_back(heading_of(key));
+  for (std::size_t i = 0; i < sweep.rows.size(); ++i)
+    varied.push_back(values_of(sweep.points[i], sweep.axes));
+  std::vector<std::size_t> widths(sweep.axes.size());
+  std::size_t before = 0;
+  for (std::size_t a = 0; a < widths.size(); ++a) {
+    for (const auto& values : varied) widths[a] = std::max(widths[a], values[a].size());
+    before += widths[a] + 1;
+  }
+  const bool all_fit = std::ranges::all_of(sweep.rows, [](const RunRow& row) { return row.ok(); });
+  if (!all_fit) before += std::string_view(" does not fit").size();
+  const std::size_t room = page_width - std::min(page_width, before) + 1;
+  std::vector<Column> columns = columns_of(sweep.rows, room);
+  make_room(columns, room);
+  const auto begin = [&](const std::vector<std::string>& values) {
+    std::string cells;
+    for (std::size_t a = 0; a < values.size(); ++a)
+      cells += fmt::format("{:<{}} ", values[a], widths[a]);
+    return cells;
+  };
+  std::string out = begin(varied.front());
+  for (const Column& column : columns)
+    out +=
+        fmt::format("{}{:>{}}", &column == &columns.front() ? "" : " ", column.title, column.width);
+  out += "\n";
+  for (std::size_t i = 0; i < sweep.rows.size(); ++i) {
+    const RunRow& row = sweep.rows[i];
+    out += begin(varied[i + 1]);
+    if (std::isnan(row.time_s)) {
+      out += row.status + "\n";
+      continue;
+    }
+    for (const Column& column : columns)
+      out += fmt::format("{}{:>{}}", &column == &columns.front() ? "" : " ", column.text(row),
+                         column.width);
+    out += row.ok() ? "\n" : " does not fit\n";
+  }
+  return out;
+}
+
+std::vector<std::string> rows_of(const std::filesystem::path& folder) {
+  std::istringstream file(read_file(folder / "results.csv"));
+  std::vector<std::string> rows;
+  std::string line;
+  std::getline(file, line);  // the header
+  while (std::getline(file, line)) rows.push_back(std::move(line));
+  return rows;
+}
+
+}  // namespace
+
+std::string sweep_table(const SweepPoints& points, const std::vector<std::string>& rows,
+                        const FindingTally& findings) {
+  const Sweep sweep = sweep_of(points, rows);
+  std::string out = answer_of(sweep) + "\n" + table_of(sweep);
+  const std::vector<std::string> found =
+      findings.sentences([&](std::size_t point) { return sweep.name(point); });
+  if (!found.empty()) out += "\n";
+  for (const std::string& sentence : found) out += sentence + "\n";
+  return out;
+}
+
+std::string sweep_table(const SweepPoints& points, const std::filesystem::path& folder) {
+  return sweep_table(points, rows_of(folder));
+}
+
+std::string keys_without_effect(const SweepPoints& points, const std::filesystem::path& folder) {
+  return keys_without_effect(sweep_of(points, rows_of(folder)));
+}
+
+}  // namespace lambcast

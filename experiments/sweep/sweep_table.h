@@ -1,0 +1,26 @@
+// The points of a small sweep side by side for people: what varies, and what came of it. First the
+// answer in words: the fastest and the cheapest for equal work (equal_work.h), and whether
+// compression pays (verdict.h).
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "experiments/output/finding_tally.h"
+#include "experiments/sweep/sweep_points.h"
+
+namespace lambcast {
+
+// `rows` are those of results.csv (result_row.h), one a point, in order; `findings` those of all
+// points, where they are to be told below the table.
+std::string sweep_table(const SweepPoints& points, const std::vector<std::string>& rows,
+                        const FindingTally& findings = {});
+// The same from the results.csv of a folder.
+std::string sweep_table(const SweepPoints& points, const std::filesystem::path& folder);
+
+// One line for each key that was varied without effect, with the limit that holds in its place:
+// what the summary of a folder, which keeps no keys, does not tell.
+std::string keys_without_effect(const SweepPoints& points, const std::filesystem::path& folder);
+
+}  // namespace lambcast

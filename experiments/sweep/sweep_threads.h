@@ -1,0 +1,65 @@
+// Threads that compute points of a sweep: each takes chunks of them from a queue and gives their
+// rows back, until there are no more.
+#pragma once
+
+#include <exception>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "experiments/scenario/catalog.h"
+#include "experiments/sweep/sweep_points.h"
+#include "models/finding.h"
+#include "models/training/price/collective_costs.h"
+
+namespace lambcast {
+
+struct SweepRow {
+  std::string text;  // one line, without its end
+  bool ok = false;   // its status
+  std::vector<Finding> findings = {};
+};
+
+using RowOf = std::function<SweepRow(const WhatIf&, Catalog&, CollectiveCosts&)>;
+
+// Points that follow each other, `end` excluded.
+struct SweepChunk {
+  std::size_t begin = 0, end = 0;
+
+  bool empty() const { return begin == end; }
+};
+
+class SweepQueue {
+ public:
+  virtual ~SweepQueue() = default;
+
+  // Waits for points; an empty chunk says that there is nothing more to do.
+  virtual SweepChunk take() = 0;
+  // False when no more rows are wanted.
+  virtual bool give(std::size_t point, SweepRow row, bool last_of_chunk) = 0;
+  // What a thread threw, which ends it.
+  virtual void fail(std::exception_ptr thrown) = 0;
+};
+
+class SweepThreads {
+ public:
+  SweepThreads(int jobs, SweepPoints points, std::shared_ptr<DescriptionTexts> texts, RowOf row_of,
+               std::shared_ptr<SweepQueue> queue);
+  // Waits for them, but for those of leave(): the queue is to have said that there is no more.
+  ~SweepThreads();
+  SweepThreads(const SweepThreads&) = delete;
+  SweepThreads& operator=(const SweepThreads&) = delete;
+
+  // Gives them a quarter of a second; one that takes longer is left behind and ends with the
+  // process, since one point can take minutes.
+  void leave();
+
+ private:
+  struct Work;
+  std::shared_ptr<Work> work_;  // shared with threads that were left behind
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace lambcast

@@ -1,0 +1,153 @@
+#include "experiments/verdict/verdict.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <vector>
+
+#include "models/training/run/compressed_share.h"
+#include "sim/base/ratio.h"
+
+namespace lambcast {
+namespace {
+
+// A speed-up that somebody would change a run for.
+constexpr double worth_it = 1.05;
+
+std::string points(std::size_t count) {
+  return fmt::format("{} point{}", count, count == 1 ? "" : "s");
+}
+
+// The verdicts that the sentence does not open with.
+std::string others(const VerdictCounts& counts, bool losses, bool untold) {
+  std::string out;
+  if (losses && counts.no > 0) out += fmt::format("; it loses in {}", counts.no);
+  if (counts.hardly > 0) out += fmt::format("; in {} it hardly matters", counts.hardly);
+  if (untold && counts.cannot_tell > 0)
+    out += fmt::format("; in {} it cannot be told", counts.cannot_tell);
+  return out;
+}
+
+std::string sentence(const VerdictCounts& counts, const RunName& name) {
+  const std::size_t all = counts.judged();
+  const std::string named = name(counts.best_at);
+  const std::string with = named.empty() ? "" : " with " + named;
+  const std::string best = to_text(counts.best);
+  if (all > 0 && counts.yes == all)
+    return fmt::format("Yes: compression pays in {}{}, most{}: {}.", all > 1 ? "all " : "",
+                       points(all), with, best);
+  if (counts.yes > 0)
+    return fmt::format("In part: compression pays in {} of {}, most{}: {}{}.", counts.yes,
+                       points(all), with, best, others(counts, true, true));
+  if (counts.cannot_tell > 0)
+    return fmt::format("Cannot tell{}: at best{} compression makes the run {} as fast{}.",
+                       all == 1 ? "" : fmt::format(" in {} of {}", counts.cannot_tell, points(all)),
+                       with, best, others(counts, true, false));
+  if (counts.hardly > 0)
+    return fmt::format("Hardly: at best{} compression makes the run {} as fast{}.", with, best,
+                       others(counts, true, false));
+  return fmt::format("No: compression pays nowhere, and loses least{}: {}.", with, best);
+}
+
+std::string measure_sentence(const VerdictCounts& counts) {
+  const auto most = std::ranges::max_element(counts.measure, {},
+                                             [](const auto& measure) { return measure.second; });
+  return most == counts.measure.end() ? "" : fmt::format("Measure first: {}.", most->first);
+}
+
+bool alike(const VerdictCounts& a, const VerdictCounts& b) {
+  return a.yes == b.yes && a.hardly == b.hardly && a.no == b.no && a.cannot_tell == b.cannot_tell &&
+         b.best.value < worth_it * a.best.value;
+}
+
+}  // namespace
+
+std::string_view name_of(Verdict verdict) {
+  constexpr std::string_view names[] = {"does_not_fit", "not_judged", "yes",
+                                        "hardly",       "no",         "cannot_tell"};
+  return names[static_cast<std::size_t>(verdict)];
+}
+
+Verdict verdict_of(const Speedup& speedup, double compressed_share, bool fits) {
+  if (!fits) return Verdict::does_not_fit;
+  if (compressed_share < least_compressed_share) return Verdict::not_judged;
+  if (speedup.high < 1) return Verdict::no;
+  if (speedup.low > 1) return speedup.value < worth_it ? Verdict::hardly : Verdict::yes;
+  return speedup.low > 1 / worth_it && speedup.high < worth_it ? Verdict::hardly
+                                                               : Verdict::cannot_tell;
+}
+
+std::string why_not_judged(double compressed_share, double steps) {
+  return fmt::format(
+      "only {:.3g} % of the {} steps compress, too few to say anything of compression; give "
+      "--steps of a longer run, or a usual warm-up with --freeze-step 20%",
+      100 * compressed_share, steps);
+}
+
+std::string no_warm_up_text() {
+  return "it compresses from its first step on, before there is a variance to freeze; give "
+         "--freeze-step 20%";
+}
+
+WarmUp warm_up_of(double freeze_step, double steps) {
+  if (freeze_step <= 1) return WarmUp::none;
+  // "50%" of an odd number of steps is half a step more.
+  const double longest = longest_warmup_share * steps + 0.5;
+  return freeze_step - 1 > longest ? WarmUp::most_of_the_run : WarmUp::usual;
+}
+
+std::string left_out_text(std::size_t none, std::size_t most_of_the_run) {
+  std::vector<std::string> said;
+  if (none > 0)
+    said.push_back(fmt::format(
+        "{} without warm-up (freeze_step 0 or 1), which have no variance to freeze", none));
+  if (most_of_the_run > 0)
+    said.push_back(fmt::format("{} that warm up for more than {:.0f} % of their steps",
+                               most_of_the_run, 100 * longest_warmup_share));
+  return fmt::format("{}", fmt::join(said, "; "));
+}
+
+void VerdictCounts::add(std::size_t run, const Speedup& speedup, Verdict verdict,
+                        std::string_view first) {
+  if (verdict == Verdict::does_not_fit || verdict == Verdict::not_judged) return;
+  if (judged() == 0 || speedup.value > best.value) {
+    best = speedup;
+    best_at = run;
+  }
+  if (verdict == Verdict::yes) ++yes;
+  if (verdict == Verdict::hardly) ++hardly;
+  if (verdict == Verdict::no) ++no;
+  if (verdict != Verdict::cannot_tell) return;
+  ++cannot_tell;
+  if (first.empty()) return;
+  const auto known = measure.find(first);
+  ++(known == measure.end() ? measure.emplace(first, 0).first : known)->second;
+}
+
+std::string headline_of(const VerdictCounts& counts, const RunName& name) {
+  return counts.judged() == 0 ? "" : sentence(counts, name);
+}
+
+std::string detail_of(const VerdictCounts& counts, const VerdictCounts& fused,
+                      const RunName& name) {
+  std::string out = measure_sentence(counts);
+  if (fused.judged() == 0 || alike(counts, fused)) return out;
+  std::string other = sentence(fused, name);
+  other.front() = static_cast<char>(std::tolower(static_cast<unsigned char>(other.front())));
+  return out + fmt::format("{}With the fused kernels that ship here (--kernels fused): {}",
+                           out.empty() ? "" : " ", other);
+}
+
+std::string in_words(const VerdictCounts& counts, const VerdictCounts& fused, const RunName& name) {
+  const std::string headline = headline_of(counts, name), detail = detail_of(counts, fused, name);
+  return fmt::format("{}{}{}", headline, headline.empty() || detail.empty() ? "" : " ", detail);
+}
+
+std::string to_text(const Speedup& speedup) {
+  if (!(speedup.low < speedup.high)) return ratio_digits(speedup.value) + "x";
+  return fmt::format("{}x ({} to {}x)", ratio_digits(speedup.value), ratio_digits(speedup.low),
+                     ratio_digits(speedup.high));
+}
+
+}  // namespace lambcast

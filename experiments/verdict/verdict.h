@@ -1,0 +1,74 @@
+// Does compression pay? The one judgement behind every answer, of one run as of many: `advise`,
+// `simulate`, `sweep`, `compare` and the first screen of a report.
+//
+// A speed-up over the plain optimizer comes with an interval (models/training/run/error_source.h).
+// It pays, or does not, where the whole interval is on one side of 1; else that cannot be told, and
+// what to measure first is the source of error that alone makes the interval widest. Hardly: within
+// 5 % of 1 whatever is true. A run that compresses fewer than 5 % of its steps
+// (models/training/run/compressed_share.h) says nothing about compression and is not judged.
+//
+// Of many runs, those with a share of warm-up that nobody runs with are no advice: one that
+// compresses from its first step on has no variance to freeze, and one that warms up for more than
+// half of its steps is hardly a compressed one. Tables and figures over freeze_step show them;
+// counts, best, worst, medians and fastest leave them out, and say how many.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace lambcast {
+
+enum class Verdict { does_not_fit, not_judged, yes, hardly, no, cannot_tell };
+std::string_view name_of(Verdict verdict);  // "yes", "cannot_tell"
+
+// Over the plain optimizer. Of older files, which have no interval, low and high are the value.
+struct Speedup {
+  double value = 1, low = 1, high = 1;
+};
+
+Verdict verdict_of(const Speedup& speedup, double compressed_share, bool fits);
+
+// What a run that is not judged lacks, in a sentence with the flags that give it.
+std::string why_not_judged(double compressed_share, double steps);
+
+// The same of a run without warm-up.
+std::string no_warm_up_text();
+
+inline constexpr double longest_warmup_share = 0.5;
+
+enum class WarmUp { usual, none, most_of_the_run };
+// Steps count from 1, and that of freeze_step compresses. NaN: an optimizer without one.
+WarmUp warm_up_of(double freeze_step, double steps);
+// "2 without warm-up (freeze_step 0 or 1), which have no variance to freeze; ..."; empty for none.
+std::string left_out_text(std::size_t none, std::size_t most_of_the_run);
+
+// The verdicts of many runs.
+struct VerdictCounts {
+  std::size_t yes = 0, hardly = 0, no = 0, cannot_tell = 0;
+  std::size_t best_at = 0;  // number of the run with the largest speed-up
+  Speedup best{0, 0, 0};
+  // By what to measure first, the runs of which it cannot be told.
+  std::map<std::string, std::size_t, std::less<>> measure = {};
+
+  // What does not fit or is not judged does not count.
+  void add(std::size_t run, const Speedup& speedup, Verdict verdict, std::string_view measure);
+  std::size_t judged() const { return yes + hardly + no + cannot_tell; }
+};
+
+// Which run a number is, or nothing.
+using RunName = std::function<std::string(std::size_t)>;
+
+// "Yes: compression pays in all 12 points, most with 65536: 2.34x (1.59 to 3.20x)."
+std::string headline_of(const VerdictCounts& counts, const RunName& name);
+// What to measure first; and where other kernels change the headline, the same of them.
+std::string detail_of(const VerdictCounts& counts, const VerdictCounts& fused, const RunName& name);
+// Both.
+std::string in_words(const VerdictCounts& counts, const VerdictCounts& fused, const RunName& name);
+
+// "2.34x (1.59 to 3.20x)"; without an interval the value.
+std::string to_text(const Speedup& speedup);
+
+}  // namespace lambcast

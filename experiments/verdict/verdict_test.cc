@@ -1,0 +1,97 @@
+#include "experiments/verdict/verdict.h"
+
+#include <catch2/catch.hpp>
+
+#include <limits>
+#include "sim/base/ratio.h"
+
+namespace lambcast {
+namespace {
+
+const auto by_number = [](std::size_t run) { return "run " + std::to_string(run); };
+
+VerdictCounts counts_of(const std::vector<Speedup>& speedups, std::string_view measure = "") {
+  VerdictCounts counts;
+  for (std::size_t i = 0; i < speedups.size(); ++i)
+    counts.add(i, speedups[i], verdict_of(speedups[i], 1, true), measure);
+  return counts;
+}
+
+const Speedup wins{2, 1.5, 2.5}, loses{0.5, 0.4, 0.6}, untold{1.1, 0.9, 1.3},
+    hardly{1.01, 0.99, 1.03};
+
+TEST_CASE("verdict: of one run by its whole interval") {
+  CHECK(verdict_of(wins, 1, true) == Verdict::yes);
+  CHECK(verdict_of(loses, 1, true) == Verdict::no);
+  CHECK(verdict_of(untold, 1, true) == Verdict::cannot_tell);
+  CHECK(verdict_of(hardly, 1, true) == Verdict::hardly);
+  CHECK(verdict_of({1.04, 1.01, 1.2}, 1, true) == Verdict::hardly);
+  CHECK(verdict_of(wins, 0.049, true) == Verdict::not_judged);
+  CHECK(verdict_of(wins, 0.05, true) == Verdict::yes);
+  CHECK(verdict_of(wins, 0.01, false) == Verdict::does_not_fit);
+}
+
+TEST_CASE("verdict: many runs get one sentence, which begins with it") {
+  CHECK(in_words(counts_of({wins}), {}, by_number) ==
+        "Yes: compression pays in 1 point, most with run 0: 2.00x (1.50 to 2.50x).");
+  CHECK(in_words(counts_of({wins, {3, 2, 4}}), {}, by_number) ==
+        "Yes: compression pays in all 2 points, most with run 1: 3.00x (2.00 to 4.00x).");
+  CHECK(in_words(counts_of({loses, wins, untold, hardly}, "the wire"), {}, by_number) ==
+        "In part: compression pays in 1 of 4 points, most with run 1: 2.00x (1.50 to 2.50x); it "
+        "loses in 1; in 1 it hardly matters; in 1 it cannot be told. Measure first: the wire.");
+  CHECK(in_words(counts_of({loses, untold}, "the wire"), {}, by_number) ==
+        "Cannot tell in 1 of 2 points: at best with run 1 compression makes the run 1.10x (0.90 to "
+        "1.30x) as fast; it loses in 1. Measure first: the wire.");
+  CHECK(in_words(counts_of({loses}), {}, by_number) ==
+        "No: compression pays nowhere, and loses least with run 0: 0.50x (0.40 to 0.60x).");
+  CHECK(in_words({}, {}, by_number).empty());
+}
+
+TEST_CASE("verdict: what most runs need measured comes first") {
+  VerdictCounts counts;
+  counts.add(0, untold, Verdict::cannot_tell, "a");
+  counts.add(1, untold, Verdict::cannot_tell, "b");
+  counts.add(2, untold, Verdict::cannot_tell, "b");
+  counts.add(3, wins, Verdict::yes, "c");
+  CHECK_THAT(in_words(counts, {}, by_number), Catch::EndsWith("Measure first: b."));
+}
+
+TEST_CASE("verdict: other kernels are named where they change the answer") {
+  const VerdictCounts own = counts_of({loses}), fused = counts_of({wins});
+  CHECK_THAT(
+      in_words(own, fused, by_number),
+      Catch::EndsWith("With the fused kernels that ship here (--kernels fused): yes: "
+                      "compression pays in 1 point, most with run 0: 2.00x (1.50 to 2.50x)."));
+  CHECK(in_words(own, own, by_number) == in_words(own, {}, by_number));
+  CHECK_THAT(in_words(counts_of({wins}), counts_of({{2.2, 1.5, 2.9}}), by_number),
+             Catch::Contains("fused"));
+}
+
+TEST_CASE("verdict: shares of warm-up that nobody runs with") {
+  constexpr double none = std::numeric_limits<double>::quiet_NaN();
+  CHECK(warm_up_of(none, 1000) == WarmUp::usual);
+  CHECK(warm_up_of(0, 1000) == WarmUp::none);
+  CHECK(warm_up_of(1, 1000) == WarmUp::none);
+  CHECK(warm_up_of(2, 1000) == WarmUp::usual);
+  CHECK(warm_up_of(501, 1000) == WarmUp::usual);
+  CHECK(warm_up_of(502, 1000) == WarmUp::most_of_the_run);
+  CHECK(warm_up_of(501, 999) == WarmUp::usual);  // what "50%" of 999 is
+  CHECK(warm_up_of(502, 999) == WarmUp::most_of_the_run);
+  CHECK(left_out_text(0, 0).empty());
+  CHECK(left_out_text(2, 1) ==
+        "2 without warm-up (freeze_step 0 or 1), which have no variance to freeze; 1 that warm up "
+        "for more than 50 % of their steps");
+}
+
+TEST_CASE("verdict: the end of an interval says on which side of 1 it lies") {
+  CHECK(ratio_digits(0.84) == "0.84");
+  CHECK(ratio_digits(1.0) == "1.00");
+  CHECK(ratio_digits(1.004) == "1.004");
+  CHECK(ratio_digits(0.9961) == "0.996");
+  CHECK(ratio_digits(0.99962) == "0.9996");
+  CHECK(ratio_digits(1.00001) == "1.0000");
+  CHECK(ratio_digits(1.005) != "1.00");
+}
+
+}  // namespace
+}  // namespace lambcast

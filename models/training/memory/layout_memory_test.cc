@@ -1,0 +1,230 @@
+#include "models/training/memory/layout_memory.h"
+
+#include <catch2/catch.hpp>
+#include <map>
+#include <string>
+
+#include "models/shape/adapters.h"
+#include "models/training/memory/memory.h"
+#include "models/training/run/layout_case.h"
+
+namespace lambcast {
+namespace {
+using parallel::Sharding;
+
+TEST_CASE("layout memory: what compression owes is held for each stage and tensor rank") {
+  TrainingPlan training = layout_training({.tp = 5, .dp = 2, .pp = 2});
+  const auto held = [&](OptimizerType type, Kernels kernels) {
+    training.recipe.optimizer = type;
+    training.kernels = kernels;
+    std::map<std::string, double> named;
+    for (const auto& [name, bytes] : forecast_memory(training).parts)
+      named[std::string(name)] = bytes.value();
+    return named;
+  };
+  CHECK_FALSE(held(OptimizerType::adam, Kernels::deepspeed).contains("worker_error"));
+  const auto adam = held(OptimizerType::onebit_adam, Kernels::deepspeed);
+  // A fifth of half the model, and what stages hold of embeddings.
+  const double part = static_cast<double>(parameters(*training.model)) / 10;
+  CHECK(adam.at("worker_error") == Approx(4 * part).epsilon(0.1));
+  CHECK(adam.at("server_error") == adam.at("worker_error") / 2);
+  CHECK(adam.at("temporaries") == Approx(9.25 / 4 * adam.at("worker_error")).epsilon(0.001));
+  CHECK_FALSE(adam.contains("fresh_variance"));
+  const auto lamb = held(OptimizerType::onebit_lamb, Kernels::fused);
+  CHECK(lamb.at("fresh_variance") == Approx(lamb.at("worker_error")).epsilon(0.001));
+  CHECK(lamb.at("temporaries") == lamb.at("worker_error") / 16);
+}
+
+TEST_CASE("layout memory: parts add up, and show what only a framework holds") {
+  const auto parts = [](const LayoutCase& of) {
+    std::map<std::string, double> named;
+    double sum = 0;
+    const MemoryForecast memory = forecast_memory(layout_training(of));
+    for (const auto& [name, bytes] : memory.parts) {
+      CHECK(named.emplace(name, bytes.value()).second);
+      sum += bytes.value();
+    }
+    CHECK(memory.peak.value() == Approx(sum));
+    return named;
+  };
+  const double model = static_cast<double>(parameters(*layout_training({}).model));
+  const auto fsdp =
+      parts({.dp = 8, .sharding = Sharding::weights, .framework = FrameworkName::torchtitan});
+  CHECK(fsdp.at("weights") == Approx(4 * model / 8));
+  CHECK(fsdp.at("optimizer") == Approx(8 * model / 8));
+  // Two blocks of 12 h^2 + 13 h, with their part of the positions and the last norm, and the
+  // vocabulary whole, in 16 bits; the gradients of the larger of a block and half of the
+  // vocabulary, as they were computed and as they are reduced.
+  const double h = 1600, block = 12 * h * h + 13 * h + (1024 + 2) * h / 48, vocabulary = 50257 * h;
+  CHECK(fsdp.at("buffers") == Approx(2 * (2 * block + vocabulary) + (2 + 4) * vocabulary / 2));
+  const auto zero =
+      parts({.dp = 8, .sharding = Sharding::weights, .framework = FrameworkName::deepspeed});
+  CHECK(zero.at("weights") == Approx(2 * model / 8));
+  CHECK(zero.at("buffers") > fsdp.at("buffers"));  // a billion elements live, and two buckets
+  const auto on_host = parts({.dp = 8,
+                              .sharding = Sharding::weights,
+                              .framework = FrameworkName::deepspeed,
+                              .optimizer_on = OptimizerOn::host});
+  CHECK(on_host.at("weights") == zero.at("weights"));
+  CHECK_FALSE((on_host.contains("optimizer") || on_host.contains("gradients")));
+  CHECK(zero.at("gradients") > 0);
+  // A CUDA context of 1.5 GiB and half of one for each communicator: the world; tensor and data
+  // parallel and four of the pipeline; context parallel, whose ranks share the gradients too.
+  const double half = 0.5 * 1024 * 1024 * 1024;
+  CHECK(parts({}).at("runtime") == 4 * half);
+  CHECK(parts({.tp = 5, .dp = 2, .pp = 2}).at("runtime") == 10 * half);
+  CHECK(parts({.cp = 2}).at("runtime") == 6 * half);
+}
+
+// GPT-2 XL's states on 4 ranks of one node, 18 bytes a parameter at stage 3 and 16 at stage 2
+// without further micro batches: as many bytes whatever shares them, and none left on the GPU.
+TEST_CASE("layout memory: offloaded states fit into the hosts, where their size is said") {
+  TrainingPlan training = layout_training({.dp = 4,
+                                           .sharding = Sharding::weights,
+                                           .framework = FrameworkName::deepspeed,
+                                           .optimizer_on = OptimizerOn::host});
+  const double all = static_cast<double>(parameters(*training.model));
+  const double held = forecast_layout_memory(training).host.value();
+  CHECK(held == Approx(18 * all));
+  training.parallelism->sharding = Sharding::gradients;
+  training.batch.gas = 1;
+  CHECK(forecast_layout_memory(training).host.value() == Approx(16 * all));
+  CHECK(forecast_layout_memory(training).fits);
+  const auto with_capacity = [&](const char* size) {
+    training.cluster = std::make_shared<const Cluster>(
+        load_cluster("dgx-a100-80g", {{"node.host_capacity", size}}));
+    return forecast_layout_memory(training).fits;
+  };
+  CHECK(with_capacity("26 GB"));
+  CHECK_FALSE(with_capacity("24 GB"));
+}
+
+// What is gathered of a micro batch's activations and what is scattered of them, 2 bytes of each.
+TEST_CASE("layout memory: sequence parallelism holds two whole activations") {
+  const auto buffers = [](bool sequence_parallel) {
+    const TrainingPlan training =
+        layout_training({.tp = 4, .sequence_parallel = sequence_parallel});
+    for (const auto& [held, bytes] : forecast_layout_memory(training).parts)
+      if (held == "buffers") return bytes.value();
+    return 0.0;
+  };
+  const TrainingPlan training = layout_training({.tp = 4});
+  CHECK(buffers(true) - buffers(false) ==
+        Approx(2 * 2. * 1024 * static_cast<double>(training.model->hidden)));
+}
+
+// 2 a s^2 in 32 blocks, though the model's description speaks of one kernel.
+TEST_CASE("layout memory: attention that is not fused keeps the scores of every model") {
+  TrainingPlan training = layout_training({.dp = 4, .sharding = Sharding::weights});
+  training.model = std::make_shared<const ModelShape>(load_model("llama3-8b", {}));
+  const auto activations = [&](AttentionKernel kernel) {
+    training.parallelism->attention = kernel;
+    for (const auto& [held, bytes] : forecast_layout_memory(training).parts)
+      if (held == "activations") return bytes.value();
+    return 0.0;
+  };
+  CHECK(activations(AttentionKernel::unfused) - activations(AttentionKernel::flash2) ==
+        Approx(32 * 2 * 32. * 1024 * 1024));
+}
+
+// In fp32 besides the softmax, which is kept: its gradient twice, or the three that PyTorch's
+// divided loss holds of it; and where a share of the rest is unused as well, the place of 16-bit
+// logits.
+TEST_CASE("layout memory: the loss holds logits two or three times") {
+  const auto part = [](FrameworkName framework, const std::string& name, double unused) {
+    TrainingPlan training = layout_training({.tp = 5, .framework = framework});
+    training.parallelism->framework.fusion = Fusion::eager;
+    training.parallelism->framework.unused_memory = unused;
+    for (const auto& [held, bytes] : forecast_layout_memory(training).parts)
+      if (held == name) return bytes.value();
+    return 0.0;
+  };
+  const double logits = 1024 * 50257 / 5.;
+  CHECK(part(FrameworkName::megatron, "loss", 0) == Approx(2 * 4 * logits));
+  CHECK(part(FrameworkName::megatron, "unused", 0) == 0);
+  CHECK(part(FrameworkName::torchtitan, "loss", 0) == Approx(3 * 4 * logits));
+  CHECK(part(FrameworkName::torchtitan, "unused", 0) == Approx(2 * logits));
+}
+
+// A bucket is flattened once the activations are gone, but where states are shared two stand by.
+TEST_CASE("layout memory: DeepSpeed's buckets") {
+  const auto has_buffers = [](Sharding sharding) {
+    const TrainingPlan training =
+        layout_training({.dp = 8, .sharding = sharding, .framework = FrameworkName::deepspeed});
+    for (const auto& [held, bytes] : forecast_layout_memory(training).parts)
+      if (held == "buffers") return true;
+    return false;
+  };
+  CHECK_FALSE(has_buffers(Sharding::none));
+  CHECK(has_buffers(Sharding::optimizer));
+}
+
+TEST_CASE("layout memory: frozen weights are held as products read them, and have no states") {
+  TrainingPlan training = layout_training({.dp = 4});
+  const double weights = static_cast<double>(parameters(*training.model));
+  training.model = std::make_shared<const ModelShape>(with_adapters(*training.model, {16}, {}));
+  const auto part = [&](const std::string& name) {
+    for (const auto& [held, bytes] : forecast_layout_memory(training).parts)
+      if (held == name) return bytes.value();
+    return 0.0;
+  };
+  const double adapters = 48 * 16 * 6 * 1600.;
+  CHECK(part("weights") == Approx(2 * weights + 2 * adapters));
+  CHECK(part("gradients") == Approx(4 * adapters));
+  CHECK(part("optimizer") == Approx(12 * adapters));
+  training.parallelism->format = MatrixFormat::fp8;
+  CHECK(part("weights") == Approx(weights + 2 * adapters));
+}
+
+// Mixtral 8x7B on one GPU, T = 1,024 tokens of h = 4,096, two of 8 experts of f = 14,336 each: 2 h
+// (input) + 6 f (gated in one kernel) a row.
+TrainingPlan training_of_experts(ExpertUse use) {
+  TrainingPlan training = layout_training({});
+  training.model = std::make_shared<const ModelShape>(load_model("mixtral-8x7b", {}));
+  training.batch = {8, 1, 8};
+  training.parallelism->experts = use;
+  return training;
+}
+
+double activation_part(const TrainingPlan& training) {
+  for (const auto& [held, bytes] : forecast_layout_memory(training).parts)
+    if (held == "activations") return bytes.value();
+  return 0;
+}
+
+TEST_CASE("layout memory: experts keep the rows that they compute, to a capacity or imbalanced") {
+  const double row = 32 * (2 * 4096. + 6 * 14336.), rows = 2 * 1024;
+  const double even = activation_part(training_of_experts({}));
+  CHECK(activation_part(training_of_experts({.capacity_factor = 2})) - even == Approx(rows * row));
+  // Among ranks that share experts, not on one that has all.
+  CHECK(activation_part(training_of_experts({.imbalance = {1.5, {}}})) == even);
+  TrainingPlan shared = training_of_experts({.imbalance = {1.5, {}}});
+  shared.gpus = shared.parallelism->layout.dp = shared.parallelism->layout.ep = 2;
+  shared.batch.train *= 2;
+  CHECK(activation_part(shared) - even == Approx(rows / 2 * row));
+  // Masks and weights of 1,024 x 2,048 places in 16 bits, and what the experts put out.
+  const double one_hot =
+      activation_part(training_of_experts({.capacity_factor = 1, .routing = Routing::one_hot}));
+  CHECK(one_hot - even == Approx(32 * (2 * 2 * 1024 * rows + 2 * rows * 4096)));
+}
+
+TEST_CASE("layout memory: recomputed experts keep what the router read") {
+  TrainingPlan training = training_of_experts({.capacity_factor = 1.25});
+  const double all = activation_part(training);
+  training.parallelism->repeated = Repeated::experts;
+  const double rows = 1.25 * 2 * 1024;
+  CHECK(all - activation_part(training) ==
+        Approx(32 * (rows * (2 * 4096. + 6 * 14336.) - 2 * 1024 * 4096)));
+}
+
+// A fifth of the inputs, 48 x 2 s h, on each of five ranks.
+TEST_CASE("layout memory: checkpoints in parts") {
+  TrainingPlan training = layout_training({.tp = 5});
+  training.parallelism->recompute = parallel::Recompute::full;
+  const double whole = activation_part(training);
+  training.parallelism->partitions_activations = true;
+  CHECK(whole - activation_part(training) == Approx(48 * 2 * 1024 * 1600. * 4 / 5));
+}
+
+}  // namespace
+}  // namespace lambcast

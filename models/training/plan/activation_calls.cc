@@ -1,0 +1,119 @@
+#include "models/training/plan/activation_calls.h"
+
+#include <algorithm>
+
+namespace lambcast {
+namespace {
+
+using parallel::Axis;
+
+// Inputs of a product are gathered as the product reads them, in 8 or 4 bits (Transformer Engine
+// pytorch/distributed.py, gather_along_first_dim; torchao Float8ColwiseParallel).
+double gathered_share(MatrixFormat format) {
+  return format == MatrixFormat::single ? 1 : bytes_per_element(format) / 2;
+}
+
+// Of the tokens that a rank has in blocks alike.
+struct Activations {
+  const ModelShape& model;
+  const Parallelism& how;
+  const parallel::RankGrid& grid;
+  double tokens;
+  ProcessGroup tensor = parallel::group(grid, {Axis::tp});
+  double bytes = 2 * tokens * static_cast<double>(model.hidden);
+};
+
+ActivationCalls divided_tensors(const Activations& of, bool dtensor) {
+  ActivationCalls calls;
+  if (of.how.sequence_parallel) {
+    calls.gather = some(call(of.tensor, Op::all_gather, of.bytes * gathered_share(of.how.format)));
+    calls.scatter = some(call(of.tensor, Op::reduce_scatter, of.bytes));
+    if (dtensor && of.how.layout.tp > 1) calls.copied = Bytes(2 * of.bytes);
+  } else {
+    calls.sum = some(call(of.tensor, Op::all_reduce, of.bytes));
+    if (of.how.partitions_activations)
+      calls.checkpoint = some(call(of.tensor, Op::all_gather, of.bytes));
+  }
+  return calls;
+}
+
+// What is r wide becomes whole; what a rank forms for all tokens and its share of the columns is
+// exchanged for all columns of its tokens, or gathered.
+void join_adapters(PipelinePlan& plan, const Activations& of) {
+  const auto rank = static_cast<double>(of.model.adapters->rank);
+  plan.adapters_gather = some(call(of.tensor, Op::all_gather, 2 * of.tokens * rank));
+  plan.adapters_exchange = of.how.sequence_parallel
+                               ? call(of.tensor, Op::all_to_all, of.bytes / of.how.layout.tp)
+                               : call(of.tensor, Op::all_gather, of.bytes);
+}
+
+// In the bits in which attention multiplies (Transformer Engine pytorch/attention/
+// dot_product_attention/context_parallel.py: quantized before they are sent, both ways).
+void divide_context(PipelinePlan& plan, const Activations& of) {
+  const ProcessGroup context = parallel::group(of.grid, {Axis::cp});
+  const double t = of.how.layout.tp;
+  const double width = static_cast<double>(of.model.head_size + of.model.value_size) / 2;
+  const double heads = std::max(1.0, static_cast<double>(of.model.heads) / t);
+  const double kv_heads = std::max(1.0, static_cast<double>(of.model.kv_heads) / t);
+  const double each = (of.how.fp8_attention ? 1 : 2) * of.tokens * width;
+  if (of.how.framework.context_exchange == ContextExchange::heads) {
+    plan.queries_exchange = call(context, Op::all_to_all, each * heads);
+    // Fewer than ranks are repeated.
+    plan.keys_exchange =
+        call(context, Op::all_to_all, each * std::max<double>(kv_heads, of.how.layout.cp));
+    return;
+  }
+  plan.context_rounds = of.how.layout.cp - 1;
+  if (plan.block.ring == Ring::fused) {
+    plan.keys_values = call(context, Op::send_recv, 2 * each * kv_heads);
+    return;
+  }
+  plan.keys_values = call(context, Op::all_gather, 2 * each * heads * of.how.layout.cp);
+  plan.keys_gradients = call(context, Op::send_recv, 2 * 2 * each * heads);
+}
+
+// Of the activations of `block`, what leaves a chunk: of an encoder-decoder the encoder's tokens,
+// and those of the decoder where it has begun (Megatron-LM core/pipeline_parallel/schedules.py,
+// get_tensor_shapes).
+double carried(const PipelinePlan& plan, std::size_t position) {
+  if (plan.block.encoder_tokens == 0) return 1;
+  const double encoder =
+      static_cast<double>(plan.block.encoder_tokens) / static_cast<double>(plan.block.seq_len);
+  const parallel::ChunkContent& chunk = plan.chunks[position];
+  const bool begun = chunk.first_layer + chunk.layers > plan.stacks.back().first_layer;
+  return begun ? 1 + encoder : encoder;
+}
+
+void add_sends(PipelinePlan& plan, const Activations& of) {
+  const bool parts = of.how.sequence_parallel || of.how.framework.sends_parts;
+  const parallel::Pipeline& pipeline = plan.pipeline;
+  for (int p = 0; p + 1 < pipeline.positions(); ++p) {
+    const double bytes = of.bytes * carried(plan, static_cast<std::size_t>(p));
+    plan.sends.push_back(
+        call(parallel::stage_pair(of.grid, pipeline.stage_at(p), pipeline.stage_at(p + 1)),
+             Op::send_recv, parts ? bytes / of.how.layout.tp : bytes));
+  }
+  if (parts && !of.how.sequence_parallel && !plan.sends.empty())
+    plan.sends_gather = some(call(of.tensor, Op::all_gather, of.bytes));
+}
+
+}  // namespace
+
+void plan_activations(PipelinePlan& plan, const TrainingPlan& training,
+                      const parallel::RankGrid& grid) {
+  const Parallelism& how = *training.parallelism;
+  const auto activations = [&](std::int64_t tokens) {
+    return Activations{*training.model, how, grid,
+                       static_cast<double>(training.batch.micro * tokens) / how.layout.cp};
+  };
+  for (BlocksAlike& stack : plan.stacks)
+    stack.activations = divided_tensors(activations(stack.block.seq_len), plan.dtensor);
+  const Activations of = activations(plan.block.seq_len);
+  plan.activations = divided_tensors(of, plan.dtensor);
+  plan.loss_sum = some(call(of.tensor, Op::all_reduce, 4 * of.tokens));
+  if (of.model.adapters && how.layout.tp > 1) join_adapters(plan, of);
+  if (how.layout.cp > 1) divide_context(plan, of);
+  add_sends(plan, of);
+}
+
+}  // namespace lambcast

@@ -1,0 +1,75 @@
+#include "models/training/plan/compressed_allreduce.h"
+
+#include "kernels/staging.h"
+#include "sim/collectives/compressed_exchange.h"
+
+namespace lambcast {
+namespace {
+
+class ExchangeWriter {
+ public:
+  ExchangeWriter(Backend carrier, const ProcessGroup& group, std::int64_t padded)
+      : carrier_(carrier), group_(group), padded_(padded) {}
+
+  std::vector<StepPart> write(const CompressionPasses& passes) {
+    const CompressedExchange exchange = compressed_exchange(elements(), group_.ranks, carrier_);
+    const Staging staging =
+        staging_copies(chunk_layout(static_cast<std::size_t>(padded_), group_.ranks));
+    kernels("compress", Category::compress, passes.worker);
+    stage_through_host(staging.scatter);
+    send(exchange.scatter);
+    kernels("average and compress", Category::compress, passes.server);
+    stage_through_host(staging.gather);
+    send(exchange.gather);
+    kernels("decompress", Category::decompress, passes.decode);
+    return std::move(parts_);
+  }
+
+ private:
+  double elements() const { return static_cast<double>(padded_); }
+
+  void kernels(const char* name, Category category, const Passes& passes) {
+    parts_.push_back({name, category, KernelWork{passes, elements(), 1}});
+  }
+
+  void send(const std::vector<ExchangeMessage>& phase) {
+    for (const ExchangeMessage& message : phase)
+      parts_.push_back(
+          {std::string(message.name), Category::gradient_comm,
+           Call{group_, carrier_, message.op, message.bytes, std::string(message.algorithm)}});
+  }
+
+  // numpy arrays when not cuda_aware, each copy waited for, or MPI's own staging of what every rank
+  // sends in a phase, down and up again.
+  void stage_through_host(const std::vector<StagingCopy>& copies) {
+    if (!is_mpi(carrier_)) return;
+    HostCopy work;
+    if (carrier_ == Backend::mpi_device) {
+      work.down_bytes = work.up_bytes = elements() / 8 * (group_.ranks - 1) / group_.ranks;
+      work.pinned = true;
+    } else {
+      for (const StagingCopy& copy : copies) {
+        const double times = copy.times;
+        (copy.to_host ? work.down_bytes : work.up_bytes) += times * static_cast<double>(copy.bytes);
+        work.waits += times;
+      }
+    }
+    parts_.push_back({"copy through host", Category::gradient_comm, work});
+  }
+
+  Backend carrier_;
+  ProcessGroup group_;
+  std::int64_t padded_;
+  std::vector<StepPart> parts_;
+};
+
+}  // namespace
+
+std::vector<StepPart> compressed_allreduce(OptimizerType optimizer, Backend backend,
+                                           Kernels kernels, const ProcessGroup& group,
+                                           std::int64_t padded) {
+  return ExchangeWriter(traits_of(backend).carrier, group, padded)
+      .write(compression_passes(optimizer, backend, kernels, group.ranks));
+}
+
+}  // namespace lambcast

@@ -1,0 +1,244 @@
+#include "models/training/plan/exchange.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+namespace lambcast {
+namespace {
+
+enum class Takes { nothing, whole, rank, share };
+
+// `hooked`: the pattern of libraries that exchange in hooks of the backward pass; none where no
+// library does. Bagua codes between the leaders of nodes: ByteGrad, QAdam, decentralised averages
+// (arXiv:2107.01499, section 3.4; bagua-core-internal comm_ops, hierarchical by default). PyTorch's
+// powerSGD_hook, and top-k over Horovod (GRACE), run among all ranks.
+struct Form {
+  const char* word;
+  ExchangeKind kind;
+  Takes takes;
+  double kept_bytes;
+  std::optional<ExchangePattern> hooked = {};
+};
+
+constexpr Form forms[] = {
+    {"all_reduce", ExchangeKind::all_reduce, Takes::nothing, 0},
+    {"onebit", ExchangeKind::onebit, Takes::nothing, 4, ExchangePattern::two_level},
+    {"fp8", ExchangeKind::fp8, Takes::nothing, 0, ExchangePattern::two_level},
+    {"fp8:e5m2", ExchangeKind::fp8_e5m2, Takes::nothing, 0, ExchangePattern::two_level},
+    {"fp8:owed", ExchangeKind::fp8_owed, Takes::nothing, 4, ExchangePattern::two_level},
+    {"int8", ExchangeKind::int8, Takes::nothing, 0, ExchangePattern::two_level},
+    {"int8:owed", ExchangeKind::int8_owed, Takes::nothing, 4, ExchangePattern::two_level},
+    {"int4", ExchangeKind::int4, Takes::nothing, 0, ExchangePattern::two_level},
+    {"int4:owed", ExchangeKind::int4_owed, Takes::nothing, 4, ExchangePattern::two_level},
+    {"qgz", ExchangeKind::qgz, Takes::nothing, 0},
+    {"qgz:int8", ExchangeKind::qgz_int8, Takes::nothing, 0},
+    {"loco", ExchangeKind::loco, Takes::nothing, 4},
+    {"loco:int8", ExchangeKind::loco_int8, Takes::nothing, 4},
+    {"powersgd", ExchangeKind::powersgd, Takes::rank, 4, ExchangePattern::flat},
+    {"topk", ExchangeKind::topk, Takes::share, 4, ExchangePattern::flat},
+    {"randomk", ExchangeKind::randomk, Takes::share, 4, ExchangePattern::flat},
+    {"local", ExchangeKind::local, Takes::whole, 8},
+    {"localsgd", ExchangeKind::local_sgd, Takes::whole, 0},
+    {"neighbours:ring", ExchangeKind::neighbour_ring, Takes::nothing, 0,
+     ExchangePattern::two_level},
+    {"neighbours:exponential", ExchangeKind::neighbour_exponential, Takes::nothing, 0,
+     ExchangePattern::two_level},
+};
+constexpr const char* allowed =
+    "all_reduce, onebit, fp8, fp8:e5m2, fp8:owed, int8, int8:owed, int4, int4:owed, qgz, qgz:int8, "
+    "loco, "
+    "loco:int8, powersgd:RANK, powersgd:RANK:ITERATIONS, topk:SHARE%, randomk:SHARE%, local:STEPS, "
+    "local:STEPS:SITE, localsgd:STEPS, localsgd:STEPS:SITE, neighbours:ring, "
+    "neighbours:exponential; whole numbers from 1 to 65536; behind any of them / flat or "
+    "two-level, "
+    "/ after or overlapped";
+
+bool is_local(const Exchange& exchange) {
+  return exchange.kind == ExchangeKind::local || exchange.kind == ExchangeKind::local_sgd;
+}
+
+const char* word_of(ExchangePattern pattern) {
+  return pattern == ExchangePattern::flat ? "flat" : "two-level";
+}
+const char* word_of(ExchangeTiming timing) {
+  return timing == ExchangeTiming::after ? "after" : "overlapped";
+}
+
+const Form& form_of(ExchangeKind kind) { return forms[static_cast<std::size_t>(kind)]; }
+
+double parameter_of(const Form& form, std::string_view text, const Where& where) {
+  double value = 0;
+  const bool percent = form.takes == Takes::share && text.ends_with('%');
+  const std::string_view digits = text.substr(0, text.size() - (percent ? 1 : 0));
+  const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  const bool number = status == std::errc{} && end == digits.data() + digits.size();
+  if (percent) value /= 100;
+  if (form.takes == Takes::share && number && value == 1 && !percent)
+    fail_input(where, fmt::format("{}:{} is all elements", form.word, text),
+               fmt::format("{0}:{1}%, {0}:{2:g}, or 100% where all are meant", form.word, text,
+                           value / 100));
+  if (form.takes == Takes::share && number && value > 0 && value <= 1) return value;
+  if (form.takes != Takes::share && number && value >= 1 && value <= 65536 &&
+      value == std::floor(value))
+    return value;
+  fail_input(where, fmt::format("'{}' says no parameter of {}", text, form.word), allowed);
+}
+
+Exchange parse_codec(const std::string& text, const Where& where) {
+  for (const Form& form : forms)
+    if (form.takes == Takes::nothing && text == form.word) return {form.kind};
+  const auto colon = text.find(':');
+  const std::string word = text.substr(0, colon);
+  for (const Form& form : forms) {
+    if (word != form.word) continue;
+    if (form.takes == Takes::nothing || colon == std::string::npos)
+      fail_input(where, fmt::format("'{}' is not how {} is written", text, word), allowed);
+    const std::string_view behind = std::string_view(text).substr(colon + 1);
+    const bool takes_second = form.takes == Takes::rank || form.takes == Takes::whole;
+    const auto second = takes_second ? behind.find(':') : std::string_view::npos;
+    Exchange exchange{form.kind, parameter_of(form, behind.substr(0, second), where)};
+    if (second != std::string_view::npos)
+      (form.takes == Takes::rank ? exchange.iterations : exchange.site) =
+          static_cast<int>(parameter_of(form, behind.substr(second + 1), where));
+    return exchange;
+  }
+  fail_input(where, fmt::format("unknown exchange '{}'", text), allowed);
+}
+
+// Reads one word behind a codec; each kind of word may stand once.
+bool read_form(const std::string& word, Exchange& exchange) {
+  const auto read = [&](auto& part, auto first, auto second) {
+    if (part) return false;
+    if (word == word_of(first)) part = first;
+    if (word == word_of(second)) part = second;
+    return part.has_value();
+  };
+  return read(exchange.pattern, ExchangePattern::flat, ExchangePattern::two_level) ||
+         read(exchange.timing, ExchangeTiming::after, ExchangeTiming::overlapped);
+}
+
+std::string trimmed(const std::string& text) {
+  const auto first = text.find_first_not_of(' ');
+  return first == std::string::npos ? ""
+                                    : text.substr(first, text.find_last_not_of(' ') + 1 - first);
+}
+
+}  // namespace
+
+Exchange parse_exchange(const std::string& text, const Where& where) {
+  std::size_t slash = text.find('/');
+  Exchange exchange = parse_codec(trimmed(text.substr(0, slash)), where);
+  while (slash != std::string::npos) {
+    const std::size_t next = text.find('/', slash + 1);
+    const std::string word = trimmed(text.substr(slash + 1, next - slash - 1));
+    if (!read_form(word, exchange))
+      fail_input(where, fmt::format("'{}' is no form of {}", word, codec_name(exchange)), allowed);
+    slash = next;
+  }
+  return exchange;
+}
+
+std::string name_of(const Exchange& exchange) {
+  std::string name = codec_name(exchange);
+  if (exchange.pattern) name += fmt::format(" / {}", word_of(*exchange.pattern));
+  if (exchange.timing) name += fmt::format(" / {}", word_of(*exchange.timing));
+  return name;
+}
+
+Exchange in_hooks(Exchange exchange) {
+  const std::optional<ExchangePattern> hooked = form_of(exchange.kind).hooked;
+  if (!hooked) return exchange;
+  if (!exchange.pattern) exchange.pattern = hooked;
+  if (!exchange.timing) exchange.timing = ExchangeTiming::overlapped;
+  return exchange;
+}
+
+std::string refused_form(const Exchange& exchange) {
+  if (!exchange.pattern && !exchange.timing) return {};
+  if (exchange.kind == ExchangeKind::all_reduce)
+    return "NCCL chooses how an all_reduce goes, and --overlap when";
+  if (is_hierarchical(exchange)) return "it has two levels of its own, and is of ZeRO";
+  if (is_local(exchange)) return "it sends weights between sites, after a step";
+  return {};
+}
+
+std::string codec_name(const Exchange& exchange) {
+  const Form& form = form_of(exchange.kind);
+  if (form.takes == Takes::nothing) return form.word;
+  if (const int second = exchange.iterations + exchange.site; second > 0)
+    return fmt::format("{}:{}:{}", form.word, exchange.parameter, second);
+  if (form.takes != Takes::share) return fmt::format("{}:{}", form.word, exchange.parameter);
+  return fmt::format("{}:{:.6g}%", form.word, 100 * exchange.parameter);
+}
+
+std::int64_t steps_per_exchange(const Exchange& exchange) {
+  return is_local(exchange) ? static_cast<std::int64_t>(exchange.parameter) : 1;
+}
+
+int site_ranks(const Exchange& exchange) { return std::max(1, exchange.site); }
+
+int neighbours(const Exchange& exchange, int ranks) {
+  if (exchange.kind == ExchangeKind::neighbour_ring) return std::min(ranks - 1, 2);
+  return exchange.kind == ExchangeKind::neighbour_exponential ? std::min(ranks - 1, 1) : 0;
+}
+
+bool averages_weights(const Exchange& exchange) { return neighbours(exchange, 2) > 0; }
+
+bool is_hierarchical(const Exchange& exchange) {
+  return exchange.kind == ExchangeKind::qgz || exchange.kind == ExchangeKind::qgz_int8 ||
+         is_loco(exchange);
+}
+
+bool is_loco(const Exchange& exchange) {
+  return exchange.kind == ExchangeKind::loco || exchange.kind == ExchangeKind::loco_int8;
+}
+
+bool owes_on_one_level(const Exchange& exchange) {
+  return exchange.kind == ExchangeKind::fp8_owed || exchange.kind == ExchangeKind::int8_owed ||
+         exchange.kind == ExchangeKind::int4_owed;
+}
+
+double coded_bytes(const Exchange& exchange) {
+  return exchange.kind == ExchangeKind::qgz_int8 || exchange.kind == ExchangeKind::loco_int8 ? 1
+                                                                                             : 0.5;
+}
+
+double kept_bytes(const Exchange& exchange) { return form_of(exchange.kind).kept_bytes; }
+
+std::string refused_with_zero(const Exchange& exchange, std::int64_t stage) {
+  if (exchange.kind == ExchangeKind::all_reduce) return {};
+  if (is_hierarchical(exchange))
+    return stage > 0 ? "" : "it needs ZeRO: each rank keeps only the sums of its own share";
+  if (stage == 0) return {};
+  if (exchange.is_in_other_form())
+    return "node leaders and buckets leave every rank all sums, of which ZeRO keeps a share";
+  if (is_local(exchange))
+    return "it lets the weights of ranks differ between exchanges, so that none can share "
+           "states";
+  if (averages_weights(exchange))
+    return "it averages with neighbours, so that weights differ and none can share states";
+  if (stage == 3) return "ZeRO stage 3 reduces gradients in blocks, for which it has no form";
+  if (stage == 2 && kept_bytes(exchange) > 0)
+    return "it keeps the error of whole gradients, which ZeRO stage 2 does not have";
+  return {};
+}
+
+std::vector<Exchange> usual_exchanges(bool zero, int site) {
+  std::vector<Exchange> all{
+      {ExchangeKind::all_reduce},    {ExchangeKind::onebit},        {ExchangeKind::fp8},
+      {ExchangeKind::fp8_owed},      {ExchangeKind::int8},          {ExchangeKind::int8_owed},
+      {ExchangeKind::int4},          {ExchangeKind::int4_owed},     {ExchangeKind::powersgd, 4},
+      {ExchangeKind::topk, 0.01},    {ExchangeKind::randomk, 0.01}, {ExchangeKind::local, 16},
+      {ExchangeKind::local_sgd, 16}, {ExchangeKind::neighbour_ring}};
+  if (site > 1) all.push_back({ExchangeKind::local, 16, 0, site});
+  if (zero) all.insert(all.end(), {{ExchangeKind::qgz}, {ExchangeKind::loco}});
+  if (!zero)
+    for (const ExchangeKind kind : {ExchangeKind::onebit, ExchangeKind::int8})
+      all.push_back(in_hooks({kind}));
+  return all;
+}
+
+}  // namespace lambcast

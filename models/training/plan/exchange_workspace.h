@@ -1,0 +1,31 @@
+// What an exchange of gradients needs beside what it keeps from step to step: gradients in fp32
+// while they are coded, messages on their way out and in, and what kernels look through.
+//
+//   K elements, n ranks, bytes             fused kernels             PyTorch's operations
+//   onebit                                 4 K + K/4                 4 K + 5/4 K
+//   fp8, int8, int4, of c bytes an element 4 K + 2 c K, and 4 K/n    the same
+//                                          of sums in fp32
+//   qgz, loco, nodes of g ranks            4 K + 2 c K, and 4 K/g    2 c K
+//                                          and 4 K/n of sums
+//   powersgd:R, of matrices of h x w       4 K + 4 R h, of the       4 K + 4 R h
+//                                          largest 8 R w h/256
+//   topk, of k = SHARE K                   4 K + 8 k (n + 1), and    8 K + 8 k (n + 1)
+//                                          16 k + K/64 + 0.27 MB
+//   randomk                                4 K + 8 k                 4 K + 8 k
+//   others                                 none: weights are averaged where they lie
+//
+// Buffers of kernels/ are allocated once; of PyTorch's the allocator finds no room as large among
+// freed activations (assumed). So all of it lies beside them. A K that is exchanged in buckets
+// would need less; no framework that runs these exchanges after the last backward pass does so.
+//
+// Sources: kernels/cuda/{compression,quantisation,low_rank,top_k}.h; Colossal-AI
+// quantization/fp8.py; ZeRO++ as DeepSpeed has it, runtime/comm/coalesced_collectives.py.
+#pragma once
+
+#include "models/training/plan/gradient_exchange.h"
+
+namespace lambcast {
+
+double exchange_workspace_bytes(const TrainingPlan& training, const AveragedGradients& gradients);
+
+}  // namespace lambcast

@@ -1,0 +1,156 @@
+#include "models/training/plan/expert_plan.h"
+
+#include <algorithm>
+
+#include "models/training/plan/expert_rows.h"
+#include "models/training/plan/training_plan.h"
+
+namespace lambcast {
+namespace {
+
+using parallel::Axis;
+
+// Of the kernels that the host starts for a block with experts, those of the forward pass: assumed.
+constexpr double forward_launch_share = 0.35;
+
+// Launches of both passes in 8 and 4 bits, fitted: Megatron-Bridge performance summary 26.02,
+// DeepSeek-V3 on B200 (32 experts on a rank) and Qwen3-235B on B300 (overlapped).
+constexpr double expert_launches = 32;        // of one expert
+constexpr double overlapped_launches = 2060;  // of a block cut into pieces
+// Of these, what 16 bits start: an expert's 6 products of 22 kernels, without casts of 4 factors
+// and the re-ordering of their scales (12), counted in Transformer Engine's modules; of a block
+// some 65 of 80, without those of its two other linear layers: a rough count, made with one figure
+// in view (Megatron's model zoo, Qwen3-235B on H100, overlapped), which therefore counts as fitted.
+constexpr double expert_launches_16_bit = 6.0 / 22;
+constexpr double overlapped_launches_16_bit = 0.8;
+
+Call exchange(const ProcessGroup& group, double bytes) {
+  return {group, Backend::nccl, Op::all_to_all, Bytes(bytes)};
+}
+
+// The members of a group on one node, and those that lie alike on its nodes.
+ProcessGroup on_node(ProcessGroup group) {
+  group.ranks = group.per_node;
+  group.node_stride = 1;
+  return group;
+}
+ProcessGroup across_nodes(ProcessGroup group) {
+  group.ranks = group.nodes();
+  group.siblings *= group.per_node;
+  group.per_node = group.stride = 1;
+  return group;
+}
+
+ExpertWork work_of(const ModelShape& model, const Parallelism& how, const ProcessGroup& group,
+                   double tokens, std::int64_t ffn) {
+  const int etp = how.layout.expert_tp();
+  const double copies = static_cast<double>(model.experts_per_token) * rows_per_choice(how);
+  ExpertWork work;
+  work.all = model.experts;
+  work.local = model.experts / how.layout.ep;
+  work.ffn = ffn / etp;
+  work.shared_ffn = model.shared_ffn / how.layout.tp;
+  work.tokens = tokens;
+  work.rows = tokens * copies * etp;
+  work.sent = tokens * copies;
+  work.received = work.rows;
+  if (how.experts.routing == Routing::one_hot) work.one_hot = model.experts_per_token;
+  if (how.experts.dispatch == Dispatch::deduplicated) {
+    work.sent = 0;
+    work.received = tokens * owners_met(model.experts, model.experts_per_token, group.ranks) * etp;
+  }
+  return work;
+}
+
+}  // namespace
+
+const std::vector<std::string>& routing_names() {
+  static const std::vector<std::string> names{"sparse", "one_hot"};
+  return names;
+}
+
+const std::vector<std::string>& dispatch_names() {
+  static const std::vector<std::string> names{"all_to_all", "hierarchical", "deduplicated"};
+  return names;
+}
+
+const std::vector<std::string>& expert_kernels_names() {
+  static const std::vector<std::string> names{"each", "grouped"};
+  return names;
+}
+
+double visits(const ExpertUse& use, std::int64_t per_token) {
+  return static_cast<double>(per_token) *
+         (use.capacity_factor > 0 ? use.capacity_factor : use.imbalance.value);
+}
+
+double owners_met(std::int64_t experts, std::int64_t per_token, int owners) {
+  const double others = static_cast<double>(experts - experts / owners);
+  double none = 1;
+  for (std::int64_t j = 0; j < per_token; ++j) {
+    const auto chosen = static_cast<double>(j);
+    none *= std::max(0.0, others - chosen) / (static_cast<double>(experts) - chosen);
+  }
+  return owners * (1 - none);
+}
+
+std::optional<ExpertPlan> expert_plan(const ModelShape& model, const Parallelism& how,
+                                      const BlockWork& dense) {
+  if (model.experts == 0) return std::nullopt;
+  const parallel::RankGrid grid = parallel::expert_grid(how.layout);
+  const ProcessGroup group = parallel::group(grid, {Axis::ep});
+  const int parts = how.layout.cp * (how.sequence_parallel ? how.layout.tp : 1);
+  const double tokens = static_cast<double>(dense.micro_batch * dense.seq_len) / parts;
+  const auto h = static_cast<double>(dense.hidden);
+
+  ExpertPlan plan;
+  plan.block = dense;
+  if (model.pyramid.empty()) plan.block.ffn = model.ffn;
+  plan.block.experts = work_of(model, how, group, tokens, plan.block.ffn);
+  plan.layers = model.expert_layers;
+  plan.overlapped = how.experts.overlapped;
+  plan.predicted_layers = static_cast<int>(model.predicted_layers);
+  if (how.experts.kernels == ExpertKernels::each) {
+    const bool casts = bytes_per_element(how.format) < 2;
+    plan.launches = expert_launches * (casts ? 1 : expert_launches_16_bit) *
+                    static_cast<double>(plan.block.experts->local);
+    if (plan.overlapped)
+      plan.least_launches =
+          overlapped_launches * (casts ? 1 : overlapped_launches_16_bit) + plan.launches;
+  }
+  const int etp = how.layout.expert_tp();
+  if (etp > 1) {
+    const ProcessGroup inner = parallel::group(grid, {Axis::tp});
+    const double bytes = 2 * plan.block.experts->rows * h;
+    plan.rows_gather = Call{inner, Backend::nccl, Op::all_gather, Bytes(bytes)};
+    plan.rows_scatter = Call{inner, Backend::nccl, Op::reduce_scatter, Bytes(bytes)};
+  }
+  if (group.ranks == 1) return plan;
+  const double copies = visits(how.experts, model.experts_per_token);
+  const bool once = how.experts.dispatch == Dispatch::deduplicated;
+  const auto bytes_to = [&](int owners) {
+    return 2 * tokens * h *
+           (once ? owners_met(model.experts, model.experts_per_token, owners) : copies);
+  };
+  const int nodes = group.nodes();
+  if (nodes == 1 || how.experts.dispatch == Dispatch::all_to_all) {
+    plan.inside = exchange(group, bytes_to(group.ranks));
+    return plan;
+  }
+  plan.at_once = once;
+  plan.between = exchange(across_nodes(group), bytes_to(nodes));
+  if (group.per_node > 1) plan.inside = exchange(on_node(group), bytes_to(group.ranks));
+  return plan;
+}
+
+Provenance expert_launches_from() {
+  return {Kind::fitted, "Megatron-Bridge performance summary 26.02, DeepSeek-V3 and Qwen3-235B"};
+}
+
+HostTime host_time(const ExpertPlan& plan, Duration launch) {
+  const Duration shown = launch.scaled(plan.launches), least = launch.scaled(plan.least_launches);
+  const double f = forward_launch_share;
+  return {shown.scaled(f), shown.scaled(1 - f), least.scaled(f), least.scaled(1 - f)};
+}
+
+}  // namespace lambcast

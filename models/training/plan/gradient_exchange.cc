@@ -1,0 +1,443 @@
+#include "models/training/plan/gradient_exchange.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "kernels/exchange_bytes.h"
+#include "kernels/layout.h"
+#include "models/training/plan/exchange_kernels.h"
+#include "models/training/plan/gradient_owners.h"
+#include "models/training/plan/gradient_reduction.h"
+#include "models/training/plan/optimizer_state.h"
+#include "models/training/plan/training_plan.h"
+#include "sim/collectives/compressed_exchange.h"
+
+namespace lambcast {
+namespace {
+
+// Bytes per element and launches of the kernels around the wire, on gradients of g bytes: 2, or 4
+// where they are added up in fp32, which nothing then widens or narrows. Not timed: counted from
+// what each reads and writes. Of PyTorch:
+//   scaled     greatest g, cast g + q; sum of n chunks 1 + 4, cast 4 + q; gathered q + g
+// The fused kernels' own are in exchange_kernels.h.
+constexpr Passes scale_and_cast(double g) { return {g + g + 1, 0, 2, 0, 0}; }
+constexpr Passes sum_and_cast{1 + 4 + 5, 0, 3, 0, 0};
+constexpr Passes cast_back(double g) { return {1 + g, 0, 1, 0, 0}; }
+constexpr Passes widen{6, 0, 1, 0, 0};  // to 32 bits or from them
+// Gradient g and owed 4 read, their sum written 4; later what was sent is taken from it, 8.
+constexpr Passes add_owed(double g) { return {g + 4 + 4, 0, 2, 0, 0}; }
+constexpr Passes keep_owed{8, 0, 2, 0, 0};
+// Magnitudes selected. Agarwal et al. 2021 (arXiv:2103.00543) took 240 ms for 1 % of ResNet-50's
+// 25.6 M on a V100 of some 800 GB/s: 7,500 bytes per element. That was PyTorch 1.8, where one block
+// of threads selects; later releases sort with all of them, 20 to 25 times as fast for 10^6
+// elements (its pull request 68632), or select with all of them (71081): magnitudes 4 + 4, each of
+// four digits of 8 bits 4, what is picked 4 + 4, counted and not timed.
+constexpr Passes select_largest{7500, 0, 4, 0, 0, {}, 8 + 16 + 8};
+// Deep Gradient Compression, over Horovod, takes the threshold from a sample of 1 % that it selects
+// as above: magnitudes 4 + 4, a mask 4 + 1, its places 1 + 1, for which the host waits (dgc/
+// compression.py, _sparsify: sample_ratio 0.01). Repeated searches are not counted.
+constexpr double sampled = 0.01;
+constexpr Passes select_by_sample{8 + sampled * select_largest.bytes_per_element + 5 + 2,
+                                  0,
+                                  11,
+                                  0,
+                                  1,
+                                  {},
+                                  8 + sampled * 32 + 5 + 2};
+constexpr Passes pick{6, 0, 2, 0, 0};
+// Two factors, each with some 8 launches and 10 for each column that Gram-Schmidt makes orthogonal:
+// 31, 57 and 109 ms at ranks 4, 8 and 16 for the 54 matrices of ResNet-50; measured 45, 64, 130
+// (ibid.).
+Passes factors(double rank, double turns) { return {0, 0, 2 * turns * (8 + 10 * rank), 0, 0}; }
+
+// The matrix is read again for every four columns of a factor, and with the errors added to it for
+// each further turn: 4 by either product. Widened before and narrowed after, in 6 each.
+Passes fused_factors(double rank, double turns, bool in_half) {
+  const double readings = std::ceil(rank / 4);
+  return {28 + 12 * (readings - 1) + 8 * readings * (turns - 1) + (in_half ? 12 : 0), 0,
+          5 * turns + (in_half ? 2 : 0), 0, 0};
+}
+
+// DeepSpeed's, beside what qgZ moves, per element of a level: errors widened 3, read and written in
+// 16 bits 4, narrowed 3.
+constexpr Passes loco_owed{10, 2, 0, 0, 0};
+
+double tensors_of(const ModelShape& model, const AveragedGradients& gradients) {
+  double tensors = 0;
+  for (const Tensor& tensor : model.tensors)
+    if (!tensor.frozen) tensors += gradients.share_of(tensor);
+  return tensors;
+}
+
+class Writer {
+ public:
+  Writer(const TrainingPlan& training, const AveragedGradients& of)
+      : training_(training),
+        exchange_(training.exchange),
+        of_(of),
+        group_(of_.ranks),
+        elements_(of.elements),
+        tensors_(tensors_of(*training.model, of)),
+        fused_(training.kernels == Kernels::fused),
+        gradient_(training.parallelism ? training.parallelism->gradient_bytes()
+                                       : bytes_of(accumulation_data_type(training.recipe))) {}
+
+  std::vector<StepPart> write() {
+    switch (exchange_.kind) {
+      case ExchangeKind::onebit:
+        signs();
+        break;
+      case ExchangeKind::fp8:
+      case ExchangeKind::fp8_owed:
+        scaled({WireFormat::fp8_e4m3, 0});
+        break;
+      case ExchangeKind::fp8_e5m2:
+        scaled({WireFormat::fp8_e5m2, 0});
+        break;
+      case ExchangeKind::int8:
+      case ExchangeKind::int8_owed:
+        scaled({WireFormat::int8, block});
+        break;
+      case ExchangeKind::int4:
+      case ExchangeKind::int4_owed:
+        scaled({WireFormat::int4, block});
+        break;
+      case ExchangeKind::qgz:
+      case ExchangeKind::qgz_int8:
+      case ExchangeKind::loco:
+      case ExchangeKind::loco_int8:
+        hierarchical();
+        break;
+      case ExchangeKind::powersgd:
+        factored();
+        break;
+      case ExchangeKind::topk:
+      case ExchangeKind::randomk:
+        sparse();
+        break;
+      case ExchangeKind::local:
+        meet("outer optimizer", fused_ ? fused::outer_step : Passes{4 * 6, 1, 0, 0, 0});
+        break;
+      case ExchangeKind::local_sgd:
+        // Divided, and cast to 16 bits.
+        meet("average weights",
+             has_half_weights() ? Passes{8 + 6, 2, 0, 0, 0} : Passes{8, 1, 0, 0, 0});
+        break;
+      case ExchangeKind::neighbour_ring:
+      case ExchangeKind::neighbour_exponential:
+        with_neighbours();
+        break;
+      case ExchangeKind::all_reduce:
+        break;
+    }
+    return std::move(parts_);
+  }
+
+ private:
+  void kernels(const char* name, Category part, const Passes& passes, double elements,
+               double tensors) {
+    parts_.push_back({name, part, KernelWork{passes, elements, tensors}});
+  }
+
+  void send(const ProcessGroup& group, std::string name, Op op, double bytes) {
+    if (bytes > 0 && group.ranks > 1)
+      parts_.push_back({std::move(name), Category::gradient_comm, call(group, op, bytes)});
+  }
+  void send(std::string name, Op op, double bytes) { send(group_, std::move(name), op, bytes); }
+
+  bool in_half() const { return gradient_ < 4; }
+  bool has_half_weights() const { return training_.recipe.precision.is_half(); }
+
+  void widen_gradients() {
+    if (in_half())
+      kernels("gradients to fp32", Category::compress, fused_ ? fused::widen : widen, elements_, 1);
+  }
+  void narrow_gradients() {
+    if (in_half())
+      kernels("gradients to half", Category::decompress, fused_ ? fused::narrow : widen, elements_,
+              1);
+  }
+
+  // Both phases of compressed_allreduce on gradients in fp32, or the first one and a sum.
+  void signs() {
+    const double n = group_.ranks;
+    const auto padded =
+        static_cast<double>(chunk_layout(static_cast<std::size_t>(elements_), group_.ranks).padded);
+    const CompressionPasses passes =
+        compression_passes(training_.optimizer(), Backend::nccl, training_.kernels, group_.ranks);
+    const CompressedExchange exchange = compressed_exchange(padded, group_.ranks, Backend::nccl);
+    const auto send_phase = [&](const std::vector<ExchangeMessage>& phase) {
+      double together = 0;
+      for (const ExchangeMessage& message : phase) together += message.bytes.value();
+      if (exchange_.is_in_other_form())
+        return send(std::string(phase.front().name), phase.front().op, together);
+      for (const ExchangeMessage& message : phase)
+        send(std::string(message.name), message.op, message.bytes.value());
+    };
+    widen_gradients();
+    kernels("compress", Category::compress, fused_ ? fused::compress_signs : passes.worker, padded,
+            1);
+    send_phase(exchange.scatter);
+    if (of_.shared) {
+      const Passes sum = fused_ ? Passes{0.125 + 4 / n, 1, 0, 0, 0} : Passes{34, 20, 0, 1, 0};
+      return kernels("average", Category::compress, sum, padded, 1);
+    }
+    kernels("average and compress", Category::compress, passes.server, padded, 1);
+    send_phase(exchange.gather);
+    kernels("decompress", Category::decompress, passes.decode, padded, 1);
+    narrow_gradients();
+  }
+
+  struct Message {
+    double payload, scales;
+  };
+  // `elements` cut in a chunk for each of so many ranks.
+  static Message message_of(const Quantiser& quantiser, double elements, int ranks) {
+    const auto n = static_cast<std::size_t>(ranks);
+    const std::size_t chunk = (static_cast<std::size_t>(elements) + n - 1) / n;
+    return {static_cast<double>(n * payload_bytes(quantiser.format, chunk)),
+            static_cast<double>(4 * n * scale_count(quantiser, chunk))};
+  }
+
+  // Scales are messages of their own, or stand in front of their chunks.
+  void send_coded(const char* chunks, const char* scales, Op op, const Message& message) {
+    const bool together = exchange_.is_in_other_form();
+    send(chunks, op, message.payload + (together ? message.scales : 0));
+    if (!together) send(scales, op, message.scales);
+  }
+
+  void scaled(const Quantiser& quantiser) {
+    const Message message = message_of(quantiser, elements_, group_.ranks);
+    send_scaled_and_sum(quantiser, message);
+    if (of_.shared) return;
+    send_coded("all_gather sums", "all_gather scales", Op::all_gather, message);
+    if (!fused_)
+      return kernels("cast back", Category::decompress, cast_back(gradient_), elements_, 1);
+    kernels("cast back", Category::decompress, fused::dequantise_sum(quantiser, 1), elements_, 1);
+    narrow_gradients();
+  }
+
+  // Owed errors are read and written as it codes: of the rank's gradients, then of its sum.
+  void send_scaled_and_sum(const Quantiser& quantiser, const Message& message) {
+    const double n = group_.ranks;
+    const bool owes = owes_on_one_level(exchange_);
+    const auto compress = [&](const char* name, const Passes& passes, double elements) {
+      kernels(name, Category::compress, passes, elements, 1);
+    };
+    const auto unfused_owed = [&](double elements) {
+      if (fused_ || !owes) return;
+      compress("add owed errors", add_owed(gradient_), elements);
+      compress("keep owed errors", keep_owed, elements);
+    };
+    unfused_owed(elements_);
+    if (fused_) widen_gradients();
+    compress("scale and cast",
+             fused_ ? fused::quantise(quantiser, owes) : scale_and_cast(gradient_), elements_);
+    send_coded("all_to_all chunks", "all_to_all scales", Op::all_to_all, message);
+    if (fused_)
+      compress("sum", fused::dequantise_sum(quantiser, group_.ranks), elements_);
+    else if (of_.shared)
+      compress("sum", {1 + 4 / n, 0, 2, 0, 0}, elements_);
+    if (of_.shared) return;
+    unfused_owed(elements_ / n);
+    if (fused_)
+      compress("cast sums", fused::quantise(quantiser, owes), elements_ / n);
+    else
+      compress("sum and cast", sum_and_cast, elements_);
+  }
+
+  // DeepSpeed's kernels read 16 bits, and sum and code in one pass.
+  void hierarchical() {
+    const double coded = coded_bytes(exchange_);
+    const Quantiser quantiser{coded == 1 ? WireFormat::int8 : WireFormat::int4, block};
+    const ShardGroups nodes = shard_groups(group_, group_.per_node);
+    const double g = nodes.shard.ranks;
+    const bool owes = is_loco(exchange_);
+    const Passes owed = owes ? loco_owed : Passes{};
+    const auto compress = [&](const char* name, const Passes& passes, double elements) {
+      kernels(name, Category::compress, passes, elements, 1);
+    };
+    if (fused_) widen_gradients();
+    compress("quantize",
+             fused_
+                 ? fused::quantise(quantiser, owes)
+                 : Passes{gradient_ + coded + owed.bytes_per_element, 1 + owed.launches, 0, 0, 0},
+             elements_);
+    const auto level = [&](const ProcessGroup& group, double elements, const char* chunks,
+                           const char* scales) {
+      const Message message = message_of(quantiser, elements, group.ranks);
+      send(group, chunks, Op::all_to_all, message.payload);
+      send(group, scales, Op::all_to_all, message.scales);
+    };
+    level(nodes.shard, elements_, "all_to_all in the node", "all_to_all scales in the node");
+    if (fused_) {
+      compress("sum in the node", fused::dequantise_sum(quantiser, nodes.shard.ranks), elements_);
+      compress("quantize sums", fused::quantise(quantiser, owes), elements_ / g);
+    } else {
+      compress("sum and quantize",
+               {coded + (coded + owed.bytes_per_element) / g, 1 + owed.launches, 0, 0, 0},
+               elements_);
+    }
+    level(nodes.copies, elements_ / g, "all_to_all between nodes",
+          "all_to_all scales between nodes");
+    const int m = nodes.copies.ranks;
+    compress("sum",
+             fused_ ? fused::dequantise_sum(quantiser, m) : Passes{coded + 4.0 / m, 1, 0, 0, 0},
+             elements_ / g);
+  }
+
+  // Matrices that a factorisation makes smaller; the others are all-reduced as they are.
+  void factored() {
+    const double rank = exchange_.parameter, turns = std::max(1, exchange_.iterations);
+    const FactoredGradients factored = factored_of(*training_.model, rank, of_);
+    const double rows = factored.rows, columns = factored.columns, matrices = factored.matrices,
+                 in_matrices = factored.elements;
+    if (!fused_)
+      kernels("add owed errors", Category::compress, add_owed(gradient_), in_matrices, matrices);
+    kernels("factors", Category::compress,
+            fused_ ? fused_factors(rank, turns, in_half()) : factors(rank, turns), in_matrices,
+            matrices);
+    static const Sourced<double> thin{
+        0.3, {lambcast::Kind::assumed, "products of low rank at 30 % of the peak"}};
+    if (!fused_)
+      parts_.push_back({"products of factors", Category::compress,
+                        ProductWork{4 * in_matrices * rank * turns, thin}});
+    for (int turn = 0; turn < turns; ++turn) {
+      send("all_reduce left factors", Op::all_reduce, 4 * rank * rows);
+      send("all_reduce right factors", Op::all_reduce, 4 * rank * columns);
+    }
+    send("all_reduce other tensors", Op::all_reduce, (elements_ - in_matrices) * of_.bytes);
+    if (fused_) return;
+    const double rebuilt = of_.shared ? in_matrices / group_.ranks : in_matrices;
+    parts_.push_back(
+        {"product of averages", Category::decompress, ProductWork{2 * rebuilt * rank, thin}});
+    kernels("keep owed errors", Category::decompress, keep_owed, in_matrices, matrices);
+  }
+
+  void sparse() {
+    const double share = exchange_.parameter, kept = std::ceil(share * elements_);
+    const bool largest = exchange_.kind == ExchangeKind::topk;
+    const auto select = [&](const char* name, const Passes& passes) {
+      kernels(name, Category::compress, passes, elements_, tensors_);
+    };
+    if (fused_) {
+      widen_gradients();
+      if (!largest) select("add owed errors", fused::add_owed);
+      if (largest)
+        select("select the largest", fused::top_k(share));
+      else
+        select("pick", fused::random_k(share));
+    } else {
+      select("add owed errors", add_owed(gradient_));
+      const Passes& largest_ones = exchange_.is_in_other_form() ? select_by_sample : select_largest;
+      select(largest ? "select the largest" : "pick", largest ? largest_ones : pick);
+    }
+    if (largest)
+      send("all_gather values and indices", Op::all_gather, 8 * kept * group_.ranks);
+    else
+      send("all_reduce values", Op::all_reduce, 4 * kept);
+    const int messages = largest ? group_.ranks : 1;
+    const char* const adding = "add up what arrived";
+    if (fused_)
+      kernels(adding, Category::decompress, fused::add_at(share, messages), elements_ * messages,
+              tensors_);
+    else
+      kernels(adding, Category::decompress, {16, 0, 1, 0, 0}, kept * messages, tensors_);
+    // Fused kernels take what they send from what is owed as they pick it.
+    if (!fused_) kernels("keep owed errors", Category::decompress, keep_owed, elements_, tensors_);
+  }
+
+  // Ranks of a site have the same weights: each meets with a share of them those of the other sites
+  // that have the same share, and the site gathers what came out.
+  void meet(const char* kernel, const Passes& passes) {
+    const ShardGroups sites = shard_groups(group_, site_ranks(exchange_));
+    const bool alone = sites.shard.ranks == 1;
+    const double share = elements_ / sites.shard.ranks;
+    send(sites.copies, alone ? "all_reduce weights" : "all_reduce weights between sites",
+         Op::all_reduce, 4 * share);
+    kernels(kernel, Category::optimizer, passes, share, tensors_);
+    send(sites.shard, "all_gather weights in the site", Op::all_gather, 4 * elements_);
+  }
+
+  // The two ways round a ring one after the other, since ranks of a node may share a NIC. Of the
+  // exponential graph the mean step: hops as long as a node leave it from every rank, one h shorter
+  // than that from h of its g, which are (g - 1) / g of a hop in all.
+  void with_neighbours() {
+    const double bytes = 4 * elements_, sent = neighbours(exchange_, group_.ranks);
+    if (exchange_.kind == ExchangeKind::neighbour_ring || group_.nodes() == 1) {
+      send("send weights on", Op::send_recv, bytes);
+      if (sent == 2) send("send weights back", Op::send_recv, bytes);
+    } else {
+      const ShardGroups nodes = shard_groups(group_, group_.per_node);
+      const double g = nodes.shard.ranks, hops = std::log2(group_.ranks);
+      const double leaving = (std::log2(nodes.copies.ranks) + (g - 1) / g) / hops;
+      send(nodes.copies, "send weights to another node", Op::send_recv, leaving * bytes);
+      send(nodes.shard, "send weights in the node", Op::send_recv, (1 - leaving) * bytes);
+    }
+    if (fused_) {
+      kernels("average weights", Category::optimizer, fused::average(sent), elements_, tensors_);
+      if (has_half_weights())
+        kernels("weights to half", Category::optimizer, fused::narrow, elements_, tensors_);
+      return;
+    }
+    // PyTorch adds each neighbour's, divides and casts to 16 bits.
+    const double casts = has_half_weights() ? 1 : 0;
+    kernels("average weights", Category::optimizer,
+            {12 * sent + 8 + 6 * casts, 0, sent + 1 + casts, 0, 0}, elements_, tensors_);
+  }
+
+  static constexpr std::size_t block = 2048;  // elements of a scale
+
+  const TrainingPlan& training_;
+  const Exchange& exchange_;
+  AveragedGradients of_;
+  const ProcessGroup& group_;
+  double elements_, tensors_;
+  bool fused_;
+  double gradient_;  // bytes of one as it is added up
+  std::vector<StepPart> parts_;
+};
+
+}  // namespace
+
+// In a node the leader's sum, or its average of weights, and what comes back, go as they are.
+std::vector<StepPart> gradient_exchange(const TrainingPlan& training,
+                                        const AveragedGradients& gradients) {
+  const Exchange& exchange = training.exchange;
+  std::vector<StepPart> parts = Writer(training, exchanged_gradients(exchange, gradients)).write();
+  if (!exchange.is_two_level()) return parts;
+  const double bytes = gradients.elements * (averages_weights(exchange) ? 4 : gradients.bytes);
+  ProcessGroup node = gradients.ranks;
+  node.ranks = std::min(node.ranks, node.per_node);
+  if (node.ranks == 1) return parts;
+  parts.insert(parts.begin(),
+               {"reduce in the node", Category::gradient_comm, call(node, Op::reduce, bytes)});
+  parts.push_back(
+      {"broadcast in the node", Category::gradient_comm, call(node, Op::broadcast, bytes)});
+  return parts;
+}
+
+std::vector<StepPart> gradient_exchange(const TrainingPlan& training, const Owners& owners,
+                                        const parallel::RankParameters& held, double share) {
+  const AveragedGradients gradients =
+      averaged_gradients(training, owners.part_of(held), owners.replicas);
+  if (owners.replicas.ranks == 1 || gradients.elements == 0) return {};
+  return gradient_exchange(training, gradients.part(share));
+}
+
+bool exchanges_in_hooks(const TrainingPlan& training) {
+  return training.parallelism ? training.parallelism->framework.exchanges_in_hooks
+                              : training.overlap == Overlap::ddp;
+}
+
+bool exchanges_gradients(const TrainingPlan& training) {
+  const bool in_passes =
+      training.parallelism && training.parallelism->sharding == parallel::Sharding::weights;
+  return training.exchange.kind != Exchange::Kind::all_reduce && training.data_parallel() > 1 &&
+         !in_passes;
+}
+
+}  // namespace lambcast

@@ -1,0 +1,450 @@
+#include "models/training/plan/gradient_exchange.h"
+
+#include <catch2/catch.hpp>
+
+#include "kernels/exchange_bytes.h"
+#include "models/training/memory/memory.h"
+#include "models/training/plan/optimizer_state.h"
+#include "models/training/run/forecast.h"
+#include "models/training/run/training_case.h"
+
+namespace lambcast {
+namespace {
+
+using Catch::Matchers::Contains;
+
+TrainingPlan with(const std::string& exchange) {
+  TrainingPlan training = training_of({OptimizerType::adam, 32});
+  training.exchange = parse_exchange(exchange, {"", 0, "--exchange"});
+  return training;
+}
+
+double wire_bytes(const std::string& exchange) {
+  return metrics_of(with(exchange), StepKind::uniform).wire_bytes_per_gpu.value();
+}
+
+// Per element of a buffer of a thousand.
+double kept(const std::string& exchange, int ranks, bool shared = false) {
+  const AveragedGradients gradients{.ranks = {ranks, 4}, .elements = 1000, .shared = shared};
+  return exchange_state_bytes(with(exchange), gradients) / 1000;
+}
+
+TEST_CASE("exchange: the server's error of 1-bit is divided over the ranks, and kept by no shard") {
+  for (const int ranks : {1, 8, 64})
+    CHECK(kept("onebit", ranks) == Approx(kept("onebit", ranks, true) + 4.0 / ranks));
+  CHECK(kept("int8", 8) == kept("int8", 8, true));
+}
+
+TEST_CASE("exchange: what is kept of an element, by exchange") {
+  CHECK(kept("topk:1%", 8) == 4);
+  CHECK(kept("local:16", 8) == 8);  // weights that all left from, and the outer momentum
+  CHECK(kept("localsgd:16", 8) == 0);
+  CHECK(kept("qgz:int8", 8) == 0);
+  CHECK(kept("int4:owed", 8) == 4 + 4. / 8);
+  CHECK(kept("int8:owed", 8, true) == 4);
+  // A node's four ranks: errors of whole gradients, and of the quarter that goes between nodes.
+  CHECK(kept("loco", 8, true) == 1 + 0.25);
+  TrainingPlan fused = with("loco:int8");
+  fused.kernels = Kernels::fused;
+  CHECK(exchange_state_bytes(fused, {.ranks = {8, 4}, .elements = 1, .shared = true}) == 5);
+}
+
+TEST_CASE(
+    "exchange: PowerSGD owes of matrices that it makes smaller, and keeps a factor to start") {
+  const TrainingPlan warm = with("powersgd:4"), anew = with("powersgd:4:2");
+  const ModelShape& bert = *warm.model;
+  const auto bytes = [](const TrainingPlan& training) {
+    return exchange_state_bytes(training, averaged_gradients(training));
+  };
+  const double factored = factored_elements(bert, 4);
+  CHECK(factored < static_cast<double>(parameters(bert)));
+  CHECK(bytes(anew) == 4 * factored);
+  double columns = 0;
+  for (const Tensor& tensor : bert.tensors)
+    if (const StateTensor of = state_tensor(bert, tensor);
+        4 * (of.rows + of.columns) < of.elements / 2)
+      columns += of.columns;
+  CHECK(bytes(warm) == 4 * factored + 4 * 4 * columns);
+  CHECK(bytes(with("powersgd:1024")) == 0);  // all tensors go whole
+}
+
+TEST_CASE("exchange: as it is written, and back") {
+  for (const char* text : {"all_reduce",
+                           "onebit",
+                           "fp8",
+                           "fp8:e5m2",
+                           "fp8:owed",
+                           "int8",
+                           "int4",
+                           "qgz",
+                           "qgz:int8",
+                           "loco",
+                           "loco:int8",
+                           "int8:owed",
+                           "int4:owed",
+                           "powersgd:4",
+                           "powersgd:4:2",
+                           "topk:1%",
+                           "randomk:0.1%",
+                           "local:16",
+                           "localsgd:16",
+                           "local:16:8",
+                           "localsgd:500:64",
+                           "neighbours:ring",
+                           "neighbours:exponential"})
+    CHECK(name_of(parse_exchange(text, {})) == text);
+  CHECK(parse_exchange("topk:0.01", {}) == parse_exchange("topk:1%", {}));
+  CHECK(parse_exchange("powersgd:65536", {}).parameter == 65536);
+  for (const char* text :
+       {"",          "fp9",          "fp8:1",        "fp8:e4m3",       "qgz:int4",
+        "loco:",     "powersgd:4:",  "powersgd:4:0", "powersgd:4:2:2", "localsgd",
+        "local:4:0", "local:4:2:2",  "powersgd",     "powersgd:0",     "powersgd:1.5",
+        "topk:0%",   "topk:101%",    "topk:",        "local:x",        "local:0",
+        "int4:",     "powersgd:nan", "neighbours",   "neighbours:",    "neighbours:2",
+        "ring"}) {
+    INFO(text);
+    CHECK_THROWS_WITH(parse_exchange(text, {"", 0, "--exchange"}), Contains("powersgd:RANK"));
+  }
+}
+
+TEST_CASE("exchange: a share of 1 is not all elements by a slip") {
+  CHECK_THROWS_WITH(
+      parse_exchange("topk:1", {"", 0, "--exchange"}),
+      "--exchange: topk:1 is all elements (allowed: topk:1%, topk:0.01, or 100% where "
+      "all are meant)");
+  CHECK(parse_exchange("randomk:100%", {}).parameter == 1);
+}
+
+TEST_CASE(
+    "exchange: sites sum gradients in themselves, and meet with a share of the weights each") {
+  // 32 ranks, 4 a node. Gradients in 16 bits are 2 (s - 1) / s 2 K of a site of s; every 500 steps
+  // there are 2 (32/s - 1) / (32/s) 4 K / s of weights between sites, and (s - 1) / s 4 K in each.
+  const double all = static_cast<double>(parameters(load_model("bert-large")));
+  for (const int s : {2, 4, 8, 16}) {
+    INFO(s);
+    const TrainingPlan training = with(fmt::format("local:500:{}", s));
+    const double inside = 2. * (s - 1) / s * 2 * all;
+    const double sites = 32. / s;
+    const double between = 2 * (sites - 1) / sites * 4 * all / s;
+    const StepMetrics silent = metrics_of(training, StepKind::silent);
+    const StepMetrics meeting = metrics_of(training, StepKind::uniform);
+    CHECK(silent.wire_bytes_per_gpu.value() == Approx(inside).epsilon(1e-6));
+    CHECK(meeting.wire_bytes_per_gpu.value() ==
+          Approx(inside + between + (s - 1.) / s * 4 * all).epsilon(1e-6));
+    // A NIC carries nothing of sites on a node, and one link of each ring between sites.
+    if (s <= 4) {
+      CHECK(silent.network_bytes_per_node.value() == 0);
+      CHECK(meeting.network_bytes_per_node.value() == Approx(s * between).epsilon(0.01));
+    }
+    CHECK(exchange_state_bytes(training, averaged_gradients(training)) == 8 * all / s);
+  }
+  CHECK(exchange_state_bytes(with("localsgd:500:4"), averaged_gradients(with("localsgd:500:4"))) ==
+        0);
+  // In the run one step of 500 meets; sites of one rank are what local:H is without them.
+  TrainingPlan training = with("local:500:4");
+  training.steps = 1000;
+  REQUIRE(distinct_steps(training).size() == 2);
+  CHECK(distinct_steps(training)[1].steps == 2);
+  CHECK(wire_bytes("local:500:1") == wire_bytes("local:500"));
+}
+
+TEST_CASE("exchange: a slow network between sites of a node is met in one step of H") {
+  CollectiveCosts costs;
+  const auto run_s = [&](const std::string& exchange) {
+    TrainingPlan training = with(exchange);
+    training.steps = 1000;
+    return forecast(training, costs).run.time_s;
+  };
+  // The fewer meetings the nearer to a step that never leaves the node.
+  const double never = metrics_of(with("local:500:4"), StepKind::silent).step_time.s() * 1000;
+  const double rare = run_s("local:500:4"), often = run_s("local:10:4");
+  CHECK(never < rare);
+  CHECK(rare < 1.05 * never);
+  CHECK(rare < often);
+  CHECK(often < run_s("all_reduce"));
+  const double meeting =
+      metrics_of(with("local:500:4"), StepKind::uniform).step_time.s() - never / 1000;
+  CHECK(rare == Approx(never + 2 * meeting).epsilon(1e-6));
+}
+
+TEST_CASE("exchange: what goes over the wire is the closed form") {
+  const ModelShape bert = load_model("bert-large");
+  const auto all = static_cast<std::size_t>(parameters(bert));
+  const double least = wire_bytes("all_reduce");
+  CHECK(wire_bytes("onebit") == Approx(static_cast<double>(onebit_allreduce_bytes(all, 32))));
+  CHECK(wire_bytes("fp8") ==
+        Approx(static_cast<double>(quantised_allreduce_bytes(all, 32, {WireFormat::fp8_e4m3, 0}))));
+  CHECK(wire_bytes("int8") ==
+        Approx(static_cast<double>(quantised_allreduce_bytes(all, 32, {WireFormat::int8, 2048}))));
+  CHECK(wire_bytes("int4") ==
+        Approx(static_cast<double>(quantised_allreduce_bytes(all, 32, {WireFormat::int4, 2048}))));
+  const auto kept = static_cast<std::size_t>(std::ceil(0.01 * static_cast<double>(all)));
+  CHECK(wire_bytes("topk:1%") == Approx(static_cast<double>(top_k_bytes(kept, 32))));
+  CHECK(wire_bytes("randomk:1%") == Approx(static_cast<double>(random_k_bytes(kept, 32))));
+  CHECK(wire_bytes("fp8:e5m2") == wire_bytes("fp8"));
+  CHECK(wire_bytes("localsgd:16") == wire_bytes("local:16"));
+  // A further turn between the factors is as much again of what they are.
+  double factors = 0;
+  for (const Tensor& tensor : bert.tensors)
+    if (const StateTensor of = state_tensor(bert, tensor);
+        4 * (of.rows + of.columns) < of.elements / 2)
+      factors += static_cast<double>(power_sgd_bytes(static_cast<std::size_t>(of.rows),
+                                                     static_cast<std::size_t>(of.columns), 4, 32));
+  CHECK(wire_bytes("powersgd:4:1") == wire_bytes("powersgd:4"));
+  CHECK(wire_bytes("powersgd:4:3") - wire_bytes("powersgd:4") == Approx(2 * factors).epsilon(1e-3));
+  CHECK(wire_bytes("powersgd:4") < least / 30);
+  CHECK(wire_bytes("powersgd:8") > 1.5 * wire_bytes("powersgd:4"));
+  // With so many ranks even 1 % of the values, gathered by all, costs as much as a third of them.
+  CHECK(wire_bytes("topk:1%") > least / 2);
+}
+
+TEST_CASE("exchange: neighbours send whole weights to as many as the graph has, whatever n") {
+  const ModelShape bert = load_model("bert-large");
+  const auto all = static_cast<std::size_t>(parameters(bert));
+  const auto sent = [&](int to) {
+    return Approx(static_cast<double>(neighbour_bytes(all, to, WireFormat::fp32)));
+  };
+  CHECK(wire_bytes("neighbours:ring") == sent(2));
+  CHECK(wire_bytes("neighbours:exponential") == sent(1));
+  const auto time_of = [](const char* exchange, int gpus) {
+    TrainingPlan training = training_of({OptimizerType::adam, gpus});
+    training.exchange = parse_exchange(exchange, {});
+    return metrics_of(training, StepKind::uniform).gradient_comm.s();
+  };
+  // Of two ranks both graphs are one pair, and on one node all hops stay there.
+  CHECK(time_of("neighbours:ring", 2) == time_of("neighbours:exponential", 2));
+  // A ring leaves a node of 4 from one rank to either side, long hops from all: a NIC carries 2
+  // copies of the weights, or (log2 4 + 3/4) / log2 16 of 4.
+  const double ring = time_of("neighbours:ring", 16), peers = time_of("neighbours:exponential", 16);
+  CHECK(peers / ring == Approx((2 + 0.75) / 4 * 4 / 2).epsilon(0.1));
+  CHECK(time_of("neighbours:ring", 64) == Approx(ring).epsilon(0.02));
+  const Exchange graph = parse_exchange("neighbours:ring", {});
+  CHECK(kept("neighbours:ring", 8) == 8);
+  CHECK(kept("neighbours:ring", 2) == 4);
+  CHECK_THAT(refused_with_zero(graph, 1), Contains("none can share states"));
+  CHECK_THAT(refused_with_zero(parse_exchange("qgz", {}), 0), Contains("it needs ZeRO"));
+  for (const int stage : {1, 2, 3})
+    CHECK(refused_with_zero(parse_exchange("qgz", {}), stage).empty());
+}
+
+TEST_CASE("exchange: local steps send in one of H, and errors are owed in fp32") {
+  TrainingPlan training = with("local:16");
+  training.steps = 1000;
+  const std::vector<DistinctStep> distinct = distinct_steps(training);
+  REQUIRE(distinct.size() == 2);
+  CHECK(distinct[0].kind == StepKind::silent);
+  CHECK(distinct[0].steps == 938);
+  CHECK(distinct[1].steps == 62);
+  // The overflow flag alone, which fp32 has not.
+  CHECK(metrics_of(training, StepKind::silent).wire_bytes_per_gpu.value() < 2);
+  CHECK(metrics_of(training, StepKind::silent).num_collectives == 1);
+  TrainingPlan single = training;
+  single.recipe.precision.weights = DataType::fp32;
+  CHECK(metrics_of(single, StepKind::silent).num_collectives == 0);
+  const double plain = forecast_memory(with("all_reduce")).peak.value();
+  const auto state = [](const char* exchange) {
+    for (const auto& [part, bytes] : forecast_memory(with(exchange)).parts)
+      if (part == "exchange_state") return bytes.value();
+    return 0.;
+  };
+  const TrainingPlan factors = with("powersgd:4");
+  CHECK(state("powersgd:4") == exchange_state_bytes(factors, averaged_gradients(factors)));
+  CHECK(state("fp8") == 0);
+  // Plain averaging has no outer optimizer, neither its states nor its kernel.
+  const TrainingPlan outer = with("local:16"), none = with("localsgd:16");
+  CHECK(forecast_memory(none).peak.value() == plain);
+  CHECK(distinct_steps(none).size() == 2);
+  CHECK(metrics_of(none, StepKind::uniform).optimizer <
+        metrics_of(outer, StepKind::uniform).optimizer);
+}
+
+double wire_bytes(TrainingPlan training, const std::string& exchange) {
+  training.exchange = parse_exchange(exchange, {"", 0, "--exchange"});
+  return metrics_of(training, StepKind::uniform).wire_bytes_per_gpu.value();
+}
+
+TEST_CASE("exchange: where ranks share states nothing is gathered but the weights") {
+  TrainingPlan training = training_of({OptimizerType::adam, 32});
+  training.batch = {32 * 16 * 4, 16, 4};
+  training.recipe.zero.stage = 1;
+  const auto all = static_cast<std::size_t>(parameters(*training.model));
+  const double gathered = 2 * 31. / 32 * static_cast<double>(optimized_parameters(*training.model));
+  const auto sums = [&](const char* exchange) { return wire_bytes(training, exchange) - gathered; };
+  const double fp8 =
+      static_cast<double>(quantised_allreduce_bytes(all, 32, {WireFormat::fp8_e4m3, 0})) / 2;
+  CHECK(sums("fp8") == Approx(fp8).epsilon(1e-5));
+  CHECK(sums("onebit") ==
+        Approx(static_cast<double>(onebit_allreduce_bytes(all, 32)) / 2).epsilon(1e-4));
+  const Quantiser int4{WireFormat::int4, 2048};
+  const auto qgz = static_cast<double>(hierarchical_reduce_scatter_bytes(all, 8, 4, int4, int4));
+  CHECK(sums("qgz") == Approx(qgz).epsilon(1e-4));
+  const Quantiser int8{WireFormat::int8, 2048};
+  const auto wide = static_cast<double>(hierarchical_reduce_scatter_bytes(all, 8, 4, int8, int8));
+  CHECK(sums("qgz:int8") == Approx(wide).epsilon(1e-4));
+  CHECK(sums("loco") == sums("qgz"));
+  CHECK(sums("loco:int8") == sums("qgz:int8"));
+  // At stage 2 after each of the four micro batches.
+  training.recipe.zero.stage = 2;
+  CHECK(sums("fp8") == Approx(4 * fp8).epsilon(1e-5));
+  CHECK(sums("qgz") == Approx(4 * qgz).epsilon(1e-4));
+}
+
+TEST_CASE("exchange: what an element moves through qgZ's kernels, and the average of a shard") {
+  TrainingPlan training = training_of({OptimizerType::adam, 32});
+  training.recipe.zero.stage = 1;
+  const auto passes = [&](const char* exchange, const char* kernel) {
+    training.exchange = parse_exchange(exchange, {});
+    for (const PlanOp& op : plan_step(training, {StepKind::uniform, 128, 1}).ops)
+      if (op.name == kernel) return std::get<KernelWork>(op.work).passes;
+    FAIL(kernel << " is in no step");
+    return Passes{};
+  };
+  // Of int4: half a byte of each element in, and as much of a quarter, that of one of four, out.
+  CHECK(passes("qgz", "sum and quantize").bytes_per_element == 0.5 + 0.5 / 4);
+  CHECK(passes("qgz:int8", "sum and quantize").bytes_per_element == 1 + 1. / 4);
+  // LoCo's errors in 8 bits are widened, moved in 16 and narrowed: 10.
+  CHECK(passes("loco", "quantize").bytes_per_element == 2 + 0.5 + 10);
+  CHECK(passes("loco", "sum and quantize").bytes_per_element == 0.5 + 10.5 / 4);
+  CHECK(passes("loco", "quantize").launches == 3);
+  training.kernels = Kernels::fused;
+  // Those of kernels/ read 32 bits: widened first, and summed before they are coded again.
+  CHECK(passes("qgz", "gradients to fp32").bytes_per_element == 6);
+  CHECK(passes("qgz", "quantize").bytes_per_element == 4 + 0.5);
+  CHECK(passes("loco", "quantize").bytes_per_element == 4 + 0.5 + 8);
+  CHECK(passes("qgz:int8", "sum in the node").bytes_per_element == 1 + 4. / 4);
+  CHECK(passes("qgz:int8", "quantize sums").bytes_per_element == 4 + 1);
+  CHECK(passes("loco", "quantize sums").bytes_per_element == 4 + 0.5 + 8);
+  CHECK(passes("qgz", "sum").bytes_per_element == 0.5 + 4. / 8);
+  const Passes fused = passes("onebit", "average");
+  CHECK(fused.bytes_per_element == 0.125 + 4. / 32);
+  CHECK(fused.launches == 1);
+  CHECK(fused.launches_per_tensor + fused.syncs + fused.syncs_per_tensor == 0);
+  training.kernels = Kernels::deepspeed;
+  const Passes whole = passes("onebit", "average");
+  CHECK(whole.bytes_per_element == 34);
+  CHECK(whole.launches == 20);
+  CHECK(whole.syncs == 1);
+  CHECK(whole.launches_per_tensor + whole.syncs_per_tensor == 0);
+}
+
+bool compresses_or_back(Category part) {
+  return part == Category::compress || part == Category::decompress;
+}
+
+// kernels/cuda/{quantisation,sparse,top_k,low_rank}.h, and 6 to widen gradients or narrow them.
+TEST_CASE("exchange: the fused kernels move what their headers count") {
+  TrainingPlan training = training_of({OptimizerType::adam, 32});
+  training.kernels = Kernels::fused;
+  const auto bytes = [&](const char* exchange) {
+    training.exchange = parse_exchange(exchange, {});
+    double sum = 0;
+    for (const PlanOp& op : plan_step(training, {StepKind::uniform, 128, 1}).ops)
+      if (const auto* work = std::get_if<KernelWork>(&op.work))
+        if (compresses_or_back(op.part)) sum += work->passes.bytes_per_element * work->elements;
+    return sum / static_cast<double>(parameters(*training.model));
+  };
+  CHECK(bytes("fp8") == Approx(6 + 9 + (1 + 4. / 32) + 9. / 32 + 5 + 6));
+  CHECK(bytes("int8") == Approx(6 + 5 + (1 + 4. / 32) + 5. / 32 + 5 + 6));
+  CHECK(bytes("int4") == Approx(6 + 4.5 + (0.5 + 4. / 32) + 4.5 / 32 + 4.5 + 6));
+  CHECK(bytes("int4:owed") - bytes("int4") == Approx(8 + 8. / 32));
+  CHECK(wire_bytes("int4:owed") == wire_bytes("int4"));
+  CHECK(bytes("fp8:owed") - bytes("fp8") == Approx(8 + 8. / 32));
+  CHECK(bytes("onebit") == Approx(6 + 12.125 + (0.125 + 8.125 / 32) + 4.125 + 6).epsilon(1e-4));
+  CHECK(bytes("topk:1%") ==
+        Approx(6 + 12 + 0.25 + 24. / 512 + 0.44 + 16 * 0.01 * 32).epsilon(1e-6));
+  CHECK(bytes("randomk:1%") == Approx(6 + 12 + 16 * 0.01 + 16 * 0.01).epsilon(1e-6));
+  CHECK(bytes("powersgd:4") == Approx(6 + 28 + 6).epsilon(0.01));
+  CHECK(bytes("powersgd:8") - bytes("powersgd:4") == Approx(12).epsilon(0.01));
+  CHECK(bytes("powersgd:4:3") - bytes("powersgd:4") == Approx(2 * (4 + 4)).epsilon(0.01));
+}
+
+TEST_CASE("exchange: gradients in fp32 are neither widened nor narrowed, and read as they are") {
+  TrainingPlan training = training_of({OptimizerType::adam, 32});
+  const auto bytes = [&](const char* exchange) {
+    training.exchange = parse_exchange(exchange, {});
+    double sum = 0;
+    for (const PlanOp& op : plan_step(training, {StepKind::uniform, 128, 1}).ops) {
+      const auto* work = std::get_if<KernelWork>(&op.work);
+      if (work == nullptr || !compresses_or_back(op.part)) continue;
+      CHECK_FALSE((op.name == "gradients to fp32" && !training.recipe.precision.is_half()));
+      CHECK_FALSE((op.name == "gradients to half" && !training.recipe.precision.is_half()));
+      sum += work->passes.bytes_per_element * work->elements;
+    }
+    return sum / static_cast<double>(parameters(*training.model));
+  };
+  const auto more_in_fp32 = [&](const char* exchange) {
+    training.recipe.precision.weights = DataType::fp16;
+    const double half = bytes(exchange);
+    training.recipe.precision.weights = DataType::fp32;
+    return bytes(exchange) - half;
+  };
+  training.kernels = Kernels::fused;
+  for (const char* exchange : {"onebit", "fp8", "int4"}) {
+    INFO(exchange);
+    CHECK(more_in_fp32(exchange) == Approx(-12));
+  }
+  // What is sparse is added to gradients in fp32, which stay so.
+  CHECK(more_in_fp32("topk:1%") == Approx(-6));
+  CHECK(more_in_fp32("randomk:1%") == Approx(-6));
+  CHECK(more_in_fp32("powersgd:4") == Approx(-12).epsilon(0.01));
+  training.kernels = Kernels::deepspeed;
+  CHECK(more_in_fp32("onebit") == Approx(-12));
+  CHECK(more_in_fp32("fp8") == Approx(2 + 2 + 2));  // greatest, cast, cast back
+  CHECK(more_in_fp32("topk:1%") == Approx(2));
+}
+
+TEST_CASE("exchange: what selects and averages waits for nothing on the host") {
+  const auto passes_of = [](const char* exchange, std::string_view name) {
+    for (const StepKind kind : {StepKind::uniform, StepKind::compression, StepKind::round})
+      for (const PlanOp& op : plan_step(with(exchange), {kind, 128, 1}).ops)
+        if (const auto* work = std::get_if<KernelWork>(&op.work); work && op.name.starts_with(name))
+          return work->passes;
+    throw std::runtime_error(std::string(name));
+  };
+  for (const char* exchange : {"randomk:1%", "topk:1%"}) {
+    const Passes passes = passes_of(exchange, exchange[0] == 'r' ? "pick" : "select the largest");
+    CHECK(passes.syncs + passes.syncs_per_tensor == 0);
+  }
+  const Passes average = passes_of("localsgd:4", "average weights");
+  CHECK(average.launches == 2);  // of all tensors at once
+  CHECK(average.launches_per_tensor + average.syncs + average.syncs_per_tensor == 0);
+}
+
+TEST_CASE("exchange: in a layout between the ranks that hold the same parameters") {
+  TrainingPlan training = training_of({OptimizerType::adam, 32, "dgx-a100-80g"});
+  Parallelism how;
+  how.layout = {2, 1, 1, 16, 1, 1, 8, parallel::default_order};
+  how.framework = framework_of(FrameworkName::megatron);
+  training.parallelism = how;
+  training.batch = {16 * 16, 16, 1};
+  const auto all = static_cast<double>(parameters(*training.model));
+  const double plain = wire_bytes(training, "all_reduce");  // in fp32
+  const double passes = plain - 2 * 15. / 16 * 4 * all / 2;
+  CHECK(wire_bytes(training, "fp8") == Approx(passes + 2 * 15. / 16 * all / 2).epsilon(0.03));
+  CHECK(wire_bytes(training, "powersgd:4") < passes + (plain - passes) / 20);
+  training.exchange = parse_exchange("local:16", {});
+  CHECK(metrics_of(training, StepKind::silent).wire_bytes_per_gpu.value() ==
+        Approx(passes).epsilon(0.03));  // norms, which every rank holds, are not halved
+  // Sites of 4 of the 16 that hold the same half: one node of 8.
+  training.exchange = parse_exchange("local:16:4", {});
+  CHECK(metrics_of(training, StepKind::silent).wire_bytes_per_gpu.value() ==
+        Approx(passes + 2 * 3. / 4 * 4 * all / 2).epsilon(0.03));
+  CHECK(metrics_of(training, StepKind::uniform).wire_bytes_per_gpu.value() -
+            metrics_of(training, StepKind::silent).wire_bytes_per_gpu.value() ==
+        Approx((2 * 3. / 4 * 4 / 4 + 3. / 4 * 4) * all / 2).epsilon(0.03));
+  training.exchange = parse_exchange("powersgd:4", {});
+  const double owed = forecast_memory(training).peak.value();
+  training.exchange = {};
+  // What is owed, and as much in which the next sum is formed.
+  CHECK(owed - forecast_memory(training).peak.value() == Approx(2 * 4 * all / 2).epsilon(0.02));
+}
+
+TEST_CASE("exchange: the run is held against an all_reduce of all bits") {
+  CollectiveCosts costs;
+  CHECK(forecast(with("int4"), costs).run.speedup_vs_baseline > 1);
+  CHECK(forecast(with("topk:1%"), costs).run.speedup_vs_baseline < 1);
+  CHECK(forecast(with("int4"), costs).run.baseline_optimizer == "adam");
+}
+
+}  // namespace
+}  // namespace lambcast

@@ -1,0 +1,53 @@
+// Who sums which gradients under a layout, and who keeps which states: parameters outside experts
+// are held by dp cp ranks alike, those of experts by the tp cp dp / (etp ep) with the same experts.
+// Of such ranks, shard_ranks share one copy of the states (ZeRO), the others hold further copies.
+// Sources: Megatron-LM core/distributed, expert_data_parallel; DeepSpeed utils/groups.py.
+#pragma once
+
+#include <vector>
+
+#include "models/parallel/rank_parameters.h"
+#include "models/training/plan/parallelism.h"
+#include "sim/collectives/process_group.h"
+
+namespace lambcast {
+
+// The ranks that share states, and the copies of one share.
+struct ShardGroups {
+  ProcessGroup shard, copies;
+};
+
+// `replicas` in groups of `shard_ranks`, which divides them: in a node first.
+ShardGroups shard_groups(const ProcessGroup& replicas, int shard_ranks);
+
+// The first rank of every node: one for each group among the siblings.
+ProcessGroup node_leaders(const ProcessGroup& ranks);
+
+// Ranks that hold the same parameters, experts or all others: gradients are summed over them,
+// shards are theirs.
+struct Owners {
+  bool of_experts = false;
+  ProcessGroup replicas;
+  ShardGroups shards;
+
+  double of(const parallel::RankParameters& held) const {
+    return of_experts ? held.experts : held.total() - held.experts;
+  }
+  // The same by whether experts hold it.
+  parallel::RankParameters part_of(const parallel::RankParameters& held) const {
+    return of_experts ? parallel::RankParameters{.experts = held.experts}
+                      : parallel::RankParameters{.divided = held.divided, .whole = held.whole};
+  }
+};
+
+// Whether ranks that share states or gradients sum them whole and keep their share, as DeepSpeed's
+// stages 1 and 2 do (gradient_reduction.h), rather than scatter them.
+bool keeps_share_of_sum(const Parallelism& how);
+
+// All others first, then experts, where the model has them. Siblings differ in no axis of `apart`:
+// stages reduce gradients after their passes at times of their own (nic_sharing.h), but all of them
+// are busy during the passes.
+std::vector<Owners> owners_of(const Parallelism& how, bool with_experts,
+                              parallel::AxisSet apart = {parallel::Axis::pp});
+
+}  // namespace lambcast

@@ -1,0 +1,37 @@
+// ZeRO-Offload (Ren et al. 2021, arXiv:2101.06840): the states of Adam lie in the host's memory and
+// are updated by its processors, which all ranks of a node share. After the last micro batch
+//
+//   gradients to the host   each micro batch's in 16 bits, 2 bytes an element of the rank's share;
+//                           the sum of those before it goes up and comes back with it. At stage 1
+//                           and 2 the sum in fp32 at the end, alone where there is one micro batch
+//   update                  bytes of host memory an element over node.host_memory: weight, moments
+//                           and gradient read 16, all but the gradient written 12; the gradient
+//                           scaled in place 8; the new weight to 16 bits 6; at stage 3 the
+//                           gradient to fp32 6
+//   weights to the GPU      in 16 bits
+//
+// one after another: that copies hide behind the backward pass is not modelled.
+//
+// Source: DeepSpeed 0.14.4, csrc/adam/cpu_adam_impl.cpp, runtime/zero/stage_1_and_2.py
+// (async_accumulate_grad_in_cpu_via_gpu,
+// async_inplace_copy_grad_to_fp32_buffer_from_gpu), stage3.py (partition_grads,
+// unscale_and_clip_grads, _reassign_or_swap_out_partitioned_parameters).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/training/plan/step_part.h"
+
+namespace lambcast {
+
+// Where states of the optimizer lie and are updated; as flags say it, "none" or "cpu" is offloaded
+// to.
+enum class OptimizerOn { gpu, host };
+const std::vector<std::string>& offload_names();
+
+// Of `elements` of a rank, of which `ranks_at_once` are on a node.
+std::vector<StepPart> host_update(double elements, bool weights_shared, std::int64_t micro_batches,
+                                  int ranks_at_once);
+
+}  // namespace lambcast

@@ -1,0 +1,85 @@
+// What an optimizer keeps beside the master weights of a whole model, and does beside its passes.
+#pragma once
+
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "models/optimizer/optimizer_model.h"
+#include "models/shape/shape.h"
+#include "models/training/plan/work.h"
+
+namespace lambcast {
+
+// A tensor as factored states see it: one side of a matrix is the model's hidden size, the rows of
+// one that tensor parallelism cuts by inputs, else the columns; where that does not divide it, it
+// is taken for a square.
+StateTensor state_tensor(const ModelShape& model, const Tensor& tensor);
+// Of it what one of so many tensor-parallel ranks holds.
+StateTensor slice_of(const ModelShape& model, const Tensor& tensor, int tensor_ranks);
+
+// How the ranks that update the same part of a model divide it.
+struct UpdateDivision {
+  double of_model = 1;   // a stage's part
+  int shards = 1;        // of states, among data-parallel ranks
+  int tensor_ranks = 1;  // of the tensors themselves
+  // Column means are summed over the shards: by Colossal-AI's LowLevelZero plugin, which gives its
+  // optimizers no tensor-parallel group, so that they take the world. Elsewhere every shard keeps
+  // the means of its own rows.
+  bool sums_columns = false;
+  // The optimizer sees each parameter group, or a rank's shard of it, as one vector
+  // (TrainingPlan::flattens).
+  bool flat = false;
+};
+
+// Of a rank, mean over all elements that it updates. What is factored does not shrink as the
+// elements do. Of a matrix of H x W on t tensor-parallel ranks and d shards of states, a rank keeps
+//                     row means                             column means
+//   cut by outputs    H/td where d divides H/t, else H/t    W
+//   cut by inputs     H/d where d divides H, else H         W/t
+//   whole             H/d where d divides H, else H         W
+// (colossalai/nn/optimizer/distributed_{adafactor,came}.py); of a vector a d-th of all.
+double state_bytes_per_element(OptimizerType type, const ModelShape& model,
+                               const UpdateDivision& division = {},
+                               const Projection& projection = {});
+
+// What a 1-bit optimizer keeps beside its states, in bytes by part; empty for others. `elements`:
+// that the rank updates, `padded` to its buffers, over so many ranks. DeepSpeed clones the
+// momentum, keeps fp32 gradients and a byte per sign; the fused kernels need the packed signs
+// alone.
+std::vector<std::pair<std::string_view, double>> compression_state(OptimizerType type,
+                                                                   Kernels kernels, double elements,
+                                                                   double padded, int ranks);
+
+// Blocking, one after another.
+struct SharedCall {
+  enum class Among { shards, tensor_ranks };
+  const char* name;
+  Among among;
+  Op op;
+  Bytes bytes;
+  std::int64_t times;
+};
+
+// What the update does beside its passes, in fp32. Of each factored statistic of a matrix, in the
+// names of the table above:
+//   cut by outputs    all_reduce of W column means over t; where d divides, all_gather of the H/d
+//                     row means over t
+//   cut by inputs     where d divides, all_reduce of H/d row means over t
+//   whole             with shards, all_reduce of W column means over t (sums_columns: over d)
+//   where d does not divide, gradient and square of the rank's part of the matrix gathered over d
+// A number of each tensor is summed over the shards, and over t where the tensor is cut;
+// DistributedLamb sums both its norms over t of whole tensors too, if there are shards
+// (distributed_lamb.py). Flat vectors belong to one rank: nobody tells the optimizer of others.
+// GaLore's refresh decomposes whole gradients on every rank: it gathers those that are cut before
+// (distributed_galore.py). Its kernels are those of its small space.
+struct UpdateExtras {
+  std::vector<KernelWork> kernels;
+  std::vector<ProductWork> products;
+  std::vector<SharedCall> calls;
+};
+UpdateExtras update_extras(OptimizerType type, StepKind step, Kernels kernels,
+                           const ModelShape& model, const UpdateDivision& division,
+                           double gradient_bytes, const Projection& projection = {});
+
+}  // namespace lambcast

@@ -1,0 +1,334 @@
+#include "models/training/plan/optimizer_state.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "models/optimizer/galore.h"
+#include "models/shape/load.h"
+#include "models/training/memory/memory.h"
+#include "models/training/run/training_case.h"
+
+namespace lambcast {
+namespace {
+
+TEST_CASE("optimizer states: bytes per element of a whole model") {
+  const ModelShape bert = load_model("bert-large");
+  const auto bytes = [&](OptimizerType type) { return state_bytes_per_element(type, bert); };
+  CHECK(bytes(OptimizerType::onebit_lamb) == 8);
+  CHECK(bytes(OptimizerType::lars) == 4);
+  // Rows and columns of matrices of 1,024: 4 (1/1024 + 1/1024 or less), and whole vectors.
+  CHECK(bytes(OptimizerType::adafactor) > 4.0 / 1024);
+  CHECK(bytes(OptimizerType::adafactor) < 0.015);
+  CHECK(bytes(OptimizerType::came) - 4 == Approx(2 * bytes(OptimizerType::adafactor)).epsilon(0.3));
+  CHECK(bytes(OptimizerType::galore_adamw8bit) < 2);
+}
+
+TEST_CASE("optimizer states: GaLore projects in every step and decomposes in each 200th") {
+  TrainingPlan training = training_of({OptimizerType::galore_adamw8bit});
+  training.steps = 1000;
+  const std::vector<DistinctStep> steps = distinct_steps(training);
+  REQUIRE(steps.size() == 2);
+  CHECK(steps[0].steps == 995);
+  CHECK(steps[1].kind == StepKind::refresh);
+  CHECK(steps[1].steps == 5);
+  const StepMetrics usual = metrics_of(training, StepKind::uniform);
+  const StepMetrics refresh = metrics_of(training, StepKind::refresh);
+  CHECK(refresh.optimizer > usual.optimizer * 10);
+  CHECK(refresh.wire_bytes_per_gpu == usual.wire_bytes_per_gpu);
+}
+
+TEST_CASE("optimizer states: GaLore refreshes between and at the exchanges of local steps") {
+  // Steps 1, 201, 401, ... of 10,000: of 50 those that 9 divides (801, 2601, ...) exchange too, and
+  // of those that 16 would, none.
+  struct Row {
+    double every;
+    std::int64_t exchanging, local;
+  };
+  for (const Row& row : {Row{9, 6, 44}, {16, 0, 50}, {1, 50, 0}, {20000, 0, 50}}) {
+    TrainingPlan training = training_of({OptimizerType::galore_adamw8bit});
+    training.steps = 10000;
+    training.exchange = {Exchange::Kind::local, row.every};
+    std::int64_t exchanging = 0, local = 0, sending = 0, replayed = 0, steps = 0;
+    for (const DistinctStep& distinct : distinct_steps(training)) {
+      if (distinct.kind == StepKind::refresh)
+        (distinct.local ? local : exchanging) += distinct.steps;
+      if (distinct.sums_gradients()) sending += distinct.steps;
+      steps += distinct.steps;
+    }
+    for (std::int64_t step = 1; step <= training.steps; step += 200)
+      replayed += step % static_cast<std::int64_t>(row.every) == 0 ? 1 : 0;
+    CHECK(exchanging == row.exchanging);
+    CHECK(exchanging == replayed);
+    CHECK(local == row.local);
+    CHECK(sending == 10000 / static_cast<std::int64_t>(row.every));
+    CHECK(steps == 10000);
+  }
+  TrainingPlan training = training_of({OptimizerType::galore_adamw8bit});
+  training.exchange = {Exchange::Kind::local, 16};
+  CollectiveCosts costs;
+  const auto run = [&](StepKind kind, bool local) {
+    return run_step(training, {kind, training.seq_len, 1, 0, local}, costs).metrics;
+  };
+  const StepMetrics silent = run(StepKind::silent, false), local = run(StepKind::refresh, true),
+                    refresh = run(StepKind::refresh, false);
+  CHECK(local.optimizer > silent.optimizer * 10);
+  CHECK(local.wire_bytes_per_gpu == silent.wire_bytes_per_gpu);
+  CHECK(refresh.wire_bytes_per_gpu > local.wire_bytes_per_gpu);
+}
+
+TEST_CASE("optimizer states: every setting of GaLore has its effect") {
+  TrainingPlan training = training_of({OptimizerType::galore_adamw8bit});
+  training.steps = 1000;
+  struct Seen {
+    double memory, optimizer_s, refreshes;
+  };
+  const auto seen = [&](const Projection& projection) {
+    training.recipe.projection = projection;
+    Seen of{forecast_memory(training).peak.value(),
+            metrics_of(training, StepKind::uniform).optimizer.s(), 0};
+    for (const DistinctStep& step : distinct_steps(training))
+      if (step.kind == StepKind::refresh) of.refreshes += static_cast<double>(step.steps);
+    return of;
+  };
+  const Seen usual = seen({}), thin = seen({.rank = 64}), rare = seen({.update_proj_gap = 500}),
+             fp32 = seen({.min_8bit_size = std::int64_t{1} << 40});
+  CHECK(usual.refreshes == 5);
+  CHECK(thin.refreshes == 5);
+  CHECK(rare.refreshes == 2);
+  // Moments and basis, and Adam's kernels and the products, are a quarter.
+  CHECK(thin.memory < usual.memory);
+  CHECK(thin.optimizer_s < usual.optimizer_s);
+  CHECK(rare.memory == usual.memory);
+  CHECK(rare.optimizer_s == usual.optimizer_s);
+  CHECK(fp32.memory > usual.memory);
+  const ModelShape& bert = *training.model;
+  const auto extras = [&](std::int64_t rank) {
+    return update_extras(training.optimizer(), StepKind::refresh, Kernels::deepspeed, bert,
+                         {1, 1, 2}, 2, {.rank = rank});
+  };
+  const auto small = [](const UpdateExtras& of) { return of.kernels.at(0).elements; };
+  CHECK(small(extras(64)) == Approx(small(extras(256)) / 4).epsilon(0.02));
+  CHECK(extras(64).products.at(0).flops == Approx(extras(256).products.at(0).flops / 4));
+  // Of a rank as large as all matrices nothing is decomposed, so that nothing is gathered for it.
+  CHECK(extras(256).calls.size() == 1);
+  CHECK(extras(1024).calls.empty());
+  CHECK(extras(1024).products.empty());
+  CHECK(update_extras(training.optimizer(), StepKind::uniform, Kernels::fused, bert, {1, 1, 1}, 2)
+            .kernels.at(0)
+            .passes.bytes_per_element == 12);
+}
+
+const SharedCall* find(const UpdateExtras& extras, const std::string& name) {
+  const auto at = std::ranges::find_if(
+      extras.calls, [&](const SharedCall& shared) { return shared.name == name; });
+  return at == extras.calls.end() ? nullptr : &*at;
+}
+
+TEST_CASE("optimizer states: what shared tensors sum crosses one call after another") {
+  const ModelShape bert = load_model("bert-large");
+  const std::int64_t tensors = optimized_tensor_count(bert);
+  const auto extras = [&](OptimizerType type, const UpdateDivision& division) {
+    return update_extras(type, StepKind::uniform, Kernels::deepspeed, bert, division, 2);
+  };
+  const UpdateExtras lamb = extras(OptimizerType::distributed_lamb, {1, 8, 1});
+  REQUIRE(lamb.calls.size() == 1);
+  CHECK(lamb.calls[0].times == tensors);
+  CHECK(lamb.calls[0].bytes == Bytes(4));
+  const UpdateExtras sliced = extras(OptimizerType::distributed_lamb, {1, 8, 2});
+  REQUIRE(sliced.calls.size() == 2);
+  CHECK(sliced.calls[0].bytes == Bytes(4));  // the update's norm: weights are whole in 16 bits
+  CHECK(sliced.calls[1].bytes == Bytes(8));  // both, stacked
+  CHECK(extras(OptimizerType::adafactor, {1, 1, 2}).calls[0].bytes == Bytes(4));
+  CHECK(extras(OptimizerType::distributed_lamb, {1, 1, 1}).calls.empty());
+  CHECK(extras(OptimizerType::lamb, {1, 8, 2}).calls.empty());
+  CHECK(extras(OptimizerType::galore_adamw8bit, {1, 1, 1}).products.size() == 1);
+  // A stage has its part of the tensors.
+  CHECK(extras(OptimizerType::distributed_lamb, {0.5, 8, 1}).calls[0].times == (tensors + 1) / 2);
+}
+
+TEST_CASE("optimizer states: matrices whose rows do not divide are gathered whole, and squared") {
+  const ModelShape bert = load_model("bert-large");
+  const auto extras = [&](OptimizerType type, int shards) {
+    return update_extras(type, StepKind::uniform, Kernels::deepspeed, bert, {1, shards, 1}, 2);
+  };
+  // At 2 every matrix divides, at 7 none does: the square and the gradient
+  // of all matrices in fp32, of CAME once more for its residual.
+  const double in_matrices = 334'897'152;  // all but vectors
+  CHECK(find(extras(OptimizerType::adafactor, 2), "all_gather gradients and squares") == nullptr);
+  const UpdateExtras uneven = extras(OptimizerType::adafactor, 7);
+  const SharedCall* gathered = find(uneven, "all_gather gradients and squares");
+  REQUIRE(gathered != nullptr);
+  CHECK(gathered->bytes.value() * static_cast<double>(gathered->times) ==
+        Approx(2 * 4 * in_matrices).epsilon(0.01));
+  const UpdateExtras came = extras(OptimizerType::came, 7);
+  CHECK(find(came, "all_gather gradients and squares")->times == 2 * gathered->times);
+  // The others sum a vector of column means where the plugin has them do so, else none: 1,024, and
+  // 4,096 of the 24 matrices behind the feed-forward's inner width.
+  CHECK(find(extras(OptimizerType::adafactor, 2), "all_reduce columns of matrices") == nullptr);
+  const UpdateExtras even = update_extras(OptimizerType::adafactor, StepKind::uniform,
+                                          Kernels::deepspeed, bert, {1, 2, 1, true}, 2);
+  const SharedCall* const columns = find(even, "all_reduce columns of matrices");
+  CHECK(columns->bytes.value() ==
+        Approx(4 * (1024 + 24. * 3072 / static_cast<double>(columns->times))));
+}
+
+// Of 256 x 64 cut by outputs, 64 x 256 cut by inputs, 32 x 64 whole.
+ModelShape three_matrices() {
+  ModelShape model;
+  model.hidden = 64;
+  model.groups = {"decay"};
+  const auto add = [&](std::int64_t elements, TensorSplit split) {
+    Tensor tensor;
+    tensor.elements = elements;
+    tensor.split = split;
+    model.tensors.push_back(tensor);
+  };
+  add(256 * 64, TensorSplit::outputs);
+  add(64 * 256, TensorSplit::inputs);
+  add(32 * 64, TensorSplit::replicated);
+  return model;
+}
+
+TEST_CASE("optimizer states: factored statistics cross as the cut of each matrix asks") {
+  const ModelShape model = three_matrices();
+  const auto expect = [&](const UpdateDivision& division, const char* name, std::int64_t times,
+                          double bytes_of_all) {
+    for (const OptimizerType type : {OptimizerType::adafactor, OptimizerType::came}) {
+      const bool per_tensor = std::string(name).find("statistics") != std::string::npos;
+      const double statistics = !per_tensor && type == OptimizerType::came ? 2 : 1;
+      const UpdateExtras extras =
+          update_extras(type, StepKind::uniform, Kernels::deepspeed, model, division, 2);
+      const SharedCall* const call = find(extras, name);
+      INFO(name << " of " << name_of(type) << " on " << division.shards << " x "
+                << division.tensor_ranks);
+      CHECK((call == nullptr ? 0 : call->times) == statistics * times);
+      if (call == nullptr) continue;
+      CHECK(call->bytes.value() * static_cast<double>(call->times) ==
+            Approx(statistics * bytes_of_all));
+    }
+  };
+  const char *numbers = "all_reduce statistics of tensors",
+             *sliced = "all_reduce statistics of slices", *means = "all_reduce means of slices",
+             *rows = "all_gather rows of slices", *parts = "all_gather gradients and squares",
+             *columns = "all_reduce columns of matrices";
+  // Slices of 64 x 64 on 4 ranks, shards of 2: 64 columns, half of 64 rows, 64 columns.
+  const UpdateDivision even{.shards = 2, .tensor_ranks = 4};
+  expect(even, numbers, 3, 3 * 4);
+  expect(even, sliced, 2, 2 * 4);
+  expect(even, means, 3, 4 * (64 + 32 + 64));
+  expect(even, rows, 1, 4 * 256 / 2);
+  expect(even, parts, 0, 0);
+  expect(even, columns, 0, 0);
+  // Nothing shared: the whole matrix has nothing to tell.
+  const UpdateDivision unshared{.tensor_ranks = 4};
+  expect(unshared, numbers, 0, 0);
+  expect(unshared, means, 2, 4 * (64 + 64));
+  expect(unshared, rows, 1, 4 * 256);
+  // 3 divides neither 64 nor 32: all is gathered, so rows need neither sum nor gather.
+  const UpdateDivision uneven{.shards = 3, .tensor_ranks = 4};
+  expect(uneven, parts, 6, 2 * 4 * (64 * 64 + 64 * 64 + 32 * 64));
+  expect(uneven, means, 2, 4 * (64 + 64));
+  expect(uneven, rows, 0, 0);
+  // LowLevelZero sums columns over the world, whether rows divide or not.
+  for (const int shards : {2, 3})
+    expect({.shards = shards, .sums_columns = true}, columns, 3, 4 * (64 + 256 + 64));
+  // DistributedLamb sums both norms of whole tensors too where there are shards.
+  const auto norms = [&](int shards) {
+    return find(update_extras(OptimizerType::distributed_lamb, StepKind::uniform,
+                              Kernels::deepspeed, model, {.shards = shards, .tensor_ranks = 4}, 2),
+                sliced)
+        ->times;
+  };
+  CHECK(norms(1) == 2);
+  CHECK(norms(2) == 3);
+}
+
+TEST_CASE(
+    "optimizer states: of a matrix a rank keeps all its columns, and rows where they divide") {
+  const ModelShape model = three_matrices();
+  const auto kept = [&](const UpdateDivision& division) {
+    double updated = 0;
+    for (const Tensor& tensor : model.tensors)
+      updated += static_cast<double>(tensor.elements) /
+                 (tensor.split == TensorSplit::replicated ? 1 : division.tensor_ranks) /
+                 division.shards;
+    const double adafactor = state_bytes_per_element(OptimizerType::adafactor, model, division),
+                 came = state_bytes_per_element(OptimizerType::came, model, division);
+    CHECK(came == Approx(4 + 2 * adafactor));
+    CHECK(state_bytes_per_element(OptimizerType::lamb, model, division) == 8);
+    return adafactor * updated / 4;
+  };
+  CHECK(kept({}) == Approx((256 + 64) + (64 + 256) + (32 + 64)));
+  CHECK(kept({.shards = 2}) == Approx((128 + 64) + (32 + 256) + (16 + 64)));
+  CHECK(kept({.tensor_ranks = 4}) == Approx((64 + 64) + (64 + 64) + (32 + 64)));
+  CHECK(kept({.shards = 2, .tensor_ranks = 4}) == Approx((32 + 64) + (32 + 64) + (16 + 64)));
+  CHECK(kept({.shards = 3, .tensor_ranks = 4}) == Approx((64 + 64) + (64 + 64) + (32 + 64)));
+}
+
+TEST_CASE("optimizer states: flat vectors are neither factored nor projected, and nobody sums") {
+  const ModelShape bert = load_model("bert-large");
+  const UpdateDivision flat{.shards = 8, .flat = true};
+  CHECK(state_bytes_per_element(OptimizerType::adafactor, bert, flat) == 4);
+  CHECK(state_bytes_per_element(OptimizerType::came, bert, flat) == 8);
+  CHECK(state_bytes_per_element(OptimizerType::galore_adamw8bit, bert, flat) == 2 + 8. / 256);
+  for (const OptimizerType type :
+       {OptimizerType::adafactor, OptimizerType::came, OptimizerType::distributed_lamb,
+        OptimizerType::galore_adamw8bit}) {
+    const UpdateExtras extras =
+        update_extras(type, StepKind::refresh, Kernels::deepspeed, bert, flat, 2);
+    CHECK(extras.calls.empty());
+    CHECK(extras.products.empty());
+  }
+  // BF16_Optimizer, which wrapped bf16 before DeepSpeed 0.17.6; ZeRO of an untested optimizer.
+  TrainingPlan training = training_of({OptimizerType::adafactor, 16});
+  const auto states = [&] {
+    for (const auto& [part, bytes] : forecast_memory(training).parts)
+      if (part == "optimizer_states") return bytes.value();
+    return 0.;
+  };
+  const double optimized = static_cast<double>(optimized_parameters(*training.model));
+  CHECK_FALSE(training.flattens());
+  CHECK(states() < 0.015 * optimized);
+  training.recipe.zero.stage = 1;
+  CHECK(training.flattens());
+  CHECK(states() == Approx(4 * optimized / 16));
+  training.recipe.zero.stage = 0;
+  training.recipe.precision.weights = DataType::bf16;
+  CHECK_FALSE(training.flattens());
+  training.recipe.engine.wraps_bf16_as_fp16 = false;
+  CHECK(training.flattens());
+  CHECK(states() == Approx(4 * optimized / 16));
+  training.recipe.optimizer = OptimizerType::galore_adamw8bit;
+  training.steps = 1000;
+  REQUIRE(distinct_steps(training).size() == 1);
+  CHECK(distinct_steps(training)[0].kind == StepKind::uniform);
+}
+
+TEST_CASE("optimizer states: GaLore decomposes whole gradients on every rank, gathered before") {
+  const ModelShape bert = load_model("bert-large");
+  const auto refresh = [&](int tensor_ranks) {
+    return update_extras(OptimizerType::galore_adamw8bit, StepKind::refresh, Kernels::deepspeed,
+                         bert, {1, 1, tensor_ranks}, 2);
+  };
+  const UpdateExtras whole = refresh(1), divided = refresh(4);
+  CHECK(whole.calls.empty());
+  double replicated = 0;  // of matrices that every tensor rank holds whole
+  for (const Tensor& tensor : bert.tensors)
+    if (tensor.optimized && tensor.split == TensorSplit::replicated)
+      replicated += galore_flops(state_tensor(bert, tensor), {});
+  CHECK(replicated > 0);
+  CHECK(divided.products[0].flops - replicated ==
+        Approx((whole.products[0].flops - replicated) / 4).epsilon(1e-3));
+  CHECK(divided.products[1].flops == whole.products[1].flops);
+  REQUIRE(divided.calls.size() == 1);
+  CHECK(divided.calls[0].op == Op::all_gather);
+  CHECK(divided.calls[0].bytes.value() * static_cast<double>(divided.calls[0].times) ==
+        Approx(2 * 334'897'152.).epsilon(0.01));
+  CHECK(update_extras(OptimizerType::galore_adamw8bit, StepKind::uniform, Kernels::deepspeed, bert,
+                      {1, 1, 4}, 2)
+            .calls.empty());
+}
+
+}  // namespace
+}  // namespace lambcast

@@ -1,0 +1,92 @@
+// How one model is divided over the ranks of a job, in neutral words: what a DeepSpeed file,
+// Megatron's arguments or flags decode into where they ask for more than data parallelism. Nothing
+// here says how long anything takes.
+//
+// d ranks hold a copy of the model each, divided by t (tensor), c (context) and p (pipeline):
+// gpus = t c d p. Of a copy's states, ranks that would hold the same share them by `sharding`:
+//
+//   none        every rank its own (ZeRO stage 0)
+//   optimizer   optimizer states (ZeRO 1, Megatron's distributed optimizer): gradients are
+//   reduce-scattered,
+//               weights gathered once a step
+//   gradients   gradients too (ZeRO 2, FSDP SHARD_GRAD_OP): scattered after every micro batch
+//   weights     weights too (ZeRO 3, FSDP FULL_SHARD): each block's are gathered before its forward
+//   and its
+//               backward pass of every micro batch
+//
+// among `shard_ranks` of them, with the gradients of the copies all-reduced beyond (MiCS,
+// HYBRID_SHARD). ZeRO++ sends less of sharded weights (Wang et al. 2023):
+//
+//   hpZ         a second copy in 16 bits, sharded over `secondary_ranks` of a node, from which the
+//               backward pass gathers
+//   qwZ         weights gathered in int8
+//   qgZ         gradients exchanged in int4, in the node and then between nodes
+//
+// Sources: Rajbhandari et al. 2019 (ZeRO), section 7; Narayanan et al. 2021; Korthikanti et al.
+// 2022; FSDP notes of PyTorch; arXiv 2306.10209 and DeepSpeed
+// runtime/comm/coalesced_collectives.py.
+#pragma once
+
+#include <algorithm>
+
+#include "models/device/attention_kernel.h"
+#include "models/device/block_time.h"
+#include "models/device/gpu_rates.h"
+#include "models/parallel/activation_memory.h"
+#include "models/parallel/parallel_layout.h"
+#include "models/parallel/pipeline_schedule.h"
+#include "models/parallel/stage_split.h"
+#include "models/parallel/state_memory.h"
+#include "models/training/plan/exchange.h"
+#include "models/training/plan/expert_plan.h"
+#include "models/training/plan/framework.h"
+#include "models/training/plan/host_update.h"
+
+namespace lambcast {
+
+struct Parallelism {
+  parallel::ParallelLayout layout;
+  parallel::PipelineSchedule schedule = parallel::PipelineSchedule::one_f_one_b;
+  Framework framework;
+  parallel::Sharding sharding = parallel::Sharding::none;
+  int shard_ranks = 1;                                          // 1 for Sharding::none
+  int secondary_ranks = 1;                                      // hpZ; 1: no second copy
+  bool quantized_weights = false, quantized_gradients = false;  // qwZ, qgZ
+  Exchange quantized_by{Exchange::Kind::qgz};                   // where gradients are
+  // Sharding::optimizer: every rank sums all gradients, though it updates its share alone (Apex's
+  // distributed LAMB with full_ar): one collective over all ranks instead of one in the shards and
+  // one between them.
+  bool full_all_reduce = false;
+  // Factored optimizers sum their column means over the ranks that share states
+  // (optimizer_state.h).
+  bool sums_columns = false;
+  OptimizerOn optimizer_on = OptimizerOn::gpu;  // with gradients shared those lie there too
+  bool sequence_parallel = false;
+  parallel::Recompute recompute = parallel::Recompute::none;  // what is not kept
+  Repeated repeated = Repeated::nothing;                      // which kernels run again for it
+  // Inputs of blocks that full recomputation keeps are divided over tp, and gathered before it.
+  bool partitions_activations = false;
+  MatrixFormat format = MatrixFormat::half;  // of the blocks' products
+  AttentionKernel attention = AttentionKernel::flash2;
+  bool fp8_attention = false;
+  bool fp8_gates = false;  // inputs of gated activations kept in fp8
+  ExpertUse experts;
+  double weight_bytes = 2;  // per element as computed with and gathered
+
+  // Ranks that hold the same weights: gradients are summed over them.
+  int replicas() const { return layout.dp * layout.cp; }
+  // Ranks with the same experts that share their states: all of them, or all in a shard group.
+  int expert_shard_ranks() const {
+    const int held = layout.expert_replicas();
+    return sharding == parallel::Sharding::none ? 1 : std::max(1, held * shard_ranks / replicas());
+  }
+  int model_ranks() const { return layout.tp * layout.cp * layout.pp; }
+  parallel::Pipeline pipeline(std::int64_t micro_batches) const {
+    return {schedule, layout.pp, layout.virtual_stages, static_cast<int>(micro_batches)};
+  }
+  double gradient_bytes() const { return framework.fp32_gradients ? 4 : 2; }
+
+  bool operator==(const Parallelism&) const = default;
+};
+
+}  // namespace lambcast

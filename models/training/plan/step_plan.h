@@ -1,0 +1,56 @@
+// What one optimizer step does, before anybody asks how long it takes: operations in order, each on
+// a stream of its rank, with what it moves or computes. Pure data: it can be printed, priced
+// (price.h), executed (step.h) and counted, and holds no bandwidth, no latency, no time.
+//
+// A step is `gas` micro batches forward and backward, then, after the last backward,
+//
+//   uniform, warmup   gradients summed over ranks: buckets filled, all_reduced, scaled, copied back
+//                     (with ZeRO or Overlap::ddp earlier: gradient_reduction.h), then the optimizer
+//   compression       overflow flag all_reduced, optimizer up to the momentum, compressed_allreduce
+//                     (compressed_allreduce.h) once per fused buffer (LAMB), per parameter group
+//                     (Adam, fp16; bf16: of the rank's share of it) or per tensor (Adam, fp32)
+//   silent            no communication (0/1 Adam between its sync points)
+//
+// Where the wrapper shards the optimizer (models/recipe/wrapper.h), weights are all_gathered
+// after every step, group by group. No part of DeepSpeed's stage 0 overlaps another.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/training/plan/distinct_steps.h"
+#include "models/training/plan/pipeline_plan.h"
+#include "models/training/plan/work.h"
+#include "sim/engine/task_graph.h"
+
+namespace lambcast {
+
+// A rank executes the operations of one stream one at a time.
+enum class Stream { compute, communication };
+std::string_view name_of(Stream stream);
+
+using OpId = std::uint32_t;
+
+struct PlanOp {
+  std::string name;
+  Category part = Category::optimizer;
+  Stream stream = Stream::compute;
+  Work work;
+  std::int64_t times = 1;  // so many equal ones in a row
+  std::vector<OpId> after;
+  int rank_class = 0;  // ranks alike: the stage of a pipeline
+};
+
+struct StepPlan {
+  std::vector<PlanOp> ops;  // an operation comes after all that it waits for
+  std::int64_t seq_len = 0;
+  int rank_classes = 1;
+  std::optional<PipelinePlan> pipeline;  // of StageWork
+};
+
+// Throws Error (usage) where everything is to be written out and that is too much.
+StepPlan plan_step(const TrainingPlan& training, const DistinctStep& step);
+
+}  // namespace lambcast

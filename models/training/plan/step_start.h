@@ -1,0 +1,25 @@
+// What a step does before its first pass, where a framework keeps its own buffers for all steps;
+// bytes read and written by one rank for each element.
+//
+//   gradients   set to zero, as the passes add to them: 2 or 4 (Megatron-LM core/distributed/
+//               param_and_grad_buffer.py, reset)
+//   weights     of blocks that are multiplied in 8 or 4 bits, quantized for all micro batches: read
+//               in 16 bits, written as rows and as columns, 4 or 3 (Transformer Engine
+//               pytorch/module/base.py, get_weight_workspace). Frozen ones were so before
+//
+// Neither of sharded weights, nor with an optimizer by layers, which Megatron-LM does not have:
+// such runs are of other programs. Left out: what FSDP quantizes after every gather.
+#pragma once
+
+#include <vector>
+
+#include "models/parallel/rank_parameters.h"
+#include "models/training/plan/step_part.h"
+#include "models/training/plan/training_plan.h"
+
+namespace lambcast {
+
+std::vector<StepPart> step_start(const TrainingPlan& training,
+                                 const parallel::RankParameters& held);
+
+}  // namespace lambcast

@@ -1,0 +1,40 @@
+// What a micro batch sends where gradients or weights are sharded (ZeRO stages 2 and 3, FSDP,
+// ZeRO++, hybrid shards): gradients of a block reduced to those who update them, weights gathered
+// before they are used, experts among those that hold the same.
+//
+//   gradients   reduce_scatter in the shard, all_reduce between its copies; of DeepSpeed's stage 2
+//               all_reduce, in buckets of blocks; quantized (qgZ): all_to_all of int4 in the node,
+//               then between nodes
+//   weights     all_gather, in 16 bits or int8 (qwZ); before the backward pass again, then within
+//               secondary_ranks (hpZ). Small ones stay whole: one all_gather after each update
+//
+// Sources: DeepSpeed runtime/zero/{stage3,partitioned_param_coordinator}.py,
+// runtime/comm/coalesced_collectives.py; ZeRO++ arXiv:2306.10209; torch FSDP.
+#pragma once
+
+#include <vector>
+
+#include "models/training/plan/gradient_owners.h"
+#include "models/training/plan/pipeline_plan.h"
+
+namespace lambcast {
+
+// Nothing where neither is sharded. `parameters`: of one rank, by chunk. `gradient_bytes`: of an
+// element on the wire (gradient_reduction.h).
+void share_weights(PipelinePlan& plan, const ModelShape& model, const Parallelism& how,
+                   const std::vector<parallel::RankParameters>& parameters,
+                   const std::vector<Owners>& owners, double gradient_bytes);
+
+// Elements of weights that are shared but stay whole, on a rank without tensor parallelism, which
+// DeepSpeed's stage 3 does not have.
+struct PersistentWeights {
+  double inside = 0, vocabulary = 0;
+  double all() const { return inside + vocabulary; }
+};
+PersistentWeights persistent_weights(const ModelShape& model, const Parallelism& how);
+
+// Matrices of a block that are gathered: a bucket ahead that is smaller than one of them gathers
+// each alone (taken as equally large), however much smaller it is.
+int gathered_matrices(const ModelShape& model, const Parallelism& how);
+
+}  // namespace lambcast

@@ -1,0 +1,85 @@
+#include "models/training/plan/weight_sharing.h"
+
+#include <catch2/catch.hpp>
+
+#include "models/training/price/pass_price.h"
+#include "models/training/run/layout_case.h"
+
+namespace lambcast {
+namespace {
+using parallel::Sharding;
+
+TrainingPlan sharded(int shard_ranks) {
+  TrainingPlan training = layout_training({.dp = 16,
+                                           .micro_batches = 1,
+                                           .sharding = Sharding::weights,
+                                           .framework = FrameworkName::deepspeed});
+  training.parallelism->shard_ranks = shard_ranks;
+  return training;
+}
+
+PipelinePlan passes_of(const TrainingPlan& training) {
+  return *plan_step(training, {StepKind::uniform, 1024, 1}).pipeline;
+}
+
+// Of what hides behind nothing: the vocabulary is gathered once before a micro batch's blocks, and
+// its gradients are scattered over the shard and summed over its copies once behind them.
+TEST_CASE("weight sharing: a pass takes as much longer as the outer weights' collectives take") {
+  for (const int shard_ranks : {16, 8, 2}) {
+    INFO(shard_ranks);
+    const TrainingPlan training = sharded(shard_ranks);
+    CollectiveCosts costs;
+    const auto alone = [&](const Call& call) {
+      return costs
+          .cost({training.cluster, call.group, training.network, training.expand}, call.backend,
+                call.op, call.bytes, call.algorithm)
+          .time;
+    };
+    const PipelinePlan whole = passes_of(training);
+    PipelinePlan inner = whole;
+    REQUIRE(inner.outer_weights_gather);
+    REQUIRE(inner.outer_gradients_reduce.size() == (shard_ranks < 16 ? 2 : 1));
+    Duration reduce;
+    for (const Call& call : inner.outer_gradients_reduce) reduce += alone(call);
+    const Duration gather = alone(*inner.outer_weights_gather);
+    inner.outer_weights_gather.reset();
+    inner.outer_gradients_reduce.clear();
+    const auto chunk = [&](const PipelinePlan& plan) {
+      return price_pipeline(plan, training, costs, End::expected, 0).chunks.at(0);
+    };
+    const ChunkPrice with = chunk(whole), without = chunk(inner);
+    CHECK((with.forward.communication - without.forward.communication).s() == Approx(gather.s()));
+    CHECK((with.forward.exposed - without.forward.exposed).s() == Approx(gather.s()));
+    CHECK((with.input_gradient.communication - without.input_gradient.communication).s() ==
+          Approx(reduce.s()));
+    CHECK((with.input_gradient.exposed - without.input_gradient.exposed).s() == Approx(reduce.s()));
+  }
+}
+
+// GPT-2 XL's vocabulary of 50,257 x 1,600: 2 bytes of each weight over the shard; its gradients
+// there, and of each share the sum over the copies.
+TEST_CASE("weight sharing: bytes of the outer weights") {
+  const double outer = 50257. * 1600;
+  for (const int shard_ranks : {16, 8, 2}) {
+    const PipelinePlan plan = passes_of(sharded(shard_ranks));
+    CHECK(plan.outer_weights_gather->bytes.value() == Approx(2 * outer));
+    CHECK(plan.outer_gradients_reduce[0].op == Op::reduce_scatter);
+    CHECK(plan.outer_gradients_reduce[0].group.ranks == shard_ranks);
+    CHECK(plan.outer_gradients_reduce[0].bytes.value() == Approx(2 * outer));
+    if (shard_ranks == 16) continue;
+    CHECK(plan.outer_gradients_reduce[1].op == Op::all_reduce);
+    CHECK(plan.outer_gradients_reduce[1].group.ranks == 16 / shard_ranks);
+    CHECK(plan.outer_gradients_reduce[1].bytes.value() == Approx(2 * outer / shard_ranks));
+  }
+}
+
+// ZeRO++: the host's part of a gather, and the kernel that widens int8, 1 read and 2 written.
+TEST_CASE("weight sharing: weights that came in 8 bits are widened") {
+  TrainingPlan training = sharded(16);
+  training.parallelism->quantized_weights = true;
+  const PipelinePlan plan = passes_of(training);
+  CHECK(plan.weights_quantized.value() == Approx((1 + 2) * plan.weights_gather->bytes.value()));
+}
+
+}  // namespace
+}  // namespace lambcast

@@ -1,0 +1,97 @@
+// The kinds of work that a training step is made of, free of any rate: price.h says how long each
+// lasts.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "models/training/plan/optimizer_cost.h"
+#include "sim/base/provenance.h"
+#include "sim/collectives/process_group.h"
+
+namespace lambcast {
+
+// The shares [from, to) of a forward or backward pass over one micro batch.
+struct PassWork {
+  bool backward = false;
+  double from = 0, to = 1;
+};
+
+// Elementwise work bound by the GPU's memory: bytes read and written.
+struct MemoryWork {
+  double bytes = 0;
+};
+
+// Kernels over `elements` in `tensors` pieces (optimizer_cost.h).
+struct KernelWork {
+  Passes passes;
+  double elements = 0, tensors = 0;
+};
+
+// Matrix products of the optimizer, in half precision, at a share of the peak.
+struct ProductWork {
+  double flops = 0;
+  Sourced<double> share_of_peak;
+  std::string_view cost = "share_of_peak";  // what that share is called among sources
+};
+
+// Copies between GPU and host memory, each waited for: numpy's pageable buffers, or the pinned ones
+// that MPI stages device buffers through.
+struct HostCopy {
+  double down_bytes = 0, up_bytes = 0;
+  double waits = 0;
+  bool pinned = false;
+};
+
+// An optimizer's update on the host's processors, whose memory the ranks of a node share: bytes
+// read and written for one of them, and how many of them update at once.
+struct HostUpdate {
+  double bytes = 0;
+  int ranks = 1;
+};
+
+// One collective.
+struct Call {
+  ProcessGroup group;
+  Backend backend = Backend::nccl;  // its carrier (backend.h)
+  Op op = Op::all_reduce;
+  Bytes bytes;
+  std::string algorithm = {};  // empty: as the cluster or the library chooses
+  Place place = {};            // where the group's first member lies
+};
+
+// Over NCCL, as the library chooses.
+inline Call call(const ProcessGroup& group, Op op, double bytes) {
+  return {group, Backend::nccl, op, Bytes(bytes)};
+}
+
+// A call over one rank is none.
+inline std::optional<Call> some(const Call& call) {
+  return call.group.ranks > 1 && call.bytes.value() > 0 ? std::optional(call) : std::nullopt;
+}
+
+// Under a layout: a stretch of a pipeline stage's passes over all micro batches (pipeline_plan.h),
+// cut where gradients become whole. Segment 0 ends with the first micro batch's forward pass,
+// segment 1 + i where the gradients of its i-th chunk from the end may be reduced, the last with
+// the stage's last pass.
+struct StageWork {
+  int stage = 0;
+  int segment = 0;
+};
+
+// Nothing but order.
+struct Wait {};
+
+// What kernels lose to a collective beside them (pass_price.h).
+struct Slowdown {
+  Call beside;
+  bool first_only = false;  // beside no more than the first stretch, which may be the shorter
+};
+
+using Work = std::variant<PassWork, StageWork, MemoryWork, KernelWork, ProductWork, HostCopy,
+                          HostUpdate, Call, Wait, Slowdown>;
+
+}  // namespace lambcast

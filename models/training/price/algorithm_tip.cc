@@ -1,0 +1,52 @@
+#include "models/training/price/algorithm_tip.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace lambcast {
+namespace {
+
+constexpr double noticeable = 0.1;
+
+// How a time was found that is none of a simulation of all ranks.
+Finding found_by(const Approximation& by, std::string text) {
+  text += by.ranks[0] > 0
+              ? fmt::format(
+                    "; not every rank is simulated: the time follows from those of {} and {} "
+                    "ranks",
+                    by.ranks[0], by.ranks[1])
+              : "; what slower messages leave is not shared out: the time is an upper bound";
+  return {Severity::note, "approximated",
+          fmt::format("{}, and lies within {:.2f} to {:.2f} times it", text, by.low, by.high)};
+}
+
+Duration apart(Duration a, Duration b) { return a < b ? b - a : a - b; }
+
+}  // namespace
+
+Duration TippingCollective::moves() const {
+  Duration most;
+  if (tip.rival) most = apart(tip.rival->time, time);
+  if (tip.approximation)
+    most = std::max(most, time.scaled(tip.approximation->high - tip.approximation->low));
+  return tip.twice ? std::max(most, time - *tip.twice) : most;
+}
+
+std::optional<Finding> find_tip(const TippingCollective& collective) {
+  const auto& [op, size, algorithm, protocol, time, tip] = collective;
+  const bool rival = tip.rival && apart(tip.rival->time, time) > time.scaled(noticeable);
+  if (!rival && !tip.twice && !tip.approximation) return std::nullopt;
+  std::string text = fmt::format("{} of {} runs by {}/{} in {}", name_of(op), to_text(size),
+                                 algorithm, protocol, to_text(time));
+  if (tip.approximation) return found_by(*tip.approximation, std::move(text));
+  if (rival)
+    text += fmt::format(", and by {}/{}, which NCCL's own constants rate alike within 25 %, in {}",
+                        tip.rival->algorithm, tip.rival->protocol, to_text(tip.rival->time));
+  if (tip.twice)
+    text += fmt::format("{}one of twice the size, which NCCL has another run, takes {}",
+                        rival ? "; " : ", and ", to_text(*tip.twice));
+  return Finding{Severity::note, "algorithm-tips", std::move(text)};
+}
+
+}  // namespace lambcast

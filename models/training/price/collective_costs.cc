@@ -1,0 +1,88 @@
+#include "models/training/price/collective_costs.h"
+
+#include <utility>
+
+#include "models/training/price/shared_network.h"
+#include "topologies/collective_forecast.h"
+
+namespace lambcast {
+namespace {
+
+// Some 20 and 40 MB; machines written out in full are few and large.
+constexpr std::size_t most_costs = 65536, most_shapes = 2048, most_shared = 4;
+// Some 5 kB each.
+constexpr std::size_t most_clusters = 4096;
+
+}  // namespace
+
+void CollectiveCosts::forget_where_full() {
+  if (costs_.size() >= most_costs) costs_.clear();
+  if (shapes_.size() >= most_shapes) shapes_.clear();
+  if (seen_.size() < most_clusters) return;
+  costs_.clear();
+  shapes_.clear();
+  seen_.clear();
+  firsts_.clear();
+}
+
+const CollectiveCosts::ClusterPtr& CollectiveCosts::representative(const ClusterPtr& cluster) {
+  const auto [known, is_new] = seen_.try_emplace(cluster);
+  if (!is_new) return known->second;
+  return known->second = *firsts_.insert(cluster).first;
+}
+
+SharedNetwork& CollectiveCosts::shared_network(const std::shared_ptr<const Cluster>& cluster,
+                                               int nodes, int gpus_per_node) {
+  const std::tuple key(representative(cluster), nodes, gpus_per_node);
+  if (const auto known = shared_.find(key); known != shared_.end()) return *known->second;
+  if (shared_.size() >= most_shared) shared_.clear();
+  return *(shared_[key] = std::make_shared<SharedNetwork>(cluster, nodes, gpus_per_node));
+}
+
+CollectiveCosts::Shape& CollectiveCosts::shape(const Place& place) {
+  if (const auto known = shapes_.find(place); known != shapes_.end()) return *known->second;
+  auto shape = std::make_unique<Shape>();
+  shape->machines = machines_of(*place.cluster, place.backend, place.group);
+  shape->transport = transport_of(*place.cluster, place.backend);
+  return *shapes_.emplace(place, std::move(shape)).first->second;
+}
+
+const CollectiveCost& CollectiveCosts::cost(const Setting& setting, Backend backend, Op op,
+                                            Bytes size, const std::string& algorithm) {
+  forget_where_full();
+  const Cluster& cluster = *representative(setting.cluster);
+  const Place place{&cluster, setting.group, setting.network, setting.expand, backend};
+  const std::tuple key(place, op, size.value(), algorithm);
+  ++counts_.asked;
+  if (const auto known = costs_.find(key); known != costs_.end()) return known->second;
+  ++counts_.planned;
+  const LibrarySpec& library = library_of(cluster, backend);
+  Shape& on = shape(place);
+  CollectiveRequest request;
+  request.op = op;
+  request.size = size;
+  request.group = setting.group;
+  request.rules = library.rules;
+  request.algorithm = algorithm;
+  if (algorithm.empty()) request.algorithm = forced_algorithm(library, op, request.group);
+  request.expand = setting.expand;
+  const Collective collective = plan_collective(request, on.machines, on.transport);
+  const bool analytic = setting.network == NetworkModel::analytic && !setting.expand;
+  const Duration time = analytic ? collective.time : simulate(collective, setting.network);
+  Tip tip = tip_of(request, on.machines, on.transport, collective.time);
+  tip.approximation = approximation_of(collective, setting.network);
+  RunBy by{collective.chosen, collective.protocol, tip.rival,
+           collective.traffic.network_sent_per_node};
+  if (by.rival) by.rival->time = by.rival->time.scaled(time / collective.time);
+  // Once nothing can throw any more: what is too long to simulate is found so at each question.
+  const CollectiveCost cost{
+      time,
+      widened(interval_of(cluster, backend, op, size, request.group, time, by), tip.approximation),
+      collective.traffic,
+      collective.algorithm,
+      collective.protocol,
+      tip};
+  return costs_.emplace(key, cost).first->second;
+}
+
+}  // namespace lambcast

@@ -1,0 +1,93 @@
+// Times and traffic of collectives, remembered: a sweep asks for the same few thousands of times.
+//
+// Each is planned and timed alone on an idle network, by either network model. Where collectives of
+// a step run at the same time on the same wires, execute.cc starts from these and shared_network.h
+// has the machine that they share.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <unordered_set>
+
+#include "sim/collectives/collective.h"
+#include "topologies/communication_key.h"
+
+namespace lambcast {
+
+struct CollectiveCost {
+  Duration time;
+  CalibratedInterval interval;
+  Traffic traffic;
+  std::string algorithm, protocol;
+  Tip tip;
+};
+
+class KnownRuns;
+class SharedNetwork;
+
+// One per thread. Remembers prices by what a cluster is to collectives, whoever read it and how
+// often: of clusters that they cannot tell apart (communication_key.h), be it for their names and
+// prices, the first stands for all. Forgets all prices where it has remembered a lot, so that a
+// sweep over thousands of clusters does not fill the memory.
+class CollectiveCosts {
+ public:
+  struct Setting {
+    const std::shared_ptr<const Cluster>& cluster;  // not empty
+    ProcessGroup group;
+    NetworkModel network;
+    bool expand;
+  };
+  // `algorithm` empty: the cluster's forced one for all_reduce, else the library's choice. Valid
+  // until the next call.
+  const CollectiveCost& cost(const Setting& setting, Backend backend, Op op, Bytes size,
+                             const std::string& algorithm = {});
+
+  // The machine that collectives of one step share (shared_network.h).
+  SharedNetwork& shared_network(const std::shared_ptr<const Cluster>& cluster, int nodes,
+                                int gpus_per_node);
+
+  // Runs that were forecast with these costs (run/known_runs.h makes and bounds them), kept here
+  // because they are valid as long as the costs are.
+  std::shared_ptr<KnownRuns>& runs() { return runs_; }
+
+  // For people who ask what the program did: prices asked for, and those that had to be found out.
+  struct Counts {
+    std::int64_t asked = 0, planned = 0;
+  };
+  const Counts& counts() const { return counts_; }
+
+ private:
+  struct Shape {
+    Machines machines;
+    Transport transport;
+  };
+  using ClusterPtr = std::shared_ptr<const Cluster>;
+  // A setting and its backend. The cluster by its address, which takes no part in counting who uses
+  // it: threads that share a cluster would wait for one another at each question.
+  struct Place {
+    const Cluster* cluster;  // a representative
+    ProcessGroup group;
+    NetworkModel network;
+    bool expand;
+    Backend backend;
+    auto operator<=>(const Place&) const = default;
+  };
+  // The one that stands for all with the same communication; what was seen is kept alive, so that
+  // no other cluster comes to stand at its address.
+  const ClusterPtr& representative(const ClusterPtr& cluster);
+  Shape& shape(const Place& place);
+  void forget_where_full();
+  std::map<ClusterPtr, ClusterPtr> seen_;  // to the first with the same communication
+  std::unordered_set<ClusterPtr, HashOfCommunication, SameCommunication> firsts_;
+  std::map<Place, std::unique_ptr<Shape>> shapes_;
+  std::map<std::tuple<Place, Op, double, std::string>, CollectiveCost> costs_;
+  std::map<std::tuple<std::shared_ptr<const Cluster>, int, int>, std::shared_ptr<SharedNetwork>>
+      shared_;
+  std::shared_ptr<KnownRuns> runs_;
+  Counts counts_;
+};
+
+}  // namespace lambcast

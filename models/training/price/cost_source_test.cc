@@ -1,0 +1,73 @@
+#include "models/training/price/cost_source.h"
+
+#include <catch2/catch.hpp>
+#include <map>
+
+#include "models/training/run/forecast.h"
+#include "models/training/run/training_case.h"
+
+namespace lambcast {
+namespace {
+
+std::map<std::string, double> shares_of(const TrainingPlan& training) {
+  CollectiveCosts costs;
+  std::map<std::string, double> shares;
+  for (const CostSource& source : forecast(training, costs).sources.shares())
+    shares[std::string(source.cost)] = source.share;
+  return shares;
+}
+
+// 1-bit Adam in fp32 exchanges every tensor by itself, many of them alike: a call that is priced
+// once and made n times waits n times.
+TEST_CASE("cost sources: what is priced once counts as often as it is done") {
+  TrainingPlan training = training_of({OptimizerType::onebit_adam, 8});
+  training.recipe.precision.weights = DataType::fp32;
+  training.recipe.backend = Backend::mpi_host;
+  const std::map<std::string, double> together = shares_of(training);
+  training.expand = true;
+  const std::map<std::string, double> apart = shares_of(training);
+  REQUIRE(together.size() == apart.size());
+  CHECK(together.at("sync_overhead") > 0.01);
+  for (const auto& [cost, share] : together) {
+    INFO(cost);
+    CHECK(share == Approx(apart.at(cost)).epsilon(1e-6).margin(1e-9));
+  }
+}
+
+TEST_CASE("cost sources: those of a run are its steps', each cost once, and the weakest counts") {
+  const auto seconds = [](double s) { return Duration::seconds(s); };
+  const Provenance measured{Kind::measured, "x"}, published{Kind::published, "y"};
+  CostSources warm_up, compression;
+  warm_up.read("a", measured);
+  warm_up.read("b", published);
+  warm_up.spend(seconds(1));
+  warm_up.read("a", measured);
+  warm_up.spend(seconds(3));
+  compression.read("c", {Kind::assumed, "z"});
+  compression.read("b", published);
+  compression.spend(seconds(0.5));
+  compression.read("a", measured);
+  compression.spend(seconds(0.5));
+  CHECK(RunSources(warm_up).weakest() == Kind::published);
+  RunSources run;
+  run.add(std::make_shared<const CostSources>(warm_up), 10);
+  run.add(std::make_shared<const CostSources>(compression), 60);
+  const std::vector<CostSource> shares = run.shares();
+  REQUIRE(shares.size() == 3);
+  CHECK(shares[0].cost == "a");
+  CHECK(shares[0].share == Approx(70. / 100));
+  CHECK(shares[1].cost == "b");
+  CHECK(shares[1].share == Approx(40. / 100));
+  CHECK(shares[1].provenance == published);
+  CHECK(shares[2].cost == "c");
+  CHECK(shares[2].share == Approx(30. / 100));
+  CHECK(run.weakest() == Kind::assumed);
+  // A cost of less than a hundredth of the time decides nothing.
+  RunSources warm;
+  warm.add(std::make_shared<const CostSources>(warm_up), 1000);
+  warm.add(std::make_shared<const CostSources>(compression), 1);
+  CHECK(warm.weakest() == Kind::published);
+}
+
+}  // namespace
+}  // namespace lambcast

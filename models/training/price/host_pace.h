@@ -1,0 +1,27 @@
+// When the GPU waits for the host, which starts kernels one after another, none sooner than it can:
+// n kernels of a chunk, forward and backward, take at least
+//
+//   n x framework_launch (models/device/device.h)
+//
+// A GPU that computes or waits for a collective lets the host run ahead, so it shows where that is
+// longer than both passes alone. A CUDA graph replays all with one start: --set
+// device.framework_launch=0.1us. Priced kernels are counted, which a compiled or fused program
+// starts; one that fuses nothing starts more. Blocks with experts read sizes back besides
+// (expert_plan.h).
+#pragma once
+
+#include "models/training/price/block_kernels.h"
+#include "models/training/price/pass_price.h"
+
+namespace lambcast {
+
+// In one block, for its experts.
+struct HostIdle {
+  Duration forward, backward;
+};
+HostIdle idle_for(const BlockKernels& block, Duration launch);
+
+// Lengthens what the chunk computes where the host is slower, and notes by how much.
+void pace_by_host(ChunkPrice& chunk, ChunkReads& reads, const GpuRates& rates, Duration launch);
+
+}  // namespace lambcast

@@ -1,0 +1,51 @@
+// The level of a run's program on its machine, how it is known, and the interval of its passes.
+//
+//   evidence                                       level       half the interval, in logarithms
+//   [program] of this framework and format         measured    w below
+//   a figure of this program set compute_scale     the scale   rates_width(), level known
+//   a curve of this program on this GPU            the curve   compute_width()
+//   none                                           1           wider by the spread S of levels
+//
+// The passes of every other run of a measured program take its level times as long, and their
+// interval shrinks from the spread between programs to the spread between runs of one program.
+//
+// Half the interval of a pass, in logarithms, with [l, h] the 90 % interval of the level and
+// r = run_spread the standard deviation of one run against the level of its program:
+//
+//   w = sqrt((ln(h / l) / 2)^2 + (1.645 r)^2)
+//
+// r is measured on published rows (validate/replay/program_spread_test.cc): the median over 64
+// programs and machines of the standard deviation of their runs, at other sizes, lengths and
+// layouts, about their mean.
+//
+// Not modelled: how far a run lies from those that were measured.
+#pragma once
+
+#include "models/training/plan/training_plan.h"
+
+namespace lambcast {
+
+inline constexpr double run_spread = 0.05;
+
+// The factor on forward and backward; 1 if nobody measured this program on this machine.
+double level_of(const TrainingPlan& training);
+
+// Half the interval of passes priced kernel by kernel (models/device/rates_interval.h, unless the
+// program was measured).
+ComputeWidth width_of_passes(const TrainingPlan& training);
+
+// The same of passes that rest on a curve or a rate, which `otherwise` describes. `level_known`:
+// the program that ran gave the curve, or the width was found over several programs.
+ComputeWidth width_of_passes(const TrainingPlan& training, const ComputeWidth& otherwise,
+                             bool level_known);
+
+// The scale of compute as a figure of this machine and this program set it; nothing if none did.
+std::optional<double> own_scale_of(const TrainingPlan& training);
+
+// Variance of what kernels of its GPU are off (models/device/rates_interval.h).
+double variance_of_kernels(const TrainingPlan& training);
+
+// The program that the run is forecast as, a word of --framework.
+std::string_view framework_of_run(const TrainingPlan& training);
+
+}  // namespace lambcast

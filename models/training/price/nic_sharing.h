@@ -1,0 +1,59 @@
+// NICs that several stages of a pipeline share, and the floor that they set under a step.
+//
+// Stages whose ranks lie on one node (order tp-cp-ep-pp-dp) reduce gradients and gather weights
+// over the same NICs. Each begins when its own passes end, so that they meet in part. A call that
+// lasts T alone and keeps its NICs busy for w of that takes the share w / T of their rate, and
+// shares the NICs with others at max-min fair rates (sim/network/flow_network.h). With release
+// times r_j and one NIC the last call then ends at
+//
+//   max over k of  r_k + sum of w_j over all j with r_j >= r_k
+//
+// where no call is slower than its NIC. Calls that are part of passes are not among these: they
+// are priced with all stages of a node as siblings (pass_price.h).
+//
+// A step lasts at least as long as the bytes that leave its busiest node take at the limit of the
+// node's NICs (topologies/nic_limit.h). This bounds the low end of its interval as well.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "models/training/price/price.h"
+
+namespace lambcast {
+
+// Returns how many stages of a node issue a call of the passes at once: its siblings are of all of
+// them. A send is of one stage.
+int stages_among(const PipelinePlan& plan, const Call& call);
+
+// Returns the NICs that a call of a stage uses on the stage's node while it lasts `time`.
+NicUse nic_use(const PipelinePlan& plan, int stage, const Call& call, Bytes per_node, Duration time,
+               const TrainingPlan& training);
+
+// Returns the bytes that leave each node with a stage's first rank in the step, all its stages
+// together.
+std::vector<Bytes> bytes_by_node(const StepPlan& plan, const std::vector<Price>& prices);
+
+// Returns the least time of a step by the NICs of its busiest node.
+Duration least_on_nics(const StepPlan& plan, const std::vector<Price>& prices);
+
+// Calls of a step as flows over the NICs where they meet.
+class NicSharing {
+ public:
+  NicSharing(const StepPlan& plan, const std::vector<Price>& prices);
+
+  // Whether calls of two stages use one NIC.
+  bool any() const { return any_; }
+  const Topology& topology() const { return topology_; }
+  // Returns a program for each operation that uses a NIC of several stages, lasting as long alone
+  // as its price is at that end; null for others.
+  std::vector<std::shared_ptr<const CommProgram>> programs(End end) const;
+
+ private:
+  const std::vector<Price>& prices_;
+  Topology topology_;
+  std::vector<std::vector<LinkId>> paths_;  // by operation; empty: shares no NIC
+  bool any_ = false;
+};
+
+}  // namespace lambcast

@@ -1,0 +1,17 @@
+// DeepSpeed's dispatch of tokens to experts, where it costs more than the experts.
+#pragma once
+
+#include <optional>
+
+#include "models/finding.h"
+#include "models/training/plan/training_plan.h"
+
+namespace lambcast {
+
+// Products with one-hot tensors carry T tokens of h elements to S places and back: 2 T S h each,
+// which grows with the square of the tokens, against 2 S h f for each matrix of an expert. So
+// einsum("sec,sm->ecm") and its counterpart in moe/sharded_moe.py (MOELayer.forward without
+// use_tutel). Nothing where the experts are the more.
+std::optional<Finding> find_one_hot_dispatch(const TrainingPlan& training);
+
+}  // namespace lambcast

@@ -1,0 +1,97 @@
+// How long the passes of one micro batch through a chunk of blocks last, and what of that is
+// communication.
+//
+// A pass is the pieces of its blocks in order (models/device/block_time.h) with the collectives of
+// pipeline_plan.h between them. A collective of C beside a product of G lasts beyond it by
+//
+//   backward, behind a product     max(0, C - G)
+//   scattered chunk by chunk       max(C / t, C - G (1 - 1/t))     TensorOverlap::all, chunks
+//   gathered chunk by chunk        max(0, C - G (1 - 1/t))         a rank begins with its own
+//   ring of context parallelism    max(0, C - attention beside it), (c - 1) / c of it
+//   keys and values gathered       max(0, C - attention beside it), 1 / c of it
+//
+// (Chunks: Transformer Engine common/comm_gemm_overlap/comm_gemm_overlap.cpp, split_overlap_ag and
+// _rs; PyTorch torch/distributed/_symmetric_memory.)
+//
+// Sharded weights travel on a stream of their own (weight_stream.h). Where both leave the node,
+// they and the pass's own collectives cannot be on a NIC at once: a pass lasts at least the sum of
+// them.
+//
+// Exchanges of tokens that run beside the pass of another micro batch have no such pass at the
+// pipeline's ends (unpaired_passes.h).
+//
+// No pass is shorter than the host takes to start its kernels (host_pace.h).
+//
+// NCCL's kernels run on the multiprocessors that compute: what a collective hides behind is longer
+// by a share of the hidden time,
+//
+//   min(32, 4 x ranks on a node) blocks / multiprocessors
+//
+// as a channel takes one and a node has four for each GPU that takes part (assumed: NCCL opens two
+// to four for each NIC, at most 32). So for gradients and for sharded weights, where those of
+// experts go round groups of their own with fewer ranks on a node, each by as long as it is on the
+// stream; not where chunks travel by copy engines (TensorOverlap::all, a ring of keys and values),
+// nor for tensor parallelism beside weight gradients, where published runs show none of it
+// (Korthikanti et al. 2022, table 5).
+#pragma once
+
+#include <vector>
+
+#include "models/device/compute_interval.h"
+#include "models/training/plan/pipeline_plan.h"
+#include "models/training/plan/training_plan.h"
+#include "models/training/price/beside_collectives.h"
+#include "models/training/price/collective_costs.h"
+#include "models/training/price/interval.h"
+#include "models/training/price/wire.h"
+
+namespace lambcast {
+
+// Of one micro batch.
+struct PassPrice {
+  Duration compute;  // kernels
+  Duration exposed;  // collectives that nothing hides
+  Duration communication;
+  std::vector<CallsMade> calls;  // through all blocks of the chunk, without sends
+  Duration time() const { return compute + exposed; }
+};
+
+// What times of both passes rest on beside collectives.
+struct ChunkReads {
+  RateTimes kernels;
+  Duration launches;  // of experts' kernels, by the host
+  Duration paced;     // what passes last longer than kernels and collectives: the host starts each
+  Duration lost;      // to collectives beside computation, which take multiprocessors
+  Duration kept;      // by exchanges of tokens beside computation, of them too
+};
+
+struct ChunkPrice {
+  PassPrice forward, input_gradient, weight_gradient;
+  Duration blocks_forward, blocks_backward;  // of these, in blocks, without sharded weights
+  Duration send_forward, send_backward;
+  ChunkReads reads;
+
+  parallel::ChunkTimes times() const {
+    const Duration input = input_gradient.time(), weight = weight_gradient.time();
+    return {forward.time(), input + weight, input, weight, send_forward, send_backward};
+  }
+};
+
+struct PipelinePrice {
+  std::vector<ChunkPrice> chunks;  // by position
+  parallel::PipelineTime time;
+  // Of a step, per rank of a stage.
+  std::vector<Duration> forward, backward, communication, exposed;
+  std::vector<Bytes> wire_bytes_per_gpu, network_bytes_per_node;
+  std::vector<std::int64_t> num_collectives;
+  std::vector<std::vector<CallsMade>> calls;  // by position, of one micro batch
+  bool calibrated = true;
+  bool covered = true;  // a calibration stands behind every collective
+};
+
+// With every collective, or every computation, at an end of its interval; `compute_width` is half
+// that of computations, in logarithms.
+PipelinePrice price_pipeline(const PipelinePlan& plan, const TrainingPlan& training,
+                             CollectiveCosts& costs, End end, double compute_width);
+
+}  // namespace lambcast

@@ -1,0 +1,22 @@
+// What times of kernels rest on, among the costs of a forecast: each rate of the GPU for as long as
+// it decides (models/device/gpu_rates.h).
+#pragma once
+
+#include "models/device/gpu_rates.h"
+#include "models/training/plan/optimizer_cost.h"
+#include "models/training/price/cost_source.h"
+
+namespace lambcast {
+
+// Products read a peak, and the share of it that is reached.
+void read_rates(const RateTimes& times, const GpuRates& rates, CostSources& sources);
+
+// The peak and share of products in `format`, as costs are called; those of half precision have
+// the bare name.
+std::string peak_name(MatrixFormat format);
+std::string share_name(MatrixFormat format);
+
+// Notes the source of Adam's kernels if they are neither DeepSpeed's nor fused.
+void read_adam_kernels(Kernels kernels, const StackSpec& stack, CostSources& sources);
+
+}  // namespace lambcast

@@ -1,0 +1,121 @@
+#include "models/training/price/shared_network.h"
+
+#include <algorithm>
+#include <set>
+
+#include "sim/engine/engine.h"
+
+namespace lambcast {
+namespace {
+
+constexpr std::size_t most_laid = 1024;
+
+bool fits(const ProcessGroup& group, const Place& place, int nodes, int gpus_per_node) {
+  const int last = place.slot + group.slot_of(group.per_node - 1, group.siblings - 1);
+  return last < gpus_per_node && place.node + group.node_span() <= nodes;
+}
+
+// What of a group lies on a machine at a place. Where the ranks of a stage straddle nodes (pipeline
+// stages of 6 on nodes of 8) some of its siblings lie on the next ones.
+ProcessGroup laid_of(ProcessGroup group, const Place& place, int nodes, int gpus_per_node) {
+  while (group.siblings > 1 && !fits(group, place, nodes, gpus_per_node)) --group.siblings;
+  return group;
+}
+
+// The program with its rounds' flows changed by `change`, once for each set, and its waits scaled.
+template <typename Change>
+CommProgram changed(const CommProgram& program, double wait_factor, const Change& change) {
+  std::map<const FlowSet*, std::shared_ptr<const FlowSet>> known;
+  CommProgram result;
+  result.fixed = program.fixed.scaled(wait_factor);
+  result.expand = program.expand;
+  for (const CommPhase& phase : program.phases) {
+    std::shared_ptr<const FlowSet>& flows = known[phase.flows.get()];
+    if (flows == nullptr) {
+      FlowSet set = *phase.flows;
+      change(set);
+      flows = std::make_shared<const FlowSet>(std::move(set));
+    }
+    result.phases.push_back({flows, phase.latency.scaled(wait_factor), phase.times, phase.hidden});
+  }
+  return result;
+}
+
+// The time that the busiest link between nodes takes for what the rounds put on it.
+Duration busiest_link(const CommProgram& program, const Topology& topology) {
+  std::map<LinkId, Duration> links;
+  for (const CommPhase& phase : program.phases)
+    phase.flows->each([&](const Flow& flow, std::size_t path) {
+      for (const LinkId id : phase.flows->paths->links().of(path))
+        if (topology.link(id).kind == LinkKind::network)
+          links[id] += flow.bytes / topology.capacity(id) * phase.times;
+    });
+  Duration most;
+  for (const auto& [id, time] : links) most = std::max(most, time);
+  return most;
+}
+
+}  // namespace
+
+SharedNetwork::SharedNetwork(std::shared_ptr<const Cluster> cluster, int nodes, int gpus_per_node)
+    : cluster_(std::move(cluster)),
+      nodes_(nodes),
+      gpus_per_node_(gpus_per_node),
+      machines_(machines_of(*cluster_, Backend::nccl, {nodes * gpus_per_node, gpus_per_node})) {}
+
+const Topology& SharedNetwork::topology() { return machines_.full().machine->topology; }
+
+SharedNetwork::Laid SharedNetwork::lay(const Call& call, const CollectiveCost& alone) {
+  const Place place = fits(call.group, call.place, nodes_, gpus_per_node_) ? call.place : Place();
+  if (laid_.size() >= most_laid) laid_.clear();
+  const std::tuple key(call.group, place.node, place.slot, call.backend, call.op,
+                       call.bytes.value(), alone.algorithm, alone.protocol);
+  if (const auto known = laid_.find(key); known != laid_.end()) return known->second;
+  const LibrarySpec& library = library_of(*cluster_, call.backend);
+  CollectiveRequest request;
+  request.op = call.op;
+  request.size = call.bytes;
+  request.group = laid_of(call.group, place, nodes_, gpus_per_node_);
+  request.rules = library.rules;
+  request.algorithm = alone.algorithm;
+  request.protocol = alone.protocol;
+  request.beside = place;
+  const Collective collective =
+      plan_collective(request, machines_, transport_of(*cluster_, call.backend));
+  Laid laid;
+  laid.program = collective.program;
+  laid.alone = simulate(collective, NetworkModel::flow);
+  if (call.group.nodes() > 1) laid.on_link = busiest_link(*laid.program, topology());
+  std::set<const FlowSet*> sets;
+  for (const CommPhase& phase : laid.program->phases)
+    if (sets.insert(phase.flows.get()).second) laid.flows += phase.flows->size();
+  return laid_.emplace(key, laid).first->second;
+}
+
+CommProgram SharedNetwork::paced(const Laid& laid, Duration time, Duration busy) {
+  const double longer = time / laid.alone;
+  if (laid.on_link == Duration()) return scaled(*laid.program, longer);
+  const double factor = std::min(longer, busy / laid.on_link);
+  return changed(*laid.program, longer, [&](FlowSet& set) {
+    const Duration round =
+        time_alone({{}, {{std::make_shared<const FlowSet>(set), {}, 1, 0}}, false}).scaled(longer);
+    for (Flow& flow : set.flows) {
+      flow.bytes = flow.bytes * factor;
+      flow.cap = flow.bytes / round;
+    }
+  });
+}
+
+Duration SharedNetwork::time_alone(const CommProgram& program) {
+  TaskGraph graph;
+  graph.add_communication("alone", Category::forward, graph.add_resource("network"), &program);
+  return run(graph, *make_network(NetworkModel::flow, topology())).end.since_start();
+}
+
+CommProgram scaled(const CommProgram& program, double factor) {
+  return changed(program, factor, [&](FlowSet& set) {
+    for (Flow& flow : set.flows) flow.bytes = flow.bytes * factor;
+  });
+}
+
+}  // namespace lambcast

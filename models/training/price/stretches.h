@@ -1,0 +1,26 @@
+// Where the stretches of a stage's passes (StageWork) end, in a replay of the pipeline.
+//
+// The first ends with the stage's first micro batch forward, the next where a chunk's gradients may
+// be reduced, the last with the stage. They are measured from the start of the step; stages that
+// step on their own (zero-bubble schedules) start when they are ready.
+#pragma once
+
+#include <vector>
+
+#include "models/training/price/pass_price.h"
+
+namespace lambcast {
+
+Duration stretch_end(const PipelinePlan& plan, const PipelinePrice& price, const StageWork& work);
+
+Duration stretch_time(const PipelinePlan& plan, const PipelinePrice& price, const StageWork& work);
+
+// Of all stretches of a stage.
+Duration stretches_time(const PipelinePlan& plan, const PipelinePrice& price, int stage);
+
+// The replay where each stage's passes take so much longer in all, evenly over its micro batches
+// and passes.
+PipelinePrice replayed(const PipelinePlan& plan, PipelinePrice price,
+                       const std::vector<Duration>& longer);
+
+}  // namespace lambcast

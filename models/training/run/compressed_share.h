@@ -1,0 +1,20 @@
+// Of a run's steps, how many do what a 1-bit optimizer is there for. A run that hardly ever does
+// says nothing about compression, whatever its speed-up is.
+#pragma once
+
+#include "models/training/run/forecast.h"
+
+namespace lambcast {
+
+// Steps that exchange compressed momentum, or nothing at all (0/1 Adam's silent ones).
+inline double compressed_share(const Forecast& forecast) {
+  double steps = 0;
+  for (const StepForecast& step : forecast.steps)
+    if (step.kind == StepKind::compression || step.kind == StepKind::silent)
+      steps += static_cast<double>(step.steps);
+  return steps / static_cast<double>(forecast.run.steps);
+}
+
+inline constexpr double least_compressed_share = 0.05;
+
+}  // namespace lambcast

@@ -1,0 +1,86 @@
+// What may be off in the forecast of a run, taken apart, so that two runs can be compared at the
+// same error: a GPU that is slower than forecast slows both.
+//
+// Operations whose times rest on the same thing err together and make one source: the model's
+// passes, copies in the GPU's memory, the kernels of one implementation, copies to the host, one
+// collective of one library. A source moves every operation of its own to the low or to the high
+// end of that operation's interval (price.h); the step is executed anew, so what hides behind the
+// backward pass moves no step. Sources err independently of one another: with s a source and
+// r = ln(a / b) the logarithm of the ratio of two runs' times,
+//
+//   interval of the ratio = exp(r -+ sqrt(sum over s of (r(s) - r)^2)),
+//
+// the shortfalls below and the excesses above each summed by themselves. What moves both runs alike
+// cancels. Of runs on different machines that is a source which rests on the same knowledge:
+// kernels on one description of a GPU under the same software, passes if the same program runs on
+// both (its level cancels), collectives on descriptions that
+// differ in the rate of their NICs at most. Other sources move each run by itself.
+//
+// Whether one library errs in two collectives alike is not known; taking them apart makes intervals
+// of ratios wider than they are when it does. A run's own interval takes them together (step.h).
+#pragma once
+
+#include <array>
+#include <bitset>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/training/run/step.h"
+
+namespace lambcast {
+
+inline constexpr std::size_t error_sources = 35;
+
+// The time of a step or a run, and what it would be with each source alone at either end.
+struct TimeAtEnds {
+  struct Ends {
+    double low_s = 0, high_s = 0;
+  };
+  double s = 0;
+  std::array<Ends, error_sources> at{};
+
+  // So many more of these steps.
+  void add(const TimeAtEnds& step, double times);
+};
+
+// Of a step with this optimizer and these kernels.
+TimeAtEnds time_at_ends(const StepRun& step, OptimizerType optimizer, Kernels kernels);
+
+// What a source moves.
+enum class ErrorOf { passes, copies, plain_kernels, exchange_kernels, onebit_kernels, wires };
+ErrorOf what_errs(std::size_t source);
+
+// The collective that a source stands for; nothing for kernels, copies and passes.
+struct MeasuredCall {
+  Backend backend = Backend::nccl;
+  Op op = Op::all_reduce;
+};
+std::optional<MeasuredCall> measured_call(std::size_t source);
+
+// In words: "all_reduce over nccl", and what measured would narrow it, with the command that does.
+std::string name_of_source(std::size_t source);
+std::string measurement_of(std::size_t source);
+
+// What one source alone makes of a ratio.
+struct ErrorShare {
+  std::size_t source = 0;
+  double low = 1, high = 1;
+};
+
+struct RatioInterval {
+  double value = 1, low = 1, high = 1;
+  std::vector<ErrorShare> shares;  // the widest first; those that move nothing are left out
+};
+
+using ErrorSources = std::bitset<error_sources>;
+
+// The sources by which both runs err alike.
+ErrorSources common_sources(const TrainingPlan& a, const TrainingPlan& b);
+
+// a / b, such as a speed-up: the time of the plain run over that of the other. On one machine all
+// sources are common.
+RatioInterval ratio_of(const TimeAtEnds& a, const TimeAtEnds& b,
+                       const ErrorSources& common = ErrorSources().set());
+
+}  // namespace lambcast

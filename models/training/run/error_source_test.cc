@@ -1,0 +1,123 @@
+#include "models/training/run/error_source.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <set>
+
+#include "models/training/run/forecast.h"
+#include "models/training/run/training_case.h"
+
+namespace lambcast {
+namespace {
+
+const ErrorShare* share_of(const RatioInterval& ratio, const std::string& name) {
+  const auto found = std::ranges::find_if(ratio.shares, [&](const ErrorShare& share) {
+    return name_of_source(share.source).find(name) != std::string::npos;
+  });
+  return found == ratio.shares.end() ? nullptr : &*found;
+}
+
+TEST_CASE("error_source: a run against itself is certain, whatever it rests on") {
+  const Forecast run = forecast_of(training_of({OptimizerType::onebit_lamb, 64}));
+  const RatioInterval same = ratio_of(run.time, run.time);
+  CHECK(same.value == 1);
+  CHECK(same.low == 1);
+  CHECK(same.high == 1);
+  CHECK(same.shares.empty());
+  // On another machine its errors are its own, and those of both runs add up.
+  const RatioInterval apart = ratio_of(run.time, run.time, ErrorSources());
+  CHECK(apart.low < 1);
+  CHECK(apart.high > 1);
+  CHECK(apart.low * apart.high == Approx(1).epsilon(1e-9));
+}
+
+TEST_CASE("error_source: common errors cancel, so a ratio is known better than its two times") {
+  const Forecast run = forecast_of(training_of({OptimizerType::onebit_lamb, 64}));
+  REQUIRE(run.run.speedup.has_value());
+  const RatioInterval& speedup = *run.run.speedup;
+  CHECK(speedup.value == Approx(run.run.speedup_vs_baseline).epsilon(1e-9));
+  CHECK(speedup.low < speedup.value);
+  CHECK(speedup.high > speedup.value);
+  // Dividing the ends of both runs' own intervals is wider.
+  double plain_low = run.plain_time.s, plain_high = run.plain_time.s;
+  for (const auto& at : run.plain_time.at) {
+    plain_low -= run.plain_time.s - at.low_s;
+    plain_high += at.high_s - run.plain_time.s;
+  }
+  CHECK(speedup.high / speedup.low <
+        plain_high / plain_low * run.run.time_high_s / run.run.time_low_s);
+  // Compute is in both: at its slow end both runs are longer and the ratio nearer to 1.
+  const ErrorShare* passes = share_of(speedup, "passes");
+  REQUIRE(passes != nullptr);
+  CHECK(std::abs(std::log(passes->high / passes->low)) <
+        0.5 * std::log(speedup.high / speedup.low));
+}
+
+TEST_CASE("error_source: shares add up in squares, on each side by itself, the widest first") {
+  const RatioInterval speedup =
+      *forecast_of(training_of({OptimizerType::onebit_lamb, 64})).run.speedup;
+  double below = 0, above = 0;
+  for (std::size_t i = 0; i < speedup.shares.size(); ++i) {
+    const ErrorShare& share = speedup.shares[i];
+    CHECK(share.low <= speedup.value);
+    CHECK(share.high >= speedup.value);
+    below += std::pow(std::log(share.low / speedup.value), 2);
+    above += std::pow(std::log(share.high / speedup.value), 2);
+    if (i > 0)
+      CHECK(share.high / share.low <=
+            speedup.shares[i - 1].high / speedup.shares[i - 1].low * (1 + 1e-12));
+    CHECK_FALSE(measurement_of(share.source).empty());
+  }
+  CHECK(speedup.low == Approx(speedup.value * std::exp(-std::sqrt(below))));
+  CHECK(speedup.high == Approx(speedup.value * std::exp(std::sqrt(above))));
+  // Only the plain run and the warm-up reduce gradients: their error moves the speed-up.
+  REQUIRE(share_of(speedup, "all_reduce over nccl") != nullptr);
+}
+
+double longer_by(const Price& price) {
+  return (interval_of(price.time, price.wires, price.compute).high - price.time).s();
+}
+
+TEST_CASE(
+    "error_source: a source moves the step as far as its operations do where nothing overlaps") {
+  const TrainingPlan training = training_of({OptimizerType::lamb, 64});
+  CollectiveCosts costs;
+  const StepRun step = run_step(training, {StepKind::uniform, training.seq_len, 1}, costs);
+  const TimeAtEnds time = time_at_ends(step, training.optimizer(), training.kernels);
+  CHECK(time.s == step.metrics.step_time.s());
+  double longer = 0, of_sources = 0;
+  for (const Price& price : step.prices) longer += longer_by(price);
+  for (const auto& at : time.at) of_sources += at.high_s - time.s;
+  CHECK(of_sources == Approx(longer).epsilon(1e-9));
+}
+
+TEST_CASE("error_source: each has a name and a measurement of its own") {
+  std::set<std::string> names, measurements;
+  for (std::size_t source = 0; source < error_sources; ++source) {
+    names.insert(name_of_source(source));
+    measurements.insert(measurement_of(source));
+  }
+  CHECK(names.size() == error_sources);
+  CHECK(measurements.size() == error_sources);
+  CHECK(names.contains("all_gather over nccl"));
+  CHECK(names.contains("all_to_all over mpi (cuda_aware)"));
+}
+
+TEST_CASE("error_source: what hides behind the backward pass moves no step") {
+  TrainingPlan training = training_of({OptimizerType::lamb, 16, "hgx-h100-ndr"});
+  training.overlap = Overlap::ddp;
+  CollectiveCosts costs;
+  const StepRun step = run_step(training, {StepKind::uniform, training.seq_len, 1}, costs);
+  const TimeAtEnds time = time_at_ends(step, training.optimizer(), training.kernels);
+  double longer = 0;
+  for (std::size_t i = 0; i < step.prices.size(); ++i)
+    if (std::holds_alternative<Call>(step.plan.ops[i].work)) longer += longer_by(step.prices[i]);
+  const RatioInterval against_itself = ratio_of(time, time, ErrorSources());
+  const ErrorShare* wire = share_of(against_itself, "all_reduce");
+  const double moved = wire == nullptr ? 0 : time.s * (wire->high - 1);
+  CHECK(moved < 0.9 * longer);
+}
+
+}  // namespace
+}  // namespace lambcast

@@ -1,0 +1,212 @@
+#include <catch2/catch.hpp>
+
+#include <cmath>
+
+#include "kernels/exchange_bytes.h"
+#include "models/training/plan/gradient_exchange.h"
+#include "models/training/plan/gradient_owners.h"
+#include "models/training/plan/gradient_reduction.h"
+#include "models/training/run/training_case.h"
+
+namespace lambcast {
+namespace {
+
+using Catch::Matchers::Contains;
+
+// 32 GPUs on 8 nodes of 4.
+TrainingPlan in_form(const std::string& exchange, const Overrides& settings = {}) {
+  TrainingPlan training =
+      training_of({.optimizer = OptimizerType::adam, .gpus = 32, .settings = settings});
+  training.exchange = parse_exchange(exchange, {"", 0, "--exchange"});
+  return training;
+}
+
+StepMetrics step_in_form(const std::string& exchange, const Overrides& settings = {}) {
+  return metrics_of(in_form(exchange, settings), StepKind::uniform);
+}
+
+// Under a layout that divides nothing.
+TrainingPlan data_parallel(FrameworkName framework) {
+  TrainingPlan training = training_of({OptimizerType::adam, 32, "dgx-a100-80g"});
+  Parallelism how;
+  how.layout = {1, 1, 1, 32, 1, 1, 8, parallel::default_order};
+  how.framework = framework_of(framework);
+  training.parallelism = how;
+  return training;
+}
+
+Exchange parsed(const std::string& text) { return parse_exchange(text, {"", 0, "--exchange"}); }
+
+TEST_CASE("exchange form: pattern and timing are written behind the codec, in any order") {
+  for (const char* text :
+       {"int8 / two-level / overlapped", "onebit / flat / after", "topk:1% / flat",
+        "powersgd:4:2 / overlapped", "neighbours:ring / two-level"})
+    CHECK(name_of(parsed(text)) == text);
+  CHECK(parsed("int8/overlapped/two-level") == parsed("int8 / two-level / overlapped"));
+  CHECK(codec_name(parsed("topk:1% / flat")) == "topk:1%");
+  CHECK_FALSE(parsed("int8 / flat") == parsed("int8"));
+  for (const char* text : {"int8 /", "int8 / ring", "int8 / flat / flat", "int8 / flat / two-level",
+                           "int8 / after / overlapped", "/ flat", "int8 / overlapped / after"}) {
+    INFO(text);
+    CHECK_THROWS_WITH(parsed(text), Contains("flat or two-level, / after or overlapped"));
+  }
+}
+
+TEST_CASE("exchange form: hooks run a codec as its library does, unless the form is stated") {
+  const auto hooked = [](const char* text) { return name_of(in_hooks(parsed(text))); };
+  for (const char* between_leaders :
+       {"onebit", "fp8", "int8", "int4:owed", "neighbours:ring", "neighbours:exponential"})
+    CHECK(hooked(between_leaders) == std::string(between_leaders) + " / two-level / overlapped");
+  for (const char* among_all : {"powersgd:4", "topk:1%", "randomk:1%"})
+    CHECK(hooked(among_all) == std::string(among_all) + " / flat / overlapped");
+  for (const char* own : {"all_reduce", "local:16", "localsgd:4", "qgz", "loco:int8"})
+    CHECK(hooked(own) == own);
+  CHECK(hooked("int8 / flat") == "int8 / flat / overlapped");
+  CHECK(hooked("int8 / after") == "int8 / two-level / after");
+}
+
+TEST_CASE("exchange form: what has no form, and ZeRO, refuse one") {
+  for (const char* own : {"all_reduce / flat", "qgz / two-level", "loco / after",
+                          "local:16 / overlapped", "localsgd:4:8 / two-level"})
+    CHECK_FALSE(refused_form(parsed(own)).empty());
+  CHECK(refused_form(parsed("int8 / two-level")).empty());
+  CHECK(refused_form(parsed("all_reduce")).empty());
+  for (const int stage : {1, 2, 3}) {
+    CHECK_THAT(refused_with_zero(parsed("int8 / two-level"), stage),
+               Contains("ZeRO keeps a share"));
+    CHECK_FALSE(refused_with_zero(parsed("fp8 / overlapped"), stage).empty());
+  }
+  CHECK(refused_with_zero(parsed("int8 / flat / after"), 1).empty());
+}
+
+TEST_CASE("exchange form: node leaders lie on all nodes, one for each of the siblings") {
+  const ProcessGroup leaders = node_leaders({16, 2, 4, 1, 4});
+  CHECK(leaders == ProcessGroup{8, 1, 1, 1, 4});
+  CHECK(node_leaders({6, 4}).ranks == 2);
+  CHECK(node_leaders({4, 4}).ranks == 1);
+}
+
+// A leader exchanges with 7 others what a rank exchanges with 31, and only leaders use the NICs:
+// 2 7/8 (K + 4 bytes of scales for each 2,048) of int8 a node.
+TEST_CASE("exchange form: in two levels a NIC carries what leaders exchange") {
+  const auto all = static_cast<std::size_t>(parameters(load_model("bert-large")));
+  const auto of_node = [](const char* exchange) {
+    return step_in_form(exchange).network_bytes_per_node.value();
+  };
+  const auto closed = [](std::size_t bytes) {
+    return Approx(static_cast<double>(bytes)).epsilon(1e-4);
+  };
+  CHECK(of_node("int8 / two-level") ==
+        closed(quantised_allreduce_bytes(all, 8, {WireFormat::int8, 2048})));
+  CHECK(of_node("int4 / two-level / overlapped") ==
+        closed(quantised_allreduce_bytes(all, 8, {WireFormat::int4, 2048})));
+  CHECK(of_node("onebit / two-level") == closed(onebit_allreduce_bytes(all, 8)));
+  CHECK(of_node("neighbours:exponential / two-level") ==
+        closed(neighbour_bytes(all, 1, WireFormat::fp32)));
+  CHECK(of_node("neighbours:ring / two-level / overlapped") ==
+        closed(neighbour_bytes(all, 2, WireFormat::fp32)));
+}
+
+TEST_CASE(
+    "exchange form: a leader sums its node's gradients first, and hands out what comes back") {
+  const TrainingPlan training = in_form("int8 / two-level");
+  const auto all = static_cast<double>(parameters(*training.model));
+  const std::vector<StepPart> parts = gradient_exchange(training, averaged_gradients(training));
+  REQUIRE(parts.size() == 7);
+  const Call& first = std::get<Call>(parts.front().work);
+  const Call& last = std::get<Call>(parts.back().work);
+  CHECK(first.op == Op::reduce);
+  CHECK(last.op == Op::broadcast);
+  for (const Call& in_node : {first, last}) {
+    CHECK(in_node.group.ranks == 4);
+    CHECK(in_node.group.nodes() == 1);
+    CHECK(in_node.bytes.value() == 2 * all);  // fp16
+  }
+  // One message each way: scales stand in front of their chunks.
+  CHECK(std::get<Call>(parts[2].work).op == Op::all_to_all);
+  CHECK(std::get<Call>(parts[4].work).op == Op::all_gather);
+  CHECK(gradient_exchange(in_form("int8"), averaged_gradients(training)).size() == 7);
+  // Errors are owed by leaders, and those of sums divided over them.
+  const TrainingPlan owed = in_form("int8:owed / two-level");
+  CHECK(exchange_state_bytes(owed, averaged_gradients(owed)) == Approx((4 + 4. / 8) * all));
+  // With one node nobody is left to exchange with, and with one GPU a node all are leaders.
+  TrainingPlan one = training_of({.optimizer = OptimizerType::adam, .gpus = 4});
+  one.exchange = training.exchange;
+  CHECK(metrics_of(one, StepKind::uniform).network_bytes_per_node.value() == 0);
+  TrainingPlan alone =
+      training_of({.optimizer = OptimizerType::adam, .gpus = 8, .gpus_per_node = 1});
+  const auto names = [&](const char* exchange) {
+    alone.exchange = parsed(exchange);
+    std::vector<std::string> found;
+    for (const StepPart& part : gradient_exchange(alone, averaged_gradients(alone)))
+      found.push_back(part.name);
+    return found;
+  };
+  CHECK(names("int8 / two-level / overlapped") == names("int8 / flat / overlapped"));
+}
+
+// A hop that takes 1 ms longer delays one message by all its hops, and B buckets B times.
+TEST_CASE("exchange form: every bucket pays the latencies of an exchange") {
+  const auto with_hop = [](const char* exchange, const char* hop) {
+    return step_in_form(exchange, {{"nccl.Simple.network_hop", hop}, {"nccl.LL.network_hop", hop}})
+        .step_time.s();
+  };
+  const auto later = [&](const char* exchange) {
+    return with_hop(exchange, "20ms") - with_hop(exchange, "10ms");
+  };
+  const auto buckets =
+      static_cast<double>(gradient_reduction(in_form("int8 / overlapped")).buckets.size());
+  REQUIRE(buckets > 10);
+  CHECK(later("int8 / two-level / overlapped") / later("int8 / two-level / after") ==
+        Approx(buckets).epsilon(0.05));
+  CHECK(later("onebit / two-level / overlapped") > 10 * later("onebit / two-level / after"));
+}
+
+TEST_CASE("exchange form: what overlaps hides behind the backward pass, but for its end") {
+  const StepMetrics after = step_in_form("int8 / two-level / after");
+  const StepMetrics beside = step_in_form("int8 / two-level / overlapped");
+  CHECK(beside.step_time < after.step_time);
+  CHECK(beside.exposed_comm < beside.gradient_comm);
+  CHECK(after.exposed_comm == after.gradient_comm);
+  CHECK(beside.compress + beside.decompress == Duration());  // on the communication's stream
+  // Weights of neighbours go beside both passes.
+  const StepMetrics weights = step_in_form("neighbours:exponential / two-level / overlapped");
+  CHECK(weights.exposed_comm < weights.gradient_comm);
+  CHECK(weights.exposed_comm + weights.forward + weights.backward >= weights.gradient_comm);
+}
+
+// BERT-Large exceeds 25 MiB with two matrices of a feed-forward, or with one and the four of an
+// attention: 3 buckets for 2 of 24 layers, and one of the embeddings.
+TEST_CASE("exchange form: PyTorch's buckets hold whole tensors, with and without a layout") {
+  TrainingPlan training = data_parallel(FrameworkName::pytorch);
+  const auto all = static_cast<double>(parameters(*training.model));
+  CHECK(bucket_count(training, all) == 37);
+  training.parallelism->framework = framework_of(FrameworkName::colossalai);
+  CHECK(bucket_count(training, all) == std::ceil(all / 12e6));
+  training.parallelism.reset();
+  training.overlap = Overlap::ddp;
+  training.recipe.precision.weights = DataType::fp32;
+  CHECK(gradient_reduction(training).buckets.size() == 37);
+}
+
+TEST_CASE("exchange form: with and without a layout the same is sent, in buckets") {
+  TrainingPlan training = data_parallel(FrameworkName::pytorch);
+  training.recipe.precision.weights = DataType::fp32;
+  const Parallelism how = *training.parallelism;
+  for (const char* exchange : {"int8 / two-level / overlapped", "powersgd:4 / flat / overlapped",
+                               "neighbours:exponential / two-level / overlapped"}) {
+    INFO(exchange);
+    training.exchange = parsed(exchange);
+    training.parallelism = how;
+    const StepMetrics divided = metrics_of(training, StepKind::uniform);
+    CHECK(divided.exposed_comm < divided.gradient_comm);
+    training.parallelism.reset();
+    training.overlap = Overlap::ddp;
+    const StepMetrics plain = metrics_of(training, StepKind::uniform);
+    CHECK(divided.network_bytes_per_node.value() ==
+          Approx(plain.network_bytes_per_node.value()).epsilon(0.02));
+  }
+}
+
+}  // namespace
+}  // namespace lambcast

@@ -1,0 +1,98 @@
+// The forecast of a whole run: its steps by kind, their sum, what it holds in memory, what stands
+// in the way, and what every cost rests on.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "models/finding.h"
+#include "models/training/memory/memory.h"
+#include "models/training/price/cost_source.h"
+#include "models/training/run/error_source.h"
+#include "models/training/run/step.h"
+#include "models/training/run/step_parts.h"
+
+namespace lambcast {
+
+// The mean step of one kind; under a curriculum or a ramp averaged over its lengths and
+// batches.
+struct StepForecast {
+  StepKind kind = StepKind::uniform;
+  std::int64_t steps = 0;
+  double step_time_us = 0;
+  // As in StepMetrics.
+  double step_time_low_us = 0, step_time_high_us = 0;
+  std::optional<double> coverage = 1;
+  bool calibrated = true;
+  bool apart = false;
+  Basis basis = Basis::this_machine;
+  double forward_us = 0, backward_us = 0, gradient_comm_us = 0, exposed_comm_us = 0;
+  double compress_us = 0, decompress_us = 0, optimizer_us = 0, bubble_us = 0;
+  double wire_bytes_per_gpu = 0, inter_node_bytes_per_node = 0, num_collectives = 0;
+  double samples_per_s = 0, tokens_per_s = 0, tflops_per_gpu = 0;
+};
+
+// What is told of the steps of one kind, in the order in which rows and files tell it: means over
+// the steps, and rates.
+struct StepFigure {
+  std::string_view name;
+  double StepForecast::*value;
+  double (*of_step)(const StepMetrics& step);  // null: a rate, which follows from the others
+};
+std::span<const StepFigure> step_figures();
+
+PartTimes part_times(const StepForecast& step);
+
+struct RunForecast {
+  std::int64_t steps = 0;
+  double time_s = 0;
+  double time_low_s = 0, time_high_s = 0;  // all its steps at the end of their intervals
+  double samples_per_s = 0;
+  double gpu_hours = 0;
+  std::optional<double> cost_usd;  // absent without a price
+  // Of a run that takes so long instead.
+  std::optional<double> cost_at(double seconds) const {
+    return cost_usd ? std::optional(*cost_usd * seconds / time_s) : std::nullopt;
+  }
+  double wire_bytes_per_gpu = 0;
+  // Against the plain optimizer of the same family, same everything else.
+  std::string baseline_optimizer;
+  double volume_reduction = 1;
+  double speedup_vs_baseline = 1;
+  // Where both runs err alike (error_source.h); of a plain run there is nothing to say.
+  std::optional<RatioInterval> speedup;
+};
+
+struct Forecast {
+  std::vector<StepForecast> steps;  // one of each kind
+  RunForecast run;
+  TimeAtEnds time, plain_time;  // of the run and of the one its speed-up is against
+  MemoryForecast memory;
+  RunSources sources;
+};
+
+Forecast forecast(const TrainingPlan& training, CollectiveCosts& costs);
+
+// The same of the run alone: without the plain run, and what only a comparison with it tells.
+Forecast forecast_alone(const TrainingPlan& training, CollectiveCosts& costs);
+
+// The time alone of such a run, for a ratio.
+TimeAtEnds run_time(const TrainingPlan& training, CollectiveCosts& costs);
+
+// Sets what only a comparison tells against another run of the same work, which is called `name`.
+void compare_with(const Forecast& other, const std::string& name, Forecast& forecast);
+
+// What the run itself gives to think about, beyond its configuration: it does not fit,
+// communication is hardly exposed so that compression cannot help, compression loses, its exchange
+// overflows the switch.
+std::vector<Finding> judge(const TrainingPlan& training, const Forecast& forecast);
+
+// The run that a forecast's speed-up is against: the same one with the plain optimizer of the
+// family and gradients that are summed.
+TrainingPlan plain_run(const TrainingPlan& training);
+
+// The plain optimizer a 1-bit optimizer is compared with; itself for a plain one.
+OptimizerType baseline_of(OptimizerType type);
+
+}  // namespace lambcast

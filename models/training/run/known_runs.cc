@@ -1,0 +1,64 @@
+#include "models/training/run/known_runs.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace lambcast {
+namespace {
+
+// Without what distinct_steps() alone reads: which steps a run has and how many of each, not what
+// one of them does or holds. It is this plan that is run.
+TrainingPlan without_length(const TrainingPlan& training) {
+  TrainingPlan run = training;
+  run.steps = 1;
+  run.steps_done = 0;
+  run.ramp.reset();
+  run.recipe.onebit = {};
+  run.recipe.curriculum.reset();
+  run.recipe.projection.update_proj_gap = 0;
+  return run;
+}
+
+// In the place of the oldest where there are `most` already.
+template <typename T>
+T& keep(T added, std::size_t most, std::vector<T>& kept, std::size_t& oldest) {
+  if (kept.size() < most) return kept.emplace_back(std::move(added));
+  return kept[std::exchange(oldest, (oldest + 1) % most)] = std::move(added);
+}
+
+}  // namespace
+
+const KnownStep& KnownRun::step(const DistinctStep& step, CollectiveCosts& costs, Sources sources) {
+  const DistinctStep one{step.kind, step.seq_len, 1, step.gas, step.local};
+  const auto known = std::ranges::find(steps_, one, &Step::step);
+  const bool is_known = known != steps_.end();
+  if (is_known && (known->known.sources != nullptr || sources == Sources::left_out))
+    return known->known;
+  KnownStep found;
+  const auto noted = sources == Sources::noted ? std::make_shared<CostSources>() : nullptr;
+  const StepRun run = run_step(plan_, one, costs, Intervals::found, noted.get());
+  found.sources = noted;
+  found.metrics = run.metrics;
+  found.time = time_at_ends(run, plan_.optimizer(), plan_.kernels);
+  if (is_known) return known->known = std::move(found);
+  return keep({one, std::move(found)}, most, steps_, oldest_).known;
+}
+
+const MemoryForecast& KnownRun::memory() {
+  if (!memory_) memory_ = forecast_memory(plan_);
+  return *memory_;
+}
+
+KnownRun& KnownRuns::of(const TrainingPlan& training) {
+  TrainingPlan plan = without_length(training);
+  const auto known = std::ranges::find(runs_, plan, &KnownRun::plan);
+  if (known != runs_.end()) return *known;
+  return keep(KnownRun(std::move(plan)), most, runs_, oldest_);
+}
+
+KnownRuns& known_runs(CollectiveCosts& costs) {
+  if (costs.runs() == nullptr) costs.runs() = std::make_shared<KnownRuns>();
+  return *costs.runs();
+}
+
+}  // namespace lambcast

@@ -1,0 +1,267 @@
+#include "models/training/run/shared_step.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+#include "models/training/price/stretches.h"
+#include "models/training/run/training_case.h"
+
+namespace lambcast {
+namespace {
+using parallel::Axis;
+
+// gpt2-xl with the flow model on DGX A100s, whose eight GPUs have eight NICs unless told otherwise.
+struct FlowCase {
+  int tp = 1, dp = 1, pp = 1;
+  int nics = 8;
+  // Stages of one node (tp-cp-ep-pp-dp) rather than stages of whole nodes.
+  bool stages_in_node = false;
+  bool overlaps_gradients = false;
+  std::int64_t micro_batches = 8;
+  std::string cluster = "dgx-a100-80g";
+  int gpus_per_node = 8;
+};
+
+TrainingPlan flow_training(const FlowCase& of) {
+  TrainingCase on{OptimizerType::adamw, of.tp * of.dp * of.pp, of.cluster};
+  on.settings = {{"nic.count", std::to_string(of.nics)}};
+  TrainingPlan training = training_of(on);
+  training.model = std::make_shared<const ModelShape>(load_model("gpt2-xl", {}));
+  training.seq_len = 1024;
+  training.batch = {of.micro_batches * of.dp, 1, of.micro_batches};
+  training.network = NetworkModel::flow;
+  Parallelism how;
+  parallel::AxisOrder order = parallel::default_order;
+  if (of.stages_in_node) order = {Axis::tp, Axis::cp, Axis::ep, Axis::pp, Axis::dp};
+  how.layout = {of.tp, 1, 1, of.dp, of.pp, 1, of.gpus_per_node, order};
+  how.framework = framework_of(FrameworkName::megatron);
+  how.framework.overlaps_gradients = of.overlaps_gradients;
+  training.parallelism = how;
+  training.kernels = Kernels::nvidia;
+  return training;
+}
+
+struct BothForms {
+  StepPlan plan;
+  std::vector<Price> prices;
+  Execution streams, shared;
+};
+
+BothForms both_forms(const TrainingPlan& training) {
+  CollectiveCosts costs;
+  BothForms both;
+  both.plan = plan_step(training, {StepKind::uniform, training.seq_len, 1});
+  both.prices = price(both.plan, training, costs);
+  both.streams = execute(both.plan, both.prices);
+  both.shared = execute_shared(both.plan, both.prices, training, costs);
+  CHECK_FALSE(both.shared.apart);
+  return both;
+}
+
+// From when the first stage starts to sum its gradients to when the last has done so.
+Duration summing(const StepPlan& plan, const Execution& execution) {
+  SimTime begin = execution.timeline.end, end;
+  for (std::size_t i = 0; i < plan.ops.size(); ++i) {
+    if (plan.ops[i].name != "all_reduce gradients") continue;
+    begin = std::min(begin, execution.timeline.spans[i].begin);
+    end = std::max(end, execution.timeline.spans[i].end);
+  }
+  return end - begin;
+}
+
+TEST_CASE(
+    "shared step: where nothing contends, it is as long as in streams, and its interval too") {
+  for (const FlowCase& of : {FlowCase{.dp = 16}, FlowCase{.tp = 8, .dp = 4}, FlowCase{.pp = 2},
+                             FlowCase{.tp = 4, .dp = 2}}) {
+    INFO("tp " << of.tp << " dp " << of.dp << " pp " << of.pp);
+    const BothForms both = both_forms(flow_training(of));
+    const auto lasts = [](const Execution& execution) {
+      return execution.timeline.end.since_start().s();
+    };
+    CHECK(lasts(both.shared) == Approx(lasts(both.streams)).epsilon(1e-6));
+    CHECK(both.shared.interval.low.s() == Approx(both.streams.interval.low.s()).epsilon(1e-6));
+    CHECK(both.shared.interval.high.s() == Approx(both.streams.interval.high.s()).epsilon(1e-6));
+    for (std::size_t i = 0; i < both.plan.ops.size(); ++i)
+      CHECK(both.shared.timeline.spans[i].end.since_start().s() ==
+            Approx(both.streams.timeline.spans[i].end.since_start().s()).epsilon(1e-6));
+  }
+}
+
+// Each with the next, on the first one's account: the last stage brings nothing.
+TEST_CASE("shared step: a pair of stages exchanges once") {
+  const BothForms both = both_forms(flow_training({.pp = 4}));
+  std::vector<double> times(4);
+  for (std::size_t i = 0; i < both.plan.ops.size(); ++i) {
+    const StageWork* work = std::get_if<StageWork>(&both.plan.ops[i].work);
+    if (work == nullptr) continue;
+    const auto stage = static_cast<std::size_t>(work->stage);
+    for (const Load& load : both.prices[i].loads) {
+      CHECK(load.call.group == both.plan.pipeline->sends.at(stage).group);
+      CHECK(load.call.place.slot == both.plan.pipeline->places[stage].slot);
+      times[stage] += load.times;
+    }
+  }
+  // For each of 8 micro batches: an activation one way and its gradient the other at once.
+  CHECK(times[3] == 0);
+  for (const std::size_t stage : {0, 1, 2}) CHECK(times[stage] == Approx(8));
+}
+
+// The first operation too, which is such a pass where no buffer of gradients is cleared before it.
+TEST_CASE("shared step: every pass that sends is on the network") {
+  TrainingPlan training = flow_training({.pp = 4});
+  training.parallelism->framework.keeps_buffers = false;
+  const BothForms both = both_forms(training);
+  REQUIRE_FALSE(both.prices.front().loads.empty());
+  for (std::size_t i = 0; i < both.plan.ops.size(); ++i) {
+    if (!std::holds_alternative<StageWork>(both.plan.ops[i].work)) continue;
+    INFO("operation " << i << ", " << both.plan.ops[i].name);
+    CHECK((both.shared.programs[i] != nullptr) == !both.prices[i].loads.empty());
+  }
+}
+
+// Activations come in over links on which the receiving stage sums its own: hardly felt, but felt.
+TEST_CASE("shared step: stages of one node meet on its links") {
+  const BothForms both = both_forms(flow_training({.tp = 4, .pp = 2}));
+  const auto lasts = [](const Execution& execution) {
+    return execution.timeline.end.since_start();
+  };
+  const double ratio = lasts(both.shared) / lasts(both.streams);
+  CHECK(ratio > 1);
+  CHECK(ratio < 1.001);
+}
+
+// Each of n nodes holds all eight stages of one copy of the model, one on each GPU, so that eight
+// data-parallel groups of n ranks reduce their gradients side by side. A ring of a group lasts t_i
+// alone, of which it keeps its NIC busy for w_i <= t_i (nic_sharing.h). Where each has a NIC of its
+// own the last is done max t_i after the last began. Over one NIC, which is not idle as gradients
+// take much longer than the stages end apart, all are done between
+//
+//   max(sum w_i, max t_i)   and   sum w_i + max t_i - w_of_that_group
+//
+// after the first began, in both forms.
+TEST_CASE("shared step: eight data-parallel groups that share a NIC take turns on it") {
+  FlowCase of{.dp = 2, .pp = 8, .nics = 1, .stages_in_node = true};
+  const BothForms one = both_forms(flow_training(of));
+  Duration busy, longest;
+  int groups = 0;
+  for (std::size_t i = 0; i < one.plan.ops.size(); ++i) {
+    if (one.plan.ops[i].name != "all_reduce gradients") continue;
+    ++groups;
+    busy += one.prices[i].time.scaled(one.prices[i].nics.share);
+    longest = std::max(longest, one.prices[i].time);
+  }
+  REQUIRE(groups == 8);
+  for (const Execution* form : {&one.streams, &one.shared}) {
+    CHECK(summing(one.plan, *form) >= std::max(busy, longest));
+    CHECK(summing(one.plan, *form) <= busy + longest - busy.scaled(1. / groups));
+  }
+  CHECK(summing(one.plan, one.shared).s() ==
+        Approx(summing(one.plan, one.streams).s()).epsilon(0.005));
+  CHECK(one.shared.interval.low < one.shared.timeline.end.since_start());
+  CHECK(one.shared.interval.high > one.shared.timeline.end.since_start());
+
+  // Activations of neighbouring stages meet on a GPU's link, which is hardly felt.
+  of.nics = 8;
+  const BothForms eight = both_forms(flow_training(of));
+  CHECK(summing(eight.plan, eight.shared).s() ==
+        Approx(summing(eight.plan, eight.streams).s()).epsilon(1e-4));
+}
+
+// The same groups as siblings: with tp 8, eight groups of one rank a node make one call each at the
+// same moment, which is one program in either form. Over one NIC a ring takes eight times as long
+// as over eight, when bytes are what takes long.
+TEST_CASE("shared step: siblings that share a NIC share it in either form") {
+  const auto sum = [](int nics, bool shared) {
+    const BothForms both = both_forms(flow_training({.tp = 8, .dp = 4, .nics = nics}));
+    return summing(both.plan, shared ? both.shared : both.streams).s();
+  };
+  for (const bool shared : {false, true}) {
+    const double ratio = sum(1, shared) / sum(8, shared);
+    CHECK(ratio > 4);
+    CHECK(ratio < 8.5);
+  }
+}
+
+// Buckets that leave the node while the next stage's activations arrive over the same NIC.
+TEST_CASE("shared step: passes that communicate get slower beside gradients, never faster") {
+  FlowCase of{.dp = 2, .pp = 8, .nics = 1, .stages_in_node = true, .overlaps_gradients = true};
+  of.micro_batches = 32;
+  const BothForms both = both_forms(flow_training(of));
+  CHECK(both.shared.timeline.end > both.streams.timeline.end);
+}
+
+// Where stages' passes are longer by what they meet, the pipeline fills and empties more slowly
+// too: what they wait is what its replay says.
+TEST_CASE("shared step: other stages wait for passes that contention makes longer") {
+  FlowCase of{.dp = 2, .pp = 8, .nics = 1, .stages_in_node = true, .overlaps_gradients = true};
+  of.micro_batches = 32;
+  const TrainingPlan training = flow_training(of);
+  const BothForms both = both_forms(training);
+  CollectiveCosts costs;
+  const PipelinePlan& pipeline = *both.plan.pipeline;
+  const PipelinePrice alone = price_pipeline(pipeline, training, costs, End::expected, 0);
+  std::vector<Duration> longer(8), ends(8);
+  bool waited = false;
+  for (OpId op = 0; op < both.plan.ops.size(); ++op) {
+    const StageWork* work = std::get_if<StageWork>(&both.plan.ops[op].work);
+    if (work == nullptr) continue;
+    const auto stage = static_cast<std::size_t>(work->stage);
+    const Duration lasts =
+        both.shared.timeline.spans[op].end - both.shared.timeline.spans[op].begin;
+    longer[stage] += lasts - both.prices[op].time - both.shared.waits[op];
+    ends[stage] += lasts;
+    waited |= both.shared.waits[op] != Duration();
+  }
+  CHECK(waited);
+  for (Duration& stage : longer) stage = std::max(Duration(), stage);
+  const PipelinePrice met = replayed(pipeline, alone, longer);
+  for (int stage = 0; stage < 8; ++stage) {
+    const auto s = static_cast<std::size_t>(stage);
+    const double grew = (ends[s] - stretches_time(pipeline, alone, stage)).s();
+    const double replay =
+        (stretches_time(pipeline, met, stage) - stretches_time(pipeline, alone, stage)).s();
+    INFO("stage " << stage << " longer " << longer[s].s());
+    CHECK(grew == Approx(replay).epsilon(0.05).margin(1e-8));
+  }
+}
+
+// On a slow network, too, where a round of finding what stages wait for may take all of a pass
+// away.
+TEST_CASE(
+    "shared step: stages that wait for less than they were priced with may wait for nothing") {
+  for (const FlowCase& of : {FlowCase{.dp = 8, .pp = 4}, FlowCase{.dp = 4, .pp = 8}}) {
+    FlowCase slow = of;
+    slow.nics = 1;
+    slow.micro_batches = 16;
+    slow.cluster = "commodity-25gbe";
+    slow.gpus_per_node = 4;
+    TrainingPlan training = flow_training(slow);
+    training.batch = {slow.micro_batches * slow.dp * 2, 2, slow.micro_batches};
+    training.parallelism->framework = framework_of(FrameworkName::deepspeed);
+    INFO("pp " << of.pp);
+    const BothForms both = both_forms(training);
+    CHECK(both.shared.timeline.end > both.streams.timeline.end);
+  }
+}
+
+// Stages of 6 ranks over nodes of 8: the six pairs of ranks that pass activations from the first
+// stage to the second do not all lie on the first node.
+TEST_CASE("shared step: stages that straddle nodes are written out") {
+  const BothForms both = both_forms(flow_training({.dp = 6, .pp = 8}));
+  const Duration shared = both.shared.timeline.end.since_start();
+  const Duration streams = both.streams.timeline.end.since_start();
+  CHECK(shared.s() == Approx(streams.s()).epsilon(0.05));
+}
+
+TEST_CASE("shared step: what is too large runs in streams, and says so") {
+  TrainingPlan training = flow_training({.tp = 8, .dp = 512});
+  CollectiveCosts costs;
+  const StepRun step = run_step(training, {StepKind::uniform, 1024, 1}, costs);
+  CHECK(step.metrics.apart);
+  CHECK(step.execution.programs.empty());
+  training.network = NetworkModel::analytic;
+  CHECK_FALSE(run_step(training, {StepKind::uniform, 1024, 1}, costs).metrics.apart);
+}
+
+}  // namespace
+}  // namespace lambcast

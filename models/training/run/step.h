@@ -1,0 +1,25 @@
+// One optimizer step: planned (step_plan.h), priced (price.h), executed (execute.h) and accounted
+// for (account.h).
+#pragma once
+
+#include <chrono>
+
+#include "models/training/run/account.h"
+
+namespace lambcast {
+
+// What was planned and what ran, for traces and explanations, and what the program took for each.
+struct StepRun {
+  StepPlan plan;
+  std::vector<Price> prices;
+  Execution execution;
+  StepMetrics metrics;
+  struct Spent {
+    std::chrono::nanoseconds plan{}, price{}, execute{}, account{};
+  } spent;
+};
+
+StepRun run_step(const TrainingPlan& training, const DistinctStep& step, CollectiveCosts& costs,
+                 Intervals intervals = Intervals::found, CostSources* sources = nullptr);
+
+}  // namespace lambcast

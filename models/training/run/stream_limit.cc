@@ -1,0 +1,45 @@
+#include "models/training/run/stream_limit.h"
+
+#include <fmt/format.h>
+
+#include "sim/collectives/nccl_tuning.h"
+#include "topologies/cluster.h"
+#include "topologies/nccl_machine.h"
+
+namespace lambcast {
+namespace {
+
+double streams_of_a_lane(const Cluster& cluster) {
+  return cluster.nccl.connections *
+         nccl_channels_of_a_lane(nccl_machine(cluster), cluster.gpus_per_node);
+}
+
+}  // namespace
+
+std::optional<StreamLimit> stream_limit(const Cluster& cluster) {
+  const LibrarySpec& nccl = cluster.nccl;
+  if (cluster.network != NetworkKind::socket || !nccl.flow_cap) return std::nullopt;
+  const Bandwidth streams = nccl.flow_cap->value * streams_of_a_lane(cluster);
+  const Bandwidth nic = streams / nccl.nic_efficiency.value;
+  return nic < cluster.nic_bandwidth.value ? std::optional(StreamLimit{streams, nic})
+                                           : std::nullopt;
+}
+
+std::optional<Finding> find_stream_limit(const Cluster& cluster, int nodes) {
+  const auto limit = stream_limit(cluster);
+  if (nodes == 1 || !limit) return std::nullopt;
+  const LibrarySpec& nccl = cluster.nccl;
+  return Finding{
+      Severity::note, "stream-limit",
+      fmt::format("NCCL's rings fill a NIC of {} up to {}, what {} TCP streams to a peer carry "
+                  "(nccl.flow_cap, {}): to them {}NIC beyond {} is no faster; trees and "
+                  "exchanges have several peers, and more streams carry more "
+                  "(NCCL_SOCKET_NTHREADS x NCCL_NSOCKS_PERTHREAD for each of its channels, here "
+                  "nccl.connections)",
+                  to_text_bits(cluster.nic_bandwidth.value), to_text_bits(limit->carried),
+                  streams_of_a_lane(cluster), name_of(nccl.flow_cap->provenance.kind),
+                  nic_rate_of(cluster) == NicRate::effective ? "an effective " : "a ",
+                  to_text_bits(limit->nic))};
+}
+
+}  // namespace lambcast
