@@ -409,8 +409,8 @@ TEST_CASE("config: wrong types and values name file, line and key") {
           "'0' is not a whole number of at least 1");
   refused("optimizer: {type: \"OneBitLam\"}",
           "OneBitLam is not a supported DeepSpeed Optimizer, did you mean 'OneBitLamb'? (allowed: "
-          "Adam, AdamW, Lamb, OneBitAdam, OneBitLamb, ZeroOneAdam, Lion)");
-  refused("optimizer: {type: \"Muon\"}", "lambcast has no model of the optimizer 'Muon'");
+          "Adam, AdamW, Lamb, OneBitAdam, OneBitLamb, ZeroOneAdam, Lion, Muon)");
+  refused("optimizer: {type: \"MuSGD\"}", "lambcast has no model of the optimizer 'MuSGD'");
   refused("optimizer: {type: \"OneBitAdam\", params: {comm_backend_name: \"ncl\"}}",
           "unknown communication backend 'ncl', did you mean 'nccl'? (allowed: nccl, mpi, hccl, "
           "compressed)");

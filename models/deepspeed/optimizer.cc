@@ -15,7 +15,7 @@ struct TypeName {
   std::string_view spelling;  // as configurations write it
 };
 
-constexpr std::array<TypeName, 7> type_names{{
+constexpr std::array<TypeName, 8> type_names{{
     {"adam", OptimizerType::adam, "Adam"},
     {"adamw", OptimizerType::adamw, "AdamW"},
     {"lamb", OptimizerType::lamb, "Lamb"},
@@ -23,13 +23,14 @@ constexpr std::array<TypeName, 7> type_names{{
     {"onebitlamb", OptimizerType::onebit_lamb, "OneBitLamb"},
     {"zerooneadam", OptimizerType::zero_one_adam, "ZeroOneAdam"},
     {"lion", OptimizerType::lion, "Lion"},
+    {"muon", OptimizerType::muon, "Muon"},
 }};
 
 // Optimizers DeepSpeed has and lambcast has no model of: deepspeed/runtime/config.py 0.16.5 and
 // 0.19.6, and the plain ones of torch.optim.
-constexpr std::array<std::string_view, 16> unmodelled_types{
-    "adagrad", "muadam", "muadamw", "musgd", "muon",  "sgd",   "rmsprop",   "adadelta",
-    "adamax",  "radam",  "nadam",   "asgd",  "rprop", "lbfgs", "adafactor", "sparseadam"};
+constexpr std::array<std::string_view, 15> unmodelled_types{
+    "adagrad", "muadam", "muadamw", "musgd", "sgd",   "rmsprop",   "adadelta",  "adamax",
+    "radam",   "nadam",  "asgd",    "rprop", "lbfgs", "adafactor", "sparseadam"};
 
 const std::vector<std::string>& known_backends() {
   static const std::vector<std::string> names{"nccl", "mpi", "hccl", "compressed"};
@@ -76,6 +77,8 @@ void read_backend(const Section& params, Setting<std::string>& setting) {
 // The keyword arguments of the constructor that DeepSpeed hands the params to.
 std::vector<std::string> keywords(OptimizerType type) {
   if (type == OptimizerType::lion) return {"lr", "betas", "weight_decay", "set_grad_none"};
+  if (type == OptimizerType::muon)
+    return {"lr", "momentum", "weight_decay", "muon_lr", "adam_lr", "betas", "eps", "ns_method"};
   std::vector<std::string> names{"lr",           "betas",           "eps",
                                  "weight_decay", "bias_correction", "amsgrad"};
   const auto also = [&](std::initializer_list<const char*> more) {

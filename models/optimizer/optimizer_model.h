@@ -30,7 +30,8 @@ namespace lambcast {
   ROW(galore_adamw8bit)          \
   ROW(lion)                      \
   ROW(sgd)                       \
-  ROW(sgd_momentum)
+  ROW(sgd_momentum)              \
+  ROW(muon)
 
 enum class OptimizerType {
 #define LAMBCAST_ROW(name) name,
@@ -72,6 +73,8 @@ struct OptimizerModel {
   bool is_lamb = false;
   // Takes a norm of every tensor's weights and update, which ranks that share states must sum.
   bool layerwise = false;
+  // Computes with whole matrices of blocks; embeddings, head and vectors run another rule (muon.h).
+  bool orthogonalizes = false;
   bool in_kernels = true;  // kernels/cuda has its step; Kernels::fused are DeepSpeed's where not
   // Its step in kernels/cuda leaves the 16-bit copy of the weights to round_to, a pass behind it.
   bool rounds_apart = false;

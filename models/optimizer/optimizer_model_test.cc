@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "models/optimizer/galore.h"
+#include "models/optimizer/muon.h"
 
 namespace lambcast {
 namespace {
@@ -70,7 +71,7 @@ TEST_CASE("optimizers: which are DeepSpeed's own") {
   std::set<std::string_view> own;
   for (const OptimizerModel* model : optimizer_models())
     if (model->of_deepspeed) own.insert(model->name);
-  CHECK(own == std::set<std::string_view>{"adam", "adamw", "lamb", "lion", "onebit_adam",
+  CHECK(own == std::set<std::string_view>{"adam", "adamw", "lamb", "lion", "muon", "onebit_adam",
                                           "onebit_lamb", "zero_one_adam"});
 }
 
@@ -137,12 +138,21 @@ TEST_CASE("optimizers: states as their papers count them") {
   CHECK(bytes(OptimizerType::lars, matrix) == 4 * matrix.elements);
   CHECK(bytes(OptimizerType::lion, matrix) == 4 * matrix.elements);
   CHECK(bytes(OptimizerType::sgd_momentum, matrix) == 4 * matrix.elements);
+  CHECK(bytes(OptimizerType::muon, matrix) == 4 * matrix.elements);
+  CHECK(bytes(OptimizerType::muon, vector) == 8 * 4096);
   CHECK(bytes(OptimizerType::adafactor, matrix) == 4 * (4096 + 4096));
   CHECK(bytes(OptimizerType::adafactor, vector) == 4 * 4096);
   CHECK(bytes(OptimizerType::came, matrix) == 4 * matrix.elements + 8 * (4096 + 4096));
   // Moments of 4096 x 256 in 8 bits with their block scales, and a basis of as many in 16.
   CHECK(bytes(OptimizerType::galore_adamw8bit, matrix) == Approx((2 + 8.0 / 256 + 2) * 4096 * 256));
   CHECK(bytes(OptimizerType::galore_adamw8bit, {100}) == 800);  // too small for 8 bits
+}
+
+TEST_CASE("muon: five Newton-Schulz iterations on the smaller side") {
+  // 5 (4 n^2 m + 2 n^3): 30 n^3 of a square; 5.50 TFLOP of a block's projection of Llama-3-8B.
+  CHECK(muon_flops({1024.0 * 1024, 1024, 1024}) == 30.0 * 1024 * 1024 * 1024);
+  CHECK(muon_flops({4096.0 * 14336, 14336, 4096}) == Approx(5.497e12).epsilon(1e-3));
+  CHECK(muon_flops({4096.0 * 14336, 4096, 14336}) == muon_flops({4096.0 * 14336, 14336, 4096}));
 }
 
 TEST_CASE("galore: products of projection and of decomposition") {

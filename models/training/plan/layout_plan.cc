@@ -392,11 +392,12 @@ class LayoutWriter {
       then(stage, name, Category::gradient_comm, Stream::communication, call);
   }
 
-  // What the update does beside its passes (optimizer_state.h).
+  // Work and calls of the update that are no passes (optimizer_state.h).
   void extras(int stage) {
-    const UpdateDivision division{parameters_of(stage).total() / sliced_,
-                                  is_shared() ? shards_.shard.ranks : 1, how_.layout.tp,
-                                  how_.sums_columns, training_.flattens()};
+    UpdateDivision division{parameters_of(stage).total() / sliced_,
+                            is_shared() ? shards_.shard.ranks : 1, how_.layout.tp,
+                            how_.sums_columns, training_.flattens()};
+    division.matrices = whole_matrices(how_);
     const UpdateExtras of =
         update_extras(training_.optimizer(), step_.kind, training_.kernels, *training_.model,
                       division, how_.gradient_bytes(), training_.recipe.projection);

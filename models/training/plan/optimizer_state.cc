@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "models/optimizer/galore.h"
+#include "models/optimizer/muon.h"
 #include "models/parallel/rank_parameters.h"
 
 namespace lambcast {
@@ -20,15 +21,20 @@ struct GivenTensor {
   TensorSplit split = TensorSplit::replicated;
 };
 
-std::vector<GivenTensor> given_tensors(const ModelShape& model, bool flat) {
+std::vector<GivenTensor> given_tensors(const OptimizerModel& optimizer, const ModelShape& model,
+                                       bool flat) {
   std::vector<GivenTensor> given;
   if (flat) {
     for (const GroupSize& group : optimizer_groups(model))
       given.push_back({{static_cast<double>(group.elements)}});
     return given;
   }
-  for (const Tensor& tensor : model.tensors)
-    if (tensor.optimized) given.push_back({state_tensor(model, tensor), tensor.split});
+  for (const Tensor& tensor : model.tensors) {
+    if (!tensor.optimized) continue;
+    StateTensor whole = state_tensor(model, tensor);
+    if (optimizer.orthogonalizes && tensor.layer < 0) whole.rows = whole.columns = 0;
+    given.push_back({whole, tensor.split});
+  }
   return given;
 }
 
@@ -60,13 +66,19 @@ StateTensor slice_of(const ModelShape& model, const Tensor& tensor, int tensor_r
   return sliced(state_tensor(model, tensor), tensor.split, model, tensor_ranks);
 }
 
+WholeMatrices whole_matrices(const Parallelism& how) {
+  if (how.sharding != parallel::Sharding::weights) return WholeMatrices::owned;
+  return how.framework.name == FrameworkName::deepspeed ? WholeMatrices::gathered
+                                                        : WholeMatrices::exchanged;
+}
+
 double state_bytes_per_element(OptimizerType type, const ModelShape& model,
                                const UpdateDivision& division, const Projection& projection) {
   const OptimizerModel& optimizer = model_of(type);
   // A layout search asks this of thousands of layouts, of models with ten thousands of tensors.
   if (optimizer.same_states) return optimizer.state_bytes({1}, projection);
   double bytes = 0, elements = 0;
-  for (const GivenTensor& tensor : given_tensors(model, division.flat)) {
+  for (const GivenTensor& tensor : given_tensors(optimizer, model, division.flat)) {
     StateTensor held = tensor.whole;
     if (optimizer.factored_statistics > 0) {
       held = sliced(tensor.whole, tensor.split, model, division.tensor_ranks);
@@ -140,7 +152,7 @@ StatisticCalls statistic_calls(const OptimizerModel& optimizer, const ModelShape
                                const UpdateDivision& division) {
   StatisticCalls calls;
   const bool shared = division.shards > 1, cuts = division.tensor_ranks > 1;
-  for (const GivenTensor& tensor : given_tensors(model, false)) {
+  for (const GivenTensor& tensor : given_tensors(optimizer, model, false)) {
     const bool cut = tensor.split != TensorSplit::replicated;
     const int numbers = optimizer.numbers_over_slices;
     if (shared) calls.numbers.add(optimizer.sums_per_tensor, 4);
@@ -172,17 +184,66 @@ void add_statistics(const OptimizerModel& optimizer, const ModelShape& model,
         division, to);
 }
 
+// Elements of a bucket of gradients, DeepSpeed's reduce_bucket_size.
+constexpr double bucket_elements = 5e8;
+
+void add_whole_matrices(const Calls& matrices, double gradient_bytes,
+                        const UpdateDivision& division, std::vector<SharedCall>& to) {
+  const double ranks = division.shards;
+  const double elements = matrices.bytes / 4 * division.of_model;
+  if (ranks > 1 && division.matrices == WholeMatrices::exchanged) {
+    const Calls batches{2 * matrices.count / ranks,
+                        2 * matrices.bytes / 4 * gradient_bytes / ranks};
+    write("all_to_all shards of matrices", Among::shards, Op::all_to_all, batches, division, to);
+  }
+  if (ranks > 1 && division.matrices == WholeMatrices::gathered && elements > 0) {
+    const auto buckets = static_cast<std::int64_t>(std::ceil(elements / bucket_elements));
+    const Bytes bucket(gradient_bytes * elements / static_cast<double>(buckets));
+    // The other half of an all_reduce that takes the place of a reduce_scatter.
+    to.push_back({"all_gather summed gradients", Among::shards, Op::all_gather, bucket, buckets});
+    to.push_back({"all_gather momenta", Among::shards, Op::all_gather, bucket, 2 * buckets});
+    to.push_back({"all_gather updates", Among::shards, Op::all_gather, bucket, buckets});
+  }
+  if (division.tensor_ranks > 1) {
+    const Calls owned{matrices.count / ranks, matrices.bytes / ranks};
+    write("all_gather momenta of slices", Among::tensor_ranks, Op::all_gather, owned, division, to);
+  }
+}
+
+UpdateExtras muon_extras(const OptimizerModel& optimizer, const ModelShape& model,
+                         const UpdateDivision& division, double gradient_bytes) {
+  UpdateExtras extras;
+  if (division.flat) return extras;
+  double flops = 0;
+  Calls matrices;
+  for (const GivenTensor& tensor : given_tensors(optimizer, model, false)) {
+    if (tensor.whole.rows == 0) continue;
+    flops += muon_flops(tensor.whole);
+    matrices.add(1, 4 * tensor.whole.elements);
+  }
+  if (flops == 0) return extras;
+  static const Sourced<double> share{
+      newton_schulz_share_of_peak,
+      {Kind::assumed, "products of Newton-Schulz iterations at 40 % of the half-precision peak"}};
+  extras.products.push_back(
+      {flops * division.of_model / division.shards, share, "newton_schulz_share_of_peak"});
+  add_whole_matrices(matrices, gradient_bytes, division, extras.calls);
+  return extras;
+}
+
 }  // namespace
 
 UpdateExtras update_extras(OptimizerType type, StepKind step, Kernels kernels,
                            const ModelShape& model, const UpdateDivision& division,
                            double gradient_bytes, const Projection& projection) {
+  const OptimizerModel& optimizer = model_of(type);
+  if (optimizer.orthogonalizes) return muon_extras(optimizer, model, division, gradient_bytes);
   UpdateExtras extras;
-  add_statistics(model_of(type), model, division, extras.calls);
+  add_statistics(optimizer, model, division, extras.calls);
   if (type != OptimizerType::galore_adamw8bit) return extras;
   double small = 0, projecting = 0, decomposing = 0;  // the first two of the rank's slices
   Calls gathered;
-  for (const GivenTensor& tensor : given_tensors(model, division.flat)) {
+  for (const GivenTensor& tensor : given_tensors(optimizer, model, division.flat)) {
     const double slice = division.flat
                              ? 1.0 / division.tensor_ranks
                              : parallel::tensor_share(tensor.split, model, division.tensor_ranks);

@@ -7,6 +7,7 @@
 
 #include "models/optimizer/optimizer_model.h"
 #include "models/shape/shape.h"
+#include "models/training/plan/parallelism.h"
 #include "models/training/plan/work.h"
 
 namespace lambcast {
@@ -17,6 +18,15 @@ namespace lambcast {
 StateTensor state_tensor(const ModelShape& model, const Tensor& tensor);
 // Of it what one of so many tensor-parallel ranks holds.
 StateTensor slice_of(const ModelShape& model, const Tensor& tensor, int tensor_ranks);
+
+// How ranks that share states come to whole matrices, for optimizers that need them (muon.h).
+enum class WholeMatrices {
+  owned,      // each matrix and its gradient belong to one rank
+  exchanged,  // an all-to-all before the computation and one after it
+  gathered,   // DeepSpeed's ZeRO stage 3
+};
+
+WholeMatrices whole_matrices(const Parallelism& how);
 
 // How the ranks that update the same part of a model divide it.
 struct UpdateDivision {
@@ -30,6 +40,7 @@ struct UpdateDivision {
   // The optimizer sees each parameter group, or a rank's shard of it, as one vector
   // (TrainingPlan::flattens).
   bool flat = false;
+  WholeMatrices matrices = WholeMatrices::owned;
 };
 
 // Of a rank, mean over all elements that it updates. What is factored does not shrink as the
@@ -72,7 +83,8 @@ struct SharedCall {
 // DistributedLamb sums both its norms over t of whole tensors too, if there are shards
 // (distributed_lamb.py). Flat vectors belong to one rank: nobody tells the optimizer of others.
 // GaLore's refresh decomposes whole gradients on every rank: it gathers those that are cut before
-// (distributed_galore.py). Its kernels are those of its small space.
+// (distributed_galore.py). Its kernels are those of its small space. Muon computes with whole
+// matrices, an equal share on each rank that shares states.
 struct UpdateExtras {
   std::vector<KernelWork> kernels;
   std::vector<ProductWork> products;

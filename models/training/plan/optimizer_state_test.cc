@@ -330,5 +330,57 @@ TEST_CASE("optimizer states: GaLore decomposes whole gradients on every rank, ga
             .calls.empty());
 }
 
+// BERT-Large, n = 1,024: query, key, value and output 30 n^3 each, two matrices of n x 4 n
+// 5 (16 + 2) n^3 each; 6 matrices and 12 n^2 elements in each of 24 blocks.
+TEST_CASE("optimizer states: Muon computes with the matrices of blocks alone") {
+  const ModelShape bert = load_model("bert-large");
+  const auto of = [&](const UpdateDivision& division) {
+    return update_extras(OptimizerType::muon, StepKind::uniform, Kernels::deepspeed, bert, division,
+                         2);
+  };
+  const double n = 1024, flops = 24 * 300 * n * n * n, elements = 24 * 12 * n * n;
+  const UpdateExtras alone = of({});
+  REQUIRE(alone.products.size() == 1);
+  CHECK(alone.products[0].flops == Approx(flops));
+  CHECK(alone.kernels.empty());
+  CHECK(alone.calls.empty());
+  // Of 8 ranks that share states each computes an eighth, and needs nothing more for it.
+  CHECK(of({.shards = 8}).products[0].flops == Approx(flops / 8));
+  CHECK(of({.shards = 8}).calls.empty());
+
+  // There and back: 2 x 144 / 8 exchanges of a matrix's elements in 16 bits.
+  const UpdateExtras exchanged = of({.shards = 8, .matrices = WholeMatrices::exchanged});
+  const SharedCall* shards = find(exchanged, "all_to_all shards of matrices");
+  REQUIRE(shards != nullptr);
+  CHECK(shards->times == 36);
+  CHECK(shards->bytes.value() == Approx(2 * elements / 144));
+
+  // 302 million elements are one bucket; momenta are gathered twice.
+  const UpdateExtras gathered = of({.shards = 8, .matrices = WholeMatrices::gathered});
+  REQUIRE(find(gathered, "all_gather momenta") != nullptr);
+  CHECK(find(gathered, "all_gather momenta")->times == 2);
+  CHECK(find(gathered, "all_gather updates")->bytes.value() == Approx(2 * elements));
+
+  // Each tensor-parallel rank computes all of it, from slices of the fp32 momentum.
+  const UpdateExtras sliced = of({.shards = 2, .tensor_ranks = 4});
+  CHECK(sliced.products[0].flops == Approx(flops / 2));
+  const SharedCall* momenta = find(sliced, "all_gather momenta of slices");
+  REQUIRE(momenta != nullptr);
+  CHECK(momenta->times == 72);
+  CHECK(momenta->bytes.value() == Approx(4 * elements / 144));
+}
+
+// States: 4 bytes of 302 of 335 million elements, 8 of the others.
+TEST_CASE("optimizer states: Muon keeps one moment of a matrix, AdamW's two of all others") {
+  const ModelShape bert = load_model("bert-large");
+  const double matrices = 24 * 12 * 1024.0 * 1024, all = 335'184'706;
+  CHECK(state_bytes_per_element(OptimizerType::muon, bert) ==
+        Approx((4 * matrices + 8 * (all - matrices)) / all));
+  TrainingPlan training = training_of({OptimizerType::muon});
+  CHECK_FALSE(training.flattens());
+  CHECK(metrics_of(training, StepKind::uniform).optimizer >
+        metrics_of(training_of({OptimizerType::lion}), StepKind::uniform).optimizer);
+}
+
 }  // namespace
 }  // namespace lambcast

@@ -57,6 +57,8 @@ struct TrainingPlan {
   // Whether DeepSpeed hands the optimizer each parameter group, or a rank's shard of it, as one
   // vector; under a pipeline bf16 keeps BF16_Optimizer. Other frameworks know whose shard is whose.
   bool flattens() const {
+    if (model_of(optimizer()).orthogonalizes)
+      return false;  // it reads whole matrices of the vector
     if (!parallelism) return is_flat(wrapper());
     if (parallelism->framework.name != FrameworkName::deepspeed) return false;
     const bool bf16 = recipe.precision.weights == DataType::bf16;
