@@ -400,14 +400,7 @@ std::optional<Parallelism> choose_parallelism(const Words& words, const Training
 
 std::vector<Finding> check_parallelism(const TrainingPlan& training) {
   const Parallelism& how = *training.parallelism;
-  parallel::LayoutUse use;
-  use.gpus = training.gpus;
-  use.micro_batches = static_cast<int>(training.batch.gas);
-  use.seq_len = training.seq_len;
-  use.sequence_parallel = how.sequence_parallel;
-  use.schedule = how.schedule;
-  use.split = how.framework.split;
-  use.exchanges_heads = how.framework.context_exchange == ContextExchange::heads;
+  const parallel::LayoutUse use = how.use(training.gpus, training.batch.gas, training.seq_len);
   std::vector<Finding> findings = parallel::check(how.layout, *training.model, use);
   refuse_errors(findings);
   for (Finding& finding : find_of_layout(training)) findings.push_back(std::move(finding));

@@ -72,14 +72,11 @@ std::optional<Judged> LayoutJudge::illegal(const LayoutCandidate& candidate) con
                   "micro-batches",
                   std::to_string(space_.global_batch / samples) +
                       " micro batches a step, of which a replica replays each"};
-  parallel::LayoutUse use;
-  use.gpus = base.gpus;
-  use.micro_batches = static_cast<int>(space_.global_batch / samples);
-  use.seq_len = base.seq_len;
+  parallel::LayoutUse use =
+      base.parallelism->use(base.gpus, space_.global_batch / samples, base.seq_len);
   use.sequence_parallel = candidate.sequence_parallel == "true";
   use.schedule = schedule_of(candidate);
   use.split = split_of(space_, candidate);
-  use.exchanges_heads = base.parallelism->framework.context_exchange == ContextExchange::heads;
   for (const Finding& finding : parallel::check(layout, *base.model, use))
     if (finding.severity == Severity::error) return Judged{{}, finding.code, finding.message};
   return std::nullopt;

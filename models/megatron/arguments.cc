@@ -77,6 +77,7 @@ class Decoder {
     if (read_.flag("sequence-parallel") &&
         read_.whole("tensor-model-parallel-size").value_or(1) > 1)
       set("sequence_parallel", "true");
+    if (read_.flag("use-tp-pp-dp-mapping")) set("order", "tp-cp-ep-pp-dp");
     set_whole("interleave", "num-virtual-stages-per-pipeline-rank");
     if (const auto chunk = read_.whole("num-layers-per-virtual-pipeline-stage")) {
       const std::int64_t stages = read_.whole("pipeline-model-parallel-size").value_or(1);
@@ -114,8 +115,8 @@ class Decoder {
     if (read_.flag("grad-reduce-in-bf16") || (half && !deepspeed_)) set("fp32_gradients", "false");
     const auto optimizer = read_.choice("optimizer", {"adam", "onebit-adam", "onebit-lamb",
                                                       "zero-one-adam", "sgd", "muon", "dist_muon"});
-    if (optimizer.value_or(0) > 3) read_.refuse("optimizer", "this optimizer");
-    constexpr const char* optimizers[] = {"adam", "onebit_adam", "onebit_lamb", "zero_one_adam"};
+    constexpr const char* optimizers[] = {
+        "adam", "onebit_adam", "onebit_lamb", "zero_one_adam", "sgd_momentum", "muon", "muon"};
     set("optimizer", optimizers[optimizer.value_or(0)]);
   }
 

@@ -292,7 +292,7 @@ TEST_CASE("Megatron arguments: slips and what is not modelled are one line with 
       {"--micro-batch-size", "has 0 values, not one"},
       {"--bf16 yes", "takes no value, not 'yes'"},
       {"--bf16 --fp16", "contradicts --bf16"},
-      {"--optimizer sgd", "this optimizer is not modelled"},
+      {"--optimizer rmsprop", "rmsprop"},
       {"--recompute-granularity ful", "did you mean 'full'"},
       {"--fp8-format e5m2", "unknown value 'e5m2'"},
       {"--num-layers 10 --hidden-size 8 --num-attention-heads 1", "--seq-length: is missing"},

@@ -14,7 +14,7 @@ constexpr CostlessGroup groups[] = {
      "distributed-timeout-seconds-after-init fake-process-group gpu-sniff-test-interval "
      "hostfile lazy-mpu-init local-addr local-rank log-dir master-addr master-port "
      "max-restarts node-rank rdzv-backend rdzv-endpoint rdzv-id role standalone tee "
-     "use-gloo-process-groups use-tp-pp-dp-mapping"},
+     "use-gloo-process-groups"},
     {"names samples, of which each step reads as many",
      "aml-data-download-path block-data-path classes-fraction data-args-path data-cache-path "
      "data-impl data-parallel-random-init data-path data-per-class-fraction "

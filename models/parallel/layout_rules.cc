@@ -138,14 +138,36 @@ void check_experts(Findings& out, const ParallelLayout& layout, const ModelShape
         fmt::format("cp {} x dp {} is not divisible by ep {}", layout.cp, layout.dp, layout.ep));
 }
 
+// Ranks from one pipeline stage to the next.
+int stage_stride(const RankGrid& grid) {
+  Coordinates second{};
+  second[static_cast<std::size_t>(Axis::pp)] = 1;
+  return rank_of(grid, second);
+}
+
+void check_stages_of_experts(Findings& out, const ParallelLayout& layout, const LayoutUse& use) {
+  if (layout.ep == 1 || layout.pp == 1 ||
+      layout.tp * layout.cp * layout.dp % (layout.expert_tp() * layout.ep) != 0)
+    return;
+  ParallelLayout apart = layout;
+  if (!use.one_mesh) apart.ep = 1;
+  if (stage_stride(dense_grid(apart)) == stage_stride(expert_grid(layout))) return;
+  out.refuse("layout-experts", "order",
+             fmt::format("in {} the pipeline stages of experts and of all other layers lie on "
+                         "different ranks; try: tp-cp-ep-dp-pp",
+                         to_text(layout.order)));
+}
+
 void check_placement(Findings& out, const ParallelLayout& layout) {
   if (layout.tp > layout.gpus_per_node)
     out.add(Severity::warning, "layout-beyond-node", "tp",
             fmt::format("{} ranks on nodes of {} GPUs: the sums of every layer leave the node",
                         layout.tp, layout.gpus_per_node));
   const RankGrid grid = dense_grid(layout);
-  const std::pair<const char*, AxisSet> groups[] = {
-      {"tp", {Axis::tp}}, {"cp", {Axis::cp}}, {"dp", {Axis::dp, Axis::cp}}, {"pp", {Axis::pp}}};
+  const std::pair<const char*, AxisSet> groups[] = {{"tp", {Axis::tp}},
+                                                    {"cp", {Axis::cp}},
+                                                    {"dp", {Axis::dp, Axis::cp, Axis::ep}},
+                                                    {"pp", {Axis::pp}}};
   for (const auto& [key, members] : groups)
     if (!lies_evenly(grid, members))
       out.add(Severity::warning, "layout-uneven", key,
@@ -164,6 +186,7 @@ std::vector<Finding> check(const ParallelLayout& layout, const ModelShape& shape
   check_pipeline(out, layout, shape, use);
   check_sequence(out, layout, shape, use);
   check_experts(out, layout, shape);
+  check_stages_of_experts(out, layout, use);
   check_placement(out, layout);
   return std::move(out.list);
 }

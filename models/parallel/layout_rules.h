@@ -28,6 +28,7 @@ struct LayoutUse {
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
   SplitMethod split = SplitMethod::even;
   bool exchanges_heads = false;  // context parallelism divides the heads of attention too
+  bool one_mesh = false;  // experts and all other layers are cut by the same axes (Colossal-AI)
 };
 
 std::vector<Finding> check(const ParallelLayout& layout, const ModelShape& shape,

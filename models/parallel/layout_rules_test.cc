@@ -40,6 +40,29 @@ TEST_CASE("layout rules: exchanged heads are divided over context parallelism to
   }));
 }
 
+// Megatron-LM cuts experts and all other layers by two grids. tp-cp-ep-pp-dp places stages 8 x 1
+// ranks apart for experts and 1 apart for the others, which it refuses; Colossal-AI has one mesh.
+TEST_CASE("layout rules: stages of experts lie on the ranks of all other layers") {
+  const AxisOrder around = parse_order("tp-cp-ep-pp-dp", {});
+  const ParallelLayout layout{.ep = 8, .dp = 16, .pp = 4, .gpus_per_node = 8, .order = around};
+  LayoutUse use{.gpus = 64, .micro_batches = 8, .seq_len = 4096};
+  CHECK(findings(layout, "mixtral-8x7b", use) ==
+        Messages{"layout-experts: order: in tp-cp-ep-pp-dp the pipeline stages of experts and of "
+                 "all other layers lie on different ranks; try: tp-cp-ep-dp-pp"});
+  use.one_mesh = true;
+  CHECK(findings(layout, "mixtral-8x7b", use).empty());
+  // Experts cut by etp 1 x ep 8, all other layers by tp 2 x ep 8: no mesh has both.
+  ParallelLayout thin = layout;
+  thin.tp = 2;
+  thin.etp = 1;
+  thin.dp = 8;
+  CHECK_FALSE(findings(thin, "mixtral-8x7b", use).empty());
+  ParallelLayout outermost = layout;
+  outermost.order = default_order;
+  use.one_mesh = false;
+  CHECK(findings(outermost, "mixtral-8x7b", use).empty());
+}
+
 TEST_CASE("layout rules: what runs gets no finding") {
   CHECK(findings(good, "gpt3-175b", used).empty());
   CHECK(findings({.dp = 64, .gpus_per_node = 8}, "resnet50", {.gpus = 64}).empty());

@@ -118,7 +118,15 @@ int RankGrid::ranks() const {
   return product;
 }
 
+bool has_pipeline_around_experts(const ParallelLayout& layout) {
+  if (layout.ep == 1 || layout.pp == 1) return false;
+  const auto place = [&](Axis axis) { return std::ranges::find(layout.order, axis); };
+  return place(Axis::ep) < place(Axis::pp) && place(Axis::pp) < place(Axis::dp);
+}
+
 RankGrid dense_grid(const ParallelLayout& layout) {
+  if (has_pipeline_around_experts(layout) && layout.dp % layout.ep == 0)
+    return grid_of(layout, layout.tp, layout.cp, layout.ep, layout.dp / layout.ep);
   return grid_of(layout, layout.tp, layout.cp, 1, layout.dp);
 }
 

@@ -84,7 +84,16 @@ struct RankGrid {
   int ranks() const;
 };
 
-RankGrid dense_grid(const ParallelLayout& layout);   // ep is 1
+// Whether the order places pipeline stages between expert and data parallelism (tp-cp-ep-pp-dp).
+// Stages of experts and of all other layers then lie on the same ranks only if data parallelism is
+// cut in two: ep ranks inside the pipeline, dp / ep around it. Colossal-AI's mesh does so
+// (booster/plugin/moe_hybrid_parallel_plugin.py, moe_dp_outside); Megatron-LM refuses such an order
+// (core/parallel_state.py: pipeline groups of both kinds must be equal).
+bool has_pipeline_around_experts(const ParallelLayout& layout);
+
+// Grid of all layers but experts. ep is 1 unless has_pipeline_around_experts(): replicas are then
+// the axes dp and ep together.
+RankGrid dense_grid(const ParallelLayout& layout);
 RankGrid expert_grid(const ParallelLayout& layout);  // cp is 1, dp is expert_replicas()
 
 using Coordinates = std::array<int, axis_count>;  // by Axis
@@ -92,7 +101,7 @@ Coordinates coordinates_of(const RankGrid& grid, int rank);
 int rank_of(const RankGrid& grid, const Coordinates& coordinates);
 
 // The group of ranks that differ in `members` alone, as in
-//   {tp}      activations of tensor parallelism      {dp, cp}  gradients
+//   {tp}      activations of tensor parallelism      {dp, cp, ep}  gradients
 //   {tp, pp}  norms and overflow of one model copy   {cp}      keys and values
 // Its siblings are the groups alike on the same nodes, except those that differ in `apart`: axes
 // whose ranks issue the call at other times. How these share NICs is another model's concern

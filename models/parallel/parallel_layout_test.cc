@@ -138,6 +138,22 @@ TEST_CASE("layout: experts of a tensor size of their own lie over the dense laye
   CHECK(group(experts, {Axis::dp}) == ProcessGroup{3, 1, 1, 4, 8});
 }
 
+// 4 stages of 8 ranks, twice: a stage is one node of 8 GPUs, and its replicas lie on two nodes.
+TEST_CASE("layout: in one mesh stages lie around the ranks of experts") {
+  const ParallelLayout layout{
+      .ep = 8, .dp = 16, .pp = 4, .gpus_per_node = 8, .order = parse_order("tp-cp-ep-pp-dp", {})};
+  CHECK(has_pipeline_around_experts(layout));
+  const RankGrid dense = dense_grid(layout), experts = expert_grid(layout);
+  CHECK(dense.sizes == std::array<int, 5>{1, 1, 8, 2, 4});
+  CHECK(experts.sizes == dense.sizes);
+  CHECK(group(dense, {Axis::dp, Axis::cp, Axis::ep}).ranks == 16);
+  CHECK(group(dense, {Axis::dp, Axis::cp, Axis::ep}).per_node == 8);
+  CHECK(stage_pair(dense, 0, 1) == ProcessGroup{2, 1, 1, 1, 8});
+  ParallelLayout whole = layout;
+  whole.ep = 1;
+  CHECK_FALSE(has_pipeline_around_experts(whole));
+}
+
 TEST_CASE("layout: experts take their all-to-all from neighbours, their reduction from afar") {
   const ParallelLayout layout{.ep = 8, .dp = 32, .gpus_per_node = 8};
   CHECK(group(expert_grid(layout), {Axis::ep}) == ProcessGroup{8, 8, 1, 1, 1});

@@ -168,13 +168,7 @@ Changes more_sharing(const TrainingPlan& training) {
 
 bool is_legal(const TrainingPlan& training) {
   const Parallelism& how = *training.parallelism;
-  const parallel::LayoutUse use{training.gpus,
-                                static_cast<int>(training.batch.gas),
-                                training.seq_len,
-                                how.sequence_parallel,
-                                how.schedule,
-                                how.framework.split,
-                                how.framework.context_exchange == ContextExchange::heads};
+  const parallel::LayoutUse use = how.use(training.gpus, training.batch.gas, training.seq_len);
   return std::ranges::none_of(
       parallel::check(how.layout, *training.model, use), [](const Finding& finding) {
         return finding.severity == Severity::error || finding.code == "layout-beyond-node";

@@ -41,7 +41,7 @@ bool keeps_share_of_sum(const Parallelism& how) {
 
 std::vector<Owners> owners_of(const Parallelism& how, bool with_experts, parallel::AxisSet apart) {
   const ProcessGroup dense =
-      parallel::group(parallel::dense_grid(how.layout), {Axis::dp, Axis::cp}, apart);
+      parallel::group(parallel::dense_grid(how.layout), {Axis::dp, Axis::cp, Axis::ep}, apart);
   std::vector<Owners> owners{{false, dense, shard_groups(dense, std::max(1, how.shard_ranks))}};
   if (!with_experts) return owners;
   const ProcessGroup experts =

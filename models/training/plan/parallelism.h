@@ -33,6 +33,7 @@
 #include "models/device/block_time.h"
 #include "models/device/gpu_rates.h"
 #include "models/parallel/activation_memory.h"
+#include "models/parallel/layout_rules.h"
 #include "models/parallel/parallel_layout.h"
 #include "models/parallel/pipeline_schedule.h"
 #include "models/parallel/stage_split.h"
@@ -83,6 +84,17 @@ struct Parallelism {
   int model_ranks() const { return layout.tp * layout.cp * layout.pp; }
   parallel::Pipeline pipeline(std::int64_t micro_batches) const {
     return {schedule, layout.pp, layout.virtual_stages, static_cast<int>(micro_batches)};
+  }
+  // What rules of layouts ask of a step of so many micro batches.
+  parallel::LayoutUse use(int gpus, std::int64_t micro_batches, std::int64_t seq_len) const {
+    return {gpus,
+            static_cast<int>(micro_batches),
+            seq_len,
+            sequence_parallel,
+            schedule,
+            framework.split,
+            framework.context_exchange == ContextExchange::heads,
+            framework.name == FrameworkName::colossalai};
   }
   double gradient_bytes() const { return framework.fp32_gradients ? 4 : 2; }
 
