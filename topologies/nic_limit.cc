@@ -15,8 +15,10 @@ Bandwidth nic_limit(const Cluster& cluster, const Table& description, const Over
   nic.keys();  // judged where the whole description is read
   if (!nic.has("bandwidth")) return nominal;
   const Bandwidth asked = cluster.nic_bandwidth.value;
-  const double share = asked / nic.get<Sourced<Bandwidth>>("bandwidth").value;
-  return share < 1 ? std::max(asked, nominal * std::pow(share, 8)) : nominal;
+  const Bandwidth described = nic.get<Sourced<Bandwidth>>("bandwidth").value;
+  const double share = asked / described;
+  const double power = 1 + std::log10(std::max(1.0, nominal / described));
+  return share < 1 ? std::max(asked, nominal * std::pow(share, power)) : nominal;
 }
 
 Duration least_time_on_nics(const Cluster& cluster, Bytes bytes) {

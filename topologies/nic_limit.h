@@ -5,11 +5,11 @@
 // slower NIC, whose nominal rate nobody states. With b the rate asked for, d the description's own
 // and N its nominal rate, the limit of a NIC is then
 //
-//   max(b, N (b / d)^8)     for b < d
+//   max(b, N (b / d)^p),  p = 1 + log10(N / d)     for b < d
 //
-// The limit is N if nothing changes, and b from about 0.7 d on (for N = 10 d): what one machine
-// reached beyond its described rate holds for that NIC alone. The exponent is assumed; it keeps the
-// limit continuous, with a slope that a change of 0.01 % in b moves it by 0.08 %.
+// The limit is N if nothing changes, and b from d / 10 down: what one machine reached beyond its
+// described rate holds for that NIC alone. The decade is assumed. A change of 1 % in b moves the
+// limit by p %, so by 2 % for a NIC that is described with a tenth of its nominal rate.
 #pragma once
 
 #include "sim/base/overrides.h"

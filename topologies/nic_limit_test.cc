@@ -1,5 +1,7 @@
 #include "topologies/nic_limit.h"
 
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
 
 #include "topologies/collective_forecast.h"
@@ -17,14 +19,33 @@ TEST_CASE("NIC limit: the nominal rate, and what --set asks for far below the de
   CHECK(limit_Gbps(name, {}) == Approx(100));
   CHECK(limit_Gbps(name, {{"nic.nominal", "50 Gbit/s"}}) == Approx(50));
   CHECK(limit_Gbps(name, {{"nic.bandwidth", "1 Gbit/s"}}) == Approx(1));
-  CHECK(limit_Gbps(name, {{"nic.bandwidth", "19 Gbit/s"}}) == Approx(19));
-  // 100 (36 / 38)^8 = 64.88
-  CHECK(limit_Gbps(name, {{"nic.bandwidth", "36 Gbit/s"}}) == Approx(64.88).epsilon(1e-3));
+  // p = 1 + log10(100 / 38) = 1.420: 100 (19 / 38)^p = 37.36, 100 (36 / 38)^p = 92.61, and the
+  // rate asked for from a tenth of the description down.
+  CHECK(limit_Gbps(name, {{"nic.bandwidth", "19 Gbit/s"}}) == Approx(37.36).epsilon(1e-3));
+  CHECK(limit_Gbps(name, {{"nic.bandwidth", "36 Gbit/s"}}) == Approx(92.61).epsilon(1e-3));
+  CHECK(limit_Gbps(name, {{"nic.bandwidth", "3.8 Gbit/s"}}) == Approx(3.8).epsilon(1e-3));
+  CHECK(limit_Gbps(name, {{"nic.bandwidth", "3 Gbit/s"}}) == Approx(3));
   CHECK(limit_Gbps(name, {{"nic.bandwidth", "37.9999 Gbit/s"}}) == Approx(100).epsilon(1e-4));
   CHECK(limit_Gbps(name, {{"nic.bandwidth", "38.0001 Gbit/s"}}) == Approx(100));
   CHECK(limit_Gbps(name, {{"nic.bandwidth", "400 Gbit/s"}}) == Approx(400));
   CHECK(limit_Gbps(name, {{"nic.bandwidth", "1 Gbit/s"}, {"nic.nominal", "10 Gbit/s"}}) ==
         Approx(10));
+}
+
+// A steeper limit once made the low end of a step 68 % longer on a NIC that is 9 % slower.
+TEST_CASE("NIC limit: a rate that is 1 % lower moves it by at most 3 %, on any preset") {
+  for (const std::string& name : cluster_names()) {
+    const double described = load_cluster(name, {}).nic_bandwidth.value.value() * 8e-9;
+    double last = limit_Gbps(name, {});
+    for (double rate = described; rate > described / 30; rate *= 0.99) {
+      const double limit =
+          limit_Gbps(name, {{"nic.bandwidth", fmt::format("{:.9f} Gbit/s", rate)}});
+      INFO(name << " at " << rate << " Gbit/s");
+      CHECK(limit <= last * (1 + 1e-6));
+      CHECK(limit >= last * 0.97);
+      last = limit;
+    }
+  }
 }
 
 TEST_CASE("NIC limit: no end of a collective's interval beats it, on any preset") {
