@@ -14,8 +14,6 @@
 #include "experiments/scenario/run_length.h"
 #include "experiments/scenario/words.h"
 #include "models/training/price/backend_limit.h"
-#include "models/training/price/gpu_way_limit.h"
-#include "models/training/run/stream_limit.h"
 #include "sim/base/sort_stably.h"
 
 namespace lambcast {
@@ -201,33 +199,6 @@ void find_unread_of_advice(const WhatIf& asked, std::vector<Finding>& findings) 
           {Severity::note, "flag-no-effect",
            fmt::format("{}: has no effect: every backend is compared, and the fastest is judged",
                        flag(key).key)});
-}
-
-using LimitOfNic = std::optional<Bandwidth> (*)(const TrainingPlan& training);
-
-std::optional<Bandwidth> limit_of_streams(const TrainingPlan& training) {
-  const auto limit = stream_limit(*training.cluster);
-  return limit ? std::optional(limit->nic) : std::nullopt;
-}
-
-std::optional<Bandwidth> limit_of_gpu_way(const TrainingPlan& training) {
-  return gpu_way_limit(*training.cluster, training.nodes());
-}
-
-// The bandwidth of the NIC from which on the plain run of `asked` is as fast as with any other, by
-// a limit of rings: none if its algorithms have several peers.
-std::optional<Bandwidth> held_back_beyond(const WhatIf& asked, bool plain, LimitOfNic limit_of,
-                                          Catalog& catalog) {
-  // As bandwidths are set here: a description's own may be what somebody measured of a NIC.
-  const TrainingPlan fastest = resolve(at_bandwidth(asked, Bandwidth(1e12)), catalog).training;
-  const auto limit = limit_of(fastest);
-  if (!limit) return std::nullopt;
-  CollectiveCosts costs;
-  const auto time_of = [&](const TrainingPlan& training) {
-    return forecast(plain ? training : plain_run(training), costs).run.time_s;
-  };
-  const TrainingPlan at_limit = resolve(at_bandwidth(asked, *limit), catalog).training;
-  return std::abs(time_of(at_limit) / time_of(fastest) - 1) < 0.01 ? limit : std::nullopt;
 }
 
 // The bandwidths at which the answer's best backend begins or ceases to pay.

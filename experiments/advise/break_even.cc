@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "experiments/scenario/scenario.h"
+#include "models/training/price/gpu_way_limit.h"
 #include "models/training/run/forecast.h"
+#include "models/training/run/stream_limit.h"
 #include "sim/base/table.h"
 
 namespace lambcast {
@@ -29,9 +32,9 @@ double break_even_level(const SpeedupAt& speedup) {
   return flat ? 1 + indistinct : 1;
 }
 
-PayingBandwidth break_even(const SpeedupAt& speedup, double level) {
+PayingBandwidth break_even(const SpeedupAt& speedup, double level, Bandwidth fastest) {
   const auto pays_at = [&](double bit_per_s) { return speedup(Bandwidth(bit_per_s / 8)) > level; };
-  double low = 1e8, high = 1e13;  // bit/s
+  double low = 1e8, high = std::max(2e8, fastest.value() * 8);  // bit/s
   const bool pays_low = pays_at(low), pays_high = pays_at(high);
   if (pays_low == pays_high) return {std::nullopt, false, pays_low};
   while (high / low > 1.001) {
@@ -41,13 +44,44 @@ PayingBandwidth break_even(const SpeedupAt& speedup, double level) {
   return {Bandwidth(std::sqrt(low * high) / 8), pays_high, false};
 }
 
-PayingBandwidth break_even(const WhatIf& what_if, Catalog& catalog) {
+PayingBandwidth break_even(const WhatIf& what_if, Catalog& catalog, Bandwidth fastest) {
   CollectiveCosts costs;
   const auto speedup = [&](Bandwidth nic) {
     const Scenario scenario = resolve(at_bandwidth(what_if, nic), catalog);
     return forecast(scenario.training, costs).run.speedup_vs_baseline;
   };
-  return break_even(speedup, break_even_level(speedup));
+  return break_even(speedup, break_even_level(speedup), fastest);
+}
+
+std::optional<Bandwidth> limit_of_streams(const TrainingPlan& training) {
+  const auto limit = stream_limit(*training.cluster);
+  return limit ? std::optional(limit->nic) : std::nullopt;
+}
+
+std::optional<Bandwidth> limit_of_gpu_way(const TrainingPlan& training) {
+  return gpu_way_limit(*training.cluster, training.nodes());
+}
+
+std::optional<Bandwidth> held_back_beyond(const WhatIf& asked, bool plain, LimitOfNic limit_of,
+                                          Catalog& catalog) {
+  // As bandwidths are set here: a description's own may be what somebody measured of a NIC.
+  const TrainingPlan fastest = resolve(at_bandwidth(asked, Bandwidth(1e12)), catalog).training;
+  const auto limit = limit_of(fastest);
+  if (!limit) return std::nullopt;
+  CollectiveCosts costs;
+  const auto time_of = [&](const TrainingPlan& training) {
+    return forecast(plain ? training : plain_run(training), costs).run.time_s;
+  };
+  const TrainingPlan at_limit = resolve(at_bandwidth(asked, *limit), catalog).training;
+  return std::abs(time_of(at_limit) / time_of(fastest) - 1) < 0.01 ? limit : std::nullopt;
+}
+
+Bandwidth fastest_of_use(const WhatIf& asked, Catalog& catalog) {
+  Bandwidth fastest(1e13 / 8);
+  for (const LimitOfNic limit_of : {limit_of_streams, limit_of_gpu_way})
+    if (const auto limit = held_back_beyond(asked, false, limit_of, catalog))
+      fastest = std::min(fastest, *limit);
+  return fastest;
 }
 
 WhatIf at_bandwidth(WhatIf what_if, Bandwidth nic) {

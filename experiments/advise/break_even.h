@@ -7,6 +7,7 @@
 
 #include "experiments/scenario/catalog.h"
 #include "experiments/scenario/what_if.h"
+#include "models/training/plan/training_plan.h"
 #include "sim/base/units.h"
 
 namespace lambcast {
@@ -24,11 +25,26 @@ using SpeedupAt = std::function<double(Bandwidth)>;
 // difference is that of rounding.
 double break_even_level(const SpeedupAt& speedup);
 
-// `speedup` of a bandwidth crosses `level` once at most.
-PayingBandwidth break_even(const SpeedupAt& speedup, double level);
+// `speedup` of a bandwidth crosses `level` once at most between 100 Mbit/s and `fastest`.
+PayingBandwidth break_even(const SpeedupAt& speedup, double level,
+                           Bandwidth fastest = Bandwidth(1e13 / 8));
 
 // By RunForecast::speedup_vs_baseline, which is of the plain optimizer with an all-reduce.
-PayingBandwidth break_even(const WhatIf& what_if, Catalog& catalog);
+PayingBandwidth break_even(const WhatIf& what_if, Catalog& catalog, Bandwidth fastest);
+
+using LimitOfNic = std::optional<Bandwidth> (*)(const TrainingPlan& training);
+std::optional<Bandwidth> limit_of_streams(const TrainingPlan& training);
+std::optional<Bandwidth> limit_of_gpu_way(const TrainingPlan& training);
+
+// Returns the bandwidth of the NIC from which on the plain run of `asked` (or `asked` itself, if it
+// is plain) is as fast as with any other, by a limit of rings; nothing if its algorithms have
+// several peers.
+std::optional<Bandwidth> held_back_beyond(const WhatIf& asked, bool plain, LimitOfNic limit_of,
+                                          Catalog& catalog);
+
+// Returns the largest bandwidth at which a break-even of `asked` means something: beyond either
+// limit the plain run no longer gets faster, and the curve is that of an assumed limit.
+Bandwidth fastest_of_use(const WhatIf& asked, Catalog& catalog);
 
 // The same question on NICs of another bandwidth. A name plate that was stated is raised to it, so
 // that a scan is never refused for it.

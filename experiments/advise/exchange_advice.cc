@@ -8,13 +8,14 @@
 namespace lambcast {
 namespace {
 
-ExchangeAdvice advice_of(const std::string& name, const WhatIf& asked, Catalog& catalog) {
+ExchangeAdvice advice_of(const std::string& name, const WhatIf& asked, Bandwidth fastest,
+                         Catalog& catalog) {
   const TrainingPlan training = resolve(asked, catalog).training;
   CollectiveCosts costs;
   ExchangeAdvice advice = exchange_advice_of(name, forecast(training, costs));
   if (training.parallelism && training.parallelism->quantized_gradients) advice.kernels_us.reset();
   if (training.nodes() > 1 && advice.fits && training.exchange != Exchange{})
-    advice.pays = break_even(asked, catalog);
+    advice.pays = break_even(asked, catalog, fastest);
   return advice;
 }
 
@@ -41,12 +42,13 @@ std::vector<ExchangeAdvice> advise_exchanges(const WhatIf& what_if,
   const TrainingPlan own = resolve(what_if, catalog).training;
   const bool zero = own.recipe.zero.stage > 0;
   const int site = own.parallelism || own.nodes() == 1 ? 1 : own.gpus_per_node;
+  const Bandwidth fastest = fastest_of_use(what_if, catalog);
   for (const Exchange& exchange : usual_exchanges(zero, site)) {
     if (exchange.is_in_other_form() && (own.nodes() == 1 || exchanges_in_hooks(own))) continue;
     WhatIf asked = what_if;
     asked["exchange"] = name_of(exchange);
     try {
-      all.push_back(advice_of(name_of(exchange), asked, catalog));
+      all.push_back(advice_of(name_of(exchange), asked, fastest, catalog));
     } catch (const Error& error) {
       if (exchange == Exchange{}) throw;
       all.push_back({.name = name_of(exchange), .refused = error.what()});

@@ -86,15 +86,32 @@ TEST_CASE("exchange advice: with weights shared, what is left is asked about too
 
 TEST_CASE("exchange advice: at its break-even bandwidth an exchange takes as long as none") {
   Catalog catalog;
-  const auto all = advise_exchanges(exchanges_asked(), std::nullopt, catalog);
-  const ExchangeAdvice& fp8 = named(all, "fp8");
-  REQUIRE(fp8.pays.has_value());
-  REQUIRE(fp8.pays->at.has_value());
-  WhatIf at = exchanges_asked({{"exchange", "fp8"}});
-  at["cluster.nic.bandwidth"] = fmt::format("{} bit/s", fp8.pays->at->value() * 8);
-  CollectiveCosts costs;
-  const Scenario scenario = resolve(at, catalog);
-  CHECK(forecast(scenario.training, costs).run.speedup_vs_baseline == Approx(1).epsilon(2e-3));
+  const WhatIf on_nics{{"cluster", "dgx-a100-80g"}};
+  const auto all = advise_exchanges(exchanges_asked(on_nics), std::nullopt, catalog);
+  int crossings = 0;
+  for (const ExchangeAdvice& of : all) {
+    if (!of.pays || !of.pays->at) continue;
+    INFO(of.name);
+    WhatIf at = exchanges_asked(on_nics);
+    at["exchange"] = of.name;
+    at["cluster.nic.bandwidth"] = fmt::format("{} bit/s", of.pays->at->value() * 8);
+    CollectiveCosts costs;
+    const Scenario scenario = resolve(at, catalog);
+    CHECK(forecast(scenario.training, costs).run.speedup_vs_baseline == Approx(1).epsilon(3e-3));
+    ++crossings;
+  }
+  CHECK(crossings > 0);
+}
+
+// NCCL's TCP streams hold the all-reduce back from 10.2 Gbit/s on: beyond it the curve is that of
+// the exchange alone, and an exchange in fp8 would seem to begin to pay.
+TEST_CASE("exchange advice: no break-even lies where a limit holds the all-reduce back") {
+  Catalog catalog;
+  const WhatIf asked = exchanges_asked();
+  const Bandwidth fastest = fastest_of_use(asked, catalog);
+  CHECK(fastest.value() * 8e-9 == Approx(10.19).epsilon(0.01));
+  for (const ExchangeAdvice& of : advise_exchanges(asked, std::nullopt, catalog))
+    if (of.pays && of.pays->at) CHECK(*of.pays->at <= fastest);
 }
 
 TEST_CASE("exchange advice: what ZeRO does not leave room for is refused, last") {

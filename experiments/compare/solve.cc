@@ -157,6 +157,7 @@ std::vector<std::string> limits_of(const Solution& solution,
                                    const std::function<TrainingPlan(double)>& at) {
   const SolvePoint& best = solution.best();
   std::vector<std::string> limits = limits_of_key(solution.key, at(solution.points.back().x));
+  if (solution.kind() == Solution::Kind::always && !solution.is_flat()) return limits;
   const std::string part = largest_part_text(at(best.x));
   if (!solution.is_flat())
     limits.push_back(fmt::format("at {} {}", best.text, part));
@@ -244,8 +245,7 @@ Solution solve(const SolveQuestion& question, Catalog& catalog) {
   std::vector<double> values;
   for (const SolvePoint& point : solution.points) values.push_back(point.metric.value);
   solution.turns = turns_of(values);
-  if (passes.empty() && (solution.kind() == Solution::Kind::never || solution.is_flat()))
-    solution.limits = limits_of(solution, at);
+  if (passes.empty()) solution.limits = limits_of(solution, at);
   solution.cannot_run = search.refused();
   solution.why_not = search.why_not();
   return solution;

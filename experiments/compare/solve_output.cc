@@ -1,6 +1,7 @@
 #include "experiments/compare/solve_output.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -118,7 +119,8 @@ std::string sentence_of(const Solution& solution) {
 
 std::string answer_of(const Solution& solution) {
   std::string text = sentence_of(solution) + turns_text(solution);
-  for (const std::string& limit : solution.limits) text += fmt::format(" The limit: {}.", limit);
+  if (!solution.limits.empty())
+    text += fmt::format(" The limit: {}.", fmt::join(solution.limits, "; "));
   if (solution.assumed_steps)
     text += fmt::format(" {}.", common_length_text(*solution.assumed_steps));
   return text;

@@ -50,7 +50,7 @@ std::optional<Speedup> fused_speedup(const Scenario& scenario, const Forecast& f
     return std::nullopt;
   TrainingPlan fused = training;
   fused.kernels = Kernels::fused;
-  if (!costs.runs().of(fused).memory().fits) return std::nullopt;
+  if (!known_runs(costs).of(fused).memory().fits) return std::nullopt;
   return speedup_in(ratio_of(forecast.plain_time, run_time(fused, costs)));
 }
 

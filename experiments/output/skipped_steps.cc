@@ -15,7 +15,9 @@ double expected_skipped_steps(const Precision& precision, std::int64_t steps) {
 std::optional<Finding> find_skipped_steps(const Scenario& scenario) {
   const TrainingPlan& training = scenario.training;
   const auto window = training.recipe.precision.loss_scale_window;
-  if (!window) return std::nullopt;
+  // A run of fewer steps than the window skips none but those of its beginning.
+  if (!window || expected_skipped_steps(training.recipe.precision, training.steps) < 1)
+    return std::nullopt;
   const bool own_engine =
       !training.parallelism || training.parallelism->framework.name == FrameworkName::deepspeed;
   const std::string first = own_engine ? fmt::format("from a scale of 2^{} ",

@@ -33,6 +33,8 @@ std::string beginning_of(const fs::path& path) {
 }  // namespace
 
 Results read_results(const fs::path& results_dir) {
+  // What a link leads to is no result of this folder, and its first line would be quoted.
+  for (const char* name : {"results.csv", "results.sums"}) refuse_link(results_dir / name);
   return read_results(csv::Reader::of_file(results_dir / "results.csv"));
 }
 

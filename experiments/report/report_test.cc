@@ -193,12 +193,13 @@ TEST_CASE("a page of somebody else is not overwritten, one of an earlier report 
 
 TEST_CASE("links out of a results folder are neither followed nor removed") {
   const ResultsFolder outside("outside", small_results());
-  for (const char* name : {"plots", "report.html", "manifest.json"}) {
+  for (const char* name :
+       {"plots", "report.html", "manifest.json", "results.csv", "results.sums"}) {
     const ResultsFolder folder("links", small_results());
     fs::remove_all(folder.path / name);
     const fs::path to = outside.path / (std::string_view(name) == "plots" ? "" : "results.csv");
     fs::create_symlink(to, folder.path / name);
-    CHECK_THROWS_WITH(report_of(folder.path),
+    CHECK_THROWS_WITH((read_results(folder.path), report_of(folder.path)),
                       Catch::Contains(std::string(name) + ": is a symbolic link, which is not"));
     CHECK(fs::is_symlink(folder.path / name));
   }

@@ -31,6 +31,12 @@ constexpr Hint typed_hints[] = {
     {Typed::flag, "--nic-bandwidth", nic_words},
     {Typed::flag, "--dtype", "write --precision fp16, bf16 or fp32"},
     {Typed::flag, "--world-size", "write --gpus N"},
+    {Typed::flag, "--num-gpus", "write --gpus N"},
+    {Typed::flag, "--ngpus", "write --gpus N"},
+    {Typed::flag, "--tensor-parallel", "write --tp N"},
+    {Typed::flag, "--tensor-parallel-size", "write --tp N"},
+    {Typed::flag, "--pipeline-parallel", "write --pp N"},
+    {Typed::flag, "--pipeline-parallel-size", "write --pp N"},
     {Typed::flag, "--sequence-length", "write --seq-len N"},
     {Typed::flag, "--warmup",
      "write --freeze-step N, or --freeze-step 16.7% for a share of the run"},
@@ -45,6 +51,7 @@ constexpr Hint typed_hints[] = {
     {Typed::value, "framework=fsdp", "write torchtitan, which runs PyTorch's FSDP"},
     {Typed::value, "framework=FSDP", "write torchtitan, which runs PyTorch's FSDP"},
     {Typed::value, "framework=ddp", "write pytorch"},
+    {Typed::value, "optimizer=diloco", "write --exchange local:STEPS, such as local:100"},
     {Typed::exchange, "diloco", diloco_words},
     {Typed::exchange, "DiLoCo", diloco_words},
     {Typed::exchange, "local", diloco_words},
@@ -69,7 +76,12 @@ std::string hint_for_count(std::string_view text, bool takes_share) {
     std::string digits(text);
     std::erase(digits, ',');
     const bool whole = std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; });
-    return whole ? fmt::format("'{}' has a comma: write {}", text, digits) : "";
+    if (!whole) return "";
+    // 65,536 separates thousands; 16,32 is a list.
+    const std::size_t behind = text.size() - text.rfind(',') - 1;
+    if (behind != 3 || text.find(',') > 3)
+      return fmt::format("'{}' is a list: write --list KEY={} (sweep, advise)", text, text);
+    return fmt::format("'{}' has a comma: write {}", text, digits);
   }
   double number = 0;
   const char* const last = text.data() + text.size();

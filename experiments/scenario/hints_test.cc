@@ -24,6 +24,8 @@ TEST_CASE("hints: what people type is refused with what to write instead") {
         {"steps", "1.5M", "'1.5M' may be either: write 1500000 or 1572864"},
         {"cluster", "h100", "did you mean one of 'h100-500w-ndr', 'hgx-h100-ndr'"},
         {"global_batch", "65,536", "'65,536' has a comma: write 65536"},
+        {"gpus", "16,32", "'16,32' is a list: write --list KEY=16,32 (sweep, advise)"},
+        {"optimizer", "diloco", "write --exchange local:STEPS, such as local:100"},
         {"exchange", "diloco:100", "write local:STEPS, such as local:100"},
         {"framework", "fsdp", "unknown value 'fsdp': write torchtitan"},
         {"nic.bandwidth", "10Gbit/s", "write cluster.nic.bandwidth"},

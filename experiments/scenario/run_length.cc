@@ -28,9 +28,9 @@ std::int64_t assumed_steps(OptimizerType type, std::optional<std::int64_t> freez
   std::string message =
       fmt::format("--steps not given: a run of {} optimizer steps is forecast", steps);
   if (steps > shortest_assumed)
-    message += fmt::format(
-        ", of which the published recipes freeze after {:.3g} %, as this one at step {}",
-        100 * published_warmup_share(type), *freeze);
+    message +=
+        fmt::format(", of which the published recipes freeze after {:.3g} %, as at step {} here",
+                    100 * published_warmup_share(type), *freeze);
   findings.push_back({Severity::note, "steps-assumed", std::move(message)});
   return steps;
 }
@@ -71,6 +71,11 @@ std::optional<std::int64_t> freeze_step_given(const Words& words,
   return of_file;
 }
 
+std::optional<std::int64_t> deciding_freeze_step(const Words& words,
+                                                 std::optional<std::int64_t> of_file) {
+  return of_file ? of_file : freeze_step_given(words, of_file);
+}
+
 std::int64_t default_steps(OptimizerType type, std::optional<std::int64_t> freeze_step) {
   if (!freeze_step) return shortest_assumed;
   const double derived =
@@ -87,7 +92,7 @@ std::int64_t choose_steps(const Words& words, const TrainingPlan& training,
   if (!samples)
     return given ? *given
                  : assumed_steps(training.optimizer(),
-                                 freeze_step_given(words, freeze_step_of_file), findings);
+                                 deciding_freeze_step(words, freeze_step_of_file), findings);
   const std::string key = words.find("tokens") != nullptr ? "tokens" : "samples";
   const std::int64_t steps = steps_of(*samples, training);
   if (given && *given != steps)

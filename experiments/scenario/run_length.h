@@ -31,6 +31,11 @@ double published_warmup_share(OptimizerType type);
 std::optional<std::int64_t> freeze_step_given(const Words& words,
                                               std::optional<std::int64_t> of_file);
 
+// Returns the freeze step that decides the length of a run if no flag gives it: that of the file,
+// so that asking for another freeze step asks about the same run; else that of the flag.
+std::optional<std::int64_t> deciding_freeze_step(const Words& words,
+                                                 std::optional<std::int64_t> of_file);
+
 // Returns the steps of a run whose length is not given: the run of which the freeze step is the
 // published share, at least 1000 steps. A run as long as freeze_step would compress nothing.
 std::int64_t default_steps(OptimizerType type, std::optional<std::int64_t> freeze_step);

@@ -387,7 +387,7 @@ TEST_CASE("scenario: the freeze_step of a file gives the run its length") {
   CHECK(resolved(asked).training.steps == 5993);
   CHECK_THAT(
       message_of(resolved(asked), "steps-assumed"),
-      Contains("of which the published recipes freeze after 16.7 %, as this one at step 1000"));
+      Contains("of which the published recipes freeze after 16.7 %, as at step 1000 here"));
 }
 
 TEST_CASE("scenario: \"auto\" precision is settled, by --precision or with a finding") {

@@ -68,12 +68,7 @@ std::vector<WhatIf> bounding_questions(const PointBlock& block) {
   return questions;
 }
 
-// The length of a point, and that of its base question: by the freeze step of its file, if any.
-struct Lengths {
-  std::int64_t own = 0, base = 0;
-};
-
-std::optional<Lengths> lengths_of_valid(const WhatIf& question, Catalog& catalog) {
+std::optional<std::int64_t> length_of_valid(const WhatIf& question, Catalog& catalog) {
   std::vector<Finding> ignored;
   const WhatIf asked = with_run_files(question, catalog, ignored);
   if (gives_length(asked)) return std::nullopt;
@@ -86,39 +81,28 @@ std::optional<Lengths> lengths_of_valid(const WhatIf& question, Catalog& catalog
   }
   if (!config.optimizer) return std::nullopt;
   const OptimizerType type = config.optimizer->type;
-  const auto of_file = freeze_step_of_file(config);
-  const std::int64_t own = default_steps(type, freeze_step_given(words, of_file));
-  return Lengths{own, of_file ? default_steps(type, of_file) : own};
-}
-
-// A question that cannot be read is refused by resolve(), in its own words.
-std::optional<Lengths> lengths_of(const WhatIf& question, Catalog& catalog) {
-  try {
-    return lengths_of_valid(question, catalog);
-  } catch (const Error& error) {
-    if (error.code() != Exit::usage) throw;
-    return std::nullopt;
-  }
+  return default_steps(type, deciding_freeze_step(words, freeze_step_of_file(config)));
 }
 
 }  // namespace
 
 std::optional<std::int64_t> assumed_length(const WhatIf& question, Catalog& catalog) {
-  const auto lengths = lengths_of(question, catalog);
-  return lengths ? std::optional(lengths->own) : std::nullopt;
+  try {
+    return length_of_valid(question, catalog);
+  } catch (const Error& error) {
+    // A question that cannot be read is refused by resolve(), in its own words.
+    if (error.code() != Exit::usage) throw;
+    return std::nullopt;
+  }
 }
 
 std::optional<std::int64_t> common_length(const std::vector<WhatIf>& questions, Catalog& catalog) {
-  std::set<std::int64_t> own;
-  std::int64_t longest = 0;
+  std::set<std::int64_t> lengths;
   for (const WhatIf& question : questions) {
-    const auto lengths = lengths_of(question, catalog);
     if (gives_length(question)) return std::nullopt;
-    if (!lengths) continue;
-    own.insert(lengths->own);
-    longest = std::max(longest, lengths->base);
+    if (const auto length = assumed_length(question, catalog)) lengths.insert(*length);
   }
-  return own.size() > 1 ? std::optional(longest) : std::nullopt;
+  return lengths.size() > 1 ? std::optional(*lengths.rbegin()) : std::nullopt;
 }
 
 SweepPlan with_common_length(SweepPlan plan, Catalog& catalog) {

@@ -102,6 +102,7 @@ const std::vector<std::string>& part_columns() {
 }
 
 fs::path write_parts(const fs::path& folder) {
+  refuse_link(folder / "results.csv");
   csv::Reader results = csv::Reader::of_file(folder / "results.csv");
   const std::vector<std::string> keys = keys_with_values(folder / "results.csv");
   std::vector<std::size_t> key_columns;

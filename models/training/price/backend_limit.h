@@ -2,7 +2,8 @@
 //
 //   compressed         its constructor loads PackbitsBuilder, an operator that DeepSpeed has for
 //                      Intel XPU alone; all devices here are GPUs of NVIDIA
-//   mpi with cuda_aware  passes device buffers to MPI, which DeepSpeed supports over InfiniBand
+//   mpi with cuda_aware  passes device buffers to MPI, which sends them by RDMA (InfiniBand, RoCE,
+//                        EFA); DeepSpeed's tutorial names InfiniBand, and not TCP
 //
 // Sources: deepspeed/runtime/comm/compressed.py, op_builder/xpu/packbits.py, and DeepSpeed's
 // tutorial on 1-bit Adam (0.16.5).
