@@ -11,8 +11,8 @@ namespace lambcast::validate {
 
 std::string fingerprint(const Measurement& table, const Row& row) {
   constexpr std::size_t digits = 8;  // some thousand rows are told apart
-  return fnv1a64(fmt::format("{} {} {} {}", name_of(table.operation), table.ranks, row.size.value(),
-                             row.time.ps()))
+  return fnv1a64(fmt::format("{} {} {} {:.4g}", name_of(table.operation), table.ranks,
+                             row.size.value(), row.time.us()))
       .substr(0, digits);
 }
 

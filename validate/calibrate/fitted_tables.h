@@ -13,7 +13,8 @@
 
 namespace lambcast::validate {
 
-// Returns a hash of operation, ranks, size and time. The origin of the table plays no part.
+// Returns a hash of operation, ranks, size and four digits of the time, so that a rounded copy of a
+// row is the same row. The origin of the table plays no part.
 std::string fingerprint(const Measurement& table, const Row& row);
 
 // Returns the fingerprints of all rows, separated by spaces.
