@@ -16,6 +16,7 @@
 
 #include "models/device/compute_interval.h"
 #include "models/training/plan/step_plan.h"
+#include "models/training/price/collective_costs.h"
 #include "models/training/price/cost_source.h"
 #include "models/training/price/interval.h"
 

@@ -8,6 +8,7 @@
 
 #include "models/finding.h"
 #include "models/training/memory/memory.h"
+#include "models/training/price/collective_costs.h"
 #include "models/training/price/cost_source.h"
 #include "models/training/run/error_source.h"
 #include "models/training/run/step.h"

@@ -4,6 +4,7 @@
 
 #include <chrono>
 
+#include "models/training/price/collective_costs.h"
 #include "models/training/run/account.h"
 
 namespace lambcast {

@@ -7,6 +7,7 @@
 
 #include "models/shape/load.h"
 #include "models/training/plan/training_plan.h"
+#include "models/training/price/collective_costs.h"
 #include "models/training/run/forecast.h"
 #include "models/training/run/step.h"
 
