@@ -22,6 +22,7 @@
 #include "validate/calibrate/calibrate.h"
 #include "validate/calibrate/measured_tables.h"
 #include "validate/importers/gpu_of_log.h"
+#include "validate/program/job_trace.h"
 #include "validate/program/level_fit.h"
 #include "validate/program/measured_step.h"
 #include "validate/program/training_log.h"
@@ -33,7 +34,7 @@ namespace {
 struct CalibrateOptions {
   WhatIf what_if;
   std::string output, name, source, runs, stage;
-  std::vector<std::string> files, measured, logs;
+  std::vector<std::string> files, measured, logs, traces;
   bool force = false;
   bool another_machine = false;
   validate::ImportHints hints;
@@ -148,8 +149,9 @@ int calibrate_collectives(const CalibrateOptions& options) {
   return 0;
 }
 
-// The steps that were measured. Keys of a row of --runs come before those of flags.
-std::vector<SourceFigure> measured_steps(const CalibrateOptions& options) {
+// The steps that were measured, and what traces say of their parts. Keys of a row of --runs come
+// before those of flags.
+std::vector<SourceFigure> measured_steps(const CalibrateOptions& options, std::string& breakdowns) {
   WhatIf what_if = options.what_if;
   std::vector<SourceFigure> steps;
   for (const std::string& text : options.measured) steps.push_back(measured_step(text, what_if));
@@ -162,6 +164,12 @@ std::vector<SourceFigure> measured_steps(const CalibrateOptions& options) {
     }
   for (const std::string& file : options.logs)
     steps.push_back(figure_of(read_training_log(read_file(file), file), file, what_if));
+  for (const std::string& file : options.traces) {
+    const JobTrace trace = read_job_trace(file);
+    steps.push_back(figure_of(trace, file, what_if));
+    steps.back().what_if.emplace("steps", "1000");
+    breakdowns += trace_report(trace, steps.back());
+  }
   for (SourceFigure& figure : steps) {
     figure.stage = options.stage;
     figure.what_if.emplace("steps", "1000");  // no step's time depends on it
@@ -176,12 +184,13 @@ int calibrate_program(const CalibrateOptions& options) {
       fail_input({"", 0, "--set"},
                  fmt::format("{} changes a description that the level is written into", key),
                  "model.KEY; write the others into the file of --cluster or --device first");
-  const LevelFit fit = fit_level(measured_steps(options));
+  std::string breakdowns;
+  const LevelFit fit = fit_level(measured_steps(options, breakdowns));
   const auto device = options.what_if.find("device");
   const std::string text = validate::cluster_with_program(
       base.text, base.file, name_inside(options),
       device == options.what_if.end() ? "" : device->second, fit.program);
-  write_description(options, text, level_report(fit),
+  write_description(options, text, breakdowns + level_report(fit),
                     fmt::format("lambcast simulate --cluster {} ...", options.output));
   return 0;
 }
@@ -189,13 +198,15 @@ int calibrate_program(const CalibrateOptions& options) {
 int calibrate_command(const CalibrateOptions& options) {
   if (std::filesystem::is_regular_file(options.output) && !options.force)
     fail_input({options.output, 0, "-o"}, "exists already: --force replaces it");
-  const bool steps = !options.measured.empty() || !options.runs.empty() || !options.logs.empty();
+  const bool steps = !options.measured.empty() || !options.runs.empty() || !options.logs.empty() ||
+                     !options.traces.empty();
   if (steps && !options.files.empty())
     fail_input({"", 0, "FILE"}, "holds collectives, which are fitted before steps",
                "lambcast calibrate FILE -o network.toml, then --cluster network.toml --measured");
   if (!steps && options.files.empty())
     fail_input({"", 0, "FILE"}, "is missing: nothing was measured",
-               "tables of collectives, --measured METRIC=VALUE, --log FILE or --runs RUNS.csv");
+               "tables of collectives, --measured METRIC=VALUE, --log FILE, --job-trace FILE or "
+               "--runs RUNS.csv");
   return steps ? calibrate_program(options) : calibrate_collectives(options);
 }
 
@@ -228,6 +239,11 @@ Command add_calibrate(CLI::App& app) {
       ->add_option("--log", options->logs,
                    "the same from the log of a training program: Megatron-LM and kin, DeepSpeed, "
                    "torchtitan, NeMo, MaxText, Hugging Face Trainer; may be repeated")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--job-trace", options->traces,
+                   "the same from a trace of PyTorch's profiler (JSON, plain or gzip) of one rank, "
+                   "with its parts next to those of the forecast; may be repeated")
       ->allow_extra_args(false);
   command
       ->add_option("--stage", options->stage,

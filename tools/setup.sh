@@ -3,7 +3,7 @@
 
 packages=(g++ cmake ninja-build libboost-graph-dev libboost-context-dev libeigen3-dev libfmt-dev libcli11-dev
   nlohmann-json3-dev libtomlplusplus-dev catch2 libbenchmark-dev gnuplot-nox fonts-dejavu-core
-  libopenmpi-dev openmpi-bin iproute2 pybind11-dev python3-dev python3-jsonschema)
+  libopenmpi-dev openmpi-bin iproute2 pybind11-dev python3-dev python3-jsonschema zlib1g-dev)
 # What single tests are skipped without; installed where LAMBCAST_OPTIONAL is set.
 optional=(python3-torch python3-pandas munge slurm-client slurm-wlm-basic-plugins slurmctld slurmd)
 
