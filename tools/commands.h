@@ -25,6 +25,7 @@ Command add_rerun(CLI::App& app);
 Command add_help(CLI::App& app);
 Command add_validate(CLI::App& app);
 Command add_measure(CLI::App& app);
+Command add_survey(CLI::App& app);
 Command add_freeze(CLI::App& app);
 Command add_profile(CLI::App& app);
 

@@ -49,7 +49,7 @@ const std::vector<CommandGroup>& command_groups() {
       {"Questions", {add_simulate, add_advise, add_plan, add_compare, add_sensitivity, add_solve}},
       {"Many at once", {add_sweep, add_report, add_rerun}},
       {"The network alone", {add_collective}},
-      {"Your machine", {add_measure, add_profile, add_calibrate, add_freeze}},
+      {"Your machine", {add_survey, add_measure, add_profile, add_calibrate, add_freeze}},
       {"What it rests on", {add_validate, add_presets, add_help}}};
   return groups;
 }

@@ -1,10 +1,9 @@
-#include <mpi.h>
-
 #include <algorithm>
 #include <cstring>
 #include <vector>
 
 #include "validate/measure/mpi_collectives.h"
+#include "validate/measure/mpi_world.h"
 #include "validate/measure/pattern.h"
 
 namespace lambcast::validate {
@@ -39,8 +38,8 @@ class DeepSpeedMpiExchange final : public TimedCollective {
  public:
   DeepSpeedMpiExchange(const MeasureOptions& options, std::uint64_t size)
       : staged_(options.staging == Staging::memcpy) {
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks_);
+    MPI_Comm_rank(measured_world(), &rank_);
+    MPI_Comm_size(measured_world(), &ranks_);
     const auto n = static_cast<std::size_t>(ranks_);
     chunk_ = size / sizeof(float) / 8 / n;
     for (Staged<std::uint8_t>* signs : {&worker_signs_, &received_signs_, &all_signs_}) {
@@ -102,7 +101,8 @@ class DeepSpeedMpiExchange final : public TimedCollective {
   void post_gather(int root, const void* part, void* all, std::size_t bytes) {
     char* const parts = static_cast<char*>(all);
     if (rank_ != root) {
-      MPI_Isend(part, static_cast<int>(bytes), MPI_BYTE, root, 0, MPI_COMM_WORLD, &next_request());
+      MPI_Isend(part, static_cast<int>(bytes), MPI_BYTE, root, 0, measured_world(),
+                &next_request());
       return;
     }
     for (int source = 0; source < ranks_; ++source) {
@@ -110,7 +110,7 @@ class DeepSpeedMpiExchange final : public TimedCollective {
       if (source == rank_) {
         std::memcpy(slot, part, bytes);
       } else {
-        MPI_Irecv(slot, static_cast<int>(bytes), MPI_BYTE, source, 0, MPI_COMM_WORLD,
+        MPI_Irecv(slot, static_cast<int>(bytes), MPI_BYTE, source, 0, measured_world(),
                   &next_request());
       }
     }
@@ -146,10 +146,10 @@ class DeepSpeedMpiExchange final : public TimedCollective {
     all_scales_.to_host();
     const int bytes = static_cast<int>(chunk_);
     MPI_Allgather(server_signs_.data(), bytes, MPI_BYTE, all_signs_.data(), bytes, MPI_BYTE,
-                  MPI_COMM_WORLD);
+                  measured_world());
     MPI_Allgather(server_scale_.data(), 1, MPI_FLOAT, all_scales_.data(), 1, MPI_FLOAT,
-                  MPI_COMM_WORLD);
-    if (staged_) MPI_Barrier(MPI_COMM_WORLD);
+                  measured_world());
+    if (staged_) MPI_Barrier(measured_world());
     server_signs_.to_device();
     all_signs_.to_device();
     server_scale_.to_device();

@@ -4,11 +4,13 @@
 #include <cstdio>
 #include <exception>
 #include <iostream>
+#include <optional>
 
 #include "sim/base/complaint.h"
 #include "sim/base/error.h"
 #include "validate/measure/launch.h"
 #include "validate/measure/measure.h"
+#include "validate/measure/survey.h"
 
 namespace {
 
@@ -38,7 +40,10 @@ int main(int argc, char** argv) {
       return 0;
     }
     const bool mpi = take_backend_is_mpi(flags);
+    const std::optional<SurveyOptions> survey = take_survey_flags(flags);
     const MeasureOptions options = parse_measure_flags(flags);
+    if (survey && !mpi) lambcast::fail_input({"", 0, "--survey"}, "runs over MPI", "--backend mpi");
+    if (survey) return survey_mpi(*survey, options);
     return mpi ? measure_mpi(options, std::cout) : measure_nccl(options, std::cout);
   } catch (const std::exception& error) {
     const lambcast::Complaint complaint = lambcast::complaint_of(error);

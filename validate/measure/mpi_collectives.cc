@@ -1,6 +1,5 @@
 #include "validate/measure/mpi_collectives.h"
-
-#include <mpi.h>
+#include "validate/measure/mpi_world.h"
 
 #include <algorithm>
 #include <limits>
@@ -16,8 +15,8 @@ class MpiCollective final : public TimedCollective {
  public:
   MpiCollective(const MeasureOptions& options, std::uint64_t size, Placement placement)
       : operation_(options.operation), placement_(placement), root_(options.root) {
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks_);
+    MPI_Comm_rank(measured_world(), &rank_);
+    MPI_Comm_size(measured_world(), &ranks_);
     const std::uint64_t elements = size / sizeof(float);
     const std::uint64_t block = elements / static_cast<std::uint64_t>(ranks_);
     const bool gathers = operation_ == Operation::all_gather;
@@ -39,7 +38,7 @@ class MpiCollective final : public TimedCollective {
   }
 
   void run() override {
-    const MPI_Comm world = MPI_COMM_WORLD;
+    const MPI_Comm world = measured_world();
     float* const to = receive_.data();
     const void* const from = placement_ == Placement::out_of_place ? send_.data() : MPI_IN_PLACE;
     switch (operation_) {
@@ -92,11 +91,11 @@ class MpiCollective final : public TimedCollective {
   void ping_pong() {
     const int last = ranks_ - 1;
     if (rank_ == 0) {
-      MPI_Send(send_.data(), count_, MPI_FLOAT, last, 0, MPI_COMM_WORLD);
-      MPI_Recv(receive_.data(), count_, MPI_FLOAT, last, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      MPI_Send(send_.data(), count_, MPI_FLOAT, last, 0, measured_world());
+      MPI_Recv(receive_.data(), count_, MPI_FLOAT, last, 0, measured_world(), MPI_STATUS_IGNORE);
     } else if (rank_ == last) {
-      MPI_Recv(receive_.data(), count_, MPI_FLOAT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-      MPI_Send(receive_.data(), count_, MPI_FLOAT, 0, 0, MPI_COMM_WORLD);
+      MPI_Recv(receive_.data(), count_, MPI_FLOAT, 0, 0, measured_world(), MPI_STATUS_IGNORE);
+      MPI_Send(receive_.data(), count_, MPI_FLOAT, 0, 0, measured_world());
     }
   }
 

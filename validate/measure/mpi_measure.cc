@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <mpi.h>
 
 #include <algorithm>
 #include <cmath>
@@ -8,36 +7,11 @@
 
 #include "validate/measure/measure.h"
 #include "validate/measure/mpi_collectives.h"
+#include "validate/measure/mpi_world.h"
 #include "validate/measure/report.h"
 
 namespace lambcast::validate {
 namespace {
-
-// MPI for as long as it lives, unless the caller had started it already.
-class MpiSession {
- public:
-  MpiSession() {
-    int started = 0;
-    MPI_Initialized(&started);
-    owner_ = started == 0;
-    if (owner_) MPI_Init(nullptr, nullptr);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks_);
-  }
-  ~MpiSession() {
-    if (owner_) MPI_Finalize();
-  }
-  MpiSession(const MpiSession&) = delete;
-  MpiSession& operator=(const MpiSession&) = delete;
-
-  int rank() const { return rank_; }
-  int ranks() const { return ranks_; }
-
- private:
-  bool owner_ = false;
-  int rank_ = 0;
-  int ranks_ = 0;
-};
 
 void check_options(const MeasureOptions& options, int ranks) {
   if (options.operation == Operation::ping_pong && ranks < 2) {
@@ -73,7 +47,7 @@ std::uint64_t block_of(const MeasureOptions& options, int ranks) {
 }
 
 double time_once(TimedCollective& collective) {
-  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Barrier(measured_world());
   const double start = MPI_Wtime();
   collective.run();
   // Never below one tick, so that a rate can always be computed.
@@ -84,11 +58,11 @@ std::uint64_t wrong_everywhere(TimedCollective& collective, int iterations) {
   std::uint64_t wrong = 0;
   for (int i = 0; i < iterations; ++i) {
     collective.fill();
-    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Barrier(measured_world());
     collective.run();
     wrong += collective.count_wrong();
   }
-  MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+  MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_UINT64_T, MPI_SUM, measured_world());
   return wrong;
 }
 
@@ -97,7 +71,7 @@ int warm_up(TimedCollective& collective, const MeasureOptions& options) {
   double slowest = 0;
   for (int i = 0; i < options.warmup; ++i) slowest = time_once(collective);
   if (options.seconds_per_size == 0) return options.iterations;
-  MPI_Allreduce(MPI_IN_PLACE, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  MPI_Allreduce(MPI_IN_PLACE, &slowest, 1, MPI_DOUBLE, MPI_MAX, measured_world());
   const double fitting = std::floor(options.seconds_per_size / slowest);
   const double least = std::min(3, options.iterations);
   return static_cast<int>(std::clamp(fitting, least, double(options.iterations)));
@@ -108,12 +82,12 @@ std::vector<double> over_ranks(std::vector<double> seconds, const MeasureOptions
                                int ranks) {
   const int count = static_cast<int>(seconds.size());
   if (options.rank_time == RankTime::rank0) {
-    MPI_Bcast(seconds.data(), count, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+    MPI_Bcast(seconds.data(), count, MPI_DOUBLE, 0, measured_world());
   } else {
     const MPI_Op reduction = options.rank_time == RankTime::min   ? MPI_MIN
                              : options.rank_time == RankTime::max ? MPI_MAX
                                                                   : MPI_SUM;
-    MPI_Allreduce(MPI_IN_PLACE, seconds.data(), count, MPI_DOUBLE, reduction, MPI_COMM_WORLD);
+    MPI_Allreduce(MPI_IN_PLACE, seconds.data(), count, MPI_DOUBLE, reduction, measured_world());
   }
   double divisor = options.rank_time == RankTime::mean ? ranks : 1;
   if (options.operation == Operation::ping_pong) divisor = 2;  // out and back
@@ -155,20 +129,6 @@ MeasuredRow measure_size(const MeasureOptions& options, std::uint64_t size, int 
   return row;
 }
 
-std::vector<RankPlace> gather_places(int ranks) {
-  std::array<char, MPI_MAX_PROCESSOR_NAME> mine{};
-  int length = 0;
-  MPI_Get_processor_name(mine.data(), &length);
-  std::vector<char> all(mine.size() * static_cast<std::size_t>(ranks));
-  const int width = static_cast<int>(mine.size());
-  MPI_Allgather(mine.data(), width, MPI_CHAR, all.data(), width, MPI_CHAR, MPI_COMM_WORLD);
-  std::vector<RankPlace> places;
-  for (int rank = 0; rank < ranks; ++rank) {
-    places.push_back({&all[static_cast<std::size_t>(rank) * mine.size()], -1, {}});
-  }
-  return places;
-}
-
 // "Open MPI v4.1.4, package: ..." up to the first comma or line end.
 std::string library_name() {
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
@@ -182,6 +142,7 @@ std::string library_name() {
 
 int measure_mpi(const MeasureOptions& options, std::ostream& out) {
   const MpiSession mpi;
+  check_world(mpi.ranks());
   check_options(options, mpi.ranks());
   MeasuredTable table;
   table.options = options;

@@ -32,8 +32,8 @@ out=$(run 4 --op compressed_allreduce -b 1K -e 256K -f 16 -n 3 --staging memcpy)
 grep -q '# Out of bounds values : 0 OK' <<< "$out" || fail "staging gives wrong results: $out"
 
 # An odd number of ranks, where blocks are no powers of two.
-run 3 --op compressed_allreduce -b 1K -e 64K -f 8 -n 2 --format csv --statistic median -a 3 |
-  grep -q '^# ranks: 3$' || fail "3 ranks"
+out=$(run 3 --op compressed_allreduce -b 1K -e 64K -f 8 -n 2 --format csv --statistic median -a 3)
+grep -q '^# ranks: 3$' <<< "$out" || fail "3 ranks: $out"
 
 # Rows are written as sizes finish: a run that is stopped leaves whole rows. This one would
 # take minutes.
@@ -87,6 +87,12 @@ for flags in '--share-gpu yes' '-g 2' '--staging memcpy'; do
   [ $code = 2 ] || fail "$flags exits with $code: $out"
   grep -q -- "^lambcast: ${flags% *}: " <<< "$out" || fail "$flags is refused with $out"
 done
+
+# The mpirun of another MPI starts each process as a world of its own, which is no measurement.
+code=0
+out=$(PMI_RANK=0 PMI_SIZE=2 "$program" --backend mpi -b 1K -e 1K 2>&1) || code=$?
+[ $code = 4 ] || fail "a world of one of two processes exits with $code: $out"
+grep -q '2 processes were started, and MPI sees 1' <<< "$out" || fail "$out"
 
 # What MPI cannot do is refused before it starts, with exit code 2.
 code=0

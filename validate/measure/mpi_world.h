@@ -1,0 +1,43 @@
+// Ranks that a measurement runs on: all ranks of the launch, or those that a survey chose
+// (survey.h). One for the process, because a TimedCollective is called without it.
+#pragma once
+
+#include <mpi.h>
+
+#include <vector>
+
+#include "validate/measure/rank_place.h"
+
+namespace lambcast::validate {
+
+// MPI_COMM_WORLD until measure_on() was called.
+MPI_Comm measured_world();
+
+// `ranks` must stay valid until the next call.
+void measure_on(MPI_Comm ranks);
+
+// Returns the host of each rank of measured_world(). Every rank of it calls this.
+std::vector<RankPlace> gather_places(int ranks);
+
+// Throws Error (missing) if a launcher started more processes than MPI sees: the mpirun of another
+// MPI starts each of them as a world of its own.
+void check_world(int ranks);
+
+// Initialises MPI unless the caller has done so, and finalises it in that case.
+class MpiSession {
+ public:
+  MpiSession();
+  ~MpiSession();
+  MpiSession(const MpiSession&) = delete;
+  MpiSession& operator=(const MpiSession&) = delete;
+
+  int rank() const { return rank_; }
+  int ranks() const { return ranks_; }
+
+ private:
+  bool owner_ = false;
+  int rank_ = 0;
+  int ranks_ = 0;
+};
+
+}  // namespace lambcast::validate

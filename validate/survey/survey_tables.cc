@@ -1,0 +1,129 @@
+#include "validate/survey/survey_tables.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "sim/base/csv_reader.h"
+#include "sim/base/file.h"
+#include "validate/importers/importers.h"
+#include "validate/replay/collective_replay.h"
+
+namespace lambcast {
+namespace {
+
+namespace fs = std::filesystem;
+using validate::Measurement;
+
+// A forecast needs no time of a row; the replay that makes it divides by one.
+const Duration no_time = Duration::seconds(1);
+
+int whole(const csv::Reader& reader, std::size_t column) {
+  const std::string_view text = reader.text(column);
+  int value = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (status != std::errc{} || end != text.data() + text.size() || value < 1)
+    fail_input({reader.name(), reader.line(), reader.header()[column]},
+               fmt::format("'{}' is no whole number of at least 1", text));
+  return value;
+}
+
+std::vector<CollectiveResult> replayed(const std::string& cluster,
+                                       const std::vector<Measurement>& tables) {
+  std::vector<CollectiveCase> cases;
+  for (const Measurement& table : tables) {
+    const std::string name = fmt::format("{} over {} ranks", name_of(table.operation), table.ranks);
+    cases.push_back({name, cluster, false, table, Backend::mpi_host});
+  }
+  return replay_collectives(cases, {}).results;
+}
+
+// Whether a table has more than its header: it may have been begun when the launch ended.
+bool has_row(std::string_view text) {
+  bool line_begins = true;
+  for (const char c : text) {
+    if (line_begins && c >= '0' && c <= '9') return true;
+    line_begins = c == '\n';
+  }
+  return false;
+}
+
+double median_error(const CollectiveResult& result) {
+  std::vector<double> large, all;
+  for (std::size_t row = 0; row < result.forecast.size(); ++row) {
+    const double error = std::abs(error_of(result, row));
+    all.push_back(error);
+    if (result.of.measured.rows[row].size.value() >= 64 * 1024) large.push_back(error);
+  }
+  return validate::quantile(large.empty() ? all : large, 0.5);
+}
+
+}  // namespace
+
+std::vector<Measurement> planned_tables(const fs::path& plan) {
+  csv::Reader reader = csv::Reader::of_file(plan);
+  const std::size_t table = reader.column("table"), operation = reader.column("operation"),
+                    nodes = reader.column("nodes"), ranks = reader.column("ranks"),
+                    size = reader.column("size_bytes");
+  std::vector<Measurement> tables;
+  std::string last;
+  while (reader.next()) {
+    if (reader.text(table) != last) {
+      last = reader.text(table);
+      Measurement planned;
+      planned.operation = validate::parse_operation(reader.text(operation),
+                                                    {reader.name(), reader.line(), "operation"});
+      planned.ranks = whole(reader, ranks);
+      planned.nodes = whole(reader, nodes);
+      tables.push_back(planned);
+    }
+    tables.back().rows.push_back({Bytes(whole(reader, size)), no_time, {}});
+  }
+  return tables;
+}
+
+std::vector<Measurement> surveyed_tables(const fs::path& folder) {
+  std::vector<fs::path> files;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder / "tables"))
+    files.push_back(entry.path());
+  std::ranges::sort(files);
+  std::vector<Measurement> tables;
+  for (const fs::path& file : files) {
+    const std::string text = read_file(file.string());
+    if (!has_row(text)) continue;
+    for (Measurement& table : validate::import_measurements(text, file.string(), {}))
+      tables.push_back(std::move(table));
+  }
+  return tables;
+}
+
+std::string survey_forecast_csv(const std::string& cluster,
+                                const std::vector<Measurement>& planned) {
+  std::string csv = "operation,nodes,ranks,size_bytes,time_us,time_low_us,time_high_us\n";
+  for (const CollectiveResult& result : replayed(cluster, planned)) {
+    const Measurement& table = result.of.measured;
+    for (std::size_t row = 0; row < result.forecast.size(); ++row)
+      csv += fmt::format("{},{},{},{:.0f},{:.3f},{:.3f},{:.3f}\n", name_of(table.operation),
+                         table.nodes.value_or(0), table.ranks, table.rows[row].size.value(),
+                         result.forecast[row].us(), result.interval[row].low.us(),
+                         result.interval[row].high.us());
+  }
+  return csv;
+}
+
+std::string survey_comparison(const std::string& before, const std::string& after,
+                              const std::vector<Measurement>& measured) {
+  const std::vector<CollectiveResult> known = replayed(before, measured),
+                                      fitted = replayed(after, measured);
+  std::string text = fmt::format("{:20} {:>6} {:>6} {:>5} {:>15} {:>15}\n", "operation", "nodes",
+                                 "ranks", "rows", "error before", "error after");
+  for (std::size_t i = 0; i < measured.size(); ++i)
+    text += fmt::format("{:20} {:>6} {:>6} {:>5} {:>14.1f}% {:>14.1f}%\n",
+                        name_of(measured[i].operation), measured[i].nodes.value_or(0),
+                        measured[i].ranks, measured[i].rows.size(), 100 * median_error(known[i]),
+                        100 * median_error(fitted[i]));
+  return text;
+}
+
+}  // namespace lambcast

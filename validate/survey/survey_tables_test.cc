@@ -1,0 +1,77 @@
+#include "validate/survey/survey_tables.h"
+
+#include <catch2/catch.hpp>
+#include <fstream>
+
+#include "sim/base/temporary_folder.h"
+#include "validate/measure/survey.h"
+
+namespace lambcast {
+namespace {
+
+using validate::Operation;
+
+TEST_CASE("survey: powers of two below the number of nodes, and all nodes") {
+  CHECK(validate::surveyed_node_counts(8, true) == std::vector{1, 2, 4, 8});
+  CHECK(validate::surveyed_node_counts(8, false) == std::vector{2, 4, 8});
+  CHECK(validate::surveyed_node_counts(3, false) == std::vector{2, 3});
+  CHECK(validate::surveyed_node_counts(1, true) == std::vector{1});
+}
+
+TEST_CASE("survey: its flags are taken out of those of measure") {
+  std::vector<std::string> flags{"--survey", "mine", "-b", "1K", "--ops", "all_reduce,alltoall",
+                                 "--budget", "30"};
+  const auto survey = validate::take_survey_flags(flags);
+  REQUIRE(survey);
+  CHECK(survey->folder == "mine");
+  CHECK(survey->operations == std::vector{Operation::all_reduce, Operation::all_to_all});
+  CHECK(survey->budget_s == 30);
+  CHECK(flags == std::vector<std::string>{"-b", "1K"});
+  std::vector<std::string> none{"-b", "1K"};
+  CHECK_FALSE(validate::take_survey_flags(none));
+  std::vector<std::string> wrong{"--survey", "mine", "--budget", "soon"};
+  CHECK_THROWS_WITH(validate::take_survey_flags(wrong), Catch::Contains("--budget"));
+  std::vector<std::string> cut{"--survey"};
+  CHECK_THROWS_WITH(validate::take_survey_flags(cut), Catch::Contains("has no value"));
+}
+
+TEST_CASE("survey: a plan is forecast before, tables are compared after") {
+  const TemporaryFolder folder;
+  std::ofstream(folder.path() / "plan.csv") << "table,operation,nodes,ranks,size_bytes\n"
+                                               "all_reduce-n2.csv,all_reduce,2,2,65536\n"
+                                               "all_reduce-n2.csv,all_reduce,2,2,1048576\n"
+                                               "all_gather-n2.csv,all_gather,2,2,65536\n";
+  const std::vector<validate::Measurement> planned = planned_tables(folder.path() / "plan.csv");
+  REQUIRE(planned.size() == 2);
+  CHECK(planned[0].rows.size() == 2);
+  CHECK(planned[1].operation == Operation::all_gather);
+  const std::string forecast = survey_forecast_csv("commodity-10gbe", planned);
+  CHECK(std::ranges::count(forecast, '\n') == 4);
+  CHECK(forecast.find("\nall_reduce,2,2,1048576,") != std::string::npos);
+
+  std::filesystem::create_directory(folder.path() / "tables");
+  const std::string header =
+      "# collective: all_reduce\n# ranks: 2\n# nodes: 2\n# gpus_per_node: 1\n# kind: measured\n"
+      "# source: a test\nsize_bytes,time_us,algbw_GBps,busbw_GBps\n";
+  // 1,048,576 bytes in 1,000 us are 1.048576 GB/s, of two ranks on the bus as well.
+  std::ofstream(folder.path() / "tables" / "all_reduce-n2.csv")
+      << header << "1048576,1000,1.048576,1.048576\n";
+  std::ofstream(folder.path() / "tables" / "all_gather-n2.csv") << header;  // begun, no row
+  const std::vector<validate::Measurement> measured = surveyed_tables(folder.path());
+  REQUIRE(measured.size() == 1);
+  CHECK(measured[0].ranks == 2);
+  const std::string compared = survey_comparison("commodity-10gbe", "commodity-25gbe", measured);
+  CHECK(compared.find("all_reduce") != std::string::npos);
+  CHECK(std::ranges::count(compared, '\n') == 2);
+}
+
+TEST_CASE("survey: a damaged plan is named") {
+  const TemporaryFolder folder;
+  std::ofstream(folder.path() / "plan.csv")
+      << "table,operation,nodes,ranks,size_bytes\na.csv,all_reduce,two,2,65536\n";
+  CHECK_THROWS_WITH(planned_tables(folder.path() / "plan.csv"),
+                    Catch::Contains("plan.csv:2: nodes: 'two'"));
+}
+
+}  // namespace
+}  // namespace lambcast
