@@ -69,9 +69,10 @@ std::array<LeftOut, bands> left_out(const LearningFabric& fabric, const Priors& 
   return all;
 }
 
-// The rows of a table of trust.md, by their first cell.
-std::map<std::string, std::vector<std::string>> table_below(const std::string& heading) {
-  std::ifstream page(std::string(LAMBCAST_VALIDATE) + "/trust.md");
+// Returns the rows of the table with this heading in a page of validate/, by their first cell.
+std::map<std::string, std::vector<std::string>> table_below(const std::string& file,
+                                                            const std::string& heading) {
+  std::ifstream page(std::string(LAMBCAST_VALIDATE) + "/" + file);
   std::map<std::string, std::vector<std::string>> rows;
   std::string line;
   while (std::getline(page, line) && !line.starts_with(heading)) {
@@ -127,16 +128,17 @@ class LeftOutInTurn {
 
   double mean_score(std::size_t band) const { return mean(scores_[band]); }
 
-  // The tables of trust.md: each fabric, and all of them in the row that begins so.
+  // Compares the tables of the manual: each fabric in methods.md, and the line of trust.md that
+  // begins with `row` and sums them up.
   void check_page(const std::string& row) const {
-    const auto fabrics = table_below("| fabric | below 64 KiB |");
+    const auto fabrics = table_below("methods.md", "| fabric | below 64 KiB |");
     for (const auto& [name, computed] : by_name_) {
       INFO(name);
       REQUIRE(fabrics.contains(name));
       for (std::size_t band = 0; band < bands; ++band)
         check_printed(fabrics.at(name).at(band), computed[band]);
     }
-    const auto all = table_below("| forecast of |");
+    const auto all = table_below("trust.md", "| forecast of |");
     const auto found = all.lower_bound(row);
     REQUIRE((found != all.end() && found->first.starts_with(row)));
     INFO(row);
@@ -199,7 +201,7 @@ TEST_CASE("priors: a fabric that nobody measured is forecast from the others") {
   turn.add(NetworkKind::socket);
   turn.print("over all fabrics");
   turn.check_page("a fabric without any table");
-  CHECK(table_below("| fabric | below 64 KiB |").size() == turn.fabrics());
+  CHECK(table_below("methods.md", "| fabric | below 64 KiB |").size() == turn.fabrics());
   const double most[] = {0.50, 0.35, 0.20};
   for (std::size_t band = 0; band < bands; ++band) {
     INFO("band " << band);
