@@ -1,12 +1,15 @@
 #!/usr/bin/env bash
 # Does what the README and the manual say, as a reader would: tools/quickstart, then every command of
-# the ```sh blocks, in the order printed. The commands of one document share a folder.
+# the ```sh blocks, in the order printed. The commands of one document share a folder. A here document
+# that END closes belongs to its command.
 #
 #   readme_test.sh README.md FOLDER_OF_LAMBCAST
 set -euo pipefail
 readme=$(readlink -f "$1")
 root=$(dirname "$readme")
 PATH=$(readlink -f "$2"):$PATH
+PYTHONPATH=$(readlink -f "$2")/python
+export PYTHONPATH
 # Root needs to tell mpirun that it means it; two ranks may share a core.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
 folder=$(mktemp -d)
@@ -27,22 +30,27 @@ run_commands_of() { # DOCUMENT
   local command leaks
   cd "$(mktemp -d -p "$folder")"
   ln -s "$root/validate" validate
-  while IFS= read -r command; do
+  while IFS= read -r -d '' command; do
     leaks=1
     case $command in
       mpirun*)
         command -v mpirun >/dev/null || { echo "left out, there is no mpirun: $command"; continue; }
         leaks=0 # MPI_Init of Open MPI leaks; every other error that a sanitizer finds still counts
         ;;
+      /usr/bin/python3*)
+        [ -d "$PYTHONPATH" ] || { echo "left out, the Python module is not built: ${command%%$'\n'*}"; continue; }
+        ;;
     esac
     ASAN_OPTIONS=detect_leaks=$leaks bash -c "$command" >out 2>err </dev/null ||
       { echo "FAILED: $1: $command"; cat err; exit 1; }
     [ -s out ] || case $command in *'>'*) ;; *) echo "FAILED, prints nothing: $command"; exit 1 ;; esac
     commands=$((commands + 1))
-  done < <(awk '/^```sh$/{inside=1; next} /^```$/{inside=0} inside' "$1")
+  done < <(awk '/^```sh$/ {inside = 1; next} /^```$/ {inside = 0}
+    inside {printf "%s", $0} inside && /<</ {open = 1} inside && /^END$/ {open = 0}
+    inside {printf (open ? "\n" : "%c"), 0}' "$1")
 }
 for document in "$readme" "$root"/tools/manual/*.md; do
   run_commands_of "$document"
 done
-[ "$commands" -ge 30 ] || { echo "FAILED: only $commands commands found"; exit 1; }
+[ "$commands" -ge 50 ] || { echo "FAILED: only $commands commands found"; exit 1; }
 echo "$commands commands ran"
