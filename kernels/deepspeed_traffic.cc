@@ -67,7 +67,7 @@ constexpr std::array onebit_round{
     TensorOperation{"p.add_(...)", in_place_with},
 };
 
-// Gradients and weights in fp16, 2 bytes, beside their fp32 copies.
+// Gradients and weights in fp16, 2 bytes, next to their fp32 copies.
 constexpr double widened = 6, norm = 4, narrowed = 6;
 
 constexpr std::array unfused_wrapper{

@@ -75,7 +75,7 @@ TEST_CASE("compression of more than 2^31 elements", "[large]") {
   worker.signs = signs.data();
   worker.workspace = workspace.data();
   require(worker_phase(worker, nullptr), "worker_phase");
-  CHECK(first_other(c, one) == elements);  // no error was owed
+  CHECK(first_other(c, one) == elements);  // the error feedback is zero
   const float scale = worker_scale.to_host()[0];
   CHECK(scale == Approx(std::sqrt(square_sum(one) / double(elements))).epsilon(1e-6));
 

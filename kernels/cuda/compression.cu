@@ -86,7 +86,7 @@ __device__ void update_momentum(const WorkerPhase& a, std::size_t begin, std::si
   }
 }
 
-// c = x + owed error for the first `counted` of four; what does not count becomes 0.
+// Returns x plus the error feedback for the first `counted` of four elements; the others become 0.
 __device__ Quad compensate(Quad x, const Quad& c, float old_scale, int counted) {
   for (int i = 0; i < 4; ++i) {
     x.at[i] = i < counted ? owed(c.at[i], old_scale) + x.at[i] : 0.0f;

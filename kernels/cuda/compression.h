@@ -37,7 +37,7 @@ namespace lambcast::cuda {
 
 using reference::SignRule;
 
-// What a rank owes: c - *scale * sgn(c), elementwise. All zero at first.
+// Error feedback of a rank: c - *scale * sgn(c), elementwise. All zero at first.
 struct ErrorMemory {
   float* compensated = nullptr;
   float* scale = nullptr;  // one float; after a phase it is also the scale to be sent
@@ -108,7 +108,7 @@ cudaError_t unpack_signs(const std::uint8_t* signs, float* x, std::size_t elemen
 cudaError_t apply_mask(float* x, const float* mask, std::size_t elements, cudaStream_t stream);
 
 // error = c - *scale * sgn(c) for the first `elements`, which must be counted ones: padding that
-// does not count owes nothing. 8 bytes per element.
+// does not count has no error feedback. 8 bytes per element.
 cudaError_t resolve_errors(const ErrorMemory& memory, float* error, std::size_t elements,
                            cudaStream_t stream);
 

@@ -213,7 +213,7 @@ __device__ inline bool positive(float x) { return !(x < 0.0f); }
 __device__ inline float with_sign(float magnitude, bool plus) {
   return plus ? magnitude : -magnitude;
 }
-// What is still owed of a compensated value that was sent as scale * sgn(c).
+// Returns the error feedback of a compensated value that was sent as scale * sgn(c).
 __device__ inline float owed(float c, float scale) { return c - with_sign(scale, positive(c)); }
 
 // Element e of packed signs, most significant bit first.

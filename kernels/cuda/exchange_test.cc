@@ -116,7 +116,7 @@ TEST_CASE("messages of scales that are 0, subnormal, huge or infinite are the re
       const DeviceBuffer<float> owed(elements);
       const OnDevice message(q, elements);
       auto left = x;
-      for (float& c : left) c += 0.0f;  // what is owed: -0 becomes 0
+      for (float& c : left) c += 0.0f;  // error feedback: -0 becomes 0
       const auto expected = reference::quantise_owed(left, q);
       require(quantise({dx.data(), owed.data(), elements, q, message.payload.data(),
                         message.scales.data(), workspace.data()},
@@ -191,7 +191,7 @@ TEST_CASE("a NaN poisons its block of a message, and wrong arguments are refused
 
 namespace {
 
-// Of x and what is owed together; or of what is owed alone, where there is no x.
+// The largest of x plus the error feedback, or of the error feedback alone if there is no x.
 void finds_the_largest(const std::vector<float>& values, std::size_t k, bool with_x = false) {
   const std::size_t elements = values.size();
   const std::vector<float> x = with_x ? random_values(elements, 7) : std::vector<float>(elements);

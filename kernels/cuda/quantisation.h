@@ -43,8 +43,8 @@ struct Quantise {
 };
 cudaError_t quantise(const Quantise& phase, cudaStream_t stream);
 
-// What is owed after a message with one scale: 8 bytes per element. cudaErrorInvalidValue for
-// blocks, whose `owed` says it.
+// Error feedback after a message with one scale: 8 bytes per element. cudaErrorInvalidValue for
+// blocks, whose `owed` holds it already.
 cudaError_t resolve_errors(const Quantise& phase, float* error, cudaStream_t stream);
 
 // x = share * (sum of the messages in order).

@@ -212,8 +212,8 @@ __device__ void for_each_tile(std::size_t elements, F f) {
   for (std::size_t t = warp_index() * each; t < end; ++t) f(t);
 }
 
-// Of a lane's quads of a warp's tile: owed += x, without what the list is to have, and which
-// elements those are, a bit for each.
+// For the quads of a lane in the tile of a warp: adds x to the error feedback, without the elements
+// that go into the list, and marks these with a bit each.
 template <bool whole>
 __device__ unsigned wanted_of(const float* x, float* owed, std::size_t begin, std::size_t elements,
                               unsigned least, Quad (&c)[rows]) {
@@ -237,9 +237,9 @@ __device__ unsigned wanted_of(const float* x, float* owed, std::size_t begin, st
   return wanted;
 }
 
-// owed += x, and what is at least as large as the sample says goes from there into the list. Where
-// that is more than it can hold, it is only counted. A block asks for room once a tile: all of them
-// ask at the same address.
+// Adds x to the error feedback and moves elements at least as large as the sample's threshold into
+// the list. If there are more than it can hold, they are only counted. A block reserves room once a
+// tile, because all blocks do so at the same address.
 __global__ void __launch_bounds__(threads, 6)
     list_kernel(const float* x, float* owed, std::size_t elements, TopK work) {
   __shared__ unsigned of_warps[2][warps], firsts[2];  // of this tile and the one before
@@ -343,9 +343,9 @@ __global__ void __launch_bounds__(finish_threads) list_sum_kernel(TopK work, uns
   add_up(work.equal);
 }
 
-// Writes out what is taken: all above the k-th key, and equal ones while there are some to be
-// taken. An equal one is at place (equal ones before it) in their order. What else the list has
-// goes back to what is owed.
+// Writes the selected elements: all above the k-th key, and equal ones until k are reached. The
+// place of an equal one is the number of equal ones before it. The rest of the list returns to the
+// error feedback.
 __global__ void __launch_bounds__(threads, 5)
     take_kernel(float* owed, std::size_t elements, TopK work, SparseMessage message) {
   const unsigned kth = work.search->prefix, wanted = work.search->remaining;

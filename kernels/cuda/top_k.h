@@ -29,8 +29,8 @@ namespace lambcast::cuda {
 constexpr unsigned top_k_blocks = 2048;
 std::size_t top_k_workspace(std::size_t elements, std::size_t kept);
 
-// owed += x (null: nothing), then takes k elements of it, whose places become 0: what is left is
-// owed.
+// Adds x (null: nothing) to the error feedback, then takes k elements of it, whose places become 0:
+// the rest is the new error feedback.
 cudaError_t top_k(const float* x, float* owed, std::size_t elements, const SparseMessage& message,
                   double* workspace, cudaStream_t stream);
 

@@ -15,7 +15,7 @@
 
 namespace lambcast::emulated {
 
-// What every rank owes, kept from call to call.
+// Error feedback of each rank, kept from call to call.
 struct ErrorFeedback {
   ChunkLayout layout;
   std::vector<std::vector<float>> worker;  // [rank][Np]

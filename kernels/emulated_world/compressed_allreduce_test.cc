@@ -88,7 +88,7 @@ TEST_CASE("error feedback telescopes: what was sent plus what is owed is what wa
 }
 
 TEST_CASE("the compressed average of equal magnitudes is exact") {
-  // Every |x| is 1 and all ranks agree: scales are 1, nothing is owed, the result is x.
+  // Every |x| is 1 and all ranks agree: scales are 1, the error feedback is 0, the result is x.
   for (const int n : {2, 3, 8}) {
     std::vector<float> x(96);
     for (std::size_t e = 0; e < x.size(); ++e) x[e] = e % 3 == 0 ? -1.0f : 1.0f;

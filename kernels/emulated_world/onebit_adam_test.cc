@@ -225,7 +225,7 @@ TEST_CASE("a resume in fp32 quantises the momenta and parts the replicas of 1-bi
   CHECK(o.ranks[0].v == before.v);
   CHECK(o.ranks[0].m != before.m);
   CHECK(o.ranks[0].m == o.ranks[2].m);
-  // Of what this owes only the last tensor of a group is dropped; all four are of one.
+  // Only the error feedback of the last tensor of a group is dropped; all four belong to one group.
   CHECK(o.errors[0].worker[0] != error_feedback(64, 3).worker[0]);
   CHECK(o.errors[3].worker[0] == error_feedback(problem.tensors.size(3), 3).worker[0]);
   // The engine no longer averages, but the optimizer is back in its warm-up branch.

@@ -44,7 +44,7 @@ class CompressedAllreduce {
   // After gather().
   PackedAverage average() const;
 
-  // No error is owed any more, as before the first call.
+  // Clears the error feedback, as before the first call.
   cudaError_t forget_errors(cudaStream_t stream);
   // Calls visit(buffer) for all that goes on from call to call (saved_state.h).
   template <typename Self, typename Visit>

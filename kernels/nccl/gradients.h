@@ -44,8 +44,9 @@ struct RankGradient : Watched {
 // The mean over the ranks of the values from `first` on.
 void average(const NcclApi& nccl, std::span<const RankGradient> ranks, std::size_t first);
 
-// All of the above; `averaged` says whether the step wants the mean. False where a gradient of any
-// rank overflowed. Throws Error{Exit::failure} naming the call or the rank that failed.
+// Does all of the above; `averaged` tells whether the step needs the mean. Returns false if a
+// gradient of any rank overflowed. Throws Error{Exit::failure} naming the call or the rank that
+// failed.
 bool reduce(const NcclApi& nccl, std::span<const RankGradient> ranks, bool averaged,
             const GradientOptions& options);
 

@@ -66,7 +66,7 @@ cudaError_t ZeroOneAdam::finish(Step kind, cudaStream_t stream) {
   ++steps_;
   advance(policy_, steps_, steps_, options_);
   if (was_frozen || !policy_.frozen) return cudaSuccess;
-  // What was owed of gradients is no debt of u.
+  // The error feedback of gradients does not belong to u.
   return exchanges_.forget_errors(stream);
 }
 

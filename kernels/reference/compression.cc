@@ -20,8 +20,8 @@ float with_sign(float magnitude, std::uint32_t plus) {
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(magnitude) ^ ((plus ^ 1) << 31));
 }
 
-// Turns the compensated values in `c` into signs and owed error. Only the first `counted` take
-// part; the rest packs as + and owes nothing.
+// Turns the compensated values in `c` into signs and error feedback. Only the first `counted` take
+// part; the rest packs as + and has no error feedback.
 float compress(std::span<float> c, std::span<std::uint8_t> signs, std::size_t counted) {
   LAMBCAST_CHECK(c.size() % 8 == 0 && signs.size() == c.size() / 8, "{} elements, {} bytes",
                  c.size(), signs.size());

@@ -70,7 +70,7 @@ TEST_CASE("the scale is the root mean square, not the mean magnitude") {
   const float scale = worker_phase(x, error, signs, Padding::excluded);
   CHECK(scale == Approx(5 / std::sqrt(8.0)).epsilon(1e-7));
   CHECK(signs[0] == 0xbf);
-  // error = c - scale * sgn(c): a zero owes -scale, since it was sent as +scale.
+  // error = c - scale * sgn(c): a zero has the error -scale, since it was sent as +scale.
   CHECK(error[0] == 3 - scale);
   CHECK(error[1] == -4 + scale);
   CHECK(error[2] == -scale);
@@ -85,7 +85,7 @@ TEST_CASE("padding counts in DeepSpeed's scale and not in ours") {
   CHECK(error == std::vector<float>(8, 0.0f));
   const float scale = worker_phase(x, error, signs, Padding::counted);
   CHECK(scale == Approx(std::sqrt(2.0)).epsilon(1e-7));
-  CHECK(error[7] == -scale);  // the padding, sent as +scale, owes it
+  CHECK(error[7] == -scale);  // the padding was sent as +scale
 }
 
 TEST_CASE("the server folds 1/n into the scale and adds the ranks") {

@@ -32,7 +32,7 @@ struct Message {
 Message quantise(std::span<const float> x, const Quantiser& quantiser);
 void dequantise(const Message& message, const Quantiser& quantiser, std::span<float> x);
 
-// Sends c and leaves in its place what is owed: c less what is received.
+// Sends c and leaves the error feedback in its place: c minus the received value.
 Message quantise_owed(std::span<float> c, const Quantiser& quantiser);
 
 // x = share * (sum of what the messages say, in their order).

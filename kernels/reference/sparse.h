@@ -21,7 +21,7 @@ std::uint32_t random_index(std::uint64_t seed, std::size_t bucket, std::size_t k
 std::vector<std::uint32_t> random_k_indices(std::uint64_t seed, std::size_t k,
                                             std::size_t elements);
 
-// The values at `indices`, whose places in c become 0: what is left there is owed.
+// Returns the values at `indices`, whose places in c become 0: the rest of c is the error feedback.
 std::vector<float> take(std::span<float> c, std::span<const std::uint32_t> indices);
 // x[indices[i]] += share * values[i].
 void add_at(std::span<float> x, std::span<const std::uint32_t> indices,

@@ -71,8 +71,8 @@ int lambcast_worker_phase(const float* x, const float* gradient, size_t n, doubl
 int lambcast_server_phase(const uint8_t* received, const float* scales, int ranks, size_t chunk,
                           size_t real, float* error, float* scale, uint8_t* signs,
                           double* workspace, void* stream);
-// The first n elements of what `error` and `scale` stand for. Owed errors are loaded by a copy to
-// `error` and a scale of 0.
+// Returns the first n elements that `error` and `scale` stand for. Error feedback is loaded by a
+// copy to `error` and a scale of 0.
 int lambcast_owed(const float* error, const float* scale, size_t n, float* owed, void* stream);
 
 // reference/adam.h. What all ranks have agreed on is given packed: the signs and scales of chunks,

@@ -116,7 +116,7 @@ int lambcast_server_phase(const uint8_t* received, const float* scales, int rank
   });
 }
 
-// The reference leaves in `error` what is owed.
+// The reference leaves the error feedback in `error`.
 int lambcast_owed(const float* error, const float*, size_t n, float* owed, void*) {
   std::copy(error, error + n, owed);
   return 0;

@@ -1,5 +1,5 @@
-// Every exchange: what was sent plus what is owed equals what was meant; what travels has the size
-// of the closed form; and what is special about each.
+// Each exchange: the sent value plus the error feedback equals the compensated value; messages have
+// the size of the closed form; and the special property of each.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <random>
@@ -39,8 +39,8 @@ std::vector<double> sum(const std::vector<Flat>& all, std::size_t elements) {
   return result;
 }
 
-// Runs a few calls and checks the invariant after each. owed() says what all owe of every element,
-// in units of the sum.
+// Runs a few calls and checks the invariant after each. owed() returns the error feedback of all
+// ranks for each element, in units of the sum.
 template <typename State, typename Owed>
 void sent_plus_owed_equals_meant(State state, std::size_t ranks, std::size_t elements, Owed owed) {
   for (unsigned call = 0; call < 4; ++call) {
@@ -160,7 +160,7 @@ TEST_CASE("hierarchical int4 and int8: every rank's shard of the mean, and what 
       auto owed = sum(state.worker, elements);
       for (std::size_t r = 0; r < n; ++r) {
         for (std::size_t e = 0; e < state.between[r].size(); ++e) {
-          // What rank r owes peer k is of shard k g + j.
+          // The error feedback of rank r for peer k belongs to shard k g + j.
           const std::size_t target =
               ((e / shard) * std::size_t(per_node) + r % std::size_t(per_node)) * shard + e % shard;
           if (target < elements) owed[target] += state.between[r][e];

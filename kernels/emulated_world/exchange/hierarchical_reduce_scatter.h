@@ -14,8 +14,9 @@ struct HierarchicalReduceScatter {
   int per_node = 1;
   Quantiser in_node, between_nodes;
   bool error_feedback = false;
-  std::vector<std::vector<float>> worker = {};   // [rank][n shards], owed in the node
-  std::vector<std::vector<float>> between = {};  // [rank][a shard for every node], owed to peers
+  std::vector<std::vector<float>> worker = {};  // [rank][n shards], error feedback in the node
+  // [rank][a shard for each node], error feedback between nodes
+  std::vector<std::vector<float>> between = {};
 };
 // Rank r ends with the average of shard r, ceil(N/n) elements or less for the last, at the front of
 // its buffer; the rest of the buffer stays. Throws Error where per_node does not divide the ranks.

@@ -25,7 +25,8 @@ Flat drawn(std::size_t count, std::uint64_t seed) {
   return values;
 }
 
-// One matrix of all ranks: `c` in, what is owed out; returns what all receive.
+// Compresses one matrix of all ranks: `c` becomes the error feedback; returns what all ranks
+// receive.
 Flat compress(PowerSgd& o, std::size_t index, std::vector<std::span<float>>& c, Wire& wire) {
   const reference::MatrixShape shape = o.matrices[index].shape;
   const std::size_t n = c.size(), r = static_cast<std::size_t>(o.rank);

@@ -15,8 +15,8 @@ namespace lambcast::emulated {
 struct QuantisedAllreduce {
   Quantiser quantiser;
   bool error_feedback = false;
-  std::vector<std::vector<float>> worker = {};  // [rank][chunks], owed
-  std::vector<std::vector<float>> server = {};  // [rank][a chunk], owed
+  std::vector<std::vector<float>> worker = {};  // [rank][chunks], error feedback
+  std::vector<std::vector<float>> server = {};  // [rank][a chunk], error feedback
 };
 Wire average(QuantisedAllreduce& state, Buffers buffers);
 

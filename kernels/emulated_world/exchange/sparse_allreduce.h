@@ -1,6 +1,6 @@
-// k of N elements travel, what is not sent is owed: the largest of every rank, gathered with their
-// indices, or a random one of each of k buckets, the same on all ranks, all-reduced in fp32.
-// Sources: arXiv:1712.01887, arXiv:1809.07599; reference/sparse.h.
+// Exchanges k of N elements; the rest becomes error feedback. Top-k: the largest of each rank,
+// gathered with their indices. Random-k: one random element of each of k buckets, the same on all
+// ranks, all-reduced in fp32. Sources: arXiv:1712.01887, arXiv:1809.07599; reference/sparse.h.
 #pragma once
 
 #include <cstdint>

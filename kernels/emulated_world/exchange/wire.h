@@ -28,10 +28,11 @@ Wire& operator+=(Wire& wire, const Wire& more);
 
 void check(Buffers buffers);
 
-// Every buffer plus what its rank owes, padded with zeros; `owed` becomes as large.
+// Returns every buffer plus the error feedback of its rank, padded with zeros; `owed` is resized
+// alike.
 std::vector<std::vector<float>> compensated(Buffers buffers, std::vector<std::vector<float>>& owed,
                                             std::size_t padded);
-// Quantises c, which is spent; with error feedback what the message does not say goes to `owed`.
+// Quantises c, which is spent; with error feedback the rounding error goes to `owed`.
 reference::Message send(std::span<float> c, std::span<float> owed, const Quantiser& quantiser,
                         bool error_feedback);
 // The same average to all.
