@@ -6,20 +6,20 @@
 namespace lambcast {
 namespace {
 
-std::size_t ceil_div(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
+std::uint64_t ceil_div(std::uint64_t a, std::uint64_t b) { return (a + b - 1) / b; }
 
-std::size_t others(int ranks) {
+std::uint64_t others(int ranks) {
   LAMBCAST_CHECK(ranks >= 1, "{} ranks", ranks);
-  return static_cast<std::size_t>(ranks) - 1;
+  return static_cast<std::uint64_t>(ranks) - 1;
 }
 
-std::size_t message_bytes(const Quantiser& quantiser, std::size_t elements) {
+std::uint64_t message_bytes(const Quantiser& quantiser, std::uint64_t elements) {
   return payload_bytes(quantiser.format, elements) + 4 * scale_count(quantiser, elements);
 }
 
 }  // namespace
 
-std::size_t payload_bytes(WireFormat format, std::size_t elements) {
+std::uint64_t payload_bytes(WireFormat format, std::uint64_t elements) {
   switch (format) {
     case WireFormat::fp32:
       return 4 * elements;
@@ -33,58 +33,59 @@ std::size_t payload_bytes(WireFormat format, std::size_t elements) {
   }
 }
 
-std::size_t scale_count(const Quantiser& quantiser, std::size_t elements) {
+std::uint64_t scale_count(const Quantiser& quantiser, std::uint64_t elements) {
   const bool plain = quantiser.format == WireFormat::fp32 || quantiser.format == WireFormat::fp16 ||
                      quantiser.format == WireFormat::bf16;
   if (plain || elements == 0) return 0;
   return quantiser.block == 0 ? 1 : ceil_div(elements, quantiser.block);
 }
 
-std::size_t plain_allreduce_bytes(std::size_t elements, int ranks, WireFormat format) {
-  const std::size_t chunk = ceil_div(elements, others(ranks) + 1);
+std::uint64_t plain_allreduce_bytes(std::uint64_t elements, int ranks, WireFormat format) {
+  const std::uint64_t chunk = ceil_div(elements, others(ranks) + 1);
   return 2 * others(ranks) * payload_bytes(format, chunk);
 }
 
-std::size_t onebit_allreduce_bytes(std::size_t elements, int ranks) {
+std::uint64_t onebit_allreduce_bytes(std::uint64_t elements, int ranks) {
   return others(ranks) * (2 * chunk_layout(elements, ranks).chunk_bytes() + 8);
 }
 
-std::size_t quantised_allreduce_bytes(std::size_t elements, int ranks, const Quantiser& quantiser) {
-  const std::size_t chunk = ceil_div(elements, others(ranks) + 1);
+std::uint64_t quantised_allreduce_bytes(std::uint64_t elements, int ranks,
+                                        const Quantiser& quantiser) {
+  const std::uint64_t chunk = ceil_div(elements, others(ranks) + 1);
   return 2 * others(ranks) * message_bytes(quantiser, chunk);
 }
 
-std::size_t hierarchical_reduce_scatter_bytes(std::size_t elements, int nodes, int per_node,
-                                              const Quantiser& in_node,
-                                              const Quantiser& between_nodes) {
-  const std::size_t all_nodes = others(nodes) + 1;
-  const std::size_t shard = ceil_div(elements, all_nodes * (others(per_node) + 1));
+std::uint64_t hierarchical_reduce_scatter_bytes(std::uint64_t elements, int nodes, int per_node,
+                                                const Quantiser& in_node,
+                                                const Quantiser& between_nodes) {
+  const std::uint64_t all_nodes = others(nodes) + 1;
+  const std::uint64_t shard = ceil_div(elements, all_nodes * (others(per_node) + 1));
   return others(per_node) * message_bytes(in_node, all_nodes * shard) +
          others(nodes) * message_bytes(between_nodes, shard);
 }
 
-std::size_t power_sgd_bytes(std::size_t rows, std::size_t columns, int rank, int ranks,
-                            int iterations) {
-  const std::size_t r = static_cast<std::size_t>(rank);
-  return static_cast<std::size_t>(iterations) *
+std::uint64_t power_sgd_bytes(std::uint64_t rows, std::uint64_t columns, int rank, int ranks,
+                              int iterations) {
+  const std::uint64_t r = static_cast<std::uint64_t>(rank);
+  return static_cast<std::uint64_t>(iterations) *
          (plain_allreduce_bytes(rows * r, ranks, WireFormat::fp32) +
           plain_allreduce_bytes(columns * r, ranks, WireFormat::fp32));
 }
 
-std::size_t top_k_bytes(std::size_t kept, int ranks) { return others(ranks) * 8 * kept; }
+std::uint64_t top_k_bytes(std::uint64_t kept, int ranks) { return others(ranks) * 8 * kept; }
 
-std::size_t random_k_bytes(std::size_t kept, int ranks) {
+std::uint64_t random_k_bytes(std::uint64_t kept, int ranks) {
   return plain_allreduce_bytes(kept, ranks, WireFormat::fp32);
 }
 
-std::size_t site_meeting_bytes(std::size_t elements, int sites, int site_ranks) {
-  const std::size_t share = ceil_div(elements, others(site_ranks) + 1);
+std::uint64_t site_meeting_bytes(std::uint64_t elements, int sites, int site_ranks) {
+  const std::uint64_t share = ceil_div(elements, others(site_ranks) + 1);
   return plain_allreduce_bytes(share, sites, WireFormat::fp32) +
          others(site_ranks) * payload_bytes(WireFormat::fp32, share);
 }
 
-std::size_t neighbour_bytes(std::size_t elements, int neighbours, WireFormat format) {
-  return static_cast<std::size_t>(neighbours) * payload_bytes(format, elements);
+std::uint64_t neighbour_bytes(std::uint64_t elements, int neighbours, WireFormat format) {
+  return static_cast<std::uint64_t>(neighbours) * payload_bytes(format, elements);
 }
 
 }  // namespace lambcast

@@ -25,7 +25,7 @@
 // arXiv:2311.08105.
 #pragma once
 
-#include <cstddef>
+#include <cstdint>
 
 namespace lambcast {
 
@@ -36,24 +36,25 @@ enum class WireFormat { fp32, fp16, bf16, fp8_e4m3, fp8_e5m2, int8, int4 };
 // plain formats have no scale.
 struct Quantiser {
   WireFormat format = WireFormat::int8;
-  std::size_t block = 0;
+  std::uint64_t block = 0;
 };
 
-std::size_t payload_bytes(WireFormat format, std::size_t elements);
-std::size_t scale_count(const Quantiser& quantiser, std::size_t elements);  // of a message
+std::uint64_t payload_bytes(WireFormat format, std::uint64_t elements);
+std::uint64_t scale_count(const Quantiser& quantiser, std::uint64_t elements);  // of a message
 
 // Bytes that one rank sends. Arguments as above; chunks are padded.
-std::size_t plain_allreduce_bytes(std::size_t elements, int ranks, WireFormat format);
-std::size_t onebit_allreduce_bytes(std::size_t elements, int ranks);
-std::size_t quantised_allreduce_bytes(std::size_t elements, int ranks, const Quantiser& quantiser);
-std::size_t hierarchical_reduce_scatter_bytes(std::size_t elements, int nodes, int per_node,
-                                              const Quantiser& in_node,
-                                              const Quantiser& between_nodes);
-std::size_t power_sgd_bytes(std::size_t rows, std::size_t columns, int rank, int ranks,
-                            int iterations = 1);
-std::size_t top_k_bytes(std::size_t kept, int ranks);
-std::size_t random_k_bytes(std::size_t kept, int ranks);
-std::size_t site_meeting_bytes(std::size_t elements, int sites, int site_ranks);
-std::size_t neighbour_bytes(std::size_t elements, int neighbours, WireFormat format);
+std::uint64_t plain_allreduce_bytes(std::uint64_t elements, int ranks, WireFormat format);
+std::uint64_t onebit_allreduce_bytes(std::uint64_t elements, int ranks);
+std::uint64_t quantised_allreduce_bytes(std::uint64_t elements, int ranks,
+                                        const Quantiser& quantiser);
+std::uint64_t hierarchical_reduce_scatter_bytes(std::uint64_t elements, int nodes, int per_node,
+                                                const Quantiser& in_node,
+                                                const Quantiser& between_nodes);
+std::uint64_t power_sgd_bytes(std::uint64_t rows, std::uint64_t columns, int rank, int ranks,
+                              int iterations = 1);
+std::uint64_t top_k_bytes(std::uint64_t kept, int ranks);
+std::uint64_t random_k_bytes(std::uint64_t kept, int ranks);
+std::uint64_t site_meeting_bytes(std::uint64_t elements, int sites, int site_ranks);
+std::uint64_t neighbour_bytes(std::uint64_t elements, int neighbours, WireFormat format);
 
 }  // namespace lambcast

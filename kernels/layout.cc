@@ -7,16 +7,16 @@
 
 namespace lambcast {
 
-std::size_t ChunkLayout::real_in_chunk(int rank) const {
-  const std::size_t begin = static_cast<std::size_t>(rank) * chunk;
+std::uint64_t ChunkLayout::real_in_chunk(int rank) const {
+  const std::uint64_t begin = static_cast<std::uint64_t>(rank) * chunk;
   return elements <= begin ? 0 : std::min(chunk, elements - begin);
 }
 
-ChunkLayout chunk_layout(std::size_t elements, int ranks) {
+ChunkLayout chunk_layout(std::uint64_t elements, int ranks) {
   if (ranks < 1) fail_input(Where{"", 0, "ranks"}, "must be at least 1");
-  const std::size_t n = static_cast<std::size_t>(ranks);
-  const std::size_t align = n * std::lcm(n, std::size_t{8});
-  const std::size_t padded = (elements + align - 1) / align * align;
+  const std::uint64_t n = static_cast<std::uint64_t>(ranks);
+  const std::uint64_t align = n * std::lcm(n, std::uint64_t{8});
+  const std::uint64_t padded = (elements + align - 1) / align * align;
   return {elements, padded, padded / n, ranks};
 }
 

@@ -9,25 +9,29 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
 namespace lambcast {
 
 struct ChunkLayout {
-  std::size_t elements = 0;  // N, what the caller owns
-  std::size_t padded = 0;    // Np
-  std::size_t chunk = 0;     // C = Np / n
-  int ranks = 0;             // n
+  std::uint64_t elements = 0;  // N, what the caller owns
+  std::uint64_t padded = 0;    // Np
+  std::uint64_t chunk = 0;     // C = Np / n
+  int ranks = 0;               // n
 
-  std::size_t packed_bytes() const { return padded / 8; }
-  std::size_t chunk_bytes() const { return chunk / 8; }
+  std::uint64_t packed_bytes() const { return padded / 8; }
+  std::uint64_t chunk_bytes() const { return chunk / 8; }
   // How many elements of chunk `rank` are the caller's rather than padding.
-  std::size_t real_in_chunk(int rank) const;
+  std::uint64_t real_in_chunk(int rank) const;
 };
 
+// A std::size_t of 32 bits would count models beyond 4 billion parameters wrongly.
+static_assert(sizeof(ChunkLayout::elements) == 8);
+
 // Throws Error for fewer than one rank.
-ChunkLayout chunk_layout(std::size_t elements, int ranks);
+ChunkLayout chunk_layout(std::uint64_t elements, int ranks);
 
 // What the padding counts for. DeepSpeed lets it take part: its elements, which mean nothing, enter
 // both norms and carry an error of their own.

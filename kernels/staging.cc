@@ -5,13 +5,15 @@
 namespace lambcast {
 
 Staging staging_copies(const ChunkLayout& layout) {
-  const std::size_t chunk = layout.chunk_bytes(), all = layout.packed_bytes();
-  const std::size_t scale = sizeof(float);
-  const std::size_t scales = static_cast<std::size_t>(layout.ranks) * scale;
-  const auto down = [](std::size_t bytes, int times = 1) {
+  const std::uint64_t chunk = layout.chunk_bytes(), all = layout.packed_bytes();
+  const std::uint64_t scale = sizeof(float);
+  const std::uint64_t scales = static_cast<std::uint64_t>(layout.ranks) * scale;
+  const auto down = [](std::uint64_t bytes, int times = 1) {
     return StagingCopy{true, bytes, times};
   };
-  const auto up = [](std::size_t bytes, int times = 1) { return StagingCopy{false, bytes, times}; };
+  const auto up = [](std::uint64_t bytes, int times = 1) {
+    return StagingCopy{false, bytes, times};
+  };
   return {{down(chunk, layout.ranks), down(scale), down(scales),  //
            up(all), up(chunk, layout.ranks), up(scale), up(scales)},
           {down(chunk), down(all), down(scale), down(scales),  //
@@ -24,8 +26,8 @@ std::vector<StagingCopy> Staging::copies() const {
   return both;
 }
 
-std::size_t staging_bytes(const ChunkLayout& layout) {
-  std::size_t most = 0;
+std::uint64_t staging_bytes(const ChunkLayout& layout) {
+  std::uint64_t most = 0;
   for (const StagingCopy& copy : staging_copies(layout).copies()) most = std::max(most, copy.bytes);
   return most;
 }

@@ -12,7 +12,7 @@
 // Source: DeepSpeed 0.15.4, runtime/comm/mpi.py, the branch with cuda_aware false.
 #pragma once
 
-#include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "kernels/layout.h"
@@ -21,7 +21,7 @@ namespace lambcast {
 
 struct StagingCopy {
   bool to_host = false;
-  std::size_t bytes = 0;
+  std::uint64_t bytes = 0;
   int times = 1;  // so many equal ones in a row
 };
 
@@ -34,6 +34,6 @@ struct Staging {
 Staging staging_copies(const ChunkLayout& layout);
 
 // What a buffer must hold for every one of them: Np / 8, or 4n where few elements meet many ranks.
-std::size_t staging_bytes(const ChunkLayout& layout);
+std::uint64_t staging_bytes(const ChunkLayout& layout);
 
 }  // namespace lambcast

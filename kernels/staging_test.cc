@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "kernels/exchange_bytes.h"
+
 using namespace lambcast;
 
 TEST_CASE("the MPI path stages twice the signs down and three times up") {
@@ -25,4 +27,15 @@ TEST_CASE("the MPI path stages twice the signs down and three times up") {
 TEST_CASE("a staging buffer holds the scales of all ranks where they outweigh the signs") {
   CHECK(staging_bytes(chunk_layout(1, 8)) == 4 * 8);
   CHECK(staging_bytes(chunk_layout(10000, 8)) == 10048 / 8);
+}
+
+TEST_CASE("elements of models beyond 4 billion parameters are counted whole") {
+  // GPT-3, 174.6e9 parameters on 1024 ranks: units of 1024 * lcm(1024, 8) = 1,048,576 elements,
+  // 166,512 of which hold 174,600,486,912.
+  const ChunkLayout layout = chunk_layout(174'600'000'000, 1024);
+  CHECK(layout.padded == 174'600'486'912);
+  CHECK(layout.chunk == 174'600'486'912 / 1024);
+  CHECK(staging_bytes(layout) == 174'600'486'912 / 8);
+  // 10e9 elements in fp32 on 4 ranks: 2 * 3 chunks of 2.5e9 * 4 bytes.
+  CHECK(plain_allreduce_bytes(10'000'000'000, 4, WireFormat::fp32) == 60'000'000'000);
 }

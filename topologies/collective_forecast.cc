@@ -43,7 +43,7 @@ CollectiveCurve curve_of(const Cluster& cluster, const CollectiveSetting& settin
 
 std::vector<Collective> compressed_exchange(const Cluster& cluster, CollectiveSetting setting,
                                             Bytes size) {
-  const auto elements = static_cast<std::size_t>(size.value() / 4);
+  const auto elements = static_cast<std::uint64_t>(size.value() / 4);
   const ChunkLayout chunks = chunk_layout(elements, setting.group.ranks);
   const CompressedExchange exchange =
       compressed_exchange(static_cast<double>(chunks.padded), setting.group.ranks, setting.backend);

@@ -204,7 +204,7 @@ RankParameters held_by(const std::vector<RankParameters>& chunks,
 }
 
 double padded_buffer(double elements, int ranks) {
-  return static_cast<double>(chunk_layout(static_cast<std::size_t>(elements), ranks).padded);
+  return static_cast<double>(chunk_layout(static_cast<std::uint64_t>(elements), ranks).padded);
 }
 
 double block_elements(const std::vector<RankParameters>& chunks, std::int64_t layers) {

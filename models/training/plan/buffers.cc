@@ -6,7 +6,7 @@ namespace lambcast {
 std::vector<std::int64_t> compressed_buffers(const TrainingPlan& training) {
   const auto padded = [&](std::int64_t elements) {
     return static_cast<std::int64_t>(
-        chunk_layout(static_cast<std::size_t>(elements), training.gpus).padded);
+        chunk_layout(static_cast<std::uint64_t>(elements), training.gpus).padded);
   };
   const ModelShape& model = *training.model;
   if (training.optimizer() == OptimizerType::onebit_lamb)

@@ -14,7 +14,7 @@ class ExchangeWriter {
   std::vector<StepPart> write(const CompressionPasses& passes) {
     const CompressedExchange exchange = compressed_exchange(elements(), group_.ranks, carrier_);
     const Staging staging =
-        staging_copies(chunk_layout(static_cast<std::size_t>(padded_), group_.ranks));
+        staging_copies(chunk_layout(static_cast<std::uint64_t>(padded_), group_.ranks));
     kernels("compress", Category::compress, passes.worker);
     stage_through_host(staging.scatter);
     send(exchange.scatter);

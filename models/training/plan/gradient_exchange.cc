@@ -164,8 +164,8 @@ class Writer {
   // Both phases of compressed_allreduce on gradients in fp32, or the first one and a sum.
   void signs() {
     const double n = group_.ranks;
-    const auto padded =
-        static_cast<double>(chunk_layout(static_cast<std::size_t>(elements_), group_.ranks).padded);
+    const auto padded = static_cast<double>(
+        chunk_layout(static_cast<std::uint64_t>(elements_), group_.ranks).padded);
     const CompressionPasses passes =
         compression_passes(training_.optimizer(), Backend::nccl, training_.kernels, group_.ranks);
     const CompressedExchange exchange = compressed_exchange(padded, group_.ranks, Backend::nccl);
@@ -196,8 +196,8 @@ class Writer {
   };
   // `elements` cut in a chunk for each of so many ranks.
   static Message message_of(const Quantiser& quantiser, double elements, int ranks) {
-    const auto n = static_cast<std::size_t>(ranks);
-    const std::size_t chunk = (static_cast<std::size_t>(elements) + n - 1) / n;
+    const auto n = static_cast<std::uint64_t>(ranks);
+    const std::uint64_t chunk = (static_cast<std::uint64_t>(elements) + n - 1) / n;
     return {static_cast<double>(n * payload_bytes(quantiser.format, chunk)),
             static_cast<double>(4 * n * scale_count(quantiser, chunk))};
   }
@@ -389,7 +389,7 @@ class Writer {
             {12 * sent + 8 + 6 * casts, 0, sent + 1 + casts, 0, 0}, elements_, tensors_);
   }
 
-  static constexpr std::size_t block = 2048;  // elements of a scale
+  static constexpr std::uint64_t block = 2048;  // elements of a scale
 
   const TrainingPlan& training_;
   const Exchange& exchange_;

@@ -415,7 +415,7 @@ class LayoutWriter {
   }
 
   void compress(int stage) {
-    const auto elements = static_cast<std::size_t>(parameters_of(stage).total());
+    const auto elements = static_cast<std::uint64_t>(parameters_of(stage).total());
     const auto padded = static_cast<std::int64_t>(chunk_layout(elements, replicas_.ranks).padded);
     for (StepPart& part : compressed_allreduce(training_.optimizer(), training_.backend(),
                                                training_.kernels, replicas_, padded))
