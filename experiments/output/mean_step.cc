@@ -5,7 +5,7 @@
 namespace lambcast {
 
 std::pair<PartGroup, double> MeanStep::largest_loss() const {
-  const auto* worst = std::max_element(parts.us.begin() + 1, parts.us.end());
+  const auto worst = std::max_element(parts.us.begin() + 1, parts.us.end());
   return {static_cast<PartGroup>(worst - parts.us.begin()), *worst / time_us};
 }
 

@@ -95,7 +95,7 @@ AxisOrder parse_order(std::string_view text, const Where& where) {
     const std::string_view word = rest.substr(0, rest.find('-'));
     const auto axis = std::find_if(default_order.begin(), default_order.end(),
                                    [&](Axis a) { return name_of(a) == word; });
-    const auto* const end = order.begin() + found;
+    const auto end = order.cbegin() + static_cast<std::ptrdiff_t>(found);
     if (axis == default_order.end() || std::find(order.cbegin(), end, *axis) != end) refuse();
     order[found++] = *axis;
     if (word.size() == rest.size()) break;

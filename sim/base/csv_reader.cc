@@ -125,7 +125,8 @@ std::size_t Reader::column(std::string_view title) const {
 }
 
 std::string_view Reader::stretch(std::size_t first, std::size_t last) const {
-  const char *const begin = text(first).data(), *const end = text(last).end();
+  const std::string_view at_end = text(last);
+  const char *const begin = text(first).data(), *const end = at_end.data() + at_end.size();
   if (!in_window_ || first == 0 || begin[-1] != ',') return {};
   return {begin, end};
 }
