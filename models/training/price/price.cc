@@ -260,8 +260,7 @@ class Pricer {
   }
 
   Price price(const PlanOp& op, const ProductWork& work) const {
-    // Each read records a source: in one expression their order would be the compiler's choice.
-    const double share = read(work.cost, work.share_of_peak);
+    const double share = read(work.cost, work.share_of_peak);  // the order in which sources stand
     const FlopRate rate = read("matrix_peak", device_.peak_half) * share;
     return computation((Flops(work.flops) / rate) * op.times, products_width);
   }
