@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "models/device/timed_products.h"
 #include "sim/base/output_file.h"
 #include "tools/commands.h"
 #include "tools/size.h"
@@ -26,13 +27,16 @@ int profile_command(ProfileFlags options) {
   options.profile.layers = !options.no_layers;
   if (isatty(STDERR_FILENO) != 0)
     options.profile.progress = [](std::string_view line) { fmt::print(stderr, "{}\n", line); };
-  const std::string profile = profile_device(options.profile);
+  std::string profile = profile_device(options.profile);
+  const std::vector<std::string> errors = held_back_lines(profile);
+  for (const std::string& line : errors) profile += fmt::format("# {}\n", line);
   if (options.out.empty() || options.out == "-") {
     fmt::print("{}", profile);
     return 0;
   }
   write_output(options.out, "-o", profile);
   fmt::print("device profile in {}; use it with simulate --device {}\n", options.out, options.out);
+  for (const std::string& line : errors) fmt::print("{}\n", line);
   return 0;
 }
 

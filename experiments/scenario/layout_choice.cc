@@ -364,9 +364,10 @@ std::optional<Parallelism> choose_parallelism(const Words& words, const Training
                "data parallelism with DeepSpeed's ZeRO stages 0 to 2");
   if (!training.device->rates)
     fail_input(flag("device"),
-               fmt::format("{} says nothing of kernels by their shape ([rates]), on which "
-                           "layouts rest",
-                           training.device->name));
+               fmt::format("{} has no section [rates], on which layouts rest, and no preset of its "
+                           "name to take what was not timed from",
+                           training.device->name),
+               "[rates] as `lambcast presets show h100` prints it");
   Parallelism how;
   how.framework = choose_framework(words, training.recipe.zero);
   how.layout = layout_of(words, training.gpus, training.gpus_per_node, how.framework);

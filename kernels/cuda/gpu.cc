@@ -44,6 +44,7 @@ GpuDescription describe_gpu() {
           .runtime = version_text(runtime),
           .memory_bytes = properties.totalGlobalMem,
           .l2_bytes = static_cast<std::size_t>(properties.l2CacheSize),
+          .compute_capability = properties.major + properties.minor / 10.0,
           .multiprocessors = properties.multiProcessorCount,
           .clock_mhz = attribute(cudaDevAttrClockRate, device) / 1000,
           .memory_clock_mhz = attribute(cudaDevAttrMemoryClockRate, device) / 1000,

@@ -15,6 +15,7 @@ struct GpuDescription {
   std::string runtime;      // CUDA version of the runtime linked, "13.0"
   std::size_t memory_bytes = 0;
   std::size_t l2_bytes = 0;
+  double compute_capability = 0;  // 9.0 of Hopper
   int multiprocessors = 0;
   int clock_mhz = 0;         // highest clock of the multiprocessors
   int memory_clock_mhz = 0;  // highest clock of the memory

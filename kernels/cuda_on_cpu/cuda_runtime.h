@@ -76,7 +76,7 @@ using cudaEvent_t = std::chrono::steady_clock::time_point*;
 struct cudaDeviceProp {
   char name[32] = "emulated device";
   std::size_t totalGlobalMem = std::size_t{1} << 30;
-  int l2CacheSize = 1 << 16, memoryBusWidth = 64;
+  int l2CacheSize = 1 << 16, memoryBusWidth = 64, major = 9, minor = 0;
   int multiProcessorCount = lambcast::cuda_on_cpu::multiprocessors;
 };
 

@@ -65,6 +65,9 @@ std::string to_toml(const DeviceProfileDocument& d) {
   value("pageable_h2d", to_text_bytes(d.pageable_h2d));
   value("pinned_d2h", to_text_bytes(d.pinned_d2h));
   value("pinned_h2d", to_text_bytes(d.pinned_h2d));
+  if (d.compute_capability > 0)
+    out += fmt::format("compute_capability = {:.1f}\nmultiprocessors = {}\nclock_mhz = {}\n",
+                       d.compute_capability, d.multiprocessors, d.clock_mhz);
 
   for (const KernelTimes& k : d.kernels) {
     LAMBCAST_CHECK(k.elements.size() == k.time_us.size() && k.elements.size() == k.spread_us.size(),
@@ -79,6 +82,11 @@ std::string to_toml(const DeviceProfileDocument& d) {
         quoted(k.name), k.bytes_per_element, whole_array(k.elements), array(k.time_us),
         array(k.spread_us), array(share));
   }
+  for (const ProductTimes& p : d.products)
+    out += fmt::format(
+        "\n[[product]]\nformat = {}\nm = {}\nn = {}\nk = {}\ntime_us = {}\nspread_us = {}\n",
+        quoted(p.format), whole_array(p.m), whole_array(p.n), whole_array(p.k), array(p.time_us),
+        array(p.spread_us));
   for (const LayerTimes& l : d.layers) {
     LAMBCAST_CHECK(!l.micro_batch.empty(), "no micro batch of hidden {}", l.hidden);
     out += fmt::format(

@@ -3,9 +3,10 @@
 //   [device]                     every value { value = "4.1 TB/s", kind = "measured", source = ...
 //   } name, memory_bandwidth (best read), copy_bandwidth (read + write), memory_capacity,
 //   launch_overhead, peak_half (where cuBLASLt is), pageable_d2h, pageable_h2d, pinned_d2h,
-//   pinned_h2d
+//   pinned_h2d; plain numbers compute_capability, multiprocessors, clock_mhz (the highest)
 //   [[kernel]]                   name, bytes_per_element, elements, time_us (medians), spread_us
 //                                (interquartile ranges), copy_share (of the copy bandwidth)
+//   [[product]]                  format, m, n, k, time_us (medians), spread_us: one for each format
 //   [[layer]]                    hidden, heads, ffn, seq_len, micro_batch, forward_us, backward_us
 #pragma once
 
@@ -32,6 +33,13 @@ struct LayerTimes {
   std::vector<double> backward_us;
 };
 
+// Matrix products of one format, one after the other.
+struct ProductTimes {
+  std::string format;  // "fp16", "bf16", "tf32", "fp32", "fp8"
+  std::vector<std::size_t> m, n, k;
+  std::vector<double> time_us, spread_us;
+};
+
 struct DeviceProfileDocument {
   std::string name;
   std::string source;  // "lambcast profile, 2026-11-21, driver 580.82.07, ..."
@@ -41,6 +49,9 @@ struct DeviceProfileDocument {
   FlopRate peak_half;  // of one large fp16 product; 0: not measured, and not written
   Bandwidth pageable_d2h, pageable_h2d, pinned_d2h, pinned_h2d;
   std::vector<KernelTimes> kernels;
+  double compute_capability = 0;  // 0: not known, and the next two are not written either
+  int multiprocessors = 0, clock_mhz = 0;
+  std::vector<ProductTimes> products;
   std::vector<LayerTimes> layers;
   std::vector<std::string> notes;  // what was left out and why; comments in the file
 };

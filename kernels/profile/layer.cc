@@ -15,13 +15,13 @@ namespace {
 // cuBLASLt, loaded when a layer is to be timed: linked in, its hundreds of megabytes would cost
 // every command of the program 70 ms at the start.
 struct Blas {
-#define LAMBCAST_BLAS_FUNCTIONS(f)                                                       \
-  f(cublasLtCreate) f(cublasLtDestroy) f(cublasLtGetStatusString) f(cublasLtGetVersion)  \
-      f(cublasLtMatmul) f(cublasLtMatmulAlgoGetHeuristic) f(cublasLtMatmulDescCreate)    \
-          f(cublasLtMatmulDescDestroy) f(cublasLtMatmulPreferenceCreate)                 \
-              f(cublasLtMatmulPreferenceDestroy) f(cublasLtMatmulPreferenceSetAttribute) \
-                  f(cublasLtMatrixLayoutCreate) f(cublasLtMatrixLayoutDestroy)           \
-                      f(cublasLtMatrixLayoutSetAttribute)
+#define LAMBCAST_BLAS_FUNCTIONS(f)                                                      \
+  f(cublasLtCreate) f(cublasLtDestroy) f(cublasLtGetStatusString) f(cublasLtGetVersion) \
+      f(cublasLtMatmul) f(cublasLtMatmulAlgoGetHeuristic) f(cublasLtMatmulDescCreate)   \
+          f(cublasLtMatmulDescDestroy) f(cublasLtMatmulDescSetAttribute)                \
+              f(cublasLtMatmulPreferenceCreate) f(cublasLtMatmulPreferenceDestroy)      \
+                  f(cublasLtMatmulPreferenceSetAttribute) f(cublasLtMatrixLayoutCreate) \
+                      f(cublasLtMatrixLayoutDestroy) f(cublasLtMatrixLayoutSetAttribute)
 #define LAMBCAST_MEMBER(name) decltype(&::name) name = nullptr;
   LAMBCAST_BLAS_FUNCTIONS(LAMBCAST_MEMBER)
 #undef LAMBCAST_MEMBER
@@ -57,16 +57,49 @@ constexpr std::size_t blas_workspace_bytes = std::size_t{32} << 20;
 // A backward pass this long fills any GPU: larger micro batches would only take time.
 constexpr double long_enough_us = 1e5;
 
+struct FormatTypes {
+  cublasComputeType_t compute;
+  cudaDataType_t in, out;
+  double bytes;  // per element of the factors
+};
+
+FormatTypes types_of(ProductFormat format) {
+  switch (format) {
+    case ProductFormat::fp16:
+      return {CUBLAS_COMPUTE_32F, CUDA_R_16F, CUDA_R_16F, 2};
+    case ProductFormat::bf16:
+      return {CUBLAS_COMPUTE_32F, CUDA_R_16BF, CUDA_R_16BF, 2};
+    case ProductFormat::tf32:
+      return {CUBLAS_COMPUTE_32F_FAST_TF32, CUDA_R_32F, CUDA_R_32F, 4};
+    case ProductFormat::fp8:
+      return {CUBLAS_COMPUTE_32F, CUDA_R_8F_E4M3, CUDA_R_16BF, 1};
+    case ProductFormat::fp32:
+      break;
+  }
+  return {CUBLAS_COMPUTE_32F, CUDA_R_32F, CUDA_R_32F, 4};
+}
+
 // A planned product: descriptors and the algorithm that cuBLASLt's heuristic puts first.
 class Plan {
  public:
-  Plan(cublasLtHandle_t handle, const Product& p) : handle_(handle) {
-    require_blas(blas().cublasLtMatmulDescCreate(&operation_, CUBLAS_COMPUTE_32F, CUDA_R_32F),
+  Plan(cublasLtHandle_t handle, const Product& p, ProductFormat format = ProductFormat::fp16)
+      : handle_(handle) {
+    const FormatTypes types = types_of(format);
+    require_blas(blas().cublasLtMatmulDescCreate(&operation_, types.compute, CUDA_R_32F),
                  "cublasLtMatmulDescCreate");
-    // Column-major: C^T = B^T A^T, so the row-major product needs no transposition.
-    layout(b_, p.n, p.k, p.batch);
-    layout(a_, p.k, p.m, p.batch);
-    layout(c_, p.n, p.m, p.batch);
+    // Column-major: C^T = B^T A^T, so the row-major product needs no transposition. Products in fp8
+    // take B as it stands in memory by columns, and no other way.
+    if (format == ProductFormat::fp8) {
+      const cublasOperation_t transposed = CUBLAS_OP_T;
+      require_blas(blas().cublasLtMatmulDescSetAttribute(operation_, CUBLASLT_MATMUL_DESC_TRANSA,
+                                                         &transposed, sizeof transposed),
+                   "cublasLtMatmulDescSetAttribute");
+      layout(b_, types.in, p.k, p.n, p.batch);
+    } else {
+      layout(b_, types.in, p.n, p.k, p.batch);
+    }
+    layout(a_, types.in, p.k, p.m, p.batch);
+    layout(c_, types.out, p.n, p.m, p.batch);
     cublasLtMatmulPreference_t preference = nullptr;
     require_blas(blas().cublasLtMatmulPreferenceCreate(&preference),
                  "cublasLtMatmulPreferenceCreate");
@@ -98,9 +131,9 @@ class Plan {
   }
 
  private:
-  static void layout(cublasLtMatrixLayout_t& matrix, std::size_t rows, std::size_t columns,
-                     std::size_t batch) {
-    require_blas(blas().cublasLtMatrixLayoutCreate(&matrix, CUDA_R_16F, rows, columns,
+  static void layout(cublasLtMatrixLayout_t& matrix, cudaDataType_t type, std::size_t rows,
+                     std::size_t columns, std::size_t batch) {
+    require_blas(blas().cublasLtMatrixLayoutCreate(&matrix, type, rows, columns,
                                                    static_cast<std::int64_t>(rows)),
                  "cublasLtMatrixLayoutCreate");
     const auto count = static_cast<std::int32_t>(batch);
@@ -121,16 +154,17 @@ class Plan {
 struct Operands {
   cublasLtHandle_t handle = nullptr;
   DeviceBuffer<unsigned char> workspace{blas_workspace_bytes};
-  DeviceBuffer<float> a, b, c;  // two fp16 values in each float
+  DeviceBuffer<float> a, b, c;  // two fp16 values in each float; other formats read the same bits
 
-  Operands(const std::vector<Product>& products, double rest) {
+  // `halves`: 16 bits of an element of the products.
+  Operands(const std::vector<Product>& products, double rest, std::size_t halves = 1) {
     std::size_t a_size = 0, b_size = 0;
     // The copy that stands for the rest reads from c and writes to its other half.
     std::size_t c_size = static_cast<std::size_t>(rest) / 4;
     for (const Product& p : products) {
-      a_size = std::max(a_size, p.batch * p.m * p.k);
-      b_size = std::max(b_size, p.batch * p.k * p.n);
-      c_size = std::max(c_size, p.batch * p.m * p.n / 2 + 1);
+      a_size = std::max(a_size, halves * p.batch * p.m * p.k);
+      b_size = std::max(b_size, halves * p.batch * p.k * p.n);
+      c_size = std::max(c_size, halves * p.batch * p.m * p.n / 2 + 1);
     }
     a = DeviceBuffer<float>(a_size / 2 + 1);
     b = DeviceBuffer<float>(b_size / 2 + 1);
@@ -162,6 +196,23 @@ double time_products(Timer& timer, Operands& operands, const std::vector<Product
                            cudaMemcpyDeviceToDevice, stream);
   };
   return timer.time("transformer layer", work).median_us;
+}
+
+ProductTimes time_format(Timer& timer, ProductFormat format) {
+  const std::vector<Product> products = profiled_products();
+  Operands operands(products, 0, types_of(format).bytes > 2 ? 2 : 1);
+  ProductTimes times{std::string(name_of(format)), {}, {}, {}, {}, {}};
+  for (const Product& p : products) {
+    const Plan plan(operands.handle, p, format);
+    const Timing timing = timer.time("matrix product", [&](cudaStream_t stream) {
+      plan.run(operands.a.data(), operands.b.data(), operands.c.data(), operands.workspace.data(),
+               stream);
+      return cudaSuccess;
+    });
+    times.m.push_back(p.m), times.n.push_back(p.n), times.k.push_back(p.k);
+    times.time_us.push_back(timing.median_us), times.spread_us.push_back(timing.spread_us);
+  }
+  return times;
 }
 
 }  // namespace
@@ -208,6 +259,25 @@ std::vector<LayerTimes> time_layers(Timer& timer,
       if (times.backward_us.back() > long_enough_us) break;
     }
     if (!times.micro_batch.empty()) all.push_back(std::move(times));
+  }
+  return all;
+}
+
+std::vector<ProductTimes> time_products_by_shape(
+    Timer& timer, double compute_capability, std::vector<std::string>& notes,
+    const std::function<void(std::string_view)>& progress) {
+  std::vector<ProductTimes> all;
+  if (!blas().complete) return all;
+  for (int i = 0; i < product_formats; ++i) {
+    const auto format = static_cast<ProductFormat>(i);
+    if (!multiplies(format, compute_capability)) continue;
+    if (progress) progress(fmt::format("matrix products in {}", name_of(format)));
+    try {
+      all.push_back(time_format(timer, format));
+    } catch (const Error& error) {
+      notes.push_back(
+          fmt::format("products in {} were left out: {}", name_of(format), error.what()));
+    }
   }
   return all;
 }

@@ -1,16 +1,4 @@
 // The compute of one transformer layer, forward and backward, timed with real matrix products.
-//
-// Tokens t = micro_batch * seq_len, head size d = hidden / heads, B = micro_batch * heads. Products
-// as m x n x k, fp16 with fp32 accumulation:
-//
-//   forward   t x 3h x h (query, key, value)   B of s x s x d (scores)   B of s x d x s (context)
-//             t x h x h (output)               t x ffn x h               t x h x ffn
-//   backward  for every product two of the same size: by input and by weight
-//
-// The memory-bound rest (normalisation, bias, dropout, residual, softmax, activation) is stood for
-// by one device copy that moves as many bytes; counted by us for fused fp16 kernels, forward
-//
-//   2 bytes * (16 t h + 2 t ffn + 2 B s^2), and twice that backward.
 #pragma once
 
 #include <functional>
@@ -19,30 +7,10 @@
 #include <vector>
 
 #include "kernels/profile/document.h"
+#include "kernels/profile/product_shape.h"
 #include "kernels/profile/timing.h"
 
 namespace lambcast::cuda {
-
-struct LayerShape {
-  int hidden = 0, heads = 0, ffn = 0, seq_len = 0;
-};
-
-// One product C[m x n] = A[m x k] B[k x n], `batch` of them.
-struct Product {
-  std::size_t m = 0, n = 0, k = 0, batch = 1;
-};
-
-// The products of a layer; each of the forward ones appears twice in the backward ones.
-std::vector<Product> forward_products(const LayerShape& shape, int micro_batch);
-std::vector<Product> backward_products(const LayerShape& shape, int micro_batch);
-// Bytes of the memory-bound rest, forward.
-double rest_bytes(const LayerShape& shape, int micro_batch);
-// The micro-batches 1, 2, 4, ... 64 whose operands take at most `bytes`; none where not even 1
-// does.
-std::vector<int> fitting_micro_batches(const LayerShape& shape, double bytes);
-
-// The layers of BERT-Base, BERT-Large at both sequence lengths, GPT-2 XL, Llama 2 7B and GPT-3.
-std::vector<LayerShape> profiled_layers();
 
 // One product of 8192 x 8192 x 8192, fp16 with fp32 accumulation; 0 when there is no cuBLASLt.
 FlopRate time_large_product(Timer& timer);
@@ -52,6 +20,11 @@ FlopRate time_large_product(Timer& timer);
 // cuBLASLt.
 std::vector<LayerTimes> time_layers(Timer& timer,
                                     const std::function<void(std::string_view)>& progress);
+// Times the grid of products (product_shape.h) in every format that the GPU multiplies. A format
+// that cuBLASLt refuses is left out and noted. Empty when there is no cuBLASLt.
+std::vector<ProductTimes> time_products_by_shape(
+    Timer& timer, double compute_capability, std::vector<std::string>& notes,
+    const std::function<void(std::string_view)>& progress);
 // Why there are no matrix products; empty when there are.
 std::string_view products_missing();
 // "cuBLASLt 13.1.0"; empty when there is none.

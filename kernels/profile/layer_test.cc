@@ -28,6 +28,23 @@ TEST_CASE("the products of a layer add up to its known operations") {
   }
 }
 
+TEST_CASE("products are timed in the formats that a GPU multiplies, each shape once") {
+  CHECK(multiplies(ProductFormat::fp16, 7.0));
+  CHECK_FALSE(multiplies(ProductFormat::bf16, 7.5));
+  CHECK_FALSE(multiplies(ProductFormat::tf32, 7.0));
+  CHECK(multiplies(ProductFormat::fp32, 7.0));
+  CHECK_FALSE(multiplies(ProductFormat::fp8, 8.0));
+  CHECK(multiplies(ProductFormat::fp8, 9.0));
+  const std::vector<Product> products = profiled_products();
+  CHECK(products.size() == 24);
+  for (std::size_t i = 0; i < products.size(); ++i) {
+    CHECK(products[i].k % 16 == 0);  // fp8 needs rows of 16 bytes
+    for (std::size_t j = 0; j < i; ++j)
+      CHECK_FALSE((products[i].m == products[j].m && products[i].n == products[j].n &&
+                   products[i].k == products[j].k));
+  }
+}
+
 TEST_CASE("micro-batches go as far as the memory, to none where not even one fits") {
   // GPT-3's backward pass: the score gradients and softmax of one sequence alone take gigabytes.
   const LayerShape gpt3 = profiled_layers().back();

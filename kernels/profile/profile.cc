@@ -111,6 +111,8 @@ std::string profile_device(const ProfileOptions& options) {
   DeviceProfileDocument d;
   d.name = gpu.name;
   d.memory_capacity = Bytes(static_cast<double>(gpu.memory_bytes));
+  d.compute_capability = gpu.compute_capability;
+  d.multiprocessors = gpu.multiprocessors, d.clock_mhz = gpu.clock_mhz;
   Timer timer(options.iterations, options.warmup);
   const std::optional<Nvml> nvml = load_nvml(gpu.pci_address);
   ClockRange multiprocessors, memory;
@@ -133,6 +135,7 @@ std::string profile_device(const ProfileOptions& options) {
   if (const std::string_view why = products_missing(); !why.empty()) {
     d.notes.emplace_back(why);
   } else if (options.layers) {
+    d.products = time_products_by_shape(timer, gpu.compute_capability, d.notes, options.progress);
     d.layers = time_layers(timer, options.progress);
     if (const auto left_out = profiled_layers().size() - d.layers.size(); left_out > 0)
       d.notes.push_back(fmt::format("{} layers do not fit the memory and were left out", left_out));

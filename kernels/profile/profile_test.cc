@@ -24,6 +24,9 @@ DeviceProfileDocument sample() {
   d.pageable_d2h = d.pageable_h2d = Bandwidth(5e9);
   d.pinned_d2h = d.pinned_h2d = Bandwidth(50e9);
   d.kernels.push_back({"copy", 8, {1000000, 4000000}, {4, 20}, {0.1, 0.2}});
+  d.compute_capability = 9;
+  d.multiprocessors = 132, d.clock_mhz = 1980;
+  d.products.push_back({"bf16", {512, 2048}, {1024, 4096}, {768, 4096}, {5, 20}, {0.1, 0.3}});
   d.layers.push_back({1024, 16, 4096, 128, {1, 2}, {100, 150}, {200, 300}});
   d.notes.push_back("a note\nof two lines");
   return d;
@@ -47,7 +50,11 @@ TEST_CASE("the profile is TOML with the keys the simulator reads") {
   for (const char* key : {"pinned_d2h", "pinned_h2d"}) {
     CHECK(parse_bandwidth(text(key), {}) == Bandwidth(50e9));
   }
+  CHECK(t["device"]["compute_capability"].value<double>() == 9.0);
+  CHECK(t["device"]["multiprocessors"].value<int>() == 132);
+  CHECK(t["device"]["clock_mhz"].value<int>() == 1980);
   for (const auto& [key, value] : *t["device"].as_table()) {
+    if (!value.is_table()) continue;
     CHECK(value.at_path("kind").value<std::string>() == "measured");
     CHECK(value.at_path("source").value<std::string>() == "a test");
   }
@@ -60,6 +67,9 @@ TEST_CASE("the profile is TOML with the keys the simulator reads") {
   // 8 MB in 4 us is 2 TB/s, the copy bandwidth; 32 MB in 20 us is 1.6 TB/s.
   CHECK(kernel["copy_share"][0].value<double>() == Approx(1.0));
   CHECK(kernel["copy_share"][1].value<double>() == Approx(0.8));
+  CHECK(t["product"][0]["format"].value<std::string>() == "bf16");
+  CHECK(t["product"][0]["k"][0].value<int>() == 768);
+  CHECK(t["product"][0]["time_us"][1].value<double>() == 20);
   CHECK(t["layer"][0]["hidden"].value<int>() == 1024);
   CHECK(t["layer"][0]["backward_us"][1].value<double>() == 300);
 }

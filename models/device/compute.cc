@@ -257,7 +257,9 @@ MicroBatchTime micro_batch_time(const Device& device, const ModelShape& model,
                                 const std::string& implementation, std::int64_t micro_batch,
                                 std::int64_t seq_len) {
   const auto batch = static_cast<double>(micro_batch);
-  if (const auto measured = from_layers(device, model, batch, seq_len)) return *measured;
+  if (!device.rates) {
+    if (const auto measured = from_layers(device, model, batch, seq_len)) return *measured;
+  }
   auto estimate = from_curves(device, model, implementation, batch, seq_len);
   if (!estimate && !device.layers.empty()) {
     const auto [rate, provenance] = measured_rate(device);

@@ -2,7 +2,7 @@
 // models or blocks.
 //
 // In order of preference:
-//   1. block times measured by `lambcast profile` for the model's own block and length;
+//   1. without rates of kernels: times of the model's own block by `lambcast profile`, same length;
 //   2. a training curve of the same shape by the same program. For a length without one, the curve
 //      is read at the same number of tokens and scaled by FLOPs per token; between two lengths the
 //      times are mixed linearly;

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "embedded/device_files.h"
+#include "models/device/profiled_rates.h"
 #include "models/shape/load.h"
 #include "sim/base/error.h"
 #include "sim/base/file.h"
@@ -164,6 +165,9 @@ Device decode_device(const Table& root, const std::optional<Provenance>& of_curv
     device.kernels.push_back(decode_kernel(curve, of_device));
   for (const Table& curve : root.tables("layer"))
     device.layers.push_back(decode_layer(curve, of_device));
+  const TimedChip chip = decode_chip(table);
+  const std::vector<TimedProducts> products = decode_products(root, of_device);
+  if (!device.rates) device.rates = rates_of_profile(device, chip, products);
   root.finish();
   return device;
 }

@@ -84,6 +84,10 @@ Device load_device(const Table& parsed, const std::string& name_or_path, const O
     if (section == key || parsed.table("device").has(section)) {
       if (!says(parsed, "device." + key, value)) root.set("device." + key, value, flags.back());
     } else if (section == "rates") {
+      if (described.rates && !parsed.has("rates"))
+        fail_input({flags.back(), 0, {}},
+                   fmt::format("the rates of {} follow from what was timed", described.name),
+                   "keys of a file with a section [rates]");
       if (!says(parsed, key, value)) root.set(key, value, flags.back());
     } else if (std::ranges::find(sections, section) != sections.end()) {
       const OfCurve of = find_curve(described, section, key);

@@ -15,6 +15,7 @@
 #include "models/device/block_time.h"
 #include "models/device/device.h"
 #include "models/device/matrix_product.h"
+#include "models/device/profiled_rates.h"
 #include "models/device/rates_interval.h"
 #include "sim/base/csv.h"
 #include "sim/base/file.h"
@@ -74,9 +75,13 @@ double step_s(const csv::Table& table, std::size_t i, const GpuRates& rates) {
          (table.number(i, "micro_batches") + (stages - 1) / table.number(i, "chunks"));
 }
 
+csv::Table whole_models_table() {
+  return csv::parse(read_file(std::string(LAMBCAST_COMPUTE) + "/whole_models.csv"),
+                    "whole_models.csv");
+}
+
 std::vector<WholeModel> whole_models() {
-  const csv::Table table = csv::parse(
-      read_file(std::string(LAMBCAST_COMPUTE) + "/whole_models.csv"), "whole_models.csv");
+  const csv::Table table = whole_models_table();
   std::vector<WholeModel> models;
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
     const std::string device = table.text(i, "device");
@@ -93,6 +98,7 @@ std::string generation_of(const std::string& device) {
   return device.find('b') == std::string::npos ? "H100" : "B200";  // H200; GB200, GB300
 }
 
+using Groups = std::map<std::string, std::vector<double>>;  // log(measured / forecast) of rows
 using Generations = std::map<std::string, std::vector<WholeModel>>;
 
 Generations rows_of_use(std::string_view use) {
@@ -219,6 +225,67 @@ TEST_CASE("kernel rates: TF32 products, the largest batch sets the share") {
   CHECK(tutel_samples_per_s(64) == Approx(1056.0).epsilon(0.1));
   CHECK(tutel_samples_per_s(24) == Approx(1041.9).epsilon(0.1));
   CHECK(tutel_samples_per_s(8) == Approx(970.4).epsilon(0.1));
+}
+
+// Rows in 16 bits of the profiled GPU, and of the H200, which is the same chip with another memory.
+// They are priced with the rates of the profile, its products at `kept` of the timed layers' level.
+Groups rows_of_profile(double kept) {
+  const csv::Table table = whole_models_table();
+  GpuRates h100 = load_device(LAMBCAST_H100_PROFILE).rates.value();
+  h100.matrix[static_cast<std::size_t>(MatrixFormat::half)].share.value *= kept / kept_in_training;
+  GpuRates h200 = h100;
+  h200.memory = load_device("h200").rates->memory;
+  Groups groups;
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    const std::string device = table.text(i, "device"), use = table.text(i, "use");
+    if ((device != "h100" && device != "h200") || table.text(i, "format") != "half") continue;
+    // The rows that set a share of the preset set the share of its memory, which profiles take.
+    if (use != "held out" && use != "measured") continue;
+    const double step = step_s(table, i, device == "h200" ? h200 : h100);
+    groups[table.text(i, "group")].push_back(
+        std::log(1e-3 * table.number(i, "measured_ms") / step));
+  }
+  return groups;
+}
+
+double mean_of(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+// The share that products keep by one program alone: a step is as much longer as it is smaller.
+double kept_by(const std::string& group) {
+  double kept = kept_in_training;
+  for (int round = 0; round < 8; ++round)
+    kept *= std::exp(-mean_of(rows_of_profile(kept).at(group)));
+  return kept;
+}
+
+TEST_CASE("kernel rates: a profile's rates meet two programs in the mean") {
+  const Groups groups = rows_of_profile(kept_in_training);
+  CHECK(groups.size() == 2);
+  double sum = 0;
+  for (const auto& [group, off] : groups) sum += mean_of(off);
+  CHECK(std::abs(sum / 2) < 0.005);  // a change of the constant by 0.01 moves it by 0.009
+  for (const auto& [group, off] : groups)
+    for (const double one : off) CHECK(std::abs(one) < 0.1);
+}
+
+// Each program is priced with the share that the other one keeps.
+TEST_CASE("kernel rates: held_out_of_profiles is what either program says of the other") {
+  const std::string old = "llm-foundry H100", now = "PyTorch 2.11";
+  double sum = 0;
+  for (const auto& [priced, other] : {std::pair(old, now), std::pair(now, old)}) {
+    const std::vector<double> off = rows_of_profile(kept_by(other)).at(priced);
+    sum += std::inner_product(off.begin(), off.end(), off.begin(), 0.0) /
+           static_cast<double>(off.size());
+  }
+  CHECK(held_out_of_profiles.groups == 2);
+  CHECK(std::sqrt(sum / 2) == Approx(held_out_of_profiles.off).margin(0.001));
+}
+
+TEST_CASE("kernel rates: prints the rows of the profile", "[.][cases]") {
+  for (const auto& [group, off] : rows_of_profile(kept_in_training))
+    for (const double one : off) fmt::print("{:<20} {:+.3f}\n", group, one);
 }
 
 TEST_CASE("kernel rates: prints the rows", "[.][cases]") {
