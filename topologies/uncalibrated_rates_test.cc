@@ -68,7 +68,7 @@ TEST_CASE("uncalibrated rates: an all-reduce in the switch waits for its chunks"
     CHECK(time(size, "60 ns") - time(size, "0 ns") ==
           Approx(size / (chunk_kib * 1024.0) * 60e-9).epsilon(1e-6));
   }
-  // The links carry S (1 + 1/8) at 1.0156 x 720 GB/s: 650 GB/s of S.
+  // The links carry S (1 + 1/8) at 1.1039 x 0.92 x 720 GB/s: 650 GB/s of S.
   CHECK(time(1e14, "0 ns") == Approx(1e14 / 650e9).epsilon(1e-3));
   // Between nodes chunks pass while the NICs are busy: 2^30 B in 8192 chunks of 128 KiB at 1 us
   // hide behind NICs of 20 Gbit/s, and are the slowest part at 2 us behind 400.
@@ -79,6 +79,15 @@ TEST_CASE("uncalibrated rates: an all-reduce in the switch waits for its chunks"
   CHECK(over_nodes("0 us", "20 Gbit/s") == over_nodes("1 us", "20 Gbit/s"));
   CHECK(over_nodes("3 us", "400 Gbit/s") - over_nodes("2 us", "400 Gbit/s") ==
         Approx(0x1p30 / (128 * 1024) * 1e-6).epsilon(1e-6));
+}
+
+// Rings and messages send 7/8 S over each link, at 0.92 of 720 GB/s.
+TEST_CASE("uncalibrated rates: rings inside a Blackwell node reach 0.92 of what its switch does") {
+  for (const char* preset : {"hgx-b200-ndr", "hgx-b300-xdr", "gcp-a4"})
+    for (const Op op : {Op::all_gather, Op::reduce_scatter, Op::all_to_all}) {
+      INFO(preset);
+      CHECK(seconds(preset, {}, op, 8, 1e12) == Approx(7.0 / 8 * 1e12 / 662.4e9).epsilon(1e-3));
+    }
 }
 
 TEST_CASE("uncalibrated rates: two racks are no slower with half the bytes") {
