@@ -131,6 +131,45 @@ TEST_CASE("uncalibrated rates: over TCP a tree of two nodes moves no more than a
   CHECK(time("ring") / time("tree") == Approx(1.75 * 0.55).epsilon(0.01));
 }
 
+// NCCL 2.4 has one tree, whose inner nodes pass each byte twice each way.
+TEST_CASE("uncalibrated rates: a single tree moves half of what two do") {
+  const auto time = [](const char* version) {
+    const Overrides asked{{"nccl.version", version}, {"nccl.tree_threshold", "1 TB"}};
+    return seconds("commodity-10gbe",
+                   std::string(version) == "2.4" ? asked : Overrides{{"nccl.version", version}},
+                   Op::all_reduce, 64, 1e11, "tree");
+  };
+  CHECK(time("2.4") / time("2.18") == Approx(2).epsilon(0.01));
+}
+
+// Without slices a ring of g GPUs a node hides what its NICs wait for behind the blocks of the
+// others: f + sqrt((W - f)^2 + L^2), with f the 2 (N - 1) steps of W / (2 (n - 1)) over the
+// network.
+TEST_CASE("uncalibrated rates: the GPUs of a node keep its NIC busy over TCP") {
+  constexpr double block = 1e6, rate = 9.4e9 / 8;
+  const auto excess = [&](int per_node) {
+    const int ranks = 4 * per_node;
+    const Overrides overrides{{"node.gpus", std::to_string(per_node)},
+                              {"nccl.protocols", "[\"Simple\"]"},
+                              {"nccl.nic_efficiency", "1"},
+                              {"nccl.single_gpu_efficiency", "1"},
+                              {"nccl.message_overhead", "0 us"},
+                              {"node.gpu_link", "100 TB/s"},
+                              {"nccl.Simple.base", "0 us"},
+                              {"nccl.Simple.local_hop", "0 us"},
+                              {"nccl.Simple.network_hop", "500 us"}};
+    const double whole = 2 * (ranks - 1) * block / rate;
+    return seconds("commodity-10gbe", overrides, Op::all_reduce, ranks, ranks * block, "ring") -
+           whole;
+  };
+  const double latency = 6 * 500e-6;
+  // One GPU a node: all steps cross, f = W.
+  CHECK(excess(1) == Approx(latency).epsilon(0.01));
+  // Eight: of 62 blocks 6 wait for the network.
+  const double whole = 62 * block / rate, first = 6 * block / rate;
+  CHECK(excess(8) == Approx(first + std::hypot(whole - first, latency) - whole).epsilon(0.01));
+}
+
 // src/transport/net_socket.cc: 2 threads x 8 sockets on AWS, 4 x 1 on Google Cloud.
 TEST_CASE("uncalibrated rates: the platform of a NIC says how many sockets NCCL opens") {
   const auto connections = [](const Overrides& overrides) {

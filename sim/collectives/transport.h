@@ -21,8 +21,8 @@
 //                                                        the other at times
 //   tree and chain   time = base + L + f + W (1 - 1/k)   the first slice arrives, the rest follows
 //
-// Without a slice size (`slice` zero) a ring pays L + W and a tree L + W: no pipelining and no
-// filling of the pipe. The mid-size plateau of NCCL's busbw curves, which its own model corrects by
+// Without a slice size (`slice` zero) trees and MPI's rings pay L + W; a ring of NCCL passes blocks
+// on whole, k = 1. The mid-size plateau of NCCL's busbw curves, which its own model corrects by
 // a factor of 1.4 and a table, comes out of this.
 //
 // NCCL moves a ring or tree with channels, thread blocks of which each has its own share of the
