@@ -28,8 +28,9 @@ struct Coverage {
   bool trees = false;             // all-reduce over several nodes
   bool in_switch = false;
   bool messages = false;
-  bool turns = false;  // DeepSpeed's exchange over more than two nodes
-  bool wire = false;   // no library
+  bool all_to_all_between = false;  // over several nodes
+  bool turns = false;               // DeepSpeed's exchange over more than two nodes
+  bool wire = false;                // no library
   bool copies = false;
   std::set<int> flows;  // connections that share a NIC
 };
@@ -64,6 +65,7 @@ Coverage coverage_of(std::span<const Measurement> tables, const Cluster& base, b
     covers.in_switch |= nvls && reduces && many_gpus;
     covers.messages |=
         table.operation == Operation::all_to_all || table.operation == Operation::stream;
+    covers.all_to_all_between |= several && table.operation == Operation::all_to_all;
     covers.turns |= nodes > 2 && table.operation == Operation::compressed_allreduce;
   }
   return covers;
@@ -74,6 +76,10 @@ Coverage coverage_of(std::span<const Measurement> tables, const Cluster& base, b
 // its own, which wider shares would carry to more nodes.
 constexpr double latency_of_site = 0.35;
 constexpr double share_of_site = 0.07;
+
+// Spread of the logarithm of what all_to_alls get of a NIC (topologies/library.cc). It is wider
+// than that of a NIC's share, so a table of all_to_alls says little of rings and trees.
+constexpr double of_all_to_all = 0.27;
 
 class Listing {
  public:
@@ -200,6 +206,11 @@ std::vector<Parameter> parameters_for(const Cluster& base, std::span<const Measu
   if (covers.nodes)
     list.share("nic_efficiency", library.nic_efficiency, 0.02, to_name_plate,
                nominal ? "nic_efficiency" : "effective_nic_efficiency");
+  // A share of 1 stands where nic_efficiency was fitted to all_to_alls themselves.
+  const double of_messages = library.all_to_all_efficiency.value;
+  if (!mpi && covers.all_to_all_between && of_messages < 1)
+    list.all.push_back(
+        {"nccl.all_to_all_efficiency", Unit::share, of_messages, 0.02, 1, of_all_to_all});
   if (covers.nodes_of_one_gpu && covers.nodes_of_gpus)
     list.share("single_gpu_efficiency", library.single_gpu_efficiency, 0.02, 1);
   if (covers.trees) list.share("tree_efficiency", library.tree_efficiency, 0.2, 1);

@@ -66,6 +66,18 @@ TEST_CASE(
   for (const int other : {1, 2, 3, 5, 8}) CHECK(counts_are_unlike(other));
 }
 
+TEST_CASE("parameters: all_to_alls between nodes have a share of their own") {
+  const auto has = [](const char* preset, const Measurement& table) {
+    const auto all = parameters_for(load_cluster(preset, {}), std::vector{table}, Backend::nccl);
+    return std::ranges::find(all, "nccl.all_to_all_efficiency", &Parameter::key) != all.end();
+  };
+  CHECK(has("hgx-h100-ndr", made_up(Operation::all_to_all, 2, 8, 0, 1)));
+  CHECK_FALSE(has("hgx-h100-ndr", made_up(Operation::all_to_all, 1, 8, 0, 1)));
+  CHECK_FALSE(has("hgx-h100-ndr", made_up(Operation::all_gather, 2, 8, 0, 1)));
+  CHECK_FALSE(has("h20-roce", made_up(Operation::all_to_all, 2, 8, 0, 1)));
+  CHECK_FALSE(has("commodity-10gbe", made_up(Operation::all_to_all, 2, 4, 0, 1)));
+}
+
 TEST_CASE("parameters: shares of links, NICs and trees stay within what is possible") {
   const LibrarySpec& nccl = start().nccl;
   const std::vector<Parameter> all = parameters_for(start(), all_tables(0, 1), Backend::nccl);
