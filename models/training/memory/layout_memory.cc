@@ -69,7 +69,7 @@ parallel::StateBytes state_bytes(const TrainingPlan& training) {
     states.weights = states.master;
     states.master = 0;
   } else if (how.framework.shards_fp32) {
-    states.optimizer_gradients = states.gradients;  // sharded, beside those that add up whole
+    states.optimizer_gradients = states.gradients;  // sharded, next to the whole sums
   } else if (how.framework.sums_beside && how.framework.fp32_gradients) {
     states.gradients = parallel::bf16_summed_gradients.gradients;
   } else if (how.framework.copies_gradients && !how.framework.fp32_gradients) {
@@ -82,7 +82,7 @@ parallel::StateBytes state_bytes(const TrainingPlan& training) {
   return states;
 }
 
-// Of a rank's tokens of one micro batch.
+// Tokens of one micro batch on one rank.
 double tokens_of(const TrainingPlan& training) {
   return static_cast<double>(training.batch.micro * training.seq_len) /
          training.parallelism->layout.cp;
@@ -106,8 +106,9 @@ double bucket_bytes(const Parallelism& how, const RankParameters& held) {
   return 2 * how.gradient_bytes() * std::min(how.framework.least_bucket, held.total());
 }
 
-// What one block's backward pass needs beside the activations: gradients of the feed-forward's
-// inner tensors, of the block's input and of its residual; with experts of their rows' input too.
+// Bytes that one block's backward pass needs in addition to the activations: gradients of the
+// feed-forward's inner tensors, of the block's input and of its residual. Experts add gradients of
+// the input of their rows.
 double gradient_bytes_of_block(const TrainingPlan& training) {
   const BlockWork work = block_work_of(training, training.seq_len);
   const double tokens = tokens_of(training);
@@ -133,15 +134,15 @@ double buffers_of(const TrainingPlan& training, const RankParameters& held, doub
   return bytes;
 }
 
-// Of each logit beside its softmax, which counts among activations.
+// Bytes of the loss without its softmax, which counts among the activations.
 struct LossBytes {
   double held = 0;
   double unfilled = 0;  // the place of 16-bit logits, too small for what comes after them
 };
 
-// In fp32: its gradient, twice in PyTorch's backward pass; where that is divided over tensor
-// parallelism the gradient to be, the exponential and their sum (torch/distributed/tensor/parallel/
-// loss.py, _nll_loss_and_log_softmax_backward).
+// Returns the fp32 bytes of the loss: PyTorch's backward pass holds the gradient twice. A loss
+// divided over tensor parallelism holds the gradient, the exponential and their sum
+// (torch/distributed/tensor/parallel/loss.py, _nll_loss_and_log_softmax_backward).
 LossBytes loss_bytes(const TrainingPlan& training) {
   const Parallelism& how = *training.parallelism;
   if (has_compiled_loss(block_work_of(training, training.seq_len))) return {};
@@ -152,9 +153,9 @@ LossBytes loss_bytes(const TrainingPlan& training) {
   return {(divided ? 12 : 8) * logits, how.framework.dtensor ? 2 * logits : 0};
 }
 
-// Of the states of `parameters` of every rank of a node: weight, moments and gradient in fp32, and
-// the sums of gradients (stages 1 and 2, over several micro batches) or the weights (stage 3) in 16
-// bits, all pinned or kept (host_update.h).
+// Returns the host memory for the optimizer states of all ranks of a node. Each shard holds weight,
+// moments and gradient in fp32. Stages 1 and 2 over several micro batches add gradient sums, and
+// stage 3 the weights, in 16 bits. All of it is pinned or kept (host_update.h).
 double host_bytes(const TrainingPlan& training, const RankParameters& parameters) {
   const Parallelism& how = *training.parallelism;
   if (how.optimizer_on == OptimizerOn::gpu) return 0;
@@ -173,8 +174,8 @@ double runtime_bytes(const parallel::ParallelLayout& layout) {
   return context_bytes + communicators * communicator_bytes;
 }
 
-// What passes need beside what they keep, and the runtime. The loss is gone before the last block's
-// backward pass begins.
+// Adds the memory that passes need in addition to the kept activations, and the runtime. The loss
+// is freed before the last block's backward pass begins.
 template <typename Add>
 void add_passes(Add add, const TrainingPlan& training,
                 const parallel::StageActivations& activations, double buffers) {

@@ -76,8 +76,8 @@ TEST_CASE("layout memory: parts add up, and show what only a framework holds") {
   CHECK(parts({.cp = 2}).at("runtime") == 6 * half);
 }
 
-// GPT-2 XL's states on 4 ranks of one node, 18 bytes a parameter at stage 3 and 16 at stage 2
-// without further micro batches: as many bytes whatever shares them, and none left on the GPU.
+// GPT-2 XL's states on 4 ranks of one node take 18 bytes a parameter at stage 3, and 16 at stage 2
+// with a single micro batch. The sharding does not change the total, and none stays on the GPU.
 TEST_CASE("layout memory: offloaded states fit into the hosts, where their size is said") {
   TrainingPlan training = layout_training({.dp = 4,
                                            .sharding = Sharding::weights,
@@ -99,7 +99,8 @@ TEST_CASE("layout memory: offloaded states fit into the hosts, where their size 
   CHECK_FALSE(with_capacity("24 GB"));
 }
 
-// What is gathered of a micro batch's activations and what is scattered of them, 2 bytes of each.
+// Buffers of activations of a micro batch: a gathered input and an output to be scattered, 2 bytes
+// an element each.
 TEST_CASE("layout memory: sequence parallelism holds two whole activations") {
   const auto buffers = [](bool sequence_parallel) {
     const TrainingPlan training =
@@ -127,9 +128,9 @@ TEST_CASE("layout memory: attention that is not fused keeps the scores of every 
         Approx(32 * 2 * 32. * 1024 * 1024));
 }
 
-// In fp32 besides the softmax, which is kept: its gradient twice, or the three that PyTorch's
-// divided loss holds of it; and where a share of the rest is unused as well, the place of 16-bit
-// logits.
+// Bytes in fp32 in addition to the kept softmax: the gradient twice, or the three tensors of
+// PyTorch's divided loss. If some of the remaining memory is unused, the place of the 16-bit logits
+// is too.
 TEST_CASE("layout memory: the loss holds logits two or three times") {
   const auto part = [](FrameworkName framework, const std::string& name, double unused) {
     TrainingPlan training = layout_training({.tp = 5, .framework = framework});

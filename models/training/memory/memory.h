@@ -1,4 +1,4 @@
-// What a rank must hold at its fullest moment, part by part.
+// Memory that a rank holds at its peak, part by part.
 //
 // Per parameter with fp16 (deepspeed/runtime/fp16): weights 2, gradients 2, master weights
 // 4, momentum 4, variance 4; ZeRO shards the last three over the ranks (stage 1) and the gradients
@@ -9,9 +9,9 @@
 // inside compressed_allreduce (the momentum before the step, fp32 gradients, packed signs); other
 // exchanges keep exchange_state (gradient_exchange.h) and need exchange_workspace as they run
 // (exchange_workspace.h).
-// States in the host's memory have to fit there, where the cluster says how much a node has.
-// What passes hold, the allocator leaves unused and the runtime takes is that of a layout that
-// divides nothing: layout_memory.h, as all of layouts.
+// States in the host's memory have to fit there, if the cluster states the memory of a node.
+// Without a layout, the memory of passes, of unused allocations and of the runtime is that of a
+// layout that divides nothing (layout_memory.h).
 #pragma once
 
 #include <string>

@@ -81,8 +81,8 @@ struct DeviceMemory {
   Bytes capacity;
 };
 
-// Of the devices that ship, the smallest first. Read once: every point of a sweep that does not fit
-// asks.
+// Memory capacities of the devices that ship, smallest first. They are read once, because every
+// point of a sweep that does not fit needs them.
 const std::vector<DeviceMemory>& device_memories() {
   static const std::vector<DeviceMemory> memories = [] {
     std::vector<DeviceMemory> all;
@@ -212,7 +212,8 @@ Changes more_expert_ranks(const TrainingPlan& training) {
   return changes;
 }
 
-// Where states are shared already.
+// Returns the change that offloads the optimizer to the host, if DeepSpeed's Adam shards states
+// already.
 Changes optimizer_on_host(const TrainingPlan& training) {
   TrainingPlan with = training;
   Parallelism& how = *with.parallelism;
@@ -250,7 +251,8 @@ std::optional<std::string> with_smaller_steps(const Change& change, std::int64_t
   return with_peak(fmt::format("{} {}", change.flags, steps_flags(in_steps->batch)), *in_steps);
 }
 
-// Of each kind the least that is enough, at the run's micro batch or with a smaller one.
+// Returns the smallest sufficient change of each kind, at the run's micro batch or with a smaller
+// one.
 std::vector<std::string> least_changes(const TrainingPlan& training, bool smaller,
                                        const std::string& before = {}) {
   std::vector<std::string> remedies;
@@ -271,7 +273,8 @@ std::vector<std::string> least_changes(const TrainingPlan& training, bool smalle
   return remedies;
 }
 
-// What is not enough alone is tried with a smaller micro batch, then with all recomputed too.
+// Returns changes that suffice with a smaller micro batch; if none does, with full recomputation
+// too.
 std::vector<std::string> combined_changes(const TrainingPlan& training) {
   std::vector<std::string> remedies = least_changes(training, true);
   if (!remedies.empty() || training.parallelism->recompute == parallel::Recompute::full)
@@ -280,7 +283,7 @@ std::vector<std::string> combined_changes(const TrainingPlan& training) {
                        "--recompute full ");
 }
 
-// Of a run without a layout: without what its passes hold and the runtime.
+// Returns the bytes of the states of a run without a layout: its peak without passes and runtime.
 Bytes states_in(const TrainingPlan& training, const MemoryForecast& memory) {
   Bytes states = memory.peak;
   for (const auto& [part, bytes] : undivided_passes(training)) states = states - bytes;

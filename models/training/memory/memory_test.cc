@@ -103,7 +103,7 @@ TEST_CASE("memory: ZeRO shards the optimizer, and from stage 2 the gradients") {
       CHECK(parts.at(part) == Approx(whole.at(part) / 32));
     CHECK(parts.at("weights") == whole.at("weights"));
     CHECK(parts.at("gradients") == Approx(whole.at("gradients") / (stage == 2 ? 32 : 1)));
-    // The whole bucket is allocated, whatever the model; a second one with overlap_comm.
+    // The whole bucket is allocated for every model; overlap_comm allocates a second one.
     CHECK(parts.at("gradient_buckets") == 2 * 500e6);
     training.recipe.zero.bucket = 200'000'000;
     CHECK(parts_of(training).at("gradient_buckets") == 2 * 200e6);
@@ -179,7 +179,7 @@ TEST_CASE("memory: a run holds as much as by a layout that divides nothing") {
   }
 }
 
-// In fp32 twice besides those kept.
+// Two fp32 copies of the masked tokens' logits, in addition to the kept ones.
 TEST_CASE("memory: BERT's loss is of its masked tokens") {
   const TrainingPlan training = training_of({OptimizerType::adam, 8});
   const ModelShape& bert = *training.model;

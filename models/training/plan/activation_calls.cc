@@ -13,7 +13,7 @@ double gathered_share(MatrixFormat format) {
   return format == MatrixFormat::single ? 1 : bytes_per_element(format) / 2;
 }
 
-// Of the tokens that a rank has in blocks alike.
+// Activations of one rank's tokens in blocks of the same shape.
 struct Activations {
   const ModelShape& model;
   const Parallelism& how;
@@ -37,8 +37,9 @@ ActivationCalls divided_tensors(const Activations& of, bool dtensor) {
   return calls;
 }
 
-// What is r wide becomes whole; what a rank forms for all tokens and its share of the columns is
-// exchanged for all columns of its tokens, or gathered.
+// Adds the collectives of adapters under tensor parallelism. Tensors r wide are all_gathered.
+// Products computed for all tokens and a share of the columns are exchanged for all columns of a
+// rank's tokens, or gathered.
 void join_adapters(PipelinePlan& plan, const Activations& of) {
   const auto rank = static_cast<double>(of.model.adapters->rank);
   plan.adapters_gather = some(call(of.tensor, Op::all_gather, 2 * of.tokens * rank));
@@ -72,9 +73,9 @@ void divide_context(PipelinePlan& plan, const Activations& of) {
   plan.keys_gradients = call(context, Op::send_recv, 2 * 2 * each * heads);
 }
 
-// Of the activations of `block`, what leaves a chunk: of an encoder-decoder the encoder's tokens,
-// and those of the decoder where it has begun (Megatron-LM core/pipeline_parallel/schedules.py,
-// get_tensor_shapes).
+// Returns the activations that leave a chunk, as a multiple of those of `block`. In an
+// encoder-decoder they are the encoder's tokens, plus the decoder's if it has begun (Megatron-LM
+// core/pipeline_parallel/schedules.py, get_tensor_shapes).
 double carried(const PipelinePlan& plan, std::size_t position) {
   if (plan.block.encoder_tokens == 0) return 1;
   const double encoder =

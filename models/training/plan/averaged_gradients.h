@@ -1,4 +1,5 @@
-// What the ranks average after a backward pass: how many gradients, of which tensors, over whom.
+// Gradients that ranks average after a backward pass: the elements, the tensors and the process
+// group.
 #pragma once
 
 #include "models/parallel/rank_parameters.h"
@@ -11,7 +12,8 @@ namespace lambcast {
 struct AveragedGradients {
   ProcessGroup ranks;
   double elements = 0;
-  // Of the model's tensors, whole or sliced: those outside experts, and those of experts.
+  // Shares of the model's tensors, whole or sliced: tensors outside experts, and tensors of
+  // experts.
   double share = 1, expert_share = 1;
   // Ranks that divide one side of a matrix, and of an expert's.
   int tensor_parallel = 1, expert_tensor_parallel = 1;
@@ -23,7 +25,8 @@ struct AveragedGradients {
   AveragedGradients part(double of_all) const;
 };
 
-// Of pure data parallelism; of what a layout's rank holds, as `ranks` do.
+// Gradients under pure data parallelism, or those of the parameters `held` by a layout's rank,
+// averaged over `ranks`.
 AveragedGradients averaged_gradients(const TrainingPlan& training);
 AveragedGradients averaged_gradients(const TrainingPlan& training,
                                      const parallel::RankParameters& held,

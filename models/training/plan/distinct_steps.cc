@@ -19,7 +19,7 @@ StepPhases phases_of(const TrainingPlan& training) {
                .warmup = warmup_steps(recipe) - training.steps_done,
                .steps_per_exchange = steps_per_exchange(training.exchange),
                .onebit = recipe.onebit,
-               // Of a flat vector there is nothing to decompose.
+               // A flat vector has no matrix to decompose.
                .refresh_gap = training.flattens() ? 0 : recipe.projection.update_proj_gap});
 }
 

@@ -39,9 +39,7 @@ std::int64_t samples_of(const TrainingPlan& training);
 //                      (synchronisations after it) and silent steps, counted by replaying the
 //                      policy of zoadam.py
 //   galore_adamw8bit   uniform, and refresh: the first step and every update_proj_gap-th after it
-//   local:H            silent but for every H-th step; a refresh is local where it falls between
-//   fp32               a dry run before all that, of any of the three
-// A sequence-length curriculum and a batch ramp split each further.
+//   local:H            silent, except for every H-th step; a refresh in between is local
 std::vector<DistinctStep> distinct_steps(const TrainingPlan& training);
 
 // The batch of such a step, of a run with this one, and the run as it is in it.

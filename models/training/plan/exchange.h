@@ -75,8 +75,8 @@ std::string refused_form(const Exchange& exchange);
 // Steps of which one sends: H of local:H and localsgd:H, else 1.
 std::int64_t steps_per_exchange(const Exchange& exchange);
 
-// Ranks that all_reduce their gradients in every step, whatever steps exchange: the data-parallel
-// ranks of one site of local:H:R. 1: none do.
+// Returns the number of ranks that all_reduce their gradients in every step, including those
+// without an exchange: the data-parallel ranks of one site of local:H:R. 1: none do.
 int site_ranks(const Exchange& exchange);
 
 // To how many others a rank sends its weights: both sides of a ring, one peer of an exponential
@@ -85,23 +85,25 @@ int neighbours(const Exchange& exchange, int ranks);
 // Whether weights of neighbours are averaged rather than gradients of all.
 bool averages_weights(const Exchange& exchange);
 
-// qgZ, with errors owed or not: what its two levels send an element in, in bytes.
+// Whether the exchange is qgZ or LoCo, which run on two levels; whether it is LoCo (error
+// feedback).
 bool is_hierarchical(const Exchange& exchange);
 bool is_loco(const Exchange& exchange);
-// Whether messages of 4 or 8 bits owe what they do not say, on one level.
+// Whether messages of 4 or 8 bits on one level carry error feedback.
 bool owes_on_one_level(const Exchange& exchange);
 double coded_bytes(const Exchange& exchange);
 
-// Bytes kept per element that an exchange changes (PowerSGD: of matrices that it makes smaller), in
-// fp32: owed errors, the outer optimizer's weights and momentum. What depends on ranks besides is
-// in gradient_exchange.h.
+// Returns the fp32 bytes kept per element that an exchange changes (PowerSGD: of matrices that it
+// makes smaller): error feedback, the outer optimizer's weights and momentum. State that depends on
+// the number of ranks is in exchange_state.h.
 double kept_bytes(const Exchange& exchange);
 
 // Why such an exchange cannot stand in for the reduction of ZeRO's `stage`; empty: it can.
 std::string refused_with_zero(const Exchange& exchange, std::int64_t stage);
 
-// One of each kind, with the parameters that their papers and tutorials start from. Those that need
-// shared states, with `zero`; local steps between sites, where so many ranks are one.
+// Returns one exchange of each kind, with the parameters that papers and tutorials start from.
+// `zero` adds the exchanges that need shared states; `site` > 1 adds local steps between sites of
+// that many ranks.
 std::vector<Exchange> usual_exchanges(bool zero = false, int site = 1);
 
 }  // namespace lambcast

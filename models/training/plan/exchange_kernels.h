@@ -16,24 +16,25 @@ namespace lambcast::fused {
 inline constexpr Passes widen{6, 1, 0, 0, 0, "unscale_fp16"};
 inline constexpr Passes narrow{6, 1, 0, 0, 0, "round_to_fp16"};
 
-// Of a buffer rather than of a momentum.
+// Sign compression of a buffer instead of a momentum.
 inline constexpr Passes compress_signs{12.125, 2, 0, 0, 0, "onebit_worker"};
 
-// Messages in 8 or 4 bits, with what they do not say owed or lost. One scale for all of a message
-// is known after a pass: what is coded is read twice.
+// Quantises messages to 8 or 4 bits, optionally with error feedback. A single scale per message
+// needs a first pass, so the elements are read twice.
 Passes quantise(const Quantiser& quantiser, bool owes);
-// The sum of so many messages, per element that all of them together have.
+// Sums `messages` messages, per element of all of them together.
 Passes dequantise_sum(const Quantiser& quantiser, int messages);
 
 inline constexpr Passes add_owed{12, 1, 0, 0, 0, "add_owed"};
-// Of a share of the elements, with the addition to what is owed; per element of all.
+// Selects `share` of the elements, including the addition to the error feedback; per element of the
+// whole vector.
 Passes top_k(double share);
 Passes random_k(double share);
-// What as many messages say of their share; per element of all of them.
+// Adds `messages` sparse messages of `share` elements each; per element of all of them.
 Passes add_at(double share, int messages);
 
 inline constexpr Passes outer_step{24, 1, 0, 0, 0, "outer_step"};
-// Of a rank's own buffer and those of so many neighbours.
+// Averages a rank's own buffer with those of `neighbours` neighbours.
 Passes average(double neighbours);
 
 }  // namespace lambcast::fused

@@ -59,9 +59,9 @@ TEST_CASE("exchange kernels: what no profile measures has no name in it") {
   CHECK(fused::average(1).kernel.empty());
 }
 
-// Of 32 ranks' gradients in 16 bits: greatest magnitude, 2; cast, 2 + 1; chunks summed, 1 + 4, and
-// cast, 5; cast back, 1 + 2. What is owed is read beside the gradient and its sum written, 2 + 4 +
-// 4, then what was sent is taken from it, 8.
+// Bytes for 32 ranks' gradients in 16 bits: greatest magnitude, 2; cast, 2 + 1; chunks summed, 1 +
+// 4, and cast, 5; cast back, 1 + 2. Error feedback reads the error and the gradient and writes
+// their sum, 2 + 4 + 4; subtracting the sent values takes 8.
 TEST_CASE("exchange kernels: the framework's own kernels move what PyTorch reads and writes") {
   TrainingPlan training = training_of({OptimizerType::adam, 32});
   const auto bytes = [&](const char* exchange, Category part) {

@@ -19,8 +19,8 @@ FactoredGradients factored_of(const ModelShape& model, double rank,
 // Elements of the matrices that PowerSGD of a rank makes smaller; it all-reduces the others whole.
 double factored_elements(const ModelShape& model, double rank);
 
-// Bytes that one rank keeps for the exchange: owed errors (onebit: those of a server too),
-// PowerSGD's factor, the outer optimizer's weights and momentum, the weights of neighbours.
+// Returns the bytes that one rank keeps for the exchange: error feedback (onebit: the server's
+// too), PowerSGD's factor, the outer optimizer's weights and momentum, the weights of neighbours.
 double exchange_state_bytes(const TrainingPlan& training, const AveragedGradients& gradients);
 
 }  // namespace lambcast

@@ -1,5 +1,5 @@
-// What an exchange of gradients needs beside what it keeps from step to step: gradients in fp32
-// while they are coded, messages on their way out and in, and what kernels look through.
+// Temporary memory of a gradient exchange, in addition to its persistent state: gradients in fp32
+// while they are coded, messages sent and received, and scratch space of kernels.
 //
 //   K elements, n ranks, bytes             fused kernels             PyTorch's operations
 //   onebit                                 4 K + K/4                 4 K + 5/4 K
@@ -14,9 +14,9 @@
 //   randomk                                4 K + 8 k                 4 K + 8 k
 //   others                                 none: weights are averaged where they lie
 //
-// Buffers of kernels/ are allocated once; of PyTorch's the allocator finds no room as large among
-// freed activations (assumed). So all of it lies beside them. A K that is exchanged in buckets
-// would need less; no framework that runs these exchanges after the last backward pass does so.
+// Buffers of kernels/ are allocated once. PyTorch's allocator is assumed to find no free block of
+// that size among freed activations, so the buffers add to the activations. Exchanging K in buckets
+// would need less, which no framework does that runs these exchanges after the last backward pass.
 //
 // Sources: kernels/cuda/{compression,quantisation,low_rank,top_k}.h; Colossal-AI
 // quantization/fp8.py; ZeRO++ as DeepSpeed has it, runtime/comm/coalesced_collectives.py.

@@ -10,17 +10,18 @@ namespace {
 
 using parallel::Axis;
 
-// Of the kernels that the host starts for a block with experts, those of the forward pass: assumed.
+// Share of the forward pass in the kernels that the host starts for a block with experts: assumed.
 constexpr double forward_launch_share = 0.35;
 
 // Launches of both passes in 8 and 4 bits, fitted: Megatron-Bridge performance summary 26.02,
 // DeepSeek-V3 on B200 (32 experts on a rank) and Qwen3-235B on B300 (overlapped).
 constexpr double expert_launches = 32;        // of one expert
 constexpr double overlapped_launches = 2060;  // of a block cut into pieces
-// Of these, what 16 bits start: an expert's 6 products of 22 kernels, without casts of 4 factors
-// and the re-ordering of their scales (12), counted in Transformer Engine's modules; of a block
-// some 65 of 80, without those of its two other linear layers: a rough count, made with one figure
-// in view (Megatron's model zoo, Qwen3-235B on H100, overlapped), which therefore counts as fitted.
+// Shares of these launches in 16 bits. An expert's products need 6 of 22 kernels, without casts of
+// 4 factors and the re-ordering of their scales (12), counted in Transformer Engine's modules. A
+// block needs some 65 of 80, without those of its two other linear layers: a rough count, made with
+// one figure in view (Megatron's model zoo, Qwen3-235B on H100, overlapped), which therefore counts
+// as fitted.
 constexpr double expert_launches_16_bit = 6.0 / 22;
 constexpr double overlapped_launches_16_bit = 0.8;
 

@@ -14,21 +14,22 @@
 //                  HybridEP). With experts chosen evenly, of g owners a token meets
 //                  g (1 - prod_{j < k} (E - E/g - j) / (E - j))
 //
-// Dropless exchanges carry what was chosen: everybody waits for the fullest rank, `imbalance` times
-// the mean. To a capacity c every exchange carries c times the even share, full or not (DeepSpeed).
-// Experts divided over etp ranks gather the rows of all of them before and scatter after.
+// Dropless exchanges carry exactly the chosen copies: all ranks wait for the fullest one, which has
+// `imbalance` times the mean. With a capacity c every exchange carries c times the even share, full
+// or not (DeepSpeed). Experts divided over etp ranks gather the rows of all of them before and
+// scatter after.
 //
 // Kernels for each expert by itself (several streams: Transformer Engine's GroupedLinear until
-// 2026, DeepSpeed's loop) are started by a host that has just waited for the counts of tokens, so
-// that none of the starts hides: per expert 2 products forward, 4 backward, and in 8 and 4 bits
+// 2026, DeepSpeed's loop) are started after the host has waited for the token counts, so none of
+// the launches is hidden. Each expert takes 2 products forward, 4 backward, and in 8 and 4 bits
 // casts and re-ordered scales: `expert_launches` of the device's framework_launch, in 16 bits the
-// products' part. One kernel for all of them, in a captured graph, costs nothing of it.
+// products' part. One kernel for all of them, in a captured graph, costs none of that.
 //
 // Overlapped (Megatron-LM --overlap-moe-expert-parallel-comm): the exchanges of one micro batch's
-// forward pass run beside the backward pass of another and the other way round (unpaired_passes.h);
-// what is left is what computing does not cover, and the multiprocessors that the exchange keeps.
-// Unless a graph captured it, the host starts so many pieces one by one that a block lasts at least
-// `overlapped_launches`.
+// forward pass overlap the backward pass of another, and the other way round (unpaired_passes.h).
+// The exposed cost is the part that computation does not cover, plus the multiprocessors that the
+// exchange occupies. Unless a graph captured it, the host starts so many pieces one by one that a
+// block lasts at least `overlapped_launches`.
 // Sources: DeepSpeed moe/sharded_moe.py; Megatron-LM core/transformer/moe/token_dispatcher.py.
 #pragma once
 
@@ -53,11 +54,11 @@ const std::vector<std::string>& routing_names();
 enum class Dispatch { all_to_all, hierarchical, deduplicated };
 const std::vector<std::string>& dispatch_names();
 
-// Who computes the experts of a rank: a kernel for each by itself, or one for all.
+// How a rank's experts are computed: a kernel for each one by itself, or one for all.
 enum class ExpertKernels { each, grouped };
 const std::vector<std::string>& expert_kernels_names();
 
-// How a run asks for its experts.
+// Settings of a run for its experts.
 struct ExpertUse {
   Dispatch dispatch = Dispatch::all_to_all;
   double capacity_factor = 0;  // of the even share of an expert; 0: dropless
@@ -77,7 +78,8 @@ inline const ExpertUse deepspeed_experts{.capacity_factor = 1, .routing = Routin
 // Copies of a token that are carried or computed on: k imbalance, or k capacity_factor.
 double visits(const ExpertUse& use, std::int64_t per_token);
 
-// Of `owners` that share `experts` evenly, how many a token meets that chooses `per_token` of them.
+// Returns the expected number of distinct owners a token meets that chooses `per_token` of
+// `experts`, shared evenly by `owners`.
 double owners_met(std::int64_t experts, std::int64_t per_token, int owners);
 
 struct ExpertPlan {
@@ -99,7 +101,7 @@ struct HostTime {
   Duration forward, backward, least_forward, least_backward;
 };
 HostTime host_time(const ExpertPlan& plan, Duration launch);
-// Of how many starts that is.
+// Provenance of the numbers of launches.
 Provenance expert_launches_from();
 
 // Nothing for models without experts. `dense` is the block without them.

@@ -70,8 +70,9 @@ TEST_CASE("experts: an exchange carries a copy of a token for each of its expert
   CHECK(plan_of({.ep = 1, .use = {.capacity_factor = 1.5}}).block.experts->rows == 3000 * 8);
 }
 
-// Of g owners with E/g experts each: one expert of a token meets one; E/g + 1 must meet two. With
-// E = 4, g = 2, k = 2 the second lies with the first in one of three cases: 1/3 + 2 * 2/3 = 5/3.
+// With g owners of E/g experts each, one expert of a token meets one owner; E/g + 1 must meet two.
+// With E = 4, g = 2, k = 2 the second lies with the first in one of three cases: 1/3 + 2 * 2/3 =
+// 5/3.
 TEST_CASE("experts: tokens sent once meet as many ranks as own their experts") {
   CHECK(owners_met(128, 1, 8) == Approx(1));
   CHECK(owners_met(4, 2, 2) == Approx(5 / 3.));
@@ -159,8 +160,9 @@ TEST_CASE("experts: hidden exchanges cost less, late ranks more, more starts mor
   CHECK(time({.overlapped = true}) > time({.overlapped = true, .kernels = ExpertKernels::grouped}));
 }
 
-// Of 22 kernels that 8 bits start for each product of an expert, 16 bits start 6, and of 80 of a
-// block cut into pieces 65 or so. What is started forward is not started backward.
+// For each product of an expert, 8 bits start 22 kernels and 16 bits 6; for a block cut into
+// pieces, 80 and about 65. Kernels started in the forward pass are not started again in the
+// backward pass.
 TEST_CASE("experts: the host starts kernels for each expert of a rank, and for pieces of blocks") {
   TrainingPlan training = expert_training({.use = {.overlapped = true}});
   const auto plan = [&] {
@@ -222,7 +224,8 @@ TEST_CASE("experts: overlap hides less of a short step's exchanges") {
                            .dp = 16,
                            .use = {.overlapped = overlapped, .kernels = ExpertKernels::grouped},
                            .micro_batches = micro_batches});
-      // Gradients beside exchanges take turns with them, the less the more of those is hidden.
+      // Gradient collectives take turns with exchanges, the less the more of the exchanges is
+      // hidden.
       training.parallelism->framework.overlaps_gradients = false;
       CollectiveCosts costs;
       return run_step(training, {StepKind::uniform, 1000, 1}, costs).metrics.step_time.s();
@@ -256,8 +259,8 @@ TEST_CASE("experts: gradients beside exchanges between nodes take turns with the
   CHECK(beside.exposed_comm > 10 * beside.backward);
 }
 
-// Three blocks of 10 us. Gathers of 4 hide but for the first; of 14 every one waits for the last;
-// scatters of 4 leave the last one.
+// Three blocks of 10 us. Gathers of 4 us hide, except the first; with 14 us every block waits for
+// the last; scatters of 4 us leave the last one exposed.
 TEST_CASE("sharded weights: what a pass waits for on their stream") {
   const auto us = [](double value) { return Duration::microseconds(value); };
   const auto exposed = [&](double gather, double scatter, double first = 0, double last = 0) {
@@ -269,8 +272,9 @@ TEST_CASE("sharded weights: what a pass waits for on their stream") {
   CHECK(exposed(4, 4, 5, 3) == Approx(5 + 4 + 4 + 3));
 }
 
-// Of a pass that is longer than its stream, all of it but the first gather hides, and costs as many
-// of 108 multiprocessors as NCCL's blocks take: 4 for each of 8 ranks of a node, whoever gathers.
+// In a pass longer than its weight stream, all except the first gather hides. Hidden collectives
+// occupy as many of 108 multiprocessors as NCCL has blocks: 4 for each of 8 ranks of a node, for
+// experts too.
 TEST_CASE(
     "sharded weights: what hides costs computation its blocks once, of experts as of others") {
   TrainingPlan training = expert_training({.ep = 1, .sharding = Sharding::weights});
@@ -306,8 +310,8 @@ TEST_CASE("experts: ranks hold their experts, and share states with those that h
         Approx(12 * (dense / 16 + of_experts / 8 / 2)));
 }
 
-// A GPT of 24 layers with 12 tensors each, but for every second one's 4 of the feed-forward, which
-// each of 128 experts has and a gate chooses; Qwen3 stacks a layer's experts in two tensors.
+// A GPT of 24 layers with 12 tensors each. In every second layer the 4 tensors of the feed-forward
+// are replaced by those of 128 experts and a gate; Qwen3 stacks a layer's experts in two tensors.
 TEST_CASE("experts: an optimizer is launched for the tensors of the rank's own") {
   const auto tensors = [](const ExpertCase& of) {
     const StepPlan plan = plan_layout_step(expert_training(of), {StepKind::uniform, 1000, 1});

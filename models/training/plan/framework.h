@@ -1,27 +1,25 @@
-// What a training framework does by default with a layout: how it numbers ranks, what it sends, and
-// what it hides behind what. A framework is a row of values; any of them can be asked for
+// Defaults of a training framework under a layout: rank order, collectives, and the overlap of
+// communication with computation. A framework is a row of values, each of which can be set
 // otherwise.
 //
-//               order             gradients on  reduction    weights after   tensor     pipeline
-//               sends
-//                                 the wire      overlaps     the step        parallel
-//   deepspeed   tp-cp-ep-dp-pp    as weights    stage 2, 3   exposed         none       exposed
-//   megatron    tp-cp-ep-dp-pp    fp32          yes          next forward    backward   overlapped
-//   if
-//                                                                                       interleaved
-//   torchtitan  tp-cp-ep-dp-pp    fp32          yes          (FSDP)          none       overlapped
-//   colossalai  tp-cp-ep-pp-dp    as weights    yes          exposed         none       exposed
+//               order           gradients on  reduction   weights after  tensor    pipeline
+//                               the wire      overlaps    the step       parallel  sends
+//   deepspeed   tp-cp-ep-dp-pp  as weights    stage 2, 3  exposed        none      exposed
+//   megatron    tp-cp-ep-dp-pp  fp32          yes         next forward   backward  overlapped if
+//                                                                                  interleaved
+//   torchtitan  tp-cp-ep-dp-pp  fp32          yes         (FSDP)         none      overlapped
+//   colossalai  tp-cp-ep-pp-dp  as weights    yes         exposed        none      exposed
 //
 // nemo is Megatron's. paddle is PaddleNLP, whose hybrid parallelism (fleet) follows Megatron-LM's.
 // nvidia stands for the recipes of NVIDIA DeepLearningExamples, and it, tensorflow (Horovod), jax,
 // bagua and other are data parallel as pytorch is; how other divides a model is Megatron's.
 //
-// pytorch is its DistributedDataParallel around plain modules, with torch.autocast where precision
-// is 16 bits: gradients in fp32, in buckets of 25 MB beside the backward pass, and no axis but data
-// and experts.
+// pytorch is its DistributedDataParallel around plain modules, with torch.autocast if precision is
+// 16 bits. Gradients are in fp32, in buckets of 25 MB that overlap the backward pass. It has no
+// axis except data and experts.
 //
 // Sources: Megatron-LM core/distributed/distributed_data_parallel.py (buckets of max(40e6, 1e6 d)
-// elements, fp32 main_grad), core/tensor_parallel/layers.py (gradients of inputs reduced beside
+// elements, fp32 main_grad), core/tensor_parallel/layers.py (gradients of inputs reduced during
 // weight gradients), core/pipeline_parallel/schedules.py (overlap_p2p_comm of interleaved
 // schedules); DeepSpeed runtime/pipe/{engine,topology}.py, runtime/zero/config.py; torchtitan
 // distributed/parallel_dims.py, PyTorch FSDP2 fully_shard; ColossalAI
@@ -52,8 +50,8 @@ namespace lambcast {
 enum class TensorOverlap { none, backward, all, chunks };
 const std::vector<std::string>& tensor_overlap_names();
 
-// What context parallelism exchanges: keys and values in a ring, or heads for tokens before and
-// after attention (DeepSpeed-Ulysses, arXiv 2309.14509).
+// Tensors exchanged by context parallelism: keys and values in a ring, or heads for tokens before
+// and after attention (DeepSpeed-Ulysses, arXiv 2309.14509).
 enum class ContextExchange { ring, heads };
 const std::vector<std::string>& context_exchange_names();
 
@@ -80,19 +78,19 @@ struct Framework {
   parallel::SplitMethod split = parallel::SplitMethod::even;
   bool fp32_gradients = false;      // on the wire and in the buffer; else as the weights
   bool keeps_buffers = false;       // gradients and quantized weights have their own for all steps
-  bool overlaps_gradients = false;  // reduced beside the backward pass of the last micro batch
+  bool overlaps_gradients = false;  // reduced during the last micro batch's backward pass
   // Compressed gradients are exchanged in hooks of the backward pass, as in_hooks(Exchange) says:
   // PyTorch's DDP has them for libraries such as Bagua.
   bool exchanges_in_hooks = false;
-  bool overlaps_weights = false;  // gathered after a sharded update beside the next forward pass
+  bool overlaps_weights = false;  // gathered after a sharded update, during the next forward pass
   TensorOverlap tensor_overlap = TensorOverlap::none;
   bool overlaps_sends = false;  // of interleaved and zero-bubble pipelines
   bool sends_parts = false;     // 1/t of an activation each, gathered in the node, without sequence
                                 // parallelism
-  // Sharded weights gathered and gradients scattered beside computation. DeepSpeed means to; but on
-  // 128 to 1,024 A100s the time that its stage 3 adds to computation does not shrink when micro
-  // batches grow from 1 to 16 sequences (DeepSpeed and Azure, blog of 2022-07-26), so nothing is
-  // taken to hide.
+  // Weight gathers and gradient scatters overlap computation. DeepSpeed is designed to, yet on 128
+  // to 1,024 A100s the time that its stage 3 adds to computation does not shrink when micro batches
+  // grow from 1 to 16 sequences (DeepSpeed and Azure, blog of 2022-07-26). So none of it is taken
+  // to hide.
   bool hides_sharding = true;
   // Elements gathered in one call where a block has more: matrix by matrix (DeepSpeed
   // stage3_prefetch_bucket_size, which a larger matrix crosses alone). Zero: a block at once.
@@ -100,8 +98,8 @@ struct Framework {
   // Elements of the largest weights that stay whole on every rank, gathered once after an update
   // (DeepSpeed stage3_param_persistence_threshold).
   double persistent_tensor = 0;
-  // Weights sharded are the optimizer's own in fp32, cast for every gather (FSDP2); else a 16-bit
-  // copy stays beside the optimizer's.
+  // Sharded weights are the optimizer's own in fp32, cast for every gather (FSDP2); else a 16-bit
+  // copy exists next to the optimizer's.
   bool shards_fp32 = false;
   // Host time per shard and call in which weights are put together or gradients taken apart, during
   // which the GPU waits: DeepSpeed handles the part of every rank in Python
@@ -114,10 +112,10 @@ struct Framework {
   // Elements of weights that stand whole at once (DeepSpeed stage3_max_live_parameters). Zero:
   // those of two blocks and of the vocabulary.
   double live_elements = 0;
-  // Two flat buckets of gradients stand beside those that add up.
+  // Two flat gradient buckets are held in addition to the gradient sums.
   bool flat_buckets = false;
-  // Sums of gradients in fp32 stand beside the 16-bit gradients of a micro batch, where sums are in
-  // fp32; where they are not, an fp32 copy for the update.
+  // With sums in fp32, they are held in addition to a micro batch's 16-bit gradients; otherwise an
+  // fp32 copy is made for the update.
   bool sums_beside = false, copies_gradients = false;
   double least_bucket = 0;  // elements; a bucket is max(least_bucket, bucket_per_rank d)
   double bucket_per_rank = 0;
@@ -131,7 +129,7 @@ struct Framework {
   bool separate_products = false;
   Ring ring = Ring::fused;  // how it is computed, block_time.h
   ContextExchange context_exchange = ContextExchange::ring;
-  // What it runs at most: tensor and pipeline parallelism, and what ranks share.
+  // Limits of the framework: tensor and pipeline parallelism, and the states that ranks can share.
   bool divides_model = true;
   parallel::Sharding most_sharing = parallel::Sharding::weights;
 

@@ -27,7 +27,8 @@ constexpr Passes scale_and_cast(double g) { return {g + g + 1, 0, 2, 0, 0}; }
 constexpr Passes sum_and_cast{1 + 4 + 5, 0, 3, 0, 0};
 constexpr Passes cast_back(double g) { return {1 + g, 0, 1, 0, 0}; }
 constexpr Passes widen{6, 0, 1, 0, 0};  // to 32 bits or from them
-// Gradient g and owed 4 read, their sum written 4; later what was sent is taken from it, 8.
+// Gradient g and error feedback 4 read, their sum written 4; the sent values are subtracted later,
+// 8.
 constexpr Passes add_owed(double g) { return {g + 4 + 4, 0, 2, 0, 0}; }
 constexpr Passes keep_owed{8, 0, 2, 0, 0};
 // Magnitudes selected. Agarwal et al. 2021 (arXiv:2103.00543) took 240 ms for 1 % of ResNet-50's
@@ -61,8 +62,8 @@ Passes fused_factors(double rank, double turns, bool in_half) {
           5 * turns + (in_half ? 2 : 0), 0, 0};
 }
 
-// DeepSpeed's, beside what qgZ moves, per element of a level: errors widened 3, read and written in
-// 16 bits 4, narrowed 3.
+// LoCo's traffic in DeepSpeed in addition to qgZ's, per element of a level: errors widened 3, read
+// and written in 16 bits 4, narrowed 3.
 constexpr Passes loco_owed{10, 2, 0, 0, 0};
 
 double tensors_of(const ModelShape& model, const AveragedGradients& gradients) {
@@ -220,7 +221,7 @@ class Writer {
     narrow_gradients();
   }
 
-  // Owed errors are read and written as it codes: of the rank's gradients, then of its sum.
+  // Error feedback is read and written while coding: for the rank's gradients, then for its sum.
   void send_scaled_and_sum(const Quantiser& quantiser, const Message& message) {
     const double n = group_.ranks;
     const bool owes = owes_on_one_level(exchange_);
@@ -346,7 +347,7 @@ class Writer {
               tensors_);
     else
       kernels(adding, Category::decompress, {16, 0, 1, 0, 0}, kept * messages, tensors_);
-    // Fused kernels take what they send from what is owed as they pick it.
+    // Fused kernels subtract the sent values from the error feedback as they select them.
     if (!fused_) kernels("keep owed errors", Category::decompress, keep_owed, elements_, tensors_);
   }
 

@@ -1,22 +1,22 @@
-// Other ways of averaging gradients than an all-reduce of all their bits, side by side with the
-// 1-bit optimizers: what each sends, which kernels it runs around that, and what it keeps.
-// DeepSpeed's form is flat: all ranks exchange all gradients after the last backward pass.
+// Alternatives to an all-reduce of uncompressed gradients, next to the 1-bit optimizers: the
+// messages, the kernels around them, and the persistent state. DeepSpeed's form is flat: all ranks
+// exchange all gradients after the last backward pass.
 //
 //   K elements, n ranks, per step and rank
-//   onebit        signs and scales with errors owed, as compressed_allreduce.h sends momenta; from
-//                 the first step and without a frozen variance, so not what 1-bit Adam does
+//   onebit        signs and scales with error feedback, as compressed_allreduce.h sends momenta,
+//                 from the first step and without a frozen variance: not 1-bit Adam's algorithm
 //   fp8           scale and cast; all_to_all of K bytes and scales; sum; cast; all_gather of K
 //                 bytes (Colossal-AI quantization/fp8.py, fp8_communication), in e4m3 or e5m2
 //   int8, int4    the same in K or K/2 bytes, a scale per 2,048 elements (ZeRO++,
 //                 arXiv:2306.10209, section 3.3, on one level)
-//   fp8:owed,     the same with errors owed: of a rank's gradients, 4 K bytes, and of its sums,
+//   fp8:owed,     the same with error feedback: of a rank's gradients, 4 K bytes, and of its sums,
 //   int8:owed,    4 K/n, which the fused kernels read and write as they code
 //   int4:owed
 //   qgz           K/2 bytes all_to_all in the node, summed, then K/2g between nodes with g ranks
 //                 each; a rank is left with its share (ZeRO++, section 3.3); or K and K/g, int8
-//   loco          the same with errors owed on both levels, K and K/g elements: of DeepSpeed in 8
-//                 bits, widened and narrowed by kernels of their own (coalesced_collectives.py,
-//                 all_to_all_loco_quant_reduce); of the fused kernels in fp32
+//   loco          the same with error feedback on both levels, K and K/g elements: DeepSpeed's in
+//                 8 bits, widened and narrowed by kernels of their own (coalesced_collectives.py,
+//                 all_to_all_loco_quant_reduce); the fused kernels' in fp32
 //   powersgd:R    all_reduce of 4 R (h + w) bytes of a matrix, others plain; 6 h w R FLOPs; error
 //                 feedback (Vogels et al. 2019, arXiv:1905.13727). A factor of w R is kept for the
 //                 next step to start from; powersgd:R:I starts anew and turns I times between both
@@ -25,14 +25,14 @@
 //                 feedback (Lin et al. 2018, arXiv:1712.01887)
 //   randomk:SHARE all_reduce of SHARE K values, indices from a seed; error feedback
 //   local:H       nothing for H - 1 steps, then weights averaged by an outer optimizer (DiLoCo,
-//                 arXiv:2311.08105). Of fp16, and bf16 in its wrapper, ranks still ask one another
-//                 for overflow in each step, a byte: so does DeepSpeed wherever its backward pass
-//                 sums no gradients (runtime/utils.py, CheckOverflow). With sites below they do not
+//                 arXiv:2311.08105). With fp16, and bf16 in its wrapper, ranks still exchange a
+//                 byte for overflow in each step: DeepSpeed does if its backward pass sums no
+//                 gradients (runtime/utils.py, CheckOverflow). With sites, as below, they do not
 //   localsgd:H    the same without one: the average is what all go on from (arXiv:1805.09767)
 //   local:H:R     between sites of R ranks, of clusters far apart: in a site gradients are
 //                 all_reduced in every step, as without it. Every H steps each rank all_reduces
-//                 4 K/R bytes of weights with its kin in the other sites, takes the outer step on
-//                 them, and the site gathers 4 K bytes
+//                 4 K/R bytes of weights with the same shard's ranks in other sites, takes the
+//                 outer step on them, and the site gathers 4 K bytes
 //   neighbours:G  a rank steps on its own gradients, then averages its 4 K bytes of weights with
 //                 neighbours alone: both sides of a ring, or in the one-peer exponential graph the
 //                 rank 2^(step mod log2 n) further on (arXiv:1705.09056, arXiv:2110.13363)
@@ -42,7 +42,7 @@
 //   two-level     the ranks of a node sum their gradients at a leader, in g K bytes of a gradient's
 //                 g; the leaders alone exchange as above; a broadcast in the node hands out the sum
 //   overlapped    each bucket is exchanged as the backward pass fills it, so that every bucket pays
-//                 all latencies. Weights of neighbours travel whole, beside both passes
+//                 all latencies. Weights of neighbours travel whole, during both passes
 //
 // In both, top-k takes its threshold from a sample (arXiv:1712.01887), and scales stand in front of
 // their chunks: one message, not two. Kernels of buckets that overlap run on the communication's
@@ -57,8 +57,7 @@
 // anyway; and at stage 2 gradients are exchanged after every micro batch. With stage 3 qgz is a
 // part of the passes (weight_sharing.h).
 //
-// Bytes are those of kernels/exchange_bytes.h. What all of this does to convergence is not
-// modelled.
+// Bytes are those of kernels/exchange_bytes.h. The effect on convergence is not modelled.
 #pragma once
 
 #include <cstdint>

@@ -211,7 +211,7 @@ TEST_CASE("exchange: neighbours send whole weights to as many as the graph has, 
     training.exchange = parse_exchange(exchange, {});
     return metrics_of(training, StepKind::uniform).gradient_comm.s();
   };
-  // Of two ranks both graphs are one pair, and on one node all hops stay there.
+  // With two ranks both graphs are one pair, and on one node all hops stay inside.
   CHECK(time_of("neighbours:ring", 2) == time_of("neighbours:exponential", 2));
   // A ring leaves a node of 4 from one rank to either side, long hops from all: a NIC carries 2
   // copies of the weights, or (log2 4 + 3/4) / log2 16 of 4.
@@ -299,7 +299,7 @@ TEST_CASE("exchange: what an element moves through qgZ's kernels, and the averag
     FAIL(kernel << " is in no step");
     return Passes{};
   };
-  // Of int4: half a byte of each element in, and as much of a quarter, that of one of four, out.
+  // In int4 half a byte of each element is read, and written for one of four after the sum.
   CHECK(passes("qgz", "sum and quantize").bytes_per_element == 0.5 + 0.5 / 4);
   CHECK(passes("qgz:int8", "sum and quantize").bytes_per_element == 1 + 1. / 4);
   // LoCo's errors in 8 bits are widened, moved in 16 and narrowed: 10.
@@ -307,7 +307,7 @@ TEST_CASE("exchange: what an element moves through qgZ's kernels, and the averag
   CHECK(passes("loco", "sum and quantize").bytes_per_element == 0.5 + 10.5 / 4);
   CHECK(passes("loco", "quantize").launches == 3);
   training.kernels = Kernels::fused;
-  // Those of kernels/ read 32 bits: widened first, and summed before they are coded again.
+  // Fused kernels read 32 bits: gradients are widened first, and summed before they are coded.
   CHECK(passes("qgz", "gradients to fp32").bytes_per_element == 6);
   CHECK(passes("qgz", "quantize").bytes_per_element == 4 + 0.5);
   CHECK(passes("loco", "quantize").bytes_per_element == 4 + 0.5 + 8);
@@ -383,7 +383,7 @@ TEST_CASE("exchange: gradients in fp32 are neither widened nor narrowed, and rea
     INFO(exchange);
     CHECK(more_in_fp32(exchange) == Approx(-12));
   }
-  // What is sparse is added to gradients in fp32, which stay so.
+  // Sparse messages are added to gradients in fp32, which stay in fp32.
   CHECK(more_in_fp32("topk:1%") == Approx(-6));
   CHECK(more_in_fp32("randomk:1%") == Approx(-6));
   CHECK(more_in_fp32("powersgd:4") == Approx(-12).epsilon(0.01));
@@ -435,7 +435,7 @@ TEST_CASE("exchange: in a layout between the ranks that hold the same parameters
   training.exchange = parse_exchange("powersgd:4", {});
   const double owed = forecast_memory(training).peak.value();
   training.exchange = {};
-  // What is owed, and as much in which the next sum is formed.
+  // The error feedback, and a buffer of that size for the next sum.
   CHECK(owed - forecast_memory(training).peak.value() == Approx(2 * 4 * all / 2).epsilon(0.02));
 }
 

@@ -1,7 +1,7 @@
-// Who sums which gradients under a layout, and who keeps which states: parameters outside experts
-// are held by dp cp ranks alike, those of experts by the tp cp dp / (etp ep) with the same experts.
-// Of such ranks, shard_ranks share one copy of the states (ZeRO), the others hold further copies.
-// Sources: Megatron-LM core/distributed, expert_data_parallel; DeepSpeed utils/groups.py.
+// Process groups that sum gradients and share states under a layout. Parameters outside experts are
+// replicated on dp cp ranks, those of experts on the tp cp dp / (etp ep) ranks with the same
+// experts. Among these, shard_ranks share one copy of the states (ZeRO); the others hold further
+// copies. Sources: Megatron-LM core/distributed, expert_data_parallel; DeepSpeed utils/groups.py.
 #pragma once
 
 #include <vector>

@@ -24,7 +24,7 @@ TEST_CASE("gradient reduction: DDP hides communication behind the backward pass"
       const bool hides_little = std::string(cluster) == "paper-eth40-v100" && gpus == 32;
       CHECK(overlapped.step_time <= serial.step_time.scaled(hides_little ? 1.01 : 1));
       CHECK(overlapped.exposed_comm <= overlapped.gradient_comm);
-      // What is exposed is all that the step is longer than its compute.
+      // The step exceeds its computation by the exposed communication.
       CHECK(overlapped.step_time == overlapped.forward + overlapped.backward +
                                         overlapped.optimizer + overlapped.exposed_comm);
       // The compute itself is the same, and so are the bytes.
@@ -183,7 +183,7 @@ TEST_CASE(
   training.recipe.zero.overlap = true;
   // 5e8 elements hold all of BERT-Large.
   CHECK(metrics_of(training, StepKind::uniform).step_time == serial.step_time);
-  // Where the wire is far slower than the pass, all but the first part of it is paid for.
+  // If the wire is far slower than the pass, a bucket waits for the reduction of the last but one.
   training.recipe.zero.bucket = 40'000'000;
   CollectiveCosts costs;
   const StepRun run = run_step(training, {StepKind::uniform, 128, 1}, costs);

@@ -25,12 +25,12 @@
 
 namespace lambcast {
 
-// Where states of the optimizer lie and are updated; as flags say it, "none" or "cpu" is offloaded
-// to.
+// Memory that holds the optimizer's states and where they are updated; the flag's values are "none"
+// and "cpu".
 enum class OptimizerOn { gpu, host };
 const std::vector<std::string>& offload_names();
 
-// Of `elements` of a rank, of which `ranks_at_once` are on a node.
+// Returns the update of `elements` per rank on the host, with `ranks_at_once` ranks on a node.
 std::vector<StepPart> host_update(double elements, bool weights_shared, std::int64_t micro_batches,
                                   int ranks_at_once);
 

@@ -1,5 +1,5 @@
-// What the ranks of a layout hold and compute, before any order of it: the layers and parameters of
-// each pipeline chunk, and the work of one block. The plan of a step and its memory both start
+// Contents of a layout's ranks, in no order of execution: the layers and parameters of each
+// pipeline chunk, and the work of one block. The plan of a step and its memory forecast both start
 // here.
 #pragma once
 
@@ -14,8 +14,8 @@ struct LayoutContents {
 };
 LayoutContents contents_of(const TrainingPlan& training);
 
-// What the passes of a micro batch compute, without a collective: the chunks and the work of their
-// blocks.
+// Returns the computation of one micro batch's passes, without collectives: the chunks and the work
+// of their blocks.
 PipelinePlan computation_of(const TrainingPlan& training, std::int64_t seq_len);
 
 // Tensors that the optimizer of one rank is given, of a stage in the mean. Of E experts that are
@@ -23,8 +23,8 @@ PipelinePlan computation_of(const TrainingPlan& training, std::int64_t seq_len);
 // part of that one.
 double optimized_tensors(const ModelShape& shape, const parallel::ParallelLayout& layout);
 
-// What one micro batch computes in a block of one rank; of a pyramid in its last stage, or `stage`;
-// of an encoder-decoder in its encoder.
+// Returns the work of one micro batch in a block of one rank. For a pyramid the block is of its
+// last stage, or of `stage`; for an encoder-decoder of its encoder.
 BlockWork block_work_of(const TrainingPlan& training, std::int64_t seq_len);
 BlockWork block_work_of(const TrainingPlan& training, const PyramidStage& stage);
 

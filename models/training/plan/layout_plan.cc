@@ -125,7 +125,7 @@ class LayoutWriter {
     return sum;
   }
 
-  // Of local steps: gradients are summed in each in every step.
+  // Number of sites of local steps; inside each, gradients are summed in every step.
   int sites() const {
     const int ranks = site_ranks(training_.exchange);
     return ranks > 1 ? replicas_.ranks / ranks : 1;
@@ -170,8 +170,8 @@ class LayoutWriter {
     if (exchanges && !hooked) exchange(stage);
   }
 
-  // Of the last step's weights the first bucket is there before the passes begin; the others are
-  // gathered beside them (Megatron-LM core/distributed, overlap_param_gather).
+  // The first bucket of the last step's weights is gathered before the passes begin, the others
+  // during them (Megatron-LM core/distributed, overlap_param_gather).
   std::vector<OpId> first_weights(int stage, std::vector<OpId>& beside) {
     const std::int64_t buckets = bucket_count(training_, parameters_of(stage).total());
     std::vector<OpId> first = last(stage);
@@ -196,7 +196,7 @@ class LayoutWriter {
         then(stage, std::move(part), times);
   }
 
-  // Weights travel beside the passes, which do not change them.
+  // Weights are exchanged during the passes, which do not change them.
   void weights_beside(int stage, std::vector<OpId>& sent) {
     std::vector<OpId> after = last(stage);
     for (const Owners& owners : owners_)
@@ -303,9 +303,9 @@ class LayoutWriter {
     for (int s = 0; s < how_.layout.pp; ++s) last(s) = {done};
   }
 
-  // Both of one copy of the model: in every step, whatever replicas exchange. DeepSpeed's pipeline
-  // reduces tied gradients where it reduces no others (runtime/pipe/engine.py,
-  // _exec_reduce_tied_grads).
+  // Both sums are inside one copy of the model, in every step, independent of exchanges between
+  // replicas. DeepSpeed's pipeline reduces tied gradients even if it reduces no others
+  // (runtime/pipe/engine.py, _exec_reduce_tied_grads).
   void whole(int stage) {
     if (!how_.sequence_parallel) return;
     const double bytes = parameters_of(stage).whole * how_.gradient_bytes();
@@ -435,7 +435,7 @@ class LayoutWriter {
   DecayingShare decaying_;
   StepPlan plan_;
   std::vector<std::vector<OpId>> last_;  // by stage: what its next operation waits for
-  // The stage being written: calls beside its passes, and operations right behind them.
+  // Calls that overlap the passes of the stage being written, and operations right after them.
   std::vector<std::pair<Slowdown, std::int64_t>> beside_;
   std::vector<StepPart> last_bucket_;
 };

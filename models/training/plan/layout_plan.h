@@ -3,16 +3,15 @@
 // planned once (rank class).
 //
 //   gradients    of a stage summed over the d c ranks that hold the same weights: all_reduce, or
-//                reduce_scatter where they share states, beyond shard_ranks all_reduce between
+//                reduce_scatter if they share states; beyond shard_ranks, all_reduce between
 //                copies. A framework that overlaps starts a chunk's when its last backward pass has
-//                made the first bucket; all but the last bucket hide, stages that end early in the
-//                cool-down of others.
-//   tied, whole  embedding and head on two stages: all_reduce of the pair; norms under sequence
+//                made the first bucket. All except the last bucket hide; those of stages that end
+//                early hide in the cool-down of others.
 //                parallelism: all_reduce over t
 //   barrier      norm and overflow: two all_reduces of 4 bytes over all ranks, except in
 //                zero-bubble schedules, whose stages step on their own
-//   update       of the rank's share, then weights all_gathered; or at the start of the next step
-//                beside the first micro batch, which begins with their first bucket
+//   update       of the rank's share, then weights all_gathered; or at the start of the next step,
+//                during the first micro batch, which begins with their first bucket
 //                (overlaps_weights)
 //   compressed   1-bit optimizers: each stage's shard over its replicas, after the update of the
 //                momentum

@@ -1,4 +1,4 @@
-// What surrounds an optimizer's own update (models/optimizer): the precision wrapper
+// Work around an optimizer's own update (models/optimizer): the precision wrapper
 // (fused_optimizer.py, unfused_optimizer.py), with the overflow check, gradient norm, unscaling and
 // the copies between fp16 and fp32, and the passes of compressed_allreduce. DeepSpeed writes these
 // as separate PyTorch operations. Those of its optimizers were counted on real steps
@@ -11,24 +11,24 @@
 
 namespace lambcast {
 
-// What a software stack runs for an optimizer.
+// Returns the kernels that a software stack runs for an optimizer.
 Kernels stack_kernels(const StackSpec& stack, OptimizerType type);
 
 // The wrapper around the optimizer, per element that the rank updates, and per tensor of the model.
 Passes wrapper_passes(Wrapper wrapper, OptimizerType type, Kernels kernels, const Engine& engine);
 
-// Around PyTorch's own optimizers under autocast: torch.cuda.amp.GradScaler unscales 8 and asks for
-// overflow, clip_grad_norm_ reads 4 and scales 8, tensor by tensor before release 2.0.
+// Passes around PyTorch's own optimizers under autocast: torch.cuda.amp.GradScaler unscales 8 and
+// checks for overflow, clip_grad_norm_ reads 4 and scales 8, tensor by tensor before release 2.0.
 Passes autocast_passes(Kernels kernels);
 
-// Whether the wrapper finds overflow in norms and asks all ranks for it in every step, with a
-// barrier behind: plain LAMB's, and every one before release 0.3.1.
+// Whether the wrapper finds overflow in norms and all_reduces it over all ranks in every step,
+// followed by a barrier. Plain LAMB's wrapper does, as did every one before release 0.3.1.
 bool asks_all_for_overflow(Wrapper wrapper, OptimizerType type, Kernels kernels,
                            const Engine& engine);
 
-// BF16_Optimizer instead handles the gradients of the whole model, whatever the rank's share: after
+// BF16_Optimizer instead handles the gradients of the whole model, for any share of the rank: after
 // each backward pass, and before each step (clipping as if every step needed it). The weights are
-// those the rank updates. No other kernels take its place.
+// those the rank updates. No other kernels replace it.
 Passes bf16_accumulation_passes();
 Passes bf16_gradient_passes(bool clips);
 Passes bf16_weight_passes();

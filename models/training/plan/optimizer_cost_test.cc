@@ -47,8 +47,8 @@ TEST_CASE("optimizer cost: DeepSpeed moves and waits for what was counted on its
   }
 }
 
-// wd * p 8 and what adds it 12 are of decay alone; 1-bit LAMB then also asks how much of the update
-// is the momentum's, 8 + 4 and a wait (deepspeed/runtime/fp16/onebit/lamb.py).
+// Only weight decay needs wd * p 8 and its addition 12. 1-bit LAMB then also computes the
+// momentum's share of the update, 8 + 4 and a wait (deepspeed/runtime/fp16/onebit/lamb.py).
 TEST_CASE("optimizer cost: without weight decay unfused optimizers move and wait for less") {
   const auto step = [](OptimizerType type, StepKind kind, bool decays,
                        Kernels kernels = Kernels::deepspeed) {
@@ -163,21 +163,21 @@ TEST_CASE("optimizer cost: DeepSpeed hands optimizers that it does not flatten e
     CHECK(training.wrapper() == Wrapper::fp16_unfused);
     CHECK(host_of(training, "optimizer").launches == row.launches);
     CHECK(host_of(training, "optimizer").waits == row.waits);
-    // FP16_UnfusedOptimizer's, whoever wrote the optimizer.
+    // FP16_UnfusedOptimizer wraps every optimizer in the same way.
     CHECK(wrapper_passes(training.wrapper(), row.type, Kernels::deepspeed, {}).bytes_per_element ==
           40);
     CHECK(host_of(training, "unscale, clip and copy").launches == 9 * tensors);
     CHECK(host_of(training, "unscale, clip and copy").waits == 7 + tensors);
   }
-  // What the wrapper asks of every tensor all the same.
+  // Work of the wrapper for every tensor, which fused kernels do not avoid.
   const TrainingPlan flat = training_of({OptimizerType::adam, 16, "hgx-h100-ndr"});
   CHECK(host_of(flat, "optimizer").launches == 1);
   CHECK(host_of(flat, "unscale, clip and copy").waits == 5 + tensors);
 }
 
 TEST_CASE("optimizer cost: fused steps move what their kernels move, and the copy in 16 bits") {
-  // Of the update and of what is around it: norm 2, unscaled copy 6, and 6 of a copy that the
-  // update does not write.
+  // The update, and the work around it: norm 2, unscaled copy 6, and 6 for a copy that the update
+  // does not write.
   struct Row {
     OptimizerType type;
     double update, around;

@@ -75,7 +75,8 @@ WholeMatrices whole_matrices(const Parallelism& how) {
 double state_bytes_per_element(OptimizerType type, const ModelShape& model,
                                const UpdateDivision& division, const Projection& projection) {
   const OptimizerModel& optimizer = model_of(type);
-  // A layout search asks this of thousands of layouts, of models with ten thousands of tensors.
+  // A layout search calls this for thousands of layouts, with models of tens of thousands of
+  // tensors.
   if (optimizer.same_states) return optimizer.state_bytes({1}, projection);
   double bytes = 0, elements = 0;
   for (const GivenTensor& tensor : given_tensors(optimizer, model, division.flat)) {
@@ -97,7 +98,7 @@ std::vector<std::pair<std::string_view, double>> compression_state(OptimizerType
   if (!is_onebit(type)) return {};
   std::vector<std::pair<std::string_view, double>> parts;
   if (type == OptimizerType::onebit_lamb) parts.emplace_back("fresh_variance", elements * 4);
-  // What its weights moved by since they last met (zoadam.py), kept from the first step on.
+  // Sum of weight changes since the last synchronisation (zoadam.py), kept from the first step on.
   if (type == OptimizerType::zero_one_adam)
     parts.emplace_back("momentum_accumulator", elements * 4);
   parts.emplace_back("worker_error", padded * 4);

@@ -1,4 +1,5 @@
-// What an optimizer keeps beside the master weights of a whole model, and does beside its passes.
+// State of an optimizer in addition to the master weights of a whole model, and work in addition to
+// its passes.
 #pragma once
 
 #include <string_view>
@@ -16,7 +17,7 @@ namespace lambcast {
 // one that tensor parallelism cuts by inputs, else the columns; where that does not divide it, it
 // is taken for a square.
 StateTensor state_tensor(const ModelShape& model, const Tensor& tensor);
-// Of it what one of so many tensor-parallel ranks holds.
+// Returns the slice of it that one of `tensor_ranks` tensor-parallel ranks holds.
 StateTensor slice_of(const ModelShape& model, const Tensor& tensor, int tensor_ranks);
 
 // How ranks that share states come to whole matrices, for optimizers that need them (muon.h).
@@ -43,8 +44,9 @@ struct UpdateDivision {
   WholeMatrices matrices = WholeMatrices::owned;
 };
 
-// Of a rank, mean over all elements that it updates. What is factored does not shrink as the
-// elements do. Of a matrix of H x W on t tensor-parallel ranks and d shards of states, a rank keeps
+// Bytes of state per element of a rank, mean over all elements that it updates. Factored statistics
+// do not shrink in proportion to the elements. Of a matrix of H x W on t tensor-parallel ranks and
+// d shards of states, a rank keeps
 //                     row means                             column means
 //   cut by outputs    H/td where d divides H/t, else H/t    W
 //   cut by inputs     H/d where d divides H, else H         W/t
@@ -54,10 +56,10 @@ double state_bytes_per_element(OptimizerType type, const ModelShape& model,
                                const UpdateDivision& division = {},
                                const Projection& projection = {});
 
-// What a 1-bit optimizer keeps beside its states, in bytes by part; empty for others. `elements`:
-// that the rank updates, `padded` to its buffers, over so many ranks. DeepSpeed clones the
-// momentum, keeps fp32 gradients and a byte per sign; the fused kernels need the packed signs
-// alone.
+// Returns the bytes by part that a 1-bit optimizer keeps in addition to its states; empty for
+// others. `elements`: updated by the rank; `padded`: rounded up to its buffers, over `ranks` ranks.
+// DeepSpeed clones the momentum, keeps fp32 gradients and a byte per sign; the fused kernels need
+// only the packed signs.
 std::vector<std::pair<std::string_view, double>> compression_state(OptimizerType type,
                                                                    Kernels kernels, double elements,
                                                                    double padded, int ranks);
@@ -72,19 +74,19 @@ struct SharedCall {
   std::int64_t times;
 };
 
-// What the update does beside its passes, in fp32. Of each factored statistic of a matrix, in the
-// names of the table above:
+// Work of the update in addition to its passes, in fp32. For each factored statistic of a matrix,
+// in the terms of the table above:
 //   cut by outputs    all_reduce of W column means over t; where d divides, all_gather of the H/d
 //                     row means over t
 //   cut by inputs     where d divides, all_reduce of H/d row means over t
 //   whole             with shards, all_reduce of W column means over t (sums_columns: over d)
 //   where d does not divide, gradient and square of the rank's part of the matrix gathered over d
-// A number of each tensor is summed over the shards, and over t where the tensor is cut;
+// A number of each tensor is summed over the shards, and over t if the tensor is cut.
 // DistributedLamb sums both its norms over t of whole tensors too, if there are shards
-// (distributed_lamb.py). Flat vectors belong to one rank: nobody tells the optimizer of others.
-// GaLore's refresh decomposes whole gradients on every rank: it gathers those that are cut before
-// (distributed_galore.py). Its kernels are those of its small space. Muon computes with whole
-// matrices, an equal share on each rank that shares states.
+// (distributed_lamb.py). Flat vectors belong to one rank: the optimizer has no information on
+// others. GaLore's refresh decomposes whole gradients on every rank: it gathers those that are cut
+// before (distributed_galore.py). Its kernels are those of its small space. Muon computes with
+// whole matrices, an equal share on each rank that shares states.
 struct UpdateExtras {
   std::vector<KernelWork> kernels;
   std::vector<ProductWork> products;

@@ -110,7 +110,7 @@ TEST_CASE("optimizer states: every setting of GaLore has its effect") {
   const auto small = [](const UpdateExtras& of) { return of.kernels.at(0).elements; };
   CHECK(small(extras(64)) == Approx(small(extras(256)) / 4).epsilon(0.02));
   CHECK(extras(64).products.at(0).flops == Approx(extras(256).products.at(0).flops / 4));
-  // Of a rank as large as all matrices nothing is decomposed, so that nothing is gathered for it.
+  // If the rank is as large as all matrices, nothing is decomposed, so nothing is gathered for it.
   CHECK(extras(256).calls.size() == 1);
   CHECK(extras(1024).calls.empty());
   CHECK(extras(1024).products.empty());
@@ -173,7 +173,8 @@ TEST_CASE("optimizer states: matrices whose rows do not divide are gathered whol
         Approx(4 * (1024 + 24. * 3072 / static_cast<double>(columns->times))));
 }
 
-// Of 256 x 64 cut by outputs, 64 x 256 cut by inputs, 32 x 64 whole.
+// Returns a model of three matrices: 256 x 64 cut by outputs, 64 x 256 cut by inputs, 32 x 64
+// whole.
 ModelShape three_matrices() {
   ModelShape model;
   model.hidden = 64;
@@ -344,7 +345,7 @@ TEST_CASE("optimizer states: Muon computes with the matrices of blocks alone") {
   CHECK(alone.products[0].flops == Approx(flops));
   CHECK(alone.kernels.empty());
   CHECK(alone.calls.empty());
-  // Of 8 ranks that share states each computes an eighth, and needs nothing more for it.
+  // Each of 8 ranks that share states computes an eighth, without further communication.
   CHECK(of({.shards = 8}).products[0].flops == Approx(flops / 8));
   CHECK(of({.shards = 8}).calls.empty());
 

@@ -1,18 +1,16 @@
-// How one model is divided over the ranks of a job, in neutral words: what a DeepSpeed file,
-// Megatron's arguments or flags decode into where they ask for more than data parallelism. Nothing
-// here says how long anything takes.
+// Division of one model over the ranks of a job, in framework-neutral terms. A DeepSpeed file,
+// Megatron's arguments and flags decode into this if they set more than data parallelism. No value
+// here is a time.
 //
 // d ranks hold a copy of the model each, divided by t (tensor), c (context) and p (pipeline):
 // gpus = t c d p. Of a copy's states, ranks that would hold the same share them by `sharding`:
 //
 //   none        every rank its own (ZeRO stage 0)
 //   optimizer   optimizer states (ZeRO 1, Megatron's distributed optimizer): gradients are
-//   reduce-scattered,
-//               weights gathered once a step
+//               reduce-scattered, weights gathered once a step
 //   gradients   gradients too (ZeRO 2, FSDP SHARD_GRAD_OP): scattered after every micro batch
-//   weights     weights too (ZeRO 3, FSDP FULL_SHARD): each block's are gathered before its forward
-//   and its
-//               backward pass of every micro batch
+//   weights     weights too (ZeRO 3, FSDP FULL_SHARD): each block's are gathered before its
+//               forward and its backward pass of every micro batch
 //
 // among `shard_ranks` of them, with the gradients of the copies all-reduced beyond (MiCS,
 // HYBRID_SHARD). ZeRO++ sends less of sharded weights (Wang et al. 2023):
@@ -85,7 +83,7 @@ struct Parallelism {
   parallel::Pipeline pipeline(std::int64_t micro_batches) const {
     return {schedule, layout.pp, layout.virtual_stages, static_cast<int>(micro_batches)};
   }
-  // What rules of layouts ask of a step of so many micro batches.
+  // Returns the inputs of the layout rules for a step of `micro_batches` micro batches.
   parallel::LayoutUse use(int gpus, std::int64_t micro_batches, std::int64_t seq_len) const {
     return {gpus,
             static_cast<int>(micro_batches),

@@ -1,7 +1,6 @@
-// The micro batches of a step under a layout: which blocks each chunk of each pipeline stage holds,
-// what one micro batch computes there and which collectives stand in it. Pure data; pass_price.h
-// says how long a pass through a chunk lasts, models/parallel/pipeline_time.h how the passes of all
-// stages fit together.
+// The micro batches of a step under a layout: the blocks of each chunk of each pipeline stage, and
+// the computation and collectives of one micro batch there. Pure data: pass_price.h finds the time
+// of a pass through a chunk, models/parallel/pipeline_time.h the schedule of all stages.
 //
 // With x = 2 s b h / c bytes of activations of a micro batch, per block (Shoeybi et al. 2019;
 // Korthikanti et al. 2022, section 4.2; Megatron-LM core/tensor_parallel/layers.py):
@@ -9,24 +8,24 @@
 //   tensor parallel           forward 2 all_reduce x, backward 2 all_reduce x
 //   and sequence parallel     2 all_gather + 2 reduce_scatter x each way, and backward 2 all_gather
 //                             of inputs more
-//   context parallel, ring    c - 1 exchanges of keys and values beside attention, twice backward;
-//                             PyTorch's: keys and values gathered beside the first of c blocks, and
-//                             c exchanges of their gradients in fp32, the last beside nothing; as a
-//                             compiler traces it (Ring::traced), all of them beside nothing
+//   context parallel, ring    c - 1 exchanges of keys and values during attention, twice backward;
+//                             PyTorch's: keys and values gathered during the first of c blocks, and
+//                             c exchanges of their gradients in fp32, the last one exposed; as a
+//                             compiler traces it (Ring::traced), all of them exposed
 //   context parallel, heads   all_to_all of queries, keys, values and context, both ways
 //   weights sharded           all_gather of the block's weights, forward and backward; gradients
 //                             reduce_scattered after its backward pass
 //
-// DTensor's tensor parallelism (PyTorch torch/distributed/tensor; torchtitan) differs: gathered
-// inputs stay for the weight gradient unless they are recomputed, so none is gathered again; tokens
-// are the second dimension, so what is gathered or scattered is copied into order, read and written
-// once; input gradients of several products are added up before they are scattered, which therefore
-// hides behind none of them (torch/_inductor/fx_passes/micro_pipeline_tp.py fuses a product and a
-// collective next to each other).
+// DTensor's tensor parallelism (PyTorch torch/distributed/tensor; torchtitan) differs. Gathered
+// inputs stay for the weight gradient unless they are recomputed, so none is gathered again. Tokens
+// are the second dimension, so gathered and scattered tensors are copied into order, read and
+// written once. Input gradients of several products are added up before the scatter, which
+// therefore hides behind none of them (torch/_inductor/fx_passes/micro_pipeline_tp.py fuses a
+// product and a collective next to each other).
 //
-// Low-rank adapters beside a pair of products gather three tensors r wide each way, and exchange
-// tokens for columns of what the second one's puts out (NeMo parallel_adapters.py,
-// a2a_experimental). Frozen weights need no inputs gathered again.
+// Low-rank adapters of a pair of products gather three tensors r wide each way, and exchange tokens
+// for columns of the second adapter's output (NeMo parallel_adapters.py, a2a_experimental). Frozen
+// weights need no inputs gathered again.
 //
 // A decoder's attention to its encoder has the collectives of a pair of products on the decoder's
 // tokens; its keys and values, on the encoder's, those before a first product.
@@ -53,7 +52,7 @@
 
 namespace lambcast {
 
-// Of the activations that enter and leave a pair of products, over t.
+// Collectives of the activations that enter and leave a pair of products, over t.
 struct ActivationCalls {
   std::optional<Call> sum;              // without sequence parallelism
   std::optional<Call> gather, scatter;  // with it
@@ -61,7 +60,7 @@ struct ActivationCalls {
   Bytes copied;                         // read and written to order what is gathered or scattered
 };
 
-// Blocks alike, but for those with experts.
+// Consecutive blocks of the same shape, except those with experts.
 struct BlocksAlike {
   int first_layer = 0, layers = 0;
   BlockWork block;
@@ -78,9 +77,9 @@ struct PipelinePlan {
   double first_bucket = 1;
   std::vector<parallel::ChunkContent> chunks;  // by position
   std::vector<Place> places;                   // of each stage's first rank
-  BlockWork block;                             // of every block alike, but for
-  std::optional<ExpertPlan> experts;           // those with experts, and for
-  // A pyramid of images, stage by stage; an encoder and its decoder. The last is `block`. Empty:
+  BlockWork block;                             // of blocks without experts
+  std::optional<ExpertPlan> experts;           // of blocks with experts
+  // Stages of a pyramid of images, or an encoder and its decoder; the last one has `block`. Empty:
   // all blocks are alike.
   std::vector<BlocksAlike> stacks;
 
@@ -109,10 +108,10 @@ struct PipelinePlan {
   std::optional<Call> outer_weights_gather;  // of embedding and head
   std::vector<Call> outer_gradients_reduce;
   Duration shard_handling;  // by the host, of each such call
-  // Of a block's experts, over the ranks that have the same ones.
+  // For the experts of a block, over the ranks that hold the same ones.
   std::optional<Call> expert_weights_gather, expert_gradients_scatter;
   int weight_pieces = 1, reduced_pieces = 1;
-  bool hides_sharding = true;  // beside computation; else the pass waits for all of it
+  bool hides_sharding = true;  // hidden by computation; else the pass waits for all of it
 };
 
 }  // namespace lambcast

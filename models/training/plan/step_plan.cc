@@ -226,7 +226,7 @@ class StepWriter {
     return after.front();
   }
 
-  // Weights travel beside the passes, which do not change them.
+  // Weights are exchanged during the passes, which do not change them.
   void weights_beside(const std::function<void()>& passes) {
     const OpId sent = exchange_beside(1, 1, {});
     passes();
@@ -234,7 +234,7 @@ class StepWriter {
                 {last_, sent});
   }
 
-  // Of ranks whose gradients are their own, and where the wrapper asks all of them anyway.
+  // For ranks that sum no gradients, or if the wrapper checks all ranks for overflow anyway.
   void overflow_flag() {
     const Wrapper wrapper = training_.wrapper();
     if (training_.gpus == 1 || !is_fp16(wrapper)) return;

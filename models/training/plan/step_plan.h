@@ -1,6 +1,6 @@
-// What one optimizer step does, before anybody asks how long it takes: operations in order, each on
-// a stream of its rank, with what it moves or computes. Pure data: it can be printed, priced
-// (price.h), executed (step.h) and counted, and holds no bandwidth, no latency, no time.
+// Plan of one optimizer step, without times: operations in order, each on a stream of its rank,
+// with the bytes it moves or the work it computes. Pure data: it can be printed, priced (price.h),
+// executed (step.h) and counted, and holds no bandwidth, no latency, no time.
 //
 // A step is `gas` micro batches forward and backward, then, after the last backward,
 //

@@ -1,5 +1,5 @@
-// What a step does before its first pass, where a framework keeps its own buffers for all steps;
-// bytes read and written by one rank for each element.
+// Work of a step before its first pass, if a framework keeps its own buffers for all steps; bytes
+// read and written by one rank for each element.
 //
 //   gradients   set to zero, as the passes add to them: 2 or 4 (Megatron-LM core/distributed/
 //               param_and_grad_buffer.py, reset)
@@ -7,8 +7,8 @@
 //               in 16 bits, written as rows and as columns, 4 or 3 (Transformer Engine
 //               pytorch/module/base.py, get_weight_workspace). Frozen ones were so before
 //
-// Neither of sharded weights, nor with an optimizer by layers, which Megatron-LM does not have:
-// such runs are of other programs. Left out: what FSDP quantizes after every gather.
+// Neither applies to sharded weights, nor to an optimizer by layers, which Megatron-LM does not
+// have: such runs use other programs. Left out: quantization by FSDP after every gather.
 #pragma once
 
 #include <vector>

@@ -36,7 +36,7 @@ struct TrainingPlan {
   int gpus_per_node = 1;
   std::int64_t seq_len = 0;
   std::int64_t steps = 1;
-  // Of the run whose checkpoint this one goes on from: freeze_step counts them too.
+  // Steps before the checkpoint that this run resumes from: freeze_step counts them too.
   std::int64_t steps_done = 0;
   Kernels kernels = Kernels::deepspeed;
   Overlap overlap = Overlap::none;  // or ddp; of ZeRO the recipe says
@@ -45,8 +45,8 @@ struct TrainingPlan {
   bool expand = false;     // --symmetry off: every rank and round on its own
   bool per_block = false;  // one task per micro batch and block, for traces and --symmetry off
 
-  // Where the model is divided over ranks, or its states in ways that DeepSpeed's stages 0 to 2 do
-  // not; the batch's `gpus` are then the layout's dp.
+  // Set if the model is divided over ranks, or its states in ways other than DeepSpeed's stages 0
+  // to 2; the batch's `gpus` are then the layout's dp.
   std::optional<Parallelism> parallelism;
 
   OptimizerType optimizer() const { return recipe.optimizer; }
@@ -55,7 +55,8 @@ struct TrainingPlan {
   // Ranks among which the optimizer's state is divided.
   int shards() const { return is_sharded(wrapper()) ? gpus : 1; }
   // Whether DeepSpeed hands the optimizer each parameter group, or a rank's shard of it, as one
-  // vector; under a pipeline bf16 keeps BF16_Optimizer. Other frameworks know whose shard is whose.
+  // vector; under a pipeline bf16 keeps BF16_Optimizer. Other frameworks track the owner of each
+  // shard.
   bool flattens() const {
     if (model_of(optimizer()).orthogonalizes)
       return false;  // it reads whole matrices of the vector

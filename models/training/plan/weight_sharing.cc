@@ -8,9 +8,9 @@ namespace {
 
 using parallel::Sharding;
 
-// Bytes read and written per element: int8 widened to 16 bits; a gradient quantized, and
-// after the exchange in the node summed and quantized again, after that between nodes summed; with
-// errors owed in the node, 10 (gradient_exchange.h).
+// Bytes read and written per element: int8 widened to 16 bits; a gradient quantized, summed and
+// quantized again after the exchange in the node, and summed after that between nodes. Error
+// feedback in the node adds 10 (gradient_exchange.h).
 constexpr double dequantized_bytes = 3;
 double quantized_exchange_bytes(const Exchange& exchange, double gradient) {
   return gradient + 3 * coded_bytes(exchange) + (is_loco(exchange) ? 10 : 0);
@@ -76,7 +76,7 @@ class SharingWriter {
     return static_cast<int>(std::clamp(std::ceil(block / bucket), 1.0, double(most)));
   }
 
-  // Of a block's pieces, how many fill a bucket of gradients. Stage 3 of whole training is priced
+  // Returns how many pieces of a block fill one gradient bucket. Stage 3 of full training is priced
   // piece by piece, as its host time was fitted (Framework::shard_handling_us).
   int pieces_in_bucket(double piece) const {
     const bool buckets = how_.framework.name == FrameworkName::deepspeed &&
@@ -86,7 +86,7 @@ class SharingWriter {
                                        static_cast<double>(model_.layers)));
   }
 
-  // What brings the gradients of so many elements, summed, to the ranks that update them.
+  // Returns the collectives that reduce gradients of `elements` to the ranks that update them.
   std::vector<Call> gradient_calls(double elements) const {
     std::vector<Call> calls;
     const auto add = [&](const ProcessGroup& group, Op op, double bytes) {

@@ -1,6 +1,6 @@
-// What a micro batch sends where gradients or weights are sharded (ZeRO stages 2 and 3, FSDP,
-// ZeRO++, hybrid shards): gradients of a block reduced to those who update them, weights gathered
-// before they are used, experts among those that hold the same.
+// Collectives of a micro batch with sharded gradients or weights (ZeRO stages 2 and 3, FSDP,
+// ZeRO++, hybrid shards). A block's gradients are reduced to the ranks that update them, and
+// weights are gathered before use; experts among the ranks that hold the same ones.
 //
 //   gradients   reduce_scatter in the shard, all_reduce between its copies; of DeepSpeed's stage 2
 //               all_reduce, in buckets of blocks; quantized (qgZ): all_to_all of int4 in the node,

@@ -22,8 +22,8 @@ PipelinePlan passes_of(const TrainingPlan& training) {
   return *plan_step(training, {StepKind::uniform, 1024, 1}).pipeline;
 }
 
-// Of what hides behind nothing: the vocabulary is gathered once before a micro batch's blocks, and
-// its gradients are scattered over the shard and summed over its copies once behind them.
+// Collectives that hide behind nothing: the vocabulary is gathered once before a micro batch's
+// blocks. After them its gradients are scattered over the shard and summed over its copies once.
 TEST_CASE("weight sharing: a pass takes as much longer as the outer weights' collectives take") {
   for (const int shard_ranks : {16, 8, 2}) {
     INFO(shard_ranks);

@@ -85,10 +85,10 @@ struct StageWork {
 // Nothing but order.
 struct Wait {};
 
-// What kernels lose to a collective beside them (pass_price.h).
+// Time that kernels lose to an overlapping collective (pass_price.h).
 struct Slowdown {
   Call beside;
-  bool first_only = false;  // beside no more than the first stretch, which may be the shorter
+  bool first_only = false;  // overlaps the first segment only, which may be the shorter
 };
 
 using Work = std::variant<PassWork, StageWork, MemoryWork, KernelWork, ProductWork, HostCopy,
