@@ -1,9 +1,10 @@
-// What there is to say of a collective whose size lies where NCCL's own rule tips.
+// Finding for a collective whose size is near a switching point of NCCL's own selection rule.
 //
-// NCCL weighs constants that know nothing of the network (sim/collectives/nccl_tuning.h), so it may
-// take the slower of two, and a larger message that tips it to the other is then faster: measured
-// on two nodes of GH200 over TCP (alps-gh200-tcp) 1,502 us for 1 MiB and 922 for 2. Where its
-// estimates of the two are close, another release, plugin or topology takes the other.
+// NCCL weighs constants that do not depend on the network (sim/collectives/nccl_tuning.h), so it
+// may take the slower of two algorithms. A larger message beyond the switching point is then
+// faster: on two nodes of GH200 over TCP (alps-gh200-tcp), 1,502 us were measured for 1 MiB and 922
+// for 2. If its estimates of the two are close, another release, plugin or topology takes the
+// other.
 #pragma once
 
 #include <optional>

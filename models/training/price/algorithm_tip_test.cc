@@ -10,8 +10,8 @@
 namespace lambcast {
 namespace {
 
-// Of two nodes of four GH200 over TCP, whose ring of LL was measured to take 1,502 us for 1 MiB
-// where 2 MiB took 922: a sum of ten such is most of what they say to each other.
+// Two nodes of four GH200 over TCP. The ring under LL was measured to take 1,502 us for 1 MiB,
+// while 2 MiB took 922 us. Ten such sums are most of the communication.
 TEST_CASE("judge: a collective that matters near a tip of NCCL's rule is named") {
   const auto at = [](double collective_s, double rest_s) {
     CostSources sources;

@@ -1,5 +1,5 @@
-// What a collective lasts beyond the computation it runs beside, and what computation loses where
-// it does: its kernels take multiprocessors.
+// Exposed time of a collective that overlaps computation, and the slowdown of that computation,
+// whose multiprocessors the collective's kernels occupy.
 #pragma once
 
 #include "models/device/gpu_rates.h"
@@ -8,11 +8,12 @@
 namespace lambcast {
 
 Duration beyond(Duration collective, Duration cover);
-// Of a collective in so many chunks behind as many parts of a product: all but the last hide, and
-// that too where a rank begins with its own part and gathers the others meanwhile.
+// Returns the exposed time of a collective in `chunks` chunks behind the parts of a product: all
+// except the last chunk hide. The last hides too if a rank begins with its own part and gathers the
+// others meanwhile.
 Duration beyond_chunks(Duration collective, Duration product, int chunks, bool gathers);
 
-// Of the time that a collective hides behind kernels of the GPU.
+// Returns the share of hidden collective time by which the GPU's kernels are slowed.
 double lost_to_collectives(const ProcessGroup& group, const GpuRates& rates);
 Provenance lost_to_collectives_from();
 

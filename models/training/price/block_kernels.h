@@ -1,5 +1,5 @@
-// The kernels of blocks that are alike, on one rank, and what a pass asks about them to put
-// collectives between and beside them (pass_price.h).
+// Kernels on one rank of blocks of the same shape, with the times that a pass needs to place
+// collectives between them and overlapping them (pass_price.h).
 #pragma once
 
 #include <optional>
@@ -43,20 +43,20 @@ struct BlockKernels {
   bool ends_before(const std::vector<std::string_view>& products, Pass pass) const;
 };
 
-// Blocks alike but for those with experts.
+// Blocks of the same shape, without and with experts.
 struct BlockKinds {
   BlockKernels dense;
   std::optional<BlockKernels> experts;
 };
 
-// Of a chunk's blocks, those of one stack; of a plan without stacks all.
+// Returns the blocks of one stack in a chunk; all of them if the plan has no stacks.
 parallel::ChunkContent part_of(const parallel::ChunkContent& content, const PipelinePlan& plan,
                                std::size_t stack);
 
 // Whether this part of a chunk is where the stack begins.
 bool begins(const parallel::ChunkContent& part, const BlocksAlike& stack);
 
-// Of each stack, else of all blocks. Refers to `plan`.
+// Returns the kernels of each stack, or of all blocks if there are none. Refers to `plan`.
 std::vector<BlockKinds> kinds_of(const PipelinePlan& plan, const GpuRates& rates);
 
 }  // namespace lambcast

@@ -36,8 +36,8 @@ class Reader {
       sources_.read(prefix_ + "all_reduce", library_.all_reduce_from);
   }
 
-  // Of the protocol it runs by; the last, the widest, stands for one that is none of the list, and
-  // has the bare names.
+  // Reads the latencies of the protocol in use. The last protocol, the widest, has names without a
+  // prefix and also stands for a protocol that is not in the list.
   void read_latency() const {
     if (library_.nvls && cost_.algorithm.starts_with("nvls")) {
       read(prefix_ + "base", library_.nvls->base);
@@ -61,7 +61,7 @@ class Reader {
     if (call_.group.per_node > 1) read(prefix + (alone ? "latency" : "local_latency"), local);
   }
 
-  // What a library makes of the wires.
+  // Reads the numbers by which a library's use of the wires differs from their capacity.
   void read_library() const {
     const bool all_to_all = call_.op == Op::all_to_all;
     if (call_.group.per_node > 1 && library_.rules == DecisionRules::nccl)

@@ -1,6 +1,7 @@
-// What the time of a collective rests on: the numbers that topologies/cluster.h makes its machine
-// and transport of (machines_of, transport_of), as far as the call meets them. Who adds a number
-// there adds it here: "numeric inputs" in experiments_test finds what moves a forecast unnamed.
+// Sources of a collective's time: the numbers from which topologies/cluster.h builds its machine
+// and transport (machines_of, transport_of), as far as the call uses them. A number added there
+// must be added here: "numeric inputs" in experiments_test finds numbers that change a forecast
+// without being named.
 #pragma once
 
 #include "models/training/plan/step_plan.h"

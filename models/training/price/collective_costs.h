@@ -1,4 +1,4 @@
-// Times and traffic of collectives, remembered: a sweep asks for the same few thousands of times.
+// Cache of times and traffic of collectives: a sweep requests the same few thousands of times.
 //
 // Each is planned and timed alone on an idle network, by either network model. Where collectives of
 // a step run at the same time on the same wires, execute.cc starts from these and shared_network.h
@@ -28,10 +28,10 @@ struct CollectiveCost {
 class KnownRuns;
 class SharedNetwork;
 
-// One per thread. Remembers prices by what a cluster is to collectives, whoever read it and how
-// often: of clusters that they cannot tell apart (communication_key.h), be it for their names and
-// prices, the first stands for all. Forgets all prices where it has remembered a lot, so that a
-// sweep over thousands of clusters does not fill the memory.
+// One per thread. Caches prices by the inputs of a cluster that affect collectives
+// (communication_key.h). Clusters that differ only in other inputs, such as names and prices, share
+// the first one's. The cache is cleared when it grows large, so that a sweep over thousands of
+// clusters does not fill the memory.
 class CollectiveCosts {
  public:
   struct Setting {
@@ -53,7 +53,7 @@ class CollectiveCosts {
   // because they are valid as long as the costs are.
   std::shared_ptr<KnownRuns>& runs() { return runs_; }
 
-  // For people who ask what the program did: prices asked for, and those that had to be found out.
+  // Statistics of the program: prices requested, and prices that had to be computed.
   struct Counts {
     std::int64_t asked = 0, planned = 0;
   };
@@ -65,8 +65,8 @@ class CollectiveCosts {
     Transport transport;
   };
   using ClusterPtr = std::shared_ptr<const Cluster>;
-  // A setting and its backend. The cluster by its address, which takes no part in counting who uses
-  // it: threads that share a cluster would wait for one another at each question.
+  // A setting and its backend. The cluster is held by its address, without reference counting:
+  // threads that share a cluster would otherwise wait for one another at each lookup.
   struct Place {
     const Cluster* cluster;  // a representative
     ProcessGroup group;

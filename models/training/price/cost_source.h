@@ -22,16 +22,16 @@ struct CostSource {
   double share = 1;  // of the time of all operations, that of those whose prices read it
 };
 
-// What prices of a step read, operation after operation: each cost once, in the order of its first
-// use.
+// Costs read by the prices of a step, operation after operation: each cost once, in the order of
+// its first use.
 class CostSources {
  public:
   void read(std::string_view cost, const Provenance& from);
-  // What decides a part of the operation's time alone.
+  // Reads a cost that determines only `part` of the operation's time.
   void read_for(Duration part, std::string_view cost, const Provenance& from);
   // An operation of that time rests on what was read since the last one.
   void spend(Duration time);
-  // So many calls of a collective near a tip of NCCL's rule.
+  // Records `times` calls of a collective near a switching point of NCCL's rule.
   void tips(const TippingCollective& collective, double times);
 
  private:
@@ -50,13 +50,13 @@ class CostSources {
   double moved_s_ = 0;  // by it, in all its calls
 };
 
-// What the steps of a run rest on. It shares what its steps noted, so that a sweep, which asks for
-// the weakest kind alone, copies no names.
+// Sources of the steps of a run. It shares the records of its steps, so that a sweep, which needs
+// only the weakest kind, copies no names.
 class RunSources {
  public:
   RunSources() = default;
   explicit RunSources(CostSources of_step);  // of a single one
-  // So many steps alike; not null.
+  // Adds `steps` steps with the same sources; `of_step` is not null.
   void add(std::shared_ptr<const CostSources> of_step, double steps);
 
   // Each cost once, in the order of its first use.
@@ -64,7 +64,8 @@ class RunSources {
   // The weakest kind among those that matter, of at least a hundredth of the time: what they rest
   // on together.
   Kind weakest() const;
-  // Of all near a tip the one that it moves furthest, where that is a hundredth of the time.
+  // Returns the collective near a switching point that it changes most, if that is at least a
+  // hundredth of the time.
   std::optional<TippingCollective> tipping() const;
 
  private:

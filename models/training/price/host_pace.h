@@ -3,10 +3,10 @@
 //
 //   n x framework_launch (models/device/device.h)
 //
-// A GPU that computes or waits for a collective lets the host run ahead, so it shows where that is
-// longer than both passes alone. A CUDA graph replays all with one start: --set
-// device.framework_launch=0.1us. Priced kernels are counted, which a compiled or fused program
-// starts; one that fuses nothing starts more. Blocks with experts read sizes back besides
+// A GPU that computes or waits for a collective lets the host run ahead, so the bound shows only if
+// it exceeds the time of both passes. A CUDA graph replays all kernels with one launch: --set
+// device.framework_launch=0.1us. The count is that of priced kernels, which a compiled or fused
+// program starts; an unfused program starts more. Blocks with experts also read sizes back
 // (expert_plan.h).
 #pragma once
 

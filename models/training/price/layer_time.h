@@ -17,7 +17,8 @@ struct LayerTime {
   Interval forward_interval, backward_interval;
 };
 
-// Of the run's first steps. Nothing without a layout: then no block is priced by itself.
+// Returns the time of a layer in the run's first steps. Absent without a layout, in which no block
+// is priced by itself.
 std::optional<LayerTime> layer_time(const TrainingPlan& training, CollectiveCosts& costs);
 
 }  // namespace lambcast

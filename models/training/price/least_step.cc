@@ -19,7 +19,7 @@ Duration both_passes(const BlockKernels& block) {
   return total_time(block.forward) + total_time(block.backward);
 }
 
-// Of a block's tokens to their experts and back, in one pass.
+// Returns the exposed time of sending a block's tokens to their experts and back, in one pass.
 Duration exposed_exchanges(const ExpertPlan& experts, const TrainingPlan& training,
                            CollectiveCosts& costs) {
   if (experts.overlapped) return {};

@@ -1,7 +1,6 @@
-// Less than a step under a layout can take, for searches that compare thousands of layouts and ask
-// for the few fastest: found from the kernels of a block, and from the exchanges of its experts'
-// tokens that nothing hides, without other collectives, head, optimizer or a replay of the
-// pipeline.
+// Lower bound of a step's time under a layout, for searches that compare thousands of layouts and
+// need the few fastest. It is found from the kernels of a block and the exposed exchanges of its
+// experts' tokens. Other collectives, head, optimizer and a replay of the pipeline are left out.
 //
 // A stage computes m micro batches through its chunks; before its first slot one has passed the
 // positions before it, and after its last slot one passes them backward. With t_i, both ways

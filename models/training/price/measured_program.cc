@@ -23,7 +23,7 @@ bool has_assumed_share(const Device& device, MatrixFormat format) {
   return device.rates->of(format).share.provenance.kind == Kind::assumed;
 }
 
-// A plain number of --set asks about a share, and leaves the evidence of the preset's in force.
+// A plain number set with --set leaves the evidence of the preset's share in force.
 bool lacks_share(const Device& device, MatrixFormat format) {
   if (!has_assumed_share(device, format)) return false;
   if (!device.rates->of(format).share.provenance.source.starts_with("--set")) return true;

@@ -55,7 +55,7 @@ TEST_CASE("measured program: no unmeasured program claims the width of a measure
   }
 }
 
-// An asked share is a question about the GPU: the width stays that of the described share.
+// A share set by the user is a what-if: the width stays that of the described share.
 TEST_CASE("measured program: a share that --set states keeps the evidence of the preset's") {
   for (const std::string& name : device_names()) {
     const Device device = load_device(name);

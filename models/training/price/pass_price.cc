@@ -102,7 +102,7 @@ class PipelinePricer {
     return cost_of(call, (all + pieces - 1) / pieces).scaled(1.0 / blocks);
   }
 
-  // Of the experts in a chunk, a block's share.
+  // Returns a block's share of a collective of all experts in a chunk.
   Duration cost_of_experts(const std::optional<Call>& call, const ChunkContent& content) {
     return cost_of(call, layers_with_experts(content)).scaled(1.0 / content.layers);
   }
@@ -163,7 +163,7 @@ class PipelinePricer {
     return exposed + exposed_exchanges(block, total_time(block.forward));
   }
 
-  // Of the pairs of products that adapters stand beside, in one pass.
+  // Returns the exposed collectives of the pairs of products with adapters, in one pass.
   Duration exposed_adapters(const BlockKernels& block) {
     if (!block.work.adapters) return {};
     const std::int64_t pairs = block.work.adapters->feed_forward() ? 2 : 1;
@@ -185,7 +185,7 @@ class PipelinePricer {
     return rows + beside + (exchanges - beside).scaled(unpaired_);
   }
 
-  // Of what sequence parallelism gathers or scatters, into the order of dimensions.
+  // Returns the time to copy a gathered or scattered tensor into the order of dimensions.
   Duration copy_of(const std::optional<Call>& call, const ActivationCalls& calls) const {
     return call ? memory_cost(calls.copied, 1, rates_).duration : Duration();
   }
@@ -269,7 +269,7 @@ class PipelinePricer {
     reads_.launches += (idle.forward + idle.backward) * layers;
   }
 
-  // What `make` calls belongs to the pass.
+  // Records the calls that `make` issues as calls of the pass.
   template <typename Make>
   void of_pass(PassPrice& pass, Make make) {
     std::vector<CallsMade> chunk = std::exchange(calls_, {});
@@ -343,7 +343,7 @@ class PipelinePricer {
     if (position > 0) chunk.send_backward = sent(plan_.sends[position - 1]);
   }
 
-  // What the host and kernels that quantize add to a collective over sharded pieces.
+  // Time that the host and quantization kernels add to a collective over sharded pieces.
   Duration handling_of_block(Bytes quantized) const {
     return (plan_.shard_handling + memory_cost(quantized, 1, rates_).duration) *
            plan_.weight_pieces;
@@ -389,7 +389,8 @@ class PipelinePricer {
     chunk.input_gradient.communication = both.communication;
   }
 
-  // What computation loses while `dense` and `experts` are on the wire, each to its own group.
+  // Returns the share of computation lost while `dense` and `experts` collectives run, each in its
+  // own group.
   double lost_to(Duration dense, Duration experts) const {
     const auto& first =
         plan_.weights_gather ? *plan_.weights_gather : plan_.gradients_reduce.front();
@@ -429,7 +430,7 @@ class PipelinePricer {
   double off_;  // times of kernels, over the expected ones
   GpuRates rates_;
   Duration launch_;
-  double unpaired_;  // share of passes without one of the other direction beside them
+  double unpaired_;  // share of passes that do not overlap one of the other direction
   std::vector<BlockKinds> kinds_;
   Wire wire_;
   std::vector<CallsMade> calls_;  // of the chunk being priced

@@ -1,23 +1,22 @@
-// How long the passes of one micro batch through a chunk of blocks last, and what of that is
+// Time of the passes of one micro batch through a chunk of blocks, and the part of it that is
 // communication.
 //
 // A pass is the pieces of its blocks in order (models/device/block_time.h) with the collectives of
-// pipeline_plan.h between them. A collective of C beside a product of G lasts beyond it by
+// pipeline_plan.h between them. The exposed time of a collective of C that overlaps a product of G:
 //
 //   backward, behind a product     max(0, C - G)
 //   scattered chunk by chunk       max(C / t, C - G (1 - 1/t))     TensorOverlap::all, chunks
 //   gathered chunk by chunk        max(0, C - G (1 - 1/t))         a rank begins with its own
-//   ring of context parallelism    max(0, C - attention beside it), (c - 1) / c of it
-//   keys and values gathered       max(0, C - attention beside it), 1 / c of it
+//   ring of context parallelism    max(0, C - overlapping attention), (c - 1) / c of it
+//   keys and values gathered       max(0, C - overlapping attention), 1 / c of it
 //
 // (Chunks: Transformer Engine common/comm_gemm_overlap/comm_gemm_overlap.cpp, split_overlap_ag and
 // _rs; PyTorch torch/distributed/_symmetric_memory.)
 //
-// Sharded weights travel on a stream of their own (weight_stream.h). Where both leave the node,
-// they and the pass's own collectives cannot be on a NIC at once: a pass lasts at least the sum of
-// them.
+// Sharded weights travel on a stream of their own (weight_stream.h). If both they and the pass's
+// own collectives leave the node, they cannot use a NIC at once: a pass lasts at least their sum.
 //
-// Exchanges of tokens that run beside the pass of another micro batch have no such pass at the
+// Exchanges of tokens that overlap the pass of another micro batch have no such pass at the
 // pipeline's ends (unpaired_passes.h).
 //
 // No pass is shorter than the host takes to start its kernels (host_pace.h).
@@ -27,12 +26,12 @@
 //
 //   min(32, 4 x ranks on a node) blocks / multiprocessors
 //
-// as a channel takes one and a node has four for each GPU that takes part (assumed: NCCL opens two
-// to four for each NIC, at most 32). So for gradients and for sharded weights, where those of
-// experts go round groups of their own with fewer ranks on a node, each by as long as it is on the
-// stream; not where chunks travel by copy engines (TensorOverlap::all, a ring of keys and values),
-// nor for tensor parallelism beside weight gradients, where published runs show none of it
-// (Korthikanti et al. 2022, table 5).
+// A channel takes one multiprocessor, and a node has four channels for each GPU that takes part
+// (assumed: NCCL opens two to four for each NIC, at most 32). This holds for gradients and for
+// sharded weights. Those of experts have groups of their own with fewer ranks on a node, each
+// weighted by its time on the stream. It does not hold for chunks sent by copy engines
+// (TensorOverlap::all, a ring of keys and values), nor for tensor parallelism during weight
+// gradients, where published runs show none of it (Korthikanti et al. 2022, table 5).
 #pragma once
 
 #include <vector>
@@ -47,7 +46,7 @@
 
 namespace lambcast {
 
-// Of one micro batch.
+// Price of one pass of one micro batch.
 struct PassPrice {
   Duration compute;  // kernels
   Duration exposed;  // collectives that nothing hides
@@ -56,13 +55,13 @@ struct PassPrice {
   Duration time() const { return compute + exposed; }
 };
 
-// What times of both passes rest on beside collectives.
+// Sources of the times of both passes, other than collectives.
 struct ChunkReads {
   RateTimes kernels;
   Duration launches;  // of experts' kernels, by the host
-  Duration paced;     // what passes last longer than kernels and collectives: the host starts each
-  Duration lost;      // to collectives beside computation, which take multiprocessors
-  Duration kept;      // by exchanges of tokens beside computation, of them too
+  Duration paced;     // time beyond kernels and collectives, because the host starts each kernel
+  Duration lost;      // slowdown by overlapping collectives, which occupy multiprocessors
+  Duration kept;      // the same by overlapping exchanges of tokens
 };
 
 struct ChunkPrice {
@@ -80,7 +79,7 @@ struct ChunkPrice {
 struct PipelinePrice {
   std::vector<ChunkPrice> chunks;  // by position
   parallel::PipelineTime time;
-  // Of a step, per rank of a stage.
+  // Totals of a step, per rank of a stage.
   std::vector<Duration> forward, backward, communication, exposed;
   std::vector<Bytes> wire_bytes_per_gpu, network_bytes_per_node;
   std::vector<std::int64_t> num_collectives;

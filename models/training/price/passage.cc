@@ -11,7 +11,7 @@
 namespace lambcast {
 namespace {
 
-// Of the images' patches of a ViT the kernels are not known (models/device/image_time.h).
+// Whether kernels are known; those of a ViT's image patches are not (models/device/image_time.h).
 bool has_kernels(const ModelShape& model, const Device& device) {
   return device.rates && model.hidden > 0 && model.ffn > 0 &&
          (model.max_seq_len > 0 || !model.pyramid.empty());
@@ -45,7 +45,8 @@ Passage by_kernels(const TrainingPlan& training, std::int64_t seq_len, Collectiv
   const double unfused = unfused_launches(*training.device, *training.model) / kernels;
   if (unfused > 1 && !training.program)
     passage.width = {std::max(passage.width.log, std::log(unfused)), std::nullopt};
-  // What is as much as half of the other moves the time where it errs by two.
+  // A bound of at least half the other time is named: it changes the time if it errs by a factor of
+  // 2.
   if (unfused > 1 || least > 0.5) passage.rests_on = {{"framework_launch", launch.provenance}};
   if (least > 2) passage.kernels.reset();
   return passage;
@@ -84,9 +85,9 @@ KernelSums kernels_in(DataType weights, const TrainingPlan& training, std::int64
 //   T = K_32 C / K_16                                     else
 //
 // C is the curve's time, K that of all kernels and P that of the products among them, in both
-// formats. A program that is slower than its kernels loses the time beside its products, which all
-// programs leave to one library: the excess grows as the other kernels do. Without the GPU's rates:
-// the ratio of the peaks.
+// formats. All programs leave products to one library, so a program slower than its kernels loses
+// time outside its products: the excess grows as the other kernels do. Without the GPU's rates, the
+// ratio is that of the peaks.
 double single_over_half(const TrainingPlan& training, std::int64_t seq_len, Duration measured,
                         CollectiveCosts& costs) {
   const Device& device = *training.device;

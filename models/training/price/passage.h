@@ -1,18 +1,18 @@
-// How long one micro batch takes forward and backward where no layout divides the model
-// (pipeline_plan.h has the others):
+// Time of one micro batch forward and backward if no layout divides the model (pipeline_plan.h has
+// the others):
 //
 //   measured   if the model or its blocks were timed on this GPU (models/device/compute.h), scaled
-//              as the cluster's stack says; in fp32 as much longer as its kernels are
-//   kernels    else by shape, as a layout of one stage that divides nothing is priced under
-//              DeepSpeed (pass_price.h), where the GPU's rates are known and the model has blocks;
-//              no faster than the host starts these kernels. Where it would take longer to start
-//              those of an unfused program, so long may the passes take, and no share is claimed
+//              to the cluster's stack; in fp32 longer by the same factor as its kernels
+//   kernels    else by shape, priced as a layout of one stage that divides nothing under DeepSpeed
+//              (pass_price.h), if the GPU's rates are known and the model has blocks; no faster
+//              than the host starts these kernels. If starting those of an unfused program would
+//              take longer, the interval reaches that time, and no coverage is claimed
 //   rate       else FLOPs, over what another model or block reached or over a share of the peak
 //
-// A GPU may have been timed with this model by another program. Where that time lies outside the
-// interval, two sources disagree: the interval then reaches the time, and no share is claimed.
+// Another program may have timed this model on this GPU. If that time lies outside the interval,
+// two sources disagree: the interval then reaches the time, and no coverage is claimed.
 //
-// Which attention that is, memory asks here too: one in one kernel keeps no scores.
+// Memory forecasts use the same attention kernel: a fused one keeps no scores.
 #pragma once
 
 #include <optional>
@@ -37,23 +37,23 @@ struct Passage {
   ComputeWidth width;
   Basis basis = Basis::rate;
   std::vector<NumberRead> rests_on;
-  // By kernels: what both rest on beside that.
+  // For Basis::kernels: further sources of the time of both passes.
   std::optional<ChunkReads> kernels;
   ExpertUse experts;
   // The timing farthest outside the interval, to which `width` then reaches.
   std::optional<OtherTiming> contradicted_by = {};
 };
 
-// DeepSpeed's layout that divides nothing, as which passes are priced and held where nobody asks
-// for one; none where the model has no blocks or the GPU no rates.
+// Returns DeepSpeed's layout that divides nothing, by which passes without a layout are priced and
+// held; absent if the model has no blocks or the GPU no rates.
 std::optional<Parallelism> undivided(const TrainingPlan& training);
 
-// What a run is priced by kernel as: its own layout, or where nothing better is known one that
-// divides nothing; else none.
+// Returns the layout by which a run's kernels are priced: its own, or one that divides nothing if
+// there is no better basis; else absent.
 std::optional<Parallelism> priced_as(const TrainingPlan& training);
 
-// Where nobody asks for a kernel: the newest of the GPU; of windows of images, whose scores have a
-// bias for each pair, none of one kernel.
+// Returns the default attention kernel: the newest of the GPU. Windows of images, whose scores have
+// a bias for each pair, have no fused kernel.
 AttentionKernel usual_attention(const ModelShape& model, const Device& device);
 
 // Whether attention keeps its scores for the backward pass: as the kernel does that passes are

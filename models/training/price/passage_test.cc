@@ -37,9 +37,9 @@ TEST_CASE("passage: a model that nobody timed costs what a layout that divides n
   }
 }
 
-// Whatever was timed of a model on a GPU lies inside the interval of that model's passes there, or
-// is named. On the A100 of 40 GB NVIDIA's program took 205 ms for 16 sequences of 512, and the
-// kernels' rates say 130 ms and at most 191.
+// Every timing of a model on a GPU lies inside the interval of that model's passes there, or is
+// named. On the A100 of 40 GB NVIDIA's program took 205 ms for 16 sequences of 512; the kernels'
+// rates give 130 ms, and at most 191.
 TEST_CASE("passage: two sources of one time overlap, or the answer names the other") {
   int named = 0, timings = 0;
   for (const std::string& name : device_names()) {

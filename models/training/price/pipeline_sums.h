@@ -1,5 +1,5 @@
-// What the ranks of each stage of a pipeline do in a whole step: its chunks' passes over all micro
-// batches, added up.
+// Totals per rank of each pipeline stage in a whole step: its chunks' passes over all micro
+// batches.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace lambcast {
 
-// Of chunks priced already; `wires` of one micro batch through each.
+// Adds up chunks that are priced already; `wires` are the loads of one micro batch through each.
 void sum_up(const parallel::Pipeline& pipeline, const std::vector<Wire>& wires,
             PipelinePrice& price);
 

@@ -125,7 +125,7 @@ class Pricer {
         note_kernels(chunks[position].reads, part * plan_->pipeline.micro_batches);
   }
 
-  // So many of them.
+  // Records the sources of `times` calls.
   void note(const Call& call, double times) {
     if (sources_ == nullptr) return;
     const CollectiveCost& cost = cost_of(call);
@@ -305,9 +305,9 @@ class Pricer {
 
   Price price(const PlanOp&, const Wait&) const { return {}; }
 
-  // The share of a stage's passes that stand still for collectives between nodes: a collective that
-  // leaves the node beside them takes turns with those. On a shared network they meet by
-  // themselves.
+  // Returns the share of a stage's passes spent in exposed collectives between nodes: an
+  // overlapping collective that leaves the node takes turns with those. The flow model shares the
+  // network itself.
   double turns_on_nics(const PlanOp& op, const Call& beside) {
     if (beside.group.nodes() == 1 || training_.network == NetworkModel::flow) return 0;
     const PipelinePrice& expected = pipeline_at(End::expected);
@@ -351,8 +351,8 @@ class Pricer {
 
   Duration memory_time(double bytes) const { return Bytes(bytes) / device_.copy_bandwidth.value; }
 
-  // Of memory and launches, the time rests on the one that takes longer, and on one that takes half
-  // as long: it moves the time where it errs by two.
+  // The larger of memory and launch time is a source, and so is the other if it is at least half as
+  // long: it changes the time if it errs by a factor of 2.
   Duration kernel_time(const PlanOp& op, const KernelWork& work) const {
     const bool update = op.part == Category::optimizer;
     const Passes& passes = work.passes;

@@ -45,7 +45,7 @@ struct Load {
   double times = 0;
 };
 
-// Of all repetitions of one operation together.
+// Total price of an operation over all its repetitions.
 struct Price {
   Duration time;
   // With every collective, or every computation, at the ends of its interval
@@ -61,12 +61,12 @@ struct Price {
   Duration least_on_nics;  // of these bytes, at the limit of a node's NICs
   NicUse nics;             // of a call between nodes, under a pipeline
   double num_collectives = 0;
-  // The share of a slowdown of passes that is a wait for NICs: communication that nothing hides,
-  // whatever part the operation is.
+  // Share of a slowdown of passes that is a wait for NICs. It counts as exposed communication in
+  // every category of operation.
   double waits_for_nics = 0;
   std::optional<StagePasses> passes;  // of the last stretch of a stage: what the stage did in all
-  // Of a stretch, for those who let it meet others' (shared_step.h; with the flow model alone), and
-  // the share of it that hides behind kernels.
+  // Network load of this segment; used only by the shared-network model (shared_step.h). `hidden`
+  // is the share of it that hides behind kernels.
   std::vector<Load> loads;
   double hidden = 0;
 

@@ -1,5 +1,5 @@
-// What times of kernels rest on, among the costs of a forecast: each rate of the GPU for as long as
-// it decides (models/device/gpu_rates.h).
+// Sources of the times of kernels among the costs of a forecast: each rate of the GPU, weighted by
+// the time that it determines (models/device/gpu_rates.h).
 #pragma once
 
 #include "models/device/gpu_rates.h"

@@ -15,8 +15,8 @@ bool fits(const ProcessGroup& group, const Place& place, int nodes, int gpus_per
   return last < gpus_per_node && place.node + group.node_span() <= nodes;
 }
 
-// What of a group lies on a machine at a place. Where the ranks of a stage straddle nodes (pipeline
-// stages of 6 on nodes of 8) some of its siblings lie on the next ones.
+// Returns the part of a group that fits a machine at a place. If the ranks of a stage straddle
+// nodes (pipeline stages of 6 on nodes of 8), some of its siblings are on the next nodes.
 ProcessGroup laid_of(ProcessGroup group, const Place& place, int nodes, int gpus_per_node) {
   while (group.siblings > 1 && !fits(group, place, nodes, gpus_per_node)) --group.siblings;
   return group;

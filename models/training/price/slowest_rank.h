@@ -19,7 +19,7 @@ double expected_largest_of(int normal_numbers);
 
 double slowest_over_mean(double spread, std::int64_t micro_batches, int ranks);
 
-// Of kernels on it, each `off` times as long.
+// Returns the rates of the slowest rank, with kernel times scaled by `off`.
 GpuRates rates_of_slowest(const TrainingPlan& training, double off);
 
 }  // namespace lambcast

@@ -1,8 +1,8 @@
-// Where the stretches of a stage's passes (StageWork) end, in a replay of the pipeline.
+// Ends of the segments of a stage's passes (StageWork) in a replay of the pipeline.
 //
-// The first ends with the stage's first micro batch forward, the next where a chunk's gradients may
-// be reduced, the last with the stage. They are measured from the start of the step; stages that
-// step on their own (zero-bubble schedules) start when they are ready.
+// The first segment ends with the stage's first micro batch forward, the next when a chunk's
+// gradients may be reduced, the last with the stage. They are measured from the start of the step;
+// stages that step on their own (zero-bubble schedules) start when they are ready.
 #pragma once
 
 #include <vector>
@@ -15,11 +15,11 @@ Duration stretch_end(const PipelinePlan& plan, const PipelinePrice& price, const
 
 Duration stretch_time(const PipelinePlan& plan, const PipelinePrice& price, const StageWork& work);
 
-// Of all stretches of a stage.
+// Returns the total time of all segments of a stage.
 Duration stretches_time(const PipelinePlan& plan, const PipelinePrice& price, int stage);
 
-// The replay where each stage's passes take so much longer in all, evenly over its micro batches
-// and passes.
+// Replays the pipeline with each stage's passes `longer` in total, spread evenly over its micro
+// batches and passes.
 PipelinePrice replayed(const PipelinePlan& plan, PipelinePrice price,
                        const std::vector<Duration>& longer);
 

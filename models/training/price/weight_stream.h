@@ -16,14 +16,14 @@
 
 namespace lambcast {
 
-// Of one block, and once for what lies outside the blocks.
+// Collectives of one block, and the outer ones, once for the weights outside the blocks.
 struct WeightStream {
   Duration gather{}, scatter{}, outer_gather{}, outer_scatter{};
   Duration of(int blocks) const;
 };
 WeightStream operator+(const WeightStream& a, const WeightStream& b);
 
-// What a pass of `blocks` blocks that lasts `pass` by itself is longer for waiting.
+// Returns the time by which waiting prolongs a pass of `blocks` blocks that lasts `pass` by itself.
 Duration exposed_on_stream(const WeightStream& stream, int blocks, Duration pass);
 
 }  // namespace lambcast

@@ -27,7 +27,7 @@ inline void add(std::vector<CallsMade>& calls, const Call& call, std::int64_t ti
   calls.push_back({&call, times});
 }
 
-// What collectives of one micro batch put on the wire.
+// Total network load of the collectives of one micro batch.
 struct Wire {
   Bytes per_gpu, per_node;
   std::int64_t collectives = 0;
