@@ -73,7 +73,7 @@ inline std::optional<Call> some(const Call& call) {
   return call.group.ranks > 1 && call.bytes.value() > 0 ? std::optional(call) : std::nullopt;
 }
 
-// Under a layout: a stretch of a pipeline stage's passes over all micro batches (pipeline_plan.h),
+// Under a layout: a segment of a pipeline stage's passes over all micro batches (pipeline_plan.h),
 // cut where gradients become whole. Segment 0 ends with the first micro batch's forward pass,
 // segment 1 + i where the gradients of its i-th chunk from the end may be reduced, the last with
 // the stage's last pass.

@@ -117,7 +117,7 @@ class Pricer {
     note(reads.kept, "token_exchange_share", exchange_share_from());
   }
 
-  // In a stretch that is `part` of the stage's passes.
+  // In a segment that is `part` of the stage's passes.
   void note_kernels(int stage, double part) const {
     const std::vector<ChunkPrice>& chunks = pipeline_at(End::expected).chunks;
     for (std::size_t position = 0; position < chunks.size(); ++position)
@@ -199,7 +199,7 @@ class Pricer {
           note(*made.call, static_cast<double>(made.times));
   }
 
-  // The stretch's share of what the stage's passes send in all. Other stages on the node bring
+  // The segment's share of all that the stage's passes send. Other stages on the node bring
   // loads of their own.
   void add_loads(const StageWork& work, Price& price) const {
     const PipelinePrice& expected = pipeline_at(End::expected);

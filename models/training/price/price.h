@@ -1,7 +1,7 @@
 // How long each operation of a plan lasts, how far that may be off, and what it puts on the wire.
 //
 //   PassWork    share of a micro batch's forward or backward time (passage.h)
-//   StageWork   a stretch of the pipeline's replay (pass_price.h)
+//   StageWork   a segment of the pipeline's replay (pass_price.h)
 //   MemoryWork  bytes / copy bandwidth of the GPU
 //   KernelWork  a measured curve, else max(bytes / copy bandwidth, launches) + waits
 //               (models/optimizer/passes.h)
@@ -64,7 +64,7 @@ struct Price {
   // Share of a slowdown of passes that is a wait for NICs. It counts as exposed communication in
   // every category of operation.
   double waits_for_nics = 0;
-  std::optional<StagePasses> passes;  // of the last stretch of a stage: what the stage did in all
+  std::optional<StagePasses> passes;  // of the last segment of a stage: totals of the stage
   // Network load of this segment; used only by the shared-network model (shared_step.h). `hidden`
   // is the share of it that hides behind kernels.
   std::vector<Load> loads;

@@ -28,7 +28,7 @@ Duration& part_of(StepMetrics& metrics, Category category) {
   return metrics.bubble;
 }
 
-// Of the whole: none where one part has none, else the least.
+// Returns the coverage of the whole: none if one part has none, else the smaller one.
 std::optional<double> weaker(std::optional<double> a, std::optional<double> b) {
   if (!a || !b) return std::nullopt;
   return std::min(*a, *b);

@@ -11,15 +11,15 @@ namespace lambcast {
 // Under a pipeline all parts are means over its stages, and add up to the step.
 struct StepMetrics {
   Duration step_time;
-  // Where it lies by what wires and computations may be off (interval.h).
+  // Interval of step_time from the errors of wires and computations (interval.h).
   Duration step_time_low, step_time_high;
-  // The share of steps that should lie inside; absent where held-out forecasts do not support one:
-  // without a calibration, with compression, or where compute is not of the same GPU and model.
+  // Share of steps that should lie inside the interval. Absent if held-out forecasts do not support
+  // one: without a calibration, with compression, or if compute times are of another GPU or model.
   std::optional<double> coverage;
   bool calibrated = true;     // collectives lie inside what the cluster was calibrated on
   Basis basis = Basis::rate;  // what forward and backward rest on
   Duration forward, backward, gradient_comm, exposed_comm, compress, decompress, optimizer, bubble;
-  bool apart = false;  // collectives each alone, though a shared network was asked for
+  bool apart = false;  // collectives timed one by one although a shared network was requested
   Bytes wire_bytes_per_gpu;
   Bytes network_bytes_per_node;  // of all stages on a node, mean over nodes
   double num_collectives = 0;    // under a pipeline the mean over its stages

@@ -8,7 +8,7 @@
 namespace lambcast {
 namespace {
 
-// Of stages that run at once, what is not spent on anything else waits for communication.
+// Stages run at once; time not accounted to any other part is exposed communication.
 TEST_CASE("account: the parts of a pipeline's step add up, with compression too") {
   for (const char* exchange : {"all_reduce", "int8"}) {
     TrainingPlan training = layout_training({.dp = 4, .pp = 2});

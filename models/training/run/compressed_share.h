@@ -1,5 +1,5 @@
-// Of a run's steps, how many do what a 1-bit optimizer is there for. A run that hardly ever does
-// says nothing about compression, whatever its speed-up is.
+// Share of a run's steps that exchange compressed momentum. If it is small, the run's speed-up is
+// no evidence on compression.
 #pragma once
 
 #include "models/training/run/forecast.h"

@@ -87,7 +87,8 @@ bool same_tables(const Calibration* a, const Calibration* b) {
   return *a == other && same_tables(a->preset.get(), b->preset.get());
 }
 
-// Whether collectives rest on the same tables and constants on both, whoever read them.
+// Whether both clusters' collectives rest on the same tables and constants, read at any time, up to
+// the rates of their NICs.
 bool alike_but_for_nics(const Cluster& a, const Cluster& b) {
   if (!same_tables(a.calibration ? &*a.calibration : nullptr,
                    b.calibration ? &*b.calibration : nullptr))
@@ -118,7 +119,7 @@ TimeAtEnds time_at_ends(const StepRun& step, const TrainingPlan& training) {
   TimeAtEnds time;
   time.s = step.metrics.step_time.s();
   time.at.fill({time.s, time.s});
-  // What one operation takes longer, the step does then.
+  // In a serial timeline, the step changes by the change of each operation.
   const bool serial = in_a_row(step.execution.timeline);
   std::array<bool, error_sources> present{};
   std::vector<Movers> movers;

@@ -1,20 +1,20 @@
-// What may be off in the forecast of a run, taken apart, so that two runs can be compared at the
-// same error: a GPU that is slower than forecast slows both.
+// Sources of error of a run's forecast, separated so that two runs can be compared under the same
+// error: a GPU that is slower than forecast slows both.
 //
-// Operations whose times rest on the same thing err together and make one source: the model's
-// passes, copies in the GPU's memory, the kernels of one implementation, copies to the host, one
-// collective of one library. A source moves every operation of its own to the low or to the high
-// end of that operation's interval (price.h); the step is executed anew, so what hides behind the
-// backward pass moves no step. Sources err independently of one another: with s a source and
-// r = ln(a / b) the logarithm of the ratio of two runs' times,
+// Operations whose times have the same origin err together and form one source: the model's passes,
+// copies in the GPU's memory, the kernels of one implementation, copies to the host, one collective
+// of one library. A source moves all its operations to the low or to the high end of their
+// intervals (price.h). The step is executed anew, so hidden work does not move it. Sources err
+// independently of one another: with s a source and r = ln(a / b) the logarithm of the ratio of two
+// runs' times,
 //
 //   interval of the ratio = exp(r -+ sqrt(sum over s of (r(s) - r)^2)),
 //
-// the shortfalls below and the excesses above each summed by themselves. What moves both runs alike
-// cancels. Of runs on different machines that is a source which rests on the same knowledge:
-// kernels on one description of a GPU under the same software, passes if the same program runs on
-// both (its level cancels), collectives on descriptions that
-// differ in the rate of their NICs at most. Other sources move each run by itself.
+// The shortfalls below and the excesses above are summed separately. A source common to both runs
+// cancels. For runs on different machines a source is common if it rests on the same data: kernels
+// on one description of a GPU under the same software, passes if the same program runs on both (its
+// level cancels), collectives on descriptions that differ at most in the rate of their NICs. Other
+// sources move each run by itself.
 //
 // Collectives of one library err alike in part (topologies/common_error.h): one source of the
 // library moves each of them by sqrt(r) of its half-widths, and a source of each operation by
@@ -41,14 +41,14 @@ struct TimeAtEnds {
   double s = 0;
   std::array<Ends, error_sources> at{};
 
-  // So many more of these steps.
+  // Adds `times` steps of this kind.
   void add(const TimeAtEnds& step, double times);
 };
 
 // Returns the time of a step of the plan at the ends of each source.
 TimeAtEnds time_at_ends(const StepRun& step, const TrainingPlan& training);
 
-// What a source moves.
+// Kind of operation whose times a source moves.
 enum class ErrorOf { passes, copies, plain_kernels, exchange_kernels, onebit_kernels, wires };
 ErrorOf what_errs(std::size_t source);
 
@@ -60,11 +60,12 @@ struct MeasuredCall {
 };
 std::optional<MeasuredCall> measured_call(std::size_t source);
 
-// In words: "all_reduce over nccl", and what measured would narrow it, with the command that does.
+// Name of a source ("all_reduce over nccl"), and the measurement, with its command, that would
+// narrow it.
 std::string name_of_source(std::size_t source);
 std::string measurement_of(std::size_t source);
 
-// What one source alone makes of a ratio.
+// Effect of one source alone on a ratio.
 struct ErrorShare {
   std::size_t source = 0;
   double low = 1, high = 1;

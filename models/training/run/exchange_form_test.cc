@@ -126,7 +126,7 @@ TEST_CASE(
   CHECK(std::get<Call>(parts[2].work).op == Op::all_to_all);
   CHECK(std::get<Call>(parts[4].work).op == Op::all_gather);
   CHECK(gradient_exchange(in_form("int8"), averaged_gradients(training)).size() == 7);
-  // Errors are owed by leaders, and those of sums divided over them.
+  // Leaders keep the error feedback of gradients; that of sums is divided over them.
   const TrainingPlan owed = in_form("int8:owed / two-level");
   CHECK(exchange_state_bytes(owed, averaged_gradients(owed)) == Approx((4 + 4. / 8) * all));
   // With one node nobody is left to exchange with, and with one GPU a node all are leaders.
@@ -169,7 +169,7 @@ TEST_CASE("exchange form: what overlaps hides behind the backward pass, but for 
   CHECK(beside.exposed_comm < beside.gradient_comm);
   CHECK(after.exposed_comm == after.gradient_comm);
   CHECK(beside.compress + beside.decompress == Duration());  // on the communication's stream
-  // Weights of neighbours go beside both passes.
+  // Weights of neighbours are exchanged during both passes.
   const StepMetrics weights = step_in_form("neighbours:exponential / two-level / overlapped");
   CHECK(weights.exposed_comm < weights.gradient_comm);
   CHECK(weights.exposed_comm + weights.forward + weights.backward >= weights.gradient_comm);

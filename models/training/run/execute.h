@@ -5,10 +5,10 @@
 // as they do alone on the network, unless stages meet on a node's NICs (nic_sharing.h).
 // shared_step.h has the other form, in which all collectives meet on the network.
 //
-// One stream of communication, not one per kind of wire: messages of tensor, context, pipeline and
-// expert parallelism are parts of passes (pass_price.h), and what is left, gradients, weights and
-// norms, engines enqueue one behind the other, mostly over the same NICs. Left out: a call within
-// nodes beside one between them, which would end earlier than forecast.
+// There is one communication stream, not one per kind of wire. Messages of tensor, context,
+// pipeline and expert parallelism are parts of passes (pass_price.h). Engines enqueue the rest
+// (gradients, weights and norms) one behind the other, mostly over the same NICs. Left out: a call
+// within nodes that overlaps one between them, and would end earlier than forecast.
 #pragma once
 
 #include <functional>
@@ -26,10 +26,10 @@ struct Execution {
   Interval interval;  // of the step
   // Programs on a shared network or shared NICs; empty if nothing is shared.
   std::vector<std::shared_ptr<const CommProgram>> programs;
-  // By operation, what a stretch of passes waits longer for other stages than its price says, as
-  // theirs are longer on a shared network (shared_step.h); empty in streams.
+  // Additional wait of each segment of passes for other stages beyond its price, because theirs are
+  // longer on a shared network (shared_step.h). By operation; empty in streams.
   std::vector<Duration> waits;
-  bool apart = false;  // in streams though a shared network was asked for
+  bool apart = false;  // in streams although a shared network was requested
 };
 
 Execution execute(const StepPlan& plan, const std::vector<Price>& prices,
@@ -46,7 +46,7 @@ TaskGraph graph_of(const StepPlan& plan, const std::vector<Price>& prices, End e
 void run_at_ends(Execution& execution, Intervals intervals, Duration least,
                  const std::function<Timeline(End)>& run_at);
 
-// Whether each operation begins when the one before it ends: nothing runs beside anything else.
+// Whether each operation begins when the one before it ends, so that nothing overlaps.
 bool in_a_row(const Timeline& timeline);
 
 }  // namespace lambcast

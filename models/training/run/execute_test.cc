@@ -30,7 +30,7 @@ Price wire(double expected, double low, double high) {
 }
 
 TEST_CASE("execute: the interval of a step is what runs at either end give") {
-  // A backward pass of 10 (5 to 20) ms with a collective of 8 (4 to 16) ms beside it.
+  // A backward pass of 10 (5 to 20) ms that overlaps a collective of 8 (4 to 16) ms.
   StepPlan beside;
   beside.ops = {op("backward", Stream::compute, PassWork{true}),
                 op("all_reduce", Stream::communication, Call{})};

@@ -99,7 +99,7 @@ void finish_step(StepForecast& step) {
   step.step_time_high_us /= steps;
 }
 
-// A step that outlasts the clock names what makes it long, which the clock does not know.
+// Runs a step. The error for one that exceeds the range of the clock names the step's settings.
 const KnownStep& step_of(const TrainingPlan& training, KnownRun& run, const DistinctStep& step,
                          CollectiveCosts& costs, Sources sources) {
   try {

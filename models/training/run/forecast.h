@@ -34,8 +34,8 @@ struct StepForecast {
   double samples_per_s = 0, tokens_per_s = 0, tflops_per_gpu = 0;
 };
 
-// What is told of the steps of one kind, in the order in which rows and files tell it: means over
-// the steps, and rates.
+// Reported figures of the steps of one kind, in the order of rows and files: means over the steps,
+// and rates.
 struct StepFigure {
   std::string_view name;
   double StepForecast::*value;
@@ -52,7 +52,7 @@ struct RunForecast {
   double samples_per_s = 0;
   double gpu_hours = 0;
   std::optional<double> cost_usd;  // absent without a price
-  // Of a run that takes so long instead.
+  // Returns the cost of the run if it took `seconds` instead.
   std::optional<double> cost_at(double seconds) const {
     return cost_usd ? std::optional(*cost_usd * seconds / time_s) : std::nullopt;
   }
@@ -61,7 +61,8 @@ struct RunForecast {
   std::string baseline_optimizer;
   double volume_reduction = 1;
   double speedup_vs_baseline = 1;
-  // Where both runs err alike (error_source.h); of a plain run there is nothing to say.
+  // Interval of the speed-up, in which common errors of both runs cancel (error_source.h); absent
+  // for a plain run.
   std::optional<RatioInterval> speedup;
 };
 
@@ -84,9 +85,9 @@ TimeAtEnds run_time(const TrainingPlan& training, CollectiveCosts& costs);
 // Sets what only a comparison tells against another run of the same work, which is called `name`.
 void compare_with(const Forecast& other, const std::string& name, Forecast& forecast);
 
-// What the run itself gives to think about, beyond its configuration: it does not fit,
-// communication is hardly exposed so that compression cannot help, compression loses, its exchange
-// overflows the switch.
+// Returns findings on the run itself, beyond its configuration: it does not fit, communication is
+// hardly exposed so that compression cannot help, compression loses, its exchange overflows the
+// switch.
 std::vector<Finding> judge(const TrainingPlan& training, const Forecast& forecast);
 
 // The run that a forecast's speed-up is against: the same one with the plain optimizer of the

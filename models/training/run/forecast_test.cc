@@ -27,7 +27,7 @@ TEST_CASE("forecast: 1000 warm-up steps of 5993 reduce the volume 4.57 times") {
                                        training_of({OptimizerType::onebit_lamb, gpus}))[0]) /
                                    8 +
                                8 * (n - 1) + share;
-    // Plain LAMB also asks all ranks for overflow, in four bytes a step.
+    // Plain LAMB also all_reduces an overflow flag of four bytes in each step.
     CHECK(
         result.run.volume_reduction ==
         Approx(5993 * (warmup + share * 4) / (1000 * warmup + 4993 * compression)).epsilon(1e-12));
@@ -106,8 +106,8 @@ TEST_CASE("forecast: less warm-up means less time where compression pays") {
   }
 }
 
-// A step of a curriculum is that of a run with its length, whatever divides the model.
-// Neither is one of a batch ramp another than that of a run with its batch.
+// A step of a curriculum equals that of a run with its sequence length, under every layout. A step
+// of a batch ramp equals that of a run with its batch.
 TEST_CASE(
     "forecast: steps of a curriculum and a ramp are those of runs of their own, every layout") {
   Curriculum curriculum;
@@ -337,19 +337,19 @@ TEST_CASE("judge: streams that stop before the NIC does are named, and more of t
   };
   const auto [one, said] = run("1", "100 Gbit/s");
   CHECK_THAT(said, Contains("100 Gbit/s up to 10.19 Gbit/s, what 2 TCP streams to a peer carry"));
-  // What NCCL gets of a NIC that reaches as much, as the preset's own rate is one that NICs reach:
-  // there, and not before, a faster one is without effect.
+  // The preset's rate is reached by its NICs, so a NIC beyond this rate has no effect, and one
+  // below it has.
   CHECK_THAT(said, Contains("to them a NIC beyond 10.19 Gbit/s is no faster"));
   CHECK(run("1", "10.2 Gbit/s").first == one);
   CHECK(run("1", "10.1 Gbit/s").first > one);
   CHECK(run("1", "200 Gbit/s").first == one);
   CHECK(run("4", "100 Gbit/s").first < one);
-  // As many in twice the channels (NCCL_MIN_CTAS).
+  // Twice the channels (NCCL_MIN_CTAS) carry the same as twice the connections.
   CHECK_THAT(run("1", "100 Gbit/s", "4").second,
              Contains("up to 20.38 Gbit/s, what 4 TCP streams"));
   CHECK(run("1", "100 Gbit/s", "4").first == run("2", "100 Gbit/s").first);
   CHECK(run("21", "200 Gbit/s").second.empty());
-  // Of two nodes streams join them; one has no network.
+  // Two nodes are joined by streams; a single node has no network.
   const int node = load_cluster("commodity-100gbe", {}).gpus_per_node;
   CHECK(run("1", "100 Gbit/s", "1", 2 * node).second == said);
   CHECK(run("1", "100 Gbit/s", "1", node).second.empty());
@@ -408,7 +408,7 @@ TEST_CASE("judge: what does not fit, what loses and what has nobody to talk to")
   CHECK(full[0].severity == Severity::error);
   CHECK_THAT(full[0].message, Contains("what fits: --micro-batch "));
 
-  // Where weights and state alone are too much, no micro batch helps.
+  // If weights and states alone exceed the memory, no micro batch helps.
   const auto advice = [](OptimizerType type, const char* model, std::int64_t micro) {
     TrainingPlan large = training_of({type, 64, "dgx-a100-80g", model});
     large.batch = {64 * micro, micro, 1};

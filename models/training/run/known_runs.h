@@ -1,6 +1,6 @@
-// What was found out of a run and does not depend on how long it is, remembered: points of a sweep
-// that differ in their steps, or in when they freeze, have the same steps and hold the same, and
-// the plain run beside each has them as well.
+// Cache of results of a run that do not depend on its length. Points of a sweep that differ in
+// their number of steps, or in the freeze step, have the same distinct steps and memory, and so do
+// their baselines.
 #pragma once
 
 #include <cstddef>
@@ -15,11 +15,11 @@
 
 namespace lambcast {
 
-// What a forecast of the run asks of a step.
+// Results of a step that the forecast of a run needs.
 struct KnownStep {
   StepMetrics metrics;
   TimeAtEnds time;
-  std::shared_ptr<const CostSources> sources;  // null: nobody asked for them yet
+  std::shared_ptr<const CostSources> sources;  // null: not requested yet
 };
 
 enum class Sources { noted, left_out };

@@ -71,7 +71,8 @@ TEST_CASE("layout step: what is done once a tensor is done as often on any numbe
     CHECK(seen(tp, OptimizerType::distributed_lamb).first == 398);
     CHECK(seen(tp, OptimizerType::galore_adamw8bit).second == Approx(decomposing));
   }
-  // A stage's are a share; the embedding's copy beside the head makes a few more of them.
+  // A pipeline stage holds a share of the tensors; the copy of the embedding for the head adds a
+  // few.
   const auto staged = static_cast<double>(seen(2, OptimizerType::distributed_lamb, 2).first);
   CHECK(staged >= 398);
   CHECK(staged < 398 * 1.12);
@@ -118,7 +119,7 @@ TEST_CASE("layout step: a parallel block has half the collectives of tensor para
   }
 }
 
-// Of two stages as of more, and in bytes as the product reads them.
+// Tied gradients are summed for two stages too; inputs are gathered in their product's format.
 TEST_CASE("layout step: the ends sum what is tied; inputs are gathered in a product's own bits") {
   TrainingPlan training = layout_training({.tp = 5, .pp = 2, .sequence_parallel = true});
   const auto plan = [&] { return plan_step(training, {StepKind::uniform, 1024, 1}); };
@@ -167,8 +168,8 @@ TEST_CASE("layout step: sharded weights and tensor parallelism over nodes share 
   CHECK(step.step_time.s() >= step.network_bytes_per_node.value() / nics);
 }
 
-// Of a node of 8, whose processors update 1/8 of the weights for each of 8 ranks: 48 bytes of
-// memory a weight at stage 3 and 42 at stage 2. 8 micro batches are added up there.
+// A node of 8, whose processors update 1/8 of the weights for each of 8 ranks. A weight takes 48
+// bytes of memory traffic at stage 3 and 42 at stage 2, where 8 micro batches are added up.
 TEST_CASE("layout step: an optimizer on the host waits for its memory, and for copies") {
   const auto finish = [](Sharding sharding, std::int64_t micro_batches = 8) {
     const TrainingPlan training = layout_training({.dp = 8,
@@ -306,7 +307,7 @@ TEST_CASE("layout step: what ranks send in parts is gathered where no rank compu
 }
 
 // DeepSpeed's stage 3 of GPT-2 XL: a block of 12 h^2 + 13 h, h = 1,600, has vectors of up to 4 h
-// and matrices of h^2 to 4 h^2; beside the blocks two vectors and the positions' 1,024 h.
+// and matrices of h^2 to 4 h^2. Outside the blocks are two vectors and the positions' 1,024 h.
 TEST_CASE("layout step: DeepSpeed's stage 3 gathers small weights once, others matrix by matrix") {
   TrainingPlan training = layout_training(
       {.dp = 8, .sharding = Sharding::weights, .framework = FrameworkName::deepspeed});
@@ -345,9 +346,9 @@ TEST_CASE("layout step: DeepSpeed's stage 3 gathers small weights once, others m
   CHECK(plan().pipeline->weight_pieces == 7);
 }
 
-// Of a fine-tuning gradients, update and weights gathered are the adapters': 16 x 6 widths of 1,600
-// in 48 blocks, over 5 ranks. Nothing is gathered again for weight gradients; adapters gather what
-// is 16 wide and exchange tokens for columns.
+// In fine-tuning, gradients, update and weights gathered are the adapters' only: 16 x 6 widths of
+// 1,600 in 48 blocks, over 5 ranks. Nothing is gathered again for weight gradients; adapters gather
+// tensors 16 wide and exchange tokens for columns.
 TEST_CASE("layout step: adapters alone are reduced, and join what tensor ranks hold apart") {
   TrainingPlan training = layout_training(
       {.tp = 5, .dp = 4, .sharding = Sharding::optimizer, .sequence_parallel = true});
@@ -367,8 +368,8 @@ TEST_CASE("layout step: adapters alone are reduced, and join what tensor ranks h
   CHECK(plan.pipeline->adapters_gather->bytes.value() == 2 * 1000 * 16);
   CHECK(plan.pipeline->adapters_exchange->op == Op::all_to_all);
   CHECK(plan.pipeline->adapters_exchange->bytes.value() == 2 * 1000 * 1600 / 5.);
-  // In each of 48 blocks, forward and back: three gathers and an exchange beside attention, and as
-  // many beside the feed-forward where it has adapters.
+  // In each of 48 blocks, forward and back: three gathers and an exchange for attention, and the
+  // same for the feed-forward if it has adapters.
   CollectiveCosts costs;
   const auto collectives = [&](AdapterTargets targets) {
     TrainingPlan of = layout_training({.tp = 5,

@@ -89,9 +89,10 @@ TEST_CASE("layout step: keys and values gathered, and a compiler that waits for 
   CHECK(exposed(Fusion::compiled) > exposed(Fusion::eager));
 }
 
-// Of x = 2 s b h bytes each way a block: Megatron-LM gathers its two inputs again for their weight
-// gradients, which DTensor keeps. Where the block is computed again, DTensor has them from there,
-// and stops before it scatters the last product's output: 4 + 4 + 6 against 4 + 3 + 4.
+// Activations of x = 2 s b h bytes each way and block. Megatron-LM gathers its two inputs again for
+// their weight gradients; DTensor keeps them. If the block is recomputed, DTensor reuses the
+// recomputed inputs, and stops before it scatters the last product's output: 4 + 4 + 6 against 4 +
+// 3 + 4.
 TEST_CASE("layout step: DTensor gathers no input again, and copies what it gathers") {
   const auto training_with = [](FrameworkName framework, Repeated repeated) {
     TrainingPlan training = layout_training(
@@ -123,8 +124,8 @@ TEST_CASE("layout step: DTensor gathers no input again, and copies what it gathe
   CHECK(exposed(FrameworkName::torchtitan) > exposed(FrameworkName::megatron));
 }
 
-// Of a pipeline that hardly communicates, all times are as far off as its kernels, and so is what
-// its stages wait for one another: w off, each stretch lasts exp(-+w) as long.
+// In a pipeline that hardly communicates, all times deviate by the factor of its kernels, and so do
+// the waits between its stages: at w off, each segment lasts exp(-+w) as long.
 TEST_CASE("layout step: a pipeline is replayed at either end of its interval") {
   const StepRun step = step_of({.pp = 4, .micro_batches = 16});
   const double width = rates_width(layout_training({}).device->rates->held_out).log;
@@ -213,8 +214,8 @@ TEST_CASE("layout step: distributed LAMB sums over all ranks and shares its upda
   CHECK(apart == static_cast<std::int64_t>(optimized_tensor_count(*training.model)));
 }
 
-// Of 64 numbers the largest is 2.34 standard deviations above their mean (tables of order
-// statistics, Harter 1961); between two sums it averages out over micro batches.
+// The largest of 64 numbers is 2.34 standard deviations above their mean (tables of order
+// statistics, Harter 1961). Between two sums it averages out over micro batches.
 TEST_CASE("layout step: a step computes as long as its slowest rank") {
   CHECK(expected_largest_of(1) == 0);
   CHECK(expected_largest_of(2) == Approx(0.5642).epsilon(0.05));
@@ -318,7 +319,8 @@ TEST_CASE("layout step: what overlaps shortens the step, and memory is the fulle
   CHECK(four.peak < one.peak);
 }
 
-// What the stage adds to computation on Azure's A100s (models/training/plan/framework.h).
+// Time that the sharding stage adds to computation on Azure's A100s
+// (models/training/plan/framework.h).
 TEST_CASE(
     "layout step: DeepSpeed's sharded weights hide behind nothing, FSDP's behind the blocks") {
   const auto exposed = [](FrameworkName framework, std::int64_t micro) {

@@ -12,14 +12,14 @@
 namespace lambcast {
 namespace {
 
-// Of a stretch of passes, between which its flows rest.
+// Slices of a segment of passes, between which its flows pause.
 constexpr std::int64_t slices = 8;
 
 // Rounds of finding what stages wait for, and the change, as a share of the step, that ends them.
 constexpr int most_rounds = 4;
 constexpr double least_change = 1e-3;
 
-// Rounding of flow rates makes stretches differ by less.
+// Differences of segments from the rounding of flow rates stay below this.
 constexpr Duration least_felt = Duration::picoseconds(10'000);
 
 int nodes_reached(const Call& call) { return call.place.node + call.group.node_span(); }
@@ -97,9 +97,9 @@ class SharedStep {
                              : network_.paced(laid_[op], time, time.scaled(nics.share));
   }
 
-  // What each stretch of passes waits longer for other stages than it was priced with, where the
-  // network made some longer in `timeline`: at first as replayed, then half way there, as each
-  // round overshoots. Returns the largest change.
+  // Finds, for each segment of passes, the wait for other stages beyond its price, if the network
+  // made some longer in `timeline`. The first round takes the replayed value, later ones move half
+  // way there, since each overshoots. Returns the largest change.
   Duration find_waits(End end, const Timeline& timeline, int round, std::vector<Duration>& waits) {
     const PipelinePlan& pipeline = *plan_.pipeline;
     std::vector<Duration> longer(static_cast<std::size_t>(pipeline.pipeline.stages));

@@ -1,27 +1,26 @@
 // The second form of execute.h, for the flow model: all collectives of a step run on one network
-// and share its links, instead of each lasting as long as it does alone.
+// and share its links, instead of each lasting its time alone.
 //
-// What calls are made of lies where its ranks do: gradients of the stages of a pipeline meet where
-// stages share a node's NICs, and meet the tensor-parallel collectives, exchanges of tokens, keys
-// and activations of the passes beside them. The latter are put on the links evenly over each
-// stretch of a stage's passes. A stretch that lasts T alone, of which flows take F, is made of
-// equal slices
+// Calls are placed on the nodes of their ranks. Gradients of pipeline stages meet if the stages
+// share a node's NICs, and meet the tensor-parallel collectives and the exchanges of tokens, keys
+// and activations of overlapping passes. The latter are put on the links evenly over each segment
+// of a stage's passes. A segment that lasts T alone, of which flows take F, is made of equal slices
 //
 //   flows - c + sqrt(c^2 + L^2),   c = hidden share x flows,   L so that it is T where F is alone
 //
 // so that slower flows make it longer as far as nothing hides them (CommPhase in task_graph.h).
 //
-// What makes a stage's passes longer makes other stages wait, or fills a bubble of its own. So
-// where a run finds the passes of stages longer by e_s, the pipeline is replayed with them
-// (stretches.h), and run again with each stretch longer or shorter by
+// Longer passes of one stage make other stages wait, or fill a bubble of its own. So if a run finds
+// the passes of stages longer by e_s, the pipeline is replayed with them (stretches.h). It is then
+// run again with each segment longer or shorter by
 //
-//   replayed stretch - stretch - its part of e_s
+//   replayed segment - segment - its part of e_s
 //
-// which is what its wait for other stages grew by. Flows that are spread over longer stretches meet
-// less, so that is done until little changes.
+// which is the growth of its wait for other stages. Flows that are spread over longer segments meet
+// less, so this is repeated until little changes.
 //
-// Where no two collectives are under way at once, this is the first form: without a layout a rank
-// makes one call at a time.
+// If no two collectives overlap, this equals the first form: without a layout a rank makes one call
+// at a time.
 #pragma once
 
 #include "models/training/run/execute.h"

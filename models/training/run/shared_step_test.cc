@@ -190,8 +190,8 @@ TEST_CASE("shared step: passes that communicate get slower beside gradients, nev
   CHECK(both.shared.timeline.end > both.streams.timeline.end);
 }
 
-// Where stages' passes are longer by what they meet, the pipeline fills and empties more slowly
-// too: what they wait is what its replay says.
+// If contention prolongs the passes of stages, the pipeline fills and empties more slowly too: the
+// waits equal those of its replay.
 TEST_CASE("shared step: other stages wait for passes that contention makes longer") {
   FlowCase of{.dp = 2, .pp = 8, .nics = 1, .stages_in_node = true, .overlaps_gradients = true};
   of.micro_batches = 32;

@@ -9,7 +9,8 @@
 
 namespace lambcast {
 
-// What was planned and what ran, for traces and explanations, and what the program took for each.
+// Plan and execution of a step, for traces and explanations, and the program's own run time for
+// each part.
 struct StepRun {
   StepPlan plan;
   std::vector<Price> prices;

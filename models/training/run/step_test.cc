@@ -405,7 +405,7 @@ TEST_CASE("step: a wrapper that flattens launches no kernel per tensor") {
   const double pass = 18 * 335'184'706. / bf16.device->copy_bandwidth.value.value() *
                       bf16.cluster->stack.optimizer_scale.value;
   CHECK((four - once).s() == Approx(3 * pass).epsilon(1e-6));
-  // Whoever's kernels update the weights: the wrapper stays DeepSpeed's.
+  // With other kernels for the update, the wrapper is still DeepSpeed's.
   bf16.kernels = Kernels::nvidia;
   CHECK(metrics_of(bf16, StepKind::uniform).optimizer.s() > 4 * pass);
 }

@@ -1,15 +1,15 @@
-// What NCCL's TCP streams carry where a NIC could carry more.
+// Limit of NCCL's TCP streams below the rate of a NIC.
 //
-// Over sockets each channel of NCCL has a stream to the next node that its proxy thread fills,
-// unless NCCL_SOCKET_NTHREADS x NCCL_NSOCKS_PERTHREAD asks for more (by default 2 x 8 on AWS, 4 x 1
-// on Google Cloud; src/transport/net_socket.cc): `nccl.connections` of a description. A stream
-// stops at `nccl.flow_cap`, so to a ring, whose ranks send to one peer each over two channels a
-// NIC, a faster NIC is without effect beyond
+// Over sockets each channel of NCCL has one stream to the next node, which its proxy thread fills,
+// unless NCCL_SOCKET_NTHREADS x NCCL_NSOCKS_PERTHREAD sets more (by default 2 x 8 on AWS, 4 x 1 on
+// Google Cloud; src/transport/net_socket.cc): `nccl.connections` of a description. A stream is
+// limited to `nccl.flow_cap`. The ranks of a ring send to one peer each over two channels a NIC, so
+// a faster NIC has no effect on it beyond
 //
 //   channels x connections x flow_cap / nic_efficiency
 //
-// of the NIC's own bandwidth, of which NCCL gets a share. Trees and exchanges send to several. That
-// has to be said, since most descriptions do not know the cap and take what is typical.
+// of the NIC's own bandwidth, of which NCCL gets a share. Trees and exchanges send to several
+// peers. The limit is reported, since most descriptions do not state the cap and use a typical one.
 #pragma once
 
 #include <optional>
@@ -26,7 +26,7 @@ struct StreamLimit {
   Bandwidth nic;      // the NIC of which NCCL gets as much: a faster one carries no more
 };
 
-// Of a NIC; nothing where its rate is reached.
+// Returns the limit for a NIC; absent if the NIC's rate is reached.
 std::optional<StreamLimit> stream_limit(const Cluster& cluster);
 
 // The same as a note, for a run over so many nodes.
