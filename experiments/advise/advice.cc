@@ -97,8 +97,8 @@ WhatIf plain_question(WhatIf asked, const std::string& optimizer, std::int64_t s
   return asked;
 }
 
-// The plain run that is asked about where it is not the one of the 1-bit optimizer's kin: with it,
-// all is compared.
+// The plain run of the question, if it is not the baseline of the 1-bit optimizer. All answers are
+// compared with it.
 struct OwnRun {
   WhatIf asked;
   TrainingPlan training;
@@ -122,7 +122,7 @@ WhatIf with_fused_kernels(WhatIf asked) {
   return asked;
 }
 
-// Against the plain kin, or the run that is asked about.
+// Forecasts `training` and compares it with `own`, or with its own baseline if `own` is empty.
 Forecast forecast_against(const std::optional<OwnRun>& own, const TrainingPlan& training,
                           CollectiveCosts& costs) {
   if (!own) return forecast(training, costs);
@@ -233,8 +233,8 @@ BreakEven break_even_of(const Answer& answer, const std::optional<OwnRun>& own, 
           held_back(limit_of_gpu_way)};
 }
 
-// What only a comparison with the plain run tells; of a run that is not judged or does not fit,
-// only how its steps differ.
+// Fills in the results of the comparison with the plain run. A run that is not judged or does not
+// fit gets only the change of its mean step.
 void compare(const Forecast& plain, const std::optional<OwnRun>& own, Catalog& catalog,
              Answer& answer) {
   const PartTimes before = mean_step(plain).parts, after = mean_step(answer.forecast()).parts;
@@ -246,7 +246,7 @@ void compare(const Forecast& plain, const std::optional<OwnRun>& own, Catalog& c
     answer.break_even = break_even_of(answer, answer.plain_gains() ? std::nullopt : own, catalog);
 }
 
-// What else it may be exchanged for, beside it.
+// Forecasts an alternative to `own` and compares it with `own`.
 Forecast against(const OwnRun& own, const TrainingPlan& training) {
   CollectiveCosts costs;
   return forecast_against(own, training, costs);
@@ -257,7 +257,7 @@ WithoutZero without_zero(const OwnRun& own, Catalog& catalog) {
   return {of.run.time_s, *of.run.speedup, of.memory.peak, of.memory.fits};
 }
 
-// What the change of optimizer alone does, which is no merit of compression.
+// Returns a note on the effect of the change of optimizer alone, which is not due to compression.
 Finding of_another_family(const Advice& advice, const OwnRun& own) {
   const TrainingPlan kin = plain_run(advice.answer.scenario.training);
   const RunForecast run = against(own, kin).run;
@@ -268,7 +268,7 @@ Finding of_another_family(const Advice& advice, const OwnRun& own) {
                       ratio_text(*run.speedup), advice.baseline)};
 }
 
-// The answer as a row beside the exchanges of the plain optimizer.
+// Returns the answer as a row for the table of exchanges of the plain optimizer.
 ExchangeAdvice row_of(const Answer& answer) {
   ExchangeAdvice row = exchange_advice_of(
       std::string(name_of(answer.scenario.training.optimizer())), answer.forecast());
@@ -278,8 +278,8 @@ ExchangeAdvice row_of(const Answer& answer) {
   return row;
 }
 
-// Notes that change nothing for the reader: both runs of a comparison skip the same few steps, and
-// the release of DeepSpeed matters to those who would use its 1-bit optimizers.
+// Drops notes that do not affect the advice. Both runs skip the same few steps, and the release of
+// DeepSpeed matters only if its 1-bit optimizers may pay.
 void drop_idle_notes(const Answer& answer, std::vector<Finding>& findings) {
   const Verdict verdict = answer.verdict();
   const bool of_use = verdict == Verdict::yes || verdict == Verdict::cannot_tell;

@@ -1,30 +1,33 @@
-// Does compression pay here? The question behind most what-ifs, answered in numbers: the 1-bit
-// optimizer against its plain kin for every backend, the NIC bandwidth at which it stops paying,
-// the most that any compression could win, and which part of a step wins or loses. advice_output.h
-// puts it into words.
+// Advice on whether compression pays. Compares the 1-bit optimizer with its baseline (the same
+// optimizer without compression) for every backend. Finds the break-even NIC bandwidth, the upper
+// bound of the speed-up of any compression, and the part of a step that gains or loses most.
+// advice_output.h renders it as text.
 //
-// With t the plain step and e the part of it in which communication is exposed, no compression can
-// be faster than t / (t - e) (Amdahl). The break-even bandwidth is where the whole run takes as
-// long either way; it is found by bisection over cluster.nic.bandwidth, and so are the bandwidths
-// where either end of the speed-up's interval (models/training/run/error_source.h) is 1. The
+// With t the plain step and e its exposed communication, no compression can be faster than t / (t -
+// e) (Amdahl). At the break-even bandwidth the whole run takes equally long with and without
+// compression. It is found by bisection over cluster.nic.bandwidth, and so are the bandwidths at
+// which either end of the speed-up's interval (models/training/run/error_source.h) is 1. The
 // verdict is that of verdict.h.
 //
-// Who runs a plain optimizer has no freeze_step yet: then a warm-up of 20 % of the run is assumed,
-// from the middle of the 15 to 25 % that DeepSpeed's tutorials advise, and the verdict says so.
-// 1-bit optimizers refuse ZeRO. Who shards states with it is told whether compression without ZeRO
-// would be faster, if it fits; and beside it what the plain optimizer without ZeRO does, since what
-// leaving ZeRO wins is no merit of compression. Tables of backends and exchanges are against the
-// run with ZeRO, and their heading says so; verdicts are of compression alone. Likewise, Adafactor,
-// CAME, GaLore, LARS and DistributedLamb have no 1-bit form: whether the 1-bit optimizer of another
-// family (LAMB's, else Adam's) is faster than they are is answered, and a finding says so and what
-// the change of optimizer does by itself.
+// A question about a plain optimizer has no freeze_step. Then a warm-up of 20 % of the run is
+// assumed, from the middle of the 15 to 25 % that DeepSpeed's tutorials advise, and the verdict
+// states so.
+//
+// 1-bit optimizers reject ZeRO. For a run with ZeRO the advice states whether compression without
+// ZeRO would be faster, if it fits. It also states the gain of the plain optimizer without ZeRO,
+// since that gain is not due to compression. Tables of backends and exchanges are relative to the
+// run with ZeRO, as their heading states; verdicts are of compression alone.
+//
+// Likewise, Adafactor, CAME, GaLore, LARS and DistributedLamb have no 1-bit form. They are compared
+// with the 1-bit optimizer of another family (LAMB's, else Adam's). A finding states this, and the
+// effect of the change of optimizer alone.
 //
 // A run that does not fit in memory has no break-even and no price.
 //
-// Other ways of sending less, which the plain optimizer can run, stand beside (exchange_advice.h).
+// Other compressed exchanges that the plain optimizer can run are listed too (exchange_advice.h).
 //
-// Whose kernels run decides as often as the network does. Where nobody chose them, DeepSpeed's are
-// judged, and the fused ones of kernels/ beside them.
+// The kernels decide the verdict as often as the network does. If the question names none,
+// DeepSpeed's kernels are judged, and the fused ones of kernels/ in addition.
 #pragma once
 
 #include <map>
@@ -50,34 +53,35 @@ struct BackendAdvice {
   Forecast forecast;  // of it, against the baseline of all
 };
 
-// The bandwidth of the NIC where the run takes as long with compression as without, and where the
-// low and the high end of the speed-up say so. None: not between 100 Mbit/s and 10 Tbit/s.
+// NIC bandwidth at which the run takes equally long with and without compression, and the
+// bandwidths at which the low and the high end of the speed-up are 1. Absent: not between 100
+// Mbit/s and 10 Tbit/s.
 struct BreakEven {
   std::optional<Bandwidth> at, low, high;
   bool pays_above = false;             // else below
-  bool pays_at_any_bandwidth = false;  // meaningful where it was asked for, and there is none
-  // The same of the ends of the speed-up.
+  bool pays_at_any_bandwidth = false;  // meaningful only if a search found no break-even
+  // The same for the ends of the speed-up.
   bool low_pays_above = false, low_pays_at_any = false, high_pays_at_any = false;
-  // From it on NCCL's TCP streams are the limit of the plain run (stream_limit.h).
+  // Above it NCCL's TCP streams limit the plain run (stream_limit.h).
   std::optional<Bandwidth> streams;
-  // From it on the way of one GPU to its NICs is (nic_limit.h).
+  // Above it the path from one GPU to its NICs limits the plain run (nic_limit.h).
   std::optional<Bandwidth> gpu_way;
 };
 
-// The plain run that differs from the compressed one in compression alone, of a question that asks
-// about another plain run: one with ZeRO, or with an optimizer that has no 1-bit form.
+// The plain run that differs from the compressed one in compression alone. Set if the question is
+// about another plain run: one with ZeRO, or an optimizer that has no 1-bit form.
 struct PlainStep {
   std::string name;           // "adam without ZeRO"
-  RatioInterval speedup;      // over the run that is asked about
+  RatioInterval speedup;      // over the plain run of the question
   RatioInterval compression;  // of the compressed run over this one
   bool fits = false;
 };
 
 // The answer with one implementation of the kernels.
 struct Answer {
-  Scenario scenario;    // with the 1-bit optimizer and the backend to take
+  Scenario scenario;    // with the 1-bit optimizer and the recommended backend
   std::string against;  // the plain run, which has the same kernels if it is named
-  // The backend to take first, then fastest first. It is the simplest one that may be the fastest.
+  // The recommended backend first, then fastest first. It is the simplest one that may be fastest.
   std::vector<BackendAdvice> backends;
   // Backends that cannot do it, by reason: "DeepSpeed's mpi backend exchanges over all ranks, ...".
   std::map<std::string, std::vector<std::string>> refused;
@@ -105,8 +109,8 @@ struct WithoutZero {
 };
 
 struct Advice {
-  Answer answer;                // with the kernels asked for, else with DeepSpeed's
-  std::optional<Answer> fused;  // where nobody asked for kernels
+  Answer answer;                // with the kernels of the question, else with DeepSpeed's
+  std::optional<Answer> fused;  // set if the question names no kernels
   std::vector<ExchangeAdvice> exchanges;
   std::vector<Finding> findings;  // of the answer, those of judge() included
   bool warmup_assumed = false;
@@ -118,17 +122,17 @@ struct Advice {
   std::optional<double> baseline_cost_usd;
   std::optional<WithoutZero> without_zero;  // of a run that shards states
   std::string plain_optimizer;              // without what it runs with: "adam"
-  // The plain kin of the 1-bit optimizer, where the plain one has no 1-bit form: "adam".
+  // Baseline of the 1-bit optimizer, if the optimizer of the question has no 1-bit form: "adam".
   std::optional<std::string> family;
 
-  // Whether the run warms up, and compresses often enough to say anything.
+  // Returns whether the run warms up and compresses often enough to be judged.
   bool judged() const { return answer.why_not_judged.empty(); }
 };
 
 inline constexpr const char* assumed_warmup = "20%";
 
-// A plain optimizer in `what_if` is taken as the question about its 1-bit kin. Throws Error (usage)
-// as resolve() does.
+// A plain optimizer in `what_if` is replaced by its 1-bit form. Throws Error (usage) as resolve()
+// does.
 Advice advise(const WhatIf& what_if, Catalog& catalog);
 
 }  // namespace lambcast

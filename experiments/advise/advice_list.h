@@ -23,8 +23,8 @@ struct AdviceList {
   std::optional<std::int64_t> common_steps;  // the length of every run (common_length.h)
 };
 
-// Every combination of the axes, the last one fastest. Throws Error (usage) for a value that cannot
-// be used whatever the others are.
+// Returns the advice for every combination of the axes, the last one fastest. Throws Error (usage)
+// for a value that is invalid in every combination.
 AdviceList advise_all(const WhatIf& what_if, const std::vector<Axis>& axes, Catalog& catalog);
 
 // In words and as a table; a JSON object with the advice of each point; a CSV row a point and

@@ -48,8 +48,8 @@ std::string change_sentence(const Answer& answer) {
   return loses ? out + fmt::format(": the {} loses.", name_of(*loses)) : out + ".";
 }
 
-// Where a gain at any bandwidth is sure. At the cluster's own rate an interval is that of what was
-// measured there, and may be sure where it is not next to it.
+// Returns the bandwidths at which a gain at any bandwidth is certain. The interval at the cluster's
+// own bandwidth uses what was measured there, so a gain may be certain only there.
 std::string sure_where(const BreakEven& at, const Answer& answer) {
   const Bandwidth own = answer.scenario.training.cluster->nic_bandwidth.value;
   const bool sure_here = answer.merit().low > 1;
@@ -280,7 +280,7 @@ Json answer_json(const Advice& advice, const Answer& answer) {
   return json;
 }
 
-// What leaving ZeRO does by itself, and which of the three is fastest.
+// Describes the effect of leaving ZeRO alone, and names the fastest of the three runs.
 std::string without_zero_text(const Advice& advice) {
   if (!advice.without_zero) return "";
   const WithoutZero& plain = *advice.without_zero;
@@ -314,7 +314,8 @@ std::string money(const RunForecast& run, double usd, double low_s, double high_
                      usd_cell(usd * high_s / run.time_s));
 }
 
-// Intervals of both runs, which err alike: who saves is the verdict's matter.
+// Prints the cost intervals of both runs. Their errors are correlated, so these intervals do not
+// decide which run is cheaper; the verdict does.
 std::string cost_text(const Advice& advice) {
   if (!advice.judged() || !advice.answer.backends.front().fits) return "";
   if (!advice.answer.scenario.training.cluster->usd_per_gpu_hour)

@@ -113,7 +113,8 @@ TEST_CASE(
     CHECK_THAT(text, Contains(fmt::format("onebit_{0} (of {0}'s family: {1} has no 1-bit form)",
                                           family, optimizer)) &&
                          Contains("[optimizer-swapped]"));
-    // Every row of exchanges, that of the 1-bit optimizer too, is against the run asked about.
+    // Every row of exchanges, also that of the 1-bit optimizer, is relative to the run of the
+    // question.
     CollectiveCosts costs;
     const Forecast own = forecast(resolve(asked, catalog).training, costs);
     CHECK(advice.baseline_time_s == own.run.time_s);
@@ -122,7 +123,7 @@ TEST_CASE(
       REQUIRE(row != advice.exchanges.end());
       CHECK(row->run_s * row->speedup == Approx(own.run.time_s));
     }
-    // With the fused kernels both have them.
+    // The fused answer compares two runs with fused kernels.
     WhatIf with_fused = asked;
     with_fused["kernels"] = "fused";
     const Forecast own_fused = forecast(resolve(with_fused, catalog).training, costs);
@@ -131,7 +132,7 @@ TEST_CASE(
     CHECK(advice.fused->speedup().value ==
           Approx(own_fused.run.time_s / advice.fused->backends.front().time_s));
     CHECK_THAT(text, Contains(fmt::format("a step of {} with fused kernels,", optimizer)));
-    // What changing the optimizer does by itself.
+    // The effect of the change of optimizer alone.
     WhatIf kin = asked;
     kin["optimizer"] = family;
     const Forecast of_kin = forecast(resolve(kin, catalog).training, costs);
@@ -237,7 +238,7 @@ TEST_CASE(
           Approx(advice.answer.backends[i].speedup.value).epsilon(1e-12));
   }
 
-  // Where compression wins against ZeRO what leaving ZeRO wins already, no warning says it loses.
+  // The warning that compression loses appears only if the answer is slower than the run with ZeRO.
   asked["cluster"] = "dgx-a100-80g";
   asked["kernels"] = "deepspeed";
   const Advice fast = advise(asked, catalog);
@@ -352,7 +353,7 @@ TEST_CASE("advice: the changes of the parts add up to that of the step, and who 
   }
   CHECK_THAT(advice_text(advise(question("hgx-h100-ndr", "16", "onebit_lamb"), catalog)),
              Contains(": the compression loses.") || Contains(": the optimizer loses."));
-  // Where the step is shorter, what makes it so.
+  // A shorter step is attributed to the part that gains.
   CHECK_THAT(
       advice_text(advise(question("commodity-10gbe", "16", "onebit_lamb"), catalog)),
       Contains(" less, compression ") && Contains(": the wire wins.") && !Contains(" loses."));

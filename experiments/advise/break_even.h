@@ -36,18 +36,18 @@ using LimitOfNic = std::optional<Bandwidth> (*)(const TrainingPlan& training);
 std::optional<Bandwidth> limit_of_streams(const TrainingPlan& training);
 std::optional<Bandwidth> limit_of_gpu_way(const TrainingPlan& training);
 
-// Returns the bandwidth of the NIC from which on the plain run of `asked` (or `asked` itself, if it
-// is plain) is as fast as with any other, by a limit of rings; nothing if its algorithms have
-// several peers.
+// Returns the NIC bandwidth above which the plain run of the question is no faster, because of a
+// limit on rings. Returns nothing if its algorithms have several peers. `plain`: the question is
+// the plain run itself.
 std::optional<Bandwidth> held_back_beyond(const WhatIf& asked, bool plain, LimitOfNic limit_of,
                                           Catalog& catalog);
 
-// Returns the largest bandwidth at which a break-even of `asked` means something: beyond either
-// limit the plain run no longer gets faster, and the curve is that of an assumed limit.
+// Returns the largest bandwidth at which a break-even is meaningful. Beyond either limit the plain
+// run no longer gets faster, and the curve is that of an assumed limit.
 Bandwidth fastest_of_use(const WhatIf& asked, Catalog& catalog);
 
-// The same question on NICs of another bandwidth. A name plate that was stated is raised to it, so
-// that a scan is never refused for it.
+// Returns the question with NICs of another bandwidth. A stated name plate is raised to it, so that
+// a scan is never rejected for it.
 WhatIf at_bandwidth(WhatIf what_if, Bandwidth nic);
 
 }  // namespace lambcast

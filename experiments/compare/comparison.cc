@@ -24,7 +24,7 @@ void refuse_repeated(const std::vector<std::string>& values, std::string_view ke
       fail_input(flag(key), fmt::format("'{}' is named twice", value));
 }
 
-// No word of a key beside a list of its values.
+// Throws Error if both a key and a list of its values are given.
 void refuse_both(const WhatIf& what_if, const std::string& key,
                  const std::vector<std::string>& values) {
   if (!values.empty() && what_if.contains(key))
@@ -38,7 +38,7 @@ bool is_onebit(const std::string& optimizer) {
   return optimizer_models()[static_cast<std::size_t>(name - names.begin())]->onebit;
 }
 
-// The question once for each value, which becomes part of the name where there are several.
+// The question with one value of each list; the value is part of the name if there are several.
 struct AskedPoint {
   std::string name;
   WhatIf what_if;
@@ -150,7 +150,7 @@ Contestant forecast_of(const AskedPoint& asked, Catalog& catalog, CollectiveCost
     contestant.scenario = resolve(asked.what_if, catalog);
     contestant.forecast = forecast(contestant.scenario.training, costs);
   } catch (const InvalidValue&) {
-    throw;  // wrong whatever the rest is
+    throw;  // invalid in every combination
   } catch (const Error& error) {
     if (error.code() != Exit::usage) throw;
     contestant.refused = error.what();

@@ -1,12 +1,12 @@
-// Which of these is best? One question asked of several clusters, optimizers or exchanges of
-// gradients, or of every combination of them, side by side: time, cost, memory, what compression
-// makes of each, and which part of a step loses most.
+// Compares several clusters, optimizers or gradient exchanges, or every combination of them, for
+// one question: time, cost, memory, the effect of compression, and the part of a step that loses
+// most.
 //
-// Each is forecast as `simulate` forecasts it. Best first means: those that fit in memory before
-// those that do not, each by the time of the run, or for equal work where they train on unequal
-// numbers of samples (equal_work.h); last what cannot run, with the reason. Ratios are against the
-// first one named, for equal work too. 1-bit optimizers bring an exchange of their own, so they
-// stand once beside the exchanges of plain ones.
+// Each contestant is forecast as `simulate` forecasts it. Contestants that fit in memory rank
+// before those that do not, both by run time. If they train on different numbers of samples, they
+// rank by the time for equal work (equal_work.h). Contestants that cannot run come last, with the
+// reason. Ratios are relative to the first one named, for equal work too. 1-bit optimizers have an
+// exchange of their own, so each appears once, next to the exchanges of plain ones.
 #pragma once
 
 #include <optional>
@@ -21,12 +21,13 @@
 
 namespace lambcast {
 
-// What is compared; an empty list leaves what the question says.
+// The values to compare; an empty list keeps the value of the question.
 struct ComparisonAxes {
   std::vector<std::string> clusters, optimizers, exchanges;
 };
 
-// What 1-bit compression makes of a run: of a 1-bit optimizer itself, of a plain one its 1-bit kin.
+// Effect of 1-bit compression on a run: that of the 1-bit optimizer itself, or of the 1-bit form of
+// a plain optimizer.
 struct CompressionPays {
   std::string optimizer;
   std::optional<RatioInterval> speedup;  // nothing: refused, or hardly any step compresses
@@ -34,7 +35,7 @@ struct CompressionPays {
   bool warmup_assumed = false;  // as in advice.h
   Verdict verdict = Verdict::not_judged;
   std::string measure_first;
-  std::optional<Speedup> fused;  // with the fused kernels, where nobody chose kernels
+  std::optional<Speedup> fused;  // with the fused kernels, if none are chosen
 };
 
 struct Contestant {
@@ -52,17 +53,18 @@ struct Comparison {
   bool clusters_differ = false;
   std::optional<std::int64_t> common_steps{};  // of every run, if no length is given
   EqualWork work;
-  // What makes of a contestant's time, or cost, that of the work compared.
+  // Returns the factor that scales a contestant's time or cost to equal work.
   double share(const Contestant& contestant) const;
   const Contestant& reference() const { return ranked[first_named]; }
-  // How many times as long `slower` takes; nothing where one of them cannot run. Errors that both
-  // share cancel, others add up (models/training/run/error_source.h).
+  // Returns how many times as long `slower` takes; nothing if one of them cannot run. Errors common
+  // to both cancel, others add up (models/training/run/error_source.h).
   std::optional<RatioInterval> ratio(const Contestant& slower, const Contestant& faster) const;
   // Whether the best one runs and fits.
   bool answered() const;
 };
 
-// Throws Error (usage) for what no combination can be asked with, and for fewer than two.
+// Throws Error (usage) for values that are invalid in every combination, and for fewer than two
+// contestants.
 Comparison compare(const WhatIf& what_if, const ComparisonAxes& axes, Catalog& catalog);
 
 }  // namespace lambcast

@@ -17,7 +17,7 @@ WhatIf compared() {
           {"global_batch", "4096"}, {"steps", "1000"}, {"micro_batch", "16"}};
 }
 
-// Where optimizers are listed, none is asked about beside them.
+// The question without an optimizer, for comparisons that list optimizers.
 WhatIf question_of_several() {
   WhatIf asked = compared();
   asked.erase("optimizer");
@@ -90,7 +90,7 @@ TEST_CASE("comparison: what two clusters are described alike in errs alike") {
     CHECK(ratio.high == 1);
     CHECK_THAT(comparison_table(same), Contains("takes exactly as long"));
   }
-  // Of the same machines with other NICs it can be told, though neither run is known well.
+  // The same machines with different NICs can be ranked, though neither run time is accurate.
   const Comparison nics =
       compare(compared(), {{"commodity-10gbe", "commodity-100gbe"}, {}, {}}, catalog);
   const Contestant &fast = nics.ranked[0], &slow = nics.ranked[1];
@@ -100,16 +100,16 @@ TEST_CASE("comparison: what two clusters are described alike in errs alike") {
   const auto relative = [](const Contestant& of) {
     return of.forecast.run.time_high_s / of.forecast.run.time_low_s;
   };
-  // No end of the slower run beats its NICs, which its error in common with the faster one does not
-  // know: the ratio may be less sure than the surer run.
+  // The NICs bound the slower run at both ends of its interval, which the error common to both runs
+  // does not include. So the ratio may be wider than the narrower of both intervals.
   CHECK(ratio.high / ratio.low < std::max(relative(fast), relative(slow)));
-  // What TCP makes of a NIC that nobody measured is an error of its own.
+  // TCP on a NIC without measurements is a source of error of its own.
   const Comparison unmeasured =
       compare(compared(), {{"commodity-10gbe", "commodity-25gbe"}, {}, {}}, catalog);
   const RatioInterval wide = *unmeasured.ratio(unmeasured.ranked[1], unmeasured.ranked[0]);
   CHECK(wide.low < 1);
   CHECK(wide.high > 1);
-  // Of another network the wires err apart, of another GPU all does.
+  // Clusters with other networks share no network errors; those with other GPUs share no errors.
   const Comparison others =
       compare(compared(), {{"commodity-100gbe", "dgx-a100-80g", "hgx-h100-ndr"}, {}, {}}, catalog);
   const auto common = [&](const char* a, const char* b) {

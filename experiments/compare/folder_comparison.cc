@@ -16,7 +16,7 @@
 namespace lambcast {
 namespace {
 
-// What a point was asked with; the number of nodes follows.
+// Columns that identify a point's question; the number of nodes follows from them.
 const std::vector<std::string> compared_keys{
     "model",        "cluster",       "device",      "optimizer",
     "backend",      "cuda_aware",    "kernels",     "nic_bandwidth_Gbps",

@@ -35,7 +35,7 @@ std::string input_text(FlopRate value) {
   return fmt::format("{:.4g} TFLOP/s", value.value() * 1e-12);
 }
 
-// What a type of number is in the text of a description.
+// Text form of each type of number in a description.
 template <typename T>
 struct InText;
 template <>
@@ -125,7 +125,8 @@ class Inputs {
   const Device& device_;
 };
 
-// Of one library, `get` of the cluster: its shares of the wires and its protocols' waits.
+// Adds the inputs of one library, which `get` finds in a cluster: its efficiencies and the
+// latencies of its protocols.
 template <typename Get>
 void add_library(Inputs& inputs, const std::string& name, const LibrarySpec& spec, Get get) {
   const auto share = [&](const char* key, auto member) {
@@ -184,7 +185,7 @@ void add_cluster(Inputs& inputs, const Cluster& cluster) {
     number("cluster.node.gpu_nic", &Cluster::gpu_nic);
   number("cluster.node.host_link", &Cluster::host_link);
   number("cluster.node.host_memory", &Cluster::host_memory);
-  // Of a switch and a torus there is none.
+  // A single switch and a torus have no oversubscription.
   if (cluster.fabric.kind != FabricKind::single_switch && cluster.fabric.kind != FabricKind::torus)
     inputs.add(
         "cluster.fabric.oversubscription",

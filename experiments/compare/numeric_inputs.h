@@ -29,10 +29,10 @@ struct NumericInput {
   double (*parse)(std::string_view text, const Where& where) = nullptr;
 };
 
-// Those of the training's cluster and device that are not zero.
+// Returns the numbers of the training's cluster and device that are not zero.
 std::vector<NumericInput> numeric_inputs(const TrainingPlan& training);
 
-// The same training with one of them `factor` times as large.
+// Returns the same training with `input` multiplied by `factor`.
 TrainingPlan scaled(const TrainingPlan& training, const NumericInput& input, double factor);
 
 }  // namespace lambcast

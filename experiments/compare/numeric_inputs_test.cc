@@ -134,19 +134,19 @@ TEST_CASE("numeric inputs: what moves a forecast stands among what it rests on")
   }
 }
 
-// What `--set` says of the number: its own value, or `factor` times it.
+// Returns the question with the input multiplied by `factor`, as with `--set`.
 WhatIf with_input(WhatIf asked, const NumericInput& input, double factor) {
   asked[input.key] = input.text(input.number * factor);
   return asked;
 }
 
-// Whether it is refused with its key, as a share above one is.
+// Returns whether the value of the input was rejected as out of range, as a share above one is.
 bool is_out_of_range(const InvalidValue& error, const NumericInput& input) {
   return input.key.starts_with(error.key()) &&
          (Contains("range") || Contains("at most 1")).match(error.what());
 }
 
-// Waits of a protocol that a description says are those of a single node too
+// Returns whether the input is a protocol latency that also sets the one within a node
 // (topologies/library.cc).
 bool says_of_others(const NumericInput& input) {
   return input.key.ends_with(".base") || input.key.ends_with(".local_hop");

@@ -1,23 +1,25 @@
-// Which input moves the answer most? Elasticities of the run's time and of its speed-up by central
-// differences in logarithms,
+// Sensitivity of a forecast to its inputs. Computes elasticities of the run time and of the
+// speed-up by central differences in logarithms,
 //
 //   e = (ln T(x (1 + h)) - ln T(x (1 - h))) / (ln (1 + h) - ln (1 - h))
 //
-// so that one per cent more of x makes the run e per cent longer. Numbers of the cluster and the
-// device move by h (numeric_inputs.h). What the user chooses moves as it can: GPUs, batch, micro
-// batch and sequence are doubled and halved, one of the two where only one runs; GPUs and micro
-// batch leave the global batch as it is, the global batch leaves the number of steps.
+// so that 1 % more of x makes the run e % longer. Numbers of the cluster and the device change by h
+// (numeric_inputs.h). GPUs, batch, micro batch and sequence length are doubled and halved; only one
+// of the two is used if the other cannot run. A change of GPUs or micro batch keeps the global
+// batch; a change of the global batch keeps the number of steps.
 //
-// An elasticity is of this run: libraries choose algorithms by size, so it may jump elsewhere. How
-// far an input may be off is not in it: what is known well may move the answer most. That stands
-// beside it. The interval of a speed-up, or of a time, comes from independent sources of error
-// (models/training/run/error_source.h), each of which one measurement would settle; with r(s) the
-// ratio of the ends that source s alone makes,
+// An elasticity is local to this run: libraries choose algorithms by size, so it may jump
+// elsewhere. It does not include the uncertainty of the input: an accurate input may have the
+// largest elasticity. The uncertainty is reported next to it. The interval of a speed-up, or of a
+// time, comes from independent sources of error (models/training/run/error_source.h). One
+// measurement would settle each source. With r(s) the ratio of the interval's ends from source s
+// alone,
 //
 //   share of s = ln(r(s))^2 / sum over all sources of ln(r)^2
 //
-// and an input belongs to the source whose width it changes most. Which of its inputs a source errs
-// by is not known: its share is split among them by their elasticities, as if each were off alike.
+// and an input belongs to the source whose width it changes most. It is unknown which inputs cause
+// the error of a source. Its share is split among its inputs by their elasticities, as if all had
+// the same relative error.
 #pragma once
 
 #include <optional>
@@ -66,7 +68,7 @@ struct Sensitivity {
 // Throws Error (usage) as resolve() does.
 Sensitivity sensitivity_of(const WhatIf& what_if, double by, Catalog& catalog);
 
-// What moves the time by less than this for each per cent is noise of rounding to picoseconds.
+// Elasticities of the time below this are noise from rounding to picoseconds.
 inline constexpr double no_effect = 1e-6;
 
 }  // namespace lambcast

@@ -1,5 +1,5 @@
-// The sensitivity of a run as a picture: a tornado of elasticities, the strongest on top, and
-// beside each input the share of the interval that its measurement makes.
+// Tornado diagram of a run's elasticities, the strongest on top, with each input's share of the
+// interval.
 #pragma once
 
 #include "experiments/compare/sensitivity.h"
@@ -7,7 +7,7 @@
 
 namespace lambcast {
 
-// The inputs that move something, as many as fit; `left_out` says why there is none.
+// Draws the inputs with an effect, as many as fit; `left_out` gives the reason if there are none.
 report::Figure sensitivity_figure(const Sensitivity& sensitivity);
 
 }  // namespace lambcast

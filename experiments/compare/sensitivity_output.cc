@@ -29,7 +29,7 @@ std::string what_ten_percent_does(const InputEffect& effect) {
                      change > 0 ? "longer" : "shorter");
 }
 
-// What the shares are of: "the speed-up, 1.58 to 3.19x".
+// Returns the quantity that the shares divide: "the speed-up, 1.58 to 3.19x".
 std::string interval_name(const Sensitivity& sensitivity) {
   const RunForecast& run = sensitivity.forecast.run;
   return sensitivity.of_speedup()
@@ -37,7 +37,7 @@ std::string interval_name(const Sensitivity& sensitivity) {
              : "the run's time, " + time_range(run.time_s, run.time_low_s, run.time_high_s);
 }
 
-// The speed-up and its verdict; that of a run that is not judged, why.
+// Returns the speed-up, or why the run is not judged.
 std::string judgement_text(const Sensitivity& sensitivity) {
   const RunForecast& run = sensitivity.forecast.run;
   const Judgement& judgement = sensitivity.judgement;
@@ -48,7 +48,7 @@ std::string judgement_text(const Sensitivity& sensitivity) {
                      ratio_text(*run.speedup));
 }
 
-// What a user can measure, and the strongest of the inputs that it would settle.
+// Returns the measurement to make first, and the strongest of the inputs that it would settle.
 std::string measure_text(const Sensitivity& sensitivity) {
   if (sensitivity.parts.empty()) return "Nothing in it may be off.\n";
   const IntervalPart* first = sensitivity.to_measure();

@@ -68,7 +68,7 @@ class RootSearch {
     return all;
   }
 
-  // Of the values found, those that follow one another with the target between.
+  // Returns pairs of neighbouring values found between which the metric passes the target.
   std::vector<std::pair<double, double>> places_between(IntervalEnd end) const {
     std::vector<std::pair<double, double>> places;
     for (auto after = found_.begin(); after != found_.end(); ++after)
@@ -110,7 +110,7 @@ class RootSearch {
       return &found_.emplace(x, std::move(point)).first->second;
     } catch (const InvalidValue& error) {
       const bool below = error.key().ends_with('.') && variable_.key.starts_with(error.key());
-      if (error.key() != variable_.key && !below) throw;  // wrong whatever this one is
+      if (error.key() != variable_.key && !below) throw;  // another key is invalid
       refuse(x, error.what());
     } catch (const Error& error) {
       if (error.code() != Exit::usage) throw;
@@ -208,7 +208,7 @@ Solution solve(const SolveQuestion& question, Catalog& catalog) {
   // One length for all values: that of the base question.
   WhatIf asked = question.what_if;
   if (!is_length(question.key)) solution.assumed_steps = assumed_length(asked, catalog);
-  // The length is assumed from a freeze step, and here that is what is asked for.
+  // The assumed length depends on the freeze step, which is the unknown here.
   if (solution.assumed_steps && question.key == "freeze_step" &&
       !question.what_if.contains("freeze_step") && !question.what_if.contains("config"))
     fail_input(flag("steps"), "is missing: which freeze_step is right depends on the run's length",

@@ -53,8 +53,8 @@ struct Solution {
   std::size_t cannot_run = 0;
   std::string why_not;              // the first that cannot
   std::vector<std::string> limits;  // on the metric, if no value of the key meets the target
-  // Where the low and the high end of the metric pass the target, the smaller value first; a side
-  // that no value of the range reaches is absent.
+  // Values at which the low and the high end of the metric pass the target, the smaller value
+  // first. A side that no value of the range reaches is absent.
   std::optional<std::pair<std::optional<std::string>, std::optional<std::string>>> within;
 
   enum class Kind { solved, always, never, not_monotone };

@@ -1,4 +1,5 @@
-// What `solve` is asked, "KEY METRIC VALUE FROM TO" per line; "-" stands for what is not given.
+// Questions to `solve`, "KEY METRIC VALUE FROM TO" per line; "-" stands for a word that is not
+// given.
 #include <cmath>
 
 #include "experiments/compare/solve_variable.h"

@@ -25,7 +25,7 @@ std::string side(const Solution& solution, bool meets) {
 
 std::string target_text(const Solution& solution) { return solution.metric->text(solution.target); }
 
-// A value beside the target that rounds to it says on which side it lies.
+// Returns the metric as text, or "just under" or "just over" the target if it rounds to the target.
 std::string value_text(const Solution& solution, const SolvePoint& point) {
   const double value = point.metric.value, target = solution.target;
   const std::string text = solution.metric->text(value), wanted = target_text(solution);
@@ -51,7 +51,7 @@ std::string places_text(const Solution& solution) {
   return out;
 }
 
-// Where it passes more than once, the answer says so already.
+// Lists the turning points of the metric, unless the answer lists several passes already.
 std::string turns_text(const Solution& solution) {
   constexpr std::size_t most = 4;
   if (solution.turns.empty() || solution.passes.size() > 1) return "";
@@ -67,7 +67,7 @@ std::string turns_text(const Solution& solution) {
       solution.key, fmt::join(places, ", "), target_text(solution));
 }
 
-// Where every value is on one side of the target, at how many the interval reaches the other.
+// If every value is on one side of the target: returns at how many the interval reaches the other.
 std::string open_text(const Solution& solution) {
   const auto open = std::ranges::count_if(solution.points, [&](const SolvePoint& point) {
     return point.metric.low &&

@@ -15,10 +15,10 @@
 namespace lambcast {
 namespace {
 
-// As `advise` looks for a break-even.
+// The range in which `advise` searches for a break-even.
 constexpr double nic_low = 1e8 / 8, nic_high = 1e13 / 8;
 
-// Where nobody says another one: that of its row, but for what the run's steps end.
+// Returns the default range of a key; that of freeze_step ends at the run's steps.
 UsualRange usual_range(const WhatIfKey& key, const WhatIf& what_if) {
   if (key.name == "freeze_step") {
     const auto steps = Words(what_if).whole("steps", 1, 1'000'000'000);
@@ -30,7 +30,7 @@ UsualRange usual_range(const WhatIfKey& key, const WhatIf& what_if) {
 std::string whole_text(double x) { return fmt::format("{:.0f}", x); }
 std::string number_text(double x) { return fmt::format("{:.4g}", x); }
 
-// The question without what contradicts another value of the key.
+// Returns the question without the keys that contradict another value of `key`.
 WhatIf without_others(WhatIf what_if, const std::string& key) {
   const auto erase = [&](std::initializer_list<const char*> others) {
     for (const char* other : others) what_if.erase(other);

@@ -1,5 +1,5 @@
-// What `solve` looks for: one number of a question, its usual range and the run that each value
-// makes of the question.
+// The unknown of `solve`: one number of a question, its default range, and the question for each of
+// its values.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// The study of convergence: README.md beside this file.
+// The convergence study; see README.md in this folder.
 //
 //   convergence_study train CURVES.csv [THREADS [RUN...]]
 //       trains the runs that the file lacks, or of those the named ones: some seconds each

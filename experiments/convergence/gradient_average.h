@@ -1,5 +1,5 @@
-// The exchanges of the study at work: what replaces the gradients of all ranks by their average, as
-// far as the exchange says it, and keeps what it owes from call to call.
+// The gradient exchanges of the study: each replaces the gradients of all ranks by their average in
+// its precision, and keeps error feedback between calls.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 namespace lambcast::convergence {
 
 using GradientAverage = std::function<void(emulated::Buffers)>;
-// Nothing for an exchange that leaves gradients as they are.
+// Returns an empty function for an exchange that leaves gradients unchanged.
 GradientAverage gradient_average(const text::Transformer& model, int ranks, Exchange exchange);
 
 }  // namespace lambcast::convergence

@@ -33,7 +33,7 @@ using Trainee =
                  OfRule<reference::ShardedLamb>, OfRule<reference::Lars>,
                  OfRule<reference::Adafactor>, OfRule<reference::Came>, OfRule<reference::Galore>>;
 
-// Of a freeze_step of 0 the warm-up does not end by itself.
+// With a freeze_step of 0 the warm-up does not end by itself.
 Trainee trainee(const text::Transformer& model, const Recipe& recipe, const Run& run);
 // `share` of the peak.
 void set_lr(Trainee& trainee, const Recipe& recipe, double share);

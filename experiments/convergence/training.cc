@@ -19,7 +19,7 @@ double schedule(const Recipe& recipe, int step) {
   return static_cast<double>(recipe.steps - step) / (recipe.steps - recipe.lr_warmup);
 }
 
-// Asks the monitor, where the run has one, whether the warm-up ends here.
+// Ends the warm-up if the run has a monitor and it finds that the variance has settled.
 void watch(Trainee& trainee, reference::FreezeMonitor& monitor, int step, const VarianceLog& log) {
   const auto ask = [&](auto& o) {
     using O = std::decay_t<decltype(o)>;

@@ -21,7 +21,7 @@ enum class Optimizer {
   onebit_lamb,
   onebit_adam,
   zero_one_adam,
-  // Those that need whole tensors, their states cut by ZeRO-1.
+  // Optimizers that need whole tensors, with states sharded by ZeRO-1.
   distributed_lamb,  // Colossal-AI's: bias correction in the rate, trust ratios unclamped
   lars,
   adafactor,
@@ -32,22 +32,22 @@ enum class Optimizer {
 const char* name_of(Optimizer optimizer);
 bool freezes(Optimizer optimizer);  // has a freeze_step
 
-// How gradients are averaged where the optimizer leaves it to the engine; local steps and DiLoCo
-// average weights every 16 steps instead, neighbours theirs in every step.
+// How gradients are averaged, if the optimizer leaves it to the engine. Local steps and DiLoCo
+// average weights every 16 steps instead; neighbours average theirs in every step.
 enum class Exchange {
   plain,
-  fp8,          // one scale per message, nothing owed
-  int8,         // blocks of 64, nothing owed
+  fp8,          // one scale per message, no error feedback
+  int8,         // blocks of 64, no error feedback
   onebit,       // signs of gradients, with error feedback, from the first step on
   int4,         // blocks of 64, with error feedback
-  int4_unowed,  // blocks of 64, nothing owed
+  int4_unowed,  // blocks of 64, no error feedback
   qgz_int4,     // two ranks a node, int4 in both phases, with error feedback
   power_sgd_4,  // rank 4, warm start
   top_k_1,      // the largest per cent, error feedback
   random_k_1,   // a random per cent, error feedback
   local_steps_16,
   diloco_16,  // outer lr 0.7, Nesterov momentum 0.9
-  // After every step weights are averaged with neighbours alone.
+  // Weights are averaged with neighbours alone after every step.
   neighbours_ring,
   neighbours_exponential,
 };
@@ -60,10 +60,10 @@ struct Recipe {
   int sequences = 1;  // of every rank in a step
   int steps = 2000;
   int lr_warmup = 100;
-  // Its memory, 100 steps, is to 2,000 what that of 0.999 is to some 20,000.
+  // Its memory of 100 steps is to 2,000 steps as that of 0.999 to some 20,000.
   double beta2 = 0.99;
-  // Of the steps: where the monitor ends the warm-up though the variance has not settled. 0:
-  // nowhere, as in the runs on record: with 15 % they would be those frozen there once more.
+  // Share of the steps at which the monitor ends the warm-up even if the variance has not settled.
+  // 0: never, as in the runs on record. With 15 % these would repeat the runs frozen there.
   double latest_share = 0;
   double weight_decay = 0.01;  // of matrices alone
   double clipping = 1;
@@ -99,7 +99,7 @@ struct Curve {
 
 // The runs of the study.
 std::vector<Run> study_runs(const Recipe& recipe);
-// `log`, where given, hears |v|_1 of every tensor whenever the monitor measures it.
+// Receives |v|_1 of every tensor whenever the monitor measures it; may be empty.
 using VarianceLog = std::function<void(int step, std::span<const double> norms)>;
 Curve train(const text::Transformer& model, const Recipe& recipe, const Run& run,
             const VarianceLog& log = {});

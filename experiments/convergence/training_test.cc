@@ -28,12 +28,12 @@ Recipe small() {
   return recipe;
 }
 
-// Of all that training gains. 1-bit Adam ends lower here where it freezes long before its variance
-// settles, which no monitor of the variance can know.
+// Margin as a share of the loss reduction of the whole training. 1-bit Adam reaches a lower loss
+// here if it freezes long before its variance settles, which no monitor of the variance can detect.
 double margin(Optimizer optimizer) { return optimizer == Optimizer::onebit_lamb ? 0.02 : 0.04; }
 
-// What freezing where the monitor says costs of all that training gains, against the best of the
-// fixed shares.
+// Returns the loss added by freezing at the monitor's step instead of the best fixed share, as a
+// share of the loss reduction of the whole training.
 double cost_of_monitor(const std::vector<Curve>& curves, Optimizer optimizer, double untrained) {
   double chosen = NAN, best = INFINITY;
   for (const Curve& curve : curves) {

@@ -87,7 +87,7 @@ StepTimes step_times(const Run& run, int steps, const Clock& clock) {
   if (run.exchange == Exchange::qgz_int4) what_if.emplace("config", "sharded.json");
   if (freezes(run.optimizer))
     what_if["freeze_step"] = std::to_string(run.freeze_step == 0 ? steps / 5 : run.freeze_step);
-  // ZeRO wants to be told that LAMB is meant.
+  // ZeRO accepts LAMB only with zero_allow_untested_optimizer.
   Catalog catalog(std::make_shared<DescriptionTexts>(std::map<std::string, std::string>{
       {"config sharded.json",
        R"({"zero_optimization": {"stage": 1}, "zero_allow_untested_optimizer": true})"}}));

@@ -18,8 +18,8 @@ struct Clock {
   std::string cluster = "commodity-10gbe";  // a preset or a file
   int gpus = 64;
 };
-// qgZ leaves every rank its share of the sums: with ZeRO stage 1, as the forecast asks for. Throws
-// Error where the run cannot be forecast there.
+// Forecasts the step times of a run. qgZ leaves every rank its share of the sums, so it is forecast
+// with ZeRO stage 1. Throws Error if the run cannot be forecast on the cluster.
 StepTimes step_times(const Run& run, int steps, const Clock& clock = {});
 double hours_at(const Curve& curve, const StepTimes& times, int step);
 
@@ -28,7 +28,7 @@ struct Outcome {
   double loss = 0, held_out = 0;  // at the end
   StepTimes times;
   double hours = 0;  // of all steps
-  // The first point from which on the curve stays at or below the level; 0 where it never does.
+  // The first step from which the curve stays at or below the level; 0 if there is none.
   int steps_to_level = 0;
   double hours_to_level = 0;
 };
@@ -36,8 +36,8 @@ struct Study {
   double level = 0;  // loss that every run of the family is timed to
   std::vector<Outcome> outcomes;
 };
-// Of the curves that learn with LAMB, or with Adam. The level lies `above` the loss at which the
-// plain optimizer ends. Throws Error where there is no curve of that one.
+// Judges the curves of LAMB, or those of Adam. The level is the final loss of the plain optimizer
+// plus `above`. Throws Error if there is no curve of that optimizer.
 Study judge(const std::vector<Curve>& curves, bool lamb, double above, const Clock& clock = {});
 std::string study_csv(const std::vector<Study>& studies);
 
