@@ -16,7 +16,7 @@ constexpr std::size_t page_width = 80;
 std::string time_cell(double seconds);
 std::string bytes_cell(Bytes bytes);
 
-// An interval in the unit in which `seconds` stands beside it: "269.3 to 714.6 s".
+// Formats an interval in the unit of `seconds`: "269.3 to 714.6 s".
 std::string time_range(double seconds, double low_s, double high_s);
 // Both, for sentences: "431.9 s (269.3 to 714.6 s)".
 std::string time_and_range(double seconds, double low_s, double high_s);
@@ -26,7 +26,7 @@ std::string number_cell(double value);
 
 // US dollars with three digits, cents at most: "7.27", "12.3", "1234".
 std::string usd_cell(double usd);
-// What stands in place of a cost where the cluster has no price.
+// Returns the text shown instead of a cost if the cluster has no price.
 std::string no_price_text();
 
 }  // namespace lambcast

@@ -77,7 +77,7 @@ std::string ground_of(const CalibratedInterval& interval, const Cluster& cluster
          (extrapolated ? changed_keys(cluster, nodes) : "");
 }
 
-// Where the other model of the network says something else.
+// Returns a remark if the flow model of the network gives another time.
 std::string flow_remark(const CollectiveRow& row) {
   if (!row.models_part()) return "";
   return fmt::format(
@@ -86,7 +86,7 @@ std::string flow_remark(const CollectiveRow& row) {
       row.flow_time / row.time);
 }
 
-// What there is to say of the rows where NCCL's own rule tips.
+// Returns a finding if NCCL's algorithm choice tips near the row.
 std::optional<Finding> find_tip(const CollectiveRow& row, const CollectiveAnswer& answer) {
   const auto op = std::ranges::find(op_names(), answer.op);
   if (op == op_names().end()) return std::nullopt;
@@ -101,7 +101,7 @@ std::string tip_remark(const CollectiveRow& row, const CollectiveAnswer& answer)
 
 constexpr const char* of_one_rank = "one rank communicates with nobody";
 
-// What runs and how far it can be trusted.
+// Returns the algorithm, its protocol, and how accurate the time is.
 std::string grounds(const CollectiveRow& row, const CollectiveAnswer& answer,
                     const Cluster& cluster) {
   if (answer.group.ranks == 1) return of_one_rank;

@@ -12,7 +12,7 @@
 namespace lambcast {
 
 struct CollectiveAnswer {
-  std::string op;  // as it was asked for
+  std::string op;  // as the user wrote it
   ProcessGroup group;
   Backend backend = Backend::nccl;
   double bus_factor = 1;  // busbw / algbw, as nccl-tests has it
@@ -25,7 +25,7 @@ std::string collective_table(const CollectiveAnswer& answer, const Cluster& clus
 std::string collective_json(const CollectiveAnswer& answer, const Cluster& cluster);
 std::string collective_csv(const CollectiveAnswer& answer);
 
-// Of jobs at the same time; forecasts in their order.
+// The same for jobs that run at the same time; forecasts are in the order of the jobs.
 std::string jobs_text(std::span<const CollectiveJob> jobs, std::span<const JobForecast> forecasts,
                       const Cluster& cluster);
 std::string jobs_json(std::span<const CollectiveJob> jobs, std::span<const JobForecast> forecasts,

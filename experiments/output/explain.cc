@@ -40,7 +40,7 @@ std::string chosen_for(const PlanOp& op, const TrainingPlan& training, Collectiv
   return text;
 }
 
-// Of a call that stands inside a pass: the time of one, its interval, and what that rests on.
+// Returns the price of one call inside a pass: its time, its interval, and the source of both.
 std::string price_of(const Call& call, const StepPlan& plan, const TrainingPlan& training,
                      CollectiveCosts& costs) {
   PlanOp op;
@@ -76,7 +76,7 @@ std::string price_table(const StepRun& step, const TrainingPlan& training, Colle
                            step.metrics.step_time_high.us());
 }
 
-// What a step asked for and what finding it took.
+// Returns the counts of cost queries and simulation events, and the time of each phase.
 std::string stats(const StepRun& step, const CollectiveCosts::Counts& prices, const Effort& done) {
   const auto us = [](std::chrono::nanoseconds time) {
     return std::chrono::duration<double, std::micro>(time).count();

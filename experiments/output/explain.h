@@ -1,14 +1,13 @@
-// How a forecast came about, for people who want to check it: what a step does (plan), what each of
-// its operations costs and how far that may be off, the calls inside passes one by one (prices),
-// and what the program did to find out (stats):
+// Explains a forecast so that it can be checked: the operations of a step (plan), the cost and
+// interval of each and of the calls inside passes (prices), and the work of the program (stats):
 //
-//   operations, collectives   of the step; prices asked for, and how many were known by then
+//   operations, collectives   of the step; cost queries, and how many of them the cache answered
 //   events, flows, solves     of the engine, of the flow model, and of its max-min rates
 //   took                      wall time to plan, price, execute and account (the parts of a
-//                             forecast), and of these, mostly of price
-//     routes                  what way each flow takes over the topology
-//     lowering                schedules of every algorithm in question written out as rounds,
-//     priced
+//                             forecast); two parts of it, mostly within price:
+//     routes                  to find the path of each flow over the topology
+//     lowering                to write the schedules of all candidate algorithms as rounds, and
+//                             price them
 #pragma once
 
 #include <string>

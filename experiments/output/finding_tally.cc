@@ -16,7 +16,8 @@ namespace {
 constexpr std::array<std::string_view, 4> said_by_rows{"out-of-memory", "out-of-host-memory",
                                                        "compression-loses", "skipped-steps"};
 
-// What one point reads was not said in vain: of these each message is counted by itself.
+// Findings on unused flags are counted per message: a flag unused at one point may be used at
+// others.
 constexpr std::string_view unread = "flag-no-effect";
 
 }  // namespace

@@ -1,5 +1,5 @@
-// What is found of many points of a sweep, each kind once: with how many points it concerns, and
-// the words it has for the first of them.
+// Counts the findings of all points of a sweep. Each kind is listed once, with the number of points
+// that it concerns and its message at the first of them.
 #pragma once
 
 #include <cstddef>
@@ -18,9 +18,8 @@ class FindingTally {
   void add(std::size_t point, const std::vector<Finding>& findings);
 
   // "note: 3 of 12 points, first of 100Gbit/s: the streams ... [stream-limit]"; the gravest
-  // kinds first. What every row says for itself, that it does not fit, that compression loses
-  // there or how many steps it skips, is left out, and a flag that some points do not read, since
-  // others do.
+  // kinds first. Findings that each row shows itself are left out: it does not fit, compression
+  // loses, or steps are skipped. So are flags that only some points do not use.
   std::vector<std::string> sentences(const std::function<std::string(std::size_t)>& name) const;
 
  private:

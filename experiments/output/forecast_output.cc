@@ -55,7 +55,7 @@ Json file_hash(const std::string& path) {
   return hash_text(read_file(path));
 }
 
-// Adds the hash of the preset or file that `asked` names, and the path of a file.
+// Adds the hash of the named preset or file, and the path of a file.
 void add_origin(Json& inputs, const std::string& what, const std::string& asked,
                 const std::function<std::string(const std::string&)>& preset_text) {
   if (is_path(asked)) inputs[what + "_file"] = asked;
@@ -231,11 +231,11 @@ std::string run_text(const RunForecast& run) {
   return out;
 }
 
-// What people who train language models count in.
+// Returns throughput in the units of language-model training.
 std::string language_text(const TrainingPlan& training, const Forecast& forecast) {
   const LanguageRates rates = language_rates(training, forecast);
   if (!rates.tokens_per_s) return "";
-  // As many tokens and FLOPs in the time at either end.
+  // Rates at either end of the run time: tokens and FLOPs are the same.
   const RunForecast& run = forecast.run;
   const double most = run.time_s / run.time_low_s, least = run.time_s / run.time_high_s;
   std::string out =
@@ -252,14 +252,14 @@ std::string language_text(const TrainingPlan& training, const Forecast& forecast
   return out;
 }
 
-// Of the plain run's bytes over this one's.
+// Describes the ratio of the plain run's bytes to this run's.
 std::string volume_text(double reduction) {
   if (reduction > 1e4) return "hardly any bytes";
   if (reduction < 1) return fmt::format("{:.2f}x the bytes", 1 / reduction);
   return fmt::format("{:.2f}x fewer bytes", reduction);
 }
 
-// Against the plain run, and what that comes to.
+// Compares the run with the plain one and states the verdict.
 std::string pays_text(const Exchange& exchange, const RunForecast& run,
                       const Judgement& judgement) {
   const std::string against = fmt::format("\nagainst {}{}: ", run.baseline_optimizer,

@@ -53,7 +53,7 @@ Keys sorted(Keys keys) {
   return keys;
 }
 
-// What scripts rely on; keys may be added to it, none may go.
+// Keys that scripts rely on; keys may be added, none removed.
 const Keys interval_keys{"step_time_low_us", "step_time_high_us", "step_time_coverage",
                          "communication_calibrated", "compute_basis"};
 const Keys stage_keys{"name",

@@ -1,6 +1,6 @@
-// What is said of a forecast beside its numbers: the findings, and whether compression pays
-// (verdict.h) with DeepSpeed's kernels and with the fused ones of kernels/, which nobody finds who
-// does not know their flag.
+// Judgement of a forecast: the findings, and whether compression pays (verdict.h) with DeepSpeed's
+// kernels and with the fused ones of kernels/. The latter are judged unrequested, since few users
+// find their flag.
 #pragma once
 
 #include <optional>
@@ -19,18 +19,18 @@ struct Judgement {
   double compressed_share = 1;          // of its steps
   std::string why_not_judged = {};      // of Verdict::not_judged
   std::string measure_first = {};  // what would narrow the speed-up's interval most; may be empty
-  std::optional<Speedup> fused = {};  // the speed-up with the fused kernels, if they were asked for
+  std::optional<Speedup> fused = {};  // the speed-up with the fused kernels, if computed
 };
 
 // Returns why the run is not judged: it has no warm-up, or hardly compresses. Empty for a run that
 // is judged.
 std::string why_not_judged(const Scenario& scenario, double compressed_share);
 
-// Without the fused kernels, which take a forecast of their own.
+// Leaves `fused` empty: it takes a forecast of its own.
 Judgement judgement_of(const Scenario& scenario, const Forecast& forecast);
 
-// Nothing where somebody chose the kernels, where there are none to replace, or where it would not
-// fit in memory.
+// Returns nothing if kernels are chosen, if there are none to replace, or if the run would not fit
+// in memory.
 std::optional<Speedup> fused_speedup(const Scenario& scenario, const Forecast& forecast,
                                      CollectiveCosts& costs);
 

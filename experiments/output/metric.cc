@@ -39,7 +39,7 @@ Value speedup(const TrainingPlan&, const Forecast& forecast) {
   return MetricValue{speedup.value, speedup.low, speedup.high};
 }
 
-// Of what counts in steps, at both ends of the run's time.
+// Returns `all` per second, with both ends of the run time.
 Value rate(const RunForecast& run, double all) {
   return MetricValue{all / run.time_s, all / run.time_high_s, all / run.time_low_s};
 }
@@ -81,9 +81,9 @@ Value exposed(const TrainingPlan&, const Forecast& forecast) {
   return MetricValue{us / step_us(forecast), {}, {}};
 }
 
-// What each source of error adds to the run it adds to the work in it, or to what is lost; the
-// kernels of a 1-bit optimizer add to both, by their times. What a longer pass hides is taken for
-// work. Passes of a layout hold collectives of their own: they are left out, and priced anew.
+// Assigns the effect of each source of error to useful work or to lost time. Kernels of a 1-bit
+// optimizer add to both, in proportion to their times. Communication hidden by a longer pass counts
+// as work. Passes of a layout contain collectives: they are left out here and priced again.
 RatioInterval useful_share(const TrainingPlan& training, const Forecast& forecast, double useful) {
   const auto mean_of = [&](PartGroup part) {
     return mean_us(forecast, [&](const StepForecast& of) { return part_times(of)[part]; });
@@ -123,7 +123,7 @@ Value memory(const TrainingPlan&, const Forecast& forecast) {
   return MetricValue{forecast.memory.peak.value(), {}, {}};
 }
 
-constexpr double most = 1e15;  // of anything that is asked for
+constexpr double most = 1e15;  // largest target of any metric
 
 double parse_plain(std::string_view text, const Where& where) {
   double number = 0;

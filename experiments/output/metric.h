@@ -1,5 +1,5 @@
-// What people ask of a forecast, by name: "speedup", "run_time", "cost". Each has its value, where
-// the forecast knows one its interval, and its way of being read and written.
+// Metrics of a forecast by name: "speedup", "run_time", "cost". Each has a value, an interval if
+// the forecast has one, and functions that parse and print it.
 #pragma once
 
 #include <optional>

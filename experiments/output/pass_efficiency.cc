@@ -11,7 +11,7 @@
 namespace lambcast {
 namespace {
 
-// Of the mean step.
+// Times of the passes in the mean step.
 struct PassTimes {
   double computing_s = 0, whole_s = 0;
 };

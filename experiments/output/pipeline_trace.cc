@@ -25,7 +25,7 @@ std::string category_of(SlotKind kind) {
   return kind == SlotKind::forward ? "forward" : "backward";
 }
 
-// What a collective of a pass carries.
+// Returns the payload of a collective inside a pass.
 std::string cargo_of(const PipelinePlan& plan, const Call* call) {
   const auto is = [&](const std::optional<Call>& of) { return of && &*of == call; };
   const auto carries = [&](const ActivationCalls& of) {
@@ -130,13 +130,13 @@ class PipelineTrace {
     int slot, send;
   };
 
-  // Of each position and micro batch.
+  // Returns the index of a position and micro batch.
   std::size_t place(int position, int micro_batch) const {
     return static_cast<std::size_t>(position * plan_.pipeline.micro_batches + micro_batch);
   }
 
-  // By how much a slot is later than in the pipeline alone: its stretch may have waited for
-  // weights.
+  // Returns how much later a slot begins than in the pipeline alone: its segment may have waited
+  // for weights.
   Duration delay(int stage, Duration start) const {
     Duration planned, delayed;
     for (std::size_t i = 0; i < step_.plan.ops.size(); ++i) {
@@ -224,7 +224,7 @@ class PipelineTrace {
 
   struct Share {
     std::int64_t index, of;
-    // Of calls that do not divide evenly the first blocks have one more.
+    // If the calls do not divide evenly, the first blocks have one more.
     std::int64_t calls(std::int64_t times) const {
       return times / of + (index < times % of ? 1 : 0);
     }

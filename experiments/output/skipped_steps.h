@@ -15,10 +15,10 @@
 
 namespace lambcast {
 
-// Of so many steps, in the mean; 0 without dynamic loss scaling.
+// Returns the expected number of skipped steps among `steps`; 0 without dynamic loss scaling.
 double expected_skipped_steps(const Precision& precision, std::int64_t steps);
 
-// What a run to which none is added says of them.
+// Returns a note on the skipped steps if the run does not include them.
 std::optional<Finding> find_skipped_steps(const Scenario& scenario);
 
 }  // namespace lambcast

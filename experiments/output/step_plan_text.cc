@@ -98,7 +98,8 @@ class CallLines {
   std::string text_;
 };
 
-// What stands in the passes of each block; pipeline_plan.h says how often.
+// Lists the collectives inside the passes of each block; pipeline_plan.h states how often each
+// runs.
 std::string of_blocks(const PipelinePlan& plan, const AboutCall& also) {
   CallLines lines(also);
   const auto add = [&](const ActivationCalls& calls, const char* of = nullptr) {

@@ -69,7 +69,8 @@ class StepTrace {
       if (events_.thread_of(source) != thread) events_.arrow(source, ends_[index]);
   }
 
-  // What runs from the first layer forward to the last backward, where it is written out.
+  // Draws each micro batch, from its first forward layer to its last backward layer, if the plan
+  // lists its layers.
   void write_micro_batches() {
     std::vector<std::pair<Duration, Duration>> found;
     for (std::size_t i = 0; i < step_.plan.ops.size(); ++i) {

@@ -1,5 +1,5 @@
-// What an operation moves or computes, as the args of its slice in a trace. How long the pieces of
-// a step take is priced again from what `costs` remembers.
+// Args of the slices of a trace: what each operation moves or computes. The times of the pieces of
+// a step are priced again from the cache in `costs`.
 #pragma once
 
 #include "models/training/plan/step_plan.h"

@@ -13,7 +13,7 @@
 
 namespace lambcast {
 
-// What a thread shows of a rank class; in the order of threads.
+// Content of a thread of one rank class, in the order of threads.
 enum class Lane {
   compute,
   layers,
@@ -36,15 +36,15 @@ struct Slice {
 
 class TraceEvents {
  public:
-  // `classes` of ranks: one is not named.
+  // `classes`: number of rank classes; a single one is not named.
   TraceEvents(int process, const std::string& name, std::size_t classes, Json& events);
 
-  // Of a rank class, named where it is first asked for.
+  // Returns a thread of a rank class; the first call names it.
   std::size_t thread(Lane lane, std::size_t rank_class);
-  // The first of all.
+  // Returns the first thread of all.
   std::size_t thread_of_micro_batches();
 
-  // Its number, for arrows from it and to it.
+  // Returns the number of the slice, for arrows from and to it.
   int add(Slice slice);
   std::size_t thread_of(int slice) const {
     return slices_.at(static_cast<std::size_t>(slice)).thread;
@@ -52,8 +52,9 @@ class TraceEvents {
   // When the last slice of a thread ends.
   Duration end_of(std::size_t thread) const { return ends_.at(thread); }
 
-  // From within the slice that ends, as viewers bind arrows to the slice around them. None where
-  // the other begins before: stages that step on their own begin each at nought.
+  // Draws an arrow that starts inside the slice at its end, as viewers bind arrows to the slice
+  // around them. Draws none if the other slice begins earlier: stages that step on their own all
+  // begin at 0.
   void arrow(int from, int to);
 
  private:

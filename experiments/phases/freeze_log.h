@@ -1,15 +1,15 @@
-// Which step would the freeze monitor of the kernel library have chosen, and why? Reads what a
-// training run has logged: the norm |v|_1 of the variance, of the whole model or layer by layer,
-// and asks kernels/reference/freeze.h measurement by measurement.
+// Finds the step that the freeze monitor of the kernel library would have chosen, and the reason.
+// Reads the log of a training run: the norm |v|_1 of the variance, of the whole model or per layer.
+// Passes each measurement to kernels/reference/freeze.h.
 //
-// A loss says less than a variance: where a log has nothing else, the same criterion is held
-// against its means over D steps, which are as old as the variance's memory; that is a stand-in,
-// and the answer says so.
+// A loss is weaker evidence than a variance. If a log has only losses, the same criterion is
+// applied to their means over D steps, the memory of the variance. The answer states that this is a
+// stand-in.
 //
-// Three forms of a log are read, steps rising by the same interval throughout:
+// A log has one of three forms; its steps rise by the same interval throughout:
 //
-//   step,embedding,layer 1,...     CSV, a column per layer, all weighing alike
-//   step,layer,norm[,elements]     CSV, a row per step and layer; elements are what a layer weighs
+//   step,embedding,layer 1,...     CSV, a column per layer, all of equal weight
+//   step,layer,norm[,elements]     CSV, a row per step and layer; `elements` is a layer's weight
 //   100 3.25 1.17                  text without a header: the step, then a value per layer
 #pragma once
 
@@ -57,8 +57,8 @@ struct FreezeChoice {
   std::vector<LayerChange> layers;
 };
 
-// Of `options` the interval is the log's. Throws Error for options that make no sense and where the
-// log is shorter than two memories of the variance.
+// The interval of `options` is taken from the log. Throws Error for invalid options, and for a log
+// shorter than two memories of the variance.
 FreezeChoice choose_freeze_step(const FreezeLog& log, reference::FreezeOptions options);
 
 std::string freeze_table(const FreezeChoice& choice);

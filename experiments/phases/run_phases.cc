@@ -81,7 +81,7 @@ void add_skipped(const Pauses& pauses, RunPhase& phase) {
   }
 }
 
-// What checkpoints and failures add to `work_s` of steps of `step_s`.
+// Number of failures, and the time lost to them and to checkpoints.
 struct Lost {
   double count = 0, seconds = 0;
 };
@@ -112,7 +112,7 @@ RunPhase forecast_phase(const WhatIf& what_if, const Pauses& pauses, Catalog& ca
   return phase;
 }
 
-// What `work_s` of steps of a phase takes with all that stands between them.
+// Returns the time of `work_s` of steps of a phase, pauses included.
 double with_pauses(const Pauses& pauses, double work_s, std::int64_t steps) {
   const double work = work_s + evaluations_in(pauses, steps) * pauses.evaluation.s();
   const Lost lost =
@@ -260,7 +260,7 @@ void sum_up(const Pauses& pauses, PhasedRun& run) {
   find_restarts(run);
 }
 
-// Of a flag that means nothing without another.
+// Throws Error if a flag is given without the one that it needs.
 void refuse_alone(const std::string& value, const char* flag, bool other, const char* needed) {
   if (!value.empty() && !other)
     fail_input({"", 0, flag}, fmt::format("has no effect without {}", needed));

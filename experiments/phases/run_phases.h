@@ -1,30 +1,30 @@
-// A whole run: phases one after the other, what stands between their steps, what failures cost, and
-// the steps that fp16 throws away.
+// A whole run: its phases, the pauses between their steps, the cost of failures, and the steps
+// skipped in fp16.
 //
-//   phases    each is the what-if of the one before with some keys changed: BERT's pre-training is
+//   phases    Each is the what-if of the previous one with some keys changed: BERT's pre-training
+//   has
 //             sequences of 128 at batch 65,536, then of 512 at 32,768. A phase loads the checkpoint
-//             of the one before it, which carries the count of steps, so that its freeze_step
-//             counts from the first step of the run: 6100 after 5,993 steps warms up for 106 more.
-//             Errors of compression start at zero in each phase.
-//   pauses    start-up, once a phase (the job starts, data and weights are loaded, kernels are
-//             built), and evaluations, each between so many steps: as MLPerf's logs have them,
-//             whose time to train counts both
-//   failures  with a mean time M between failures of the whole job, a checkpoint of C seconds every
-//             k steps of s seconds, and R seconds to start again, work of T seconds takes
+//             of the previous one, which holds the step count. So its freeze_step counts from the
+//             first step of the run: 6100 after 5,993 steps warms up for 106 more. Error feedback
+//             starts at zero in each phase.
+//   pauses    Start-up, once per phase (the job starts, data and weights are loaded, kernels are
+//             built), and evaluations at an interval of steps. MLPerf's time to train counts both.
+//   failures  With a mean time M between failures of the whole job, a checkpoint of C seconds every
+//             k steps of s seconds, and R seconds to restart, work of T seconds takes
 //
 //                 T (1 + C / (k s)) / (1 - (R + (k s + C) / 2) / M)
 //
 //             in the mean (Young 1974, Daly 2006, first order): half an interval is lost each time.
-//             Evaluations are part of T and s. Without failures checkpoints alone: T C / (k s).
-//             Of 1-bit optimizers each loads a checkpoint, drops the errors, and is in the stage
-//             that the step count says.
-//   interval  the ends of a run add up those of its phases, since what errs in one errs in all. So
-//             does each source of error on its own (models/training/run/error_source.h), and the
-//             speed-up is the ratio of two such sums: what moves both runs alike cancels. Steps
-//             thrown away err as those that count.
-//   skipped   steps that dynamic loss scaling does in vain (skipped_steps.h), beside those whose
-//             update counts: forward and backward passes and what sums gradients; one a window
-//             unless a log has counted them.
+//             Evaluations are part of T and s. Checkpoints without failures cost T C / (k s). After
+//             a failure a 1-bit optimizer loads a checkpoint, drops the error feedback, and
+//             continues in the stage given by the step count.
+//   interval  The ends of a run are the sums of the ends of its phases, since the errors of phases
+//             are fully correlated. Each source of error is summed on its own too
+//             (models/training/run/error_source.h), and the speed-up is the ratio of two such sums:
+//             errors common to both runs cancel. Skipped steps have the errors of counted ones.
+//   skipped   Steps discarded by dynamic loss scaling (skipped_steps.h), in addition to the counted
+//             steps: forward and backward passes and the gradient reduction. One per window unless
+//             a log has counted them.
 #pragma once
 
 #include <optional>
@@ -43,7 +43,7 @@ struct Failures {
   Duration restart;                 // from the failure to the first step
 };
 
-// What stands between the steps of a run.
+// Pauses between the steps of a run.
 struct Pauses {
   Duration startup{};                 // from a phase's start to its first step
   std::int64_t evaluation_steps = 0;  // from one evaluation to the next; 0: none
@@ -52,7 +52,7 @@ struct Pauses {
   std::int64_t skipped_steps = 0;  // by dynamic loss scaling, of each phase; 0: one a window
 };
 
-// The same as flags and arguments of Python say it; empty: not said.
+// The same as flags or Python arguments; empty: not given.
 struct PauseWords {
   std::string mtbf{}, checkpoint_time{}, restart_time{}, startup_time{}, evaluation_time{};
   std::int64_t checkpoint_every = 0, evaluate_every = 0, skipped_steps = 0;

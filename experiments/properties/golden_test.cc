@@ -18,7 +18,7 @@
 namespace lambcast {
 namespace {
 
-// What tells the rows apart, then what is held to.
+// Columns that identify a row, then the columns that are compared.
 const std::vector<std::string> keys{"cluster",    "optimizer", "backend",
                                     "cuda_aware", "gpus",      "nic_bandwidth_Gbps"};
 const std::vector<std::string> figures{"grad_accum",

@@ -1,4 +1,4 @@
-// What keys of layouts change, and that those which change nothing say so.
+// Tests of the effects of layout keys, and that keys without effect are reported.
 #include <algorithm>
 #include <catch2/catch.hpp>
 
@@ -30,7 +30,8 @@ TEST_CASE("layout effect: groups that share states are as many ranks as they lea
              Contains("--shard-ranks say the same"));
 }
 
-// Of DeepSpeed's partition_activations: less memory, and a gather for it before each block again.
+// DeepSpeed's partition_activations saves memory, and gathers each checkpoint before its block is
+// recomputed.
 TEST_CASE(
     "layout effect: checkpoints in parts take less memory and more time, where there are any") {
   const WhatIf whole{{"tp", "4"}, {"recompute", "full"}};

@@ -23,7 +23,7 @@ namespace {
 
 constexpr double most_off = 0.1;
 
-// The layouts that one node of each framework is asked for; empty: the model is not divided.
+// Layouts tested on one node of each framework; empty: the model is not divided.
 const std::vector<WhatIf>& scale_layouts() {
   static const std::vector<WhatIf> layouts{
       {},

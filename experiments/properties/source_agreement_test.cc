@@ -1,4 +1,4 @@
-// A device may know a figure from two sources: the published training curve of a model, and its
+// A device may have a figure from two sources: the published training curve of a model, and its
 // kernels by their shape. Forecasts of one step from either source must not contradict each other.
 #include <catch2/catch.hpp>
 

@@ -32,11 +32,11 @@ const std::map<std::string_view, std::vector<std::string>> instead_of{
     {"global_batch", {"grad_accum"}},
     {"grad_accum", {"global_batch"}}};
 
-// Codes of findings which say that a key is not given; nothing is left to say once it is.
+// Codes of findings about keys that are not given; stating the key removes them.
 const std::set<std::string> of_unstated{"steps-assumed", "seq-len-assumed", "backend-of-cluster"};
 
-// These ask for a layout though stated at the value that holds without one, and layouts are priced
-// by another planner. Only worlds without a layout may differ in them.
+// These keys select a layout even if stated at their default, and layouts are priced by another
+// planner. Only worlds without a layout may differ in them.
 const std::set<std::string> known{
     "attention", "context_exchange", "fp32_gradients",    "fusion", "gradient_bucket",
     "order",     "recompute",        "shard_handling_us", "split",  "tensor_overlap"};
@@ -49,8 +49,8 @@ Json answer_to(const WhatIf& what_if, Catalog& catalog, CollectiveCosts& costs) 
   return answer;
 }
 
-// Without the findings about the statement itself: those that begin with the flag, and those which
-// say that it is not given.
+// Returns the answer without the findings about the statement itself: those that begin with the
+// flag, and those about keys that are not given.
 Json compared(Json answer, const std::string& stated_flag) {
   Json findings = Json::array();
   for (const Json& finding : answer.at("findings"))

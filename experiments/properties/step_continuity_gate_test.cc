@@ -1,7 +1,7 @@
-// Continuity of forecasts: a change of 0.01 % of any number of a cluster or device, asked for with
-// --set, moves the time of a run, its ends and its speed-up by at most 1 %, and a change of 1 % by
-// at most 5 %, unless it is the change that makes the algorithm tip which a finding names.
-// topologies/continuity_gate_test.cc asks the same of single collectives.
+// Continuity of forecasts under a change of any number of a cluster or device (--set). A change of
+// 0.01 % moves the time of a run, its ends and its speed-up by at most 1 %, and a change of 1 % by
+// at most 5 %. A change at which a finding reports that the algorithm tips is exempt.
+// topologies/continuity_gate_test.cc tests the same for single collectives.
 //
 // A few settings here; all clusters in the long form ("[.long]").
 #include <fmt/format.h>

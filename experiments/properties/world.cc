@@ -13,7 +13,7 @@
 namespace lambcast {
 namespace {
 
-// What tables tell to be refused is drawn all the same, now and then.
+// Returns whether to draw from all values, including those that the tables reject.
 bool regardless(Dice& dice) { return dice.one_in(6); }
 
 const std::string& one_of(const std::vector<std::string>& values, Dice& dice) {
@@ -80,7 +80,7 @@ std::vector<std::string> stages_of(const WhatIf& world) {
   return {"0", "1", "2", "3"};
 }
 
-// What ranks share, and what waits for it.
+// Draws the ZeRO stage and the overlap of communication.
 void draw_sharing(WhatIf& world, Dice& dice) {
   if (dice.one_in(3)) {
     const OptimizerModel& optimizer = optimizer_of(world);
@@ -124,7 +124,7 @@ void draw_exchange(WhatIf& world, Dice& dice) {
                                        "powersgd:4 / overlapped",
                                        "neighbours:ring / two-level / overlapped"},
                                       dice);
-  // Most of those that shared states do not leave room for are not asked about.
+  // Skips most exchanges that the ZeRO stage rejects.
   const std::string stage(setting(world, "zero_stage"));
   if (refused_with_zero(parse_exchange(exchange, {}), stage.empty() ? 0 : std::stoi(stage))
           .empty() ||

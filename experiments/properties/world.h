@@ -1,5 +1,5 @@
-// For tests: what-ifs drawn at random from everything that may be asked, by a generator of our own,
-// so that a failure comes back with its seed. Most can run; those that cannot are refused.
+// For tests: what-ifs drawn at random from all keys and values by a generator of our own, so that a
+// failure is reproducible from its seed. Most can run; the others are rejected.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct Dice {
 
 WhatIf draw_world(std::uint64_t seed);
 
-// As the flags of `simulate`, to ask again.
+// Returns the world as flags of `simulate`, to reproduce it.
 std::string in_flags(const WhatIf& world);
 
 }  // namespace lambcast

@@ -1,5 +1,5 @@
-// What must hold in every world that can be asked for, whatever its numbers: 300 of them here, as
-// many as LAMBCAST_WORLDS says in the long form ("worlds: the long form", hidden).
+// Properties that hold in every valid world. Draws 300 worlds here, and LAMBCAST_WORLDS of them in
+// the long form ("worlds: the long form", hidden).
 #include "experiments/properties/world.h"
 
 #include <fmt/format.h>
@@ -75,11 +75,11 @@ void check_floors(const DrawnWorld& world) {
       parts += part;
     }
     CHECK(parts == Approx(step.step_time_us).epsilon(1e-6));
-    // Under a layout what is exposed holds the host's waits too.
+    // Under a layout, exposed communication includes the waits of the host.
     if (!training.parallelism) CHECK(step.exposed_comm_us <= step.gradient_comm_us * (1 + 1e-9));
     CHECK(not_negative(step.wire_bytes_per_gpu));
     CHECK(not_negative(step.inter_node_bytes_per_node));
-    // What one stream reached, several may exceed, but never the NIC by name.
+    // Several streams may exceed the measured bandwidth of one, never the NIC's nominal bandwidth.
     const double nics = cluster.nics * std::max(cluster.nic_bandwidth.value.value(),
                                                 cluster.nic_nominal.value.value());
     CHECK(step.step_time_us * 1e-6 >= step.inter_node_bytes_per_node / nics * (1 - 1e-6));
@@ -152,15 +152,15 @@ void check_outputs(const DrawnWorld& world) {
 
 double run_time(const DrawnWorld& world) { return world.forecast.run.time_s; }
 
-// What is remembered of other worlds changes nothing.
+// Costs cached from other worlds change nothing.
 void check_costs_remembered(const DrawnWorld& world, Catalog& catalog, CollectiveCosts& shared) {
   const auto again = run(world.what_if, catalog, shared);
   REQUIRE(again);
   CHECK(run_time(*again) == run_time(world));
 }
 
-// A twice as fast link, GPU or library makes nothing slower, but for 5 % where another algorithm is
-// taken.
+// A link, GPU or library twice as fast makes nothing slower, except by 5 % if another algorithm is
+// chosen.
 void check_inputs(const DrawnWorld& world, Dice& dice) {
   const std::vector<NumericInput> inputs = numeric_inputs(world.scenario.training);
   if (inputs.empty()) return;
@@ -193,7 +193,7 @@ void check_symmetry(const DrawnWorld& world, Catalog& catalog) {
   CHECK(run_time(*full) == Approx(run_time(world)).epsilon(1e-6));
 }
 
-// Whether a collective runs beside passes that send too, and not alone.
+// Returns whether a collective overlaps passes that also send.
 bool meets_passes(const StepPlan& plan, const std::vector<Price>& prices,
                   const Timeline& timeline) {
   for (OpId call = 0; call < plan.ops.size(); ++call) {
@@ -206,9 +206,9 @@ bool meets_passes(const StepPlan& plan, const std::vector<Price>& prices,
   return false;
 }
 
-// The step on one shared network is as long as in streams where ranks of one kind call alone, as
-// many on each node: where a node has fewer, its links have room that the others lack. Where
-// passes and collectives meet it is no shorter.
+// The step on one shared network takes as long as in streams if ranks of one kind call alone, as
+// many on each node. On a node with fewer ranks the links have room that other nodes' links lack.
+// If passes and collectives overlap, the step is no shorter.
 void check_shared(const DrawnWorld& world) {
   TrainingPlan training = world.scenario.training;
   if (!training.parallelism || training.gpus > 256) return;
@@ -266,8 +266,8 @@ void check_memory(const DrawnWorld& world, Catalog& catalog) {
   larger["micro_batch"] = std::to_string(2 * world.scenario.training.batch.micro);
   if (const auto other = run(larger, catalog)) {
     CHECK(other->forecast.memory.peak >= world.forecast.memory.peak);
-    // And take longer, unless a ramp leaves the run as many as before; on a shared network as
-    // exactly as slices of passes tell who meets whom.
+    // The run takes longer too, unless a batch ramp keeps its number of samples. On a shared
+    // network this holds within the resolution of the slices of passes.
     const TrainingPlan& training = world.scenario.training;
     if (training.ramp && samples_of(*other) <= samples_of(world) * (1 + 1e-9)) return;
     const bool meets = training.network == NetworkModel::flow && training.parallelism &&
@@ -356,7 +356,7 @@ void check_kept(const std::vector<Kept>& kept) {
   }
 }
 
-// Of "key value key value".
+// Parses "key value key value".
 WhatIf asked_as(const std::string& text) {
   WhatIf asked;
   std::istringstream words(text);
@@ -387,21 +387,21 @@ TEST_CASE("worlds: those in which something did not hold once") {
                            "framework torchtitan fusion fused gpus 64 grad_accum 7 micro_batch 3 "
                            "model gpt3-175b network flow optimizer came sequence_parallel true "
                            "steps 1000 tp 4 zero_stage 3")},
-      // Weights gathered beside a short pass slowed it for as long as they took: twice the samples
-      // were faster.
+      // Weights gathered during a short pass slowed it for the whole gather: twice the samples were
+      // faster.
       {1'010'807, asked_as("cluster paper-edr100-v100 framework torchtitan gpus 256 grad_accum 1 "
                            "micro_batch 3 model t5-large optimizer lamb overlap zero "
                            "sequence_parallel true steps 7500 tp 2 zero_stage 2")},
       // On a shared network a flow that outlasts the clock was an internal error.
       {1'039'233, asked_as("cluster emulated-ethernet-100mbit gpus 48 grad_accum 16 micro_batch 8 "
                            "model deepseek-v3 optimizer adamw steps 100 zero_stage 3")},
-      // Where a measured ring stands for the cost of NVLS trees, what ran on a shared network was
-      // an NVLS tree by the ring's protocol, which no cluster has.
+      // A measured ring stood for the cost of NVLS trees. The shared network then ran an NVLS tree
+      // with the ring's protocol, which no cluster has.
       {1'061'964,
        asked_as("cluster gcp-a4 framework pytorch gpus 64 grad_accum 1 micro_batch 8 "
                 "model bert-base optimizer lars overlap zero precision fp32 steps 7500")},
-      // On a shared network messages went by a protocol that the cluster has for them alone, and
-      // were refused it.
+      // On a shared network, messages used a protocol that the cluster has for messages alone, and
+      // were rejected.
       {1'050'430,
        asked_as("cluster aws-p4d exchange fp8:owed framework megatron gpus 6 grad_accum 1 "
                 "micro_batch 16 model qwen3-30b-a3b optimizer lars overlap none split fill "

@@ -102,7 +102,7 @@ std::vector<Section> descriptions() {
   return sections;
 }
 
-// Of steps of one kind ("warmup_step_time_us"), or of the run.
+// Returns the meaning of a column of one kind of step ("warmup_step_time_us"), or of the run.
 std::string meaning_of_column(const std::string& column) {
   constexpr std::string_view step_time = "step_time_us";
   for (const std::string& of_kind : result_columns()) {

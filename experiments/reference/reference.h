@@ -1,8 +1,8 @@
-// Everything that has a name in what lambcast reads and writes, from the tables that the code
-// itself goes by: keys of what-ifs (what_if.h), keys that the readers of descriptions ask for
-// (sim/base/asked_keys.h), columns of CSV (result_row.h), fields of JSON (the schemas that ship),
-// codes of findings (collected from the sources when the program is built), metrics (metric.h).
-// What names of columns, descriptions and findings mean is in reference_words.h.
+// All names that lambcast reads and writes, from the tables that the code itself uses: keys of
+// what-ifs (what_if.h), keys read from descriptions (sim/base/asked_keys.h), columns of CSV
+// (result_row.h), fields of JSON (the schemas that ship), codes of findings (collected from the
+// sources when the program is built), metrics (metric.h). The meanings of columns, descriptions and
+// findings are in reference_words.h.
 #pragma once
 
 #include <string>
