@@ -47,7 +47,7 @@ double time_of(const Point& p, const EqualWork& work) {
   return p.run_time_s * work.share(p.samples_per_s * p.run_time_s, p.tokens_per_s * p.run_time_s);
 }
 
-// Of rows counted by their value.
+// Returns the median of the values, weighted by their numbers of rows.
 double median(const std::map<double, std::size_t>& rows) {
   std::size_t count = 0, up_to = 0;
   for (const auto& [value, some] : rows) count += some;

@@ -13,12 +13,12 @@ namespace lambcast::report {
 
 class Column {
  public:
-  // What a column is to the page's script.
+  // Role of a column in the page's script.
   enum class Kind {
-    key,     // was asked for: rows are sliced and drawn by it, where it differs
+    key,     // a setting: rows are sliced and drawn by it, if it differs
     figure,  // a number that was forecast
     detail,  // a number behind a figure: an end of its interval, a part of a step
-    fact,    // a text that says what a row rests on
+    fact,    // a text about the sources of a row
   };
 
   // `title` is that of results.csv, `label` is for people. Numbers are divided by `unit`.

@@ -12,9 +12,9 @@
 
 namespace lambcast::report {
 
-// A figure before anything is drawn: the data, the script that draws it, and what a reader needs to
-// know. A figure that the results do not allow says why instead. The pictures are for papers and
-// slides: a page draws its own.
+// A figure before it is drawn: the data, the script that draws it, and its title and caption. A
+// figure that the results do not allow has the reason instead. The pictures are for papers and
+// slides; a page draws its own.
 struct Figure {
   std::string name;      // file stem: name.gp, name.dat, name.svg, name.png
   std::string title;     // what is shown, in words
@@ -22,8 +22,8 @@ struct Figure {
   std::string data;      // contents of name.dat
   std::string script;    // contents of name.gp
   std::string left_out;  // why there is no figure; data and script are then empty
-  // The same for a page (page/chart.js), where it has it from here: JSON that cannot end the script
-  // element it stands in.
+  // The same for a page (page/chart.js), if the page draws it: JSON that cannot end its script
+  // element.
   std::string chart = {};
 };
 
@@ -31,21 +31,20 @@ struct Paths {
   std::filesystem::path page;
   std::vector<std::filesystem::path> plots;  // every file under plots/, in the order of the figures
   std::vector<std::string> messages;         // for people, on stderr: what was left out, and why
-  bool stopped = false;                      // on the way, as the limits asked: there is no page
+  bool stopped = false;                      // by DrawingLimits::stopped: there is no page
 };
 
-// What to install, where gnuplot is not; else empty.
+// Returns what to install if gnuplot is missing; else an empty text.
 std::string missing_gnuplot();
 
 // Writes and draws the figures into results_dir/plots, and adds files and messages to `paths`.
-// Throws Error (failure) for a file that cannot be written. Gnuplot not being installed, or
-// failing, is no error: the sources come out, and a message says so. One that hangs is not tried
-// again.
+// Throws Error (failure) if a file cannot be written. A missing or failing gnuplot is no error: the
+// sources are written, and a message states so. A gnuplot that hangs is not tried again.
 void draw(const std::vector<Figure>& figures, const std::filesystem::path& results_dir,
           Paths& paths, const DrawingLimits& limits = {});
 
-// The bytes of one picture alone, of `ending` .svg or .png. Throws Error: missing where gnuplot is
-// not installed, failure where it draws none.
+// Returns the bytes of one picture; `ending` is .svg or .png. Throws Error: missing if gnuplot is
+// not installed, failure if it draws none.
 std::string picture_of(const Figure& figure, const std::string& ending);
 
 }  // namespace lambcast::report

@@ -38,7 +38,7 @@ Figure step_figure(const Rows& rows, const std::string& optimizer);
 // Time of the whole run over the share of steps before freeze_step, by backend.
 Figure freeze_figure(const Rows& rows, const std::string& optimizer);
 
-// What map_figure draws, one per cluster, and the slice it shows.
+// Data of map_figure, one map per cluster, and the slice it shows.
 struct MapStudy {
   Slice slice;
   std::vector<SpeedupMap> scans;  // two or more bandwidths at some GPU count
@@ -60,7 +60,8 @@ std::string baseline_of(const std::vector<Point>& points, const std::string& opt
 // bandwidth, the published freeze share. No points where no batch is `enough`.
 Slice common_slice(const Rows& rows, const std::function<bool(const Points&)>& enough);
 
-// "freeze_onebit_lamb": an optimizer's figure as a file name, whatever a user calls the optimizer.
+// Returns the file name of an optimizer's figure, "freeze_onebit_lamb"; safe for any optimizer
+// name.
 std::string file_stem(std::string_view figure, std::string_view optimizer);
 // "bert-large, global batch 65536, precision fp16": what a title says of a slice.
 std::string headline(const Slice& slice);

@@ -1,6 +1,6 @@
-// Gnuplot draws the figures: what is here writes the words of its language safely and runs it.
-// A figure is a script and the data it reads; both stay beside the pictures so that anybody can
-// change and draw them again: `gnuplot throughput.gp`.
+// Writes gnuplot scripts with safe quoting, and runs gnuplot. A figure is a script and the data it
+// reads. Both are kept next to the pictures, so that they can be changed and drawn again: `gnuplot
+// throughput.gp`.
 #pragma once
 
 #include <filesystem>
@@ -69,13 +69,13 @@ std::string legend(const std::vector<LegendEntry>& entries, int width, int heigh
 
 bool gnuplot_found();
 
-// How long one picture may take, and who may stop it.
+// Time limit of one picture, and a way to stop it.
 struct DrawingLimits {
   double picture_s = 60;
-  std::function<bool()> stopped = {};  // asked some times a second; none: nobody
+  std::function<bool()> stopped = {};  // polled several times a second; may be empty
 };
 
-// How a run of gnuplot ended; `message` says it for people.
+// How a run of gnuplot ended; `message` is for users.
 struct GnuplotRun {
   enum class End { done, failed, too_long, stopped };
   End end = End::done;

@@ -14,18 +14,17 @@ namespace lambcast::report {
 
 class KeptRows {
  public:
-  // Of rows and of their steps: two hundred thousand of most sweeps.
+  // Memory of the rows and of their steps: some 200,000 rows of most sweeps.
   static constexpr std::size_t most_bytes = std::size_t{64} << 20;
 
-  // `most_rows` as there may be. They are the only allocation: rows would stand twice on the way
-  // to a larger one.
+  // Allocates room for `most_rows` once: growing later would hold the rows twice.
   explicit KeptRows(std::size_t most_rows, std::size_t most = most_bytes);
 
-  // The row that `listing` was told last, and whether it is among those of the page. `step_bytes`
-  // are those that steps of all rows so far take.
+  // Adds the row that `listing` read last; `listed`: the page shows it. `step_bytes` is the memory
+  // of the steps of all rows so far.
   void add(Point point, bool listed, std::size_t step_bytes, const Listing& listing);
 
-  // At the end; `all` says whether none is missing.
+  // Returns the rows at the end; all() is true if none is missing.
   std::vector<Point> take(const Listing& listing);
   bool all() const { return all_; }
 

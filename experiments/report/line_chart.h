@@ -1,5 +1,5 @@
-// Lines over a common x, one panel per cluster: the drawing shared by throughput, efficiency,
-// speed-up and freeze figures. Pure text: nothing here knows what the numbers mean.
+// Line chart over a common x, one panel per cluster, for throughput, efficiency, speed-up and
+// freeze figures. Independent of what the numbers mean.
 #pragma once
 
 #include <map>

@@ -68,7 +68,7 @@ constexpr Heading headings[] = {
     {"communication calibrated", "communication_calibrated", Kind::fact},
     {"status", "status", Kind::fact}};
 
-// What stands beside the figures of one kind of step and its parts, for the script alone.
+// Columns about one kind of step that are for the page's script alone.
 struct Detail {
   std::string_view title;
   double unit;
@@ -76,7 +76,7 @@ struct Detail {
 constexpr Detail details[] = {
     {"steps", 1}, {"step_time_low_us", 1e3}, {"step_time_high_us", 1e3}, {"step_time_coverage", 1}};
 
-// The ends of what a whole run may be.
+// Ends of the intervals of a whole run.
 constexpr Detail run_ends[] = {{"run_time_low_s", 3600}, {"run_time_high_s", 3600},
                                {"cost_low_usd", 1},      {"cost_high_usd", 1},
                                {"speedup_low", 1},       {"speedup_high", 1},
@@ -84,15 +84,15 @@ constexpr Detail run_ends[] = {{"run_time_low_s", 3600}, {"run_time_high_s", 360
 
 constexpr const char* warmup_label = "warm-up (% of steps)";
 
-// The share of its steps that a run warms up for; freeze_step counts from 1. A tenth of a percent
-// is all that shares of runs of unlike length, asked for as 5 %, have in common.
+// Returns the share of warm-up steps in percent; freeze_step counts from 1. It is rounded to 0.1 %,
+// since runs of different length with a share of 5 % agree only to that.
 std::string warmup_percent(std::string_view freeze, std::string_view steps) {
   if (freeze.empty()) return {};
   double first = 0, all = 0;
   const char* const rest = std::from_chars(freeze.data(), freeze.data() + freeze.size(), first).ptr;
   std::from_chars(steps.data(), steps.data() + steps.size(), all);
   const std::string_view unit(rest, freeze.data() + freeze.size());
-  const bool is_share = unit == "%";  // as asked for, of a point that cannot run
+  const bool is_share = unit == "%";  // the setting of a point that cannot run
   if (!is_share && (!unit.empty() || !(all > 0))) return {};
   const double percent = std::clamp(is_share ? first : 100 * (first - 1) / all, 0.0, 100.0);
   return percent < 1 ? fmt::format("{:.2g}", percent)

@@ -20,20 +20,20 @@ namespace lambcast::report {
 class Listing {
  public:
   static constexpr std::size_t most_rows = 100'000;
-  // Keys that `settings` alone names have a column each, up to so many.
+  // Keys that only `settings` names have a column each, up to this many.
   static constexpr std::size_t most_settings = 24;
 
-  // Of the columns in the header of `file`.
+  // Takes the columns from the header of `file`.
   explicit Listing(const csv::Reader& file);
 
-  // The row that `file` stands at; whether it is kept so far.
+  // Adds the current row of `file`; returns whether it is kept so far.
   bool add(const csv::Reader& file);
 
-  // Rows that the page holds, ascending, and of how many.
+  // Rows that the page holds, ascending; their number; the number of all rows.
   const std::vector<std::uint32_t>& kept_rows() const { return kept_; }
   std::size_t kept() const { return kept_.size(); }
   std::size_t rows() const { return rows_; }
-  // "one in 4 values of steps": which rows were kept; empty where all were.
+  // "one in 4 values of steps": which rows were kept; empty if all were.
   std::string thinning() const;
 
   // "rows": kept, "columns": [...]: members of a JSON object, each column as Column::append_json
@@ -41,7 +41,7 @@ class Listing {
   void append_json(std::string& out) const;
 
  private:
-  // Where a column of the page comes from.
+  // Source of a column of the page.
   struct Source {
     enum class From { file, setting, warmup } from = From::file;
     std::size_t index = 0;  // in the file

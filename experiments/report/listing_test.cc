@@ -30,7 +30,7 @@ Json column(const Json& rows, const std::string& key) {
   return nullptr;
 }
 
-// What row `row` says in a column of texts.
+// Returns the text of row `row` in a column of texts.
 Json name_at(const Json& of, std::size_t row) {
   return of.at("names").at(of.contains("same") ? of.at("same").get<std::size_t>()
                                                : of.at("cells").at(row).get<std::size_t>());
@@ -109,7 +109,7 @@ TEST_CASE(
   std::set<double> values;
   for (std::size_t row = 0; row < listing.kept(); ++row) {
     values.insert(name_at(kept, row).get<double>());
-    // What stays of a row belongs together.
+    // The cells of a kept row belong together.
     CHECK((row % 997 != 0 || name_at(kept, row) == run.at("cells").at(row)));
   }
   CHECK(kept.at("names").size() == values.size());

@@ -90,7 +90,7 @@ std::string plots_section(const std::vector<std::string>& plots) {
       escaped(fmt::format("{}", fmt::join(plots, ", "))));
 }
 
-// What was found of the rows, each kind in its words.
+// Lists the findings of the rows, each kind with its meaning.
 std::string findings_section(const Summary& summary) {
   if (summary.findings.empty()) return {};
   std::string text = "<section><h2>Findings</h2>\n<ul class=findings>\n";

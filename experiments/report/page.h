@@ -9,14 +9,14 @@
 
 namespace lambcast::report {
 
-// manifest.json for people: warnings first, then everything in it, whatever its shape. Throws
-// Error naming the file when it is no JSON object, or nests too deep.
+// Renders manifest.json as HTML: warnings first, then all members, of any shape. Throws Error
+// naming the file if it is no JSON object or nests too deep.
 std::string manifest_html(std::string_view manifest, const std::string& file);
 
-// What a manifest.json says was swept, as what-if keys; nothing of a text that is none.
+// Returns the what-if keys that a manifest.json lists as swept; nothing if the text is no manifest.
 std::vector<std::string> swept_keys(std::string_view manifest);
 
-// What stands beside the rows on a page.
+// Content of a page other than its rows.
 struct PageFacts {
   std::string provenance;          // HTML
   std::vector<std::string> swept;  // what-if keys

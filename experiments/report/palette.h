@@ -46,7 +46,7 @@ inline constexpr std::array<PartLook, step_parts.size() + 1> part_looks = {
      {"bubble", "#CC79A7"},
      {"other", "#999999"}}};
 
-// What a step of one of the step_kinds is called before the word "step".
+// Returns the word that precedes "step" for a kind of step.
 std::string_view adjective_of(StepKind kind);
 
 }  // namespace lambcast::report

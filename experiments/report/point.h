@@ -48,8 +48,8 @@ class StepsByKind {
   std::shared_ptr<const std::vector<StepFigures>> shared_;
 };
 
-// A report goes over all of these many times: what most figures ask for comes first, so that
-// they find it in few cache lines.
+// Reports traverse all points many times. The fields that most figures use come first, to share few
+// cache lines.
 struct Point {
   Name model, cluster, optimizer, backend;
   Name baseline;  // the plain optimizer that `speedup` compares with
@@ -60,7 +60,7 @@ struct Point {
   double run_time_s = absent, samples_per_s = absent, tokens_per_s = absent, speedup = absent,
          speedup_low = absent, speedup_high = absent, warmup_steps = absent;
   Name kernels, network, device, precision, zero_stage, overlap, symmetry, cuda_aware;
-  Name settings;  // other keys that were set, but for those that nic_Gbps and steps say
+  Name settings;  // other keys that were set, except those in nic_Gbps and steps
   StepsByKind kinds;
   double fused_speedup = absent, fused_low = absent, fused_high = absent;  // with fused kernels
   Name cost_source;
@@ -69,8 +69,8 @@ struct Point {
 
   bool ok() const { return status == "ok"; }
   bool compressed() const { return !baseline.empty() && baseline != optimizer; }
-  // Whether it is its plain optimizer with another exchange than an all-reduce of all bits, which
-  // has a name of its own: "adam with fp8".
+  // Returns whether this is a plain optimizer with an exchange other than the uncompressed
+  // all-reduce. Such a row has a name of its own: "adam with fp8".
   bool exchanges() const {
     return compressed() && optimizer.text().starts_with(baseline.text() + " with ");
   }

@@ -33,7 +33,7 @@ std::string beginning_of(const fs::path& path) {
 }  // namespace
 
 Results read_results(const fs::path& results_dir) {
-  // What a link leads to is no result of this folder, and its first line would be quoted.
+  // A link may lead out of this folder, and an error message would quote the file's first line.
   for (const char* name : {"results.csv", "results.sums"}) refuse_link(results_dir / name);
   return read_results(csv::Reader::of_file(results_dir / "results.csv"));
 }

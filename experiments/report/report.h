@@ -16,15 +16,16 @@
 
 namespace lambcast::report {
 
-// What a sweep left in `results_dir`. Throws Error (usage) for a missing or malformed results.csv.
+// Reads the results of a sweep in `results_dir`. Throws Error (usage) if results.csv is missing or
+// malformed.
 Results read_results(const std::filesystem::path& results_dir);
 
-// Throws Error (usage) for a report.html there that this program did not write: it stays.
+// Throws Error (usage) if there is a report.html that this program did not write.
 void refuse_foreign_page(const std::filesystem::path& results_dir);
 
-// Throws Error: usage for a malformed manifest.json or a report.html of somebody else, failure for
-// a file that cannot be written. Gnuplot failing, or not being installed, is no error: everything
-// but the pictures comes out, and a message says so.
+// Throws Error: usage for a malformed manifest.json or a foreign report.html, failure for a file
+// that cannot be written. A missing or failing gnuplot is no error: everything except the pictures
+// is written, and a message states so.
 Paths write_report(const Results& results, const std::filesystem::path& results_dir,
                    const DrawingLimits& limits = {});
 

@@ -49,7 +49,7 @@ struct FakeGnuplot {
   SearchPath path;
 };
 
-// What stands between < and > in a page, without what is inside its scripts.
+// Returns the tags of a page, without the contents of its scripts.
 std::string tags_of(std::string page) {
   for (std::size_t at = 0; (at = page.find("<script", at)) != std::string::npos;) {
     at = page.find('>', at) + 1;

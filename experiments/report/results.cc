@@ -76,7 +76,7 @@ struct Settings {
   std::string exchange;  // other than the one of all bits; may be empty
 };
 
-// Of "a=1; samples=9; b=2; exchange=fp8".
+// Parses "a=1; samples=9; b=2; exchange=fp8".
 Settings settings_of(std::string_view text) {
   constexpr std::string_view exchange = "exchange=";
   Settings found;
@@ -105,7 +105,7 @@ class RowReader {
     calibrated_ = file.find("communication_calibrated");
   }
 
-  // Of the row that `point` was read from.
+  // Counts the row that `point` was read from by its sources and its interval widths.
   void add_grounds(const Point& point, Grounds& grounds) {
     if (!point.ok()) return;
     if (calibrated_ && !file_.text(*calibrated_).empty())
@@ -116,15 +116,15 @@ class RowReader {
     ++grounds.above_percent[ends.above_percent];
   }
 
-  // Of the steps of all rows so far.
+  // Returns the memory of the steps of all rows so far.
   std::size_t step_bytes() const { return steps_.bytes(); }
 
   Point point() {
     Point p;
     for (std::size_t i = 0; i < std::size(text_fields); ++i) p.*text_fields[i].field = text(i);
     const Name exchange = texts_[settings_field].said.exchange;
-    // A row that did not run keeps what was asked for, which may be no number: a freeze_step of
-    // "10%".
+    // A row that did not run keeps the text of its settings, which may be no number: a freeze_step
+    // of "10%".
     if (!p.ok()) return p;
     if (!exchange.empty() && p.optimizer == p.baseline)
       p.optimizer = fmt::format("{} with {}", p.optimizer, exchange);
@@ -140,12 +140,12 @@ class RowReader {
   }
 
  private:
-  // What a cell says: its text, and of settings the exchange that they name.
+  // Content of a cell: its text, and in `settings` the exchange that they name.
   struct Said {
     Name name = {};
     Name exchange = {};
   };
-  // Rows that follow one another mostly say the same, which is not looked up again.
+  // Consecutive rows mostly have the same text, which is then not looked up again.
   struct TextColumn {
     std::optional<std::size_t> column;
     std::string last = {};

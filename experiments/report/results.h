@@ -16,17 +16,17 @@
 
 namespace lambcast::report {
 
-// As many as a sweep may have.
+// The largest number of points of a sweep.
 inline constexpr std::size_t most_points = 10'000'000;
 
-// What the rows that ran rest on.
+// Sources and interval widths of the rows that ran.
 struct Grounds {
   std::size_t calibrated = 0, extrapolated = 0;  // rows, by what their collectives lie in
-  // Rows by how many whole percent a step may be off, of its kinds of step the widest interval.
+  // Rows by the interval half-width in whole percent, of the kind of step with the widest interval.
   std::map<double, std::size_t> below_percent, above_percent;
 };
 
-// No copies: the summary points into the points.
+// Not copyable: the summary points into the points.
 struct Results {
   Results(Listing rows) : listing(std::move(rows)) {}
   Results(Results&&) = default;

@@ -17,7 +17,7 @@
 namespace lambcast::report {
 namespace {
 
-// What a GPU does of a step: many rows are compared by it, few are told it.
+// Work of one GPU in a step. It is used for many comparisons and few texts.
 struct LocalBatch {
   double micro, accum;
   bool operator==(const LocalBatch&) const = default;
@@ -119,7 +119,7 @@ void state_batch(Slice& slice, const std::string& batch) {
   slice.facts.push_back(batch);
 }
 
-// What a sweep may vary and no figure shows.
+// Fields that a sweep may vary and no figure shows.
 struct Axis {
   const char* label;
   Name Point::*field;
@@ -132,7 +132,8 @@ constexpr Axis unseen_axes[] = {{"kernel costs", &Point::kernels},
                                 {"symmetry", &Point::symmetry},
                                 {"", &Point::settings}};
 
-// Of "tp=2; framework=megatron" what is not in all others too; labelled where there is nothing.
+// Returns the part of "tp=2; framework=megatron" that is not in all others, or a label if there is
+// none.
 std::string settings_apart(const std::string& settings, const std::set<std::string>& others) {
   std::vector<std::string> own;
   for (std::size_t begin = 0; begin < settings.size();) {

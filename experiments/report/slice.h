@@ -48,18 +48,19 @@ void keep_most_common(Slice& slice, std::string_view label, double Point::*field
 // keeps its own most common one, since stacks run kernels of their own for some optimizers.
 void keep_usual(Slice& slice, std::string_view label, Name Point::*field);
 
-// Per cluster keeps one number of GPUs used of each node. One node may hold fewer GPUs than that.
+// Keeps one number of GPUs per node for each cluster. A single node may have fewer GPUs.
 void keep_usual_gpus_per_node(Slice& slice);
 
-// nccl where it exists, else the most common backend; plain and compressed rows on their own,
-// since a compressed backend carries no plain gradients.
+// Keeps the rows of nccl if there are any, else of the most common backend. Plain and compressed
+// rows are treated separately, since a compressed backend carries no plain gradients.
 void keep_usual_backend(Slice& slice);
 
-// Of compressed rows, those whose freeze share lies nearest to the published one, for each
-// number of steps on its own.
+// Keeps the compressed rows with the freeze share nearest to the published one, for each number of
+// steps on its own.
 void keep_published_freeze(Slice& slice);
 
-// Per cluster the most common NIC bandwidth: a scan over bandwidths must not blur other figures.
+// Keeps the most common NIC bandwidth of each cluster: a scan over bandwidths must not blur other
+// figures.
 void keep_usual_nic(Slice& slice);
 
 // Keeps the largest global batch for which `enough` holds (strong scaling), else the most common
@@ -70,14 +71,14 @@ bool keep_batch(Slice& slice, const std::function<bool(const Points&)>& enough);
 // The same, keeping the most common number of steps of that batch, for which `enough` is to hold.
 bool keep_batch_and_steps(Slice& slice, const std::function<bool(const Points&)>& enough);
 
-// Where a figure shows a row. A number that a row lacks is 0, which no row that ran has.
+// Position of a row in a figure. A missing number is 0, which no row that ran has.
 struct Coordinates {
   std::array<Name, 4> names;
   std::array<double, 3> numbers = {};
   bool operator==(const Coordinates&) const = default;
 };
 
-// Of rows with the same `coordinates` keeps the fastest, and says in what they differed.
+// Keeps the fastest of the rows with the same `coordinates`, and records in what they differed.
 void keep_fastest(Slice& slice, const std::function<Coordinates(const Point&)>& coordinates);
 
 Points of_cluster(const Points& points, const std::string& cluster);
@@ -87,8 +88,8 @@ bool vary(const Points& points, double Point::*field);                     // tw
 std::vector<double> values(const Points& points, double Point::*field);    // ascending
 std::vector<std::string> names(const Points& points, Name Point::*field);  // as in the file
 
-// What tells `point` apart among `points` beside model, cluster, optimizer, batch and backend:
-// "precision fp16", "cluster.node.gpu_link=25GB/s".
+// Returns what distinguishes `point` among `points`, except model, cluster, optimizer, batch and
+// backend: "precision fp16", "cluster.node.gpu_link=25GB/s".
 std::vector<std::string> apart(const Point& point, const std::vector<Point>& points);
 
 // "bert-large, global batch 65536, backend nccl".

@@ -1,6 +1,6 @@
-// Where compression pays: the speed-up over NIC bandwidth and GPU count, and the line on which it
-// is exactly 1 (break-even). Between the simulated points the logarithm of the speed-up is taken
-// as linear in the logarithms of bandwidth and GPU count.
+// Map of the speed-up over NIC bandwidth and GPU count, and the break-even line on which it is 1.
+// Between the simulated points the logarithm of the speed-up is linear in the logarithms of
+// bandwidth and GPU count.
 #pragma once
 
 #include <string>
@@ -17,15 +17,17 @@ struct SpeedupMap {
   std::vector<std::vector<double>> low = {}, high = {};  // ends of its interval, or NaN
 };
 
-// Of compressed points of one optimizer and cluster, one per bandwidth and GPU count.
+// Returns the map of compressed points of one optimizer and cluster, one per bandwidth and GPU
+// count.
 SpeedupMap speedup_map(const Points& points, std::string title);
 
-// Two or more bandwidths at one GPU count; for a map also two or more GPU counts.
+// Return whether there are two or more bandwidths at one GPU count; for a map also two or more GPU
+// counts.
 bool scan_possible(const Points& points);
 bool map_possible(const Points& points);
 
-// The scan at the largest GPU count that has one: a row of the map with two or more values; as many
-// as map.gpus where there is none.
+// Returns the row of the map with the largest GPU count that has two or more values; the number of
+// rows if there is none.
 std::size_t largest_scan(const SpeedupMap& map);
 
 // A piece of the break-even line, in Gbit/s and GPUs.

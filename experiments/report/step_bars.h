@@ -1,10 +1,10 @@
-// Where a step goes: stacked bars of its parts, one bar per kind of step and GPU count, the plain
-// optimizer beside its compressed kin.
+// Stacked bars of the parts of a step, one bar per kind of step and GPU count, with the plain
+// optimizer next to the compressed one.
 //
-// The parts follow one another in a step, so they add up to its time; what they leave of it is
-// `other`. Bars are drawn as GPU time per sample, step_time * gpus / global_batch, since step
-// times of one global batch on 8 and on 256 GPUs do not fit one axis; the step time itself stands
-// above each bar and, part by part, in the data file.
+// The parts follow one another in a step, so they add up to its time; the remainder is `other`.
+// Bars show GPU time per sample, step_time * gpus / global_batch, since step times of one global
+// batch on 8 and on 256 GPUs do not fit one axis. The step time itself is printed above each bar
+// and, part by part, in the data file.
 #pragma once
 
 #include <array>

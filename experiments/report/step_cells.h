@@ -41,15 +41,15 @@ class StepCells {
     double below_percent = -1, above_percent = -1;
   };
 
-  // `file` is to outlive this.
+  // `file` must outlive this.
   explicit StepCells(const csv::Reader& file);
 
-  // Of the row that the file stands at.
+  // Reads the steps of the current row of the file.
   StepsByKind read();
-  // The same row's, of the steps that were read of it.
+  // Returns the ends of the intervals of `steps`, which were read from the same row.
   Ends ends(const StepsByKind& steps);
 
-  // Memory of the steps that were read so far.
+  // Memory of the steps read so far.
   std::size_t bytes() const { return bytes_; }
 
  private:

@@ -21,7 +21,8 @@ namespace {
 
 constexpr std::size_t most_reasons = 5;
 
-// Where the ends of the speed-up's interval cross 1, the smaller bandwidth first.
+// Returns the bandwidths at which the ends of the speed-up's interval cross 1, the smaller one
+// first.
 std::string within_phrase(const SpeedupMap& map, std::size_t scan, bool falling) {
   const auto crossing = [&](const std::vector<double>& end, bool smaller) -> std::string {
     const std::vector<Crossing> found = crossings(map.nic_Gbps, end);
@@ -110,7 +111,7 @@ std::string left_out(const Summary& v) {
                       : fmt::format("Left out of counts, best, worst and medians: {}.", said);
 }
 
-// What the points of one curve over GPUs share: all but GPUs and either kind of batch.
+// Fields that the points of one curve over GPUs share: all except GPUs and both kinds of batch.
 constexpr Name Point::*curve_names[] = {
     &Point::optimizer, &Point::cluster,  &Point::model,   &Point::backend,   &Point::cuda_aware,
     &Point::kernels,   &Point::network,  &Point::device,  &Point::precision, &Point::zero_stage,
@@ -191,7 +192,7 @@ std::string turns_over_gpus(const std::vector<Point>& points) {
   return turns_text(curves);
 }
 
-// What is told of a part of the rows.
+// States which sentences are about the kept rows alone.
 std::string part_sentence(const Summary& v) {
   return fmt::format(
       "Counts, medians, best and worst are of all rows; break-even bandwidths, turns, wins, what "

@@ -1,5 +1,5 @@
-// What the results say in a few sentences: how many points ran, where compression gains most and
-// least, and from which bandwidth on it stops to pay.
+// Summary of the results in a few sentences: how many points ran, the largest and the smallest gain
+// from compression, and the bandwidth above which it no longer pays.
 #pragma once
 
 #include <map>

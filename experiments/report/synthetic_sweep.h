@@ -21,7 +21,7 @@ struct SyntheticBackend {
   bool cuda_aware;
 };
 
-// A cartesian sweep. Plain optimizers run on nccl only, and once, whatever the freeze shares.
+// A Cartesian sweep. Plain optimizers run on nccl only, and once for all freeze shares.
 struct SyntheticSweep {
   std::string model = "bert-large";
   std::vector<SyntheticCluster> clusters;

@@ -1,5 +1,5 @@
-// What a report tells of every row of results.csv: counts, medians, the best rows. It is counted
-// row by row, so that rows need not be kept for it.
+// Statistics of all rows of results.csv: counts, medians, the best rows. They are updated row by
+// row, so that rows need not be kept.
 #pragma once
 
 #include <array>
@@ -31,7 +31,7 @@ struct Spread {
   double least = absent, median = absent, most = absent;
 };
 
-// Of the samples a second of one optimizer on one cluster.
+// Samples per second of one optimizer on one cluster.
 struct Rates {
   std::string optimizer, cluster;
   float least = 0, median = 0, most = 0;
@@ -43,36 +43,36 @@ using Kept = std::shared_ptr<const Point>;
 struct Counts {
   std::size_t points = 0, ran = 0;
   std::vector<Reason> reasons;  // the most frequent first
-  // Of the rows that compress, but for those with a share of warm-up that nobody runs with
-  // (experiments/verdict/verdict.h), which are counted apart; the published run warms up for 17 %
+  // Verdicts of the compressed rows. Rows with an unusual warm-up share
+  // (experiments/verdict/verdict.h) are counted separately. The published run warms up for 17 %
   // (published_freeze_share in slice.h).
   VerdictCounts verdicts, fused;
   std::size_t no_warmup = 0, long_warmup = 0;
   Kept best, worst;  // by speed-up, of those that verdicts count
   std::vector<Spread> spreads;
-  // Of the rows that ran.
+  // Equal work of the rows that ran.
   EqualWork work;
   std::map<std::string, std::size_t> findings, cost_sources;  // rows of each
   Kept most_samples, most_samples_per_gpu;                    // a second
   Kept shortest;             // the least time for equal work, of sound rows where there are any
-  std::vector<Rates> rates;  // none where a row is judged
+  std::vector<Rates> rates;  // none if a row is judged
 };
 
 class Tally {
  public:
   void add(const Point& point);
 
-  // Of all rows added; once, at the end.
+  // Returns the counts of all rows added; called once, at the end.
   Counts counts();
 
  private:
-  // Rows of one optimizer on one cluster. A deque grows without a copy beside it.
+  // Rows of one optimizer on one cluster. A deque grows without copying.
   struct Group {
     Name cluster, optimizer;
     std::deque<double> speedups = {};  // of rows that are judged
     std::deque<float> samples_per_s = {};
   };
-  // Rows that follow one another mostly have the same name, which is not looked up again.
+  // Consecutive rows mostly have the same name, which is then not looked up again.
   struct RowsByName {
     std::unordered_map<Name, std::size_t> rows;
     std::pair<const Name, std::size_t>* last = nullptr;
@@ -110,10 +110,10 @@ class Tally {
   ByUnit shortest_, shortest_sound_;
 };
 
-// Of a row that compresses.
+// Returns the speed-up of a compressed row.
 Speedup speedup_of(const Point& point);
 
-// Whether it ran, and somebody would run it so.
+// Returns whether the row ran with a usual share of warm-up.
 bool is_sound(const Point& point);
 
 }  // namespace lambcast::report
