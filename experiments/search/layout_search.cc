@@ -140,6 +140,7 @@ class Search {
     running_ = options_.jobs;
     std::vector<std::thread> threads =
         start_threads(options_.jobs, [&] { take(count, chunk, work); });
+    if (threads.empty()) return take(count, chunk, work);
     {
       std::unique_lock lock(mutex_);
       running_ -= options_.jobs - static_cast<int>(threads.size());

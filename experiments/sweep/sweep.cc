@@ -33,7 +33,7 @@ constexpr std::chrono::milliseconds patience{250};
 bool compute(const SweepPlan& plan, const SweepOptions& options,
              const std::shared_ptr<DescriptionTexts>& texts, std::size_t first,
              const std::function<void(std::vector<SweepRow>)>& take) {
-  const int jobs = std::max(1, options.jobs);
+  const int jobs = std::max(options.ranks == nullptr ? 0 : 1, options.jobs);
   std::optional<SweepRanks> others;
   if (options.ranks != nullptr) others.emplace(*options.ranks, plan, *texts, jobs);
   SweepExecutor executor(plan.points, first, jobs, texts, options.row_of,

@@ -29,7 +29,7 @@ SweepRow sweep_row(const WhatIf& point, Catalog& catalog, CollectiveCosts& costs
 
 struct SweepOptions {
   std::filesystem::path out = {};
-  int jobs = 1;            // threads, of every rank where there are several
+  int jobs = 1;            // threads of every rank; 0 computes on the calling thread
   Ranks* ranks = nullptr;  // this being rank 0, which alone writes (sweep_ranks.h)
   bool resume = false;
   // Called several times a second with rows done and rows in all; returning false stops the sweep

@@ -97,7 +97,7 @@ SweepExecutor::SweepExecutor(const SweepPoints& points, std::size_t first, int j
                              SweepRanks* ranks)
     : window_(std::make_shared<Window>(
           points.size(), first,
-          static_cast<std::size_t>(jobs + (ranks != nullptr ? ranks->threads() : 0)))),
+          static_cast<std::size_t>(std::max(1, jobs + (ranks != nullptr ? ranks->threads() : 0))))),
       ranks_(ranks),
       threads_(jobs, points, std::move(texts), std::move(row_of), window_) {}
 
@@ -123,6 +123,7 @@ bool SweepExecutor::exchange() {
 std::vector<SweepRow> SweepExecutor::next(std::chrono::milliseconds patience) {
   using Clock = std::chrono::steady_clock;
   Window& window = *window_;
+  if (ranks_ == nullptr && threads_.none()) threads_.compute_chunk();
   const Clock::time_point until = Clock::now() + patience;
   std::chrono::microseconds pause = least_pause;
   bool due = false;

@@ -15,7 +15,9 @@ class SweepRanks;
 
 class SweepExecutor {
  public:
-  // The rows of points from number `first` on. `ranks` are null where this process is alone.
+  // The rows of points from number `first` on. A process that is alone and has no thread (0 jobs,
+  // or a system that starts none) computes them in next(). `ranks` are null where this process is
+  // alone.
   SweepExecutor(const SweepPoints& points, std::size_t first, int jobs,
                 std::shared_ptr<DescriptionTexts> texts, RowOf row_of, SweepRanks* ranks = nullptr);
   // Waits for the points that are being computed, but for those of leave().

@@ -185,9 +185,10 @@ class Server {
     if (message.word() == SweepWord::plan) {
       Task task = read_task(message);
       threads_.emplace(task.jobs, std::move(task.points), std::move(task.texts), row_of_, desk_);
+      if (threads_->none()) throw Error(Exit::failure, "the system starts no thread");
     } else if (message.word() == SweepWord::chunk) {
-      const std::size_t begin = message.number();
-      desk_->ask({begin, message.number()});
+      const auto begin = static_cast<std::size_t>(message.number());
+      desk_->ask({begin, static_cast<std::size_t>(message.number())});
     }
   }
 

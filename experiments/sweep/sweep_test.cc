@@ -108,7 +108,7 @@ TEST_CASE("sweep: in memory its rows are those of the file, and its table is the
   const SweepPlan sweep = plan(sixty_points);
   run(sweep, folder.path());
   const auto texts = std::make_shared<DescriptionTexts>();
-  for (const int jobs : {1, 4}) {
+  for (const int jobs : {0, 1, 4}) {
     const SweptRows swept = sweep_in_memory(sweep, {.jobs = jobs}, texts);
     CHECK(swept.complete);
     std::string file = csv::row(result_columns()) + "\n";

@@ -17,22 +17,23 @@ struct SweepThreads::Work {
   std::condition_variable ended = {};
   int running = 0;
 
-  void compute() {
-    Catalog catalog(texts);
-    CollectiveCosts costs;
-    while (true) {
+  // Computes one chunk; returns false once there is nothing more to do.
+  bool compute(SweepWorker& worker) {
+    try {
       const SweepChunk chunk = queue->take();
-      if (chunk.empty()) return;
       for (std::size_t i = chunk.begin; i < chunk.end; ++i)
-        if (!queue->give(i, row_of(points[i], catalog, costs), i + 1 == chunk.end)) return;
+        if (!queue->give(i, row_of(points[i], worker.catalog, worker.costs), i + 1 == chunk.end))
+          return false;
+      return !chunk.empty();
+    } catch (...) {
+      queue->fail(std::current_exception());
+      return false;
     }
   }
 
   void run() {
-    try {
-      compute();
-    } catch (...) {
-      queue->fail(std::current_exception());
+    SweepWorker worker{Catalog(texts)};
+    while (compute(worker)) {
     }
     const std::lock_guard lock(mutex);
     --running;
@@ -51,6 +52,11 @@ SweepThreads::SweepThreads(int jobs, SweepPoints points, std::shared_ptr<Descrip
 
 SweepThreads::~SweepThreads() {
   for (std::thread& thread : threads_) thread.join();
+}
+
+void SweepThreads::compute_chunk() {
+  if (!caller_) caller_.emplace(SweepWorker{Catalog(work_->texts)});
+  work_->compute(*caller_);
 }
 
 void SweepThreads::leave() {

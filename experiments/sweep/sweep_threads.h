@@ -5,6 +5,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -43,6 +44,12 @@ class SweepQueue {
   virtual void fail(std::exception_ptr thrown) = 0;
 };
 
+// Descriptions and costs that the points of one thread share.
+struct SweepWorker {
+  Catalog catalog;
+  CollectiveCosts costs{};
+};
+
 class SweepThreads {
  public:
   SweepThreads(int jobs, SweepPoints points, std::shared_ptr<DescriptionTexts> texts, RowOf row_of,
@@ -52,6 +59,10 @@ class SweepThreads {
   SweepThreads(const SweepThreads&) = delete;
   SweepThreads& operator=(const SweepThreads&) = delete;
 
+  bool none() const { return threads_.empty(); }
+  // Computes a chunk on the calling thread.
+  void compute_chunk();
+
   // Gives them a quarter of a second; one that takes longer is left behind and ends with the
   // process, since one point can take minutes.
   void leave();
@@ -60,6 +71,7 @@ class SweepThreads {
   struct Work;
   std::shared_ptr<Work> work_;  // shared with threads that were left behind
   std::vector<std::thread> threads_;
+  std::optional<SweepWorker> caller_;
 };
 
 }  // namespace lambcast

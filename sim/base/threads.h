@@ -1,4 +1,4 @@
-// Threads, as many as the system gives.
+// Threads, as many as the system starts.
 #pragma once
 
 #include <cstddef>
@@ -8,9 +8,9 @@
 
 namespace lambcast {
 
-// `work` on so many threads; on fewer where there is no more memory or no more threads, and where
-// there is not even one that error is thrown. (Thrown past a thread that runs, it would end the
-// program.)
+// Runs `work` on `count` threads, or on as many as the system starts. Without any, the caller is to
+// do the work itself. The error that ended the start is dropped: thrown past a thread that runs, it
+// would end the program.
 template <typename Work>
 std::vector<std::thread> start_threads(int count, const Work& work) {
   std::vector<std::thread> threads;
@@ -18,7 +18,6 @@ std::vector<std::thread> start_threads(int count, const Work& work) {
   try {
     for (int i = 0; i < count; ++i) threads.emplace_back(work);
   } catch (const std::exception&) {
-    if (threads.empty()) throw;
   }
   return threads;
 }

@@ -252,6 +252,7 @@ std::vector<SourceResult> replay_figures(std::vector<SourceFigure> figures,
   };
   std::vector<std::thread> threads = start_threads(
       std::max(1, static_cast<int>(std::thread::hardware_concurrency())), work_or_fail);
+  if (threads.empty()) work_or_fail();
   for (std::thread& thread : threads) thread.join();
   if (failure) std::rethrow_exception(failure);
   return results;
