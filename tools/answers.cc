@@ -6,6 +6,7 @@
 #include <charconv>
 #include <thread>
 #include <tuple>
+#include <utility>
 
 #include "experiments/advise/advice_list.h"
 #include "experiments/advise/advice_output.h"
@@ -15,6 +16,7 @@
 #include "experiments/compare/solve_output.h"
 #include "experiments/output/forecast_output.h"
 #include "experiments/phases/run_phases.h"
+#include "experiments/search/fitting_layout.h"
 #include "experiments/search/layout_search_output.h"
 #include "experiments/sweep/common_length.h"
 #include "experiments/sweep/sweep.h"
@@ -84,6 +86,8 @@ std::string simulate_answer(WhatIf texts, const Texts& then) {
   const Forecast result = forecast(scenario.training, costs);
   Judgement judgement = judgement_of(scenario, result);
   judgement.fused = fused_speedup(scenario, result, costs);
+  for (Finding& finding : find_fitting_layouts(scenario, catalog))
+    judgement.findings.push_back(std::move(finding));
   return forecast_json(scenario, result, judgement);
 }
 

@@ -154,6 +154,15 @@ class Package(unittest.TestCase):
             expected = printed("collective", "--jobs", jobs.name, "--cluster", "dgx-a100-80g", "--format", "json")
             self.assertEqual(lambcast.collective(jobs=jobs.name, cluster="dgx-a100-80g"), json.loads(expected))
 
+    def test_a_run_that_does_not_fit(self):
+        found = lambcast.simulate(model="llama2-13b", cluster="commodity-10gbe", gpus=32, optimizer="lamb",
+                                  micro_batch=4, grad_accum=8, steps=100)
+        expected = printed("simulate", "--model", "llama2-13b", "--cluster", "commodity-10gbe", "--gpus", "32",
+                           "--optimizer", "lamb", "--micro-batch", "4", "--grad-accum", "8", "--steps", "100",
+                           "--format", "json")
+        self.assertEqual(found, json.loads(expected))
+        self.assertIn("layout-that-fits", [finding["code"] for finding in found["findings"]])
+
     def test_folders(self):
         with tempfile.TemporaryDirectory() as folder:
             folders = [os.path.join(folder, name) for name in ("lamb", "onebit")]
