@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The page's script passes ESLint (experiments/report/.eslintrc.json), its style holds nothing that
+# The scripts of pages pass ESLint (experiments/report/.eslintrc.json), their styles hold nothing that
 # CSS's grammar does not know, and the shell's scripts pass ShellCheck. What has no linter here is left
 # out and named (Debian: apt install eslint python3-tinycss2 shellcheck); skipped where none is.
 #
@@ -28,12 +28,12 @@ if command -v shellcheck >/dev/null; then
 else
   echo "left out, no shellcheck here: the scripts of the shell"
 fi
-cd experiments/report
 # Where Debian keeps its modules, for a Node.js that is not Debian's.
 export NODE_PATH=/usr/share/nodejs:/usr/lib/nodejs
-lint() { eslint --no-eslintrc --config .eslintrc.json --format unix "$@"; }
+lint() { eslint --no-eslintrc --config experiments/report/.eslintrc.json --format unix "$@"; }
 if command -v eslint >/dev/null; then
-  lint page/*.js page_test.js page_scale_test.js || { echo "FAILED: the script of the page"; exit 1; }
+  lint experiments/report/{page/*,page_test,page_scale_test}.js tools/web/{,page/}*.js ||
+    { echo "FAILED: the script of a page"; exit 1; }
   # A check that cannot fail is none.
   faults='"use strict"; var a = 1; if (a == undefinedName) eval("a");'
   [ "$(lint --stdin <<<"$faults" | grep -cE 'no-var|eqeqeq|no-undef|no-eval')" -eq 4 ] ||
@@ -43,7 +43,7 @@ else
   echo "left out, no eslint here: the script of the page"
 fi
 if /usr/bin/python3 -c 'import tinycss2' 2>/dev/null; then
-  /usr/bin/python3 - page/page.css <<'END' || exit 1
+  /usr/bin/python3 - experiments/report/page/page.css tools/web/page/page.css <<'END' || exit 1
 import sys
 import tinycss2
 
@@ -66,8 +66,8 @@ def faults(text):
     return found
 
 assert len(faults("a { color red } @media print { b { margin: } }")) == 2
-found = faults(open(sys.argv[1]).read())
-print("\n".join(f"FAILED: {sys.argv[1]}:{fault}" for fault in found), end="\n" if found else "")
+found = [f"FAILED: {path}:{fault}" for path in sys.argv[1:] for fault in faults(open(path).read())]
+print("\n".join(found), end="\n" if found else "")
 sys.exit(bool(found))
 END
   checked=1

@@ -14,6 +14,10 @@ file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/precompiled.cc CONTENT "" @ONLY)
 # Position independent, so that the Python module is made of the same objects as the program, and
 # inlined all the same: nobody replaces a function of ours when a shared object is loaded.
 function(lambcast_for_shared_objects target)
+  get_property(shared GLOBAL PROPERTY TARGET_SUPPORTS_SHARED_LIBS)
+  if(NOT shared)
+    return()
+  endif()
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   target_compile_options(${target} PRIVATE -fno-semantic-interposition)
 endfunction()

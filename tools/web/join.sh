@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Joins the page, its scripts and the module into one HTML file without anything to load.
+#
+#   join.sh SOURCE_ROOT MODULE.wasm PAGE.html
+set -euo pipefail
+root=$1 module=$2 page=$3
+own=$root/tools/web/page report=$root/experiments/report
+scripts=("$report"/uplot/uPlot.iife.min.js "$report"/page/{rows,table,chart,map,pictures}.js
+  "$own"/{questions,controls,page}.js)
+
+# Prints the file that stands for a word of the template.
+part() {
+  case "$1" in
+    styles) cat "$report"/uplot/uPlot.min.css "$report"/page/page.css "$own"/page.css ;;
+    license) cat "$report"/uplot/LICENSE ;;
+    module) gzip -9nc "$module" | base64 -w0 ;;
+    worker) cat "$own"/module.js "$own"/worker.js ;;
+    scripts) for script in "${scripts[@]}"; do
+      printf '<script>'
+      cat "$script"
+      printf '</script>\n'
+    done ;;
+  esac
+}
+
+while IFS= read -r line; do
+  if [[ $line =~ ^(.*)@([a-z]+)@(.*)$ ]]; then
+    printf '%s' "${BASH_REMATCH[1]}"
+    after=${BASH_REMATCH[3]}
+    part "${BASH_REMATCH[2]}"
+    printf '%s\n' "$after"
+  else
+    printf '%s\n' "$line"
+  fi
+done <"$own/page.html" >"$page"

@@ -1,0 +1,62 @@
+// Holds the module of a page against the program: every model and every cluster that ships, texts
+// equal and numbers within 1e-12. Then its memory after 2,000 questions.
+//
+//   node module_test.js PAGE.html LAMBCAST
+/* eslint-env node */
+/* global globalThis */
+"use strict";
+
+const fs = require("fs"), path = require("path"), zlib = require("zlib");
+const { nativeAnswer, difference } = require("./native.js");
+require("./page/module.js");
+
+const [page, program] = process.argv.slice(2);
+const packed = /<script type="text\/plain" id=module>([^<]*)<\/script>/.exec(fs.readFileSync(page, "utf8"))[1];
+const bytes = zlib.gunzipSync(Buffer.from(packed, "base64"));
+const engine = new globalThis.LambcastEngine(new WebAssembly.Module(bytes));
+const failures = [];
+
+const presets = engine.ask({ command: "presets" }).answer;
+const optimizers = [{ optimizer: "onebit_lamb", freeze_step: "20%" }, { optimizer: "adam", exchange: "int4" },
+  { optimizer: "zero_one_adam", freeze_step: "15%" }, { optimizer: "lamb" }, { optimizer: "onebit_adam", freeze_step: "25%" },
+  { optimizer: "adam", exchange: "powersgd:4", zero_stage: "1" }];
+const asked = [];
+for (let i = 0; i < presets.models.length + presets.clusters.length; ++i) {
+  const model = presets.models[i % presets.models.length], cluster = presets.clusters[(7 * i) % presets.clusters.length];
+  const gpus = String(cluster.gpus_per_node * Math.pow(2, i % 4)), chosen = optimizers[i % optimizers.length];
+  asked.push({ command: chosen.freeze_step && i % 3 === 0 ? "advise" : "simulate", texts: Object.assign({
+    model: model.name, cluster: cluster.name, gpus: gpus, micro_batch: "4", grad_accum: "8", steps: "10000" }, chosen) });
+}
+let refused = 0;
+for (const question of asked) {
+  const ours = engine.ask(question), native = nativeAnswer(program, question.command, question.texts);
+  const found = difference(ours, native, 1e-12);
+  refused += "error" in native ? 1 : 0;
+  if (found) failures.push(`${JSON.stringify(question)}: ${found}`);
+}
+console.log(`${asked.length} questions, ${refused} of them refused`);
+
+// Descriptions of the user's own: texts that the page offers as files.
+const cluster = presets.clusters.find(function (c) { return c.name === "commodity-25gbe"; });
+const texts = { model: "bert-large", gpus: "16", optimizer: "lamb", micro_batch: "8", grad_accum: "2", steps: "100" };
+engine.file("mine.toml", cluster.text);
+const own = engine.ask({ command: "simulate", texts: Object.assign({ cluster: "mine.toml" }, texts) });
+const preset = engine.ask({ command: "simulate", texts: Object.assign({ cluster: cluster.name }, texts) });
+if (difference(own.answer.run, preset.answer.run, 0)) failures.push("a file's cluster differs from the preset with its text");
+engine.file("mine.toml", `${cluster.text}\n[nic]\nbandwith = 3\n`);
+const wrong = engine.ask({ command: "simulate", texts: Object.assign({ cluster: "mine.toml" }, texts) });
+if (!/^mine.toml:\d+: /.test(wrong.error || "")) failures.push(`a wrong file: ${JSON.stringify(wrong)}`);
+const absent = engine.ask({ command: "simulate", texts: Object.assign({ cluster: "absent.toml" }, texts) });
+if (!absent.error.startsWith("absent.toml: ")) failures.push(`a file that is not there: ${absent.error}`);
+for (const question of [{}, { command: "simulate" }, { command: "plan" }, { command: 3 }, { command: "curve", texts: 4 }])
+  if (!engine.ask(question).error) failures.push(`answered: ${JSON.stringify(question)}`);
+for (let i = 0; i < 2000; ++i) engine.ask({ command: "simulate", texts: asked[i % asked.length].texts });
+console.log(`memory after 2000 questions: ${(engine.bytes / 1e6).toFixed(1)} MB`);
+if (engine.bytes > 64e6) failures.push(`${engine.bytes} bytes of memory`);
+
+console.log(`module ${bytes.length} bytes, gzip ${Buffer.from(packed, "base64").length}, ` +
+  `${path.basename(page)} ${fs.statSync(page).size}`);
+if (fs.statSync(page).size > 1.5e6) failures.push("the page is larger than 1.5 MB");
+for (const failure of failures) console.log(`FAILED: ${failure}`);
+console.log(`${failures.length} failures`);
+process.exitCode = failures.length > 0 ? 1 : 0;

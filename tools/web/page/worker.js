@@ -1,0 +1,26 @@
+// Answers the page's questions one after the other, next to its main thread.
+/* global DecompressionStream, LambcastEngine */
+"use strict";
+
+(function () {
+  let engine = null;
+
+  async function unpacked(packed) {
+    const letters = atob(packed), bytes = new Uint8Array(letters.length);
+    for (let i = 0; i < letters.length; ++i) bytes[i] = letters.charCodeAt(i);
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    return new Response(stream).arrayBuffer();
+  }
+
+  addEventListener("message", async function (event) {
+    const asked = event.data;
+    if (asked.module) {
+      engine = new LambcastEngine(await WebAssembly.compile(await unpacked(asked.module)));
+    } else {
+      engine.files.clear();
+      Object.entries(asked.files || {}).forEach(function (file) { engine.file(file[0], file[1]); });
+    }
+    const answers = asked.questions.map(function (question) { return engine.ask(question); });
+    postMessage({ id: asked.id, answers: answers, bytes: engine.bytes });
+  });
+})();
