@@ -20,7 +20,7 @@ struct AdviseOptions {
 int advise_each(const AdviseOptions& options, Catalog& catalog) {
   const ForecastFlags& flags = options.forecast;
   if (!flags.trace.empty())
-    fail_input({"", 0, "--trace"}, "is of one run, and --list or --scan asks for several");
+    fail_input({"", 0, "--trace"}, "traces one run, but --list or --scan gives several");
   std::vector<Axis> axes;
   for (const std::string& scan : options.scans) axes.push_back(parse_scan(scan));
   for (const std::string& list : options.lists) axes.push_back(parse_list(list));

@@ -72,12 +72,11 @@ Asked compressed(const WhatIf& what_if, Catalog& catalog) {
   const OptimizerType type = scenario.training.optimizer();
   const Exchange& exchange = scenario.training.exchange;
   if (exchange != Exchange{} && exchange.kind != Exchange::Kind::onebit)
-    fail_input(
-        flag("exchange"),
-        fmt::format("is not for advice, which judges the exchange of {} and lists the others "
-                    "of {} beside it",
-                    name_of(onebit_of(type)), name_of(baseline_of(type))),
-        "onebit, or lambcast simulate");
+    fail_input(flag("exchange"),
+               fmt::format("is not for advice, which judges the exchange of {} and lists the other "
+                           "exchanges of {}",
+                           name_of(onebit_of(type)), name_of(baseline_of(type))),
+               "onebit, or lambcast simulate");
   Asked asked{what_if, std::nullopt, false};
   const bool shards = scenario.training.recipe.zero.stage > 0;
   if (shards || is_of_another_family(type)) asked.own = plain;

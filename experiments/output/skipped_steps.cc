@@ -25,9 +25,9 @@ std::optional<Finding> find_skipped_steps(const Scenario& scenario) {
                                        : "";
   return Finding{
       Severity::note, "skipped-steps",
-      fmt::format("fp16's dynamic loss scale skips the update of about {:.2g} of {} steps (one in "
-                  "{}), and at the beginning of as many as it takes {}down to one that fits; they "
-                  "count as steps, so that none is added: --skipped-steps adds them",
+      fmt::format("fp16's dynamic loss scale skips about {:.2g} of {} updates (one in {}), and the "
+                  "first ones {}down to a scale that fits. They count as steps: --skipped-steps "
+                  "adds further ones",
                   expected_skipped_steps(training.recipe.precision, training.steps), training.steps,
                   *window, first)};
 }

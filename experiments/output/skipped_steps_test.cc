@@ -30,7 +30,7 @@ TEST_CASE("skipped steps: a plain run says how many it has among its own, and ad
   half["precision"] = "fp16";
   brain["precision"] = "bf16";
   const auto [sentence, count, seconds] = judged(half);
-  CHECK_THAT(sentence, Contains("about 6 of 5993 steps (one in 1000)"));
+  CHECK_THAT(sentence, Contains("about 6 of 5993 updates (one in 1000)"));
   CHECK_THAT(sentence, Contains("a scale of 2^16"));
   CHECK(count == "5.993");
   const auto [none, zero, as_long] = judged(brain);

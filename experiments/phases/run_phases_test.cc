@@ -265,7 +265,7 @@ TEST_CASE("run phases: what is no phase is an error of the flag") {
   for (const auto& [keys, words] : cases)
     CHECK_THROWS_WITH(forecast_phases(first_phase(), {keys}, {}, catalog), Contains(words));
   CHECK_THROWS_WITH(resolve(with({{"optimizer", "zero_one_adam"}, {"steps_done", "5"}}), catalog),
-                    Contains("--steps-done: 0/1 Adam starts its policy anew"));
+                    Contains("--steps-done: 0/1 Adam restarts its policy"));
 }
 
 TEST_CASE("run phases: table and JSON say the same") {

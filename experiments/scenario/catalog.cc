@@ -64,7 +64,7 @@ void refuse_folder(const std::string& name) {
       !std::filesystem::is_directory(name, none))
     return;
   fail_input({"", 0, "model"}, fmt::format("'{}' is no preset, but a folder", name),
-             fmt::format("./{}, whose config.json is read", name));
+             fmt::format("./{} to read its config.json", name));
 }
 
 // A model that a file of another program describes: a config.json of Hugging Face, or arguments of

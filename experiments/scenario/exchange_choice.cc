@@ -90,11 +90,11 @@ void choose_form(TrainingPlan& training, std::vector<Finding>& findings) {
   findings.push_back(
       {Severity::note, "exchange-form",
        fmt::format(
-           "{} goes {}, and {}: --exchange \"{} / flat / after\" asks for all ranks at once "
+           "{} goes {}, and {}: --exchange \"{} / flat / after\" exchanges among all ranks at once "
            "after the backward pass, as DeepSpeed does",
            codec_name(exchange), among,
-           averages_weights(exchange) ? "beside both passes"
-           : exchange.is_overlapped() ? "bucket by bucket beside the backward pass"
+           averages_weights(exchange) ? "during both passes"
+           : exchange.is_overlapped() ? "bucket by bucket during the backward pass"
                                       : "after the backward pass",
            codec_name(exchange))});
 }
@@ -176,7 +176,7 @@ void choose_exchange(const Words& words, TrainingPlan& training, std::vector<Fin
            "is not modelled{}",
            name_of(training.exchange),
            training.exchange.kind == Exchange::Kind::onebit
-               ? ", and it is not 1-bit Adam, whose variance never sees signs"
+               ? ", and it is not 1-bit Adam: here the variance receives signs"
                : "")});
 }
 

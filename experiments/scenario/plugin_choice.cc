@@ -90,9 +90,9 @@ std::vector<Finding> quirks_of(Plugin plugin, const Recipe& recipe) {
   if (!casts(plugin)) return findings;
   if (type == OptimizerType::adafactor)
     findings.push_back({Severity::note, "adafactor-rate",
-                        "DistributedAdaFactor built by hand ignores the lr that it is given; cast "
-                        "by a plugin it goes on with Adafactor's, whose relative steps are at most "
-                        "1e-5 unless relative_step is off"});
+                        "DistributedAdaFactor built by hand ignores its lr; cast by a plugin it "
+                        "continues with Adafactor's relative steps, at most 1e-5 unless "
+                        "relative_step is off"});
   if (type == OptimizerType::came)
     findings.push_back({Severity::warning, "residuals-aliased",
                         "DistributedCAME keeps residual and second moment in the same vectors from "

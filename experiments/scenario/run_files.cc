@@ -103,7 +103,7 @@ void add_megatron(const std::string& path, const WhatIf& asked, Catalog& catalog
         megatron::decode(catalog.texts()->config(path), path, variables_of(given));
     if (arguments.lacks_vocabulary && !asked.contains("model.vocab") && !asked.contains("model"))
       fail_input({path, 0, "--vocab-size"},
-                 "is missing, and the tokenizer named is none whose vocabulary is known",
+                 "is missing, and the vocabulary of the tokenizer is not known",
                  "--vocab-size N in the file, or --set model.vocab=N");
     add_deepspeed(arguments, path, asked, catalog, what_if, findings);
     auto keys = arguments.what_if;

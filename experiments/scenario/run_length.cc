@@ -107,10 +107,8 @@ std::int64_t choose_steps(const Words& words, const TrainingPlan& training,
 std::int64_t choose_steps_done(const Words& words, OptimizerType optimizer) {
   const std::int64_t done = words.whole("steps_done", 0, max_steps).value_or(0);
   if (done > 0 && optimizer == OptimizerType::zero_one_adam)
-    fail_input(
-        flag("steps_done"),
-        "0/1 Adam starts its policy anew when it loads a checkpoint, as a run of its own does",
-        "0");
+    fail_input(flag("steps_done"),
+               "0/1 Adam restarts its policy if it loads a checkpoint, as a new run does", "0");
   return done;
 }
 

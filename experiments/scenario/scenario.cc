@@ -119,10 +119,9 @@ void find_slices(const TrainingPlan& training, std::vector<Finding>& findings) {
   if (tp == 1) return;
   findings.push_back(
       {Severity::warning, "galore-slices",
-       fmt::format("between its decompositions each of the {} ranks that divide a matrix projects "
-                   "its slice by the rows of the basis that fit, not by those of the slice: an "
-                   "approximation of GaLore; of square matrices divided by columns the shapes do "
-                   "not fit at all",
+       fmt::format("GaLore is approximated: between decompositions each of the {} ranks that "
+                   "divide a matrix projects its slice by the rows of the basis that fit. Square "
+                   "matrices divided by columns do not fit at all",
                    tp)});
 }
 

@@ -108,7 +108,7 @@ TEST_CASE("scenario: words it does not know, it guesses") {
       {"gpu", "8", "gpu: unknown key 'gpu', did you mean 'gpus'?"},
       {"freezestep", "8", "unknown key 'freezestep', did you mean 'freeze_step'?"},
       {"clutser.nic.bandwidth", "1 Gbit/s", "did you mean 'cluster.nic.bandwidth'?"},
-      {"nic.count", "1", "those of descriptions begin with whose they are"},
+      {"nic.count", "1", "keys of descriptions begin with cluster., device. or model."},
       {"cluster.nic.bandwith", "1 Gbit/s", "unknown key 'bandwith', did you mean 'bandwidth'?"},
       {"model.layer", "12", "did you mean 'layers'?"},
   };

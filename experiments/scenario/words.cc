@@ -107,7 +107,8 @@ void Words::refuse_unknown() const {
       if (const std::string meant = closest(key.substr(0, dot), whose); !meant.empty())
         fail_input({"", 0, key},
                    fmt::format("unknown key, did you mean '{}{}'?", meant, key.substr(dot)));
-      fail_input({"", 0, key}, "unknown key: those of descriptions begin with whose they are",
+      fail_input({"", 0, key},
+                 "unknown key: keys of descriptions begin with cluster., device. or model.",
                  fmt::format("cluster.{0}, device.{0} or model.{0}, where they have it", key));
     }
     const auto& keys = what_if_keys();

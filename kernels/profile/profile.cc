@@ -97,7 +97,8 @@ std::vector<std::size_t> fitting(const std::vector<std::size_t>& sizes,
       notes.push_back(fmt::format("{} elements do not fit the memory and were left out", elements));
     }
   }
-  if (kept.empty()) throw Error(Exit::failure, "no size asked for fits the memory of this GPU");
+  if (kept.empty())
+    throw Error(Exit::failure, "no size fits the memory of this GPU; try: a smaller -b");
   return kept;
 }
 

@@ -74,10 +74,11 @@ void refuse_foreign_format(std::string_view text, const std::string& file) {
         key = key.substr(1, key.size() - 2);
     for (const ForeignFormat& format : foreign_formats)
       if (key == format.key)
-        fail_input({file, line, std::string(format.key)},
-                   fmt::format("is a key of {}, whose files are not read", format.program),
-                   "the JSON file that DeepSpeed gets, or flags such as --zero-stage and "
-                   "--precision");
+        fail_input(
+            {file, line, std::string(format.key)},
+            fmt::format("is a key of {}; files of {} are not read", format.program, format.program),
+            "the JSON file that DeepSpeed gets, or flags such as --zero-stage and "
+            "--precision");
     at = end + 1;
   }
 }

@@ -193,8 +193,7 @@ TEST_CASE("config: unknown top-level keys are findings, blocks without a model a
   CHECK(config.optimizer->betas.value == std::array{0.8, 0.999});
   CHECK(config.fp16.auto_cast.value);
   REQUIRE(config.findings.size() == 3);
-  CHECK(config.findings[0].message ==
-        "ds.json:7: cuda_visible_devices: DeepSpeed does not know this key");
+  CHECK(config.findings[0].message == "ds.json:7: cuda_visible_devices: DeepSpeed has no such key");
   CHECK(config.findings[0].severity == Severity::warning);
   CHECK_THAT(config.findings[1].message,
              Contains("gradient_cliping") && Contains("did you mean 'gradient_clipping'?"));

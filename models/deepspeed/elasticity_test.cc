@@ -269,7 +269,7 @@ TEST_CASE("elasticity: model parallelism has no model, slips in names are found"
   const DeepSpeedConfig slip = config_with(thirty_two + "prefer_large_batch: false");
   REQUIRE(slip.findings.size() == 1);
   CHECK_THAT(slip.findings[0].message,
-             Contains("elasticity.prefer_large_batch: DeepSpeed does not know this key, did you "
+             Contains("elasticity.prefer_large_batch: DeepSpeed has no such key, did you "
                       "mean 'prefer_larger_batch'?"));
 }
 

@@ -220,7 +220,7 @@ class Parser {
     const char* begin = text_.data() + at_;
     const char* end = begin + std::min<std::size_t>(4, text_.size() - at_);
     const auto [stop, status] = std::from_chars(begin, end, code, 16);
-    if (status != std::errc{} || stop != begin + 4) fail("\\u wants four hexadecimal digits");
+    if (status != std::errc{} || stop != begin + 4) fail("\\u needs four hexadecimal digits");
     at_ += 4;
     return code;
   }

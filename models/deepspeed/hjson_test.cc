@@ -131,7 +131,7 @@ TEST_CASE("hjson: what is no HJSON is refused with its line") {
   refused("{\"a\": \"x", "a quoted string is never closed");
   refused("{\"a\": \"x\ny\"}", "a control character or line end inside a quoted string");
   refused("{\"a\": \"\\x\"}", "an unknown escape sequence");
-  refused("{\"a\": \"\\u12g4\"}", "\\u wants four hexadecimal digits");
+  refused("{\"a\": \"\\u12g4\"}", "\\u needs four hexadecimal digits");
   refused("{\"a\": '''x", "a ''' string is never closed");
   refused("{ /* x", "a comment /* is never closed");
 }

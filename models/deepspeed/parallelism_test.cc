@@ -123,7 +123,7 @@ TEST_CASE("parallelism: sections that divide nothing stay accepted") {
 TEST_CASE("parallelism: a slip inside a section is named, and no key that DeepSpeed knows there") {
   const std::pair<const char*, const char*> slips[] = {
       {R"("tensor_parallel": { "autotp_sise": 8 })",
-       "ds.json:2: tensor_parallel.autotp_sise: DeepSpeed does not know this key, did you mean "
+       "ds.json:2: tensor_parallel.autotp_sise: DeepSpeed has no such key, did you mean "
        "'autotp_size'?"},
       {R"("tensor_parallel": { "tp": { "tp_sizes": 2 } })", "tensor_parallel.tp.tp_sizes"},
       {R"("expert_parallel": { "enabled": true, "auto_ep_size": 8 })", "'autoep_size'"},

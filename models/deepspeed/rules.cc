@@ -247,7 +247,7 @@ void check_curriculum(Findings& out) {
   }
   if (c.difficulty_step % 8 != 0) {
     out.add(Severity::note, "curriculum-not-multiple-of-8", key, 0,
-            fmt::format("difficulty_step {} is no multiple of 8, which Tensor Cores want",
+            fmt::format("difficulty_step {} is no multiple of 8, as Tensor Cores need",
                         c.difficulty_step));
   }
   if (c.max_difficulty % c.difficulty_step != 0) {

@@ -162,8 +162,8 @@ void find_unknown_keys(const Section& section, std::span<const std::string> know
     if (std::find(known.begin(), known.end(), member.key) != known.end()) continue;
     const std::string guess = closest(member.key, known);
     add(section, Severity::warning, "unknown-key", member.key, member.line,
-        guess.empty() ? "DeepSpeed does not know this key"
-                      : fmt::format("DeepSpeed does not know this key, did you mean '{}'?", guess));
+        guess.empty() ? "DeepSpeed has no such key"
+                      : fmt::format("DeepSpeed has no such key, did you mean '{}'?", guess));
     refuse_many_unknown_keys(section.findings, section.file, "DeepSpeed");
   }
 }

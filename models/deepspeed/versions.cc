@@ -31,7 +31,7 @@ void check_libraries(VersionFindings& out, const Versions& versions, const DeepS
                         text_of(*versions.torch)));
   if (versions.nccl && *versions.nccl < least_nccl && gpus >= many_gpus)
     out.add(Severity::warning, "nccl-too-old", "--versions",
-            fmt::format("{} GPUs need NCCL 2.8.3, not {}, whose exchanges of many ranks hang", gpus,
+            fmt::format("{} GPUs need NCCL 2.8.3: exchanges of many ranks hang in {}", gpus,
                         text_of(*versions.nccl)));
 }
 

@@ -51,8 +51,8 @@ void read_window(ConfigReader& config, Description& model) {
 void refuse_own_head_size(ConfigReader& config, const Width& width) {
   if (width.hidden != width.heads * width.head)
     config.refuse(config.has("head_dim") ? "head_dim" : "num_attention_heads",
-                  fmt::format("attention of {} heads x {} beside a hidden size of {}", width.heads,
-                              width.head, width.hidden),
+                  fmt::format("attention of {} heads x {} does not match a hidden size of {}",
+                              width.heads, width.head, width.hidden),
                   "heads that add up to it");
 }
 

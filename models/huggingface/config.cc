@@ -64,7 +64,7 @@ const Architecture& architecture_of(ConfigReader& config) {
   const std::string type = config.word("model_type");
   if (config.has("text_config"))
     config.refuse("text_config", fmt::format("{}, of more than text,", type),
-                  "its text_config as a file of its own");
+                  "a file with its text_config alone");
   std::vector<std::string> known;
   for (const Architecture& architecture : architectures) {
     if (type == architecture.model_type) return architecture;

@@ -240,7 +240,7 @@ class Decoder {
     set("overlap", gradients ? "ddp" : "none");
     if (gradients && !read_.flag("overlap-param-gather") && read_.has("use-distributed-optimizer"))
       read_.note("overlap-grad-reduce", "not-modelled",
-                 "weights are taken to be gathered beside the next forward pass, as with "
+                 "weights are assumed to be gathered during the next forward pass, as with "
                  "--overlap-param-gather");
     if (read_.flag("tp-comm-overlap")) set("tensor_overlap", "all");
     if (read_.flag("no-overlap-p2p-communication")) set("send_overlap", "false");
@@ -252,8 +252,8 @@ class Decoder {
       if (read_.has(key))
         fail_input(
             read_.where(key),
-            "is of an encoder beside a decoder (T5), which no argument list is read for: say "
-            "its run in flags, with --model t5-large or a description");
+            "describes an encoder with a decoder (T5), for which argument lists are not read; "
+            "try: flags, with --model t5-large or a description");
   }
 
   void name_unmodelled() {
@@ -318,8 +318,8 @@ class Decoder {
     const bool own_width = channels * heads != hidden;
     if (own_width && (bert || !(read_.has("kv-channels") || experts)))
       read_.refuse(read_.has("kv-channels") ? "kv-channels" : "num-attention-heads",
-                   fmt::format("attention of {} heads x {} beside a hidden size of {}", heads,
-                               channels, hidden));
+                   fmt::format("attention of {} heads x {} does not match a hidden size of {}",
+                               heads, channels, hidden));
     if (experts && !gated) read_.refuse("num-experts", "experts without --swiglu");
     const bool normed = read_.flag("qk-layernorm");
     const bool gpt = !gated && !own_width && !normed && !is_rotary() &&

@@ -162,7 +162,7 @@ TEST_CASE("Megatron arguments: steps alike of the batch are a ramp, others are r
 TEST_CASE("Megatron arguments: an encoder beside a decoder is refused by its name") {
   for (const char* text : {"--encoder-num-layers 12 --decoder-num-layers 12 --hidden-size 768",
                            "--num-layers 12 --encoder-seq-length 512 --decoder-seq-length 128"})
-    CHECK_THAT(refusal(text), Contains("is of an encoder beside a decoder (T5)") &&
+    CHECK_THAT(refusal(text), Contains("describes an encoder with a decoder (T5)") &&
                                   Contains("--model t5-large") && !Contains("did you mean"));
 }
 

@@ -250,7 +250,7 @@ LaunchArguments launch_arguments(std::string_view text, const std::string& file,
   for (const ShellWord& stray : script.strays)
     findings.push_back({Severity::warning, "argument-not-passed",
                         describe({file, stray.line, stray.text},
-                                 "begins a command of its own: the launch ends before it")});
+                                 "begins another command: the launch ends before it")});
   for (const ShellWord& sourced : script.sourced)
     findings.push_back({Severity::note, "script-not-read",
                         describe({file, sourced.line, "source"},

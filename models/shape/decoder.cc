@@ -168,7 +168,7 @@ void add_decoder(const Table& model, const DenseDecoder& decoder, std::int64_t p
   decoder.norm(top, "norm");
   const bool tied = model.get_or<bool>("tied_head", false);
   const bool bias = shape.experts == 0 && model.get_or<bool>("head_bias", false);
-  if (tied && bias) fail_input(model.where("head_bias"), "is of a head of its own, not a tied one");
+  if (tied && bias) fail_input(model.where("head_bias"), "applies to an untied head only");
   if (model.has("labels")) {
     Scope{shape, -1, ""}.matrix("score.weight",
                                 model.integer("labels", 1, 1'000'000) * shape.hidden);

@@ -89,7 +89,7 @@ Chosen chosen_for(const CollectiveRequest& request, const Transport& transport) 
   const bool reduces = transport.tuning && transport.tuning->sharp;
   if (request.group.nodes() > 1 && in_network(request.algorithm, request.group) && !reduces)
     fail_input({"", 0, "--algorithm"},
-               fmt::format("{} over {} nodes is for InfiniBand whose switches reduce: needs "
+               fmt::format("{} over {} nodes needs InfiniBand switches that reduce: set "
                            "nccl.sharp = true",
                            request.algorithm, request.group.nodes()));
   return {request.algorithm, {request.algorithm}};

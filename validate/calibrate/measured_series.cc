@@ -29,7 +29,7 @@ int checked_nodes(const Measurement& table, const Cluster& cluster, const Where&
     fail_input(where,
                fmt::format("{} ranks do not spread evenly over {} nodes", table.ranks, nodes));
   if (table.ranks / nodes > cluster.gpus_per_node)
-    fail_input(where, fmt::format("{} ranks per node do not fit {}, whose nodes have {} GPUs",
+    fail_input(where, fmt::format("{} ranks per node do not fit {}: its nodes have {} GPUs",
                                   table.ranks / nodes, cluster.name, cluster.gpus_per_node));
   return nodes;
 }

@@ -57,7 +57,7 @@ std::vector<int> local_devices(const MeasureOptions& options, const Launch& laun
     } else if (device < gpus) {
       devices.push_back(device);
     } else {
-      throw Error(Exit::missing, fmt::format("local rank {} wants GPU {} but this host has {}",
+      throw Error(Exit::missing, fmt::format("local rank {} needs GPU {}, but this host has {}",
                                              launch.local_rank, device, gpus));
     }
   }

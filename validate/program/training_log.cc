@@ -161,8 +161,8 @@ SourceFigure figure_of(const TrainingLog& log, const std::string& file, const Wh
   const auto said = figure.what_if.find("global_batch");
   if (said != figure.what_if.end() && said->second != batch)
     fail_input({"", 0, "--global-batch"},
-               fmt::format("{} contradicts the log, {}, whose steps are of {} samples",
-                           said->second, file, batch),
+               fmt::format("{} contradicts the log {}: its steps have {} samples", said->second,
+                           file, batch),
                batch);
   return figure;
 }
