@@ -19,7 +19,7 @@ expect 0 'bert-large with onebit_lamb' "$lambcast" simulate "${run[@]}" --device
 expect 0 '^model,cluster,optimizer,backend,nodes,gpus,micro_batch,grad_accum,global_batch,seq_len,steps,freeze_step,' \
   "$lambcast" simulate "${run[@]}" --format csv
 [ "$(wc -l <out)" -eq 2 ] || fail "a header and a row, not $(wc -l <out) lines"
-expect 0 '^lambcast [0-9]+\.[0-9]+' "$lambcast" --version
+expect 0 '^lambcast [0-9]+\.[0-9]+\.[0-9]+ \(([0-9a-f]{7,40}(-dirty)?|unknown)\)$' "$lambcast" --version
 expect 0 'traceEvents' bash -c '"$@" --trace t.json >log && cat t.json' - "$lambcast" simulate "${run[@]}"
 
 # Every command explains itself, with examples.

@@ -40,9 +40,10 @@ Command add_freeze(CLI::App& app) {
   command->add_option("--columns", options->columns, "of the log: A,B,C (default: all)")
       ->delimiter(',');
   command->add_flag("--losses", options->losses, "the values are losses");
-  command->add_option("--beta2", options->freeze.beta2, "of the optimizer (default: 0.999)");
+  command->add_option("--beta2", options->freeze.beta2,
+                      "factor by which the optimizer's variance decays a step (default: 0.999)");
   command->add_option("--threshold", options->freeze.threshold,
-                      "ratio of norms that counts as settled (default: 0.96)");
+                      "factor between norms that counts as settled (default: 0.96)");
   command->add_option("--share", options->freeze.share,
                       "of the elements that must have settled (default: 0.9)");
   command

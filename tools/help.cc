@@ -6,6 +6,7 @@
 #include "sim/base/error.h"
 #include "tools/commands.h"
 #include "tools/manual.h"
+#include "tools/short_help.h"
 #include "tools/terminal.h"
 
 namespace lambcast {
@@ -21,7 +22,7 @@ constexpr Generated generated[] = {{"reference", [](const CLI::App&) { return re
                                    {"bash", bash_completion},
                                    {"zsh", zsh_completion}};
 
-int print_help(const CLI::App& app, const std::string& topic) {
+int print_help(CLI::App& app, const std::string& topic) {
   if (topic.empty()) {
     // CLI::App::help() would print the help of the command that was parsed: that of `help` itself.
     print_text(wrapped(
@@ -31,10 +32,10 @@ int print_help(const CLI::App& app, const std::string& topic) {
   std::vector<std::string> known;
   for (const std::string& name : reference_topics()) known.push_back(name);
   for (const auto& [name, write] : generated) known.emplace_back(name);
-  for (const CLI::App* command : app.get_subcommands({})) {
+  for (CLI::App* command : app.get_subcommands({})) {
     known.push_back(command->get_name());
     if (command->get_name() != topic) continue;
-    print_text(wrapped(command->help("lambcast"), 80));
+    print_text(wrapped(short_help(*command), 80));
     return 0;
   }
   for (const auto& [name, write] : generated)

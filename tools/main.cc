@@ -12,12 +12,14 @@
 #include <utility>
 #include <vector>
 
+#include "experiments/output/commit.h"
 #include "experiments/output/forecast_output.h"
 #include "experiments/scenario/hints.h"
 #include "sim/base/complaint.h"
 #include "sim/base/error.h"
 #include "tools/commands.h"
 #include "tools/launched_ranks.h"
+#include "tools/short_help.h"
 #include "tools/standard_streams.h"
 #include "tools/terminal.h"
 #include "tools/what_if_flags.h"
@@ -103,6 +105,13 @@ std::string help_command(const CLI::App& app) {
                         : fmt::format("lambcast {} --help", parsed.front()->get_name());
 }
 
+// Returns the help of the command whose --help was read, or of the program.
+std::string help_text(CLI::App& app) {
+  const auto parsed = app.get_subcommands();
+  if (parsed.empty() || parsed.front()->get_help_all_ptr() == nullptr) return app.help();
+  return short_help(*parsed.front());
+}
+
 // One process of a sweep prints the messages that all of them have.
 bool is_to_speak(const CLI::App& app) { return !app.got_subcommand("sweep") || speaks_for_all(); }
 
@@ -140,7 +149,7 @@ std::vector<std::string> words_of(int argc, char** argv) {
 int run(int argc, char** argv) {
   CLI::App app{"Forecasts what compressed large-batch training does on a given cluster.",
                "lambcast"};
-  app.set_version_flag("--version", std::string("lambcast ") + tool_version);
+  app.set_version_flag("--version", fmt::format("lambcast {} ({})", tool_version, tool_commit));
   app.footer(footer);
   app.require_subcommand(0, 1);
   add_settings(app);
@@ -152,11 +161,15 @@ int run(int argc, char** argv) {
       added->group(group.name);
       // One that hands its words on takes them all.
       if (!added->get_prefix_command()) added->fallthrough();
+      add_help_all(*added);
       commands.emplace_back(added, std::move(command));
     }
   try {
     app.parse(words_of(argc, argv));
   } catch (const CLI::CallForHelp&) {
+    if (is_to_speak(app)) fmt::print("{}", wrapped(help_text(app), help_width));
+    return 0;
+  } catch (const CLI::CallForAllHelp&) {
     if (is_to_speak(app)) fmt::print("{}", wrapped(app.help(), help_width));
     return 0;
   } catch (const CLI::ExtrasError& error) {

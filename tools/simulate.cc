@@ -16,6 +16,7 @@
 #include "tools/commands.h"
 #include "tools/forecast_flags.h"
 #include "tools/patience.h"
+#include "tools/short_help.h"
 #include "tools/terminal.h"
 
 namespace lambcast {
@@ -94,38 +95,54 @@ Command add_simulate(CLI::App& app) {
   command
       ->add_option(
           "--explain", flags->explain,
-          "instead of the forecast: the sources of its numbers, the parts of its memory, its "
-          "notes with remedies, the plan of each step, the prices of its operations, the "
+          "prints in place of the forecast: the sources of its numbers, the parts of its memory, "
+          "its notes with remedies, the plan of each step, the prices of its operations, the "
           "treatment of each key of the input files (inputs), or statistics of the program's own "
-          "work (stats): prices, events, flows and max-min solves, and the time of each part")
+          "work (stats)")
       ->check(CLI::IsMember(explanation_names()));
   command
       ->add_option("--then", run->then,
                    "a phase that goes on from the checkpoint of the one before, with some keys "
                    "changed: \"seq_len=512 global_batch=32768 steps=782\"; may be repeated")
-      ->allow_extra_args(false);
-  command->add_option("--mtbf", run->pauses.mtbf,
-                      "mean time between failures of the whole job, such as \"12 h\"");
+      ->allow_extra_args(false)
+      ->group(rare_flags);
+  command
+      ->add_option("--mtbf", run->pauses.mtbf,
+                   "mean time between failures of the whole job, such as \"12 h\" (default: none)")
+      ->group(rare_flags);
   command
       ->add_option("--checkpoint-every", run->pauses.checkpoint_every,
-                   "steps from checkpoint to checkpoint")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}));
-  command->add_option("--checkpoint-time", run->pauses.checkpoint_time,
-                      "to write a checkpoint (default: 0 s, beside the run)");
-  command->add_option("--restart-time", run->pauses.restart_time,
-                      "from a failure to the next step (default: 10 min, assumed)");
-  command->add_option("--startup-time", run->pauses.startup_time,
-                      "from the start of the job, or of a phase, to its first step (default: 0 s)");
+                   "steps from checkpoint to checkpoint (default: none)")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}))
+      ->group(rare_flags);
+  command
+      ->add_option("--checkpoint-time", run->pauses.checkpoint_time,
+                   "time to write a checkpoint (default: 0 s, during the run)")
+      ->group(rare_flags);
+  command
+      ->add_option("--restart-time", run->pauses.restart_time,
+                   "time from a failure to the next step (default: 10 min, assumed)")
+      ->group(rare_flags);
+  command
+      ->add_option(
+          "--startup-time", run->pauses.startup_time,
+          "time from the start of the job, or of a phase, to its first step (default: 0 s)")
+      ->group(rare_flags);
   command
       ->add_option("--evaluate-every", run->pauses.evaluate_every,
                    "steps from evaluation to evaluation (default: none)")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}));
-  command->add_option("--evaluation-time", run->pauses.evaluation_time, "of one evaluation");
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}))
+      ->group(rare_flags);
+  command
+      ->add_option("--evaluation-time", run->pauses.evaluation_time,
+                   "time of one evaluation, such as \"2 min\" (default: 0 s)")
+      ->group(rare_flags);
   command
       ->add_option("--skipped-steps", run->pauses.skipped_steps,
-                   "steps of each phase that fp16's dynamic loss scale skips, beside the others "
+                   "steps of each phase that fp16's dynamic loss scale skips, added to the others "
                    "(default, of a run with one of these flags: one in a loss_scale_window)")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}));
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}))
+      ->group(rare_flags);
   command->footer(R"(Examples
   lambcast simulate --model bert-large --cluster paper-eth40-v100 --gpus 64 --optimizer onebit_lamb \
     --global-batch 65536 --micro-batch 16 --steps 5993 --freeze-step 1000

@@ -63,8 +63,12 @@ Command add_solve(CLI::App& app) {
                    "number of the run, cluster or device")
       ->required();
   command->add_option("--for", options->wanted, "what is wanted: METRIC=VALUE")->required();
-  command->add_option("--from", options->low, "the smallest value to look at");
-  command->add_option("--to", options->high, "the largest value to look at");
+  command->add_option(
+      "--from", options->low,
+      "the smallest value to try, such as 8 or 1Gbit/s (default: usual for the key)");
+  command->add_option(
+      "--to", options->high,
+      "the largest value to try (default: usual for the key), such as 512 or 400Gbit/s");
   add_what_if_flags(*command, options->question.what_if);
   add_result_flags(*command, options->result);
   command->footer("Metrics\n" + metrics_help() +

@@ -110,8 +110,8 @@ grep -q '"cluster"' piped || fail 'nothing forecast of a cluster from stdin'
 
 # References: complete, by the sources that they come from
 expect 0 '^  global_batch +whole number' "$lambcast" help keys
-for key in $("$lambcast" simulate --help | grep -oE '^  --[a-z0-9-]+' | sed 's/^  --//; s/-/_/g'); do
-  case $key in help | set | format | export | trace | strict | explain | then | mtbf | checkpoint* | restart* | startup* | evaluat* | skipped*) continue ;; esac
+for key in $("$lambcast" simulate --help-all | grep -oE '^  --[a-z0-9-]+' | sed 's/^  --//; s/-/_/g'); do
+  case $key in help | set | format | export | trace | strict | help-all | explain | then | mtbf | checkpoint* | restart* | startup* | evaluat* | skipped*) continue ;; esac
   grep -qE "^  $key " out || fail "help keys lacks $key"
 done
 expect 0 '^  nic.bandwidth +bandwidth with unit, with its evidence' "$lambcast" help descriptions

@@ -125,7 +125,7 @@ Command add_validate(CLI::App& app) {
       "figures of your own: with --cluster a log of nccl-tests, OSU or lambcast measure, else "
       "training cases as validate/replay/published/*.csv, or with --as rows of a source");
   CLI::Option* const cluster =
-      command->add_option("--cluster", options->cluster, "the cluster the log is from")
+      command->add_option("--cluster", options->cluster, "cluster of the log: a preset or a file")
           ->needs(against);
   CLI::Option* const source =
       command

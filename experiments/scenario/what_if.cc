@@ -45,7 +45,9 @@ std::vector<WhatIfKey> optimizer_keys() {
       {"optimizer", "what updates the weights", optimizer_names()},
       {"backend", "carries compressed exchanges: nccl (the default), mpi, compressed",
        backend_words()},
-      {"cuda_aware", "true: the mpi backend passes device buffers to MPI", {"false", "true"}},
+      {"cuda_aware",
+       "true: the mpi backend passes device buffers to MPI (default: the file's, or false)",
+       {"false", "true"}},
       {"kernels",
        "compression kernels: deepspeed (unfused, the default) or fused",
        {std::string(name_of(Kernels::deepspeed)), std::string(name_of(Kernels::fused))}},
@@ -92,7 +94,7 @@ std::vector<WhatIfKey> optimizer_keys() {
        number,
        {0.1, 10}},
       {"zero_stage",
-       "what ZeRO shards: 0 nothing (the default), 1 states, 2 gradients, 3 weights",
+       "stage of ZeRO: 0 shards nothing (the default), 1 states, 2 gradients, 3 weights",
        whole,
        {1, 3}},
       {"overlap",
@@ -122,8 +124,8 @@ std::vector<WhatIfKey> run_keys() {
       {"samples", "samples of the run, instead of --steps", whole, {1, 1e12}},
       {"tokens", "tokens of the run, instead of --steps: 300e9", number, {1e6, 1e15}},
       {"freeze_step",
-       "step at which compression starts, or a share of the run (16.7%); default: DeepSpeed's "
-       "100000",
+       "step at which compression starts, or a share of the run (16.7%) (default: the file's, or "
+       "DeepSpeed's 100000)",
        share_or_whole},
       {"steps_done", "steps before the checkpoint that the run goes on from", whole},
   };
@@ -148,7 +150,8 @@ std::vector<WhatIfKey> layout_keys() {
       {"ep", "expert parallel size: ranks that divide the experts among them (default: 1)", whole},
       {"etp", "tensor parallel size inside an expert (default: tp)", whole},
       {"expert_dispatch",
-       "how tokens reach experts: all_to_all, hierarchical, deduplicated (DeepEP, HybridEP)",
+       "how tokens reach experts: all_to_all (the default), hierarchical, deduplicated (DeepEP, "
+       "HybridEP)",
        dispatch_names()},
       {"capacity_factor",
        "places of an expert over the even share; 0: dropless (default: the framework's)",
@@ -158,36 +161,42 @@ std::vector<WhatIfKey> layout_keys() {
        "rows of the fullest rank's experts over the mean, dropless (default: 1.2; with ep 1: 1)",
        number,
        {1, 100}},
-      {"expert_kernels", "each: a rank's experts one by one; grouped: all in one, captured",
+      {"expert_kernels",
+       "each: the experts of a rank one by one; grouped: all in one, captured (default: each; "
+       "grouped for torchtitan)",
        expert_kernels_names()},
       {"expert_routing",
        "sparse: tokens are copied to their places; one_hot: multiplied (DeepSpeed's default)",
        routing_names()},
       {"expert_overlap",
-       "true: exchanges of tokens run beside the pass of another micro batch",
+       "true: tokens are exchanged during the pass of another micro batch (default: false)",
        {"false", "true"}},
       {"interleave", "chunks of layers per pipeline stage (default: 1)", whole},
       {"order", "axes from the innermost, as tp-cp-ep-dp-pp (default: the framework's)"},
       {"sequence_parallel",
        "true: activations between products divided over tensor parallelism too (default: false)",
        {"false", "true"}},
-      {"pipeline_schedule", "order of passes in a pipeline", parallel::pipeline_schedule_names()},
+      {"pipeline_schedule",
+       "order of passes in a pipeline: gpipe, 1f1b, interleaved, zb1p, zb2p, zbv (default: 1f1b, "
+       "or interleaved with --interleave)",
+       parallel::pipeline_schedule_names()},
       {"recompute",
        "activations computed again: none (the default), selective (attention core), alternate "
        "(every second product), full, "
        "experts",
        recompute_words()},
       {"framework",
-       "program that runs: deepspeed (unless another is named), megatron, torchtitan, colossalai, "
-       "pytorch, nvidia, nemo, paddle, tensorflow, jax, bagua; any further one: other",
+       "program that runs: deepspeed (the default), megatron, torchtitan, colossalai, "
+       "pytorch, nvidia, nemo, paddle, tensorflow, jax, bagua; other: any further one",
        framework_names()},
       {"plugin",
-       "of Colossal-AI, checked: hybrid_parallel, low_level_zero, torch_ddp, gemini, moe_hybrid",
+       "plugin of Colossal-AI: hybrid_parallel, low_level_zero, torch_ddp, gemini, moe_hybrid "
+       "(default: none)",
        plugin_names()},
   };
 }
 
-// Of what a layout computes, hides and shares.
+// What a layout computes and overlaps.
 std::vector<WhatIfKey> pass_keys() {
   return {
       {"lora_rank",
@@ -201,38 +210,51 @@ std::vector<WhatIfKey> pass_keys() {
        "its kernels: unfused, flash1, flash2, cudnn, flash3 (of Hopper), flash4 (of Blackwell) "
        "(default: the newest that frameworks ship for the GPU)",
        attention_kernel_names()},
-      {"fp8_attention", "true: attention multiplies in fp8 too", {"false", "true"}},
+      {"fp8_attention",
+       "true: attention multiplies in fp8 too (default: false)",
+       {"false", "true"}},
       {"fp8_activation_input",
-       "true: what a gated activation reads is kept in fp8 for its backward pass",
+       "true: the input of a gated activation is kept in fp8 for its backward pass (default: "
+       "false)",
        {"false", "true"}},
       {"context_exchange",
        "of context parallelism: a ring of keys and values, or heads for tokens (default: the "
        "framework's)",
        context_exchange_names()},
       {"tensor_overlap",
-       "collectives of tensor parallelism behind products: none, backward, all, chunks",
+       "collectives of tensor parallelism that run during products: none, backward, all, chunks "
+       "(default: the framework's)",
        tensor_overlap_names()},
       {"send_overlap",
        "true: stages of an interleaved or zero-bubble pipeline send beside their next pass "
        "(default: as the framework)",
        {"false", "true"}},
       {"fp32_gradients",
-       "true: gradients added up in fp32 and sent so (DeepSpeed sends as communication_data_type "
-       "says)",
+       "true: gradients are added up and sent in fp32 (default: the framework's; DeepSpeed: its "
+       "communication_data_type)",
        {"false", "true"}},
       {"fusion", "elementwise kernels: eager (each), fused or compiled (default: as the framework)",
        fusion_names()},
-      {"eager_loss", "true: the loss apart from what is compiled", {"false", "true"}},
+      {"eager_loss",
+       "true: the loss is computed outside of the compiled graph (default: false)",
+       {"false", "true"}},
       {"gradient_bucket",
        "elements whose gradients are reduced, and weights gathered, in one call (default: the "
        "framework's)",
        whole,
        {1e5, 1e11}},
       {"partition_activations",
-       "true: with --recompute full, inputs of blocks kept in parts on the ranks of --tp and "
-       "gathered before they are computed again",
+       "true: with --recompute full, the ranks of --tp keep parts of the inputs of blocks and "
+       "gather them before they compute again (default: false)",
        {"false", "true"}},
-      {"split", "layers over stages", parallel::split_method_names()},
+      {"split", "layers over stages: even, count_ends, spread, fill (default: the framework's)",
+       parallel::split_method_names()},
+  };
+}
+
+// What ranks share of states, weights and gradients.
+std::vector<WhatIfKey> sharing_keys() {
+  return {
       {"shard_ranks",
        "ranks that share states under ZeRO (default: all that hold the same weights)", whole},
       {"shard_groups",
@@ -240,9 +262,11 @@ std::vector<WhatIfKey> pass_keys() {
        "data_parallel_replicate_degree)",
        whole},
       {"full_all_reduce",
-       "true: ZeRO stage 1 sums all gradients on every rank (Apex's distributed LAMB)",
+       "true: ZeRO stage 1 sums all gradients on every rank, as Apex's distributed LAMB (default: "
+       "false)",
        {"false", "true"}},
-      {"offload_optimizer", "where optimizer states lie and are updated: none (on the GPU), cpu",
+      {"offload_optimizer",
+       "where optimizer states lie and are updated: none (on the GPU, the default), cpu",
        offload_names()},
       {"shard_handling_us",
        "host microseconds per rank and call over sharded weights (default: the framework's)",
@@ -250,8 +274,12 @@ std::vector<WhatIfKey> pass_keys() {
        {0.1, 1e5}},
       {"secondary_ranks", "hpZ: ranks of a node that share a second copy, for the backward pass",
        whole},
-      {"quantized_weights", "true: qwZ, weights gathered in int8", {"false", "true"}},
-      {"quantized_gradients", "true: qgZ, gradients exchanged in int4", {"false", "true"}},
+      {"quantized_weights",
+       "true: qwZ, weights gathered in int8 (default: false)",
+       {"false", "true"}},
+      {"quantized_gradients",
+       "true: qgZ, gradients exchanged in int4 (default: false)",
+       {"false", "true"}},
   };
 }
 
@@ -271,6 +299,7 @@ std::span<const WhatIfKey> what_if_table() {
     add("Batch and length of the run", run_keys());
     add(layout_group, layout_keys());
     add(layout_group, pass_keys());
+    add(layout_group, sharing_keys());
     add("Simulation", simulation_keys());
     return all;
   }();

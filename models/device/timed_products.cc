@@ -15,7 +15,7 @@ namespace {
 const std::vector<std::string> formats{"fp16", "bf16", "tf32", "fp32", "fp8"};
 
 constexpr std::int64_t most_rows = 1 << 20;
-constexpr double most_us = 3.6e9;  // an hour
+constexpr double longest_us = 3.6e9;  // an hour
 
 double forecast_us(const TimedProduct& p, MatrixFormat format, const GpuRates& rates) {
   Product product{p.m, p.n, p.k, 1, format};
@@ -64,9 +64,9 @@ std::vector<TimedProducts> decode_products(const Table& root, const Provenance& 
     };
     const auto m = lengths("m"), n = lengths("n"), k = lengths("k");
     for (std::size_t i = 0; i < times.size(); ++i) {
-      if (!(times[i] > 0 && times[i] <= most_us))
+      if (!(times[i] > 0 && times[i] <= longest_us))
         fail_input(table.where("time_us"), fmt::format("{:g} is out of range", times[i]),
-                   fmt::format("above 0, at most {:g}", most_us));
+                   fmt::format("above 0, at most {:g}", longest_us));
       products.products.push_back({static_cast<std::int64_t>(m[i]), static_cast<std::int64_t>(n[i]),
                                    static_cast<std::int64_t>(k[i]), times[i]});
     }

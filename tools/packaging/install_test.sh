@@ -51,7 +51,7 @@ check() {
     compgen -G "$at/usr/$file" >/dev/null || fail "no $file in $at"
   done
   # From a folder that knows nothing of the sources, with nothing of the caller's environment.
-  (cd "$root" && env -i "$at/usr/bin/lambcast" --version) | grep -qx "lambcast $version" ||
+  (cd "$root" && env -i "$at/usr/bin/lambcast" --version) | grep -qxE "lambcast $version \([0-9a-z-]+\)" ||
     fail "another version than $version"
   (cd "$root" && env -i "$at/usr/bin/lambcast" advise --model bert-large --cluster commodity-10gbe \
     --gpus 32 --optimizer lamb --global-batch 4096 --micro-batch 16 --steps 5993 --freeze-step 1000) |

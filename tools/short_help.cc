@@ -1,0 +1,77 @@
+#include "tools/short_help.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "experiments/scenario/what_if.h"
+
+namespace lambcast {
+namespace {
+
+constexpr std::size_t most_flags = 40;
+
+// The keys of most runs, each with an example.
+struct UsualKey {
+  std::string_view flag;
+  std::string_view example;
+};
+constexpr std::array usual_keys{UsualKey{"config", "ds.json"},
+                                UsualKey{"model", "bert-large"},
+                                UsualKey{"cluster", "commodity-25gbe"},
+                                UsualKey{"gpus", "32"},
+                                UsualKey{"set", "cluster.nic.bandwidth=10Gbit/s"},
+                                UsualKey{"optimizer", "onebit_lamb"},
+                                UsualKey{"exchange", "int8"},
+                                UsualKey{"zero-stage", "1"},
+                                UsualKey{"global-batch", "16384"},
+                                UsualKey{"micro-batch", "64"},
+                                UsualKey{"steps", "5993"},
+                                UsualKey{"freeze-step", "20%"},
+                                UsualKey{"tp", "8"},
+                                UsualKey{"pp", "4"}};
+
+const UsualKey* usual_key(const std::string& flag) {
+  const auto found = std::ranges::find(usual_keys, flag, &UsualKey::flag);
+  return found == usual_keys.end() ? nullptr : &*found;
+}
+
+// The text of a key on one line: its values without the details of each.
+std::string shortened(const UsualKey& key, const std::string& text) {
+  if (key.flag == "exchange")
+    return "how gradients are averaged: all_reduce (the default), onebit, fp8, int8, powersgd:4, "
+           "topk:1%, local:16, ...";
+  return text;
+}
+
+}  // namespace
+
+void add_help_all(CLI::App& command) {
+  if (command.get_options().size() > most_flags)
+    command.set_help_all_flag("--help-all", "all flags of this command");
+}
+
+std::string short_help(CLI::App& command) {
+  if (command.get_help_all_ptr() == nullptr) return command.help("lambcast");
+  std::size_t hidden = 0;
+  for (CLI::Option* option : command.get_options()) {
+    if (option->get_lnames().empty()) continue;
+    const std::string flag = option->get_lnames().front();
+    std::string key = flag;
+    std::ranges::replace(key, '-', '_');
+    if (const UsualKey* usual = usual_key(flag)) {
+      option->description(fmt::format(
+          "{}; e.g. --{} {}", shortened(*usual, option->get_description()), flag, usual->example));
+    } else if (find_key(key) != nullptr || option->get_group() == rare_flags) {
+      option->group("");
+      ++hidden;
+    }
+  }
+  command.footer(fmt::format("{} more flags: lambcast {} --help-all\n{}", hidden,
+                             command.get_name(), command.get_footer()));
+  return command.help("lambcast");
+}
+
+}  // namespace lambcast

@@ -1,0 +1,19 @@
+// Help that fits a screen. A command that takes every key of a what-if has 90 flags, of which most
+// runs need a dozen: --help shows these, each with an example, and --help-all shows all of them.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+namespace lambcast {
+
+// The group of flags that are no key, and that few runs need.
+inline constexpr const char* rare_flags = "Phases and failures of a run";
+
+// Adds --help-all to a command whose flags are more than a screen.
+void add_help_all(CLI::App& command);
+
+// Returns the help of a command, with the dozen flags alone if it has --help-all.
+std::string short_help(CLI::App& command);
+
+}  // namespace lambcast
