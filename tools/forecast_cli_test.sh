@@ -15,7 +15,7 @@ cat >lamb.json <<'END'
   "optimizer": { "type": "OneBitLamb", "params": { "freeze_step": 1000 } }, "fp16": { "enabled": true } }
 END
 recipe=(--config lamb.json --model bert-large --cluster commodity-10gbe --nodes 16)
-expect 0 '^Yes: onebit_lamb makes the run ' "$lambcast" advise "${recipe[@]}"
+expect 0 '^Pays: onebit_lamb makes the run ' "$lambcast" advise "${recipe[@]}"
 grep -q 'note: --steps not given: a run of 5993 optimizer steps' out || fail "no word of the run's length"
 grep -q '^With the fused kernels that ship here' out || fail "no word of the fused kernels"
 expect 0 '^Not judged: only 0.1 % of the 1000 steps compress' "$lambcast" advise "${recipe[@]}" --steps 1000
@@ -55,7 +55,7 @@ piped() { # PATTERN FILE COMMAND...
 "$lambcast" presets show commodity-25gbe >mine.toml
 piped 'onebit_lamb on commodity-10gbe' lamb.json "$lambcast" simulate "${recipe[@]:2}" --config -
 piped '^bert-large,commodity-25gbe,onebit_lamb,' mine.toml "$lambcast" advise "${bare[@]}" --cluster - --format csv
-piped '^Yes|^No|^Hardly' mine.toml "$lambcast" advise "${bare[@]}" --cluster -
+piped '^(Pays|Does not pay|No difference|Not certain)' mine.toml "$lambcast" advise "${bare[@]}" --cluster -
 piped '"cluster_hash": "fnv1a64:' mine.toml "$lambcast" simulate "${bare[@]}" --cluster - --format json
 expect 2 '--cluster: - is stdin, which --config reads already' \
   "$lambcast" simulate "${bare[@]}" --config - --cluster -

@@ -23,9 +23,9 @@ END
 
 # 1. 16 nodes of 8 A100 with one 100 GbE RoCE NIC and this DeepSpeed JSON: worth it, and at which batch?
 roce=(--cluster internevo-a100 --set cluster.nic.count=1 --nodes 16 --model bert-large)
-expect 0 '^(Yes|No|Hardly|Cannot tell): onebit_lamb .* \([0-9.]+ to [0-9.]+x?\)' "$lambcast" advise --config ds.json "${roce[@]}"
-head -1 out | grep -qE '^(Yes|No|Hardly|Cannot tell): ' || fail '1: no verdict first'
-expect 0 '^Does onebit_lamb pay, by global_batch\? (yes|no|hardly|cannot tell) ' "$lambcast" advise --config ds.json "${roce[@]}" \
+expect 0 '^(Pays|Does not pay|No difference|Not certain): onebit_lamb .* \([0-9.]+ to [0-9.]+x?\)' "$lambcast" advise --config ds.json "${roce[@]}"
+head -1 out | grep -qE '^(Pays|Does not pay|No difference|Not certain): ' || fail '1: no verdict first'
+expect 0 '^Does onebit_lamb pay, by global_batch\? (pays|does not pay|no difference|not certain) ' "$lambcast" advise --config ds.json "${roce[@]}" \
   --scan global_batch=4096..65536
 
 # 2. Which NIC upgrade pays, in hours and dollars?
@@ -60,7 +60,7 @@ for model in gpt2-xl llama2-7b; do
   expect 0 'onebit_adam without ZeRO .* adam(w)? with ZeRO stage 2' "$lambcast" advise "${h100[@]}" --optimizer adam --offload-optimizer cpu
   expect 0 'onebit_adam without ZeRO .* adam with ZeRO stage 1' "$lambcast" advise --model bert-large --cluster dgx-a100-80g --gpus 16 \
     --optimizer adam --plugin low_level_zero --micro-batch 16 --grad-accum 1 --steps 1000
-  expect 0 '^((Turn ZeRO off|Take adam): adamw? without ZeRO .* adamw with ZeRO stage 2. Compression on top \(onebit_adam without ZeRO\)|(Yes|No|Hardly|Cannot tell): onebit_adam without ZeRO .* adamw? with ZeRO stage 2)' "$lambcast" advise "${h100[@]}" \
+  expect 0 '^((Turn ZeRO off|Take adam): adamw? without ZeRO .* adamw with ZeRO stage 2. Compression on top \(onebit_adam without ZeRO\)|(Pays|Does not pay|No difference|Not certain): onebit_adam without ZeRO .* adamw? with ZeRO stage 2)' "$lambcast" advise "${h100[@]}" \
     --optimizer adamw --precision fp16
 done
 
@@ -68,7 +68,7 @@ done
 expect 0 '^tensor 8 x context 1 x data 2 x pipeline 4' "$lambcast" simulate --model llama2-70b --cluster hgx-h100-ndr --gpus 64 \
   --tp 8 --pp 4 --framework megatron --precision bf16 --global-batch 256 --micro-batch 1 --optimizer adamw --steps 1000
 grep -q '^tokens: ' out || fail '6: no tokens'
-expect 0 '^(Yes|Hardly|No|Cannot tell): onebit_adam' "$lambcast" advise --model gpt2-xl --cluster commodity-25gbe --gpus 32 --pp 4 \
+expect 0 '^(Pays|Does not pay|No difference|Not certain): onebit_adam' "$lambcast" advise --model gpt2-xl --cluster commodity-25gbe --gpus 32 --pp 4 \
   --grad-accum 16 --micro-batch 2 --optimizer onebit_adam --steps 1000 --freeze-step 15%
 
 # 7. A mixture of experts with expert parallelism.

@@ -128,13 +128,13 @@ std::string wrapped(std::string_view text, std::size_t width) {
 
 std::string painted(std::string_view text) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 10> words{
-      {{"Yes", "\033[1;32m"},
-       {"No:", "\033[1;31m"},
+      {{"Pays", "\033[1;32m"},
+       {"Does not pay", "\033[1;31m"},
        {"None", "\033[1;31m"},
-       {"Hardly", "\033[1;33m"},
-       {"Cannot tell", "\033[1;33m"},
+       {"No difference", "\033[1;33m"},
+       {"Not certain", "\033[1;33m"},
        {"Not judged", "\033[1;33m"},
-       {"In part:", "\033[1;33m"},
+       {"Does not fit", "\033[1;31m"},
        {"warning:", "\033[33m"},
        {"error:", "\033[31m"},
        {"note:", "\033[36m"}}};

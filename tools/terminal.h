@@ -38,8 +38,8 @@ void say(std::string_view message);
 // of figures that is wider than the terminal further in.
 std::string wrapped(std::string_view text, std::size_t width);
 
-// Words that carry the verdict in colour: "Yes" green, "No" red, "warning:" yellow, at the
-// beginning of a line; "PAST ITS LIMIT" and the like anywhere.
+// Words that carry the verdict in colour: "Pays" green, "Does not pay" red, "warning:" yellow, at
+// the beginning of a line; "PAST ITS LIMIT" and the like anywhere.
 std::string painted(std::string_view text);
 
 }  // namespace lambcast

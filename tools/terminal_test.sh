@@ -18,7 +18,7 @@ expect 2 "nic.bandwidth: unknown key: .*cluster.nic.bandwidth" "$lambcast" simul
 expect 2 "--color" "$lambcast" simulate "${run[@]}" --color sometimes
 
 # Colour: none to a file, some where it is asked for or on a terminal, none with NO_COLOR
-expect 0 '^Yes: ' "$lambcast" advise "${run[@]}"
+expect 0 '^Pays: ' "$lambcast" advise "${run[@]}"
 grep -q "$escape" out && fail 'colour to a file'
 expect 0 "^$escape\\[1;32mYes" "$lambcast" advise "${run[@]}" --color always
 expect 0 "^$escape\\[1;32mYes" "$lambcast" --color always advise "${run[@]}"
@@ -54,7 +54,7 @@ fi
 # What misses its limit is seen, wherever it stands in the line.
 expect 3 "$escape\\[1;31mPAST ITS LIMIT" "$lambcast" --color always validate --canary
 # To a file sentences stay whole.
-expect 0 '^Yes: .*kernels\.$' "$lambcast" advise "${run[@]}"
+expect 0 '^Pays: .*kernels\.$' "$lambcast" advise "${run[@]}"
 
 # Tables of 80 columns
 narrow() {

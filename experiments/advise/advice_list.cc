@@ -29,9 +29,7 @@ struct Stretch {
 std::string verdict_of(const AdvicePoint& point, bool fused) {
   if (!point.advice) return "cannot run";
   const Answer& answer = fused && point.advice->fused ? *point.advice->fused : point.advice->answer;
-  std::string words(name_of(answer.verdict()));
-  std::ranges::replace(words, '_', ' ');
-  return words;
+  return std::string(words_of(answer.verdict()));
 }
 
 WarmUp warm_up_at(const AdvicePoint& point) {
@@ -131,7 +129,7 @@ std::string answer_of(const AdviceList& list) {
   return out + keys_without_effect(list);
 }
 
-// The measurement that would tell at most of the points where it cannot be told.
+// Returns the measurement that would settle most of the points that are not certain.
 std::string measure_first(const AdviceList& list) {
   std::map<std::size_t, std::vector<const TrainingPlan*>> votes;
   for (const AdvicePoint& point : list.points) {
@@ -144,9 +142,7 @@ std::string measure_first(const AdviceList& list) {
       std::ranges::max_element(votes, {}, [](const auto& vote) { return vote.second.size(); });
   if (most == votes.end()) return "";
   const std::string measurement = measurement_for(most->first, most->second);
-  return measurement.empty()
-             ? ""
-             : fmt::format("Where it cannot be told, measure first: {}.\n", measurement);
+  return measurement.empty() ? "" : fmt::format("To be certain, measure first: {}.\n", measurement);
 }
 
 std::string speedup_text(const Answer& answer) {
@@ -189,7 +185,7 @@ std::string advice_list_text(const AdviceList& list) {
     widths.push_back(width);
     out += fmt::format("{:<{}} ", list.axes[a].first, width);
   }
-  out += fmt::format("{:<12} {:<16} {:<16} {}\n", "verdict", "speed-up", "fused kernels",
+  out += fmt::format("{:<13} {:<16} {:<16} {}\n", "verdict", "speed-up", "fused kernels",
                      "stops paying");
   for (const AdvicePoint& point : list.points) {
     for (std::size_t a = 0; a < list.axes.size(); ++a)
@@ -199,7 +195,7 @@ std::string advice_list_text(const AdviceList& list) {
       continue;
     }
     const Answer& answer = point.advice->answer;
-    out += fmt::format("{:<12} {:<16} {:<16} {}\n", verdict_cell(list, point), speedup_text(answer),
+    out += fmt::format("{:<13} {:<16} {:<16} {}\n", verdict_cell(list, point), speedup_text(answer),
                        point.advice->fused ? speedup_text(*point.advice->fused) : "-",
                        break_even_text(answer.break_even));
   }

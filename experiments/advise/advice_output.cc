@@ -81,7 +81,7 @@ std::string pays_everywhere_or_nowhere(const BreakEven& at, const Answer& answer
     const bool sure = !at.high && !at.high_pays_at_any;
     return fmt::format("It {} at no NIC bandwidth from 100 Mbit/s to 10 Tbit/s{}.",
                        sure ? "pays" : "is expected to pay",
-                       sure ? "" : ", which cannot be told of all of them");
+                       sure ? "" : ", which is not certain for all of them");
   }
   const bool sure = !at.low && at.low_pays_at_any;
   const std::string why = holds_back(at, *answer.scenario.training.cluster);
@@ -254,6 +254,7 @@ Json answer_json(const Advice& advice, const Answer& answer) {
             {"cost_usd", answer.cost_usd ? Json(*answer.cost_usd) : Json(nullptr)},
             {"backends", Json::array()},
             {"answer", std::string(name_of(answer.verdict()))},
+            {"verdict_words", std::string(words_of(answer.verdict()))},
             {"speedup", answer.speedup().value},
             {"speedup_low", answer.speedup().low},
             {"speedup_high", answer.speedup().high},

@@ -189,7 +189,7 @@ TEST_CASE(
   const Advice advice = advise(asked, catalog);
   CHECK(advice.judged());
   CHECK_THAT(advice_text(advice), Contains("cost: no price is known; --set cluster.usd_per_gpu"));
-  CHECK_THAT(advice_text(advice), Catch::StartsWith("Yes: onebit_lamb makes the run ") &&
+  CHECK_THAT(advice_text(advice), Catch::StartsWith("Pays: onebit_lamb makes the run ") &&
                                       Contains("a run of 5993 optimizer steps is forecast"));
   // So are all exchanges, over the same run.
   const auto row = std::ranges::find(advice.exchanges, "all_reduce", &ExchangeAdvice::name);
@@ -293,7 +293,7 @@ TEST_CASE("advice: of what does not fit nothing is said that only a run has") {
   const Advice advice = advise(asked, catalog);
   const std::string text = advice_text(advice);
   INFO(text);
-  CHECK_THAT(text, Catch::StartsWith("No: onebit_adam needs ") && !Contains("It pays") &&
+  CHECK_THAT(text, Catch::StartsWith("Does not fit: onebit_adam needs ") && !Contains("It pays") &&
                        !Contains("stops paying") && !Contains("Against a step"));
   CHECK_FALSE(advice.answer.break_even.has_value());
   CHECK_THAT(advice_json(advice), Contains("\"break_even_nic_bandwidth_Gbps\": null"));
@@ -397,7 +397,7 @@ TEST_CASE("advice: one GPU has nothing to compress") {
   CHECK(advice.exposed_share == 0);
   CHECK(advice.most_speedup == 1);
   CHECK_FALSE(advice.answer.break_even.has_value());
-  CHECK_THAT(advice_text(advice), Contains("No: onebit_lamb takes"));
+  CHECK_THAT(advice_text(advice), Contains("Does not pay: onebit_lamb takes"));
   CHECK_THAT(advice_json(advice), Contains("\"break_even_nic_bandwidth_Gbps\": null"));
 }
 

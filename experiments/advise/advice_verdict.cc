@@ -52,9 +52,9 @@ std::string verdict_on_top(const Advice& advice, const Answer& answer) {
                         : fmt::format("{} as fast", ratio_text(gain));
   out += fmt::format(", with backend {}.", setting_of(advice, answer));
   const Verdict verdict = answer.verdict();
-  if (verdict == Verdict::hardly) return out + " It hardly matters.";
+  if (verdict == Verdict::hardly) return out + " That makes no difference.";
   if (verdict != Verdict::cannot_tell) return out;
-  return out + " Whether it pays cannot be told." + measure_first(answer);
+  return out + " Whether it pays is not certain." + measure_first(answer);
 }
 
 }  // namespace
@@ -70,8 +70,9 @@ std::string verdict_text(const Advice& advice, const Answer& answer) {
   const std::string setting = setting_of(advice, answer);
   switch (answer.verdict()) {
     case Verdict::does_not_fit:
-      return fmt::format("No: {} needs {} a GPU, more than there is; {} needs {}.", optimizer,
-                         to_text(best.peak), advice.baseline, to_text(advice.baseline_peak));
+      return fmt::format("Does not fit: {} needs {} a GPU, more than there is; {} needs {}.",
+                         optimizer, to_text(best.peak), advice.baseline,
+                         to_text(advice.baseline_peak));
     case Verdict::not_judged:
       return fmt::format("Not judged: {}.", answer.why_not_judged);
     default:
@@ -80,19 +81,19 @@ std::string verdict_text(const Advice& advice, const Answer& answer) {
   if (answer.plain_gains()) return verdict_on_top(advice, answer);
   switch (answer.verdict()) {
     case Verdict::no:
-      return fmt::format("No: {} takes {} as {} ({} to {}), with backend {}.", optimizer,
+      return fmt::format("Does not pay: {} takes {} as {} ({} to {}), with backend {}.", optimizer,
                          times_as_long(1 / speedup.value), answer.against,
                          ratio_digits(1 / speedup.high), ratio_digits(1 / speedup.low), setting);
     case Verdict::hardly:
-      return fmt::format("Hardly: {} is {} as fast as {}, with backend {}.", optimizer,
+      return fmt::format("No difference: {} is {} as fast as {}, with backend {}.", optimizer,
                          ratio_text(speedup), answer.against, setting);
     case Verdict::yes:
-      return fmt::format("Yes: {} makes the run {} as fast as {}, with backend {}.", optimizer,
+      return fmt::format("Pays: {} makes the run {} as fast as {}, with backend {}.", optimizer,
                          ratio_text(speedup), answer.against, setting);
     default:
       break;
   }
-  return fmt::format("Cannot tell: {} is {} as fast as {}, with backend {}.{}", optimizer,
+  return fmt::format("Not certain: {} is {} as fast as {}, with backend {}.{}", optimizer,
                      ratio_text(speedup), answer.against, setting, measure_first(answer));
 }
 

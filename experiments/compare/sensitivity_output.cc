@@ -189,6 +189,7 @@ std::string sensitivity_json(const Sensitivity& sensitivity) {
             {"interval_parts", Json::array()}};
   const auto& verdict = sensitivity.judgement.verdict;
   json["verdict"] = verdict ? Json(std::string(name_of(*verdict))) : Json(nullptr);
+  json["verdict_words"] = verdict ? Json(std::string(words_of(*verdict))) : Json(nullptr);
   const bool of_speedup = sensitivity.of_speedup();
   for (const IntervalPart& part : sensitivity.parts)
     json["interval_parts"].push_back(

@@ -268,9 +268,9 @@ std::string pays_text(const Exchange& exchange, const RunForecast& run,
     return against + "not judged: " + judgement.why_not_judged;
   std::string out = against + fmt::format("{} as fast, {}", ratio_text(*run.speedup),
                                           volume_text(run.volume_reduction));
+  if (judgement.verdict) out += fmt::format(": {}", words_of(*judgement.verdict));
   if (judgement.verdict == Verdict::cannot_tell && !judgement.measure_first.empty())
-    out += fmt::format("\n  whether it pays cannot be told; measure first: {}",
-                       judgement.measure_first);
+    out += fmt::format("\n  to be certain, measure first: {}", judgement.measure_first);
   if (judgement.fused)
     out += fmt::format("\n  with the fused kernels that ship here (--kernels fused): {}",
                        to_text(*judgement.fused));
@@ -385,6 +385,8 @@ std::string forecast_json(const Scenario& scenario, const Forecast& forecast,
       {"mfu", number_or_null(rates.mfu)},
       {"verdict", judgement.verdict ? Json(std::string(lambcast::name_of(*judgement.verdict)))
                                     : Json(nullptr)},
+      {"verdict_words",
+       judgement.verdict ? Json(std::string(words_of(*judgement.verdict))) : Json(nullptr)},
       {"measure_first",
        judgement.measure_first.empty() ? Json(nullptr) : Json(judgement.measure_first)},
       {"fused_speedup", fused ? Json(fused->value) : Json(nullptr)},

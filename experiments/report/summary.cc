@@ -39,7 +39,7 @@ std::string within_phrase(const SpeedupMap& map, std::size_t scan, bool falling)
 // How many bandwidths of a scan have their interval above 1, below 1, or on both sides of it.
 struct Told {
   std::size_t pays = 0, loses = 0;
-  std::vector<double> open;  // the bandwidths at which it cannot be told
+  std::vector<double> open;  // the bandwidths at which it is not certain
   std::size_t all() const { return pays + loses + open.size(); }
 };
 
@@ -60,7 +60,7 @@ Told told_of(const SpeedupMap& map, std::size_t scan) {
 }
 
 // "at every bandwidth scanned (1 to 64 Gbit/s)", "at 1 of 10 bandwidths scanned (1 to 64 Gbit/s;
-// cannot be told at 9 of them, from 2 to 64)".
+// not certain at 9 of them, from 2 to 64)".
 std::string told_text(const SpeedupMap& map, const Told& told) {
   const std::string range =
       fmt::format("{} to {} Gbit/s", map.nic_Gbps.front(), map.nic_Gbps.back());
@@ -70,7 +70,7 @@ std::string told_text(const SpeedupMap& map, const Told& told) {
       fmt::format("at {} of {} bandwidths scanned ({}",
                   told.pays == 0 ? "none" : fmt::format("{}", told.pays), told.all(), range);
   if (!told.open.empty())
-    out += fmt::format("; cannot be told at {} of them, {}", told.open.size(),
+    out += fmt::format("; not certain at {} of them, {}", told.open.size(),
                        told.open.size() == 1 ? fmt::format("{:.3g}", told.open.front())
                                              : fmt::format("from {:.3g} to {:.3g}",
                                                            told.open.front(), told.open.back()));

@@ -49,7 +49,7 @@ TEST_CASE("sweep table: runs of unequal samples are compared by the time for equ
 TEST_CASE("sweep table: degenerate shares of warm-up win nothing, and it is said") {
   const std::string text = table_of(onebit_sweep, {{"freeze_step", {"0", "500", "1000", "5900"}}});
   CHECK_THAT(text, StartsWith("Fastest by freeze_step: 500, "));
-  CHECK_THAT(text, Contains("\nYes: compression pays in all 2 points, most with 500: "));
+  CHECK_THAT(text, Contains("\nPays in all 2 points, most with 500: "));
   CHECK_THAT(text, Contains("\nLeft out of these: 1 without warm-up"));
 }
 

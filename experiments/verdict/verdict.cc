@@ -22,10 +22,12 @@ std::string points(std::size_t count) {
 // The verdicts that the sentence does not open with.
 std::string others(const VerdictCounts& counts, bool losses, bool untold) {
   std::string out;
-  if (losses && counts.no > 0) out += fmt::format("; it loses in {}", counts.no);
-  if (counts.hardly > 0) out += fmt::format("; in {} it hardly matters", counts.hardly);
-  if (untold && counts.cannot_tell > 0)
-    out += fmt::format("; in {} it cannot be told", counts.cannot_tell);
+  const auto add = [&](Verdict verdict, std::size_t count) {
+    if (count > 0) out += fmt::format("; {} in {}", words_of(verdict), count);
+  };
+  if (losses) add(Verdict::no, counts.no);
+  add(Verdict::hardly, counts.hardly);
+  if (untold) add(Verdict::cannot_tell, counts.cannot_tell);
   return out;
 }
 
@@ -35,19 +37,18 @@ std::string sentence(const VerdictCounts& counts, const RunName& name) {
   const std::string with = named.empty() ? "" : " with " + named;
   const std::string best = to_text(counts.best);
   if (all > 0 && counts.yes == all)
-    return fmt::format("Yes: compression pays in {}{}, most{}: {}.", all > 1 ? "all " : "",
-                       points(all), with, best);
+    return fmt::format("Pays in {}{}, most{}: {}.", all > 1 ? "all " : "", points(all), with, best);
   if (counts.yes > 0)
-    return fmt::format("In part: compression pays in {} of {}, most{}: {}{}.", counts.yes,
-                       points(all), with, best, others(counts, true, true));
+    return fmt::format("Pays in {} of {}, most{}: {}{}.", counts.yes, points(all), with, best,
+                       others(counts, true, true));
   if (counts.cannot_tell > 0)
-    return fmt::format("Cannot tell{}: at best{} compression makes the run {} as fast{}.",
+    return fmt::format("Not certain{}: at best{} compression makes the run {} as fast{}.",
                        all == 1 ? "" : fmt::format(" in {} of {}", counts.cannot_tell, points(all)),
                        with, best, others(counts, true, false));
   if (counts.hardly > 0)
-    return fmt::format("Hardly: at best{} compression makes the run {} as fast{}.", with, best,
-                       others(counts, true, false));
-  return fmt::format("No: compression pays nowhere, and loses least{}: {}.", with, best);
+    return fmt::format("No difference: at best{} compression makes the run {} as fast{}.", with,
+                       best, others(counts, true, false));
+  return fmt::format("Does not pay in any point, and loses least{}: {}.", with, best);
 }
 
 std::string measure_sentence(const VerdictCounts& counts) {
@@ -67,6 +68,12 @@ std::string_view name_of(Verdict verdict) {
   constexpr std::string_view names[] = {"does_not_fit", "not_judged", "yes",
                                         "hardly",       "no",         "cannot_tell"};
   return names[static_cast<std::size_t>(verdict)];
+}
+
+std::string_view words_of(Verdict verdict) {
+  constexpr std::string_view words[] = {"does not fit",  "not judged",   "pays",
+                                        "no difference", "does not pay", "not certain"};
+  return words[static_cast<std::size_t>(verdict)];
 }
 
 Verdict verdict_of(const Speedup& speedup, double compressed_share, bool fits) {

@@ -2,9 +2,9 @@
 // `simulate`, `sweep`, `compare` and the first screen of a report.
 //
 // A speed-up over the plain optimizer comes with an interval (models/training/run/error_source.h).
-// It pays, or does not, where the whole interval is on one side of 1; else that cannot be told, and
-// what to measure first is the source of error that alone makes the interval widest. Hardly: within
-// 5 % of 1 whatever is true. A run that compresses fewer than 5 % of its steps
+// It pays, or does not, if the whole interval is on one side of 1. Otherwise it is not certain, and
+// the source of error that alone makes the interval widest is to be measured first. An interval
+// within 5 % of 1 is no difference. A run that compresses fewer than 5 % of its steps
 // (models/training/run/compressed_share.h) says nothing about compression and is not judged.
 //
 // Of many runs, those with a share of warm-up that nobody runs with are no advice: one that
@@ -22,7 +22,10 @@
 namespace lambcast {
 
 enum class Verdict { does_not_fit, not_judged, yes, hardly, no, cannot_tell };
-std::string_view name_of(Verdict verdict);  // "yes", "cannot_tell"
+std::string_view name_of(Verdict verdict);  // the code in files: "yes", "cannot_tell"
+// The same in words, the only ones that a person reads: "pays", "does not pay", "no difference",
+// "not certain", "not judged", "does not fit".
+std::string_view words_of(Verdict verdict);
 
 // Over the plain optimizer. Of older files, which have no interval, low and high are the value.
 struct Speedup {
@@ -61,7 +64,7 @@ struct VerdictCounts {
 // Which run a number is, or nothing.
 using RunName = std::function<std::string(std::size_t)>;
 
-// "Yes: compression pays in all 12 points, most with 65536: 2.34x (1.59 to 3.20x)."
+// "Pays in all 12 points, most with 65536: 2.34x (1.59 to 3.20x)."
 std::string headline_of(const VerdictCounts& counts, const RunName& name);
 // What to measure first; and where other kernels change the headline, the same of them.
 std::string detail_of(const VerdictCounts& counts, const VerdictCounts& fused, const RunName& name);

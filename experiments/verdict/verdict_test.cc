@@ -33,17 +33,17 @@ TEST_CASE("verdict: of one run by its whole interval") {
 
 TEST_CASE("verdict: many runs get one sentence, which begins with it") {
   CHECK(in_words(counts_of({wins}), {}, by_number) ==
-        "Yes: compression pays in 1 point, most with run 0: 2.00x (1.50 to 2.50x).");
+        "Pays in 1 point, most with run 0: 2.00x (1.50 to 2.50x).");
   CHECK(in_words(counts_of({wins, {3, 2, 4}}), {}, by_number) ==
-        "Yes: compression pays in all 2 points, most with run 1: 3.00x (2.00 to 4.00x).");
+        "Pays in all 2 points, most with run 1: 3.00x (2.00 to 4.00x).");
   CHECK(in_words(counts_of({loses, wins, untold, hardly}, "the wire"), {}, by_number) ==
-        "In part: compression pays in 1 of 4 points, most with run 1: 2.00x (1.50 to 2.50x); it "
-        "loses in 1; in 1 it hardly matters; in 1 it cannot be told. Measure first: the wire.");
+        "Pays in 1 of 4 points, most with run 1: 2.00x (1.50 to 2.50x); does not pay in 1; "
+        "no difference in 1; not certain in 1. Measure first: the wire.");
   CHECK(in_words(counts_of({loses, untold}, "the wire"), {}, by_number) ==
-        "Cannot tell in 1 of 2 points: at best with run 1 compression makes the run 1.10x (0.90 to "
-        "1.30x) as fast; it loses in 1. Measure first: the wire.");
+        "Not certain in 1 of 2 points: at best with run 1 compression makes the run 1.10x (0.90 to "
+        "1.30x) as fast; does not pay in 1. Measure first: the wire.");
   CHECK(in_words(counts_of({loses}), {}, by_number) ==
-        "No: compression pays nowhere, and loses least with run 0: 0.50x (0.40 to 0.60x).");
+        "Does not pay in any point, and loses least with run 0: 0.50x (0.40 to 0.60x).");
   CHECK(in_words({}, {}, by_number).empty());
 }
 
@@ -60,8 +60,8 @@ TEST_CASE("verdict: other kernels are named where they change the answer") {
   const VerdictCounts own = counts_of({loses}), fused = counts_of({wins});
   CHECK_THAT(
       in_words(own, fused, by_number),
-      Catch::EndsWith("With the fused kernels that ship here (--kernels fused): yes: "
-                      "compression pays in 1 point, most with run 0: 2.00x (1.50 to 2.50x)."));
+      Catch::EndsWith("With the fused kernels that ship here (--kernels fused): pays "
+                      "in 1 point, most with run 0: 2.00x (1.50 to 2.50x)."));
   CHECK(in_words(own, own, by_number) == in_words(own, {}, by_number));
   CHECK_THAT(in_words(counts_of({wins}), counts_of({{2.2, 1.5, 2.9}}), by_number),
              Catch::Contains("fused"));

@@ -55,7 +55,7 @@ check() {
     fail "another version than $version"
   (cd "$root" && env -i "$at/usr/bin/lambcast" advise --model bert-large --cluster commodity-10gbe \
     --gpus 32 --optimizer lamb --global-batch 4096 --micro-batch 16 --steps 5993 --freeze-step 1000) |
-    grep '^Yes: ' >/dev/null || fail "no forecast from $at"
+    grep '^Pays: ' >/dev/null || fail "no forecast from $at"
   (cd "$root" && env -i "$at/usr/bin/lambcast" sweep "$at"/usr/share/doc/lambcast/examples/bert_large/sweep.toml \
     --dry-run) | grep 'points' >/dev/null || fail "the example does not run from $at"
   # Of two processes that no MPI connects, where there is one it says so.

@@ -138,7 +138,7 @@
     });
   }
 
-  // At how many points the interval holds the level, so that their side of it cannot be told.
+  // At how many points the interval holds the level, so that their side of it is not certain.
   function untold(series, level) {
     return series.points.filter(function (p) {
       return p.low !== null && p.low !== undefined && p.low <= level && p.high >= level;
@@ -151,7 +151,7 @@
     if (unsure === 0) return pays ? " pays everywhere" : " pays nowhere";
     if (unsure === all) return ": nowhere it can be told";
     return (pays ? " pays" : " loses") + " at " + (all - unsure) + " of " + all +
-      " points, at the others it cannot be told";
+      " points, at the others it is not certain";
   }
 
   function addBreakEven(spec, level, notes) {
@@ -175,7 +175,7 @@
         return lambcast.number(Number(c.x.toPrecision(3))) + " (pays " +
           (c.falling ? "below" : "above") + ")";
       }).join(" and ") + (unsure === 0 ? ""
-        : ", at " + unsure + " of " + s.points.length + " points it cannot be told");
+        : ", at " + unsure + " of " + s.points.length + " points it is not certain");
     });
     notes.unshift(said.join("; ") + ". Below the dashed line at 1.0 compression loses.");
   }
@@ -201,7 +201,7 @@
       notes.push("Blue pays, orange loses; the line is break-even, interpolated between the points.");
     if (maps.some(function (m) {
       return m.spec.cells.flat().some(function (c) { return c && c.untold; });
-    })) notes.push("Where a cell is crossed out its interval holds 1: it cannot be told there.");
+    })) notes.push("Where a cell is crossed out its interval holds 1: it is not certain there.");
     if (maps.some(function (m) { return m.spec.folded; }))
       notes.push("Where several rows of the slice share a cell, it shows their median.");
     if (found.length > maps.length)
