@@ -22,9 +22,10 @@ TEST_CASE("answer: a study of compression says where it pays, and from which ban
   const Results results = results_of(synthetic_study());
   const Summary summary = summary_of(results.points);
   const Answer answer = answer_of(results, summary);
-  CHECK_THAT(answer.headline,
-             Catch::StartsWith("In part: compression pays in ") && Contains(" points, most: "));
-  CHECK_THAT(answer.headline, !Contains("Measure first") && !Contains("fused"));
+  CHECK_THAT(answer.headline, Contains(" is ") && Contains(" as fast as ") &&
+                                  Contains("; break-even on " + summary.crossings[0].cluster));
+  CHECK_THAT(answer.headline, !Contains("Measure first") && !Contains(" points"));
+  CHECK_THAT(answer.detail, Catch::StartsWith("Pays in ") && Contains(" points, most: "));
   REQUIRE(answer.numbers.size() == 3);
   CHECK(answer.numbers[0].value == fmt::format("{:.2f}x", summary.best->speedup));
   CHECK(answer.numbers[1].value == fmt::format("{:.2f}x", summary.worst->speedup));

@@ -112,7 +112,8 @@ std::string manifest_html(std::string_view manifest, const std::string& file) {
       json.erase("warnings");
     }
   }
-  return text + json_html(json, file) + "\n";
+  return text + "<details><summary>Inputs, axes, columns and the sweep file</summary>\n" +
+         json_html(json, file) + "\n</details>\n";
 }
 
 std::vector<std::string> swept_keys(std::string_view manifest) {
