@@ -45,7 +45,7 @@ struct Strangeness {
   double uncalibrated(NicRate rate, Typical typical) const {
     const double without = rate == NicRate::effective ? effective_rate : nominal_rate;
     if (typical == Typical::none) return without;
-    // The rate of one stream is known for two fabrics only, and they differ by a factor of ten.
+    // Few fabrics tell the rate of one stream, whatever is known of the NIC.
     if (typical == Typical::socket && rate == NicRate::nominal) return of_sockets;
     return std::min(without, typical == Typical::rdma ? of_rdma : of_sockets);
   }
@@ -59,7 +59,7 @@ constexpr double most_ranks = 32;  // of the public tables
 const Strangeness& strangeness_of(Bytes size, int ranks) {
   static constexpr Strangeness small{0.75, 0.4, 1.15, 1.15, 0.35, 0.8, 1.3, 1.8, 1.8},
       medium{0.75, 0.3, 0.75, 0.8, 0.3, 0.72, 1.3, 1.8, 1.8},
-      large{0.25, 0.2, 0.55, 0.75, 0.26, 0.42, 1.6, 1, 0.55};
+      large{0.25, 0.2, 0.55, 0.75, 0.26, 0.42, 0.9, 1, 0.55};
   const double alike = size.value() * std::min(1.0, most_ranks / ranks);
   return alike < small_below ? small : alike < medium_below ? medium : large;
 }

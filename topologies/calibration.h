@@ -23,7 +23,7 @@
 //   s  tables of another machine of the same hardware     0.35       0.3     0.26
 //   m  for what overrides changed since: departure.h
 //   u  without any table: NCCL over RDMA (priors.h)       0.8        0.72    0.42
-//      NCCL over sockets, nominal rate of the NICs         1.3        1.3     1.6
+//      NCCL over sockets, nominal rate of the NICs         1.3        1.3     0.9
 //      or one that somebody got out of them                1.3        1.3     0.55
 //      MPI, where somebody got the rate out of its NICs   1.8        1.8     0.55
 //      or no more is known than their nominal rate        1.8        1.8     1
