@@ -23,7 +23,7 @@ double forecast_us(const TimedProduct& p, MatrixFormat format, const GpuRates& r
   return product_cost(product, rates).duration.us();
 }
 
-double& share_of(GpuRates& rates, MatrixFormat format) {
+double& share_in(GpuRates& rates, MatrixFormat format) {
   return rates.matrix[static_cast<std::size_t>(format)].share.value;
 }
 
@@ -101,7 +101,7 @@ const TimedProducts* products_of(const std::vector<TimedProducts>& all, MatrixFo
 
 // Fixed point: the share is multiplied by forecast over measured time until both agree.
 double fitted_share(const TimedProducts& timed, MatrixFormat format, GpuRates rates) {
-  double& share = share_of(rates, format);
+  double& share = share_in(rates, format);
   if (share == 0) share = 0.5;
   for (int round = 0; round < 8; ++round) {
     double forecast = 0, measured = 0;
@@ -118,7 +118,7 @@ double fitted_share(const TimedProducts& timed, MatrixFormat format, GpuRates ra
 std::vector<double> held_back_errors(const TimedProducts& timed, MatrixFormat format,
                                      const GpuRates& of_gpu) {
   GpuRates rates = of_gpu;
-  share_of(rates, format) = fitted_share(timed, format, rates);
+  share_in(rates, format) = fitted_share(timed, format, rates);
   std::vector<double> errors;
   for (std::size_t i = 0; i < timed.products.size(); ++i)
     if (is_held_back(i))
