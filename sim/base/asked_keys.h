@@ -1,5 +1,5 @@
-// Which keys a reader of descriptions (table.h) asks for, and as what: the reference of keys comes
-// from the readers themselves, so none is missing and none is stale.
+// Records the keys that readers of descriptions (table.h) look up, with their types. The reference
+// of keys comes from the readers themselves, so none is missing and none is stale.
 #pragma once
 
 #include <map>
@@ -20,8 +20,8 @@ class AskedKeys {
   // "rdma, socket"; "table" for what has keys below it. In the order of the paths.
   const std::map<std::string, std::string>& keys() const { return keys_; }
 
-  // Called by tables: whether somebody listens, and what was asked. The first word on a key that
-  // says more than nothing stays.
+  // Called by tables: whether a recorder is active, and the key that was looked up. The first
+  // non-empty description of a key is kept.
   static bool anyone();
   static void note(std::string_view path, std::string_view what);
 

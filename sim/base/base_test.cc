@@ -23,7 +23,7 @@ TEST_CASE("shell words: quoted where a letter would not mean itself") {
 }
 
 TEST_CASE("messages: what they quote is cut to a length that people can read") {
-  // Three bytes a character: cut between characters, whatever the length.
+  // Three bytes a character: the cut is between characters at every length.
   std::string wide;
   for (int i = 0; i < 1'000'000; ++i) wide += "\u20ac";
   const std::string narrow(3'000'000, 'k');

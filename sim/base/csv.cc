@@ -14,7 +14,7 @@
 namespace lambcast::csv {
 namespace {
 
-// What spreadsheets take as the start of a formula (OWASP, "CSV Injection").
+// Characters that spreadsheets take as the start of a formula (OWASP, "CSV Injection").
 constexpr std::string_view formula_starts = "=+-@\t\r";
 
 // A sign on its own is none.

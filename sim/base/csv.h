@@ -17,7 +17,7 @@
 
 namespace lambcast::csv {
 
-// Quotes a field where RFC 4180 asks for it, and guards it against spreadsheets.
+// Quotes a field if RFC 4180 requires it, and guards it against spreadsheets.
 std::string field(std::string_view text);
 
 // Whether a field as it stands in a file has the apostrophe of a guarded text.

@@ -60,7 +60,7 @@ struct Marks {
     return are(',') | are('"');
   }
 #endif
-  // Of the first `count` alone.
+  // The same for the first `count` characters only.
   static std::uint64_t of(const char* text, std::size_t count) {
     const std::uint64_t found = of(text);
     return count < bytes ? found & ((std::uint64_t{1} << (each * count)) - 1) : found;

@@ -27,7 +27,8 @@ class Reader {
   ~Reader();
 
   const std::string& name() const { return name_; }
-  // Of the file or text. A field takes one at least, its comma or line end, but for the last.
+  // Size of the file or text. A field takes at least one byte, its comma or line end, except the
+  // last.
   std::size_t bytes() const { return bytes_; }
   const std::vector<std::string>& header() const { return header_; }
   // Lines that start with '#' before the header.
@@ -40,11 +41,12 @@ class Reader {
   // Goes to the next row; false behind the last. Throws Error (usage) naming file and line for a
   // ragged row, an unclosed quote, or a record longer than max_record_bytes.
   bool next();
-  // Of the row that next() went to, until it is called again. `line` is where the row begins.
+  // Returns a field of the current row, valid until the next call of next(). `line` is the line on
+  // which the row begins.
   std::string_view text(std::size_t column) const { return fields_.at(column); }
-  // All that the row says from one column to another, as it stands in the file, so that rows are
-  // compared at once: where it is the same, so are the fields. Empty where the row had to be put
-  // together, and where the first of the columns is that of the file, or has quotes or a guard.
+  // Returns the row's text in the file from one column to another, so that rows can be compared at
+  // once: if it is equal, so are the fields. Empty if the row had to be put together, or if the
+  // first of the columns is that of the file, or has quotes or a guard.
   std::string_view stretch(std::size_t first, std::size_t last) const;
   int line() const { return line_; }
 

@@ -1,5 +1,5 @@
-// Files that outlive a kill and a power cut: a sweep of hours must find its rows again, and whoever
-// opens a page or a table finds all of it.
+// Files that survive a kill and a power cut: a sweep of hours must find its rows again, and readers
+// of a page or a table find all of it.
 #pragma once
 
 #include <sys/types.h>
@@ -12,10 +12,10 @@
 
 namespace lambcast {
 
-// Whether an error number is of a disk that is full or at fault, and not of a path that is wrong.
+// Whether an error number means a disk that is full or at fault, and not a wrong path.
 bool is_of_disk(int error);
 
-// Who may do what with a file: its bits, and of whom they speak.
+// Permission bits of a file, with the owner and the group that they apply to.
 struct Access {
   mode_t rights;
   uid_t owner;

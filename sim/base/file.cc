@@ -79,7 +79,8 @@ class Source {
   bool may_wait_for_writer_ = false;
 };
 
-// What editors and shells of Windows put before a text: nothing in UTF-8, all of it else in UTF-16.
+// Removes the byte order mark that Windows editors and shells write before UTF-8 text. Throws Error
+// if the text is UTF-16.
 void take_byte_order_mark(const std::string& path, std::string& text) {
   const std::string_view begin = std::string_view(text).substr(0, 2);
   if (begin == "\xFF\xFE" || begin == "\xFE\xFF" ||

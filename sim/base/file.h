@@ -11,11 +11,11 @@ namespace lambcast {
 // "-", stdin.
 bool is_path(std::string_view name);
 
-// The text of a file, or of standard input for "-", without a byte order mark. Throws Error (usage)
-// naming the file when it cannot be read, is no file (a folder), is a pipe that nobody writes to
-// for 3 s, is larger than any description or configuration could be (a device that never ends),
-// or is UTF-16. What standard input holds is read once and kept: a description is read again for
-// every change that is asked of it.
+// Returns the text of a file, or of standard input for "-", without a byte order mark. Throws Error
+// (usage) naming the file if it cannot be read, is a folder, or is a pipe without a writer for 3 s.
+// The same holds if it is larger than any description or configuration could be (a device that
+// never ends), or is UTF-16. Standard input is read once and kept: a description is read again for
+// every change of it.
 std::string read_file(const std::string& path, std::size_t max_mib = 64);
 
 // The path that this thread gave to read_file() last, or empty: an error without a place names it.

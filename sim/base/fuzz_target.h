@@ -1,10 +1,10 @@
-// A parser under random bytes: whatever the text, it returns or throws Error, and soon.
+// Runs a parser on random bytes: for every text it returns or throws Error, within a short time.
 //
 //   FUZZ_TARGET(units, text) { parse_bytes(text, {}); }        in units_fuzz.cc
 //
-// defines a libFuzzer program under clang (option LAMBCAST_FUZZ, tools/fuzz), and otherwise a test
-// case that reads every text kept below fuzz/units/ beside the source, and the files that ship.
-// Whatever the fuzzer finds is kept there, so that it stays mended without a fuzzer.
+// defines a libFuzzer program under clang (option LAMBCAST_FUZZ, tools/fuzz). Otherwise it defines
+// a test case that reads every text kept in the folder fuzz/units/ next to the source, and the
+// files that ship. All findings of the fuzzer are kept there as regression tests.
 #pragma once
 
 #include <cstddef>

@@ -38,7 +38,7 @@ std::vector<std::string> words_at(Table table, std::string_view key) {
   return table.words(key);
 }
 
-// Of a list, as TOML has it: its elements.
+// Returns the elements of a TOML list, or the value itself.
 std::vector<std::string> words_of(const std::string& value) {
   return value.starts_with('[') ? Table::parse("list = " + value, "").words("list")
                                 : std::vector{value};
@@ -51,7 +51,7 @@ bool says(const Table& table, const std::string& key, const std::string& value) 
     try {
       return std::ranges::equal(words_at(table, place), words_of(value), is_same);
     } catch (const Error&) {
-      // Not there, or more than words: what is wrong with it whoever sets it says.
+      // The key is absent or its value is not words; setting it reports the error.
     }
   }
   return false;

@@ -17,7 +17,7 @@ namespace lambcast {
 // Key and value as text, in the order given.
 using Overrides = std::vector<std::pair<std::string, std::string>>;
 
-// Whether the table says so already at this dotted key, with or without evidence and in whatever
+// Whether the table already has this value at the dotted key, with or without evidence and in any
 // unit: "200Gbit/s" is "25 GB/s" too.
 bool says(const Table& table, const std::string& key, const std::string& value);
 

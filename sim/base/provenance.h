@@ -1,5 +1,5 @@
-// Where a number comes from. Every number that enters a forecast is a Sourced value, and every
-// forecast reports the kinds and sources it rests on.
+// Origin of a number. Every number that enters a forecast is a Sourced value, and every forecast
+// reports the kinds and sources it rests on.
 #pragma once
 
 #include <array>

@@ -7,8 +7,8 @@
 namespace lambcast {
 namespace {
 
-// The sentence part for a missing key, or empty. A condition that is not settled yet is named. A
-// key whose condition does not hold is not asked for, so that it stays an unknown one.
+// Returns the part of the message for a missing key, or empty text. An unsettled condition is
+// named. A key whose condition does not hold is not looked up, so that it is reported as unknown.
 std::string missing_text(const Table& section, const RequiredKey& required) {
   const auto given = required.given.empty() ? std::nullopt : section.find_text(required.given);
   if (given && std::ranges::find(required.values, *given) == required.values.end()) return {};

@@ -26,8 +26,8 @@ struct Table::Document {
   std::unordered_map<const toml::node*, int> lines;  // of a copy, whose nodes forget theirs
 };
 
-// One table of the document, with the keys that were asked for and the child tables handed out, so
-// that finish() can tell what nobody read.
+// One table of the document, with the keys that were looked up and the child tables handed out, so
+// that finish() can find unread keys.
 struct Table::Node {
   std::shared_ptr<Document> document;
   toml::table* table = nullptr;  // null where the file has no such table
@@ -86,7 +86,7 @@ constexpr bool is_sourced = false;
 template <typename T>
 constexpr bool is_sourced<Sourced<T>> = true;
 
-// What a value is, in words (asked_keys.h), and how it is read.
+// Description of a value type in words (asked_keys.h), and its parser.
 template <typename T>
 struct Reader;
 
@@ -282,7 +282,7 @@ Where Table::where(std::string_view key) const {
     if (const toml::node* child = node_->table->get(key)) {
       node = child;
     } else {
-      // What is missing here is missing because of what a flag put beside it, if one did.
+      // A missing key is blamed on a value that a flag set in the same table, if there is one.
       for (const auto& [name, beside] : *node_->table)
         if (document.origins.contains(&beside)) node = &beside;
     }

@@ -1,12 +1,11 @@
 // Strict reading of TOML descriptions (clusters, devices, models, sweeps).
 //
-// Three habits make a description trustworthy, and all three are enforced here:
-//   * a key nobody asked for is an error that guesses what was meant, so no input is without
-//   effect;
+// Three rules make a description trustworthy, and all three are enforced here:
+//   * a key that is never read is an error with a suggestion, so no input is without effect;
 //   * dimensioned values carry their unit ("100 Gbit/s"); a bare number is refused;
-//   * a number may carry its evidence: { value = "4.1 Gbit/s", kind = "published", source = "..."
-//   }.
-//     A plain "4.1 Gbit/s" counts as assumed, with the file and line as its source.
+//   * a number may carry its evidence: { value = "4.1 Gbit/s", kind = "published",
+//     source = "..." }. A plain "4.1 Gbit/s" counts as assumed, with the file and line as its
+//     source.
 // Every error names file:line and the dotted key.
 #pragma once
 
@@ -28,8 +27,8 @@ class Table {
   // Throws Error (usage) with the parser's message and line.
   static Table parse(std::string_view text, const std::string& file);
 
-  // The same document at its root, as it was parsed, nothing asked for yet: for many readings of
-  // one text with different values set. Throws where a value was set already.
+  // Returns the same document at its root, as parsed, with no key read: for repeated reading of one
+  // text with different values set. Throws if a value was set already.
   Table copy() const;
 
   // Replaces or adds one value before reading, as `--set KEY=VALUE` does. `dotted_key` is relative
@@ -69,7 +68,7 @@ class Table {
   // The keys present here, in the file's order, counted as read: for maps whose keys are free.
   std::vector<std::string> keys() const;
 
-  // Refuses every key, here and below, that was never asked for.
+  // Throws Error for every key, here and below, that was never read.
   void finish() const;
 
   // The place of a key, or of the table itself.

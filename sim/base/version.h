@@ -11,7 +11,7 @@ namespace lambcast {
 
 using Version = std::array<int, 3>;  // 2.8.3; what is not given is 0
 
-// What follows a third number says nothing here. Throws Error (usage) at `where`.
+// Text after a third number is ignored. Throws Error (usage) at `where`.
 Version parse_version(std::string_view text, const Where& where);
 std::string text_of(const Version& version);
 

@@ -56,7 +56,7 @@ inline bool is_power_of_two(int n) { return std::has_single_bit(static_cast<unsi
 // The names above, in that order.
 const std::vector<std::string>& algorithm_names();
 
-// Those of them that implement the operation, at some number of ranks.
+// Returns the names of the algorithms that implement the operation at some number of ranks.
 std::vector<std::string> algorithms_of(Op op);
 
 // Whether the algorithm implements the operation at this number of ranks.

@@ -7,7 +7,8 @@
 namespace lambcast {
 namespace {
 
-// Whose data each rank has after the rounds, where a send passes on all that its rank had before.
+// Returns, for each rank, the ranks whose data it holds after the rounds. A send passes on all data
+// that its rank had before the round.
 std::vector<std::set<int>> held_after(const CommSchedule& schedule, int ranks) {
   std::vector<std::set<int>> held(static_cast<std::size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank) held[static_cast<std::size_t>(rank)] = {rank};
@@ -62,7 +63,7 @@ TEST_CASE("collectives: bytes on the wires are conserved") {
         CHECK(sent(algorithm, Op::all_gather).sent_per_rank.value() == Approx(15. / 16 * S));
       for (const char* algorithm : {"pairwise", "linear", "deepspeed_gather"}) {
         CHECK(sent(algorithm, Op::all_to_all).sent_per_rank.value() == Approx(15. / 16 * S));
-        // Of 15 peers, 16 - gpus are elsewhere.
+        // 16 - gpus of the 15 peers are on other nodes.
         CHECK(sent(algorithm, Op::all_to_all).network_sent_per_node.value() ==
               Approx(gpus * (16. - gpus) / 16 * S));
       }
@@ -72,7 +73,7 @@ TEST_CASE("collectives: bytes on the wires are conserved") {
         CHECK(sent("ring", op).network_sent_per_node.value() ==
               Approx((16. / gpus - 1) / (16. / gpus) * S));
       }
-      // Of a node only the last rank has its neighbour elsewhere.
+      // Only the last rank of a node has its neighbour on another node.
       CHECK(sent("shift", Op::send_recv).sent_per_rank.value() == Approx(S));
       CHECK(sent("shift", Op::send_recv).network_sent_per_node.value() == Approx(S));
       // A ring leaves each node once per round, a tree and a hierarchy 2(N-1)/N times S.
@@ -82,7 +83,8 @@ TEST_CASE("collectives: bytes on the wires are conserved") {
             Approx(2 * (nodes - 1) / nodes * S));
       CHECK(sent("hierarchical", Op::all_reduce).network_sent_per_node.value() ==
             Approx(2 * (nodes - 1) / nodes * S));
-      // To the node's switch a share beside the whole, and each rank its share of the tree.
+      // The node's switch gets a share in addition to the whole, and each rank its share of the
+      // tree.
       if (gpus == 4) {
         const Traffic traffic = sent("nvls_tree", Op::all_reduce);
         CHECK(traffic.network_sent_per_node.value() == Approx(2 * 3. / 4 * S));
@@ -92,7 +94,7 @@ TEST_CASE("collectives: bytes on the wires are conserved") {
   }
 }
 
-// Whatever n: every rank but the root sends its sum once, after all that it waits for has come.
+// For every n, each rank except the root sends its sum once, after all its inputs have arrived.
 TEST_CASE("collectives: a reduce gathers every rank's part at the root, once") {
   for (const int n : {2, 3, 5, 8, 13, 16}) {
     const Placement placement{{n, n}, 1, 1, false, 1};

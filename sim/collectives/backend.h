@@ -1,5 +1,5 @@
-// Who carries a collective of a training run: the one vocabulary that configurations, plans,
-// prices, calibrations and results share.
+// Backends of the collectives of a training run: the vocabulary that configurations, plans, prices,
+// calibrations and results share.
 //
 //   backend      spelt                 library  buffers  compressed_allreduce packs bits
 //   nccl         nccl                  NCCL     device   through a bool and a byte tensor
@@ -7,7 +7,7 @@
 //   mpi_device   mpi with cuda_aware   MPI      device   as nccl; MPI stages through pinned memory
 //   compressed   compressed            NCCL     device   in one operation
 //
-// Which algorithm a library takes is another question, of its release: DecisionRules (choice.h).
+// The algorithm that a library takes depends on its release: DecisionRules (choice.h).
 //
 // Source: deepspeed/runtime/comm/{nccl,mpi,compressed}.py.
 #pragma once
@@ -21,19 +21,19 @@ namespace lambcast {
 
 enum class Backend { nccl, mpi_host, mpi_device, compressed };
 
-// Where the library finds the bytes that it moves.
+// Memory of the buffers that the library moves.
 enum class Endpoint { gpu, host };
 
 struct BackendTraits {
   Backend backend;
   std::string_view word;      // of flags, files and results
-  bool cuda_aware;            // said beside the word
+  bool cuda_aware;            // set in addition to the word
   std::string_view label;     // both, for people
   std::string_view in_words;  // which library on whose buffers
   bool mpi;                   // of the MPI library, else of NCCL
   Endpoint endpoint;
   bool packs_at_once;  // compressed_allreduce packs bits in one operation
-  Backend carrier;     // who makes its collectives: compressed is nccl with other kernels
+  Backend carrier;     // library of its collectives: compressed is nccl with other kernels
 };
 
 // By Backend.

@@ -1,8 +1,9 @@
-// Which algorithm a communication library would run: a release decides by rules of its own, whoever
-// calls it (Backend, backend.h).
+// Algorithm that a communication library would run: the rules of its release decide, for every
+// backend (backend.h).
 //
 //   nccl         offers several and takes the one that its own cost model finds cheapest
-//                (chosen.h); where that is not known, with our costs: all candidates are returned.
+//                (chosen.h); if that is unknown, all candidates are returned, to be compared by our
+//                own costs.
 //   openmpi_4_1  the fixed decision rules of Open MPI 4.1 and later
 //                (ompi/mca/coll/tuned/coll_tuned_decision_fixed.c).
 //   openmpi_4_0  the rules before that, which were fitted to an older cluster.

@@ -10,7 +10,7 @@
 namespace lambcast {
 namespace {
 
-// Those that tables measured of a size; none where all are known alike.
+// Returns the algorithms whose costs tables determined at a size; empty if no table did.
 std::vector<std::string> measured_of(const Transport& transport, Bytes size) {
   for (const MeasuredAlgorithms& band : transport.measured)
     if (size < band.below || &band == &transport.measured.back()) return band.names;
@@ -21,7 +21,7 @@ bool goes_by_nccl(const CollectiveRequest& request, const Transport& transport) 
   return request.rules == DecisionRules::nccl && transport.tuning;
 }
 
-// What NCCL rates by its own constants, cheapest first.
+// Returns the algorithms rated by NCCL's own constants, cheapest first.
 std::vector<NcclChoice> rated_by_nccl(const CollectiveRequest& request,
                                       const Transport& transport) {
   NcclTuning tuning = *transport.tuning;
@@ -34,7 +34,7 @@ std::vector<NcclChoice> rated_by_nccl(const CollectiveRequest& request,
   return nccl_choices(tuning, request.op, request.size, group.nodes(), group.per_node);
 }
 
-// Those of them that may run.
+// Returns the choices that the request's operation and group support.
 std::vector<NcclChoice> supported(std::vector<NcclChoice> choices,
                                   const CollectiveRequest& request) {
   std::erase_if(choices, [&](const NcclChoice& choice) {
@@ -64,7 +64,7 @@ Chosen chosen_by_nccl(const CollectiveRequest& request, const Transport& transpo
   return chosen;
 }
 
-// The algorithm that NCCL takes, or where its rule is not known those of which the cheapest is.
+// Returns the algorithm that NCCL takes or, if its rule is unknown, the candidates to compare.
 Chosen chosen(const CollectiveRequest& request, const Transport& transport) {
   if (goes_by_nccl(request, transport)) {
     Chosen by_nccl = chosen_by_nccl(request, transport);
@@ -76,7 +76,7 @@ Chosen chosen(const CollectiveRequest& request, const Transport& transport) {
                                  [](const Protocol& one) { return one.in_switch.has_value(); }))};
 }
 
-// Of several that NCCL rates; none where the request or the library leaves no choice.
+// Returns NCCL's rated choices; none if the request or the library leaves no choice.
 std::vector<NcclChoice> rated(const CollectiveRequest& request, const Transport& transport) {
   if (!request.algorithm.empty() || !goes_by_nccl(request, transport)) return {};
   return supported(rated_by_nccl(request, transport), request);

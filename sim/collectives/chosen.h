@@ -1,6 +1,6 @@
-// Which algorithms a request is costed by: of NCCL the one that its rule takes, whose own constants
-// (nccl_tuning.h) know nothing of the network at hand; and where that rule is near its tip, what
-// another release, plugin or topology than thought would run in its place.
+// Algorithms by which a request is costed. For NCCL it is the one that its rule takes, whose own
+// constants (nccl_tuning.h) do not depend on the network. Near a switching point of that rule,
+// rival_of returns the algorithm that another release, plugin or topology would run instead.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace lambcast {
 
-// What the library runs, and all that may stand for its cost.
+// Algorithm that the library runs, and the candidates for its cost.
 struct Chosen {
   std::string algorithm;  // empty: whichever is the cheapest
   std::vector<std::string> costed;

@@ -18,8 +18,9 @@ double leaves_ll(NcclTuning tuning, Op op, int nodes, int local) {
   return size / 1024;
 }
 
-// Where the times of Perlmutter's tables jump or bend, from one node to eight of four A100: the
-// site had 2.18, and later releases, which give LL twice the share, would leave it a size later.
+// Sizes at which the times of Perlmutter's tables jump or bend, from one node to eight of four
+// A100. The site had 2.18; later releases, which give LL twice the share, would leave it a size
+// later.
 TEST_CASE("NCCL leaves LL at the sizes where tables of 2.18 jump") {
   NcclTuning perlmutter{.minor = 18, .gpus_per_node = 4, .mesh = true, .amd = true, .nics = 4};
   CHECK(leaves_ll(perlmutter, Op::all_gather, 1, 4) == 2048);

@@ -18,7 +18,7 @@
 namespace lambcast {
 namespace {
 
-// What is not folded is written out rank by rank; an all-to-all has a flow for every pair.
+// Limits of machines that are not folded but written rank by rank; an all-to-all has n^2 flows.
 constexpr int max_unfolded_ranks = 65536, max_unfolded_all_to_all = 2048;
 
 // Nodes of a group that lie in full leaves of their own reach those next to theirs as they do those
@@ -97,9 +97,9 @@ class Stopwatch {
 
 bool reduces_in_switch(const Protocol& protocol) { return protocol.in_switch.has_value(); }
 
-// What NCCL sends messages between two ranks with (src/enqueue.cc, addP2pToPlan): LL up to 16 KiB
-// inside a node (NCCL_P2P_LL_THRESHOLD), else Simple. Over the network LL has no buffers unless
-// they are asked for (NCCL_ALLOC_P2P_NET_LL_BUFFERS).
+// Returns NCCL's protocol for messages between two ranks (src/enqueue.cc, addP2pToPlan): LL up to
+// 16 KiB inside a node (NCCL_P2P_LL_THRESHOLD), else Simple. Over the network LL has no buffers
+// unless NCCL_ALLOC_P2P_NET_LL_BUFFERS is set.
 std::string_view nccl_message_protocol(const CollectiveRequest& request) {
   constexpr Bytes ll_up_to{16384};
   const ProcessGroup& group = request.group;

@@ -18,8 +18,8 @@
 
 namespace lambcast {
 
-// The same cluster written two ways (see machine.h), each built when first needed; the full form
-// grows with the nodes. Not to be shared between threads, but for the machines themselves.
+// Two forms of the same cluster (see machine.h), each built when first needed; the full form grows
+// with the nodes. Threads may share the machines, but not this object.
 class Machines {
  public:
   class Wired {
@@ -28,7 +28,7 @@ class Machines {
     const std::shared_ptr<Router>& router();
 
    private:
-    std::shared_ptr<Router> router_;  // once somebody asks for a route
+    std::shared_ptr<Router> router_;  // created when first used
   };
 
   Machines() = default;
@@ -66,7 +66,7 @@ struct CollectiveRequest {
   std::string algorithm;  // empty: as the library chooses
   std::string protocol;   // empty: as the library chooses
   bool expand = false;    // --symmetry off: every rank and every round on its own
-  // Where it lies, when others are to run beside it: on the full machine then.
+  // Place of the group if others overlap it; the full machine is used then.
   std::optional<Place> beside{};
 };
 
@@ -101,27 +101,27 @@ std::optional<Approximation> approximation_of(const Collective& collective, Netw
 Collective plan_collective(const CollectiveRequest& request, Machines& machines,
                            const Transport& transport);
 
-// What NCCL's rule is so close to running in place of what it takes (chosen.h) that another
-// release, plugin or topology may run it, and its analytic time.
+// Algorithm that NCCL's rule is close to taking instead (chosen.h), so that another release, plugin
+// or topology may run it, and its analytic time.
 struct Rival {
   std::string algorithm, protocol;
   Duration time;
 };
 
-// Where NCCL's rule tips from one algorithm to another, neither of which it knows the time of: what
-// else may run at this size, and what a message of twice the size takes where that is less, since
-// NCCL has another run it.
+// Uncertainty near a switching point of NCCL's rule. `rival` is the other algorithm that may run at
+// this size. `twice` is the time of a message of twice the size, if it is shorter because NCCL runs
+// another algorithm then.
 struct Tip {
   std::optional<Rival> rival{};
   std::optional<Duration> twice{};
-  std::optional<Approximation> approximation{};  // of the time itself, set by who knows the model
+  std::optional<Approximation> approximation{};  // of the time itself, set by the caller
 };
 Tip tip_of(const CollectiveRequest& request, Machines& machines, const Transport& transport,
            Duration time);
 
-// The times of one request over many sizes at little more than the cost of one. All that a schedule
-// moves grows with the size, so every algorithm is written out, routed and lowered once, for
-// reference_size, and its rounds are scaled; latencies are those of the size asked for.
+// Times of one request over many sizes at little more than the cost of one. All bytes of a schedule
+// grow with the size, so every algorithm is written out, routed and lowered once, for
+// reference_size, and its rounds are scaled. Latencies are those of the requested size.
 class CollectiveCurve {
  public:
   CollectiveCurve(const CollectiveRequest& request, std::shared_ptr<const Transport> transport,
@@ -159,7 +159,7 @@ class CollectiveCurve {
     bool transferred = false;  // and so are their transfers
   };
   using Variants = std::map<std::string, Variant>;  // by algorithm
-  // What runs at a size, and all that may stand for its cost.
+  // Algorithm that runs at a size, and the candidates for its cost.
   struct Choice {
     std::string_view algorithm;  // empty: whichever is the cheapest
     std::vector<Variants::value_type*> costed;

@@ -176,7 +176,7 @@ TEST_CASE("collectives: the network's switches add what every NIC sends them onc
       CHECK(on(full, true).traffic.network_sent_per_node.value() == Approx(S));
     }
   }
-  // A network that does not reduce is told so; one node asks it for nothing.
+  // A network that does not reduce is refused; one node does not need it.
   const NodeSpec node = node_of(4, 4, 1e12, B);
   Machines two = machines(node, 2, true);
   Transport plain = reducing();
@@ -349,7 +349,7 @@ TEST_CASE("collectives: an algorithm does its operations and no other") {
   CHECK_FALSE(supports("neighbor_exchange", Op::all_gather, {15, 4}));
 }
 
-// Of coll_tuned_decision_fixed.c: below a number of bytes one algorithm, from there on another.
+// Rule of coll_tuned_decision_fixed.c: one algorithm below a number of bytes, another from there.
 struct Limit {
   Op op;
   int ranks;

@@ -1,5 +1,5 @@
-// The one description of what DeepSpeed's compressed_allreduce puts on the wire: the training step,
-// the collective asked for alone and the calibration all read it.
+// Network traffic of DeepSpeed's compressed_allreduce, shared by the training step, the stand-alone
+// collective and the calibration.
 //
 // A buffer of Np elements, padded to a multiple of n * lcm(n, 8), is summed over n ranks in two
 // phases:
@@ -8,10 +8,10 @@
 //   gather    server signs, Np/8 bytes, all-gathered; 4-byte server scales all-gathered
 //
 // Sent per rank: 2 (n-1)/n Np/8 + 8 (n-1) bytes. The mpi backend writes the scatter by hand, as n
-// gathers of signs and n of scales that are waited for together (algorithm deepspeed_gather), and
-// where it copies through host memory a barrier follows the gather. Kernels before, between and
-// after the phases are not of the wire (models/training/plan/compressed_allreduce.h), nor are host
-// copies (kernels/staging.h). Source: deepspeed/runtime/comm/{nccl,mpi,compressed}.py.
+// gathers of signs and n of scales that are waited for together (algorithm deepspeed_gather). If it
+// copies through host memory, a barrier follows the gather. Not included: kernels before, between
+// and after the phases (models/training/plan/compressed_allreduce.h), and host copies
+// (kernels/staging.h). Source: deepspeed/runtime/comm/{nccl,mpi,compressed}.py.
 #pragma once
 
 #include <string_view>

@@ -18,8 +18,8 @@ int parent(int node, int nodes) {
   return up < nodes ? up : node ^ bit;
 }
 
-// What the links of a part carry, by the place of a node in its part: what that node sends and
-// receives; what goes up to, and comes down from, others by the port of that place.
+// Loads of a part's links, by the place of a node in its part: traffic that the node sends and
+// receives, and traffic to and from other parts through the port of that place.
 class Loads {
  public:
   Loads(int parts, int part)
@@ -95,7 +95,7 @@ BusiestParts with_edges(int nodes, int part) {
   return busiest;
 }
 
-// Of a search over layouts, whose groups have some dozens of shapes.
+// Limit of the cache; groups in a search over layouts have some dozens of shapes.
 constexpr std::size_t most_remembered = 64;
 
 }  // namespace

@@ -1,20 +1,20 @@
-// What exchanges over TCP wait for where a switch has no room for them (incast).
+// Waits of exchanges over TCP for a switch whose queue is full (incast).
 //
-// Where everybody sends to everybody at once, k flows meet at a port of the switch, and what its
-// queue of Q bytes does not hold is lost. With g of n ranks on each of three or more nodes, c
-// connections per pair of peers and a port per NIC,
+// If all ranks send to all others at once, k flows meet at a port of the switch, and bytes beyond
+// its queue of Q bytes are lost. With g of n ranks on each of three or more nodes, c connections
+// per pair of peers and a port per NIC,
 //
 //   k = g (n - g) c / NICs per node
 //
 // A sender keeps two packets in flight at the very least (Linux net/ipv4/tcp_cong.c,
 // tcp_reno_ssthresh). As a node sends no faster than it receives, half of them wait in its own NIC
 // and half, k packets of P bytes on average, at the port. They come in pairs, since receivers
-// acknowledge every other packet (RFC 5681, section 4.2), and flows know nothing of one another: a
-// normal number of variance 2 k (as Appenzeller, Keslassy and McKeown, "Sizing Router Buffers",
-// SIGCOMM 2004, argue for windows). When they are more than the port holds, some message loses its
-// end, after which nothing comes back that would tell its sender, who waits for the retransmission
-// timer, R or more (Phanishayee et al., "Measurement and Analysis of TCP Throughput Collapse", FAST
-// 2008). On average over many exchanges
+// acknowledge every other packet (RFC 5681, section 4.2), and flows are independent. Their number
+// is therefore normal with variance 2 k (as Appenzeller, Keslassy and McKeown, "Sizing Router
+// Buffers", SIGCOMM 2004, argue for windows). If they exceed the queue, some message loses its end.
+// No later packet then reports the loss, so the sender waits for the retransmission timer, R or
+// more (Phanishayee et al., "Measurement and Analysis of TCP Throughput Collapse", FAST 2008). On
+// average over many exchanges
 //
 //   time += R share,  share = erfc((Q / P - k) / (2 sqrt(k))) / 2
 //
@@ -52,7 +52,7 @@ double flows_at_port(const Placement& placement, int connections);
 // The share of exchanges that wait, for k above zero.
 double stalled_share(Bytes port_queue, double flows);
 
-// What one repetition of a round waits on average.
+// Returns the average wait of one repetition of a round.
 Duration incast_wait(const Round& round, const Placement& placement, const PortQueue& queue,
                      int connections);
 

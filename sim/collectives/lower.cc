@@ -52,7 +52,7 @@ class Lowering {
     return set;
   }
 
-  // What analytic_time says of flows().
+  // Returns the analytic time of flows(), without creating them.
   Duration time(const std::vector<Send>& sends, const Paths& paths) const {
     double longest = 0;
     Bytes bytes;
@@ -98,10 +98,10 @@ class Lowering {
   }
 
  private:
-  // What sends that follow one another put on the wire each, and how fast each may.
+  // Network flows of `count` consecutive sends that are alike, and the rate cap of each.
   struct Wire {
     std::size_t at;  // the first among the flows
-    bool as_before;  // but for the paths
+    bool as_before;  // equal to the sends before, except for the paths
     bool crosses;
     Bytes bytes;
     Bandwidth cap;
@@ -199,9 +199,9 @@ class Lowering {
     return latencies_ == Latencies::ring ? of_ring : of_ring / 2;
   }
 
-  // Of a send over the network: its streams' own limit, and its share of what the protocol gets out
-  // of a node, which siblings divide among them; that counts where the node is written down. Caps
-  // are payload, flows are wire bytes.
+  // Returns the cap of a send over the network: its streams' own limit, and its share of the
+  // protocol's rate out of a node, which siblings divide. The latter applies if the node is written
+  // down. Caps are payload, flows are wire bytes.
   Bandwidth cap(const Send& send, Bytes leaving) const {
     const Bandwidth own = stream_cap_ * static_cast<double>(send.weight);
     if (leaving.value() == 0) return own;
@@ -227,7 +227,7 @@ class Lowering {
   std::vector<int> nodes_;     // by rank, where all are written down
 };
 
-// What a transfer takes longer because the last node waits for its turn (the equation of
+// Returns the time added to a transfer because the last node waits for its turn (the equation of
 // transport.h).
 Duration late_turn(Bytes message, const Transport& transport, int nodes, Duration transfer) {
   if (nodes < 3) return {};
@@ -244,7 +244,8 @@ double posted(const Round& round, const Transport& transport, const Placement& p
   return messages * elsewhere / (placement.ranks - 1);
 }
 
-// What channels make of a repetition at least: of all of it, and of a hop of a slice as large.
+// Lower bounds from the rate of channels: for the flows of a repetition, and for a hop of one
+// slice.
 struct ByChannels {
   Duration flows, hop;
 };
@@ -269,7 +270,7 @@ ByChannels by_channels(const Round& round, const CommSchedule& schedule, Bytes s
                         size, placement.nodes(), placement.per_node);
   const double threads = share_of_threads(*transport.tuning, protocol.name);
   const Duration time = round.channel_bytes / (protocol.channel_rate * channels * threads);
-  // What all of Simple's reach together is the share of the NICs and links, said of them.
+  // The rate of all of Simple's channels together is part of the rate of the NICs and links.
   return {simple ? Duration() : time, time};
 }
 
@@ -279,9 +280,9 @@ RoundTransfer bounded(const RoundTransfer& transfer, const Round& round, const B
           transfer.local};
 }
 
-// What one lane passes on at once. A lane of NCCL's rings has two channels, which pass on two steps
-// of their buffer each, one of its trees has one, which passes on one (src/enqueue.cc,
-// src/include/collectives.h).
+// Returns the bytes that one lane passes on at once. A lane of NCCL's rings has two channels, each
+// passing on two steps of its buffer; a lane of its trees has one channel, passing on one step
+// (src/enqueue.cc, src/include/collectives.h).
 Bytes slice_of(const Round& round, const Transport& transport) {
   const bool tree = round.pace == Pace::streaming && round.channel_bytes.value() > 0;
   return transport.slice * (transport.tuning && tree ? 0.25 : 1);

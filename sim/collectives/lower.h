@@ -27,7 +27,7 @@ RoundLatency latency_of(const Round& round, const RoundTransfer& transfer, const
                         const Transport& transport, const Protocol& protocol,
                         const Placement& placement);
 
-// Whose latencies the hops of a schedule cost over a group of so many nodes.
+// Returns the latencies that the hops of a schedule cost over a group of `nodes` nodes.
 const HopLatency& hop_of(const Protocol& protocol, Latencies latencies, int nodes);
 
 // Every round of a schedule in order, for each protocol.

@@ -17,7 +17,7 @@ struct PathLatencies {
   double base[3], nvlink[3], pcie[3], network[3];
 };
 
-// What changed between versions.
+// Constants that changed between versions.
 struct Version {
   int from;  // minor version
   PathLatencies ring, tree;
@@ -50,13 +50,13 @@ constexpr double ll_intel[2] = {39, 20.4}, ll_amd[2] = {22.5, 19.0};  // two nod
 constexpr double ll128_per_channel[4] = {20, 20, 36.7, 73.4};
 constexpr double nvls_efficiency[4] = {0, 0, 0.85, 0.74};
 
-// What a tree all-reduce reaches of its bandwidth, by log2(size / 64 B).
+// Share of its bandwidth that a tree all-reduce reaches, by log2(size / 64 B).
 constexpr std::array<std::array<double, 23>, 3> tree_share{
     {{1, 1, 1, 1, .9, .8, .7, .7, .7, .7, .6, .5, .4, .4, .5, .6, .7, .8, .9, 1, 1, 1, 1},
      {1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6, .6, .6, .6, .6, .8, .9, .9, .9, .9, 1, 1},
      {.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9}}};
 
-// What a channel between nodes may be given, GB/s, falling.
+// Rates that the topology search tries for a channel between nodes, GB/s, descending.
 constexpr double steps_to_ampere[] = {48, 30, 28, 24, 20, 18,  15,  12,  10, 9,
                                       7,  6,  5,  4,  3,  2.4, 1.2, .24, .12};
 constexpr double steps_of_hopper[] = {48, 45, 42, 40, 30,  24,  22,  20, 17.5,

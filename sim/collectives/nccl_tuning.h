@@ -1,22 +1,22 @@
-// Which algorithm NCCL takes for a collective of a size: the one its own cost model finds cheapest,
-// with constants that are built in and know nothing of the network at hand. A fitted cost then says
-// how long that algorithm lasts here. Restated from src/graph/tuning.cc of NCCL 2.12 to 2.28.
+// NCCL's choice of an algorithm for a collective of a size: the cheapest by its own cost model,
+// whose built-in constants do not depend on the network. A fitted cost then gives the time of that
+// algorithm here. Restated from src/graph/tuning.cc of NCCL 2.12 to 2.28.
 //
 //   time = L + S / B      L from hop latencies per algorithm and protocol, B from the rates that
 //                         the topology search (src/graph/search.cc) settles on, from a fixed list
 //                         of steps per channel
 //
-// What the search finds depends on the machine; it is taken here as: within a node all links of a
-// GPU, between nodes one ring per NIC at the next listed step below its name plate, two channels
-// per ring. On two nodes a tree counts the rate inside the node, which the search lets grow to
-// twice that of the network: each half of the data crosses the network once per direction. CPU
-// limits are those of Intel (posting 1 us) or AMD (2 us). A network plugin may report a latency of
-// its NICs, which every hop between nodes costs beside the built-in one, and twice under Simple,
-// whose data is flushed too. NCCL's own plugins report none.
+// The result of the search depends on the machine; it is assumed to be, within a node, all links of
+// a GPU, and between nodes one ring per NIC at the next listed step below its name plate, two
+// channels per ring. On two nodes a tree counts the rate inside the node, which the search lets
+// grow to twice that of the network: each half of the data crosses the network once per direction.
+// CPU limits are those of Intel (posting 1 us) or AMD (2 us). A network plugin may report a latency
+// of its NICs. Every hop between nodes adds it to the built-in one, twice under Simple, whose data
+// is flushed too. NCCL's own plugins report none.
 //
-// Where the network's switches reduce, CollNet's algorithms join, for up to eight GPUs a node (from
-// 2.14; the direct one under an NVSwitch alone), and NVLS does over several nodes. An all_gather or
-// reduce_scatter over CollNet needs a plugin that has them, and is left out.
+// If the network's switches reduce, CollNet's algorithms join, for up to eight GPUs a node (from
+// 2.14; the direct one only under an NVSwitch), and so does NVLS over several nodes. An all_gather
+// or reduce_scatter over CollNet needs a plugin that has them, and is left out.
 //
 // Versions differ in the latency of a tree's hops under Simple (28 us in 2.12 to 2.17 and again in
 // 2.19 to 2.22, 14 us or less in 2.18 and from 2.23), the share LL gets (1/4, from 2.21 1/2), and
@@ -55,10 +55,10 @@ struct NcclTuning {
   bool ring = true, tree = true, nvls = true, nvls_tree = true, collnet_direct = true,
        collnet_chain = true;
   int min_ctas = 1, max_ctas = most_channels;  // NCCL_MIN_CTAS, NCCL_MAX_CTAS (.._NCHANNELS)
-  // Of a channel; zero: NCCL's own (NCCL_NTHREADS of LL and Simple, NCCL_LL128_NTHREADS).
+  // Threads of a channel; zero: NCCL's own (NCCL_NTHREADS of LL and Simple, NCCL_LL128_NTHREADS).
   int threads = 0, ll128_threads = 0;
-  // All-reduces below it take the tree, others the ring, whatever they cost: NCCL_TREE_THRESHOLD of
-  // 2.4. Zero: by cost.
+  // All-reduces below it take the tree, others the ring, at any cost: NCCL_TREE_THRESHOLD of 2.4.
+  // Zero: by cost.
   Bytes tree_threshold{};
   bool operator==(const NcclTuning&) const = default;
 };
@@ -73,9 +73,9 @@ NcclChannels nccl_channels(const NcclTuning& tuning, int gpus_per_node);
 // own.
 double nccl_channels_of_a_lane(const NcclTuning& tuning, int gpus_per_node);
 
-// Those that a ring or tree of a size is spread over: no more than each have their share, so many
-// bytes for every thread of theirs (src/enqueue.cc and src/graph/tuning.cc, alike in 2.12 to 2.28),
-// and one at least.
+// Returns the number of channels that a ring or tree of a size is spread over: at least one, and
+// only as many as get their share, a number of bytes for every thread (src/enqueue.cc and
+// src/graph/tuning.cc, alike in 2.12 to 2.28).
 //
 //   LL      8 B for 512 threads, in a ring times its ranks
 //   LL128   8 B for 640

@@ -67,7 +67,7 @@ TEST_CASE("NCCL's ring in a node") {
         sum(8.4 + steps * 5.7 + at(240 * share, S)));
   CHECK(us_of({with(Only::ll, {.nvlink = false}), "ring", S, 1, 8}) ==
         sum(6.6 + steps * 1.0 + at(87.7 * share, S)));
-  // Of a mesh three of seven links; before 2.18 Ampere's ring has 235 GB/s at most.
+  // A mesh uses three of seven links; before 2.18 Ampere's ring has 235 GB/s at most.
   CHECK(us_of({with(Only::simple, {.mesh = true}), "ring", S, 1, 4}) ==
         sum(8.4 + 6 * 3.4 + at(240 * 3. / 7 * 4 / 6, S)));
   CHECK(us_of({with(Only::simple, {.minor = 17}), "ring", S, 1, 8}) ==
@@ -127,14 +127,14 @@ TEST_CASE("NCCL's ring between nodes") {
         sum(8.4 + 26 * 3.4 + 4 * 28 + at(24 * share, 65535)));
   CHECK(us_of({with(Only::simple, old), "ring", 65536, 2, 8}) ==
         sum(1.9 * (8.4 + 26 * 3.4 + 4 * 28) + at(24 * share, 65536)));
-  // Of two channels one: half the rate.
+  // One of two channels: half the rate.
   CHECK(us_of({with(Only::simple, {.max_ctas = 1}), "ring", S, 2, 8}) ==
         sum(1.4 * simple + at(12 * share, S)));
 }
 
 TEST_CASE("NCCL's tree") {
-  // Four nodes: twice 7 hops inside and log2 4 between; half of 0.92 of 24 GB/s, but for what one
-  // channel has, 17.8.
+  // Four nodes: twice 7 hops inside and log2 4 between; half of 0.92 of 24 GB/s, limited to the
+  // 17.8 GB/s of one channel.
   const auto time = [](const NcclTuning& tuning, double size, int nodes = 4) {
     return us_of({tuning, "tree", size, nodes, 8});
   };
@@ -143,7 +143,7 @@ TEST_CASE("NCCL's tree") {
   CHECK(time(with(Only::ll), big) == sum(6.8 + 2 * (7 * .6 + 2 * 5.0) + at(bus / 3.8 / 2, big)));
   CHECK(time(with(Only::ll128), big) ==
         sum(14 + 2 * (7 * 1.25 + 2 * 8.5) + at(bus * .9375 / 2, big)));
-  // Of sizes it reaches a share: 64 KiB are 64 B times 2^10, the last of the list is 2^22.
+  // The share reached depends on the size: 64 KiB are 64 B times 2^10, the list's last is 2^22.
   CHECK(time(with(Only::simple), 65536) ==
         sum(8.4 + 2 * (7 * 4 + 2 * 14) + at(bus * .6 / 2, 65536)));
   CHECK(time(with(Only::simple), 64) == sum(8.4 + 2 * (7 * 4 + 2 * 14) + at(bus * .9 / 2, 64)));
@@ -179,7 +179,7 @@ TEST_CASE("NCCL's tree") {
 }
 
 TEST_CASE("NCCL's tables as tuning.cc and search.cc print them") {
-  // What a tree reaches of its rate from 64 bytes on, each time of twice as many.
+  // Share of its rate that a tree reaches, from 64 bytes on, each for twice the size of the last.
   const std::vector<std::vector<double>> shares{
       {1, 1, 1, 1, .9, .8, .7, .7, .7, .7, .6, .5, .4, .4, .5, .6, .7, .8, .9, 1, 1, 1, 1},
       {1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6, .6, .6, .6, .6, .8, .9, .9, .9, .9, 1, 1},
@@ -220,8 +220,8 @@ TEST_CASE("NCCL's tables as tuning.cc and search.cc print them") {
 }
 
 TEST_CASE("NCCL's latencies from version to version") {
-  // Of a message that takes no time: what a tree over four nodes of eight starts with, and its 14
-  // hops over NVLink or PCIe and four between nodes.
+  // Latency of a message without transfer time: the base latency of a tree over four nodes of
+  // eight, and its 14 hops over NVLink or PCIe and four between nodes.
   struct Tree {
     int from, to;
     Only protocol;
@@ -266,7 +266,7 @@ TEST_CASE("NCCL's latencies from version to version") {
     CHECK(start("ring", Only::ll128, minor, true, 2) ==
           sum(14 + (30 - between) * 1.9 + between * 4.0));
   }
-  // Of a ring's rate LL has a quarter, and half from 2.21.
+  // LL has a quarter of a ring's rate, and half from 2.21.
   for (const int minor : {19, 20, 21, 22})
     CHECK(us_of({with(Only::ll, {.minor = minor}), "ring", S, 2, 8}) -
               us_of({with(Only::ll, {.minor = minor}), "ring", s, 2, 8}) ==
@@ -292,7 +292,7 @@ TEST_CASE("NCCL's hops between nodes cost what a plugin reports of its NICs") {
   NcclTuning hopper{.gpu = Gpu::hopper, .link_GBps = 450, .in_switch = true, .nics = 8};
   CHECK(more(hopper, "nvls_tree", 4, S) == sum(4 * 150));
   CHECK(more(hopper, "nvls", 1, S) == 0);
-  hopper.minor = 18;  // whose NVLSTree did not ask
+  hopper.minor = 18;  // its NVLSTree ignored the latency
   CHECK(more(hopper, "nvls_tree", 4, S) == 0);
 }
 
@@ -361,7 +361,7 @@ TEST_CASE("NCCL's CollNet") {
   hopper.gpu = Gpu::hopper;
   hopper.nic_GBps = 50;
   CHECK(direct(28, hopper) == sum(2 * (3.7 + 7 * .4) + 31 + at(8 * 48 * .85 / 2, S)));
-  // What 2.14 to 2.18 had.
+  // Constants of 2.14 to 2.18.
   CHECK(direct(18, tuning) == sum(2 * (8 + 7 * .5) + 10.7 + at(8 * 48 / 2., S)));
   CHECK(chain(18, tuning) == sum(2 * 7 * 4.75 + 14 + at(240 / 2., S)));
   CHECK(chain(17, tuning) == sum(2 * 7 * 8. + at(.75 * 240 / 2, S)));
@@ -371,7 +371,7 @@ TEST_CASE("NCCL's CollNet") {
   NcclTuning slow = tuning;
   slow.nic_latency = Duration::microseconds(5);
   CHECK(chain(28, slow) - chain(28, tuning) == sum(10));
-  // Of several nodes of up to eight GPUs, under Simple; the direct one under an NVSwitch.
+  // CollNet needs several nodes of up to eight GPUs and Simple; the direct one needs an NVSwitch.
   CHECK(direct(28, tuning, 1) == -1);
   CHECK(chain(28, tuning, 4, 9) == -1);
   CHECK(chain(28, with(Only::ll, tuning)) == -1);
@@ -395,7 +395,7 @@ TEST_CASE("NCCL's CollNet") {
 }
 
 TEST_CASE("NCCL's channels and lanes") {
-  // As many lanes as NICs in use and GPUs to feed them, two channels each.
+  // A lane of two channels for each NIC in use, limited by the GPUs that feed them.
   CHECK(nccl_channels({.nics = 8}, 8).standard == 16);
   CHECK(nccl_channels({.nics = 8}, 4).standard == 8);
   CHECK(nccl_channels({.nics = 1}, 4).standard == 2);
@@ -407,7 +407,7 @@ TEST_CASE("NCCL's channels and lanes") {
   // Two NICs to a lane count as one of twice the rate: 48 of 50 listed.
   CHECK(us_of({with(Only::simple, {.nics = 16}), "ring", S, 2, 8}) ==
         sum(1.4 * (8.4 + 28 * 3.4 + 2 * 14) + at(8 * 48 * 16. / 30, S)));
-  // What lies below every step takes the least of the list.
+  // A rate below every step takes the smallest of the list.
   CHECK(us_of({with(Only::simple, {.nic_GBps = .01}), "ring", S, 2, 8}) ==
         sum(1.4 * (8.4 + 28 * 3.4 + 2 * 14) + at(.12 * 16. / 30, S)));
 }

@@ -137,7 +137,7 @@ TEST_CASE("pipeline: channels bound a ring, and few bytes have few of them") {
   CHECK(seconds(s, "tree", Op::all_reduce, 8e9) == Approx(16 * 8e9 / (16 * 1e9)).epsilon(1e-3));
   s.transport.slice = Bytes(1);
   CHECK(seconds(s, "tree", Op::all_reduce, 8e9) < 1);
-  // What is no ring or tree of NCCL is not bounded.
+  // Algorithms other than NCCL's rings and trees are not bounded.
   CHECK(seconds(s, "shift", Op::send_recv, 8e9) < 1);
 }
 

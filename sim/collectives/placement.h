@@ -13,13 +13,13 @@ namespace lambcast {
 
 struct Machine;
 
-// Where the first member of the first sibling lies.
+// Node and slot of the first member of the first sibling.
 struct Place {
   int node = 0;
   int slot = 0;
 };
 
-// What a schedule sees of it.
+// A group, with the properties of its machine that a schedule depends on.
 struct Placement : ProcessGroup {
   int nics = 1;               // that the members on one node reach
   double groups_per_nic = 1;  // siblings that meet there
@@ -29,7 +29,7 @@ struct Placement : ProcessGroup {
   int written = 1;
   int part = 1;
   bool full_parts = true;  // all parts of the group are full
-  // Messages leave a node by the NIC of their receiver's rail, over the GPU beside it, and not by
+  // Messages leave a node by the NIC of their receiver's rail, over the GPU next to it, and not by
   // that of their sender (NCCL's PXN).
   bool by_rail_of_receiver = false;
 

@@ -1,4 +1,4 @@
-// Ranks that call a collective together, and who does the same beside them.
+// Ranks that call a collective together, and sibling groups that do the same at once.
 //
 // A training layout cuts its ranks into groups per axis: with tensor parallelism over the 8 GPUs of
 // a node, GPU i of every node forms a data-parallel group of one member per node, and eight such

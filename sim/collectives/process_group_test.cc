@@ -159,7 +159,7 @@ TEST_CASE("process group: siblings as one program take as long as programs of th
         CHECK(simulate(full, NetworkModel::flow).s() == Approx(apart).epsilon(1e-8));
         CHECK(simulate(folded, NetworkModel::flow).s() == Approx(apart).epsilon(1e-8));
         CHECK(full.time.s() == Approx(folded.time.s()).epsilon(1e-8));
-        // Where all flows of a round meet the same bottleneck the closed form says the same.
+        // The closed form gives the same if all flows of a round meet the same bottleneck.
         const std::string name = c.algorithm;
         if (name == "ring" || name == "pairwise")
           CHECK(folded.time.s() == Approx(apart).epsilon(1e-8));

@@ -113,7 +113,7 @@ void binomial(CommSchedule& schedule, Bytes size, const Placement& placement) {
   const int n = placement.ranks;
   int top = 1;
   while (top < n) top *= 2;
-  // What a broadcast does last, a reduce does first, the other way.
+  // A reduce runs the steps of a broadcast in reverse order and direction.
   const bool reduces = schedule.op == Op::reduce;
   for (int step = 1; step < top; step *= 2) {
     const int distance = reduces ? step : top / 2 / step;

@@ -265,7 +265,7 @@ Routes find_routes(const CommSchedule& schedule, const ProcessGroup& group,
       whole = written.size() == flows;
     };
     std::vector<Share> left = shares.of(pieces, weights);
-    // No other set is written over it, and a set whose flows are unlike is asked for its links.
+    // `written` is kept if no other set overwrites it: sets of unequal flows need their links.
     if (whole && schedule.send_sets.size() == 1)
       return {std::make_shared<const Paths>(std::move(written), std::move(left))};
     routes.push_back(std::make_shared<const Paths>(flows, again(), std::move(left)));

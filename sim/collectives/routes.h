@@ -1,5 +1,5 @@
-// The links that the sends of a schedule take on a machine, and what they leave each: found once,
-// whatever the protocol.
+// Links that the sends of a schedule take on a machine, and the rate that they leave each; found
+// once for all protocols.
 #pragma once
 
 #include <memory>
@@ -20,13 +20,13 @@ using Routes = std::vector<std::shared_ptr<const Paths>>;
 // other at once would take 170 MB of links, and longer to fill them than to find them twice.
 inline constexpr std::size_t most_links_kept = 1 << 21;
 
-// `router` is that of the machine's topology. The paths keep both, and use the router where they
-// are asked for their links.
+// `router` is that of the machine's topology. The paths keep both, and use the router when their
+// links are requested.
 Routes find_routes(const CommSchedule& schedule, const ProcessGroup& group,
                    const std::shared_ptr<const Machine>& machine, Endpoint endpoint,
                    const std::shared_ptr<Router>& router, const Place& place = {});
 
-// The same routes where the same links have other capacities: what each flow gets of them.
+// Updates the flows' shares of the same routes if the same links have other capacities.
 void share_again(Routes& routes, const CommSchedule& schedule, const ProcessGroup& group,
                  const Topology& topology);
 

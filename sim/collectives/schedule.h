@@ -52,19 +52,20 @@ struct Round {
   std::int64_t network_hops = 0;
   std::int64_t messages = 0;  // posted by one rank beyond the one that a hop includes
   Pace pace = Pace::stepwise;
-  // What one lane (a ring or tree of its own; one per NIC, within a node one per rank) moves in a
-  // repetition, for slices to be cut from.
+  // Bytes that one lane (a ring or tree of its own; one per NIC, within a node one per rank) moves
+  // in a repetition, which are cut into slices.
   Bytes lane_bytes{};
-  // What one rank passes on in a repetition over all channels of NCCL; zero: no ring or tree of it.
+  // Bytes that one rank passes on in a repetition over all channels of NCCL; zero: neither a ring
+  // nor a tree.
   Bytes channel_bytes{};
-  // One message, where every rank posts one to each other at once; else zero.
+  // Size of one message, if every rank posts one to each other at once; else zero.
   Bytes at_once{};
   // Whether all post to the peers in the same order, so that the last of them waits for its turn.
   bool same_order = false;
 };
 
-// Whose latencies the hops of a schedule cost (see Protocol). What the network's switches reduce
-// costs the hops of a tree, and is done under Simple alone.
+// Latencies that the hops of a schedule cost (see Protocol). A reduction in the network's switches
+// costs the hops of a tree, and runs under Simple only.
 enum class Latencies { ring, tree, in_switch, in_network };
 
 // Payload bytes that the ranks put on wires, with those of their siblings where nodes are meant.

@@ -1,4 +1,4 @@
-// What it costs to move messages with one communication library over one fabric, beside the bytes.
+// Time of moving messages with one communication library over one fabric.
 //
 // NCCL's own model (src/graph/tuning.cc) has this shape, and we keep it for all libraries:
 //
@@ -15,10 +15,8 @@
 // time one slice takes over all hops in a row:
 //
 //   ring             time = base + f + sqrt((W - f)^2 + L^2)
-//                                                        about max(W, L + f), whichever paces it:
-//                                                        the slowest link, or a slice on its way
-//                                                        around; where they are alike, each stalls
-//                                                        the other at times
+//                    about max(W, L + f): the pace is set by the slowest link, or by a slice on its
+//                    way around; if both are alike, each stalls the other at times
 //   tree and chain   time = base + L + f + W (1 - 1/k)   the first slice arrives, the rest follows
 //
 // Without a slice size (`slice` zero) trees and MPI's rings pay L + W; a ring of NCCL passes blocks
@@ -31,9 +29,9 @@
 //
 //   W >= B / (c r)  of LL and LL128,   f >= hops B / (c r)
 //
-// so that a hop of LL or LL128 soon costs what a channel's share takes, and no more while more
-// bytes bring more channels. What all of Simple's channels reach together is what is said of the
-// NICs and links, and within a node they are as many as fill them.
+// so that a hop of LL or LL128 soon costs the time of a channel's share, which stays constant while
+// more bytes bring more channels. The rate of all of Simple's channels together is that of the NICs
+// and links; within a node there are enough channels to fill the links.
 //
 // An all-reduce in the NVLink switch waits for each of its chunks in turn, over several nodes while
 // its NICs are busy:
@@ -87,8 +85,8 @@ struct Protocol {
   HopLatency tree;
   double efficiency = 1;                                   // payload bytes per byte on the wire
   Bytes largest{std::numeric_limits<double>::infinity()};  // payload it is offered for
-  // Inside one node, where no proxy thread stands beside the kernel; absent: as `ring`. Its network
-  // hop is not used.
+  // Latencies inside one node, where no proxy thread serves the kernel; absent: as `ring`. Its
+  // network hop is not used.
   std::optional<HopLatency> alone{};
   double tree_efficiency = 1;  // of trees between nodes, on top of efficiency
   Bandwidth node_cap{};        // payload out of one node; zero: none
@@ -114,18 +112,17 @@ struct Transport {
   Duration burst{};                       // b / B above; zero: ports are not shaped
   std::optional<PortQueue> port_queue{};  // absent: nothing is lost
   std::optional<NcclTuning> tuning{};     // by which NCCL chooses; absent: the cheapest
-  // Those beside `protocols` that messages between two ranks take all the same: NCCL_PROTO speaks
-  // of collectives.
+  // Further protocols, for messages between two ranks only: NCCL_PROTO restricts collectives.
   std::vector<Protocol> of_messages{};
   bool pxn = false;  // as Placement::by_rail_of_receiver
   // Further shares of the rate between nodes: of all_to_alls, and of trees over two nodes.
   double all_to_all_efficiency = 1, two_node_tree_efficiency = 1;
-  // By size, the last open; empty: all are known alike. What NCCL takes though no table did costs
-  // no more than a ring that was measured: its rule found it the cheaper one, and a prior does not
-  // outweigh a measurement.
+  // By size, the last open; empty: no table measured any. An unmeasured algorithm that NCCL takes
+  // costs no more than a measured ring: NCCL's rule found it cheaper, and a prior does not outweigh
+  // a measurement.
   std::vector<MeasuredAlgorithms> measured{};
-  // What one lane of a ring passes on at once (of NCCL's trees a quarter); zero: slices are not
-  // modelled.
+  // Bytes that one lane of a ring passes on at once (a quarter for NCCL's trees); zero: slices are
+  // not modelled.
   Bytes slice{};
 };
 

@@ -16,8 +16,8 @@ int floor_log2(int value) {
   return log;
 }
 
-// Where the trees' nodes are written down: all as they are; folded, those of the busiest parts one
-// after another.
+// Positions of the trees' nodes in the written machine: unchanged, or, if folded, those of the
+// busiest parts one after another.
 class Written {
  public:
   explicit Written(const Placement& placement) : placement_(placement) {

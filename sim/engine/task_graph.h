@@ -1,5 +1,5 @@
-// What has to be done and in which order: tasks that compute on a resource or communicate over the
-// network, and the dependencies between them. Pure data; the engine executes it.
+// Tasks that compute on a resource or communicate over the network, and the dependencies between
+// them. Pure data; the engine executes it.
 #pragma once
 
 #include <cstddef>

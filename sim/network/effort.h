@@ -1,4 +1,4 @@
-// How much work simulating was, for people who ask what the program did.
+// Counts of the simulator's own work, for diagnostics.
 #pragma once
 
 #include <chrono>
@@ -24,7 +24,7 @@ struct Effort {
   }
 };
 
-// Of this thread since it began; those who ask subtract what it was before.
+// Returns the totals of this thread since it began; callers subtract an earlier value.
 Effort& effort();
 
 }  // namespace lambcast

@@ -1,8 +1,8 @@
-// What the narrowest link on a flow's route leaves it while every flow of its set is under way:
+// Rate that the narrowest link on a flow's route leaves it while every flow of its set is active:
 //
 //   share of a flow = weight * min over its links of capacity / (sum of the weights on the link)
 //
-// and, where it has them to itself, the least of their capacities.
+// and, if it has the links to itself, the smallest of their capacities.
 //
 // It depends on routes and weights alone, so it is found once for all sizes and protocols. A set
 // that has the network to itself and whose flows keep these shares takes as long as its last flow.
@@ -24,15 +24,15 @@ namespace lambcast {
 
 class FairShares {
  public:
-  // Of a topology that outlives it.
+  // The topology must outlive this object.
   explicit FairShares(const Topology& topology);
 
-  // Flow i goes over the links of path i and counts `weights[i]` times; no weights: once each. Zero
-  // where a flow has no links. What it gets alone is said of one of its weight.
+  // Flow i uses the links of path i and counts `weights[i]` times; no weights: once each. Zero if a
+  // flow has no links. Its rate alone is that of one unit of weight.
   std::vector<Share> of(const LinkLists& paths, std::span<const std::uint32_t> weights);
 
-  // The same of paths that come a piece at a time, the same ones whenever they are asked for: where
-  // there are too many to be kept.
+  // The same for paths that come in pieces, if there are too many to be kept. Each call must
+  // produce the same pieces.
   using Take = std::function<void(const LinkLists&)>;
   using Pieces = std::function<void(const Take&)>;
   std::vector<Share> of(const Pieces& paths, std::span<const std::uint32_t> weights);

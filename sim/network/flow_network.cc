@@ -52,7 +52,7 @@ void FlowNetwork::start(Ticket ticket, const FlowSet& flows, std::int64_t times,
   if (!begin(ticket, flows, times)) alone_.reset();
 }
 
-// What was remembered, or follows from the shares alone.
+// Returns the cached time, or the one that follows from the shares alone.
 std::optional<Duration> FlowNetwork::known_alone(const FlowSet& flows, std::int64_t times) {
   const auto [known, is_new] = known_.try_emplace({&flows, times});
   if (is_new) {

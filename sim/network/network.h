@@ -28,8 +28,7 @@
 
 namespace lambcast {
 
-// What `flows` that follow one another get each, and would get alone: the narrowest link's
-// capacity.
+// Rate of each of `flows` consecutive flows, and its rate alone: the narrowest link's capacity.
 struct Share {
   Bandwidth each, alone;
   std::uint32_t flows;
@@ -50,15 +49,15 @@ struct LinkLists {
   void clear();
 };
 
-// Where the flows of a set go, the same for all sizes, protocols and caps. A set that has the
-// network to itself is told by its shares, so links are found when somebody asks for them, and kept
-// from then on: the million flows of an all-to-all go over ten links each.
+// Routes of the flows of a set, the same for all sizes, protocols and caps. The shares suffice for
+// a set that has the network to itself. So links are found when first requested, and kept from then
+// on: the million flows of an all-to-all use ten links each.
 class Paths {
  public:
   using Find = std::function<void(LinkLists&)>;  // appends the links of each flow
-  // `shares`: what the links leave each flow (fair_share.h), where whoever finds the paths knows.
+  // `shares`: rates that the links leave each flow (fair_share.h), if the caller has found them.
   Paths(std::size_t flows, Find find, std::vector<Share> shares);
-  // Whose links are at hand.
+  // Paths whose links are given.
   explicit Paths(LinkLists links, std::vector<Share> shares = {});
 
   std::size_t size() const { return flows_; }
@@ -68,7 +67,7 @@ class Paths {
   Paths with(std::vector<Share> shares) const;
 
  private:
-  // Links that the first to ask has found, whatever thread that is.
+  // Links found at the first request, by any thread.
   struct Late {
     explicit Late(Find of) : find(std::move(of)) {}
     Find find;
@@ -78,7 +77,7 @@ class Paths {
   std::size_t flows_;
   std::vector<Share> shares_;
   LinkLists links_{};
-  std::shared_ptr<Late> late_{};  // null where they are at hand
+  std::shared_ptr<Late> late_{};  // null if the links are given
 };
 
 // A transfer of `bytes` at no more than `cap` (zero: none; a TCP stream has one). `weight` equal

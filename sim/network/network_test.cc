@@ -74,7 +74,7 @@ TEST_CASE("flow network: a cap holds a flow below its share") {
 }
 
 TEST_CASE("flow network: a cap is of all parts of a merged flow together") {
-  // Of 1 GB/s three parts get a third each; two of them have 0.3 GB/s between them.
+  // Three parts get a third of 1 GB/s each; two of them are capped at 0.3 GB/s together.
   Line line;
   FlowNetwork network(line.topology);
   const FlowSet capped{{{line.a}}, {{Bytes(gb), Bandwidth(0.3 * gb), 2}}};

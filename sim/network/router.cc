@@ -153,7 +153,7 @@ class Router::Tables {
     std::vector<std::pair<LinkId, SwitchId>> ways;
   };
 
-  // All ways from one switch to another, which endpoints beside one another share.
+  // All ways from one switch to another, shared by neighbouring endpoints.
   struct Between {
     SwitchId from = none;
     SwitchId to = none;
@@ -162,8 +162,8 @@ class Router::Tables {
     std::vector<LinkId> links;  // `hops` for each salt below the period
   };
 
-  // Most of what is asked: endpoints whose own links leave no choice, on switches whose ways are
-  // kept.
+  // Appends a route in the common case: endpoints whose own links leave no choice, on switches
+  // whose ways are kept. Returns false otherwise.
   bool append_known(VertexId from, VertexId to, std::uint32_t salt, std::vector<LinkId>& out) {
     const Ends ends = ends_of(from, to);
     if (ends.first == nullptr) return false;
@@ -375,8 +375,8 @@ class Router::Tables {
     return steps_[salt % steps_.size()];
   }
 
-  // From a switch `left` hops away to those that are one less. Flows beside one another ask for the
-  // same in a row, so the last answers are kept.
+  // Returns the next hops of a switch `left` hops away. Flows of neighbouring endpoints request the
+  // same ones in a row, so the last results are kept.
   const std::vector<std::pair<LinkId, SwitchId>>& ways_on(SwitchId at, const Counts& counts,
                                                           std::uint16_t left) {
     WaysOn& kept = ways_on_[at % ways_on_.size()];
@@ -416,7 +416,7 @@ class Router::Tables {
   std::size_t kept_ = 0;
   std::vector<SwitchId> next_to_;
   std::vector<WaysOn> ways_on_;
-  std::vector<Between> between_;  // by a mix of both switches; empty until one is asked for
+  std::vector<Between> between_;  // by a hash of both switches; empty until first used
   std::vector<Step> steps_;
   std::vector<LinkId> choices_;
 };

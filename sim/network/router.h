@@ -2,12 +2,11 @@
 //
 // Only buses and fabric switches forward, so a route is a step from its source to a switch, some
 // from switch to switch, and a last one. Hops from every switch to a target are counted by
-// Boost.Graph's breadth-first search over the switches alone, no further than somebody asked, and
-// kept: endpoints, which are most of a machine, cost nothing, and all routes to the endpoints of a
-// switch share its count.
+// Boost.Graph's breadth-first search over the switches alone, only as far as needed, and kept.
+// Endpoints, which are most of a machine, cost nothing, and all routes to the endpoints of a switch
+// share its count.
 //
-// Used by one thread at a time, which holds in_use() where others may come; the topology may be
-// shared.
+// Used by one thread at a time: threads that share it lock in_use(). The topology may be shared.
 #pragma once
 
 #include <memory>
@@ -20,7 +19,7 @@ namespace lambcast {
 
 class Router {
  public:
-  // Of the topology as it is now, which must outlive the router.
+  // Routes over the topology in its present form, which must outlive the router.
   explicit Router(const Topology& topology);
   ~Router();
 

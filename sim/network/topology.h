@@ -20,7 +20,7 @@ struct Vertex {
   int index = 0;  // among the vertices of its kind in its node
 };
 
-// What a link is part of, for accounting: traffic on `network` links left a node.
+// Kind of a link, for accounting: traffic on `network` links left a node.
 enum class LinkKind { local, network };
 
 using VertexId = std::uint32_t;
