@@ -1,5 +1,5 @@
-// Checks of our own mistakes. They stay on in release builds: a simulator that goes on after a
-// broken invariant prints a number nobody should use.
+// Checks of internal invariants. They stay on in release builds: a simulator that continues after a
+// broken invariant prints useless numbers.
 #pragma once
 
 #include <fmt/format.h>

@@ -37,7 +37,7 @@ std::string of_json(const nlohmann::json::exception& error) {
                      torn ? "is no JSON" : "a key is missing or holds a value of another kind");
 }
 
-// The kind of a standard exception that says nothing but where the library found it.
+// Returns the kind of a standard exception whose message only names a place in the library.
 std::string_view fault_in_words(const std::exception& error) {
   const auto is = [&]<typename T>(const T*) { return dynamic_cast<const T*>(&error) != nullptr; };
   if (is(static_cast<const std::length_error*>(nullptr))) return "a text or list has no valid size";

@@ -1,6 +1,5 @@
-// The one place that turns an exception into a sentence for a user. The words of a library
-// ("basic_string::_M_create") say neither which file or flag is wrong nor what to try, so they
-// never leave the program.
+// Turns every exception into a sentence for a user. A library's message ("basic_string::_M_create")
+// names neither the wrong file or flag nor a remedy, so it is never printed.
 #pragma once
 
 #include <exception>

@@ -1,4 +1,4 @@
-// Tables; what is accepted has as many fields in each row as in its header.
+// Fuzzes tables: every accepted row has the number of fields of its header.
 #include "sim/base/csv.h"
 #include "sim/base/fuzz_target.h"
 

@@ -36,8 +36,8 @@ std::size_t find_special(std::string_view text, std::size_t from) {
   return from;
 }
 
-// Commas and quotes among the next bytes of a line: `each` bits a byte, of which the top one says
-// whether it is one.
+// Commas and quotes among the next bytes of a line: `each` bits a byte, the top one of which marks
+// a hit.
 struct Marks {
 #ifdef __SSE2__
   static constexpr std::size_t bytes = 16, each = 1;
@@ -153,8 +153,8 @@ bool Reader::next() {
   return true;
 }
 
-// Most rows are a line that lies whole in the window and says everything as it stands: their fields
-// are found there, and nothing is copied. Of any other it leaves all to read_record.
+// Most rows are one line that lies whole in the window and needs no unquoting: their fields are
+// found there, and nothing is copied. All others are left to read_record.
 bool Reader::split_line() {
   const std::string_view rest = window_.substr(position_);
   const std::size_t length = rest.find('\n');
@@ -169,9 +169,9 @@ bool Reader::split_line() {
   return true;
 }
 
-// False where fields are not as many as the header's, and where one has a quote between its quotes
-// or behind them. Most fields are empty or a number: many bytes are looked at at once, where a
-// search for each comma would take longer than the field is.
+// Returns false if the number of fields differs from the header's, or if one has a quote between
+// its quotes or behind them. Most fields are empty or a number: many bytes are examined at once,
+// since a search for each comma would take longer than the field is.
 bool Reader::split(std::string_view line) {
   fields_.resize(header_.size());
   std::string_view* field = fields_.data();

@@ -19,7 +19,7 @@ class Reader {
   // Throws Error (usage) naming the file when it cannot be read or is no regular file (a pipe would
   // wait for ever, a device never end), or has no header row.
   static Reader of_file(const std::filesystem::path& path);
-  // `text` is to outlive the reader; `name` stands for it in messages.
+  // `text` must outlive the reader; messages call it `name`.
   static Reader of_text(std::string_view text, std::string name);
 
   Reader(Reader&& other) noexcept;

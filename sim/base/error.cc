@@ -16,7 +16,8 @@ namespace {
 // is allowed are those of keys.
 constexpr std::size_t longest_path = 4096, longest_key = 200, longest_sentence = 1500;
 constexpr std::size_t longest_list = 10'000;
-// Nobody misspells a longer word; its edit distance costs its length times each candidate's.
+// Longer words are taken for no misspelling; an edit distance costs their length times each
+// candidate's.
 constexpr std::size_t longest_slip = 100;
 
 char lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }

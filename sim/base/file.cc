@@ -25,7 +25,7 @@ thread_local std::string last_read;
 class Source {
  public:
   explicit Source(const std::string& path) : path_(path), is_stdin_(path == "-") {
-    // Opened without waiting: a FIFO that nobody writes to would hold the program for ever.
+    // Opened without waiting: a FIFO without a writer would block the program for ever.
     if (!is_stdin_) descriptor_ = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     struct stat what {};
     if (descriptor_ < 0 || fstat(descriptor_, &what) != 0)
@@ -47,7 +47,7 @@ class Source {
     while (true) {
       const ssize_t got = read(descriptor_, into.data(), into.size());
       if (got > 0) may_wait_for_writer_ = false;
-      // An end before the first byte: nobody has opened the other side yet, or it is shut already.
+      // An end before the first byte: the other side is not open yet, or is closed already.
       if (got == 0 && may_wait_for_writer_)
         wait_for_writer();
       else if (got >= 0)

@@ -1,4 +1,4 @@
-// FNV-1a over bytes, as 16 hex digits: tells whether two results used the same bytes.
+// FNV-1a over bytes, as 16 hex digits: shows whether two results used the same bytes.
 #pragma once
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// The keys without which a description says too little, all named at once.
+// Keys that a description must have; all missing ones are named at once.
 #pragma once
 
 #include <string_view>

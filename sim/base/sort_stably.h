@@ -10,8 +10,8 @@
 
 namespace lambcast {
 
-// The places 0 to count - 1 in the order of what lies there: `before(a, b)` says that what lies at
-// a comes before what lies at b. Places of which neither comes before the other stay as they are.
+// Returns the positions 0 to count - 1 in sorted order: `before(a, b)` is true if the element at a
+// precedes the one at b. Elements of which neither precedes the other keep their order.
 std::vector<std::size_t> stable_order(std::size_t count,
                                       const std::function<bool(std::size_t, std::size_t)>& before);
 

@@ -61,7 +61,7 @@ std::string join_path(std::string_view path, std::string_view key) {
   return fmt::format("{}.{}", path, key);
 }
 
-// For a reference; nobody listens while a description is read for use.
+// For the reference of keys; no recorder is active when a description is read for use.
 template <typename Words>
 void note(std::string_view path, std::string_view key, Words words) {
   if (AskedKeys::anyone()) AskedKeys::note(join_path(path, key), words());

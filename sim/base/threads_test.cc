@@ -8,7 +8,7 @@
 namespace lambcast {
 namespace {
 
-// Work whose so-many-th copy finds no memory.
+// Work of which one copy, given by its number, finds no memory.
 struct Greedy {
   std::atomic<int>& ran;
   int& copies_left;

@@ -29,7 +29,7 @@ struct BackendTraits {
   std::string_view word;      // of flags, files and results
   bool cuda_aware;            // set in addition to the word
   std::string_view label;     // both, for people
-  std::string_view in_words;  // which library on whose buffers
+  std::string_view in_words;  // library and buffers
   bool mpi;                   // of the MPI library, else of NCCL
   Endpoint endpoint;
   bool packs_at_once;  // compressed_allreduce packs bits in one operation
@@ -47,7 +47,7 @@ inline bool is_mpi(Backend backend) { return traits_of(backend).mpi; }
 // "nccl", "mpi", "compressed": each word once.
 const std::vector<std::string>& backend_words();
 
-// `word` is one of them. cuda_aware says something of mpi alone.
+// `word` is one of them. cuda_aware affects mpi only.
 Backend backend_of(std::string_view word, bool cuda_aware = false);
 
 }  // namespace lambcast

@@ -36,7 +36,7 @@ int parts_of(const CollectiveRequest& request, std::string_view algorithm, int n
                                           : parts_written(algorithm, request.group, nodes_alike);
 }
 
-// The ranks of so many parts.
+// Returns the number of ranks of `parts` parts.
 std::int64_t ranks_written(const CollectiveRequest& request, int parts, int nodes_alike) {
   const ProcessGroup& group = request.group;
   if (parts == 0) return group.ranks;

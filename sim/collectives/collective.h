@@ -37,12 +37,12 @@ class Machines {
 
   int nodes_alike() const { return nodes_alike_; }
   const NodeSpec& node() const { return node_; }
-  // With so many parts written.
+  // With `parts` parts written.
   Wired& folded(int parts);
   Wired& full();
   // As far as a group reaches where nodes are alike: what lies beyond bears on none of its routes.
   Wired& around(const ProcessGroup& group);
-  // The same nodes, at least so many.
+  // The same nodes, at least `nodes` of them.
   Machines reaching(int nodes) const {
     return {node_, std::max(nodes_, nodes), fabric_, nodes_alike_};
   }
@@ -87,8 +87,8 @@ struct Collective {
   Traffic traffic;
   std::shared_ptr<const CommProgram> program;
   std::shared_ptr<const Machine> machine;  // the one the program's links belong to
-  // The library's own choice, if a measured algorithm stands for it (Transport::measured); else the
-  // same one.
+  // The library's own choice, if a measured algorithm is costed in its place (Transport::measured);
+  // else the same one.
   std::string chosen;
   bool counts_links = false;  // CommSchedule::everybody
   std::optional<Approximation> approximation{};

@@ -217,7 +217,7 @@ TEST_CASE("collectives: odd shapes") {
   const auto five = plan("ring", Op::all_reduce, 100 * mb, 5, node, two_nodes, transport);
   CHECK(five.time.s() == Approx(8 * (alpha.s() + 20 * mb / 1e9)));
   CHECK(five.traffic.sent_per_rank.value() == Approx(160 * mb));
-  // One rank has nothing to say.
+  // One rank has nothing to send.
   const auto one = plan("", Op::all_reduce, 100 * mb, 1, node, two_nodes, transport);
   CHECK(one.time.ps() == 0);
   CHECK(simulate(one, NetworkModel::flow).ps() == 0);
@@ -228,7 +228,7 @@ TEST_CASE("collectives: odd shapes") {
   const auto three =
       plan("recursive_doubling", Op::all_reduce, mb, 3, single, three_nodes, transport);
   CHECK(three.time.s() == Approx(3 * (alpha.s() + mb / 1e9)));
-  // Nobody sends within a node of one.
+  // No rank sends within a node of one.
   CHECK_FALSE(shares_are_unlike(
       plan("hierarchical", Op::all_reduce, mb, 3, single, three_nodes, transport)));
 }

@@ -37,7 +37,7 @@ class ExchangeLoads {
   }
 
  private:
-  // A node with so many members of each sibling.
+  // A node with a number of members of each sibling.
   struct Node {
     int ranks;
     Grid next_to;  // members, by sibling and NIC

@@ -38,7 +38,7 @@ std::vector<std::vector<RoundTransfer>> transfers_of(const CommSchedule& schedul
                                                      const Transport& transport,
                                                      const std::vector<const Protocol*>& protocols);
 
-// Whether transfers_of says the same with either: they differ in latencies alone.
+// Whether transfers_of gives the same with either: they differ in latencies alone.
 bool transfers_alike(const Transport& a, const Transport& b);
 
 // The closed form of a schedule on its own, every size of it `scale` times as large as written:

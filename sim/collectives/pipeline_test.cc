@@ -132,7 +132,7 @@ TEST_CASE("pipeline: channels bound a ring, and few bytes have few of them") {
   }
   // A tree passes all of S up and down a chain of seven hops twice, and one between nodes.
   CHECK(seconds(s, "tree", Op::all_reduce, 8e9) == Approx(16 * 8e9 / (16 * 1e9)).epsilon(1e-3));
-  // Simple's channels bound a hop; what they reach together the NICs' share says.
+  // Simple's channels bound a hop; their combined rate is the NICs' share.
   simple.name = "Simple";
   CHECK(seconds(s, "tree", Op::all_reduce, 8e9) == Approx(16 * 8e9 / (16 * 1e9)).epsilon(1e-3));
   s.transport.slice = Bytes(1);

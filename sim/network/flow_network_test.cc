@@ -226,7 +226,7 @@ TEST_CASE("fair shares: flows alike take what max-min filling says, in one event
     network.start(0, set, 1, at(0));
     CHECK(network.next_event()->since_start().s() == Approx(plain).epsilon(1e-9));
   }
-  // A short flow that ends early leaves its link to the long one: the shares do not tell.
+  // A short flow that ends early leaves its link to the long one: the shares alone do not show it.
   const FlowSet unlike({{0}, {0}}, {{Bytes(1e6)}, {Bytes(2e6)}});
   CHECK_FALSE(last_flow(unlike, topology).max_min);
   CHECK(plain_ends(topology, {{0, &unlike}}).front() == Approx(3e-3));

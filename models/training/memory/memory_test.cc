@@ -157,7 +157,7 @@ TEST_CASE("memory: attention keeps its scores where its passes are priced so") {
   CHECK(parts_of(layout).at("activations") == Approx(fused));
   layout.parallelism->attention = AttentionKernel::unfused;
   CHECK(parts_of(layout).at("activations") - fused == Approx(48 * 16 * 5 * 25. * 1024 * 1024));
-  // Timed as a whole, it keeps what the model's description says.
+  // Timed as a whole, it keeps the value of the model's description.
   TrainingPlan timed = training_of({OptimizerType::adam, 8});
   REQUIRE_FALSE(priced_as(timed));
   const double kept = parts_of(timed).at("activations");

@@ -17,8 +17,8 @@ std::vector<std::int64_t> flat_groups(const TrainingPlan& training);
 // n * lcm(n, 8).
 std::vector<std::int64_t> compressed_buffers(const TrainingPlan& training);
 
-// Copies between GPU and host memory: the cluster's own figures, else the device profile's. What a
-// cluster says of MPI's staging is one rate, of either direction.
+// Copies between GPU and host memory: the cluster's own figures, else the device profile's. A
+// cluster's figure for MPI's staging is one rate for both directions.
 struct HostCopies {
   Sourced<Bandwidth> pageable_to_host, pageable_to_device;  // numpy buffers of mpi.py
   Sourced<Bandwidth> staged_to_host, staged_to_device;      // MPI's own pinned buffers

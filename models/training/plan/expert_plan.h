@@ -71,7 +71,7 @@ struct ExpertUse {
   bool operator==(const ExpertUse&) const = default;
 };
 
-// DeepSpeed drops beyond an even share, and multiplies unless use_tutel is said
+// DeepSpeed drops tokens beyond an even share, and multiplies unless use_tutel is set
 // (moe/sharded_moe.py, MOELayer).
 inline const ExpertUse deepspeed_experts{.capacity_factor = 1, .routing = Routing::one_hot};
 

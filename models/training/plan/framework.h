@@ -79,8 +79,8 @@ struct Framework {
   bool fp32_gradients = false;      // on the wire and in the buffer; else as the weights
   bool keeps_buffers = false;       // gradients and quantized weights have their own for all steps
   bool overlaps_gradients = false;  // reduced during the last micro batch's backward pass
-  // Compressed gradients are exchanged in hooks of the backward pass, as in_hooks(Exchange) says:
-  // PyTorch's DDP has them for libraries such as Bagua.
+  // Compressed gradients are exchanged in hooks of the backward pass, in the form of
+  // in_hooks(Exchange): PyTorch's DDP has them for libraries such as Bagua.
   bool exchanges_in_hooks = false;
   bool overlaps_weights = false;  // gathered after a sharded update, during the next forward pass
   TensorOverlap tensor_overlap = TensorOverlap::none;

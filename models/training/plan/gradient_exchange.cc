@@ -195,7 +195,7 @@ class Writer {
   struct Message {
     double payload, scales;
   };
-  // `elements` cut in a chunk for each of so many ranks.
+  // Returns `elements` cut into a chunk for each of `ranks` ranks.
   static Message message_of(const Quantiser& quantiser, double elements, int ranks) {
     const auto n = static_cast<std::uint64_t>(ranks);
     const std::uint64_t chunk = (static_cast<std::uint64_t>(elements) + n - 1) / n;

@@ -74,7 +74,7 @@ namespace lambcast {
 // Whether another exchange stands in for the reduction of gradients.
 bool exchanges_gradients(const TrainingPlan& training);
 
-// Whether the program that runs exchanges in hooks of the backward pass, unless told otherwise.
+// Whether the program runs exchanges in hooks of the backward pass by default.
 bool exchanges_in_hooks(const TrainingPlan& training);
 
 std::vector<StepPart> gradient_exchange(const TrainingPlan& training,

@@ -46,11 +46,12 @@ bool overlaps_reduction(const TrainingPlan& training);
 
 // Elements at which a bucket of Overlap::ddp closes, or one of a layout's framework.
 double ddp_bucket_elements(const TrainingPlan& training);
-// Buckets for so many elements under a layout. PyTorch puts whole tensors into its buckets.
+// Returns the number of buckets for `elements` under a layout. PyTorch's buckets hold whole
+// tensors.
 std::int64_t bucket_count(const TrainingPlan& training, double elements);
 
-// Bytes of one gradient element on the wire. What DeepSpeed adds up in fp32 it sends in 16 bits, or
-// as communication_data_type says (runtime/zero/stage3.py, __avg_scatter_grads, at stage 3 too).
+// Returns the bytes of one gradient element on the wire. DeepSpeed sends fp32 sums in 16 bits, or
+// in communication_data_type (runtime/zero/stage3.py, __avg_scatter_grads, at stage 3 too).
 double gradient_bytes(const TrainingPlan& training);
 
 }  // namespace lambcast

@@ -112,7 +112,7 @@ namespace {
 
 using Among = SharedCall::Among;
 
-// Calls of a kind, as many as the model has tensors for them.
+// Calls of one kind, one per tensor of the model that needs it.
 struct Calls {
   double count = 0, bytes = 0;  // of all together
   void add(double times, double bytes_each) {

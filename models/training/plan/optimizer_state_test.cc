@@ -221,7 +221,7 @@ TEST_CASE("optimizer states: factored statistics cross as the cut of each matrix
   expect(even, rows, 1, 4 * 256 / 2);
   expect(even, parts, 0, 0);
   expect(even, columns, 0, 0);
-  // Nothing shared: the whole matrix has nothing to tell.
+  // Nothing is shared: the whole matrix needs no communication.
   const UpdateDivision unshared{.tensor_ranks = 4};
   expect(unshared, numbers, 0, 0);
   expect(unshared, means, 2, 4 * (64 + 64));

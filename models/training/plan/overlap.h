@@ -1,5 +1,5 @@
-// How gradients meet the network in steps that do not compress; gradient_reduction.h says what each
-// does.
+// Overlap of gradients and network in steps that do not compress; gradient_reduction.h describes
+// each.
 #pragma once
 
 #include <string>

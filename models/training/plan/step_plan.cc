@@ -24,7 +24,7 @@ constexpr std::int64_t max_unrolled_tasks = 1'000'000;
 
 constexpr std::size_t usual_ops = 16;
 
-// Appends operations, each after the one before unless it says otherwise.
+// Appends operations, each after the one before by default.
 class StepWriter {
  public:
   StepWriter(const TrainingPlan& training, const DistinctStep& step)
@@ -120,7 +120,7 @@ class StepWriter {
                      static_cast<double>(optimized_tensor_count(*training_.model)), gas);
   }
 
-  // All micro batches are alike: unless everything is written out, one stands for them.
+  // All micro batches are alike: one represents all, unless every operation is written out.
   void repeat(std::int64_t count, const std::function<void(std::int64_t)>& micro_batches) {
     if (!training_.per_block) {
       if (count > 0) micro_batches(count);

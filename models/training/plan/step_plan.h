@@ -38,7 +38,7 @@ struct PlanOp {
   Category part = Category::optimizer;
   Stream stream = Stream::compute;
   Work work;
-  std::int64_t times = 1;  // so many equal ones in a row
+  std::int64_t times = 1;  // equal operations in a row
   std::vector<OpId> after;
   int rank_class = 0;  // ranks alike: the stage of a pipeline
 };

@@ -39,7 +39,7 @@ struct TrainingPlan {
   // Steps before the checkpoint that this run resumes from: freeze_step counts them too.
   std::int64_t steps_done = 0;
   Kernels kernels = Kernels::deepspeed;
-  Overlap overlap = Overlap::none;  // or ddp; of ZeRO the recipe says
+  Overlap overlap = Overlap::none;  // or ddp; ZeRO's is in the recipe
   Exchange exchange{};              // of steps that sum gradients
   NetworkModel network = NetworkModel::analytic;
   bool expand = false;     // --symmetry off: every rank and round on its own

@@ -1,5 +1,4 @@
-// The kinds of work that a training step is made of, free of any rate: price.h says how long each
-// lasts.
+// Kinds of work of a training step, without rates: price.h finds the time of each.
 #pragma once
 
 #include <cstdint>

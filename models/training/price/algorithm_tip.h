@@ -23,7 +23,7 @@ struct TippingCollective {
   Duration time;
   Tip tip{};
 
-  // How far the tip moves its time.
+  // Returns the largest change of its time near the switching point.
   Duration moves() const;
 };
 

@@ -75,8 +75,8 @@ class CollectiveCosts {
     Backend backend;
     auto operator<=>(const Place&) const = default;
   };
-  // The one that stands for all with the same communication; what was seen is kept alive, so that
-  // no other cluster comes to stand at its address.
+  // Returns the cluster that represents all with the same communication. Every cluster seen is kept
+  // alive, so that no other one can reuse its address.
   const ClusterPtr& representative(const ClusterPtr& cluster);
   Shape& shape(const Place& place);
   void forget_where_full();

@@ -27,7 +27,7 @@ namespace lambcast {
 
 inline constexpr double run_spread = 0.05;
 
-// The factor on forward and backward; 1 if nobody measured this program on this machine.
+// Returns the factor on forward and backward; 1 if this program was not measured on this machine.
 double level_of(const TrainingPlan& training);
 
 // Half the interval of passes priced kernel by kernel (models/device/rates_interval.h, unless the

@@ -96,7 +96,7 @@ class PipelinePricer {
     return call ? cost_of(*call, times) : Duration();
   }
 
-  // One block's share of a call for every so many pieces of all blocks.
+  // One block's share of a call that is issued once for every `pieces` pieces of all blocks.
   Duration cost_of_block(const Call& call, int blocks, int pieces = 1) {
     const std::int64_t all = std::int64_t{blocks} * plan_.weight_pieces;
     return cost_of(call, (all + pieces - 1) / pieces).scaled(1.0 / blocks);

@@ -56,8 +56,8 @@ std::optional<Parallelism> priced_as(const TrainingPlan& training);
 // a bias for each pair, have no fused kernel.
 AttentionKernel usual_attention(const ModelShape& model, const Device& device);
 
-// Whether attention keeps its scores for the backward pass: as the kernel does that passes are
-// priced with, else as the description of the model says.
+// Whether attention keeps its scores for the backward pass: a property of the kernel that passes
+// are priced with, else of the model's description.
 bool keeps_scores(const TrainingPlan& training);
 
 Passage passage(const TrainingPlan& training, std::int64_t seq_len, CollectiveCosts& costs);

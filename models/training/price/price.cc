@@ -24,7 +24,7 @@ constexpr double memory_width = held_out::this_device.off;
 // two.
 constexpr double host_update_width = 0.7;
 
-// The same of an optimizer's products, which nobody has timed here: a factor of two.
+// The same for an optimizer's products, which were not timed here: a factor of two.
 constexpr double products_width = 0.7;
 
 Price of(Duration time) {
@@ -88,7 +88,7 @@ class Pricer {
     return number.value;
   }
 
-  // The stack's scales, which are 1 and 0 where nobody says anything of them.
+  // The stack's scales, which are 1 and 0 by default.
   void note_scales() const {
     const StackSpec& stack = cluster_.stack;
     if (stack.compute_scale.value != 1) note("compute_scale", stack.compute_scale.provenance);
@@ -103,7 +103,7 @@ class Pricer {
          {Kind::assumed, "80 % of one large product's rate, from one published rate of a GB200"});
   }
 
-  // Each number for as long as it decides, in so many passes forward and backward.
+  // Each number with the time that it determines, in `passes` passes forward and backward.
   void note_kernels(const ChunkReads& reads, double passes) const {
     RateTimes kernels = reads.kernels;
     for (Duration& time : kernels.of) time = time.scaled(passes);

@@ -99,7 +99,7 @@ bool alike_but_for_nics(const Cluster& a, const Cluster& b) {
   other.nic_nominal = a.nic_nominal;
   other.nic_bandwidth = a.nic_bandwidth;
   other.nic_limit = a.nic_limit;
-  // A library's share of the rate, which depends on what the description says of it.
+  // A library's share of the rate, which depends on the description.
   other.nccl.nic_efficiency = a.nccl.nic_efficiency;
   other.mpi.nic_efficiency = a.mpi.nic_efficiency;
   return same_communication(a, other);

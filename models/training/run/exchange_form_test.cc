@@ -129,7 +129,7 @@ TEST_CASE(
   // Leaders keep the error feedback of gradients; that of sums is divided over them.
   const TrainingPlan owed = in_form("int8:owed / two-level");
   CHECK(exchange_state_bytes(owed, averaged_gradients(owed)) == Approx((4 + 4. / 8) * all));
-  // With one node nobody is left to exchange with, and with one GPU a node all are leaders.
+  // With one node there is no peer to exchange with, and with one GPU a node all are leaders.
   TrainingPlan one = training_of({.optimizer = OptimizerType::adam, .gpus = 4});
   one.exchange = training.exchange;
   CHECK(metrics_of(one, StepKind::uniform).network_bytes_per_node.value() == 0);

@@ -330,7 +330,7 @@ std::vector<Finding> judge(const TrainingPlan& training, const Forecast& forecas
                      training.gpus, 100 * padding / (1 + padding))});
   }
   if (const auto finding = incast(training)) findings.push_back(*finding);
-  // Only if the whole interval says so: otherwise the verdict is that it cannot be told.
+  // Only if the whole interval supports it: otherwise the verdict stays open.
   if (!alone && forecast.memory.fits && forecast.run.speedup && forecast.run.speedup->high < 1 &&
       compressed_share(forecast) >= least_compressed_share) {
     findings.push_back(

@@ -76,13 +76,13 @@ struct Forecast {
 
 Forecast forecast(const TrainingPlan& training, CollectiveCosts& costs);
 
-// The same of the run alone: without the plain run, and what only a comparison with it tells.
+// The same for the run alone: without the plain run, and without results of the comparison.
 Forecast forecast_alone(const TrainingPlan& training, CollectiveCosts& costs);
 
 // The time alone of such a run, for a ratio.
 TimeAtEnds run_time(const TrainingPlan& training, CollectiveCosts& costs);
 
-// Sets what only a comparison tells against another run of the same work, which is called `name`.
+// Sets the results of a comparison with another run of the same work, which is called `name`.
 void compare_with(const Forecast& other, const std::string& name, Forecast& forecast);
 
 // Returns findings on the run itself, beyond its configuration: it does not fit, communication is

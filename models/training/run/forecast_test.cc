@@ -290,8 +290,8 @@ TEST_CASE("forecast: a shallow queue of the switch costs compressed steps a time
     return forecast_of(training);
   };
   const Forecast without = with_mpi(deep), with = with_mpi(shallow);
-  // Rings of the warm-up meet nobody; in the exchange of 4 GPUs on each of 16 nodes 240 flows meet
-  // where 43 packets fit.
+  // Rings of the warm-up share no port; in the exchange of 4 GPUs on each of 16 nodes 240 flows
+  // meet in a queue of 43 packets.
   CHECK(with.steps[0].step_time_us == Approx(without.steps[0].step_time_us));
   CHECK(with.steps[1].step_time_us == Approx(without.steps[1].step_time_us + 150e3).epsilon(1e-3));
   std::vector<std::string> costs;
@@ -319,7 +319,7 @@ TEST_CASE("forecast: a shallow queue of the switch costs compressed steps a time
   CHECK(incast("64 KiB", 8).empty());  // two nodes
 }
 
-// A prior says what one TCP stream carries. A NIC beyond it is without effect, which is said; more
+// A prior gives the rate of one TCP stream. A NIC beyond it has no effect, which is reported; more
 // streams make it count.
 TEST_CASE("judge: streams that stop before the NIC does are named, and more of them help") {
   const auto run = [](const char* connections, const char* nic, const char* channels = "1",

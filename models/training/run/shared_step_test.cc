@@ -10,7 +10,7 @@ namespace lambcast {
 namespace {
 using parallel::Axis;
 
-// gpt2-xl with the flow model on DGX A100s, whose eight GPUs have eight NICs unless told otherwise.
+// gpt2-xl with the flow model on DGX A100s, by default with eight NICs for eight GPUs.
 struct FlowCase {
   int tp = 1, dp = 1, pp = 1;
   int nics = 8;

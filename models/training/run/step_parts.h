@@ -11,7 +11,7 @@
 
 namespace lambcast {
 
-// In the order in which losses are told.
+// In the order in which losses are reported.
 enum class PartGroup { compute, wire, compression, optimizer, bubble };
 inline constexpr std::array<std::string_view, 5> part_group_names{"compute", "wire", "compression",
                                                                   "optimizer", "bubble"};

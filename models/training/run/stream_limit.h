@@ -29,7 +29,7 @@ struct StreamLimit {
 // Returns the limit for a NIC; absent if the NIC's rate is reached.
 std::optional<StreamLimit> stream_limit(const Cluster& cluster);
 
-// The same as a note, for a run over so many nodes.
+// The same as a note, for a run over `nodes` nodes.
 std::optional<Finding> find_stream_limit(const Cluster& cluster, int nodes);
 
 }  // namespace lambcast
