@@ -8,7 +8,7 @@
 
 namespace lambcast {
 
-// Listens to all tables that this thread reads while it lives; one at a time.
+// Records the keys of all tables that this thread reads during its lifetime; one at a time.
 class AskedKeys {
  public:
   AskedKeys();

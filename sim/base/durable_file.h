@@ -65,8 +65,8 @@ class ReplacedFile {
   std::optional<AppendedFile> file_;
 };
 
-// Throws Error (usage) when the path itself is a symbolic link: a folder from somebody else may
-// hold one that leads to a file of the user.
+// Throws Error (usage) if the path itself is a symbolic link: a folder of another user may hold one
+// that leads to a file of this user.
 void refuse_link(const std::filesystem::path& path);
 
 // All of it at once.

@@ -75,7 +75,7 @@ std::string closest(std::string_view word, std::span<const std::string> candidat
   std::size_t best_distance = std::max<std::size_t>(word.size() < 4 ? 1 : 2, word.size() / 3) + 1;
   for (const std::string& candidate : candidates) {
     if (word.size() >= 3 && candidate.starts_with(word)) return candidate;
-    // Each letter that one of them has more is an edit.
+    // Each letter that the longer one has more is an edit.
     const std::size_t longer = std::max(word.size(), candidate.size());
     if (2 * longer - word.size() - candidate.size() >= best_distance) continue;
     const std::size_t distance = edit_distance(word, candidate);

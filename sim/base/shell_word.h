@@ -6,7 +6,7 @@
 
 namespace lambcast {
 
-// In single quotes unless every letter means itself.
+// Returns the text in single quotes, unless no character is special to the shell.
 std::string shell_word(std::string_view text);
 
 }  // namespace lambcast

@@ -14,7 +14,7 @@ struct AlgorithmCase {
   Op op;
 };
 
-// Over these ranks.
+// Returns the cases for the ranks of `group`.
 inline std::vector<AlgorithmCase> algorithm_cases(const ProcessGroup& group) {
   std::vector<AlgorithmCase> cases;
   for (const std::string& algorithm : algorithm_names()) {

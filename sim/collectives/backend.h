@@ -36,7 +36,7 @@ struct BackendTraits {
   Backend carrier;     // library of its collectives: compressed is nccl with other kernels
 };
 
-// By Backend.
+// Indexed by Backend.
 std::span<const BackendTraits> backend_traits();
 
 inline const BackendTraits& traits_of(Backend backend) {

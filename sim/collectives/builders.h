@@ -28,7 +28,7 @@ void binomial(CommSchedule& schedule, Bytes size, const Placement& placement);
 
 // Chains inside a node, one per NIC and hanging from the rank next to it: S up and S down.
 void add_chain(std::vector<Send>& sends, int node, Bytes size, const Placement& placement);
-// From every NIC its share of S up to the switches that reduce it, and the sum back.
+// Adds sends of each NIC's share of S up to the switches that reduce it, and of the sum back.
 void add_in_network(std::vector<Send>& sends, Bytes size, const Placement& placement);
 
 // Appends a send set and returns its index.

@@ -371,7 +371,7 @@ const CollectiveCurve::Choice& CollectiveCurve::choice(Bytes size) {
   const Chosen run = chosen_for(request_, *transport_);
   Choice choice;
   for (const std::string& algorithm : run.costed) choice.costed.push_back(&variant(algorithm));
-  // Under the name of what runs, which the first of them is.
+  // Named after the algorithm that runs, the first of those costed.
   if (!run.algorithm.empty()) choice.algorithm = choice.costed.front()->first;
   return choices_.emplace(size, std::move(choice)).first->second;
 }

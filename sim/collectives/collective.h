@@ -138,8 +138,8 @@ class CollectiveCurve {
   // As tip_of has it.
   std::optional<Rival> rival(Bytes size);
 
-  // From here on at other rates and latencies, on machines wired as those before: what is written
-  // out and routed stays, and is only priced again; so does what flows take, where no rate moved.
+  // Changes rates and latencies from here on, on machines with the same wiring. Schedules and
+  // routes stay and are only priced again; flow times stay too if no rate changed.
   void reprice(std::shared_ptr<const Transport> transport, Machines machines);
 
  private:
@@ -170,7 +170,7 @@ class CollectiveCurve {
   Variant written_out(const std::string& algorithm);
   Machines::Wired& machine_of(const std::string& algorithm);
   const Variant& priced(Variants::value_type& of);
-  // By the cheapest protocol, at the size of the request; empty: none is offered.
+  // Returns the cheapest protocol's time at the size of the request; empty: none is offered.
   std::optional<Forecast> cheapest(Variants::value_type& costed);
 
   CollectiveRequest request_;

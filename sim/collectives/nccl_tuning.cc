@@ -41,7 +41,7 @@ constexpr Version versions[] = {{12, ring_of_2_12, tree_of_2_12, .25, 1.8, false
                                 {21, ring_of_2_18, tree_of_2_19, .5, 1, true, true},
                                 {23, ring_of_2_18, tree_of_2_23, .5, 1, true, true}};
 
-// By GPU, then by one, two and more nodes; GB/s.
+// Indexed by GPU, then by one, two and more nodes; GB/s.
 constexpr double tree_per_channel[4][3] = {
     {26.5, 18.5, 10}, {24, 23.6, 17.8}, {38.7, 41.4, 36}, {70, 42.8, 24}};
 constexpr double nvls_per_channel[4][3] = {{}, {}, {0, 57.7, 45.5}, {0, 96, 43.8}};
@@ -196,7 +196,7 @@ class Model {
     return latency + transfer_us(0.5 * bus * share);
   }
 
-  // With `trees` between several nodes; without, their switches reduce.
+  // Several nodes are joined by `trees`, or else by switches that reduce.
   double nvls(bool trees) const {
     const double channels = nvls_channels(of_.gpu, nodes_);
     const double inside =
@@ -326,7 +326,7 @@ int nccl_channels_for(const NcclTuning& tuning, std::string_view protocol, bool 
 double nvls_chunks(const NcclTuning& tuning, Bytes size, int nodes, int gpus_per_node) {
   constexpr int most_heads = 32;
   constexpr double kib = 1024;
-  // A chunk of so many KiB from so many rounds of it on.
+  // A chunk size in KiB, used from a number of its rounds on.
   struct Step {
     int kib, rounds;
   };

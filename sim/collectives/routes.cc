@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t usual_links = 6;  // of a route
 
-// By flow; empty: all are 1.
+// Returns the weight of each flow; empty: all are 1.
 std::vector<std::uint32_t> weights_of(const std::vector<Send>& sends, int siblings) {
   std::vector<std::uint32_t> weights;
   if (std::ranges::all_of(sends, [](const Send& send) { return send.weight == 1; })) return weights;

@@ -13,11 +13,13 @@
 
 namespace lambcast {
 
-// By CommSchedule::send_sets: the paths of the first sibling's sends, then of the next one's.
+// Indexed by CommSchedule::send_sets: the paths of the first sibling's sends, then of the next
+// one's.
 using Routes = std::vector<std::shared_ptr<const Paths>>;
 
-// At a time, while shares are found. The four million flows of 2,048 ranks that all write to each
-// other at once would take 170 MB of links, and longer to fill them than to find them twice.
+// Limit of links kept at a time while shares are found. The four million flows of 2,048 ranks that
+// all write to each other at once would take 170 MB of links. Filling them would take longer than
+// finding them twice.
 inline constexpr std::size_t most_links_kept = 1 << 21;
 
 // `router` is that of the machine's topology. The paths keep both, and use the router when their

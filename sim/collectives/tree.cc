@@ -53,7 +53,7 @@ class Written {
   std::map<int, int> first_;                     // written node of each part
 };
 
-// Both trees over the nodes, one pair per rail, every edge both ways; nothing on one node.
+// Adds both trees over the nodes, one pair per rail, every edge both ways; nothing on one node.
 void between_nodes(std::vector<Send>& sends, Bytes size, const Placement& placement) {
   const int nodes = placement.nodes();
   if (nodes == 1) return;

@@ -146,7 +146,7 @@ void FlowNetwork::end_flow(FlowId id) {
   if (--sets_[flow.set].flows_left == 0) ended_sets_.push_back(flow.set);
 }
 
-// In the order they began, so that tickets come out the same in every run.
+// Sets finish in the order they began, so that tickets are the same in every run.
 void FlowNetwork::finish_sets(std::vector<Ticket>& finished) {
   std::sort(ended_sets_.begin(), ended_sets_.end(),
             [&](SetId a, SetId b) { return sets_[a].begun < sets_[b].begun; });

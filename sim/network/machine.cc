@@ -7,9 +7,9 @@
 namespace lambcast {
 namespace {
 
-// Peers talk over one bus (NVSwitch or the PCIe root). NICs hang off the PCIe root, which is the
-// same bus where peers use PCIe and a slot further away where they use NVLink. Processes talk over
-// host memory, which the NICs reach as well.
+// Peers communicate over one bus (NVSwitch or the PCIe root). NICs hang off the PCIe root, which is
+// the same bus if peers use PCIe, and a hop further away if they use NVLink. Processes communicate
+// over host memory, which the NICs reach as well.
 void wire_node(Machine& machine, const NodeSpec& spec, int node, int nics, Bandwidth nic_rate) {
   Topology& topology = machine.topology;
   const VertexId peers = topology.add_vertex({VertexKind::bus, node, 0});

@@ -97,7 +97,7 @@ struct Flow {
 struct FlowSet {
   FlowSet(std::shared_ptr<const Paths> on, std::vector<Flow> of)
       : paths(std::move(on)), flows(std::move(of)) {}
-  // By hand: the links of each.
+  // From a list of links for each flow.
   FlowSet(const std::vector<std::vector<LinkId>>& on, std::vector<Flow> of);
 
   std::size_t size() const { return paths->size(); }

@@ -146,7 +146,7 @@ class Router::Tables {
     SwitchId at;     // then
     Counts* counts;  // to go on with; null at the target
   };
-  // From a switch to those that are nearer to a target.
+  // Ways from a switch to those that are nearer to a target.
   struct WaysOn {
     SwitchId from = none;
     const Counts* counts = nullptr;  // to which target
@@ -353,7 +353,7 @@ class Router::Tables {
     return at;
   }
 
-  // From an endpoint, which may hang on several parts.
+  // Returns the first step from an endpoint, which may hang on several parts.
   Step first_step(VertexId from, VertexId to, std::uint32_t salt) {
     std::uint32_t fewest = none;
     steps_.clear();

@@ -30,7 +30,8 @@ std::int64_t largest_divisor(std::int64_t samples, std::int64_t most) {
   return largest;
 }
 
-// With the largest micro batch that fits, up to the run's own; nothing where not even 1 does.
+// Returns the run with the largest micro batch that fits, up to its own; nothing if not even 1
+// does.
 std::optional<TrainingPlan> smaller_steps(const TrainingPlan& training) {
   const auto fits = [&](std::int64_t micro) {
     TrainingPlan with = training;

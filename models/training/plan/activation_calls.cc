@@ -48,8 +48,9 @@ void join_adapters(PipelinePlan& plan, const Activations& of) {
                                : call(of.tensor, Op::all_gather, of.bytes);
 }
 
-// In the bits in which attention multiplies (Transformer Engine pytorch/attention/
-// dot_product_attention/context_parallel.py: quantized before they are sent, both ways).
+// Adds the collectives of context parallelism, in the bits in which attention multiplies
+// (Transformer Engine pytorch/attention/dot_product_attention/context_parallel.py: quantized before
+// they are sent, both ways).
 void divide_context(PipelinePlan& plan, const Activations& of) {
   const ProcessGroup context = parallel::group(of.grid, {Axis::cp});
   const double t = of.how.layout.tp;

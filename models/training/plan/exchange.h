@@ -79,8 +79,8 @@ std::int64_t steps_per_exchange(const Exchange& exchange);
 // without an exchange: the data-parallel ranks of one site of local:H:R. 1: none do.
 int site_ranks(const Exchange& exchange);
 
-// To how many others a rank sends its weights: both sides of a ring, one peer of an exponential
-// graph; 0 of exchanges among all.
+// Returns the number of ranks to which a rank sends its weights: both sides of a ring, one peer of
+// an exponential graph; 0 for exchanges among all.
 int neighbours(const Exchange& exchange, int ranks);
 // Whether weights of neighbours are averaged rather than gradients of all.
 bool averages_weights(const Exchange& exchange);

@@ -51,7 +51,7 @@ std::vector<std::int64_t> tensor_sizes(const ModelShape& model, bool optimized_o
 constexpr double engine_bucket = 500e6;            // elements
 constexpr double ddp_bucket = 25.0 * 1024 * 1024;  // bytes
 
-// From the last layer backwards.
+// Returns DDP's buckets, from the last layer backwards.
 std::vector<std::int64_t> ddp_buckets(const TrainingPlan& training) {
   return filled_over(tensor_sizes(*training.model, false, true), ddp_bucket_elements(training));
 }

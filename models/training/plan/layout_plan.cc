@@ -340,7 +340,7 @@ class LayoutWriter {
     return calls;
   }
 
-  // Under a pipeline bf16 keeps BF16_Optimizer, whose passes are about ZeRO's.
+  // Under a pipeline bf16 keeps BF16_Optimizer, which has nearly the same passes as ZeRO's wrapper.
   Wrapper wrapper() const {
     const bool other = how_.layout.pp > 1 && training_.recipe.precision.weights != DataType::fp16;
     return other ? Wrapper::zero : training_.wrapper();

@@ -91,10 +91,10 @@ struct PipelinePlan {
   std::optional<Call> keys_values;     // over c: one exchange of a ring, or all of them gathered
   std::optional<Call> keys_gradients;  // one exchange of a ring, where they are gathered
   int context_rounds = 0;              // c - 1 of a ring; 0: none
-  // Over c: of queries or of what attention puts out, of keys or of values.
+  // Exchanges over c: of queries or the output of attention, of keys or of values.
   std::optional<Call> queries_exchange, keys_exchange;
-  // By position but the last: an activation to the next and its gradient back, which may lie in the
-  // node, on another, or (V-shaped schedules) on the same GPUs.
+  // Indexed by position, without the last: an activation to the next and its gradient back, in the
+  // node, to another, or (V-shaped schedules) on the same GPUs.
   std::vector<Call> sends;
   std::optional<Call> sends_gather;  // over t, where each rank sent its part
 

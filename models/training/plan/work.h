@@ -62,7 +62,7 @@ struct Call {
   Place place = {};            // where the group's first member lies
 };
 
-// Over NCCL, as the library chooses.
+// Returns a call over NCCL with the library's own choice of algorithm.
 inline Call call(const ProcessGroup& group, Op op, double bytes) {
   return {group, Backend::nccl, op, Bytes(bytes)};
 }
@@ -73,9 +73,9 @@ inline std::optional<Call> some(const Call& call) {
 }
 
 // Under a layout: a segment of a pipeline stage's passes over all micro batches (pipeline_plan.h),
-// cut where gradients become whole. Segment 0 ends with the first micro batch's forward pass,
-// segment 1 + i where the gradients of its i-th chunk from the end may be reduced, the last with
-// the stage's last pass.
+// cut when gradients are complete. Segment 0 ends with the first micro batch's forward pass.
+// Segment 1 + i ends when the gradients of its i-th chunk from the end may be reduced, and the last
+// with the stage's last pass.
 struct StageWork {
   int stage = 0;
   int segment = 0;

@@ -59,7 +59,7 @@ class RunSources {
   // Adds `steps` steps with the same sources; `of_step` is not null.
   void add(std::shared_ptr<const CostSources> of_step, double steps);
 
-  // Each cost once, in the order of its first use.
+  // Returns each cost once, in the order of its first use.
   std::vector<CostSource> shares() const;
   // The weakest kind among those that matter, of at least a hundredth of the time: what they rest
   // on together.

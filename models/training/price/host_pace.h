@@ -15,7 +15,7 @@
 
 namespace lambcast {
 
-// In one block, for its experts.
+// Idle time of the GPU for the experts of one block.
 struct HostIdle {
   Duration forward, backward;
 };

@@ -62,7 +62,7 @@ class PipelinePricer {
  private:
   // --- collectives ---
 
-  // On a shared network each stage brings the siblings of its own alone (shared_step.h).
+  // On a shared network a stage's calls bring only their own siblings (shared_step.h).
   const CollectiveCost& alone(const Call& call) const {
     ProcessGroup group = call.group;
     if (is_shared()) group.siblings /= stages_among(plan_, call);
@@ -306,7 +306,7 @@ class PipelinePricer {
     chunk.input_gradient.compute += total_time(backward) - weight;
   }
 
-  // From one stage of a pyramid to the next, or into a decoder.
+  // Adds the entry from one stage of a pyramid to the next, or into a decoder.
   void enter(ChunkPrice& chunk, const BlockKernels& block) {
     if (block.work.encoder_tokens > 0) return add_embedding(chunk, block);
     add_pieces(chunk, merging_forward(block.work, rates_), merging_backward(block.work, rates_));

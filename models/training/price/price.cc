@@ -117,7 +117,7 @@ class Pricer {
     note(reads.kept, "token_exchange_share", exchange_share_from());
   }
 
-  // In a segment that is `part` of the stage's passes.
+  // For a segment that is `part` of the stage's passes.
   void note_kernels(int stage, double part) const {
     const std::vector<ChunkPrice>& chunks = pipeline_at(End::expected).chunks;
     for (std::size_t position = 0; position < chunks.size(); ++position)

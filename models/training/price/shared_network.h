@@ -38,8 +38,8 @@ class SharedNetwork {
     Duration on_link;       // of its bytes on the busiest link between nodes
     std::size_t flows = 0;  // of all its rounds that differ
   };
-  // By the algorithm and protocol that it runs by when alone. Where the group does not fit at
-  // call.place, as where groups straddle nodes, it lies where the first rank's does.
+  // Lays a call with the algorithm and protocol that it uses alone. If the group does not fit at
+  // call.place, as when groups straddle nodes, it takes the first rank's place.
   Laid lay(const Call& call, const CollectiveCost& alone);
   // Returns the program of a collective that lasts `time` alone and keeps the busiest link between
   // nodes busy for `busy` of it.

@@ -16,7 +16,7 @@ struct CallsMade {
   std::int64_t times;
 };
 
-// Each call of the plan once.
+// Adds each call of the plan once.
 inline void add(std::vector<CallsMade>& calls, const Call& call, std::int64_t times) {
   if (times == 0) return;
   for (CallsMade& made : calls) {

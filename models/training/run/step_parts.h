@@ -1,6 +1,5 @@
-// The parts of a step that follow one another and add up to its time: the one list that forecasts'
-// columns (forecast.h, "forward_us" and so on), figures and pages read, and what each counts as
-// where a sentence tells them together.
+// Parts of a step that follow one another and add up to its time, and the group of each part.
+// Columns of forecasts (forecast.h, "forward_us" and so on), figures and pages all use this list.
 //
 // Communication counts only where it is exposed, since the rest hides behind the backward pass.
 #pragma once
