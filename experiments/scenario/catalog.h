@@ -1,9 +1,9 @@
 // The descriptions that what-ifs name: clusters, models, devices, DeepSpeed files.
 //
-// A sweep asks for the same ones at every point, changed by a few overrides. Each text is read
-// once, so that all points rest on the same bytes whatever happens to the file; each description is
-// parsed once, and an override is set in a copy of the parsed tree (a tenth of the time). What was
-// decoded is remembered by name and overrides, and forgotten where there is too much of it.
+// The points of a sweep use the same ones, changed by a few overrides. Each text is read once, so
+// that all points use the same bytes even if the file changes. Each description is parsed once, and
+// an override is set in a copy of the parsed tree (a tenth of the time). Decoded descriptions are
+// cached by name and overrides, up to a limit.
 #pragma once
 
 #include <cstddef>
@@ -41,15 +41,16 @@ class DescriptionTexts {
   const std::string& model(const std::string& name);
   const std::string& device(const std::string& name);
   const std::string& config(const std::string& path);
-  // Adds a text that stands within another file, by "config NAME" or "model NAME".
+  // Adds a text contained in another file, by "config NAME" or "model NAME".
   void add(const std::string& what, const std::string& text);
 
-  // Of these texts, by name and overrides; decoded where it is not known. So many are kept, the
-  // first ones, as points come in the order in which they were checked.
+  // Returns the cluster of these texts by name and overrides, and decodes it if it is not cached.
+  // The first ones are cached, up to a limit, as points come in the order in which they were
+  // checked.
   std::shared_ptr<const Cluster> decoded(const std::string& key,
                                          const std::function<Cluster()>& decode);
 
-  // "fnv1a64:..." of all that were read so far.
+  // Returns "fnv1a64:..." of all texts read so far.
   std::map<std::string, std::string> hashes() const;
   std::map<std::string, std::string> texts() const;
 

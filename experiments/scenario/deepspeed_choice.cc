@@ -17,12 +17,12 @@
 namespace lambcast {
 namespace {
 
-// Of a step; pipelines follow each of them.
+// Limit of the micro batches in a step: pipelines simulate each of them.
 constexpr std::int64_t most_accumulated = std::int64_t{1} << 20;
 
-// Colossal-AI goes on with a line in its log
-// (booster/plugin/{hybrid_parallel,low_level_zero}_plugin.py): the second leaves gradients whole
-// and still makes flat shards of the states.
+// Colossal-AI only logs a line and continues
+// (booster/plugin/{hybrid_parallel,low_level_zero}_plugin.py). The second plugin leaves gradients
+// whole and still shards the states flat.
 [[noreturn]] void refuse_galore_with_zero(const Words& words) {
   const std::string* const found = words.find("plugin");
   const std::string plugin = found != nullptr ? *found : "";
@@ -36,7 +36,7 @@ constexpr std::int64_t most_accumulated = std::int64_t{1} << 20;
              "0");
 }
 
-// Whether the program sums gradients beside the backward pass unless told otherwise: without a
+// Returns whether the framework overlaps gradient sums with the backward pass by default: without a
 // layout all do except DeepSpeed and NVIDIA's recipes.
 bool overlaps_as_ddp(const Words& words) {
   const auto name = words.chosen<FrameworkName>("framework");
@@ -56,7 +56,7 @@ void choose_optimizer(const Words& words, deepspeed::DeepSpeedConfig& config) {
                  fmt::format("{}", fmt::join(words_of("optimizer"), ", ")));
     });
   if (const auto stage = words.whole("zero_stage", 0, 3)) config.zero.stage = {*stage, true, 0};
-  // Asked before stage 3 makes a layout, whose refusal would name a flag that nobody gave.
+  // Checked before stage 3 makes a layout, whose error would name a flag that was not given.
   if (is_onebit(config.optimizer->type) && config.zero.stage.value == 3 &&
       config.zero.stage.line > 0)
     refuse_errors(deepspeed::check_config(config));

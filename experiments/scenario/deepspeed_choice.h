@@ -1,6 +1,6 @@
-// Flags and sweep keys that a DeepSpeed file could say too, written into what the file says: one
-// configuration then decodes into the neutral plan (models/deepspeed/recipe.h), and DeepSpeed's own
-// rules are asked of what would really run. Where no file is named it holds DeepSpeed's defaults.
+// Writes flags and sweep keys that a DeepSpeed file can contain into the contents of the file. The
+// one configuration then decodes into the neutral plan (models/deepspeed/recipe.h), and DeepSpeed's
+// own rules check what would run. Without a file the configuration holds DeepSpeed's defaults.
 #pragma once
 
 #include <vector>
@@ -13,7 +13,7 @@
 
 namespace lambcast {
 
-// Keys of a layout that the file says and no flag does.
+// Adds the layout keys of the file that no flag gives.
 void add_layout_of_file(WhatIf& asked, Catalog& catalog);
 
 // --deepspeed-version is the deepspeed= of --versions, else what ran on that cluster.
@@ -43,13 +43,13 @@ void choose_backend(const Words& words, const Cluster& cluster, deepspeed::DeepS
 Batch choose_batch(const Words& words, int gpus, int data_parallel,
                    deepspeed::DeepSpeedConfig& config, std::vector<Finding>& findings);
 
-// Of gradients with the backward pass: ZeRO's own, or that of the plan.
+// Returns the overlap of gradient communication with the backward pass: ZeRO's own, or the plan's.
 Overlap choose_overlap(const Words& words, deepspeed::DeepSpeedConfig& config);
 
-// The step to freeze at that the file says.
+// Returns the freeze step in the file.
 std::optional<std::int64_t> freeze_step_of_file(const deepspeed::DeepSpeedConfig& config);
 void set_freeze_step(std::int64_t step, deepspeed::DeepSpeedConfig& config);
-// How the intervals of 0/1 Adam grow (models/recipe/recipe.h): flags over the file.
+// Sets how the intervals of 0/1 Adam grow (models/recipe/recipe.h); flags override the file.
 void choose_zero_one_policy(const Words& words, deepspeed::DeepSpeedConfig& config);
 
 }  // namespace lambcast

@@ -48,7 +48,7 @@ TEST_CASE("scenario: who flattens tensors of an optimizer that needs them whole 
                      "zero_allow_untested_optimizer": true})");
   CHECK_THAT(warning("came", {{"config", untested}}),
              Contains("ZeRO hands DistributedCAME a rank's shard of each parameter group"));
-  // Colossal-AI knows whose shard is whose.
+  // Colossal-AI tracks which rank holds which shard.
   CHECK(warning("came", {{"framework", "colossalai"}, {"zero_stage", "1"}}).empty());
 }
 

@@ -1,5 +1,5 @@
-// The exchange asked for, read and checked against what it is to take the place of: ZeRO, a layout,
-// a 1-bit optimizer, the numbers of ranks and steps.
+// Reads the gradient exchange of a what-if, and checks it against ZeRO, the layout, the 1-bit
+// optimizer, and the numbers of ranks and steps.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace lambcast {
 
-// Throws Error (usage) at --exchange. Of a plan whose optimizer, batch and layout are known.
+// The plan needs its optimizer, batch and layout already. Throws Error (usage) at --exchange.
 void choose_exchange(const Words& words, TrainingPlan& training, std::vector<Finding>& findings);
 
 }  // namespace lambcast

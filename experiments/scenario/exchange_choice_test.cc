@@ -43,7 +43,7 @@ TEST_CASE("exchange choice: sites are nodes, or parts or groups of them, and hav
 }
 
 TEST_CASE("exchange choice: sites of a layout are of the ranks that hold the same weights") {
-  // Of 64 GPUs in 4 stages 16 hold the same.
+  // With 64 GPUs in 4 stages, 16 ranks hold the same weights.
   CHECK(refusal(exchanging("local:16:4", {{"pp", "4"}})).empty());
   CHECK_THAT(refusal(exchanging("local:16:16", {{"pp", "4"}})),
              Contains("one site of all 16 ranks has nobody to meet"));

@@ -7,14 +7,14 @@
 
 namespace lambcast {
 
-// The keys that speak of experts, beside ep:
+// The keys of experts, in addition to ep:
 //
 //   etp expert_dispatch capacity_factor imbalance expert_overlap expert_kernels
 //   expert_routing
 //
-// DeepSpeed fills every expert to its capacity (factor 1), the others drop nothing. Throws Error
-// (usage), naming the rule, for keys without experts and optimizers that would mix them.
-// Reads framework and layout of `how`.
+// DeepSpeed fills every expert to its capacity (factor 1), the others drop nothing. Reads framework
+// and layout of `how`. Throws Error (usage), naming the rule, for keys without experts and
+// optimizers that would mix them.
 ExpertUse choose_experts(const Words& words, const ModelShape& model, OptimizerType optimizer,
                          const Parallelism& how);
 

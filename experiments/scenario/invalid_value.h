@@ -1,6 +1,6 @@
-// An error of one value, whatever the others are: no number, no word that exists, a file that
-// cannot be read. A sweep stops before it starts when an axis holds one; what only a combination of
-// values breaks is an Error as any other, and the reason in that point's row.
+// An error of one value that is independent of the other values: not a number, an unknown word, a
+// file that cannot be read. A sweep stops before it starts if an axis holds one. An error of a
+// combination of values is an ordinary Error, and the reason in that point's row.
 #pragma once
 
 #include <string>

@@ -22,8 +22,8 @@ using parallel::Sharding;
 constexpr std::int64_t most_ranks = 65536;
 constexpr std::int64_t most_bucket = 1'000'000'000'000;
 
-// Values that hold without being stated, so that stating one asks for no layout. Switches are off;
-// `recompute none` is not among them, as it chooses prices by kernels (unread_keys.cc).
+// Values that are defaults, so that stating one selects no layout. Switches are off. `recompute
+// none` is not listed, since it selects prices by kernels (unread_keys.cc).
 constexpr std::pair<std::string_view, std::string_view> stated_defaults[] = {
     {"tp", "1"},
     {"cp", "1"},
@@ -146,8 +146,9 @@ Repeated repeated_by(Recompute recompute, FrameworkName framework) {
   return Repeated::nothing;
 }
 
-// What frameworks call selective differs: Megatron repeats the attention core, torchtitan
-// ("alternate" here) every second product; "experts" drop what is theirs and keep the scores.
+// The meaning of selective recomputation differs. Megatron repeats the attention core, torchtitan
+// ("alternate" here) every second product. "experts" drops the activations of experts and keeps the
+// scores.
 void choose_recompute(const Words& words, Parallelism& how) {
   const std::size_t chosen = words.choice("recompute").value_or(0);
   const bool experts = words_of("recompute")[chosen] == recompute_experts;
@@ -155,7 +156,7 @@ void choose_recompute(const Words& words, Parallelism& how) {
   how.repeated = experts ? Repeated::experts : repeated_by(how.recompute, how.framework.name);
 }
 
-// With sequence parallelism inputs are divided as they are.
+// With sequence parallelism the inputs of blocks are divided already.
 void choose_checkpoints(const Words& words, Parallelism& how) {
   how.partitions_activations = words.choice("partition_activations").value_or(0) == 1 &&
                                how.layout.tp > 1 && !how.sequence_parallel &&
@@ -405,7 +406,7 @@ std::vector<Finding> check_parallelism(const TrainingPlan& training) {
   std::vector<Finding> findings = parallel::check(how.layout, *training.model, use);
   refuse_errors(findings);
   for (Finding& finding : find_of_layout(training)) findings.push_back(std::move(finding));
-  // Each length of a curriculum is divided as the longest is.
+  // Every length of a curriculum must be divisible, as the longest one is.
   for (const SeqLenPhase& phase : lengths_of(training)) {
     if (phase.seq_len == 0 || phase.seq_len == use.seq_len) continue;
     parallel::LayoutUse shorter = use;
@@ -414,7 +415,7 @@ std::vector<Finding> check_parallelism(const TrainingPlan& training) {
     for (Finding& finding : of_length) finding.message += ", a length of the curriculum";
     refuse_errors(of_length);
   }
-  // So are the batches of a ramp, where a schedule asks for whole rounds of micro batches.
+  // So must the batches of a ramp, if a schedule needs whole rounds of micro batches.
   for (const BatchPhase& phase : batches_of(training)) {
     if (phase.batch == training.batch.train) continue;
     parallel::LayoutUse smaller = use;

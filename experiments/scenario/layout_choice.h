@@ -12,27 +12,30 @@
 
 namespace lambcast {
 
-// The keys that ask for more than data parallelism with DeepSpeed's stages 0 to 2, for help texts:
+// The keys that select more than data parallelism with DeepSpeed's stages 0 to 2, for help texts:
 //
 //   tp cp pp interleave order sequence_parallel pipeline_schedule recompute framework attention
 //   tensor_overlap send_overlap fp32_gradients fusion eager_loss split shard_ranks shard_groups
 //   partition_activations full_all_reduce offload_optimizer shard_handling_us secondary_ranks
 //   quantized_weights quantized_gradients ep lora_rank lora_targets fp8_attention
 //   fp8_activation_input context_exchange gradient_bucket
-// and those of expert_choice.h
 //
-// A key stated at a value that holds anyway (an axis of 1, --framework deepspeed, a switch that is
-// off) asks for no layout: the forecast is the same.
-// Neither does a framework that is data parallel alone (pytorch, bagua, tensorflow, ...) with a
-// model that has no transformer blocks. Nothing where none of them asks for that. Reads training's
-// model, device, gpus and configuration; dp follows from the GPUs. Throws Error (usage), naming the
-// rule, for what cannot be.
+// and those of expert_choice.h.
+//
+// A key stated at its default (an axis of 1, --framework deepspeed, a switch that is off) selects
+// no layout: the forecast is the same. Nor does a framework that is data parallel alone (pytorch,
+// bagua, tensorflow, ...) with a model that has no transformer blocks.
+//
+// Returns nothing if no key selects a layout. Reads training's model, device, gpus and
+// configuration; dp follows from the GPUs. Throws Error (usage), naming the rule, for invalid
+// layouts.
 std::optional<Parallelism> choose_parallelism(const Words& words, const TrainingPlan& training);
 
-// Whether a key says how ranks share states, which none do without ZeRO.
+// Returns whether a key controls how ranks share states, which needs ZeRO.
 bool is_of_zero(std::string_view key);
 
-// What a layout asks of the model and the micro batches: errors are thrown, the rest is returned.
+// Checks the layout against the model and the micro batches. Throws the errors and returns the
+// other findings.
 std::vector<Finding> check_parallelism(const TrainingPlan& training);
 
 }  // namespace lambcast

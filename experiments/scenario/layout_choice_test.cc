@@ -54,7 +54,7 @@ TEST_CASE("layout choice: one run in two models of its time says that they diffe
   };
   CHECK(says_so({{"recompute", "none"}}) == 1);
   CHECK(says_so({{"attention", "flash2"}, {"zero_stage", "2"}}) == 1);
-  // What has no other model.
+  // Runs that are priced by one model alone.
   for (const WhatIf& alone : {WhatIf{},
                               {{"framework", "deepspeed"}},
                               {{"tp", "2"}},
@@ -208,8 +208,8 @@ TEST_CASE("layout choice: ranks that share optimizer states may sum all gradient
   CHECK(resolved(layout({{"optimizer", "lars"}})).training.optimizer() == OptimizerType::lars);
 }
 
-// Of DeepSpeed's stage 1: gradients summed whole in buckets of the file, then weights gathered, the
-// same bytes with a key of layouts and without; in fp32 only where the file sends them so.
+// DeepSpeed's stage 1: gradients are summed whole in buckets of the file, then weights are
+// gathered. The bytes are the same with a layout key and without; in fp32 only if the file sets it.
 TEST_CASE("layout choice: DeepSpeed's buckets, overlap and sums are one with a layout or without") {
   const auto training = [](const WhatIf& changes) {
     // GPT-2 has no layer that training leaves out, as BERT's pooler is.
@@ -361,7 +361,7 @@ TEST_CASE("layout choice: a key that its layout does not read is said to have no
             "--gradient-bucket"}}) {
     INFO(c.key);
     WhatIf alone = c.alone;
-    alone.emplace("recompute", "full");  // asks for a layout
+    alone.emplace("recompute", "full");  // selects a layout
     CHECK(unread(alone) == Keys{c.key});
     CHECK(unread(with(c.read, c.alone)).empty());
   }
@@ -374,7 +374,7 @@ TEST_CASE("layout choice: a key that its layout does not read is said to have no
   CHECK(unread({{"pp", "2"}, {"interleave", "2"}, {"send_overlap", "true"}}).empty());
   CHECK(unread({{"tp", "2"}, {"tensor_overlap", "all"}}) == Keys{"--tensor-overlap"});
   CHECK(unread({{"tp", "2"}, {"tensor_overlap", "backward"}}).empty());
-  // DeepSpeed's two buckets stand in memory where states are shared, whatever overlaps.
+  // DeepSpeed allocates two buckets if states are shared, with or without overlap.
   const WhatIf shared{{"optimizer", "adam"}, {"zero_stage", "1"}, {"recompute", "none"}};
   const auto peak = [&](const char* bucket) {
     const WhatIf what_if = with({{"gradient_bucket", bucket}}, shared);
@@ -383,7 +383,7 @@ TEST_CASE("layout choice: a key that its layout does not read is said to have no
   CHECK(peak("1000000") < peak("100000000"));
   CHECK(unread(with({{"gradient_bucket", "1000000"}}, shared)).empty());
   CHECK(unread({{"recompute", "none"}, {"gradient_bucket", "1"}}) == Keys{"--gradient-bucket"});
-  // What switches off what is not there anyway is not worth a word.
+  // A value that switches off what is off anyway has no finding.
   CHECK(unread({{"tensor_overlap", "none"}}).empty());
 }
 

@@ -33,7 +33,7 @@ std::optional<Finding> find_foreign_sequence(const Parallelism& how) {
                  "it; --framework names another"};
 }
 
-// No matrix is gathered in parts, however small a bucket the file asks for.
+// Returns a note if the file's bucket is smaller than a matrix, since matrices are gathered whole.
 std::optional<Finding> find_small_prefetch(const TrainingPlan& training) {
   const Parallelism& how = *training.parallelism;
   const std::int64_t asked = training.recipe.zero.prefetch;
@@ -53,7 +53,7 @@ std::optional<Finding> find_small_prefetch(const TrainingPlan& training) {
                   least, matrices)};
 }
 
-// Of what frameworks do not bring, but forks of them or users might.
+// Returns a warning for a schedule that the framework lacks, though a fork of it may have it.
 std::optional<Finding> find_foreign_schedule(const Parallelism& how) {
   if (how.framework.name != FrameworkName::deepspeed || how.layout.pp == 1 ||
       how.schedule == PipelineSchedule::one_f_one_b)

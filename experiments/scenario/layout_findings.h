@@ -1,5 +1,5 @@
-// What users should know of a layout that may run: where it is not what the framework itself does,
-// and where what was said counts as something else.
+// Findings on a layout that may run: it differs from what the framework itself does, or a setting
+// counts as another one.
 //
 // Codes: warnings schedule-of-framework, sequence-of-framework, lamb-per-shard; notes
 // attention-untimed, prefetch-below-matrix, priced-by-kernel.
@@ -12,7 +12,7 @@
 
 namespace lambcast {
 
-// Of a training that has a layout.
+// Requires a training with a layout.
 std::vector<Finding> find_of_layout(const TrainingPlan& training);
 
 }  // namespace lambcast

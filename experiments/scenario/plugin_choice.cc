@@ -70,7 +70,7 @@ void find_columns(Plugin plugin, const Recipe& recipe, std::vector<Finding>& fin
                      model_of(type).label)});
 }
 
-// What the optimizers do there that nobody would expect of them. Sources: Colossal-AI
+// Returns findings on unexpected behaviour of the optimizers in a plugin. Sources: Colossal-AI
 // nn/optimizer/{__init__,distributed_adafactor,distributed_came,galore}.py.
 std::vector<Finding> quirks_of(Plugin plugin, const Recipe& recipe) {
   const OptimizerType type = recipe.optimizer;

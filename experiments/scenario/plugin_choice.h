@@ -1,5 +1,5 @@
-// Colossal-AI's booster plugins, as its page on distributed optimizers crosses them with
-// optimizers, each cell by what the plugin's code does:
+// Colossal-AI's booster plugins and the optimizers that they run, as listed in its page on
+// distributed optimizers. Each cell states what the plugin's code does:
 //
 //                      hybrid_parallel  low_level_zero  torch_ddp  gemini   moe_hybrid
 //   distributed_lamb   runs             runs            runs       refused  refused
@@ -7,9 +7,9 @@
 //   adafactor, came    runs             runs, warned    runs       refused  refused
 //   others             run              run             run        refused  refused
 //
-// hybrid_parallel takes tensor and pipeline parallelism and ZeRO 0 to 2, low_level_zero ZeRO 1 or 2
-// alone, torch_ddp neither. Gemini's chunks and the expert groups of moe_hybrid are not modelled,
-// whatever the optimizer.
+// hybrid_parallel supports tensor and pipeline parallelism and ZeRO 0 to 2, low_level_zero ZeRO 1
+// or 2 alone, torch_ddp neither. Gemini's chunks and the expert groups of moe_hybrid are not
+// modelled for any optimizer.
 //
 // Sources: Colossal-AI docs/source/en/features/distributed_optimizers.md;
 // booster/plugin/{hybrid_parallel,low_level_zero,gemini,moe_hybrid_parallel}_plugin.py;
@@ -26,17 +26,16 @@ namespace lambcast {
 
 const std::vector<std::string>& plugin_names();
 
-// What a plugin says of keys that are not given: framework colossalai, ZeRO stage 1 of
+// Adds the plugin's defaults for keys that are not given: framework colossalai, ZeRO stage 1 of
 // low_level_zero.
 void add_plugin_defaults(WhatIf& what_if);
 
-// What the plugin divides and shares at most, and Parallelism::sums_columns: what low_level_zero's
-// optimizers do without a tensor-parallel group.
+// Limits the layout to what the plugin divides and shares. Sets Parallelism::sums_columns: the
+// behaviour of low_level_zero's optimizers without a tensor-parallel group.
 void restrict_to_plugin(const Words& words, Parallelism& how);
 
-// Throws Error (usage) for what the plugin does not run; what it runs otherwise than one may think
-// is returned. Colossal-AI without a plugin runs as with hybrid_parallel; other frameworks have
-// none.
+// Throws Error (usage) for what the plugin does not run; returns findings on unexpected behaviour.
+// Colossal-AI without a plugin runs as with hybrid_parallel; other frameworks have none.
 std::vector<Finding> check_plugin(const Words& words, const TrainingPlan& training);
 
 }  // namespace lambcast

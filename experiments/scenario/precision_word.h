@@ -1,5 +1,5 @@
-// What --precision says: the types of weights and of the products of blocks. Products in 8 and 4
-// bits are of models that are bf16 elsewhere.
+// The values of --precision: data types of the weights and of the products of blocks. Products in 8
+// and 4 bits are for models that are bf16 elsewhere.
 #pragma once
 
 #include <span>

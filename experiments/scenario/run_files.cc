@@ -82,7 +82,8 @@ void add_deepspeed(const megatron::Arguments& arguments, const std::string& path
                    path, arguments.config_name)});
 }
 
-// --cpu-optimizer goes with offloading, which the JSON asks for and is applied from it.
+// Drops the note on --cpu-optimizer if the DeepSpeed JSON offloads: offloading is applied from
+// there.
 void drop_offload_note(const deepspeed::DeepSpeedConfig& config, std::vector<Finding>& findings) {
   const bool offloads =
       std::ranges::any_of(config.layout, [](const std::pair<std::string, std::string>& key) {

@@ -1,6 +1,6 @@
-// Files of other programs that describe a run, written into a what-if: a Megatron-LM argument list
-// (key megatron_args) and a torchtitan job (torchtitan). What the user says beside them stays as
-// said; the DeepSpeed file (config) is another matter, its values keep their lines.
+// Reads files of other programs that describe a run into a what-if: a Megatron-LM argument list
+// (key megatron_args) and a torchtitan job (torchtitan). Values that the user gives override them.
+// The DeepSpeed file (config) is handled elsewhere, since its values keep their lines.
 #pragma once
 
 #include <string>
@@ -13,8 +13,8 @@
 
 namespace lambcast {
 
-// Without those two keys. Throws Error (usage) for what cannot be read or is not modelled, and for
-// both at once.
+// Returns the what-if without those two keys. Throws Error (usage) for files that cannot be read or
+// are not modelled, and for both at once.
 WhatIf with_run_files(const WhatIf& asked, Catalog& catalog, std::vector<Finding>& findings);
 
 struct InputLedger {

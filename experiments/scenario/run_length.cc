@@ -154,7 +154,7 @@ std::optional<std::int64_t> choose_freeze_step(const Words& words, const Trainin
     of_key("freeze_step", [&] {
       fail_input(flag("freeze_step"), fmt::format("'{}' is not a share", *value), "0% to 100%");
     });
-  // So many warm-up updates; with fp16 the first one is lost to the dry run.
+  // The number of warm-up updates; with fp16 the first one is lost to the dry run.
   const auto updates = std::llround(percent / 100 * static_cast<double>(training.steps));
   const bool fp16 = training.recipe.precision.weights == DataType::fp16;
   return training.steps_done + updates + (fp16 ? 1 : 0);

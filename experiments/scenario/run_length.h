@@ -31,8 +31,8 @@ double published_warmup_share(OptimizerType type);
 std::optional<std::int64_t> freeze_step_given(const Words& words,
                                               std::optional<std::int64_t> of_file);
 
-// Returns the freeze step that decides the length of a run if no flag gives it: that of the file,
-// so that asking for another freeze step asks about the same run; else that of the flag.
+// Returns the freeze step that decides the length of a run if no flag gives it. That of the file
+// comes first, so that another freeze step leaves the length unchanged; else that of the flag.
 std::optional<std::int64_t> deciding_freeze_step(const Words& words,
                                                  std::optional<std::int64_t> of_file);
 
@@ -40,10 +40,10 @@ std::optional<std::int64_t> deciding_freeze_step(const Words& words,
 // published share, at least 1000 steps. A run as long as freeze_step would compress nothing.
 std::int64_t default_steps(OptimizerType type, std::optional<std::int64_t> freeze_step);
 
-// --steps, or --samples over the batch, along a ramp (training.ramp) from training.steps_done on;
-// --tokens fill samples of one length, which a curriculum changes. If none of them is given, the
-// length is default_steps(), and the finding `steps-assumed` states it. Points of a list share one
-// length (common_length.h).
+// Returns --steps, or --samples over the batch, along a ramp (training.ramp) from
+// training.steps_done on. --tokens fill samples of one length, which a curriculum changes. If none
+// of them is given, the length is default_steps(), and the finding `steps-assumed` states it.
+// Points of a list share one length (common_length.h).
 std::int64_t choose_steps(const Words& words, const TrainingPlan& training,
                           std::optional<std::int64_t> freeze_step_of_file,
                           std::vector<Finding>& findings);

@@ -13,20 +13,20 @@ namespace lambcast {
 // A key and the values it takes.
 using Axis = std::pair<std::string, std::vector<std::string>>;
 
-// What `--scan KEY=low:high:step` and `--list KEY=a,b` say. Throw Error (usage) naming the flag.
+// Parse `--scan KEY=low:high:step` and `--list KEY=a,b`. Throw Error (usage) naming the flag.
 Axis parse_scan(std::string_view text);
 Axis parse_list(std::string_view text);
 
-// Throws Error (usage) at `where` for a value that is there twice, which may differ in spaces.
+// Throws Error (usage) at `where` if a value occurs twice; spaces are ignored.
 void refuse_twice(const std::vector<std::string>& values, const Where& where);
 
-// Whether a text is a scan, right or wrong, and no value.
+// Returns whether a text has the form of a scan, valid or not.
 bool is_scan(std::string_view text);
 
-// "8:256:x2" (geometric) or "0:100:25" (arithmetic); both ends included where they are met.
-// "8..256" doubles from the one to the other, which is always the last. A unit behind the numbers
-// is kept: "1Gbit/s:64Gbit/s:x2". Throws Error (usage) at `where` for what is no scan, and for more
-// than 100,000 values.
+// Expands "8:256:x2" (geometric) or "0:100:25" (arithmetic); both ends are included if they are
+// met. "8..256" doubles from the first to the second, which is always the last. A unit after the
+// numbers is kept: "1Gbit/s:64Gbit/s:x2". Throws Error (usage) at `where` for a text that is no
+// scan, and for more than 100,000 values.
 std::vector<std::string> expand_scan(std::string_view text, const Where& where);
 
 }  // namespace lambcast

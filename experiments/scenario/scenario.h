@@ -29,9 +29,10 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog);
 // The format of the products of its blocks.
 std::string_view format_of_run(const TrainingPlan& training);
 
-// ZeRO's own overlap included.
+// Returns the overlap, ZeRO's own included.
 Overlap overlap_of(const TrainingPlan& training);
-// Where compression starts: freeze_step, var_freeze_step of 0/1 Adam; plain optimizers have none.
+// Returns the step at which compression starts: freeze_step, or var_freeze_step of 0/1 Adam. Plain
+// optimizers have none.
 std::optional<std::int64_t> freeze_step_of(const Recipe& recipe);
 
 }  // namespace lambcast

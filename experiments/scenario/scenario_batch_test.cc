@@ -76,7 +76,8 @@ TEST_CASE("scenario: elasticity gives the batch of every GPU count, two flags ov
       Contains(section + "Check batch related parameters.") && Contains("8192 != 17 * 7 * 64"));
   CHECK_THAT(refusal(at("128", {{"micro_batch", "17"}})), Contains("World size (128)"));
 
-  // Two leave it nothing to say: neither for the GPU count nor for the numbers beside it.
+  // Two batch keys override elasticity: it checks neither the GPU count nor the batch keys of the
+  // file.
   const WhatIf two{{"global_batch", "8192"}, {"micro_batch", "16"}};
   const Scenario free = resolved(at("128", two));
   CHECK(free.training.batch == Batch{8192, 16, 4});

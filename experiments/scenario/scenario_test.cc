@@ -359,9 +359,9 @@ TEST_CASE(
       {"onebit_lamb", "1000", 5993},     // 1000 of 5993
       {"onebit_adam", "23000", 153334},  // 15 %
       {"zero_one_adam", "12500", 150000},
-      {"lamb", "1000", 5993},          // whoever asks about LAMB beside it
-      {"onebit_lamb", "16.7%", 1000},  // a share of what is not known
-      {"onebit_lamb", "2", 1000},      // at least
+      {"lamb", "1000", 5993},          // the same length as for 1-bit LAMB
+      {"onebit_lamb", "16.7%", 1000},  // a share of an unknown length
+      {"onebit_lamb", "2", 1000},      // the minimum
       {"onebit_lamb", "1000000000", 1'000'000'000},
   };
   for (const Row& row : rows) {
@@ -385,9 +385,8 @@ TEST_CASE("scenario: the freeze_step of a file gives the run its length") {
   const WhatIf asked{
       {"model", "bert-large"}, {"cluster", "commodity-10gbe"}, {"nodes", "16"}, {"config", path}};
   CHECK(resolved(asked).training.steps == 5993);
-  CHECK_THAT(
-      message_of(resolved(asked), "steps-assumed"),
-      Contains("of which the published recipes freeze after 16.7 %, as at step 1000 here"));
+  CHECK_THAT(message_of(resolved(asked), "steps-assumed"),
+             Contains("of which the published recipes freeze after 16.7 %, as at step 1000 here"));
 }
 
 TEST_CASE("scenario: \"auto\" precision is settled, by --precision or with a finding") {

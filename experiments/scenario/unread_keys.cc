@@ -133,7 +133,7 @@ constexpr Unread of_run[] = {
     {"backend",
      [](const Words&, const TrainingPlan& training) { return !is_onebit(training.optimizer()); },
      "it carries what 1-bit optimizers send"},
-    // What a 1-bit optimizer makes of it, its section of the configuration says.
+    // Findings on the DeepSpeed configuration cover its use by 1-bit optimizers.
     {"cuda_aware",
      [](const Words&, const TrainingPlan& training) { return !is_onebit(training.optimizer()); },
      "it is of the mpi backend, which carries what 1-bit optimizers send"},

@@ -10,10 +10,11 @@
 
 namespace lambcast {
 
-// A note each. What switches something off (none, false, 0) does nothing by its meaning.
+// Returns a note for each unused key. Values that switch something off (none, false, 0) have no
+// note.
 std::vector<Finding> find_unread_of_layout(const Words& words, const Parallelism& how);
 
-// Of keys that any run takes. The plan is whole.
+// Returns notes on unused keys that any run accepts. The plan must be complete.
 std::vector<Finding> find_unread(const Words& words, const TrainingPlan& training);
 
 // Returns why a forecast of `training` does not read a value of `key`; empty if it may read it.

@@ -31,7 +31,7 @@ TEST_CASE("unread keys: fused kernels are read of every optimizer that has them"
     WhatIf asked{{"optimizer", std::string(optimizer->name)}, {"kernels", "fused"}};
     if (optimizer->onebit) asked["freeze_step"] = "10%";
     CHECK(unread(asked) == (optimizer->in_kernels ? Keys{} : Keys{"--kernels"}));
-    // What the exchange does runs in them all the same.
+    // The exchange runs in the fused kernels all the same.
     if (!optimizer->in_kernels) CHECK(unread(with({{"exchange", "topk:1%"}}, asked)).empty());
   }
 }

@@ -141,7 +141,7 @@ std::vector<WhatIfKey> simulation_keys() {
   };
 }
 
-// Of the layout (experiments/scenario/layout_choice.h).
+// Keys of the layout (experiments/scenario/layout_choice.h).
 std::vector<WhatIfKey> layout_keys() {
   return {
       {"tp", "tensor parallel size (default: 1)", whole},

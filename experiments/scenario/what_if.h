@@ -42,34 +42,34 @@ struct WhatIfKey {
   std::vector<std::string> words{};  // all values it may have
   std::string_view group{};          // the heading it stands under
 
-  // Of two values, "false" and "true": the flag alone says the latter.
+  // Returns whether the values are "false" and "true"; the flag alone means "true".
   bool is_switch() const { return words.size() == 2 && words[0] == "false" && words[1] == "true"; }
 };
 // The word of `recompute` that is no Recompute (activation_memory.h): the router and experts alone.
 inline constexpr std::string_view recompute_experts = "experts";
 
-// The group whose keys ask for a layout (layout_choice.h) where they are said.
+// The group of the keys that select a layout (layout_choice.h) if they are given.
 inline constexpr std::string_view layout_group = "Layout";
 
 // In the order of help texts.
 std::span<const WhatIfKey> what_if_table();
 
-// Their names.
+// Names of the keys.
 const std::vector<std::string>& what_if_keys();
 
 // The values of a key that has a list of them.
 const std::vector<std::string>& words_of(std::string_view key);
 
-// Whether it begins with whose it is: "cluster.", "device." or "model.".
+// Returns whether the key begins with its description: "cluster.", "device." or "model.".
 bool is_of_description(std::string_view key);
 
 // The row of a key, or null.
 const WhatIfKey* find_key(std::string_view name);
 
-// What stands behind the flag in --help: "N", "X", "TEXT".
+// Returns the placeholder after the flag in --help: "N", "X", "TEXT".
 std::string_view name_of(ValueType type);
 
-// As --help has it: with its words behind, where it does not name them itself.
+// Returns the text of --help, followed by the key's words if the text does not name them itself.
 std::string help_of(const WhatIfKey& key);
 
 }  // namespace lambcast

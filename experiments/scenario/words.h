@@ -45,7 +45,8 @@ class Words {
 
  private:
   const WhatIf& what_if_;
-  std::uint64_t marks_ = 0;  // of its keys: a hundred are asked for of which ten are there
+  // bit filter of the keys: a hundred are looked up, about ten are present
+  std::uint64_t marks_ = 0;
 };
 
 }  // namespace lambcast

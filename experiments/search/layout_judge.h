@@ -1,5 +1,5 @@
-// What becomes of one candidate of a search (layout_search.h): the first question that refuses it,
-// cheapest first, or the least that its step can take.
+// Judges one candidate of a search (layout_search.h): finds the first check that rejects it,
+// cheapest first, or a lower bound of its step time.
 #pragma once
 
 #include <memory>
@@ -12,8 +12,8 @@
 
 namespace lambcast {
 
-// The reason of what resolve() refuses; others are "batch", "micro-batches", "memory",
-// "host-memory" and the codes of models/parallel/layout_rules.h.
+// The reason if resolve() rejects it. Others are "batch", "micro-batches", "memory", "host-memory"
+// and the codes of models/parallel/layout_rules.h.
 inline constexpr const char* refused_by_resolve = "refused";
 
 struct Judged {
@@ -30,7 +30,7 @@ class LayoutJudge {
 
   Judged judge(const LayoutCandidate& candidate);
 
-  // Of one that runs: of 1-bit optimizers the compressed step.
+  // Returns the step time of a candidate that runs; the compressed step for 1-bit optimizers.
   double step_time_us(const LayoutCandidate& candidate);
   StepRun step(const TrainingPlan& training, Intervals intervals);
 

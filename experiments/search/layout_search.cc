@@ -51,9 +51,9 @@ class Limit {
   std::atomic<double> time_us_ = std::numeric_limits<double>::infinity();
 };
 
-// All candidates are judged; of those that run, the steps are found in order of the least that they
-// can take (models/training/price/least_step.h), but for those that cannot be among the ones shown.
-// Threads take candidates in chunks; who judges one has no say in what comes out.
+// Judges all candidates. Forecasts the steps of those that run, in order of their lower bounds
+// (models/training/price/least_step.h), except those that cannot be among the layouts shown.
+// Threads take candidates in chunks; the result does not depend on their assignment.
 class Search {
  public:
   Search(const LayoutSpace& space, const std::vector<LayoutCandidate>& candidates,
@@ -67,7 +67,7 @@ class Search {
         steps_us_(candidates.size()),
         limit_(options) {}
 
-  // False when it was stopped.
+  // Returns false if it was stopped.
   bool run() {
     judge_all();
     if (!stop_) find_steps();

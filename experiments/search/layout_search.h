@@ -1,27 +1,27 @@
-// The best layout for a model, cluster, number of GPUs and batch: every candidate of layout_space.h
-// goes through what `simulate` does with it, cheapest questions first:
+// Finds the best layout for a model, cluster, number of GPUs and batch. Every candidate of
+// layout_space.h passes through the checks of `simulate`, cheapest first:
 //
 //   legal    the samples divide over replicas and micro batches; models/parallel/layout_rules.h
-//   run      resolve() takes it, framework's and optimizer's rules included
+//   run      resolve() accepts it, with the rules of the framework and the optimizer
 //   memory   the fullest stage fits
 //   step     run_step(), for those that can be among the ones shown
-//   (models/training/price/least_step.h)
+//            (models/training/price/least_step.h)
 //
-// and is counted by the first that refuses it. What is left is ordered by the time of a step, equal
-// ones by their place among the candidates, so the answer is the same for any number of threads.
+// It is counted under the first check that rejects it. The rest is ordered by step time, equal ones
+// by their place among the candidates, so the answer is the same for any number of threads.
 //
-// A layout that may not fit (models/training/memory/tight_memory.h) is marked. It comes behind
-// those that have room and may be as fast, by the interval of the ratio of their steps.
+// A layout that may not fit (models/training/memory/tight_memory.h) is marked. It ranks behind
+// layouts that have room and may be as fast, by the interval of the ratio of their steps.
 //
-// Settings of one division of the model (tp, cp, ep, pp) are often within a percent of each other,
-// so what is shown is the best setting of each division, unless all are asked for.
+// Settings of one division of the model (tp, cp, ep, pp) are often within a percent of each other.
+// So the best setting of each division is shown, unless all are requested.
 //
-// The step is that of the optimizer asked for, of 1-bit optimizers the compressed one. To plain
-// optimizers a second search adds their 1-bit kin: for each layout found what the same layout would
-// take with it, and which layout is the best for it. Compression changes which layout is best: what
-// it saves is data-parallel traffic, so it favours many replicas. Layouts that share weights
-// are also forecast with ZeRO++'s messages: weights in int8, gradients in int4; those that sum
-// gradients over several replicas, with their exchange in fp8 (gradient_exchange.h).
+// The step is that of the chosen optimizer; for 1-bit optimizers the compressed one. For plain
+// optimizers a second search adds their 1-bit form: its step time in each layout found, and its own
+// best layout. Compression changes the best layout: it saves data-parallel traffic, so it favours
+// many replicas. Layouts that share weights are also forecast with ZeRO++'s messages: weights in
+// int8, gradients in int4. Layouts that sum gradients over several replicas are also forecast with
+// their exchange in fp8 (gradient_exchange.h).
 #pragma once
 
 #include <cstddef>
@@ -38,7 +38,7 @@
 
 namespace lambcast {
 
-// Where the time of a step goes, as shares of it.
+// Parts of a step's time, as shares of it.
 struct StepShares {
   double compute = 0;    // forward and backward passes, recomputation included
   double layers = 0;     // collectives between products, gathered weights, sends; not hidden
@@ -50,7 +50,7 @@ struct StepShares {
   std::pair<std::string, double> largest_loss() const;
 };
 
-// What compression makes of a layout.
+// Effect of compression on a layout.
 struct CompressedLayout {
   std::string optimizer;               // with which
   std::optional<double> step_time_us;  // nothing: refused

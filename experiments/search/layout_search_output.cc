@@ -102,7 +102,7 @@ std::string answer_of(const LayoutSearch& search) {
   return out + "\n";
 }
 
-// Of a GPU: tokens, or samples of a model of images.
+// Rate per GPU: tokens, or samples for a model of images.
 const char* rate_title(std::int64_t seq_len) { return seq_len > 0 ? "tok/s" : "smp/s"; }
 
 std::string head_line(std::int64_t seq_len) {
@@ -127,7 +127,7 @@ std::string layout_line(std::size_t rank, const FoundLayout& found, std::int64_t
       rate < 1000 ? 1 : 0, 100 * found.utilization);
 }
 
-// What each loses, and what compression makes of it.
+// Prints the largest loss of each layout, and the effect of compression.
 std::string compression_table(const std::vector<FoundLayout>& best) {
   const auto any = [&](auto member) {
     return std::ranges::any_of(best,

@@ -1,5 +1,5 @@
-// What a search for layouts found, for people (a table), for programs (JSON, schema version 1) and
-// for spreadsheets (CSV, a row per layout).
+// Prints the result of a layout search: as a table, as JSON (schema version 1) and as CSV (a row
+// per layout).
 #pragma once
 
 #include <string>

@@ -14,12 +14,12 @@ namespace {
 using parallel::Recompute;
 using parallel::SplitMethod;
 
-// Of a sequence on a rank of context parallelism: shorter pieces pay where there are no more
-// samples than GPUs, so that another replica would have nothing to do.
+// Fewest tokens of a sequence per rank of context parallelism. Shorter pieces pay if there are no
+// more samples than GPUs, since another replica would have no work.
 constexpr std::int64_t least_tokens = 4096, least_tokens_of_few_samples = 1024;
 constexpr std::int64_t most_micro_batch = 64;
 
-// What a framework runs, beyond what models/parallel/layout_rules.h refuses for every one of them.
+// Features of a framework, in addition to models/parallel/layout_rules.h, which holds for all.
 //
 // Sources: DeepSpeed runtime/pipe/engine.py (no ZeRO 2, 3), docs/_tutorials/autotp-training.md
 // (no ZeRO 3 with tensor parallelism) and activation_checkpointing (whole layers); Megatron-LM
@@ -34,7 +34,7 @@ struct Offer {
   FrameworkName framework;
   std::vector<int> zero_stages, zero_stages_in_pipelines;
   std::vector<Recompute> recompute;
-  std::vector<SplitMethod> further_splits;  // beside its own
+  std::vector<SplitMethod> further_splits;  // in addition to its own
   bool context_parallel, interleaves, sequence_parallel;
 };
 
@@ -133,7 +133,7 @@ class Enumeration {
   }
 
  private:
-  // Of a whole key: what was asked for, else `choices`.
+  // Returns the value of an integer key if it is given, else `choices`.
   std::vector<int> sizes(const char* key, const std::vector<std::int64_t>& choices) const {
     if (const auto asked = words_.whole(key, 0, 1 << 20)) return {static_cast<int>(*asked)};
     return {choices.begin(), choices.end()};
@@ -269,7 +269,7 @@ std::int64_t global_batch_of(const Words& words, const deepspeed::DeepSpeedConfi
   fail_input(flag("global_batch"), "is missing: layouts are compared over the same samples a step");
 }
 
-// Sizes that were asked for and no layout of so many GPUs has.
+// Throws Error for given sizes that no layout of this number of GPUs has.
 [[noreturn]] void refuse_sizes(const LayoutSpace& space) {
   std::vector<std::string> asked;
   const char* first = "gpus";
@@ -285,7 +285,7 @@ std::int64_t global_batch_of(const Words& words, const deepspeed::DeepSpeedConfi
              "same layers");
 }
 
-// The least stage of ZeRO that has what is asked for; the search goes over all of them.
+// Returns the lowest ZeRO stage that supports the given keys; the search covers all stages.
 const char* least_stage(const WhatIf& asked) {
   const auto says = [&](const char* key, std::string_view otherwise) {
     const auto said = asked.find(key);
@@ -303,7 +303,7 @@ LayoutSpace layout_space(const WhatIf& asked, Catalog& catalog) {
   LayoutSpace space;
   std::vector<Finding> findings;
   space.asked = with_run_files(asked, catalog, findings);
-  // Of files, the layout is what is searched; of flags, what is fixed.
+  // A layout given by files is searched; one given by flags is fixed.
   for (const char* key : searched)
     if (!asked.contains(key)) space.asked.erase(key);
   space.asked.emplace("framework", name_of(FrameworkName::deepspeed));

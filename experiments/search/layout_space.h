@@ -36,29 +36,29 @@ struct LayoutCandidate {
   std::int64_t micro_batch = 1;
   std::string recompute = "none";
   std::string sequence_parallel = "false";
-  // Of layers over stages; nothing: the framework's own, or the one that was asked for.
+  // Split of layers over stages. Empty: the framework's own, or the one given by the user.
   std::optional<parallel::SplitMethod> split{};
 
-  // Whether the model is divided alike: the rest are settings.
+  // Returns whether both divide the model equally: the other members are settings.
   bool divides_as(const LayoutCandidate& other) const {
     return tp == other.tp && cp == other.cp && pp == other.pp && ep == other.ep;
   }
 };
 
-// What every candidate is a layout of.
+// The run whose layouts are searched.
 struct LayoutSpace {
   WhatIf asked;       // with the defaults of a search
   TrainingPlan base;  // on one GPU a replica, one sample at a time: model, device, GPUs, sequence
   std::int64_t global_batch = 0;
 };
 
-// Throws Error (usage) for what makes no run in any layout.
+// Throws Error (usage) if no layout can run.
 LayoutSpace layout_space(const WhatIf& asked, Catalog& catalog);
 
-// All of them, always in the same order: the plainer ones first.
+// Returns all candidates, always in the same order: the plainer ones first.
 std::vector<LayoutCandidate> layout_candidates(const LayoutSpace& space);
 
-// How its layers are split over stages.
+// Returns how the layers of a candidate are split over stages.
 parallel::SplitMethod split_of(const LayoutSpace& space, const LayoutCandidate& candidate);
 
 // The what-if of one candidate, as `simulate` takes it.

@@ -1,4 +1,4 @@
-// What --scan and --list say, one per line.
+// Values of --scan and --list, one per line.
 #include "experiments/scenario/scan.h"
 #include "sim/base/fuzz_target.h"
 

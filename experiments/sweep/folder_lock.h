@@ -19,7 +19,7 @@ class FolderLock {
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;
 
-  // What the user should know, or empty.
+  // A note for the user, or empty.
   const std::string& note() const { return note_; }
 
  private:

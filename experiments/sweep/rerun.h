@@ -14,8 +14,8 @@ namespace lambcast {
 
 struct Recorded {
   std::string sweep;                          // the file's text
-  std::vector<Axis> flags;                    // what narrowed or widened it
-  std::string command;                        // that asked for it
+  std::vector<Axis> flags;                    // axes of --scan and --list
+  std::string command;                        // of the recorded sweep
   std::map<std::string, std::string> inputs;  // hashes
   std::string version, commit;
   bool complete = false;
@@ -24,7 +24,7 @@ struct Recorded {
 // Throws Error (usage) for a folder without a manifest of a program that records this.
 Recorded read_recorded(const std::filesystem::path& folder);
 
-// One sentence for each input that is not what it was.
+// Returns one sentence for each input that has changed.
 std::vector<std::string> changed_inputs(const Recorded& recorded,
                                         const std::map<std::string, std::string>& now);
 

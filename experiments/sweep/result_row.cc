@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::array<StepKind, 4> kinds{StepKind::uniform, StepKind::warmup, StepKind::compression,
                                         StepKind::silent};
-// Those that came later stand behind all other columns.
+// Kinds that were added later; their columns follow all others.
 constexpr std::array<StepKind, 3> later_kinds{StepKind::refresh, StepKind::round,
                                               StepKind::dry_run};
 
@@ -53,8 +53,8 @@ void add_coverage(const StepForecast* step, csv::Row& row) {
   row.number(step != nullptr ? step->coverage : std::nullopt);
 }
 
-// What was asked and no other column shows: "cluster.node.gpu_link=25GB/s; device=mine.toml".
-// Descriptions in files count, since their names need not differ.
+// Returns the settings that no other column shows: "cluster.node.gpu_link=25GB/s;
+// device=mine.toml". Descriptions in files are included, since their names need not differ.
 std::string settings_of(const WhatIf& what_if) {
   static const std::set<std::string> columns(result_columns().begin(), result_columns().end());
   std::string settings;

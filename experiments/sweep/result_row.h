@@ -19,7 +19,7 @@ const std::vector<std::string>& result_columns();
 std::string result_row(const Scenario& scenario, const Forecast& forecast,
                        const Judgement& judgement);
 
-// A point that cannot run: what was asked for, and why not.
+// Returns the row of a point that cannot run: its settings and the reason.
 std::string infeasible_row(const WhatIf& what_if, const std::string& reason);
 
 }  // namespace lambcast

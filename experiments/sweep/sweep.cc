@@ -26,10 +26,10 @@ std::string in_one_line(std::string message) {
   return message;
 }
 
-// How long a row may take before the caller hears that nothing happened.
+// Longest wait for rows before the caller gets control back without any.
 constexpr std::chrono::milliseconds patience{250};
 
-// Gives `take` the rows of points from number `first` on, in order; false where it was stopped.
+// Passes the rows of points from number `first` on to `take`, in order. Returns false if stopped.
 bool compute(const SweepPlan& plan, const SweepOptions& options,
              const std::shared_ptr<DescriptionTexts>& texts, std::size_t first,
              const std::function<void(std::vector<SweepRow>)>& take) {

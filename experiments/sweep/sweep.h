@@ -1,9 +1,9 @@
-// Many what-ifs, streamed to results.csv in a fixed order (sweep_plan.h says which).
+// Runs many what-ifs and streams them to results.csv in a fixed order (see sweep_plan.h).
 //
-// Rows are written in the order of the plan as soon as all before them are done, whatever the
-// number of threads, so the file is always a prefix of the whole; a sweep that was stopped, killed
-// or damaged goes on behind the last good row (sweep_folder.h). Neither points nor rows are ever
-// all in memory.
+// Rows are written in the order of the plan as soon as all rows before them are done. So the file
+// is always a prefix of the whole, for any number of threads. A sweep that was stopped, killed or
+// damaged continues after the last good row (sweep_folder.h). Neither points nor rows are ever all
+// in memory.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +36,7 @@ struct SweepOptions {
   // within a second, even in the middle of points that take minutes: their threads are left behind
   // (sweep_executor.h), and the process is to end without waiting for them.
   std::function<bool(std::size_t, std::size_t)> progress = {};
-  // Told what a user should know: rows that are computed again, a folder that cannot be locked.
+  // Receives notes for the user: rows that are computed again, a folder that cannot be locked.
   std::function<void(const std::string&)> note = {};
   RowOf row_of = sweep_row;  // for tests
 };
@@ -52,15 +52,15 @@ struct SweepSummary {
 // value that cannot be used (sweep_check.h) and for a folder that cannot be (SweepFolder).
 SweepSummary run_sweep(const SweepPlan& plan, const SweepOptions& options);
 
-// Of a sweep that nobody keeps: all rows in memory, fewer where it was stopped.
+// Result of a sweep without a folder: all rows in memory, fewer if it was stopped.
 struct SweptRows {
   std::vector<std::string> rows;
   FindingTally findings;
   bool complete = false;
 };
 
-// `texts` are what the caller's check_values() read (sweep_check.h). Of the options, neither folder
-// nor notes.
+// `texts` are those that the caller's check_values() read (sweep_check.h). Folder and notes of the
+// options are unused.
 SweptRows sweep_in_memory(const SweepPlan& plan, const SweepOptions& options,
                           const std::shared_ptr<DescriptionTexts>& texts);
 

@@ -35,7 +35,7 @@ class Trial {
         return false;
       }
     } catch (const Error&) {
-      // Of the combination, which the row says. Descriptions have been read by then.
+      // The combination is invalid, and its row reports it. Descriptions have been read by then.
       if (key_.find('.') != std::string::npos) return true;
     }
     return ++unclear_ >= most_unclear;
@@ -43,7 +43,7 @@ class Trial {
   const std::optional<InvalidValue>& fault() const { return fault_; }
 
  private:
-  // Whether the error is about this key, or one that no point has.
+  // Returns whether the error is about this key, or one that no point has.
   bool concerns(const InvalidValue& error) const {
     if (error.key().ends_with('.')) return key_.starts_with(error.key());
     return error.key() == key_ || block_.values(error.key()).empty();

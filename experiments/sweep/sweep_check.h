@@ -1,12 +1,12 @@
-// What must be right before a sweep writes its first row.
+// Checks the values of a sweep before it writes its first row.
 //
-// A value that cannot be used whatever the others are (`--scan freeze_step=0.1:0.5:0.1`, a cluster
-// file that is missing, a bandwidth without unit, an unknown key of a cluster) is an error of who
-// wrote it, not a result: thousands of rows that say so help nobody. Each value of each key is
-// tried with the first values of the others, then with each other value of each other key in turn,
-// until one point takes it: a few points per value, however many the sweep has. A value that hangs
-// on others ("cluster.fabric.nodes_per_leaf", gpus_per_node) is refused only where no point that
-// was tried takes it. What a combination breaks is left to its row.
+// Some values are invalid in every combination: `--scan freeze_step=0.1:0.5:0.1`, a missing cluster
+// file, a bandwidth without unit, an unknown key of a cluster. These are user errors, reported once
+// instead of in thousands of rows. Each value of each key is tried with the first values of the
+// other keys, then with each other value of each other key in turn, until one point accepts it.
+// That takes a few points per value for a sweep of any size. A value that depends on others
+// ("cluster.fabric.nodes_per_leaf", gpus_per_node) is rejected only if no point tried accepts it.
+// An invalid combination is reported in its row.
 #pragma once
 
 #include "experiments/scenario/catalog.h"
@@ -14,7 +14,7 @@
 
 namespace lambcast {
 
-// Throws the InvalidValue. What the sweep names has been read into the catalog's texts then.
+// Throws the InvalidValue. All files of the sweep are then in the catalog's texts.
 void check_values(const SweepPoints& points, Catalog& catalog);
 
 }  // namespace lambcast

@@ -10,10 +10,12 @@
 
 namespace lambcast {
 
-// Of a file or study, narrowed by flags: "lambcast sweep bert_large --list gpus=16,64".
+// Returns the command of a sweep of a file or study, narrowed by flags: "lambcast sweep bert_large
+// --list gpus=16,64".
 std::string sweep_command(const std::string& file, const std::vector<Axis>& axes);
 
-// Of flags alone: "lambcast sweep --model bert-large --list gpus=16,64".
+// Returns the command of a sweep given by flags alone: "lambcast sweep --model bert-large --list
+// gpus=16,64".
 std::string sweep_command(const WhatIf& base, const std::vector<Axis>& axes);
 
 }  // namespace lambcast

@@ -1,6 +1,5 @@
-// Who computes the rows of a sweep: threads, and other ranks where there are some, take chunks of
-// points in order, the caller gets the rows in order, and no more than a few thousand wait in
-// memory.
+// Computes the rows of a sweep. Threads, and other ranks if there are any, take chunks of points in
+// order. The caller gets the rows in order, and no more than a few thousand wait in memory.
 #pragma once
 
 #include <chrono>
@@ -20,16 +19,16 @@ class SweepExecutor {
   // alone.
   SweepExecutor(const SweepPoints& points, std::size_t first, int jobs,
                 std::shared_ptr<DescriptionTexts> texts, RowOf row_of, SweepRanks* ranks = nullptr);
-  // Waits for the points that are being computed, but for those of leave().
+  // Waits for the points in progress, except those abandoned by leave().
   ~SweepExecutor();
   SweepExecutor(const SweepExecutor&) = delete;
   SweepExecutor& operator=(const SweepExecutor&) = delete;
 
-  // The next rows, once there is a chunk of them; after `patience` those that there are, or none.
-  // Throws what a point threw, or what became of a rank, behind the last row that is there.
+  // Returns the next rows once a chunk of them is ready; after `patience` those that are ready, or
+  // none. Throws the exception of a point, or the failure of a rank, after the last row before it.
   std::vector<SweepRow> next(std::chrono::milliseconds patience);
 
-  // Gives the points that are being computed a quarter of a second (SweepThreads::leave).
+  // Gives the points in progress a quarter of a second (SweepThreads::leave).
   void leave();
 
  private:

@@ -1,16 +1,16 @@
-// What a sweep keeps on disk, and how it finds it again.
+// The files of a sweep on disk, and how a sweep resumes from them.
 //
 //   results.csv     a header and one row per point, in the order of the plan: always a prefix of it
-//   results.sums    one line per row: FNV-1a of the row, as 16 hex digits, and + for a row that is
-//                   "ok" or - for one that is not; written before the row, so that a row that is
-//                   whole has its line
-//   manifest.json   what the sweep is, hashes of all that it reads, the version of the program; and
-//                   once the last row is there, "complete"
+//   results.sums    one line per row: FNV-1a of the row, as 16 hex digits, then + for a row that is
+//                   "ok" or - for one that is not. It is written before the row, so that every
+//                   whole row has its line
+//   manifest.json   the sweep, hashes of all files that it reads, the version of the program, and
+//                   "complete" once the last row is written
 //
-// A sweep that goes on reads the rows against their sums. It cuts the file behind the last good
-// row, be it torn by a kill or damaged by hand, and computes again from there; nothing is ever
-// appended behind a row that was not checked. It is refused where the plan, a file that it names,
-// or the program is not what it was, since old and new rows would not belong together.
+// A sweep that resumes checks the rows against their sums. It truncates the file after the last
+// good row, whether torn by a kill or damaged by hand, and computes again from there. Nothing is
+// ever appended after an unchecked row. Resuming is rejected if the plan, a file that it names, or
+// the program has changed, since old and new rows would not be comparable.
 #pragma once
 
 #include <chrono>
@@ -33,20 +33,19 @@ class SweepFolder {
  public:
   using Note = std::function<void(const std::string&)>;
 
-  // Creates the folder, or finds the rows that are there when `resume` is set. `inputs` are the
-  // hashes of what the sweep reads. Throws Error (usage) when the folder holds results already and
-  // `resume` is not set, holds those of another sweep, files of somebody else, or is being written
-  // by another process; (failure) when it cannot be written. `note` is told what a user should
-  // know.
+  // Creates the folder, or finds the existing rows if `resume` is set. `inputs` are the hashes of
+  // the files that the sweep reads. Throws Error (usage) if the folder holds results already and
+  // `resume` is not set, holds those of another sweep or foreign files, or is being written by
+  // another process; (failure) if it cannot be written. `note` receives notes for the user.
   SweepFolder(const std::filesystem::path& folder, const SweepPlan& plan,
               const std::map<std::string, std::string>& inputs, bool resume, const Note& note);
 
   std::size_t rows() const { return rows_; }
   std::size_t infeasible() const { return infeasible_; }
 
-  // Throws Error (failure) when they cannot be written, as on a full disk.
+  // Throws Error (failure) if they cannot be written, as on a full disk.
   void append(const std::vector<SweepRow>& rows);
-  // Brings all to disk, and the manifest up to date: complete when no row is missing.
+  // Writes everything to disk and updates the manifest: complete if no row is missing.
   void finish();
 
  private:

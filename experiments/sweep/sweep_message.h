@@ -1,5 +1,5 @@
-// What the processes of a sweep tell each other (sweep_ranks.h), as bytes: words of any bytes, each
-// with its length before it.
+// Messages between the processes of a sweep (sweep_ranks.h), as bytes: strings of any bytes, each
+// preceded by its length.
 #pragma once
 
 #include <cstdint>

@@ -1,24 +1,23 @@
 // Many what-ifs from one file: every combination of a grid, in a fixed order.
 //
 //   name = "..."                       description = "..."
-//   [base]                             what all points share: keys of WhatIf
+//   [base]                             shared by all points: keys of WhatIf
 //   [grid]                             every combination; lists, or scans "8..256", "8:256:x2",
 //                                      "0:100:25"
 //   [[variant]]                        (optional) each crossed with the grid; its keys win
 //   [[part]]                           (optional) several sweeps in one: part.base, part.grid,
-//                                      part.variant beside or instead of those above
+//                                      part.variant, in addition to or instead of those above
 //
 // Keys with dots ("cluster.nic.bandwidth") are quoted. The points and their order follow from the
 // file and the axes of `--scan` and `--list` alone.
 //
-// A flag's axis chooses among the values that the file has. Each part (and each of its variants,
-// where it has some) keeps of the listed values those that it has itself, in base, grid or variant;
-// one that is left with none is dropped, and of numbers one that is left with fewer said, with a
-// note; one without the key stays as it is. So
-// `--list optimizer=lamb,onebit_lamb` runs each optimizer in the parts made for it. A listed value
-// that no part has is new: it joins every part that has the key, with a note where they have lists.
-// A key that no part has joins all.
-// Values are the same when they differ in spaces alone ("1 Gbit/s", "1Gbit/s").
+// A flag's axis selects among the values in the file. Each part (and each of its variants, if any)
+// keeps those of the listed values that it has in base, grid or variant. A part left with none is
+// dropped. A part left with fewer numbers than listed gets a note. A part without the key is
+// unchanged. So `--list optimizer=lamb,onebit_lamb` runs each optimizer in the parts made for it. A
+// listed value that no part has is new: it joins every part that has the key, with a note if they
+// have lists. A key that no part has joins all parts. Values that differ only in spaces are equal
+// ("1 Gbit/s", "1Gbit/s").
 #pragma once
 
 #include <cstdint>

@@ -188,7 +188,8 @@ TEST_CASE("plan: a flag's values go to the parts that have them") {
   CHECK(column(share, "freeze_step") == Values{"-", "-", "-", "-", "10%", "10%", "10%"});
   CHECK(share.notes.empty());
 
-  // What no part has is new wherever the key is; a key that no part has is new everywhere.
+  // A value that no part has is added to every part with the key; a key that no part has is added
+  // to all parts.
   const SweepPlan more = plan(text, {parse_list("gpus=32,8"), parse_list("seq_len=128")});
   CHECK(column(more, "gpus") == Values{"32", "8", "32", "8", "32", "8", "32", "8", "-"});
   CHECK(column(more, "seq_len") == Values(9, "128"));

@@ -20,14 +20,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Of a thread: one that it computes, and one more while the next is on its way.
+// Chunks per thread: one in progress, and one more in transit.
 constexpr int chunks_ahead = 2;
 constexpr std::chrono::seconds greeting_period{1};
-// Rank 0 may stand still for as long as a file system does.
+// Rank 0 may stall for as long as a file system does.
 constexpr std::chrono::minutes patience_with_rank_0{10};
 constexpr std::chrono::microseconds shortest_pause{100}, longest_pause{10'000};
 
-// The programs that ranks run must be one.
+// All ranks must run the same build.
 std::string build() { return fmt::format("{} ({})", tool_version, tool_commit); }
 
 std::string host_name() {
@@ -259,7 +259,7 @@ bool SweepRanks::take_in(const std::function<void(std::size_t, SweepRow)>& give)
   return came;
 }
 
-// One chunk for each that wants one, so that the last ones are spread.
+// Gives each rank with room one chunk, so that the last ones are spread.
 bool SweepRanks::hand_out(const std::function<SweepChunk()>& take) {
   bool went = false;
   for (int rank = 1; rank < ranks_.count(); ++rank) {

@@ -23,15 +23,15 @@ constexpr std::chrono::milliseconds ranks_patience{60'000};
 // The other ranks, as rank 0 sees them.
 class SweepRanks {
  public:
-  // Tells them what is swept, on how many threads each.
+  // Sends the other ranks the sweep, and the number of threads of each.
   SweepRanks(Ranks& ranks, const SweepPlan& plan, const DescriptionTexts& texts, int jobs,
              std::chrono::milliseconds patience = ranks_patience);
 
-  // Of all of them.
+  // Returns the threads of all other ranks together.
   int threads() const { return jobs_ * static_cast<int>(others_.size()); }
 
-  // Takes in what has come, hands out what is wanted: true where there was something. `take` does
-  // not wait. Throws Error (failure) for a rank that is lost or cannot go on.
+  // Receives messages and hands out chunks; returns true if there were any. `take` does not wait.
+  // Throws Error (failure) if a rank is lost or cannot continue.
   bool exchange(const std::function<SweepChunk()>& take,
                 const std::function<void(std::size_t, SweepRow)>& give);
 
@@ -56,11 +56,11 @@ class SweepRanks {
   Clock::time_point watched_ = Clock::now(), greeted_ = Clock::now();
 };
 
-// What a rank other than 0 does: computes until rank 0 says that it is over. Returns the exit code;
-// threads in the middle of a point may be left behind, and end with the process.
+// Runs a rank other than 0: computes until rank 0 ends the sweep. Returns the exit code. Threads in
+// the middle of a point may be left behind, and end with the process.
 int serve_sweep(Ranks& ranks, const RowOf& row_of);
 
-// Rank 0 tells the others that it is over: they end with `code`, and MPI with them. False where one
+// Ends the other ranks from rank 0: they exit with `code`, and MPI with them. Returns false if one
 // did not answer within `patience`.
 bool end_ranks(Ranks& ranks, int code, std::chrono::milliseconds patience);
 

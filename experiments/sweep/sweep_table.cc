@@ -46,7 +46,7 @@ Sweep sweep_of(const SweepPoints& points, const std::vector<std::string>& lines)
   return sweep;
 }
 
-// Of the work that is compared.
+// Returns the time of the row for equal work.
 double time_s(const Sweep& sweep, const RunRow& row) {
   return row.time_s * sweep.work.share(row.samples, row.tokens);
 }

@@ -36,11 +36,11 @@ class SweepQueue {
  public:
   virtual ~SweepQueue() = default;
 
-  // Waits for points; an empty chunk says that there is nothing more to do.
+  // Waits for points; an empty chunk means that none are left.
   virtual SweepChunk take() = 0;
-  // False when no more rows are wanted.
+  // Returns false if no more rows are wanted.
   virtual bool give(std::size_t point, SweepRow row, bool last_of_chunk) = 0;
-  // What a thread threw, which ends it.
+  // Reports the exception that ended a thread.
   virtual void fail(std::exception_ptr thrown) = 0;
 };
 
@@ -54,7 +54,8 @@ class SweepThreads {
  public:
   SweepThreads(int jobs, SweepPoints points, std::shared_ptr<DescriptionTexts> texts, RowOf row_of,
                std::shared_ptr<SweepQueue> queue);
-  // Waits for them, but for those of leave(): the queue is to have said that there is no more.
+  // Waits for the threads, except those abandoned by leave(). The queue must have signalled its
+  // end.
   ~SweepThreads();
   SweepThreads(const SweepThreads&) = delete;
   SweepThreads& operator=(const SweepThreads&) = delete;

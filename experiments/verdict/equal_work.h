@@ -13,16 +13,16 @@ class EqualWork {
   enum class Unit { run, samples, tokens };
   static constexpr Unit units[] = {Unit::run, Unit::samples, Unit::tokens};
 
-  // Of a run; NaN for tokens that it has none of.
+  // Adds a run; NaN for tokens if it has none.
   void add(double samples, double tokens);
 
   Unit unit() const;
   bool is_a_run() const { return unit() == Unit::run; }
-  // The factor that makes of a run's time, or cost, that of the unit.
+  // Returns the factor that scales a run's time, or cost, to the unit.
   static double share(Unit unit, double samples, double tokens);
   double share(double samples, double tokens) const { return share(unit(), samples, tokens); }
   std::string_view name() const;  // "run", "million samples", "billion tokens"
-  // Why it is no run, in a sentence; empty where it is.
+  // Returns a sentence with the reason why the unit is not a run; empty if it is.
   std::string_view reason() const;
 
  private:

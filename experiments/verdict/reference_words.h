@@ -1,4 +1,4 @@
-// What each name of the reference means, in one line: experiments/reference/*.toml, compiled in.
+// One-line meanings of all names in the reference: experiments/reference/*.toml, compiled in.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
-// Where a curve turns: a rise that becomes a fall, or a fall that becomes a rise. Communication
-// libraries choose algorithms by size and by the number of ranks, so that more GPUs may suddenly
-// communicate in half the time; between values that were not forecast a curve may turn unseen.
+// Turning points of a curve: a rise that becomes a fall, or a fall that becomes a rise.
+// Communication libraries choose algorithms by size and by the number of ranks, so more GPUs may
+// suddenly communicate in half the time. A turn between the forecast values may be missed.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Does compression pay? The one judgement behind every answer, of one run as of many: `advise`,
-// `simulate`, `sweep`, `compare` and the first screen of a report.
+// Verdict on whether compression pays, for one run and for many: used by `advise`, `simulate`,
+// `sweep`, `compare` and the first screen of a report.
 //
 // A speed-up over the plain optimizer comes with an interval (models/training/run/error_source.h).
 // It pays, or does not, if the whole interval is on one side of 1. Otherwise it is not certain, and
@@ -7,10 +7,10 @@
 // within 5 % of 1 is no difference. A run that compresses fewer than 5 % of its steps
 // (models/training/run/compressed_share.h) says nothing about compression and is not judged.
 //
-// Of many runs, those with a share of warm-up that nobody runs with are no advice: one that
-// compresses from its first step on has no variance to freeze, and one that warms up for more than
-// half of its steps is hardly a compressed one. Tables and figures over freeze_step show them;
-// counts, best, worst, medians and fastest leave them out, and say how many.
+// Among many runs, those with an unusual share of warm-up are no advice. A run that compresses from
+// its first step on has no variance to freeze, and one that warms up for more than half of its
+// steps is hardly compressed. Tables and figures over freeze_step show them. Counts, best, worst,
+// medians and fastest leave them out and state how many.
 #pragma once
 
 #include <cstddef>
@@ -27,17 +27,17 @@ std::string_view name_of(Verdict verdict);  // the code in files: "yes", "cannot
 // "not certain", "not judged", "does not fit".
 std::string_view words_of(Verdict verdict);
 
-// Over the plain optimizer. Of older files, which have no interval, low and high are the value.
+// Speed-up over the plain optimizer. Older files have no interval: low and high are the value.
 struct Speedup {
   double value = 1, low = 1, high = 1;
 };
 
 Verdict verdict_of(const Speedup& speedup, double compressed_share, bool fits);
 
-// What a run that is not judged lacks, in a sentence with the flags that give it.
+// Returns what a run that is not judged lacks, in a sentence with the flags that provide it.
 std::string why_not_judged(double compressed_share, double steps);
 
-// The same of a run without warm-up.
+// The same for a run without warm-up.
 std::string no_warm_up_text();
 
 inline constexpr double longest_warmup_share = 0.5;
@@ -53,20 +53,20 @@ struct VerdictCounts {
   std::size_t yes = 0, hardly = 0, no = 0, cannot_tell = 0;
   std::size_t best_at = 0;  // number of the run with the largest speed-up
   Speedup best{0, 0, 0};
-  // By what to measure first, the runs of which it cannot be told.
+  // Runs with an open verdict, by the measurement to make first.
   std::map<std::string, std::size_t, std::less<>> measure = {};
 
-  // What does not fit or is not judged does not count.
+  // Adds a run; one that does not fit or is not judged is not counted.
   void add(std::size_t run, const Speedup& speedup, Verdict verdict, std::string_view measure);
   std::size_t judged() const { return yes + hardly + no + cannot_tell; }
 };
 
-// Which run a number is, or nothing.
+// Returns the name of a run, or nothing.
 using RunName = std::function<std::string(std::size_t)>;
 
 // "Pays in all 12 points, most with 65536: 2.34x (1.59 to 3.20x)."
 std::string headline_of(const VerdictCounts& counts, const RunName& name);
-// What to measure first; and where other kernels change the headline, the same of them.
+// Returns what to measure first, and the same for the fused kernels if they change the headline.
 std::string detail_of(const VerdictCounts& counts, const VerdictCounts& fused, const RunName& name);
 // Both.
 std::string in_words(const VerdictCounts& counts, const VerdictCounts& fused, const RunName& name);
