@@ -25,16 +25,17 @@ WhatIf with(WhatIf what_if, const BackendTraits& backend) {
   return what_if;
 }
 
-// The question with its 1-bit optimizer named. Those refuse ZeRO: of a run that shards its states,
-// the question is whether compression without ZeRO beats ZeRO without compression. And of an
-// optimizer that has no 1-bit form, whether another that has one beats it.
+// The question with its 1-bit optimizer named. 1-bit optimizers reject ZeRO: a run with ZeRO is
+// compared with compression without ZeRO. An optimizer that has no 1-bit form is compared with
+// another one's 1-bit form.
 struct Asked {
   WhatIf what_if;
-  std::optional<WhatIf> own;  // such a plain run, which is not that of the 1-bit optimizer's kin
+  std::optional<WhatIf> own;  // set if the plain run is not the baseline of the 1-bit optimizer
   bool warmup_assumed = false;
 };
 
-// Whether its 1-bit form is that of another optimizer; AdamW's is Adam's own, which decays as it.
+// Returns whether the 1-bit form is that of another optimizer. AdamW's is Adam's own, which decays
+// weights in the same way.
 bool is_of_another_family(OptimizerType type) {
   return model_of(baseline_of(onebit_of(type))).label != model_of(baseline_of(type)).label;
 }
@@ -88,7 +89,8 @@ Asked compressed(const WhatIf& what_if, Catalog& catalog) {
   return asked;
 }
 
-// The same of the plain optimizer, over as many steps where a freeze step was to say how many.
+// Returns the same question for the plain optimizer, with as many steps if a freeze step was to
+// decide the length.
 WhatIf plain_question(WhatIf asked, const std::string& optimizer, std::int64_t steps) {
   asked["optimizer"] = optimizer;
   for (const char* key : {"freeze_step", "backend", "cuda_aware"}) asked.erase(key);

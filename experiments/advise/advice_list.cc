@@ -46,12 +46,13 @@ std::size_t points_with(const AdviceList& list, WarmUp warm_up) {
       list.points, warm_up, [](const auto& point) { return warm_up_at(point); }));
 }
 
-// Points with a share of warm-up that nobody runs with tell nothing, unless all are such.
+// Returns whether the point counts: points with an unusual share of warm-up do not, unless all are
+// such.
 bool counts(const AdviceList& list, const AdvicePoint& point) {
   return warm_up_at(point) == WarmUp::usual || points_with(list, WarmUp::usual) == 0;
 }
 
-// A row that counts nowhere says why in place of a verdict.
+// Returns the verdict; for a row that is not counted, the reason.
 std::string verdict_cell(const AdviceList& list, const AdvicePoint& point) {
   if (counts(list, point)) return verdict_of(point, false);
   return warm_up_at(point) == WarmUp::none ? "no warm-up" : "long warm-up";

@@ -138,7 +138,7 @@ std::string coding_cell(const std::optional<double>& us) {
   return us ? fmt::format("{:.1f}", *us * 1e-3) : "passes";
 }
 
-// The exchanges that are refused, by reason in the order of the table: each reason is told once.
+// Returns the rejected exchanges grouped by reason, in the order of the table.
 std::string refused_exchanges(const Advice& advice) {
   std::vector<std::pair<std::string, std::vector<std::string>>> reasons;
   for (const ExchangeAdvice& of : advice.exchanges) {

@@ -64,7 +64,7 @@ std::optional<Bandwidth> limit_of_gpu_way(const TrainingPlan& training) {
 
 std::optional<Bandwidth> held_back_beyond(const WhatIf& asked, bool plain, LimitOfNic limit_of,
                                           Catalog& catalog) {
-  // As bandwidths are set here: a description's own may be what somebody measured of a NIC.
+  // Sets the bandwidth as the scan does: a description's own bandwidth may be measured.
   const TrainingPlan fastest = resolve(at_bandwidth(asked, Bandwidth(1e12)), catalog).training;
   const auto limit = limit_of(fastest);
   if (!limit) return std::nullopt;

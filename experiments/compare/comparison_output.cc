@@ -79,7 +79,7 @@ double cost_of(const Comparison& comparison, const Contestant& contestant) {
   return *contestant.forecast.run.cost_usd * comparison.share(contestant);
 }
 
-// How much more the next one costs: prices are taken as they are said.
+// Returns how much more the next one costs. Prices are used as given, without an interval.
 std::string second_cheapest(const Comparison& comparison, const Contestant& cheapest) {
   const Contestant* next = nullptr;
   for (const Contestant& contestant : comparison.ranked) {

@@ -1,12 +1,12 @@
-// Which of these results folders is best? What several sweeps found, side by side: of each the
-// fastest and the cheapest point, what compression makes at most, and how many points do not run.
+// Compares the results folders of several sweeps: the fastest and the cheapest point of each, the
+// largest gain from compression, and the number of points that do not run.
 //
-// Points are like one another where they agree in every key of which the folders share values: two
-// folders that swept other optimizers agree in the rest, and the optimizer is what differs. Among
-// a folder's points that are alike so, the fastest counts. Ratios are against the first folder.
+// Points match if they agree in every key of which the folders share values. Two folders that swept
+// different optimizers agree in the other keys, and differ in the optimizer. Among the matching
+// points of a folder the fastest counts. Ratios are relative to the first folder.
 //
-// Fastest and cheapest are so for equal work (equal_work.h); points with a share of warm-up that
-// nobody runs with (verdict.h) win nothing.
+// Fastest and cheapest are for equal work (equal_work.h). Points with an unusual share of warm-up
+// (verdict.h) are excluded from both.
 #pragma once
 
 #include <optional>

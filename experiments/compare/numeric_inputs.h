@@ -1,10 +1,10 @@
-// The numbers that a forecast reads from descriptions of clusters and devices, each under the key
-// that sets it there, with its evidence and with what makes it some per cent larger.
+// The numbers that a forecast reads from descriptions of clusters and devices. Each has the key
+// that sets it, its evidence, and a function that scales it.
 //
-// Each number moves alone. Those that a description does not say and that follow from another
-// one's value (priors by the rate of the NIC, topologies/priors.h) stay as they are; those that are
-// the same number under two names (the GPU's way to the NIC where GPUs meet over PCIe, rates of
-// kernels that are the device's own) move together.
+// Each number changes alone. Numbers missing from a description that follow from another value
+// (priors by the rate of the NIC, topologies/priors.h) do not change with it. One number under two
+// names changes in both places: the GPU's path to the NIC if GPUs communicate over PCIe, and rates
+// of kernels that are the device's own.
 #pragma once
 
 #include <functional>

@@ -81,7 +81,7 @@ std::vector<IntervalPart> parts_of(const Forecast& forecast) {
   return parts;
 }
 
-// The question with every number that the choices below change said outright.
+// Returns the question with every number stated that the choices below change.
 WhatIf spelled_out(const Scenario& scenario) {
   const TrainingPlan& training = scenario.training;
   WhatIf what_if = scenario.asked;

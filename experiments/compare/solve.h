@@ -1,17 +1,16 @@
-// Which value of one input gives the answer that is wanted: how many GPUs at 90 % efficiency, which
-// NIC for a run twice as fast, how late a freeze_step within two days.
+// Finds the value of one input that gives a target: how many GPUs at 90 % efficiency, which NIC for
+// a run twice as fast, how late a freeze_step within two days.
 //
 // The metric (metric.h) is forecast at values spread evenly in logarithms over the range of the
-// key. Where it passes the target once, the place is narrowed: whole numbers until no other one
-// that runs lies between, others to a tenth of a per cent. Three more values are forecast between
-// the two that it passes at first, so that it does not pass there thrice unseen. Where it passes
-// more than once the metric is not monotone, and every place is shown; where it turns without
-// passing, that is said too, since the answer holds for the values forecast alone. Values that
-// cannot run are left out.
+// key. If it passes the target once, the place is narrowed: whole numbers until no other value that
+// runs lies between, others to 0.1 %. Three more values are forecast between the first two that it
+// passes, so that it does not pass three times unnoticed. If the metric passes more than once, it
+// is not monotone, and every place is shown. Turning points without a pass are reported too, since
+// the answer holds only for the values forecast. Values that cannot run are left out.
 //
-// A key is one of a what-if (what_if.h), or a number of the cluster or the device
-// (numeric_inputs.h): one of the cluster is changed as --set changes it, one of the device alone.
-// GPUs come in whole nodes. Two of the three batch numbers are kept where the third is solved for.
+// The key is one of a what-if (what_if.h), or a number of the cluster or the device
+// (numeric_inputs.h). A number of the cluster is changed as by --set, one of the device alone. GPUs
+// come in whole nodes. Two of the three batch numbers are kept if the third is solved for.
 #pragma once
 
 #include <optional>

@@ -12,7 +12,7 @@
 namespace lambcast {
 namespace {
 
-// With so many digits, where there are not more before the point.
+// Formats with this many digits, or more if the integer part needs them.
 std::string of_digits(double value, int digits, int most_decimals) {
   const double power = value > 0 ? std::floor(std::log10(value)) : 0;
   return fmt::format("{:.{}f}", value,
@@ -38,7 +38,7 @@ struct TimeUnit {
   double s;
 };
 
-// In which a time stands by itself.
+// Returns the unit in which a time is printed alone.
 TimeUnit unit_beside(double seconds) {
   const std::string text = run_time_text(seconds);
   constexpr TimeUnit units[] = {{"h", 3600},  {"min", 60},  {"s", 1},     {"ms", 1e-3},

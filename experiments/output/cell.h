@@ -1,5 +1,5 @@
-// Quantities in the cells of a table: of one length of digits, ending zeros too, so that a column
-// reads as one. In sentences "20 min" stands without them (run_time_text(), to_text()).
+// Quantities in the cells of a table: with a fixed number of digits, trailing zeros included, so
+// that columns align. Sentences have "20 min" without trailing zeros (run_time_text(), to_text()).
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace lambcast {
 
-// Columns of a terminal that no table needs more of where it can do with fewer.
+// Columns of a terminal; wider tables are avoided if possible.
 constexpr std::size_t page_width = 80;
 
 // Four digits: "20.00 min", "1.340 GB".
@@ -21,7 +21,7 @@ std::string time_range(double seconds, double low_s, double high_s);
 // Both, for sentences: "431.9 s (269.3 to 714.6 s)".
 std::string time_and_range(double seconds, double low_s, double high_s);
 
-// As it is where it is long: "5.512", "705600".
+// A long number is printed whole: "5.512", "705600".
 std::string number_cell(double value);
 
 // US dollars with three digits, cents at most: "7.27", "12.3", "1234".

@@ -26,7 +26,7 @@ bool on_whole_nodes(const ProcessGroup& group) {
   return group.stride == 1 && group.node_stride == 1 && group.siblings == 1;
 }
 
-// How the ranks of a group lie that is not simply on whole nodes, for people.
+// Describes the placement of a group that is not simply on whole nodes.
 std::string lie(const ProcessGroup& group) {
   if (on_whole_nodes(group)) return "";
   return fmt::format(", stride {}, node stride {}, {} group{} at once", group.stride,
@@ -125,7 +125,7 @@ std::string collective_text(const CollectiveAnswer& answer, const Cluster& clust
   const bool per_rank = op == "all_gather" || op == "reduce_scatter" || op == "all_to_all";
   std::string text = heading(answer, cluster), said;
   for (const CollectiveRow& row : answer.rows) {
-    // Readers of these logs count columns, so grounds are comments, where they change.
+    // Parsers of these logs count columns, so the grounds are printed as comments when they change.
     const std::string why = grounds(row, answer, cluster);
     if (why != said) text += fmt::format("# {}\n", why);
     said = why;

@@ -1,11 +1,11 @@
-// Steps that fp16's dynamic loss scaling does in vain. It doubles the scale after a window of good
-// steps; in steady state the doubled one overflows, and the step's update is left out (assumed:
-// once a window). So it goes at the beginning too, as often as the first scale is too high: that
-// only a log tells.
+// Steps whose update fp16's dynamic loss scaling discards. The scale doubles after a window of good
+// steps. In steady state the doubled scale overflows, and the step's update is left out (assumed:
+// once per window). The same happens at the beginning, as often as the first scale is too high:
+// only a log shows how often.
 //
-// A run of so many steps is not longer for them where they count as steps, as DeepSpeed counts them
+// A run of a given number of steps is no longer if skipped steps count as steps, as in DeepSpeed
 // (runtime/engine.py: global_steps goes up with skipped_steps). With --skipped-steps, or phases
-// (run_phases.h), they are added: what a run takes whose updates are counted.
+// (run_phases.h), they are added: the time of a run with that many updates.
 #pragma once
 
 #include <optional>

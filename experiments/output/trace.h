@@ -20,7 +20,7 @@
 
 namespace lambcast {
 
-// Passes of a step that are written out one by one; more stand together.
+// Most passes of a step that are drawn one by one; more are merged.
 inline constexpr std::int64_t most_traced_passes = 50'000;
 
 std::string chrome_trace(const TrainingPlan& training);

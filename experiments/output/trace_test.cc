@@ -87,7 +87,7 @@ TEST_CASE("trace: field by field what viewers read, and no two slices of a threa
     }
     for (auto& [thread, spans] : threads) {
       std::sort(spans.begin(), spans.end());
-      // To the last bit, wherever a viewer lets time begin: what overlaps is a call within to it.
+      // Exact to the last bit for any time origin of a viewer: a viewer nests slices that overlap.
       const double zero = spans.front().first;
       for (std::size_t i = 1; i < spans.size(); ++i) {
         CHECK(spans[i].first >= spans[i - 1].second);

@@ -252,8 +252,8 @@ double samples_of(const DrawnWorld& world) {
   return samples;
 }
 
-// NCCL's choice is of its own tables and not of what a fabric does: where it tips, more bytes may
-// be faster. By one algorithm and one protocol they are not.
+// NCCL chooses by its own tables, not by the fabric: where its choice tips, more bytes may be
+// faster. With one algorithm and one protocol they are not.
 WhatIf by_one_choice(WhatIf asked) {
   asked["cluster.nccl.all_reduce"] = "ring";
   asked["cluster.nccl.protocols"] = "Simple";

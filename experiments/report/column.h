@@ -1,5 +1,5 @@
-// One column of the page's rows (listing.h), compactly: texts are kept once, and a column whose
-// rows all say the same is not written out.
+// One column of the page's rows (listing.h) in compact form: texts are stored once, and a column
+// with equal rows is written once.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +31,8 @@ class Column {
   bool differs() const { return differs_; }
   bool empty() const;
 
-  // The number of a text of a key or fact among its names, in the order that they came. Rows that
-  // follow one another mostly say the same, which is not looked up again.
+  // Returns the index of a text of a key or fact among its names, in the order of arrival.
+  // Consecutive rows mostly have the same text, which is then not looked up again.
   std::uint32_t place_of(std::string_view text) {
     return last_ < names_.size() && names_[last_] == text ? last_ : look_up(text);
   }

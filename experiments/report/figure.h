@@ -15,9 +15,9 @@ namespace lambcast::report {
 inline constexpr std::size_t most_panels = 6;
 inline constexpr std::size_t most_optimizers = 4;
 
-// All figures below, in this order; the last three once for each compressed optimizer, other
-// exchanges of plain ones together in the one before.
-// `thinning` says which rows these are of all.
+// Returns all figures below, in this order. The last three are drawn once for each compressed
+// optimizer; other exchanges of plain optimizers share the one before. `thinning` states which of
+// all rows these are.
 std::vector<Figure> figures_of(const std::vector<Point>& points, const std::string& thinning = {});
 
 // Samples per second over GPUs, with the ideal line: the best rate per GPU at the smallest GPU
@@ -27,8 +27,8 @@ Figure throughput_figure(const Rows& rows);
 Figure efficiency_figure(const Rows& rows);
 // Speed-up of whole runs over global batch, at the largest GPU count.
 Figure batch_figure(const Rows& rows);
-// Speed-up of whole runs over NIC bandwidth, a line for each way of sending less; none where no
-// exchange was tried.
+// Speed-up of whole runs over NIC bandwidth, a line for each compressed exchange; none if no
+// exchange was swept.
 std::optional<Figure> exchange_figure(const Rows& rows);
 // Speed-up of whole runs over NIC bandwidth and GPUs, with the break-even line; of a scan at one
 // GPU count a line chart.
@@ -56,14 +56,14 @@ std::vector<std::string> compressed_optimizers(const std::vector<Point>& points)
 // The plain optimizer that the rows of `optimizer` are compared with.
 std::string baseline_of(const std::vector<Point>& points, const std::string& optimizer);
 
-// The rows that compare optimizers on equal terms: one model, one batch, the usual backend and
-// bandwidth, the published freeze share. No points where no batch is `enough`.
+// Returns the rows that compare optimizers on equal terms: one model, one batch, the usual backend
+// and bandwidth, the published freeze share. No points if no batch is `enough`.
 Slice common_slice(const Rows& rows, const std::function<bool(const Points&)>& enough);
 
 // Returns the file name of an optimizer's figure, "freeze_onebit_lamb"; safe for any optimizer
 // name.
 std::string file_stem(std::string_view figure, std::string_view optimizer);
-// "bert-large, global batch 65536, precision fp16": what a title says of a slice.
+// Describes a slice in a title: "bert-large, global batch 65536, precision fp16".
 std::string headline(const Slice& slice);
 // "paper-eth40-v100, 40 Gbit/s NIC".
 std::string panel_title(const Point& point);

@@ -1,6 +1,6 @@
-// The parts that every page is made of: one file with nothing to load, so that it opens on machines
-// without a network. Style and scripts stand in page/, the chart library in uplot/. Text that comes
-// from files is to be `escaped`.
+// Parts common to all pages. A page is one file that loads nothing, so that it opens on machines
+// without a network. Style and scripts are in page/, the chart library in uplot/. Text from files
+// must be `escaped`.
 #pragma once
 
 #include <string>

@@ -1,9 +1,9 @@
-// The rows of results.csv as the page takes them: in units for people, column by column, so that
-// its script can slice, sort and draw all of them. A page of a hundred thousand rows of HTML does
-// not open; as data it is some 20 MB, and the script shows those that fit a screen.
+// The rows of results.csv for the page: in units for people, column by column, so that its script
+// can slice, sort and draw all of them. An HTML table of 100,000 rows does not open. As data it is
+// some 20 MB, and the script shows the rows that fit a screen.
 //
-// Of more rows than that the page holds a part that keeps its slices whole: every second (fourth,
-// ...) value of the key with the most values stays, and the page says so.
+// Of more rows the page holds a part with complete slices: every second (fourth, ...) value of the
+// key with the most values, and the page states so.
 #pragma once
 
 #include <cstdint>

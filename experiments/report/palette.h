@@ -21,9 +21,9 @@ struct Look {
 // "onebit_lamb" to "1-bit LAMB"; an unknown name stays as it is.
 std::string display_name(std::string_view optimizer);
 
-// Plain optimizers have the lighter colour and the hollow mark of their compressed kin; LAMB's
-// marks are larger than Adam's, so that both show where the lines meet. `index` chooses a look for
-// names that are not known.
+// Plain optimizers have a lighter colour and a hollow mark in place of their compressed form's.
+// LAMB's marks are larger than Adam's, so that both show where lines meet. `index` chooses a look
+// for unknown names.
 Look optimizer_look(std::string_view optimizer, std::size_t index);
 Look series_look(std::size_t index);
 

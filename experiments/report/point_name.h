@@ -1,6 +1,5 @@
-// Which point of a sweep a figure belongs to, in words: "box, 16 GPUs, batch 8192", and of every
-// other key that was swept the value it had there, since a figure that does not say it cannot be
-// found again.
+// Names the point of a sweep that a figure belongs to: "box, 16 GPUs, batch 8192", and the value of
+// every other key that was swept, so that the point can be found again.
 #pragma once
 
 #include <string>
@@ -10,9 +9,8 @@
 
 namespace lambcast::report {
 
-// A key counts as swept where a row that is alike in those named before has another value: steps
-// that follow from the batch are not said. `point` is one of `points`, or of the rows of which they
-// are a part.
+// A key counts as swept if a row that agrees in the keys named before has another value. Steps that
+// follow from the batch are left out. `point` is one of `points`, or of the rows that contain them.
 std::string point_name(const Point& point, const std::vector<Point>& points);
 
 }  // namespace lambcast::report

@@ -1,6 +1,6 @@
-// results.csv as the report needs it: read once, row by row, in memory that ends. What is told of
-// every row is counted on the way (tally.h). Rows themselves are kept while they are few
-// (kept_rows.h); of more a part, and the report says which.
+// Reads results.csv for the report: once, row by row, in bounded memory. Statistics of all rows are
+// updated on the way (tally.h). The rows are kept if there are few (kept_rows.h), else a part of
+// them, and the report states which.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ inline constexpr std::size_t most_points = 10'000'000;
 
 // Sources and interval widths of the rows that ran.
 struct Grounds {
-  std::size_t calibrated = 0, extrapolated = 0;  // rows, by what their collectives lie in
+  std::size_t calibrated = 0, extrapolated = 0;  // rows, by the source of their collective times
   // Rows by the interval half-width in whole percent, of the kind of step with the widest interval.
   std::map<double, std::size_t> below_percent, above_percent;
 };

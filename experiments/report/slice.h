@@ -1,5 +1,5 @@
-// A sweep has more dimensions than a picture. A slice fixes those that a figure does not show, by
-// stated rules, and remembers in words what it fixed, so that every caption can say it.
+// A sweep has more dimensions than a picture. A slice fixes the dimensions that a figure does not
+// show, by stated rules, and records what it fixed for the caption.
 #pragma once
 
 #include <array>

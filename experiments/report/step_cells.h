@@ -1,5 +1,5 @@
-// The cells of a row of results.csv that say its steps, read once for all rows that say the same:
-// a sweep has millions of such.
+// The cells of a row of results.csv about its steps, shared by all rows with equal cells: a sweep
+// has millions of them.
 #pragma once
 
 #include <cstddef>
@@ -35,8 +35,8 @@ class NumberCells {
 
 class StepCells {
  public:
-  // By how many whole percent a step of a row may be off, of its kinds of step the widest interval;
-  // negative where none is said.
+  // Interval half-widths of the step time in whole percent, of the row's kind of step with the
+  // widest interval; negative if there is none.
   struct Ends {
     double below_percent = -1, above_percent = -1;
   };

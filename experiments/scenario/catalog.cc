@@ -86,8 +86,8 @@ const Table& parsed_model(std::map<std::string, Table>& tables, const std::strin
   return tables.emplace(what, Table::parse(*description, origin)).first->second;
 }
 
-// The key whose value the message begins with, or the prefix of all where it begins otherwise: a
-// key that is missing is nobody's.
+// Returns the key whose value the message begins with, or else the prefix of all: no value is at
+// fault for a missing key.
 std::string key_at_fault(const std::string& prefix, const Overrides& overrides,
                          std::string_view message) {
   for (const auto& [key, value] : overrides) {

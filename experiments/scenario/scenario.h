@@ -1,5 +1,5 @@
-// From what a user said to a TrainingPlan: flags, sweep points and a DeepSpeed file say the same
-// things in the same words, and every user error is raised here.
+// Resolves user input into a TrainingPlan. Flags, sweep points and a DeepSpeed file share one
+// vocabulary, and every user error is raised here.
 #pragma once
 
 #include <optional>
@@ -16,11 +16,11 @@ namespace lambcast {
 
 struct Scenario {
   TrainingPlan training;
-  // The DeepSpeed file, if there is one, with what flags say written into it: where
-  // training.recipe comes from, and what messages and outputs name. `optimizer` is present.
+  // The DeepSpeed file, if there is one, with the flags written into it. It is the source of
+  // training.recipe, and of the names in messages and outputs. `optimizer` is present.
   deepspeed::DeepSpeedConfig config;
   std::vector<Finding> findings;
-  WhatIf asked;  // what it was resolved from, with what files of other programs say
+  WhatIf asked;  // the resolved question, with the values from files of other programs
 };
 
 // Throws Error (usage) for what cannot be read or cannot run.

@@ -1,5 +1,5 @@
-// Keys that were said and that this run does not read: what a flag does not do is said, so that two
-// runs which differ in it alone are not compared.
+// Finds unused keys: keys that were given and have no effect on this run. They are reported, so
+// that two runs that differ in such a key alone are not compared.
 #pragma once
 
 #include <vector>

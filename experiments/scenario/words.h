@@ -1,4 +1,4 @@
-// The values of one what-if, read and checked: what is wrong is said with the flag that gave it.
+// Reads and checks the values of one what-if. Errors name the flag that gave the value.
 #pragma once
 
 #include <cstdint>
@@ -23,14 +23,14 @@ class Words {
   explicit Words(const WhatIf& what_if);
 
   const std::string* find(std::string_view key) const;
-  // A value that must be there; `why` says what it is.
+  // Returns a value that must be given; `why` describes it in the error.
   std::string text(std::string_view key, std::string_view why) const;
   std::optional<std::int64_t> whole(std::string_view key, std::int64_t low,
                                     std::int64_t high) const;
   std::optional<double> number(std::string_view key, double low, double high) const;
   // Position of the value among words_of(key), or nothing.
   std::optional<std::size_t> choice(std::string_view key) const;
-  // As the value of an enum whose words those are, in their order.
+  // Returns the value of an enum with those words, in their order.
   template <typename Enum>
   std::optional<Enum> chosen(std::string_view key) const {
     const auto place = choice(key);

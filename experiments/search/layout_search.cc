@@ -278,7 +278,7 @@ CompressedLayout sending(WhatIf messages, const FoundLayout& plain, const std::s
   return result;
 }
 
-// The second search, of a plain optimizer's 1-bit kin.
+// The second search, with the 1-bit form of a plain optimizer.
 void add_compression(const WhatIf& asked, const SearchOptions& options,
                      const std::shared_ptr<DescriptionTexts>& texts, LayoutSearch& result) {
   const auto type = model_of(result.space.base.optimizer()).in_onebit;

@@ -89,9 +89,9 @@ struct LayoutSearch {
   std::size_t candidates = 0, forecast = 0;
   std::vector<FoundLayout> best;
   std::vector<RefusedLayouts> refused;  // most first
-  std::string compressing;              // the 1-bit kin of a plain optimizer; empty: there is none
-  // The best layout for it of those with several replicas, which alone exchange what it compresses;
-  // nothing: none of them runs.
+  std::string compressing;              // the 1-bit form of a plain optimizer; empty: there is none
+  // The best layout for it among those with several replicas, as only these exchange what it
+  // compresses. Nothing: none of them runs.
   std::optional<FoundLayout> best_compressed;
   bool complete = true;  // false: stopped
 };

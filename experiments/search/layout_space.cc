@@ -83,7 +83,7 @@ const std::vector<Offer>& offers() {
   return rows;
 }
 
-// The program whose offer another one's is (models/training/plan/framework.h).
+// The framework whose features another one has too (models/training/plan/framework.h).
 FrameworkName offers_as(FrameworkName framework) {
   switch (framework) {
     case FrameworkName::nemo:

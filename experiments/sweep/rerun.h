@@ -1,6 +1,6 @@
-// A results folder as a recipe: manifest.json holds the sweep file as it was, the values that flags
-// gave, and the hashes of all that was read, so that the same rows can be made again, or it can be
-// said why not.
+// A results folder as a recipe. manifest.json holds the sweep file, the values of the flags, and
+// the hashes of all files read. So the same rows can be computed again, or the changed inputs be
+// named.
 #pragma once
 
 #include <filesystem>

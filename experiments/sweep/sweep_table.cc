@@ -203,7 +203,7 @@ std::string answer_of(const Sweep& sweep) {
   return out + longer_on_faster_nics(sweep) + keys_without_effect(sweep);
 }
 
-// "nic.bandwidth": whose it is, its name says.
+// Strips the description's prefix, which the key name already implies: "nic.bandwidth".
 std::string heading_of(const std::string& key) {
   for (const char* whose : {"cluster.", "model.", "device."})
     if (key.starts_with(whose)) return key.substr(key.find('.') + 1);
@@ -226,7 +226,7 @@ std::size_t width_of(const std::vector<Column>& columns) {
   return width;
 }
 
-// In the order of the table; the ends of run and cost only where there is room.
+// Returns the columns in the order of the table; the ends of run and cost only if there is room.
 std::vector<Column> columns_of(const std::vector<RunRow>& rows, std::size_t room) {
   const auto any = [&](auto has) { return std::ranges::any_of(rows, has); };
   const Column run{"run", 9, [](const RunRow& row) { return time_cell(row.time_s); }};

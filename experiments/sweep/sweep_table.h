@@ -12,15 +12,15 @@
 
 namespace lambcast {
 
-// `rows` are those of results.csv (result_row.h), one a point, in order; `findings` those of all
-// points, where they are to be told below the table.
+// `rows` are those of results.csv (result_row.h), one per point, in order. `findings` are those of
+// all points, if they are to be listed below the table.
 std::string sweep_table(const SweepPoints& points, const std::vector<std::string>& rows,
                         const FindingTally& findings = {});
 // The same from the results.csv of a folder.
 std::string sweep_table(const SweepPoints& points, const std::filesystem::path& folder);
 
-// One line for each key that was varied without effect, with the limit that holds in its place:
-// what the summary of a folder, which keeps no keys, does not tell.
+// Returns one line for each key that was varied without effect, with the limit that holds instead.
+// The summary of a folder lacks them, as it keeps no keys.
 std::string keys_without_effect(const SweepPoints& points, const std::filesystem::path& folder);
 
 }  // namespace lambcast
