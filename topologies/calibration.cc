@@ -45,7 +45,7 @@ struct Strangeness {
   double uncalibrated(NicRate rate, Typical typical) const {
     const double without = rate == NicRate::effective ? effective_rate : nominal_rate;
     if (typical == Typical::none) return without;
-    // Few fabrics tell the rate of one stream, whatever is known of the NIC.
+    // Few fabrics show the rate of one stream, even if the rate of the NIC is known.
     if (typical == Typical::socket && rate == NicRate::nominal) return of_sockets;
     return std::min(without, typical == Typical::rdma ? of_rdma : of_sockets);
   }

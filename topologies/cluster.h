@@ -197,9 +197,9 @@ const LibrarySpec& library_of(const Cluster& cluster, Backend backend);
 // The transport of its library, from the point of view of its buffers.
 Transport transport_of(const Cluster& cluster, Backend backend);
 
-// Effective where somebody measured or fitted a rate, or published one below the nominal. Intervals
-// go by this: what --set asks about nobody got out of a NIC, so its rate is as uncertain as a name
-// plate's, though a library's share of it is the effective rate's where the preset's own is one.
+// Returns effective if a rate was measured or fitted, or published below the nominal one. Intervals
+// depend on it: a rate asked for by --set is as uncertain as a nominal rate, but a library's share
+// of it is that of an effective rate if the preset's own rate is one.
 NicRate nic_rate_of(const Cluster& cluster);
 
 // Whether the cluster has a calibration of the backend's library.
@@ -229,8 +229,8 @@ std::string changed_keys(const Cluster& cluster, int nodes);
 // GPUs bring their share of the node's NICs, at least one.
 Machines machines_of(const Cluster& cluster, Backend backend, const ProcessGroup& group);
 int nics_in_use(const Cluster& cluster, int gpus_per_node);
-// What a library gets of each NIC in use: its share, which is that of as many channels as NCCL
-// takes by itself, or what fewer or more channels carry.
+// Returns the rate that a library reaches on each NIC in use: its share for NCCL's own number of
+// channels, or the rate that fewer or more channels carry.
 Bandwidth reached_nic_rate(const Cluster& cluster, const LibrarySpec& library,
                            const ProcessGroup& group);
 

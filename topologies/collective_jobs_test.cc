@@ -20,7 +20,7 @@ Cluster cluster_of(const Overrides& overrides = {}) {
   return load_cluster("h200-ndr", all);
 }
 
-// A ring with one GPU per node, `beside` of which share the node's one NIC.
+// A ring with one GPU per node; several of them share the node's one NIC.
 CollectiveJob ring(int slot) {
   CollectiveJob job;
   job.name = "ring";

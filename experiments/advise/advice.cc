@@ -216,9 +216,9 @@ BreakEven break_even_of(const Answer& answer, const std::optional<OwnRun>& own, 
   };
   const double level = break_even_level(speedup(&RatioInterval::value));
   const auto where = [&](double RatioInterval::*end) { return break_even(speedup(end), level); };
-  const auto held_back = [&](LimitOfNic limit_of) {
+  const auto held_back = [&](NicLimit limit) {
     return held_back_beyond(own ? own->asked : answer.backends.front().asked, own.has_value(),
-                            limit_of, catalog);
+                            limit, catalog);
   };
   const PayingBandwidth expected = where(&RatioInterval::value), low = where(&RatioInterval::low),
                         high = where(&RatioInterval::high);
@@ -230,8 +230,8 @@ BreakEven break_even_of(const Answer& answer, const std::optional<OwnRun>& own, 
           low.pays_above,
           low.pays_at_any_bandwidth,
           high.pays_at_any_bandwidth,
-          held_back(limit_of_streams),
-          held_back(limit_of_gpu_way)};
+          held_back(NicLimit::streams),
+          held_back(NicLimit::gpu_way)};
 }
 
 // Fills in the results of the comparison with the plain run. A run that is not judged or does not

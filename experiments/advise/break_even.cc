@@ -21,6 +21,12 @@ Bandwidth stated_rate(const std::string& text) {
   return table.get<Sourced<Bandwidth>>("nominal").value;
 }
 
+std::optional<Bandwidth> limit_of(NicLimit limit, const Cluster& cluster, int nodes) {
+  if (limit == NicLimit::gpu_way) return gpu_way_limit(cluster, nodes);
+  const auto streams = stream_limit(cluster);
+  return streams ? std::optional(streams->nic) : std::nullopt;
+}
+
 }  // namespace
 
 double break_even_level(const SpeedupAt& speedup) {
@@ -53,34 +59,25 @@ PayingBandwidth break_even(const WhatIf& what_if, Catalog& catalog, Bandwidth fa
   return break_even(speedup, break_even_level(speedup), fastest);
 }
 
-std::optional<Bandwidth> limit_of_streams(const TrainingPlan& training) {
-  const auto limit = stream_limit(*training.cluster);
-  return limit ? std::optional(limit->nic) : std::nullopt;
-}
-
-std::optional<Bandwidth> limit_of_gpu_way(const TrainingPlan& training) {
-  return gpu_way_limit(*training.cluster, training.nodes());
-}
-
-std::optional<Bandwidth> held_back_beyond(const WhatIf& asked, bool plain, LimitOfNic limit_of,
+std::optional<Bandwidth> held_back_beyond(const WhatIf& asked, bool plain, NicLimit limit,
                                           Catalog& catalog) {
-  // Sets the bandwidth as the scan does: a description's own bandwidth may be measured.
-  const TrainingPlan fastest = resolve(at_bandwidth(asked, Bandwidth(1e12)), catalog).training;
-  const auto limit = limit_of(fastest);
-  if (!limit) return std::nullopt;
+  // As bandwidths are set here: a description's own may be what somebody measured of a NIC.
+  const Scenario fastest = resolve(at_bandwidth(asked, Bandwidth(1e12)), catalog);
+  const auto beyond = limit_of(limit, *fastest.training.cluster, fastest.training.nodes());
+  if (!beyond) return std::nullopt;
   CollectiveCosts costs;
-  const auto time_of = [&](const TrainingPlan& training) {
-    return forecast(plain ? training : plain_run(training), costs).run.time_s;
+  const auto time_of = [&](const Scenario& scenario) {
+    return forecast(plain ? scenario.training : plain_run(scenario.training), costs).run.time_s;
   };
-  const TrainingPlan at_limit = resolve(at_bandwidth(asked, *limit), catalog).training;
-  return std::abs(time_of(at_limit) / time_of(fastest) - 1) < 0.01 ? limit : std::nullopt;
+  const Scenario at_limit = resolve(at_bandwidth(asked, *beyond), catalog);
+  return std::abs(time_of(at_limit) / time_of(fastest) - 1) < 0.01 ? beyond : std::nullopt;
 }
 
 Bandwidth fastest_of_use(const WhatIf& asked, Catalog& catalog) {
   Bandwidth fastest(1e13 / 8);
-  for (const LimitOfNic limit_of : {limit_of_streams, limit_of_gpu_way})
-    if (const auto limit = held_back_beyond(asked, false, limit_of, catalog))
-      fastest = std::min(fastest, *limit);
+  for (const NicLimit limit : {NicLimit::streams, NicLimit::gpu_way})
+    if (const auto beyond = held_back_beyond(asked, false, limit, catalog))
+      fastest = std::min(fastest, *beyond);
   return fastest;
 }
 

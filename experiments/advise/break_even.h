@@ -7,7 +7,6 @@
 
 #include "experiments/scenario/catalog.h"
 #include "experiments/scenario/what_if.h"
-#include "models/training/plan/training_plan.h"
 #include "sim/base/units.h"
 
 namespace lambcast {
@@ -32,14 +31,14 @@ PayingBandwidth break_even(const SpeedupAt& speedup, double level,
 // By RunForecast::speedup_vs_baseline, which is of the plain optimizer with an all-reduce.
 PayingBandwidth break_even(const WhatIf& what_if, Catalog& catalog, Bandwidth fastest);
 
-using LimitOfNic = std::optional<Bandwidth> (*)(const TrainingPlan& training);
-std::optional<Bandwidth> limit_of_streams(const TrainingPlan& training);
-std::optional<Bandwidth> limit_of_gpu_way(const TrainingPlan& training);
+// Limits on a NIC other than its own rate: TCP streams of NCCL (stream_limit.h), and the way of a
+// GPU to its NIC (gpu_way_limit.h).
+enum class NicLimit { streams, gpu_way };
 
 // Returns the NIC bandwidth above which the plain run of the question is no faster, because of a
 // limit on rings. Returns nothing if its algorithms have several peers. `plain`: the question is
 // the plain run itself.
-std::optional<Bandwidth> held_back_beyond(const WhatIf& asked, bool plain, LimitOfNic limit_of,
+std::optional<Bandwidth> held_back_beyond(const WhatIf& asked, bool plain, NicLimit limit,
                                           Catalog& catalog);
 
 // Returns the largest bandwidth at which a break-even is meaningful. Beyond either limit the plain

@@ -58,10 +58,9 @@ TEST_CASE("verdict: what most runs need measured comes first") {
 
 TEST_CASE("verdict: other kernels are named where they change the answer") {
   const VerdictCounts own = counts_of({loses}), fused = counts_of({wins});
-  CHECK_THAT(
-      in_words(own, fused, by_number),
-      Catch::EndsWith("With the fused kernels that ship here (--kernels fused): pays "
-                      "in 1 point, most with run 0: 2.00x (1.50 to 2.50x)."));
+  CHECK_THAT(in_words(own, fused, by_number),
+             Catch::EndsWith("With the fused kernels that ship here (--kernels fused): pays "
+                             "in 1 point, most with run 0: 2.00x (1.50 to 2.50x)."));
   CHECK(in_words(own, own, by_number) == in_words(own, {}, by_number));
   CHECK_THAT(in_words(counts_of({wins}), counts_of({{2.2, 1.5, 2.9}}), by_number),
              Catch::Contains("fused"));

@@ -1,7 +1,7 @@
-// A measured table as a question to the model: the collectives it consists of, ready to be asked
-// for the sizes of its rows.
+// A measured table as input of the model: the collectives that it consists of, prepared for the
+// sizes of its rows.
 //
-// Most tables are one collective. DeepSpeed's compressed exchange over MPI (compressed_allreduce of
+// Most tables hold one collective. DeepSpeed's compressed exchange over MPI (compressed_allreduce of
 // S bytes of fp32) is several (sim/collectives/compressed_exchange.h). Where the table was measured
 // with staging, every buffer is also copied between device and host memory (kernels/staging.h).
 // Over NCCL such a table also holds the time of our kernels and is not forecast here.

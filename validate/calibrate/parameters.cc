@@ -155,6 +155,22 @@ void add_protocol(Listing& list, const ProtocolSpec& protocol, const Coverage& c
               nic.value() * 0.02e-9, nic.value() * 10e-9);
 }
 
+// Between processes of a node, and out of one process if a NIC is as fast. An assumed rate begins
+// above the NIC's, so that tables inside a node and between nodes each have a bearing on one of
+// them.
+void add_host_link(Listing& list, const Cluster& base, const Coverage& covers) {
+  const bool known = base.host_link.provenance.kind != Kind::assumed;
+  const double host_link =
+      (known ? base.host_link.value : std::max(base.host_link.value, base.nic_nominal.value * 2))
+          .value() *
+      1e-9;
+  const bool felt =
+      covers.one_node || covers.nodes_of_gpus || base.host_link.value < base.nic_nominal.value * 2;
+  if (felt && (covers.one_node || covers.nodes))
+    list.all.push_back({"node.host_link", Unit::gigabytes_per_s, host_link, host_link / 50,
+                        host_link * 50, of_latency});
+}
+
 }  // namespace
 
 std::vector<Parameter> parameters_for(const Cluster& base, std::span<const Measurement> tables,
@@ -169,18 +185,7 @@ std::vector<Parameter> parameters_for(const Cluster& base, std::span<const Measu
   const bool to_nics = base.gpu_peers == GpuPeers::pcie && covers.nodes_of_gpus;
   if (!mpi && (covers.one_node || to_nics))
     list.share("link_efficiency", library.link_efficiency, 0.2, 2);
-  // Between processes of a node, and out of one process where a NIC is as fast. An assumed one
-  // begins above the NIC, so that both are felt, each in its own tables.
-  const bool known = base.host_link.provenance.kind != Kind::assumed;
-  const double host_link =
-      (known ? base.host_link.value : std::max(base.host_link.value, base.nic_nominal.value * 2))
-          .value() *
-      1e-9;
-  const bool felt =
-      covers.one_node || covers.nodes_of_gpus || base.host_link.value < base.nic_nominal.value * 2;
-  if (mpi && felt && (covers.one_node || covers.nodes))
-    list.all.push_back({"node.host_link", Unit::gigabytes_per_s, host_link, host_link / 50,
-                        host_link * 50, of_latency});
+  if (mpi) add_host_link(list, base, covers);
   if (covers.wire) {
     const double bandwidth = base.nic_bandwidth.value.value() * 1e-9;
     list.all.push_back({"nic.bandwidth", Unit::gigabytes_per_s, bandwidth, bandwidth / 100,

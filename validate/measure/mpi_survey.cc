@@ -53,7 +53,7 @@ std::uint64_t block_of_table(Operation operation, int ranks) {
                                                       : block_bytes(operation, ranks);
 }
 
-// A row for each table and size. Appears whole, for those who wait for it.
+// Writes a row for each table and size. The file appears at once and complete, by a rename.
 void write_plan(const SurveyOptions& survey, const MeasureOptions& options,
                 const std::vector<PlannedTable>& tables) {
   fs::create_directories(fs::path(survey.folder) / "tables");

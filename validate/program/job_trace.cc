@@ -148,7 +148,7 @@ class TraceText {
   std::size_t at_ = 0, end_ = 0;
 };
 
-// Iterator over TraceText, as the parser asks for.
+// Input iterator over TraceText for the JSON parser.
 class TraceIterator {
  public:
   using iterator_category = std::input_iterator_tag;

@@ -14,7 +14,8 @@ std::optional<std::string> why_backend_fails(const TrainingPlan& training) {
   const bool over_nodes = training.nodes() > 1;
   if (training.backend() == Backend::mpi_device && over_nodes &&
       training.cluster->network == NetworkKind::socket)
-    return fmt::format("cuda_aware sends from GPU memory by RDMA, and {} has TCP", training.cluster->name);
+    return fmt::format("cuda_aware sends from GPU memory by RDMA, and {} has TCP",
+                       training.cluster->name);
   return std::nullopt;
 }
 
