@@ -10,8 +10,7 @@
 // verdict is that of verdict.h.
 //
 // A question about a plain optimizer has no freeze_step. Then a warm-up of 20 % of the run is
-// assumed, from the middle of the 15 to 25 % that DeepSpeed's tutorials advise, and the verdict
-// states so.
+// assumed, and the verdict states so. DeepSpeed's tutorials advise 15 to 25 %.
 //
 // 1-bit optimizers reject ZeRO. For a run with ZeRO the advice states whether compression without
 // ZeRO would be faster, if it fits. It also states the gain of the plain optimizer without ZeRO,
@@ -53,9 +52,8 @@ struct BackendAdvice {
   Forecast forecast;  // of it, against the baseline of all
 };
 
-// NIC bandwidth at which the run takes equally long with and without compression, and the
-// bandwidths at which the low and the high end of the speed-up are 1. Absent: not between 100
-// Mbit/s and 10 Tbit/s.
+// NIC bandwidth at which the run takes equally long with and without compression. `low`, `high`:
+// bandwidths at which that end of the speed-up is 1. Absent: not between 100 Mbit/s and 10 Tbit/s.
 struct BreakEven {
   std::optional<Bandwidth> at, low, high;
   bool pays_above = false;             // else below

@@ -1,5 +1,5 @@
-// Compares every gradient exchange on one cluster with the uncompressed all-reduce: bytes sent,
-// kernels, memory, step and run time, and the NIC bandwidth up to which it pays. The plain
+// Compares every gradient exchange on one cluster with the uncompressed all-reduce. Reports bytes
+// sent, kernels, memory, step and run time, and the NIC bandwidth up to which it pays. The plain
 // optimizer runs them all; its 1-bit form is listed with them.
 #pragma once
 

@@ -1,6 +1,6 @@
 // Compares several clusters, optimizers or gradient exchanges, or every combination of them, for
-// one question: time, cost, memory, the effect of compression, and the part of a step that loses
-// most.
+// one question. Reports time, cost, memory, the effect of compression, and the part of a step that
+// loses most.
 //
 // Each contestant is forecast as `simulate` forecasts it. Contestants that fit in memory rank
 // before those that do not, both by run time. If they train on different numbers of samples, they

@@ -1,5 +1,5 @@
-// Compares the results folders of several sweeps: the fastest and the cheapest point of each, the
-// largest gain from compression, and the number of points that do not run.
+// Compares the results folders of several sweeps. Lists the fastest and the cheapest point of each,
+// the largest gain from compression, and the number of points that do not run.
 //
 // Points match if they agree in every key of which the folders share values. Two folders that swept
 // different optimizers agree in the other keys, and differ in the optimizer. Among the matching

@@ -3,8 +3,8 @@
 //
 // Each number changes alone. Numbers missing from a description that follow from another value
 // (priors by the rate of the NIC, topologies/priors.h) do not change with it. One number under two
-// names changes in both places: the GPU's path to the NIC if GPUs communicate over PCIe, and rates
-// of kernels that are the device's own.
+// names changes in both places. Examples are the GPU's path to the NIC if GPUs communicate over
+// PCIe, and kernel rates that are the device's own.
 #pragma once
 
 #include <functional>

@@ -17,9 +17,9 @@
 //
 //   share of s = ln(r(s))^2 / sum over all sources of ln(r)^2
 //
-// and an input belongs to the source whose width it changes most. It is unknown which inputs cause
-// the error of a source. Its share is split among its inputs by their elasticities, as if all had
-// the same relative error.
+// An input belongs to the source with the width that it changes most. It is unknown which inputs
+// cause the error of a source. Its share is split among its inputs by their elasticities, as if all
+// had the same relative error.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
-// Finds the value of one input that gives a target: how many GPUs at 90 % efficiency, which NIC for
-// a run twice as fast, how late a freeze_step within two days.
+// Finds the value of one input that gives a target. Examples: how many GPUs at 90 % efficiency,
+// which NIC for a run twice as fast, how late a freeze_step within two days.
 //
 // The metric (metric.h) is forecast at values spread evenly in logarithms over the range of the
 // key. If it passes the target once, the place is narrowed: whole numbers until no other value that

@@ -32,7 +32,7 @@ Recipe small() {
 // here if it freezes long before its variance settles, which no monitor of the variance can detect.
 double margin(Optimizer optimizer) { return optimizer == Optimizer::onebit_lamb ? 0.02 : 0.04; }
 
-// Returns the loss added by freezing at the monitor's step instead of the best fixed share, as a
+// Returns the loss added by freezing at the monitor's step instead of the best fixed share. It is a
 // share of the loss reduction of the whole training.
 double cost_of_monitor(const std::vector<Curve>& curves, Optimizer optimizer, double untrained) {
   double chosen = NAN, best = INFINITY;

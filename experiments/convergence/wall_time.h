@@ -1,7 +1,7 @@
 // Wall time of the points of a curve. Step times are forecast for a large run with the same
-// optimizer, exchange and stage: BERT-Large at sequence 128, 16 sequences a GPU, on the cluster and
-// the GPUs of a Clock. The loss is the small problem's, the time the large run's; README.md states
-// what follows from that.
+// optimizer, exchange and stage. It is BERT-Large at sequence 128, 16 sequences a GPU, on the
+// cluster and the GPUs of a Clock. The loss is the small problem's, the time the large run's;
+// README.md states what follows from that.
 #pragma once
 
 #include <string>

@@ -1,5 +1,6 @@
-// Explains a forecast so that it can be checked: the operations of a step (plan), the cost and
-// interval of each and of the calls inside passes (prices), and the work of the program (stats):
+// Explains a forecast so that it can be checked: the operations of a step (plan), and the cost and
+// interval of each operation and of the calls inside passes (prices). Counts the work of the
+// program (stats):
 //
 //   operations, collectives   of the step; cost queries, and how many of them the cache answered
 //   events, flows, solves     of the engine, of the flow model, and of its max-min rates

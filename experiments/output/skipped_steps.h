@@ -3,9 +3,9 @@
 // once per window). The same happens at the beginning, as often as the first scale is too high:
 // only a log shows how often.
 //
-// A run of a given number of steps is no longer if skipped steps count as steps, as in DeepSpeed
-// (runtime/engine.py: global_steps goes up with skipped_steps). With --skipped-steps, or phases
-// (run_phases.h), they are added: the time of a run with that many updates.
+// In DeepSpeed skipped steps count as steps, so they do not lengthen a run of a given number of
+// steps (runtime/engine.py: global_steps goes up with skipped_steps). With --skipped-steps, or
+// phases (run_phases.h), they are added: the time of a run with that many updates.
 #pragma once
 
 #include <optional>

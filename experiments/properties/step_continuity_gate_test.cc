@@ -1,6 +1,6 @@
 // Continuity of forecasts under a change of any number of a cluster or device (--set). A change of
-// 0.01 % moves the time of a run, its ends and its speed-up by at most 1 %, and a change of 1 % by
-// at most 5 %. A change at which a finding reports that the algorithm tips is exempt.
+// 0.01 % moves the time of a run, its ends and its speed-up by at most 1 %. A change of 1 % moves
+// them by at most 5 %. A change at which a finding reports that the algorithm tips is exempt.
 // topologies/continuity_gate_test.cc tests the same for single collectives.
 //
 // A few settings here; all clusters in the long form ("[.long]").

@@ -1,4 +1,4 @@
-// For tests: what-ifs drawn at random from all keys and values by a generator of our own, so that a
+// For tests: what-ifs drawn at random from all keys and values. The generator is our own, so that a
 // failure is reproducible from its seed. Most can run; the others are rejected.
 #pragma once
 

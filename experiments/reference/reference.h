@@ -1,5 +1,5 @@
-// All names that lambcast reads and writes, from the tables that the code itself uses: keys of
-// what-ifs (what_if.h), keys read from descriptions (sim/base/asked_keys.h), columns of CSV
+// All names that lambcast reads and writes, from the tables that the code itself uses. They are
+// keys of what-ifs (what_if.h), keys read from descriptions (sim/base/asked_keys.h), columns of CSV
 // (result_row.h), fields of JSON (the schemas that ship), codes of findings (collected from the
 // sources when the program is built), metrics (metric.h). The meanings of columns, descriptions and
 // findings are in reference_words.h.

@@ -1,5 +1,5 @@
-// Names the point of a sweep that a figure belongs to: "box, 16 GPUs, batch 8192", and the value of
-// every other key that was swept, so that the point can be found again.
+// Names the point of a sweep that a figure belongs to: "box, 16 GPUs, batch 8192". The name has the
+// value of every other key that was swept, so that the point can be found again.
 #pragma once
 
 #include <string>

@@ -1,10 +1,10 @@
-// Stacked bars of the parts of a step, one bar per kind of step and GPU count, with the plain
-// optimizer next to the compressed one.
+// Stacked bars of the parts of a step, one bar per kind of step and GPU count. The plain optimizer
+// is next to the compressed one.
 //
 // The parts follow one another in a step, so they add up to its time; the remainder is `other`.
-// Bars show GPU time per sample, step_time * gpus / global_batch, since step times of one global
-// batch on 8 and on 256 GPUs do not fit one axis. The step time itself is printed above each bar
-// and, part by part, in the data file.
+// Bars show GPU time per sample, step_time * gpus / global_batch. Step times of one global batch on
+// 8 and on 256 GPUs do not fit one axis. The step time itself is printed above each bar and, part
+// by part, in the data file.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// Summary of the results in a few sentences: how many points ran, the largest and the smallest gain
-// from compression, and the bandwidth above which it no longer pays.
+// Summary of the results in a few sentences. It has the number of points that ran, the largest and
+// smallest gain from compression, and the bandwidth above which it no longer pays.
 #pragma once
 
 #include <map>

@@ -8,7 +8,7 @@
 //            (models/training/price/least_step.h)
 //
 // It is counted under the first check that rejects it. The rest is ordered by step time, equal ones
-// by their place among the candidates, so the answer is the same for any number of threads.
+// by their place among the candidates. So the answer is the same for any number of threads.
 //
 // A layout that may not fit (models/training/memory/tight_memory.h) is marked. It ranks behind
 // layouts that have room and may be as fast, by the interval of the ratio of their steps.

@@ -34,9 +34,9 @@ class SweepFolder {
   using Note = std::function<void(const std::string&)>;
 
   // Creates the folder, or finds the existing rows if `resume` is set. `inputs` are the hashes of
-  // the files that the sweep reads. Throws Error (usage) if the folder holds results already and
-  // `resume` is not set, holds those of another sweep or foreign files, or is being written by
-  // another process; (failure) if it cannot be written. `note` receives notes for the user.
+  // the files that the sweep reads. Throws Error (usage) if the folder holds results and `resume`
+  // is not set. Also if it holds results of another sweep or foreign files, or another process
+  // writes it. Throws Error (failure) if it cannot be written. `note` receives notes for the user.
   SweepFolder(const std::filesystem::path& folder, const SweepPlan& plan,
               const std::map<std::string, std::string>& inputs, bool resume, const Note& note);
 

@@ -1,10 +1,10 @@
 // A sweep on several processes: rank 0 hands out chunks of points, receives their rows and writes
-// them; the others compute. The other ranks read no file and print nothing: the sweep and the text
+// them; the others compute. The other ranks read no file and print nothing. The sweep and the text
 // of every description come from rank 0, so their hosts need the program alone.
 //
-// The rows are those of one process, in its order and to the byte, on machines with the same kind
-// of processor and the same C library. A rank that is silent for a minute is lost, and the sweep
-// ends. The rows written so far stay, and the sweep can resume.
+// The rows are byte for byte those of one process, in its order. This needs machines with the same
+// kind of processor and the same C library. A rank that is silent for a minute is lost, and the
+// sweep ends. The rows written so far stay, and the sweep can resume.
 #pragma once
 
 #include <chrono>

@@ -8,9 +8,9 @@
 // (models/training/run/compressed_share.h) says nothing about compression and is not judged.
 //
 // Among many runs, those with an unusual share of warm-up are no advice. A run that compresses from
-// its first step on has no variance to freeze, and one that warms up for more than half of its
-// steps is hardly compressed. Tables and figures over freeze_step show them. Counts, best, worst,
-// medians and fastest leave them out and state how many.
+// its first step on has no variance to freeze. One that warms up for more than half of its steps is
+// hardly compressed. Tables and figures over freeze_step show them. Counts, best, worst, medians
+// and fastest leave them out and state how many.
 #pragma once
 
 #include <cstddef>
