@@ -257,4 +257,12 @@ int in_flight(const Pipeline& pipeline, int stage) {
   return static_cast<int>(peak_held(stage_slots(pipeline, stage), one, one));
 }
 
+double unpaired_share(const Pipeline& pipeline) {
+  const std::vector<PipelineSlot> slots = stage_slots(pipeline, 0);
+  const auto first = std::ranges::find_if(
+      slots, [](const PipelineSlot& slot) { return slot.kind != SlotKind::forward; });
+  const double passes = static_cast<double>(pipeline.micro_batches) * pipeline.chunks;
+  return static_cast<double>(first - slots.begin()) / passes;
+}
+
 }  // namespace lambcast::parallel

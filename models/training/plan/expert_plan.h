@@ -26,11 +26,11 @@
 // products' part. One kernel for all of them, in a captured graph, costs none of that.
 //
 // Overlapped (Megatron-LM --overlap-moe-expert-parallel-comm): the exchanges of one micro batch's
-// forward pass overlap the backward pass of another, and the other way round (unpaired_passes.h).
-// The exposed cost is the part that computation does not cover, plus the multiprocessors that the
-// exchange occupies. Unless a graph captured it, the host starts so many pieces one by one that a
-// block lasts at least `overlapped_launches`.
-// Sources: DeepSpeed moe/sharded_moe.py; Megatron-LM core/transformer/moe/token_dispatcher.py.
+// forward pass overlap the backward pass of another, and the other way round
+// (models/parallel/pipeline_schedule.h). The exposed cost is the part that computation does not
+// cover, plus the multiprocessors that the exchange occupies. Unless a graph captured it, the host
+// starts so many pieces one by one that a block lasts at least `overlapped_launches`. Sources:
+// DeepSpeed moe/sharded_moe.py; Megatron-LM core/transformer/moe/token_dispatcher.py.
 #pragma once
 
 #include <cstdint>

@@ -6,7 +6,6 @@
 #include "models/training/plan/layout_contents.h"
 #include "models/training/plan/layout_plan.h"
 #include "models/training/price/one_hot_dispatch.h"
-#include "models/training/price/unpaired_passes.h"
 #include "models/training/price/weight_stream.h"
 #include "models/training/run/training_case.h"
 
@@ -209,11 +208,11 @@ TEST_CASE("experts: fewer bits are more kernels to start") {
 
 TEST_CASE("experts: passes of the warm-up and the cool-down have no partner") {
   using parallel::PipelineSchedule;
-  CHECK(unpaired_share({PipelineSchedule::one_f_one_b, 1, 1, 7}) == Approx(1 / 7.));
-  CHECK(unpaired_share({PipelineSchedule::one_f_one_b, 5, 1, 7}) == Approx(5 / 7.));
-  CHECK(unpaired_share({PipelineSchedule::interleaved, 3, 5, 12}) ==
+  CHECK(parallel::unpaired_share({PipelineSchedule::one_f_one_b, 1, 1, 7}) == Approx(1 / 7.));
+  CHECK(parallel::unpaired_share({PipelineSchedule::one_f_one_b, 5, 1, 7}) == Approx(5 / 7.));
+  CHECK(parallel::unpaired_share({PipelineSchedule::interleaved, 3, 5, 12}) ==
         Approx((2 * 2 + 4 * 3 + 1) / 60.));
-  CHECK(unpaired_share({PipelineSchedule::gpipe, 3, 1, 12}) == 1);
+  CHECK(parallel::unpaired_share({PipelineSchedule::gpipe, 3, 1, 12}) == 1);
 }
 
 TEST_CASE("experts: overlap hides less of a short step's exchanges") {

@@ -11,7 +11,6 @@
 #include "models/training/price/nic_sharing.h"
 #include "models/training/price/pipeline_sums.h"
 #include "models/training/price/slowest_rank.h"
-#include "models/training/price/unpaired_passes.h"
 #include "models/training/price/weight_stream.h"
 #include "sim/base/check.h"
 
@@ -33,7 +32,8 @@ class PipelinePricer {
                                         : 1),
         rates_(rates_of_slowest(training, off_)),
         launch_(training.device->framework_launch.value.scaled(off_)),
-        unpaired_(plan.experts && plan.experts->overlapped ? unpaired_share(plan.pipeline) : 0),
+        unpaired_(plan.experts && plan.experts->overlapped ? parallel::unpaired_share(plan.pipeline)
+                                                           : 0),
         kinds_(kinds_of(plan, rates_)) {}
 
   PipelinePrice price() {

@@ -17,7 +17,7 @@
 // own collectives leave the node, they cannot use a NIC at once: a pass lasts at least their sum.
 //
 // Exchanges of tokens that overlap the pass of another micro batch have no such pass at the
-// pipeline's ends (unpaired_passes.h).
+// pipeline's ends (models/parallel/pipeline_schedule.h).
 //
 // No pass is shorter than the host takes to start its kernels (host_pace.h).
 //
