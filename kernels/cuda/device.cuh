@@ -304,7 +304,7 @@ void launch(void (*kernel)(Parameters...), unsigned blocks, unsigned block_threa
   static_cast<void>(stream);
   cuda_on_cpu::run(blocks, block_threads, [&] { kernel(arguments...); });
 #else
-  kernel<<<blocks, block_threads, 0, stream> > >(arguments...);
+  kernel<<<blocks, block_threads, 0, stream>>>(arguments...);
 #endif
 }
 
