@@ -1,8 +1,8 @@
 // Waits of exchanges over TCP for a switch whose queue is full (incast).
 //
-// If all ranks send to all others at once, k flows meet at a port of the switch, and bytes beyond
-// its queue of Q bytes are lost. With g of n ranks on each of three or more nodes, c connections
-// per pair of peers and a port per NIC,
+// If all ranks send to all others at once, k flows meet at a port of the switch. Bytes beyond its
+// queue of Q bytes are lost. With g of n ranks on each of three or more nodes, c connections per
+// pair of peers and a port per NIC,
 //
 //   k = g (n - g) c / NICs per node
 //

@@ -6,13 +6,13 @@
 //                         the topology search (src/graph/search.cc) settles on, from a fixed list
 //                         of steps per channel
 //
-// The result of the search depends on the machine; it is assumed to be, within a node, all links of
-// a GPU, and between nodes one ring per NIC at the next listed step below its name plate, two
-// channels per ring. On two nodes a tree counts the rate inside the node, which the search lets
-// grow to twice that of the network: each half of the data crosses the network once per direction.
-// CPU limits are those of Intel (posting 1 us) or AMD (2 us). A network plugin may report a latency
-// of its NICs. Every hop between nodes adds it to the built-in one, twice under Simple, whose data
-// is flushed too. NCCL's own plugins report none.
+// The result of the search depends on the machine; it is assumed. Within a node it is all links of
+// a GPU; between nodes one ring of two channels per NIC, at the next listed step below its name
+// plate. On two nodes a tree counts the rate inside the node, which the search lets grow to twice
+// that of the network: each half of the data crosses the network once per direction. CPU limits are
+// those of Intel (posting 1 us) or AMD (2 us). A network plugin may report a latency of its NICs.
+// Every hop between nodes adds it to the built-in one, twice under Simple, whose data is flushed
+// too. NCCL's own plugins report none.
 //
 // If the network's switches reduce, CollNet's algorithms join, for up to eight GPUs a node (from
 // 2.14; the direct one only under an NVSwitch), and so does NVLS over several nodes. An all_gather

@@ -1,12 +1,9 @@
-// How long do flows take that start together? Two models answer over the same topology:
+// Times of flows that start together, by two models over the same topology:
 //
-//   AnalyticNetwork  each flow gets its fair share of the narrowest link on its route, counting
-//   only
-//                    the flows of its own set, and keeps that share: time = bytes / share. Closed
-//                    form, blind to other sets.
-//   FlowNetwork      max-min fair rates over everything in flight, recomputed whenever a flow
-//   begins
-//                    or ends (fluid model; Bertsekas and Gallager, Data Networks, section 6.5.2).
+//   AnalyticNetwork  each flow gets its fair share of the narrowest link on its route, and
+//                    keeps it: time = bytes / share. Closed form; only flows of its own set count.
+//   FlowNetwork      max-min fair rates over all active flows, recomputed whenever a flow begins or
+//                    ends (fluid model; Bertsekas and Gallager, Data Networks, section 6.5.2).
 //
 // Where no two sets share a link and the flows of a set are alike, the two agree; a test holds them
 // to it. A network is driven by the engine with two calls: "when is your next event" and "advance

@@ -2,9 +2,10 @@
 // and share its links, instead of each lasting its time alone.
 //
 // Calls are placed on the nodes of their ranks. Gradients of pipeline stages meet if the stages
-// share a node's NICs, and meet the tensor-parallel collectives and the exchanges of tokens, keys
-// and activations of overlapping passes. The latter are put on the links evenly over each segment
-// of a stage's passes. A segment that lasts T alone, of which flows take F, is made of equal slices
+// share a node's NICs. They also meet the tensor-parallel collectives and the exchanges of tokens,
+// keys and activations of overlapping passes. The latter are put on the links evenly over each
+// segment of a stage's passes. A segment that lasts T alone, of which flows take F, is made of
+// equal slices
 //
 //   flows - c + sqrt(c^2 + L^2),   c = hidden share x flows,   L so that it is T where F is alone
 //
