@@ -1,10 +1,11 @@
 // A measured table as input of the model: the collectives that it consists of, prepared for the
 // sizes of its rows.
 //
-// Most tables hold one collective. DeepSpeed's compressed exchange over MPI (compressed_allreduce of
-// S bytes of fp32) is several (sim/collectives/compressed_exchange.h). Where the table was measured
-// with staging, every buffer is also copied between device and host memory (kernels/staging.h).
-// Over NCCL such a table also holds the time of our kernels and is not forecast here.
+// Most tables hold one collective. DeepSpeed's compressed exchange over MPI (compressed_allreduce
+// of S bytes of fp32) is several (sim/collectives/compressed_exchange.h). Where the table was
+// measured with staging, every buffer is also copied between device and host memory
+// (kernels/staging.h). Over NCCL such a table also holds the time of our kernels and is not
+// forecast here.
 //
 // Between two ranks, with messages of S bytes:
 //

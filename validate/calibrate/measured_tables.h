@@ -11,7 +11,8 @@
 
 namespace lambcast::validate {
 
-// Returns the library that the tables name, or the user (`asked`); NCCL if neither names one. Throws Error for tables of another.
+// Returns the library that the tables name, or the user (`asked`); NCCL if neither names one.
+// Throws Error for tables of another.
 Backend backend_of_tables(std::span<const Measurement> tables, std::optional<Backend> asked);
 
 // Their different origins, as far as they are few.
