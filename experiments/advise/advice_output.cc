@@ -13,6 +13,7 @@
 #include "experiments/output/forecast_output.h"
 #include "experiments/output/measure_first.h"
 #include "experiments/sweep/result_row.h"
+#include "sim/base/counted.h"
 #include "sim/base/csv.h"
 #include "sim/base/json.h"
 
@@ -358,9 +359,10 @@ std::string advice_text(const Advice& advice) {
   out += cost_text(advice);
   out += exchanges_text(advice);
   out += fmt::format(
-      "\n{} GPUs of {}, batch {}, {} steps. Time only: whether the model converges with this "
+      "\n{} of {}, batch {}, {}. Time only: whether the model converges with this "
       "freeze_step is not forecast.\n",
-      training.gpus, training.cluster->name, training.batch.train, training.steps);
+      counted(training.gpus, "GPU"), training.cluster->name, training.batch.train,
+      counted(training.steps, "step"));
   for (const Finding& finding : advice.findings)
     out += fmt::format("{}: {} [{}]\n", name_of(finding.severity), finding.message, finding.code);
   return out;

@@ -10,6 +10,7 @@
 
 #include "models/training/price/algorithm_tip.h"
 #include "models/training/price/gpu_way_limit.h"
+#include "sim/base/counted.h"
 #include "sim/base/csv.h"
 #include "sim/base/json.h"
 #include "topologies/nccl_machine.h"
@@ -49,8 +50,8 @@ std::vector<Finding> findings_of(const CollectiveAnswer& answer, const Cluster& 
 }
 
 std::string subject(const CollectiveAnswer& answer, const Cluster& cluster) {
-  std::string text = fmt::format("# lambcast forecast of {} on {}, {} ranks{}\n", answer.op,
-                                 cluster.name, answer.group.ranks, lie(answer.group));
+  std::string text = fmt::format("# lambcast forecast of {} on {}, {}{}\n", answer.op, cluster.name,
+                                 counted(answer.group.ranks, "rank"), lie(answer.group));
   if (is_calibrated(cluster, answer.backend, answer.group.nodes()))
     text +=
         fmt::format("# {} {}\n",

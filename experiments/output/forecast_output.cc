@@ -18,6 +18,7 @@
 #include "models/shape/load.h"
 #include "models/training/plan/gradient_reduction.h"
 #include "models/training/price/measured_program.h"
+#include "sim/base/counted.h"
 #include "sim/base/file.h"
 #include "sim/base/fnv.h"
 #include "sim/base/json.h"
@@ -412,12 +413,12 @@ std::string forecast_table(const Scenario& scenario, const Forecast& forecast,
                            const Judgement& judgement) {
   const TrainingPlan& training = scenario.training;
   const OptimizerType type = training.optimizer();
-  std::string out =
-      fmt::format("{} with {} on {}: {} GPUs ({} node(s)), batch {} = {} x {} x {}",
-                  training.model->name, name_of(type), training.cluster->name, training.gpus,
-                  training.nodes(), training.batch.train, training.batch.micro, training.batch.gas,
-                  training.parallelism ? fmt::format("{} replicas", training.data_parallel())
-                                       : fmt::format("{} GPUs", training.gpus));
+  std::string out = fmt::format("{} with {} on {}: {} ({}), batch {} = {} x {} x {}",
+                                training.model->name, name_of(type), training.cluster->name,
+                                counted(training.gpus, "GPU"), counted(training.nodes(), "node"),
+                                training.batch.train, training.batch.micro, training.batch.gas,
+                                training.parallelism ? counted(training.data_parallel(), "replica")
+                                                     : counted(training.gpus, "GPU"));
   if (training.seq_len > 0) out += fmt::format(", sequence {}", training.seq_len);
   if (!gives_length(scenario.asked)) out += fmt::format(", {} steps (assumed)", training.steps);
   if (training.parallelism) out += fmt::format("\n{}", layout_text(*training.parallelism));

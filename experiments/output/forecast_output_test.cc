@@ -241,7 +241,7 @@ TEST_CASE("table: says what ran, how fast, against what and from where") {
   const Run run(onebit);
   const std::string table = forecast_table(run.scenario, run.result, run.judgement);
   for (const char* text :
-       {"bert-large with onebit_lamb on paper-eth40-v100: 64 GPUs (16 node(s)), batch 65536 = 16 x "
+       {"bert-large with onebit_lamb on paper-eth40-v100: 64 GPUs (16 nodes), batch 65536 = 16 x "
         "64 x 64 GPUs, sequence 128",
         "warmup", "compression", "run: 5993 steps in ", "against lamb: ", "4.57x fewer bytes",
         "memory: ", "rests on "})

@@ -26,6 +26,7 @@
 #include "models/training/plan/gradient_reduction.h"
 #include "models/training/plan/optimizer_state.h"
 #include "models/training/price/measured_program.h"
+#include "sim/base/counted.h"
 #include "sim/base/error.h"
 #include "sim/base/file.h"
 #include "sim/collectives/symmetry.h"
@@ -83,8 +84,8 @@ void place_on_cluster(const Words& words, TrainingPlan& training) {
   training.gpus_per_node = std::min(training.gpus_per_node, training.gpus);
   if (nodes && training.nodes() != *nodes)
     fail_input(flag("nodes"),
-               fmt::format("{} GPUs with {} a node are {} node(s), not {}", training.gpus,
-                           training.gpus_per_node, training.nodes(), *nodes));
+               fmt::format("{} with {} a node are {}, not {}", counted(training.gpus, "GPU"),
+                           training.gpus_per_node, counted(training.nodes(), "node"), *nodes));
   if (training.nodes() > cluster.max_nodes)
     fail_input(
         flag("gpus"),

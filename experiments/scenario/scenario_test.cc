@@ -215,7 +215,7 @@ TEST_CASE("scenario: GPUs and nodes agree, or are refused") {
   CHECK(refusal(without({"global_batch"}, {{"gpus", "5"}})).empty());  // 4 + 1
   CHECK(refusal(without({"global_batch"}, {{"gpus", "8"}, {"nodes", "2"}})).empty());
   CHECK_THAT(refusal(with({{"nodes", "3"}})),
-             Equals("--nodes: 64 GPUs with 4 a node are 16 node(s), not 3"));
+             Equals("--nodes: 64 GPUs with 4 a node are 16 nodes, not 3"));
   CHECK_THAT(refusal(without({"gpus"}, {{"nodes", "1048576"}})),
              Equals("--nodes: 1048576 nodes are 4194304 GPUs (allowed: up to 1048576 GPUs)"));
   CHECK(placed({{"nodes", "262144"}}) == std::vector<int>{1048576, 4, 262144});

@@ -7,6 +7,7 @@
 
 #include "experiments/output/cell.h"
 #include "experiments/output/forecast_output.h"
+#include "sim/base/counted.h"
 #include "sim/base/csv.h"
 #include "sim/base/json.h"
 
@@ -221,11 +222,12 @@ std::string layout_search_table(const LayoutSearch& search) {
       base.model->adapters
           ? fmt::format(", adapters of rank {} on frozen weights,", base.model->adapters->rank)
           : "";
-  std::string out = fmt::format(
-      "{} with {}{} on {}: {} GPUs ({} node(s)), batch {}{}, as {} does it\n\n", base.model->name,
-      search.optimizer, adapters, base.cluster->name, base.gpus, base.nodes(),
-      search.space.global_batch, base.seq_len > 0 ? fmt::format(", sequence {}", base.seq_len) : "",
-      name_of(base.parallelism->framework.name));
+  std::string out =
+      fmt::format("{} with {}{} on {}: {} ({}), batch {}{}, as {} does it\n\n", base.model->name,
+                  search.optimizer, adapters, base.cluster->name, counted(base.gpus, "GPU"),
+                  counted(base.nodes(), "node"), search.space.global_batch,
+                  base.seq_len > 0 ? fmt::format(", sequence {}", base.seq_len) : "",
+                  name_of(base.parallelism->framework.name));
   out += fmt::format("{}\n", answer_of(search));
   if (!search.best.empty()) out += head_line(base.seq_len);
   for (std::size_t i = 0; i < search.best.size(); ++i)

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "sim/base/check.h"
+#include "sim/base/counted.h"
 #include "sim/base/error.h"
 #include "sim/collectives/builders.h"
 #include "sim/collectives/double_tree.h"
@@ -198,8 +199,8 @@ CommSchedule make_schedule(std::string_view name, Op op, Bytes size, const Place
     for (const Algorithm& other : table)
       if (supports(other, op, placement)) allowed.emplace_back(other.name);
     fail_input({"", 0, "--algorithm"},
-               fmt::format("{} does not do {} over {} ranks on {} node(s)", name, name_of(op),
-                           placement.ranks, placement.nodes()),
+               fmt::format("{} does not do {} over {} on {}", name, name_of(op),
+                           counted(placement.ranks, "rank"), counted(placement.nodes(), "node")),
                fmt::format("{}", fmt::join(allowed, ", ")));
   }
   algorithm.build(schedule, size, placement);

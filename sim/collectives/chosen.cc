@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "sim/base/counted.h"
 #include "sim/base/error.h"
 #include "sim/collectives/algorithms.h"
 
@@ -47,8 +48,8 @@ Chosen chosen_by_nccl(const CollectiveRequest& request, const Transport& transpo
   const auto choices = rated_by_nccl(request, transport);
   if (choices.empty() && request.op == Op::all_reduce)
     throw Error(Exit::usage,
-                fmt::format("nccl.algorithms leaves no algorithm for an all_reduce on {} node(s)",
-                            request.group.nodes()));
+                fmt::format("nccl.algorithms leaves no algorithm for an all_reduce on {}",
+                            counted(request.group.nodes(), "node")));
   const std::vector<std::string> measured = measured_of(transport, request.size);
   const auto is_measured = [&](const std::string& name) {
     return std::find(measured.begin(), measured.end(), name) != measured.end();

@@ -11,6 +11,7 @@
 #include <map>
 #include <optional>
 
+#include "sim/base/counted.h"
 #include "sim/base/error.h"
 #include "sim/base/sort_stably.h"
 #include "validate/calibrate/fitted_tables.h"
@@ -320,8 +321,8 @@ std::vector<Point> kept_points(const Cluster& before, std::span<const Measuremen
 }
 
 std::string with_nodes(const Measurement& table) {
-  return fmt::format("{} over {} ranks on {} node(s), {}", name_of(table.operation), table.ranks,
-                     nodes_of(table), table.provenance.source);
+  return fmt::format("{} over {} on {}, {}", name_of(table.operation), counted(table.ranks, "rank"),
+                     counted(nodes_of(table), "node"), table.provenance.source);
 }
 
 struct Fit {
