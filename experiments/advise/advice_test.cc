@@ -375,7 +375,7 @@ TEST_CASE("advice list: a row with a share of warm-up that nobody runs with has 
   asked.erase("freeze_step");
   const AdviceList list = advise_all(asked, {{"freeze_step", {"0", "1000", "5000"}}}, catalog);
   const std::string text = advice_list_text(list);
-  CHECK_THAT(text, Contains("\n0           no warm-up ") && Contains("\n1000        yes ") &&
+  CHECK_THAT(text, Contains("\n0           no warm-up ") && Contains("\n1000        pays ") &&
                        Contains("\n5000        long warm-up "));
 }
 
@@ -385,7 +385,7 @@ TEST_CASE("advice: judges the exchange of the 1-bit optimizer, and no other that
   asked["exchange"] = "int8";
   CHECK_THROWS_WITH(advise(asked, catalog),
                     Contains("--exchange: is not for advice, which judges the exchange of "
-                             "onebit_adam and lists the others of adam beside it (allowed: "
+                             "onebit_adam and lists the other exchanges of adam (allowed: "
                              "onebit, or lambcast simulate)"));
   asked["exchange"] = "all_reduce";
   CHECK_NOTHROW(advise(asked, catalog));

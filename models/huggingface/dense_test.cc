@@ -219,7 +219,8 @@ TEST_CASE("config.json: what a dense decoder has and no family models is one lin
       {with(falcon_7b, "\"num_attention_heads\": 71", "\"num_attention_heads\": 72"),
        "not divisible by 72"},
       {R"({"model_type": "gemma3", "text_config": {"model_type": "gemma3_text"}})",
-       "text_config: gemma3, of more than text, is not modelled (allowed: its text_config"},
+       "text_config: gemma3, of more than text, is not modelled (allowed: a file with its "
+       "text_config alone"},
       {with(gemma3_1b, "\"sliding_window_pattern\": 6", "\"layer_types\": 6"),
        "layer_types: other than a list"}};
   for (const auto& [json, words] : cases) {

@@ -71,10 +71,10 @@ TEST_CASE("parameters: all_to_alls between nodes have a share of their own") {
     const auto all = parameters_for(load_cluster(preset, {}), std::vector{table}, Backend::nccl);
     return std::ranges::find(all, "nccl.all_to_all_efficiency", &Parameter::key) != all.end();
   };
-  CHECK(has("hgx-h100-ndr", made_up(Operation::all_to_all, 2, 8, 0, 1)));
-  CHECK_FALSE(has("hgx-h100-ndr", made_up(Operation::all_to_all, 1, 8, 0, 1)));
-  CHECK_FALSE(has("hgx-h100-ndr", made_up(Operation::all_gather, 2, 8, 0, 1)));
-  CHECK_FALSE(has("h20-roce", made_up(Operation::all_to_all, 2, 8, 0, 1)));
+  CHECK(has("hgx-h100-ndr", made_up(Operation::all_to_all, 2, 4, 0, 1)));
+  CHECK_FALSE(has("hgx-h100-ndr", made_up(Operation::all_to_all, 1, 4, 0, 1)));
+  CHECK_FALSE(has("hgx-h100-ndr", made_up(Operation::all_gather, 2, 4, 0, 1)));
+  CHECK_FALSE(has("h20-roce", made_up(Operation::all_to_all, 2, 4, 0, 1)));
   CHECK_FALSE(has("commodity-10gbe", made_up(Operation::all_to_all, 2, 4, 0, 1)));
 }
 
