@@ -11,9 +11,9 @@ namespace {
 TEST_CASE("catalog: a model that is a folder without a slash is told how to name it") {
   const std::filesystem::path folder = "catalog_test_checkpoint";
   std::filesystem::create_directory(folder);
-  CHECK_THAT(refusal(with({{"model", folder.string()}})),
-             Catch::Matchers::Contains(
-                 "is no preset, but a folder (allowed: ./catalog_test_checkpoint "));
+  CHECK_THAT(
+      refusal(with({{"model", folder.string()}})),
+      Catch::Matchers::Contains("is no preset, but a folder (allowed: ./catalog_test_checkpoint "));
   std::filesystem::remove(folder);
 }
 
