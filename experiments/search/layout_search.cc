@@ -211,7 +211,7 @@ FoundLayout found(const LayoutSpace& space, const LayoutCandidate& candidate, La
   found.micro_batches = training.batch.gas;
   found.step = step.metrics;
   found.shares = shares_of(step);
-  found.time = time_at_ends(step, training);
+  found.time = time_at_ends(step, training.optimizer(), training.kernels);
   const MemoryForecast memory = forecast_memory(training);
   found.peak = memory.peak;
   found.peak_high = memory.high();

@@ -7,7 +7,6 @@
 #include <type_traits>
 
 #include "models/training/price/measured_program.h"
-#include "topologies/common_error.h"
 #include "topologies/communication_key.h"
 
 namespace lambcast {
@@ -19,8 +18,7 @@ constexpr std::size_t implementations = kernels_count, operations = op_count, ca
 constexpr std::size_t passes = 0, gradient_copies = 1, to_and_from_host = 2, exchange_kernels = 3;
 constexpr std::size_t plain_kernels = 4, onebit_kernels = plain_kernels + implementations;
 constexpr std::size_t collectives = onebit_kernels + implementations;
-constexpr std::size_t libraries = collectives + carriers * operations;
-static_assert(libraries + carriers == error_sources);
+static_assert(collectives + carriers * operations == error_sources);
 
 std::size_t of_call(const Call& call) {
   return collectives + static_cast<std::size_t>(call.backend) * operations +
@@ -34,50 +32,26 @@ std::size_t of_kernels(OptimizerType optimizer, Kernels kernels, Category part) 
   return part == Category::optimizer ? plain_kernels + implementation : exchange_kernels;
 }
 
-// A source that moves an operation, and its part of the operation's half-widths.
-struct Mover {
-  std::size_t source = 0;
-  double part = 1;
-};
-// The second part is zero where one source alone moves the operation.
-using Movers = std::array<Mover, 2>;
-
-Movers movers_of(const Call& call, const TrainingPlan& training) {
-  const double common = common_error(*training.cluster, call.backend, call.op, call.group);
-  return {Mover{of_call(call), std::sqrt(1 - common)},
-          Mover{libraries + static_cast<std::size_t>(call.backend), std::sqrt(common)}};
-}
-
-Movers movers_of(const PlanOp& op, const TrainingPlan& training) {
+std::size_t source_of(const PlanOp& op, OptimizerType optimizer, Kernels kernels) {
   return std::visit(
-      [&](const auto& work) -> Movers {
+      [&](const auto& work) -> std::size_t {
         using Of = std::decay_t<decltype(work)>;
-        const auto alone = [](std::size_t source) { return Movers{Mover{source, 1}, Mover{0, 0}}; };
-        if constexpr (std::is_same_v<Of, Call>) return movers_of(work, training);
-        if constexpr (std::is_same_v<Of, Slowdown>) return movers_of(work.beside, training);
+        if constexpr (std::is_same_v<Of, Call>) return of_call(work);
+        if constexpr (std::is_same_v<Of, Slowdown>) return of_call(work.beside);
         if constexpr (std::is_same_v<Of, HostCopy> || std::is_same_v<Of, HostUpdate>)
-          return alone(to_and_from_host);
-        if constexpr (std::is_same_v<Of, MemoryWork>) return alone(gradient_copies);
+          return to_and_from_host;
+        if constexpr (std::is_same_v<Of, MemoryWork>) return gradient_copies;
         if constexpr (std::is_same_v<Of, KernelWork> || std::is_same_v<Of, ProductWork>)
-          return alone(of_kernels(training.optimizer(), training.kernels, op.part));
-        return alone(passes);
+          return of_kernels(optimizer, kernels, op.part);
+        return passes;
       },
       op.work);
 }
 
-// Returns the interval of a price with a part of its half-widths.
-Interval ends_of(const Price& price, double part) {
-  const Interval all = interval_of(price.time, price.wires, price.compute);
-  return {price.time - (price.time - all.low).scaled(part),
-          price.time + (all.high - price.time).scaled(part)};
-}
+Interval ends_of(const Price& price) { return interval_of(price.time, price.wires, price.compute); }
 
 double in_streams(const StepPlan& plan, const std::vector<Price>& prices) {
   return execute(plan, prices, Intervals::left_out).timeline.end.since_start().s();
-}
-
-const BackendTraits& carrier_of(std::size_t source) {
-  return backend_traits()[static_cast<std::size_t>(measured_call(source)->backend)];
 }
 
 bool same_tables(const Calibration* a, const Calibration* b) {
@@ -115,37 +89,32 @@ void TimeAtEnds::add(const TimeAtEnds& step, double times) {
   }
 }
 
-TimeAtEnds time_at_ends(const StepRun& step, const TrainingPlan& training) {
+TimeAtEnds time_at_ends(const StepRun& step, OptimizerType optimizer, Kernels kernels) {
   TimeAtEnds time;
   time.s = step.metrics.step_time.s();
   time.at.fill({time.s, time.s});
   // In a serial timeline, the step changes by the change of each operation.
   const bool serial = in_a_row(step.execution.timeline);
   std::array<bool, error_sources> present{};
-  std::vector<Movers> movers;
   for (std::size_t i = 0; i < step.prices.size(); ++i) {
-    movers.push_back(movers_of(step.plan.ops[i], training));
-    for (const auto [source, part] : movers.back()) {
-      if (part == 0) continue;
-      present[source] = true;
-      if (!serial) continue;
-      const Interval ends = ends_of(step.prices[i], part);
-      time.at[source].low_s += (ends.low - step.prices[i].time).s();
-      time.at[source].high_s += (ends.high - step.prices[i].time).s();
-    }
+    const std::size_t source = source_of(step.plan.ops[i], optimizer, kernels);
+    present[source] = true;
+    if (!serial) continue;
+    const Interval ends = ends_of(step.prices[i]);
+    time.at[source].low_s += (ends.low - step.prices[i].time).s();
+    time.at[source].high_s += (ends.high - step.prices[i].time).s();
   }
   if (serial) return time;
   const double expected_s = in_streams(step.plan, step.prices);
   for (std::size_t source = 0; source < error_sources; ++source) {
     if (!present[source]) continue;
     std::vector<Price> shorter = step.prices, longer = step.prices;
-    for (std::size_t i = 0; i < step.prices.size(); ++i)
-      for (const Mover& mover : movers[i]) {
-        if (mover.source != source || mover.part == 0) continue;
-        const Interval ends = ends_of(step.prices[i], mover.part);
-        shorter[i].time = ends.low;
-        longer[i].time = ends.high;
-      }
+    for (std::size_t i = 0; i < step.prices.size(); ++i) {
+      if (source_of(step.plan.ops[i], optimizer, kernels) != source) continue;
+      const Interval ends = ends_of(step.prices[i]);
+      shorter[i].time = ends.low;
+      longer[i].time = ends.high;
+    }
     time.at[source].low_s += in_streams(step.plan, shorter) - expected_s;
     time.at[source].high_s += in_streams(step.plan, longer) - expected_s;
   }
@@ -214,16 +183,14 @@ std::string name_of_source(std::size_t source) {
   if (source < collectives)
     return fmt::format("{} kernels of the 1-bit optimizer",
                        in_words(static_cast<Kernels>(source - onebit_kernels)));
-  const BackendTraits& by = carrier_of(source);
-  const char* const how = by.cuda_aware ? " (cuda_aware)" : "";
-  if (source >= libraries) return fmt::format("collectives over {}{}", by.word, how);
-  return fmt::format("{} over {}{}", name_of(measured_call(source)->op), by.word, how);
+  const std::size_t call = source - collectives;
+  const BackendTraits& by = backend_traits()[call / operations];
+  return fmt::format("{} over {}{}", name_of(static_cast<Op>(call % operations)), by.word,
+                     by.cuda_aware ? " (cuda_aware)" : "");
 }
 
 std::optional<MeasuredCall> measured_call(std::size_t source) {
   if (source < collectives) return std::nullopt;
-  if (source >= libraries)
-    return MeasuredCall{static_cast<Backend>(source - libraries), Op::all_reduce};
   const std::size_t call = source - collectives;
   return MeasuredCall{static_cast<Backend>(call / operations), static_cast<Op>(call % operations)};
 }
@@ -232,10 +199,10 @@ std::string measurement_of(std::size_t source) {
   if (source == passes)
     return "a step of this model on one of its GPUs (lambcast profile times its layers)";
   if (source < collectives) return name_of_source(source) + " (lambcast profile on its GPU)";
-  const std::string_view backend = carrier_of(source).word;
-  return fmt::format("{}{} (lambcast measure --backend {} --op {}{}, then lambcast calibrate)",
-                     name_of_source(source), source >= libraries ? ", all_reduce first" : "",
-                     backend, name_of(measured_call(source)->op),
+  const std::size_t call = source - collectives;
+  const std::string_view backend = backend_traits()[call / operations].word;
+  return fmt::format("{} (lambcast measure --backend {} --op {}{}, then lambcast calibrate)",
+                     name_of_source(source), backend, name_of(static_cast<Op>(call % operations)),
                      backend == "nccl" ? " or a table of nccl-tests" : "");
 }
 

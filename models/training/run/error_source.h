@@ -16,9 +16,8 @@
 // level cancels), collectives on descriptions that differ at most in the rate of their NICs. Other
 // sources move each run by itself.
 //
-// Collectives of one library err alike in part (topologies/common_error.h): one source of the
-// library moves each of them by sqrt(r) of its half-widths, and a source of each operation by
-// sqrt(1 - r). A run's own interval takes all wires together (interval.h).
+// Whether one library errs in two collectives alike is not known; taking them apart makes intervals
+// of ratios wider than they are when it does. A run's own interval takes them together (step.h).
 #pragma once
 
 #include <array>
@@ -31,7 +30,7 @@
 
 namespace lambcast {
 
-inline constexpr std::size_t error_sources = 38;
+inline constexpr std::size_t error_sources = 35;
 
 // The time of a step or a run, and what it would be with each source alone at either end.
 struct TimeAtEnds {
@@ -45,15 +44,14 @@ struct TimeAtEnds {
   void add(const TimeAtEnds& step, double times);
 };
 
-// Returns the time of a step of the plan at the ends of each source.
-TimeAtEnds time_at_ends(const StepRun& step, const TrainingPlan& training);
+// Of a step with this optimizer and these kernels.
+TimeAtEnds time_at_ends(const StepRun& step, OptimizerType optimizer, Kernels kernels);
 
 // Kind of operation whose times a source moves.
 enum class ErrorOf { passes, copies, plain_kernels, exchange_kernels, onebit_kernels, wires };
 ErrorOf what_errs(std::size_t source);
 
-// The collective to measure for a source; nothing for kernels, copies and passes. For what the
-// collectives of a library have in common it is the all_reduce.
+// The collective that a source stands for; nothing for kernels, copies and passes.
 struct MeasuredCall {
   Backend backend = Backend::nccl;
   Op op = Op::all_reduce;
