@@ -19,7 +19,7 @@ expect 0 'time follows from those of 7814 and 15626 ranks, and lies within' \
   "$lambcast" collective --cluster commodity-10gbe --gpus 1000000 --backend mpi -b 1M -e 1M
 expect 0 '8192 GPUs' "$lambcast" simulate --model bert-large --cluster meta-h100-roce --gpus 8192 \
   --micro-batch 4 --steps 10 --optimizer onebit_lamb
-expect 0 '60000 GPUs|^(Yes|No)' "$lambcast" advise "${bert[@]/1000000/60000}" --optimizer lamb
+expect 0 '60000 GPUs|^(Pays|Does not|No difference)' "$lambcast" advise "${bert[@]/1000000/60000}" --optimizer lamb
 expect 2 'too large to write out: up to 65536 ranks' "$lambcast" simulate "${bert[@]}" --optimizer onebit_lamb --symmetry off
 expect 0 '1048576 GPUs' "$lambcast" simulate "${gpt[@]}" --tp 8 --pp 16 --micro-batch 1 --grad-accum 16 --steps 10
 expect 0 '1048576 GPUs' "$lambcast" plan "${gpt[@]}" --global-batch 1048576

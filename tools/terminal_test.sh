@@ -20,12 +20,12 @@ expect 2 "--color" "$lambcast" simulate "${run[@]}" --color sometimes
 # Colour: none to a file, some where it is asked for or on a terminal, none with NO_COLOR
 expect 0 '^Pays: ' "$lambcast" advise "${run[@]}"
 grep -q "$escape" out && fail 'colour to a file'
-expect 0 "^$escape\\[1;32mYes" "$lambcast" advise "${run[@]}" --color always
-expect 0 "^$escape\\[1;32mYes" "$lambcast" --color always advise "${run[@]}"
+expect 0 "^$escape\\[1;32mPays" "$lambcast" advise "${run[@]}" --color always
+expect 0 "^$escape\\[1;32mPays" "$lambcast" --color always advise "${run[@]}"
 if command -v script >/dev/null; then
   on_terminal() { TERM=xterm script -qec "stty cols 80; $*" /dev/null </dev/null | tr -d '\r'; }
   on_terminal "$lambcast" advise "${run[@]}" >seen
-  grep -q "^$escape\\[1;32mYes" seen || fail "no colour on a terminal: $(head -2 seen)"
+  grep -q "^$escape\\[1;32mPays" seen || fail "no colour on a terminal: $(head -2 seen)"
   NO_COLOR=1 on_terminal "$lambcast" advise "${run[@]}" >seen
   grep -q "$escape" seen && fail 'colour in spite of NO_COLOR'
   checks=$((checks + 2))
@@ -111,7 +111,7 @@ grep -q '"cluster"' piped || fail 'nothing forecast of a cluster from stdin'
 # References: complete, by the sources that they come from
 expect 0 '^  global_batch +whole number' "$lambcast" help keys
 for key in $("$lambcast" simulate --help-all | grep -oE '^  --[a-z0-9-]+' | sed 's/^  --//; s/-/_/g'); do
-  case $key in help | set | format | export | trace | strict | help-all | explain | then | mtbf | checkpoint* | restart* | startup* | evaluat* | skipped*) continue ;; esac
+  case $key in help | help_all | set | format | export | trace | strict | explain | then | mtbf | checkpoint* | restart* | startup* | evaluat* | skipped*) continue ;; esac
   grep -qE "^  $key " out || fail "help keys lacks $key"
 done
 expect 0 '^  nic.bandwidth +bandwidth with unit, with its evidence' "$lambcast" help descriptions
