@@ -12,12 +12,12 @@ import sys
 COMMANDS = ("simulate advise plan compare sensitivity solve sweep report rerun collective survey measure profile calibrate freeze "
             "validate presets help").split()
 SHORT = "simulate advise plan compare sensitivity solve sweep".split()
-# What a number counts or measures.
+# Nouns that a number counts or measures.
 UNIT = re.compile(r"\b(GPUs?|nodes?|ranks?|steps?|samples?|tokens?|elements?|microseconds?|us|size|per cent|%|seconds?|passes|"
                   r"layers|stages?|chunks|directions|norm|places|rows?|stage|stages|cases|processes|threads|times|"
                   r"points?|calls|updates|rounds|layouts|bytes|lines|groups|MiB|factor|values|cores|share|port|number|"
                   r"iterations|repetitions)\b", re.I)
-# Of a text: an example, a list, a file or a form in capitals.
+# Forms of a text value: an example, a list, a file or a form in capitals.
 FORM = re.compile(r"\d|=|:|,|\b[Ff]ile\b|\b[Ff]older\b|\bname\b|\bpreset\b|[A-Z]{2,}|\bor\b")
 # Inputs that a question needs or may leave out; none of them has a value of its own.
 NO_DEFAULT = set("""config megatron-args set-var torchtitan model cluster gpus nodes dp set versions deepspeed-version micro-batch

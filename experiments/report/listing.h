@@ -2,7 +2,7 @@
 // can slice, sort and draw all of them. An HTML table of 100,000 rows does not open. As data it is
 // some 20 MB, and the script shows the rows that fit a screen.
 //
-// Of more rows the page holds a part with complete slices: every second (fourth, ...) value of the
+// For more rows the page holds a part with complete slices: every second (fourth, ...) value of the
 // key with the most values. The page states so.
 #pragma once
 

@@ -196,7 +196,7 @@ std::vector<WhatIfKey> layout_keys() {
   };
 }
 
-// What a layout computes and overlaps.
+// Keys for the computation and overlap of a layout.
 std::vector<WhatIfKey> pass_keys() {
   return {
       {"lora_rank",
@@ -252,7 +252,7 @@ std::vector<WhatIfKey> pass_keys() {
   };
 }
 
-// What ranks share of states, weights and gradients.
+// Keys for states, weights and gradients that ranks share.
 std::vector<WhatIfKey> sharing_keys() {
   return {
       {"shard_ranks",

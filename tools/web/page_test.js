@@ -158,7 +158,7 @@ async function drive(shown, begun) {
   const times = [];
   for (let i = 0; i < 20; ++i) times.push((await shown.run(`put({ nic: '${5 + i}' })`)).ms);
   times.sort(function (a, b) { return a - b; });
-  // Of many movements at once the last counts.
+  // The last of several movements at once counts.
   const rapid = await shown.run("(async function () { for (let i = 1; i < 20; ++i) put({ nic: String(i) }); " +
     "return put({ nic: '42' }); })()");
   check("the last question", rapid.command.includes("bandwidth=42Gbit/s"), rapid.command);

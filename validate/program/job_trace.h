@@ -6,7 +6,7 @@
 // often cut and are left out if at least three were recorded. A file that ends within an event is
 // read up to there and marked as truncated.
 //
-// Of each step, with the intervals of kernels on all streams united:
+// Parts of each step, with the intervals of kernels on all streams united:
 //
 //   computing   kernels that are no communication
 //   exposed     communication while nothing computes

@@ -34,7 +34,7 @@
     return texts;
   }
 
-  // What the page asks for one state of its controls, by name.
+  // Questions for one state of the controls, by name.
   lambcast.questionsOf = function (run) {
     const texts = textsOf(run), questions = { run: { command: "simulate", texts: texts },
       plain: { command: "simulate", texts: plainTextsOf(run) } };
