@@ -183,7 +183,7 @@ TEST_CASE("collectives: the network's switches add what every NIC sends them onc
   plain.tuning->sharp = false;
   for (const char* algorithm : {"collnet_direct", "collnet_chain", "nvls"})
     CHECK_THROWS_WITH(plan(algorithm, Op::all_reduce, S, 8, node, two, plain),
-                      Contains("needs nccl.sharp = true"));
+                      Contains("set nccl.sharp = true"));
   CHECK(plan("nvls", Op::all_reduce, S, 4, node, two, plain).algorithm == "nvls");
   CHECK_THROWS_WITH(plan("collnet_direct", Op::all_reduce, S, 4, node, two, plain),
                     Contains("does not do all_reduce over 4 ranks on 1 node"));

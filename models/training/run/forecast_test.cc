@@ -336,17 +336,17 @@ TEST_CASE("judge: streams that stop before the NIC does are named, and more of t
     return std::pair(forecast.run.time_s, std::string());
   };
   const auto [one, said] = run("1", "100 Gbit/s");
-  CHECK_THAT(said, Contains("100 Gbit/s up to 10.19 Gbit/s, what 2 TCP streams to a peer carry"));
+  CHECK_THAT(said, Contains("100 Gbit/s up to 10.32 Gbit/s, what 2 TCP streams to a peer carry"));
   // The preset's rate is reached by its NICs, so a NIC beyond this rate has no effect, and one
   // below it has.
-  CHECK_THAT(said, Contains("to them a NIC beyond 10.19 Gbit/s is no faster"));
-  CHECK(run("1", "10.2 Gbit/s").first == one);
-  CHECK(run("1", "10.1 Gbit/s").first > one);
+  CHECK_THAT(said, Contains("to them a NIC beyond 10.32 Gbit/s is no faster"));
+  CHECK(run("1", "10.33 Gbit/s").first == one);
+  CHECK(run("1", "10.2 Gbit/s").first > one);
   CHECK(run("1", "200 Gbit/s").first == one);
   CHECK(run("4", "100 Gbit/s").first < one);
   // Twice the channels (NCCL_MIN_CTAS) carry the same as twice the connections.
   CHECK_THAT(run("1", "100 Gbit/s", "4").second,
-             Contains("up to 20.38 Gbit/s, what 4 TCP streams"));
+             Contains("up to 20.64 Gbit/s, what 4 TCP streams"));
   CHECK(run("1", "100 Gbit/s", "4").first == run("2", "100 Gbit/s").first);
   CHECK(run("21", "200 Gbit/s").second.empty());
   // Two nodes are joined by streams; a single node has no network.
