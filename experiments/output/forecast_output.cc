@@ -46,7 +46,7 @@ Json step_json(const StepForecast& step) {
   return json;
 }
 
-std::string hash_text(std::string_view bytes) { return "fnv1a64:" + hash_of(bytes); }
+std::string hash_text(std::string_view bytes) { return "fnv1a64:" + fnv1a64(bytes); }
 
 // Null for what can be read only once, as a pipe; stdin is kept.
 Json file_hash(const std::string& path) {
@@ -347,8 +347,6 @@ std::string ratio_text(const RatioInterval& ratio) {
   return fmt::format("{}x ({} to {}x)", ratio_digits(ratio.value), ratio_digits(ratio.low),
                      ratio_digits(ratio.high));
 }
-
-std::string hash_of(std::string_view bytes) { return fnv1a64(bytes); }
 
 std::string run_time_text(double seconds) {
   // A Duration, which to_text() takes, ends after 106 days.

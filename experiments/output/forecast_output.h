@@ -16,9 +16,6 @@ std::string forecast_json(const Scenario& scenario, const Forecast& forecast,
 std::string forecast_table(const Scenario& scenario, const Forecast& forecast,
                            const Judgement& judgement);
 
-// FNV-1a over the bytes, as 16 hex digits: tells whether two results used the same file.
-std::string hash_of(std::string_view bytes);
-
 // MFU: the FLOPs of the model alone over the GPU's dense peak, of the format that products compute
 // in (8 and 4 bits have peaks of their own). Nothing where that is not known, and of fp32 that is
 // not priced by kernels.

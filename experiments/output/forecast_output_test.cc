@@ -12,6 +12,7 @@
 #include "experiments/sweep/result_row.h"
 #include "models/shape/load.h"
 #include "sim/base/csv.h"
+#include "sim/base/fnv.h"
 #include "sim/base/json.h"
 #include "sim/base/temporary_folder.h"
 
@@ -166,8 +167,8 @@ TEST_CASE("json: a plain optimizer has one stage, a price gives a cost, findings
 TEST_CASE("json: files are named with their hash") {
   const TemporaryFolder folder;
   // FNV-1a of the empty text is its offset basis; of "a" by hand: (basis ^ 0x61) * prime.
-  CHECK(hash_of("") == "cbf29ce484222325");
-  CHECK(hash_of("a") == "af63dc4c8601ec8c");
+  CHECK(fnv1a64("") == "cbf29ce484222325");
+  CHECK(fnv1a64("a") == "af63dc4c8601ec8c");
   const std::string text = R"({"train_batch_size": 64, "fp16": {"enabled": true}})";
   const std::string file = folder.file("ds.json", text);
   const Json inputs = Run({{"model", "bert-large"},
@@ -178,7 +179,7 @@ TEST_CASE("json: files are named with their hash") {
                           .json()
                           .at("inputs");
   CHECK(inputs.at("config") == file);
-  CHECK(inputs.at("config_hash") == "fnv1a64:" + hash_of(text));
+  CHECK(inputs.at("config_hash") == "fnv1a64:" + fnv1a64(text));
 }
 
 TEST_CASE("json: the hashes are those of the descriptions that were read, overrides are listed") {
@@ -188,9 +189,9 @@ TEST_CASE("json: the hashes are those of the descriptions that were read, overri
   };
   const Json presets = inputs({});
   CHECK(presets.at("device") == "v100-16g");
-  CHECK(presets.at("device_hash") == "fnv1a64:" + hash_of(device_text("v100-16g")));
-  CHECK(presets.at("model_hash") == "fnv1a64:" + hash_of(model_preset_text("bert-large")));
-  CHECK(presets.at("cluster_hash") == "fnv1a64:" + hash_of(cluster_text("paper-eth40-v100")));
+  CHECK(presets.at("device_hash") == "fnv1a64:" + fnv1a64(device_text("v100-16g")));
+  CHECK(presets.at("model_hash") == "fnv1a64:" + fnv1a64(model_preset_text("bert-large")));
+  CHECK(presets.at("cluster_hash") == "fnv1a64:" + fnv1a64(cluster_text("paper-eth40-v100")));
   CHECK(presets.at("overrides").empty());
   for (const char* file : {"model_file", "cluster_file", "device_file", "config"})
     CHECK_FALSE(presets.contains(file));
@@ -203,7 +204,7 @@ TEST_CASE("json: the hashes are those of the descriptions that were read, overri
     const std::string file = folder.file("device.toml", text);
     const Json own = inputs({{"device", file}});
     CHECK(own.at("device_file") == file);
-    CHECK(own.at("device_hash") == "fnv1a64:" + hash_of(text));
+    CHECK(own.at("device_hash") == "fnv1a64:" + fnv1a64(text));
   }
   const std::string model(model_preset_text("bert-large")), cluster = cluster_text("dgx1-v100");
   const Json own = inputs({{"model", folder.file("model.toml", model)},
@@ -211,9 +212,9 @@ TEST_CASE("json: the hashes are those of the descriptions that were read, overri
                            {"model.ffn", "2048"},
                            {"cluster.node.gpu_link", "20GB/s"}});
   CHECK(own.at("model_file") == (folder.path() / "model.toml").string());
-  CHECK(own.at("model_hash") == "fnv1a64:" + hash_of(model));
+  CHECK(own.at("model_hash") == "fnv1a64:" + fnv1a64(model));
   CHECK(own.at("cluster_file") == (folder.path() / "cluster.toml").string());
-  CHECK(own.at("cluster_hash") == "fnv1a64:" + hash_of(cluster));
+  CHECK(own.at("cluster_hash") == "fnv1a64:" + fnv1a64(cluster));
   CHECK(own.at("overrides") == Json{{"cluster.node.gpu_link", "20GB/s"}, {"model.ffn", "2048"}});
 }
 

@@ -11,6 +11,7 @@
 #include "models/megatron/arguments.h"
 #include "models/shape/load.h"
 #include "sim/base/file.h"
+#include "sim/base/fnv.h"
 #include "topologies/cluster.h"
 
 namespace lambcast {
@@ -157,7 +158,7 @@ std::map<std::string, std::string> DescriptionTexts::texts() const {
 std::map<std::string, std::string> DescriptionTexts::hashes() const {
   const std::lock_guard lock(mutex_);
   std::map<std::string, std::string> hashes;
-  for (const auto& [what, text] : texts_) hashes[what] = "fnv1a64:" + hash_of(text);
+  for (const auto& [what, text] : texts_) hashes[what] = "fnv1a64:" + fnv1a64(text);
   return hashes;
 }
 

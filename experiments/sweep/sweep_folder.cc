@@ -12,6 +12,7 @@
 #include "experiments/sweep/result_row.h"
 #include "sim/base/csv.h"
 #include "sim/base/error.h"
+#include "sim/base/fnv.h"
 #include "sim/base/json.h"
 
 namespace lambcast {
@@ -80,7 +81,7 @@ std::string manifest_text(const SweepPlan& plan, const std::map<std::string, std
 }
 
 std::string sum_line(std::string_view row, bool ok) {
-  return fmt::format("{} {}\n", hash_of(row), ok ? '+' : '-');
+  return fmt::format("{} {}\n", fnv1a64(row), ok ? '+' : '-');
 }
 
 // The rows of a file that are as they were written.
@@ -99,7 +100,7 @@ GoodRows read_rows(const fs::path& results, const fs::path& sums, std::size_t po
   // getline() meets the end of the file where the last line is torn.
   for (bool damaged = false; std::getline(rows, row) && !rows.eof();) {
     damaged = damaged || !std::getline(lines, line) || line.size() + 1 != sum_bytes ||
-              !line.starts_with(hash_of(row));
+              !line.starts_with(fnv1a64(row));
     if (damaged) {
       ++good.behind;
       continue;

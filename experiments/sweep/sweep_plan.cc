@@ -13,6 +13,7 @@
 #include "experiments/sweep/sweep_file.h"
 #include "sim/base/error.h"
 #include "sim/base/file.h"
+#include "sim/base/fnv.h"
 #include "sim/base/table.h"
 
 namespace lambcast {
@@ -232,7 +233,7 @@ SweepPlan plan_sweep(std::string_view text, const std::string& file,
     choose(blocks, axis, plan.notes);
   }
   for (NamedBlock& part : blocks) plan.points.add(std::move(part.block));
-  plan.text_hash = hash_of(hashed);
+  plan.text_hash = fnv1a64(hashed);
   return plan;
 }
 
