@@ -185,7 +185,7 @@ void add_statistics(const OptimizerModel& optimizer, const ModelShape& model,
         division, to);
 }
 
-// Elements of a bucket of gradients, DeepSpeed's reduce_bucket_size.
+// Elements of a bucket of gradients: DeepSpeed's default of reduce_bucket_size.
 constexpr double bucket_elements = 5e8;
 
 void add_whole_matrices(const Calls& matrices, double gradient_bytes,
