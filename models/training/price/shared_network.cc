@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "models/training/price/collective_costs.h"
 #include "sim/engine/engine.h"
 
 namespace lambcast {

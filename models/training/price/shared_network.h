@@ -22,6 +22,8 @@
 
 namespace lambcast {
 
+struct CollectiveCost;
+
 class SharedNetwork {
  public:
   // Larger jobs are not written out.
