@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <malloc.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -40,19 +41,36 @@ Exit codes: 0 done, 1 failure, 2 bad usage or input, 3 a limit was exceeded,
 // On a line of help; wider ones are hard to read.
 constexpr std::size_t help_width = 80;
 
+struct CommandName {
+  std::string_view name;
+  Command (*add)(CLI::App&);
+};
+
 // Under a heading in `lambcast --help`.
 struct CommandGroup {
   const char* name;
-  std::vector<Command (*)(CLI::App&)> commands;
+  std::vector<CommandName> commands;
 };
 
 const std::vector<CommandGroup>& command_groups() {
   static const std::vector<CommandGroup> groups{
-      {"Questions", {add_simulate, add_advise, add_plan, add_compare, add_sensitivity, add_solve}},
-      {"Many at once", {add_sweep, add_report, add_rerun}},
-      {"The network alone", {add_collective}},
-      {"Your machine", {add_survey, add_measure, add_profile, add_calibrate, add_freeze}},
-      {"What it rests on", {add_validate, add_presets, add_help}}};
+      {"Questions",
+       {{"simulate", add_simulate},
+        {"advise", add_advise},
+        {"plan", add_plan},
+        {"compare", add_compare},
+        {"sensitivity", add_sensitivity},
+        {"solve", add_solve}}},
+      {"Many at once", {{"sweep", add_sweep}, {"report", add_report}, {"rerun", add_rerun}}},
+      {"The network alone", {{"collective", add_collective}}},
+      {"Your machine",
+       {{"survey", add_survey},
+        {"measure", add_measure},
+        {"profile", add_profile},
+        {"calibrate", add_calibrate},
+        {"freeze", add_freeze}}},
+      {"What it rests on",
+       {{"validate", add_validate}, {"presets", add_presets}, {"help", add_help}}}};
   return groups;
 }
 
@@ -113,7 +131,10 @@ std::string help_text(CLI::App& app) {
 }
 
 // One process of a sweep prints the messages that all of them have.
-bool is_to_speak(const CLI::App& app) { return !app.got_subcommand("sweep") || speaks_for_all(); }
+bool is_to_speak(const CLI::App& app) {
+  const auto parsed = app.get_subcommands();
+  return parsed.empty() || parsed.front()->get_name() != "sweep" || speaks_for_all();
+}
 
 int refuse(const CLI::App& app, const std::string& why) {
   if (is_to_speak(app)) {
@@ -146,6 +167,39 @@ std::vector<std::string> words_of(int argc, char** argv) {
   return words;
 }
 
+struct AddedCommand {
+  CLI::App* app;
+  Command run;
+};
+
+// Declaring the flags of every command takes longer than a forecast. So the commands that the words
+// name are added alone, and all of them where none is named or `help` prints them.
+std::vector<AddedCommand> add_commands(CLI::App& app, int argc, char** argv) {
+  const std::vector<std::string_view> words(argv + std::min(argc, 1), argv + argc);
+  const auto is_named = [&](const CommandName& command) {
+    return std::ranges::find(words, command.name) != words.end();
+  };
+  const bool is_version = words.size() == 1 && words.front() == "--version";
+  const bool are_all_needed =
+      !is_version && (std::ranges::find(words, "help") != words.end() ||
+                      std::ranges::none_of(command_groups(), [&](const CommandGroup& group) {
+                        return std::ranges::any_of(group.commands, is_named);
+                      }));
+  std::vector<AddedCommand> added;
+  for (const CommandGroup& group : command_groups())
+    for (const CommandName& command : group.commands) {
+      if (!are_all_needed && !is_named(command)) continue;
+      Command run = command.add(app);
+      CLI::App* flags = app.get_subcommands({}).back();
+      flags->group(group.name);
+      // One that hands its words on takes them all.
+      if (!flags->get_prefix_command()) flags->fallthrough();
+      add_help_all(*flags);
+      added.push_back({flags, std::move(run)});
+    }
+  return added;
+}
+
 int run(int argc, char** argv) {
   CLI::App app{"Forecasts what compressed large-batch training does on a given cluster.",
                "lambcast"};
@@ -153,17 +207,7 @@ int run(int argc, char** argv) {
   app.footer(footer);
   app.require_subcommand(0, 1);
   add_settings(app);
-  std::vector<std::pair<CLI::App*, Command>> commands;
-  for (const CommandGroup& group : command_groups())
-    for (const auto add : group.commands) {
-      Command command = add(app);
-      CLI::App* added = app.get_subcommands({}).back();
-      added->group(group.name);
-      // One that hands its words on takes them all.
-      if (!added->get_prefix_command()) added->fallthrough();
-      add_help_all(*added);
-      commands.emplace_back(added, std::move(command));
-    }
+  const std::vector<AddedCommand> commands = add_commands(app, argc, argv);
   try {
     app.parse(words_of(argc, argv));
   } catch (const CLI::CallForHelp&) {
@@ -179,8 +223,8 @@ int run(int argc, char** argv) {
     if (error.get_exit_code() == 0) return app.exit(error);
     return refuse(app, error.what());
   }
-  for (const auto& [parsed, command] : commands)
-    if (parsed->parsed()) return timed(command);
+  for (const AddedCommand& command : commands)
+    if (command.app->parsed()) return timed(command.run);
   fmt::print(stderr, "{}\n", wrapped(app.help(), help_width));
   throw Error(Exit::usage, "a command is missing; allowed: those listed above");
 }
@@ -214,10 +258,19 @@ int exit_code_of(int argc, char** argv) {
   }
 }
 
+// glibc gives each thread an arena of 64 MiB of addresses. Under a limit of addresses
+// (`ulimit -v`, batch systems) it asks again at every allocation, which took 100 times as long.
+void settle_allocator() {
+  rlimit addresses{};
+  if (getrlimit(RLIMIT_AS, &addresses) == 0 && addresses.rlim_cur != RLIM_INFINITY)
+    mallopt(M_ARENA_MAX, 1);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   std::set_terminate(end);
+  settle_allocator();
   lambcast::settle_standard_streams();
   const int code = exit_code_of(argc, argv);
   return lambcast::exit_code_of_stdout().value_or(code);

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <mutex>
 
 #include "embedded/model_preset_files.h"
 #include "models/shape/families.h"
@@ -95,13 +97,20 @@ ModelShape load_model(Table file, const std::string& name_or_path,
 }
 
 const ModelShape* find_model_preset(std::string_view name) {
-  static const std::map<std::string, ModelShape, std::less<>> presets = [] {
-    std::map<std::string, ModelShape, std::less<>> all;
-    for (const std::string& preset : model_presets()) all.emplace(preset, load_model(preset));
-    return all;
+  struct Preset {
+    std::once_flag is_built;
+    ModelShape shape;
+  };
+  static std::map<std::string, Preset, std::less<>> presets = [] {
+    std::map<std::string, Preset, std::less<>> unbuilt;
+    for (const std::string& preset : model_presets()) unbuilt.try_emplace(preset);
+    return unbuilt;
   }();
   const auto found = presets.find(name);
-  return found == presets.end() ? nullptr : &found->second;
+  if (found == presets.end()) return nullptr;
+  Preset& preset = found->second;
+  std::call_once(preset.is_built, [&] { preset.shape = load_model(found->first); });
+  return &preset.shape;
 }
 
 const ModelShape& model_preset(std::string_view name) {
