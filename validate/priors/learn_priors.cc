@@ -113,14 +113,24 @@ std::vector<Point> thinned(const std::vector<Point>& points) {
   return few;
 }
 
-std::vector<double> residuals_of(const LearningFabric& fabric, const Priors& priors,
-                                 const std::vector<Point>& points) {
-  const Cluster cluster =
-      decode_cluster(Table::parse(fabric.description, fabric.name), fabric.name, priors);
+// The rows of a fabric that the search looks at, and its description as parsed.
+struct Sample {
+  const LearningFabric* fabric;
+  std::vector<Point> points;
+  Table description;
+};
+
+Sample sample_of(const LearningFabric& fabric, std::vector<Point> points) {
+  return {&fabric, std::move(points), Table::parse(fabric.description, fabric.name)};
+}
+
+std::vector<double> residuals_of(const Sample& sample, const Priors& priors) {
+  const LearningFabric& fabric = *sample.fabric;
+  const Cluster cluster = decode_cluster(sample.description.copy(), fabric.name, priors);
   std::vector<double> residuals;
   std::size_t of = fabric.tables.size();
   MeasuredSeries series;
-  for (const Point& point : points) {
+  for (const Point& point : sample.points) {
     if (point.table != of) {
       of = point.table;
       series = series_of(fabric.tables[of], cluster, Backend::nccl);
@@ -130,11 +140,6 @@ std::vector<double> residuals_of(const LearningFabric& fabric, const Priors& pri
   }
   return residuals;
 }
-
-struct Sample {
-  const LearningFabric* fabric;
-  std::vector<Point> points;
-};
 
 Priors priors_at(NetworkKind network, const VectorXd& x) {
   Priors priors;
@@ -164,8 +169,7 @@ LeastSquares problem_of(const std::vector<Sample>& samples, NetworkKind network,
     const Priors priors = priors_at(network, x);
     std::vector<double> all;
     for (const Sample& sample : samples)
-      for (const double residual : residuals_of(*sample.fabric, priors, sample.points))
-        all.push_back(residual);
+      for (const double residual : residuals_of(sample, priors)) all.push_back(residual);
     return VectorXd(Eigen::Map<const VectorXd>(all.data(), static_cast<Eigen::Index>(all.size())));
   };
   return problem;
@@ -240,10 +244,11 @@ std::vector<LearningFabric> fabrics_to_learn_from(const std::string& validate) {
 }
 
 std::vector<RowError> errors_under(const LearningFabric& fabric, const Priors& priors) {
-  const std::vector<Point> points = points_of(fabric);
-  const std::vector<double> residuals = residuals_of(fabric, priors, points);
+  const Sample all = sample_of(fabric, points_of(fabric));
+  const std::vector<double> residuals = residuals_of(all, priors);
   std::vector<RowError> errors;
-  for (std::size_t i = 0; i < points.size(); ++i) errors.push_back({points[i].size, residuals[i]});
+  for (std::size_t i = 0; i < all.points.size(); ++i)
+    errors.push_back({all.points[i].size, residuals[i]});
   return errors;
 }
 
@@ -252,7 +257,7 @@ Priors::OfKind learn_kind(std::span<const LearningFabric> fabrics, NetworkKind n
   std::vector<Sample> samples;
   for (const LearningFabric& fabric : fabrics)
     if (fabric.network == network && fabric.name != without)
-      samples.push_back({&fabric, thinned(points_of(fabric))});
+      samples.push_back(sample_of(fabric, thinned(points_of(fabric))));
   const auto factors = factors_of(network);
   VectorXd start(static_cast<Eigen::Index>(factors.size()));
   for (std::size_t j = 0; j < factors.size(); ++j)
