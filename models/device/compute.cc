@@ -89,7 +89,7 @@ double doublings_to_nearest(const std::vector<double>& points, double at) {
 }
 
 // How much a curve says about a model, from the most to the least.
-enum class CurveMatch { same, blocks, other_program, by_name, other_model, none };
+enum class CurveMatch { same, blocks, other_program, by_name, other_model, other_kind, none };
 
 CurveMatch match(const TrainingCurve& curve, const ModelShape& model,
                  const std::string& implementation) {
@@ -102,7 +102,12 @@ CurveMatch match(const TrainingCurve& curve, const ModelShape& model,
                ? CurveMatch::by_name
                : CurveMatch::none;
   const Likeness like = likeness(model, *shape);
-  if (!same_program) return like == Likeness::same ? CurveMatch::other_program : CurveMatch::none;
+  // Nothing else tells of convolutions, so the nearest net of any program does.
+  const bool convolves = is_convolutional(model);
+  if (convolves && like == Likeness::other)
+    return curve.seq_len == 0 ? CurveMatch::other_model : CurveMatch::other_kind;
+  if (!same_program)
+    return convolves || like == Likeness::same ? CurveMatch::other_program : CurveMatch::none;
   if (like == Likeness::same) return CurveMatch::same;
   return like == Likeness::blocks ? CurveMatch::blocks : CurveMatch::other_model;
 }

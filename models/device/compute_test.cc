@@ -241,5 +241,33 @@ TEST_CASE("compute: interpolation is linear, extends its ends and stays above ze
   CHECK(interpolate({10, 20}, {1, 11}, 5) == 0);
 }
 
+// A curve of text once stood in for a net of images with one class more, in half the time.
+TEST_CASE(
+    "compute: nets of images take the time of the measured one by their FLOPs, on any preset") {
+  const auto us = [](const Device& device, const ModelShape& model) {
+    const MicroBatchTime time = micro_batch_time(device, model, "nvidia", 4096, 0);
+    return (time.forward + time.backward).us();
+  };
+  const ModelShape& measured = model_preset("resnet50");
+  int devices = 0;
+  for (const std::string& name : device_names()) {
+    const Device device = load_device(name);
+    if (std::ranges::none_of(device.training_curves,
+                             [](const TrainingCurve& curve) { return curve.seq_len == 0; }))
+      continue;
+    ++devices;
+    for (const std::string net : {"resnet18", "resnet101", "resnet152", "vgg16", "vgg19"}) {
+      INFO(name << ", " << net);
+      const double flops =
+          forward_flops(model_preset(net), 0).value() / forward_flops(measured, 0).value();
+      CHECK(us(device, model_preset(net)) / us(device, measured) == Approx(flops).epsilon(0.15));
+    }
+    const std::vector<ModelOverride> one_more{{"model.classes", "1001"}};
+    CHECK(us(device, load_model("resnet50", one_more)) ==
+          Approx(us(device, measured)).epsilon(0.001));
+  }
+  CHECK(devices >= 6);
+}
+
 }  // namespace
 }  // namespace lambcast

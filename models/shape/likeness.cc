@@ -25,6 +25,18 @@ bool repeats(const ModelShape& shape, const Cost& first) {
                      [&](const Cost& block) { return same_flops(block, first); });
 }
 
+// Convolutions are alike where the blocks of both nets are of the same kinds, however many of each:
+// ResNet-50 and ResNet-101, but not VGG or the plain blocks of ResNet-34.
+bool same_kinds(const ModelShape& a, const ModelShape& b) {
+  const auto has_each = [](const ModelShape& all, const ModelShape& of) {
+    return std::ranges::all_of(of.blocks, [&](const Cost& block) {
+      return std::ranges::any_of(all.blocks,
+                                 [&](const Cost& other) { return same_flops(block, other); });
+    });
+  };
+  return has_each(a, b) && has_each(b, a);
+}
+
 bool same_outside(const ModelShape& a, const ModelShape& b) {
   return a.vocab == b.vocab && a.head_share == b.head_share && a.patch_values == b.patch_values &&
          a.predicted_layers == b.predicted_layers && same_flops(a.outside, b.outside);
@@ -37,8 +49,10 @@ Likeness likeness(const ModelShape& a, const ModelShape& b) {
   if (same_outside(a, b) && a.expert_layers == b.expert_layers &&
       std::equal(a.blocks.begin(), a.blocks.end(), b.blocks.begin(), b.blocks.end(), same_flops))
     return Likeness::same;
-  const bool alike = a.hidden > 0 && !a.blocks.empty() && !b.blocks.empty() &&
-                     repeats(a, a.blocks.front()) && repeats(b, a.blocks.front());
+  if (a.blocks.empty() || b.blocks.empty()) return Likeness::other;
+  const bool alike = is_convolutional(a)
+                         ? same_kinds(a, b)
+                         : repeats(a, a.blocks.front()) && repeats(b, a.blocks.front());
   return alike ? Likeness::blocks : Likeness::other;
 }
 

@@ -27,6 +27,15 @@ TEST_CASE("likeness: blocks are alike in any number, with any vocabulary outside
   CHECK(to_bert({{"model.heads", "8"}}) == Likeness::other);
 }
 
+TEST_CASE("likeness: convolutions are alike in any number and with any classes") {
+  const ModelShape& net = model_preset("resnet50");
+  CHECK(likeness(load_model("resnet50", std::vector<ModelOverride>{{"model.classes", "1001"}}),
+                 net) == Likeness::blocks);
+  CHECK(likeness(model_preset("resnet101"), net) == Likeness::blocks);
+  CHECK(likeness(model_preset("resnet34"), net) == Likeness::other);
+  CHECK(likeness(model_preset("vgg16"), net) == Likeness::other);
+}
+
 TEST_CASE("likeness: each preset is like itself alone") {
   for (const std::string& a : model_presets())
     for (const std::string& b : model_presets()) {

@@ -28,6 +28,10 @@ const std::string& group_of(const ModelShape& shape, const Tensor& tensor) {
   return shape.groups[tensor.group];
 }
 
+bool is_convolutional(const ModelShape& shape) {
+  return shape.heads == 0 && shape.max_seq_len == 0;
+}
+
 std::int64_t parameters(const ModelShape& shape) {
   std::int64_t sum = 0;
   for (const Tensor& tensor : shape.tensors) sum += tensor.elements;

@@ -201,6 +201,8 @@ struct ModelShape {
 
 const std::string& group_of(const ModelShape& shape, const Tensor& tensor);
 
+// Whether it sees images and has no attention: ResNet, VGG.
+bool is_convolutional(const ModelShape& shape);
 std::int64_t parameters(const ModelShape& shape);  // elements of all tensors
 // Elements that have gradients: what the engine all-reduces.
 std::int64_t trained_parameters(const ModelShape& shape);

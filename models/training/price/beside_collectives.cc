@@ -19,6 +19,12 @@ double lost_to_collectives(const ProcessGroup& group, const GpuRates& rates) {
   return blocks / rates.multiprocessors;
 }
 
+Duration lost_beside(Duration collective, Duration kernels, double share) {
+  const Duration while_it_runs = collective.scaled(share);
+  if (share >= 1) return while_it_runs;
+  return std::min(while_it_runs, kernels.scaled(share / (1 - share)));
+}
+
 Provenance lost_to_collectives_from() {
   return {Kind::assumed, "blocks of NCCL on the multiprocessors that compute"};
 }

@@ -16,6 +16,9 @@ Duration beyond_chunks(Duration collective, Duration product, int chunks, bool g
 // Returns the share of hidden collective time by which the GPU's kernels are slowed.
 double lost_to_collectives(const ProcessGroup& group, const GpuRates& rates);
 Provenance lost_to_collectives_from();
+// Returns the time that `kernels` lose to `collective`, which takes `share` of the GPU while both
+// run: share of the collective, and at most kernels share / (1 - share), where it outlasts them.
+Duration lost_beside(Duration collective, Duration kernels, double share);
 
 // The share of the multiprocessors that an exchange of tokens keeps while computation runs next to
 // it: 20 to 24 for DeepEP and 16 to 32 for HybridEP of an H100's or B200's. Assumed, chosen among

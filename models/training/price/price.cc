@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <utility>
 
 #include "models/training/plan/buffers.h"
 #include "models/training/price/beside_collectives.h"
@@ -333,12 +335,19 @@ class Pricer {
     if (sources_ != nullptr) note("lost_to_collectives", lost_to_collectives_from());
     const double turns = turns_on_nics(op, work.beside);
     const double share = lost_to_collectives(work.beside.group, *device_.rates) + turns;
-    const Duration first = stretch_end(*plan_, pipeline_at(End::expected), {op.rank_class, 0});
-    const auto lost = [&](Duration each) {
-      return (work.first_only ? std::min(each * op.times, first) : each * op.times).scaled(share);
+    const PipelinePrice& expected = pipeline_at(End::expected);
+    const auto end = [&](int segment) {
+      return stretch_end(*plan_, expected, {op.rank_class, segment});
     };
-    Price price = computation(lost(cost.time), memory_width);
-    price.wires = {lost(cost.interval.low), lost(cost.interval.high)};
+    const Duration kernels = work.first_only ? end(0) : end(plan_->pipeline.chunks + 1) - end(1);
+    BesideKernels& before = beside_[{op.rank_class, work.first_only}];
+    const auto lost = [&](Duration each, Duration& earlier) {
+      const Duration all = earlier + each * op.times;
+      return lost_beside(all, kernels, share) -
+             lost_beside(std::exchange(earlier, all), kernels, share);
+    };
+    Price price = computation(lost(cost.time, before.expected), memory_width);
+    price.wires = {lost(cost.interval.low, before.low), lost(cost.interval.high, before.high)};
     if (share > 0) price.waits_for_nics = turns / share;
     price.coverage.reset();
     return price;
@@ -418,6 +427,12 @@ class Pricer {
   Intervals intervals_;
   CostSources* sources_;                                  // or none
   std::array<PipelinePrice, all_ends.size()> pipelines_;  // by End
+  // Collectives so far beside the same kernels of a stage: those before or those after its first
+  // gradient.
+  struct BesideKernels {
+    Duration expected, low, high;
+  };
+  std::map<std::pair<int, bool>, BesideKernels> beside_;
 };
 
 }  // namespace
