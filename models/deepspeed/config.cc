@@ -52,34 +52,79 @@ void check_keys(const Section& section, std::span<const KnownKey> known, std::in
   }
 }
 
-// YAML files of programs that start DeepSpeed, by a key at the beginning of a line.
+// YAML files of programs that start DeepSpeed, by a key of each.
 struct ForeignFormat {
-  std::string_view key, program;
+  std::string_view key, program, instead;
 };
-constexpr ForeignFormat foreign_formats[] = {{"compute_environment", "Hugging Face Accelerate"},
-                                             {"distributed_type", "Hugging Face Accelerate"},
-                                             {"pipe_parallel_size", "GPT-NeoX"},
-                                             {"pipe-parallel-size", "GPT-NeoX"},
-                                             {"finetuning_type", "LLaMA-Factory"},
-                                             {"base_model", "axolotl"}};
+constexpr std::string_view its_json = "the JSON file that its key deepspeed names";
+constexpr std::string_view as_flags = "the JSON file that DeepSpeed gets, or flags";
+constexpr ForeignFormat foreign_formats[] = {
+    {"compute_environment", "Hugging Face Accelerate", as_flags},
+    {"distributed_type", "Hugging Face Accelerate", as_flags},
+    {"pipe_parallel_size", "GPT-NeoX", as_flags},
+    {"finetuning_type", "LLaMA-Factory", its_json},
+    {"base_model", "axolotl", its_json}};
+
+// Flags that say what keys of such files do.
+constexpr std::pair<std::string_view, std::string_view> flags_of_keys[] = {
+    {"zero_stage", "--zero-stage"},
+    {"mixed_precision", "--precision"},
+    {"num_processes", "--gpus"},
+    {"model_parallel_size", "--tp"},
+    {"pipe_parallel_size", "--pp"},
+    {"train_batch_size", "--global-batch"},
+    {"train_micro_batch_size_per_gpu", "--micro-batch"},
+    {"gradient_accumulation_steps", "--grad-accum"},
+    {"offload_optimizer_device", "--offload-optimizer"},
+    {"seq_length", "--seq-len"},
+    {"train_iters", "--steps"}};
+
+struct YamlLine {
+  int number = 0;
+  std::string key, value;
+};
+
+// The lines "key: value" of a text, without quotes, brackets and commas; "-" in a key as "_".
+std::vector<YamlLine> yaml_lines(std::string_view text) {
+  std::vector<YamlLine> lines;
+  int number = 1;
+  for (std::size_t at = 0; at < text.size(); ++number) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    std::string row(text.substr(at, end - at));
+    std::erase_if(row, [](char c) {
+      return std::string_view(" \t\r\"'{},").find(c) != std::string_view::npos;
+    });
+    row = row.substr(0, row.find('#'));
+    if (const std::size_t colon = row.find(':'); colon != row.npos) {
+      std::string key = row.substr(0, colon);
+      std::ranges::replace(key, '-', '_');
+      lines.push_back({number, std::move(key), row.substr(colon + 1)});
+    }
+    at = end + 1;
+  }
+  return lines;
+}
+
+// The flags that say what the lines do, each with its value: "--zero-stage 3 --precision bf16".
+std::string flags_of(const std::vector<YamlLine>& lines) {
+  std::string flags;
+  for (const YamlLine& line : lines)
+    for (const auto& [key, flag] : flags_of_keys)
+      if (line.key == key && !line.value.empty() && line.value != "auto")
+        flags += fmt::format(" {} {}", flag, line.value == "no" ? "fp32" : line.value);
+  return flags;
+}
 
 void refuse_foreign_format(std::string_view text, const std::string& file) {
-  int line = 1;
-  for (std::size_t at = 0; at < text.size(); ++line) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    std::string_view key = text.substr(at, end - at);
-    key = key.substr(0, key.find(':'));
-    for (const char quote : {'"', '\''})
-      if (key.size() > 2 && key.front() == quote && key.back() == quote)
-        key = key.substr(1, key.size() - 2);
-    for (const ForeignFormat& format : foreign_formats)
-      if (key == format.key)
-        fail_input(
-            {file, line, std::string(format.key)},
-            fmt::format("is a key of {}; files of {} are not read", format.program, format.program),
-            "the JSON file that DeepSpeed gets, or flags such as --zero-stage and "
-            "--precision");
-    at = end + 1;
+  const std::vector<YamlLine> lines = yaml_lines(text);
+  for (const ForeignFormat& format : foreign_formats) {
+    const auto line = std::ranges::find(lines, format.key, &YamlLine::key);
+    if (line == lines.end()) continue;
+    const std::string flags = format.instead == as_flags ? flags_of(lines) : "";
+    fail_input(
+        {file, line->number, line->key},
+        fmt::format("is a key of {}; files of {} are not read", format.program, format.program),
+        fmt::format("{}{}", format.instead, flags.empty() ? flags : ":" + flags));
   }
 }
 

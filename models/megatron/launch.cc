@@ -180,6 +180,20 @@ bool is_pretraining(const Launch& launch) {
   return name.empty() || has_model(launch) || name.find("pretrain_") != std::string::npos;
 }
 
+// Throws Error (usage) if the script starts other programs alone and holds no model.
+void refuse_other_program(std::string_view text, const std::string& file,
+                          const std::vector<Launch>& launches) {
+  for (const char* model : {"--num-layers", "--num_layers"})
+    if (text.find(model) != text.npos) return;
+  for (const Launch& launch : launches)
+    if (const std::string name = program_name(launch); !name.empty() && !is_pretraining(launch))
+      fail_input(
+          {file, launch.line, {}},
+          fmt::format("starts {}, which is no program of Megatron-LM{}", name,
+                      name == "deepy.py" ? ": GPT-NeoX reads YAML files, which are not read" : ""),
+          "scripts of pretrain_gpt.py and pretrain_bert.py, or the run in flags");
+}
+
 bool same_words(const Launch& a, const Launch& b) {
   return std::ranges::equal(a.words, b.words, {}, &ShellWord::text, &ShellWord::text);
 }
@@ -256,6 +270,7 @@ LaunchArguments launch_arguments(std::string_view text, const std::string& file,
                         describe({file, sourced.line, "source"},
                                  "the file is not read; what the script assigned before it counts "
                                  "only with --set-var")});
+  refuse_other_program(text, file, script.launches);
   const auto launch = chosen(std::move(script.launches), file, findings);
   if (!launch) {
     check_unlaunched(file, given, findings);

@@ -149,5 +149,15 @@ TEST_CASE("launches: Megatron-DeepSpeed's JSON, recomputation and 1-bit optimize
   CHECK(read.at("samples") == "220000000");
 }
 
+TEST_CASE("launches: a script of other programs is refused with the program's name") {
+  std::vector<Finding> findings;
+  const auto read = [&](const char* launch) {
+    return launch_arguments(std::string("#!/bin/bash\n") + launch + "\n", "train.sh", {}, findings);
+  };
+  CHECK_THROWS_WITH(read("deepspeed --num_nodes 4 deepy.py train.py -d configs 125M.yml"),
+                    Contains("train.sh:2: starts deepy.py") && Contains("GPT-NeoX"));
+  CHECK_THROWS_WITH(read("accelerate launch run_clm.py --fp16"), Contains("starts run_clm.py"));
+}
+
 }  // namespace
 }  // namespace lambcast::megatron
