@@ -107,10 +107,13 @@ std::vector<Linear> query_key_value(const BlockWork& work, const RankSizes& size
   if (!work.latent) return {{name, work.hidden, size.qkv_width()}};
   const LatentAttention& latent = *work.latent;
   const std::int64_t plain = size.head_size - latent.rope_size;
-  return {{"query down", work.hidden, latent.query_rank},
-          {"key-value down", work.hidden, latent.key_rank + latent.rope_size},
-          {name, latent.query_rank, size.query_width()},
-          {"key-value up", latent.key_rank, size.heads * (plain + size.value_size)}};
+  std::vector<Linear> linears{
+      {"key-value down", work.hidden, latent.key_rank + latent.rope_size},
+      {name, latent.query_rank > 0 ? latent.query_rank : work.hidden, size.query_width()},
+      {"key-value up", latent.key_rank, size.heads * (plain + size.value_size)}};
+  if (latent.query_rank > 0)
+    linears.insert(linears.begin(), {"query down", work.hidden, latent.query_rank});
+  return linears;
 }
 
 // Products with adapters: queries, keys and values as one, the projection, up as one, down. Behind

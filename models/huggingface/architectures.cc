@@ -12,8 +12,15 @@ void Description::set(std::string_view key, std::int64_t value) {
 void Description::set(std::string_view key, bool value) {
   text_ += fmt::format("{} = {}\n", key, value);
 }
+void Description::set(std::string_view key, double value) {
+  text_ += fmt::format("{} = {:#}\n", key, value);
+}
 void Description::set(std::string_view key, std::string_view value) {
   text_ += fmt::format("{} = '{}'\n", key, value);
+}
+
+void Description::set_all(std::initializer_list<const char*> keys) {
+  for (const char* key : keys) set(key, true);
 }
 
 // A run is of sequences of max_position_embeddings, up to 4,096 tokens (config.h).
@@ -41,6 +48,44 @@ Width add_decoder(ConfigReader& config, Description& model) {
   add_lengths(config, "max_position_embeddings", model);
   model.set("flash_attention", true);
   return width;
+}
+
+void read_dropout(ConfigReader& config, std::initializer_list<const char*> keys,
+                  Description& model) {
+  double most = 0;
+  for (const char* key : keys) most = std::max(most, config.share(key));
+  model.set("dropout", most > 0);
+}
+
+void add_dense(ConfigReader& config, Description& model) {
+  const Width width = add_decoder(config, model);
+  if (!config.has("head_dim")) refuse_own_head_size(config, width);
+  if (width.hidden != width.heads * width.head) model.set("head_dim", width.head);
+  model.set("ffn", config.whole("intermediate_size", 1, most_ffn));
+}
+
+void read_truth(ConfigReader& config, std::string_view key, bool otherwise,
+                std::initializer_list<const char*> keys, Description& model) {
+  if (config.truth(key, otherwise)) model.set_all(keys);
+}
+
+void read_layer_types(ConfigReader& config, std::int64_t pattern, Description& model) {
+  const auto window = config.optional_whole("sliding_window", 1, 1 << 24);
+  std::int64_t layers = pattern, sliding = pattern - 1;
+  if (const hjson::Value* types = config.find("layer_types")) {
+    if (types->kind != hjson::Kind::array)
+      config.refuse("layer_types", "other than a list", "a list");
+    layers = static_cast<std::int64_t>(types->items.size());
+    sliding = std::ranges::count_if(
+        types->items, [](const hjson::Value& type) { return type.text == "sliding_attention"; });
+    if (layers != config.whole("num_hidden_layers", 1, 10'000))
+      fail_input(config.where("layer_types"),
+                 fmt::format("{} layers are listed, not num_hidden_layers", layers));
+  }
+  if (!window || sliding == 0) return;
+  model.set("window", *window);
+  model.set("window_every", layers);
+  model.set("window_layers", sliding);
 }
 
 void read_window(ConfigReader& config, Description& model) {

@@ -2,6 +2,7 @@
 // [model] (models/shape/families.h).
 #pragma once
 
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -17,8 +18,10 @@ class Description {
  public:
   void set(std::string_view key, std::int64_t value);
   void set(std::string_view key, bool value);
+  void set(std::string_view key, double value);
   void set(std::string_view key, std::string_view value);  // of words without quotes, backslashes
   void set(std::string_view key, const char* value) { set(key, std::string_view(value)); }
+  void set_all(std::initializer_list<const char*> keys);  // to true
   const std::string& text() const { return text_; }
 
  private:
@@ -32,6 +35,16 @@ struct Width {
 // Adds the keys that decoders share: widths, layers, heads, vocabulary and lengths.
 Width add_decoder(ConfigReader& config, Description& model);
 void add_lengths(ConfigReader& config, std::string_view key, Description& model);
+// As add_decoder, with the feed-forward and heads of a size of their own.
+void add_dense(ConfigReader& config, Description& model);
+// Sets `keys` of the model if `key` of the file is true.
+void read_truth(ConfigReader& config, std::string_view key, bool otherwise,
+                std::initializer_list<const char*> keys, Description& model);
+// Sets dropout if any of these shares is above zero.
+void read_dropout(ConfigReader& config, std::initializer_list<const char*> keys,
+                  Description& model);
+// `layer_types` names each layer's attention. Without it every `pattern`-th layer looks back all.
+void read_layer_types(ConfigReader& config, std::int64_t pattern, Description& model);
 // sliding_window, of every layer.
 void read_window(ConfigReader& config, Description& model);
 void refuse_own_head_size(ConfigReader& config, const Width& width);
@@ -59,7 +72,38 @@ void describe_cohere(ConfigReader& config, Description& model);
 void describe_gpt2(ConfigReader& config, Description& model);
 void describe_bert(ConfigReader& config, Description& model);
 
+// variants.cc
+void describe_seed_oss(ConfigReader& config, Description& model);
+void describe_internlm2(ConfigReader& config, Description& model);
+void describe_glm4(ConfigReader& config, Description& model);
+void describe_nemotron(ConfigReader& config, Description& model);
+void describe_stablelm(ConfigReader& config, Description& model);
+void describe_exaone4(ConfigReader& config, Description& model);
+void describe_ernie4_5(ConfigReader& config, Description& model);
+void describe_arcee(ConfigReader& config, Description& model);
+void describe_apertus(ConfigReader& config, Description& model);
+void describe_cohere2(ConfigReader& config, Description& model);
+void describe_bloom(ConfigReader& config, Description& model);
+void describe_gpt_bigcode(ConfigReader& config, Description& model);
+void describe_modernbert(ConfigReader& config, Description& model);
+
+// encoders.cc
+void describe_roberta(ConfigReader& config, Description& model);
+void describe_electra(ConfigReader& config, Description& model);
+void describe_distilbert(ConfigReader& config, Description& model);
+void describe_t5(ConfigReader& config, Description& model);
+void describe_bart(ConfigReader& config, Description& model);
+void describe_vit(ConfigReader& config, Description& model);
+
 // sparse.cc
+void describe_qwen2_moe(ConfigReader& config, Description& model);
+void describe_olmoe(ConfigReader& config, Description& model);
+void describe_phimoe(ConfigReader& config, Description& model);
+void describe_glm4_moe(ConfigReader& config, Description& model);
+void describe_minimax_m2(ConfigReader& config, Description& model);
+void describe_llama4(ConfigReader& config, Description& model);
+void describe_ernie4_5_moe(ConfigReader& config, Description& model);
+void describe_granitemoe(ConfigReader& config, Description& model);
 void describe_mixtral(ConfigReader& config, Description& model);
 void describe_qwen3_moe(ConfigReader& config, Description& model);
 void describe_deepseek_v3(ConfigReader& config, Description& model);

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <optional>
+#include <algorithm>
 
 #include "models/huggingface/architectures.h"
+#include "models/huggingface/costless_keys.h"
+#include "models/huggingface/heads.h"
 
 namespace lambcast::huggingface {
 namespace {
@@ -37,8 +39,94 @@ constexpr Architecture architectures[] = {{"llama", "decoder", describe_llama},
                                           {"qwen3_moe", "moe", describe_qwen3_moe},
                                           {"deepseek_v3", "moe", describe_deepseek_v3},
                                           {"gpt_oss", "moe", describe_gpt_oss},
+                                          {"internlm2", "decoder", describe_internlm2},
+                                          {"seed_oss", "decoder", describe_seed_oss},
+                                          {"glm", "decoder", describe_glm4},
+                                          {"glm4", "decoder", describe_glm4},
+                                          {"nemotron", "decoder", describe_nemotron},
+                                          {"stablelm", "decoder", describe_stablelm},
+                                          {"exaone4", "decoder", describe_exaone4},
+                                          {"ernie4_5", "decoder", describe_ernie4_5},
+                                          {"arcee", "decoder", describe_arcee},
+                                          {"apertus", "decoder", describe_apertus},
+                                          {"cohere2", "decoder", describe_cohere2},
+                                          {"ministral", "decoder", describe_mistral},
+                                          {"olmo", "decoder", describe_llama},
+                                          {"qwen2_vl", "decoder", describe_qwen2},
+                                          {"qwen2_vl_text", "decoder", describe_qwen2},
+                                          {"qwen2_5_vl", "decoder", describe_qwen2},
+                                          {"qwen2_5_vl_text", "decoder", describe_qwen2},
+                                          {"qwen3_vl_text", "decoder", describe_qwen3},
+                                          {"bloom", "decoder", describe_bloom},
+                                          {"gpt_bigcode", "decoder", describe_gpt_bigcode},
+                                          {"modernbert", "decoder", describe_modernbert},
+                                          {"qwen2_moe", "moe", describe_qwen2_moe},
+                                          {"qwen3_vl_moe_text", "moe", describe_qwen3_moe},
+                                          {"deepseek_v2", "moe", describe_deepseek_v3},
+                                          {"kimi_k2", "moe", describe_deepseek_v3},
+                                          {"olmoe", "moe", describe_olmoe},
+                                          {"phimoe", "moe", describe_phimoe},
+                                          {"glm4_moe", "moe", describe_glm4_moe},
+                                          {"dots1", "moe", describe_glm4_moe},
+                                          {"minimax_m2", "moe", describe_minimax_m2},
+                                          {"llama4_text", "moe", describe_llama4},
+                                          {"ernie4_5_moe", "moe", describe_ernie4_5_moe},
+                                          {"granitemoe", "moe", describe_granitemoe},
+                                          {"roberta", "bert", describe_roberta},
+                                          {"xlm-roberta", "bert", describe_roberta},
+                                          {"camembert", "bert", describe_roberta},
+                                          {"electra", "bert", describe_electra},
+                                          {"distilbert", "bert", describe_distilbert},
+                                          {"t5", "t5", describe_t5},
+                                          {"mt5", "t5", describe_t5},
+                                          {"bart", "t5", describe_bart},
+                                          {"mbart", "t5", describe_bart},
+                                          {"vit", "vit", describe_vit},
+                                          {"deit", "vit", describe_vit},
                                           {"gpt2", "gpt", describe_gpt2},
                                           {"bert", "bert", describe_bert}};
+
+// Architectures that no family models, each with the part that it lacks.
+struct Unmodelled {
+  std::string_view model_type, part;
+};
+constexpr std::string_view state_space = "layers of a state-space model (Mamba)";
+constexpr std::string_view linear_attention = "layers of linear attention";
+constexpr std::string_view sparse_attention = "attention to the tokens that an indexer picks";
+constexpr std::string_view by_distance = "attention with products of relative positions";
+constexpr Unmodelled unmodelled[] = {{"deepseek_v32", sparse_attention},
+                                     {"glm_moe_dsa", sparse_attention},
+                                     {"qwen3_next", linear_attention},
+                                     {"qwen3_5_text", linear_attention},
+                                     {"qwen3_5_moe_text", linear_attention},
+                                     {"kimi_linear", linear_attention},
+                                     {"minimax", linear_attention},
+                                     {"minimax_text_01", linear_attention},
+                                     {"minimax_m1", linear_attention},
+                                     {"rwkv", linear_attention},
+                                     {"mamba", state_space},
+                                     {"mamba2", state_space},
+                                     {"falcon_mamba", state_space},
+                                     {"falcon_h1", state_space},
+                                     {"jamba", state_space},
+                                     {"zamba", state_space},
+                                     {"zamba2", state_space},
+                                     {"bamba", state_space},
+                                     {"nemotron_h", state_space},
+                                     {"granitemoehybrid", state_space},
+                                     {"recurrent_gemma", "layers of a linear recurrence"},
+                                     {"lfm2", "layers of short convolutions"},
+                                     {"lfm2_moe", "layers of short convolutions"},
+                                     {"gemma3n_text", "embeddings of each layer"},
+                                     {"mllama_text_model", "layers of attention to images"},
+                                     {"albert", "one block that all layers share"},
+                                     {"deberta", by_distance},
+                                     {"deberta-v2", by_distance},
+                                     {"longformer", "attention to a pattern of tokens"},
+                                     {"big_bird", "attention to a pattern of tokens"},
+                                     {"mpt", "a bias of attention by distance"},
+                                     {"whisper", "a model of sound"},
+                                     {"clip", "two towers, of text and images"}};
 
 // Parts that cost something and are not counted, if a file has them.
 struct LeftOut {
@@ -49,65 +137,60 @@ struct LeftOut {
 constexpr LeftOut left_out_keys[] = {
     {"attn_logit_softcapping", "a cap on the scores of attention"},
     {"final_logit_softcapping", "a cap on logits"},
+    {"add_cross_attention", "attention to an encoder's output in each layer"},
     {"quantization_config",
      "weights of fewer bits: all are taken to be of the run's precision, and trained"},
+    {"attention_chunk_size", "attention within chunks: all tokens are taken to be attended to"},
     {"no_rope_layers", "layers whose heads are not turned by positions: all are taken to be"},
+    {"position_embedding_type", "products with relative positions"},
     {"partial_rotary_factor", "heads of which positions turn a part: all is taken to be turned"},
     {"rotary_pct", "heads of which positions turn a part: all is taken to be turned"}};
 
-bool is_whole(const hjson::Value& value) {
+bool has_no_part(const hjson::Value& value) {
   return value.kind == hjson::Kind::null ||
-         (value.kind == hjson::Kind::number && value.number == 1);
+         (value.kind == hjson::Kind::boolean && !value.boolean) ||
+         (value.kind == hjson::Kind::number && (value.number == 1 || value.number == 0)) ||
+         (value.kind == hjson::Kind::string && value.text == "absolute") ||
+         (value.kind == hjson::Kind::array && value.items.empty());
+}
+
+std::string letters_of(std::string_view name) {
+  std::string letters(name);
+  std::erase_if(letters, [](char c) { return (c >= '0' && c <= '9') || c == '_' || c == '-'; });
+  return letters;
+}
+
+const Architecture* find_architecture(std::string_view type) {
+  const auto found = std::ranges::find(architectures, type, &Architecture::model_type);
+  return found == std::end(architectures) ? nullptr : found;
 }
 
 const Architecture& architecture_of(ConfigReader& config) {
   const std::string type = config.word("model_type");
-  if (config.has("text_config"))
-    config.refuse("text_config", fmt::format("{}, of more than text,", type),
-                  "a file with its text_config alone");
-  std::vector<std::string> known;
+  if (const Architecture* known = find_architecture(type)) return *known;
+  std::vector<std::string> known, names;
   for (const Architecture& architecture : architectures) {
-    if (type == architecture.model_type) return architecture;
-    known.emplace_back(architecture.model_type);
+    names.emplace_back(architecture.model_type);
+    known.push_back(letters_of(names.back()));
   }
-  fail_unknown(config.where("model_type"), "architecture", type, known);
+  const std::string all = fmt::format("{}", fmt::join(names, ", "));
+  for (const Unmodelled& other : unmodelled)
+    if (type == other.model_type)
+      config.refuse("model_type", fmt::format("{}: {}:", type, other.part), all);
+  // Another version is another architecture, not a slip.
+  if (std::ranges::find(known, letters_of(type)) != known.end())
+    fail_input(config.where("model_type"), fmt::format("unknown architecture '{}'", type), all);
+  fail_unknown(config.where("model_type"), "architecture", type, names);
 }
 
-// Architectures whose head is over the vocabulary, as every family here has it.
-bool has_word_head(std::string_view name) {
-  for (const char* end : {"ForCausalLM", "LMHeadModel", "ForMaskedLM", "ForPreTraining"})
-    if (name.ends_with(end)) return true;
-  return false;
-}
-
-// The labels of a sequence classifier on a dense decoder or BERT; nothing for other classes.
-// Source: transformers 4.57, modeling_layers.py and models/bert/modeling_bert.py.
-std::optional<std::int64_t> labels_of(const hjson::Value& root, std::string_view family) {
-  const hjson::Value* names = root.find("architectures");
-  const bool classifier = names != nullptr && !names->items.empty() &&
-                          names->items.front().text.ends_with("ForSequenceClassification");
-  if (!classifier || (family != "decoder" && family != "bert")) return std::nullopt;
-  const hjson::Value* by_id = root.find("id2label");
-  if (by_id != nullptr && !by_id->members.empty())
-    return static_cast<std::int64_t>(by_id->members.size());
-  const hjson::Value* count = root.find("num_labels");
-  return count != nullptr && count->whole ? *count->whole : 2;
-}
-
-// A sentence about a head that is another one.
-std::vector<std::string> other_head(const hjson::Value& root, const std::string& file) {
-  const hjson::Value* names = root.find("architectures");
-  const hjson::Value* type = root.find("model_type");
-  if (names == nullptr || names->items.empty() || has_word_head(names->items.front().text))
-    return {};
-  for (const Architecture& architecture : architectures)
-    if (type != nullptr && type->text == architecture.model_type &&
-        labels_of(root, architecture.family))
-      return {};
-  return {describe({file, names->line, "architectures"},
-                   fmt::format("not modelled: the head of {}: one over the vocabulary is taken, "
-                               "with its weights and its loss",
-                               names->items.front().text))};
+// Layers of other kinds than attention, or attention of other kinds, are in no family.
+void refuse_other_layers(ConfigReader& config) {
+  const hjson::Value* types = config.find("layer_types");
+  if (types == nullptr) return;
+  for (const hjson::Value& type : types->items)
+    if (!type.text.ends_with("_attention") || type.text == "linear_attention")
+      config.refuse("layer_types", fmt::format("a layer of '{}'", type.text),
+                    "full_attention, sliding_attention");
 }
 
 // Values of a class where a file leaves them out.
@@ -117,20 +200,54 @@ constexpr std::string_view gemma3_defaults =
         "num_hidden_layers": 26, "num_attention_heads": 8, "num_key_value_heads": 4,
         "head_dim": 256, "max_position_embeddings": 131072, "sliding_window": 4096})";
 
+// Sources: transformers 4.57, models/llama, mistral, qwen2, gemma2.
+struct Defaults {
+  std::string_view model_type, values;
+};
+constexpr Defaults text_defaults[] = {
+    {"gemma3_text", gemma3_defaults},
+    {"llama", R"({"vocab_size": 32000, "hidden_size": 4096, "intermediate_size": 11008,
+        "num_hidden_layers": 32, "num_attention_heads": 32, "max_position_embeddings": 2048})"},
+    {"mistral", R"({"vocab_size": 32000, "hidden_size": 4096, "intermediate_size": 14336,
+        "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8,
+        "max_position_embeddings": 131072, "sliding_window": 4096})"},
+    {"qwen2", R"({"vocab_size": 151936, "hidden_size": 4096, "intermediate_size": 22016,
+        "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 32,
+        "max_position_embeddings": 32768})"},
+    {"gemma2", R"({"vocab_size": 256000, "hidden_size": 2304, "intermediate_size": 9216,
+        "num_hidden_layers": 26, "num_attention_heads": 8, "num_key_value_heads": 4,
+        "head_dim": 256, "max_position_embeddings": 8192, "sliding_window": 4096})"}};
+
 // Adds the values that the file leaves out. A misspelt key is refused as it is without them.
-void add_defaults(hjson::Value& root, const std::string& file) {
-  const hjson::Value* type = root.find("model_type");
-  if (type == nullptr || type->text != "gemma3_text") return;
-  const hjson::Value defaults = hjson::parse(gemma3_defaults, file);
+void add_defaults(hjson::Value& root, std::string_view values, const std::string& file) {
+  const hjson::Value defaults = hjson::parse(values, file);
   ConfigReader config(root, file);
   std::vector<hjson::Member> missing;
   for (const hjson::Member& member : defaults.members)
-    if (!config.has(member.key)) missing.push_back(member);
+    if (!config.has(member.key) && !config.is_null(member.key)) missing.push_back(member);
   config.refuse_misspelt();
-  for (hjson::Member& member : missing) {
-    std::erase_if(root.members, [&](const auto& other) { return other.key == member.key; });
-    root.members.push_back(std::move(member));
+  root.members.insert(root.members.end(), missing.begin(), missing.end());
+}
+
+// The root of a file, or of its text model: a file of more than text has that in `text_config`,
+// without values that its class has by default.
+hjson::Value text_model(std::string_view json, const std::string& file) {
+  hjson::Value root = hjson::parse(json, file);
+  const hjson::Value* text = root.find("text_config");
+  const bool nested = text != nullptr && text->kind == hjson::Kind::object;
+  if (nested) {
+    hjson::Value inner = *text;
+    for (const char* key : {"architectures", "tie_word_embeddings", "model_type"})
+      if (const hjson::Value* outer = root.find(key); outer != nullptr && !inner.find(key))
+        inner.members.push_back({key, outer->line, *outer});
+    root = std::move(inner);
   }
+  const hjson::Value* type = root.find("model_type");
+  for (const Defaults& defaults : text_defaults)
+    if (type != nullptr && type->text == defaults.model_type &&
+        (nested || defaults.model_type == "gemma3_text"))
+      add_defaults(root, defaults.values, file);
+  return root;
 }
 
 // "models/Llama-3-8B/config.json" is Llama-3-8B, "mixtral.json" mixtral.
@@ -147,31 +264,86 @@ std::string name_of_file(std::string_view file) {
   return safe.empty() ? "model" : safe;
 }
 
-}  // namespace
+// The keys of [model] that a config.json makes, and its keys with their treatment.
+struct Translated {
+  std::string text;
+  std::vector<LedgerEntry> ledger;
+};
 
-std::string description_of(std::string_view json, const std::string& file) {
-  hjson::Value root = hjson::parse(json, file);
-  add_defaults(root, file);
+std::string_view part_left_out(std::string_view key) {
+  const auto found = std::ranges::find(left_out_keys, key, &LeftOut::key);
+  return found == std::end(left_out_keys) ? std::string_view() : found->what;
+}
+
+LedgerEntry entry_of(const hjson::Member& member, const ConfigReader& config) {
+  LedgerEntry entry{member.key, member.line, Treatment::applied, {}};
+  const std::string_view part = part_left_out(member.key), reason = costless_reason(member.key);
+  if (has_no_part(member.value) && !config.was_asked(member.key)) {
+    entry.treatment = Treatment::costless;
+    entry.reason = reason.empty() ? "the run is without it" : reason;
+  } else if (!part.empty()) {
+    entry.treatment = Treatment::named;
+    entry.reason = fmt::format("not modelled: {}", part);
+  } else if (!config.was_asked(member.key)) {
+    entry.treatment = reason.empty() ? Treatment::named : Treatment::costless;
+    entry.reason = reason.empty() ? "unknown key: not applied" : reason;
+  }
+  return entry;
+}
+
+Translated translate(std::string_view json, const std::string& file) {
+  const hjson::Value root = text_model(json, file);
   ConfigReader config(root, file);
   const Architecture& architecture = architecture_of(config);
+  refuse_other_layers(config);
   Description model;
   model.set("name", name_of_file(file));
   model.set("family", architecture.family);
   model.set("kind", "published");
   model.set("source", fmt::format("config.json of model_type {}", architecture.model_type));
   architecture.describe(config, model);
-  if (const auto labels = labels_of(root, architecture.family)) model.set("labels", *labels);
+  describe_head(config, architecture.family, model);
   config.refuse_misspelt();
-  return model.text();
+  Translated translated{model.text(), {}};
+  for (const hjson::Member& member : root.members)
+    translated.ledger.push_back(entry_of(member, config));
+  return translated;
+}
+
+// A sentence about parts of a file that are not text.
+std::vector<std::string> other_parts(const hjson::Value& root, const std::string& file) {
+  for (const char* key : {"text_config", "vision_config", "audio_config"})
+    if (const hjson::Value* part = root.find(key); part != nullptr && !has_no_part(*part))
+      return {describe({file, part->line, key},
+                       "not modelled: what is not text: the text model alone is forecast")};
+  return {};
+}
+
+}  // namespace
+
+std::string description_of(std::string_view json, const std::string& file) {
+  return translate(json, file).text;
+}
+
+std::vector<LedgerEntry> key_ledger(std::string_view json, const std::string& file) {
+  return translate(json, file).ledger;
 }
 
 std::vector<std::string> left_out(std::string_view json, const std::string& file) {
-  const hjson::Value root = hjson::parse(json, file);
-  std::vector<std::string> sentences = other_head(root, file);
-  for (const LeftOut& key : left_out_keys)
-    if (const hjson::Value* value = root.find(key.key); value != nullptr && !is_whole(*value))
-      sentences.push_back(
-          describe({file, value->line, key.key}, fmt::format("not modelled: {}", key.what)));
+  std::vector<std::string> sentences = other_parts(hjson::parse(json, file), file), unknown;
+  int line = 0;
+  for (const LedgerEntry& entry : translate(json, file).ledger) {
+    if (entry.treatment != Treatment::named || entry.key == "vision_config") continue;
+    if (!part_left_out(entry.key).empty())
+      sentences.push_back(describe({file, entry.line, entry.key}, entry.reason));
+    else
+      unknown.push_back(entry.key);
+    if (unknown.size() == 1 && line == 0) line = entry.line;
+  }
+  if (!unknown.empty())
+    sentences.push_back(
+        describe({file, line, fmt::format("{}", fmt::join(unknown, ", "))},
+                 unknown.size() > 1 ? "unknown keys: not applied" : "unknown key: not applied"));
   return sentences;
 }
 

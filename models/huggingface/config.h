@@ -25,6 +25,10 @@
 //   gpt_oss           moe        num_local_experts, head_dim, sliding_window, biases
 //   gpt2              gpt        n_layer, n_embd, n_head, n_inner, dropout where one is above 0
 //   bert              bert       post-LN, type_vocab_size; every token goes through the word head
+//   variants.cc, encoders.cc and sparse.cc hold further ones, a function each.
+//
+// The class in `architectures` decides the head (heads.h). A file of more than text is read as its
+// `text_config`, with the defaults of that class.
 //
 // A key that the file leaves out has the default of its class. Attention keeps no scores where
 // transformers runs it in one kernel (all but gpt2 and bert). A run is
@@ -40,11 +44,16 @@
 #include <string_view>
 #include <vector>
 
+#include "models/key_ledger.h"
+
 namespace lambcast::huggingface {
 
 // The text of the description, in TOML. Throws Error (usage) with file, line and key for text that
 // is no JSON, another architecture, a missing or ill-typed value, and what no family models.
 std::string description_of(std::string_view json, const std::string& file);
+
+// Returns the treatment of each key. Throws as description_of does.
+std::vector<LedgerEntry> key_ledger(std::string_view json, const std::string& file);
 
 // Returns sentences, with places, about parts of the file that cost something and are not in the
 // description.

@@ -29,6 +29,12 @@ const Value* ConfigReader::find(std::string_view key) {
   return value == nullptr || value->kind == Kind::null ? nullptr : value;
 }
 
+bool ConfigReader::is_null(std::string_view key) {
+  asked_.emplace_back(key);
+  const Value* value = root_.find(key);
+  return value != nullptr && value->kind == Kind::null;
+}
+
 std::int64_t ConfigReader::whole(std::string_view key, std::int64_t low, std::int64_t high) {
   const auto value = optional_whole(key, low, high);
   if (!value) fail_missing(key);
@@ -74,12 +80,16 @@ void ConfigReader::refuse(std::string_view key, std::string_view what,
   fail_input(where(key), fmt::format("{} is not modelled", what), allowed);
 }
 
+bool ConfigReader::was_asked(std::string_view key) const {
+  return std::ranges::find(asked_, key) != asked_.end();
+}
+
 void ConfigReader::refuse_misspelt() const {
   std::vector<std::string> absent;
   for (const std::string& key : asked_)
     if (root_.find(key) == nullptr) absent.push_back(key);
   for (const hjson::Member& member : root_.members) {
-    if (std::find(asked_.begin(), asked_.end(), member.key) != asked_.end()) continue;
+    if (was_asked(member.key)) continue;
     if (const std::string meant = closest(member.key, absent); !meant.empty())
       fail_input({file_, member.line, member.key},
                  fmt::format("unknown key, did you mean '{}'?", meant));

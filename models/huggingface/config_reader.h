@@ -21,6 +21,7 @@ class ConfigReader {
   // Null and absent are the same: transformers writes both.
   const hjson::Value* find(std::string_view key);
   bool has(std::string_view key) { return find(key) != nullptr; }
+  bool is_null(std::string_view key);  // written as null, not absent
 
   // All throw Error (usage) with file, line and key for a value of another type or out of range,
   // those without `otherwise` for a missing one too.
@@ -33,6 +34,9 @@ class ConfigReader {
 
   [[noreturn]] void refuse(std::string_view key, std::string_view what,
                            std::string_view allowed) const;
+
+  // Whether the key was looked for, in whichever way.
+  bool was_asked(std::string_view key) const;
 
   // Refuses a key that is close to one that was read in vain: it is misspelt.
   void refuse_misspelt() const;

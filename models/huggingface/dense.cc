@@ -1,14 +1,9 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "models/huggingface/architectures.h"
 
 namespace lambcast::huggingface {
 namespace {
-
-using hjson::Kind;
-using hjson::Value;
 
 // A class with tied weights by default.
 constexpr bool tied = true;
@@ -18,47 +13,8 @@ void read_tied(ConfigReader& config, bool otherwise, Description& model) {
   if (config.truth("tie_word_embeddings", otherwise)) model.set("tied_head", true);
 }
 
-void set_all(Description& model, std::initializer_list<const char*> keys) {
-  for (const char* key : keys) model.set(key, true);
-}
-
-// Says so where any of these shares is above zero.
-void read_dropout(ConfigReader& config, std::initializer_list<const char*> keys,
-                  Description& model) {
-  double most = 0;
-  for (const char* key : keys) most = std::max(most, config.share(key));
-  model.set("dropout", most > 0);
-}
-
-// Widths of a decoder with its feed-forward; heads of their own size are named.
-void add_dense(ConfigReader& config, Description& model) {
-  const Width width = add_decoder(config, model);
-  if (!config.has("head_dim")) refuse_own_head_size(config, width);
-  if (width.hidden != width.heads * width.head) model.set("head_dim", width.head);
-  model.set("ffn", config.whole("intermediate_size", 1, most_ffn));
-}
-
 void read_attention_bias(ConfigReader& config, Description& model) {
-  if (config.truth("attention_bias", false)) set_all(model, {"qkv_bias", "projection_bias"});
-}
-
-// `layer_types` names each layer's attention. Without it every `pattern`-th layer looks back all.
-void read_layer_types(ConfigReader& config, std::int64_t pattern, Description& model) {
-  const auto window = config.optional_whole("sliding_window", 1, 1 << 24);
-  std::int64_t layers = pattern, sliding = pattern - 1;
-  if (const Value* types = config.find("layer_types")) {
-    if (types->kind != Kind::array) config.refuse("layer_types", "other than a list", "a list");
-    layers = static_cast<std::int64_t>(types->items.size());
-    sliding = std::ranges::count_if(
-        types->items, [](const Value& type) { return type.text == "sliding_attention"; });
-    if (layers != config.whole("num_hidden_layers", 1, 10'000))
-      fail_input(config.where("layer_types"),
-                 fmt::format("{} layers are listed, not num_hidden_layers", layers));
-  }
-  if (!window || sliding == 0) return;
-  model.set("window", *window);
-  model.set("window_every", layers);
-  model.set("window_layers", sliding);
+  read_truth(config, "attention_bias", false, {"qkv_bias", "projection_bias"}, model);
 }
 
 }  // namespace
@@ -114,7 +70,7 @@ void describe_phi(ConfigReader& config, Description& model) {
   add_dense(config, model);
   if (config.truth("qk_layernorm", false))
     config.refuse("qk_layernorm", "a norm of queries and keys with a bias", "false");
-  set_all(model, {"parallel_block", "qkv_bias", "projection_bias", "ffn_bias", "norm_bias"});
+  model.set_all({"parallel_block", "qkv_bias", "projection_bias", "ffn_bias", "norm_bias"});
   model.set("gated", false);
   if (config.truth("tie_word_embeddings", untied))
     config.refuse("tie_word_embeddings", "a head tied to the embedding of this architecture",
@@ -134,7 +90,7 @@ void describe_phi3(ConfigReader& config, Description& model) {
 void describe_olmo2(ConfigReader& config, Description& model) {
   add_dense(config, model);
   read_attention_bias(config, model);
-  set_all(model, {"qk_norm", "qk_norm_whole"});
+  model.set_all({"qk_norm", "qk_norm_whole"});
   read_layer_types(config, 1, model);
   read_tied(config, untied, model);
 }
@@ -143,7 +99,7 @@ void describe_starcoder2(ConfigReader& config, Description& model) {
   add_dense(config, model);
   model.set("gated", false);
   model.set("norm_bias", true);
-  if (config.truth("use_bias", true)) set_all(model, {"qkv_bias", "projection_bias", "ffn_bias"});
+  if (config.truth("use_bias", true)) model.set_all({"qkv_bias", "projection_bias", "ffn_bias"});
   read_window(config, model);
   read_tied(config, tied, model);
   read_dropout(config, {"attention_dropout", "embedding_dropout", "residual_dropout"}, model);
@@ -151,9 +107,9 @@ void describe_starcoder2(ConfigReader& config, Description& model) {
 
 void describe_gpt_neox(ConfigReader& config, Description& model) {
   add_dense(config, model);
-  set_all(model, {"joined", "ffn_bias", "norm_bias"});
+  model.set_all({"joined", "ffn_bias", "norm_bias"});
   model.set("gated", false);
-  if (config.truth("attention_bias", true)) set_all(model, {"qkv_bias", "projection_bias"});
+  if (config.truth("attention_bias", true)) model.set_all({"qkv_bias", "projection_bias"});
   if (config.truth("use_parallel_residual", true)) model.set("parallel_block", true);
   model.set("norms", std::int64_t{2});
   read_tied(config, untied, model);
@@ -172,8 +128,7 @@ void describe_opt(ConfigReader& config, Description& model) {
   model.set("ffn", config.whole("ffn_dim", 1, most_ffn));
   model.set("gated", false);
   model.set("norm_bias", true);
-  if (config.truth("enable_bias", true))
-    set_all(model, {"qkv_bias", "projection_bias", "ffn_bias"});
+  if (config.truth("enable_bias", true)) model.set_all({"qkv_bias", "projection_bias", "ffn_bias"});
   // Two rows more than tokens, of padding.
   model.set("positions", config.whole("max_position_embeddings", 1, 1 << 24) + 2);
   read_tied(config, tied, model);
@@ -203,8 +158,8 @@ void describe_falcon(ConfigReader& config, Description& model) {
   model.set("max_seq_len", longest);
   model.set("flash_attention", true);
   model.set("gated", false);
-  set_all(model, {"joined", "norm_bias"});
-  if (config.truth("bias", false)) set_all(model, {"qkv_bias", "projection_bias", "ffn_bias"});
+  model.set_all({"joined", "norm_bias"});
+  if (config.truth("bias", false)) model.set_all({"qkv_bias", "projection_bias", "ffn_bias"});
   if (beside) model.set("parallel_block", true);
   const std::int64_t usual_norms = grouped || !beside ? 2 : 1;
   model.set("norms",

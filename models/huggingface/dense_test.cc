@@ -218,9 +218,6 @@ TEST_CASE("config.json: what a dense decoder has and no family models is one lin
        "sliding_window: attention within a window"},
       {with(falcon_7b, "\"num_attention_heads\": 71", "\"num_attention_heads\": 72"),
        "not divisible by 72"},
-      {R"({"model_type": "gemma3", "text_config": {"model_type": "gemma3_text"}})",
-       "text_config: gemma3, of more than text, is not modelled (allowed: a file with its "
-       "text_config alone"},
       {with(gemma3_1b, "\"sliding_window_pattern\": 6", "\"layer_types\": 6"),
        "layer_types: other than a list"}};
   for (const auto& [json, words] : cases) {
@@ -257,16 +254,72 @@ TEST_CASE("config.json: a classifier has labels in the place of the words") {
   CHECK(parameters(shape_of(bert)) == 335'143'938);
 }
 
-TEST_CASE("config.json: other heads and quantized weights are told") {
-  const std::string head =
-      R"({"architectures": ["LlamaForTokenClassification"], "model_type": "llama",
-          "quantization_config": {"load_in_4bit": true}})";
-  const std::vector<std::string> told = left_out(head, "c.json");
+TEST_CASE("config.json: the class decides the head") {
+  const std::string sizes =
+      R"("hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4,
+         "intermediate_size": 128, "vocab_size": 1000, "max_position_embeddings": 32})";
+  const auto count = [&](const char* type, const char* name) {
+    return parameters(shape_of(
+        fmt::format(R"({{"model_type": "{}", "architectures": ["{}"], {})", type, name, sizes)));
+  };
+  // No head; two labels of 64 weights; 1000 words of 64.
+  const std::int64_t llama = count("llama", "LlamaModel");
+  CHECK(count("llama", "LlamaForTokenClassification") == llama + 128);
+  CHECK(count("llama", "LlamaForQuestionAnswering") == llama + 128);
+  CHECK(count("llama", "LlamaForCausalLM") == llama + 64'000);
+  // A pooler of 64 x 64 + 64; labels with 2 biases; the word head's product, norm and biases.
+  const std::int64_t bert = count("bert", "BertModel");
+  CHECK(count("bert", "BertForSequenceClassification") == bert + 130);
+  CHECK(count("bert", "BertForTokenClassification") == bert - 4160 + 130);
+  CHECK(count("bert", "BertForMaskedLM") == bert - 4160 + 1000 + 4160 + 128);
+  CHECK(count("bert", "BertForPreTraining") == bert + 1000 + 4160 + 128 + 130);
+  for (const char* name : {"LlamaForRewardModel", "Qwen2ForProcessRewardModel", "LlamaForScoring"})
+    CHECK_THAT(refusal(fmt::format(R"({{"model_type": "llama", "architectures": ["{}"], {})", name,
+                                   sizes)),
+               Contains(fmt::format("architectures: the head of {} is not modelled", name)));
+}
+
+TEST_CASE("config.json: what costs and is in no family is told") {
+  const std::vector<std::string> told =
+      left_out(R"({"architectures": ["GPT2LMHeadModel"], "model_type": "gpt2",
+                   "n_embd": 64, "n_head": 4, "n_layer": 2, "n_positions": 32, "vocab_size": 1000,
+                   "add_cross_attention": true, "quantization_config": {"load_in_4bit": true}})",
+               "c.json");
   REQUIRE(told.size() == 2);
-  CHECK_THAT(told[0], Contains("c.json:1: architectures: not modelled: the head of "
-                               "LlamaForTokenClassification"));
+  CHECK_THAT(told[0], Contains("c.json:3: add_cross_attention: not modelled: attention to an"));
   CHECK_THAT(told[1], Contains("quantization_config: not modelled: weights of fewer bits"));
-  CHECK(left_out(R"({"architectures": ["BertForMaskedLM"]})", "c.json").empty());
+  CHECK(left_out(R"({"model_type": "gpt2", "n_embd": 64, "n_head": 4, "n_layer": 2,
+                     "n_positions": 32, "vocab_size": 1000, "add_cross_attention": false})",
+                 "c.json")
+            .empty());
+}
+
+TEST_CASE("config.json: of more than text the text model is taken, with the values of its class") {
+  // LLaVA 1.5 7B: Llama's defaults and 64 words more. Vicuna's 6,738,415,616 parameters.
+  const std::string llava =
+      R"({"architectures": ["LlavaForConditionalGeneration"], "model_type": "llava",
+          "text_config": {"model_type": "llama", "max_position_embeddings": 4096,
+                          "vocab_size": 32064},
+          "vision_config": {"model_type": "clip_vision_model"}})";
+  const ModelShape shape = shape_of(llava);
+  CHECK(parameters(shape) == 6'738'415'616 + 2 * 64 * 4096);
+  CHECK(shape.max_seq_len == 4096);
+  const std::vector<std::string> told = left_out(llava, "c.json");
+  REQUIRE(told.size() == 1);
+  CHECK_THAT(told[0], Contains("c.json:2: text_config: not modelled: what is not text"));
+}
+
+TEST_CASE("config.json: an architecture of no family is refused with its part") {
+  const std::pair<const char*, const char*> cases[] = {
+      {"deepseek_v32", "deepseek_v32: attention to the tokens that an indexer picks:"},
+      {"qwen3_next", "qwen3_next: layers of linear attention:"},
+      {"albert", "albert: one block that all layers share:"},
+      {"qwen9", "unknown architecture 'qwen9' (allowed"},
+      {"mixtrall", "did you mean 'mixtral'?"}};
+  for (const auto& [type, words] : cases)
+    CHECK_THAT(refusal(fmt::format(R"({{"model_type": "{}"}})", type)), Contains(words));
+  CHECK_THAT(refusal(R"({"model_type": "llama", "layer_types": ["mamba"]})"),
+             Contains("layer_types: a layer of 'mamba' is not modelled"));
 }
 
 TEST_CASE("config.json: a Gemma 3 text model has the values of its class") {

@@ -1,6 +1,7 @@
 // BERT (Devlin et al. 2019) as bing_bert trains it: DeepSpeedExamples training/bing_bert,
 // nvidia/modelingpreln.py for the tensors, deepspeed_train.py for the optimizer groups. The heads
-// compute only masked tokens, the pooler is trained by nobody.
+// compute only masked tokens, the pooler is trained by nobody. `pooler = false` leaves out the
+// pooler and the next-sentence head (BertForMaskedLM, RoBERTa).
 #include <fmt/format.h>
 
 #include "models/shape/block.h"
@@ -56,25 +57,25 @@ void add_fused_block(const Scope& scope) {
   scope.vector("norm_b", h);
 }
 
-// The pooler and a classifier of the first token (BertForSequenceClassification).
-void add_classifier(ModelShape& shape, std::int64_t labels) {
+// A classifier, behind the pooler if there is one (BertForSequenceClassification).
+void add_classifier(ModelShape& shape, std::int64_t labels, bool pooler) {
   const Scope top{shape, -1, ""};
-  top.linear("bert.pooler.dense", shape.hidden, shape.hidden);
-  top.linear("classifier", shape.hidden, labels);
+  if (pooler) top.linear("bert.pooler.dense", shape.hidden, shape.hidden);
+  if (labels > 0) top.linear("classifier", shape.hidden, labels);
   shape.head_share = 0;
 }
 
-void add_heads(ModelShape& shape, bool optimize_pooler) {
+void add_heads(ModelShape& shape, bool optimize_pooler, bool pooled) {
   const std::int64_t h = shape.hidden;
   const Scope top{shape, -1, ""};
   const std::size_t pooler = shape.tensors.size();
-  top.linear("bert.pooler.dense_act", h, h);
+  if (pooled) top.linear("bert.pooler.dense_act", h, h);
   for (std::size_t i = pooler; i < shape.tensors.size(); ++i)
     shape.tensors[i].optimized = optimize_pooler;
   top.vector("cls.predictions.bias", shape.vocab, TensorSplit::vocabulary);
   top.linear("cls.predictions.transform.dense_act", h, h);
   top.norm("cls.predictions.transform.LayerNorm", h);
-  top.linear("cls.seq_relationship", h, 2);
+  if (pooled) top.linear("cls.seq_relationship", h, 2);
 }
 
 // Pooler and next-sentence head see the first token, the word head only the masked ones.
@@ -120,10 +121,11 @@ void build_bert(const Table&, const Table& model, ModelShape& shape) {
       add_block(scope, pre_layer_norm);
     shape.blocks.push_back(block);
   }
+  const bool pooler = model.get_or<bool>("pooler", true);
   if (model.has("labels"))
-    add_classifier(shape, model.integer("labels", 1, 1'000'000));
+    add_classifier(shape, model.integer("labels", 0, 1'000'000), pooler);
   else
-    add_heads(shape, model.get_or<bool>("optimize_pooler", true));
+    add_heads(shape, model.get_or<bool>("optimize_pooler", true), pooler);
   shape.outside = outside_cost(shape, pre_layer_norm, shape.head_share);
   if (dropout) add_embedding_mask(shape);
 }

@@ -244,6 +244,14 @@ void read_experts(const Table& model, ModelShape& shape, std::int64_t expert_lay
         fmt::format("experts times layers up to {}", max_expert_layers));
 }
 
+bool add_labels(const Table& model, ModelShape& shape) {
+  if (!model.has("labels")) return false;
+  shape.head_share = 0;
+  if (const std::int64_t labels = model.integer("labels", 0, 1'000'000); labels > 0)
+    Scope{shape, -1, ""}.matrix("score.weight", labels * shape.hidden);
+  return true;
+}
+
 std::int64_t read_layers(const Table& model, std::string_view key) {
   return model.integer(key, 1, max_layers);
 }

@@ -118,6 +118,9 @@ void read_flash(const Table& model, ModelShape& shape);    // flash_attention
 void read_tokens(const Table& model, ModelShape& shape);   // vocab, vocab_multiple and lengths
 void read_lengths(const Table& model, ModelShape& shape);  // max_seq_len, default_seq_len
 void read_experts(const Table& model, ModelShape& shape, std::int64_t expert_layers);
+// Adds the head of a classifier and returns true if the description has `labels`; 0: no head at
+// all.
+bool add_labels(const Table& model, ModelShape& shape);
 std::int64_t read_layers(const Table& model, std::string_view key);
 void read_window(const Table& model, ModelShape& shape);  // window, window_every, window_layers
 

@@ -9,8 +9,8 @@
 //   head_dim = 256          # optional: hidden / heads (Gemma, Qwen3)
 //   tied_head = true        # the head is the embedding
 //   head_bias = true        # of an untied one (Phi-2)
-//   labels = 2              # a classifier of the last token, without a bias, in the place of any
-//                           # head
+//   labels = 2              # a classifier without a bias in the place of any head; 0: no head
+//   causal = false          # tokens attend to all others (ModernBERT)
 //   gated = false           # a feed-forward of two matrices (GPT-NeoX, Falcon, StarCoder2)
 //   qkv_bias, projection_bias, ffn_bias = true   # Qwen2: the first alone; GPT-NeoX: all
 //   norm_bias = true        # norms subtract their mean and have a bias (LayerNorm)
@@ -169,11 +169,7 @@ void add_decoder(const Table& model, const DenseDecoder& decoder, std::int64_t p
   const bool tied = model.get_or<bool>("tied_head", false);
   const bool bias = shape.experts == 0 && model.get_or<bool>("head_bias", false);
   if (tied && bias) fail_input(model.where("head_bias"), "applies to an untied head only");
-  if (model.has("labels")) {
-    Scope{shape, -1, ""}.matrix("score.weight",
-                                model.integer("labels", 1, 1'000'000) * shape.hidden);
-    shape.head_share = 0;
-  } else if (!tied) {
+  if (!add_labels(model, shape) && !tied) {
     decoder.product({shape, -1, ""}, "lm_head", shape.hidden, shape.vocab, TensorSplit::vocabulary,
                     bias);
   }
@@ -198,6 +194,7 @@ void build_decoder(const Table&, const Table& model, ModelShape& shape) {
   shape.parallel_block = model.get_or<bool>("parallel_block", false);
   read_norms(model, shape);
   shape.gated = model.get_or<bool>("gated", true);
+  shape.causal = model.get_or<bool>("causal", true);
   shape.dropout = model.get_or<bool>("dropout", false);
   const std::int64_t positions =
       model.has("positions") ? model.integer("positions", shape.max_seq_len, 1 << 30) : 0;

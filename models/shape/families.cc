@@ -10,9 +10,9 @@ std::span<const Family> families() {
     return keys;
   };
   const std::vector<std::string_view> experts = with(blocks, {"experts", "experts_per_token"});
-  const std::vector<std::string_view> two_stacks{
-      "encoder_layers", "decoder_layers", "hidden",          "heads", "head_dim", "ffn",
-      "vocab",          "max_seq_len",    "relative_buckets"};
+  const std::vector<std::string_view> two_stacks{"encoder_layers", "decoder_layers", "hidden",
+                                                 "heads",          "head_dim",       "ffn",
+                                                 "vocab",          "max_seq_len"};
   static const std::vector<Family> table{
       {"bert", build_bert, with(blocks, {"pre_layer_norm"}), "bert-large"},
       {"gpt", build_gpt, blocks, "gpt2"},

@@ -1,5 +1,6 @@
 // GPT-2 and GPT-3 (Radford et al. 2019, Brown et al. 2020) with the tensors of Hugging Face
 // transformers' GPT2LMHeadModel: fused query-key-value, head tied to the token embedding.
+// `labels` is a classifier in the place of that head.
 //
 // `parallel_block` puts the attention beside the feed-forward, without ln_2; `window` is what every
 // layer looks back, or every window_every-th. With `experts`, the last of every `sparse_every`
@@ -91,7 +92,9 @@ void build_gpt(const Table&, const Table& model, ModelShape& shape) {
   }
   top.norm("ln_f", shape.hidden);
 
-  shape.outside = norm_cost(shape.hidden) + vocabulary_cost(shape.hidden, shape.vocab);
+  add_labels(model, shape);
+  shape.outside =
+      norm_cost(shape.hidden) + vocabulary_cost(shape.hidden, shape.vocab, shape.head_share);
   if (dropout) add_embedding_mask(shape);
 }
 

@@ -7,14 +7,20 @@
 //   ffn = 768               # of one expert
 //   experts, experts_per_token
 //   head_dim = 128          # optional: hidden / heads
-//   qk_norm = true          # optional: norms of queries and keys, head by head
+//   qk_norm = true          # optional: norms of queries and keys, head by head; of all heads at
+//   qk_norm_whole = true    # once with this (OLMoE, MiniMax-M2)
+//   qkv_bias = true         # optional: of queries, keys and values (Qwen2-MoE, GLM-4.5)
+//   tied_head = true        # optional: the head is the embedding (Granite MoE, ERNIE 4.5)
 //   biases = true           # optional: of attention, router and experts (gpt-oss)
 //   window, window_every    # optional: tokens that every second layer looks back (gpt-oss: 128)
 //   dense_layers, dense_ffn # optional: the first layers without experts
-//   shared_ffn = 2048       # optional: of the experts that every token visits, together
+//   sparse_every, dense_ffn # optional: of so many layers the last has experts (Llama 4 Maverick:
+//   2) shared_ffn = 2048       # optional: of the experts that every token visits, together
 //   predicted_layers = 1    # optional: blocks behind the last, each with a head of its own, that
 //                           # predict the tokens after the next (multi-token prediction)
-//   query_rank, key_rank, rope_dim, value_dim   # optional: latent attention, head_dim without rope
+//   query_rank, key_rank, rope_dim, value_dim   # optional: latent attention, head_dim without
+//   rope;
+//                           # without query_rank, queries come from the hidden vector (V2-Lite)
 //
 // Latent attention (DeepSeek-V2, arXiv 2405.04434): queries and keys-values come from vectors of
 // query_rank and key_rank elements; a head has head_dim + rope_dim elements of queries and keys,
@@ -37,9 +43,12 @@ std::int64_t optional(const Table& model, std::string_view key, std::int64_t mos
 
 struct Decoder {
   ModelShape& shape;
-  bool biases = false;
-  std::int64_t dense_layers = 0;
+  bool biases = false, qkv_bias = false, qk_norm_whole = false;
+  std::int64_t dense_layers = 0, sparse_every = 1;
 
+  bool is_sparse(std::int64_t layer) const {
+    return layer >= dense_layers && (layer + 1) % sparse_every == 0;
+  }
   std::int64_t query_width() const { return shape.heads * shape.head_size; }
   std::int64_t key_width() const { return shape.kv_heads * shape.head_size; }
   std::int64_t value_width() const { return shape.heads * shape.value_size; }
@@ -50,25 +59,32 @@ struct Decoder {
     scope.matrix("self_attn.k_proj.weight", h * key_width(), TensorSplit::key_value);
     scope.matrix("self_attn.v_proj.weight", h * key_width(), TensorSplit::key_value);
     scope.matrix("self_attn.o_proj.weight", query_width() * h, TensorSplit::inputs);
-    if (biases) {
+    if (biases || qkv_bias) {
       scope.vector("self_attn.q_proj.bias", query_width(), TensorSplit::outputs);
       scope.vector("self_attn.k_proj.bias", key_width(), TensorSplit::key_value);
       scope.vector("self_attn.v_proj.bias", key_width(), TensorSplit::key_value);
+    }
+    if (biases) {
       scope.vector("self_attn.o_proj.bias", h);
       scope.vector("self_attn.sinks", shape.heads, TensorSplit::outputs);
     }
     if (!shape.norms_queries) return;
-    scope.vector("self_attn.q_norm.weight", shape.head_size);
-    scope.vector("self_attn.k_norm.weight", shape.head_size);
+    const auto split = qk_norm_whole ? TensorSplit::outputs : TensorSplit::replicated;
+    scope.vector("self_attn.q_norm.weight", qk_norm_whole ? query_width() : shape.head_size, split);
+    scope.vector("self_attn.k_norm.weight", qk_norm_whole ? key_width() : shape.head_size, split);
   }
 
   void latent_attention(const Scope& scope) const {
     const LatentAttention& latent = *shape.latent;
     const std::int64_t plain = shape.heads * (shape.head_size - latent.rope_size);
-    scope.matrix("self_attn.q_a_proj.weight", shape.hidden * latent.query_rank);
-    scope.vector("self_attn.q_a_layernorm.weight", latent.query_rank);
-    scope.matrix("self_attn.q_b_proj.weight", latent.query_rank * query_width(),
-                 TensorSplit::outputs);
+    if (latent.query_rank == 0) {
+      scope.matrix("self_attn.q_proj.weight", shape.hidden * query_width(), TensorSplit::outputs);
+    } else {
+      scope.matrix("self_attn.q_a_proj.weight", shape.hidden * latent.query_rank);
+      scope.vector("self_attn.q_a_layernorm.weight", latent.query_rank);
+      scope.matrix("self_attn.q_b_proj.weight", latent.query_rank * query_width(),
+                   TensorSplit::outputs);
+    }
     scope.matrix("self_attn.kv_a_proj_with_mqa.weight",
                  shape.hidden * (latent.key_rank + latent.rope_size));
     scope.vector("self_attn.kv_a_layernorm.weight", latent.key_rank);
@@ -123,8 +139,9 @@ struct Decoder {
     const auto rope = static_cast<double>(shape.latent->rope_size);
     const double plain = q - static_cast<double>(shape.heads) * rope;
     Cost cost;
+    const double queries = rank_q > 0 ? h * rank_q + rank_q * q : h * q;
     cost.forward_flops.per_token =
-        2 * (h * rank_q + rank_q * q + h * (rank_k + rope) + rank_k * (plain + v) + v * h);
+        2 * (queries + h * (rank_k + rope) + rank_k * (plain + v) + v * h);
     cost.forward_flops.per_token_pair = 2 * (q + v);
     cost.whole_activation_bytes.per_token = 2 * h + 4 * (rank_q + rank_k);
     cost.activation_bytes.per_token =
@@ -185,12 +202,20 @@ void read_attention(const Table& model, ModelShape& shape) {
   read_window(model, shape);
   if (!model.has("key_rank")) return;
   LatentAttention latent;
-  latent.query_rank = model.integer("query_rank", 1, max_hidden);
+  latent.query_rank = optional(model, "query_rank", max_hidden);
   latent.key_rank = model.integer("key_rank", 1, max_hidden);
   latent.rope_size = model.integer("rope_dim", 1, 10'000);
   shape.value_size = model.integer("value_dim", 1, 10'000);
   shape.head_size += latent.rope_size;
   shape.latent = latent;
+}
+
+// The head over the vocabulary, or over `labels`.
+void add_head(const Table& model, ModelShape& shape) {
+  const bool tied = model.get_or<bool>("tied_head", false);
+  if (add_labels(model, shape) || tied) return;
+  Scope{shape, -1, ""}.matrix("lm_head.weight", shape.vocab * shape.hidden,
+                              TensorSplit::vocabulary);
 }
 
 }  // namespace
@@ -207,11 +232,13 @@ void build_moe(const Table&, const Table& model, ModelShape& shape) {
   read_experts(model, shape, shape.layers);
   Decoder decoder{shape};
   shape.norms_queries = model.get_or<bool>("qk_norm", false);
+  decoder.qk_norm_whole = model.get_or<bool>("qk_norm_whole", false);
+  decoder.qkv_bias = model.get_or<bool>("qkv_bias", false);
   decoder.biases = shape.biased_experts = model.get_or<bool>("biases", false);
-  if (model.has("dense_layers")) {
-    decoder.dense_layers = model.integer("dense_layers", 1, shape.layers);
+  decoder.dense_layers = optional(model, "dense_layers", shape.layers);
+  decoder.sparse_every = optional(model, "sparse_every", shape.layers, 1);
+  if (decoder.dense_layers > 0 || decoder.sparse_every > 1)
     shape.dense_ffn = model.integer("dense_ffn", 1, 10'000'000);
-  }
   shape.shared_ffn = optional(model, "shared_ffn", 10'000'000);
   if (model.has("predicted_layers"))
     shape.predicted_layers = model.integer("predicted_layers", 0, 16);
@@ -220,16 +247,16 @@ void build_moe(const Table&, const Table& model, ModelShape& shape) {
   Scope{shape, -1, "model."}.matrix("embed_tokens.weight", shape.vocab * shape.hidden,
                                     TensorSplit::vocabulary);
   for (int layer = 0; layer < shape.layers; ++layer) {
-    const bool sparse = layer >= decoder.dense_layers;
+    const bool sparse = decoder.is_sparse(layer);
     decoder.block({shape, layer, fmt::format("model.layers.{}.", layer)}, sparse);
     shape.blocks.push_back(decoder.block_cost(sparse));
     shape.routed.push_back(sparse ? decoder.routed() : Cost{});
     shape.expert_layers.push_back(sparse);
   }
   Scope{shape, -1, "model."}.vector("norm.weight", shape.hidden);
-  Scope{shape, -1, ""}.matrix("lm_head.weight", shape.vocab * shape.hidden,
-                              TensorSplit::vocabulary);
-  shape.outside = norm_cost(shape.hidden) + vocabulary_cost(shape.hidden, shape.vocab);
+  add_head(model, shape);
+  shape.outside =
+      norm_cost(shape.hidden) + vocabulary_cost(shape.hidden, shape.vocab, shape.head_share);
   for (std::int64_t depth = 0; depth < shape.predicted_layers; ++depth) decoder.predict(depth);
 }
 

@@ -5,6 +5,9 @@
 // what span corruption with 15 % noise in spans of 3 tokens gives (Raffel et al. 2020, section
 // 3.1.4): 568 tokens become an input of 568 - 85 + 28 + 1 = 512 and a target of 85 + 28 + 1 = 114.
 // gated = true: a gate beside the up projection (T5 1.1, mT5, Flan-T5).
+// tied_head = false: a head of its own (the same).
+// biases = true, positions = 1026: biases of matrices and norms, learned positions and a norm
+// behind the embedding of each stack, in the place of relative_buckets (BART).
 #include <fmt/format.h>
 
 #include "models/shape/block.h"
@@ -21,8 +24,10 @@ struct Stack {
   bool decoder = false;
   int first_layer = 0;
   std::int64_t layers = 0;
-  std::int64_t inner = 0;  // heads * head_dim
-  std::int64_t relative_buckets = 0;
+  std::int64_t inner = 0;             // heads * head_dim
+  std::int64_t relative_buckets = 0;  // 0: no bias by distance
+  std::int64_t positions = 0;         // rows of learned positions
+  bool biases = false;
   std::int64_t sparse_every = 0;  // 0: no experts
   bool dropout = false;
 };
@@ -33,17 +38,33 @@ bool is_sparse(const Stack& stack, int block) {
   return stack.sparse_every == 1 || block % stack.sparse_every == 1;
 }
 
+// A matrix's bias, and a norm with its own, if the stack has biases.
+void add_bias(const Scope& scope, const Stack& stack, std::string_view name, std::int64_t width,
+              TensorSplit split = TensorSplit::replicated) {
+  if (stack.biases) scope.vector(fmt::format("{}.bias", name), width, split);
+}
+void add_norm(const Scope& scope, const Stack& stack, std::string_view name) {
+  scope.vector(fmt::format("{}.weight", name), scope.shape.hidden);
+  add_bias(scope, stack, name, scope.shape.hidden);
+}
+
 void add_attention(const Scope& scope, const Stack& stack, std::string_view name,
                    std::int64_t relative_buckets) {
-  for (const std::string_view matrix : {"q", "k", "v", "o"})
-    scope.matrix(fmt::format("{}.{}.weight", name, matrix), scope.shape.hidden * stack.inner,
-                 matrix == "o" ? TensorSplit::inputs : TensorSplit::outputs);
+  for (const std::string_view matrix : {"q", "k", "v", "o"}) {
+    const bool out = matrix == "o";
+    const std::string full = fmt::format("{}.{}", name, matrix);
+    scope.matrix(full + ".weight", scope.shape.hidden * stack.inner,
+                 out ? TensorSplit::inputs : TensorSplit::outputs);
+    add_bias(scope, stack, full, out ? scope.shape.hidden : stack.inner,
+             out ? TensorSplit::replicated : TensorSplit::outputs);
+  }
   if (relative_buckets > 0)
     scope.matrix(fmt::format("{}.relative_attention_bias.weight", name),
                  relative_buckets * scope.shape.heads, TensorSplit::outputs);
 }
 
-void add_feed_forward(const Scope& scope, std::string_view module, bool sparse) {
+void add_feed_forward(const Scope& scope, const Stack& stack, std::string_view module,
+                      bool sparse) {
   const std::int64_t elements = scope.shape.hidden * scope.shape.ffn;
   if (!sparse) {
     if (scope.shape.gated)
@@ -52,6 +73,8 @@ void add_feed_forward(const Scope& scope, std::string_view module, bool sparse) 
     else
       scope.matrix(fmt::format("{}.wi.weight", module), elements, TensorSplit::outputs);
     scope.matrix(fmt::format("{}.wo.weight", module), elements, TensorSplit::inputs);
+    add_bias(scope, stack, fmt::format("{}.wi", module), scope.shape.ffn, TensorSplit::outputs);
+    add_bias(scope, stack, fmt::format("{}.wo", module), scope.shape.hidden);
     return;
   }
   scope.matrix(fmt::format("{}.router.classifier.weight", module),
@@ -101,32 +124,43 @@ void add_stack(ModelShape& shape, const Stack& stack, std::string_view feed_forw
     const std::string prefix = fmt::format("{}block.{}.layer.", stack.prefix, block);
     const Scope scope{shape, stack.first_layer + block, prefix};
     add_attention(scope, stack, "0.SelfAttention", block == 0 ? stack.relative_buckets : 0);
-    scope.vector("0.layer_norm.weight", shape.hidden);
+    add_norm(scope, stack, "0.layer_norm");
     if (stack.decoder) {
       add_attention(scope, stack, "1.EncDecAttention", 0);
-      scope.vector("1.layer_norm.weight", shape.hidden);
+      add_norm(scope, stack, "1.layer_norm");
     }
     const int last = stack.decoder ? 2 : 1;
-    add_feed_forward(scope, fmt::format("{}.{}", last, feed_forward), is_sparse(stack, block));
-    scope.vector(fmt::format("{}.layer_norm.weight", last), shape.hidden);
     const bool sparse = is_sparse(stack, block);
+    add_feed_forward(scope, stack, fmt::format("{}.{}", last, feed_forward), sparse);
+    add_norm(scope, stack, fmt::format("{}.layer_norm", last));
     shape.blocks.push_back(block_cost(shape, stack, sparse));
     if (shape.experts == 0) continue;
     shape.expert_layers.push_back(sparse);
     shape.routed.push_back(sparse ? feed_forward_cost_of(shape, stack, true) : Cost{});
   }
-  Scope{shape, -1, stack.prefix}.vector("final_layer_norm.weight", shape.hidden);
+  // With biases it stands behind the embedding, where it costs the same.
+  const Scope top{shape, -1, stack.prefix};
+  add_norm(top, stack, "final_layer_norm");
+  if (stack.positions > 0) top.matrix("embed_positions.weight", stack.positions * shape.hidden);
 }
 
 void build_encoder_decoder(const Table& model, ModelShape& shape, bool moe) {
-  read_width(model, shape);
+  shape.hidden = model.integer("hidden", 1, 1'000'000);
+  shape.heads = shape.kv_heads = model.integer("heads", 1, 10'000);
+  shape.ffn = model.integer("ffn", 1, 10'000'000);
   read_flash(model, shape);
   read_tokens(model, shape);
   Stack encoder{.prefix = "encoder."};
   encoder.layers = read_layers(model, "encoder_layers");
   shape.head_size = shape.value_size = model.integer("head_dim", 1, 10'000);
   encoder.inner = shape.heads * shape.head_size;
-  encoder.relative_buckets = model.integer("relative_buckets", 1, 1'000'000);
+  encoder.biases = model.get_or<bool>("biases", false);
+  if (model.has("positions"))
+    encoder.positions = model.integer("positions", shape.max_seq_len, 1 << 30);
+  else if (model.has("relative_buckets"))
+    encoder.relative_buckets = model.integer("relative_buckets", 1, 1'000'000);
+  else
+    encoder.relative_buckets = 32;
   encoder.dropout = model.get_or<bool>("dropout", true);
   Stack decoder = encoder;
   decoder.prefix = "decoder.";
@@ -149,6 +183,9 @@ void build_encoder_decoder(const Table& model, ModelShape& shape, bool moe) {
   const std::string_view feed_forward = moe ? "mlp" : "DenseReluDense";
   add_stack(shape, encoder, feed_forward);
   add_stack(shape, decoder, feed_forward);
+  if (!model.get_or<bool>("tied_head", true))
+    Scope{shape, -1, ""}.matrix("lm_head.weight", shape.vocab * shape.hidden,
+                                TensorSplit::vocabulary);
 
   shape.outside = norm_cost(shape.hidden) + norm_cost(shape.hidden, target_tokens) +
                   vocabulary_cost(shape.hidden, shape.vocab, target_tokens);
