@@ -56,8 +56,8 @@ void choose_optimizer(const Words& words, deepspeed::DeepSpeedConfig& config) {
                  fmt::format("{}", fmt::join(words_of("optimizer"), ", ")));
     });
   if (const auto stage = words.whole("zero_stage", 0, 3)) config.zero.stage = {*stage, true, 0};
-  // Checked before stage 3 makes a layout, whose error would name a flag that was not given.
-  if (is_onebit(config.optimizer->type) && config.zero.stage.value == 3 &&
+  // Checked before the layout, whose error would name a flag that was not given.
+  if (is_onebit(config.optimizer->type) && config.zero.stage.value > 0 &&
       config.zero.stage.line > 0)
     refuse_errors(deepspeed::check_config(config));
   if (config.optimizer->type == OptimizerType::galore_adamw8bit && config.zero.stage.value > 0)

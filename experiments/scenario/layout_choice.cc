@@ -298,12 +298,10 @@ void refuse_impossible(OptimizerType optimizer, Backend backend, const Paralleli
                fmt::format("{} runs no pipeline with ZeRO stage 2 or 3",
                            deepspeed ? "DeepSpeed" : "Colossal-AI"),
                "0, 1, or another --framework");
-  if (deepspeed && how.layout.tp > 1 && how.sharding == Sharding::weights)
-    fail_input(
-        flag("zero_stage"),
-        "DeepSpeed's tensor parallelism (AutoTP) does not run with ZeRO stage 3, and that of "
-        "Megatron-DeepSpeed next to it is not modelled",
-        "0, 1, 2, or another --framework");
+  if (deepspeed && how.layout.tp > 1 && how.sharding == Sharding::weights && !how.sequence_parallel)
+    fail_input(flag("zero_stage"),
+               "DeepSpeed's tensor parallelism (AutoTP) does not run with ZeRO stage 3",
+               "0, 1, 2, --sequence-parallel (that of Megatron-DeepSpeed), or another --framework");
   if (!is_onebit(optimizer)) return;
   if (how.sharding != Sharding::none)
     fail_input(flag("zero_stage"), fmt::format("{} does not run with ZeRO", name_of(optimizer)),

@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <sstream>
+#include <system_error>
 
 #include "experiments/scenario/invalid_value.h"
 #include "experiments/scenario/run_length.h"
 #include "experiments/scenario/words.h"
 #include "models/deepspeed/key_ledger.h"
+#include "models/huggingface/config.h"
 #include "models/megatron/arguments.h"
 #include "models/torchtitan/config.h"
 #include "sim/base/file.h"
@@ -96,6 +99,19 @@ void drop_offload_note(const deepspeed::DeepSpeedConfig& config, std::vector<Fin
   });
 }
 
+// Adds a warning if a launch names another ZeRO stage than its JSON, whose stage is in effect.
+void find_other_stage(const megatron::Arguments& arguments, const std::string& path,
+                      std::int64_t stage, std::vector<Finding>& findings) {
+  const auto entry = std::ranges::find(arguments.ledger, "--zero-stage", &LedgerEntry::key);
+  const auto key = std::ranges::find(arguments.what_if, "zero_stage",
+                                     &std::pair<std::string, std::string>::first);
+  if (entry == arguments.ledger.end() || key->second == fmt::format("{}", stage)) return;
+  findings.push_back(
+      {Severity::warning, "zero-stage-differs",
+       fmt::format("{}:{}: --zero-stage: {} is not in effect: the DeepSpeed JSON decides, stage {}",
+                   path, entry->line, key->second, stage)});
+}
+
 void add_megatron(const std::string& path, const WhatIf& asked, Catalog& catalog, WhatIf& what_if,
                   std::vector<Finding>& findings) {
   of_key("megatron_args", [&] {
@@ -112,6 +128,8 @@ void add_megatron(const std::string& path, const WhatIf& asked, Catalog& catalog
     if (const auto config = what_if.find("config");
         config != what_if.end() && !arguments.config_name.empty()) {
       drop_offload_note(*catalog.config(config->second), arguments.findings);
+      find_other_stage(arguments, path, catalog.config(config->second)->zero.stage.value,
+                       arguments.findings);
       const bool names_optimizer = catalog.config(config->second)->optimizer.has_value();
       std::erase_if(keys, [&](const auto& key) {
         return key.first == "zero_stage" ||
@@ -143,6 +161,19 @@ void add_torchtitan(const std::string& path, const WhatIf& asked, Catalog& catal
 
 }  // namespace
 
+void name_file_of_checkpoint(WhatIf& asked) {
+  const auto model = asked.find("model");
+  std::error_code error;
+  if (model == asked.end() || !is_path(model->second) ||
+      !std::filesystem::is_directory(model->second, error))
+    return;
+  const std::filesystem::path config = std::filesystem::path(model->second) / "config.json";
+  if (!std::filesystem::exists(config, error))
+    fail_input({"", 0, "--model"}, fmt::format("the folder {} has no config.json", model->second),
+               "a preset's name, a file, or the folder of a Hugging Face checkpoint");
+  model->second = config.string();
+}
+
 std::vector<InputLedger> input_ledgers(const WhatIf& asked, Catalog& catalog) {
   const Words words(asked);
   std::vector<InputLedger> ledgers;
@@ -158,6 +189,11 @@ std::vector<InputLedger> input_ledgers(const WhatIf& asked, Catalog& catalog) {
   }
   if (const std::string* path = words.find("config"))
     add(*path, deepspeed::key_ledger(catalog.texts()->config(*path), *path));
+  WhatIf files = asked;
+  name_file_of_checkpoint(files);
+  if (const std::string* path = Words(files).find("model"); path != nullptr && is_path(*path))
+    if (const std::string& text = catalog.texts()->model(*path); is_config_json(text))
+      add(*path, huggingface::key_ledger(text, *path));
   return ledgers;
 }
 

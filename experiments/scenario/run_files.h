@@ -17,12 +17,17 @@ namespace lambcast {
 // are not modelled, and for both at once.
 WhatIf with_run_files(const WhatIf& asked, Catalog& catalog, std::vector<Finding>& findings);
 
+// A folder is a checkpoint of Hugging Face: names its config.json as the model. Throws Error
+// (usage) for a folder without one.
+void name_file_of_checkpoint(WhatIf& asked);
+
 struct InputLedger {
   std::string file;
   std::vector<LedgerEntry> entries;
 };
 
-// The treatment of each key of an argument list or launch script and of a DeepSpeed file.
+// The treatment of each key of an argument list or launch script, a DeepSpeed file and a
+// config.json.
 std::vector<InputLedger> input_ledgers(const WhatIf& asked, Catalog& catalog);
 
 }  // namespace lambcast

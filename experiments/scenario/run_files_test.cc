@@ -1,5 +1,7 @@
 #include "experiments/scenario/run_files.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <catch2/catch.hpp>
 
@@ -180,13 +182,60 @@ TEST_CASE("run files: a config.json is a model, overrides included") {
   CHECK(assumed(asked) == 0);
   CHECK(assumed(with({{"model", path}})) == 1);
   CHECK(assumed(with({{"model", "gpt2"}})) == 0);
-  CHECK_THAT(refusal(with({{"model", folder.file("x.json", "{\"model_type\": \"gpt3\"}")}})),
-             Contains("x.json:1: model_type: unknown architecture 'gpt3', did you mean 'gpt2'?"));
+  const auto of_type = [&](const std::string& type) {
+    return refusal(
+        with({{"model", folder.file("x.json", fmt::format(R"({{"model_type": "{}"}})", type))}}));
+  };
+  CHECK_THAT(of_type("gptt2"),
+             Contains("x.json:1: model_type: unknown architecture 'gptt2', did you mean 'gpt2'?"));
+  CHECK_THAT(of_type("gpt3"), Contains("unknown architecture 'gpt3' (allowed: "));
 }
 
 TEST_CASE("run files: a file that cannot be read is the key's fault") {
   CHECK_THAT(refusal(without({"model"}, {{"megatron_args", "/no/such/file"}})),
              Contains("/no/such/file"));
+}
+
+TEST_CASE("run files: the JSON of a launch decides the ZeRO stage, and a difference is told") {
+  const TemporaryFolder folder;
+  std::string launch = "deepspeed --num_nodes 2 --num_gpus 8 pretrain_gpt.py " + arguments;
+  std::ranges::replace(launch, '\n', ' ');
+  launch.replace(launch.find("--pipeline-model-parallel-size 4"), 32, "--sequence-parallel");
+  const auto run = [&](const char* optimizer, const char* stage) {
+    const std::string json = fmt::format(
+        R"({{"train_batch_size": 64, "train_micro_batch_size_per_gpu": 2, "bf16": {{"enabled": true}},
+"optimizer": {{"type": "{}", "params": {{}}}}, "zero_optimization": {{"stage": {}}}}})",
+        optimizer, stage);
+    return WhatIf{{"megatron_args",
+                   folder.file("train.sh", launch + " --deepspeed --deepspeed_config ds.json "
+                                                    "--zero-stage 2\n")},
+                  {"config", folder.file("ds.json", json)},
+                  {"cluster", "dgx-a100-80g"}};
+  };
+  const auto differs = [](const std::vector<Finding>& findings) {
+    return std::ranges::count(findings, "zero-stage-differs", &Finding::code);
+  };
+  CHECK(differs(resolved(run("Adam", "2")).findings) == 0);
+  const Scenario third = resolved(run("Adam", "3"));
+  CHECK(differs(third.findings) == 1);
+  CHECK(third.training.parallelism->sharding == parallel::Sharding::weights);
+  CHECK_THAT(refusal(run("OneBitLamb", "1")),
+             Contains("ds.json:2: zero_optimization.stage: 1bit-Lamb is not compatible with ZeRO"));
+}
+
+TEST_CASE("run files: the ledger tells the keys of a config.json, in a checkpoint's folder too") {
+  const TemporaryFolder folder;
+  folder.file("config.json", R"({"model_type": "gpt2", "n_embd": 64, "n_head": 4, "n_layer": 2,
+    "n_positions": 32, "vocab_size": 1000, "eos_token_id": 3, "reorder": true})");
+  Catalog catalog;
+  const auto ledgers = input_ledgers({{"model", folder.path().string()}}, catalog);
+  REQUIRE(ledgers.size() == 1);
+  const auto count = [&](Treatment treatment) {
+    return std::ranges::count(ledgers.front().entries, treatment, &LedgerEntry::treatment);
+  };
+  CHECK(count(Treatment::applied) == 6);
+  CHECK(count(Treatment::costless) == 1);
+  CHECK(count(Treatment::named) == 1);
 }
 
 }  // namespace

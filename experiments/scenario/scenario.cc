@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <filesystem>
 #include <optional>
 #include <tuple>
 
@@ -227,20 +226,6 @@ void find_of_model(const Words& words, const TrainingPlan& training, Catalog& ca
 
 void add(std::vector<Finding>& findings, const std::vector<Finding>& more) {
   findings.insert(findings.end(), more.begin(), more.end());
-}
-
-// A folder is a checkpoint of Hugging Face, whose config.json describes the model.
-void name_file_of_checkpoint(WhatIf& asked) {
-  const auto model = asked.find("model");
-  std::error_code error;
-  if (model == asked.end() || !is_path(model->second) ||
-      !std::filesystem::is_directory(model->second, error))
-    return;
-  const std::filesystem::path config = std::filesystem::path(model->second) / "config.json";
-  if (!std::filesystem::exists(config, error))
-    fail_input({"", 0, "--model"}, fmt::format("the folder {} has no config.json", model->second),
-               "a preset's name, a file, or the folder of a Hugging Face checkpoint");
-  model->second = config.string();
 }
 
 // The kernels that ship here serve any framework.
