@@ -193,6 +193,8 @@ TEST_CASE("iperf3: tests that do not show what a NIC carries are refused") {
              Catch::Contains("limits the rate (-b)"));
   CHECK_THAT(refusal(import_iperf3, with(good, "192.0.2.2", "127.0.0.1")),
              Catch::Contains("127.0.0.1 is this host itself"));
+  CHECK_THAT(refusal(import_iperf3, with(good, "192.0.2.2", "192.0.2.1")),
+             Catch::Contains("192.0.2.1 is this host itself"));
   CHECK(refusal(import_measurements, "[ ID] Interval           Transfer     Bitrate\n") ==
         "f: is the text of iperf3, which rounds: run it with -J");
 }
@@ -245,6 +247,11 @@ TEST_CASE("broken perftest tables are refused with their line") {
   CHECK(refusal(import_perftest, "x\n") == "f: holds no row of a perftest table");
   CHECK_THAT(refusal(import_perftest, with(good, "RDMA_Write BW", "RDMA_Write Bidirectional BW")),
              Catch::StartsWith("f:2: a bidirectional test"));
+  CHECK_THAT(refusal(import_perftest, with(good, ": OFF", ": ON")),
+             Catch::Contains("both ports of a NIC at once"));
+  CHECK_THAT(
+      refusal(import_perftest, good + with(good, "mlx5_0", "mlx5_9")),
+      Catch::Contains("results of several NICs, mlx5_0 and mlx5_9: give each file by itself"));
   CHECK(refusal(import_perftest, with(good, "BW average[Gb/sec]", "BW mean[Gb/sec]")) ==
         "f:19: has neither BW average nor t_typical");
   CHECK(refusal(import_perftest, with(good, " 196.85 ", " 0.00   ")) ==

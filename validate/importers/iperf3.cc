@@ -34,7 +34,9 @@ void check_path(const json& start, const json& test, const std::string& file) {
   for (const json& each : *connected) {
     if (!each.is_object()) continue;
     const auto host = each.find("remote_host");
-    if (host != each.end() && host->is_string() && is_loopback(host->get<std::string>()))
+    const bool named = host != each.end() && host->is_string();
+    if (named &&
+        (is_loopback(host->get<std::string>()) || *host == each.value("local_host", json())))
       fail_input({file, 0, "start.connected.remote_host"},
                  fmt::format("{} is this host itself: no NIC was used", host->get<std::string>()));
   }

@@ -22,6 +22,9 @@ std::optional<Operation> operation_of_file(std::string_view file);
 inline constexpr const char* blocking_collectives =
     "collectives that block (-z 1): each waits for the host, which training does not; measure "
     "without -z";
+inline constexpr const char* captured_collectives =
+    "collectives captured in a CUDA graph (-G): their latencies lack the launches of a training "
+    "step; measure with -G 0";
 std::string operations_in_groups(std::int64_t each);                      // -m
 std::string communicators_at_once(std::size_t count, int ranks_of_each);  // NCCL_TESTS_SPLIT
 

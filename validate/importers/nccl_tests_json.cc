@@ -75,6 +75,9 @@ void check_settings(const Json& json, const Devices& devices, const std::string&
   if (config.is_object() && is_true(config.value("blocking_collectives", Json())))
     fail_input({file, 0, "config.blocking_collectives"}, blocking_collectives);
   if (config.is_object()) {
+    const Json graph = config.value("graph", Json());
+    if (graph.is_number_integer() && graph.get<std::int64_t>() > 0)
+      fail_input({file, 0, "config.graph"}, captured_collectives);
     const Json each = config.value("aggregated_iterations", Json());
     if (each.is_number_integer() && each.get<std::int64_t>() > 1)
       fail_input({file, 0, "config.aggregated_iterations"},
@@ -85,10 +88,16 @@ void check_settings(const Json& json, const Devices& devices, const std::string&
                communicators_at_once(devices.groups.size(), devices.groups.begin()->second));
 }
 
+// Results of one data type, reduction and root, of growing sizes.
+struct ResultTable {
+  std::string data;
+  std::vector<Row> rows;
+  std::vector<PrintedBandwidth> printed;
+};
+
 // Appends one result; nccl-tests writes a null half where there is nothing.
 void read_result(const Json& result, const std::string& file, const std::string& path,
-                 const ImportHints& hints, std::vector<Row>& rows,
-                 std::vector<PrintedBandwidth>& printed) {
+                 const ImportHints& hints, std::vector<ResultTable>& tables) {
   const std::string half = hints.in_place ? "in_place" : "out_of_place";
   const double size = number_in(result, "size", file, path);
   if (size == 0) return;
@@ -116,8 +125,12 @@ void read_result(const Json& result, const std::string& file, const std::string&
                         Duration::microseconds(number_in(*each, "max_us", file, where))};
     if (row.spread->low > row.spread->high) fail_input({file, 0, where}, "min_us is above max_us");
   }
-  rows.push_back(row);
-  printed.push_back(bandwidth);
+  const std::string data = fmt::format("{} {} {}", text_or(result, "type", ""),
+                                       text_or(result, "redop", ""), text_or(result, "root", ""));
+  if (tables.empty() || tables.back().data != data || tables.back().rows.back().size >= row.size)
+    tables.push_back({data, {}, {}});
+  tables.back().rows.push_back(row);
+  tables.back().printed.push_back(bandwidth);
 }
 
 int ranks_of(const Measurement& m, const std::vector<PrintedBandwidth>& printed,
@@ -138,27 +151,32 @@ std::vector<Measurement> import_nccl_tests_json(std::string_view text, std::stri
   if (!results.is_array() || results.empty()) fail_input({file, 0, "results"}, "has no rows");
   const Devices devices = devices_of(json);
   check_settings(json, devices, file);
-  Measurement m;
-  m.operation = operation_of(json, results[0], file, hints);
-  std::vector<PrintedBandwidth> printed;
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    read_result(results[i], file, fmt::format("results[{}].", i), hints, m.rows, printed);
-  }
-  if (m.rows.empty()) fail_input({file, 0, "results"}, "has no rows above size 0");
+  std::vector<ResultTable> tables;
+  for (std::size_t i = 0; i < results.size(); ++i)
+    read_result(results[i], file, fmt::format("results[{}].", i), hints, tables);
+  if (tables.empty()) fail_input({file, 0, "results"}, "has no rows above size 0");
   const Json bounds = json.value("out_of_bounds", Json());
   if (bounds.is_object() && bounds.value("okay", Json()) == "false")
     fail_input({file, 0, "out_of_bounds.okay"}, "the test reports wrong results");
-  m.ranks = ranks_of(m, printed, devices, file, hints);
-  check_ratio(m.operation, m.ranks, printed, file);
-  if (devices.count == static_cast<std::size_t>(m.ranks)) m.nodes = int(devices.hosts);
-  if (hints.nodes) m.nodes = hints.nodes;
-  if (m.nodes && m.ranks % *m.nodes == 0) m.gpus_per_node = m.ranks / *m.nodes;
-  m.provenance = {Kind::measured, fmt::format("nccl-tests JSON {}", file)};
-  m.backend = parse_measured_backend(text_or(json, "backend", "nccl"), {file, 0, "backend"});
-  if (json.contains("staging")) m.staging = text_or(json, "staging", {});
-  if (!devices.gpu.empty()) m.notes.emplace_back("gpu", devices.gpu);
-  m.notes.emplace_back("inplace", hints.in_place ? "in-place columns" : "out-of-place columns");
-  return {m};
+  std::vector<Measurement> found;
+  for (ResultTable& table : tables) {
+    Measurement m;
+    m.operation = operation_of(json, results[0], file, hints);
+    m.ranks = ranks_of(m, table.printed, devices, file, hints);
+    check_ratio(m.operation, m.ranks, table.printed, file);
+    if (devices.count == static_cast<std::size_t>(m.ranks)) m.nodes = int(devices.hosts);
+    if (hints.nodes) m.nodes = hints.nodes;
+    if (m.nodes && m.ranks % *m.nodes == 0) m.gpus_per_node = m.ranks / *m.nodes;
+    m.rows = std::move(table.rows);
+    m.provenance = {Kind::measured, fmt::format("nccl-tests JSON {}", file)};
+    m.backend = parse_measured_backend(text_or(json, "backend", "nccl"), {file, 0, "backend"});
+    if (json.contains("staging")) m.staging = text_or(json, "staging", {});
+    if (!devices.gpu.empty()) m.notes.emplace_back("gpu", devices.gpu);
+    if (tables.size() > 1) m.notes.emplace_back("data", table.data);
+    m.notes.emplace_back("inplace", hints.in_place ? "in-place columns" : "out-of-place columns");
+    found.push_back(std::move(m));
+  }
+  return found;
 }
 
 }  // namespace lambcast::validate

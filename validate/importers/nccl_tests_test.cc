@@ -34,6 +34,7 @@ TEST_CASE("nccl-tests: settings whose times no training step has are refused by 
                       Catch::Contains(sentence));
   };
   text_refused("agg iters: 1 ", "agg iters: 16 ", "f:3: operations in groups of 16 (-m)");
+  text_refused("graph: 0", "graph: 20", "captured in a CUDA graph (-G)");
   text_refused("# Using devices", "# Blocking Enabled: wait\n# Using devices", "block (-z 1)");
   text_refused("Rank  1 Group  0", "Rank  1 Group  1", "2 communicators of");
   const auto json_refused = [](const char* from, const char* to, const char* sentence) {
@@ -43,6 +44,7 @@ TEST_CASE("nccl-tests: settings whose times no training step has are refused by 
   json_refused("\"aggregated_iterations\": 1", "\"aggregated_iterations\": 16", "(-m)");
   json_refused("\"blocking_collectives\": \"false\"", "\"blocking_collectives\": \"true\"",
                "block (-z 1)");
+  json_refused("\"graph\": 0", "\"graph\": 20", "captured in a CUDA graph (-G)");
   json_refused("\"okay\": \"true\"", "\"okay\": \"false\"", "wrong results");
 }
 
@@ -225,6 +227,26 @@ TEST_CASE("the JSON of nccl-tests") {
   CHECK(all[0].rows[0].time.us() == Approx(25 + 1.75 * 1048576 / 340e3).margin(1e-5));
   for (const auto& [key, value] : all[0].notes)
     CHECK(value.find("never-read") == std::string::npos);
+}
+
+TEST_CASE("JSON of several data types is a table of each, and no mean") {
+  std::string text = fixture("nccl_all_reduce.json");
+  const std::size_t begin = text.find("{", text.find("\"results\"")), end = text.rfind("\n ]");
+  const std::string rows = text.substr(begin, end - begin);
+  std::string half = rows;
+  for (std::size_t at = half.find("\"float\""); at != std::string::npos;
+       at = half.find("\"float\""))
+    half.replace(at, 7, "\"half\"");
+  const auto all = import_nccl_tests_json(text.insert(end, ",\n" + half), "j");
+  REQUIRE(all.size() == 2);
+  for (const Measurement& table : all) CHECK(table.rows.size() == 3);
+  CHECK(all[0].notes[1] == std::pair<std::string, std::string>("data", "float sum     -1"));
+}
+
+TEST_CASE("a Markdown table is refused by its name") {
+  CHECK_THROWS_WITH(
+      import_measurements("| size | time | algbw |\n|---|---|---|\n| 1024 | 29.5 | 0.03 |\n", "f"),
+      "f:3: is a table in Markdown, which drops columns: give what nccl-tests printed");
 }
 
 TEST_CASE("broken JSON is refused with line or key") {

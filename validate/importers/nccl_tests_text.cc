@@ -116,6 +116,7 @@ class NcclTestsReader {
     for (const std::string_view line : lines_of(plain)) read_line(line, ++line_);
     if (pending_) fail(pending_->line, "this row is cut off");
     finish_run();
+    if (found_.empty()) refuse_markdown(plain);
     if (found_.empty()) fail(0, "holds no row of an nccl-tests table");
     return std::move(found_);
   }
@@ -191,8 +192,25 @@ class NcclTestsReader {
     }
   }
 
-  // "nThread 1 ... agg iters: 16 ..."
+  // "| 1048576 | 35.4 | 29.6 | 55.5 |"
+  void refuse_markdown(std::string_view text) const {
+    int line = 0;
+    for (const std::string_view row : lines_of(text)) {
+      std::string cells(trimmed(row));
+      ++line;
+      if (!starts_with(cells, "|")) continue;
+      std::ranges::replace(cells, '|', ' ');
+      const Words words = words_of(cells);
+      if (words.size() > 2 && as_number(words[0]) && as_number(words[1]))
+        fail(line, "is a table in Markdown, which drops columns: give what nccl-tests printed");
+    }
+  }
+
+  // "nThread 1 ... agg iters: 16 ... graph: 0 ..."
   void check_aggregation(const Words& words, int line) const {
+    const auto graph = std::find(words.begin(), words.end(), "graph:");
+    if (words.end() - graph > 1 && as_integer(*(graph + 1)).value_or(0) > 0)
+      fail(line, captured_collectives);
     const auto at = std::find(words.begin(), words.end(), "agg");
     if (words.end() - at < 3) return;
     if (const auto each = as_integer(*(at + 2)); each && *each > 1)

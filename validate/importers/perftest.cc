@@ -43,6 +43,11 @@ class PerftestReader {
     if (contains(line, "Bidirectional BW Test")) {
       fail("a bidirectional test does not say what one direction reaches", number);
     }
+    const auto heading = words_of(line);
+    if (starts_with(line, "Dual-port") && heading.size() > 2 && heading[2] == "ON")
+      fail("both ports of a NIC at once (-O): what one carries is not seen; measure one", number);
+    if (const auto at = std::ranges::find(heading, "Device"); heading.end() - at > 2)
+      check_device(std::string(*(at + 2)), number);
     if (contains(line, "BW Test") || contains(line, "Latency Test")) title_ = std::string(line);
     // Documents and wikis drop the '#'.
     if (starts_with(line, "#bytes") || starts_with(line, "bytes "))
@@ -52,6 +57,15 @@ class PerftestReader {
     }
     const auto words = words_of(line);
     if (columns_ && !words.empty() && as_integer(words[0])) read_row(words, number);
+  }
+
+  // "Dual-port       : OFF          Device         : mlx5_0"
+  void check_device(const std::string& device, int number) {
+    if (device_.empty()) device_ = device;
+    if (device != device_)
+      fail(fmt::format("results of several NICs, {} and {}: give each file by itself", device_,
+                       device),
+           number);
   }
 
   // "Number of qps   : 1            Transport type : IB"
@@ -130,7 +144,7 @@ class PerftestReader {
 
   std::string file_;
   int line_ = 0;
-  std::string title_;
+  std::string title_, device_;
   std::optional<Columns> columns_;
   std::vector<std::string> settings_;
   int queue_pairs_ = 1;
