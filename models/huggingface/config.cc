@@ -226,7 +226,10 @@ void add_defaults(hjson::Value& root, std::string_view values, const std::string
   for (const hjson::Member& member : defaults.members)
     if (!config.has(member.key) && !config.is_null(member.key)) missing.push_back(member);
   config.refuse_misspelt();
-  root.members.insert(root.members.end(), missing.begin(), missing.end());
+  for (hjson::Member& member : missing) {
+    member.line = 0;  // no line of the file
+    root.members.push_back(std::move(member));
+  }
 }
 
 // The root of a file, or of its text model: a file of more than text has that in `text_config`,
@@ -306,7 +309,7 @@ Translated translate(std::string_view json, const std::string& file) {
   config.refuse_misspelt();
   Translated translated{model.text(), {}};
   for (const hjson::Member& member : root.members)
-    translated.ledger.push_back(entry_of(member, config));
+    if (member.line > 0) translated.ledger.push_back(entry_of(member, config));
   return translated;
 }
 
