@@ -19,6 +19,7 @@
 #include "tools/terminal.h"
 #include "tools/what_if_flags.h"
 #include "topologies/cluster.h"
+#include "topologies/foreign_description.h"
 #include "validate/calibrate/calibrate.h"
 #include "validate/calibrate/measured_tables.h"
 #include "validate/importers/gpu_of_log.h"
@@ -69,8 +70,7 @@ Base base_of(const CalibrateOptions& options) {
     fail_input({"", 0, "--cluster"}, "is missing: the description to start from",
                "a preset's name or a file");
   const std::string& name = cluster->second;
-  if (is_path(name)) return {read_file(name), name};
-  return {cluster_text(name), name + ".toml"};
+  return {cluster_description(name), is_path(name) ? name : name + ".toml"};
 }
 
 std::string name_inside(const CalibrateOptions& options) {

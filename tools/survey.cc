@@ -16,6 +16,7 @@
 #include "tools/commands.h"
 #include "tools/terminal.h"
 #include "topologies/cluster.h"
+#include "topologies/foreign_description.h"
 #include "validate/calibrate/calibrate.h"
 #include "validate/calibrate/measured_tables.h"
 #include "validate/measure/launch.h"
@@ -118,8 +119,7 @@ int fit(const SurveyFlags& flags) {
     throw Error(Exit::failure, fmt::format("no table was finished within {:g} s; try a larger "
                                            "--budget",
                                            flags.budget_s));
-  const std::string base =
-      is_path(flags.cluster) ? read_file(flags.cluster) : cluster_text(flags.cluster);
+  const std::string base = cluster_description(flags.cluster);
   const std::string base_name = is_path(flags.cluster) ? flags.cluster : flags.cluster + ".toml";
   const validate::FitSummary summary =
       validate::calibrate(base, base_name, tables, Backend::mpi_host);

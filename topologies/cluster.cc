@@ -15,6 +15,7 @@
 #include "topologies/cluster_keys.h"
 #include "topologies/companions.h"
 #include "topologies/fabric.h"
+#include "topologies/foreign_description.h"
 #include "topologies/library.h"
 #include "topologies/nccl_machine.h"
 #include "topologies/nic_limit.h"
@@ -330,10 +331,9 @@ std::string cluster_text(const std::string& name) {
 }
 
 Cluster load_cluster(const std::string& name_or_path, const Overrides& overrides) {
-  return load_cluster(is_path(name_or_path)
-                          ? Table::parse(read_file(name_or_path), name_or_path)
-                          : Table::parse(cluster_text(name_or_path), name_or_path + ".toml"),
-                      name_or_path, overrides);
+  const std::string file = is_path(name_or_path) ? name_or_path : name_or_path + ".toml";
+  return load_cluster(Table::parse(cluster_description(name_or_path), file), name_or_path,
+                      overrides);
 }
 
 Cluster load_cluster(Table parsed, const std::string& name_or_path, const Overrides& said) {

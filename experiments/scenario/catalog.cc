@@ -13,6 +13,7 @@
 #include "sim/base/file.h"
 #include "sim/base/fnv.h"
 #include "topologies/cluster.h"
+#include "topologies/foreign_description.h"
 
 namespace lambcast {
 namespace {
@@ -113,8 +114,7 @@ const std::string& DescriptionTexts::once(const std::string& what, Read read) {
 }
 
 const std::string& DescriptionTexts::cluster(const std::string& name) {
-  return once("cluster " + name,
-              [&] { return is_path(name) ? read_file(name) : cluster_text(name); });
+  return once("cluster " + name, [&] { return cluster_description(name); });
 }
 
 const std::string& DescriptionTexts::model(const std::string& name) {

@@ -243,6 +243,11 @@ TEST_CASE("JSON of several data types is a table of each, and no mean") {
   CHECK(all[0].notes[1] == std::pair<std::string, std::string>("data", "float sum     -1"));
 }
 
+TEST_CASE("a description of a cluster is no log") {
+  CHECK_THROWS_WITH(import_measurements("SwitchName=s0 Nodes=n[1-8]\n", "f"),
+                    Catch::Contains("f: is Slurm's topology.conf"));
+}
+
 TEST_CASE("a Markdown table is refused by its name") {
   CHECK_THROWS_WITH(
       import_measurements("| size | time | algbw |\n|---|---|---|\n| 1024 | 29.5 | 0.03 |\n", "f"),

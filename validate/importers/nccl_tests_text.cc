@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 
+#include "topologies/foreign_description.h"
 #include "validate/importers/importers.h"
 #include "validate/importers/lines.h"
 #include "validate/importers/nccl_names.h"
@@ -116,6 +117,7 @@ class NcclTestsReader {
     for (const std::string_view line : lines_of(plain)) read_line(line, ++line_);
     if (pending_) fail(pending_->line, "this row is cut off");
     finish_run();
+    if (found_.empty()) refuse_foreign_description(plain, file_);
     if (found_.empty()) refuse_markdown(plain);
     if (found_.empty()) fail(0, "holds no row of an nccl-tests table");
     return std::move(found_);

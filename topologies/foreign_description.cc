@@ -1,0 +1,317 @@
+#include "topologies/foreign_description.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "sim/base/error.h"
+#include "sim/base/file.h"
+#include "topologies/cluster.h"
+
+namespace lambcast {
+namespace {
+
+constexpr std::int64_t most_hosts = 10'000'000;
+
+// What a file states, as keys of a cluster with values, and what it leaves open.
+struct Stated {
+  std::vector<std::pair<std::string, std::string>> keys;
+  std::string open;
+
+  void set(const char* key, std::string value) { keys.emplace_back(key, std::move(value)); }
+};
+
+[[noreturn]] void refuse(const std::string& file, const char* format, const Stated& stated) {
+  std::string flags;
+  for (const auto& [key, value] : stated.keys)
+    flags += fmt::format(" --set cluster.{}={}", key, value);
+  fail_input(
+      {file, 0, {}},
+      fmt::format("is {}, which has no measured rate{}", format,
+                  stated.open.empty() ? "" : fmt::format("; it leaves open {}", stated.open)),
+      fmt::format("a preset of the same hardware{}{}", flags.empty() ? "" : " with", flags));
+}
+
+std::string lower(std::string_view text) {
+  std::string small(text);
+  std::ranges::transform(small, small.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  return small;
+}
+
+// The lines of a text without colours, comments and blanks at their ends.
+std::vector<std::string> plain_lines(std::string_view text) {
+  std::vector<std::string> lines;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    std::string line;
+    for (std::size_t i = at; i < end; ++i) {
+      if (text[i] == '\x1b') {
+        while (i < end && text[i] != 'm') ++i;
+      } else if (text[i] != '\r') {
+        line += text[i] == '\t' ? ' ' : text[i];
+      }
+    }
+    line = line.substr(0, line.find('#'));
+    line.erase(0, line.find_first_not_of(' '));
+    line.erase(line.find_last_not_of(' ') + 1);
+    if (!line.empty()) lines.push_back(std::move(line));
+    at = end + 1;
+  }
+  return lines;
+}
+
+std::vector<std::string> words_in(const std::string& line) {
+  std::vector<std::string> words;
+  for (std::size_t at = 0; (at = line.find_first_not_of(' ', at)) != line.npos;) {
+    const std::size_t end = std::min(line.find(' ', at), line.size());
+    words.push_back(line.substr(at, end - at));
+    at = end;
+  }
+  return words;
+}
+
+std::optional<std::int64_t> whole_of(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+// --- NCCL's XML ---
+
+// The value of an attribute in the text of an element.
+std::string attribute(std::string_view element, const char* name) {
+  const std::string start = fmt::format(" {}=\"", name);
+  const std::size_t at = element.find(start);
+  if (at == element.npos) return {};
+  const std::size_t begin = at + start.size();
+  return std::string(element.substr(begin, element.find('"', begin) - begin));
+}
+
+std::vector<std::string_view> elements(std::string_view text, std::string_view name) {
+  std::vector<std::string_view> found;
+  const std::string start = fmt::format("<{} ", name);
+  for (std::size_t at = text.find(start); at != text.npos; at = text.find(start, at + 1))
+    found.push_back(text.substr(at, text.find('>', at) - at));
+  return found;
+}
+
+// GPUs of the job have a rank; a file written before it has none.
+std::int64_t gpus_of(std::string_view text) {
+  const auto all = elements(text, "gpu");
+  const std::int64_t ranked = std::ranges::count_if(all, [](std::string_view gpu) {
+    const auto rank = whole_of(attribute(gpu, "rank"));
+    return rank && *rank >= 0;
+  });
+  return ranked > 0 ? ranked : static_cast<std::int64_t>(all.size());
+}
+
+// The kinds of links: to switches, or to other GPUs.
+// Source: NCCL 2.30, src/graph/topo.h: classes 0x068000 and 0x0302...
+const char* peers_of(std::string_view text) {
+  const auto links = elements(text, "nvlink");
+  const auto to_switch = [](std::string_view link) {
+    return attribute(link, "tclass").starts_with("0x0680");
+  };
+  return elements(text, "gpu").empty()            ? ""
+         : links.empty()                          ? "pcie"
+         : std::ranges::all_of(links, to_switch)  ? "nvlink"
+         : std::ranges::none_of(links, to_switch) ? "nvlink-mesh"
+                                                  : "";
+}
+
+Stated of_nccl(std::string_view text) {
+  Stated stated;
+  if (const std::int64_t gpus = gpus_of(text); gpus > 0)
+    stated.set("node.gpus", fmt::format("{}", gpus));
+  if (const std::string peers = peers_of(text); !peers.empty()) stated.set("node.gpu_peers", peers);
+  std::set<std::int64_t> speeds;  // Mbit/s
+  const auto nics = elements(text, "net");
+  for (const std::string_view nic : nics)
+    speeds.insert(whole_of(attribute(nic, "speed")).value_or(0));
+  if (!nics.empty()) stated.set("nic.count", fmt::format("{}", nics.size()));
+  if (speeds.size() == 1 && *speeds.begin() > 0)
+    stated.set("nic.nominal",
+               fmt::format("{:g}Gbit/s", static_cast<double>(*speeds.begin()) / 1e3));
+  stated.open = speeds.size() > 1 ? "which of its NICs' speeds counts, and all between nodes"
+                                  : "all between nodes";
+  return stated;
+}
+
+// --- nvidia-smi topo -m ---
+
+Stated of_matrix(const std::vector<std::string>& lines) {
+  Stated stated;
+  std::int64_t gpus = 0, nics = 0;
+  std::set<std::string> between;  // of two GPUs
+  const std::vector<std::string> columns = words_in(lines[0]);
+  for (std::size_t i = 1; i < lines.size(); ++i) {
+    const std::vector<std::string> words = words_in(lines[i]);
+    const auto row = static_cast<std::size_t>(gpus + nics);
+    if (words.size() < row + 2 || words[row + 1] != "X") continue;  // a row of the legend
+    const bool gpu = words[0].starts_with("GPU");
+    (gpu ? gpus : nics) += 1;
+    for (std::size_t j = 0; gpu && j < columns.size() && j + 1 < words.size(); ++j)
+      if (columns[j].starts_with("GPU") && words[j + 1] != "X") between.insert(words[j + 1]);
+  }
+  if (gpus > 0) stated.set("node.gpus", fmt::format("{}", gpus));
+  const auto linked =
+      std::ranges::count_if(between, [](const auto& at) { return at.starts_with("NV"); });
+  // So many links to every other GPU that only switches can give them: V100, A100, H100.
+  const bool switched = between.size() == 1 && gpus > 2 &&
+                        std::set<std::string>{"NV6", "NV12", "NV18"}.contains(*between.begin());
+  if (switched) stated.set("node.gpu_peers", "nvlink");
+  if (linked == 0 && gpus > 1) stated.set("node.gpu_peers", "pcie");
+  if (nics > 0) stated.set("nic.count", fmt::format("{}", nics));
+  stated.open = linked > 0 && !switched ? "whether NVLink goes through switches, and NICs' rates"
+                                        : "NICs' rates and all between nodes";
+  return stated;
+}
+
+// --- Slurm ---
+
+struct Switches {
+  std::vector<std::optional<std::int64_t>> leaves;  // hosts of each
+  std::map<std::string, std::string> children;      // of the others, by name
+};
+
+// "SwitchName=s0 Nodes=n[0-5] Switches=s[0-1] LinkSpeed=..": names ignore case.
+Switches switches_of_conf(const std::vector<std::string>& lines) {
+  Switches found;
+  for (const std::string& line : lines) {
+    std::string name, nodes, below;
+    for (const std::string& word : words_in(line)) {
+      const std::size_t equals = std::min(word.find('='), word.size() - 1);
+      const std::string key = lower(word.substr(0, equals)), value = word.substr(equals + 1);
+      if (key == "switchname") name = value;
+      if (key == "nodes") nodes = value;
+      if (key == "switches") below = value;
+    }
+    if (!below.empty())  // scontrol repeats the nodes of the leaves below
+      found.children[name] = below;
+    else if (!name.empty() && !nodes.empty())
+      found.leaves.push_back(hosts_in(nodes));
+  }
+  return found;
+}
+
+// "- switch: s0", then "nodes: n[0-5]" or "children: s[0-1]".
+Switches switches_of_yaml(const std::vector<std::string>& lines) {
+  Switches found;
+  std::string name;
+  for (const std::string& line : lines) {
+    std::string row = line.starts_with("- ") ? line.substr(2) : line;
+    std::erase_if(row, [](char c) { return c == ' ' || c == '"' || c == '\''; });
+    const std::size_t colon = std::min(row.find(':'), row.size() - 1);
+    const std::string key = row.substr(0, colon), value = row.substr(colon + 1);
+    if (key == "switch") name = value;
+    if (key == "children") found.children[name] = value;
+    if (key == "nodes" && !name.empty()) found.leaves.push_back(hosts_in(value));
+  }
+  return found;
+}
+
+Stated of_switches(const Switches& switches) {
+  Stated stated;
+  stated.open = "how much wider than its uplinks a leaf is (fabric.oversubscription)";
+  const auto unknown = [](const auto& leaf) { return !leaf; };
+  if (switches.leaves.empty() || std::ranges::any_of(switches.leaves, unknown)) {
+    stated.open = "the hosts of its switches";
+    return stated;
+  }
+  const std::int64_t most = **std::ranges::max_element(switches.leaves);
+  const auto smaller =
+      std::ranges::count_if(switches.leaves, [&](const auto& leaf) { return *leaf < most; });
+  if (switches.leaves.size() == 1) {
+    stated.set("fabric.kind", "single-switch");
+    stated.open.clear();
+  } else if (smaller > 1) {
+    stated.open = "one size of leaves: they have different numbers of nodes";
+  } else {
+    stated.set("fabric.kind", "fat-tree");
+    stated.set("fabric.nodes_per_leaf", fmt::format("{}", most));
+    if (switches.children.size() > 1) stated.open += ", and levels above the second";
+  }
+  return stated;
+}
+
+bool begins_with_any(const std::string& line, std::initializer_list<const char*> words) {
+  return std::ranges::any_of(words,
+                             [&](const char* word) { return lower(line).starts_with(word); });
+}
+
+void refuse_xml(std::string_view text, const std::string& file) {
+  if (text.find("<system") != text.npos) refuse(file, "NCCL's topology of one node", of_nccl(text));
+  if (text.find("<graphs") != text.npos)
+    refuse(file, "NCCL's graph of channels", {{}, "what its channels reach"});
+  if (text.find("<nvidia_smi_log") != text.npos)
+    refuse(file, "the output of nvidia-smi -q -x", {{}, "links between GPUs and NICs"});
+}
+
+}  // namespace
+
+std::optional<std::int64_t> hosts_in(std::string_view list) {
+  std::int64_t all = 0, item = 1;
+  bool named = false;
+  for (std::size_t at = 0; at <= list.size(); ++at) {
+    if (at == list.size() || list[at] == ',') {
+      if (!named) return std::nullopt;
+      all += item;
+      item = 1;
+      named = false;
+    } else if (list[at] == '[') {
+      const std::size_t close = list.find(']', at);
+      if (close == list.npos) return std::nullopt;
+      std::int64_t inside = 0;
+      for (std::size_t from = at + 1; from <= close;) {
+        const std::size_t comma = std::min({list.find(',', from), close});
+        const std::string_view range = list.substr(from, comma - from);
+        const std::size_t dash = range.find('-');
+        const auto low = whole_of(range.substr(0, dash));
+        const auto high = dash == range.npos ? low : whole_of(range.substr(dash + 1));
+        if (!low || !high || *high < *low || *low < 0 || *high >= most_hosts) return std::nullopt;
+        inside += *high - *low + 1;
+        from = comma + 1;
+      }
+      item *= inside;
+      at = close;
+    } else {
+      named = true;
+    }
+    if (item > most_hosts || all > most_hosts) return std::nullopt;
+  }
+  return lower(list) == "all" ? std::nullopt : std::optional(all);
+}
+
+std::string cluster_description(const std::string& name_or_path) {
+  if (!is_path(name_or_path)) return cluster_text(name_or_path);
+  std::string text = read_file(name_or_path);
+  refuse_foreign_description(text, name_or_path);
+  return text;
+}
+
+void refuse_foreign_description(std::string_view text, const std::string& file) {
+  const std::vector<std::string> lines = plain_lines(text.substr(0, std::size_t{1} << 22));
+  if (lines.empty()) return;
+  if (lines.front().starts_with("<")) return refuse_xml(text, file);
+  if (words_in(lines.front()).front() == "GPU0")
+    refuse(file, "the matrix of nvidia-smi topo -m", of_matrix(lines));
+  if (begins_with_any(lines.front(), {"switchname="}))
+    refuse(file, "Slurm's topology.conf", of_switches(switches_of_conf(lines)));
+  if (begins_with_any(lines.front(), {"blockname=", "blocksizes=", "ringname="}))
+    refuse(file, "Slurm's topology.conf", {{}, "switches: it names blocks or rings of nodes"});
+  const auto topology = [](const std::string& line) { return line.starts_with("- topology:"); };
+  if (!std::ranges::any_of(lines, topology)) return;
+  const Switches switches = switches_of_yaml(lines);
+  if (switches.leaves.empty())
+    refuse(file, "Slurm's topology.yaml", {{}, "switches: it names blocks or rings of nodes"});
+  refuse(file, "Slurm's topology.yaml", of_switches(switches));
+}
+
+}  // namespace lambcast
