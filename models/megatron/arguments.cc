@@ -50,20 +50,11 @@ class Decoder {
     if (const auto value = read_.whole(argument)) set(key, fmt::format("{}", *value));
   }
 
-  // A file's name, with "$NAME" for a variable without a value.
-  static std::string readable(std::string text) {
-    for (std::string name = missing_name(text); !name.empty(); name = missing_name(text)) {
-      const std::string mark = without_value(name);
-      text.replace(text.find(mark), mark.size(), "$" + name);
-    }
-    return text;
-  }
-
   // The JSON decides the ZeRO stage and the optimizer; --zero-stage repeats the former.
   void deepspeed_config() {
     for (const char* key : {"deepspeed-config", "ds-config"})
       if (const auto path = read_.word(key)) {
-        result_.config_name = readable(*path);
+        result_.config_name = with_names(*path);
         if (const std::string* text = read_.written_file(*path)) result_.config = *text;
       }
   }
@@ -71,8 +62,13 @@ class Decoder {
   void layout() {
     set_whole("tp", "tensor-model-parallel-size");
     set_whole("pp", "pipeline-model-parallel-size");
-    set_whole("cp", "context-parallel-size");
-    set_whole("ep", "expert-model-parallel-size");
+    // Megatron-DeepSpeed divides sequences by heads (Ulysses), and experts by a name of its own.
+    const bool ulysses = deepspeed_ && read_.whole("ds-sequence-parallel-size").value_or(1) > 1;
+    set_whole("cp", ulysses ? "ds-sequence-parallel-size" : "context-parallel-size");
+    const bool of_deepspeed = deepspeed_ && read_.has("moe-expert-parallel-size");
+    set_whole("ep", of_deepspeed ? "moe-expert-parallel-size" : "expert-model-parallel-size");
+    if (deepspeed_ && has_experts() && !read_.flag("enable-expert-tensor-parallelism"))
+      set("etp", "1");
     set_whole("etp", "expert-tensor-parallel-size");
     if (read_.flag("sequence-parallel") &&
         read_.whole("tensor-model-parallel-size").value_or(1) > 1)
@@ -148,6 +144,10 @@ class Decoder {
     return read_.has("num-experts") && !one;
   }
 
+  std::int64_t expert_interval() const {
+    return read_.whole("expert-interval", 10'000).value_or(2);
+  }
+
   // Modules of "selective"; without a list the attention core.
   bool recomputes_experts() const {
     const auto modules = read_.values("recompute-modules");
@@ -161,6 +161,7 @@ class Decoder {
 
   void experts() {
     if (!has_experts()) return;
+    if (deepspeed_) deepspeed_experts();
     const auto dispatcher =
         read_.choice("moe-token-dispatcher-type", {"allgather", "alltoall", "flex"});
     if (dispatcher.value_or(1) == 0)
@@ -176,6 +177,15 @@ class Decoder {
     else
       read_.note("moe-expert-capacity-factor", "not-modelled",
                  "no token is taken to be dropped, as without it");
+  }
+
+  void deepspeed_experts() {
+    if (read_.word("mlp-type").value_or("standard") != "standard")
+      read_.refuse("mlp-type", "a dense feed-forward beside the experts");
+    if (const auto factor = read_.word("moe-train-capacity-factor"))
+      set("capacity_factor", *factor);
+    if (read_.flag("disable-moe-token-dropping")) set("capacity_factor", "0");
+    if (read_.flag("use-tutel")) set("expert_routing", "sparse");
   }
 
   void run() {
@@ -263,13 +273,9 @@ class Decoder {
 
   void refuse_unmodelled() {
     for (const char* key : {"ds-sequence-parallel-size", "moe-expert-parallel-size"})
-      if (read_.whole(key).value_or(1) > 1) read_.refuse(key, "this");
-    for (const char* key :
-         {"pipeline-model-parallel-split-rank", "decoder-first-pipeline-num-layers",
-          "decoder-last-pipeline-num-layers", "pipeline-model-parallel-layout",
-          "hierarchical-context-parallel-sizes", "multi-latent-attention", "mtp-num-layers",
-          "moe-shared-expert-intermediate-size", "moe-layer-freq", "cpu-offloading",
-          "optimizer-cpu-offload", "hybrid-attention-ratio"})
+      if (!deepspeed_ && read_.whole(key).value_or(1) > 1)
+        read_.refuse(key, "this without --deepspeed");
+    for (const char* key : unmodelled_arguments)
       if (read_.has(key)) read_.refuse(key, "this");
   }
 
@@ -320,11 +326,14 @@ class Decoder {
       read_.refuse(read_.has("kv-channels") ? "kv-channels" : "num-attention-heads",
                    fmt::format("attention of {} heads x {} does not match a hidden size of {}",
                                heads, channels, hidden));
-    if (experts && !gated) read_.refuse("num-experts", "experts without --swiglu");
     const bool normed = read_.flag("qk-layernorm");
     const bool gpt = !gated && !own_width && !normed && !is_rotary() &&
                      query_groups(heads) == heads &&
                      !read_.flag("untie-embeddings-and-output-weights");
+    if (experts && !gated && !(gpt && deepspeed_))
+      read_.refuse("num-experts", "experts without --swiglu");
+    if (experts && gated && deepspeed_ && expert_interval() > 1)
+      read_.refuse("num-experts", "experts in some layers of a model with --swiglu");
     const char* family = bert                               ? "bert"
                          : gpt                              ? "gpt"
                          : experts && (own_width || normed) ? "moe"
@@ -381,7 +390,12 @@ class Decoder {
     if (!experts) return;
     const std::int64_t count = read_.needed("num-experts", 4096);
     line("experts", count);
-    line("experts_per_token", read_.whole("moe-router-topk", count).value_or(2));
+    if (deepspeed_) {
+      line("experts_per_token", read_.whole("topk", count).value_or(1));
+      if (!gated) line("sparse_every", expert_interval());
+    } else {
+      line("experts_per_token", read_.whole("moe-router-topk", count).value_or(2));
+    }
   }
 
   // The vocabulary of the tokenizer's type, or that its files' names tell. --merge-file is GPT-2's

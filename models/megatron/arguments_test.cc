@@ -393,5 +393,37 @@ TEST_CASE("Megatron arguments: how experts are reached, filled and recomputed") 
     }));
 }
 
+// 24 layers of 1024, every second with 64 experts of 4 x 1024, as Megatron-DeepSpeed's
+// examples_deepspeed/MoE: word and position embeddings, then 12 h^2 + 13 h a dense layer, and
+// 63 x (8 h^2 + 5 h) + 64 h more in each of 12.
+TEST_CASE("arguments: Megatron-DeepSpeed's experts and sequence parallelism") {
+  const std::string base =
+      "--num-layers 24 --hidden-size 1024 --num-attention-heads 16 --seq-length 2048 "
+      "--vocab-size 50176 --micro-batch-size 4 --global-batch-size 256 --train-iters 100 --fp16 "
+      "--tensor-model-parallel-size 2 --deepspeed ";
+  const auto what_if = [&](const std::string& more) {
+    const Arguments arguments = decode(base + more, "a");
+    return std::map<std::string, std::string>(arguments.what_if.begin(), arguments.what_if.end());
+  };
+  const std::string experts = "--num-experts 64 --moe-expert-parallel-size 16 ";
+  const auto moe = what_if(experts + "--moe-train-capacity-factor 1.5 --use-tutel");
+  CHECK(moe.at("ep") == "16");
+  CHECK(moe.at("etp") == "1");
+  CHECK(moe.at("capacity_factor") == "1.5");
+  CHECK(moe.at("expert_routing") == "sparse");
+  CHECK(what_if(experts + "--disable-moe-token-dropping").at("capacity_factor") == "0");
+  CHECK_FALSE(what_if(experts + "--enable-expert-tensor-parallelism").contains("etp"));
+  CHECK(what_if("--ds-sequence-parallel-size 4").at("cp") == "4");
+  const std::string model = decode(base + experts, "a").model;
+  const ModelShape shape = load_model(Table::parse(model, "x.toml"), "./x.toml", {});
+  constexpr std::int64_t h = 1024;
+  CHECK(parameters(shape) == (50'176 + 2048) * h + 24 * (12 * h * h + 13 * h) + 2 * h +
+                                 12 * (63 * (8 * h * h + 5 * h) + 64 * h));
+  CHECK_THROWS_WITH(decode(base + experts + "--mlp-type residual", "a"),
+                    Contains("--mlp-type: a dense feed-forward beside the experts"));
+  CHECK_THROWS_WITH(decode(base + experts + "--swiglu", "a"),
+                    Contains("--num-experts: experts in"));
+}
+
 }  // namespace
 }  // namespace lambcast::megatron

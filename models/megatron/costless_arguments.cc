@@ -103,6 +103,7 @@ constexpr CostlessGroup groups[] = {
      "use-persistent-ckpt-worker use-tokenizer-model-from-checkpoint-args verify-integrity"},
     {"evaluates between steps",
      "eval-global-batch-size eval-interval eval-iters eval-micro-batch-size full-validation "
+     "moe-eval-capacity-factor "
      "query-in-block-prob retriever-report-topk-accuracies retriever-score-scaling "
      "retriever-seq-length skip-train start-eval-at-iter test-mode"},
     {"a factor of the learning rate, the loss or the update",

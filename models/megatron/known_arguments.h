@@ -19,6 +19,20 @@ struct NamedArgument {
 
 std::span<const NamedArgument> named_arguments();
 
+// Arguments for which a run is refused, whatever their value.
+inline constexpr const char* unmodelled_arguments[] = {"pipeline-model-parallel-split-rank",
+                                                       "decoder-first-pipeline-num-layers",
+                                                       "decoder-last-pipeline-num-layers",
+                                                       "pipeline-model-parallel-layout",
+                                                       "hierarchical-context-parallel-sizes",
+                                                       "multi-latent-attention",
+                                                       "mtp-num-layers",
+                                                       "moe-shared-expert-intermediate-size",
+                                                       "moe-layer-freq",
+                                                       "cpu-offloading",
+                                                       "optimizer-cpu-offload",
+                                                       "hybrid-attention-ratio"};
+
 // Whether it is read or refused.
 bool bears_on_cost(std::string_view name);
 

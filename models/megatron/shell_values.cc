@@ -56,6 +56,14 @@ std::string missing_name(std::string_view text) {
   return std::string(text.substr(begin + 1, end - begin - 1));
 }
 
+std::string with_names(std::string text) {
+  for (std::string name = missing_name(text); !name.empty(); name = missing_name(text)) {
+    const std::string mark = without_value(name);
+    text.replace(text.find(mark), mark.size(), "$" + name);
+  }
+  return text;
+}
+
 ShellValues::ShellValues(Variables given) : given_(std::move(given)) {
   for (const auto& [name, text] : given_) {
     values_[name] = {{text}};

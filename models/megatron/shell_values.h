@@ -25,6 +25,9 @@ std::string without_value(std::string_view name);
 // Returns the name of the first variable without a value in `text`; empty if there is none.
 std::string missing_name(std::string_view text);
 
+// Returns the text with "$NAME" for each variable without a value.
+std::string with_names(std::string text);
+
 // Begins a word that an undecided branch adds to a list.
 constexpr char branch_mark = '\x03';
 
