@@ -17,6 +17,7 @@
 #include "experiments/scenario/run_length.h"
 #include "experiments/scenario/unread_keys.h"
 #include "experiments/scenario/words.h"
+#include "models/deepspeed/auto_values.h"
 #include "models/deepspeed/recipe.h"
 #include "models/deepspeed/rules.h"
 #include "models/deepspeed/versions.h"
@@ -274,6 +275,23 @@ void choose_program(const Words& words, TrainingPlan& training, std::vector<Find
                    format, own_device ? "" : " on another GPU")});
 }
 
+// Fills in what a file leaves to Hugging Face, if no flag says it. Two of the three batch numbers
+// give the third.
+void settle_auto(const Words& words, std::int64_t hidden, deepspeed::DeepSpeedConfig& config) {
+  constexpr std::pair<std::string_view, const char*> batch_flags[] = {
+      {"train_batch_size", "global_batch"},
+      {"train_micro_batch_size_per_gpu", "micro_batch"},
+      {"gradient_accumulation_steps", "grad_accum"}};
+  int given = 0;
+  for (const auto& [key, word] : batch_flags) given += words.find(word) != nullptr ? 1 : 0;
+  deepspeed::settle_auto_values(config, hidden, [&](std::string_view key) {
+    if (key == "gradient_clipping") return words.find("gradient_clipping") != nullptr;
+    for (const auto& [of_file, word] : batch_flags)
+      if (key == of_file) return given >= 2 || words.find(word) != nullptr;
+    return false;
+  });
+}
+
 }  // namespace
 
 std::string_view format_of_run(const TrainingPlan& training) {
@@ -298,6 +316,7 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
       catalog.cluster(words.text("cluster", "a preset's name or a file"), words.below("cluster."));
   training.device = catalog.device(device_name(words, *training.cluster), words.below("device."));
   if (const std::string* path = words.find("config")) config = *catalog.config(*path);
+  settle_auto(words, training.model->hidden, config);
   if (const auto norm = words.number("gradient_clipping", 0, 1e9))
     config.gradient_clipping = {*norm, true, 0};
   place_on_cluster(words, training);
