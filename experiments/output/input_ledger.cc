@@ -34,7 +34,7 @@ std::string explain_inputs(const WhatIf& asked, Catalog& catalog) {
     out += (out.empty() ? "" : "\n") + table_of(ledger);
   if (out.empty())
     fail_input({"", 0, "--explain"}, "'inputs' tells the keys of files, and none is given",
-               "--megatron-args FILE, --config FILE, --model config.json");
+               "--megatron-args, --torchtitan or --config FILE, --model config.json");
   return out;
 }
 

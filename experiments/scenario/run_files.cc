@@ -187,6 +187,8 @@ std::vector<InputLedger> input_ledgers(const WhatIf& asked, Catalog& catalog) {
     if (!arguments.config.empty() && !asked.contains("config"))
       add(arguments.config_name, deepspeed::key_ledger(arguments.config, arguments.config_name));
   }
+  if (const std::string* path = words.find("torchtitan"))
+    add(*path, torchtitan::decode(catalog.texts()->config(*path), *path).ledger);
   if (const std::string* path = words.find("config"))
     add(*path, deepspeed::key_ledger(catalog.texts()->config(*path), *path));
   WhatIf files = asked;

@@ -26,8 +26,8 @@ struct InputLedger {
   std::vector<LedgerEntry> entries;
 };
 
-// The treatment of each key of an argument list or launch script, a DeepSpeed file and a
-// config.json.
+// The treatment of each key of an argument list or launch script, a torchtitan job, a DeepSpeed
+// file and a config.json.
 std::vector<InputLedger> input_ledgers(const WhatIf& asked, Catalog& catalog);
 
 }  // namespace lambcast

@@ -82,6 +82,45 @@ const Names& silent_sections() {
   return names;
 }
 
+// Known keys that bear on no step's cost, separated by spaces.
+constexpr std::string_view files_and_values =
+    " tokenizer_path hf_assets_path tokenizer_name dataset dataset_path seed warmup_steps max_norm "
+    "gc_freq gc_debug print_after_conversion lr eps beta1 beta2 weight_decay early_stop "
+    "memory_budget ";
+
+// Keys that bear on a step's cost and are not applied, with what is taken instead of a value other
+// than the usual one.
+struct NamedKey {
+  const char *section, *key, *usual, *sentence;
+};
+constexpr NamedKey named_keys[] = {
+    {"model", "norm_type", "rmsnorm", "norms are taken to be those of the preset"},
+    {"optimizer", "fused", "true", "the update is taken to be fused"},
+    {"training", "dtype", "float32", "weights are taken to be kept in fp32"},
+    {"training", "deterministic", "false", "kernels are taken to be the fastest"},
+    {"training", "data_parallel_degree", "-1", "an older release's key: not applied"},
+    {"training", "tensor_parallel_degree", "1", "an older release's key: not applied"},
+    {"training", "fp8_linear", "false", "an older release's key: not applied"},
+    {"parallelism", "disable_loss_parallel", "false",
+     "the loss is taken to be divided over tensor parallelism"},
+    {"parallelism", "pipeline_parallel_layers_per_stage", "false",
+     "layers are taken to be spread evenly over the stages"},
+    {"parallelism", "pipeline_parallel_first_stage_less_layers", "false",
+     "layers are taken to be spread evenly over the stages"},
+    {"parallelism", "pipeline_parallel_last_stage_less_layers", "false",
+     "layers are taken to be spread evenly over the stages"},
+    {"parallelism", "pipeline_parallel_schedule_csv", "false",
+     "the schedule's name alone is applied"},
+    {"parallelism", "context_parallel_rotate_method", "allgather",
+     "keys and values are taken to be gathered or passed as by default"},
+    {"parallelism", "enable_compiled_autograd", "false",
+     "the backward pass is taken to be as without"},
+    {"activation_checkpoint", "per_op_sac_force_recompute_mm_shapes_by_fqns", "false",
+     "every second product is taken to be repeated"},
+    {"optimizer", "implementation", "fused", "the update is taken to be fused"},
+    {"optimizer", "early_step_in_backward", "false",
+     "the update is taken to follow the backward pass"}};
+
 class Decoder {
  public:
   Decoder(std::string_view text, const std::string& file) : root_(Table::parse(text, file)) {
@@ -96,6 +135,8 @@ class Decoder {
     training();
     recomputation();
     optimizer();
+    name_unapplied();
+    write_ledger();
     return std::move(job_);
   }
 
@@ -107,8 +148,8 @@ class Decoder {
       if (std::find(known.begin(), known.end(), key) != known.end()) continue;
       if (const std::string meant = closest(key, known); !meant.empty())
         fail_input(table.where(key), fmt::format("unknown key, did you mean '{}'?", meant));
-      job_.findings.push_back({Severity::note, "unknown-key",
-                               describe(table.where(key), "bears on no step's cost here")});
+      job_.findings.push_back(
+          {Severity::note, "unknown-key", describe(table.where(key), "unknown key: not applied")});
       refuse_many_unknown_keys(job_.findings, table.where().file, "torchtitan");
     }
   }
@@ -295,6 +336,67 @@ class Decoder {
     const Table table = root_.table("optimizer");
     const std::size_t name = table.has("name") ? table.choice("name", {"AdamW", "Adam"}) : 0;
     set("optimizer", name == 0 ? "adamw" : "adam");
+  }
+
+  static bool is_usual(const Table& table, const NamedKey& named) {
+    return !table.has(named.key) || table.words(named.key) == Names{named.usual};
+  }
+
+  void name_unapplied() {
+    for (const NamedKey& named : named_keys)
+      if (const Table table = root_.table(named.section); !is_usual(table, named))
+        job_.findings.push_back(
+            {Severity::note, "not-modelled", describe(table.where(named.key), named.sentence)});
+    if (fp8_ != "fp8" || gathers_float8()) return;
+    job_.findings.push_back({Severity::note, "not-modelled",
+                             describe(root_.table("model").where("converters"),
+                                      "weights are taken to be gathered as float8, which "
+                                      "enable_fsdp_float8_all_gather does")});
+  }
+
+  LedgerEntry entry_of(const Table& table, const std::string& name, const std::string& key) const {
+    LedgerEntry entry{name, table.where(key).line, Treatment::applied, {}};
+    for (const Finding& finding : job_.findings)
+      if (const std::size_t at = finding.message.find(name + ": "); at != std::string::npos) {
+        entry.treatment = Treatment::named;
+        entry.reason = finding.message.substr(at + name.size() + 2);
+      }
+    if (entry.treatment == Treatment::named) return entry;
+    const bool usual = std::ranges::any_of(named_keys, [&](const NamedKey& named) {
+      return name == fmt::format("{}.{}", named.section, named.key);
+    });
+    const bool costless = files_and_values.find(fmt::format(" {} ", key)) != std::string_view::npos;
+    if (!usual && !costless) return entry;
+    entry.treatment = Treatment::costless;
+    entry.reason = usual ? "the usual value" : "a file, a sample or a value in formulas";
+    return entry;
+  }
+
+  void write_ledger() {
+    for (const std::string& section : root_.keys()) {
+      if (!known_keys().contains(section)) {
+        LedgerEntry entry = entry_of(root_, section, section);
+        if (entry.treatment == Treatment::applied) {
+          entry.treatment = Treatment::costless;
+          entry.reason = "logs, checkpoints or values of formats, outside a step";
+        }
+        job_.ledger.push_back(std::move(entry));
+        continue;
+      }
+      const Table table = root_.table(section);
+      for (const std::string& key : table.keys())
+        job_.ledger.push_back(entry_of(table, fmt::format("{}.{}", section, key), key));
+    }
+  }
+
+  // [float8], or [quantize.linear.float8].
+  bool gathers_float8() const {
+    const Table quantize = root_.table("quantize").table("linear").table("float8");
+    for (const Table& table : {root_.table("float8"), quantize})
+      if (table.has("enable_fsdp_float8_all_gather") &&
+          table.get<bool>("enable_fsdp_float8_all_gather"))
+        return true;
+    return false;
   }
 
   Table root_;

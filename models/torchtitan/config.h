@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "models/finding.h"
+#include "models/key_ledger.h"
 
 namespace lambcast::torchtitan {
 
@@ -34,6 +35,7 @@ struct Job {
   // As flags of the same names say it; the model is a preset's name, or absent.
   std::vector<std::pair<std::string, std::string>> what_if;
   std::vector<Finding> findings;
+  std::vector<LedgerEntry> ledger;  // keys as "training.steps"; of other sections their names
 };
 
 // Throws Error (usage) with file, line and key.

@@ -1,7 +1,9 @@
 #include "models/torchtitan/config.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
+#include <stdexcept>
 
 #include "sim/base/error.h"
 
@@ -218,6 +220,45 @@ TEST_CASE("torchtitan job: bits of summed gradients, and what is compiled") {
   CHECK_THAT(decode(loss, "job.toml").findings.back().message, Contains("compile.components"));
   const std::string other = changed(job, "enable = true", "enable = true\nbackend = \"aot_eager\"");
   CHECK_THAT(decode(other, "job.toml").findings.back().message, Contains("'aot_eager'"));
+}
+
+TEST_CASE("torchtitan job: what costs and is not applied is named") {
+  const auto told = [](const std::string& text, const char* words) {
+    return std::ranges::any_of(decode(text, "job.toml").findings, [&](const Finding& finding) {
+      return finding.message.find(words) != std::string::npos;
+    });
+  };
+  const std::string gather = "enable_fsdp_float8_all_gather = true";
+  CHECK_FALSE(told(job, "gathered as float8"));
+  CHECK(told(changed(job, gather.c_str(), "enable_fsdp_float8_all_gather = false"),
+             "model.converters: weights are taken to be gathered as float8"));
+  CHECK(told(changed(job, "steps = 1000", "steps = 1000\ndeterministic = true"),
+             "training.deterministic: kernels are taken to be the fastest"));
+  CHECK(told(changed(job, "steps = 1000", "steps = 1000\ndtype = \"bfloat16\""),
+             "training.dtype: weights are taken to be kept in fp32"));
+  CHECK_FALSE(told(changed(job, "steps = 1000", "steps = 1000\ndeterministic = false"),
+                   "training.deterministic"));
+  CHECK(told(changed(job, "steps = 1000", "steps = 1000\nzzzzzzzzzz = 3"),
+             "training.zzzzzzzzzz: unknown key: not applied"));
+}
+
+// Without a key that is applied the job is another, or refused, or has the key's usual value.
+TEST_CASE("torchtitan job: the ledger tells each key") {
+  const auto treatment = [](const std::string& text, const std::string& key) {
+    for (const LedgerEntry& entry : decode(text, "j").ledger)
+      if (entry.key == key) return entry.treatment;
+    throw std::logic_error(key);
+  };
+  const std::string more =
+      changed(job, "steps = 1000", "steps = 1000\nseed = 3\ndtype = \"bfloat16\"");
+  CHECK(treatment(more, "training.steps") == Treatment::applied);
+  CHECK(treatment(more, "training.seed") == Treatment::costless);
+  CHECK(treatment(more, "training.dtype") == Treatment::named);
+  for (const LedgerEntry& entry : decode(more, "j").ledger) {
+    INFO(entry.key);
+    CHECK(entry.line > 0);
+    CHECK(entry.reason.empty() == (entry.treatment == Treatment::applied));
+  }
 }
 
 }  // namespace
