@@ -68,7 +68,7 @@ expect 0 '^gemma2 with adam on dgx-a100-80g' "$lambcast" simulate --model gemma2
   --micro-batch 1 --global-batch 64
 grep -q 'gemma2.json:3: attn_logit_softcapping: not modelled' out || fail "no word of what is left out: $(cat out)"
 sed 's/gpt2/mamba/' gpt2.json >other.json
-expect 2 "other.json:1: model_type: unknown architecture 'mamba'" "$lambcast" simulate --model other.json \
+expect 2 "other.json:1: model_type: mamba with layers of a state-space model" "$lambcast" simulate --model other.json \
   "${on[@]}" --optimizer adam --micro-batch 4 --global-batch 64
 cat >args.sh <<'END'
 ARGS=(

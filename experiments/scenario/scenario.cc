@@ -275,8 +275,8 @@ void choose_program(const Words& words, TrainingPlan& training, std::vector<Find
                    format, own_device ? "" : " on another GPU")});
 }
 
-// Fills in what a file leaves to Hugging Face, if no flag says it. Two of the three batch numbers
-// give the third.
+// Fills in what a file leaves to Hugging Face, if no flag says it, and the norm of a flag. Two of
+// the three batch numbers give the third.
 void settle_auto(const Words& words, std::int64_t hidden, deepspeed::DeepSpeedConfig& config) {
   constexpr std::pair<std::string_view, const char*> batch_flags[] = {
       {"train_batch_size", "global_batch"},
@@ -290,6 +290,8 @@ void settle_auto(const Words& words, std::int64_t hidden, deepspeed::DeepSpeedCo
       if (key == of_file) return given >= 2 || words.find(word) != nullptr;
     return false;
   });
+  if (const auto norm = words.number("gradient_clipping", 0, 1e9))
+    config.gradient_clipping = {*norm, true, 0};
 }
 
 }  // namespace
@@ -317,8 +319,6 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
   training.device = catalog.device(device_name(words, *training.cluster), words.below("device."));
   if (const std::string* path = words.find("config")) config = *catalog.config(*path);
   settle_auto(words, training.model->hidden, config);
-  if (const auto norm = words.number("gradient_clipping", 0, 1e9))
-    config.gradient_clipping = {*norm, true, 0};
   place_on_cluster(words, training);
   const deepspeed::Versions versions = choose_versions(words, *training.cluster, config.release);
   choose_optimizer(words, config);

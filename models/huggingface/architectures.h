@@ -37,12 +37,6 @@ Width add_decoder(ConfigReader& config, Description& model);
 void add_lengths(ConfigReader& config, std::string_view key, Description& model);
 // As add_decoder, with the feed-forward and heads of a size of their own.
 void add_dense(ConfigReader& config, Description& model);
-// Sets `keys` of the model if `key` of the file is true.
-void read_truth(ConfigReader& config, std::string_view key, bool otherwise,
-                std::initializer_list<const char*> keys, Description& model);
-// Sets dropout if any of these shares is above zero.
-void read_dropout(ConfigReader& config, std::initializer_list<const char*> keys,
-                  Description& model);
 // `layer_types` names each layer's attention. Without it every `pattern`-th layer looks back all.
 void read_layer_types(ConfigReader& config, std::int64_t pattern, Description& model);
 // sliding_window, of every layer.
@@ -108,5 +102,12 @@ void describe_mixtral(ConfigReader& config, Description& model);
 void describe_qwen3_moe(ConfigReader& config, Description& model);
 void describe_deepseek_v3(ConfigReader& config, Description& model);
 void describe_gpt_oss(ConfigReader& config, Description& model);
+
+// Sets `keys` of the model if `key` of the file is true.
+void read_truth(ConfigReader& config, std::string_view key, bool otherwise,
+                std::initializer_list<const char*> keys, Description& model);
+// Sets dropout if any of these shares is above zero.
+void read_dropout(ConfigReader& config, std::initializer_list<const char*> keys,
+                  Description& model);
 
 }  // namespace lambcast::huggingface

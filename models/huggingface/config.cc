@@ -125,8 +125,8 @@ constexpr Unmodelled unmodelled[] = {{"deepseek_v32", sparse_attention},
                                      {"longformer", "attention to a pattern of tokens"},
                                      {"big_bird", "attention to a pattern of tokens"},
                                      {"mpt", "a bias of attention by distance"},
-                                     {"whisper", "a model of sound"},
-                                     {"clip", "two towers, of text and images"}};
+                                     {"whisper", "sound"},
+                                     {"clip", "towers of text and images"}};
 
 // Parts that cost something and are not counted, if a file has them.
 struct LeftOut {
@@ -176,7 +176,7 @@ const Architecture& architecture_of(ConfigReader& config) {
   const std::string all = fmt::format("{}", fmt::join(names, ", "));
   for (const Unmodelled& other : unmodelled)
     if (type == other.model_type)
-      config.refuse("model_type", fmt::format("{}: {}:", type, other.part), all);
+      config.refuse("model_type", fmt::format("{} with {}", type, other.part), all);
   // Another version is another architecture, not a slip.
   if (std::ranges::find(known, letters_of(type)) != known.end())
     fail_input(config.where("model_type"), fmt::format("unknown architecture '{}'", type), all);

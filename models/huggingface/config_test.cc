@@ -179,7 +179,7 @@ TEST_CASE("config.json: what is missing, ill-typed or not modelled is one line w
       {changed(llama, "\"llama\"", "\"llamma\""),
        "config.json:11: model_type: unknown architecture 'llamma', did you mean 'llama'?"},
       {changed(llama, "\"llama\"", "\"mamba2\""),
-       "model_type: mamba2: layers of a state-space model (Mamba): is not modelled"},
+       "model_type: mamba2 with layers of a state-space model (Mamba) is not modelled"},
       {changed(llama, "  \"model_type\": \"llama\",\n", ""), "config.json: model_type: is missing"},
       {changed(llama, "num_hidden_layers\"", "num_hidden_layer\""),
        "config.json:13: num_hidden_layer: unknown key, did you mean 'num_hidden_layers'?"},

@@ -311,9 +311,9 @@ TEST_CASE("config.json: of more than text the text model is taken, with the valu
 
 TEST_CASE("config.json: an architecture of no family is refused with its part") {
   const std::pair<const char*, const char*> cases[] = {
-      {"deepseek_v32", "deepseek_v32: attention to the tokens that an indexer picks:"},
-      {"qwen3_next", "qwen3_next: layers of linear attention:"},
-      {"albert", "albert: one block that all layers share:"},
+      {"deepseek_v32", "deepseek_v32 with attention to the tokens that an indexer picks is"},
+      {"qwen3_next", "qwen3_next with layers of linear attention is"},
+      {"albert", "albert with one block that all layers share is"},
       {"qwen9", "unknown architecture 'qwen9' (allowed"},
       {"mixtrall", "did you mean 'mixtral'?"}};
   for (const auto& [type, words] : cases)
