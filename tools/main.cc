@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <malloc.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -112,6 +113,8 @@ std::string unknown_words(const CLI::App& app, const std::string& otherwise) {
     if (const std::string guess = closest(word, is_flag ? flags : commands); !guess.empty())
       return fmt::format("unknown {} '{}', did you mean '{}'?", is_flag ? "flag" : "command", word,
                          guess);
+    if (!is_flag && command == &app)
+      return fmt::format("unknown command '{}' (allowed: {})", word, fmt::join(commands, ", "));
   }
   return otherwise;
 }

@@ -31,8 +31,9 @@ std::optional<PartGroup> losing_part(const PartTimes& change) {
 }
 
 std::string change_sentence(const Answer& answer) {
-  std::string out =
-      fmt::format("Against a step of {}, the mean step of the run has", answer.against);
+  std::string out = fmt::format("{} a step of {}, the mean step of the run has",
+                                answer.plain_gains() ? "Both changes together, against" : "Against",
+                                answer.against);
   const char* separator = " ";
   const PartTimes& change = answer.change;
   double all = 0;
@@ -86,6 +87,8 @@ std::string pays_everywhere_or_nowhere(const BreakEven& at, const Answer& answer
   }
   const bool sure = !at.low && at.low_pays_at_any;
   const std::string why = holds_back(at, *answer.scenario.training.cluster);
+  if (answer.verdict() == Verdict::hardly)
+    return "It is no slower at any NIC bandwidth, and makes no difference at this one: " + why;
   if (sure) return "It pays at any NIC bandwidth: " + why;
   return fmt::format("It is expected to pay at any NIC bandwidth, which {}: {}",
                      sure_where(at, answer), why);

@@ -359,6 +359,26 @@ TEST_CASE("advice: the changes of the parts add up to that of the step, and who 
       Contains(" less, compression ") && Contains(": the wire wins.") && !Contains(" loses."));
 }
 
+// What another change gains is not told as a merit of compression.
+TEST_CASE("advice: where compression makes no difference, no sentence says that it pays") {
+  Catalog catalog;
+  WhatIf adapters = question("hgx-h100-ndr", "32", "adamw");
+  adapters["model"] = "llama3-8b";
+  adapters["micro_batch"] = "1";
+  adapters["zero_stage"] = "3";
+  adapters["precision"] = "bf16";
+  adapters["lora_rank"] = "16";
+  adapters["freeze_step"] = "1200";
+  const Advice advice = advise(adapters, catalog);
+  REQUIRE(advice.fused->verdict() == Verdict::hardly);
+  REQUIRE(advice.fused->plain_gains());
+  const std::string text = advice_text(advice);
+  INFO(text);
+  CHECK_THAT(text, Contains("That makes no difference.\nBoth changes together, against a step of"));
+  CHECK_THAT(text, Contains("It is no slower at any NIC bandwidth, and makes no difference") &&
+                       !Contains("It pays at any"));
+}
+
 TEST_CASE("advice: says what the run itself gives to think about") {
   Catalog catalog;
   WhatIf shallow = question("commodity-10gbe", "256", "onebit_adam");
