@@ -261,8 +261,8 @@ int exit_code_of(int argc, char** argv) {
   }
 }
 
-// glibc gives each thread an arena of 64 MiB of addresses. Under a limit of addresses
-// (`ulimit -v`, batch systems) it asks again at every allocation, which took 100 times as long.
+// Threads share one arena under a limit of addresses (`ulimit -v`). Their own ones reserve 64 MiB
+// each, and a refused one is requested again by every allocation: 100 times as slow.
 void settle_allocator() {
   rlimit addresses{};
   if (getrlimit(RLIMIT_AS, &addresses) == 0 && addresses.rlim_cur != RLIM_INFINITY)

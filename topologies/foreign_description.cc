@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int64_t most_hosts = 10'000'000;
 
-// What a file states, as keys of a cluster with values, and what it leaves open.
+// The statements of a file as keys of a cluster with values, and the part that it leaves open.
 struct Stated {
   std::vector<std::pair<std::string, std::string>> keys;
   std::string open;
@@ -163,7 +163,7 @@ Stated of_matrix(const std::vector<std::string>& lines) {
   if (gpus > 0) stated.set("node.gpus", fmt::format("{}", gpus));
   const auto linked =
       std::ranges::count_if(between, [](const auto& at) { return at.starts_with("NV"); });
-  // So many links to every other GPU that only switches can give them: V100, A100, H100.
+  // Only switches give every pair of GPUs this many links: V100, A100, H100.
   const bool switched = between.size() == 1 && gpus > 2 &&
                         std::set<std::string>{"NV6", "NV12", "NV18"}.contains(*between.begin());
   if (switched) stated.set("node.gpu_peers", "nvlink");

@@ -359,7 +359,7 @@ TEST_CASE("advice: the changes of the parts add up to that of the step, and who 
       Contains(" less, compression ") && Contains(": the wire wins.") && !Contains(" loses."));
 }
 
-// What another change gains is not told as a merit of compression.
+// The gain of another change is no merit of compression.
 TEST_CASE("advice: where compression makes no difference, no sentence says that it pays") {
   Catalog catalog;
   WhatIf adapters = question("hgx-h100-ndr", "32", "adamw");

@@ -88,7 +88,7 @@ TEST_CASE("config: files of programs that start DeepSpeed are refused by name") 
       read_text("compute_environment: LOCAL_MACHINE\ndistributed_type: DEEPSPEED\n"),
       Contains("ds.json:1: compute_environment: is a key of Hugging Face Accelerate"));
   CHECK_THROWS_WITH(read_text("{\n\"pipe_parallel_size\": 1,\n}"), Contains("GPT-NeoX"));
-  // What the file says of the run is given as flags.
+  // The refusal gives the file's settings as flags.
   CHECK_THROWS_WITH(read_text("deepspeed_config:\n  zero_stage: 3\ndistributed_type: DEEPSPEED\n"
                               "mixed_precision: 'no'  # fp32\nnum_processes: 16\n"),
                     Contains("or flags: --zero-stage 3 --precision fp32 --gpus 16)"));

@@ -120,7 +120,7 @@ void describe_minimax_m2(ConfigReader& config, Description& model) {
   add_experts(config, "num_local_experts", model);
 }
 
-// Of every layer with experts, one that all tokens visit is as wide as a routed one.
+// In each layer with experts, the one that all tokens visit is as wide as a routed one.
 void describe_llama4(ConfigReader& config, Description& model) {
   add_sparse(config, false, model);
   refuse_biases(config);

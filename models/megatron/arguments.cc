@@ -181,7 +181,7 @@ class Decoder {
 
   void deepspeed_experts() {
     if (read_.word("mlp-type").value_or("standard") != "standard")
-      read_.refuse("mlp-type", "a dense feed-forward beside the experts");
+      read_.refuse("mlp-type", "a dense feed-forward next to the experts");
     if (const auto factor = read_.word("moe-train-capacity-factor"))
       set("capacity_factor", *factor);
     if (read_.flag("disable-moe-token-dropping")) set("capacity_factor", "0");

@@ -19,7 +19,7 @@ struct NamedArgument {
 
 std::span<const NamedArgument> named_arguments();
 
-// Arguments for which a run is refused, whatever their value.
+// Arguments that a run is refused for, with any value.
 inline constexpr const char* unmodelled_arguments[] = {"pipeline-model-parallel-split-rank",
                                                        "decoder-first-pipeline-num-layers",
                                                        "decoder-last-pipeline-num-layers",

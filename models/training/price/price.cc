@@ -373,7 +373,8 @@ class Pricer {
     }
     if (update && sources_ != nullptr)
       read_adam_kernels(training_.kernels, cluster_.stack, *sources_);
-    if (!update) note_compression_kernels();
+    if (!update && sources_ != nullptr)
+      note("compression_kernels", compression_kernels_from(training_.kernels, training_.exchange));
     const Sourced<double>& scale = cluster_.stack.optimizer_scale;
     const bool fused = training_.kernels == Kernels::fused &&
                        (!update || model_of(training_.optimizer()).in_kernels);
@@ -395,22 +396,6 @@ class Pricer {
     return std::max(moving, launching) + waiting;
   }
 
-  void note_compression_kernels() const {
-    if (sources_ == nullptr) return;
-    const bool fused = training_.kernels == Kernels::fused;
-    const bool selects = !fused && training_.exchange.kind == Exchange::Kind::topk &&
-                         !training_.exchange.is_in_other_form();
-    note("compression_kernels",
-         {Kind::assumed,
-          selects
-              ? "topk of 25.6 M elements by PyTorch 1.8 on a V100, 240 ms (arXiv:2103.00543), by "
-                "copy bandwidth; later releases are some 20 times as fast or more"
-          : training_.exchange != Exchange{}
-              ? "bytes and launches of the exchange's kernels, counted, over copy bandwidth"
-          : fused ? "bytes of the fused kernels over copy bandwidth (kernels/cuda)"
-                  : "bytes of DeepSpeed's unfused operations over copy bandwidth"});
-  }
-
   double kernel_width(const KernelWork& work, double unmeasured) const {
     const Passes& passes = work.passes;
     if (const KernelCurve* measured = find_kernel(device_, passes.kernel, passes.bytes_per_element))
@@ -427,8 +412,8 @@ class Pricer {
   Intervals intervals_;
   CostSources* sources_;                                  // or none
   std::array<PipelinePrice, all_ends.size()> pipelines_;  // by End
-  // Collectives so far beside the same kernels of a stage: those before or those after its first
-  // gradient.
+  // The collectives that were priced so far, by stage and by whether they overlap its first
+  // segment.
   struct BesideKernels {
     Duration expected, low, high;
   };

@@ -41,4 +41,18 @@ void read_adam_kernels(Kernels kernels, const StackSpec& stack, CostSources& sou
     sources.read("foreach_adam", {Kind::published, "PyTorch from 2.0 on (torch/optim/adamw.py)"});
 }
 
+Provenance compression_kernels_from(Kernels kernels, const Exchange& exchange) {
+  const bool fused = kernels == Kernels::fused;
+  const bool selects =
+      !fused && exchange.kind == Exchange::Kind::topk && !exchange.is_in_other_form();
+  return {Kind::assumed,
+          selects
+              ? "topk of 25.6 M elements by PyTorch 1.8 on a V100, 240 ms (arXiv:2103.00543), by "
+                "copy bandwidth; later releases are some 20 times as fast or more"
+          : exchange != Exchange{}
+              ? "bytes and launches of the exchange's kernels, counted, over copy bandwidth"
+          : fused ? "bytes of the fused kernels over copy bandwidth (kernels/cuda)"
+                  : "bytes of DeepSpeed's unfused operations over copy bandwidth"};
+}
+
 }  // namespace lambcast

@@ -19,4 +19,7 @@ std::string share_name(MatrixFormat format);
 // Notes the source of Adam's kernels if they are neither DeepSpeed's nor fused.
 void read_adam_kernels(Kernels kernels, const StackSpec& stack, CostSources& sources);
 
+// Returns the source of compression kernels that nobody timed.
+Provenance compression_kernels_from(Kernels kernels, const Exchange& exchange);
+
 }  // namespace lambcast
