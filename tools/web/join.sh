@@ -14,6 +14,10 @@ part() {
     styles) cat "$report"/uplot/uPlot.min.css "$report"/page/page.css "$own"/page.css ;;
     license) cat "$report"/uplot/LICENSE ;;
     module) gzip -9nc "$module" | base64 -w0 ;;
+    # The page runs these scripts and no others.
+    sums) for script in "${scripts[@]}"; do
+      printf "'sha256-%s' " "$(sha256sum "$script" | perl -ne 'print pack("H*", substr($_, 0, 64))' | base64 -w0)"
+    done ;;
     worker) cat "$own"/module.js "$own"/worker.js ;;
     scripts) for script in "${scripts[@]}"; do
       printf '<script>'
