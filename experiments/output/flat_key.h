@@ -9,10 +9,10 @@
 
 namespace lambcast {
 
-// Relative spread of values below which they count as the same: no digit that is printed differs.
-inline constexpr double flat_spread = 1e-4;
+// Relative spread of values below which they count as the same: differences of rounding.
+inline constexpr double flat_spread = 1e-6;
 
-// Returns whether all numbers are the same within flat_spread. NaN counts as a value of its own.
+// Returns whether all numbers are the same within rounding. NaN counts as a value of its own.
 bool is_flat(std::span<const double> values);
 
 // Returns the limits that keep another value of `key` from having an effect on `training`, each as

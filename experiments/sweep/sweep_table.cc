@@ -64,7 +64,7 @@ std::string fastest_sentence(const Sweep& sweep, const std::vector<const RunRow*
   if (!sweep.work.is_a_run())
     out += fmt::format(", {} a {}", run_time_text(time_s(sweep, best)), sweep.work.name());
   const auto others = std::ranges::count_if(rows, [&](const RunRow* row) {
-    return row != &best && time_s(sweep, *row) < time_s(sweep, best) * (1 + flat_spread);
+    return row != &best && time_s(sweep, *row) < time_s(sweep, best) * (1 + 1e-6);
   });
   if (others > 0)
     out += fmt::format("; {} {} as long", others, others == 1 ? "other takes" : "others take");

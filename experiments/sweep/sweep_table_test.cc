@@ -99,16 +99,6 @@ TEST_CASE("sweep table: a finding is said once, with how many points it concerns
   CHECK(text.find("[stream-limit]", first + 1) == std::string::npos);
 }
 
-// Behind NICs of 10 Gbit/s the links inside a node move a step by 5 in a million.
-TEST_CASE("sweep table: a key whose effect no printed digit shows is named with what limits") {
-  CHECK_THAT(
-      table_of(
-          with_changes(onebit_sweep,
-                       {{"optimizer", "lamb"}, {"cluster", "commodity-10gbe"}, {"gpus", "64"}}),
-          {{"cluster.node.gpu_link", {"50Gbit/s", "100Gbit/s", "1000Gbit/s"}}}),
-      Contains("2 others take as long.") && Contains("cluster.node.gpu_link moves nothing here: "));
-}
-
 TEST_CASE("sweep table: where more GPUs suddenly take half the time, it is said") {
   const WhatIf plain = with_changes(
       onebit_sweep, {{"cluster", "commodity-100gbe"}, {"optimizer", "lamb"}, {"grad_accum", "1"}});

@@ -420,7 +420,7 @@ TEST_CASE("arguments: Megatron-DeepSpeed's experts and sequence parallelism") {
   CHECK(parameters(shape) == (50'176 + 2048) * h + 24 * (12 * h * h + 13 * h) + 2 * h +
                                  12 * (63 * (8 * h * h + 5 * h) + 64 * h));
   CHECK_THROWS_WITH(decode(base + experts + "--mlp-type residual", "a"),
-                    Contains("--mlp-type: a dense feed-forward beside the experts"));
+                    Contains("--mlp-type: a dense feed-forward next to the experts"));
   CHECK_THROWS_WITH(decode(base + experts + "--swiglu", "a"),
                     Contains("--num-experts: experts in"));
 }

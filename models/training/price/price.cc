@@ -333,22 +333,23 @@ class Pricer {
     const CollectiveCost& cost = cost_of(work.beside);
     note(work.beside, 0);
     if (sources_ != nullptr) note("lost_to_collectives", lost_to_collectives_from());
+    const double share = lost_to_collectives(work.beside.group, *device_.rates);
     const double turns = turns_on_nics(op, work.beside);
-    const double share = lost_to_collectives(work.beside.group, *device_.rates) + turns;
-    const PipelinePrice& expected = pipeline_at(End::expected);
-    const auto end = [&](int segment) {
-      return stretch_end(*plan_, expected, {op.rank_class, segment});
+    const PassesBeside passes =
+        passes_beside(*plan_, pipeline_at(End::expected), op.rank_class, work.first_only);
+    const auto waited = [&](Duration all) { return lost_beside(all, passes.time, turns); };
+    const auto until = [&](Duration all) {
+      return waited(all) + lost_beside(all, passes.kernels, share);
     };
-    const Duration kernels = work.first_only ? end(0) : end(plan_->pipeline.chunks + 1) - end(1);
-    BesideKernels& before = beside_[{op.rank_class, work.first_only}];
     const auto lost = [&](Duration each, Duration& earlier) {
-      const Duration all = earlier + each * op.times;
-      return lost_beside(all, kernels, share) -
-             lost_beside(std::exchange(earlier, all), kernels, share);
+      const Duration before = std::exchange(earlier, earlier + each * op.times);
+      return until(earlier) - until(before);
     };
+    BesideKernels& before = beside_[{op.rank_class, work.first_only}];
+    const Duration waits = waited(before.expected + cost.time * op.times) - waited(before.expected);
     Price price = computation(lost(cost.time, before.expected), memory_width);
     price.wires = {lost(cost.interval.low, before.low), lost(cost.interval.high, before.high)};
-    if (share > 0) price.waits_for_nics = turns / share;
+    if (waits > Duration()) price.waits_for_nics = waits / price.time;
     price.coverage.reset();
     return price;
   }
@@ -412,8 +413,7 @@ class Pricer {
   Intervals intervals_;
   CostSources* sources_;                                  // or none
   std::array<PipelinePrice, all_ends.size()> pipelines_;  // by End
-  // The collectives that were priced so far, by stage and by whether they overlap its first
-  // segment.
+  // Collectives priced so far, by stage and by whether they overlap its first segment.
   struct BesideKernels {
     Duration expected, low, high;
   };

@@ -33,6 +33,15 @@ Duration stretches_time(const PipelinePlan& plan, const PipelinePrice& price, in
   return stretch_end(plan, price, {stage, plan.pipeline.chunks + 1});
 }
 
+PassesBeside passes_beside(const PipelinePlan& plan, const PipelinePrice& price, int stage,
+                           bool first_only) {
+  const auto end = [&](int segment) { return stretch_end(plan, price, {stage, segment}); };
+  const Duration all =
+      (first_only ? price.forward : price.backward)[static_cast<std::size_t>(stage)];
+  return {all.scaled(1.0 / plan.pipeline.micro_batches),
+          first_only ? end(0) : end(plan.pipeline.chunks + 1) - end(1)};
+}
+
 PipelinePrice replayed(const PipelinePlan& plan, PipelinePrice price,
                        const std::vector<Duration>& longer) {
   const parallel::Pipeline& pipeline = plan.pipeline;

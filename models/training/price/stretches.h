@@ -18,6 +18,15 @@ Duration stretch_time(const PipelinePlan& plan, const PipelinePrice& price, cons
 // Returns the total time of all segments of a stage.
 Duration stretches_time(const PipelinePlan& plan, const PipelinePrice& price, int stage);
 
+// The passes of one micro batch beside a stage's collectives: before the first gradient those of
+// its forward pass, else those of its last backward pass.
+struct PassesBeside {
+  Duration kernels;
+  Duration time;  // with the exposed collectives of the passes themselves
+};
+PassesBeside passes_beside(const PipelinePlan& plan, const PipelinePrice& price, int stage,
+                           bool first_only);
+
 // Replays the pipeline with each stage's passes `longer` in total, spread evenly over its micro
 // batches and passes.
 PipelinePrice replayed(const PipelinePlan& plan, PipelinePrice price,
