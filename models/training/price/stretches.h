@@ -18,8 +18,8 @@ Duration stretch_time(const PipelinePlan& plan, const PipelinePrice& price, cons
 // Returns the total time of all segments of a stage.
 Duration stretches_time(const PipelinePlan& plan, const PipelinePrice& price, int stage);
 
-// The passes of one micro batch beside a stage's collectives: before the first gradient those of
-// its forward pass, else those of its last backward pass.
+// The pass of one micro batch that runs beside a stage's collectives: its first forward pass, or its
+// last backward pass.
 struct PassesBeside {
   Duration kernels;
   Duration time;  // with the exposed collectives of the passes themselves
