@@ -18,8 +18,8 @@ Duration stretch_time(const PipelinePlan& plan, const PipelinePrice& price, cons
 // Returns the total time of all segments of a stage.
 Duration stretches_time(const PipelinePlan& plan, const PipelinePrice& price, int stage);
 
-// The pass of one micro batch that runs beside a stage's collectives: its first forward pass, or its
-// last backward pass.
+// A pass of one micro batch, next to which a stage's collectives run. It is the first forward pass
+// or the last backward pass.
 struct PassesBeside {
   Duration kernels;
   Duration time;  // with the exposed collectives of the passes themselves
