@@ -245,10 +245,10 @@ hjson::Value text_model(std::string_view json, const std::string& file) {
         inner.members.push_back({key, outer->line, *outer});
     root = std::move(inner);
   }
-  const hjson::Value* type = root.find("model_type");
+  const hjson::Value* named = root.find("model_type");
+  const std::string type = named == nullptr ? "" : named->text;
   for (const Defaults& defaults : text_defaults)
-    if (type != nullptr && type->text == defaults.model_type &&
-        (nested || defaults.model_type == "gemma3_text"))
+    if (type == defaults.model_type && (nested || defaults.model_type == "gemma3_text"))
       add_defaults(root, defaults.values, file);
   return root;
 }
