@@ -3,6 +3,7 @@
 #pragma once
 
 #include "models/device/gpu_rates.h"
+#include "models/training/plan/exchange.h"
 #include "models/training/plan/optimizer_cost.h"
 #include "models/training/price/cost_source.h"
 
