@@ -228,10 +228,18 @@ class Decoder {
     set("tensor_overlap", async ? "all" : "none");
     shards(table, cp);
     if (pp_ > 1) schedule(table);
-    if (table.has("pipeline_parallel_split_points") || table.has("module_fqns_per_model_part"))
-      job_.findings.push_back({Severity::note, "not-modelled",
-                               describe(table.where("pipeline_parallel_split_points"),
-                                        "layers are taken to be spread evenly over the stages")});
+    for (const char* key : {"pipeline_parallel_split_points", "module_fqns_per_model_part"})
+      if (table.has(key))
+        job_.findings.push_back(
+            {Severity::note, "not-modelled",
+             describe(table.where(key), "layers are taken to be spread evenly over the stages")});
+    if (const auto shards = degree(table, "data_parallel_shard_degree");
+        shards && degree(table, "data_parallel_replicate_degree").value_or(1) == 1)
+      job_.findings.push_back(
+          {Severity::note, "not-modelled",
+           describe(table.where("data_parallel_shard_degree"),
+                    fmt::format("--gpus decides the number of shards; {} are right for {} GPUs",
+                                *shards, *shards * tp * pp_ * cp))});
   }
 
   void shards(const Table& table, std::int64_t cp) {
@@ -354,6 +362,26 @@ class Decoder {
                                       "enable_fsdp_float8_all_gather does")});
   }
 
+  // Why a key has no effect on this job; empty if it has one.
+  const char* idle(const std::string& name) const {
+    const auto is = [&](const char* key, const char* value) {
+      return std::ranges::find(job_.what_if, std::pair<std::string, std::string>(key, value)) !=
+             job_.what_if.end();
+    };
+    const auto begins = [&](const char* with) { return name.starts_with(with); };
+    if (pp_ == 1 && (begins("parallelism.pipeline_parallel_schedule") ||
+                     begins("parallelism.pipeline_parallel_microbatch_size")))
+      return "no pipeline";
+    if (name == "parallelism.expert_tensor_parallel_degree" &&
+        degree(root_.table("parallelism"), "expert_parallel_degree").value_or(1) == 1)
+      return "no expert parallelism";
+    if (name == "activation_checkpoint.selective_ac_option" && !is("recompute", "alternate"))
+      return "not in this mode";
+    if ((name == "compile.backend" || name == "compile.components") && is("fusion", "eager"))
+      return "the model is not compiled";
+    return "";
+  }
+
   LedgerEntry entry_of(const Table& table, const std::string& name, const std::string& key) const {
     LedgerEntry entry{name, table.where(key).line, Treatment::applied, {}};
     for (const Finding& finding : job_.findings)
@@ -366,9 +394,12 @@ class Decoder {
       return name == fmt::format("{}.{}", named.section, named.key);
     });
     const bool costless = files_and_values.find(fmt::format(" {} ", key)) != std::string_view::npos;
-    if (!usual && !costless) return entry;
+    const std::string no_effect = idle(name);
+    if (!usual && !costless && no_effect.empty()) return entry;
     entry.treatment = Treatment::costless;
-    entry.reason = usual ? "the usual value" : "a file, a sample or a value in formulas";
+    entry.reason = !no_effect.empty() ? no_effect
+                   : usual            ? "the usual value"
+                                      : "a file, a sample or a value in formulas";
     return entry;
   }
 

@@ -1,8 +1,10 @@
 #include "models/torchtitan/config.h"
 
 #include <algorithm>
+#include <array>
 #include <catch2/catch.hpp>
 #include <map>
+#include <set>
 #include <stdexcept>
 
 #include "sim/base/error.h"
@@ -259,6 +261,81 @@ TEST_CASE("torchtitan job: the ledger tells each key") {
     CHECK(entry.line > 0);
     CHECK(entry.reason.empty() == (entry.treatment == Treatment::applied));
   }
+}
+
+// The run, the findings or the refusal of the job with this line in place of the section's own.
+std::string told(std::string text, const std::string& section, const std::string& line) {
+  const auto begin = text.find("[" + section + "]\n") + section.size() + 2;
+  const auto own = text.find("\n" + line.substr(0, line.find(' ')) + " =", begin);
+  if (own < text.find("\n[", begin)) text.erase(own, text.find('\n', own + 1) - own);
+  text.insert(begin, "\n" + line);
+  try {
+    const Job decoded = decode(text, "job.toml");
+    std::string all;
+    for (const auto& [name, value] : decoded.what_if) all += name + "=" + value + "\n";
+    for (const Finding& finding : decoded.findings) all += finding.message + "\n";
+    return all;
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+TEST_CASE(
+    "torchtitan job: each key that the ledger calls applied changes the run when it changes") {
+  const std::vector<std::array<std::string, 3>> keys{
+      {"model", "name = \"llama3\"", "name = \"qwen3\""},
+      {"model", "flavor = \"70B\"", "flavor = \"8B\""},
+      {"model", "converters = [\"float8\"]", "converters = []"},
+      {"training", "local_batch_size = 8", "local_batch_size = 4"},
+      {"training", "global_batch_size = 64", "global_batch_size = 128"},
+      {"training", "seq_len = 8192", "seq_len = 4096"},
+      {"training", "steps = 1000", "steps = 500"},
+      {"training", "compile = false", "compile = true"},
+      {"training", "mixed_precision_param = \"bfloat16\"", "mixed_precision_param = \"float32\""},
+      {"training", "mixed_precision_reduce = \"float32\"", "mixed_precision_reduce = \"bfloat16\""},
+      {"training", "enable_cpu_offload = false", "enable_cpu_offload = true"},
+      {"parallelism", "tensor_parallel_degree = 8", "tensor_parallel_degree = 4"},
+      {"parallelism", "enable_async_tensor_parallel = true",
+       "enable_async_tensor_parallel = false"},
+      {"parallelism", "pipeline_parallel_degree = 1", "pipeline_parallel_degree = 2"},
+      {"parallelism", "pipeline_parallel_schedule = \"1F1B\"",
+       "pipeline_parallel_schedule = \"GPipe\""},
+      {"parallelism", "pipeline_parallel_microbatch_size = 1",
+       "pipeline_parallel_microbatch_size = 2"},
+      {"parallelism", "#", "pipeline_parallel_split_points = [\"layers.9\"]"},
+      {"parallelism", "#", "module_fqns_per_model_part = [\"layers.9\"]"},
+      {"parallelism", "context_parallel_degree = 1", "context_parallel_degree = 2"},
+      {"parallelism", "expert_parallel_degree = 1", "expert_parallel_degree = 2"},
+      {"parallelism", "expert_tensor_parallel_degree = 1", "expert_tensor_parallel_degree = 8"},
+      {"parallelism", "data_parallel_shard_degree = -1", "data_parallel_shard_degree = 2"},
+      {"parallelism", "data_parallel_replicate_degree = 1", "data_parallel_replicate_degree = 2"},
+      {"parallelism", "fsdp_reshard_after_forward = \"always\"",
+       "fsdp_reshard_after_forward = \"never\""},
+      {"activation_checkpoint", "mode = \"full\"", "mode = \"none\""},
+      {"activation_checkpoint", "mode = \"full\"", "mode = \"memory_budget\""},
+      {"activation_checkpoint", "selective_ac_option = \"2\"", "selective_ac_option = \"op\""},
+      {"compile", "enable = true", "enable = false"},
+      {"compile", "components = [\"model\", \"loss\"]", "components = [\"loss\"]"},
+      {"compile", "backend = \"inductor\"", "backend = \"eager\""},
+      {"optimizer", "name = \"AdamW\"", "name = \"Adam\""}};
+  // A pipeline of experts with selective recomputation, compiled by the older key.
+  std::string all = changed(job, "pipeline_parallel_degree = 1",
+                            "pipeline_parallel_degree = 2\nexpert_parallel_degree = 2");
+  all = changed(all, "mode = \"full\"", "mode = \"selective\"");
+  all = changed(all, "enable = true", "");
+  all = changed(all, "steps = 1000", "steps = 1000\ncompile = true");
+  std::set<std::string> tried;
+  for (const auto& [section, usual, other] : keys) {
+    INFO("[" << section << "] " << other);
+    const std::string& in = other.starts_with("enable = ") ? job : all;
+    CHECK(told(in, section, usual) != told(in, section, other));
+    tried.insert(section + "." + other.substr(0, other.find(' ')));
+  }
+  for (const std::string& text : {job, all})
+    for (const LedgerEntry& entry : decode(text, "j").ledger) {
+      INFO(entry.key);
+      CHECK((entry.treatment != Treatment::applied || tried.contains(entry.key)));
+    }
 }
 
 }  // namespace
