@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <set>
 #include <vector>
 
 #include "sim/base/error.h"
 #include "sim/base/file.h"
+#include "sim/base/whole_number.h"
 #include "topologies/cluster.h"
 
 namespace lambcast {
@@ -76,13 +76,6 @@ std::vector<std::string> words_in(const std::string& line) {
   return words;
 }
 
-std::optional<std::int64_t> whole_of(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 // --- NCCL's XML ---
 
 // The value of an attribute in the text of an element.
@@ -106,7 +99,7 @@ std::vector<std::string_view> elements(std::string_view text, std::string_view n
 std::int64_t gpus_of(std::string_view text) {
   const auto all = elements(text, "gpu");
   const std::int64_t ranked = std::ranges::count_if(all, [](std::string_view gpu) {
-    const auto rank = whole_of(attribute(gpu, "rank"));
+    const auto rank = whole_number(attribute(gpu, "rank"));
     return rank && *rank >= 0;
   });
   return ranked > 0 ? ranked : static_cast<std::int64_t>(all.size());
@@ -134,7 +127,7 @@ Stated of_nccl(std::string_view text) {
   std::set<std::int64_t> speeds;  // Mbit/s
   const auto nics = elements(text, "net");
   for (const std::string_view nic : nics)
-    speeds.insert(whole_of(attribute(nic, "speed")).value_or(0));
+    speeds.insert(whole_number(attribute(nic, "speed")).value_or(0));
   if (!nics.empty()) stated.set("nic.count", fmt::format("{}", nics.size()));
   if (speeds.size() == 1 && *speeds.begin() > 0)
     stated.set("nic.nominal",
@@ -273,8 +266,8 @@ std::optional<std::int64_t> hosts_in(std::string_view list) {
         const std::size_t comma = std::min({list.find(',', from), close});
         const std::string_view range = list.substr(from, comma - from);
         const std::size_t dash = range.find('-');
-        const auto low = whole_of(range.substr(0, dash));
-        const auto high = dash == range.npos ? low : whole_of(range.substr(dash + 1));
+        const auto low = whole_number(range.substr(0, dash));
+        const auto high = dash == range.npos ? low : whole_number(range.substr(dash + 1));
         if (!low || !high || *high < *low || *low < 0 || *high >= most_hosts) return std::nullopt;
         inside += *high - *low + 1;
         from = comma + 1;

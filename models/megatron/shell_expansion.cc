@@ -2,13 +2,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <utility>
 
 #include "models/megatron/shell_arithmetic.h"
 #include "models/megatron/shell_lexer.h"
 #include "models/megatron/shell_values.h"
+#include "sim/base/whole_number.h"
 
 namespace lambcast::megatron {
 namespace {
@@ -42,13 +42,6 @@ std::optional<std::string> replaced(std::string text, std::string_view rest) {
     if (!every || text.size() > most_text) break;
   }
   return text;
-}
-
-std::optional<std::int64_t> whole_number(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
 }
 
 bool lacks_value(const std::vector<std::string>& items) {

@@ -7,6 +7,8 @@
 #include <sstream>
 #include <utility>
 
+#include "sim/base/whole_number.h"
+
 namespace lambcast::megatron {
 namespace {
 
@@ -35,12 +37,6 @@ std::optional<ShellValue> extended(const ShellValue& a, const ShellValue& b) {
   std::istringstream added(full.items[0].substr(brief.items[0].size()));
   for (std::string word; added >> word;) marked.items[0] += std::string(" ") + branch_mark + word;
   return marked;
-}
-
-bool is_whole(const std::string& text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size();
 }
 
 }  // namespace
@@ -79,7 +75,7 @@ void ShellValues::assign(const std::string& name, ShellValue value, bool append)
   ShellValue& old = slot(name);
   for (const std::string& item : value.items) written_ += item.size() + 1;
   if (append && !old.items.empty()) written_ += old.items.front().size();
-  const bool whole = value.items.size() == 1 && is_whole(value.items.front());
+  const bool whole = value.items.size() == 1 && whole_number(value.items.front());
   if (integers_.contains(name) && (append || !whole)) {
     old = {{without_value(name)}};
     reasons_[name] = "'declare -i'";
@@ -123,7 +119,7 @@ void ShellValues::forget(const std::string& name, const std::string& reason) {
 void ShellValues::forget_all(const std::string& reason) {
   std::vector<std::string> names;
   for (const auto& [name, value] : values_)
-    if (!is_whole(name)) names.push_back(name);  // positional parameters stay
+    if (!whole_number(name)) names.push_back(name);  // positional parameters stay
   for (const std::string& name : names) forget(name, reason);
 }
 
@@ -137,9 +133,9 @@ void ShellValues::make_exported(const std::string& name, bool exported) {
 void ShellValues::keep_exported() {
   std::vector<std::string> names;
   for (const auto& [name, value] : values_)
-    if (is_whole(name) || !exported_.contains(name)) names.push_back(name);
+    if (whole_number(name) || !exported_.contains(name)) names.push_back(name);
   for (const std::string& name : names)
-    is_whole(name) ? restore(name, std::nullopt) : void(slot(name) = {});
+    whole_number(name) ? restore(name, std::nullopt) : void(slot(name) = {});
 }
 
 void ShellValues::leave_function() {
