@@ -8,8 +8,8 @@
 //
 //   max over k of  r_k + sum of w_j over all j with r_j >= r_k
 //
-// where no call is slower than its NIC. Calls that are part of passes are not among these: they
-// are priced with all stages of a node as siblings (pass_price.h).
+// where no call is slower than its NIC. Calls that are part of passes are not among these:
+// meeting_stages.h prices them.
 //
 // A step lasts at least as long as the bytes that leave its busiest node take at the limit of the
 // node's NICs (topologies/nic_limit.h). This bounds the low end of its interval as well.

@@ -8,7 +8,7 @@
 #include "models/training/price/beside_collectives.h"
 #include "models/training/price/block_kernels.h"
 #include "models/training/price/host_pace.h"
-#include "models/training/price/nic_sharing.h"
+#include "models/training/price/meeting_stages.h"
 #include "models/training/price/pipeline_sums.h"
 #include "models/training/price/slowest_rank.h"
 #include "models/training/price/weight_stream.h"
@@ -22,11 +22,11 @@ using parallel::ChunkContent;
 class PipelinePricer {
  public:
   PipelinePricer(const PipelinePlan& plan, const TrainingPlan& training, CollectiveCosts& costs,
-                 End end, double compute_width)
+                 End end, double compute_width, double meeting)
       : plan_(plan),
         training_(training),
-        costs_(costs),
-        end_(end),
+        stages_(plan, {training.cluster, {}, training.network, training.expand}, costs, end,
+                meeting),
         off_(end == End::compute_low    ? std::exp(-compute_width)
              : end == End::compute_high ? std::exp(compute_width)
                                         : 1),
@@ -62,32 +62,17 @@ class PipelinePricer {
  private:
   // --- collectives ---
 
-  // On a shared network a stage's calls bring only their own siblings (shared_step.h).
-  const CollectiveCost& alone(const Call& call) const {
-    ProcessGroup group = call.group;
-    if (is_shared()) group.siblings /= stages_among(plan_, call);
-    return costs_.cost({training_.cluster, group, training_.network, training_.expand},
-                       call.backend, call.op, call.bytes, call.algorithm);
-  }
-
-  bool is_shared() const { return training_.network == NetworkModel::flow; }
-
-  Duration at_end(const CollectiveCost& cost) const {
-    if (end_ == End::wires_low) return cost.interval.low;
-    return end_ == End::wires_high ? cost.interval.high : cost.time;
-  }
-
   Duration cost_of(const Call& call, std::int64_t times = 1) {
-    const CollectiveCost& cost = alone(call);
+    const CollectiveCost& cost = stages_.cost(call);
     const auto count = static_cast<double>(times);
     wire_.per_gpu += cost.traffic.sent_per_rank * count;
-    wire_.per_node += cost.traffic.network_sent_per_node *
-                      (count / (is_shared() ? 1 : stages_among(plan_, call)));
+    wire_.per_node += cost.traffic.network_sent_per_node * (count / stages_.priced_with(call));
     wire_.collectives += times;
-    const Duration time = at_end(cost) * times;
-    wire_.communication += time;
-    add(calls_, call, times * repeats_);
     calibrated_ &= cost.interval.calibrated;
+    const Duration time = stages_.time(call) * times;  // may forget `cost`
+    wire_.communication += time;
+    if (stages_.priced_with(call) > 1) wire_.meeting += time;
+    add(calls_, call, times * repeats_);
     covered_ &= is_calibrated(*training_.cluster, call.backend, call.group.nodes());
     return time;
   }
@@ -404,7 +389,7 @@ class PipelinePricer {
   Duration between_nodes(const std::vector<CallsMade>& calls) const {
     Duration sum;
     for (const auto& [call, times] : calls)
-      if (call->group.nodes() > 1) sum += at_end(alone(*call)) * times;
+      if (call->group.nodes() > 1) sum += stages_.time(*call) * times;
     return sum;
   }
 
@@ -425,8 +410,7 @@ class PipelinePricer {
 
   const PipelinePlan& plan_;
   const TrainingPlan& training_;
-  CollectiveCosts& costs_;
-  End end_;
+  MeetingStages stages_;
   double off_;  // times of kernels, over the expected ones
   GpuRates rates_;
   Duration launch_;
@@ -443,7 +427,9 @@ class PipelinePricer {
 
 PipelinePrice price_pipeline(const PipelinePlan& plan, const TrainingPlan& training,
                              CollectiveCosts& costs, End end, double compute_width) {
-  return PipelinePricer(plan, training, costs, end, compute_width).price();
+  return with_stages_meeting(plan, [&](double meeting) {
+    return PipelinePricer(plan, training, costs, end, compute_width, meeting).price();
+  });
 }
 
 }  // namespace lambcast

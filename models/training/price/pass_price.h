@@ -67,12 +67,14 @@ struct Wire {
   Bytes per_gpu, per_node;
   std::int64_t collectives = 0;
   Duration communication;
+  Duration meeting;  // the part of it that is priced with other stages of the node
 
   Wire& operator+=(const Wire& other) {
     per_gpu += other.per_gpu;
     per_node += other.per_node;
     collectives += other.collectives;
     communication += other.communication;
+    meeting += other.meeting;
     return *this;
   }
 };
@@ -112,6 +114,7 @@ struct PipelinePrice {
   parallel::PipelineTime time;
   // Totals of a step, per rank of a stage.
   std::vector<Duration> forward, backward, communication, exposed;
+  std::vector<Duration> meeting;  // the part of communication priced with other stages of a node
   std::vector<Bytes> wire_bytes_per_gpu, network_bytes_per_node;
   std::vector<std::int64_t> num_collectives;
   std::vector<std::vector<CallsMade>> calls;  // by position, of one micro batch
