@@ -249,7 +249,7 @@ expect 2 'results.csv: cannot be read' "$lambcast" report "$folder"
 # collective
 expect 0 '"calibrated": false' "$lambcast" collective --cluster paper-eth40-v100 --gpus 8 --format json
 expect 0 '"size_bytes": [0-9]+,' "$lambcast" collective --cluster paper-eth40-v100 --gpus 8 --format json
-for sizes in "-b 0" "-b 8 -e 4" "-f 1" "-f nan" "-b 1X" "-b -1" "-e 2P" "-b inf" "-b 1M -e 1G -f 1.0001"; do
+for sizes in "-b 0" "-b 8 -e 4" "-f 1" "-f nan" "-b 1X" "-b -1" "-b 1MB" "-e 2P" "-b inf" "-b 1M -e 1G -f 1.0001"; do
   # shellcheck disable=SC2086
   expect 2 '^lambcast: -[bef]' "$lambcast" collective --cluster paper-eth40-v100 --gpus 8 $sizes
 done

@@ -26,6 +26,13 @@ double parse_size(const std::string& text, const char* flag) {
     scale = 0x1p50;
   else if (!suffix.empty())
     scale = 0;
+  // Whether "1MB" means 1,000,000 bytes cannot be told.
+  if (suffix.size() >= 2 && suffix.ends_with('B') &&
+      std::string_view("KMGTPkmgtp").find(suffix[0]) != std::string_view::npos)
+    fail_input(
+        {"", 0, flag},
+        fmt::format("'{}' may be either: write {:g}{} for powers of 1024, or the number of bytes",
+                    text, number, suffix[0]));
   if (status != std::errc{} || scale == 0 || !(number >= 1) || number * scale > 0x1p50)
     fail_input({"", 0, flag}, fmt::format("'{}' is not a size", text),
                "1 to 1P: bytes, or with K, M, G, T or P for powers of 1024");

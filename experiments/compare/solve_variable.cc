@@ -8,6 +8,7 @@
 
 #include "experiments/advise/break_even.h"
 #include "experiments/compare/numeric_inputs.h"
+#include "experiments/scenario/hints.h"
 #include "experiments/scenario/run_length.h"
 #include "experiments/scenario/words.h"
 #include "sim/base/units.h"
@@ -141,8 +142,7 @@ Variable variable_of(const std::string& key, const WhatIf& what_if,
     variable = of_what_if(*row, what_if, catalog);
   } else {
     // Before anything is said of the rest of the question.
-    if (key.find('.') == std::string::npos)
-      fail_unknown({"", 0, "KEY"}, "key", key, what_if_keys());
+    if (key.find('.') == std::string::npos) fail_unknown_key({"", 0, "KEY"}, key, what_if_keys());
     const TrainingPlan training = resolve(what_if, catalog).training;
     std::vector<std::string> known = what_if_keys();
     for (const NumericInput& candidate : numeric_inputs(training)) {
@@ -155,7 +155,7 @@ Variable variable_of(const std::string& key, const WhatIf& what_if,
     else if (is_of_description(key))
       variable = of_description(key, what_if, low, high, catalog);
     else
-      fail_unknown({"", 0, "KEY"}, "key", key, known);
+      fail_unknown_key({"", 0, "KEY"}, key, known);
   }
   const auto read = [&](const std::optional<std::string>& text, const char* flag, double& value) {
     if (!text) return;

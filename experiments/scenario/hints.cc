@@ -19,6 +19,7 @@ constexpr std::string_view batch_words =
     "write --global-batch N (samples per optimizer step) or --micro-batch N (samples per GPU)";
 constexpr std::string_view price_words = "write --set cluster.usd_per_gpu_hour=X";
 constexpr std::string_view nic_words = "write --set cluster.nic.bandwidth=10Gbit/s";
+constexpr std::string_view nic_key = "write cluster.nic.bandwidth";
 constexpr std::string_view diloco_words = "write local:STEPS, such as local:100, for DiLoCo";
 
 constexpr Hint typed_hints[] = {
@@ -43,14 +44,28 @@ constexpr Hint typed_hints[] = {
     {Typed::flag, "--lr", "a learning rate does not change the time: leave it out"},
     {Typed::flag, "--learning-rate", "a learning rate does not change the time: leave it out"},
     {Typed::flag, "--epochs", "write --steps N (optimizer steps)"},
-    {Typed::key, "batch", "write run.global_batch or run.micro_batch"},
+    {Typed::key, "batch", "write global_batch or micro_batch"},
+    {Typed::key, "batch_size", "write global_batch or micro_batch"},
     {Typed::key, "usd_per_gpu_hour", "write cluster.usd_per_gpu_hour"},
     {Typed::key, "price", "write cluster.usd_per_gpu_hour"},
-    {Typed::key, "bandwidth", "write cluster.nic.bandwidth"},
-    {Typed::key, "nic.bandwidth", "write cluster.nic.bandwidth"},
+    {Typed::key, "bandwidth", nic_key},
+    {Typed::key, "nic", nic_key},
+    {Typed::key, "nic.bandwidth", nic_key},
+    {Typed::key, "nic_bandwidth", nic_key},
+    {Typed::key, "link_bandwidth", nic_key},
+    {Typed::key, "network_bandwidth", nic_key},
+    {Typed::key, "warmup", "write freeze_step"},
+    {Typed::key, "warmup_steps", "write freeze_step"},
+    {Typed::key, "world_size", "write gpus"},
+    {Typed::key, "num_gpus", "write gpus"},
+    {Typed::key, "tensor_parallel", "write tp"},
+    {Typed::key, "pipeline_parallel", "write pp"},
+    {Typed::key, "sequence_length", "write seq_len"},
     {Typed::value, "framework=fsdp", "write torchtitan, which runs PyTorch's FSDP"},
-    {Typed::value, "framework=FSDP", "write torchtitan, which runs PyTorch's FSDP"},
     {Typed::value, "framework=ddp", "write pytorch"},
+    {Typed::value, "optimizer=1bitadam", "write onebit_adam"},
+    {Typed::value, "optimizer=1bitlamb", "write onebit_lamb"},
+    {Typed::value, "optimizer=01adam", "write zero_one_adam"},
     {Typed::value, "optimizer=diloco", "write --exchange local:STEPS, such as local:100"},
     {Typed::exchange, "diloco", diloco_words},
     {Typed::exchange, "DiLoCo", diloco_words},
@@ -62,13 +77,30 @@ constexpr Hint typed_hints[] = {
     {Typed::exchange, "1bit", "write onebit"},
 };
 
+// "optimizer=1-bit LAMB" as "optimizer=1bitlamb".
+std::string plain_value(std::string_view word) {
+  std::string plain;
+  for (const char c : word)
+    if (std::string_view("-_/ ").find(c) == std::string_view::npos)
+      plain += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return plain;
+}
+
 }  // namespace
 
 std::string_view hint_for(Typed what, std::string_view word) {
   if (what == Typed::exchange && word.starts_with("diloco:")) return diloco_words;
+  const std::string typed = what == Typed::value ? plain_value(word) : std::string(word);
   const auto row = std::ranges::find_if(
-      typed_hints, [&](const Hint& hint) { return hint.what == what && hint.word == word; });
+      typed_hints, [&](const Hint& hint) { return hint.what == what && hint.word == typed; });
   return row == std::end(typed_hints) ? std::string_view() : row->instead;
+}
+
+void fail_unknown_key(const Where& where, const std::string& key,
+                      std::span<const std::string> known) {
+  if (const auto hint = hint_for(Typed::key, key); !hint.empty())
+    fail_input(where, fmt::format("unknown key '{}': {}", key, hint));
+  fail_unknown(where, "key", key, known);
 }
 
 std::string hint_for_count(std::string_view text, bool takes_share) {

@@ -16,7 +16,7 @@ TEST_CASE("hints: what people type is refused with what to write instead") {
   };
   for (const auto& [key, value, expected] :
        {Row{"usd_per_gpu_hour", "1.5", "write cluster.usd_per_gpu_hour"},
-        {"batch", "64", "write run.global_batch or run.micro_batch"},
+        {"batch", "64", "write global_batch or micro_batch"},
         {"exchange", "diloco", "write local:STEPS, such as local:100"},
         {"freeze_step", "0.167", "'0.167' is no step; as a share of the run write 16.7%"},
         // Decimal and binary are 2.4 % apart, and neither is the usual one for samples.
@@ -27,6 +27,9 @@ TEST_CASE("hints: what people type is refused with what to write instead") {
         {"gpus", "16,32", "'16,32' is a list: write --list KEY=16,32 (sweep, advise)"},
         {"optimizer", "diloco", "write --exchange local:STEPS, such as local:100"},
         {"exchange", "diloco:100", "write local:STEPS, such as local:100"},
+        {"optimizer", "1-bit LAMB", "unknown value '1-bit LAMB': write onebit_lamb"},
+        {"optimizer", "0/1 Adam", "write zero_one_adam"},
+        {"framework", "FSDP", "write torchtitan"},
         {"framework", "fsdp", "unknown value 'fsdp': write torchtitan"},
         {"nic.bandwidth", "10Gbit/s", "write cluster.nic.bandwidth"},
         {"global_batch", "many", "'many' is not a whole number in range"}}) {

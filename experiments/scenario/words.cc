@@ -100,8 +100,7 @@ Overrides Words::below(std::string_view prefix) const {
 void Words::refuse_unknown() const {
   for (const auto& [key, value] : what_if_) {
     if (is_of_description(key)) continue;
-    if (const auto hint = hint_for(Typed::key, key); !hint.empty())
-      fail_input({"", 0, key}, fmt::format("unknown key: {}", hint));
+    if (!hint_for(Typed::key, key).empty()) fail_unknown_key({"", 0, key}, key, {});
     if (const std::size_t dot = key.find('.'); dot != std::string::npos) {
       static const std::vector<std::string> whose{"cluster", "device", "model"};
       if (const std::string meant = closest(key.substr(0, dot), whose); !meant.empty())
@@ -113,7 +112,7 @@ void Words::refuse_unknown() const {
     }
     const auto& keys = what_if_keys();
     if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
-    fail_unknown({"", 0, key}, "key", key, keys);
+    fail_unknown_key({"", 0, key}, key, keys);
   }
 }
 

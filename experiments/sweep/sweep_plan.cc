@@ -8,6 +8,7 @@
 
 #include "embedded/study_files.h"
 #include "experiments/output/forecast_output.h"
+#include "experiments/scenario/hints.h"
 #include "experiments/scenario/run_length.h"
 #include "experiments/sweep/sweep_command.h"
 #include "experiments/sweep/sweep_file.h"
@@ -34,7 +35,7 @@ void check_key(const Where& where, const std::string& key) {
   const auto& known = what_if_keys();
   if (is_of_description(key)) return;
   if (std::find(known.begin(), known.end(), key) == known.end())
-    fail_unknown(where, "key", key, known);
+    fail_unknown_key(where, key, known);
 }
 
 // A part of the file: what its points share, what varies, and the variants.
