@@ -19,6 +19,18 @@ bool names(const Forecast& forecast, const Provenance& provenance) {
   });
 }
 
+// Returns the largest share of the run that may rest on numbers of this origin. Shares are of the
+// time of all operations: s of that is at most s / (1 - s) of a run in which the others overlap.
+// The rate of memory in kernels (memory_rate) is a share of the copy bandwidth.
+double share_of(const Forecast& forecast, const NumericInput& input) {
+  const bool copies = input.key == "device.copy_bandwidth";
+  double share = 0;
+  for (const CostSource& source : forecast.sources.shares())
+    if (source.provenance == input.provenance || (copies && source.cost == "memory_rate"))
+      share += source.share;
+  return share < 0.5 ? share / (1 - share) : 1;
+}
+
 // Half or twice the number moves the run by a hundredth or more.
 bool moves(const TrainingPlan& training, const NumericInput& input, double time_s) {
   for (const double factor : {0.5, 2.0}) {
@@ -130,6 +142,11 @@ TEST_CASE("numeric inputs: what moves a forecast stands among what it rests on")
                              << input.value << ", " << name_of(input.provenance.kind) << ", "
                              << input.provenance.source);
       CHECK(names(before, input.provenance));
+      // A hundredth more of it moves no more of the time than is said to rest on it.
+      CollectiveCosts others;
+      const Forecast nudged = forecast(scaled(training, input, 1.01), others);
+      const double moved = std::abs(nudged.run.time_s / before.run.time_s - 1) / 0.01;
+      CHECK(moved <= share_of(before, input) + 0.1);
     }
   }
 }

@@ -13,6 +13,9 @@ namespace {
 
 constexpr std::size_t named_sources = 2;
 
+// Of the time: a number that affects less does not matter to the forecast.
+constexpr double least_share = 0.01;
+
 std::string notes_text(const std::vector<Finding>& findings) {
   std::string out;
   for (const Finding& finding : findings)
@@ -45,10 +48,14 @@ std::string sources_text(const std::vector<CostSource>& sources) {
 
 std::string sources_line(const std::vector<CostSource>& sources) {
   std::vector<CostSource> assumed;
-  for (const CostSource& source : sources)
+  std::size_t matter = 0;
+  for (const CostSource& source : sources) {
+    if (source.share < least_share) continue;
+    ++matter;
     if (source.provenance.kind == Kind::assumed) assumed.push_back(source);
-  std::string out =
-      fmt::format("rests on {} numbers, {} of them assumed", sources.size(), assumed.size());
+  }
+  std::string out = fmt::format("rests on {} number{}, {} of them assumed", matter,
+                                matter == 1 ? "" : "s", assumed.size());
   sort_stably(assumed, std::ranges::greater(), &CostSource::share);
   for (std::size_t i = 0; i < std::min(assumed.size(), named_sources); ++i)
     out += fmt::format("{}{} in {:.0f} % of the time", i == 0 ? ": " : ", ", assumed[i].cost,

@@ -36,7 +36,9 @@ TEST_CASE("explanation: the answer fits one screen, and its details are one word
   const std::string answer = forecast_table(run.scenario, run.forecast, run.judgement);
   CHECK(std::ranges::count(answer, '\n') <= 24);
   const auto sources = run.forecast.sources.shares();
-  CHECK_THAT(answer, Contains("rests on " + std::to_string(sources.size()) + " numbers, "));
+  const auto matter =
+      std::ranges::count_if(sources, [](const CostSource& source) { return source.share >= 0.01; });
+  CHECK_THAT(answer, Contains("rests on " + std::to_string(matter) + " numbers, "));
   for (const std::string& word : forecast_explanation_names()) {
     INFO(word);
     CHECK_FALSE(run.by(word).empty());
@@ -69,12 +71,13 @@ TEST_CASE("explanation: the line on sources names what is assumed") {
   const std::vector<CostSource> sources{{"published", {Kind::published, "sheet"}, 0.9},
                                         {"small", {Kind::assumed, "guess"}, 0.1},
                                         {"large", {Kind::assumed, "guess"}, 0.5},
-                                        {"middle", {Kind::assumed, "guess"}, 0.3}};
+                                        {"middle", {Kind::assumed, "guess"}, 0.3},
+                                        {"felt by nobody", {Kind::assumed, "guess"}, 0.009}};
   CHECK(sources_line(sources) ==
         "rests on 4 numbers, 3 of them assumed: large in 50 % of the time, middle in 30 % of the "
         "time (--explain sources)\n");
   CHECK(sources_line({sources.front()}) ==
-        "rests on 1 numbers, 0 of them assumed (--explain sources)\n");
+        "rests on 1 number, 0 of them assumed (--explain sources)\n");
 }
 
 }  // namespace

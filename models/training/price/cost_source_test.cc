@@ -34,6 +34,21 @@ TEST_CASE("cost sources: what is priced once counts as often as it is done") {
   }
 }
 
+// Eight GPUs of a node reach 300 GB/s of NVLink and 1.2 GB/s of NIC: only the latter is felt. On
+// the node alone the links are.
+TEST_CASE("cost sources: of links and NICs the ones that are waited for") {
+  TrainingPlan training = training_of(
+      {OptimizerType::adam, 16, "dgx1-v100", "bert-large", {{"nic.bandwidth", "10Gbit/s"}}});
+  const std::map<std::string, double> between = shares_of(training);
+  CHECK(between.at("nic_bandwidth") > 0.5);
+  CHECK(between.at("gpu_link") < 0.01);
+  CHECK(between.at("nccl_latency") < 0.05);
+  const std::map<std::string, double> inside =
+      shares_of(training_of({OptimizerType::adam, 8, "dgx1-v100"}));
+  CHECK(inside.at("gpu_link") > 0.05);
+  CHECK(inside.count("nic_bandwidth") == 0);
+}
+
 TEST_CASE("cost sources: those of a run are its steps', each cost once, and the weakest counts") {
   const auto seconds = [](double s) { return Duration::seconds(s); };
   const Provenance measured{Kind::measured, "x"}, published{Kind::published, "y"};

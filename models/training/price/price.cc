@@ -127,11 +127,11 @@ class Pricer {
         note_kernels(chunks[position].reads, part * plan_->pipeline.micro_batches);
   }
 
-  // Records the sources of `times` calls.
-  void note(const Call& call, double times) {
+  // Records the sources of `times` calls, of which the operation waits for a share.
+  void note(const Call& call, double times, double waited) {
     if (sources_ == nullptr) return;
     const CollectiveCost& cost = cost_of(call);
-    read_sources(call, cost, cluster_, *sources_);
+    read_sources(call, cost, cost.time.scaled(times * waited), cluster_, *sources_);
     sources_->tips({call.op, call.bytes, cost.algorithm, cost.protocol, cost.time, cost.tip},
                    times);
   }
@@ -194,11 +194,22 @@ class Pricer {
     note_scales();
     const PipelinePrice& expected = pipeline_at(End::expected);
     const Duration all = stretches_time(*plan_, expected, stage);
-    if (all > Duration()) note_kernels(stage, stretch / all);
+    if (all == Duration()) return;
+    note_kernels(stage, stretch / all);
+    const double times = plan_->pipeline.micro_batches * (stretch / all);
     for (std::size_t position = 0; position < expected.calls.size(); ++position)
       if (plan_->pipeline.stage_at(static_cast<int>(position)) == stage)
         for (const CallsMade& made : expected.calls[position])
-          note(*made.call, static_cast<double>(made.times));
+          note(*made.call, times * static_cast<double>(made.times), 1 - hidden_share(stage));
+  }
+
+  // Returns the share of the collectives in a stage's passes that nothing waits for.
+  double hidden_share(int of_stage) const {
+    const PipelinePrice& expected = pipeline_at(End::expected);
+    const auto stage = static_cast<std::size_t>(of_stage);
+    const Duration exposed = expected.exposed[stage] + expected.time.stages[stage].sending;
+    const Duration all = expected.communication[stage];
+    return all > Duration() ? std::clamp(1 - exposed / all, 0.0, 1.0) : 0;
   }
 
   // The segment's share of all that the stage's passes send. Other stages on the node bring
@@ -227,10 +238,7 @@ class Pricer {
         price.loads.push_back(std::move(load));
       }
     }
-    const auto stage = static_cast<std::size_t>(work.stage);
-    const Duration exposed = expected.exposed[stage] + expected.time.stages[stage].sending;
-    if (expected.communication[stage] > Duration())
-      price.hidden = std::clamp(1 - exposed / expected.communication[stage], 0.0, 1.0);
+    price.hidden = hidden_share(work.stage);
   }
 
   const PipelinePrice& pipeline_at(End end) const {
@@ -289,7 +297,7 @@ class Pricer {
   }
 
   Price price(const PlanOp& op, const Call& call) {
-    note(call, static_cast<double>(op.times));
+    note(call, static_cast<double>(op.times), 1);
     const CollectiveCost& cost = cost_of(call);
     const auto count = static_cast<double>(op.times);
     Price price = of(cost.time * op.times);
@@ -331,7 +339,6 @@ class Pricer {
 
   Price price(const PlanOp& op, const Slowdown& work) {
     const CollectiveCost& cost = cost_of(work.beside);
-    note(work.beside, 0);
     if (sources_ != nullptr) note("lost_to_collectives", lost_to_collectives_from());
     const double share = lost_to_collectives(work.beside.group, *device_.rates);
     const double turns = turns_on_nics(op, work.beside);
@@ -432,19 +439,8 @@ std::vector<Price> price(const StepPlan& plan, const TrainingPlan& training, Col
 }
 
 Duration Price::at(End end) const {
-  switch (end) {
-    case End::expected:
-      break;
-    case End::wires_low:
-      return wires.low;
-    case End::wires_high:
-      return wires.high;
-    case End::compute_low:
-      return compute.low;
-    case End::compute_high:
-      return compute.high;
-  }
-  return time;
+  const std::array by_end{time, wires.low, wires.high, compute.low, compute.high};
+  return by_end[static_cast<std::size_t>(end)];
 }
 
 }  // namespace lambcast
