@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t named_sources = 2;
 
-// Of the time: a number that affects less does not matter to the forecast.
+// A number that affects a smaller share of the time does not matter to the forecast.
 constexpr double least_share = 0.01;
 
 std::string notes_text(const std::vector<Finding>& findings) {

@@ -111,6 +111,7 @@ void draw_exchange(WhatIf& world, Dice& dice) {
                                        "qgz:int8",
                                        "loco",
                                        "loco:int8",
+                                       "sdp4bit",
                                        "powersgd:4",
                                        "powersgd:4:2",
                                        "topk:1%",

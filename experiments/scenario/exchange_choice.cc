@@ -26,7 +26,7 @@ void exchange_in_layout(TrainingPlan& training) {
   if (how.full_all_reduce)
     fail_input(flag("exchange"), "takes the place of the sums of --full-all-reduce",
                "one of the two");
-  if (how.quantized_gradients && coded_bytes(training.exchange) == 1)
+  if (how.quantized_gradients && coding_of(training.exchange).inside == 1)
     fail_input(flag("exchange"),
                fmt::format("{} is int8, and --quantized-gradients is qgZ in int4",
                            name_of(training.exchange)),
@@ -107,6 +107,24 @@ std::string usual_with_zero(std::int64_t stage) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
+// Refuses what ZeRO's stage, or the program, has no form for.
+void check_stage(const TrainingPlan& training) {
+  const std::int64_t stage = training.recipe.zero.stage;
+  if (const std::string why = refused_with_zero(training.exchange, stage); !why.empty())
+    fail_input(flag("exchange"), why,
+               training.exchange.kind == Exchange::Kind::sdp4bit ? "with --zero-stage 1"
+               : stage == 0                                      ? "with --zero-stage 1, 2 or 3"
+               : stage == 3 ? "all_reduce, qgz, qgz:int8, loco, loco:int8"
+                            : usual_with_zero(stage) + ", or with --zero-stage 0");
+  if (!training.parallelism && training.wrapper() == Wrapper::bf16)
+    fail_input(flag("exchange"),
+               "DeepSpeed's BF16_Optimizer sums whole fp32 buffers, and in no other way",
+               "fp16 or fp32, or --deepspeed-version 0.17.6 and later");
+  if (!training.parallelism && training.exchange.kind == Exchange::Kind::sdp4bit)
+    fail_input(flag("exchange"), "sdp4bit is of Megatron-LM's distributed optimizer",
+               "with --framework megatron, or qgz");
+}
+
 }  // namespace
 
 void choose_exchange(const Words& words, TrainingPlan& training, std::vector<Finding>& findings) {
@@ -133,16 +151,7 @@ void choose_exchange(const Words& words, TrainingPlan& training, std::vector<Fin
     training.exchange = {};
     return;
   }
-  const std::int64_t stage = training.recipe.zero.stage;
-  if (const std::string why = refused_with_zero(training.exchange, stage); !why.empty())
-    fail_input(flag("exchange"), why,
-               stage == 0   ? "with --zero-stage 1, 2 or 3"
-               : stage == 3 ? "all_reduce, qgz, qgz:int8, loco, loco:int8"
-                            : usual_with_zero(stage) + ", or with --zero-stage 0");
-  if (!training.parallelism && training.wrapper() == Wrapper::bf16)
-    fail_input(flag("exchange"),
-               "DeepSpeed's BF16_Optimizer sums whole fp32 buffers, and in no other way",
-               "fp16 or fp32, or --deepspeed-version 0.17.6 and later");
+  check_stage(training);
   choose_form(training, findings);
   if (training.parallelism) exchange_in_layout(training);
   check_graph(training);
@@ -162,12 +171,12 @@ void choose_exchange(const Words& words, TrainingPlan& training, std::vector<Fin
                                     training.exchange.parameter, training.model->name)});
   const bool deepspeed =
       !training.parallelism || training.parallelism->framework.name == FrameworkName::deepspeed;
-  if (deepspeed && is_hierarchical(training.exchange) && stage < 3)
+  if (deepspeed && is_hierarchical(training.exchange) && training.recipe.zero.stage < 3)
     findings.push_back(
         {Severity::note, "exchange-of-stage-3",
          fmt::format("DeepSpeed looks at zero_quantized_gradients at ZeRO stage 3 alone, and sends "
                      "16 bits at stage {}: the forecast is of {} if it ran there",
-                     stage, name_of(training.exchange))});
+                     training.recipe.zero.stage, name_of(training.exchange))});
   if (training.data_parallel() == 1) return;
   findings.push_back(
       {Severity::note, "exchange-convergence",

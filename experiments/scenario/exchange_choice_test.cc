@@ -122,6 +122,10 @@ TEST_CASE("exchange choice: 1-bit optimizers bring theirs, ZeRO has its own, one
   CHECK_THAT(refusal(exchanging("fp8", {{"zero_stage", "3"}})),
              Contains("allowed: all_reduce, qgz, qgz:int8, loco, loco:int8"));
   CHECK_THAT(refusal(exchanging("qgz")), Contains("with --zero-stage 1, 2 or 3"));
+  CHECK_THAT(refusal(exchanging("sdp4bit", {{"zero_stage", "1"}})),
+             Contains("is of Megatron-LM's distributed optimizer"));
+  CHECK_THAT(refusal(exchanging("sdp4bit", {{"zero_stage", "2"}, {"framework", "megatron"}})),
+             Contains("it codes the weights that ZeRO stage 1 gathers"));
 }
 
 TEST_CASE("exchange choice: what an exchange does not do is found, once there are ranks") {

@@ -54,7 +54,8 @@ std::vector<WhatIfKey> optimizer_keys() {
       {"exchange",
        "how gradients are averaged: all_reduce, onebit, fp8, fp8:e5m2, int8, int4, fp8:owed, "
        "int8:owed and int4:owed (with error feedback), qgz, qgz:int8, "
-       "loco, loco:int8 (qgz with errors owed), powersgd:RANK (of matrices that factors at least "
+       "loco, loco:int8 (qgz with errors owed), sdp4bit (weights in 4 bits too), powersgd:RANK (of "
+       "matrices that factors at least "
        "halve; others go whole), powersgd:RANK:ITERATIONS (without a warm start), topk:SHARE%, "
        "randomk:SHARE%, local:STEPS (DiLoCo), localsgd:STEPS, "
        "local:STEPS:SITE and localsgd:STEPS:SITE (between sites of so many ranks), "

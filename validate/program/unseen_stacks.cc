@@ -75,7 +75,8 @@ std::vector<StackLevel> levels_of(const std::vector<UnseenStack>& stacks) {
     std::vector<double> logs;
     for (const SourceResult& result : replay_figures(stack.rows)) {
       if (!result.ok()) throw Error(Exit::usage, result.of.name + ": " + result.status);
-      if (result.exposed < most_exposed) logs.push_back(-std::log1p(result.error));
+      const bool plain = result.of.what_if.count("exchange") == 0;
+      if (plain && result.exposed < most_exposed) logs.push_back(-std::log1p(result.error));
     }
     if (!logs.empty())
       levels.push_back(

@@ -2,8 +2,9 @@
 // level that they give. A stack is one program on one machine (cluster and device) in one
 // precision.
 //
-// With r_i = ln(measured time / forecast time) of the rows of stack j whose communication is
-// exposed for less than half of the step,
+// With r_i = ln(measured time / forecast time) of the rows of stack j that send gradients as they
+// are and whose communication is exposed for less than half of the step (kernels that code
+// gradients are not of the level),
 //
 //   x_j = mean of r_i                          level of the stack
 //   S^2 = mean over programs of the mean over their stacks of (x_j^2 - v_j)

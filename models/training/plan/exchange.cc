@@ -37,6 +37,7 @@ constexpr Form forms[] = {
     {"qgz:int8", ExchangeKind::qgz_int8, Takes::nothing, 0},
     {"loco", ExchangeKind::loco, Takes::nothing, 4},
     {"loco:int8", ExchangeKind::loco_int8, Takes::nothing, 4},
+    {"sdp4bit", ExchangeKind::sdp4bit, Takes::nothing, 0},
     {"powersgd", ExchangeKind::powersgd, Takes::rank, 4, ExchangePattern::flat},
     {"topk", ExchangeKind::topk, Takes::share, 4, ExchangePattern::flat},
     {"randomk", ExchangeKind::randomk, Takes::share, 4, ExchangePattern::flat},
@@ -50,7 +51,8 @@ constexpr Form forms[] = {
 constexpr const char* allowed =
     "all_reduce, onebit, fp8, fp8:e5m2, fp8:owed, int8, int8:owed, int4, int4:owed, qgz, qgz:int8, "
     "loco, "
-    "loco:int8, powersgd:RANK, powersgd:RANK:ITERATIONS, topk:SHARE%, randomk:SHARE%, local:STEPS, "
+    "loco:int8, sdp4bit, powersgd:RANK, powersgd:RANK:ITERATIONS, topk:SHARE%, randomk:SHARE%, "
+    "local:STEPS, "
     "local:STEPS:SITE, localsgd:STEPS, localsgd:STEPS:SITE, neighbours:ring, "
     "neighbours:exponential; whole numbers from 1 to 65536; behind any of them / flat or "
     "two-level, "
@@ -189,7 +191,7 @@ bool averages_weights(const Exchange& exchange) { return neighbours(exchange, 2)
 
 bool is_hierarchical(const Exchange& exchange) {
   return exchange.kind == ExchangeKind::qgz || exchange.kind == ExchangeKind::qgz_int8 ||
-         is_loco(exchange);
+         exchange.kind == ExchangeKind::sdp4bit || is_loco(exchange);
 }
 
 bool is_loco(const Exchange& exchange) {
@@ -201,15 +203,28 @@ bool owes_on_one_level(const Exchange& exchange) {
          exchange.kind == ExchangeKind::int4_owed;
 }
 
-double coded_bytes(const Exchange& exchange) {
-  return exchange.kind == ExchangeKind::qgz_int8 || exchange.kind == ExchangeKind::loco_int8 ? 1
-                                                                                             : 0.5;
+Coding coding_of(const Exchange& exchange) {
+  switch (exchange.kind) {
+    case ExchangeKind::qgz_int8:
+    case ExchangeKind::loco_int8:
+      return {1, 1};
+    case ExchangeKind::sdp4bit:
+      return {1, 0.5, 128};
+    default:
+      return {};
+  }
+}
+
+double gathered_weight_bytes(const Exchange& exchange, double plain) {
+  return exchange.kind == ExchangeKind::sdp4bit ? 0.5 + 4.0 / 2048 : plain;
 }
 
 double kept_bytes(const Exchange& exchange) { return form_of(exchange.kind).kept_bytes; }
 
 std::string refused_with_zero(const Exchange& exchange, std::int64_t stage) {
   if (exchange.kind == ExchangeKind::all_reduce) return {};
+  if (exchange.kind == ExchangeKind::sdp4bit && stage != 1)
+    return "it codes the weights that ZeRO stage 1 gathers after each update";
   if (is_hierarchical(exchange))
     return stage > 0 ? "" : "it needs ZeRO: each rank keeps only the sums of its own share";
   if (stage == 0) return {};

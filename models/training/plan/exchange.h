@@ -31,6 +31,7 @@ struct Exchange {
     qgz_int8,
     loco,
     loco_int8,
+    sdp4bit,
     powersgd,
     topk,
     randomk,
@@ -85,13 +86,24 @@ int neighbours(const Exchange& exchange, int ranks);
 // Whether weights of neighbours are averaged rather than gradients of all.
 bool averages_weights(const Exchange& exchange);
 
-// Whether the exchange is qgZ or LoCo, which run on two levels; whether it is LoCo (error
+// Whether the exchange is qgZ, LoCo or SDP4Bit, which run on two levels; whether it is LoCo (error
 // feedback).
 bool is_hierarchical(const Exchange& exchange);
 bool is_loco(const Exchange& exchange);
 // Whether messages of 4 or 8 bits on one level carry error feedback.
 bool owes_on_one_level(const Exchange& exchange);
-double coded_bytes(const Exchange& exchange);
+
+// How an exchange on two levels codes an element: bytes in the node and between nodes, and elements
+// of one scale of 4 bytes.
+struct Coding {
+  double inside = 0.5, between = 0.5;
+  int block = 2048;
+};
+Coding coding_of(const Exchange& exchange);
+
+// Returns the bytes of a weight that ranks with shared states gather after an update: `plain`, or
+// of SDP4Bit the change of the weight in 4 bits, with a scale for each 2,048.
+double gathered_weight_bytes(const Exchange& exchange, double plain);
 
 // Returns the fp32 bytes kept per element that an exchange changes (PowerSGD: of matrices that it
 // makes smaller): error feedback, the outer optimizer's weights and momentum. State that depends on

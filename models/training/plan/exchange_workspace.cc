@@ -29,7 +29,7 @@ double of_sparse(const Exchange& exchange, Kernels kernels, const AveragedGradie
 }
 
 double of_levels(const Exchange& exchange, Kernels kernels, const AveragedGradients& gradients) {
-  const double messages = 2 * coded_bytes(exchange);
+  const double messages = 2 * coding_of(exchange).inside;
   if (kernels != Kernels::fused) return messages * gradients.elements;
   const double n = gradients.ranks.ranks;
   const double g = shard_groups(gradients.ranks, gradients.ranks.per_node).shard.ranks;
@@ -68,6 +68,7 @@ double exchange_workspace_bytes(const TrainingPlan& training, const AveragedGrad
     case ExchangeKind::qgz_int8:
     case ExchangeKind::loco:
     case ExchangeKind::loco_int8:
+    case ExchangeKind::sdp4bit:
       return of_levels(training.exchange, training.kernels, gradients);
     case ExchangeKind::powersgd:
       return of_factors(training, gradients);

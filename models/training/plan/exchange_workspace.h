@@ -5,7 +5,7 @@
 //   onebit                                 4 K + K/4                 4 K + 5/4 K
 //   fp8, int8, int4, of c bytes an element 4 K + 2 c K, and 4 K/n    the same
 //                                          of sums in fp32
-//   qgz, loco, nodes of g ranks            4 K + 2 c K, and 4 K/g    2 c K
+//   qgz, loco, sdp4bit, nodes of g ranks   4 K + 2 c K, and 4 K/g    2 c K
 //                                          and 4 K/n of sums
 //   powersgd:R, of matrices of h x w       4 K + 4 R h, of the       4 K + 4 R h
 //                                          largest 8 R w h/256

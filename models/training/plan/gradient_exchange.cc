@@ -108,6 +108,7 @@ class Writer {
         break;
       case ExchangeKind::qgz:
       case ExchangeKind::qgz_int8:
+      case ExchangeKind::sdp4bit:
       case ExchangeKind::loco:
       case ExchangeKind::loco_int8:
         hierarchical();
@@ -252,8 +253,12 @@ class Writer {
 
   // DeepSpeed's kernels read 16 bits, and sum and code in one pass.
   void hierarchical() {
-    const double coded = coded_bytes(exchange_);
-    const Quantiser quantiser{coded == 1 ? WireFormat::int8 : WireFormat::int4, block};
+    const Coding coding = coding_of(exchange_);
+    const auto quantiser_of = [&](double bytes) -> Quantiser {
+      return {bytes == 1 ? WireFormat::int8 : WireFormat::int4,
+              static_cast<std::uint64_t>(coding.block)};
+    };
+    const Quantiser inside = quantiser_of(coding.inside), between = quantiser_of(coding.between);
     const ShardGroups nodes = shard_groups(group_, group_.per_node);
     const double g = nodes.shard.ranks;
     const bool owes = is_loco(exchange_);
@@ -263,31 +268,32 @@ class Writer {
     };
     if (fused_) widen_gradients();
     compress("quantize",
-             fused_
-                 ? fused::quantise(quantiser, owes)
-                 : Passes{gradient_ + coded + owed.bytes_per_element, 1 + owed.launches, 0, 0, 0},
+             fused_ ? fused::quantise(inside, owes)
+                    : Passes{gradient_ + coding.inside + owed.bytes_per_element, 1 + owed.launches,
+                             0, 0, 0},
              elements_);
-    const auto level = [&](const ProcessGroup& group, double elements, const char* chunks,
-                           const char* scales) {
+    const auto level = [&](const ProcessGroup& group, const Quantiser& quantiser, double elements,
+                           const char* where) {
       const Message message = message_of(quantiser, elements, group.ranks);
-      send(group, chunks, Op::all_to_all, message.payload);
-      send(group, scales, Op::all_to_all, message.scales);
+      send(group, fmt::format("all_to_all {}", where), Op::all_to_all, message.payload);
+      send(group, fmt::format("all_to_all scales {}", where), Op::all_to_all, message.scales);
     };
-    level(nodes.shard, elements_, "all_to_all in the node", "all_to_all scales in the node");
+    level(nodes.shard, inside, elements_, "in the node");
     if (fused_) {
-      compress("sum in the node", fused::dequantise_sum(quantiser, nodes.shard.ranks), elements_);
-      compress("quantize sums", fused::quantise(quantiser, owes), elements_ / g);
+      compress("sum in the node", fused::dequantise_sum(inside, nodes.shard.ranks), elements_);
+      compress("quantize sums", fused::quantise(between, owes), elements_ / g);
     } else {
       compress("sum and quantize",
-               {coded + (coded + owed.bytes_per_element) / g, 1 + owed.launches, 0, 0, 0},
+               {coding.inside + (coding.between + owed.bytes_per_element) / g, 1 + owed.launches, 0,
+                0, 0},
                elements_);
     }
-    level(nodes.copies, elements_ / g, "all_to_all between nodes",
-          "all_to_all scales between nodes");
+    level(nodes.copies, between, elements_ / g, "between nodes");
     const int m = nodes.copies.ranks;
-    compress("sum",
-             fused_ ? fused::dequantise_sum(quantiser, m) : Passes{coded + 4.0 / m, 1, 0, 0, 0},
-             elements_ / g);
+    compress(
+        "sum",
+        fused_ ? fused::dequantise_sum(between, m) : Passes{coding.between + 4.0 / m, 1, 0, 0, 0},
+        elements_ / g);
   }
 
   // Matrices that a factorisation makes smaller; the others are all-reduced as they are.

@@ -17,6 +17,9 @@
 //   loco          the same with error feedback on both levels, K and K/g elements: DeepSpeed's in
 //                 8 bits, widened and narrowed by kernels of their own (coalesced_collectives.py,
 //                 all_to_all_loco_quant_reduce); the fused kernels' in fp32
+//   sdp4bit       as qgz, K bytes in the node and K/2g between nodes, a scale per 128 elements;
+//                 ranks gather the changes of weights in 4 bits (Jia et al. 2024,
+//                 arXiv:2410.15526; jindajia/SDP4Bit, scripts of speed)
 //   powersgd:R    all_reduce of 4 R (h + w) bytes of a matrix, others plain; 6 h w R FLOPs; error
 //                 feedback (Vogels et al. 2019, arXiv:1905.13727). A factor of w R is kept for the
 //                 next step to start from; powersgd:R:I starts anew and turns I times between both

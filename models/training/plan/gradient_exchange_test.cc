@@ -68,53 +68,6 @@ TEST_CASE(
   CHECK(bytes(with("powersgd:1024")) == 0);  // all tensors go whole
 }
 
-TEST_CASE("exchange: as it is written, and back") {
-  for (const char* text : {"all_reduce",
-                           "onebit",
-                           "fp8",
-                           "fp8:e5m2",
-                           "fp8:owed",
-                           "int8",
-                           "int4",
-                           "qgz",
-                           "qgz:int8",
-                           "loco",
-                           "loco:int8",
-                           "int8:owed",
-                           "int4:owed",
-                           "powersgd:4",
-                           "powersgd:4:2",
-                           "topk:1%",
-                           "randomk:0.1%",
-                           "local:16",
-                           "localsgd:16",
-                           "local:16:8",
-                           "localsgd:500:64",
-                           "neighbours:ring",
-                           "neighbours:exponential"})
-    CHECK(name_of(parse_exchange(text, {})) == text);
-  CHECK(parse_exchange("topk:0.01", {}) == parse_exchange("topk:1%", {}));
-  CHECK(parse_exchange("powersgd:65536", {}).parameter == 65536);
-  for (const char* text :
-       {"",          "fp9",          "fp8:1",        "fp8:e4m3",       "qgz:int4",
-        "loco:",     "powersgd:4:",  "powersgd:4:0", "powersgd:4:2:2", "localsgd",
-        "local:4:0", "local:4:2:2",  "powersgd",     "powersgd:0",     "powersgd:1.5",
-        "topk:0%",   "topk:101%",    "topk:",        "local:x",        "local:0",
-        "int4:",     "powersgd:nan", "neighbours",   "neighbours:",    "neighbours:2",
-        "ring"}) {
-    INFO(text);
-    CHECK_THROWS_WITH(parse_exchange(text, {"", 0, "--exchange"}), Contains("powersgd:RANK"));
-  }
-}
-
-TEST_CASE("exchange: a share of 1 is not all elements by a slip") {
-  CHECK_THROWS_WITH(
-      parse_exchange("topk:1", {"", 0, "--exchange"}),
-      "--exchange: topk:1 is all elements (allowed: topk:1%, topk:0.01, or 100% where "
-      "all are meant)");
-  CHECK(parse_exchange("randomk:100%", {}).parameter == 1);
-}
-
 TEST_CASE(
     "exchange: sites sum gradients in themselves, and meet with a share of the weights each") {
   // 32 ranks, 4 a node. Gradients in 16 bits are 2 (s - 1) / s 2 K of a site of s; every 500 steps
@@ -281,6 +234,10 @@ TEST_CASE("exchange: where ranks share states nothing is gathered but the weight
   const Quantiser int8{WireFormat::int8, 2048};
   const auto wide = static_cast<double>(hierarchical_reduce_scatter_bytes(all, 8, 4, int8, int8));
   CHECK(sums("qgz:int8") == Approx(wide).epsilon(1e-4));
+  const Quantiser fine8{WireFormat::int8, 128}, fine4{WireFormat::int4, 128};
+  const auto mixed =
+      static_cast<double>(hierarchical_reduce_scatter_bytes(all, 8, 4, fine8, fine4));
+  CHECK(sums("sdp4bit") == Approx(mixed).epsilon(1e-4));
   CHECK(sums("loco") == sums("qgz"));
   CHECK(sums("loco:int8") == sums("qgz:int8"));
   // At stage 2 after each of the four micro batches.
@@ -302,6 +259,7 @@ TEST_CASE("exchange: what an element moves through qgZ's kernels, and the averag
   // In int4 half a byte of each element is read, and written for one of four after the sum.
   CHECK(passes("qgz", "sum and quantize").bytes_per_element == 0.5 + 0.5 / 4);
   CHECK(passes("qgz:int8", "sum and quantize").bytes_per_element == 1 + 1. / 4);
+  CHECK(passes("sdp4bit", "sum and quantize").bytes_per_element == 1 + 0.5 / 4);
   // LoCo's errors in 8 bits are widened, moved in 16 and narrowed: 10.
   CHECK(passes("loco", "quantize").bytes_per_element == 2 + 0.5 + 10);
   CHECK(passes("loco", "sum and quantize").bytes_per_element == 0.5 + 10.5 / 4);

@@ -176,13 +176,18 @@ class LayoutWriter {
     const std::int64_t buckets = bucket_count(training_, parameters_of(stage).total());
     std::vector<OpId> first = last(stage);
     if (!gathers_weights() || !how_.framework.overlaps_weights) return first;
-    for (auto [name, call] : weights_gather(stage, " of the last step")) {
-      call.bytes = call.bytes * (1.0 / static_cast<double>(buckets));
-      first = {add(stage, name, Category::gradient_comm, Stream::communication, call, first)};
+    for (StepPart& part : updated_weights(stage, " of the last step")) {
+      Call* call = std::get_if<Call>(&part.work);
+      if (call == nullptr) {
+        first = {add(stage, part.name, part.part, Stream::compute, part.work, first)};
+        continue;
+      }
+      call->bytes = call->bytes * (1.0 / static_cast<double>(buckets));
+      first = {add(stage, part.name, part.part, Stream::communication, *call, first)};
       if (buckets == 1) continue;
-      beside.push_back(add(stage, name, Category::gradient_comm, Stream::communication, call, first,
-                           buckets - 1));
-      beside_.emplace_back(Slowdown{call, true}, buckets - 1);
+      beside.push_back(
+          add(stage, part.name, part.part, Stream::communication, *call, first, buckets - 1));
+      beside_.emplace_back(Slowdown{*call, true}, buckets - 1);
     }
     return first;
   }
@@ -323,21 +328,14 @@ class LayoutWriter {
               1, Among::stages)};
   }
 
+  std::vector<StepPart> updated_weights(int stage, const char* when) const {
+    return gather_weights(owners_, parameters_of(stage), how_.weight_bytes, training_.exchange,
+                          when);
+  }
+
   bool gathers_weights() const {
     return shards_.shard.ranks > 1 &&
            (how_.sharding == Sharding::optimizer || how_.sharding == Sharding::gradients);
-  }
-
-  std::vector<std::pair<std::string, Call>> weights_gather(int stage, const char* when) const {
-    const parallel::RankParameters held = parameters_of(stage);
-    std::vector<std::pair<std::string, Call>> calls;
-    for (const Owners& owners : owners_)
-      if (const auto gather =
-              some(call(owners.shards.shard, Op::all_gather, owners.of(held) * how_.weight_bytes)))
-        calls.emplace_back(
-            fmt::format("all_gather weights{}{}", owners.of_experts ? " of experts" : "", when),
-            *gather);
-    return calls;
   }
 
   // Under a pipeline bf16 keeps BF16_Optimizer, which has nearly the same passes as ZeRO's wrapper.
@@ -388,8 +386,7 @@ class LayoutWriter {
       then(stage, "all_gather weights that stay whole", Category::gradient_comm,
            Stream::communication, *gather);
     if (!gathers_weights() || how_.framework.overlaps_weights) return;
-    for (const auto& [name, call] : weights_gather(stage, ""))
-      then(stage, name, Category::gradient_comm, Stream::communication, call);
+    for (StepPart& part : updated_weights(stage, "")) then(stage, std::move(part), 1);
   }
 
   // Work and calls of the update that are no passes (optimizer_state.h).

@@ -1,5 +1,7 @@
 #include "models/training/plan/weight_sharing.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -13,7 +15,7 @@ using parallel::Sharding;
 // feedback in the node adds 10 (gradient_exchange.h).
 constexpr double dequantized_bytes = 3;
 double quantized_exchange_bytes(const Exchange& exchange, double gradient) {
-  return gradient + 3 * coded_bytes(exchange) + (is_loco(exchange) ? 10 : 0);
+  return gradient + 3 * coding_of(exchange).inside + (is_loco(exchange) ? 10 : 0);
 }
 
 class SharingWriter {
@@ -94,7 +96,7 @@ class SharingWriter {
     };
     if (how_.quantized_gradients) {
       const ShardGroups nodes = shard_groups(replicas_, replicas_.per_node);
-      const double coded = coded_bytes(how_.quantized_by) * elements;
+      const double coded = coding_of(how_.quantized_by).inside * elements;
       add(nodes.shard, Op::all_to_all, coded);
       if (nodes.copies.ranks > 1) add(nodes.copies, Op::all_to_all, coded / nodes.shard.ranks);
       return calls;
@@ -157,6 +159,29 @@ void share_weights(PipelinePlan& plan, const ModelShape& model, const Parallelis
                    const std::vector<Owners>& owners, double gradient_bytes) {
   if (how.sharding == Sharding::weights || how.sharding == Sharding::gradients)
     SharingWriter(model, how, parameters, owners, gradient_bytes).write(plan);
+}
+
+std::vector<StepPart> gather_weights(const std::vector<Owners>& owners,
+                                     const parallel::RankParameters& held, double bytes,
+                                     const Exchange& exchange, const char* when) {
+  const double sent = gathered_weight_bytes(exchange, bytes);
+  const bool coded = sent != bytes;
+  std::vector<StepPart> parts;
+  for (const Owners& of : owners) {
+    const double elements = of.of(held), own = elements / of.shards.shard.ranks;
+    const auto gather = some(call(of.shards.shard, Op::all_gather, elements * sent));
+    if (!gather) continue;
+    if (coded)
+      parts.push_back({"code changes of weights", Category::compress,
+                       KernelWork{{2 * bytes + 0.5, 1, 0, 0, 0}, own, 1}});
+    parts.push_back(
+        {fmt::format("all_gather weights{}{}", of.of_experts ? " of experts" : "", when),
+         Category::gradient_comm, *gather});
+    if (coded)
+      parts.push_back({"add changes to weights", Category::decompress,
+                       KernelWork{{2 * bytes + 0.5, 1, 0, 0, 0}, elements, 1}});
+  }
+  return parts;
 }
 
 }  // namespace lambcast

@@ -8,14 +8,23 @@
 //   weights     all_gather, in 16 bits or int8 (qwZ); before the backward pass again, then within
 //               secondary_ranks (hpZ). Small ones stay whole: one all_gather after each update
 //
+// Updated weights of ranks that share optimizer states (stages 1 and 2) are gathered after the
+// step, in 16 bits. SDP4Bit gathers changes: a rank codes the change of its own weights in 4 bits,
+// with a scale for each 2,048, and every rank adds what it receives to the weights that it has. Its
+// kernels read the weight before and after and write 4 bits, of a share; and read 4 bits and a
+// weight and write a weight, of all. Their bytes are counted; they were not timed.
+//
 // Sources: DeepSpeed runtime/zero/{stage3,partitioned_param_coordinator}.py,
-// runtime/comm/coalesced_collectives.py; ZeRO++ arXiv:2306.10209; torch FSDP.
+// runtime/comm/coalesced_collectives.py; ZeRO++ arXiv:2306.10209; torch FSDP; SDP4Bit
+// arXiv:2410.15526, section 3.1, and jindajia/SDP4Bit.
 #pragma once
 
 #include <vector>
 
+#include "models/training/plan/exchange.h"
 #include "models/training/plan/gradient_owners.h"
 #include "models/training/plan/pipeline_plan.h"
+#include "models/training/plan/step_part.h"
 
 namespace lambcast {
 
@@ -36,5 +45,11 @@ PersistentWeights persistent_weights(const ModelShape& model, const Parallelism&
 // Matrices of a block that are gathered: a bucket ahead that is smaller than one of them gathers
 // each alone (taken as equally large), however much smaller it is.
 int gathered_matrices(const ModelShape& model, const Parallelism& how);
+
+// Returns the parts that gather updated weights, in order. `held`: parameters of the rank; `bytes`:
+// of a weight; `when`: follows the names of the calls.
+std::vector<StepPart> gather_weights(const std::vector<Owners>& owners,
+                                     const parallel::RankParameters& held, double bytes,
+                                     const Exchange& exchange, const char* when);
 
 }  // namespace lambcast

@@ -81,5 +81,34 @@ TEST_CASE("weight sharing: weights that came in 8 bits are widened") {
   CHECK(plan.weights_quantized.value() == Approx((1 + 2) * plan.weights_gather->bytes.value()));
 }
 
+// 1 million weights of two bytes among 8 ranks.
+std::vector<StepPart> gathered_by(const Exchange& exchange) {
+  Owners owners;
+  owners.shards.shard = {8, 8};
+  return gather_weights({owners}, parallel::RankParameters{.divided = 1e6}, 2, exchange, "");
+}
+
+TEST_CASE("weights gather: 16 bits, or of SDP4Bit changes in 4 bits with a scale per 2,048") {
+  const std::vector<StepPart> plain = gathered_by({});
+  REQUIRE(plain.size() == 1);
+  CHECK(plain.front().name == "all_gather weights");
+  CHECK(std::get<Call>(plain.front().work).bytes.value() == 2e6);
+  const std::vector<StepPart> coded = gathered_by({Exchange::Kind::sdp4bit});
+  REQUIRE(coded.size() == 3);
+  CHECK(std::get<Call>(coded[1].work).bytes.value() == 0.5e6 + 4e6 / 2048);
+  const auto& code = std::get<KernelWork>(coded[0].work);
+  const auto& add = std::get<KernelWork>(coded[2].work);
+  CHECK(code.elements == 1e6 / 8);
+  CHECK(add.elements == 1e6);
+  CHECK(code.passes.bytes_per_element == 2 + 2 + 0.5);
+  CHECK(add.passes.bytes_per_element == 0.5 + 2 + 2);
+}
+
+TEST_CASE("weights gather: a rank that shares with nobody gathers nothing") {
+  CHECK(gather_weights({Owners()}, parallel::RankParameters{.divided = 1e6}, 2,
+                       {Exchange::Kind::sdp4bit}, "")
+            .empty());
+}
+
 }  // namespace
 }  // namespace lambcast

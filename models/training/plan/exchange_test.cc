@@ -1,0 +1,59 @@
+#include "models/training/plan/exchange.h"
+
+#include <catch2/catch.hpp>
+
+namespace lambcast {
+namespace {
+
+using Catch::Matchers::Contains;
+
+TEST_CASE("exchange: as it is written, and back") {
+  for (const char* text : {"all_reduce",
+                           "onebit",
+                           "fp8",
+                           "fp8:e5m2",
+                           "fp8:owed",
+                           "int8",
+                           "int4",
+                           "qgz",
+                           "qgz:int8",
+                           "loco",
+                           "loco:int8",
+                           "sdp4bit",
+                           "int8:owed",
+                           "int4:owed",
+                           "powersgd:4",
+                           "powersgd:4:2",
+                           "topk:1%",
+                           "randomk:0.1%",
+                           "local:16",
+                           "localsgd:16",
+                           "local:16:8",
+                           "localsgd:500:64",
+                           "neighbours:ring",
+                           "neighbours:exponential"})
+    CHECK(name_of(parse_exchange(text, {})) == text);
+  CHECK(parse_exchange("topk:0.01", {}) == parse_exchange("topk:1%", {}));
+  CHECK(parse_exchange("powersgd:65536", {}).parameter == 65536);
+  for (const char* text :
+       {"",          "fp9",          "fp8:1",        "fp8:e4m3",       "qgz:int4",
+        "loco:",     "powersgd:4:",  "powersgd:4:0", "powersgd:4:2:2", "localsgd",
+        "local:4:0", "local:4:2:2",  "powersgd",     "powersgd:0",     "powersgd:1.5",
+        "topk:0%",   "topk:101%",    "topk:",        "local:x",        "local:0",
+        "int4:",     "powersgd:nan", "neighbours",   "neighbours:",    "neighbours:2",
+        "ring"}) {
+    INFO(text);
+    CHECK_THROWS_WITH(parse_exchange(text, {"", 0, "--exchange"}), Contains("powersgd:RANK"));
+  }
+}
+
+TEST_CASE("exchange: a share of 1 is not all elements by a slip") {
+  CHECK_THROWS_WITH(
+      parse_exchange("topk:1", {"", 0, "--exchange"}),
+      "--exchange: topk:1 is all elements (allowed: topk:1%, topk:0.01, or 100% where "
+      "all are meant)");
+  CHECK(parse_exchange("randomk:100%", {}).parameter == 1);
+}
+
+}  // namespace
+}  // namespace lambcast
