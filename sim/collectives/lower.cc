@@ -6,6 +6,7 @@
 
 #include "sim/base/check.h"
 #include "sim/collectives/builders.h"
+#include "sim/collectives/channel_bounds.h"
 #include "sim/network/fair_share.h"
 
 namespace lambcast {
@@ -244,42 +245,6 @@ double posted(const Round& round, const Transport& transport, const Placement& p
   return messages * elsewhere / (placement.ranks - 1);
 }
 
-// Lower bounds from the rate of channels: for the flows of a repetition, and for a hop of one
-// slice.
-struct ByChannels {
-  Duration flows, hop;
-};
-
-// Fewer threads than NCCL's own carry as much less of a channel's rate: an assumption.
-double share_of_threads(const NcclTuning& tuning, std::string_view protocol) {
-  const bool ll128 = protocol == "LL128";
-  const int said = ll128 ? tuning.ll128_threads : tuning.threads;
-  return said == 0 ? 1 : std::min(1.0, said / (ll128 ? 640.0 : 512.0));
-}
-
-ByChannels by_channels(const Round& round, const CommSchedule& schedule, Bytes size,
-                       const Transport& transport, const Protocol& protocol,
-                       const Placement& placement) {
-  const bool known = transport.tuning && protocol.channel_rate.value() > 0;
-  if (!known || round.channel_bytes.value() == 0) return {};
-  const bool simple = protocol.name == "Simple";
-  // In a node NCCL takes as many as fill its links under Simple (src/graph/search.cc).
-  if (simple && placement.nodes() == 1) return {};
-  const int channels =
-      nccl_channels_for(*transport.tuning, protocol.name, schedule.latencies == Latencies::ring,
-                        size, placement.nodes(), placement.per_node);
-  const double threads = share_of_threads(*transport.tuning, protocol.name);
-  const Duration time = round.channel_bytes / (protocol.channel_rate * channels * threads);
-  // The rate of all of Simple's channels together is part of the rate of the NICs and links.
-  return {simple ? Duration() : time, time};
-}
-
-RoundTransfer bounded(const RoundTransfer& transfer, const Round& round, const ByChannels& least) {
-  const auto hops = static_cast<double>(round.local_hops + round.network_hops);
-  return {std::max(transfer.flows, least.flows), std::max(transfer.hops, least.hop.scaled(hops)),
-          transfer.local};
-}
-
 // Returns the bytes that one lane passes on at once. A lane of NCCL's rings has two channels, each
 // passing on two steps of its buffer; a lane of its trees has one channel, passing on one step
 // (src/enqueue.cc, src/include/collectives.h).
@@ -406,7 +371,7 @@ Duration time_of(const CommSchedule& schedule, const std::vector<RoundTransfer>&
     }
     transfer = bounded(
         transfer, round,
-        by_channels(round, schedule, schedule.size * scale, transport, protocol, placement));
+        channel_bounds(round, schedule, schedule.size * scale, transport, protocol, placement));
     const RoundLatency latency = latency_of(round, transfer, hop, transport, protocol, placement);
     time += of_chunks(schedule, transfer, schedule.size * scale, transport, protocol, placement);
     time +=
@@ -427,10 +392,10 @@ CommProgram lower(const CommSchedule& schedule, const Routes& routes,
   const Lowering lowering(placement, machine, transport, protocol, schedule);
   const HopLatency& hop = hop_of(protocol, schedule.latencies, placement.nodes());
   program.fixed = hop.base;
-  std::vector<ByChannels> least(routes.size());
+  std::vector<ChannelBounds> least(routes.size());
   for (const Round& round : schedule.rounds)
     least[round.sends] =
-        by_channels(round, schedule, schedule.size, transport, protocol, placement);
+        channel_bounds(round, schedule, schedule.size, transport, protocol, placement);
   std::vector<std::shared_ptr<const FlowSet>> sets;
   for (std::size_t i = 0; i < routes.size(); ++i)
     sets.push_back(std::make_shared<const FlowSet>(

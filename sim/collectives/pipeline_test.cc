@@ -291,5 +291,31 @@ TEST_CASE(
   CHECK(seconds(s, "linear", Op::all_to_all, 4e5) < 0.1);
 }
 
+// Messages of two ranks over two channels have 2 MiB on their way during a hop, so that beyond the
+// first 2 MiB a message takes a hop for each; the NIC alone takes 10 ms for 100 MB.
+TEST_CASE("pipeline: a message over a long way waits for its channels' buffers") {
+  Setting s = setting(1, 2);
+  s.nic = 1e10;
+  s.transport.tuning = NcclTuning{};
+  const auto message = [&](double hop_us) {
+    s.transport.protocols[0].ring.network = Duration::microseconds(hop_us);
+    return seconds(s, "shift", Op::send_recv, 100e6) - 7 * us - hop_us * us;
+  };
+  CHECK(message(20) == Approx(0.01).epsilon(1e-6));
+  CHECK(message(1000) == Approx((100e6 / 0x1p21 - 1) * 1e-3).epsilon(1e-6));
+  CHECK(message(5000) == Approx((100e6 / 0x1p21 - 1) * 5e-3).epsilon(1e-6));
+}
+
+// A tree of two nodes carries S over c channels with 4 MiB of Simple each on its way.
+TEST_CASE("pipeline: a tree over a long way waits for its channels' buffers") {
+  Setting s = setting(1, 2);
+  s.transport.protocols[0].name = "Simple";
+  s.transport.tuning = NcclTuning{};
+  s.transport.protocols[0].tree.network = Duration::microseconds(20'000);
+  const double size = 1e9, buffers = 2 * 0x1p22, l = 2 * 0.02;
+  CHECK(seconds(s, "tree", Op::all_reduce, size) ==
+        Approx(7 * us + l + size / buffers * 0.02).epsilon(0.01));
+}
+
 }  // namespace
 }  // namespace lambcast

@@ -30,8 +30,9 @@
 //   W >= B / (c r)  of LL and LL128,   f >= hops B / (c r)
 //
 // so that a hop of LL or LL128 soon costs the time of a channel's share, which stays constant while
-// more bytes bring more channels. The rate of all of Simple's channels together is that of the NICs
-// and links; within a node there are enough channels to fill the links.
+// more bytes bring more channels. Between nodes a channel's buffer bounds W too (channel_bounds.h).
+// The rate of all of Simple's channels together is that of the NICs and links; within a node there
+// are enough channels to fill the links.
 //
 // An all-reduce in the NVLink switch waits for each of its chunks in turn, over several nodes while
 // its NICs are busy:

@@ -1,0 +1,71 @@
+#include "sim/collectives/channel_bounds.h"
+
+#include <algorithm>
+
+namespace lambcast {
+namespace {
+
+constexpr double mebibyte = 1 << 20;
+constexpr double channels_of_a_peer = 2;
+
+// Fewer threads than NCCL's own carry as much less of a channel's rate: an assumption.
+double share_of_threads(const NcclTuning& tuning, std::string_view protocol) {
+  const bool ll128 = protocol == "LL128";
+  const int said = ll128 ? tuning.ll128_threads : tuning.threads;
+  return said == 0 ? 1 : std::min(1.0, said / (ll128 ? 640.0 : 512.0));
+}
+
+double channels_of(const CommSchedule& schedule, Bytes size, const Transport& transport,
+                   const Protocol& protocol, const Placement& placement) {
+  return nccl_channels_for(*transport.tuning, protocol.name, schedule.latencies == Latencies::ring,
+                           size, placement.nodes(), placement.per_node);
+}
+
+Duration by_rate(const Round& round, double channels, const Transport& transport,
+                 const Protocol& protocol) {
+  const double threads = share_of_threads(*transport.tuning, protocol.name);
+  return round.channel_bytes / (protocol.channel_rate * channels * threads);
+}
+
+Bytes buffer_of(std::string_view protocol) {
+  if (protocol == "LL") return Bytes(mebibyte / 4);
+  return Bytes((protocol == "LL128" ? 4.5 : 4) * mebibyte);
+}
+
+}  // namespace
+
+ChannelBounds channel_bounds(const Round& round, const CommSchedule& schedule, Bytes size,
+                             const Transport& transport, const Protocol& protocol,
+                             const Placement& placement) {
+  if (!transport.tuning) return {};
+  const bool simple = protocol.name == "Simple", between = placement.nodes() > 1;
+  const bool messages = schedule.op == Op::send_recv || schedule.op == Op::all_to_all;
+  const Duration hop = hop_of(protocol, schedule.latencies, placement.nodes()).network;
+  ChannelBounds least;
+  if (round.channel_bytes.value() > 0) {
+    const double channels = channels_of(schedule, size, transport, protocol, placement);
+    // In a node NCCL takes as many as fill its links under Simple (src/graph/search.cc), and the
+    // rate of all of Simple's together is part of the rate of NICs and links.
+    if (protocol.channel_rate.value() > 0 && (between || !simple))
+      least.hop = by_rate(round, channels, transport, protocol);
+    if (!simple) least.flows = least.hop;
+    if (between && round.network_hops > 0)
+      least.flows = std::max(
+          least.flows, hop.scaled(round.channel_bytes / (buffer_of(protocol.name) * channels)));
+  }
+  if (messages && between) {
+    const Bytes message = round.at_once.value() > 0 ? round.at_once : size;
+    const Bytes buffers = Bytes(mebibyte) * channels_of_a_peer;
+    least.flows = hop.scaled(std::max(0.0, message / buffers - 1));
+  }
+  return least;
+}
+
+RoundTransfer bounded(const RoundTransfer& transfer, const Round& round,
+                      const ChannelBounds& least) {
+  const auto hops = static_cast<double>(round.local_hops + round.network_hops);
+  return {std::max(transfer.flows, least.flows), std::max(transfer.hops, least.hop.scaled(hops)),
+          transfer.local};
+}
+
+}  // namespace lambcast
