@@ -130,6 +130,18 @@ def nowhere_null(schema, path):
     return found
 
 
+def without_words(schema, path):
+    """Objects with the code of a verdict, but not the verdict as people read it."""
+    properties = schema.get("properties", {})
+    coded = any("yes, hardly, no" in below.get("description", "") for below in properties.values())
+    found = [path] if coded and "verdict_words" not in properties else []
+    for name, below in properties.items():
+        found += without_words(below, f"{path}/{name}")
+    if isinstance(schema.get("items"), dict):
+        found += without_words(schema["items"], path + "[]")
+    return found
+
+
 def output_of(program, command):
     arguments = command.split() + ["--format", "json"]
     done = subprocess.run([program] + arguments, capture_output=True, text=True, check=False)
@@ -153,6 +165,8 @@ def main(scratch):
             sys.exit(f"FAILED: null alone: {never_said(schema, name)}")
         if nowhere_null(schema, name):
             sys.exit(f"FAILED: null in words alone: {nowhere_null(schema, name)}")
+        if without_words(schema, name):
+            sys.exit(f"FAILED: a verdict without verdict_words: {without_words(schema, name)}")
         if not schema.get("required"):
             sys.exit(f"FAILED: the schema of {name} requires nothing")
         validator = jsonschema.Draft202012Validator(strict(schema))

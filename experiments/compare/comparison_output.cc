@@ -263,6 +263,7 @@ Json contestant_json(const Comparison& comparison, const Contestant& contestant)
        {"compression_speedup_low", end(contestant.compression.speedup, &RatioInterval::low)},
        {"compression_speedup_high", end(contestant.compression.speedup, &RatioInterval::high)},
        {"compression_verdict", std::string(name_of(contestant.compression.verdict))},
+       {"verdict_words", std::string(words_of(contestant.compression.verdict))},
        {"fused_speedup", end_of(contestant.compression.fused, &Speedup::value)},
        {"fused_speedup_low", end_of(contestant.compression.fused, &Speedup::low)},
        {"fused_speedup_high", end_of(contestant.compression.fused, &Speedup::high)},
