@@ -18,6 +18,7 @@ struct Generated {
   std::string (*write)(const CLI::App&);
 };
 constexpr Generated generated[] = {{"reference", [](const CLI::App&) { return reference_page(); }},
+                                   {"json", json_reference},
                                    {"man", manual_page},
                                    {"bash", bash_completion},
                                    {"zsh", zsh_completion}};
@@ -61,8 +62,8 @@ Command add_help(CLI::App& app) {
       "TOPIC", *topic,
       "nothing for all commands; a command; keys (of what-ifs and sweep files), descriptions (of "
       "clusters, devices, models), "
-      "columns (CSV), fields (JSON), findings, metrics; reference (all of them, as Markdown); man, "
-      "bash, zsh (manual page, completions)");
+      "columns (CSV), fields (JSON), findings, metrics; reference (all of them, as Markdown); json "
+      "(all of them and all flags, for programs); man, bash, zsh (manual page, completions)");
   command->footer(R"(Examples
   lambcast help keys
   lambcast help reference > reference.md)");

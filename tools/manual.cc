@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "experiments/output/forecast_output.h"
+#include "experiments/reference/reference.h"
 #include "experiments/scenario/what_if.h"
 #include "models/device/device.h"
 #include "models/shape/load.h"
@@ -81,6 +83,16 @@ std::string command_names(const CLI::App& app) {
   std::string out;
   for (const CLI::App* command : app.get_subcommands({})) out += " " + command->get_name();
   return out;
+}
+
+Json flags_json(const CLI::App& command) {
+  Json flags = Json::array();
+  for (const CLI::Option* option : command.get_options())
+    flags.push_back({{"name", names_of(*option)},
+                     {"type", is_flag(*option) ? "" : option->get_type_name()},
+                     {"help", option->get_description()},
+                     {"required", option->get_required()}});
+  return flags;
 }
 
 }  // namespace
@@ -185,6 +197,18 @@ case ${{words[2]}} in
 {}esac
 )",
                      described, cases);
+}
+
+std::string json_reference(const CLI::App& app) {
+  Json json{{"schema_version", 1}, {"tool", "lambcast"}, {"version", tool_version}};
+  json["flags"] = flags_json(app);
+  for (const CLI::App* command : app.get_subcommands({}))
+    json["commands"].push_back({{"name", command->get_name()},
+                                {"help", command->get_description()},
+                                {"flags", flags_json(*command)},
+                                {"footer", command->get_footer()}});
+  json.update(reference_json());
+  return json_lines(json);
 }
 
 }  // namespace lambcast

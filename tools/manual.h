@@ -1,4 +1,5 @@
-// Manual pages and completions, written from the tree of commands that parses the flags.
+// Manual pages, completions and the reference for programs, written from the tree of commands that
+// parses the flags.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -13,5 +14,8 @@ std::string manual_page(const CLI::App& app);
 // that a flag may have, presets.
 std::string bash_completion(const CLI::App& app);
 std::string zsh_completion(const CLI::App& app);
+
+// Commands with their flags and examples, and all topics of the reference, as JSON.
+std::string json_reference(const CLI::App& app);
 
 }  // namespace lambcast

@@ -14,7 +14,6 @@
 #include "models/device/device.h"
 #include "models/shape/load.h"
 #include "sim/base/asked_keys.h"
-#include "sim/base/json.h"
 #include "topologies/cluster.h"
 
 namespace lambcast {
@@ -228,6 +227,19 @@ std::string reference_page() {
     }
   }
   return out;
+}
+
+Json reference_json() {
+  Json json;
+  for (const Topic& topic : topics)
+    for (const Section& section : topic.sections()) {
+      Json entries = Json::array();
+      for (const Entry& entry : section.entries)
+        entries.push_back({{"name", entry.name}, {"type", entry.type}, {"help", entry.help}});
+      json[topic.name].push_back(
+          {{"section", section.title}, {"note", section.words}, {"entries", std::move(entries)}});
+    }
+  return json;
 }
 
 }  // namespace lambcast

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/base/json.h"
+
 namespace lambcast {
 
 // "keys", "descriptions", "columns", "fields", "findings", "metrics".
@@ -22,5 +24,8 @@ const std::vector<std::string>& finding_codes();
 
 // All of them as a page of Markdown.
 std::string reference_page();
+
+// All of them by topic: a list of sections, each with its entries.
+Json reference_json();
 
 }  // namespace lambcast

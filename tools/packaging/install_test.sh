@@ -47,7 +47,8 @@ check() {
     share/lambcast/presets/commodity-10gbe.toml share/lambcast/presets/bert-large.toml \
     share/lambcast/presets/v100-32g.toml share/lambcast/schemas/simulate.schema.json \
     share/doc/lambcast/README.md share/doc/lambcast/manual/first_forecast.md share/doc/lambcast/changelog* share/doc/lambcast/copyright \
-    share/doc/lambcast/reference.md share/doc/lambcast/lambcast.cdx.json share/doc/lambcast/examples/bert_large/sweep.toml; do
+    share/doc/lambcast/reference.md share/doc/lambcast/reference.json share/doc/lambcast/llms.txt \
+    share/doc/lambcast/lambcast.cdx.json share/doc/lambcast/examples/bert_large/sweep.toml; do
     compgen -G "$at/usr/$file" >/dev/null || fail "no $file in $at"
   done
   # From a folder that knows nothing of the sources, with nothing of the caller's environment.
