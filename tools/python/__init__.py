@@ -20,6 +20,8 @@ import os
 import tempfile
 import warnings
 
+from ._answer import Answer
+
 try:
     from . import _lambcast
 except ImportError as missing:
@@ -32,7 +34,7 @@ try:
 except ImportError:
     pandas = None
 
-__all__ = ["Error", "UsageError", "advise", "collective", "compare", "plan", "read_results", "sensitivity",
+__all__ = ["Answer", "Error", "UsageError", "advise", "collective", "compare", "plan", "read_results", "sensitivity",
            "simulate", "solve", "sweep"]
 __version__ = _lambcast.version
 
@@ -54,7 +56,7 @@ def simulate(then=(), **flags):
 
     `then` are the phases after the first, each "KEY=VALUE KEY=VALUE ...".
     """
-    return json.loads(_lambcast.simulate(_texts(flags), _list(then)))
+    return Answer(json.loads(_lambcast.simulate(_texts(flags), _list(then))))
 
 
 def advise(**flags):
@@ -62,12 +64,12 @@ def advise(**flags):
 
     A flag with a list of values or a range is asked for each of them, as in sweep().
     """
-    return json.loads(_lambcast.advise(*_texts_and_axes(flags)))
+    return Answer(json.loads(_lambcast.advise(*_texts_and_axes(flags))))
 
 
 def plan(**flags):
     """The best layouts: `lambcast plan --format json` as a dict."""
-    return json.loads(_lambcast.plan(_texts(flags)))
+    return Answer(json.loads(_lambcast.plan(_texts(flags))))
 
 
 def compare(*names, clusters=(), optimizers=(), exchanges=(), **flags):
@@ -76,7 +78,7 @@ def compare(*names, clusters=(), optimizers=(), exchanges=(), **flags):
     clusters, optimizers and exchanges are lists, or texts with commas: every combination of them.
     """
     axes = [_list(axis.split(",") if isinstance(axis, str) else axis) for axis in (clusters, optimizers, exchanges)]
-    return json.loads(_lambcast.compare(_list(names), _texts(flags), *axes))
+    return Answer(json.loads(_lambcast.compare(_list(names), _texts(flags), *axes)))
 
 
 def solve(key, wanted, low=None, high=None, **flags):
@@ -85,12 +87,12 @@ def solve(key, wanted, low=None, high=None, **flags):
     low and high bound the values to look at. That none gives it is an answer too.
     """
     low, high = [None if end is None else _text(end) for end in (low, high)]
-    return json.loads(_lambcast.solve(key, wanted, low, high, _texts(flags)))
+    return Answer(json.loads(_lambcast.solve(key, wanted, low, high, _texts(flags))))
 
 
 def sensitivity(by=5, **flags):
     """Which inputs move the answer most, each moved by so many per cent: `lambcast sensitivity --format json`."""
-    return json.loads(_lambcast.sensitivity(_texts(flags), by))
+    return Answer(json.loads(_lambcast.sensitivity(_texts(flags), by)))
 
 
 def collective(**flags):
@@ -98,7 +100,7 @@ def collective(**flags):
 
     b, e and f are the smallest and the largest size and the factor between them, as in nccl-tests.
     """
-    return json.loads(_lambcast.collective(_texts(flags)))
+    return Answer(json.loads(_lambcast.collective(_texts(flags))))
 
 
 def sweep(file=None, out=None, frame=None, long=False, **flags):
