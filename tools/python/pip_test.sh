@@ -18,6 +18,11 @@ LAMBCAST_BUILD=$build "$root/venv/bin/python" -m pip --disable-pip-version-check
 [ ! -e "$here/build" ] && [ ! -e "$here/lambcast.egg-info" ] || fail "pip writes next to the sources"
 cd "$root"
 alone() { env -i PATH="$root/venv/bin:/usr/bin:/bin" HOME="$root" "$@"; }
+packages=$(alone python -c 'import lambcast; print(lambcast.__path__[0])')
+for file in "$packages/bin/lambcast" "$packages"/_lambcast*.so; do
+  ldd "$file" | grep -q "libfmt.* => $packages/" || fail "$file takes libraries from elsewhere: $(ldd "$file")"
+  readelf -d "$file" | grep -qE 'runpath.*(::|:\])' && fail "$file looks for libraries in the current folder"
+done
 alone lambcast --version | grep -q '^lambcast [0-9.]* (' || fail "no program inside"
 [ "$(alone lambcast --version)" = "$(alone python -m lambcast --version)" ] || fail "python -m lambcast is another program"
 code=0

@@ -1,10 +1,12 @@
 """Builds the Python package with the program inside, by CMake and the libraries that tools/setup.sh installs.
 
-LAMBCAST_BUILD=FOLDER takes what a build folder already holds. Nothing is written next to the sources.
+CMAKE_ARGS adds options for CMake. LAMBCAST_BUILD=FOLDER takes what a build folder already holds. Nothing is written next to the
+sources.
 """
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -16,6 +18,8 @@ from setuptools.command.build_py import build_py
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 PROGRAMS = ["lambcast", "lambcast-measure", "lambcast-mpi.so"]  # the first is needed
+# Libraries that another machine may lack; they lie next to the programs.
+BUNDLED = re.compile(r"=> (/\S*/lib(?:fmt|tomlplusplus)\.so\S*)")
 
 
 class BuiltByCMake(Distribution):
@@ -28,7 +32,7 @@ class Package(build_py):
         build = pathlib.Path(os.environ.get("LAMBCAST_BUILD") or pathlib.Path(self.get_finalized_command("build").build_temp))
         if "LAMBCAST_BUILD" not in os.environ:
             subprocess.run(["cmake", "-S", ROOT, "-B", build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DLAMBCAST_TESTS=OFF",
-                            f"-DLAMBCAST_PYTHON={sys.executable}"], check=True)
+                            f"-DLAMBCAST_PYTHON={sys.executable}", *shlex.split(os.environ.get("CMAKE_ARGS", ""))], check=True)
             subprocess.run(["cmake", "--build", build, "--target", "lambcast", "lambcast_python", "lambcast_stubs"], check=True)
         module = build / "python/lambcast" / ("_lambcast" + sysconfig.get_config_var("EXT_SUFFIX"))
         for needed in (module, module.parent / "__init__.pyi", build / PROGRAMS[0]):
@@ -41,6 +45,9 @@ class Package(build_py):
         for program in PROGRAMS:
             if (build / program).is_file():
                 shutil.copy(build / program, package / "bin")
+        linked = subprocess.run(["ldd", module, build / PROGRAMS[0]], stdout=subprocess.PIPE, check=True, text=True).stdout
+        for library in set(BUNDLED.findall(linked)):
+            shutil.copy(library, package / "bin")
 
 
 with tempfile.TemporaryDirectory() as scratch:
