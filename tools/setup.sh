@@ -5,7 +5,8 @@ packages=(g++ cmake ninja-build libboost-graph-dev libboost-context-dev libeigen
   nlohmann-json3-dev libtomlplusplus-dev catch2 libbenchmark-dev gnuplot-nox fonts-dejavu-core
   libopenmpi-dev openmpi-bin iproute2 pybind11-dev python3-dev python3-jsonschema zlib1g-dev)
 # What single tests are skipped without; installed where LAMBCAST_OPTIONAL is set.
-optional=(python3-torch python3-pandas python3-pip python3-setuptools python3-wheel pandoc munge slurm-client slurm-wlm-basic-plugins slurmctld slurmd)
+optional=(python3-torch python3-pandas python3-pip python3-setuptools python3-wheel python3-yaml pandoc
+  munge slurm-client slurm-wlm-basic-plugins slurmctld slurmd)
 
 # update_lists APT...: apt's timeout does not hold for the lock of its lists, so this one waits for it.
 update_lists() {
