@@ -7,7 +7,7 @@ function(lambcast_gpu_test name)
   endif()
   cmake_parse_arguments(arg "" "" "LIBRARIES;SOURCES" ${ARGN})
   add_executable(${name} ${arg_SOURCES} $<TARGET_OBJECTS:lambcast_catch_main>)
-  target_link_libraries(${name} PRIVATE lambcast_options Catch2::Catch2 ${arg_LIBRARIES})
+  target_link_libraries(${name} PRIVATE lambcast_options lambcast_catch ${arg_LIBRARIES})
   catch_discover_tests(${name} TEST_PREFIX "${name}: "
     PROPERTIES LABELS gpu RESOURCE_LOCK gpu SKIP_REGULAR_EXPRESSION "SKIPPED: ")
 endfunction()

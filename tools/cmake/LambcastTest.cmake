@@ -2,11 +2,19 @@
 # runs one by one. All programs share one compiled Catch2 main.
 if(LAMBCAST_TESTS)
   enable_testing()
-  find_package(Catch2 2 REQUIRED)
+  find_package(Catch2 REQUIRED)
+  # Catch2 2, or 3 under the names of 2.
+  add_library(lambcast_catch INTERFACE)
+  if(Catch2_VERSION VERSION_LESS 3)
+    target_link_libraries(lambcast_catch INTERFACE Catch2::Catch2)
+  else()
+    target_link_libraries(lambcast_catch INTERFACE Catch2::Catch2WithMain)
+    target_include_directories(lambcast_catch SYSTEM INTERFACE ${CMAKE_SOURCE_DIR}/tools/cmake/catch3)
+  endif()
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/catch_main.cc @ONLY
     CONTENT "#define CATCH_CONFIG_MAIN\n#include <catch2/catch.hpp>\n")
   add_library(lambcast_catch_main OBJECT ${CMAKE_BINARY_DIR}/catch_main.cc)
-  target_link_libraries(lambcast_catch_main PUBLIC Catch2::Catch2)
+  target_link_libraries(lambcast_catch_main PUBLIC lambcast_catch)
   target_compile_options(lambcast_catch_main PRIVATE -O1)  # two thirds of the compiler's time
   include(Catch)
 endif()
@@ -17,7 +25,7 @@ function(lambcast_test name)
   endif()
   cmake_parse_arguments(arg "" "" "LIBRARIES;SOURCES" ${ARGN})
   add_executable(${name} ${arg_SOURCES} $<TARGET_OBJECTS:lambcast_catch_main>)
-  target_link_libraries(${name} PRIVATE lambcast_options Catch2::Catch2 ${arg_LIBRARIES})
+  target_link_libraries(${name} PRIVATE lambcast_options lambcast_catch ${arg_LIBRARIES})
   # What is tested is optimized, what tests it need not be.
   target_compile_options(${name} PRIVATE -O0)
   target_precompile_headers(${name} REUSE_FROM lambcast_test_headers)

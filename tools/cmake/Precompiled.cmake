@@ -36,7 +36,7 @@ target_precompile_headers(lambcast_json_headers PRIVATE ${lambcast_common_header
 
 if(LAMBCAST_TESTS)
   add_library(lambcast_test_headers OBJECT ${CMAKE_BINARY_DIR}/precompiled.cc)
-  target_link_libraries(lambcast_test_headers PUBLIC lambcast_options fmt::fmt Catch2::Catch2)
+  target_link_libraries(lambcast_test_headers PUBLIC lambcast_options fmt::fmt lambcast_catch)
   target_compile_options(lambcast_test_headers PUBLIC -O0)
   target_precompile_headers(lambcast_test_headers PRIVATE ${lambcast_common_headers}
     <catch2/catch.hpp>)

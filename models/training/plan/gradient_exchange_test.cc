@@ -75,7 +75,7 @@ TEST_CASE(
   const double all = static_cast<double>(parameters(load_model("bert-large")));
   for (const int s : {2, 4, 8, 16}) {
     INFO(s);
-    const TrainingPlan training = with(fmt::format("local:500:{}", s));
+    const TrainingPlan training = with("local:500:" + std::to_string(s));
     const double inside = 2. * (s - 1) / s * 2 * all;
     const double sites = 32. / s;
     const double between = 2 * (sites - 1) / sites * 4 * all / s;

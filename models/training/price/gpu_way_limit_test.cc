@@ -1,5 +1,7 @@
 #include "models/training/price/gpu_way_limit.h"
 
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
 
 #include "topologies/collective_forecast.h"
