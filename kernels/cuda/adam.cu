@@ -3,6 +3,7 @@
 #include <type_traits>
 
 #include "kernels/bias_correction.h"
+#include "kernels/cuda/gradient.cuh"
 #include "kernels/cuda/group_cursor.cuh"
 
 namespace lambcast::cuda {
@@ -105,11 +106,7 @@ struct DecodedSyncEnd {  // g is what all ranks have agreed on
   }
 };
 
-// What a thread reads as g, at rising elements: values in memory, or packed ones.
-struct Values {
-  const float* g;
-  __device__ Quad read(std::size_t e, std::size_t limit) const { return load_quad(g, e, limit); }
-};
+// Reads a packed average as g, at rising elements.
 struct Packed {
   PackedRun run;
   const PackedRun* at;
@@ -143,11 +140,15 @@ struct Packed {
     return x;
   }
 };
-__device__ Values reader_of(const float* g) { return {g}; }
+template <typename T>
+__device__ GradientReader<T> reader_of(const TypedGradient<T>& g) {
+  return GradientReader<T>(g);
+}
 __device__ Packed reader_of(const PackedAverage& g) { return Packed(g); }
 
-template <typename Operation, typename Gradient>
-__global__ void __launch_bounds__(threads) elementwise(AdamState s, Gradient g, AdamConstants c) {
+// Source is a TypedGradient or a PackedAverage.
+template <typename Operation, typename Source>
+__global__ void __launch_bounds__(threads) elementwise(AdamState s, Source g, AdamConstants c) {
   constexpr unsigned reads = Operation::reads, writes = Operation::writes;
   constexpr bool ends_sync =
       std::is_same_v<Operation, SyncEnd> || std::is_same_v<Operation, DecodedSyncEnd>;
@@ -188,23 +189,32 @@ __global__ void __launch_bounds__(threads) elementwise(AdamState s, Gradient g, 
   });
 }
 
-const float* values_of(const float* g) { return g; }
+template <typename T>
+const TypedGradient<T>& values_of(const TypedGradient<T>& g) {
+  return g;
+}
 const float* values_of(const PackedAverage& g) { return g.mask; }
 
-template <typename Operation, typename Gradient>
-cudaError_t launch_step(const AdamState& s, const Gradient& g, const AdamConstants& c,
+template <typename Operation, typename Source>
+cudaError_t launch_step(const AdamState& s, const Source& g, const AdamConstants& c,
                         cudaStream_t stream) {
   if (const auto e = check_aligned(s.p, s.m, s.v, s.u, s.half_p, values_of(g))) return e;
-  const auto kernel = elementwise<Operation, Gradient>;
+  const auto kernel = elementwise<Operation, Source>;
   unsigned blocks = 0;
   if (const auto e = grid_size(kernel, quads_of(s.elements), blocks)) return e;
   launch(kernel, blocks, threads, stream, s, g, c);
   return cudaGetLastError();
 }
+template <typename Operation>
+cudaError_t launch_step(const AdamState& s, const Gradient& g, const AdamConstants& c,
+                        cudaStream_t stream) {
+  return with_type(
+      g, [&](const auto& typed) { return launch_step<Operation>(s, typed, c, stream); });
+}
 
-template <typename Operation, typename Gradient>
-cudaError_t end_sync(const AdamState& state, const Gradient& u, double lrs,
-                     const AdamOptions& options, cudaStream_t stream) {
+template <typename Operation, typename Source>
+cudaError_t end_sync(const AdamState& state, const Source& u, double lrs, const AdamOptions& options,
+                     cudaStream_t stream) {
   AdamConstants c(state, options);
   c.lr = static_cast<float>(lrs);
   c.exact_lr = lrs;
@@ -213,12 +223,12 @@ cudaError_t end_sync(const AdamState& state, const Gradient& u, double lrs,
   return cudaMemsetAsync(state.lrs, 0, sizeof(double), stream);
 }
 
-constexpr const float* none = nullptr;
+constexpr TypedGradient<float> none;
 
 }  // namespace
 
-cudaError_t adam_step(const AdamState& state, const float* g, const AdamOptions& options, int step,
-                      cudaStream_t stream) {
+cudaError_t adam_step(const AdamState& state, const Gradient& g, const AdamOptions& options,
+                      int step, cudaStream_t stream) {
   return launch_step<FullStep>(state, g, AdamConstants(state, options, step), stream);
 }
 cudaError_t adam_apply(const AdamState& state, const AdamOptions& options, cudaStream_t stream) {
@@ -228,7 +238,7 @@ cudaError_t onebit_adam_step(const AdamState& state, const PackedAverage& m,
                              const AdamOptions& options, cudaStream_t stream) {
   return launch_step<DecodedApply>(state, m, AdamConstants(state, options), stream);
 }
-cudaError_t zero_one_onebit_step(const AdamState& state, const float* averaged_g,
+cudaError_t zero_one_onebit_step(const AdamState& state, const Gradient& averaged_g,
                                  const AdamOptions& options, cudaStream_t stream) {
   return launch_step<OnebitStep>(state, averaged_g, AdamConstants(state, options), stream);
 }
@@ -236,12 +246,12 @@ cudaError_t zero_one_onebit_step(const AdamState& state, const PackedAverage& g,
                                  const AdamOptions& options, cudaStream_t stream) {
   return launch_step<OnebitStep>(state, g, AdamConstants(state, options), stream);
 }
-cudaError_t zero_one_local_step(const AdamState& state, const float* g, const AdamOptions& options,
-                                cudaStream_t stream) {
+cudaError_t zero_one_local_step(const AdamState& state, const Gradient& g,
+                                const AdamOptions& options, cudaStream_t stream) {
   return launch_step<LocalStep>(state, g, AdamConstants(state, options), stream);
 }
-cudaError_t zero_one_sync_begin(const AdamState& state, const float* g, const AdamOptions& options,
-                                cudaStream_t stream) {
+cudaError_t zero_one_sync_begin(const AdamState& state, const Gradient& g,
+                                const AdamOptions& options, cudaStream_t stream) {
   return launch_step<SyncBegin>(state, g, AdamConstants(state, options), stream);
 }
 cudaError_t zero_one_sync_end(const AdamState& state, double lrs, const AdamOptions& options,

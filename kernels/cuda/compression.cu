@@ -1,6 +1,6 @@
 #include "kernels/cuda/compression.h"
 
-#include "kernels/cuda/device.cuh"
+#include "kernels/cuda/gradient.cuh"
 
 namespace lambcast::cuda {
 namespace {
@@ -94,17 +94,24 @@ __device__ Quad compensate(Quad x, const Quad& c, float old_scale, int counted) 
   return x;
 }
 
-template <bool momentum>
-__global__ void __launch_bounds__(threads) worker_kernel(WorkerPhase a) {
+// `gradient` is the buffer where there is no momentum.
+template <bool momentum, typename T>
+__global__ void __launch_bounds__(threads)
+    worker_kernel(WorkerPhase a, TypedGradient<T> gradient) {
   const float old_scale = *a.error.scale;
+  const GradientReader<T> reader(gradient);
   RunningSum sum;
   for_each_tile(a.padded, min(a.elements, a.counted), [&](std::size_t begin, bool whole) {
     Quad c[2], x[2], g[2] = {};
     for (int half = 0; half < 2; ++half) {
       const std::size_t e = begin + lane_offset(half);
       c[half] = load_quad(a.error.compensated, e, whole ? e + 4 : a.padded);
-      x[half] = load_quad(a.x, e, whole ? e + 4 : a.x_elements);
-      if (momentum) g[half] = load_quad(a.gradient, e, whole ? e + 4 : a.elements);
+      if (momentum) {
+        x[half] = load_quad(a.x, e, whole ? e + 4 : a.x_elements);
+        g[half] = reader.read(e, whole ? e + 4 : a.elements);
+      } else {
+        x[half] = reader.read(e, whole ? e + 4 : a.x_elements);
+      }
     }
     if (momentum) update_momentum(a, begin, begin + warp_tile, x, g);
     for (int half = 0; half < 2; ++half) {
@@ -314,13 +321,16 @@ std::size_t warp_tiles_of(std::size_t elements) {
 cudaError_t worker_phase(const WorkerPhase& phase, cudaStream_t stream) {
   WorkerPhase a = phase;
   if (a.x_elements == 0) a.x_elements = a.elements;
-  if (const auto e = check_aligned(a.x, a.gradient, a.error.compensated)) return e;
-  const auto kernel = a.gradient ? worker_kernel<true> : worker_kernel<false>;
-  unsigned blocks = 0;
-  if (const auto e = grid_size(kernel, warp_tiles_of(a.padded), blocks)) return e;
-  launch(kernel, blocks, threads, stream, a);
-  launch(finish_scale, 1, finish_threads, stream, a.workspace, blocks, a.counted, a.error.scale);
-  return cudaGetLastError();
+  const bool momentum = a.x && a.gradient;
+  return with_type(a.gradient ? a.gradient : a.x, [&]<typename T>(const TypedGradient<T>& g) {
+    if (const auto e = check_aligned(a.x, g, a.error.compensated)) return e;
+    const auto kernel = momentum ? worker_kernel<true, T> : worker_kernel<false, T>;
+    unsigned blocks = 0;
+    if (const auto e = grid_size(kernel, warp_tiles_of(a.padded), blocks)) return e;
+    launch(kernel, blocks, threads, stream, a, g);
+    launch(finish_scale, 1, finish_threads, stream, a.workspace, blocks, a.counted, a.error.scale);
+    return cudaGetLastError();
+  });
 }
 
 cudaError_t server_phase(const ServerPhase& a, cudaStream_t stream) {

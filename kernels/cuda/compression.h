@@ -13,11 +13,13 @@
 //
 //   worker_phase of a buffer       read x 4, c 4; write c 4, signs 1/8                   12.125
 //   worker_phase of a momentum     read m 4, g 4, c 4; write c 4, signs 1/8              16.125
+//   either, gradient in 16 bits    read g 2 instead of 4                         10.125, 14.125
 //   server_phase                   read signs 1/8, c 4/n; write c 4/n, signs 1/8n   (n=8) 1.141
 //   decode                         read signs 1/8; write x 4                              4.125
 //                                  (steps that decode as they go, onebit_lamb_step and those of
 //                                  adam.h, read signs 1/8 and do without)
-//   the whole path at n = 8        17.391 for a buffer, 21.391 for a momentum (budget: 26)
+//   the whole path at n = 8        17.391 for a buffer, 21.391 for a momentum (budget: 26), 19.391
+//                                  for a momentum whose gradient has 16 bits (budget: 19.4)
 //
 // Scales are within 1.6e-7 of the reference's: sums run in pairs of floats (RunningSum,
 // device.cuh). Of the signs, a thread of server_phase has 8 bytes in flight below 16 ranks, 16
@@ -30,6 +32,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/cuda/gradient_view.h"
 #include "kernels/cuda/reduction.h"
 #include "kernels/reference/compression.h"
 
@@ -44,8 +47,10 @@ struct ErrorMemory {
 };
 
 struct WorkerPhase {
-  const float* x = nullptr;         // the buffer, or the momentum of the step before; not written
-  const float* gradient = nullptr;  // set: x becomes (b1 x + (1 - b1) gradient) * scaling
+  // x alone: the buffer. Both: x is the momentum of the step before, and (b1 x + (1 - b1) gradient)
+  // * scaling is sent. The gradient alone: it is the buffer. Neither is written.
+  const float* x = nullptr;
+  Gradient gradient;
   double beta1 = 0;
   // Scaling of tensor t, the elements [tensor_offsets[t], tensor_offsets[t+1]); null: no scaling.
   const float* scaling = nullptr;

@@ -1,6 +1,6 @@
 #include "kernels/cuda/gradient.h"
 
-#include "kernels/cuda/device.cuh"
+#include "kernels/cuda/gradient.cuh"
 
 namespace lambcast::cuda {
 namespace {
@@ -33,6 +33,11 @@ __device__ float clip_factor(double squared_norm, double loss_scale, double limi
   return static_cast<float>(1.0 / combined);
 }
 
+__global__ void clip_factor_kernel(const double* squared_norm, double loss_scale, double limit,
+                                   float* factor) {
+  if (threadIdx.x == 0) *factor = clip_factor(*squared_norm, loss_scale, limit);
+}
+
 // `from` and `to` may be the same memory.
 template <typename T>
 __global__ void __launch_bounds__(threads)
@@ -46,59 +51,46 @@ __global__ void __launch_bounds__(threads)
   });
 }
 
-// f(pointer) of the format's own type.
-template <typename F>
-cudaError_t as_format(HalfPointer x, F f) {
-  return x.format == HalfFormat::bf16 ? f(reinterpret_cast<const __nv_bfloat16*>(x.bits))
-                                      : f(reinterpret_cast<const __half*>(x.bits));
-}
-
-template <typename T>
-cudaError_t measure(const T* g, std::size_t elements, double* squared_norm, double* workspace,
+cudaError_t unscale(const Gradient& from, float* to, std::size_t elements,
+                    const double* squared_norm, double loss_scale, double limit,
                     cudaStream_t stream) {
-  unsigned blocks = 0;
-  if (const auto e = grid_size(square_kernel<T>, quads_of(elements), blocks)) return e;
-  launch(square_kernel<T>, blocks, threads, stream, g, elements, workspace);
-  launch(finish_norm, 1, finish_threads, stream, workspace, blocks, squared_norm);
-  return cudaGetLastError();
-}
-
-template <typename T>
-cudaError_t unscale(const T* from, float* to, std::size_t elements, const double* squared_norm,
-                    double loss_scale, double limit, cudaStream_t stream) {
-  unsigned blocks = 0;
-  if (const auto e = grid_size(unscale_kernel<T>, quads_of(elements), blocks)) return e;
-  launch(unscale_kernel<T>, blocks, threads, stream, from, to, elements, squared_norm, loss_scale,
-         limit);
-  return cudaGetLastError();
+  return with_type(from, [&]<typename T>(const TypedGradient<T>& typed) {
+    if (const auto e = check_aligned(typed, to)) return e;
+    unsigned blocks = 0;
+    if (const auto e = grid_size(unscale_kernel<T>, quads_of(elements), blocks)) return e;
+    launch(unscale_kernel<T>, blocks, threads, stream, typed.values, to, elements, squared_norm,
+           loss_scale, limit);
+    return cudaGetLastError();
+  });
 }
 
 }  // namespace
 
-cudaError_t measure_gradient(HalfPointer g, std::size_t elements, double* squared_norm,
+cudaError_t measure_gradient(const Gradient& g, std::size_t elements, double* squared_norm,
                              double* workspace, cudaStream_t stream) {
-  if (const auto e = check_aligned(g)) return e;
-  return as_format(g, [&](const auto* values) {
-    return measure(values, elements, squared_norm, workspace, stream);
+  return with_type(g, [&]<typename T>(const TypedGradient<T>& typed) {
+    if (const auto e = check_aligned(typed)) return e;
+    unsigned blocks = 0;
+    if (const auto e = grid_size(square_kernel<T>, quads_of(elements), blocks)) return e;
+    launch(square_kernel<T>, blocks, threads, stream, typed.values, elements, workspace);
+    launch(finish_norm, 1, finish_threads, stream, workspace, blocks, squared_norm);
+    return cudaGetLastError();
   });
 }
-cudaError_t measure_gradient(const float* g, std::size_t elements, double* squared_norm,
-                             double* workspace, cudaStream_t stream) {
-  if (const auto e = check_aligned(g)) return e;
-  return measure(g, elements, squared_norm, workspace, stream);
+
+cudaError_t gradient_factor(const double* squared_norm, double loss_scale, double limit,
+                            float* factor, cudaStream_t stream) {
+  launch(clip_factor_kernel, 1, 32, stream, squared_norm, loss_scale, limit, factor);
+  return cudaGetLastError();
 }
 
 cudaError_t unscale_and_clip(HalfPointer half_g, float* g, std::size_t elements,
                              const double* squared_norm, double loss_scale, double limit,
                              cudaStream_t stream) {
-  if (const auto e = check_aligned(half_g, g)) return e;
-  return as_format(half_g, [&](const auto* values) {
-    return unscale(values, g, elements, squared_norm, loss_scale, limit, stream);
-  });
+  return unscale(half_g, g, elements, squared_norm, loss_scale, limit, stream);
 }
 cudaError_t unscale_and_clip(float* g, std::size_t elements, const double* squared_norm,
                              double loss_scale, double limit, cudaStream_t stream) {
-  if (const auto e = check_aligned(g)) return e;
   return unscale(g, g, elements, squared_norm, loss_scale, limit, stream);
 }
 

@@ -12,8 +12,12 @@
 // of the norms, ClipNorm::shared, and each sees an overflow of any. Without that each clips by its
 // own norm, ClipNorm::local, and knows of its own overflow only.
 //
-// Bytes per element: measure_gradient 2 (fp16, bf16) or 4; unscale_and_clip 6 from these, 8 in
-// place.
+// Kernels that take a Gradient (gradient_view.h) read the factor of gradient_factor from device
+// memory and multiply as they read. unscale_and_clip is for other consumers, which need fp32 values
+// in memory.
+//
+// Bytes per element: measure_gradient 2 (fp16, bf16) or 4; gradient_factor none; unscale_and_clip 6
+// from 16 bits, 8 in place.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -21,19 +25,23 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/cuda/gradient_view.h"
 #include "kernels/cuda/half_precision.h"
 #include "kernels/cuda/reduction.h"
 
 namespace lambcast::cuda {
 
-// *squared_norm = ||g||^2, still multiplied by the square of the loss scale.
-cudaError_t measure_gradient(HalfPointer g, std::size_t elements, double* squared_norm,
-                             double* workspace, cudaStream_t stream);
-cudaError_t measure_gradient(const float* g, std::size_t elements, double* squared_norm,
+// *squared_norm = ||g||^2, still multiplied by the square of the loss scale: the factor of `g` is
+// not read.
+cudaError_t measure_gradient(const Gradient& g, std::size_t elements, double* squared_norm,
                              double* workspace, cudaStream_t stream);
 
-// g = half_g * factor, or g *= factor, with factor = 1 / (loss_scale * max(clip, 1)) and
-// clip = (sqrt(*squared_norm) / loss_scale + 1e-6) / limit; limit 0 only unscales.
+// *factor = 1 / (loss_scale * max(clip, 1)) with clip = (sqrt(*squared_norm) / loss_scale + 1e-6) /
+// limit; limit 0 only unscales. Both pointers are device memory.
+cudaError_t gradient_factor(const double* squared_norm, double loss_scale, double limit,
+                            float* factor, cudaStream_t stream);
+
+// g = half_g * factor, or g *= factor, with the factor of gradient_factor.
 cudaError_t unscale_and_clip(HalfPointer half_g, float* g, std::size_t elements,
                              const double* squared_norm, double loss_scale, double limit,
                              cudaStream_t stream);

@@ -1,6 +1,7 @@
 #include "kernels/cuda/lamb.h"
 
 #include "kernels/bias_correction.h"
+#include "kernels/cuda/gradient.cuh"
 #include "kernels/cuda/pieces.cuh"
 
 namespace lambcast::cuda {
@@ -32,14 +33,16 @@ struct LambConstants {
   }
 };
 
+template <typename T>
 __global__ void __launch_bounds__(threads)
-    moments_kernel(LambState s, const float* g, const LambConstants all) {
+    moments_kernel(LambState s, TypedGradient<T> g, const LambConstants all) {
+  const GradientReader<T> reader(g);
   for (int k = blockIdx.x; k < s.piece_count; k += gridDim.x) {
     const Piece piece = s.pieces[k];
     const LambConstants c = all.of(s, piece.tensor);
     RunningSum weights, updates;
     for_each(piece, [&](std::size_t e, int width) {
-      const Quad p = read(s.p, e, width), gradient = read(g, e, width);
+      const Quad p = read(s.p, e, width), gradient = reader.read(e, e + width);
       Quad m = read(s.m, e, width), v = read(s.v, e, width), upd{};
       for (int i = 0; i < width; ++i) {
         m.at[i] = c.b1 * m.at[i] + c.one_minus_b1 * gradient.at[i];
@@ -318,6 +321,17 @@ __global__ void __launch_bounds__(finish_threads) scaling_kernel(LambState s, fl
   }
 }
 
+cudaError_t moments(const LambState& s, const Gradient& g, const LambConstants& c,
+                    cudaStream_t stream) {
+  return with_type(g, [&]<typename T>(const TypedGradient<T>& typed) {
+    if (const auto e = check_aligned(s.p, s.m, s.v, typed)) return e;
+    unsigned blocks = 0;
+    if (const auto e = grid_size(moments_kernel<T>, s.piece_count, blocks)) return e;
+    launch(moments_kernel<T>, blocks, threads, stream, s, typed, c);
+    return cudaGetLastError();
+  });
+}
+
 cudaError_t apply(const LambState& s, const LambConstants& c, cudaStream_t stream) {
   unsigned blocks = 0;
   if (const auto e = grid_size(apply_kernel, s.piece_count, blocks)) return e;
@@ -327,25 +341,20 @@ cudaError_t apply(const LambState& s, const LambConstants& c, cudaStream_t strea
 
 }  // namespace
 
-cudaError_t lamb_step(const LambState& s, const float* g, const LambOptions& options,
+cudaError_t lamb_step(const LambState& s, const Gradient& g, const LambOptions& options,
                       const RunningAverage& average, cudaStream_t stream, int step) {
   if (s.tensors == 0) return cudaSuccess;
-  if (const auto e = check_aligned(s.p, s.m, s.v, s.half_p, g)) return e;
-  unsigned blocks = 0;
-  if (const auto e = grid_size(moments_kernel, s.piece_count, blocks)) return e;
+  if (const auto e = check_aligned(s.half_p)) return e;
   const LambConstants constants(options, step);
-  launch(moments_kernel, blocks, threads, stream, s, g, constants);
+  if (const auto e = moments(s, g, constants, stream)) return e;
   launch(ratio_kernel, s.tensors, tensor_threads, stream, s, options, constants.bias.rate, average);
   return apply(s, constants, stream);
 }
 
-cudaError_t lamb_moments(const LambState& s, const float* g, const LambOptions& options,
+cudaError_t lamb_moments(const LambState& s, const Gradient& g, const LambOptions& options,
                          double* squares, cudaStream_t stream, int step) {
   if (s.tensors == 0) return cudaSuccess;
-  if (const auto e = check_aligned(s.p, s.m, s.v, g)) return e;
-  unsigned blocks = 0;
-  if (const auto e = grid_size(moments_kernel, s.piece_count, blocks)) return e;
-  launch(moments_kernel, blocks, threads, stream, s, g, LambConstants(options, step));
+  if (const auto e = moments(s, g, LambConstants(options, step), stream)) return e;
   launch(squares_kernel, s.tensors, tensor_threads, stream, s, squares);
   return cudaGetLastError();
 }

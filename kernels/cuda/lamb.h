@@ -10,9 +10,10 @@
 //   apply      read p m v, write p (and half_p) 16 (18)  read signs p v, the same    12.125
 //   (14.125)
 //
-// Bytes are per element; without weight decay the compression stage does not read p (20.125), a
-// mask adds 8: 4 and the m that it leaves, which is read in place of signs. Pointers to float must
-// be 16-byte aligned.
+// Bytes are per element. A gradient in 16 bits saves 2 of the warm-up's moments (22). Without
+// weight decay the compression stage does not read p (20.125). A mask adds 8: 4 for itself, and 4
+// for the m that it leaves, which is read in place of signs. Pointers to float must be 16-byte
+// aligned.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -21,6 +22,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "kernels/cuda/gradient_view.h"
 #include "kernels/cuda/half_precision.h"
 #include "kernels/options.h"
 
@@ -89,14 +91,14 @@ struct RunningAverage {
 
 // LAMB and the warm-up stage of 1-bit LAMB: three launches. `step` counts from 1 and matters only
 // for bias correction.
-cudaError_t lamb_step(const LambState& state, const float* g, const LambOptions& options,
+cudaError_t lamb_step(const LambState& state, const Gradient& g, const LambOptions& options,
                       const RunningAverage& average, cudaStream_t stream, int step = 1);
 
 // The same in two halves, for shards of tensors whose norms are summed over ranks in between: the
 // distributed LAMBs of Colossal-AI, which sums two numbers tensor by tensor, and of Apex, which
 // sums the one vector. `squares`: |p|^2 and |update|^2 of every tensor of the shard. The running
 // average is left alone.
-cudaError_t lamb_moments(const LambState& state, const float* g, const LambOptions& options,
+cudaError_t lamb_moments(const LambState& state, const Gradient& g, const LambOptions& options,
                          double* squares, cudaStream_t stream, int step = 1);
 cudaError_t lamb_apply(const LambState& state, const LambOptions& options, const double* squares,
                        cudaStream_t stream, int step = 1);

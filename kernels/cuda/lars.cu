@@ -1,5 +1,6 @@
 #include "kernels/cuda/lars.h"
 
+#include "kernels/cuda/gradient.cuh"
 #include "kernels/cuda/pieces.cuh"
 
 namespace lambcast::cuda {
@@ -9,11 +10,13 @@ __device__ double decay_of(const LambState& s, const reference::LarsOptions& o, 
   return s.groups ? s.groups[t].weight_decay : o.weight_decay;
 }
 
-__global__ void __launch_bounds__(threads) lars_norms_kernel(LambState s, const float* g) {
+template <typename T>
+__global__ void __launch_bounds__(threads) lars_norms_kernel(LambState s, TypedGradient<T> g) {
+  const GradientReader<T> reader(g);
   for (int k = blockIdx.x; k < s.piece_count; k += gridDim.x) {
     RunningSum weights, gradients;
     for_each(s.pieces[k], [&](std::size_t e, int width) {
-      const Quad p = read(s.p, e, width), gradient = read(g, e, width);
+      const Quad p = read(s.p, e, width), gradient = reader.read(e, e + width);
       add_squares(weights, p);
       add_squares(gradients, gradient);
     });
@@ -47,8 +50,10 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
+template <typename T>
 __global__ void __launch_bounds__(threads)
-    lars_apply_kernel(LambState s, const float* g, reference::LarsOptions o) {
+    lars_apply_kernel(LambState s, TypedGradient<T> g, reference::LarsOptions o) {
+  const GradientReader<T> reader(g);
   const float momentum = static_cast<float>(o.momentum);
   for (int k = blockIdx.x; k < s.piece_count; k += gridDim.x) {
     const Piece piece = s.pieces[k];
@@ -56,7 +61,7 @@ __global__ void __launch_bounds__(threads)
     const float wd = static_cast<float>(decay_of(s, o, piece.tensor));
     for_each(piece, [&](std::size_t e, int width) {
       Quad p = read(s.p, e, width), v = read(s.m, e, width);
-      const Quad gradient = read(g, e, width);
+      const Quad gradient = reader.read(e, e + width);
       for (int i = 0; i < width; ++i) {
         v.at[i] = momentum * v.at[i] + rate * (gradient.at[i] + wd * p.at[i]);
         p.at[i] -= v.at[i];
@@ -70,27 +75,32 @@ __global__ void __launch_bounds__(threads)
 
 }  // namespace
 
-cudaError_t lars_norms(const LambState& s, const float* g, double* squares, cudaStream_t stream) {
+cudaError_t lars_norms(const LambState& s, const Gradient& g, double* squares,
+                       cudaStream_t stream) {
   if (s.tensors == 0) return cudaSuccess;
-  if (const auto e = check_aligned(s.p, g)) return e;
-  unsigned blocks = 0;
-  if (const auto e = grid_size(lars_norms_kernel, s.piece_count, blocks)) return e;
-  launch(lars_norms_kernel, blocks, threads, stream, s, g);
-  launch(lars_finish_norms, s.tensors, tensor_threads, stream, s, squares);
-  return cudaGetLastError();
+  return with_type(g, [&]<typename T>(const TypedGradient<T>& typed) {
+    if (const auto e = check_aligned(s.p, typed)) return e;
+    unsigned blocks = 0;
+    if (const auto e = grid_size(lars_norms_kernel<T>, s.piece_count, blocks)) return e;
+    launch(lars_norms_kernel<T>, blocks, threads, stream, s, typed);
+    launch(lars_finish_norms, s.tensors, tensor_threads, stream, s, squares);
+    return cudaGetLastError();
+  });
 }
 
-cudaError_t lars_apply(const LambState& s, const float* g, const reference::LarsOptions& options,
+cudaError_t lars_apply(const LambState& s, const Gradient& g, const reference::LarsOptions& options,
                        const double* squares, cudaStream_t stream) {
   if (s.tensors == 0) return cudaSuccess;
-  if (const auto e = check_aligned(s.p, s.m, s.half_p, g)) return e;
-  unsigned blocks = 0;
-  const std::size_t items = (static_cast<std::size_t>(s.tensors) + threads - 1) / threads;
-  if (const auto e = grid_size(lars_ratio_kernel, items, blocks)) return e;
-  launch(lars_ratio_kernel, blocks, threads, stream, s, squares, options);
-  if (const auto e = grid_size(lars_apply_kernel, s.piece_count, blocks)) return e;
-  launch(lars_apply_kernel, blocks, threads, stream, s, g, options);
-  return cudaGetLastError();
+  return with_type(g, [&]<typename T>(const TypedGradient<T>& typed) {
+    if (const auto e = check_aligned(s.p, s.m, s.half_p, typed)) return e;
+    unsigned blocks = 0;
+    const std::size_t items = (static_cast<std::size_t>(s.tensors) + threads - 1) / threads;
+    if (const auto e = grid_size(lars_ratio_kernel, items, blocks)) return e;
+    launch(lars_ratio_kernel, blocks, threads, stream, s, squares, options);
+    if (const auto e = grid_size(lars_apply_kernel<T>, s.piece_count, blocks)) return e;
+    launch(lars_apply_kernel<T>, blocks, threads, stream, s, typed, options);
+    return cudaGetLastError();
+  });
 }
 
 }  // namespace lambcast::cuda

@@ -2,7 +2,7 @@
 // halves as LAMB's, so that shards of tensors can sum their norms over ranks in between.
 //
 // Bytes per element: lars_norms 8 (read p, g), lars_apply 20 (read p, g, velocity; write p,
-// velocity), with fp16 copy 22.
+// velocity), with fp16 copy 22. A gradient in 16 bits saves 2 of each.
 #pragma once
 
 #include "kernels/cuda/lamb.h"
@@ -12,9 +12,9 @@ namespace lambcast::cuda {
 
 // Of `state` the pieces, p, m (the velocity), half_p, step_length, workspace and groups are used.
 // squares: |p|^2 and |g|^2 of every tensor.
-cudaError_t lars_norms(const LambState& state, const float* g, double* squares,
+cudaError_t lars_norms(const LambState& state, const Gradient& g, double* squares,
                        cudaStream_t stream);
-cudaError_t lars_apply(const LambState& state, const float* g,
+cudaError_t lars_apply(const LambState& state, const Gradient& g,
                        const reference::LarsOptions& options, const double* squares,
                        cudaStream_t stream);
 

@@ -1,5 +1,6 @@
 #include "kernels/cuda/lion.h"
 
+#include "kernels/cuda/gradient.cuh"
 #include "kernels/cuda/group_cursor.cuh"
 
 namespace lambcast::cuda {
@@ -16,13 +17,15 @@ struct LionConstants : GroupRate {
         new_in_b2(static_cast<float>(1 - o.beta2)) {}
 };
 
+template <typename T>
 __global__ void __launch_bounds__(threads)
-    step_kernel(LionState s, const float* g, LionConstants c) {
+    step_kernel(LionState s, TypedGradient<T> g, LionConstants c) {
+  const GradientReader<T> reader(g);
   c.read_rate(s.lr);
   GroupCursor cursor{s.runs};
   for_each_quad(s.elements, [&](std::size_t e, std::size_t limit) {
     Quad p = load_quad(s.p, e, limit), m = load_quad(s.m, e, limit);
-    const Quad gradient = load_quad(g, e, limit);
+    const Quad gradient = reader.read(e, limit);
     cursor.move_to(e, c);
     const bool one_group = !cursor.ends_before(limit);
     for (int i = 0; i < 4; ++i) {
@@ -40,13 +43,15 @@ __global__ void __launch_bounds__(threads)
 
 }  // namespace
 
-cudaError_t lion_step(const LionState& s, const float* g, const reference::LionOptions& options,
+cudaError_t lion_step(const LionState& s, const Gradient& g, const reference::LionOptions& options,
                       cudaStream_t stream) {
-  if (const auto e = check_aligned(s.p, s.m, s.half_p, g)) return e;
-  unsigned blocks = 0;
-  if (const auto e = grid_size(step_kernel, quads_of(s.elements), blocks)) return e;
-  launch(step_kernel, blocks, threads, stream, s, g, LionConstants(options));
-  return cudaGetLastError();
+  return with_type(g, [&]<typename T>(const TypedGradient<T>& typed) {
+    if (const auto e = check_aligned(s.p, s.m, s.half_p, typed)) return e;
+    unsigned blocks = 0;
+    if (const auto e = grid_size(step_kernel<T>, quads_of(s.elements), blocks)) return e;
+    launch(step_kernel<T>, blocks, threads, stream, s, typed, LionConstants(options));
+    return cudaGetLastError();
+  });
 }
 
 }  // namespace lambcast::cuda

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <sstream>
 
@@ -13,6 +14,9 @@
 #include "kernels/cuda/device_buffer.h"
 #include "kernels/cuda/factored.h"
 #include "kernels/cuda/gradient.h"
+#include "kernels/cuda/lamb_tensors.h"
+#include "kernels/cuda/lars.h"
+#include "kernels/cuda/lion.h"
 #include "kernels/profile/kernels.h"
 
 using namespace lambcast;
@@ -101,9 +105,19 @@ std::vector<Row> rows_of_guide() {
   return rows;
 }
 
+// Bytes per element of the paths of 1-bit LAMB, with the 16-bit copy of the weights (2 bytes).
+void paths_stay_within_their_limits() {
+  const auto bytes = [](const char* name) { return counted().at(name).bytes; };
+  const double after_worker = bytes("onebit_server_n8") + bytes("onebit_decode");
+  CHECK(bytes("onebit_worker_momentum") + after_worker <= 26);
+  CHECK(bytes("onebit_worker_momentum_fp16") + after_worker <= 19.4);
+  CHECK(bytes("lamb_step_fp16") <= 40.1);
+  CHECK(bytes("onebit_lamb_step") <= 36.4 + 2);
+}
+
 }  // namespace
 
-// One test, for the count takes a minute.
+// One test, because the count takes ten seconds.
 TEST_CASE("every kernel moves what the profile says, and stands in the guide, with why if more") {
   for (const auto& [name, kernel] : counted()) {
     INFO(name << ": counted " << kernel.bytes << ", says " << kernel.says);
@@ -131,6 +145,56 @@ TEST_CASE("every kernel moves what the profile says, and stands in the guide, wi
     CHECK(kernel->second.cached <= 1.1 * std::stod(cell[2]));
     const auto same = [&](const Row& row) { return row.name == cell[0]; };
     CHECK(std::ranges::find_if(rows, same)->once == std::stod(cell[2]));
+  }
+  paths_stay_within_their_limits();
+}
+
+TEST_CASE("a kernel reads two bytes less per element of a gradient in 16 bits") {
+  cuda_on_cpu::watch_device_memory();
+  constexpr std::size_t n = std::size_t{1} << 14;
+  const DeviceBuffer<float> p(n), m(n), v(n), u(n), full(n), factor(1), scale(1);
+  const DeviceBuffer<std::uint16_t> half(n);
+  const DeviceBuffer<std::uint8_t> signs(n / 8);
+  const DeviceBuffer<double> workspace(reduction_slots), squares(2);
+  const LambTensors tensors(tensor_layout(std::vector<std::size_t>{n}));
+  const AdamState adam{p.data(), m.data(), v.data(), u.data(), {}, n};
+  const LambState lamb = tensors.state(p.data(), m.data(), v.data());
+  const auto worker = [&](const float* x, const Gradient& g) {
+    WorkerPhase phase;
+    phase.x = x, phase.gradient = g, phase.elements = phase.padded = phase.counted = n;
+    phase.error = {u.data(), scale.data()};
+    phase.signs = signs.data(), phase.workspace = workspace.data();
+    return worker_phase(phase, nullptr);
+  };
+  using Kernel = std::function<cudaError_t(const Gradient&)>;
+  const std::map<std::string, Kernel> kernels{
+      {"worker_phase of a momentum", [&](const auto& g) { return worker(m.data(), g); }},
+      {"worker_phase of a gradient", [&](const auto& g) { return worker(nullptr, g); }},
+      {"adam_step", [&](const auto& g) { return adam_step(adam, g, {}, 1, nullptr); }},
+      {"zero_one_onebit_step",
+       [&](const auto& g) { return zero_one_onebit_step(adam, g, {}, nullptr); }},
+      {"zero_one_local_step",
+       [&](const auto& g) { return zero_one_local_step(adam, g, {}, nullptr); }},
+      {"zero_one_sync_begin",
+       [&](const auto& g) { return zero_one_sync_begin(adam, g, {}, nullptr); }},
+      {"lion_step",
+       [&](const auto& g) {
+         return lion_step({p.data(), m.data(), {}, n}, g, {}, nullptr);
+       }},
+      {"lamb_step", [&](const auto& g) { return lamb_step(lamb, g, {}, {}, nullptr); }},
+      {"lars_norms", [&](const auto& g) { return lars_norms(lamb, g, squares.data(), nullptr); }},
+      {"lars_apply",
+       [&](const auto& g) { return lars_apply(lamb, g, {}, squares.data(), nullptr); }}};
+  for (const auto& [name, kernel] : kernels) {
+    const auto bytes = [&, &launch = kernel](const Gradient& g) {
+      const auto run = [&] { REQUIRE(launch(g) == cudaSuccess); };
+      return cuda_on_cpu::traffic_of(run).bytes();
+    };
+    for (const HalfFormat format : {HalfFormat::fp16, HalfFormat::bf16}) {
+      INFO(name);
+      const HalfPointer narrow(half.data(), format);
+      CHECK(bytes({full.data(), factor.data()}) - bytes({narrow, factor.data()}) == 2. * n);
+    }
   }
 }
 

@@ -36,7 +36,7 @@ class CompressedAllreduce {
   const ChunkLayout& layout() const { return layout_; }
   int rank() const { return rank_; }
 
-  // `input` names what is compressed (WorkerPhase from x to x_elements); the rest is filled in.
+  // `input` names the buffer to compress (WorkerPhase from x to x_elements); the rest is filled in.
   cudaError_t compress(WorkerPhase input, cudaStream_t stream);
   ncclResult_t exchange(const NcclApi& nccl, ncclComm_t comm, cudaStream_t stream);
   cudaError_t serve(cudaStream_t stream);

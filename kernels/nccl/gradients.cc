@@ -1,6 +1,5 @@
 #include "kernels/nccl/gradients.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "kernels/cuda/gradient.h"
@@ -30,8 +29,7 @@ void average_whole(const NcclApi& nccl, std::span<const RankGradient> ranks) {
 void measure(const NcclApi& nccl, std::span<const RankGradient> ranks) {
   on_each(ranks, [](const RankGradient& g) {
     double *const squared = g.norm->squared.data(), *const workspace = g.norm->workspace.data();
-    require(g.half ? measure_gradient(g.half, g.elements, squared, workspace, g.stream)
-                   : measure_gradient(g.values, g.elements, squared, workspace, g.stream),
+    require(measure_gradient(g.arrived(), g.elements, squared, workspace, g.stream),
             "norm of a gradient");
   });
   in_group(nccl, ranks, [&](const RankGradient& g) {
@@ -59,22 +57,44 @@ bool overflowed(const NcclApi& nccl, std::span<const RankGradient> ranks, double
   return !std::isfinite(squared);
 }
 
-void unscale(std::span<const RankGradient> ranks, const GradientOptions& options) {
+bool rescales(const GradientOptions& options) {
+  return options.loss_scale != 1 || options.max_norm > 0;
+}
+
+void set_factor(std::span<const RankGradient> ranks, const GradientOptions& options) {
   on_each(ranks, [&](const RankGradient& g) {
-    const double* const squared = g.norm->squared.data();
-    require(g.half ? unscale_and_clip(g.half, g.values, g.elements, squared, options.loss_scale,
-                                      options.max_norm, g.stream)
-                   : unscale_and_clip(g.values, g.elements, squared, options.loss_scale,
-                                      options.max_norm, g.stream),
-            "unscaling of a gradient");
+    require(gradient_factor(g.norm->squared.data(), options.loss_scale, options.max_norm,
+                            g.norm->factor.data(), g.stream),
+            "factor of a gradient");
   });
 }
 
 }  // namespace
 
-void average(const NcclApi& nccl, std::span<const RankGradient> ranks, std::size_t first) {
+Gradient unscaled(const RankGradient& rank, const GradientOptions& options) {
+  Gradient g = rank.arrived();
+  if (rescales(options)) g.factor = rank.norm->factor.data();
+  return g;
+}
+
+void average_unscaled(const NcclApi& nccl, std::span<const RankGradient> ranks, std::size_t first,
+                      const GradientOptions& options) {
   const std::size_t count = ranks.front().elements - first;
   if (count == 0) return;
+  on_each(ranks, [&](const RankGradient& g) {
+    if (g.values == nullptr) {
+      throw Error(Exit::usage,
+                  "gradients in 16 bits with tensors that never freeze need fp32 memory too");
+    }
+    if (!g.half && !rescales(options)) return;
+    const double* const squared = g.norm->squared.data();
+    float* const values = g.values + first;
+    require(g.half ? unscale_and_clip(g.half.behind(first), values, count, squared,
+                                      options.loss_scale, options.max_norm, g.stream)
+                   : unscale_and_clip(values, count, squared, options.loss_scale, options.max_norm,
+                                      g.stream),
+            "unscaling of a gradient");
+  });
   in_group(nccl, ranks, [&](const RankGradient& g) {
     all_reduce(nccl, g, g.values + first, count, ncclFloat32);
   });
@@ -86,9 +106,7 @@ bool reduce(const NcclApi& nccl, std::span<const RankGradient> ranks, bool avera
   if (averaged) average_whole(nccl, ranks);
   if (options.check_overflow || options.max_norm > 0) measure(nccl, ranks);
   if (options.check_overflow && overflowed(nccl, ranks, options.timeout_s)) return false;
-  const bool any_half =
-      std::any_of(ranks.begin(), ranks.end(), [](const auto& g) { return bool(g.half); });
-  if (any_half || options.loss_scale != 1 || options.max_norm > 0) unscale(ranks, options);
+  if (rescales(options)) set_factor(ranks, options);
   return true;
 }
 

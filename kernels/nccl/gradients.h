@@ -1,21 +1,23 @@
-// From the gradients that backward passes leave to those that an optimizer may see, for all ranks
-// of a thread, before any state moves:
+// Turns the gradients of backward passes into those that an optimizer reads, for all ranks of a
+// thread, before any state moves:
 //
-//   mean        over the ranks, where the step asks for it: in 16 bits where they are fp16 or bf16,
-//               half the bytes of fp32, as DeepSpeed sends them
-//   norm        measure_gradient on every rank, and its mean over the ranks: an all-reduce of 8
-//               bytes (shared_norm.h). It is not finite where any rank's gradient is not, which is
-//               the one flag that all ranks go by: the host waits for it, and the step is skipped
-//   unscale     by the loss scale, and clip by the shared norm; 16 bits become fp32
+//   mean        over the ranks, if the step needs it. Gradients in fp16 or bf16 travel in 16 bits,
+//               half the bytes of fp32, as in DeepSpeed.
+//   norm        measure_gradient on every rank, and the mean over the ranks by an all-reduce of 8
+//               bytes (shared_norm.h). It is not finite if any rank's gradient is not. The host
+//               waits for this flag, and all ranks skip the step together.
+//   factor      1 / (loss scale x clipping by the shared norm), one float in device memory. The
+//               kernels of the step widen and multiply as they read (cuda/gradient_view.h), so that
+//               no pass writes an fp32 copy.
 //
-// Where neither overflow, clipping nor a loss scale is asked for, fp32 gradients are only averaged,
-// and nothing waits.
+// Without a check for overflow, clipping and a loss scale, gradients are only averaged, and nothing
+// waits.
 #pragma once
 
 #include <span>
 #include <vector>
 
-#include "kernels/cuda/half_precision.h"
+#include "kernels/cuda/gradient_view.h"
 #include "kernels/cuda/reduction.h"
 #include "kernels/nccl/watch.h"
 
@@ -28,23 +30,34 @@ struct GradientOptions {
   double timeout_s = 600;      // how long that wait may be (watch.h)
 };
 
-// The device memory that it takes.
+// Device memory of the norm and of the factor.
 struct GradientNorm {
   DeviceBuffer<double> squared{1};
+  DeviceBuffer<float> factor{1};
   DeviceBuffer<double> workspace{reduction_slots};
 };
 
 struct RankGradient : Watched {
   std::size_t elements = 0;
   HalfPointer half;         // gradients in 16 bits, or null; overwritten by their mean
-  float* values = nullptr;  // what the optimizer sees; the gradient itself where half is null
+  float* values = nullptr;  // the gradient itself if half is null, else memory for
+                            // average_unscaled, or null
   const GradientNorm* norm = nullptr;
+
+  // The gradient without its factor.
+  Gradient arrived() const { return half ? Gradient(half) : Gradient(values); }
 };
 
-// The mean over the ranks of the values from `first` on.
-void average(const NcclApi& nccl, std::span<const RankGradient> ranks, std::size_t first);
+// Returns the gradient that the kernels of a step read, with its factor. Call reduce() first.
+Gradient unscaled(const RankGradient& rank, const GradientOptions& options);
 
-// Does all of the above; `averaged` tells whether the step needs the mean. Returns false if a
+// Writes the unscaled gradient from element `first` on to `values`, in fp32, and averages it over
+// the ranks: the gradient of tensors that never freeze. Call reduce() first. Throws
+// Error{Exit::usage} if `values` is null.
+void average_unscaled(const NcclApi& nccl, std::span<const RankGradient> ranks, std::size_t first,
+                      const GradientOptions& options);
+
+// Does all of the above; `averaged` says whether the step needs the mean. Returns false if a
 // gradient of any rank overflowed. Throws Error{Exit::failure} naming the call or the rank that
 // failed.
 bool reduce(const NcclApi& nccl, std::span<const RankGradient> ranks, bool averaged,

@@ -60,15 +60,16 @@ struct Node {
     });
     return take(ranks, how);
   }
-  // The same of gradients in 16 bits.
+  // The same of gradients in 16 bits. Without `memory` in fp32 no kernel can widen them.
   Step step_half(const std::vector<std::vector<std::uint16_t>>& gradients,
-                 const GradientOptions& how, HalfFormat format = HalfFormat::fp16) {
+                 const GradientOptions& how, HalfFormat format = HalfFormat::fp16,
+                 bool memory = false) {
     std::vector<DeviceBuffer<std::uint16_t>> half;
     std::vector<DeviceBuffer<float>> full;
     std::vector<Rank<Optimizer>> ranks;
     gpus.on_each([&](int r) {
       half.push_back(upload(gradients[std::size_t(r)]));
-      full.emplace_back(half.back().size());
+      full.emplace_back(memory ? half.back().size() : 0);
       ranks.push_back(rank(r, full.back().data()));
       ranks.back().half_gradient = {half.back().data(), format};
     });

@@ -82,12 +82,12 @@ cudaError_t OnebitAdam::count_replayed_step(cudaStream_t) {
   return cudaSuccess;
 }
 
-cudaError_t OnebitAdam::full_step(const float* mean_gradient, cudaStream_t stream) {
+cudaError_t OnebitAdam::full_step(const Gradient& mean_gradient, cudaStream_t stream) {
   ++steps_;
   return adam_step(state(0, runs_, elements()), mean_gradient, options_.adam, steps_, stream);
 }
 
-cudaError_t OnebitAdam::compress(const float* gradient, cudaStream_t stream) {
+cudaError_t OnebitAdam::compress(const Gradient& gradient, cudaStream_t stream) {
   WorkerPhase input;
   input.x = m_.data();
   input.gradient = gradient;

@@ -48,8 +48,8 @@ class OnebitAdam : public Replica {
 
   // The pieces of a step (step.h).
   std::size_t compressed_elements() const { return compressing_.elements(); }
-  cudaError_t full_step(const float* mean_gradient, cudaStream_t stream);
-  cudaError_t compress(const float* gradient, cudaStream_t stream);
+  cudaError_t full_step(const Gradient& mean_gradient, cudaStream_t stream);
+  cudaError_t compress(const Gradient& gradient, cudaStream_t stream);
   std::span<CompressedAllreduce> exchanges() { return exchanges_.all(); }
   cudaError_t apply(const float* gradient, cudaStream_t stream);
 

@@ -51,7 +51,7 @@ StateLayout OnebitLamb::layout() const {
 std::vector<std::byte> OnebitLamb::save() const { return saved(*this, layout()); }
 void OnebitLamb::load(std::span<const std::byte> state) { restore(*this, layout(), state); }
 
-cudaError_t OnebitLamb::full_step(const float* mean_gradient, cudaStream_t stream) {
+cudaError_t OnebitLamb::full_step(const Gradient& mean_gradient, cudaStream_t stream) {
   const RunningAverage average{options_.coeff_beta, quirks_.coefficient_average};
   for (const LambTensors* tensors : {&per_tensor_, &never_freezing_}) {
     if (const auto e = lamb_step(state(*tensors), mean_gradient, options_.lamb, average, stream)) {
@@ -83,7 +83,7 @@ cudaError_t OnebitLamb::freeze(cudaStream_t stream) {
   return scaling_coefficients(state(per_tensor_), scaling_.data(), stream);
 }
 
-cudaError_t OnebitLamb::compress(const float* gradient, cudaStream_t stream) {
+cudaError_t OnebitLamb::compress(const Gradient& gradient, cudaStream_t stream) {
   WorkerPhase input;
   input.x = m_.data();
   input.gradient = gradient;

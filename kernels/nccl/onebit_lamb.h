@@ -58,10 +58,10 @@ class OnebitLamb : public Replica {
   // The pieces of a step (step.h).
   // From here on gradients are averaged in the compression stage too.
   std::size_t compressed_elements() const { return compressing_.elements(); }
-  cudaError_t full_step(const float* mean_gradient, cudaStream_t stream);
-  cudaError_t compress(const float* gradient, cudaStream_t stream);
+  cudaError_t full_step(const Gradient& mean_gradient, cudaStream_t stream);
+  cudaError_t compress(const Gradient& gradient, cudaStream_t stream);
   std::span<CompressedAllreduce> exchanges() { return {&exchange_, 1}; }
-  // Of `gradient` only what never freezes is read: its mean over the ranks.
+  // Reads of `gradient` only the tensors that never freeze: their mean over the ranks, unscaled.
   cudaError_t apply(const float* gradient, cudaStream_t stream);
 
   template <typename Self, typename Visit>

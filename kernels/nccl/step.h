@@ -1,12 +1,12 @@
-// A step of all the ranks that a thread drives, whichever the optimizer. Every thread or process
-// takes it for its own ranks:
+// A step of all the ranks that a thread drives, for any optimizer. Every thread or process takes it
+// for its own ranks:
 //
-//   gradients     averaged where the step wants it, checked, unscaled and clipped (gradients.h)
-//   full step     where next() says full
+//   gradients     averaged if the step needs it, and checked; their factor computed (gradients.h)
+//   full step     if next() is Step::full
 //   one bit       compress, exchange_compressed, apply; in between the mean of what never freezes
-//   local step    where next() says silent: 0/1 Adam
+//   local step    if next() is Step::silent: 0/1 Adam
 //
-// Everything is enqueued on the streams of the ranks; but for the check of overflow nothing waits.
+// Everything is enqueued on the streams of the ranks. Only the check for overflow waits.
 #pragma once
 
 #include <span>
@@ -19,7 +19,7 @@
 
 namespace lambcast::cuda {
 
-// What one rank brings.
+// The arguments of one rank.
 template <typename Optimizer>
 struct Rank {
   int device = 0;
@@ -27,7 +27,8 @@ struct Rank {
   float* gradient = nullptr;   // device memory; overwritten, see RankGradient::values
   ncclComm_t* comm = nullptr;  // null where it points to once aborted
   cudaStream_t stream = nullptr;
-  HalfPointer half_gradient = {};  // fp16 or bf16 in place of `gradient`, which takes them
+  // fp16 or bf16 instead of `gradient`, which is then needed only if some tensors never freeze.
+  HalfPointer half_gradient = {};
 
   Watched watched() const { return {optimizer->rank(), device, comm, stream}; }
 };
@@ -40,21 +41,29 @@ std::vector<Watched> watched(std::span<const Rank<Optimizer>> ranks) {
 }
 
 template <typename Optimizer>
+RankGradient arrived_at(const Rank<Optimizer>& rank) {
+  return {rank.watched(), rank.optimizer->elements(), rank.half_gradient, rank.gradient,
+          &rank.optimizer->norm()};
+}
+template <typename Optimizer>
 std::vector<RankGradient> gradients_of(std::span<const Rank<Optimizer>> ranks) {
   std::vector<RankGradient> result;
-  for (const auto& rank : ranks) {
-    result.push_back({rank.watched(), rank.optimizer->elements(), rank.half_gradient, rank.gradient,
-                      &rank.optimizer->norm()});
-  }
+  for (const auto& rank : ranks) result.push_back(arrived_at(rank));
   return result;
+}
+// After reduce().
+template <typename Optimizer>
+Gradient gradient_of(const Rank<Optimizer>& rank, const GradientOptions& options) {
+  return unscaled(arrived_at(rank), options);
 }
 
 // All exchanges of all ranks in the same two groups.
 template <typename Optimizer>
-void onebit_step_of(const NcclApi& nccl, std::span<const Rank<Optimizer>> ranks) {
+void onebit_step_of(const NcclApi& nccl, std::span<const Rank<Optimizer>> ranks,
+                    const GradientOptions& options) {
   std::vector<LocalRank> exchanges;
   on_each(ranks, [&](const auto& rank) {
-    require(rank.optimizer->compress(rank.gradient, rank.stream), "worker phase");
+    require(rank.optimizer->compress(gradient_of(rank, options), rank.stream), "worker phase");
     for (CompressedAllreduce& exchange : rank.optimizer->exchanges()) {
       exchanges.push_back(
           {.device = rank.device, .state = &exchange, .comm = *rank.comm, .stream = rank.stream});
@@ -62,7 +71,7 @@ void onebit_step_of(const NcclApi& nccl, std::span<const Rank<Optimizer>> ranks)
   });
   exchange_compressed(nccl, exchanges);
   const auto gradients = gradients_of(ranks);
-  average(nccl, gradients, ranks.front().optimizer->compressed_elements());
+  average_unscaled(nccl, gradients, ranks.front().optimizer->compressed_elements(), options);
   on_each(ranks, [](const auto& rank) {
     require(rank.optimizer->apply(rank.gradient, rank.stream), "one-bit step");
   });
@@ -77,17 +86,18 @@ Step step_of(const NcclApi& nccl, std::span<const Rank<Optimizer>> ranks,
   const auto gradients = gradients_of(ranks);
   if (!reduce(nccl, gradients, kind == Step::full, options)) return Step::skipped;
   if (kind == Step::onebit) {
-    onebit_step_of(nccl, ranks);
+    onebit_step_of(nccl, ranks, options);
     return kind;
   }
   on_each(ranks, [&](const auto& rank) {
-    if constexpr (requires { rank.optimizer->local_step(rank.gradient, rank.stream); }) {
+    const Gradient gradient = gradient_of(rank, options);
+    if constexpr (requires { rank.optimizer->local_step(gradient, rank.stream); }) {
       if (kind == Step::silent) {
-        require(rank.optimizer->local_step(rank.gradient, rank.stream), "local step");
+        require(rank.optimizer->local_step(gradient, rank.stream), "local step");
         return;
       }
     }
-    require(rank.optimizer->full_step(rank.gradient, rank.stream), "full step");
+    require(rank.optimizer->full_step(gradient, rank.stream), "full step");
   });
   return kind;
 }

@@ -190,6 +190,38 @@ void sixteen_bits_agree(HalfFormat format, double loss_scale, double max_norm) {
   CHECK((node.weights(1) == node.weights(0)));
 }
 
+std::vector<std::vector<float>> widened(const std::vector<std::vector<std::uint16_t>>& gradients,
+                                        HalfFormat format) {
+  std::vector<std::vector<float>> all;
+  for (const auto& gradient : gradients) {
+    all.emplace_back();
+    for (const std::uint16_t g : gradient) all.back().push_back(reference::from_half(g, format));
+  }
+  return all;
+}
+
+// One rank, whose mean over the ranks is exact in 16 bits.
+template <typename Optimizer>
+void reads_sixteen_bits(bool last_never_freezes) {
+  emulated::World one = aligned_world(1);
+  if (last_never_freezes) {
+    one.non_freeze.assign(one.tensors.tensors(), false);
+    one.non_freeze.back() = true;
+  }
+  for (const HalfFormat format : {HalfFormat::fp16, HalfFormat::bf16}) {
+    for (const double max_norm : {0.0, 5.0}) {
+      const GradientOptions how{.loss_scale = 64, .max_norm = max_norm};
+      auto narrow = node_of<Optimizer>(one), wide = node_of<Optimizer>(one);
+      for (unsigned k = 0; k < 12; ++k) {
+        const auto half = in_half(random_gradients(one, k), how.loss_scale, format);
+        const Step did = narrow.step_half(half, how, format, last_never_freezes);
+        CHECK(did == wide.step(widened(half, format), how));
+        CHECK((narrow.weights(0) == wide.weights(0)));
+      }
+    }
+  }
+}
+
 // The copy of the weights is, after every kind of step, what the masters round to.
 template <typename Optimizer>
 void keeps_a_copy(HalfFormat format) {
@@ -223,6 +255,29 @@ TEST_CASE("gradients in fp16 are averaged, unscaled and clipped as in the emulat
 TEST_CASE("gradients in bf16 are averaged, unscaled and clipped as in the emulated world") {
   NEED_RANKS(2);
   for (const double max_norm : {0.0, 5.0}) sixteen_bits_agree(HalfFormat::bf16, 1, max_norm);
+}
+
+TEST_CASE(
+    "a step on 16-bit gradients has the bits of one on their fp32 values, without fp32 memory") {
+  NEED_GPUS(1);
+  for (const bool last_never_freezes : {false, true}) {
+    reads_sixteen_bits<OnebitLamb>(last_never_freezes);
+    reads_sixteen_bits<OnebitAdam>(last_never_freezes);
+  }
+  reads_sixteen_bits<ZeroOneAdam>(false);
+}
+
+TEST_CASE(
+    "gradients in 16 bits need fp32 memory where tensors never freeze, and the error says so") {
+  NEED_GPUS(1);
+  emulated::World one = aligned_world(1);
+  one.non_freeze.assign(one.tensors.tensors(), false);
+  one.non_freeze.back() = true;
+  auto node = node_of<OnebitAdam>(one);
+  const auto half = in_half(random_gradients(one, 0), 1, HalfFormat::fp16);
+  for (int warm_up = 0; warm_up < 4; ++warm_up) CHECK(node.step_half(half, {}) == Step::full);
+  CHECK_THROWS_WITH(node.step_half(half, {}),
+                    "gradients in 16 bits with tensors that never freeze need fp32 memory too");
 }
 
 TEST_CASE("weights in 16 bits follow their fp32 masters through every kind of step") {

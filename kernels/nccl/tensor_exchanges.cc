@@ -20,8 +20,8 @@ TensorExchanges::TensorExchanges(const TensorLayout& tensors, int ranks, int ran
 cudaError_t TensorExchanges::compress(const WorkerPhase& input, cudaStream_t stream) {
   for (std::size_t i = 0; i < exchanges_.size(); ++i) {
     WorkerPhase own = input;
-    own.x += starts_[i];
-    if (own.gradient != nullptr) own.gradient += starts_[i];
+    if (own.x != nullptr) own.x += starts_[i];
+    own.gradient = own.gradient.behind(starts_[i]);
     if (const auto e = exchanges_[i].compress(own, stream)) return e;
   }
   return cudaSuccess;

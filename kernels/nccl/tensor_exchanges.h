@@ -16,7 +16,7 @@ class TensorExchanges {
   TensorExchanges(const TensorLayout& tensors, int ranks, int rank, Padding padding);
 
   std::span<CompressedAllreduce> all() { return exchanges_; }
-  // The worker phases. x and, where given, the gradient of `input` are whole buffers.
+  // Runs the worker phases. x and the gradient of `input`, if given, are whole buffers.
   cudaError_t compress(const WorkerPhase& input, cudaStream_t stream);
   // What all ranks have agreed on, of the whole buffer; `mask` may be null.
   PackedAverage average(const float* mask) const;

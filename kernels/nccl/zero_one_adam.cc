@@ -70,18 +70,21 @@ cudaError_t ZeroOneAdam::finish(Step kind, cudaStream_t stream) {
   return exchanges_.forget_errors(stream);
 }
 
-cudaError_t ZeroOneAdam::full_step(const float* mean_gradient, cudaStream_t stream) {
+cudaError_t ZeroOneAdam::full_step(const Gradient& mean_gradient, cudaStream_t stream) {
   if (const auto e = adam_step(state(copy_), mean_gradient, options_.adam, steps_ + 1, stream))
     return e;
   return finish(Step::full, stream);
 }
 
-cudaError_t ZeroOneAdam::compress(const float* gradient, cudaStream_t stream) {
+cudaError_t ZeroOneAdam::compress(const Gradient& gradient, cudaStream_t stream) {
   if (policy_.frozen) {
     if (const auto e = zero_one_sync_begin(state({}), gradient, options_.adam, stream)) return e;
   }
   WorkerPhase input;
-  input.x = policy_.frozen ? u_.data() : gradient;
+  if (policy_.frozen)
+    input.x = u_.data();
+  else
+    input.gradient = gradient;
   return exchanges_.compress(input, stream);
 }
 
@@ -96,7 +99,7 @@ cudaError_t ZeroOneAdam::apply(const float*, cudaStream_t stream) {
   return finish(Step::onebit, stream);
 }
 
-cudaError_t ZeroOneAdam::local_step(const float* gradient, cudaStream_t stream) {
+cudaError_t ZeroOneAdam::local_step(const Gradient& gradient, cudaStream_t stream) {
   if (const auto e = zero_one_local_step(state(copy_), gradient, options_.adam, stream)) return e;
   return finish(Step::silent, stream);
 }

@@ -47,11 +47,11 @@ class ZeroOneAdam : public Replica {
 
   // The pieces of a step (step.h).
   std::size_t compressed_elements() const { return p_.size(); }
-  cudaError_t full_step(const float* mean_gradient, cudaStream_t stream);
-  cudaError_t compress(const float* gradient, cudaStream_t stream);
+  cudaError_t full_step(const Gradient& mean_gradient, cudaStream_t stream);
+  cudaError_t compress(const Gradient& gradient, cudaStream_t stream);
   std::span<CompressedAllreduce> exchanges() { return exchanges_.all(); }
   cudaError_t apply(const float* gradient, cudaStream_t stream);
-  cudaError_t local_step(const float* gradient, cudaStream_t stream);
+  cudaError_t local_step(const Gradient& gradient, cudaStream_t stream);
 
   template <typename Self, typename Visit>
   static void each_state(Self& self, Visit& visit) {

@@ -133,12 +133,14 @@ struct Workbench::Memory {
   }
 
   __half* half_p() const { return reinterpret_cast<__half*>(half.data()); }
+  // A gradient in fp16, in the memory of the 8-bit moments.
+  HalfPointer half_g() const { return reinterpret_cast<__half*>(codes.data()); }
 
-  WorkerPhase worker(bool momentum) const {
+  WorkerPhase worker(const Gradient& gradient) const {
     WorkerPhase a;
     a.x = m.data();
-    if (momentum) {
-      a.gradient = g.data();
+    if (gradient) {
+      a.gradient = gradient;
       a.beta1 = 0.9;
       a.scaling = scaling.data();
       a.tensor_offsets = offsets.data();
@@ -210,7 +212,7 @@ cudaError_t Workbench::refill(cudaStream_t stream) const {
 std::map<std::string, double> Workbench::squared_norms() const {
   const Memory& b = *memory_;
   std::map<std::string, double> norms;
-  const auto measure = [&](const char* name, auto* x) {
+  const auto measure = [&](const char* name, const Gradient& x) {
     require(
         measure_gradient(x, b.layout.padded, b.squared_norm.data(), b.workspace.data(), nullptr),
         "measure_gradient");
@@ -222,7 +224,7 @@ std::map<std::string, double> Workbench::squared_norms() const {
   measure("u", b.u.data());
   measure("g", b.g.data());
   measure("c", b.c.data());
-  measure("half", b.half_p());
+  measure("half", HalfPointer(b.half_p()));
   return norms;
 }
 
@@ -243,6 +245,8 @@ std::vector<Workbench::Entry> Workbench::adam_entries() const {
   return {
       {"adam_step", 30,
        [&b, adam](Stream s) { return adam_step(b.adam(), b.g.data(), adam, 1, s); }},
+      {"adam_step_fp16", 28,
+       [&b, adam](Stream s) { return adam_step(b.adam(), b.half_g(), adam, 1, s); }},
       {"lion_step", 22,
        [&b](Stream s) {
          const LionState state{b.p.data(), b.m.data(), b.half_p(), b.layout.elements};
@@ -264,20 +268,39 @@ std::vector<Workbench::Entry> Workbench::adam_entries() const {
   };
 }
 
+std::vector<Workbench::Entry> Workbench::lamb_entries() const {
+  const Memory& b = *memory_;
+  const LambOptions lamb{.weight_decay = 0.01};
+  const OnebitLambOptions onebit{.lamb = lamb};
+  return {
+      {"lamb_scaling", 4,
+       [&b](Stream s) { return scaling_coefficients(b.lamb(), b.scaling.data(), s); }},
+      {"lamb_step", 42,
+       [&b, lamb](Stream s) { return lamb_step(b.lamb(), b.g.data(), lamb, {}, s); }},
+      {"lamb_step_fp16", 40,
+       [&b, lamb](Stream s) { return lamb_step(b.lamb(), b.half_g(), lamb, {}, s); }},
+      {"onebit_lamb_step", 38.25,
+       [&b, onebit](Stream s) {
+         return onebit_lamb_step(b.lamb(), b.compressed(), onebit,
+                                 CoefficientAverage::bias_corrected, s);
+       }},
+  };
+}
+
 std::vector<Workbench::Entry> Workbench::entries() const {
   const Memory& b = *memory_;
   const std::size_t n = b.layout.elements;
-  const LambOptions lamb{.weight_decay = 0.01};
-  const OnebitLambOptions onebit{.lamb = lamb};
   constexpr double ranks = profiled_ranks;
   std::vector<Entry> all{
       {"copy", 8,
        [&b, n](Stream s) {
          return cudaMemcpyAsync(b.u.data(), b.p.data(), 4 * n, cudaMemcpyDeviceToDevice, s);
        }},
-      {"onebit_worker", 12.125, [&b](Stream s) { return worker_phase(b.worker(false), s); }},
+      {"onebit_worker", 12.125, [&b](Stream s) { return worker_phase(b.worker({}), s); }},
       {"onebit_worker_momentum", 16.125,
-       [&b](Stream s) { return worker_phase(b.worker(true), s); }},
+       [&b](Stream s) { return worker_phase(b.worker(b.g.data()), s); }},
+      {"onebit_worker_momentum_fp16", 14.125,
+       [&b](Stream s) { return worker_phase(b.worker(b.half_g()), s); }},
       {"onebit_server_n8", 0.125 + 8 / ranks + 0.125 / ranks,
        [&b](Stream s) { return server_phase(b.server(), s); }},
       {"onebit_decode", 4.125,
@@ -299,7 +322,7 @@ std::vector<Workbench::Entry> Workbench::entries() const {
       {"apply_mask", 12, [&b, n](Stream s) { return apply_mask(b.u.data(), b.v.data(), n, s); }},
       {"gradient_norm_fp16", 2,
        [&b, n](Stream s) {
-         return measure_gradient(b.half_p(), n, b.squared_norm.data(), b.workspace.data(), s);
+         return measure_gradient(b.half_g(), n, b.squared_norm.data(), b.workspace.data(), s);
        }},
       {"gradient_norm", 4,
        [&b, n](Stream s) {
@@ -307,16 +330,7 @@ std::vector<Workbench::Entry> Workbench::entries() const {
        }},
       {"unscale_fp16", 6,
        [&b, n](Stream s) {
-         return unscale_and_clip(b.half_p(), b.g.data(), n, b.squared_norm.data(), 1, 0, s);
-       }},
-      {"lamb_scaling", 4,
-       [&b](Stream s) { return scaling_coefficients(b.lamb(), b.scaling.data(), s); }},
-      {"lamb_step", 42,
-       [&b, lamb](Stream s) { return lamb_step(b.lamb(), b.g.data(), lamb, {}, s); }},
-      {"onebit_lamb_step", 38.25,
-       [&b, onebit](Stream s) {
-         return onebit_lamb_step(b.lamb(), b.compressed(), onebit,
-                                 CoefficientAverage::bias_corrected, s);
+         return unscale_and_clip(b.half_g(), b.g.data(), n, b.squared_norm.data(), 1, 0, s);
        }},
       {"adafactor_step", 24, [&b](Stream s) { return b.factored.adafactor_step(false, s); }},
       {"adafactor_step_kept", 20, [&b](Stream s) { return b.factored.adafactor_step(true, s); }},
@@ -328,8 +342,8 @@ std::vector<Workbench::Entry> Workbench::entries() const {
       {"mpi_staging_pinned_n8", 5.0 / 8 + 2 / (8 * ranks),
        [&b](Stream s) { return staging_copies(b.layout, b.pinned.data(), b.served.data(), s); }},
   };
-  for (const auto& more :
-       {adam_entries(), b.exchanges.entries(), b.exchanges.halves(b.lamb(), b.g.data())})
+  for (const auto& more : {adam_entries(), lamb_entries(), b.exchanges.entries(),
+                           b.exchanges.halves(b.lamb(), b.g.data())})
     all.insert(all.end(), more.begin(), more.end());
   return all;
 }

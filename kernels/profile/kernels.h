@@ -41,7 +41,8 @@ class Workbench {
 
  private:
   struct Memory;
-  std::vector<Entry> adam_entries() const;  // of Adam and its 1-bit kin
+  std::vector<Entry> adam_entries() const;  // Adam and its 1-bit variants
+  std::vector<Entry> lamb_entries() const;
 
   std::unique_ptr<Memory> memory_;
 };
