@@ -41,26 +41,11 @@ __global__ void clip_factor_kernel(const double* squared_norm, double loss_scale
 // `from` and `to` may be the same memory.
 template <typename T>
 __global__ void __launch_bounds__(threads)
-    unscale_kernel(const T* from, float* to, std::size_t elements, const double* squared_norm,
-                   double loss_scale, double limit) {
-  const float factor = clip_factor(*squared_norm, loss_scale, limit);
-  const auto load = [&](std::size_t e, std::size_t end) { return load_quad(from, e, end); };
-  for_each_loaded_quad(elements, load, [&](std::size_t e, std::size_t end, Quad q) {
-    for (int i = 0; i < 4; ++i) q.at[i] *= factor;
-    store_quad(to, e, end, q);
-  });
-}
-
-cudaError_t unscale(const Gradient& from, float* to, std::size_t elements,
-                    const double* squared_norm, double loss_scale, double limit,
-                    cudaStream_t stream) {
-  return with_type(from, [&]<typename T>(const TypedGradient<T>& typed) {
-    if (const auto e = check_aligned(typed, to)) return e;
-    unsigned blocks = 0;
-    if (const auto e = grid_size(unscale_kernel<T>, quads_of(elements), blocks)) return e;
-    launch(unscale_kernel<T>, blocks, threads, stream, typed.values, to, elements, squared_norm,
-           loss_scale, limit);
-    return cudaGetLastError();
+    unscale_kernel(TypedGradient<T> from, float* to, std::size_t elements) {
+  const GradientReader<T> reader(from);
+  const auto load = [&](std::size_t e, std::size_t limit) { return reader.read(e, limit); };
+  for_each_loaded_quad(elements, load, [&](std::size_t e, std::size_t limit, const Quad& q) {
+    store_quad(to, e, limit, q);
   });
 }
 
@@ -84,14 +69,14 @@ cudaError_t gradient_factor(const double* squared_norm, double loss_scale, doubl
   return cudaGetLastError();
 }
 
-cudaError_t unscale_and_clip(HalfPointer half_g, float* g, std::size_t elements,
-                             const double* squared_norm, double loss_scale, double limit,
-                             cudaStream_t stream) {
-  return unscale(half_g, g, elements, squared_norm, loss_scale, limit, stream);
-}
-cudaError_t unscale_and_clip(float* g, std::size_t elements, const double* squared_norm,
-                             double loss_scale, double limit, cudaStream_t stream) {
-  return unscale(g, g, elements, squared_norm, loss_scale, limit, stream);
+cudaError_t unscale(const Gradient& g, float* to, std::size_t elements, cudaStream_t stream) {
+  return with_type(g, [&]<typename T>(const TypedGradient<T>& typed) {
+    if (const auto e = check_aligned(typed, to)) return e;
+    unsigned blocks = 0;
+    if (const auto e = grid_size(unscale_kernel<T>, quads_of(elements), blocks)) return e;
+    launch(unscale_kernel<T>, blocks, threads, stream, typed, to, elements);
+    return cudaGetLastError();
+  });
 }
 
 }  // namespace lambcast::cuda

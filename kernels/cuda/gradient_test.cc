@@ -27,9 +27,10 @@ void agrees_with_reference(std::size_t elements, HalfFormat format) {
   const float norm = reference::gradient_norm(half_g, format);
   CHECK(std::sqrt(squared_norm.to_host()[0]) == Approx(norm).epsilon(1e-6));
 
+  const DeviceBuffer<float> factor(1);
   for (const double limit : {0.0, 1.0, 1e9}) {
-    require(unscale_and_clip(raw, g.data(), elements, squared_norm.data(), 1024, limit, nullptr),
-            "unscale_and_clip");
+    require(gradient_factor(squared_norm.data(), 1024, limit, factor.data(), nullptr), "factor");
+    require(unscale({raw, factor.data()}, g.data(), elements, nullptr), "unscale");
     std::vector<float> expected(elements);
     reference::unscale(half_g, expected, reference::clip_factor(norm, 1024, limit), format);
     CHECK(relative_distance(g.to_host(), expected) < 1e-6);
@@ -38,7 +39,8 @@ void agrees_with_reference(std::size_t elements, HalfFormat format) {
           "measure");
   CHECK(std::sqrt(squared_norm.to_host()[0]) == Approx(norm / 1024).epsilon(1e-6));
   const auto before = g.to_host();
-  require(unscale_and_clip(g.data(), elements, squared_norm.data(), 2, 0, nullptr), "unscale");
+  require(gradient_factor(squared_norm.data(), 2, 0, factor.data(), nullptr), "factor");
+  require(unscale({g.data(), factor.data()}, g.data(), elements, nullptr), "unscale");
   CHECK(g.to_host()[elements - 1] == before[elements - 1] / 2);
 }
 
@@ -174,7 +176,9 @@ TEST_CASE("ranks that share their squared norms clip alike, as the emulated worl
     for (std::size_t r = 0; r < 3; ++r) {
       const auto squared_norm =
           upload(std::vector<double>{clip == ClipNorm::shared ? mean : squares[r]});
-      require(unscale_and_clip(g[r].data(), elements, squared_norm.data(), 1, 1, nullptr), "clip");
+      const DeviceBuffer<float> factor(1);
+      require(gradient_factor(squared_norm.data(), 1, 1, factor.data(), nullptr), "factor");
+      require(unscale({g[r].data(), factor.data()}, g[r].data(), elements, nullptr), "clip");
       CHECK(relative_distance(g[r].to_host(), expected[r]) < 1e-6);
     }
   }

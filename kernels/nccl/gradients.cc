@@ -87,12 +87,7 @@ void average_unscaled(const NcclApi& nccl, std::span<const RankGradient> ranks, 
                   "gradients in 16 bits with tensors that never freeze need fp32 memory too");
     }
     if (!g.half && !rescales(options)) return;
-    const double* const squared = g.norm->squared.data();
-    float* const values = g.values + first;
-    require(g.half ? unscale_and_clip(g.half.behind(first), values, count, squared,
-                                      options.loss_scale, options.max_norm, g.stream)
-                   : unscale_and_clip(values, count, squared, options.loss_scale, options.max_norm,
-                                      g.stream),
+    require(unscale(unscaled(g, options).behind(first), g.values + first, count, g.stream),
             "unscaling of a gradient");
   });
   in_group(nccl, ranks, [&](const RankGradient& g) {

@@ -3,7 +3,7 @@
 //
 //   measure_gradient   on every rank (cuda/gradient.h)
 //   share_norm         *squared_norm becomes its mean over the ranks: an all-reduce of 8 bytes
-//   unscale_and_clip   on every rank: all by the same factor
+//   gradient_factor    on every rank: the same factor
 //
 // The mean is infinite or NaN when any rank's is: the check for overflow needs no all-reduce of its
 // own, where DeepSpeed sends a byte for it. A double because the square of a norm that fits a float

@@ -328,10 +328,7 @@ std::vector<Workbench::Entry> Workbench::entries() const {
        [&b, n](Stream s) {
          return measure_gradient(b.g.data(), n, b.squared_norm.data(), b.workspace.data(), s);
        }},
-      {"unscale_fp16", 6,
-       [&b, n](Stream s) {
-         return unscale_and_clip(b.half_g(), b.g.data(), n, b.squared_norm.data(), 1, 0, s);
-       }},
+      {"unscale_fp16", 6, [&b, n](Stream s) { return unscale(b.half_g(), b.g.data(), n, s); }},
       {"adafactor_step", 24, [&b](Stream s) { return b.factored.adafactor_step(false, s); }},
       {"adafactor_step_kept", 20, [&b](Stream s) { return b.factored.adafactor_step(true, s); }},
       {"came_step", 32, [&b](Stream s) { return b.factored.came_step(s); }},

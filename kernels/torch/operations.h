@@ -34,7 +34,15 @@ struct lambcast_options {
 #define LAMBCAST_FP16 1
 #define LAMBCAST_BF16 2
 
-// The weights, fp32, and where their copy in 16 bits goes, which a step writes too; null: nowhere.
+// A gradient as it arrives, and the factor that unscales and clips it, one float next to the values
+// (null: 1). A step multiplies by it in fp32 as it reads.
+struct lambcast_gradient {
+  const void* values;
+  int format;
+  const float* factor;
+};
+
+// The fp32 weights and their copy in 16 bits, which a step writes too; null: no copy.
 struct lambcast_weights {
   float* p;
   void* copy;
@@ -45,13 +53,14 @@ const char* lambcast_error(void);
 // Np of kernels/layout.h; 0 for fewer than one rank.
 size_t lambcast_padded(size_t n, int ranks);
 
-// Gradients: *squared = sum g^2, infinite or NaN exactly when an element is; then
-// g = from / (loss_scale * max(1, (sqrt(*squared) / loss_scale + 1e-6) / limit)), limit 0 is none;
-// `from` is g itself where it is fp32.
-int lambcast_measure(const void* g, int format, size_t n, double* squared, double* workspace,
-                     void* stream);
-int lambcast_unscale_and_clip(const void* from, int format, float* g, size_t n,
-                              const double* squared, double loss_scale, double limit, void* stream);
+// *squared = sum g^2 without the factor, infinite or NaN exactly when an element is; then
+// *factor = 1 / (loss_scale * max(1, (sqrt(*squared) / loss_scale + 1e-6) / limit)), limit 0: none.
+int lambcast_measure(const struct lambcast_gradient* g, size_t n, double* squared,
+                     double* workspace, void* stream);
+int lambcast_gradient_factor(const double* squared, double loss_scale, double limit, float* factor,
+                             void* stream);
+// to = g * factor, in fp32; an fp32 gradient may be unscaled in place.
+int lambcast_unscale(const struct lambcast_gradient* g, float* to, size_t n, void* stream);
 
 // The tensors of a buffer and what LAMB keeps about them.
 struct lambcast_tensors;
@@ -61,13 +70,14 @@ void lambcast_tensors_destroy(struct lambcast_tensors* tensors);
 int lambcast_tensors_set(struct lambcast_tensors* tensors, const double* lr,
                          const double* weight_decay, void* stream);
 
-// compressed_allreduce (reference/compression.h). `x` is the buffer, or where `gradient` is given
-// the momentum before this step, whose tensors are scaled where `tensors` and `scaling` are given.
-// `error` and `scale`, zero at first, are kept from call to call; *scale is sent beside the signs.
-int lambcast_worker_phase(const float* x, const float* gradient, size_t n, double beta1,
-                          const struct lambcast_tensors* tensors, const float* scaling,
-                          size_t padded, float* error, float* scale, uint8_t* signs,
-                          double* workspace, void* stream);
+// compressed_allreduce (reference/compression.h). `x` alone is the buffer, and so is `gradient`
+// alone. With both, `x` is the momentum before this step, whose tensors are scaled if `tensors` and
+// `scaling` are given. `error` and `scale`, zero at first, are kept from call to call; *scale is
+// sent with the signs.
+int lambcast_worker_phase(const float* x, const struct lambcast_gradient* gradient, size_t n,
+                          double beta1, const struct lambcast_tensors* tensors,
+                          const float* scaling, size_t padded, float* error, float* scale,
+                          uint8_t* signs, double* workspace, void* stream);
 int lambcast_server_phase(const uint8_t* received, const float* scales, int ranks, size_t chunk,
                           size_t real, float* error, float* scale, uint8_t* signs,
                           double* workspace, void* stream);
@@ -79,8 +89,9 @@ int lambcast_owed(const float* error, const float* scale, size_t n, float* owed,
 // of which steps decode as they go. Where `signs` is null one rank trains alone, and it lies where
 // it was: `averaged`, which is read only then, or u. `mask` may be null. lambcast_adam_apply is
 // that of 1-bit Adam.
-int lambcast_adam_step(const struct lambcast_weights* weights, float* m, float* v, const float* g,
-                       size_t n, const struct lambcast_options* options, void* stream);
+int lambcast_adam_step(const struct lambcast_weights* weights, float* m, float* v,
+                       const struct lambcast_gradient* g, size_t n,
+                       const struct lambcast_options* options, void* stream);
 int lambcast_adam_apply(const struct lambcast_weights* weights, float* m, const float* v, size_t n,
                         const struct lambcast_options* options, void* stream);
 int lambcast_onebit_adam_step(const struct lambcast_weights* weights, float* m, const float* v,
@@ -88,15 +99,15 @@ int lambcast_onebit_adam_step(const struct lambcast_weights* weights, float* m, 
                               const float* mask, size_t n, const struct lambcast_options* options,
                               void* stream);
 int lambcast_zero_one_onebit_step(const struct lambcast_weights* weights, float* m, const float* v,
-                                  const float* averaged, const uint8_t* signs, const float* scales,
-                                  size_t chunk, const float* mask, size_t n,
+                                  const struct lambcast_gradient* averaged, const uint8_t* signs,
+                                  const float* scales, size_t chunk, const float* mask, size_t n,
                                   const struct lambcast_options* options, void* stream);
 int lambcast_zero_one_local_step(const struct lambcast_weights* weights, float* m, const float* v,
-                                 float* u, const float* g, size_t n,
+                                 float* u, const struct lambcast_gradient* g, size_t n,
                                  const struct lambcast_options* options, void* stream);
 // A local step, after which u is what is to be averaged. No copy is written before the end.
 int lambcast_zero_one_sync_begin(const struct lambcast_weights* weights, float* m, const float* v,
-                                 float* u, const float* g, size_t n,
+                                 float* u, const struct lambcast_gradient* g, size_t n,
                                  const struct lambcast_options* options, void* stream);
 int lambcast_zero_one_sync_end(const struct lambcast_weights* weights, float* m, const float* v,
                                float* u, const uint8_t* signs, const float* scales, size_t chunk,
@@ -120,8 +131,9 @@ void lambcast_zero_one_advance(struct lambcast_zero_one_policy* policy, int step
 // not read. Arrays of one float per tensor: the running average of the trust ratio and its weight
 // (zero at first), scaling, last_factor (one at first).
 int lambcast_lamb_step(struct lambcast_tensors* tensors, const struct lambcast_weights* weights,
-                       float* m, float* v, const float* g, float* running_average,
-                       float* running_weight, const struct lambcast_options* options, void* stream);
+                       float* m, float* v, const struct lambcast_gradient* g,
+                       float* running_average, float* running_weight,
+                       const struct lambcast_options* options, void* stream);
 int lambcast_scaling(struct lambcast_tensors* tensors, const float* m, float* scaling,
                      void* stream);
 int lambcast_onebit_lamb_step(struct lambcast_tensors* tensors,

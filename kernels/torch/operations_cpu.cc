@@ -35,6 +35,19 @@ int moved(const lambcast_weights& weights, std::size_t n, F f) {
   });
 }
 
+float element(const lambcast_gradient& g, std::size_t e) {
+  return g.format == LAMBCAST_FP32
+             ? static_cast<const float*>(g.values)[e]
+             : reference::from_half(static_cast<const std::uint16_t*>(g.values)[e],
+                                    lambcast::torch::half_format(g.format));
+}
+std::vector<float> unscaled(const lambcast_gradient& g, std::size_t n) {
+  const float factor = g.factor == nullptr ? 1.0f : *g.factor;
+  std::vector<float> values(n);
+  for (std::size_t e = 0; e < n; ++e) values[e] = element(g, e) * factor;
+  return values;
+}
+
 std::span<const float> mask_of(const float* mask, std::size_t n) {
   return mask == nullptr ? std::span<const float>() : std::span(mask, n);
 }
@@ -48,28 +61,27 @@ void decode(const std::uint8_t* signs, const float* scales, std::size_t chunk, c
 
 }  // namespace
 
-int lambcast_measure(const void* g, int format, size_t n, double* squared, double*, void*) {
+int lambcast_measure(const lambcast_gradient* g, size_t n, double* squared, double*, void*) {
   double sum = 0;
   for (std::size_t e = 0; e < n; ++e) {
-    const double x = format == LAMBCAST_FP32
-                         ? static_cast<const float*>(g)[e]
-                         : reference::from_half(static_cast<const std::uint16_t*>(g)[e],
-                                                lambcast::torch::half_format(format));
+    const double x = element(*g, e);
     sum += x * x;
   }
   *squared = sum;
   return 0;
 }
 
-int lambcast_unscale_and_clip(const void* from, int format, float* g, size_t n,
-                              const double* squared, double loss_scale, double limit, void*) {
-  const float factor = reference::clip_factor(std::sqrt(*squared), loss_scale, limit);
-  if (format == LAMBCAST_FP32)
-    reference::unscale(std::span(g, n), factor);
-  else
-    reference::unscale(std::span(static_cast<const std::uint16_t*>(from), n), std::span(g, n),
-                       factor, lambcast::torch::half_format(format));
+int lambcast_gradient_factor(const double* squared, double loss_scale, double limit, float* factor,
+                             void*) {
+  *factor = reference::clip_factor(std::sqrt(*squared), loss_scale, limit);
   return 0;
+}
+
+int lambcast_unscale(const lambcast_gradient* g, float* to, size_t n, void*) {
+  return guarded([&] {
+    const std::vector<float> values = unscaled(*g, n);
+    std::copy(values.begin(), values.end(), to);
+  });
 }
 
 int lambcast_tensors_create(const size_t* sizes, size_t count, lambcast_tensors** made) {
@@ -87,18 +99,19 @@ int lambcast_tensors_set(lambcast_tensors* tensors, const double* lr, const doub
   return 0;
 }
 
-int lambcast_worker_phase(const float* x, const float* gradient, size_t n, double beta1,
+int lambcast_worker_phase(const float* x, const lambcast_gradient* gradient, size_t n, double beta1,
                           const lambcast_tensors* tensors, const float* scaling, size_t padded,
                           float* error, float* scale, uint8_t* signs, double*, void*) {
   return guarded([&] {
-    std::vector<float> sent(x, x + n);
-    if (gradient != nullptr) {
+    const std::vector<float> g =
+        gradient == nullptr ? std::vector<float>() : unscaled(*gradient, n);
+    std::vector<float> sent = x == nullptr ? g : std::vector<float>(x, x + n);
+    if (x != nullptr && gradient != nullptr) {
       const TensorLayout whole = tensor_layout(std::vector<std::size_t>{n});
       const TensorLayout& layout = scaling == nullptr ? whole : tensors->layout;
       for (std::size_t t = 0; t < layout.tensors(); ++t) {
-        reference::update_momentum(layout.view(std::span(sent), t),
-                                   layout.view(std::span(gradient, n), t), beta1,
-                                   scaling == nullptr ? 1.0f : scaling[t]);
+        reference::update_momentum(layout.view(std::span(sent), t), layout.view(std::span(g), t),
+                                   beta1, scaling == nullptr ? 1.0f : scaling[t]);
       }
     }
     *scale = reference::worker_phase(sent, std::span(error, padded), std::span(signs, padded / 8),
@@ -122,10 +135,11 @@ int lambcast_owed(const float* error, const float*, size_t n, float* owed, void*
   return 0;
 }
 
-int lambcast_adam_step(const lambcast_weights* weights, float* m, float* v, const float* g,
-                       size_t n, const lambcast_options* options, void*) {
+int lambcast_adam_step(const lambcast_weights* weights, float* m, float* v,
+                       const lambcast_gradient* g, size_t n, const lambcast_options* options,
+                       void*) {
   return moved(*weights, n, [&](std::span<float> p) {
-    reference::adam_step(p, std::span(m, n), std::span(v, n), std::span(g, n),
+    reference::adam_step(p, std::span(m, n), std::span(v, n), unscaled(*g, n),
                          adam_options(*options), 1);
   });
 }
@@ -149,34 +163,32 @@ int lambcast_onebit_adam_step(const lambcast_weights* weights, float* m, const f
 }
 
 int lambcast_zero_one_onebit_step(const lambcast_weights* weights, float* m, const float* v,
-                                  const float* averaged, const uint8_t* signs, const float* scales,
-                                  size_t chunk, const float* mask, size_t n,
+                                  const lambcast_gradient* averaged, const uint8_t* signs,
+                                  const float* scales, size_t chunk, const float* mask, size_t n,
                                   const lambcast_options* options, void*) {
   return moved(*weights, n, [&](std::span<float> p) {
-    std::vector<float> decoded(signs == nullptr ? 0 : n);
-    if (signs != nullptr) decode(signs, scales, chunk, mask, decoded);
-    reference::zero_one_onebit_step(
-        p, std::span(m, n), std::span(v, n),
-        signs == nullptr ? std::span(averaged, n) : std::span<const float>(decoded),
-        adam_options(*options), unseen(*options));
+    std::vector<float> mean = signs == nullptr ? unscaled(*averaged, n) : std::vector<float>(n);
+    if (signs != nullptr) decode(signs, scales, chunk, mask, mean);
+    reference::zero_one_onebit_step(p, std::span(m, n), std::span(v, n), mean,
+                                    adam_options(*options), unseen(*options));
   });
 }
 
 int lambcast_zero_one_local_step(const lambcast_weights* weights, float* m, const float* v,
-                                 float* u, const float* g, size_t n,
+                                 float* u, const lambcast_gradient* g, size_t n,
                                  const lambcast_options* options, void*) {
   return moved(*weights, n, [&](std::span<float> p) {
     reference::zero_one_local_step(p, std::span(m, n), std::span(v, n), std::span(u, n),
-                                   std::span(g, n), adam_options(*options), unseen(*options));
+                                   unscaled(*g, n), adam_options(*options), unseen(*options));
   });
 }
 
 int lambcast_zero_one_sync_begin(const lambcast_weights* weights, float* m, const float* v,
-                                 float* u, const float* g, size_t n,
+                                 float* u, const lambcast_gradient* g, size_t n,
                                  const lambcast_options* options, void*) {
   return guarded([&] {
     const std::span p(weights->p, n), all(u, n);
-    reference::zero_one_local_step(p, std::span(m, n), std::span(v, n), all, std::span(g, n),
+    reference::zero_one_local_step(p, std::span(m, n), std::span(v, n), all, unscaled(*g, n),
                                    adam_options(*options), unseen(*options));
     reference::zero_one_sync_begin(p, std::span(v, n), all, adam_options(*options),
                                    unseen(*options));
@@ -195,16 +207,17 @@ int lambcast_zero_one_sync_end(const lambcast_weights* weights, float* m, const 
 }
 
 int lambcast_lamb_step(lambcast_tensors* tensors, const lambcast_weights* weights, float* m,
-                       float* v, const float* g, float* running_average, float* running_weight,
-                       const lambcast_options* options, void*) {
+                       float* v, const lambcast_gradient* g, float* running_average,
+                       float* running_weight, const lambcast_options* options, void*) {
   const TensorLayout& layout = tensors->layout;
   const std::size_t n = layout.elements();
   return moved(*weights, n, [&](std::span<float> p) {
     const OnebitLambOptions all = lamb_options(*options);
+    const std::vector<float> mean = unscaled(*g, n);
     for (std::size_t t = 0; t < layout.tensors(); ++t) {
       const auto ratio = reference::lamb_step(
           layout.view(p, t), layout.view(std::span(m, n), t), layout.view(std::span(v, n), t),
-          layout.view(std::span(g, n), t), in_group(all.lamb, tensors->groups, t));
+          layout.view(std::span(mean), t), in_group(all.lamb, tensors->groups, t));
       reference::RunningCoefficient running{running_average[t], running_weight[t]};
       reference::add(running, ratio, all.coeff_beta, average);
       running_average[t] = running.average;

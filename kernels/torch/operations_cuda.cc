@@ -20,6 +20,13 @@ cuda::HalfPointer half(const void* x, int format) {
   return {static_cast<std::uint16_t*>(const_cast<void*>(x)), lambcast::torch::half_format(format)};
 }
 
+cuda::Gradient gradient(const lambcast_gradient* g) {
+  if (g == nullptr) return {};
+  return g->format == LAMBCAST_FP32
+             ? cuda::Gradient(static_cast<const float*>(g->values), g->factor)
+             : cuda::Gradient(half(g->values, g->format), g->factor);
+}
+
 }  // namespace
 
 struct lambcast_tensors {
@@ -68,23 +75,20 @@ int reported(cudaError_t status, const char* what) {
 
 }  // namespace
 
-int lambcast_measure(const void* g, int format, size_t n, double* squared, double* workspace,
+int lambcast_measure(const lambcast_gradient* g, size_t n, double* squared, double* workspace,
                      void* stream) {
-  return reported(
-      format == LAMBCAST_FP32
-          ? cuda::measure_gradient(static_cast<const float*>(g), n, squared, workspace, on(stream))
-          : cuda::measure_gradient(half(g, format), n, squared, workspace, on(stream)),
-      "gradient norm");
+  return reported(cuda::measure_gradient(gradient(g), n, squared, workspace, on(stream)),
+                  "gradient norm");
 }
 
-int lambcast_unscale_and_clip(const void* from, int format, float* g, size_t n,
-                              const double* squared, double loss_scale, double limit,
-                              void* stream) {
-  return reported(format == LAMBCAST_FP32
-                      ? cuda::unscale_and_clip(g, n, squared, loss_scale, limit, on(stream))
-                      : cuda::unscale_and_clip(half(from, format), g, n, squared, loss_scale, limit,
-                                               on(stream)),
-                  "unscale and clip");
+int lambcast_gradient_factor(const double* squared, double loss_scale, double limit, float* factor,
+                             void* stream) {
+  return reported(cuda::gradient_factor(squared, loss_scale, limit, factor, on(stream)),
+                  "factor of the gradient");
+}
+
+int lambcast_unscale(const lambcast_gradient* g, float* to, size_t n, void* stream) {
+  return reported(cuda::unscale(gradient(g), to, n, on(stream)), "unscaling of the gradient");
 }
 
 int lambcast_tensors_create(const size_t* sizes, size_t count, lambcast_tensors** made) {
@@ -105,13 +109,13 @@ int lambcast_tensors_set(lambcast_tensors* tensors, const double* lr, const doub
   });
 }
 
-int lambcast_worker_phase(const float* x, const float* gradient, size_t n, double beta1,
+int lambcast_worker_phase(const float* x, const lambcast_gradient* g, size_t n, double beta1,
                           const lambcast_tensors* tensors, const float* scaling, size_t padded,
                           float* error, float* scale, uint8_t* signs, double* workspace,
                           void* stream) {
   cuda::WorkerPhase phase;
   phase.x = x;
-  phase.gradient = gradient;
+  phase.gradient = gradient(g);
   phase.beta1 = beta1;
   if (scaling != nullptr) {
     phase.scaling = scaling;
@@ -146,9 +150,10 @@ int lambcast_owed(const float* error, const float* scale, size_t n, float* owed,
                   "owed errors");
 }
 
-int lambcast_adam_step(const lambcast_weights* weights, float* m, float* v, const float* g,
-                       size_t n, const lambcast_options* options, void* stream) {
-  return reported(cuda::adam_step(adam_state(*weights, m, v, nullptr, n, *options), g,
+int lambcast_adam_step(const lambcast_weights* weights, float* m, float* v,
+                       const lambcast_gradient* g, size_t n, const lambcast_options* options,
+                       void* stream) {
+  return reported(cuda::adam_step(adam_state(*weights, m, v, nullptr, n, *options), gradient(g),
                                   adam_options(*options), 1, on(stream)),
                   "Adam step");
 }
@@ -171,32 +176,32 @@ int lambcast_onebit_adam_step(const lambcast_weights* weights, float* m, const f
 }
 
 int lambcast_zero_one_onebit_step(const lambcast_weights* weights, float* m, const float* v,
-                                  const float* averaged, const uint8_t* signs, const float* scales,
-                                  size_t chunk, const float* mask, size_t n,
+                                  const lambcast_gradient* averaged, const uint8_t* signs,
+                                  const float* scales, size_t chunk, const float* mask, size_t n,
                                   const lambcast_options* options, void* stream) {
   const cuda::AdamState state = adam_state(*weights, m, v, nullptr, n, *options);
   const AdamOptions adam = adam_options(*options);
   return reported(
       signs == nullptr
-          ? cuda::zero_one_onebit_step(state, averaged, adam, on(stream))
+          ? cuda::zero_one_onebit_step(state, gradient(averaged), adam, on(stream))
           : cuda::zero_one_onebit_step(state, packed(signs, scales, chunk, mask), adam, on(stream)),
       "1-bit step of 0/1 Adam");
 }
 
 int lambcast_zero_one_local_step(const lambcast_weights* weights, float* m, const float* v,
-                                 float* u, const float* g, size_t n,
+                                 float* u, const lambcast_gradient* g, size_t n,
                                  const lambcast_options* options, void* stream) {
-  return reported(cuda::zero_one_local_step(adam_state(*weights, m, v, u, n, *options), g,
+  return reported(cuda::zero_one_local_step(adam_state(*weights, m, v, u, n, *options), gradient(g),
                                             adam_options(*options), on(stream)),
                   "local step of 0/1 Adam");
 }
 
 int lambcast_zero_one_sync_begin(const lambcast_weights* weights, float* m, const float* v,
-                                 float* u, const float* g, size_t n,
+                                 float* u, const lambcast_gradient* g, size_t n,
                                  const lambcast_options* options, void* stream) {
   cuda::AdamState state = adam_state(*weights, m, v, u, n, *options);
   state.half_p = {};
-  return reported(cuda::zero_one_sync_begin(state, g, adam_options(*options), on(stream)),
+  return reported(cuda::zero_one_sync_begin(state, gradient(g), adam_options(*options), on(stream)),
                   "synchronisation of 0/1 Adam");
 }
 
@@ -214,14 +219,15 @@ int lambcast_zero_one_sync_end(const lambcast_weights* weights, float* m, const 
 }
 
 int lambcast_lamb_step(lambcast_tensors* tensors, const lambcast_weights* weights, float* m,
-                       float* v, const float* g, float* running_average, float* running_weight,
-                       const lambcast_options* options, void* stream) {
+                       float* v, const lambcast_gradient* g, float* running_average,
+                       float* running_weight, const lambcast_options* options, void* stream) {
   cuda::LambState state = tensors->state(*weights, m, v);
   state.running_average = running_average;
   state.running_weight = running_weight;
   const OnebitLambOptions all = lamb_options(*options);
-  return reported(cuda::lamb_step(state, g, all.lamb, {all.coeff_beta, average}, on(stream)),
-                  "LAMB step");
+  return reported(
+      cuda::lamb_step(state, gradient(g), all.lamb, {all.coeff_beta, average}, on(stream)),
+      "LAMB step");
 }
 
 int lambcast_scaling(lambcast_tensors* tensors, const float* m, float* scaling, void* stream) {

@@ -185,6 +185,8 @@ def train(case, folder):
         rounded = torch.cat([m.to(p.dtype).float() for m, p in zip(masters, order)])
         assert torch.equal(read, rounded), f"step {k}"
         rates.append(rate)
+    # No step has made an fp32 copy of a gradient in 16 bits.
+    assert all(f.arrived.dtype == torch.float32 or f.full is None for f in optimizer.flats)
     for name, steps in (("gradients", gradients), ("own", weights)):
         torch.stack(steps).cpu().numpy().tofile(f"{folder}/{name}{rank}.f32")
     torch.tensor(rates, dtype=torch.float64).cpu().numpy().tofile(f"{folder}/rates.f64")

@@ -38,7 +38,8 @@ class CompressedAllreduce:
         self._workspace = zeros(WORKSPACE, torch.float64)
 
     def average(self, x, gradient=None, beta1=0.0, tensors=None, scaling=None):
-        """Leaves the average in `signs` and `scales`, packed; x itself is not written."""
+        """Leaves the average in `signs` and `scales`, packed: of `x`, of the gradient if x is None,
+        or of the momentum x updated with the gradient. None of them is written."""
         call = self._library.call
         call("worker_phase", x, gradient, self.elements, beta1, tensors, scaling, self.padded,
              self.worker_error, self.worker_scale, self.signs, self._workspace)

@@ -2,28 +2,31 @@
 
 import torch
 
-from .library import FORMATS, Weights
+from .library import FORMATS, Gradient, Weights
 
 
 class Flat:
-    """Weights, gradient and state of `parameters`, all on one device.
+    """Weights, gradient and state of `parameters`, all on one device. `factor`, a tensor of one
+    float on it, is what each step multiplies the gradient with.
 
     fp32 parameters become views of the flat fp32 weights. For fp16 or bf16 ones these are the
     masters: the parameters become views of a flat copy in their own format, which every step writes
     as it moves the masters.
     """
 
-    def __init__(self, parameters, mask=None):
+    def __init__(self, parameters, factor, mask=None):
         self.parameters = parameters
         self.sizes = [p.numel() for p in parameters]
         self.device = parameters[0].device
         self.elements = sum(self.sizes)
-        self.p, self.g = self.zeros(), self.zeros()
+        self.p = self.zeros()
         self.copy = self._copy()
         self.weights = Weights(self.p, self.copy)
-        # Where gradients arrive: in 16 bits where all are.
+        # Gradients arrive in 16 bits if all parameters have 16 bits.
         mixed = any(p.dtype == torch.float32 for p in parameters)
-        self.arrived = self.g if mixed else torch.zeros_like(self.copy)
+        self.arrived = self.zeros() if mixed else torch.zeros_like(self.copy)
+        self.gradient = Gradient(self.arrived, factor)
+        self.full = self.arrived if mixed else None  # fp32 memory for unscaled(), made if needed
         self.mask = mask
         self.state = {"exp_avg": self.zeros(), "exp_avg_sq": self.zeros()}
         for parameter, master in zip(parameters, self.views(self.p)):
@@ -83,6 +86,13 @@ class Flat:
                 own.zero_()
             else:
                 own.copy_(parameter.grad)
+
+    def unscaled(self, library):
+        """Returns the gradient times its factor, in fp32; an fp32 gradient is overwritten."""
+        if self.full is None:
+            self.full = self.zeros()
+        library.call("unscale", self.gradient, self.full, self.elements)
+        return self.full
 
     def parts(self, number):
         """State of one parameter: its part of each buffer."""

@@ -22,6 +22,16 @@ class Weights(ctypes.Structure):
                          FORMATS[copy.dtype] if kept else 0)
 
 
+class Gradient(ctypes.Structure):
+    """lambcast_gradient: values as they arrive, and the factor of a step, a tensor of one float, or
+    None for 1. Both must outlive it."""
+    _fields_ = [("values", ctypes.c_void_p), ("format", ctypes.c_int), ("factor", ctypes.c_void_p)]
+
+    def __init__(self, values, factor=None):
+        super().__init__(values.data_ptr(), FORMATS[values.dtype],
+                         None if factor is None else factor.data_ptr())
+
+
 class ZeroOnePolicy(ctypes.Structure):
     """lambcast_zero_one_policy"""
     _fields_ = [(name, ctypes.c_int) for name in (
@@ -59,7 +69,7 @@ class Library:
             if not value.is_contiguous() or value.device.type != self.device.type:
                 raise ValueError(f"lambcast: a tensor on {value.device} in strides {value.stride()}")
             return ctypes.c_void_p(value.data_ptr())
-        if isinstance(value, (Options, Weights)):
+        if isinstance(value, (Gradient, Options, Weights)):
             return ctypes.byref(value)
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             return value
@@ -75,9 +85,6 @@ class Library:
 
     def padded(self, elements, ranks):
         return self._functions.lambcast_padded(ctypes.c_size_t(elements), ctypes.c_int(ranks))
-
-    def format_of(self, tensor):
-        return ctypes.c_int(FORMATS[tensor.dtype])
 
     def zero_one_kind(self, policy, step):
         return self._functions.lambcast_zero_one_kind(ctypes.byref(policy), ctypes.c_int(step))

@@ -37,17 +37,17 @@ class OneBitAdam(OneBitOptimizer):
             m, v = flat.state["exp_avg"], flat.state["exp_avg_sq"]
             options, call = self._options(flat), self.library.call
             if warm_up or exchange is None:
-                if not warm_up:
-                    self._average_gradient(flat)
-                call("adam_step", flat.weights, m, v, flat.g, flat.elements, options)
+                gradient = flat.gradient if warm_up else self._averaged(flat)
+                call("adam_step", flat.weights, m, v, gradient, flat.elements, options)
                 continue
             if self.ranks == 1:
-                m.mul_(options.beta1).add_(flat.g, alpha=1 - options.beta1)
+                m.mul_(options.beta1).add_(flat.unscaled(self.library),
+                                            alpha=1 - options.beta1)
                 if flat.mask is not None:
                     m.mul_(flat.mask)
                 call("adam_apply", flat.weights, m, v, flat.elements, options)
             else:
-                exchange.average(m, flat.g, options.beta1)
+                exchange.average(m, flat.gradient, options.beta1)
                 call("onebit_adam_step", flat.weights, m, v, exchange.signs, exchange.scales,
                      exchange.chunk, flat.mask, flat.elements, options)
 

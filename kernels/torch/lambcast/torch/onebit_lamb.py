@@ -57,11 +57,10 @@ class OneBitLamb(OneBitOptimizer):
             tensors.set([float(group["lr"]) for group in flat.owners],
                         [float(group["weight_decay"]) for group in flat.owners])
             if warm_up or exchange is None:
-                if not warm_up:
-                    self._average_gradient(flat)
+                gradient = flat.gradient if warm_up else self._averaged(flat)
                 s = flat.state
                 self.library.call("lamb_step", tensors.handle, flat.weights, s["exp_avg"],
-                                  s["exp_avg_sq"], flat.g, s["running_average"],
+                                  s["exp_avg_sq"], gradient, s["running_average"],
                                   s["running_weight"], self._options(flat))
             else:
                 self._compressed(flat, exchange, tensors)
@@ -77,7 +76,8 @@ class OneBitLamb(OneBitOptimizer):
 
     def _compressed(self, flat, exchange, tensors):
         s, options = flat.state, self._options(flat)
-        exchange.average(s["exp_avg"], flat.g, options.beta1, tensors.handle, s["scaling_coeff"])
+        exchange.average(s["exp_avg"], flat.gradient, options.beta1, tensors.handle,
+                         s["scaling_coeff"])
         self.library.call("onebit_lamb_step", tensors.handle, flat.weights, s["exp_avg"],
                           s["exp_avg_sq"], s["exp_avg_sq_fresh"], exchange.signs, exchange.scales,
                           exchange.chunk, flat.mask, s["scaling_coeff"], s["running_average"],

@@ -11,7 +11,7 @@ import torch.distributed as dist
 from . import saved_state
 from .compressed_allreduce import CompressedAllreduce
 from .flat import Flat
-from .library import WORKSPACE, Options, library_for
+from .library import WORKSPACE, Gradient, Options, library_for
 
 # Of a group; what else a group sets must be alike in all.
 PER_GROUP = {"params", "lr", "initial_lr", "weight_decay", "exp_avg_mask", "non_freeze"}
@@ -88,6 +88,7 @@ class OneBitOptimizer(torch.optim.Optimizer):
         self.steps = 0  # those that moved the weights
         self._engine = deepspeed
         self.library = library_for(self._check_groups(self.param_groups))
+        self._factor = torch.ones(1, dtype=torch.float32, device=self.library.device)
         self.flats = self._flats()
         self.exchanges = [
             None if flat.never_freezes else
@@ -128,7 +129,7 @@ class OneBitOptimizer(torch.optim.Optimizer):
             parts = [torch.ones(p.numel(), device="cpu") if m is None else self._mask(m, p)
                      for m, (_, p) in zip(masks, owners)]
             mask = torch.cat(parts).to(owners[0][1].device)
-        flat = Flat([p for _, p in owners], mask)
+        flat = Flat([p for _, p in owners], self._factor, mask)
         flat.owners = [group for group, _ in owners]
         flat.never_freezes = bool(groups[0].get("non_freeze", False))
         return flat
@@ -161,7 +162,7 @@ class OneBitOptimizer(torch.optim.Optimizer):
         self._check_parameters()
         for flat in self.flats:
             flat.gather_gradients()
-        self.overflow = not self._unscale_and_clip()
+        self.overflow = not self._find_factor()
         if self.overflow:
             return loss
         if not any(any(flat.present) for flat in self.flats):
@@ -198,12 +199,13 @@ class OneBitOptimizer(torch.optim.Optimizer):
     def _end_step(self):
         """Work at the end of a step, with the skipped parameters as they were before it."""
 
-    def _unscale_and_clip(self):
-        """Returns false if a gradient of any rank is not finite."""
+    def _find_factor(self):
+        """Sets the factor that unscales and clips the gradients. Returns false if a gradient of any
+        rank is not finite."""
         total = torch.zeros_like(self._squared)
         for flat in self.flats:
-            self.library.call("measure", flat.arrived, self.library.format_of(flat.arrived),
-                              flat.elements, self._squared, self._workspace)
+            self.library.call("measure", flat.gradient, flat.elements, self._squared,
+                              self._workspace)
             total += self._squared
         if not self.averages_gradients and self.ranks > 1:
             # All ranks clip by the same norm, the root mean square over the ranks.
@@ -211,12 +213,7 @@ class OneBitOptimizer(torch.optim.Optimizer):
         if not torch.isfinite(total).item():
             return False
         limit = float(self.param_groups[0]["max_grad_norm"])
-        loss_scale = self._loss_scale()
-        for flat in self.flats:
-            if flat.arrived is not flat.g or loss_scale != 1.0 or limit > 0:
-                self.library.call("unscale_and_clip", flat.arrived,
-                                  self.library.format_of(flat.arrived), flat.g, flat.elements,
-                                  total, loss_scale, limit)
+        self.library.call("gradient_factor", total, self._loss_scale(), limit, self._factor)
         return True
 
     def _sum_over_ranks(self, total):
@@ -238,11 +235,14 @@ class OneBitOptimizer(torch.optim.Optimizer):
         scale = getattr(self, "grad_scale", None)
         return float(self.loss_scale if scale is None else scale)
 
-    def _average_gradient(self, flat):
-        """In full precision, of a stretch that never freezes."""
-        if self.ranks > 1:
-            dist.all_reduce(flat.g, group=self.process_group)
-            flat.g /= self.ranks
+    def _averaged(self, flat):
+        """Returns the mean gradient over the ranks, in fp32, of a segment that never freezes."""
+        if self.ranks == 1:
+            return flat.gradient
+        mean = flat.unscaled(self.library)
+        dist.all_reduce(mean, group=self.process_group)
+        mean /= self.ranks
+        return Gradient(mean)
 
     # Checkpoints: DeepSpeed's names per parameter; what this rank owes and the rest beside them.
 

@@ -62,7 +62,7 @@ class ZeroOneAdam(OneBitOptimizer):
         elif kind == FULL:
             for flat in self.flats:
                 self.library.call("adam_step", flat.weights, flat.state["exp_avg"],
-                                  flat.state["exp_avg_sq"], flat.g, flat.elements,
+                                  flat.state["exp_avg_sq"], flat.gradient, flat.elements,
                                   self._options(flat))
         else:
             self._onebit_gradient_step()
@@ -77,14 +77,16 @@ class ZeroOneAdam(OneBitOptimizer):
     def _onebit_gradient_step(self):
         for flat, exchange in zip(self.flats, self.exchanges):
             self.library.call("zero_one_onebit_step", flat.weights, flat.state["exp_avg"],
-                              flat.state["exp_avg_sq"], flat.g, *self._average(flat, exchange, flat.g),
-                              flat.elements, self._options(flat))
+                              flat.state["exp_avg_sq"], flat.gradient,
+                              *self._average(flat, exchange, None, flat.gradient), flat.elements,
+                              self._options(flat))
 
-    def _average(self, flat, exchange, x):
-        """Signs, scales, chunk and mask of the average, which the step decodes as it goes."""
+    def _average(self, flat, exchange, x, gradient=None):
+        """Signs, scales, chunk and mask of the average of `x` or of the gradient. The step decodes
+        them as it goes."""
         if self.ranks == 1:
             return None, None, 0, None
-        exchange.average(x)
+        exchange.average(x, gradient)
         return exchange.signs, exchange.scales, exchange.chunk, flat.mask
 
     def _local_step(self, synchronise):
@@ -93,11 +95,11 @@ class ZeroOneAdam(OneBitOptimizer):
                                                    "momentum_accumulator"))
             options, call = self._options(flat), self.library.call
             self.lrs[i] += options.lr
-            local = "zero_one_local_step", flat.weights, m, v, u, flat.g, flat.elements, options
+            local = flat.weights, m, v, u, flat.gradient, flat.elements, options
             if not synchronise or self.lrs[i] == 0:
-                call(*local)
+                call("zero_one_local_step", *local)
                 continue
-            call("zero_one_sync_begin", *local[1:])
+            call("zero_one_sync_begin", *local)
             call("zero_one_sync_end", flat.weights, m, v, u, *self._average(flat, exchange, u),
                  flat.elements, self.lrs[i], options)
             self.lrs[i] = 0.0
