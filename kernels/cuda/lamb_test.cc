@@ -188,7 +188,7 @@ TEST_CASE("LAMB and 1-bit LAMB over many passes agree with the reference", "[lar
   onebit_lamb_agrees(many_passes, 2);
 }
 
-// So that what the first pass of a run touches can stay in the cache for the last (guide.md).
+// So that what the first pass of a run touches can stay in the cache for the last (limits.md).
 TEST_CASE("LAMB and 1-bit LAMB on runs of tensors have the bits of a step on all at once") {
   NEED_GPUS(1);
   const auto trained = [](const std::vector<std::size_t>& cuts) {

@@ -1,4 +1,4 @@
-// The bytes that every kernel of the profile moves, against what it says and what guide.md lists.
+// The bytes that every kernel of the profile moves, against its own figure and limits.md.
 #include "kernels/cuda_on_cpu/traffic.h"
 
 #include <fmt/format.h>
@@ -34,9 +34,9 @@ std::size_t elements_for(const std::string& name) { return name.starts_with("top
 // Copies of the driver are not counted.
 bool is_copy(const std::string& name) { return name == "copy" || name.starts_with("mpi_staging_"); }
 
-// Cells of the rows that begin with a name in the guide's table under `heading`.
+// Cells of the rows that begin with a name in the table of limits.md under `heading`.
 std::vector<std::vector<std::string>> rows_under(const std::string& heading) {
-  std::ifstream file(LAMBCAST_KERNELS_GUIDE);
+  std::ifstream file(LAMBCAST_KERNEL_LIMITS);
   std::vector<std::vector<std::string>> rows;
   bool inside = false;
   for (std::string line; std::getline(file, line);) {
@@ -96,7 +96,7 @@ struct Row {
   double counted = 0, once = 0, least = 0;
   std::string cause;
 };
-std::vector<Row> rows_of_guide() {
+std::vector<Row> counted_rows() {
   std::vector<Row> rows;
   for (const auto& cell : rows_under("## Counted, kernel by kernel")) {
     rows.push_back({cell[0], std::stod(cell[1]), std::stod(cell[2]), std::stod(cell[3]),
@@ -118,12 +118,12 @@ void paths_stay_within_their_limits() {
 }  // namespace
 
 // One test, because the count takes ten seconds.
-TEST_CASE("every kernel moves what the profile says, and stands in the guide, with why if more") {
+TEST_CASE("every kernel moves what the profile says and limits.md lists, with the reason if more") {
   for (const auto& [name, kernel] : counted()) {
     INFO(name << ": counted " << kernel.bytes << ", says " << kernel.says);
     CHECK(kernel.bytes == Approx(kernel.says).epsilon(0.02).margin(0.05));
   }
-  const std::vector<Row> rows = rows_of_guide();
+  const std::vector<Row> rows = counted_rows();
   CHECK(rows.size() == counted().size());
   for (const Row& row : rows) {
     INFO(row.name);
@@ -258,7 +258,7 @@ TEST_CASE("Adafactor reads weights for their norm only where it is wanted and no
   CHECK(bytes({.rms_stays_zero = true}, false) == Approx(4).margin(0.5));
 }
 
-TEST_CASE("the table of the guide", "[.write-table]") {
+TEST_CASE("the table of limits.md", "[.write-table]") {
   for (const auto& [name, kernel] : counted())
     fmt::print("| `{}` | {:.3f} | {:.6g} | | in the cache {:.3f}\n", name, kernel.bytes,
                kernel.says, kernel.cached);

@@ -13,7 +13,7 @@ namespace {
 // An estimate, not counted from a run: clone of p 8, back projection added 12, decay 12; one
 // torch.cuda.synchronize() a tensor. Adam in the small space and the products are apart. Fused:
 // project 4, weights and their copy in 16 bits 10, of either 1/2 for the factor beside a matrix
-// (kernels/cuda/galore.h, counted in kernels/guide.md at rank 128 of 1,024); three launches with
+// (kernels/cuda/galore.h, counted in kernels/limits.md at rank 128 of 1,024); three launches with
 // Adam's, each over all tensors. Nothing waits.
 Passes galore_update(StepKind, Kernels kernels, bool) {
   if (kernels == Kernels::fused) return {4.5 + 10.5, 3, 0, 0, 0};

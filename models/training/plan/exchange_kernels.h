@@ -1,5 +1,5 @@
 // The kernels of kernels/cuda around an exchange's wire: bytes per element and launches, as their
-// headers count them and the table of kernels/guide.md has them, and the names under which
+// headers count them and the table of kernels/limits.md has them, and the names under which
 // `lambcast profile` measures them, whose times then stand for all of that.
 //
 // They take gradients in 32 bits: 6 bytes of an element to widen those of 16 bits, 6 to narrow what

@@ -16,8 +16,8 @@ constexpr Quantiser fp8{WireFormat::fp8_e4m3, 0}, int8{WireFormat::int8, 2048},
     int4{WireFormat::int4, 2048};
 
 // The rows `name` | counted | of a table that the kernels' own test holds against their traffic.
-std::map<std::string, double> counted_in_guide() {
-  std::ifstream file(LAMBCAST_KERNELS_GUIDE);
+std::map<std::string, double> counted_in_limits() {
+  std::ifstream file(LAMBCAST_KERNEL_LIMITS);
   std::map<std::string, double> counted;
   bool inside = false;
   for (std::string line; std::getline(file, line);) {
@@ -42,7 +42,7 @@ TEST_CASE("exchange kernels: each moves what is counted of it") {
          {fused::quantise(quantiser, false), fused::quantise(quantiser, true),
           fused::dequantise_sum(quantiser, 1), fused::dequantise_sum(quantiser, 8)})
       all.push_back(passes);
-  const auto counted = counted_in_guide();
+  const auto counted = counted_in_limits();
   for (const Passes& passes : all) {
     INFO(passes.kernel);
     REQUIRE(counted.count(std::string(passes.kernel)) == 1);
