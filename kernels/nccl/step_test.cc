@@ -290,6 +290,66 @@ TEST_CASE("weights in 16 bits follow their fp32 masters through every kind of st
 }
 
 #ifndef LAMBCAST_CUDA_ON_CPU
+namespace {
+
+// A compressed step of one rank, captured on a stream of its own: the default one is not captured.
+class CapturedGraph {
+ public:
+  CapturedGraph(Rank<OnebitLamb>& rank, const GradientOptions& how) {
+    require(cudaStreamCreate(&stream_), "cudaStreamCreate");
+    rank.stream = stream_;
+    require(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "capture");
+    CHECK(step_of(load_nccl(), std::span<const Rank<OnebitLamb>>(&rank, 1), how) == Step::onebit);
+    require(cudaStreamEndCapture(stream_, &graph_), "end of capture");
+    require(cudaGraphInstantiate(&ready_, graph_, 0), "cudaGraphInstantiate");
+  }
+  CapturedGraph(const CapturedGraph&) = delete;
+  CapturedGraph& operator=(const CapturedGraph&) = delete;
+  ~CapturedGraph() {
+    cudaGraphExecDestroy(ready_);
+    cudaGraphDestroy(graph_);
+    cudaStreamDestroy(stream_);
+  }
+  void launch() const { require(cudaGraphLaunch(ready_, stream_), "cudaGraphLaunch"); }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+  cudaGraph_t graph_ = nullptr;
+  cudaGraphExec_t ready_ = nullptr;
+};
+
+}  // namespace
+
+TEST_CASE("a CUDA graph replays a step on fp16 gradients with the factor of each replay") {
+  NEED_GPUS(1);
+  const emulated::World one = aligned_world(1);
+  auto eager = node_of<OnebitLamb>(one), replayed = node_of<OnebitLamb>(one);
+  const GradientOptions how{.loss_scale = 64, .max_norm = 0.5, .check_overflow = false};
+  const auto gradients = [&](unsigned k) {
+    // Norms that grow, so that a replay with a factor of another step would differ.
+    auto of_step = random_gradients(one, k);
+    for (float& g : of_step[0]) g *= static_cast<float>(k + 1);
+    return in_half(of_step, how.loss_scale, HalfFormat::fp16);
+  };
+  for (unsigned k = 0; k < 5; ++k) {  // past the freeze
+    eager.step_half(gradients(k), how);
+    replayed.step_half(gradients(k), how);
+  }
+  DeviceBuffer<std::uint16_t> gradient = upload(gradients(5)[0]);
+  Rank<OnebitLamb> rank = replayed.rank(0, nullptr);
+  rank.half_gradient = {gradient.data(), HalfFormat::fp16};
+  const auto before = replayed.optimizers[0].save();
+  const CapturedGraph graph(rank, how);
+  replayed.optimizers[0].load(before);
+  for (unsigned k = 5; k < 10; ++k) {
+    gradient.assign(gradients(k)[0]);
+    graph.launch();
+    require(replayed.optimizers[0].count_replayed_step(rank.stream), "count_replayed_step");
+    eager.step_half(gradients(k), how);
+    CHECK((replayed.weights(0) == eager.weights(0)));
+  }
+}
+
 TEST_CASE("a CUDA graph replays a compressed step, at the learning rate that is set in between") {
   NEED_GPUS(1);
   const emulated::World one = aligned_world(1);
@@ -300,28 +360,18 @@ TEST_CASE("a CUDA graph replays a compressed step, at the learning rate that is 
   }
   DeviceBuffer<float> gradient = upload(random_gradients(one, 5)[0]);
   Rank<OnebitLamb> rank = replayed.rank(0, gradient.data());
-  require(cudaStreamCreate(&rank.stream), "cudaStreamCreate");  // the default one is not captured
   const auto before = replayed.optimizers[0].save();
-  cudaGraph_t graph = nullptr;
-  cudaGraphExec_t ready = nullptr;
-  require(cudaStreamBeginCapture(rank.stream, cudaStreamCaptureModeThreadLocal), "capture");
-  CHECK(step_of(load_nccl(), std::span<const Rank<OnebitLamb>>(&rank, 1),
-                {.check_overflow = false}) == Step::onebit);
-  require(cudaStreamEndCapture(rank.stream, &graph), "end of capture");
-  require(cudaGraphInstantiate(&ready, graph, 0), "cudaGraphInstantiate");
+  const CapturedGraph graph(rank, {.check_overflow = false});
   replayed.optimizers[0].load(before);
   for (unsigned k = 5; k < 10; ++k) {
     gradient.assign(random_gradients(one, k)[0]);
     replayed.set_lr(0.01 / (k + 1));
-    require(cudaGraphLaunch(ready, rank.stream), "cudaGraphLaunch");
+    graph.launch();
     require(replayed.optimizers[0].count_replayed_step(rank.stream), "count_replayed_step");
     eager.set_lr(0.01 / (k + 1));
     eager.step(random_gradients(one, k), {.check_overflow = false});
     CHECK((replayed.weights(0) == eager.weights(0)));
   }
-  cudaGraphExecDestroy(ready);
-  cudaGraphDestroy(graph);
-  cudaStreamDestroy(rank.stream);
 }
 #endif
 
