@@ -1,24 +1,23 @@
-// What every way of averaging a buffer over ranks puts on the wire: bytes that one rank sends per
-// call, in closed form. N elements, n ranks; rings for all-reduce and all-gather, direct messages
-// for all-to-all. The emulated world counts the messages it moves, and its tests hold them against
-// these.
+// Bytes that one rank sends per call, in closed form, for each way of averaging a buffer over
+// ranks. N elements, n ranks; rings for all-reduce and all-gather, direct messages for all-to-all.
+// The emulated world counts its messages, and tests compare them with these.
 //
 //   plain          2 (n-1)/n N b                        b bytes per element
 //   one bit        2 (n-1)/n Np/8 + 8 (n-1)             kernels/layout.h for Np
-//   fp8, intK      2 (n-1) q(C) + 2 * 4 (n-1) s(C)      C = ceil(N/n) the chunk, q its payload, s
-//   its
-//                                                       scales; one scale per call on fp8's way out
+//   fp8, intK      2 (n-1) q(C) + 2 * 4 (n-1) s(C)      C = ceil(N/n) the chunk, q(C) its payload,
+//                                                       s(C) its scales; fp8 sends one scale per
+//                                                       call on its way out
 //   hierarchical   (g-1) m q(S) + (m-1) q(S) + scales   g ranks on each of m nodes, S = ceil(N/n):
 //                                                       a reduce-scatter, nothing is gathered
 //   PowerSGD       2 (n-1)/n 4 r (h + w)                a matrix of h rows and w columns at rank r;
-//                                                       so often as it turns between both factors
+//                                                       times the turns between both factors
 //   top-k          8 k (n-1)                            a value and an index each, gathered
 //   random-k       2 (n-1)/n 4 k                        indices come from a seed
-//   local steps    a plain all-reduce every H steps; between m sites of s ranks one of s-ths of the
-//                  buffer, and an all-gather in the site, beside its own all-reduce of every step
-//   neighbours     d N b                                d of them, whatever n
+//   local steps    a plain all-reduce every H steps; between m sites of s ranks one of 1/s of the
+//                  buffer, and an all-gather in the site, in addition to the site's own all-reduce
+//   neighbours     d N b                                d neighbours, for any n
 //
-// Chunks are whole elements; where n does not divide N the last is padded.
+// Chunks are whole elements. If n does not divide N, the last one is padded.
 //
 // Sources: DeepSpeed runtime/comm/nccl.py; Colossal-AI quantization/fp8.py; ZeRO++
 // arXiv:2306.10209; PowerSGD arXiv:1905.13727; deep gradient compression arXiv:1712.01887; DiLoCo

@@ -33,10 +33,10 @@ static_assert(sizeof(ChunkLayout::elements) == 8);
 // Throws Error for fewer than one rank.
 ChunkLayout chunk_layout(std::uint64_t elements, int ranks);
 
-// What the padding counts for. DeepSpeed lets it take part: its elements, which mean nothing, enter
-// both norms and carry an error of their own.
+// Role of the padding. In DeepSpeed its meaningless elements enter both norms and carry an error of
+// their own.
 enum class Padding {
-  excluded,  // right: scales are the RMS of real elements, padding owes no error
+  excluded,  // right: scales are the RMS of real elements, padding has no error
   counted,   // DeepSpeed: scales are ||x|| / sqrt(Np), padding included
 };
 

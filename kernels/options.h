@@ -24,10 +24,9 @@ enum class BiasCorrection {
                // DeepSpeed's FusedLamb by default (csrc/lamb), Colossal-AI's DistributedLamb
 };
 
-// What the parameter group of a tensor sets for it. Recipes have two at least: weights decay,
-// biases and the weights of LayerNorm do not. A group's learning rate is a multiple of the
-// optimizer's, so that one schedule drives them all; for DeepSpeed's absolute ones it is their
-// quotient.
+// Settings of a tensor's parameter group. Recipes have at least two groups: weights decay, biases
+// and the weights of LayerNorm do not. A group's learning rate is a multiple of the optimizer's, so
+// that one schedule drives all groups; for DeepSpeed's absolute rates it is their quotient.
 struct ParameterGroup {
   double lr_scale = 1;
   double weight_decay = 0;
@@ -94,7 +93,7 @@ enum class DryRun {
   on_first_gradient,  // DeepSpeed in fp32: the same, and the first gradient is lost
 };
 
-// What the running trust ratio averages.
+// Definition of the running average of the trust ratio.
 enum class CoefficientAverage {
   bias_corrected,  // right: the mean of the ratios seen, 1 when none was defined
   from_zero,       // DeepSpeed: starts at 0 and leaves out ratios of exactly 1
@@ -123,11 +122,11 @@ enum class GradientSum {
   bfloat16         // the same in bf16
 };
 
-// What the compression stage does to weights that no gradient had reached when their variance was
-// last updated: v is 0, on all ranks alike. Rows of an embedding that no token asked for are such.
-// One bit cannot say 0, so that what the ranks agree on there is a scale, over eps alone.
+// Treatment in the compression stage of weights that no gradient had reached when their variance
+// was last updated: v is 0 on all ranks. Examples are rows of an embedding whose token did not
+// occur. One bit cannot encode 0, so the average there is a scale, divided by eps alone.
 enum class Unseen {
-  stay,  // right: what was averaged counts as 0 there, and only weight decay moves them
+  stay,  // right: the average counts as 0 there, and only weight decay moves them
   move,  // DeepSpeed: by lr scale / eps, unless the script masks their momentum
 };
 

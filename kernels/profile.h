@@ -32,8 +32,8 @@ struct ProfileOptions {
 // this build has no CUDA, Error{Exit::failure} when a CUDA call fails.
 std::string profile_device(const ProfileOptions& options);
 
-// The element counts that `options` ask for, ascending, BERT-Large's 335,184,706 among them when it
-// lies in the range. Throws Error{Exit::usage} for options out of range.
+// Returns the element counts of `options` in rising order, with BERT-Large's 335,184,706 if it lies
+// in the range. Throws Error{Exit::usage} for options out of range.
 std::vector<std::size_t> profile_sizes(const ProfileOptions& options);
 
 }  // namespace lambcast

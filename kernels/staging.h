@@ -33,7 +33,8 @@ struct Staging {
 };
 Staging staging_copies(const ChunkLayout& layout);
 
-// What a buffer must hold for every one of them: Np / 8, or 4n where few elements meet many ranks.
+// Returns the size of a buffer that holds each of them: Np / 8, or 4n for few elements on many
+// ranks.
 std::uint64_t staging_bytes(const ChunkLayout& layout);
 
 }  // namespace lambcast

@@ -1,4 +1,4 @@
-// What a call of a distributed optimizer's step() did: in the emulated world and through NCCL.
+// Kinds of a distributed optimizer's step, in the emulated world and through NCCL.
 #pragma once
 
 namespace lambcast {

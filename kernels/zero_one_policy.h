@@ -20,8 +20,9 @@ struct ZeroOnePolicy {
   bool frozen = false;
 };
 
-// What step `step` does, and the policy after it. `updates` is how many steps moved the weights,
-// this one included; it differs from `step` by DeepSpeed's dry run.
+// kind_of() returns the kind of step `step`, advance() computes the policy after it. `updates` is
+// the number of steps that moved the weights, including this one; it differs from `step` by
+// DeepSpeed's dry run.
 Step kind_of(const ZeroOnePolicy& policy, int step);
 void advance(ZeroOnePolicy& policy, int step, int updates, const ZeroOneAdamOptions& options);
 

@@ -1,25 +1,24 @@
-// Just enough of CUDA to run the kernels of this library on a CPU, so that their logic is tested
-// where there is no GPU: the same .cu files, compiled by the host compiler with this folder first
-// in the include path.
+// The part of CUDA that the kernels of this library need, on a CPU, so that their logic is tested
+// without a GPU: the same .cu files, compiled by the host compiler with this folder first in the
+// include path.
 //
-// Every thread of a block is a fiber; a barrier or a shuffle lets the other fibers run until all
-// have arrived, and one that not all can reach is an error. Two multiprocessors of two blocks each
-// stand for the device: four OS threads, of which number w runs the blocks w, w + 4, w + 8, ... in
-// turn. So indexing, tails, packing, reductions and the order of launches are tested as they are.
-// "Device" memory is host memory, a stream is nothing, a launch returns when the kernel has ended.
-// Who asks for GPUs is told of two: they are the same one.
+// Each thread of a block is a fiber. A barrier or a shuffle lets the other fibers run until all
+// have arrived; one that not all can reach is an error. The device has two multiprocessors of two
+// blocks each: four OS threads, and thread w runs the blocks w, w + 4, w + 8, ... in turn. So
+// indexing, tails, packing, reductions and the order of launches are tested as they are. "Device"
+// memory is host memory, a stream does nothing, and a launch returns when the kernel has ended. The
+// runtime reports two GPUs, which are the same one.
 //
-// The sanitizers of the host compiler then see
+// The sanitizers of the host compiler find
 // - address: accesses to global memory outside an allocation, to the byte, or after it was freed;
-// - undefined: accesses outside a shared array and misaligned ones, besides what any C++ must not;
+// - undefined: accesses outside a shared array, misaligned ones, and other undefined C++;
 // - thread: two threads that touch the same byte of shared or global memory, one of them writing,
 //   without a __syncthreads() of their block or the end of a kernel in between. A shuffle orders no
-//   memory. What counts is that order, not who happened to be first.
-// Not seen: races of blocks that one OS thread runs in turn; races of an access with one that
-// others to the same eight bytes have driven out of the sanitizer's memory of four; memory order
-// beyond barriers, for atomics order nothing else and there are no fences here; lanes of a warp
-// that diverge; missing waits between streams; memory that was never written; real scheduling,
-// speed.
+//   memory. The order is what matters, not the time of each access.
+// They do not find: races of blocks that one OS thread runs in turn; races with an access that four
+// later ones to the same eight bytes have displaced; memory order beyond barriers (atomics order
+// nothing else, and there are no fences); lanes of a warp that diverge; missing waits between
+// streams; memory that was never written; real scheduling, speed.
 #pragma once
 
 #include <algorithm>
@@ -40,15 +39,14 @@
 
 namespace lambcast::cuda_on_cpu {
 constexpr int multiprocessors = 2, blocks_of_multiprocessor = 2;
-// Set by who plays work that does not end (fake_nccl.h): streams are never ready then.
+// Set by a fake of work that does not end (fake_nccl.h): streams are then never ready.
 inline std::atomic<bool> streams_stall = false;
 inline thread_local int current_device = 0;
-// Set by who counts what kernels touch (traffic.h): hear of new device memory, of its end, of a
-// kernel's end.
+// Callbacks for counting accesses (traffic.h): at an allocation, at its end, and at a kernel's end.
 inline void (*on_allocation)(void* data, std::size_t bytes) = nullptr;
 inline void (*on_free)(void* data) = nullptr;
 inline void (*on_kernel_end)() = nullptr;
-// How often somebody has asked how much of a kernel a device holds.
+// Number of occupancy queries.
 inline std::atomic<int> occupancy_questions = 0;
 }  // namespace lambcast::cuda_on_cpu
 
@@ -186,7 +184,7 @@ void __stcs(T* x, T value) {
   *x = value;
 }
 
-// Of all threads, in whatever order.
+// Atomic over all threads; relaxed, so without an order.
 inline unsigned atomicAdd(unsigned* x, unsigned more) {
   return std::atomic_ref(*x).fetch_add(more, std::memory_order_relaxed);
 }

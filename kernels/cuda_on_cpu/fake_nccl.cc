@@ -8,7 +8,7 @@
 #include "kernels/cuda_on_cpu/cuda_runtime.h"
 #include "kernels/reference/half.h"
 
-// What NCCL's opaque communicator is here.
+// The fake's own definition of NCCL's opaque communicator.
 struct ncclComm {
   int rank = 0;
   int ranks = 0;

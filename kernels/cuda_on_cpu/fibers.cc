@@ -22,9 +22,9 @@ constexpr unsigned workers = multiprocessors * blocks_of_multiprocessor;
 constexpr unsigned most_threads = 1024;
 constexpr std::size_t stack_bytes = std::size_t{64} << 10;
 
-// What happened before a release happens before what follows an acquire of the same edge. Where
-// threads meet again and again, even and odd rounds have an edge each: one that is ahead and
-// releases for the next round must not come before one that is still leaving the last.
+// Everything before a release happens before everything after an acquire of the same edge. At
+// repeated barriers even and odd rounds have an edge each: a thread that releases for the next
+// round must not be ordered before one that still leaves the last.
 using Edge = std::uint64_t;
 
 // Fiber t of a worker is thread t of all its blocks.
@@ -45,7 +45,8 @@ struct Worker {
   const std::function<void()>* thread = nullptr;
   Fiber scheduler, fibers[most_threads];
   Meeting all, warp[most_threads / 32];
-  // What each thread offers in even and in odd rounds of its warp: nobody can be two rounds ahead.
+  // Value that each thread offers in even and odd rounds of its warp. No thread is two rounds
+  // ahead.
   std::uint64_t offered[2][most_threads];
   unsigned blocks = 0;    // run so far
   unsigned finished = 0;  // threads of this block

@@ -12,7 +12,7 @@ TEST_CASE("a grid fills the device, and no more than the work or LAMBCAST_MOST_B
     REQUIRE(grid_of(nullptr, items, result) == cudaSuccess);
     return result;
   };
-  const char* const set = std::getenv("LAMBCAST_MOST_BLOCKS");  // by who runs the tests
+  const char* const set = std::getenv("LAMBCAST_MOST_BLOCKS");  // set for the whole run
   const std::string before = set == nullptr ? "" : set;
   unsetenv("LAMBCAST_MOST_BLOCKS");
   CHECK(blocks(100) == 4);

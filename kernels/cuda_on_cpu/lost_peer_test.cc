@@ -16,7 +16,7 @@ OnebitLambOptions short_warm_up() {
   return options;
 }
 
-// What a step of rank 0 throws when its peer is as `fault` says; none of its state may have moved.
+// Returns the error of a step of rank 0 whose peer has `fault`. None of its state may have moved.
 std::string said_of(FakeFault fault, unsigned steps_before) {
   const emulated::World two = aligned_world(2);
   fake_nccl();

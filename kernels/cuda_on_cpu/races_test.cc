@@ -12,7 +12,7 @@ namespace {
 
 std::atomic<int> reports = 0;
 
-// Of running the kernel once on a grid over zeroed ints.
+// Returns the races of one run of the kernel over zeroed ints.
 template <typename Kernel>
 int races(Kernel kernel, unsigned blocks, unsigned block_threads = 64) {
   const DeviceBuffer<int> memory(1024);

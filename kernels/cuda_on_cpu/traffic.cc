@@ -16,7 +16,7 @@ namespace {
 class ByteSet {
  public:
   explicit ByteSet(std::size_t bytes) : words_(bytes / 64 + 1) {}
-  // Of up to 16 bytes that share a word.
+  // Marks up to 16 bytes that share a word.
   void add(std::size_t from, std::size_t bytes) {
     const std::uint64_t mask = ((std::uint64_t{1} << bytes) - 1) << (from % 64);
     const std::atomic_ref word(words_[from / 64]);
@@ -150,7 +150,7 @@ unsigned __tsan_atomic32_fetch_add(volatile unsigned* x, unsigned more, int) {
   touch(x, 4, true);
   return __atomic_fetch_add(x, more, __ATOMIC_RELAXED);
 }
-// Of the flag of a static variable, which is not device memory.
+// Reads the guard of a static variable, which is not device memory.
 unsigned char __tsan_atomic8_load(const volatile unsigned char* x, int) {
   return __atomic_load_n(x, __ATOMIC_ACQUIRE);
 }

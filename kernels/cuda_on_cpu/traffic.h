@@ -1,13 +1,13 @@
-// What kernels move: the bytes of device memory that they read and write, counted access by access.
+// Counts the bytes of device memory that kernels read and write, access by access.
 //
-// Of a kernel every byte counts once as read and once as written, however often it is touched: what
-// a GPU whose cache holds what is touched again has to move. Sums over the kernels of a path; or,
-// where all that a path touches stays in the cache until its end, every byte once for the path: as
+// In a kernel each byte counts once as read and once as written, however often it is touched: the
+// traffic of a GPU whose cache holds what is touched again. The kernels of a path are added up. If
+// all that a path touches stays in the cache until its end, each byte counts once for the path: as
 // read unless the path itself wrote it before, and as written.
 //
-// Linked with kernels that are compiled with -fsanitize=thread: their accesses call hooks that are
-// here. Device memory is what cudaMalloc gives while anybody watches; copies of the driver
-// (cudaMemcpyAsync) are no kernels and are not seen.
+// The kernels are compiled with -fsanitize=thread, and their accesses call the hooks of
+// traffic.cc. Only memory that cudaMalloc gives after watch_device_memory() is counted. Copies of
+// the driver (cudaMemcpyAsync) are not kernels and not counted.
 #pragma once
 
 #include <functional>
@@ -19,12 +19,12 @@ struct Traffic {
   double bytes() const { return read_bytes + written_bytes; }
 };
 
-// Where what a kernel of a path has touched lies when the next one begins.
+// Place of the data that one kernel of a path has touched when the next begins.
 enum class Between { memory, cache };
 
-// From now on what is allocated is looked at.
+// Counts accesses to memory that is allocated from now on.
 void watch_device_memory();
-// Of all kernels that `path` launches.
+// Returns the traffic of all kernels that `path` launches.
 Traffic traffic_of(const std::function<void()>& path, Between between = Between::memory);
 
 }  // namespace lambcast::cuda_on_cpu

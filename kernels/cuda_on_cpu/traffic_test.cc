@@ -25,9 +25,9 @@ using cuda_on_cpu::Between;
 
 namespace {
 
-// What a kernel moves per element is how much more it moves of twice as many: what each block keeps
-// besides (sums, counts of bins) is left out. top_k's list has room for the doubt of its sample,
-// which grows by the root of what it keeps: of few elements it would be much.
+// Bytes per element are the difference between two sizes, which leaves out what each block keeps
+// (sums, counts of bins). top_k has more elements, because the margin of its list grows with the
+// root of its length.
 constexpr std::size_t few = std::size_t{1} << 14, many = std::size_t{1} << 21;
 std::size_t elements_for(const std::string& name) { return name.starts_with("top_k") ? many : few; }
 
@@ -136,7 +136,7 @@ TEST_CASE("every kernel moves what the profile says and limits.md lists, with th
     CHECK((row.counted <= 1.1 * row.once || !row.cause.empty()));
     CHECK((row.counted <= 1.1 * row.once || is_in_cache_table(row.name)));
   }
-  // What stays in the cache moves once, in all passes together.
+  // In the cache each byte moves once for all passes together.
   for (const auto& cell : rows_in_cache()) {
     INFO(cell[0]);
     const auto kernel = counted().find(cell[0]);

@@ -54,7 +54,7 @@ void says_what_the_reference_says(WireFormat format) {
   }
 }
 
-// Of any exponent; every fourth mantissa is within a few places of a power of two.
+// Returns a float of any exponent; every fourth mantissa is close to a power of two.
 float some_scale(std::mt19937& bits) {
   const unsigned mantissa = bits() & 0x7fffff, few = bits() & 0xff, kind = bits() % 8;
   return from_bits((bits() % 255) << 23 | (kind == 0   ? few
@@ -75,7 +75,7 @@ TEST_CASE("a quotient by the scale's reciprocal is the division's bits, and its 
   std::mt19937 bits(1);
   for (int i = 0; i < 300'000; ++i) {
     const float scale = some_scale(bits);
-    // Halfway between two codes of integers and of e4m3, or a place beside it; or of any size.
+    // Halfway between two codes of integers and of e4m3, or one bit away; or of any size.
     const auto tie = static_cast<std::uint8_t>(bits() % 0x7e);
     const float halves = static_cast<float>(static_cast<int>(bits() % 510) - 255) / 2,
                 middle = (reference::from_fp8(tie, WireFormat::fp8_e4m3) +

@@ -67,8 +67,8 @@ class CompressedAllreduce {
   DeviceBuffer<double> workspace_;
 };
 
-// What one rank brings to a call: its state, the N elements of x, and where the compressed average
-// goes (x itself if the caller likes).
+// The arguments of one rank: its state, the N elements of x, and the memory of the compressed
+// average (which may be x).
 struct LocalRank {
   int device = 0;
   CompressedAllreduce* state = nullptr;

@@ -31,7 +31,7 @@ class LocalGpus {
   LocalGpus(const LocalGpus&) = delete;
   LocalGpus& operator=(const LocalGpus&) = delete;
 
-  // Where it lies, for who may have to abort it (watch.h).
+  // Address of the communicator, so that it can be aborted (watch.h).
   ncclComm_t* comm_of(int rank) { return &comms_[static_cast<std::size_t>(rank)]; }
 
   // f(r) for every rank, its GPU current.

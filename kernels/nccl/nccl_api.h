@@ -1,9 +1,8 @@
 // NCCL as a table of functions, loaded when a program needs it rather than linked:
 //
-//   * the program also starts where there is no libnccl, and can say so;
-//   * NCCL keeps who it is (NCCL_HOSTID) once per loaded library, so several ranks on one GPU in
-//     one process need several libraries, and a communicator only works with the table it came
-//     from.
+//   * the program also starts without libnccl, and can report that;
+//   * NCCL keeps its host identity (NCCL_HOSTID) once per loaded library. Several ranks on one GPU
+//     in one process need several libraries, and a communicator works only with its own table.
 #pragma once
 
 #include <nccl.h>

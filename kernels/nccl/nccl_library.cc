@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What the loader said about the last failure.
+// Returns the message of the last failure of the loader.
 std::string loader_error() {
   const char* const text = dlerror();
   return text == nullptr ? "" : text;

@@ -1,17 +1,17 @@
 // The whole of 1-bit Adam over real GPUs: the state of one rank, and a step of all ranks that a
-// thread drives. What emulated_world/onebit_adam.h says of the algorithm holds here.
+// thread drives. The algorithm is that of emulated_world/onebit_adam.h.
 //
 //   warm-up        all-reduce of the gradient (mean), adam_step
 //   compression    worker phase of the momentum, exchange, server phase and gather for every
 //                  tensor, all in the same two NCCL groups; onebit_adam_step
 //
-// Every tensor that compresses travels alone, with scales of its own: give them as they shall
-// travel, DeepSpeed's fp16 wrapper flattens each parameter group into one. They begin at multiples
+// Each tensor that compresses travels alone, with its own scales. Pass the tensors as they are to
+// travel; DeepSpeed's fp16 wrapper flattens each parameter group into one. They begin at multiples
 // of four elements. One rank alone compresses too; DeepSpeed's does not.
 //
-// Device memory of a rank, N elements, n ranks: p, m and v 12 N, owed errors 4 N + 4 N/n, signs
-// N/4 + N/8n bytes. A step enqueues on the streams of the ranks; where it checks for overflow it
-// waits for them.
+// Device memory of a rank, N elements, n ranks: p, m and v 12 N, error feedback 4 N + 4 N/n, signs
+// N/4 + N/8n bytes. A step enqueues on the streams of the ranks, and waits for them only to check
+// for overflow.
 //
 // Source: DeepSpeed 0.15.4, runtime/fp16/onebit/adam.py; 1-bit Adam, arXiv:2102.02888.
 #pragma once
@@ -39,7 +39,7 @@ class OnebitAdam : public Replica {
 
   bool compresses() const { return steps_ >= options_.freeze_step; }  // the next step
   Step next() const { return compresses() ? Step::onebit : Step::full; }
-  // What follows is as OnebitLamb says of its own (onebit_lamb.h).
+  // These are as in OnebitLamb (onebit_lamb.h).
   cudaError_t variance_norms(double* norms, cudaStream_t stream) const;
   cudaError_t begin_compression(cudaStream_t stream);
   cudaError_t count_replayed_step(cudaStream_t stream);

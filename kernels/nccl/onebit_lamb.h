@@ -1,13 +1,13 @@
 // The whole of 1-bit LAMB over real GPUs: the state of one rank, and a step of all ranks that a
-// thread drives. What emulated_world/onebit_lamb.h says of the algorithm holds here.
+// thread drives. The algorithm is that of emulated_world/onebit_lamb.h.
 //
 //   warm-up        all-reduce of the gradient (mean), lamb_step
 //   at the freeze  variance copied, coefficients fixed, scaling of the tensors computed
 //   compression    worker phase of the momentum, exchange, server phase, gather, onebit_lamb_step
 //
-// Device memory of a rank, N elements, n ranks: p, m, v and fresh v 16 N, owed errors 4 N + 4 N/n,
-// signs N/4 + N/8n bytes. A step enqueues on the streams of the ranks; where it checks for overflow
-// it waits for them. One rank alone compresses too; DeepSpeed's does not.
+// Device memory of a rank, N elements, n ranks: p, m, v and fresh v 16 N, error feedback 4 N +
+// 4 N/n, signs N/4 + N/8n bytes. A step enqueues on the streams of the ranks, and waits for them
+// only to check for overflow. One rank alone compresses too; DeepSpeed's does not.
 //
 // Tensors may belong to groups with a learning rate and weight decay of their own, momenta may be
 // masked, and the last tensors may never freeze: their gradients are all-reduced in both stages.
@@ -36,13 +36,14 @@ class OnebitLamb : public Replica {
 
   bool compresses() const { return steps_ >= options_.freeze_step; }  // the next step
   Step next() const { return compresses() ? Step::onebit : Step::full; }
-  // What decides when compression may begin (reference/freeze.h): sum |v| of every tensor that will
-  // compress, doubles in device memory, the same bits on all ranks. 4 bytes per element.
+  // Writes the sum |v| of each tensor that will compress, which decides when compression may begin
+  // (reference/freeze.h). Doubles in device memory, the same bits on all ranks; 4 bytes per
+  // element.
   cudaError_t variance_norms(double* norms, cudaStream_t stream) const {
     return cuda::variance_norms(state(per_tensor_), norms, stream);
   }
-  // Ends the warm-up after the steps taken so far, whatever freeze_step said. Alike on all ranks;
-  // cudaErrorInvalidValue before the first step.
+  // Ends the warm-up after the steps taken so far, instead of after freeze_step. Call it on all
+  // ranks; cudaErrorInvalidValue before the first step.
   cudaError_t begin_compression(cudaStream_t stream);
   // To be called for every launch but the first of a CUDA graph that captured a step without the
   // check of overflow: captured, it was counted. The last step of the warm-up is to be no replay,

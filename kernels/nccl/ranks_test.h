@@ -20,7 +20,7 @@
 
 namespace lambcast::cuda {
 
-// Known before the first test, which may be the first to ask for a GPU.
+// Set before the first test, which may be the first to use a GPU.
 inline const bool share_gpu = [] {
   const bool asked = !emulated_device && std::getenv("LAMBCAST_SHARE_GPU") != nullptr;
   if constexpr (!emulated_device) {
@@ -80,7 +80,7 @@ class TestRanks {
 
   int device(int rank) const { return share_gpu ? 0 : rank; }
   cudaStream_t stream(int rank) const { return share_gpu ? sharer(rank).stream : nullptr; }
-  // Where it lies, for who may have to abort it (watch.h).
+  // Address of the communicator, so that it can be aborted (watch.h).
   ncclComm_t* comm_of(int rank) {
     return share_gpu ? &comms_[std::size_t(rank)] : gpus_->comm_of(rank);
   }

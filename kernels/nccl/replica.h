@@ -1,5 +1,5 @@
-// What a rank keeps of a model, whichever optimizer of this folder moves it: the weights in fp32,
-// where their copy in 16 bits goes, the learning rate, and how many steps there were.
+// The state of a rank that all optimizers of this folder share: the weights in fp32, their copy in
+// 16 bits, the learning rate, and the number of steps.
 #pragma once
 
 #include <span>
@@ -22,8 +22,8 @@ class Replica {
   // From the next step on, also of one that a CUDA graph replays: kernels read it from device
   // memory. Alike on all ranks.
   cudaError_t set_lr(double lr, cudaStream_t stream) { return lr_.set(lr, stream); }
-  // Where the next forward pass reads the weights in fp16 or bf16: written now, and by every step
-  // as it moves the masters (2 bytes per element). After load() it is to be called again.
+  // Sets the copy of the weights in fp16 or bf16 that the next forward pass reads. It is written
+  // now and by each step as it moves the masters (2 bytes per element). Call it again after load().
   cudaError_t keep_copy(HalfPointer copy, cudaStream_t stream);
 
   const GradientNorm& norm() const { return norm_; }  // of a step (step.h)

@@ -63,7 +63,7 @@ StateReader::StateReader(std::span<const std::byte> state, std::string_view head
   while (!head.empty()) {
     const std::string_view wanted = line(head), found = line(text);
     if (found == wanted) continue;
-    // What is no text of ours may be anything.
+    // Text of another origin may hold any bytes.
     const bool printable =
         found.size() < 100 &&
         std::all_of(found.begin(), found.end(), [](char c) { return c >= ' ' && c <= '~'; });

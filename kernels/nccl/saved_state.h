@@ -1,8 +1,8 @@
-// What a rank must keep to go on elsewhere: a buffer that the caller writes where it likes, one per
-// rank. It begins with lines of text that say of which optimizer, rank and tensors it is, and ends
-// with numbers and device memory as they are (little endian). Owed errors are saved unresolved
-// (cuda/compression.h), so that a run that is saved, loaded and continued has the bits of the one
-// that never stopped.
+// The state that a rank needs to continue elsewhere: one buffer per rank, which the caller stores.
+// It begins with lines of text that name the optimizer, rank and tensors, and ends with numbers and
+// device memory as they are (little endian). Error feedback is saved unresolved
+// (cuda/compression.h), so that a run that is saved, loaded and continued has the bits of one that
+// never stopped.
 //
 // An optimizer lists its state once, each_state(self, visit), for saving and loading alike.
 #pragma once
@@ -18,7 +18,7 @@
 
 namespace lambcast::cuda {
 
-// What must be alike on both sides.
+// Properties that must be equal when a state is saved and loaded.
 struct StateLayout {
   std::string_view optimizer;
   int ranks = 1;

@@ -1,14 +1,14 @@
-// Several NCCL ranks on one GPU, for machines that have but one.
+// Several NCCL ranks on one GPU, for machines with a single GPU.
 //
-// NCCL up to 2.29 refuses two ranks of one host on one device, so every rank claims to be a host of
-// its own (NCCL_HOSTID) and reaches the others over sockets. NCCL keeps who it is once per loaded
-// library: ranks of one process are threads, each with a copy of the library (load_nccl_copies) and
-// a stream that does not wait for the default one.
+// NCCL up to 2.29 rejects two ranks of one host on one device, so each rank claims to be a host of
+// its own (NCCL_HOSTID) and reaches the others over sockets. NCCL keeps its host identity once per
+// loaded library. The ranks of a process are therefore threads, each with a copy of the library
+// (load_nccl_copies) and a stream that does not wait for the default one.
 //
-// Kernels that wait for each other hang when they cannot run at the same time. So the ranks get a
+// Kernels that wait for each other hang if they cannot run at the same time. So the ranks get a
 // hardware queue per stream, few channels (thread blocks), modules loaded beforehand, and all that
-// NCCL can connect or reserve before its first kernel; and none may wait for the whole device, as
-// cudaFree and the default stream do, while kernels of others wait for it.
+// NCCL can connect or reserve before its first kernel. No rank may wait for the whole device, as
+// cudaFree and the default stream do, while kernels of other ranks wait for it.
 #pragma once
 
 #include "kernels/nccl/nccl_api.h"
@@ -22,7 +22,7 @@ constexpr int kMostRanksPerGpu = 8;
 // anything of CUDA is.
 void prepare_shared_gpu();
 
-// NCCL reads who it is when a library makes its first communicator, and keeps it.
+// NCCL reads its host identity when a library makes its first communicator, and keeps it.
 void claim_host(int rank);
 
 // Makes this copy of NCCL claim to be the host of `rank`, by a communicator of that rank alone.

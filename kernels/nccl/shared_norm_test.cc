@@ -7,7 +7,7 @@ using namespace lambcast::cuda;
 
 namespace {
 
-// What each of n ranks holds after sharing `squared_norms`.
+// Returns the value on each rank after sharing `squared_norms`.
 std::vector<double> shared(const std::vector<double>& squared_norms) {
   TestRanks gpus(int(squared_norms.size()));
   std::vector<DeviceBuffer<double>> on_device;

@@ -1,4 +1,4 @@
-// What steps of all three optimizers share: gradients in fp16, overflow, state that is saved.
+// Properties of all three optimizers: gradients in 16 bits, overflow, saved state.
 #include "kernels/nccl/step.h"
 
 #include "kernels/emulated_world/onebit_adam.h"

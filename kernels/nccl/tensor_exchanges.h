@@ -18,7 +18,7 @@ class TensorExchanges {
   std::span<CompressedAllreduce> all() { return exchanges_; }
   // Runs the worker phases. x and the gradient of `input`, if given, are whole buffers.
   cudaError_t compress(const WorkerPhase& input, cudaStream_t stream);
-  // What all ranks have agreed on, of the whole buffer; `mask` may be null.
+  // Returns the average of the whole buffer over the ranks; `mask` may be null.
   PackedAverage average(const float* mask) const;
   cudaError_t forget_errors(cudaStream_t stream);
 

@@ -1,12 +1,12 @@
-// Waiting for work among ranks of which one may die. NCCL's kernels wait for a lost peer for ever,
-// and so would whoever waits for their stream: await() looks at the communicators meanwhile.
+// Waits for work among ranks, one of which may die. NCCL's kernels wait for a lost peer forever,
+// and so does a wait for their stream. await() checks the communicators in the meantime.
 //
-//   the network reports an error   ncclCommGetAsyncError; at once, where NCCL sees it
+//   the network reports an error   ncclCommGetAsyncError, as soon as NCCL detects it
 //   a peer is silent               after the timeout
 //
-// Either ends the communicators of all the ranks given (ncclCommAbort), which lets their kernels
-// end, and throws. What the optimizers hold is then undefined where the work had begun: load what
-// was saved, over new communicators.
+// Either aborts the communicators of all the ranks given (ncclCommAbort), which lets their kernels
+// end, and throws. The state of the optimizers is undefined if the work had begun: load a saved
+// one, over new communicators.
 //
 // Not watched: the call that connects two ranks for the first time, in which NCCL itself may wait.
 #pragma once

@@ -56,7 +56,7 @@ void ZeroOneAdam::load(std::span<const std::byte> state) {
 
 Step ZeroOneAdam::next() const {
   const Step kind = kind_of(policy_, steps_ + 1);
-  // Where no weight has moved there is nothing to synchronise.
+  // If no weight has moved, there is nothing to synchronise.
   return policy_.frozen && lrs_ + lr_.host == 0 ? Step::silent : kind;
 }
 

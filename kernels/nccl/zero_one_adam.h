@@ -1,18 +1,18 @@
 // The whole of 0/1 Adam over real GPUs: the state of one rank, and a step of all ranks that a
-// thread drives. What emulated_world/zero_one_adam.h says of the algorithm holds here; the policy
-// that tells one kind of step from another is kernels/zero_one_policy.h.
+// thread drives. The algorithm is that of emulated_world/zero_one_adam.h; kernels/zero_one_policy.h
+// has the policy that selects the kind of a step.
 //
 //   full       all-reduce of the gradient (mean), adam_step
 //   one bit    before the freeze: the gradient compressed and exchanged, zero_one_onebit_step
 //              after it: zero_one_sync_begin, u compressed and exchanged, zero_one_sync_end
 //   silent     zero_one_local_step
 //
-// Tensors travel as those of 1-bit Adam do (onebit_adam.h), and begin at multiples of four
-// elements; none of them never freezes. One rank alone compresses too; DeepSpeed's does not.
+// Tensors travel as in 1-bit Adam (onebit_adam.h) and begin at multiples of four elements. All of
+// them freeze. One rank alone compresses too; DeepSpeed's does not.
 //
-// Device memory of a rank, N elements, n ranks: p, m, v and u 16 N, owed errors 4 N + 4 N/n, signs
-// N/4 + N/8n bytes. A step enqueues on the streams of the ranks; where it checks for overflow it
-// waits for them.
+// Device memory of a rank, N elements, n ranks: p, m, v and u 16 N, error feedback 4 N + 4 N/n,
+// signs N/4 + N/8n bytes. A step enqueues on the streams of the ranks, and waits for them only to
+// check for overflow.
 //
 // Source: DeepSpeed 0.15.4, runtime/fp16/onebit/zoadam.py; 0/1 Adam, arXiv:2202.06009.
 #pragma once
@@ -40,7 +40,7 @@ class ZeroOneAdam : public Replica {
 
   bool variance_is_frozen() const { return policy_.frozen; }
   Step next() const;
-  // What follows is as OnebitLamb says of its own (onebit_lamb.h).
+  // These are as in OnebitLamb (onebit_lamb.h).
   cudaError_t count_replayed_step(cudaStream_t stream) { return finish(next(), stream); }
   std::vector<std::byte> save() const;
   void load(std::span<const std::byte> state);

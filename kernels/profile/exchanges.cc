@@ -59,7 +59,7 @@ cudaError_t ExchangeBench::quantise_to(const Quantiser& quantiser, bool owed,
                   stream);
 }
 
-// Of messages that together have as many elements as the buffers.
+// Sums messages that together have as many elements as the buffers.
 cudaError_t ExchangeBench::sum_from(const Quantiser& quantiser, int messages,
                                     cudaStream_t stream) const {
   const auto n = static_cast<std::size_t>(messages);
@@ -79,7 +79,8 @@ LowRank ExchangeBench::matrix(int rank) const {
           .workspace = products_.data()};
 }
 
-// As many directions whatever the height, so that the factor beside an element is as thin.
+// The number of directions does not depend on the height, so that the bytes of the factor per
+// element do not either.
 GaloreTensors ExchangeBench::projected(const LambState& state) const {
   const bool tall = shape_.rows >= shape_.columns;
   const GaloreTensor matrix{

@@ -1,5 +1,5 @@
-// The kernels of exchanges, and optimizers in halves with a sum over ranks between, as something to
-// be timed: beside the workbench's own (kernels.h), on its buffers.
+// Exchange kernels, and optimizers in halves with a sum over ranks in between, for the profiler.
+// They use the buffers of the workbench (kernels.h).
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -21,7 +21,7 @@ namespace lambcast::cuda {
 
 class ExchangeBench {
  public:
-  // Of `elements` floats each: gradients, what is owed, and room for what comes out.
+  // `elements` floats each: gradients, error feedback, and memory for results.
   struct Buffers {
     float* gradient = nullptr;
     float* owed = nullptr;
@@ -33,7 +33,7 @@ class ExchangeBench {
 
   cudaError_t refill(cudaStream_t stream) const;
   std::vector<Workbench::Entry> entries() const;
-  // Of LAMB, LARS and GaLore, whose weights are the workbench's.
+  // The halves of LAMB, LARS and GaLore, on the weights of the workbench.
   std::vector<Workbench::Entry> halves(const LambState& state, const float* gradient) const;
 
   static std::size_t bytes(std::size_t elements);

@@ -1,8 +1,8 @@
-// What the driver's management library (NVML) knows beyond the CUDA API: the driver's release, and
-// the clocks a GPU runs at now, which may be well below the highest it could.
+// The driver's management library (NVML) reports what the CUDA API does not: the driver's release,
+// and the present clocks of a GPU, which may be well below its highest.
 //
-// It comes with the driver and is loaded when asked for. The few functions used are declared in
-// nvml.cc as NVIDIA documents them, for nvml.h is not part of every toolkit installation.
+// It comes with the driver and is loaded at its first use. nvml.cc declares the few functions
+// as NVIDIA documents them, because nvml.h is not part of every toolkit installation.
 // Source: NVML API reference guide, sections initialization, system queries, device queries.
 #pragma once
 
@@ -24,7 +24,8 @@ struct Nvml {
   std::optional<Clocks> clocks() const;
 };
 
-// Of the GPU at that PCI address ("0000:1b:00.0"); nothing without the library or the GPU in it.
+// Loads NVML for the GPU at a PCI address ("0000:1b:00.0"). Returns nothing if the library is
+// missing or does not list the GPU.
 std::optional<Nvml> load_nvml(const std::string& pci_address,
                               const char* library = "libnvidia-ml.so.1");
 

@@ -1,4 +1,4 @@
-// What both libraries have alike.
+// Functions of both libraries.
 #include "kernels/torch/operations.h"
 
 #include "kernels/layout.h"

@@ -1,16 +1,16 @@
-// What one rank computes between the collectives of a 1-bit optimizer, as a C interface that a
-// Python package calls by ctypes: no PyTorch header is compiled against, so that one library serves
-// every release of it. Two libraries have this interface:
+// C interface to the work of one rank between the collectives of a 1-bit optimizer. A Python
+// package calls it by ctypes. No PyTorch header is compiled against, so that one library serves
+// each release of PyTorch. Two libraries have this interface:
 //
 //   liblambcast_torch_cpu.so    operations_cpu.cc, on the references
 //   liblambcast_torch_cuda.so   operations_cuda.cc, on the kernels: pointers are device memory
 //                               aligned to 16 bytes, work is enqueued on `stream`, nothing waits
 //
-// operations.cc is in both. They return 0, or another number after which lambcast_error() says why,
-// in one line. The state lies in the caller's flat fp32 buffers, beside which gradients may come in
-// 16 bits and a copy of the weights in 16 bits may be kept; n elements, C the chunk that a rank
-// serves. What is owed after a phase is known to lambcast_owed() alone: the kernels keep it
-// unresolved (cuda/compression.h). Workspaces are LAMBCAST_WORKSPACE doubles.
+// operations.cc is in both. They return 0, or another number after which lambcast_error() has the
+// reason in one line. The state lies in the caller's flat fp32 buffers. Gradients may come in 16
+// bits, and a copy of the weights in 16 bits may be kept. n is the number of elements, C the chunk
+// that a rank serves. lambcast_owed() computes the error feedback after a phase, which the kernels
+// keep unresolved (cuda/compression.h). Workspaces are LAMBCAST_WORKSPACE doubles.
 #pragma once
 
 #include <stddef.h>
