@@ -1,10 +1,10 @@
-// The numbers the kernels are meant to reach, measured in one run on the local GPU.
+// Compares the kernels with their limits in one run on the local GPU.
 //
 //   kernels_bench [--elements N] [--csv]
 //
-// Times every kernel at BERT-Large's buffer (or N elements), prints time, bytes and the share of
-// the copy bandwidth measured beside it, and compares with the limits below. Exit 0: all limits are
-// met; 3: one is missed; 4: there is no GPU; 2: bad usage.
+// Times each kernel at BERT-Large's buffer (or N elements) and prints its time, its bytes and its
+// share of the copy bandwidth, which the same run measures. Exit 0: all limits are met; 3: one is
+// missed; 4: there is no GPU; 2: bad usage.
 #include <fmt/format.h>
 
 #include <charconv>

@@ -25,12 +25,12 @@
 
 namespace lambcast::emulated {
 
-// Of the options sgd and momentum take lr, weight_decay and beta1 alone:
+// sgd and momentum use only the options lr, weight_decay and beta1:
 //   sgd       p -= lr (g + weight_decay p)
 //   momentum  m = beta1 m + g + weight_decay p;   p -= lr m
-// Beside neighbours the second is DmSGD. Where ranks see different data its replicas settle away
-// from the optimum, the farther the nearer beta1 is to 1. DecentLaM's momentum does not: it is that
-// of what SGD with neighbours would change, (p - average of p - lr (g + weight_decay p)) / lr.
+// With neighbours the second is DmSGD. If ranks see different data, its replicas settle away from
+// the optimum, the farther the closer beta1 is to 1. DecentLaM avoids this: its momentum averages
+// the change of SGD with neighbours, (p - average of p - lr (g + weight_decay p)) / lr.
 enum class Inner { sgd, momentum, decentlam, adam };
 
 struct LocalSteps {

@@ -26,7 +26,7 @@ struct NodeSharding {
 };
 
 struct NodeLamb {
-  // What a rank holds of a tensor in one shard.
+  // The part of a tensor in one shard of a rank.
   struct Stretch {
     std::size_t tensor = 0, begin = 0;  // in the buffer
     reference::Part part;
@@ -47,7 +47,7 @@ NodeLamb node_lamb(const reference::ShardedLamb& rule, const NodeSharding& shard
                    const TensorLayout& tensors, std::span<const float> initial);
 // `gradients` are the ranks' own, of all tensors.
 void step(NodeLamb& optimizer, const std::vector<std::vector<float>>& gradients);
-// What a node's ranks gather.
+// Returns the weights that a node's ranks gather.
 std::vector<float> weights(const NodeLamb& optimizer, int node);
 
 }  // namespace lambcast::emulated

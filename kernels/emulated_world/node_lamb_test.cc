@@ -72,7 +72,7 @@ TEST_CASE("LAMB sharded in nodes, norms in one vector, is the unsharded one") {
       const auto ranks = static_cast<std::size_t>(nodes * per_node);
       const Flat expected = unsharded(ranks, steps);
       CHECK(distance(random_values(tensors.elements(), 1), expected) > 1e-3);
-      // Of 4 x 4 x 8 shards most hold five elements, and the last none.
+      // Most of the 4 x 4 x 8 shards hold five elements, and the last none.
       for (const auto& [blocks, chunks] : {std::pair(1, 1), {4, 1}, {1, 3}, {4, 4}}) {
         INFO(nodes << " x " << per_node << " ranks, " << blocks << " x " << chunks << " chunks");
         auto o = node_lamb({options}, {nodes, per_node, blocks, chunks}, tensors,

@@ -41,24 +41,24 @@ struct OnebitLamb {
   Scales scales;  // of the last compressed step, for inspection
 };
 
-// Throws Error where a tensor that freezes follows one that does not, and where the padding
-// persists beside tensors that never freeze.
+// Throws Error if a tensor that freezes follows one that does not, or if the padding persists with
+// tensors that never freeze.
 OnebitLamb onebit_lamb(const World& world, const OnebitLambOptions& options);
 Step step(OnebitLamb& optimizer, Gradients gradients);
-// Ends the warm-up after the steps taken so far, of which there must be one: what a monitor of the
-// variance asks for (reference/freeze.h). freeze_step becomes the step it is.
+// Ends the warm-up after the steps taken so far, at least one, for a monitor of the variance
+// (reference/freeze.h). freeze_step becomes the number of these steps.
 void begin_compression(OnebitLamb& optimizer);
 
 inline std::span<const float> weights(const OnebitLamb& optimizer, int rank) {
   return optimizer.ranks[static_cast<std::size_t>(rank)].p;
 }
 
-// What DeepSpeed does when it loads a checkpoint into a new process: owed errors and the padding
-// are lost, and when the step is below the (possibly raised) freeze_step it returns to warm-up and
-// forgets coefficients and scaling. In fp32 (DryRun::on_first_gradient) the dry run comes after
-// loading: it quantises the loaded momenta, unscaled, and past the freeze every rank then takes one
-// warm-up step on its own gradient, so that the replicas part for good.
-// A right resume is a copy of the optimizer.
+// Resumes as DeepSpeed does when it loads a checkpoint into a new process. Error feedback and
+// padding are lost. A step below the (possibly raised) freeze_step returns the optimizer to warm-up
+// without coefficients and scaling. In fp32 (DryRun::on_first_gradient) the dry run comes after
+// loading. It quantises the loaded momenta, unscaled, and past the freeze each rank then takes one
+// warm-up step on its own gradient, so that the replicas diverge for good. A right resume is a copy
+// of the optimizer.
 void resume_as_deepspeed(OnebitLamb& optimizer);
 
 }  // namespace lambcast::emulated

@@ -145,9 +145,9 @@ TEST_CASE("the sum of gradients of an engine in 16 bits drifts from the exact on
   CHECK((*reduce(world, g, true))[2][0] == 0.25f);
 }
 
-// Of the way that the weights went in 60 steps with clipping, how far fp16 sums lead them off: by
-// next to nothing where ranks agree, by several per cent where their gradients cancel to a
-// thousandth of each or less.
+// Error of fp16 sums after 60 steps with clipping, relative to the way that the weights went: close
+// to nothing if ranks agree, several per cent if their gradients cancel to a thousandth of each or
+// less.
 TEST_CASE("sums of gradients in fp16 lead weights off where the ranks' gradients cancel") {
   const iris::Problem problem = iris::network();
   const auto after_60_steps = [&](GradientSum sum, float apart) {

@@ -40,7 +40,8 @@ struct RankPlace {
   int data = 0, tensor = 0;
 };
 bool share_sums(const ShardedTensor& tensor, const Sharding& sharding, RankPlace a, RankPlace b);
-// Of every rank, tensor ranks within data ranks, the sums of all that share the tensor with it.
+// Returns for each rank, tensor ranks within data ranks, the sums over all ranks that share the
+// tensor with it.
 std::vector<reference::Sums> summed(const ShardedTensor& tensor, const Sharding& sharding,
                                     const std::vector<reference::Sums>& sums);
 // The mean of the data ranks' gradients of a whole tensor, summed from rank `first` on.

@@ -1,4 +1,4 @@
-// The distributed form of every rule is the unsharded one, whatever the layout.
+// The distributed form of each rule is the unsharded one, for any layout.
 #include "kernels/emulated_world/sharded.h"
 
 #include <catch2/catch.hpp>
@@ -282,7 +282,7 @@ TEST_CASE("quirks of the originals part from the unsharded optimizer") {
   CHECK(parts_by(aliased, reference::Came{}, {1, 1, 0}) > 1e-5);
   reference::ShardedLamb lamb{{.lr = 0.1}}, half{{.lr = 0.1}, true};
   CHECK(parts_by(half, lamb, {2, 1, 1}) > 1e-7);
-  // GaLore without ZeRO although it was asked for: every data rank keeps all.
+  // GaLore without ZeRO although the sharding has it: each data rank keeps all.
   reference::Galore galore{{.rank = 2, .zero_switched_off = true}};
   auto o = sharded(galore, {4, 1, 2}, {{{8, 6}}}, {random_values(48, 1)});
   CHECK(o.sharding.zero == 0);

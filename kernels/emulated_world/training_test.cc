@@ -91,7 +91,7 @@ TEST_CASE("the step that the variance chooses costs at most 2 % against the best
     double best = chosen;
     for (const int share : {100, 150, 200, 300, never})
       best = std::min(best, trained(share, nullptr));
-    // What freezing at the chosen step costs of all that training gains; 30 steps are too few.
+    // Cost of freezing at the chosen step, relative to the gain of training; 30 steps are too few.
     const double gain = problem.loss(problem.initial, 0, 1, {}) - best;
     CHECK(chosen - best < 0.02 * gain);
     CHECK(trained(30, nullptr) - best > 0.02 * gain);

@@ -44,7 +44,7 @@ bool decays(const Transformer& model, std::size_t tensor);
 // embedding; what is no matrix is one row.
 reference::MatrixShape shape_of(const Transformer& model, std::size_t tensor);
 
-// Where the sequences begin that a rank reads in a step: the same for every optimizer.
+// Returns the starts of the sequences that a rank reads in a step, the same for each optimizer.
 std::vector<std::size_t> batch(const Transformer& model, int step, int rank, int sequences);
 
 // Mean cross entropy per character, in nats, over the sequences of `text` that begin at `starts`;

@@ -45,8 +45,8 @@ TEST_CASE("the play, its parts and the loss of knowing nothing") {
 }
 
 TEST_CASE("matrices have the shape by which the forward pass reads them") {
-  // Of one character alone a weight's gradient is one outer product, of what goes in and what comes
-  // back: g(i, j) g(a, b) = g(i, b) g(a, j), read by its own rows only.
+  // For a single character the gradient of a weight is one outer product of input and returned
+  // gradient: g(i, j) g(a, b) = g(i, b) g(a, j), read by its own rows only.
   const text::Transformer model =
       text::transformer({.width = 8, .layers = 1, .heads = 2, .context = 1});
   std::vector<float> gradient(model.tensors.elements());
@@ -73,7 +73,7 @@ TEST_CASE("matrices have the shape by which the forward pass reads them") {
     CHECK(shape.elements() == model.tensors.size(t));
     CHECK(shape.rows == (t == down ? 32u : 8u));
     CHECK(is_outer_product(t, shape));
-    // Of queries, keys and values one character moves the values alone, a third of the columns.
+    // A single character moves only the values, not queries and keys: a third of the columns.
     if (t == up || t == down) CHECK(!is_outer_product(t, {shape.columns, shape.rows}));
   }
   CHECK(text::shape_of(model, 0).columns == 8);

@@ -1,4 +1,4 @@
-// What the compression stage does to weights that no gradient had reached before it (Unseen).
+// Treatment of weights that no gradient had reached before the compression stage (Unseen).
 #include <catch2/catch.hpp>
 #include <cmath>
 

@@ -1,4 +1,4 @@
-// What the emulated optimizers share: the gradients of n ranks and how they reach the optimizer.
+// Common parts of the emulated optimizers: the gradients of n ranks on their way to the optimizer.
 #pragma once
 
 #include <optional>

@@ -37,11 +37,11 @@ inline std::span<const float> weights(const ZeroOneAdam& optimizer, int rank) {
   return optimizer.ranks[static_cast<std::size_t>(rank)].p;
 }
 
-// DeepSpeed's checkpoint load into a new process: owed errors, u, the policy's counters and that
-// the variance was frozen are lost, so that a resumed run communicates in every step again. The
-// engine's all-reduce is set by the policy as it was saved; where that leaves it off, the next step
-// moves variance, momentum and weights of every rank by its own gradient, and the replicas part for
-// good. A right resume is a copy of the optimizer.
+// Resumes as DeepSpeed does when it loads a checkpoint into a new process. Error feedback, u, the
+// counters of the policy and the freeze of the variance are lost, so that a resumed run
+// communicates in each step again. The saved policy sets the engine's all-reduce. If that is off,
+// the next step moves variance, momentum and weights of each rank by its own gradient, and the
+// replicas diverge for good. A right resume is a copy of the optimizer.
 void resume_as_deepspeed(ZeroOneAdam& optimizer);
 
 }  // namespace lambcast::emulated

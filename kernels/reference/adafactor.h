@@ -25,7 +25,7 @@ struct AdafactorOptions {
   bool relative_step = true;
   bool warmup_init = false;
 
-  bool lr_ignored = false;          // built directly: relative_step whatever is asked for
+  bool lr_ignored = false;          // built directly: always relative_step
   bool rms_stays_zero = false;      // the scale is always eps2
   bool columns_stay_local = false;  // under ZeRO column means are of a rank's own rows
   bool columns_summed = false;      // under ZeRO alone, without a tensor-parallel group: the column

@@ -21,8 +21,8 @@
 
 namespace lambcast::reference {
 
-// What packing takes for the sign of -0.0. Inside compressed_allreduce it makes no difference:
-// errors start at +0.0 and x - x is +0.0, so no compensated value is ever -0.0.
+// Sign of -0.0 in packing. It makes no difference inside compressed_allreduce: errors start at +0.0
+// and x - x is +0.0, so no compensated value is ever -0.0.
 enum class SignRule {
   not_negative,  // right: -0.0 packs as +, as its error term assumes
   sign_bit,      // DeepSpeed's "compressed" backend on XPU: -0.0 packs as -
@@ -37,9 +37,9 @@ void unpack_signs(std::span<const std::uint8_t> signs, std::span<float> x);
 // ||x||_2 / sqrt(count); 0 when count is 0.
 float rms(std::span<const float> x, std::size_t count);
 
-// Packs x (N elements) into signs (error.size() / 8 bytes) and leaves in `error` what is owed.
-// Elements from N to error.size() are padding: they pack as +, or as Padding::counted asks take
-// part with x = 0. Returns the scale.
+// Packs x (N elements) into signs (error.size() / 8 bytes) and writes the new error feedback to
+// `error`. Elements from N to error.size() are padding: they pack as +, or with Padding::counted
+// take part with x = 0. Returns the scale.
 float worker_phase(std::span<const float> x, std::span<float> error, std::span<std::uint8_t> signs,
                    Padding padding);
 

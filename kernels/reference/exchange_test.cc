@@ -1,4 +1,4 @@
-// What ranks exchange in the place of gradients, by hand: PowerSGD's factors, sparse values, outer
+// Messages that replace gradients, computed by hand: PowerSGD's factors, sparse values, outer
 // steps.
 #include <catch2/catch.hpp>
 #include <vector>

@@ -3,15 +3,15 @@
 //
 //   threshold <= |v_k|_1 / |v_(k-D)|_1 <= 1 / threshold
 //
-// for tensors that hold `share` of all elements, no earlier than `earliest`, the end of the
-// learning rate's warm-up, and than 2 D, before which the variance still grows from zero. The paper
-// asks for the lower bound only, over the whole model, threshold 0.96; both bounds do not take a
-// variance that still grows for a settled one.
+// for tensors that hold `share` of all elements. It may not begin before `earliest`, the end of the
+// learning rate's warm-up, nor before 2 D, while the variance still grows from zero. The paper has
+// the lower bound only, over the whole model, with threshold 0.96. The upper bound excludes a
+// variance that still grows.
 //
-// The variance may never settle. Where every gradient is clipped, the whole model's sums to the
-// square of the norm they are clipped to, whatever happens; what tensors have of it keeps moving
-// (experiments/convergence). `latest` is for that: the step at which the warm-up ends all the same,
-// such as the 15 % of the run that published recipes spend on it. 0: none.
+// The variance may never settle. If each gradient is clipped, the variance of the whole model
+// always sums to the square of the clipped norm, while the shares of the tensors keep moving
+// (experiments/convergence). `latest` is the step at which the warm-up ends in any case, such as
+// the 15 % of the run in published recipes. 0: none.
 //
 // Its cost is one reduction of the variance per measurement (cuda/lamb.h, variance_norms).
 // Source: 1-bit Adam, arXiv:2102.02888 (how many steps of warm-up are needed).

@@ -9,7 +9,7 @@ namespace {
 
 bool right_sided(MatrixShape shape) { return shape.rows >= shape.columns; }
 
-// Where element k of a part lies in the whole.
+// Returns the place of element k of a part in the whole tensor.
 std::size_t place_of(const Part& part, std::size_t k) {
   return part.row(k) * part.whole.columns + part.column(k);
 }
@@ -58,7 +58,7 @@ MatrixShape Galore::low_shape(const Part& part) const {
                                  : MatrixShape{rank, part.whole.columns};
 }
 
-// What decides is the whole of the state, so that all shardings store alike.
+// The size of the whole state decides, so that all shardings store it in the same way.
 bool Galore::in_8_bits(const Part& part) const {
   const MatrixShape state = projects(part) ? low_shape(part) : part.whole;
   return options.eight_bit && state.elements() >= options.min_8bit_size;

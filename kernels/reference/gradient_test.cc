@@ -81,7 +81,7 @@ TEST_CASE("gradients are clipped by the norm of the unscaled gradient") {
   // Below the limit, and without a limit, only the loss scale goes.
   CHECK(clip_factor(norm, 2, 10) == 0.5f);
   CHECK(clip_factor(norm, 2, 0) == 0.5f);
-  // What is added to the norm, 1e-6, counts where the limit is as small.
+  // The 1e-6 that is added to the norm matters if the limit is as small.
   CHECK(clip_factor(1e-6, 1, 1e-6) == Approx(0.5));
   unscale(std::span<float>(g), 10.0f);
   CHECK(gradient_norm(g) == Approx(10).epsilon(1e-6));

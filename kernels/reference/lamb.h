@@ -4,8 +4,8 @@
 //   c   = clamp(||p|| / ||upd||, max_coeff, min_coeff)      trust ratio; 1 if a norm is zero
 //   p   = p - lr c upd
 //
-// with the moments of step t corrected for their start from zero where BiasCorrection asks for it:
-// m / (1 - b1^t) and v / (1 - b2^t) in upd, or lr sqrt(1 - b2^t) / (1 - b1^t) in place of lr.
+// If BiasCorrection is on, the moments of step t are corrected for their start from zero: m / (1 -
+// b1^t) and v / (1 - b2^t) in upd, or lr sqrt(1 - b2^t) / (1 - b1^t) in place of lr.
 //
 // In the compression stage v is frozen. A second variance vf follows the gradient reconstructed
 // from the averaged momentum, and the trust ratio becomes a frozen coefficient times a factor:

@@ -46,7 +46,7 @@ void orthonormalise(std::span<float> p, std::size_t rows, int rank) {
         p[i * r + k] -= static_cast<float>(along * p[i * r + other]);
       }
     }
-    // What is left of a dependent column is rounding.
+    // The remainder of a dependent column is rounding.
     const double squares = dot(k, k);
     const double inverse = squares > 1e-10 * before ? 1 / std::sqrt(squares) : 0;
     for (std::size_t i = 0; i < rows; ++i) {

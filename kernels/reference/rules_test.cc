@@ -170,14 +170,14 @@ TEST_CASE("a factored moment is the means of rows and of columns") {
 }
 
 TEST_CASE("columns kept local are scaled from the rows that a rank has of each") {
-  // Of 4 x 3 the rank has row 2 and the first of row 3: two elements of column 0, one of the
-  // others.
+  // The rank has row 2 of 4 x 3 and the first element of row 3: two elements of column 0, one of
+  // the others.
   const MatrixShape whole{4, 3};
   const Sums own{0, 0, 0, 0, 6, 5, 7};
   Sums total{1, 2, 3, 4, 100, 100, 100};
   keep_columns_local(total, own, Part{whole, 2, 0, 3, 0, 4});
   CHECK(total == Sums{1, 2, 3, 4, 12, 20, 28});
-  // What it has nothing of stays the sum over all ranks.
+  // A column of which the rank has nothing keeps the sum over all ranks.
   total = {1, 2, 3, 4, 100, 100, 100};
   keep_columns_local(total, Sums{0, 0, 0, 0, 6, 5, 0}, Part{whole, 2, 0, 3, 0, 2});
   CHECK(total == Sums{1, 2, 3, 4, 24, 20, 100});

@@ -1,4 +1,4 @@
-// CPU reference of sparse messages: k elements of N, with the rest owed.
+// CPU reference of sparse messages: k elements of N, the rest as error feedback.
 //
 // top-k: the k largest magnitudes; of equal ones the lower index goes first, so that exactly k go.
 // A NaN counts as larger than every number, so that it is sent and poisons rather than stays.

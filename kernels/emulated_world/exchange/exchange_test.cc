@@ -39,8 +39,8 @@ std::vector<double> sum(const std::vector<Flat>& all, std::size_t elements) {
   return result;
 }
 
-// Runs a few calls and checks the invariant after each. owed() returns the error feedback of all
-// ranks for each element, in units of the sum.
+// Runs a few calls and checks the invariant after each. The callback returns the error feedback of
+// all ranks for each element, in units of the sum.
 template <typename State, typename Owed>
 void sent_plus_owed_equals_meant(State state, std::size_t ranks, std::size_t elements, Owed owed) {
   for (unsigned call = 0; call < 4; ++call) {
@@ -241,7 +241,7 @@ TEST_CASE(
   CHECK(later < 0.95 * first);
   one.warm_start = false;
   CHECK(owed_norm(one, 8) > 1.02 * later);
-  // What a warm start finds over calls, several turns find in one.
+  // Several turns in one call reach the factors that a warm start reaches over calls.
   one.iterations = 8;
   CHECK(owed_norm(one, 1) < 1.001 * later);
 }

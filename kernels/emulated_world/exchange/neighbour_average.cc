@@ -38,7 +38,7 @@ Wire average_with_neighbours(Graph graph, std::size_t call, Buffers buffers, Wir
     reference::dequantise(messages.back(), plain, received[r]);
   }
   for (std::size_t r = 0; r < n; ++r) {
-    // What a rank takes of itself went through the same rounding, so that the mean of all stays.
+    // A rank's own share goes through the same rounding, so that the mean of all ranks stays.
     std::vector<std::span<const float>> sources{received[r]};
     for (const std::size_t hop : hops) sources.emplace_back(received[(r + hop) % n]);
     reference::weighted_sum(sources, weights, averages[r]);

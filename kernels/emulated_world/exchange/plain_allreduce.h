@@ -7,7 +7,7 @@
 
 namespace lambcast::emulated {
 
-// Of plain formats only: fp32, fp16, bf16.
+// Takes plain formats only: fp32, fp16, bf16.
 Wire plain_allreduce(Buffers buffers, WireFormat format);
 
 }  // namespace lambcast::emulated

@@ -1,8 +1,7 @@
-// PowerSGD: the matrices of a buffer travel as two thin factors, what lies between them plain.
-// What cannot be said at that rank is owed; with a warm start the factors of the call before are
-// the start of the next, one step of subspace iteration each; without it Q is drawn anew, and
-// several steps in one call make up for that. Source: PowerSGD, arXiv:1905.13727;
-// reference/low_rank.h.
+// PowerSGD: the matrices of a buffer travel as two thin factors, the elements between them plain.
+// The remainder of the approximation is the error feedback. With a warm start each call takes one
+// step of subspace iteration from the factors of the last call. Without it Q is drawn anew, and a
+// call takes several steps. Source: PowerSGD, arXiv:1905.13727; reference/low_rank.h.
 #pragma once
 
 #include <cstdint>

@@ -1,10 +1,10 @@
-// An all-reduce in 8 or 4 bits per element. Two phases, as compressed_allreduce has: chunk r of
-// every rank's buffer goes to rank r, which averages what it receives and sends its average to all.
-// Both quantise and, with error feedback, both owe what they could not say.
+// An all-reduce in 8 or 4 bits per element, in the two phases of compressed_allreduce: chunk r of
+// each rank's buffer goes to rank r, which averages the chunks and sends its average to all ranks.
+// Both phases quantise and may have error feedback.
 //
-// Colossal-AI's fp8 all-reduce is {fp8_e4m3, 0} without error feedback, but that its scale is that
-// of the whole buffer where here every message has its own. Source: Colossal-AI quantization/fp8.py
-// (all_reduce_fp8).
+// Colossal-AI's fp8 all-reduce is {fp8_e4m3, 0} without error feedback, except that it has one
+// scale for the whole buffer, while here each message has its own. Source: Colossal-AI
+// quantization/fp8.py (all_reduce_fp8).
 #pragma once
 
 #include "kernels/emulated_world/exchange/wire.h"

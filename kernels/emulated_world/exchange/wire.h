@@ -1,13 +1,13 @@
-// What the emulated exchanges share. Each averages a buffer over n ranks inside one process, as
-// compressed_allreduce.h does: what travels is made into bytes, counted, and read back.
+// Common parts of the emulated exchanges. Each averages a buffer over n ranks inside one process,
+// as compressed_allreduce.h does: messages are made into bytes, counted, and read back.
 //
-// Where an error is owed, what was sent plus what is owed equals what was meant, after every call:
+// With error feedback e the values sent and the new errors add up to the input, after each call:
 //
-//   mean_i (buffer_i + owed_i) [+ owed by the server of a chunk]     before
-//     = what all receive + mean_i owed_i [+ owed by the server]      after
+//   mean_i (buffer_i + e_i) [+ error of the server of a chunk]     before
+//     = result + mean_i e_i [+ error of the server]                after
 //
-// Without error feedback nothing is owed and the difference is lost. One rank alone sends nothing
-// and keeps its buffer. Closed forms of what is sent are in kernels/exchange_bytes.h.
+// Without error feedback the difference is lost. One rank alone sends nothing and keeps its buffer.
+// Closed forms of the bytes sent are in kernels/exchange_bytes.h.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ namespace lambcast::emulated {
 
 using Buffers = std::span<const std::span<float>>;  // one per rank, of the same size
 
-// What each rank sent in a call.
+// Bytes that each rank sent in a call.
 struct Wire {
   std::vector<std::size_t> sent;  // [rank], bytes
 };
@@ -28,11 +28,11 @@ Wire& operator+=(Wire& wire, const Wire& more);
 
 void check(Buffers buffers);
 
-// Returns every buffer plus the error feedback of its rank, padded with zeros; `owed` is resized
-// alike.
+// Returns each buffer plus the error feedback of its rank, padded with zeros. The error feedback is
+// resized to the same length.
 std::vector<std::vector<float>> compensated(Buffers buffers, std::vector<std::vector<float>>& owed,
                                             std::size_t padded);
-// Quantises c, which is spent; with error feedback the rounding error goes to `owed`.
+// Quantises c, whose values are overwritten; error feedback receives the rounding error.
 reference::Message send(std::span<float> c, std::span<float> owed, const Quantiser& quantiser,
                         bool error_feedback);
 // The same average to all.
