@@ -1,29 +1,28 @@
 // The Adam family on the GPU, elementwise over flat buffers: the semantics of reference/adam.h, to
-// the bit. One launch each, whatever the number of tensors.
+// the bit. Each step is one launch for any number of tensors.
 //
 // 1-bit Adam: adam_step in warm-up, and in both stages for the groups that never freeze, on their
-// averaged gradient; else worker_phase of the momentum and onebit_adam_step, which decodes the
-// average as it goes. adam_apply is for a momentum that lies there already.
+// averaged gradient. The other groups take worker_phase of the momentum and onebit_adam_step, which
+// decodes the average itself. adam_apply is for a momentum that is in memory already.
 //
-// 0/1 Adam: what is averaged, the gradient or u, lies in memory where one rank trains, else it is
-// packed and decoded as the step goes. zero_one_sync_begin takes the local step in the same pass.
+// 0/1 Adam averages the gradient or u. With one rank the average is in memory, else it is packed
+// and the step decodes it. zero_one_sync_begin takes the local step in the same pass.
 //
-// `lrs` of zero_one_sync_end must not be 0: where nothing has moved there is nothing to
-// synchronise.
+// `lrs` of zero_one_sync_end must not be 0: if nothing has moved, there is nothing to synchronise.
 //
-// Where tensors belong to groups of their own, `runs` cuts the buffers into stretches of one group:
-// still one launch.
+// If tensors belong to several groups, `runs` cuts the buffers into runs of one group, still in one
+// launch.
 //
-// Where Unseen says that elements of v = 0 stay, no memory is moved for it: adam_apply writes m
-// only where it must set it to 0.
+// Unseen::stay moves no memory for elements of v = 0, except that adam_apply writes m if it must
+// set an element to 0.
 //
-// The learning rate may lie in device memory, so that a CUDA graph that replays a step takes the
-// one of the day: `lr`, and for 0/1 Adam `lrs`, its sum since the last synchronisation, to which
-// zero_one_local_step and zero_one_sync_begin add and which zero_one_sync_end sets to 0.
+// The learning rate may lie in device memory, so that a CUDA graph replays a step with the present
+// rate: `lr`, and for 0/1 Adam `lrs`, its sum since the last synchronisation. zero_one_local_step
+// and zero_one_sync_begin add to it, and zero_one_sync_end sets it to 0.
 //
-// `half_p`, where not null, receives the fp16 or bf16 copy of the weights. Bytes per element (with
-// it, 2 more): adam_step 28, adam_apply 16, onebit_adam_step 16.125, zero_one_onebit_step 24,
-// zero_one_local_step 32, zero_one_sync_begin 32, zero_one_sync_end 24; of a packed average
+// `half_p`, if not null, receives the fp16 or bf16 copy of the weights. Bytes per element (2 more
+// with it): adam_step 28, adam_apply 16, onebit_adam_step 16.125, zero_one_onebit_step 24,
+// zero_one_local_step 32, zero_one_sync_begin 32, zero_one_sync_end 24; with a packed average
 // zero_one_onebit_step and zero_one_sync_end 20.125. A gradient in 16 bits saves 2.
 #pragma once
 

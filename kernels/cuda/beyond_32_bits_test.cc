@@ -47,7 +47,7 @@ std::size_t first_other(const DeviceBuffer<float>& x, const std::vector<float>& 
   return other;
 }
 
-// Of the whole buffer.
+// Returns the sum of squares over the whole buffer.
 double square_sum(const std::vector<float>& one) {
   double sum = 0;
   for (std::size_t e = 0; e < period; ++e) {

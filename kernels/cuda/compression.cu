@@ -42,7 +42,7 @@ __device__ void for_each_tile(std::size_t n, std::size_t regular, F f) {
       f(begin, false);
   }
 }
-// Where this lane's quad of either half begins, in the tile.
+// Returns the start of this lane's quad of either half, within the tile.
 __device__ std::size_t lane_offset(int half) { return half * 128 + 4 * (threadIdx.x % 32); }
 
 // The tensor that holds element e < offsets[tensors]; empty tensors are passed over.
@@ -161,8 +161,8 @@ __device__ void add_votes(unsigned bytes, float sum, Quad (&mean)[2]) {
   }
 }
 
-// Reads the signs of `together` ranks at once, 8, 16 or 32: so many bytes of each thread are in
-// flight, beside 32 of errors while it reads the first of them.
+// Reads the signs of `together` ranks at once, 8, 16 or 32. Each thread has that number of bytes in
+// flight, and 32 of errors while it reads the first of them.
 template <int together>
 __global__ void __launch_bounds__(threads) server_kernel(ServerPhase a) {
   const float share = static_cast<float>(1.0 / a.ranks);

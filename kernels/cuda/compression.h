@@ -3,11 +3,11 @@
 // Every call only enqueues work on `stream`; nothing is allocated and nothing waits. Pointers to
 // float are device memory aligned to 16 bytes (else cudaErrorMisalignedAddress).
 //
-// The error is kept unresolved. The reference turns the compensated value c into the owed error
+// The error is kept unresolved. The reference turns the compensated value c into the error
 // c - s sgn(c) once the scale s is known, which costs a second pass over memory. Here c itself
-// stays in memory with s beside it, and the next call takes the difference as it reads: the same
-// float subtraction on the same operands, one pass less. resolve_errors() writes the owed values
-// out, for a checkpoint or a test.
+// stays in memory with s, and the next call takes the difference as it reads: the same float
+// subtraction on the same operands, one pass less. resolve_errors() writes the errors out, for a
+// checkpoint or a test.
 //
 // Bytes moved per element (fp32 state, N elements, n ranks, c = C / N = 1 / n of them served):
 //
@@ -16,15 +16,14 @@
 //   either, gradient in 16 bits    read g 2 instead of 4                         10.125, 14.125
 //   server_phase                   read signs 1/8, c 4/n; write c 4/n, signs 1/8n   (n=8) 1.141
 //   decode                         read signs 1/8; write x 4                              4.125
-//                                  (steps that decode as they go, onebit_lamb_step and those of
-//                                  adam.h, read signs 1/8 and do without)
+//                                  (onebit_lamb_step and the steps of adam.h decode themselves
+//                                  and read signs 1/8 instead)
 //   the whole path at n = 8        17.391 for a buffer, 21.391 for a momentum (budget: 26), 19.391
 //                                  for a momentum whose gradient has 16 bits (budget: 19.4)
 //
 // Scales are within 1.6e-7 of the reference's: sums run in pairs of floats (RunningSum,
-// device.cuh). Of the signs, a thread of server_phase has 8 bytes in flight below 16 ranks, 16
-// below 32, then 32, and 32 of errors beside the first of them: at n of 32 and more 64 in all,
-// where it had 40 and then 8 at a time.
+// device.cuh). A thread of server_phase has 8 bytes of signs in flight below 16 ranks, 16 below 32,
+// then 32, and 32 of errors with the first of them: 64 in all at 32 ranks and more.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -89,7 +88,7 @@ struct Decode {
 };
 cudaError_t decode(const Decode& phase, cudaStream_t stream);
 
-// What all ranks have agreed on, still packed, for steps that decode as they go.
+// The average over the ranks, still packed, for steps that decode it.
 struct PackedRun {  // of the elements up to `end`, from where the run before ended
   std::size_t end = 0;
   const std::uint8_t* signs = nullptr;

@@ -99,9 +99,9 @@ __device__ inline int quad_part(std::size_t e, std::size_t n) {
   return e + 4 <= n ? 4 : e < n ? static_cast<int>(n - e) : 0;
 }
 
-// Whole quads are read and written by intrinsics of one instruction: plain assignments the compiler
-// cuts into four where a ragged tail is handled beside them. Being volatile, loads also stay in
-// order, so that whatever is loaded before the first use is in flight together.
+// Intrinsics of one instruction read and write whole quads, because the compiler cuts a plain
+// assignment into four next to a ragged tail. As these loads are volatile, they stay in order: all
+// loads before the first use are in flight together.
 __device__ inline Quad load_quad(const float* x, std::size_t e, std::size_t n) {
   Quad q{};
   if (e + 4 <= n) {
@@ -112,7 +112,7 @@ __device__ inline Quad load_quad(const float* x, std::size_t e, std::size_t n) {
   }
   return q;
 }
-// What both formats of 16 bits are called in CUDA.
+// One name for the conversions of both 16-bit formats.
 __device__ inline float to_float(__half x) { return __half2float(x); }
 __device__ inline float to_float(__nv_bfloat16 x) { return __bfloat162float(x); }
 __device__ inline float2 to_floats(__half2 x) { return __half22float2(x); }
@@ -313,7 +313,7 @@ inline std::size_t quads_of(std::size_t elements) {
   return (elements + 4 * threads - 1) / (4 * threads);
 }
 
-// What a quad is read and written by: 16 bytes, of 16-bit elements 8.
+// Alignment of a quad: 16 bytes, for 16-bit elements 8.
 inline bool is_aligned(const void* x) { return reinterpret_cast<std::uintptr_t>(x) % 16 == 0; }
 inline bool is_aligned(HalfPointer x) { return reinterpret_cast<std::uintptr_t>(x.bits) % 8 == 0; }
 

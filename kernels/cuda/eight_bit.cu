@@ -14,7 +14,7 @@ using reference::Sign;
 
 static_assert(eight_bit_block == 8 * 32, "a warp has a block, a lane two quads of it");
 
-// So many that the table of pieces is thin beside them.
+// Large enough that the table of pieces is thin.
 constexpr std::size_t blocks_of_piece = 4 * warps;
 
 std::size_t pieces_of_moments(const EightBitMoments& s) {
@@ -106,8 +106,8 @@ struct CodedMoment {
   const float* map;
   const std::uint32_t* table;
 
-  // What `decoded` needs. The largest is read by the lane that will write it, lest another read it
-  // later.
+  // Input of `decoded`. The lane that will write the largest value also reads it, so that no other
+  // lane reads it later.
   struct Loaded {
     std::uint32_t codes[2];
     float largest;

@@ -1,4 +1,4 @@
-// What eight_bit_code.h says, on the device.
+// Device code of eight_bit_code.h.
 #pragma once
 
 #include "kernels/cuda/device.cuh"

@@ -211,7 +211,7 @@ TEST_CASE("GaLore on the GPU: no tensors are nothing to do, and no factors clip 
 
 TEST_CASE("codes of 8 bits are the reference's at every value of a map, halfway, and around") {
   NEED_GPUS(1);
-  // Of moments that forget all they were, m is g and v is g^2; a 1 in every block scales by 1.
+  // With b1 = b2 = 0, m is g and v is g^2; a 1 in every block scales by 1.
   std::vector<float> values;
   for (const auto sign : {reference::Sign::both, reference::Sign::positive}) {
     const auto& map = reference::dynamic_map(sign);

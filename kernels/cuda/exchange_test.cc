@@ -1,4 +1,4 @@
-// The kernels of the exchanges beside 1-bit compression, against their references.
+// The kernels of the exchanges other than 1-bit compression, against their references.
 #include <cstring>
 
 #include "kernels/cuda/gpu_test.h"
@@ -35,7 +35,7 @@ struct OnDevice {
       : payload(payload_bytes(q.format, elements)), scales(scale_count(q, elements)) {}
 };
 
-// What the message before did not say is a part of the next one.
+// The error of one message is added to the next.
 void quantises_as_the_reference(std::size_t elements, const std::vector<Quantiser>& of) {
   const DeviceBuffer<double> workspace(reduction_slots);
   for (const Quantiser& q : of) {
@@ -96,7 +96,7 @@ TEST_CASE("messages of scales that are 0, subnormal, huge or infinite are the re
   auto x = random_values(elements, 1);
   for (std::size_t e = 0; e < elements; ++e) {
     const float factor = factors[e / block];
-    // Of an infinity one, among finite numbers.
+    // One infinity among finite numbers.
     if (factor != HUGE_VALF)
       x[e] *= factor;
     else if (e % block == 9)
@@ -276,7 +276,7 @@ TEST_CASE(
   std::vector<float> values(more_than_a_list, 0.5f);
   for (std::size_t e = 100; e < more_than_a_list; e += 997) values[e] = -2;
   finds_the_largest(values, 400);
-  // What the sample sees are the only large ones, fewer than k: it expects 39 above the threshold.
+  // Only sampled elements are large, fewer than k: the sample expects 39 above the threshold.
   values = random_values(more_than_a_list, 2);
   for (std::size_t g = 0; 256 * g < more_than_a_list; ++g)
     for (std::size_t i = 0; i < 4; ++i)

@@ -89,7 +89,7 @@ __global__ void __launch_bounds__(finish_threads) finish_norms(const FactoredBat
   }
 }
 
-// Rate as a function of the weights' root mean square, which only the device knows.
+// Rate as a function of the weights' root mean square, which only device memory has.
 struct AdafactorRate {
   double base, eps2, decay, clip_threshold;
   bool scaled, rms_stays_zero;
@@ -99,7 +99,7 @@ struct AdafactorRate {
     const double rms = rms_stays_zero ? 0.0 : sqrt(a.sums[1] / elements_of(a));
     return scaled ? base * max(eps2, rms) : base;
   }
-  // Of a step, by which the update is multiplied: clipped.
+  // Returns the clipped length of a step, by which the update is multiplied.
   __device__ double length(const FactoredTensor& a) const {
     return of(a) / max(sqrt(a.sums[0] / elements_of(a)) / clip_threshold, 1.0);
   }

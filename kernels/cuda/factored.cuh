@@ -1,6 +1,5 @@
-// What the kernels of factored.cu and factored_moments.cu share: how they go over the elements of a
-// part, four at a time and loaded before their first use, beside what the thin moments multiply
-// each of them by.
+// Device code shared by factored.cu and factored_moments.cu: loops over the elements of a part,
+// four at a time and loaded before their first use, with the factors from the thin moments.
 #pragma once
 
 #include "kernels/cuda/device.cuh"
@@ -10,7 +9,7 @@ namespace lambcast::cuda {
 
 constexpr std::size_t stretch_elements = 8192;  // of kernels over elements
 
-// What a block of sums takes at a time.
+// Rows and columns that a block sums at a time.
 constexpr std::size_t part_rows = 256;
 constexpr std::size_t tile_columns = 32 * 4;  // a quad for each lane
 
@@ -25,7 +24,7 @@ __device__ inline double elements_of(const FactoredTensor& a) {
   return static_cast<double>(a.part.whole.rows) * static_cast<double>(a.part.whole.columns);
 }
 
-// What thread 0 works out in double for all of its block.
+// Returns f(), which thread 0 computes in double for its whole block.
 template <typename F>
 __device__ float block_value(F f) {
   __shared__ float result;
@@ -87,8 +86,8 @@ __device__ inline std::size_t first_quad(const TensorPiece& piece) {
   return static_cast<std::size_t>(piece.index) * stretch_elements + 4 * threadIdx.x;
 }
 
-// What a matrix's moment multiplies the quads of a stretch by that are a thread's, in their order:
-// the row and the column of the first take a division of 64 bits, those of the others an addition.
+// Factors from a matrix's moment for a thread's quads of a stretch, in their order. The row and the
+// column of the first take a division of 64 bits, those of the others an addition.
 class RootsOfMatrix {
  public:
   __device__ RootsOfMatrix(const FactoredTensor& a, const FactoredRectangle& r,
@@ -179,7 +178,7 @@ __device__ void for_each_quad_of(const FactoredTensor& a, const FactoredRectangl
 // A matrix's sums over all ranks into the moment, or CAME's residual.
 cudaError_t absorb(const FactoredBatch& batch, bool residual, double beta, cudaStream_t stream);
 
-// Of g^2 + eps, over rows and columns.
+// Sums g^2 + eps over rows and columns.
 cudaError_t sum_squared_gradient(const FactoredBatch& batch, double eps, cudaStream_t stream);
 
 }  // namespace lambcast::cuda

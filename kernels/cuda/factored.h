@@ -9,26 +9,26 @@
 //   whole   matrices                        24                                          32
 //
 // with 1/4 byte more of workspace each way for rows and columns, against Colossal-AI's 88 and 160.
-// The update u is worked out anew in each round from g and the thin moments rather than kept.
+// Each round computes the update u again from g and the thin moments instead of storing it.
 // A vector (one row) keeps v instead: Adafactor 32, CAME 40 (its residual is not needed).
 //
-// Where |p|^2 is not wanted (no scale_parameter, or rms_stays_zero), or is kept since the weights
-// were written (FactoredTensor::kept), Adafactor's round 2 does not read p: 20 in place of 24.
+// If |p|^2 is not needed (no scale_parameter, or rms_stays_zero), or is kept since the weights were
+// written (FactoredTensor::kept), Adafactor's round 2 does not read p: 20 instead of 24.
 //
-// Sums run in single precision: the sum of a column is within 2 2^-24 = 1.2e-7 of itself, that of a
-// row, which a warp adds up by a tree, within 9 2^-24 = 5.4e-7, |u|^2 and |p|^2 of their elements
-// within 3 2^-24 = 1.8e-7. Gradients whose square no float holds (1.8e19 and more) make their row
-// and column infinite or no number. Double precision is left to the thin vectors: per element 1/32
-// operation.
+// Sums run in single precision. The sum of a column is within 2 2^-24 = 1.2e-7 of its exact value,
+// that of a row, which a warp adds up by a tree, within 9 2^-24 = 5.4e-7, |u|^2 and |p|^2 of their
+// elements within 3 2^-24 = 1.8e-7. Gradients of 1.8e19 and more, whose square no float holds, make
+// their row and column infinite or NaN. Only the thin vectors use double precision: 1/32 operation
+// per element.
 //
-// All tensors of a model in one launch per phase: a table cuts them into pieces, which the blocks
-// share out. What a round sums of a tensor is the same bits whatever device, grid and other
-// tensors. Launches of a step: Adafactor 7, CAME 12.
+// All tensors of a model are in one launch per phase: a table cuts them into pieces, which the
+// blocks share out. The sums of a tensor have the same bits for any device, grid and other tensors.
+// Launches of a step: Adafactor 7, CAME 12.
 //
-// 1 / sqrt of a moment is worked out once for each row and column, not for each element.
+// 1 / sqrt of a moment is computed once for each row and column, not for each element.
 //
-// Everything only enqueues work; pointers need no alignment, but buffers that have one of 16 bytes
-// and rows of a multiple of four are read fastest.
+// Everything only enqueues work. Pointers need no alignment, but buffers aligned to 16 bytes with
+// rows of a multiple of four are read fastest.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -104,10 +104,10 @@ cudaError_t adafactor_norms(const FactoredBatch& batch, const reference::Adafact
                             cudaStream_t stream);  // |u|^2, |p|^2
 cudaError_t adafactor_apply(const FactoredBatch& batch, const reference::Adafactor& rule, int step,
                             cudaStream_t stream);
-// Measures what tensors keep of their weights, 4 bytes per element: before the first step, and
-// after whatever else than adafactor_apply has moved weights (a checkpoint, an average over ranks),
-// which would be steps of a wrong size otherwise. Then the steps have the bits of those that keep
-// nothing.
+// Measures the norms that tensors keep of their weights, 4 bytes per element. Call it before the
+// first step, and after anything except adafactor_apply has moved weights (a checkpoint, an average
+// over ranks); steps would have a wrong size otherwise. Then the steps have the bits of those
+// without kept norms.
 cudaError_t adafactor_keep(const FactoredBatch& batch, cudaStream_t stream);
 
 cudaError_t came_moment(const FactoredBatch& batch, const reference::Came& rule,

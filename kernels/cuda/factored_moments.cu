@@ -7,7 +7,7 @@
 namespace lambcast::cuda {
 namespace {
 
-// Of a quad of g.
+// Squares of a quad of g.
 struct SquaredGradient {
   float eps;
   using Loaded = Quad;
@@ -84,7 +84,7 @@ struct Residual {
   }
 };
 
-// What of four columns of row i from j on is the part's.
+// Returns the elements of the part among four columns of row i from j on.
 __device__ PartQuad own_columns(const FactoredTensor& a, const FactoredRectangle& r, std::size_t i,
                                 std::size_t j) {
   PartQuad part{0};
@@ -208,7 +208,7 @@ __global__ void __launch_bounds__(threads) finish_sums(const FactoredBatch batch
   }
 }
 
-// A matrix's sums over all ranks into the moment, or CAME's residual, and 1 / sqrt of that beside.
+// Adds a matrix's sums over all ranks to the moment, or CAME's residual, and stores its 1 / sqrt.
 __global__ void __launch_bounds__(threads)
     absorb_kernel(const FactoredBatch batch, bool residual, float b, float rest) {
   for (int k = blockIdx.x; k < batch.slots.count; k += gridDim.x) {

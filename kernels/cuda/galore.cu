@@ -8,7 +8,7 @@
 namespace lambcast::cuda {
 namespace {
 
-// What a block takes at a time of a tensor that is not projected.
+// Elements of a tensor without projection that a block takes at a time.
 constexpr std::size_t galore_stretch = 8192;
 
 struct GaloreConstants {

@@ -1,17 +1,17 @@
-// GaLore's projection and its weights on the GPU: the gradient into the small space, and what comes
-// back from it with the decay, in a pass each; the lines of reference/galore.h about Adam's, the
-// last ones to the bit.
+// GaLore's projection and its weights on the GPU, in a pass each: the gradient into the small
+// space, and the update from it with the decay. They are the lines of reference/galore.h before and
+// after Adam's, the last ones to the bit.
 //
 // A step of a model is three launches over all its tensors, matrices of any shapes and vectors:
 // galore_project, eight_bit_adam (eight_bit.h), galore_apply. Tables cut them into pieces, which
-// the blocks share out; what comes out of a tensor is the same bits whatever grid and other
-// tensors. Bytes per element: 4 read by the projection, 8 here, with the 16-bit copy of the weights
-// 10; the factors beside them are thin, 4 rank / columns (rows, where there are fewer).
+// the blocks share out; the results have the same bits for any grid and other tensors. Bytes per
+// element: 4 read by the projection, 8 by the update, with the 16-bit copy of the weights 10. The
+// factors are thin, 4 rank / columns (or rows, if fewer).
 //
 // Both are products in tiles of 128 x 64 (matrix_tiles.cuh) that read their factors again from the
-// cache, and at ranks in use wait for arithmetic. An entry of R is within (16 + n / 16) 2^-24 of
-// the sizes of its n products, summed, n the shorter side; the weights' move is rounded as the
-// reference rounds it.
+// cache, and wait for arithmetic at the usual ranks. An entry of R is within (16 + n / 16) 2^-24 of
+// the sum of the sizes of its n products, n the shorter side. The move of the weights is rounded as
+// in the reference.
 #pragma once
 
 #include <cuda_runtime_api.h>

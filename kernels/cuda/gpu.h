@@ -21,7 +21,7 @@ struct GpuDescription {
   int memory_clock_mhz = 0;  // highest clock of the memory
   int memory_bus_bits = 0;
 };
-// Of the current device. Throws Error{Exit::failure} when a query fails.
+// Describes the current device. Throws Error{Exit::failure} if a query fails.
 GpuDescription describe_gpu();
 
 }  // namespace lambcast::cuda

@@ -1,4 +1,4 @@
-// What the tests that need a GPU share.
+// Helpers of the tests that need a GPU.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -51,8 +51,8 @@ inline const unsigned test_steps = [] {
   const char* const asked = std::getenv("LAMBCAST_TEST_STEPS");
   return asked != nullptr ? unsigned(std::atoi(asked)) : emulated_device ? 3u : 100u;
 }();
-// So many elements that every block of a full grid strides on several times, for the tests tagged
-// [large]. One pass of LAMB over an H200 takes 17 million, other kernels take fewer; the emulated
+// Enough elements that each block of a full grid strides several times, for the tests tagged
+// [large]. One pass of LAMB over an H200 takes 17 million, other kernels take fewer. The emulated
 // device has four blocks.
 constexpr std::size_t many_passes = emulated_device ? 200'003 : 40'000'003;
 

@@ -9,8 +9,8 @@
 namespace lambcast::cuda {
 namespace {
 
-// Blocks that a device holds of a kernel at once. The driver takes microseconds to answer, as long
-// as a small kernel runs, so that it is asked once.
+// Computes the number of blocks of a kernel that a device holds at once. The query of the driver
+// takes microseconds, as long as a small kernel, so its result is kept.
 cudaError_t full_grid(const void* kernel, std::size_t& full) {
   static std::mutex guard;
   static std::map<std::pair<int, const void*>, std::size_t> known;

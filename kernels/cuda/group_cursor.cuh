@@ -20,7 +20,7 @@ struct GroupCursor {
   __device__ bool ends_before(std::size_t e) const { return run != nullptr && run->end < e; }
 };
 
-// What a group has of its own: the rate, which may lie in device memory, and the decay.
+// Settings of a group: the rate, which may lie in device memory, and the decay.
 struct GroupRate {
   float lr, wd;
   double exact_lr;

@@ -29,7 +29,7 @@ struct HalfPointer {
       : bits(reinterpret_cast<std::uint16_t*>(x)), format(HalfFormat::bf16) {}
 
   explicit operator bool() const { return bits != nullptr; }
-  // What begins `elements` behind; still none where there is none.
+  // Returns the buffer from element `elements` on; none stays none.
   HalfPointer behind(std::size_t elements) const {
     return bits == nullptr ? *this : HalfPointer(bits + elements, format);
   }

@@ -135,8 +135,8 @@ __global__ void __launch_bounds__(threads) apply_kernel(LambState s, const LambC
   }
 }
 
-// What the momentum's signs stand for at e: its chunk's scale over its tensor's scaling. Divisions
-// only once in a piece, and where it crosses into another chunk.
+// Magnitude of the packed momentum at e: its chunk's scale over its tensor's scaling. It is divided
+// once per piece, and again if the piece crosses into another chunk.
 struct MagnitudeCursor {
   const float* scales;
   std::size_t chunk, next;

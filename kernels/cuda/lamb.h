@@ -1,14 +1,14 @@
 // LAMB and both stages of 1-bit LAMB on the GPU: the semantics of reference/lamb.h.
 //
-// All tensors of a model in one launch per phase: states are flat buffers, and a table cuts them
-// into pieces of one tensor each, which the blocks share out. Per-tensor norms go through one slot
-// per piece, so that they are the same bits whatever device and grid.
+// All tensors of a model are in one launch per phase. States are flat buffers, and a table cuts
+// them into pieces of one tensor each, which the blocks share out. Per-tensor norms go through one
+// slot per piece, so that they have the same bits for any device and grid.
 //
 //   phase      warm-up (lamb_step)                       compression (onebit_lamb_step)
 //   moments    read p m v g, write m v          24       read signs m v vf p, write m vf    24.125
 //   ratio      one block per tensor: norms to step       norms and largest ratio to step
-//   apply      read p m v, write p (and half_p) 16 (18)  read signs p v, the same    12.125
-//   (14.125)
+//   apply      read p m v, write p              16       read signs p v, write p            12.125
+//   ... with the copy half_p                    18                                          14.125
 //
 // Bytes are per element. A gradient in 16 bits saves 2 of the warm-up's moments (22). Without
 // weight decay the compression stage does not read p (20.125). A mask adds 8: 4 for itself, and 4

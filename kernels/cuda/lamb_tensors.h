@@ -1,5 +1,5 @@
-// What LAMB keeps per tensor and per piece, as owned device memory: everything in LambState but the
-// flat buffers themselves.
+// LAMB's state per tensor and per piece, with its device memory: everything in LambState except the
+// flat buffers.
 #pragma once
 
 #include <span>
@@ -30,7 +30,8 @@ struct LambTensors {
         workspace(lamb_workspace(table)),
         groups(group_of) {}
 
-  // Of weights, momentum and variance in device memory, each of tensors.elements() floats.
+  // Returns the state over weights, momentum and variance in device memory, tensors.elements()
+  // floats each.
   LambState state(float* p, float* m, float* v, HalfPointer half_p = {},
                   const double* lr = nullptr) const {
     return {.pieces = pieces.data(),

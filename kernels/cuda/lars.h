@@ -10,7 +10,7 @@
 
 namespace lambcast::cuda {
 
-// Of `state` the pieces, p, m (the velocity), half_p, step_length, workspace and groups are used.
+// Both use the pieces, p, m (the velocity), half_p, step_length, workspace and groups of `state`.
 // squares: |p|^2 and |g|^2 of every tensor.
 cudaError_t lars_norms(const LambState& state, const Gradient& g, double* squares,
                        cudaStream_t stream);

@@ -1,6 +1,5 @@
 // Lion on the GPU, elementwise over flat buffers: the semantics of reference/lion.h, to the bit.
-// One launch, whatever the number of tensors; groups and a learning rate in device memory as in
-// adam.h.
+// One launch for any number of tensors; groups and a learning rate in device memory as in adam.h.
 //
 // Bytes per element: lion_step 20 (read g, p, m; write p, m), with the 16-bit copy of the weights
 // 22. A gradient in 16 bits saves 2.

@@ -17,7 +17,7 @@ void follows_the_reference(std::size_t elements, HalfFormat format) {
   const DeviceBuffer<std::uint16_t> half(elements);
   for (unsigned step = 0; step < 3; ++step) {
     auto g = random_values(elements, 3 + step);
-    // What moves nothing: no momentum and no gradient.
+    // An element without momentum and gradient does not move.
     if (step == 0) m[7] = g[7] = 0;
     if (step == 0)
       require(cudaMemcpy(dm.data(), m.data(), 4 * elements, cudaMemcpyHostToDevice), "cudaMemcpy");

@@ -14,7 +14,7 @@
 
 namespace lambcast::cuda {
 
-// Where the replicas continue, p, may be the memory of the mean.
+// p, from which the replicas continue, may be the memory of the mean.
 struct OuterState {
   float* anchor = nullptr;
   float* velocity = nullptr;  // null without momentum

@@ -19,14 +19,14 @@ __device__ float inner(const Quad& x, const Quad& y) {
   return fmaf(x.at[1], y.at[1], x.at[0] * y.at[0]) + fmaf(x.at[3], y.at[3], x.at[2] * y.at[2]);
 }
 
-// Where in a tile a lane's elements are: side by side where all rows begin with a whole quad, so
-// that an access is one of 16 bytes; else 32 apart.
+// Returns the place of a lane's element i in a tile. If all rows begin with a whole quad, the
+// elements are adjacent, so that an access has 16 bytes; else they are 32 apart.
 template <bool quads>
 __device__ std::size_t place(int i) {
   const std::size_t lane = threadIdx.x % 32;
   return quads ? 4 * lane + i : lane + 32 * i;
 }
-// Of the tile that begins at column j of a row; 0 beyond its end.
+// Loads four elements of the tile that begins at column j of a row; 0 beyond its end.
 template <bool quads>
 __device__ Quad load_four(const float* row, std::size_t j, std::size_t columns) {
   Quad q{};
@@ -175,7 +175,7 @@ __global__ void __launch_bounds__(finish_threads) orthonormalise_kernel(LowRank 
   for (int k = 0; k <= a.rank; ++k) {
     __syncthreads();
     float inverse = 0;
-    // What is left of a dependent column is rounding.
+    // The remainder of a dependent column is rounding.
     if (k > 0 && products[k - 1] > 1e-10 * before[k - 1])
       inverse = static_cast<float>(1 / sqrt(products[k - 1]));
     const int begin = max(k - 1, 0) / together * together;
@@ -218,9 +218,9 @@ __global__ void __launch_bounds__(finish_threads) orthonormalise_kernel(LowRank 
   }
 }
 
-// What back_project's blocks share out: a tile of columns over the rows of a part each. Parts are
-// long, so that what they leave for the last sum is little beside the matrix, but of a small matrix
-// as short as it takes for 2,048 blocks to have some.
+// Work of back_project's blocks: a tile of columns over the rows of a part each. Parts are long, so
+// that the last sum over them is small. For a small matrix they are short enough that 2,048 blocks
+// have work.
 struct Parts {
   std::size_t rows, count, tiles;
 };

@@ -25,8 +25,8 @@ __device__ inline bool begins_quads(const float* data, std::size_t stride) {
   return reinterpret_cast<std::uintptr_t>(data) % 16 == 0 && stride % 4 == 0;
 }
 
-// What a thread carries of `width` rows of a factor to shared memory, 16 places of the sum after
-// the others.
+// A thread's share of `width` rows of a factor on the way to shared memory, 16 places of the sum at
+// a time.
 template <unsigned width>
 class FactorTile {
  public:
@@ -107,7 +107,7 @@ __device__ inline unsigned column_of_tile() {
   return threadIdx.x / 32 % 2 * 32 + threadIdx.x % 8 * 4;
 }
 
-// What a thread has of a tile.
+// A thread's share of a tile.
 using Sums = float[rows_of_thread][columns_of_thread];
 
 // How products are added up. One after the other, each rounded by itself: the bits of a plain loop.

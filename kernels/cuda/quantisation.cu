@@ -9,7 +9,7 @@
 namespace lambcast::cuda {
 namespace {
 
-// Calls f(code) with what `format` is made of: a kernel knows its format when it is compiled.
+// Calls f(code) with the code of `format`, so that a kernel has its format at compile time.
 template <typename F>
 cudaError_t with_code(WireFormat format, F f) {
   switch (format) {
@@ -42,7 +42,7 @@ __device__ void store_codes(std::uint8_t* payload, std::size_t e, std::size_t en
   if (e + 4 <= end) {
     *reinterpret_cast<Codes<Code>*>(to) = static_cast<Codes<Code>>(codes);
   } else {
-    // What lies behind the end was taken for 0, whose codes are 0.
+    // Elements beyond the end were read as 0, whose codes are 0.
     for (int i = 0; i < int(sizeof(Codes<Code>)); ++i)
       if (i < bytes_of<Code>(e, end)) to[i] = static_cast<std::uint8_t>(codes >> (8 * i));
   }
@@ -139,8 +139,8 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-// One scale: the largest first. What is owed still lies there as what was meant, beside the scale
-// of the message that said a part of it ...
+// With one scale the largest value comes first. The error feedback is still unresolved: the last
+// compensated value, next to the scale of its message.
 template <typename Code, bool has_owed>
 __global__ void __launch_bounds__(threads) largest_kernel(Quantise a) {
   unsigned largest = 0;
@@ -170,7 +170,7 @@ __global__ void __launch_bounds__(finish_threads)
   largest = block_max(largest);
   if (threadIdx.x == 0) *a.scales = largest / code_limit;
 }
-// ... and then the message, of what is meant now.
+// With one scale, after largest_kernel: writes the message of the compensated values.
 template <typename Code>
 __global__ void __launch_bounds__(threads) encode_kernel(Quantise a) {
   const Scale scale(*a.scales);
@@ -190,8 +190,8 @@ __global__ void __launch_bounds__(threads) resolve_codes_kernel(Quantise a, floa
   });
 }
 
-// Where messages lie and which scale is whose: of blocks of a power of two by a shift, for a
-// division of 64 bits takes as long as all else. One scale for all is a shift too.
+// Addresses of messages and of their scales. The scale of a block of a power of two comes by a
+// shift, because a division of 64 bits takes as long as all else. One scale for all is a shift too.
 struct Messages {
   DequantiseSum of;
   std::size_t bytes, scales;
@@ -230,8 +230,7 @@ __device__ void store_sum(const Messages& s, std::size_t e, std::size_t end, Qua
   store_quad(s.of.x, e, end, sum);
 }
 
-// A thread sums `quads` whole quads at once, and what it wants of `ahead` messages is in flight
-// together.
+// A thread sums `quads` whole quads at once, with its data of `ahead` messages in flight together.
 template <typename Code, bool aligned, int quads, int ahead>
 __device__ void sum_quads(const Messages& s, std::size_t e) {
   constexpr std::size_t stride = 4 * threads;

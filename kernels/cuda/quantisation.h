@@ -5,14 +5,14 @@
 // Bytes per element of int8 (int4 half a byte less a message; scales 4 / block more):
 //
 //   quantise, blocks           read x 4; write payload 1                              5
-//   ... with error feedback    read x 4, owed 4; write owed 4, payload 1             13
+//   ... with error feedback    read x 4, error 4; write error 4, payload 1           13
 //   quantise, one scale        x is read twice: the scale must be known first         9
 //   ... with error feedback    read x, c; write c; read c; write payload             17
 //   dequantise_sum, n messages read n payloads; write x 4                             n + 4
-// With one scale the error is kept unresolved, as in compression.h: what was meant, c, stays in
-// memory with the scale of its message, and the next call takes the difference as it reads. Of
-// blocks a block of the grid holds c in its registers until the scale is known, so that the error
-// itself can be written in the same pass.
+// With one scale the error is kept unresolved, as in compression.h: the compensated value c stays
+// in memory with the scale of its message, and the next call takes the difference as it reads. With
+// blocks a block of the grid holds c in registers until the scale is known, so that the error
+// itself is written in the same pass.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -25,14 +25,14 @@
 
 namespace lambcast::cuda {
 
-// What a block of the grid holds in registers.
+// Most elements that a block of the grid holds in registers.
 constexpr std::size_t largest_scale_block = 4096;
 
 struct Quantise {
   const float* x = nullptr;
-  // Set: what is owed is added to x, and what the message does not say is owed after. Of block 0
-  // unresolved: `owed` holds what was meant, to which *scales of its message belongs. Zero at
-  // first, both; errors are loaded by a copy to `owed` and a scale of 0.
+  // Error feedback, if set: it is added to x, and receives the new error. With block 0 it is
+  // unresolved: the compensated value, with *scales of its message. Both are zero at first; errors
+  // are loaded by a copy to it and a scale of 0.
   float* owed = nullptr;
   std::size_t elements = 0;
   // block 0, or a multiple of 8 up to largest_scale_block, else cudaErrorInvalidValue.
@@ -43,8 +43,8 @@ struct Quantise {
 };
 cudaError_t quantise(const Quantise& phase, cudaStream_t stream);
 
-// Error feedback after a message with one scale: 8 bytes per element. cudaErrorInvalidValue for
-// blocks, whose `owed` holds it already.
+// Writes the error feedback after a message with one scale: 8 bytes per element.
+// cudaErrorInvalidValue for blocks, whose memory holds it already.
 cudaError_t resolve_errors(const Quantise& phase, float* error, cudaStream_t stream);
 
 // x = share * (sum of the messages in order).

@@ -150,7 +150,7 @@ TEST_CASE(
     "sums over rows, columns and all elements are within the rounding that factored.h states") {
   NEED_GPUS(1);
   // Several parts of rows, several tiles of columns, both ragged; ordinary values, and some whose
-  // squares no float holds beside the added eps.
+  // squares vanish next to the added eps.
   const emulated::ShardedTensor tensor{{700, 301}};
   const reference::Adafactor rule{};
   const auto p = random_values(tensor.shape.elements(), 1);
@@ -247,7 +247,7 @@ TEST_CASE("Adafactor and CAME on all tensors at once are what they are on each a
     require(came_apply(batch, came, nullptr), "came_apply");
   };
   CHECK(trained(came, true, came_step) == trained(came, false, came_step));
-  // Of nothing there is nothing to do.
+  // A batch without tensors is valid.
   const FactoredTensors none(std::span<const FactoredTensor>{});
   adafactor_step(none.batch(), 1);
   came_step(none.batch(), 1);
@@ -295,7 +295,7 @@ TEST_CASE("Adafactor that keeps the weights' norms has the bits of one that meas
     const reference::Adafactor rule{{.beta1 = beta1, .weight_decay = 0.1}};
     const auto anew = adafactor_weights(rule, false);
     CHECK(adafactor_weights(rule, true, {1, 4}) == anew);
-    // Moved behind its back, it goes on with the norm that it knows.
+    // After another change of the weights it continues with the kept norm.
     CHECK(adafactor_weights(rule, true, {1}) != anew);
     CHECK(adafactor_weights(rule, false, {1, 4}) == anew);
   }

@@ -25,7 +25,7 @@ Sides sides_of(const float* gradient, reference::MatrixShape shape) {
   return {gradient, shape.rows, shape.columns, shape.columns, 1};
 }
 
-// What a block multiplies: `tile` of the side by `tile` of the inner dimension, read along memory.
+// Loads the tile that a block multiplies, side by inner dimension, along memory.
 __device__ void load_tile(const Sides& x, std::size_t first, std::size_t k,
                           float (&to)[product_tile][product_tile + 1]) {
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;

@@ -19,9 +19,9 @@ namespace lambcast::cuda {
 
 class SingularDirections {
  public:
-  // Allocates on the current device, 4 side^2 bytes and what cuSOLVER asks for. Throws
-  // Error{Exit::missing} where there is no cuSOLVER and Error{Exit::usage} for a rank outside
-  // 1 to side.
+  // Allocates on the current device, 4 side^2 bytes and the workspace of cuSOLVER. Throws
+  // Error{Exit::missing} if there is no cuSOLVER and Error{Exit::usage} for a rank outside 1 to
+  // side.
   SingularDirections(std::size_t side, int rank);
   ~SingularDirections();
   SingularDirections(const SingularDirections&) = delete;

@@ -1,5 +1,5 @@
-// What of cuSOLVER is called, as a table of functions that is loaded when somebody asks for it: who
-// trains without GaLore needs no libcusolver.
+// The functions of cuSOLVER in use, as a table that is loaded at its first use: training without
+// GaLore needs no libcusolver.
 #pragma once
 
 #include <cusolverDn.h>

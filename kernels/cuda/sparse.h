@@ -12,7 +12,7 @@
 
 namespace lambcast::cuda {
 
-// owed += x: the compensated values of this call.
+// Adds x to the error feedback: the compensated values of this call.
 cudaError_t add_owed(const float* x, float* owed, std::size_t elements, cudaStream_t stream);
 
 struct SparseMessage {

@@ -1,5 +1,5 @@
-// What blocks share out where one launch takes tensors of many shapes: a table of pieces, each the
-// i-th of a tensor. What it covers (rows, tiles, stretches) is the kernel's.
+// Work of the blocks of a launch over tensors of many shapes: a table of pieces, each the i-th of a
+// tensor. The kernel defines a piece: rows, tiles or stretches of elements.
 #pragma once
 
 #include <cstddef>

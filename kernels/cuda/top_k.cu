@@ -16,23 +16,22 @@ constexpr int digits_of_sample = 2;
 constexpr unsigned most_bins = 1u << 11;
 constexpr std::size_t sampled = 4096, sample = 16;  // one stretch, a burst of memory, of so many
 
-// Of a warp: rows of a quad for each lane. Of a block, whose entries of the list lie together: a
-// table of shorter ones would be waited for tile after tile.
+// A warp takes rows of a quad for each lane. The entries of a block are contiguous in the list,
+// because the warps would wait for a table of shorter runs tile after tile.
 constexpr int rows = 4;
 constexpr std::size_t row = 4 * 32, list_part = rows * row, list_tile = warps * list_part;
 
-// Where the search stands: the bits of the key known so far, and how many of those that share them
-// are to be taken. Then the list: how many elements wanted to be in it, and whether it holds all
-// that are taken.
+// State of the search: the bits of the key found so far, and the number of elements with these bits
+// that are taken. Then the list: the number of candidates, and whether it holds all that are taken.
 struct Search {
   unsigned prefix, remaining, candidates, listed;
 };
-// What a tile has in the list.
+// Entries of a tile in the list.
 struct Span {
   unsigned first, count;
 };
 
-// The workspace. Sums of whole numbers are the same in whatever order atomics bring them.
+// The workspace. Sums of whole numbers do not depend on the order of the atomics.
 struct TopK {
   Search* search;
   unsigned* totals;  // of the bins of a digit, zero between passes
@@ -108,8 +107,8 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-// Whose keys are counted: 16 neighbours of every 4096, drawn by a hash lest they be always the same
-// columns of a matrix, a quad of them by each of four lanes ...
+// The elements whose keys are counted first: 16 neighbours of every 4096, drawn by a hash so that
+// they are not always the same columns of a matrix. Each of four lanes takes a quad of them.
 struct Sample {
   const float* x;
   const float* owed;
@@ -144,7 +143,8 @@ struct Sample {
     }
   }
 };
-// ... or the list, or everything where it does not hold all that are taken.
+// The elements whose keys are counted after the sample: the list, or all elements if it does not
+// hold all that are taken.
 struct Candidates {
   TopK work;
   const float* owed;
@@ -288,9 +288,9 @@ __global__ void __launch_bounds__(threads, 6)
   }
 }
 
-// What a warp looks at of its tiles when the k-th key is known, in rising order of indices: f(from,
-// indices, at, count) for each tile, whose entries are from[at], from[at + 1], ...; indices are
-// null where they are the places themselves.
+// Calls f(from, indices, at, count) for each tile of a warp once the k-th key is found, in rising
+// order of indices. The entries are from[at], from[at + 1], ...; indices are null if they are the
+// places themselves.
 template <typename F>
 __device__ void for_each_candidates(const TopK& work, const float* owed, std::size_t elements,
                                     F f) {
@@ -410,9 +410,9 @@ cudaError_t top_k(const float* x, float* owed, std::size_t elements, const Spars
       launch(choose_kernel, 1, finish_threads, stream, shift, bins, work);
     }
   };
-  // As many of the sample as there should be, six standard deviations more (three, did neighbours
-  // come in fours of the same size), and eight, for which the deviation is no measure. Where the
-  // sample has fewer, all elements are candidates.
+  // The expected number in the sample, six standard deviations more (three if neighbours came in
+  // fours of the same size), and eight for small numbers. If the sample has fewer, all elements are
+  // candidates.
   const double share = static_cast<double>(sample) / sampled;
   const double expected = share * static_cast<double>(kept);
   const double wanted = expected + 6 * std::sqrt(expected) + 8;

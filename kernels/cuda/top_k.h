@@ -1,19 +1,26 @@
 // The k largest magnitudes of N: the message of reference/sparse.h, to the bit.
 //
-// They are found exactly and without sorting. A sample, 16 neighbours of every 4096 elements, says
-// above which magnitude somewhat more than k lie. The pass that adds x to what is owed takes those
-// away into a list. In the list three passes, 11, 10 and 10 bits of the magnitude from the top,
-// count how many have which digit, and one block chooses the digit that the k-th has. Two more know
-// where each goes, write them out in order and give back to what is owed what is not taken: a place
-// here and there costs a burst of memory each way, so that it is the few not taken that are
-// written, not zeros for all that are. Where the list holds fewer than k, or all that should be in
-// it do not fit (many magnitudes are the same), all of it goes back and the five passes go through
-// everything: slower, the same message. Counts are whole numbers, added by atomics: the same bits
-// every time, wherever in the list a stretch of elements lies.
+// They are found exactly and without sorting:
 //
-// Bytes per element: x and owed are read 4 each and owed is written 4; the sample is read twice,
-// 2 x 8 / 256; of the list an entry is written 8 and read 3 x 4, 4 and 8; the message is 8 k / N.
-// The list is k and, for large k, hardly more: 12.47 at 1 %. Through everything 20 more.
+// - A sample, 16 neighbours of every 4096 elements, gives a magnitude that slightly more than k
+//   elements exceed.
+// - The pass that adds x to the error feedback moves these candidates into a list.
+// - Three passes over the list, 11, 10 and 10 bits of the magnitude from the top, count the
+// elements
+//   by digit, and one block chooses the digit of the k-th.
+// - Two more passes write the message in order and return candidates that are not taken to the
+// error
+//   feedback. Scattered writes cost a burst of memory each, so the few not taken are written, not
+//   zeros for all that are.
+//
+// If the list holds fewer than k, or overflows because many magnitudes are equal, all of it is
+// returned, and the five passes go over all elements: slower, the same message. Counts are whole
+// numbers, added by atomics, so the message has the same bits for any order of the list.
+//
+// Bytes per element: x and error feedback are read, 4 each, and the latter is written, 4. The
+// sample is read twice, 2 x 8 / 256. An entry of the list is written 8 and read 3 x 4, 4 and 8. The
+// message is 8 k / N. The list is slightly longer than k: 12.47 at 1 %. Passes over all elements
+// add 20.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -1,8 +1,8 @@
-// What travels for x / scale in the formats with a scale, and what it says: the bits of
+// Codes of x / scale in the formats with a scale, and their values: the bits of
 // reference/quantisation.h in a few instructions. A multiprocessor converts between floats and
-// integers at a quarter of the rate of an addition or slower and divides in ten instructions, so
-// that neither is done for an element: what is added to a number so that its last place is the unit
-// wanted rounds it, to nearest and ties to even, and leaves the integer in its lowest bits.
+// integers at a quarter of the rate of an addition or slower, and divides in ten instructions.
+// Neither is done for an element. Instead a constant is added whose last place is the unit of the
+// code: this rounds to nearest, ties to even, and leaves the integer in the lowest bits.
 #pragma once
 
 #include "kernels/cuda/device.cuh"
@@ -25,9 +25,9 @@ struct IntegerCode {
     const float shifted = fmaxf(fminf(ratio, limit), -limit) + shift;
     return {to_bits(shifted) & ((1u << width) - 1), shifted - shift};
   }
-  // Of four codes, the first lowest. A code plus `sign` lies in the mantissa of a float whose
-  // exponent makes it units, at bits below 16. `mask` comes from outside because an instruction
-  // takes one constant: that of a mask known to the compiler would be an instruction more.
+  // Returns the values of four codes, the first lowest. A code plus `sign` lies in the mantissa of
+  // a float whose exponent makes it units, at bits below 16. `mask` is an argument because an
+  // instruction takes one constant: a mask that the compiler sees would take one more instruction.
   static constexpr unsigned mask = (1u << width) - 1;
   __device__ static Quad values(unsigned codes, unsigned mask) {
     constexpr unsigned sign = 1u << (width - 1);
@@ -97,8 +97,8 @@ struct Scale {
     const float q = x * inverse, d = fmaf(divisor, q, -x);
     return fmaf(-d, inverse, q);
   }
-  // Where it does not divide: what is not finite travels in the scale, and all codes are 0, over an
-  // infinity with a sign.
+  // Result if the scale does not divide: values that are not finite travel in the scale, and all
+  // codes are 0, with a sign under an infinity.
   __device__ float no_quotient(float x) const {
     return value == HUGE_VALF && isfinite(x) ? x * 0.0f : 0.0f;
   }
