@@ -102,21 +102,19 @@ __global__ void __launch_bounds__(threads)
   const GradientReader<T> reader(gradient);
   RunningSum sum;
   for_each_tile(a.padded, min(a.elements, a.counted), [&](std::size_t begin, bool whole) {
-    Quad c[2], x[2], g[2] = {};
+    Quad c[2], x[2] = {}, g[2];
     for (int half = 0; half < 2; ++half) {
       const std::size_t e = begin + lane_offset(half);
       c[half] = load_quad(a.error.compensated, e, whole ? e + 4 : a.padded);
-      if (momentum) {
-        x[half] = load_quad(a.x, e, whole ? e + 4 : a.x_elements);
-        g[half] = reader.read(e, whole ? e + 4 : a.elements);
-      } else {
-        x[half] = reader.read(e, whole ? e + 4 : a.x_elements);
-      }
+      if (momentum) x[half] = load_quad(a.x, e, whole ? e + 4 : a.x_elements);
+      g[half] = reader.load(e, whole ? e + 4 : momentum ? a.elements : a.x_elements);
     }
+    for (int half = 0; half < 2; ++half) g[half] = reader.scaled(g[half]);
     if (momentum) update_momentum(a, begin, begin + warp_tile, x, g);
     for (int half = 0; half < 2; ++half) {
       const std::size_t e = begin + lane_offset(half);
-      c[half] = compensate(x[half], c[half], old_scale, whole ? 4 : quad_part(e, a.counted));
+      const Quad& sent = momentum ? x[half] : g[half];
+      c[half] = compensate(sent, c[half], old_scale, whole ? 4 : quad_part(e, a.counted));
       store_quad(a.error.compensated, e, whole ? e + 4 : a.padded, c[half]);
     }
     add_squares(sum, c[0]);

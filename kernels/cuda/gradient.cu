@@ -43,9 +43,9 @@ template <typename T>
 __global__ void __launch_bounds__(threads)
     unscale_kernel(TypedGradient<T> from, float* to, std::size_t elements) {
   const GradientReader<T> reader(from);
-  const auto load = [&](std::size_t e, std::size_t limit) { return reader.read(e, limit); };
+  const auto load = [&](std::size_t e, std::size_t limit) { return reader.load(e, limit); };
   for_each_loaded_quad(elements, load, [&](std::size_t e, std::size_t limit, const Quad& q) {
-    store_quad(to, e, limit, q);
+    store_quad(to, e, limit, reader.scaled(q));
   });
 }
 

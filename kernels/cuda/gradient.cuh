@@ -33,7 +33,8 @@ bool is_aligned(const TypedGradient<T>& g) {
 }
 
 // Reads quads of a gradient, widened to fp32 and multiplied by its factor. A thread reads the
-// factor once.
+// factor once. read() comes after the other loads of an element, or load() and scaled() apart, so
+// that no load waits for the product.
 template <typename T>
 struct GradientReader {
   const T* values;
@@ -42,11 +43,14 @@ struct GradientReader {
   __device__ explicit GradientReader(const TypedGradient<T>& g)
       : values(g.values), factor(g.factor ? *g.factor : 1.0f) {}
 
-  __device__ Quad read(std::size_t e, std::size_t limit) const {
-    Quad q = load_quad(values, e, limit);
+  __device__ Quad load(std::size_t e, std::size_t limit) const {
+    return load_quad(values, e, limit);
+  }
+  __device__ Quad scaled(Quad q) const {
     for (int i = 0; i < 4; ++i) q.at[i] *= factor;
     return q;
   }
+  __device__ Quad read(std::size_t e, std::size_t limit) const { return scaled(load(e, limit)); }
 };
 
 }  // namespace lambcast::cuda

@@ -42,8 +42,9 @@ __global__ void __launch_bounds__(threads)
     const LambConstants c = all.of(s, piece.tensor);
     RunningSum weights, updates;
     for_each(piece, [&](std::size_t e, int width) {
-      const Quad p = read(s.p, e, width), gradient = reader.read(e, e + width);
+      const Quad p = read(s.p, e, width);
       Quad m = read(s.m, e, width), v = read(s.v, e, width), upd{};
+      const Quad gradient = reader.read(e, e + width);
       for (int i = 0; i < width; ++i) {
         m.at[i] = c.b1 * m.at[i] + c.one_minus_b1 * gradient.at[i];
         v.at[i] = c.b2 * v.at[i] + c.one_minus_b2 * (gradient.at[i] * gradient.at[i]);
