@@ -10,6 +10,7 @@
 #include "tools/commands.h"
 #include "tools/import_flags.h"
 #include "tools/terminal.h"
+#include "validate/program/compressed_speedups.h"
 #include "validate/program/unseen_stacks.h"
 #include "validate/replay/fabric_scores.h"
 #include "validate/replay/log_replay.h"
@@ -105,7 +106,8 @@ int validate_command(const ValidateOptions& options) {
   if (options.rows == "-") return code;  // they are the result
   if (training) print_text(replay_table(*training) + "\n");
   if (sources)
-    print_text(source_table(*sources) + "\n" + left_out_table(leave_out_stacks()) + "\n");
+    print_text(source_table(*sources) + "\n" + left_out_table(leave_out_stacks()) + "\n" +
+               speedup_table(compressed_speedups()) + "\n");
   if (collectives)
     print_text((options.cluster.empty() ? "" : log_replay_table(*collectives) + "\n") +
                fabric_score_table(collectives->results) + "\n" +

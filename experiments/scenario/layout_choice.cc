@@ -44,11 +44,16 @@ constexpr std::pair<std::string_view, std::string_view> stated_defaults[] = {
     {"quantized_weights", "false"},
     {"quantized_gradients", "false"}};
 
-// Whether PyTorch, or a program that is data parallel as it is, runs a model without transformer
-// blocks: under a layout nothing of it could be divided.
+// Programs that train transformers alone.
+constexpr FrameworkName of_transformers[] = {FrameworkName::megatron, FrameworkName::torchtitan,
+                                             FrameworkName::nemo};
+
+// Whether a program runs a model without transformer blocks: under a layout nothing of it could be
+// divided.
 bool runs_whole(const Words& words, const ModelShape& model, std::int64_t zero_stage) {
   const auto name = words.chosen<FrameworkName>("framework");
-  return name && !framework_of(*name).divides_model && model.ffn == 0 && zero_stage == 0;
+  return name && std::ranges::find(of_transformers, *name) == std::end(of_transformers) &&
+         model.ffn == 0 && zero_stage == 0;
 }
 
 bool asks_for_layout(const Words& words, const ModelShape& model, std::int64_t zero_stage) {

@@ -7,6 +7,8 @@
 namespace lambcast {
 namespace {
 
+using Catch::Matchers::Contains;
+
 WhatIf plain_adamw(const WhatIf& changes) {
   return with(changes, with({{"optimizer", "adamw"}, {"cluster", "hgx-h100-ndr"}},
                             without({"freeze_step"})));
@@ -32,6 +34,18 @@ TEST_CASE("layout kernels: PyTorch updates all tensors at once from release 2.0 
   const double newest = update_us({}), before = update_us({{"versions", "torch=1.13"}});
   CHECK(update_us({{"versions", "torch=2.0"}}) == newest);
   CHECK(before > 2 * newest);
+}
+
+// As it does alone, under any of the programs that train nets of images.
+TEST_CASE("layout: every program but those of transformers runs a convolutional net") {
+  for (const std::string& framework : framework_names()) {
+    INFO(framework);
+    const WhatIf asked = with({{"model", "resnet50"}, {"framework", framework}});
+    if (framework == "megatron" || framework == "torchtitan" || framework == "nemo")
+      CHECK_THAT(refusal(asked), Contains("no transformer blocks"));
+    else
+      CHECK_FALSE(resolved(asked).training.parallelism.has_value());
+  }
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ constexpr double most_exposed = 0.5;
 constexpr double median_of_normal = 0.6745;  // of the absolute value, in standard deviations
 
 // The columns that the forecast does not read.
-constexpr const char* told[] = {"program", "source", "note"};
+constexpr const char* told[] = {"program", "source", "note", "speedup_of"};
 
 std::string machine_of(const WhatIf& what_if) {
   std::string machine;
@@ -56,13 +56,15 @@ std::vector<UnseenStack> unseen_stacks() {
   const csv::Table table = parse_rows(unseen_stack_files().front().text, "unseen_stacks.csv");
   std::vector<UnseenStack> stacks;
   for (SourceFigure& figure : figures_of_runs(without_told(table))) {
-    const std::string& program = table.text(static_cast<std::size_t>(figure.row) - 1, "program");
+    const auto row = static_cast<std::size_t>(figure.row) - 1;
+    const std::string &program = table.text(row, "program"), &plain = table.text(row, "speedup_of");
     const std::string machine = machine_of(figure.what_if);
     auto stack = std::find_if(stacks.begin(), stacks.end(), [&](const UnseenStack& of) {
       return of.program == program && of.machine == machine;
     });
     if (stack == stacks.end())
       stack = stacks.insert(stack, {program, machine, figure.what_if.at("framework"), {}});
+    if (!plain.empty()) stack->plain_runs.emplace_back(figure.name, plain);
     stack->rows.push_back(std::move(figure));
   }
   return stacks;
@@ -136,10 +138,10 @@ LeftOutStacks leave_out_stacks() {
 }
 
 std::string left_out_table(const LeftOutStacks& left_out) {
-  std::string out = fmt::format("{:<22} {:<32} {:>4} {:>6} {:>6} {:>6}\n", "unseen program",
+  std::string out = fmt::format("{:<27} {:<39} {:>4} {:>6} {:>6} {:>6}\n", "unseen program",
                                 "machine", "rows", "med.", "inside", "width");
   for (const LeftOutStack& of : left_out.stacks)
-    out += fmt::format("{:<22} {:<32} {:>4} {:>5.1f}% {:>6} {:>6.2f}\n", of.stack.program,
+    out += fmt::format("{:<27} {:<39} {:>4} {:>5.1f}% {:>6} {:>6.2f}\n", of.stack.program,
                        of.stack.machine, of.score.rows, 100 * of.score.median,
                        fmt::format("{}/{}", of.score.inside, of.score.with_interval),
                        std::exp(of.half_width));

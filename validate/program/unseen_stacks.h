@@ -22,6 +22,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "topologies/program_level.h"
@@ -33,6 +34,8 @@ struct UnseenStack {
   std::string program, machine;  // machine: cluster, device and precision
   std::string framework;         // word of --framework
   std::vector<SourceFigure> rows;
+  // Names of its rows that send fewer bits, and of the plain run that each is compared with.
+  std::vector<std::pair<std::string, std::string>> plain_runs = {};
 };
 
 // The stacks that ship, in the order of the file.

@@ -34,8 +34,8 @@ TEST_CASE("unseen stacks: left out in turn, intervals of 90 % hold as many rows"
   const LeftOutStacks left_out = leave_out_stacks();
   INFO(left_out_table(left_out));
   const double inside = static_cast<double>(left_out.inside) / left_out.rows;
-  CHECK(left_out.stacks.size() == 19);
-  CHECK(left_out.rows == 126);
+  CHECK(left_out.stacks.size() == 31);
+  CHECK(left_out.rows == 186);
   CHECK(inside >= 0.85);
   CHECK(inside <= 0.95);
   CHECK(left_out.of_medians < 1.1 * left_out.limit);

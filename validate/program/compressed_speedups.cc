@@ -1,0 +1,74 @@
+#include "validate/program/compressed_speedups.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "sim/base/check.h"
+#include "sim/base/error.h"
+#include "validate/calibrate/calibrate.h"
+#include "validate/program/unseen_stacks.h"
+
+namespace lambcast {
+namespace {
+
+struct Score {
+  std::vector<double> off;  // |ln(forecast / measured)|
+  int right = 0;
+
+  void add(const CompressedSpeedup& one) {
+    off.push_back(std::abs(std::log(one.forecast / one.measured)));
+    right += one.has_right_sign();
+  }
+  std::string line(const std::string& name) const {
+    return fmt::format("{:<28} {:>4} {:>6.1f}% {:>6}\n", name, off.size(),
+                       100 * std::expm1(validate::quantile(off, 0.5)),
+                       fmt::format("{}/{}", right, off.size()));
+  }
+};
+
+double seconds_per_sample(const SourceResult& result) {
+  return result.of.quantity == Quantity::samples_per_s ? 1 / result.of.measured
+                                                       : result.of.measured;
+}
+
+}  // namespace
+
+std::vector<CompressedSpeedup> compressed_speedups() {
+  std::map<std::string, SourceResult> by_name;
+  const std::vector<UnseenStack> stacks = unseen_stacks();
+  for (const UnseenStack& stack : stacks)
+    for (SourceResult& result : replay_figures(stack.rows)) {
+      if (!result.ok()) throw Error(Exit::usage, result.of.name + ": " + result.status);
+      by_name.emplace(result.of.name, std::move(result));
+    }
+  std::vector<CompressedSpeedup> speedups;
+  for (const UnseenStack& stack : stacks)
+    for (const auto& [run, plain] : stack.plain_runs) {
+      const SourceResult &of = by_name.at(run), &against = by_name.at(plain);
+      LAMBCAST_CHECK(of.of.quantity == against.of.quantity, "{} against {}", run, plain);
+      const double measured = seconds_per_sample(against) / seconds_per_sample(of);
+      speedups.push_back(
+          {stack.program, run, measured, measured * (1 + against.error) / (1 + of.error)});
+    }
+  return speedups;
+}
+
+std::string speedup_table(const std::vector<CompressedSpeedup>& speedups) {
+  std::vector<std::pair<std::string, Score>> programs;
+  Score all;
+  for (const CompressedSpeedup& one : speedups) {
+    auto known = std::ranges::find(programs, one.program, &std::pair<std::string, Score>::first);
+    if (known == programs.end()) known = programs.insert(known, {one.program, {}});
+    known->second.add(one);
+    all.add(one);
+  }
+  std::string out = fmt::format("{:<28} {:>4} {:>7} {:>6}\n", "speed-ups by fewer bits", "rows",
+                                "median", "sign");
+  for (const auto& [program, score] : programs) out += score.line(program);
+  return out + all.line("all programs");
+}
+
+}  // namespace lambcast

@@ -1,0 +1,35 @@
+#include "validate/program/compressed_speedups.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "validate/calibrate/calibrate.h"
+
+namespace lambcast {
+namespace {
+
+TEST_CASE("compressed speed-ups: the sign is right, and half of them are within 20 %") {
+  const std::vector<CompressedSpeedup> speedups = compressed_speedups();
+  INFO(speedup_table(speedups));
+  std::vector<double> off;
+  double right = 0;
+  for (const CompressedSpeedup& one : speedups) {
+    off.push_back(std::abs(std::log(one.forecast / one.measured)));
+    right += one.has_right_sign() ? 1 : 0;
+  }
+  CHECK(speedups.size() == 29);
+  CHECK(right / static_cast<double>(speedups.size()) >= 0.9);
+  CHECK(std::expm1(validate::quantile(off, 0.5)) <= 0.2);
+}
+
+// 1.5 times as fast, forecast 1.2, and a loss that is forecast as one.
+TEST_CASE("compressed speed-ups: the table counts signs and takes medians by program") {
+  const std::string table =
+      speedup_table({{"a", "one", 1.5, 1.2}, {"b", "two", 0.9, 0.9}, {"b", "three", 0.9, 1.1}});
+  using Catch::Matchers::Contains;
+  CHECK_THAT(table, Contains("a                               1   25.0%    1/1"));
+  CHECK_THAT(table, Contains("2/3"));
+}
+
+}  // namespace
+}  // namespace lambcast
