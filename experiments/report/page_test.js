@@ -253,6 +253,61 @@
       /costs: \w+/.test(found) && /communication: /.test(found), found);
   }
 
+  // Without a pointer or eyes: role, label, focus, arrow keys and a table.
+  function readable() {
+    const canvases = Array.from(document.querySelectorAll("canvas")).filter(visible);
+    check("canvases have role, label and focus", canvases.length > 1 && canvases.every(function (canvas) {
+      return canvas.getAttribute("role") === "img" && canvas.tabIndex === 0 &&
+        /\d+ (points in \d+ lines?|cells), .* from .* to .*/.test(canvas.getAttribute("aria-label"));
+    }), canvases.map(function (c) { return c.getAttribute("aria-label"); }));
+    const canvas = explorer.chart.plot.ctx.canvas, words = document.querySelector(".picture .words");
+    const press = function (key) { canvas.dispatchEvent(new KeyboardEvent("keydown", { key: key })); };
+    const points = explorer.chart.spec.series[0].points;
+    press("ArrowRight");
+    check("a key reads the first mark", words.textContent.includes(points[0].words()[0]), words.textContent);
+    press("ArrowRight");
+    check("the next key the next", !words.hidden && words.textContent.includes(points[1].words()[0]), words.textContent);
+    press("Escape");
+    check("a key ends it", words.hidden, 0);
+    const details = document.querySelector(".picture .numbers-below");
+    details.open = true;
+    details.dispatchEvent(new Event("toggle"));
+    const count = explorer.chart.spec.series.reduce(function (sum, s) { return sum + s.points.length; }, 0);
+    same("a row of the table for each point", details.querySelectorAll("tbody tr").length, count);
+    details.open = false;
+  }
+
+  // What the buttons save, of lines and of a map.
+  function exported() {
+    const look = { ink: "#000", line: "#ccc", back: "#fff", soft: "#444" };
+    [explorer.chart, explorer.mapCharts[0]].forEach(function (chart) {
+      const spec = chart.spec, marks = lambcast.marksOf(spec).flat();
+      const svg = new DOMParser().parseFromString(lambcast.svgOf(chart, look), "image/svg+xml");
+      const texts = Array.from(svg.querySelectorAll("text"), function (t) { return t.textContent; });
+      check("an SVG is one", svg.querySelector("parsererror") === null && svg.documentElement.tagName === "svg" &&
+        texts.includes(spec.x.label) && texts.includes(spec.y.label) && texts.length > 5, texts);
+      const shapes = svg.querySelectorAll(spec.cells ? "rect" : "path").length;
+      check("it has a shape for each mark", shapes > marks.length, [shapes, marks.length]);
+      const records = lambcast.csvOf(spec).trim().split("\n"), titles = parse(records[0] + "\n" + records[0] + "\n")[0];
+      same("a line of CSV for each mark", records.length, marks.length + 1);
+      check("its titles are those of the axes", spec.x.label in titles && spec.y.label in titles, titles);
+      const rows = parse(records.join("\n") + "\n");
+      same("its numbers are whole", rows.map(function (r) { return Number(r[spec.x.label]); }),
+        marks.map(function (m) { return m.x; }));
+      const png = atob(lambcast.pngOf(chart, look).split(",")[1]);
+      check("a PNG has its size", png.slice(1, 4) === "PNG" && png.length > 2000, png.length);
+    });
+    const saved = [];
+    const click = HTMLAnchorElement.prototype.click;
+    HTMLAnchorElement.prototype.click = function () { saved.push(this.download + " " + this.href.slice(0, 14)); };
+    document.querySelectorAll("#explore .export button").forEach(function (button) { button.click(); });
+    return drawn().then(function () {
+      HTMLAnchorElement.prototype.click = click;
+      same("three buttons save three files", saved, ["speedup_vs_baseline-nic_bandwidth_Gbps.svg data:image/svg",
+        "speedup_vs_baseline-nic_bandwidth_Gbps.png data:image/png", "speedup_vs_baseline-nic_bandwidth_Gbps.csv data:text/csv;"]);
+    });
+  }
+
   function closedForms() {
     // z = x / y is 1 on the diagonal, whatever the grid; the ends of its pieces lie on it.
     const xs = [1, 2, 8, 16], ys = [3, 5, 7];
@@ -300,6 +355,8 @@
     views();
     await drawn();
     hover();
+    readable();
+    await exported();
   }
   run().catch(function (error) { lines.push("FAILED with " + error.stack); }).then(function () {
     document.body.append(lambcast.make("pre", { id: "checks" },

@@ -5,7 +5,7 @@
 set -euo pipefail
 root=$1 module=$2 page=$3
 own=$root/tools/web/page report=$root/experiments/report
-scripts=("$report"/uplot/uPlot.iife.min.js "$report"/page/{rows,table,chart,map,pictures}.js
+scripts=("$report"/uplot/uPlot.iife.min.js "$report"/page/{rows,table,reading,chart,map,pictures}.js
   "$own"/{questions,controls,page}.js)
 
 # Prints the file that stands for a word of the template.

@@ -23,6 +23,17 @@
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
   addEventListener("beforeprint", function () { paper = true; drawAll(); });
   addEventListener("afterprint", function () { paper = false; drawAll(); });
+  // Calls use(look) with the chart drawn in the colours of paper, as wide as on a page. uPlot draws
+  // behind what is running.
+  lambcast.onPaper = function (chart, use) {
+    paper = true;
+    chart.draw();
+    setTimeout(function () {
+      use(theme());
+      paper = false;
+      chart.draw();
+    });
+  };
 
   // ---- scales ----
 
@@ -219,10 +230,12 @@
       const options = this.spec.cells ? this.mapOptions(look, wide) : this.lineOptions(look, wide);
       this.plot = new uPlot(Object.assign({ width: wide, height: this.spec.height || height,
         legend: { show: false } }, options.options), options.data, this.box);
+      this.hooks = options.options.hooks;
       this.plot.over.append(this.words);
       this.words.hidden = true;
       this.plot.over.addEventListener("mouseleave", () => { this.words.hidden = true; });
       this.legend();
+      lambcast.makeReadable(this);
     }
     yWidth(wide) {
       const names = this.spec.y.names;

@@ -156,6 +156,8 @@
       this.lineTitle = make("h3");
       top.append(this.lineTitle, this.lines, this.linesCaption);
       this.chart = new lambcast.Chart(this.lines, 420);
+      this.saving = lambcast.offerExport(this.chart, () => this.fileName());
+      top.append(this.saving);
       this.maps = section("", "maps");
       this.bars = section("Where a step goes", "steps");
       const rows = section("Rows", "rows");
@@ -163,6 +165,10 @@
       rows.append(this.rowsSaid);
       this.table = new lambcast.VirtualTable(rows, this.data, this.tableColumns(),
         () => this.remember());
+    }
+    fileName(panel) {
+      const state = this.state, keys = [state.y, state.x].concat(panel === undefined ? [] : [state.map, panel]);
+      return keys.filter((key) => key !== "").join("-").replace(/[^\w-]+/g, "_");
     }
     // What was swept and what everybody looks for; figures; what the rows rest on; at last keys that
     // follow from others.
@@ -265,7 +271,7 @@
     }
     showLines(rows, x, figure, by) {
       const found = x && figure ? lambcast.linesOf(this.data, rows, x, figure, by) : null;
-      this.lines.hidden = this.linesCaption.hidden = this.lineTitle.hidden = found === null;
+      [this.lines, this.linesCaption, this.lineTitle, this.saving].forEach((part) => { part.hidden = found === null; });
       if (found === null) return;
       this.lineTitle.textContent = figure.label + " by " + x.label;
       this.linesCaption.textContent = found.notes.join(" ");
@@ -295,6 +301,7 @@
         const chart = new lambcast.Chart(panel, 340);
         this.mapCharts.push(chart);
         chart.set(map.spec);
+        panel.append(lambcast.offerExport(chart, () => this.fileName(map.title)));
       });
       panels.append(make("p", { className: "caption" }, [found.notes.join(" ")]));
     }

@@ -250,7 +250,8 @@
       made.ticks = values;
       return made;
     };
-    return { x: axis(x, xs), y: axis(y, ys), cells: cells, folded: folded, level: level };
+    return { x: axis(x, xs), y: axis(y, ys), cells: cells, folded: folded, level: level,
+      figure: figure.label };
   }
 
   // ---- where a step goes ----
