@@ -1,8 +1,7 @@
-// Speed-ups of runs that send fewer bits, against the run that their source compares them with:
-// what the project is asked most. Neither run set a number of the model (unseen_stacks.h).
+// Speed-ups of runs that send fewer bits, against the plain run of the same source. Neither run set
+// a number of the model (unseen_stacks.h). With both runs at the same batch
 //
-//   speed-up = time of the plain run / time of the run that sends fewer bits, both at the same
-//   batch
+//   speed-up = time of the plain run / time of the run that sends fewer bits
 //
 // Errors that both runs share cancel, so a speed-up says more about the exchange than either step.
 //
