@@ -20,7 +20,7 @@ constexpr double most_exposed = 0.5;
 constexpr double median_of_normal = 0.6745;  // of the absolute value, in standard deviations
 
 // The columns that the forecast does not read.
-constexpr const char* told[] = {"program", "source", "note", "speedup_of"};
+constexpr const char* told[] = {"program", "source", "note", "unstated", "speedup_of"};
 
 std::string machine_of(const WhatIf& what_if) {
   std::string machine;
@@ -64,6 +64,7 @@ std::vector<UnseenStack> unseen_stacks() {
     });
     if (stack == stacks.end())
       stack = stacks.insert(stack, {program, machine, figure.what_if.at("framework"), {}});
+    if (!table.text(row, "unstated").empty()) stack->is_stated = false;
     if (!plain.empty()) stack->plain_runs.emplace_back(figure.name, plain);
     stack->rows.push_back(std::move(figure));
   }
@@ -74,6 +75,8 @@ std::vector<StackLevel> levels_of(const std::vector<UnseenStack>& stacks) {
   Catalog catalog(std::make_shared<DescriptionTexts>());
   std::vector<StackLevel> levels;
   for (const UnseenStack& stack : stacks) {
+    const TrainingPlan training = resolve(stack.rows.front().what_if, catalog).training;
+    if (!stack.is_stated || training.model->ffn == 0) continue;
     std::vector<double> logs;
     for (const SourceResult& result : replay_figures(stack.rows)) {
       if (!result.ok()) throw Error(Exit::usage, result.of.name + ": " + result.status);
@@ -81,9 +84,8 @@ std::vector<StackLevel> levels_of(const std::vector<UnseenStack>& stacks) {
       if (plain && result.exposed < most_exposed) logs.push_back(-std::log1p(result.error));
     }
     if (!logs.empty())
-      levels.push_back(
-          {stack.program, stack.machine, stack.framework, mean(logs),
-           variance_of_kernels(resolve(stack.rows.front().what_if, catalog).training)});
+      levels.push_back({stack.program, stack.machine, stack.framework, mean(logs),
+                        variance_of_kernels(training)});
   }
   return levels;
 }
@@ -112,10 +114,11 @@ LeftOutStacks leave_out_stacks() {
   const std::vector<UnseenStack> stacks = unseen_stacks();
   const std::vector<StackLevel> levels = levels_of(stacks);
   LeftOutStacks left_out;
-  std::vector<double> medians, variances;
+  std::vector<double> medians, medians_of_levels, variances;
   for (const StackLevel& level : levels) variances.push_back(level.variance);
   auto level = levels.begin();
   for (const UnseenStack& stack : stacks) {
+    if (!stack.is_stated) continue;
     std::vector<StackLevel> others = levels;
     // Levels are in the order of the stacks; those that wait for their network have none.
     const bool has_level =
@@ -126,31 +129,36 @@ LeftOutStacks leave_out_stacks() {
     for (const SourceResult& result : of.results)
       of.half_width += half_width_of(result) / static_cast<double>(of.results.size());
     medians.push_back(of.score.median);
+    if (has_level) medians_of_levels.push_back(of.score.median);
     left_out.rows += of.score.with_interval;
     left_out.inside += of.score.inside;
     left_out.stacks.push_back(std::move(of));
   }
   const double spread = learn_prior(levels).spread;
   left_out.of_medians = validate::quantile(medians, 0.5);
+  left_out.of_levels = validate::quantile(medians_of_levels, 0.5);
   left_out.limit = std::expm1(
       median_of_normal * std::sqrt(spread * spread + mean(variances) + run_spread * run_spread));
   return left_out;
 }
 
 std::string left_out_table(const LeftOutStacks& left_out) {
-  std::string out = fmt::format("{:<27} {:<39} {:>4} {:>6} {:>6} {:>6}\n", "unseen program",
+  std::string out = fmt::format("{:<29} {:<39} {:>4} {:>6} {:>6} {:>6}\n", "unseen program",
                                 "machine", "rows", "med.", "inside", "width");
   for (const LeftOutStack& of : left_out.stacks)
-    out += fmt::format("{:<27} {:<39} {:>4} {:>5.1f}% {:>6} {:>6.2f}\n", of.stack.program,
+    out += fmt::format("{:<29} {:<39} {:>4} {:>5.1f}% {:>6} {:>6.2f}\n", of.stack.program,
                        of.stack.machine, of.score.rows, 100 * of.score.median,
                        fmt::format("{}/{}", of.score.inside, of.score.with_interval),
                        std::exp(of.half_width));
   return out +
          fmt::format(
-             "{} stacks left out in turn: median of their medians {:.1f}% (the spread of programs "
-             "allows {:.1f}%), {} of {} rows ({:.0f}%) inside 90 % intervals.\n",
-             left_out.stacks.size(), 100 * left_out.of_medians, 100 * left_out.limit,
-             left_out.inside, left_out.rows, 100.0 * left_out.inside / left_out.rows);
+             "{} stacks left out in turn: median of their medians {:.1f}%, {:.1f}% where they "
+             "mostly compute (the spread of programs allows {:.1f}%), {} of {} rows ({:.0f}%) "
+             "inside "
+             "90 % intervals.\n",
+             left_out.stacks.size(), 100 * left_out.of_medians, 100 * left_out.of_levels,
+             100 * left_out.limit, left_out.inside, left_out.rows,
+             100.0 * left_out.inside / left_out.rows);
 }
 
 }  // namespace lambcast

@@ -4,7 +4,8 @@
 //
 // With r_i = ln(measured time / forecast time) of the rows of stack j that send gradients as they
 // are and whose communication is exposed for less than half of the step (kernels that code
-// gradients are not of the level),
+// gradients are not of the level), if the model has transformer blocks (the level is of kernels, by
+// which convolutional nets are not priced) and the source states batch and precision,
 //
 //   x_j = mean of r_i                          level of the stack
 //   S^2 = mean over programs of the mean over their stacks of (x_j^2 - v_j)
@@ -34,6 +35,7 @@ struct UnseenStack {
   std::string program, machine;  // machine: cluster, device and precision
   std::string framework;         // word of --framework
   std::vector<SourceFigure> rows;
+  bool is_stated = true;  // whether the source says all that the forecast needs
   // Names of its rows that send fewer bits, and of the plain run that each is compared with.
   std::vector<std::pair<std::string, std::string>> plain_runs = {};
 };
@@ -64,6 +66,7 @@ struct LeftOutStack {
 };
 struct LeftOutStacks {
   std::vector<LeftOutStack> stacks;
+  double of_levels = 0;   // of_medians of the stacks that have a level
   double of_medians = 0;  // the median of the stacks' medians
   double limit = 0;       // the median error that the spread of programs sets
   int rows = 0, inside = 0;
