@@ -48,6 +48,17 @@ const std::map<std::string, Answerer>& answerers() {
          return advise_answer(what_if_of(asked), texts_of(asked, "lists"),
                               texts_of(asked, "scans"));
        }},
+      {"compare",
+       [](const Json& asked) {
+         return compare_answer(texts_of(asked, "names"), what_if_of(asked),
+                               texts_of(asked, "clusters"), texts_of(asked, "optimizers"),
+                               texts_of(asked, "exchanges"));
+       }},
+      {"solve",
+       [](const Json& asked) {
+         return solve_answer({asked.value("key", ""), asked.value("wanted", "")},
+                             what_if_of(asked));
+       }},
       {"curve", [](const Json& asked) {
          return curve_answer(what_if_of(asked), texts_of(asked, "scans").at(0));
        }}};

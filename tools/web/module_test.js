@@ -12,7 +12,7 @@ require("./page/module.js");
 
 const [page, program] = process.argv.slice(2);
 const packed = /<script type="text\/plain" id=module>([^<]*)<\/script>/.exec(fs.readFileSync(page, "utf8"))[1];
-const bytes = zlib.gunzipSync(Buffer.from(packed, "base64"));
+const gzipped = globalThis.lambcastBytes(packed), bytes = zlib.gunzipSync(gzipped);
 const engine = new globalThis.LambcastEngine(new WebAssembly.Module(bytes));
 const failures = [];
 
@@ -36,6 +36,19 @@ for (const question of asked) {
 }
 console.log(`${asked.length} questions, ${refused} of them refused`);
 
+// The other questions, and the words of the command line that ask them.
+const run = { model: "bert-large", optimizer: "lamb", global_batch: "4096", micro_batch: "16", steps: "5993" };
+for (const [question, others] of [
+  [{ command: "compare", names: ["aws-p4d", "commodity-10gbe"], texts: Object.assign({ gpus: "32" }, run) },
+    ["aws-p4d", "commodity-10gbe"]],
+  [{ command: "compare", optimizers: ["lamb", "onebit_lamb"], texts: { model: "bert-large", gpus: "32", global_batch: "4096",
+    micro_batch: "16", steps: "5993", cluster: "commodity-10gbe", freeze_step: "20%" } }, ["--optimizers", "lamb,onebit_lamb"]],
+  [{ command: "solve", key: "gpus", wanted: "run_time=3h", texts: Object.assign({ cluster: "commodity-10gbe" }, run) },
+    ["gpus", "--for", "run_time=3h"]]]) {
+  const found = difference(engine.ask(question), nativeAnswer(program, question.command, question.texts, others), 1e-12);
+  if (found) failures.push(`${question.command}: ${found}`);
+}
+
 // Descriptions of the user's own: texts that the page offers as files.
 const cluster = presets.clusters.find(function (c) { return c.name === "commodity-25gbe"; });
 const texts = { model: "bert-large", gpus: "16", optimizer: "lamb", micro_batch: "8", grad_accum: "2", steps: "100" };
@@ -54,7 +67,7 @@ for (let i = 0; i < 2000; ++i) engine.ask({ command: "simulate", texts: asked[i 
 console.log(`memory after 2000 questions: ${(engine.bytes / 1e6).toFixed(1)} MB`);
 if (engine.bytes > 64e6) failures.push(`${engine.bytes} bytes of memory`);
 
-console.log(`module ${bytes.length} bytes, gzip ${Buffer.from(packed, "base64").length}, ` +
+console.log(`module ${bytes.length} bytes, gzip ${gzipped.length}, ` +
   `${path.basename(page)} ${fs.statSync(page).size}`);
 if (fs.statSync(page).size > 1.5e6) failures.push("the page is larger than 1.5 MB");
 for (const failure of failures) console.log(`FAILED: ${failure}`);

@@ -4,9 +4,9 @@
 
 const { spawnSync } = require("child_process");
 
-// Returns {answer} or {error}, as the module does, of a command with its flags as texts by key.
-exports.nativeAnswer = function (program, command, texts) {
-  const words = [command];
+// Returns {answer} or {error}, as the module does, of a command with its flags as texts by key, behind `others`.
+exports.nativeAnswer = function (program, command, texts, others) {
+  const words = [command].concat(others || []);
   for (const [key, value] of Object.entries(texts))
     if (key.includes(".")) words.push("--set", `${key}=${value}`);
     else words.push(`--${key.replace(/_/g, "-")}`, value);

@@ -1,14 +1,12 @@
 // Answers the page's questions one after the other, next to its main thread.
-/* global DecompressionStream, LambcastEngine */
+/* global DecompressionStream, LambcastEngine, lambcastBytes */
 "use strict";
 
 (function () {
   let engine = null;
 
   async function unpacked(packed) {
-    const letters = atob(packed), bytes = new Uint8Array(letters.length);
-    for (let i = 0; i < letters.length; ++i) bytes[i] = letters.charCodeAt(i);
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    const stream = new Blob([lambcastBytes(packed)]).stream().pipeThrough(new DecompressionStream("gzip"));
     return new Response(stream).arrayBuffer();
   }
 
