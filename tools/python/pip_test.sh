@@ -18,12 +18,13 @@ LAMBCAST_BUILD=$build "$root/venv/bin/python" -m pip --disable-pip-version-check
 [ ! -e "$here/build" ] && [ ! -e "$here/lambcast.egg-info" ] || fail "pip writes next to the sources"
 cd "$root"
 alone() { env -i PATH="$root/venv/bin:/usr/bin:/bin" HOME="$root" "$@"; }
+# Without -q grep reads all: a program whose reader leaves early ends by SIGPIPE.
 packages=$(alone python -c 'import lambcast; print(lambcast.__path__[0])')
 for file in "$packages/bin/lambcast" "$packages"/_lambcast*.so; do
-  ldd "$file" | grep -q "libfmt.* => $packages/" || fail "$file takes libraries from elsewhere: $(ldd "$file")"
-  readelf -d "$file" | grep -qE 'runpath.*(::|:\])' && fail "$file looks for libraries in the current folder"
+  ldd "$file" | grep "libfmt.* => $packages/" >/dev/null || fail "$file takes libraries from elsewhere: $(ldd "$file")"
+  readelf -d "$file" | grep -E 'runpath.*(::|:\])' >/dev/null && fail "$file looks for libraries in the current folder"
 done
-alone lambcast --version | grep -q '^lambcast [0-9.]* (' || fail "no program inside"
+alone lambcast --version | grep '^lambcast [0-9.]* (' >/dev/null || fail "no program inside"
 [ "$(alone lambcast --version)" = "$(alone python -m lambcast --version)" ] || fail "python -m lambcast is another program"
 code=0
 alone lambcast simulate --modle x 2>/dev/null || code=$?
