@@ -14,7 +14,7 @@ expect 2 "unknown flag '--micro-bacth', did you mean '--micro-batch'" "$lambcast
 expect 2 "unknown command 'simulat', did you mean 'simulate'" "$lambcast" simulat
 expect 2 "unknown command 'sensitivty', did you mean 'sensitivity'" "$lambcast" sensitivty --gpus 4
 expect 2 "unknown flag '--colour', did you mean '--color'" "$lambcast" simulate "${run[@]}" --colour always
-expect 2 "nic.bandwidth: unknown key: .*cluster.nic.bandwidth" "$lambcast" simulate "${run[@]}" --set nic.bandwidth=1Gbit/s
+expect 2 "nic.bandwidth: unknown key .*: write cluster.nic.bandwidth" "$lambcast" simulate "${run[@]}" --set nic.bandwidth=1Gbit/s
 expect 2 "--color" "$lambcast" simulate "${run[@]}" --color sometimes
 
 # Colour: none to a file, some where it is asked for or on a terminal, none with NO_COLOR

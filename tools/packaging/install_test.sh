@@ -37,7 +37,7 @@ quickstart_view() {
 view=$root/build
 if [ -f "$build/build.ninja" ]; then quickstart_view "$view"; else view=$build; fi
 DESTDIR="$root/installed" cmake --install "$view" --prefix /usr >"$root/log" 2>&1 ||
-  fail "cmake --install after tools/quickstart: $(tail -3 "$root/log")"
+  fail "cmake --install after tools/quickstart: $(grep -A3 Error "$root/log")"
 [ -z "$python" ] || (cd "$root" && env -i PYTHONPATH="$view/python" "$python" -Bc 'import lambcast') ||
   fail "PYTHONPATH=build/python does not import lambcast after tools/quickstart"
 check() {

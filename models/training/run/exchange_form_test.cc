@@ -145,7 +145,9 @@ TEST_CASE(
   CHECK(names("int8 / two-level / overlapped") == names("int8 / flat / overlapped"));
 }
 
-// A hop that takes 1 ms longer delays one message by all its hops, and B buckets B times.
+// On 8 nodes an all_to_all takes one hop and a ring's all_gather 7: a hop of 10 ms more delays one
+// message by 80 ms, and B buckets B times. A large message also waits for its channels' buffers
+// (channel_bounds.h), so that the whole one is of one bit here.
 TEST_CASE("exchange form: every bucket pays the latencies of an exchange") {
   const auto with_hop = [](const char* exchange, const char* hop) {
     return step_in_form(exchange, {{"nccl.Simple.network_hop", hop}, {"nccl.LL.network_hop", hop}})
@@ -157,9 +159,9 @@ TEST_CASE("exchange form: every bucket pays the latencies of an exchange") {
   const auto buckets =
       static_cast<double>(gradient_reduction(in_form("int8 / overlapped")).buckets.size());
   REQUIRE(buckets > 10);
-  CHECK(later("int8 / two-level / overlapped") / later("int8 / two-level / after") ==
-        Approx(buckets).epsilon(0.05));
-  CHECK(later("onebit / two-level / overlapped") > 10 * later("onebit / two-level / after"));
+  CHECK(later("int8 / two-level / overlapped") == Approx(buckets * 0.08).epsilon(0.05));
+  CHECK(later("onebit / two-level / overlapped") == Approx(buckets * 0.08).epsilon(0.05));
+  CHECK(later("onebit / two-level / after") == Approx(0.08).epsilon(0.05));
 }
 
 TEST_CASE("exchange form: what overlaps hides behind the backward pass, but for its end") {
