@@ -277,7 +277,7 @@
     details.open = false;
   }
 
-  // What the buttons save, of lines and of a map.
+  // Files that the buttons save, from a line chart and from a map.
   function exported() {
     const look = { ink: "#000", line: "#ccc", back: "#fff", soft: "#444" };
     [explorer.chart, explorer.mapCharts[0]].forEach(function (chart) {

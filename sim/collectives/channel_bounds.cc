@@ -29,7 +29,9 @@ Duration by_rate(const Round& round, double channels, const Transport& transport
 
 Bytes buffer_of(std::string_view protocol) {
   if (protocol == "LL") return Bytes(mebibyte / 4);
-  return Bytes((protocol == "LL128" ? 4.5 : 4) * mebibyte);
+  // 8 steps of 640 threads x 120 words of 8 bytes, of which 15 in 16 are data.
+  if (protocol == "LL128") return Bytes(8 * 640 * 120 * 8 * 15 / 16.);
+  return Bytes(4 * mebibyte);
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 //   time >= B / (c r)            of LL and LL128
 //   time >= d B / (c w)          between nodes; of a message d (B / (c w) - 1), as its latency is d
 //
-//   w      Simple 4 MiB, LL128 4.5 MiB and LL 256 KiB of payload; messages 1 MiB (steps of 128 KiB)
+//   w      Simple 4 MiB, LL128 4.4 MiB and LL 256 KiB of payload; messages 1 MiB (steps of 128 KiB)
 //
 // The second bound is felt where a hop takes long: at 1 ms a message over two channels is no faster
 // than 2.1 GB/s. One published series shows it, weights of 1.34 GB that peers exchange over 1 to 5

@@ -66,8 +66,8 @@ struct LeftOutStack {
 };
 struct LeftOutStacks {
   std::vector<LeftOutStack> stacks;
-  double of_levels = 0;   // of_medians of the stacks that have a level
   double of_medians = 0;  // the median of the stacks' medians
+  double of_levels = 0;   // the same of stacks that have a level, which mostly compute
   double limit = 0;       // the median error that the spread of programs sets
   int rows = 0, inside = 0;
 };
