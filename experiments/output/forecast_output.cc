@@ -18,6 +18,7 @@
 #include "models/shape/load.h"
 #include "models/training/plan/gradient_reduction.h"
 #include "models/training/price/measured_program.h"
+#include "models/training/price/passage.h"
 #include "sim/base/counted.h"
 #include "sim/base/file.h"
 #include "sim/base/fnv.h"
@@ -161,7 +162,8 @@ Json inputs_json(const Scenario& scenario) {
              [](const std::string& name) { return std::string(model_preset_text(name)); });
   add_origin(inputs, "cluster", cluster.origin, cluster_text);
   add_origin(inputs, "device", device, device_text);
-  inputs["layout"] = training.parallelism ? layout_json(*training.parallelism) : Json(nullptr);
+  const std::optional<Parallelism> layout = stated_layout(training);
+  inputs["layout"] = layout ? layout_json(*layout) : Json(nullptr);
   if (const auto& adapters = training.model->adapters) {
     inputs["layout"]["lora_rank"] = adapters->rank;
     inputs["layout"]["lora_targets"] =

@@ -18,13 +18,13 @@ std::string number_word(Value value) {
 }
 
 // The default of a key that only layouts read. Without a layout it is `otherwise`, if that is
-// given, else that of the layout which the passes are priced with, if there is one.
+// given, else that of the layout that divides nothing, if there is one.
 Default of_layout(Stated otherwise, std::function<Stated(const Parallelism&)> resolved_value) {
   return [=](const Scenario& scenario) {
     const auto& how = scenario.training.parallelism;
     if (!how && otherwise) return otherwise;
-    const auto priced = how ? how : priced_as(scenario.training);
-    return priced ? resolved_value(*priced) : std::nullopt;
+    const auto resolved = how ? how : undivided(scenario.training);
+    return resolved ? resolved_value(*resolved) : std::nullopt;
   };
 }
 
@@ -166,8 +166,11 @@ void add_layout(Defaults& of) {
       "none", [](const auto& how) { return std::string(parallel::name_of(how.recompute)); });
   of["framework"] = of_layout(
       "deepspeed", [](const auto& how) { return std::string(name_of(how.framework.name)); });
-  of["attention"] =
-      of_layout(std::nullopt, [](const auto& how) { return std::string(name_of(how.attention)); });
+  of["attention"] = [](const Scenario& s) -> Stated {
+    if (const auto& how = s.training.parallelism) return std::string(name_of(how->attention));
+    const auto options = s.training.passes ? s.training.passes : usual_pass_options(s.training);
+    return options ? Stated(std::string(name_of(options->attention))) : std::nullopt;
+  };
   of["fp8_attention"] = fixed("false");
   of["fp8_activation_input"] = fixed("false");
   of["context_exchange"] = of_layout(std::nullopt, [](const auto& how) {

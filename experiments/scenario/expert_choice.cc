@@ -29,7 +29,7 @@ void refuse_mixing(OptimizerType optimizer) {
 ExpertUse choose_experts(const Words& words, const ModelShape& model, OptimizerType optimizer,
                          const Parallelism& how) {
   const FrameworkName framework = how.framework.name;
-  const bool deepspeed = framework == FrameworkName::deepspeed;
+  const bool deepspeed = steps_as_deepspeed(framework);
   ExpertUse use;
   if (model.experts == 0) {
     for (const char* key : {"etp", "expert_dispatch", "capacity_factor", "imbalance",

@@ -8,6 +8,7 @@
 #include "experiments/scenario/layout_findings.h"
 #include "experiments/scenario/plugin_choice.h"
 #include "experiments/scenario/precision_word.h"
+#include "experiments/scenario/whole_model.h"
 #include "models/parallel/layout_rules.h"
 #include "models/training/plan/distinct_steps.h"
 #include "models/training/price/passage.h"
@@ -20,10 +21,9 @@ using parallel::Recompute;
 using parallel::Sharding;
 
 constexpr std::int64_t most_ranks = 65536;
-constexpr std::int64_t most_bucket = 1'000'000'000'000;
 
-// Values that are defaults, so that stating one selects no layout. Switches are off. `recompute
-// none` is not listed, since it selects prices by kernels (unread_keys.cc).
+// Values that are defaults for every model and GPU, so that stating one selects no layout. Switches
+// are off.
 constexpr std::pair<std::string_view, std::string_view> stated_defaults[] = {
     {"tp", "1"},
     {"cp", "1"},
@@ -31,6 +31,7 @@ constexpr std::pair<std::string_view, std::string_view> stated_defaults[] = {
     {"ep", "1"},
     {"interleave", "1"},
     {"secondary_ranks", "1"},
+    {"recompute", "none"},
     {"pipeline_schedule", "1f1b"},
     {"framework", "deepspeed"},
     {"framework", "nvidia"},
@@ -340,7 +341,7 @@ void refuse_undivided(const ModelShape& model, const Parallelism& how) {
                fmt::format("{} is forecast as data parallelism: it has no tp, cp or pp",
                            name_of(how.framework.name)),
                "megatron, torchtitan, deepspeed, colossalai, nemo, paddle, other");
-  if (how.sharding != Sharding::none && plain && model.pyramid.empty())
+  if (how.sharding != Sharding::none && plain && model.pyramid.empty() && !runs_whole_model(how))
     fail_input(flag("zero_stage"),
                "PyTorch's own sharding (FSDP) is forecast as torchtitan runs it",
                "0, or --framework torchtitan");
@@ -358,8 +359,12 @@ bool is_of_zero(std::string_view key) {
 }
 
 std::optional<Parallelism> choose_parallelism(const Words& words, const TrainingPlan& training) {
+  if (!asks_for_layout(words, *training.model, training.recipe.zero.stage)) return std::nullopt;
+  return described_layout(words, training);
+}
+
+Parallelism described_layout(const Words& words, const TrainingPlan& training) {
   const ModelShape& model = *training.model;
-  if (!asks_for_layout(words, model, training.recipe.zero.stage)) return std::nullopt;
   if (model.hidden == 0 || model.ffn == 0)
     fail_input(flag("model"), fmt::format("{} has no transformer blocks to divide", model.name));
   if (model.max_seq_len == 0 && model.pyramid.empty())

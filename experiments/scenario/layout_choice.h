@@ -24,12 +24,17 @@ namespace lambcast {
 //
 // A key stated at its default (an axis of 1, --framework deepspeed, a switch that is off) selects
 // no layout: the forecast is the same. Nor does a framework that is data parallel alone (pytorch,
-// bagua, tensorflow, ...) with a model that has no transformer blocks.
+// bagua, tensorflow, ...) with a model that has no transformer blocks. Keys that divide nothing
+// under DeepSpeed (recompute, attention, fusion, ...) are read from the layout that is returned,
+// and become pass options (whole_model.h).
 //
 // Returns nothing if no key selects a layout. Reads training's model, device, gpus and
 // configuration; dp follows from the GPUs. Throws Error (usage), naming the rule, for invalid
 // layouts.
 std::optional<Parallelism> choose_parallelism(const Words& words, const TrainingPlan& training);
+
+// Returns the layout that the keys describe, whether or not they select one.
+Parallelism described_layout(const Words& words, const TrainingPlan& training);
 
 // Returns whether a key controls how ranks share states, which needs ZeRO.
 bool is_of_zero(std::string_view key);

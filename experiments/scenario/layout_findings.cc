@@ -74,14 +74,6 @@ std::vector<Finding> find_of_layout(const TrainingPlan& training) {
        {find_foreign_schedule(how), find_foreign_sequence(how),
         find_untimed_attention(how.attention, *training.device), find_small_prefetch(training)})
     if (finding) findings.push_back(*finding);
-  const bool divided = how.layout.tp * how.layout.cp * how.layout.pp * how.layout.ep > 1;
-  if (how.framework.name == FrameworkName::deepspeed && !divided && !training.model->adapters &&
-      how.sharding != Sharding::weights)
-    findings.push_back(
-        {Severity::note, "priced-by-kernel",
-         "a key of layouts (such as --recompute) was said: passes rest on kernels by their shape "
-         "alone. Without such keys what was measured of the whole model comes first, so that the "
-         "step may differ"});
   if (is_onebit(training.optimizer()) && is_lamb(training.optimizer()) && how.layout.tp > 1)
     findings.push_back(
         {Severity::warning, "lamb-per-shard",

@@ -16,6 +16,7 @@
 #include "experiments/scenario/run_files.h"
 #include "experiments/scenario/run_length.h"
 #include "experiments/scenario/unread_keys.h"
+#include "experiments/scenario/whole_model.h"
 #include "experiments/scenario/words.h"
 #include "models/deepspeed/auto_values.h"
 #include "models/deepspeed/recipe.h"
@@ -339,13 +340,13 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
   check_ramp(training, scenario.findings);
   if (const auto step = choose_freeze_step(words, training)) set_freeze_step(*step, config);
   choose_zero_one_policy(words, config);
-  training.kernels = choose_kernels(words, training, versions.torch);
   if (training.parallelism) {
     add(scenario.findings, check_parallelism(training));
     add(scenario.findings, find_unread_of_layout(words, *training.parallelism));
-  } else {
-    training.overlap = choose_overlap(words, config);
+    as_whole_model(words, training, config);
   }
+  training.kernels = choose_kernels(words, training, versions.torch);
+  if (!training.parallelism) training.overlap = choose_overlap(words, config);
   training.recipe = deepspeed::recipe_of(config);  // with what flags say of steps and overlap
   training.recipe.projection = choose_projection(words, training.optimizer(), scenario.findings);
   find_of_optimizer(training, scenario.findings);

@@ -183,7 +183,9 @@ constexpr Unread of_run[] = {
      [](const Words&, const TrainingPlan& training) { return training.data_parallel() == 1; },
      "there is one replica, which sums gradients with no other"},
     {"partition_activations",
-     [](const Words&, const TrainingPlan& training) { return !training.parallelism; },
+     [](const Words&, const TrainingPlan& training) {
+       return !training.parallelism && !training.passes;
+     },
      divided_checkpoints},
     {"recompute",
      [](const Words& words, const TrainingPlan& training) {
@@ -278,7 +280,7 @@ std::vector<Finding> find_unread(const Words& words, const TrainingPlan& trainin
           {Severity::note, "flag-no-effect",
            fmt::format(
                "--set model.{}: has no effect: attention is computed whole with --attention "
-               "unfused, and where the step is not priced by kernels (--recompute none does it)",
+               "unfused, and where a measured time of the whole model comes before kernels",
                key)});
   return findings;
 }

@@ -207,7 +207,7 @@ FoundLayout found(const LayoutSpace& space, const LayoutCandidate& candidate, La
   const TrainingPlan training = resolve(found.what_if, judge.catalog()).training;
   const StepRun step = judge.step(training, Intervals::found);
   if (candidate.pp > 1) found.split = parallel::name_of(training.parallelism->framework.split);
-  found.dp = training.parallelism->layout.dp;
+  found.dp = training.data_parallel();
   found.micro_batches = training.batch.gas;
   found.step = step.metrics;
   found.shares = shares_of(step);

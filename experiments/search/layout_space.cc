@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "experiments/scenario/layout_choice.h"
 #include "experiments/scenario/run_files.h"
 #include "experiments/scenario/words.h"
 #include "models/deepspeed/batch.h"
@@ -314,10 +315,11 @@ LayoutSpace layout_space(const WhatIf& asked, Catalog& catalog) {
     plain.erase(key);
   plain.insert_or_assign("micro_batch", "1");
   plain.insert_or_assign("grad_accum", "1");
-  plain.emplace("recompute", "none");  // priced as the candidates are, which all say it
   if (!space.asked.contains("config")) plain.emplace("zero_stage", least_stage(space.asked));
   const Scenario base = resolve(plain, catalog);
   space.base = base.training;
+  if (!space.base.parallelism)
+    space.base.parallelism = described_layout(Words(base.asked), space.base);
   space.global_batch = global_batch_of(Words(space.asked), base.config);
   return space;
 }

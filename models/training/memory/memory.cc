@@ -18,6 +18,8 @@ MemoryForecast forecast_memory(const TrainingPlan& training) {
   const double sum = bytes_of(accumulation_data_type(training.recipe));
   const double shards = training.shards();
   const bool bf16 = wrapper == Wrapper::bf16;
+  const bool in_half = training.recipe.precision.is_half();
+  const bool sums_apart = bf16 || (in_half && training.passes && training.passes->fp32_gradients);
   const bool shards_gradients = training.recipe.zero.stage >= 2;
 
   MemoryForecast memory;
@@ -25,8 +27,9 @@ MemoryForecast forecast_memory(const TrainingPlan& training) {
     if (bytes > 0) memory.parts.emplace_back(part, Bytes(bytes));
   };
   add("weights", all * weight);
-  add("gradients", bf16 ? all * weight : all * sum / (shards_gradients ? shards : 1));
-  if (bf16) add("gradient_sums", optimized * sum);
+  const double summed_over = shards_gradients ? shards : 1;
+  add("gradients", sums_apart ? all * weight : all * sum / summed_over);
+  if (sums_apart) add("gradient_sums", optimized * 4 / (bf16 ? 1 : summed_over));
   if (wrapper == Wrapper::zero) {
     const Zero& zero = training.recipe.zero;
     const double buckets = zero.overlap ? 2 : 1;

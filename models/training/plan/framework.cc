@@ -68,7 +68,7 @@ const std::vector<Framework>& described_frameworks() {
 // The described ones, then programs that differ from one of them in their name alone.
 std::vector<Framework> all_frameworks() {
   constexpr std::pair<FrameworkName, FrameworkName> alike[] = {
-      {FrameworkName::nvidia, FrameworkName::pytorch},
+      {FrameworkName::nvidia, FrameworkName::deepspeed},
       {FrameworkName::nemo, FrameworkName::megatron},
       {FrameworkName::paddle, FrameworkName::megatron},
       {FrameworkName::tensorflow, FrameworkName::pytorch},
@@ -79,6 +79,7 @@ std::vector<Framework> all_frameworks() {
   for (const auto& [name, like] : alike) {
     rows.push_back(rows[static_cast<std::size_t>(like)]);
     rows.back().name = name;
+    rows.back().divides_model &= name != FrameworkName::nvidia;
   }
   Framework& other = rows.back();
   other.divides_model = true;

@@ -11,8 +11,9 @@
 //   colossalai  tp-cp-ep-pp-dp  as weights    yes         exposed        none      exposed
 //
 // nemo is Megatron's. paddle is PaddleNLP, whose hybrid parallelism (fleet) follows Megatron-LM's.
-// nvidia stands for the recipes of NVIDIA DeepLearningExamples, and it, tensorflow (Horovod), jax,
-// bagua and other are data parallel as pytorch is; how other divides a model is Megatron's.
+// nvidia stands for the recipes of NVIDIA DeepLearningExamples, whose steps are DeepSpeed's without
+// any division of the model. tensorflow (Horovod), jax, bagua and other are data parallel as
+// pytorch is; how other divides a model is Megatron's.
 //
 // pytorch is its DistributedDataParallel around plain modules, with torch.autocast if precision is
 // 16 bits. Gradients are in fp32, in buckets of 25 MB that overlap the backward pass. It has no
@@ -71,6 +72,11 @@ enum class FrameworkName {
 };
 const std::vector<std::string>& framework_names();
 std::string_view name_of(FrameworkName name);
+
+// Whether a model that nothing divides runs as under DeepSpeed: NVIDIA's recipes do.
+constexpr bool steps_as_deepspeed(FrameworkName name) {
+  return name == FrameworkName::deepspeed || name == FrameworkName::nvidia;
+}
 
 struct Framework {
   FrameworkName name = FrameworkName::deepspeed;

@@ -15,6 +15,7 @@
 #include "models/training/plan/optimizer_cost.h"
 #include "models/training/plan/overlap.h"
 #include "models/training/plan/parallelism.h"
+#include "models/training/plan/pass_options.h"
 #include "sim/collectives/process_group.h"
 #include "sim/network/network.h"
 #include "topologies/cluster.h"
@@ -48,6 +49,8 @@ struct TrainingPlan {
   // Set if the model is divided over ranks, or its states in ways other than DeepSpeed's stages 0
   // to 2; the batch's `gpus` are then the layout's dp.
   std::optional<Parallelism> parallelism;
+  // Without that: how passes run, if a user says otherwise than DeepSpeed does.
+  std::optional<PassOptions> passes{};
 
   OptimizerType optimizer() const { return recipe.optimizer; }
   Backend backend() const { return recipe.backend; }

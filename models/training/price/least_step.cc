@@ -88,6 +88,7 @@ Duration least_of_gradients(const PipelinePlan& plan, const TrainingPlan& traini
 
 Duration least_step_time(const TrainingPlan& training, const DistinctStep& step,
                          CollectiveCosts& costs) {
+  if (!training.parallelism) return {};
   const PipelinePlan plan = computation_of(training, step.seq_len);
   if (!plan.stacks.empty()) return {};
   const parallel::Pipeline& pipeline = plan.pipeline;

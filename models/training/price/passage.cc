@@ -62,6 +62,34 @@ void read_ratio(const GpuRates& rates, std::vector<NumberRead>& rests_on) {
   rests_on.push_back({"kernel_start", rates.kernel_start.provenance});
 }
 
+// Forward and backward of the run's kernels, in microbatches without communication.
+struct KernelTimes {
+  Duration forward, backward;
+};
+
+KernelTimes kernels_of(const TrainingPlan& training, std::int64_t seq_len, CollectiveCosts& costs) {
+  TrainingPlan whole = training;
+  whole.parallelism = undivided(training);
+  const ChunkPrice chunk =
+      price_pipeline(computation_of(whole, seq_len), whole, costs, End::expected, 0).chunks.front();
+  return {chunk.forward.time(), chunk.input_gradient.time() + chunk.weight_gradient.time()};
+}
+
+// By how much the run's pass options lengthen passes that were timed without them.
+struct OptionRatio {
+  double forward = 1, backward = 1;
+};
+
+OptionRatio option_ratio(const TrainingPlan& training, std::int64_t seq_len,
+                         CollectiveCosts& costs) {
+  if (!training.passes) return {};
+  TrainingPlan usual = training;
+  usual.passes = usual_pass_options(training);
+  const KernelTimes with = kernels_of(training, seq_len, costs);
+  const KernelTimes without = kernels_of(usual, seq_len, costs);
+  return {with.forward / without.forward, with.backward / without.backward};
+}
+
 struct KernelSums {
   Duration all, products;
 };
@@ -69,6 +97,7 @@ struct KernelSums {
 KernelSums kernels_in(DataType weights, const TrainingPlan& training, std::int64_t seq_len,
                       CollectiveCosts& costs) {
   TrainingPlan in = training;
+  in.passes.reset();
   in.recipe.precision.weights = weights;
   in.parallelism = undivided(in);
   const ChunkPrice price =
@@ -100,6 +129,14 @@ double single_over_half(const TrainingPlan& training, std::int64_t seq_len, Dura
   return (single.all + (measured - half.all).scaled(beside)) / measured;
 }
 
+// The part of the time that options add or save rests on the GPU's rates.
+void widen_by_options(Passage& passage, Duration without, const TrainingPlan& training) {
+  const Duration with = passage.forward + passage.backward;
+  const double changed = std::abs(1 - without / with);
+  passage.width.log = std::hypot(passage.width.log, changed * width_of_passes(training).log);
+  if (changed > 0) read_ratio(*training.device->rates, passage.rests_on);
+}
+
 // Curves are of half-precision training.
 Passage by_curves(const TrainingPlan& training, MicroBatchTime time, std::int64_t seq_len,
                   CollectiveCosts& costs) {
@@ -126,13 +163,17 @@ Passage by_curves(const TrainingPlan& training, MicroBatchTime time, std::int64_
     time.rests_on.push_back({"matrix_peak_single", device.peak_single.provenance});
     if (has_kernels(*training.model, device)) read_ratio(*device.rates, time.rests_on);
   }
-  return {time.forward.scaled(scale),
-          time.backward.scaled(scale),
-          width_of_passes(training, width, own_curve || basis > Basis::blocks),
-          basis,
-          std::move(time.rests_on),
-          {},
-          {}};
+  const OptionRatio ratio = option_ratio(training, seq_len, costs);
+  Passage passage{time.forward.scaled(scale * ratio.forward),
+                  time.backward.scaled(scale * ratio.backward),
+                  width_of_passes(training, width, own_curve || basis > Basis::blocks),
+                  basis,
+                  std::move(time.rests_on),
+                  {},
+                  {}};
+  if (training.passes)
+    widen_by_options(passage, (time.forward + time.backward).scaled(scale), training);
+  return passage;
 }
 
 // Nothing where the run's own program was timed: on this GPU, or by a step of the user's.
@@ -177,7 +218,18 @@ std::optional<Parallelism> undivided(const TrainingPlan& training) {
   how.framework.fp32_gradients = how.format == MatrixFormat::single;
   how.attention = usual_attention(*training.model, *training.device);
   if (training.model->experts > 0) how.experts = deepspeed_experts;
+  if (training.passes) set_pass_options(how, *training.passes);
   return how;
+}
+
+std::optional<PassOptions> usual_pass_options(const TrainingPlan& training) {
+  TrainingPlan usual = training;
+  usual.passes.reset();
+  const std::optional<Parallelism> how = undivided(usual);
+  if (!how) return {};
+  PassOptions options = pass_options_of(*how);
+  if (keeps_scores(usual)) options.attention = AttentionKernel::unfused;
+  return options;
 }
 
 std::optional<Parallelism> priced_as(const TrainingPlan& training) {
@@ -186,11 +238,20 @@ std::optional<Parallelism> priced_as(const TrainingPlan& training) {
   return undivided(training);
 }
 
+std::optional<Parallelism> stated_layout(const TrainingPlan& training) {
+  if (training.parallelism || !training.passes) return training.parallelism;
+  std::optional<Parallelism> how = undivided(training);
+  how->sharding = static_cast<parallel::Sharding>(training.recipe.zero.stage);
+  if (how->sharding != parallel::Sharding::none) how->shard_ranks = training.gpus;
+  return how;
+}
+
 AttentionKernel usual_attention(const ModelShape& model, const Device& device) {
   return model.pyramid.empty() ? newest_attention(*device.rates) : AttentionKernel::unfused;
 }
 
 bool keeps_scores(const TrainingPlan& training) {
+  if (training.passes) return training.passes->attention == AttentionKernel::unfused;
   const std::optional<Parallelism> how = priced_as(training);
   return how ? how->attention == AttentionKernel::unfused : !training.model->flash_attention;
 }

@@ -9,6 +9,10 @@
 //              take longer, the interval reaches that time, and no coverage is claimed
 //   rate       else FLOPs, over what another model or block reached or over a share of the peak
 //
+// Options of the passes (pass_options.h) make a measured time longer or shorter by the ratio of the
+// kernels' times with and without them; the interval grows by the part of the time that they
+// change.
+//
 // Another program may have timed this model on this GPU. If that time lies outside the interval,
 // two sources disagree: the interval then reaches the time, and no coverage is claimed.
 //
@@ -44,17 +48,25 @@ struct Passage {
   std::optional<OtherTiming> contradicted_by = {};
 };
 
-// Returns DeepSpeed's layout that divides nothing, by which passes without a layout are priced and
-// held; absent if the model has no blocks or the GPU no rates.
+// Returns DeepSpeed's layout that divides nothing, with the run's pass options: passes without a
+// layout are priced and held by it. Absent if the model has no blocks or the GPU no rates.
 std::optional<Parallelism> undivided(const TrainingPlan& training);
 
 // Returns the layout by which a run's kernels are priced: its own, or one that divides nothing if
 // there is no better basis; else absent.
 std::optional<Parallelism> priced_as(const TrainingPlan& training);
 
+// Returns the layout that a user stated: the run's own, or one that divides nothing if its passes
+// have options.
+std::optional<Parallelism> stated_layout(const TrainingPlan& training);
+
 // Returns the default attention kernel: the newest of the GPU. Windows of images, whose scores have
 // a bias for each pair, have no fused kernel.
 AttentionKernel usual_attention(const ModelShape& model, const Device& device);
+
+// Returns how DeepSpeed runs the passes if nobody says otherwise; absent as `undivided` is. A model
+// whose passes were timed on this GPU has the attention of its description.
+std::optional<PassOptions> usual_pass_options(const TrainingPlan& training);
 
 // Whether attention keeps its scores for the backward pass: a property of the kernel that passes
 // are priced with, else of the model's description.

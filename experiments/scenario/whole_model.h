@@ -1,0 +1,18 @@
+// A layout that divides nothing under DeepSpeed is no layout (models/training/plan/pass_options.h):
+// --recompute and similar keys change the passes of a step and nothing else.
+#pragma once
+
+#include "experiments/scenario/words.h"
+#include "models/deepspeed/config.h"
+#include "models/training/plan/training_plan.h"
+
+namespace lambcast {
+
+// The most elements of a gradient bucket (--gradient-bucket).
+inline constexpr std::int64_t most_bucket = 1'000'000'000'000;
+
+// Turns such a layout into the options of the run's passes, if they differ from the usual ones, and
+// the size of ZeRO's buckets. Any other layout stays, and so does one of adapters.
+void as_whole_model(const Words& words, TrainingPlan& training, deepspeed::DeepSpeedConfig& config);
+
+}  // namespace lambcast
