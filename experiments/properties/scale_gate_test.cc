@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 
 #include "experiments/output/judgement.h"
@@ -83,10 +84,16 @@ int check_layers(const WhatIf& asked, std::int64_t layers, Catalog& catalog) {
   return 1;
 }
 
+// Forward FLOPs of images that fill the largest GPU: 1,000 of ResNet-50.
+constexpr double full_flops = 8e12;
+
 // The least micro batch, a power of two, that fills the GPU: a product of the block's narrowest
 // matrix has 10 tiles of 256 x 128 for each multiprocessor, so that the last wave, which may be
 // almost empty, is a tenth of the time at most. Experts divide the rows.
 std::int64_t full_micro_batch(const ModelShape& model, const Device& device) {
+  if (model.default_seq_len == 0)
+    return static_cast<std::int64_t>(
+        std::bit_ceil(static_cast<std::uint64_t>(full_flops / forward_flops(model, 0).value())));
   const double routed = model.experts > 0 ? static_cast<double>(model.experts) /
                                                 static_cast<double>(model.experts_per_token)
                                           : 1;
@@ -149,7 +156,6 @@ int walk_micro_batches(std::size_t stride) {
   return walk_presets(stride, [](const WhatIf& asked, const std::string& model,
                                  const std::string& cluster, Catalog& catalog) {
     const ModelShape& shape = model_preset(model);
-    if (shape.hidden == 0 || shape.default_seq_len == 0) return 0;
     const Device device = load_device(load_cluster(cluster, {}).device);
     return check_micro_batch(asked, full_micro_batch(shape, device), carries_one_hot(shape, asked),
                              catalog);

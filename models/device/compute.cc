@@ -17,6 +17,19 @@ namespace {
 // unfused PyTorch encoder layer has about a third of them forward.
 constexpr double launches_per_block = 120;
 
+// The same for a convolution with batch norm and ReLU under autocast: its weight cast, the
+// convolution, norm and ReLU forward; backward ReLU, norm, the gradients of input and weight, and
+// the cast of the latter.
+constexpr double launches_per_convolution = 9;
+
+double launches_of(const ModelShape& model) {
+  if (!is_convolutional(model))
+    return launches_per_block * static_cast<double>(std::max<std::int64_t>(1, model.layers));
+  const auto is_weight = [&](const Tensor& tensor) { return group_of(model, tensor) == "decay"; };
+  return launches_per_convolution *
+         static_cast<double>(std::ranges::count_if(model.tensors, is_weight));
+}
+
 double curve_time_s(const TrainingCurve& curve, double micro_batch) {
   std::vector<double> time(curve.micro_batch.size());
   for (std::size_t i = 0; i < time.size(); ++i)
@@ -289,7 +302,7 @@ MicroBatchTime micro_batch_time(const Device& device, const ModelShape& model,
     // Number that sets at least half of the floor: an error of two in it moves the time.
     if (2 * estimate->seconds < least) estimate->rests_on.resize(1);
     estimate->rests_on.front().provenance = {
-        Kind::assumed, fmt::format("the host starts {} kernels a block", launches_per_block)};
+        Kind::assumed, fmt::format("the host starts {:.0f} kernels", launches_of(model))};
     estimate->rests_on.push_back({"framework_launch", device.framework_launch.provenance});
   }
   estimate->rests_on.push_back({"forward_share", device.forward_share.provenance});
@@ -310,9 +323,7 @@ bool is_curve_of(const TrainingCurve& curve, const ModelShape& model) {
 }
 
 Duration unfused_launches(const Device& device, const ModelShape& model) {
-  const double launches =
-      launches_per_block * static_cast<double>(std::max<std::int64_t>(1, model.layers));
-  return Duration::seconds(launches * device.framework_launch.value.s());
+  return Duration::seconds(launches_of(model) * device.framework_launch.value.s());
 }
 
 double measured_kernel_width(const KernelCurve& kernel, double elements) {

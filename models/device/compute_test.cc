@@ -111,17 +111,31 @@ TEST_CASE("compute: between the lengths of two curves time is between theirs, by
 
 TEST_CASE("compute: a floor of launches that a measured point lies below does not hold") {
   const ModelShape resnet = load_model("resnet50");
-  const Device h100 = load_device("h100");
+  Device h100 = load_device("h100");
+  h100.framework_launch.value = Duration::microseconds(30);
   const auto total_ms_of = [&](const Device& device, std::int64_t images) {
     const MicroBatchTime time = micro_batch_time(device, resnet, "nvidia", images, 0);
     return (time.forward + time.backward).us() * 1e-3;
   };
-  CHECK(total_ms_of(h100, 50) == Approx(50 / 5525.0 * 1e3));  // below 16 blocks of 120 launches
+  CHECK(total_ms_of(h100, 50) == Approx(50 / 5525.0 * 1e3));  // below 54 weights of 9 launches, 14.6 ms
   CHECK(total_ms_of(h100, 16) < total_ms_of(h100, 50));
   Device bare = h100;
   bare.training_curves.clear();
   CHECK(total_ms_of(bare, 16) == Approx(total_ms_of(bare, 8)));  // both on the floor
   CHECK(total_ms_of(bare, 8) > total_ms_of(h100, 50));
+}
+
+TEST_CASE("compute: the host starts nine kernels for each weight of a convolutional net") {
+  Device device = load_device("h100");
+  device.training_curves.clear();
+  device.layers.clear();
+  const auto floor_ms = [&](const char* model) {
+    const MicroBatchTime time = micro_batch_time(device, load_model(model), "other", 1, 0);
+    return (time.forward + time.backward).us() * 1e-3;
+  };
+  const double launch_ms = device.framework_launch.value.us() * 1e-3;
+  CHECK(floor_ms("resnet50") == Approx(54 * 9 * launch_ms));  // 53 convolutions, one linear layer
+  CHECK(floor_ms("vgg16") == Approx(16 * 9 * launch_ms));
 }
 
 TEST_CASE("compute: what no curve covers says so") {
