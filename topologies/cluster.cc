@@ -128,7 +128,7 @@ StackSpec decode_stack(const Table& table) {
 
 // "--set nic.bandwidth" alone describes another NIC, whose nominal rate is the given one. Returns
 // the nominal rate of this one if it is lower.
-std::optional<Bandwidth> raise_name_plate(Table& table, const Overrides& overrides) {
+std::optional<Sourced<Bandwidth>> raise_name_plate(Table& table, const Overrides& overrides) {
   const auto of = [&](std::string_view key) {
     return std::ranges::find(overrides, key, &Overrides::value_type::first);
   };
@@ -137,8 +137,8 @@ std::optional<Bandwidth> raise_name_plate(Table& table, const Overrides& overrid
   const Table nic = table.table("nic");
   nic.keys();  // judged where the whole description is read
   if (!nic.has("nominal")) return std::nullopt;
-  const Bandwidth plate = nic.get<Sourced<Bandwidth>>("nominal").value;
-  if (nic.get<Sourced<Bandwidth>>("bandwidth").value <= plate) return std::nullopt;
+  const auto plate = nic.get<Sourced<Bandwidth>>("nominal");
+  if (nic.get<Sourced<Bandwidth>>("bandwidth").value <= plate.value) return std::nullopt;
   table.set("nic.nominal", bandwidth->second, "--set cluster.nic.bandwidth");
   return plate;
 }
@@ -345,7 +345,7 @@ Cluster load_cluster(Table parsed, const std::string& name_or_path, const Overri
     flags.push_back(fmt::format("--set cluster.{}", key));
     table.set(key, value, flags.back());
   }
-  const std::optional<Bandwidth> exceeded = raise_name_plate(table, overrides);
+  const std::optional<Sourced<Bandwidth>> exceeded = raise_name_plate(table, overrides);
   const std::string preset = is_path(name_or_path) ? "" : name_or_path + ".toml";
   Cluster cluster = decode_overridden(preset, flags, [&] {
     return decode_cluster(table, name_or_path, shipped_priors(), evidence_of(parsed, overrides));

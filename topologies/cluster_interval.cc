@@ -42,7 +42,9 @@ double least_width(const Cluster& cluster, Backend backend, Op op, int nodes) {
   if (nodes == 1 || is_mpi(backend)) return 0;
   if (cluster.network == NetworkKind::rdma)
     return op == Op::all_to_all && !knows_all_to_all(cluster) ? all_to_all_width : 0;
-  const bool stated = cluster.nic_nominal.provenance.kind != Kind::assumed;
+  const auto& name_plate =
+      cluster.exceeded_name_plate ? *cluster.exceeded_name_plate : cluster.nic_nominal;
+  const bool stated = name_plate.provenance.kind != Kind::assumed;
   const bool elsewhere = cluster.calibration && cluster.calibration->another_machine;
   return elsewhere && !stated ? other_instance_width : 0;
 }

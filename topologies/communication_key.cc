@@ -91,8 +91,8 @@ auto members(const Cluster& all) {
                fabric, nccl, mpi, host_copy, stack, program, usd_per_gpu_hour, calibration,
                departure] = all;
   return std::tie(device, gpus_per_node, gpu_peers, gpu_link, gpu_nic, host_link, nics, network,
-                  nic_nominal, nic_bandwidth, nic_limit, nic_burst, port_queue, fabric, nccl, mpi,
-                  calibration, departure);
+                  nic_nominal, nic_bandwidth, nic_limit, exceeded_name_plate, nic_burst, port_queue,
+                  fabric, nccl, mpi, calibration, departure);
 }
 
 // Hashes of values that are no description: numbers, words, optional and repeated values.

@@ -98,7 +98,8 @@ WhatIf nudged_divided(const std::string& cluster) {
 }
 
 TEST_CASE("step continuity gate: no number of a description makes a forecast jump") {
-  for (const char* cluster : {"paper-eth40-v100", "commodity-10gbe", "dgx-a100-80g", "aws-g4dn"})
+  for (const char* cluster :
+       {"paper-eth40-v100", "commodity-10gbe", "dgx-a100-80g", "aws-g4dn", "alps-gh200-tcp"})
     check_continuity(nudged_compressed(cluster));
   for (const char* cluster : {"hgx-h100-ndr", "dgx2-v100"})
     check_continuity(nudged_divided(cluster));
