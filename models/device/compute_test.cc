@@ -117,7 +117,8 @@ TEST_CASE("compute: a floor of launches that a measured point lies below does no
     const MicroBatchTime time = micro_batch_time(device, resnet, "nvidia", images, 0);
     return (time.forward + time.backward).us() * 1e-3;
   };
-  CHECK(total_ms_of(h100, 50) == Approx(50 / 5525.0 * 1e3));  // below 54 weights of 9 launches, 14.6 ms
+  CHECK(total_ms_of(h100, 50) ==
+        Approx(50 / 5525.0 * 1e3));  // below 54 weights of 9 launches, 14.6 ms
   CHECK(total_ms_of(h100, 16) < total_ms_of(h100, 50));
   Device bare = h100;
   bare.training_curves.clear();
