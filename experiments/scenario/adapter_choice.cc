@@ -9,6 +9,25 @@ namespace {
 
 constexpr std::int64_t most_rank = 1024;
 
+// Returns a finding on a quantized model without adapters, which transformers does not train
+// (trainer.py, "purely quantized models").
+std::vector<Finding> find_untrained(const ModelShape& model) {
+  if (model.quantized_bits == 0) return {};
+  return {{Severity::warning, "quantized-not-trained",
+           fmt::format("{} has weights of {:.4g} bits, which transformers trains with adapters "
+                       "alone: the forecast is of all weights, in the run's precision; try: "
+                       "--lora-rank 16",
+                       model.name, model.quantized_bits)}};
+}
+
+void refuse_quantized_shards(const ModelShape& model, std::int64_t zero_stage) {
+  if (model.quantized_bits > 0 && zero_stage == 3)
+    fail_input(flag("lora_rank"),
+               fmt::format("shards of weights of {:.4g} bits (ZeRO stage 3) are not modelled",
+                           model.quantized_bits),
+               "ZeRO stage 0, 1 or 2");
+}
+
 }  // namespace
 
 std::vector<Finding> choose_adapters(const Words& words, TrainingPlan& training) {
@@ -18,11 +37,12 @@ std::vector<Finding> choose_adapters(const Words& words, TrainingPlan& training)
     if (targets)
       fail_input(flag("lora_targets"), "says where adapters are, of which there are none",
                  "with --lora-rank");
-    return {};
+    return find_untrained(*training.model);
   }
   const Adapters adapters{*rank, targets.value_or(AdapterTargets{})};
   training.model = std::make_shared<ModelShape>(
       with_adapters(*training.model, adapters, flag(targets ? "lora_targets" : "lora_rank")));
+  refuse_quantized_shards(*training.model, training.recipe.zero.stage);
   if (!is_onebit(training.optimizer()) && words.find("exchange") == nullptr) return {};
   const ModelShape& model = *training.model;
   return {{Severity::note, "adapters-few-bytes",

@@ -339,6 +339,19 @@ TEST_CASE("block time: frozen products have no weight gradients, their adapters 
                           (28672 / 4. + 8192 / 4.));
   CHECK(flops(block_backward(divided, h100), Pass::weight_gradient) ==
         Approx(quarter).epsilon(1e-12));
+  // Weights of 4.5 bits are written in 16 before each product of both passes: 2.5625 bytes.
+  BlockWork narrow = frozen;
+  narrow.adapters->frozen_bits = 4.5;
+  const double matrices = 8192. * (10240 + 8192 + 3 * 28672);
+  const auto dequantized = [&](const std::vector<Piece>& pieces) {
+    double bytes = 0;
+    for (const Piece& piece : pieces)
+      if (piece.name == "dequantize") bytes += piece.bytes.value();
+    return bytes;
+  };
+  CHECK(dequantized(block_forward(narrow, h100)) == Approx(2.5625 * matrices));
+  CHECK(dequantized(block_backward(narrow, h100)) == Approx(2.5625 * matrices));
+  CHECK(dequantized(adapted) + dequantized(head_forward(narrow, h100)) == 0);
   CHECK(embedding_backward(frozen, h100).empty());
   CHECK(flops(head_backward(frozen, h100)) == Approx(flops(head_backward(plain, h100)) / 2));
 }

@@ -18,6 +18,7 @@ void PieceWriter::memory(std::string_view name, double elements, double bytes_ea
 void PieceWriter::product(std::string_view name, std::int64_t m, std::int64_t n, std::int64_t k,
                           MatrixFormat format, bool aligned, bool weight_gradient) const {
   if (is_frozen()) return;
+  if (!weight_gradient) widen(static_cast<double>(n) * static_cast<double>(k));
   double output_bytes = format == MatrixFormat::single ? 4 : 2;
   if (weight_gradient && work.fp32_gradients) output_bytes = 8;
   add(name, PieceKind::product, product_cost({m, n, k, 1, format, output_bytes, aligned}, rates));
@@ -26,11 +27,19 @@ void PieceWriter::product(std::string_view name, std::int64_t m, std::int64_t n,
 void PieceWriter::grouped_product(std::string_view name, std::int64_t m, std::int64_t n,
                                   std::int64_t k, std::int64_t batch, bool weight_gradient) const {
   if (is_frozen()) return;
+  if (!weight_gradient)
+    widen(static_cast<double>(batch) * static_cast<double>(n) * static_cast<double>(k));
   double output_bytes = work.format == MatrixFormat::single ? 4 : 2;
   if (weight_gradient && work.fp32_gradients) output_bytes = 8;
   const double share = batch > 1 ? grouped_share : 1;
   add(name, PieceKind::product,
       product_cost({m, n, k, batch, work.format, output_bytes, true, share}, rates));
+}
+
+void PieceWriter::widen(double elements) const {
+  const bool in_block = part == BlockPart::attention || part == BlockPart::feed_forward;
+  if (!in_block || !work.adapters || work.adapters->frozen_bits == 0) return;
+  memory("dequantize", elements, 2 + work.adapters->frozen_bits / 8);
 }
 
 void PieceWriter::cast(double elements) const {

@@ -29,6 +29,8 @@ struct PieceWriter {
   void grouped_product(std::string_view name, std::int64_t m, std::int64_t n, std::int64_t k,
                        std::int64_t batch, bool weight_gradient = false) const;
   bool is_frozen() const { return work.adapters && pass == Pass::weight_gradient; }
+  // Writes a block's quantized matrix in 16 bits before its product (models/shape/adapters.h).
+  void widen(double elements) const;
   // A factor in 16 bits becomes rows, and columns for a weight gradient, in 8, with its largest
   // element found on the way.
   void cast(double elements) const;

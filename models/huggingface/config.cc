@@ -240,7 +240,8 @@ hjson::Value text_model(std::string_view json, const std::string& file) {
   const bool nested = text != nullptr && text->kind == hjson::Kind::object;
   if (nested) {
     hjson::Value inner = *text;
-    for (const char* key : {"architectures", "tie_word_embeddings", "model_type"})
+    for (const char* key :
+         {"architectures", "tie_word_embeddings", "model_type", "quantization_config"})
       if (const hjson::Value* outer = root.find(key); outer != nullptr && !inner.find(key))
         inner.members.push_back({key, outer->line, *outer});
     root = std::move(inner);
@@ -284,7 +285,7 @@ LedgerEntry entry_of(const hjson::Member& member, const ConfigReader& config) {
   if (has_no_part(member.value) && !config.was_asked(member.key)) {
     entry.treatment = Treatment::costless;
     entry.reason = reason.empty() ? "the run is without it" : reason;
-  } else if (!part.empty()) {
+  } else if (!part.empty() && !config.was_asked(member.key)) {
     entry.treatment = Treatment::named;
     entry.reason = fmt::format("not modelled: {}", part);
   } else if (!config.was_asked(member.key)) {
@@ -292,6 +293,19 @@ LedgerEntry entry_of(const hjson::Member& member, const ConfigReader& config) {
     entry.reason = reason.empty() ? "unknown key: not applied" : reason;
   }
   return entry;
+}
+
+// Returns the bits of a weight that bitsandbytes holds (models/shape/adapters.h). 0: it holds none.
+double quantized_bits(const hjson::Value& root) {
+  const hjson::Value* how = root.find("quantization_config");
+  if (how == nullptr || how->kind != hjson::Kind::object) return 0;
+  const auto is_on = [&](const char* key) {
+    const hjson::Value* value = how->find(key);
+    return value != nullptr && value->kind == hjson::Kind::boolean && value->boolean;
+  };
+  if (is_on("load_in_8bit") || is_on("_load_in_8bit")) return 8;
+  if (!is_on("load_in_4bit") && !is_on("_load_in_4bit")) return 0;
+  return is_on("bnb_4bit_use_double_quant") ? 4 + 8.0 / 64 + 32.0 / (64 * 256) : 4 + 32.0 / 64;
 }
 
 Translated translate(std::string_view json, const std::string& file) {
@@ -306,6 +320,10 @@ Translated translate(std::string_view json, const std::string& file) {
   model.set("source", fmt::format("config.json of model_type {}", architecture.model_type));
   architecture.describe(config, model);
   describe_head(config, architecture.family, model);
+  if (const double bits = quantized_bits(root); bits > 0) {
+    config.find("quantization_config");
+    model.set("quantized_bits", bits);
+  }
   config.refuse_misspelt();
   Translated translated{model.text(), {}};
   for (const hjson::Member& member : root.members)

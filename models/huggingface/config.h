@@ -30,6 +30,8 @@
 // The class in `architectures` decides the head (heads.h). A file of more than text is read as its
 // `text_config`, with the defaults of that class.
 //
+// `quantization_config` of bitsandbytes gives the bits of the weights next to adapters (QLoRA).
+//
 // A key that the file leaves out has the default of its class. Attention keeps no scores where
 // transformers runs it in one kernel (all but gpt2 and bert). A run is
 // of sequences of max_position_embeddings, up to 4,096 tokens, unless --seq-len says more (assumed:

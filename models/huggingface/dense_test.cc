@@ -283,7 +283,7 @@ TEST_CASE("config.json: what costs and is in no family is told") {
   const std::vector<std::string> told =
       left_out(R"({"architectures": ["GPT2LMHeadModel"], "model_type": "gpt2",
                    "n_embd": 64, "n_head": 4, "n_layer": 2, "n_positions": 32, "vocab_size": 1000,
-                   "add_cross_attention": true, "quantization_config": {"load_in_4bit": true}})",
+                   "add_cross_attention": true, "quantization_config": {"quant_method": "gptq"}})",
                "c.json");
   REQUIRE(told.size() == 2);
   CHECK_THAT(told[0], Contains("c.json:3: add_cross_attention: not modelled: attention to an"));
@@ -292,6 +292,22 @@ TEST_CASE("config.json: what costs and is in no family is told") {
                      "n_positions": 32, "vocab_size": 1000, "add_cross_attention": false})",
                  "c.json")
             .empty());
+}
+
+TEST_CASE("config.json: weights that bitsandbytes quantizes have its bits") {
+  const auto bits = [](const char* how) {
+    const std::string json =
+        fmt::format(R"({{"model_type": "gpt2", "n_embd": 64, "n_head": 4, "n_layer": 2,
+                         "n_positions": 32, "vocab_size": 1000, "quantization_config": {{{}}}}})",
+                    how);
+    CHECK(left_out(json, "c.json").empty() == (shape_of(json).quantized_bits > 0));
+    return shape_of(json).quantized_bits;
+  };
+  CHECK(bits(R"("load_in_4bit": true)") == 4.5);
+  CHECK(bits(R"("_load_in_4bit": true, "bnb_4bit_use_double_quant": true)") ==
+        Approx(4.127).epsilon(1e-4));
+  CHECK(bits(R"("quant_method": "bitsandbytes", "load_in_8bit": true)") == 8);
+  CHECK(bits(R"("quant_method": "awq", "bits": 4)") == 0);
 }
 
 TEST_CASE("config.json: of more than text the text model is taken, with the values of its class") {

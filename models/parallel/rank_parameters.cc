@@ -38,6 +38,7 @@ void add(const Tensor& tensor, const ModelShape& shape, const ParallelLayout& la
   RankParameters of;
   add_trained(tensor, shape, layout, of);
   chunk.frozen += of.total();
+  if (is_quantized(shape, tensor)) chunk.quantized += of.total();
   chunk.vocabulary += of.vocabulary;
 }
 
@@ -59,6 +60,7 @@ RankParameters& RankParameters::operator+=(const RankParameters& other) {
   whole += other.whole;
   experts += other.experts;
   frozen += other.frozen;
+  quantized += other.quantized;
   tied += other.tied;
   vocabulary += other.vocabulary;
   return *this;

@@ -28,6 +28,7 @@ struct RankParameters {
   double experts = 0;
   // Frozen parameters next to adapters.
   double frozen = 0;
+  double quantized = 0;  // the part of `frozen` in fewer bits (Adapters::frozen_bits)
   // The tied part of `divided`: embedding and head as one tensor on two stages; the first and last
   // stage sum its gradients.
   double tied = 0;

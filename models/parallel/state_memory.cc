@@ -12,8 +12,10 @@ StateMemory state_memory(const RankParameters& parameters, const StateBytes& byt
   const double sharded = (parameters.divided + parameters.whole) / replicas.dense +
                          parameters.experts / replicas.experts;
   const auto held = [&](Sharding from) { return Bytes(sharding >= from ? sharded : whole); };
-  const Bytes frozen(parameters.frozen / (sharding == Sharding::weights ? replicas.dense : 1));
-  return {held(Sharding::weights) * bytes.weights + frozen * bytes.frozen,
+  const double frozen = (parameters.frozen - parameters.quantized) * bytes.frozen +
+                        parameters.quantized * bytes.quantized;
+  const int shards = sharding == Sharding::weights ? replicas.dense : 1;
+  return {held(Sharding::weights) * bytes.weights + Bytes(frozen / shards),
           held(Sharding::gradients) * bytes.gradients,
           held(Sharding::optimizer) * bytes.optimizer()};
 }

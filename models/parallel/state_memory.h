@@ -26,6 +26,7 @@ struct StateBytes {
   double moments = 8;
   double optimizer_gradients = 0;  // an fp32 copy that the optimizer makes of 16-bit gradients
   double frozen = 2;               // of weights without gradients
+  double quantized = 2;            // of these, of the blocks' matrices
 
   double optimizer() const { return master + moments + optimizer_gradients; }
   double total() const { return weights + gradients + optimizer(); }

@@ -74,6 +74,7 @@ ModelShape with_adapters(ModelShape shape, const Adapters& adapters, const Where
     tensor.optimized = false;
   }
   shape.adapters = adapters;
+  shape.adapters->frozen_bits = shape.quantized_bits;
   const std::size_t group = group_of_adapters(shape.groups);
   const std::int64_t h = shape.hidden, context = shape.heads * shape.value_size;
   const std::int64_t keys = shape.kv_heads * (shape.head_size + shape.value_size);

@@ -54,6 +54,10 @@ ModelShape build(const Table& file) {
   const Family& family = families()[model.choice("family", names)];
   shape.family = family.name;
   family.build(file, model, shape);
+  shape.quantized_bits = model.get_or<double>("quantized_bits", 0);
+  if (shape.quantized_bits < 0 || shape.quantized_bits > 16)
+    fail_input(model.where("quantized_bits"),
+               fmt::format("{} is out of range", shape.quantized_bits), "0 to 16");
   file.finish();
 
   double total = 0;

@@ -45,6 +45,11 @@ std::int64_t trained_parameters(const ModelShape& shape) {
   return sum;
 }
 
+bool is_quantized(const ModelShape& shape, const Tensor& tensor) {
+  return tensor.frozen && tensor.layer >= 0 && shape.adapters && shape.adapters->frozen_bits > 0 &&
+         group_of(shape, tensor) == "decay";
+}
+
 std::int64_t optimized_parameters(const ModelShape& shape) {
   std::int64_t sum = 0;
   for (const Tensor& tensor : shape.tensors)

@@ -111,6 +111,7 @@ enum class AdapterTargets { attention, all };
 struct Adapters {
   std::int64_t rank = 0;
   AdapterTargets targets = AdapterTargets::attention;
+  double frozen_bits = 0;  // of each element of the blocks' frozen matrices; 0: those of the run
 
   bool feed_forward() const { return targets == AdapterTargets::all; }
   bool operator==(const Adapters&) const = default;
@@ -182,6 +183,9 @@ struct ModelShape {
   bool drop_path = false;         // of each branch and sample (stochastic depth)
 
   std::optional<Adapters> adapters;  // all other tensors are frozen
+  // Bits of each element of the blocks' matrices in a quantized checkpoint. They are in effect
+  // next to adapters (adapters.h). 0: the checkpoint is not quantized.
+  double quantized_bits = 0;
 
   // Parameter groups in the optimizer's order. "no_decay" holds the one-dimensional tensors (biases
   // and norms), as Megatron-LM's optimizer groups do. BERT has a third, "position": bing_bert gives
@@ -213,6 +217,9 @@ std::int64_t active_parameters(const ModelShape& shape);
 
 // Tokens of a sample in its decoder, of so many in its encoder.
 std::int64_t decoder_tokens(const DecoderStack& decoder, std::int64_t seq_len);
+
+// Whether the tensor is frozen and held in the bits of Adapters::frozen_bits.
+bool is_quantized(const ModelShape& shape, const Tensor& tensor);
 
 std::size_t tensor_count(const ModelShape& shape);
 std::size_t optimized_tensor_count(const ModelShape& shape);

@@ -291,6 +291,14 @@ TEST_CASE("adapters: they alone are trained, beside frozen products") {
   };
   CHECK(kept(attention) - kept(plain) == Approx(8192 + 3 * 8192. - 2 * 8192 - 2 * 28672.));
   CHECK(kept(all) - kept(plain) == Approx(8192 + 3 * 8192. + 8192 + 28672.));
+
+  // The matrices of the 80 blocks alone are in fewer bits.
+  const ModelOverride bits{"model.quantized_bits", "4.5"};
+  const ModelShape narrow = with_adapters(load_model("llama2-70b", {&bits, 1}), {.rank = 16}, {});
+  std::int64_t quantized = 0;
+  for (const Tensor& tensor : narrow.tensors)
+    if (is_quantized(narrow, tensor)) quantized += tensor.elements;
+  CHECK(quantized == 80 * 8192 * (10240 + 8192 + 3 * std::int64_t{28672}));
 }
 
 TEST_CASE("adapters: what cannot have them says so") {

@@ -55,7 +55,9 @@ parallel::ActivationSetting activation_setting(const TrainingPlan& training) {
 parallel::StateBytes state_bytes(const TrainingPlan& training) {
   const Parallelism& how = *training.parallelism;
   parallel::StateBytes states;
-  states.frozen = std::min(how.weight_bytes, bytes_per_element(how.format));
+  states.frozen = states.quantized = std::min(how.weight_bytes, bytes_per_element(how.format));
+  if (const auto& adapters = training.model->adapters; adapters && adapters->frozen_bits > 0)
+    states.quantized = adapters->frozen_bits / 8;
   states.gradients = how.gradient_bytes();
   const UpdateDivision division{.shards = how.sharding == Sharding::none ? 1 : how.shard_ranks,
                                 .tensor_ranks = how.layout.tp,

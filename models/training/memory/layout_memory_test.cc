@@ -175,6 +175,13 @@ TEST_CASE("layout memory: frozen weights are held as products read them, and hav
   CHECK(part("optimizer") == Approx(12 * adapters));
   training.parallelism->format = MatrixFormat::fp8;
   CHECK(part("weights") == Approx(weights + 2 * adapters));
+  // QLoRA: 12 h^2 elements of each block in 4.127 bits, the rest in 16.
+  ModelShape narrow = *training.model;
+  narrow.adapters->frozen_bits = 4.127;
+  training.model = std::make_shared<const ModelShape>(narrow);
+  training.parallelism->format = MatrixFormat::half;
+  const double matrices = 48 * 12 * 1600. * 1600;
+  CHECK(part("weights") == Approx(4.127 / 8 * matrices + 2 * (weights - matrices) + 2 * adapters));
 }
 
 // Mixtral 8x7B on one GPU, T = 1,024 tokens of h = 4,096, two of 8 experts of f = 14,336 each: 2 h
