@@ -10,7 +10,7 @@ root=$(readlink -f "$1")
 check() {
   (cd "$1" && find sim kernels topologies models experiments validate tools -type f \
     \( -name '*.h' -o -name '*.cc' -o -name '*.cu' -o -name '*.cuh' \) -print0 | sort -z |
-    xargs -0 awk -v decoders='^models/(deepspeed|huggingface|megatron|torchtitan)/' '
+    xargs -0 awk -v decoders='^models/(deepspeed|huggingface|launchers|megatron|torchtitan)/' '
       function floor_of(path) {
         if (path ~ /^sim\/base\//) return 0
         if (path ~ /^(sim|kernels)\//) return 1

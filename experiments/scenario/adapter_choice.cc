@@ -20,12 +20,15 @@ std::vector<Finding> find_untrained(const ModelShape& model) {
                        model.name, model.quantized_bits)}};
 }
 
-void refuse_quantized_shards(const ModelShape& model, std::int64_t zero_stage) {
-  if (model.quantized_bits > 0 && zero_stage == 3)
+// DeepSpeed's stage 3 partitions no such weights; FSDP does.
+void refuse_quantized_shards(const Words& words, const ModelShape& model, std::int64_t zero_stage) {
+  const auto framework = words.chosen<FrameworkName>("framework");
+  const bool deepspeed = framework.value_or(FrameworkName::deepspeed) == FrameworkName::deepspeed;
+  if (model.quantized_bits > 0 && zero_stage == 3 && deepspeed)
     fail_input(flag("lora_rank"),
-               fmt::format("shards of weights of {:.4g} bits (ZeRO stage 3) are not modelled",
+               fmt::format("ZeRO stage 3 of DeepSpeed does not shard weights of {:.4g} bits",
                            model.quantized_bits),
-               "ZeRO stage 0, 1 or 2");
+               "ZeRO stage 0, 1 or 2, or --framework torchtitan for FSDP");
 }
 
 }  // namespace
@@ -42,7 +45,7 @@ std::vector<Finding> choose_adapters(const Words& words, TrainingPlan& training)
   const Adapters adapters{*rank, targets.value_or(AdapterTargets{})};
   training.model = std::make_shared<ModelShape>(
       with_adapters(*training.model, adapters, flag(targets ? "lora_targets" : "lora_rank")));
-  refuse_quantized_shards(*training.model, training.recipe.zero.stage);
+  refuse_quantized_shards(words, *training.model, training.recipe.zero.stage);
   if (!is_onebit(training.optimizer()) && words.find("exchange") == nullptr) return {};
   const ModelShape& model = *training.model;
   return {{Severity::note, "adapters-few-bytes",

@@ -12,6 +12,7 @@
 #include "experiments/scenario/words.h"
 #include "models/deepspeed/key_ledger.h"
 #include "models/huggingface/config.h"
+#include "models/launchers/launcher_file.h"
 #include "models/megatron/arguments.h"
 #include "models/torchtitan/config.h"
 #include "sim/base/file.h"
@@ -159,6 +160,41 @@ void add_torchtitan(const std::string& path, const WhatIf& asked, Catalog& catal
   });
 }
 
+// Returns the path of a file that another names: from the working folder, or next to
+// that file.
+std::string path_from(const std::string& file, const std::string& named) {
+  std::error_code error;
+  if (named.empty() || std::filesystem::exists(named, error)) return named;
+  const std::filesystem::path beside = std::filesystem::path(file).parent_path() / named;
+  return std::filesystem::exists(beside, error) ? beside.string() : std::string();
+}
+
+// Replaces the YAML of a launcher by the DeepSpeed JSON that it amounts to or names, if any.
+void add_launcher_file(const std::string& path, const WhatIf& asked, Catalog& catalog,
+                       WhatIf& what_if, std::vector<Finding>& findings) {
+  of_key("config", [&] {
+    const launchers::LauncherFile file = launchers::decode(catalog.texts()->config(path), path);
+    if ((file.program == "LLaMA-Factory" || file.program == "axolotl") && !asked.contains("model"))
+      fail_input({path, 0, "model"}, fmt::format("{} names a model of a hub", file.program),
+                 "--model with a preset or the config.json of that model");
+    what_if.erase("config");
+    write(file.what_if, asked, what_if);
+    findings.insert(findings.end(), file.findings.begin(), file.findings.end());
+    const std::string named = path_from(path, file.config_path);
+    if (!file.config.empty()) {
+      const std::string name = path + " as DeepSpeed JSON";
+      catalog.texts()->add("config " + name, file.config);
+      what_if.emplace("config", name);
+    } else if (!named.empty()) {
+      what_if.emplace("config", named);
+    } else if (!file.config_path.empty()) {
+      fail_input({path, 0, "deepspeed"},
+                 fmt::format("the file '{}' is not found", file.config_path),
+                 "a DeepSpeed JSON in the working folder or next to this file");
+    }
+  });
+}
+
 }  // namespace
 
 void name_file_of_checkpoint(WhatIf& asked) {
@@ -189,8 +225,11 @@ std::vector<InputLedger> input_ledgers(const WhatIf& asked, Catalog& catalog) {
   }
   if (const std::string* path = words.find("torchtitan"))
     add(*path, torchtitan::decode(catalog.texts()->config(*path), *path).ledger);
-  if (const std::string* path = words.find("config"))
-    add(*path, deepspeed::key_ledger(catalog.texts()->config(*path), *path));
+  if (const std::string* path = words.find("config")) {
+    const std::string& text = catalog.texts()->config(*path);
+    add(*path, launchers::is_launcher_file(text) ? launchers::decode(text, *path).ledger
+                                                 : deepspeed::key_ledger(text, *path));
+  }
   WhatIf files = asked;
   name_file_of_checkpoint(files);
   if (const std::string* path = Words(files).find("model"); path != nullptr && is_path(*path))
@@ -211,6 +250,9 @@ WhatIf with_run_files(const WhatIf& asked, Catalog& catalog, std::vector<Finding
   if (megatron == nullptr && asked.contains("set_var"))
     fail_input(flag("set_var"), "is for the script of --megatron-args");
   what_if.erase("set_var");
+  if (const std::string* config = words.find("config");
+      config != nullptr && launchers::is_launcher_file(catalog.texts()->config(*config)))
+    add_launcher_file(*config, asked, catalog, what_if, findings);
   if (megatron != nullptr) add_megatron(*megatron, asked, catalog, what_if, findings);
   if (torchtitan != nullptr) add_torchtitan(*torchtitan, asked, catalog, what_if, findings);
   return what_if;

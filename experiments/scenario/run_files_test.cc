@@ -223,6 +223,44 @@ TEST_CASE("run files: the JSON of a launch decides the ZeRO stage, and a differe
              Contains("ds.json:2: zero_optimization.stage: 1bit-Lamb is not compatible with ZeRO"));
 }
 
+TEST_CASE("run files: YAML of a launcher is the DeepSpeed JSON that it amounts to or names") {
+  const TemporaryFolder folder;
+  const std::string accelerate =
+      folder.file("accelerate.yaml",
+                  "distributed_type: DEEPSPEED\ndeepspeed_config:\n  zero_stage: 3\n"
+                  "  gradient_accumulation_steps: 4\nmixed_precision: bf16\nnum_processes: 16\n");
+  WhatIf asked{{"config", accelerate},
+               {"cluster", "dgx-a100-80g"},
+               {"model", "llama2-7b"},
+               {"optimizer", "adamw"},
+               {"micro_batch", "1"}};
+  const Scenario stage3 = resolved(asked);
+  CHECK(stage3.training.gpus == 16);
+  CHECK(stage3.training.batch.gas == 4);
+  CHECK(stage3.training.recipe.zero.stage == 3);
+  CHECK(stage3.config.bf16_enabled.value);
+  asked["gpus"] = "8";
+  asked["grad_accum"] = "2";
+  CHECK(resolved(asked).training.gpus == 8);
+  CHECK(resolved(asked).training.batch.gas == 2);
+
+  const std::string factory =
+      folder.file("sft.yaml",
+                  "stage: sft\nfinetuning_type: lora\nquantization_bit: 4\nbf16: true\n"
+                  "max_steps: 9\ndeepspeed: ds.json\n");
+  WhatIf fine{{"config", factory}, {"cluster", "dgx-a100-80g"}, {"gpus", "8"}};
+  CHECK_THAT(refusal(fine), Contains("names a model of a hub (allowed: --model"));
+  fine["model"] = "llama2-7b";
+  CHECK_THAT(refusal(fine), Contains("the file 'ds.json' is not found"));
+  folder.file("ds.json", R"({"train_micro_batch_size_per_gpu": "auto", "bf16": {"enabled": "auto"},
+                            "gradient_accumulation_steps": "auto",
+                            "zero_optimization": {"stage": 2}})");
+  const Scenario lora = resolved(fine);
+  CHECK(lora.training.steps == 9);
+  CHECK(lora.training.recipe.zero.stage == 2);
+  CHECK(lora.training.model->adapters->frozen_bits == Approx(4.127).epsilon(1e-4));
+}
+
 TEST_CASE("run files: the ledger tells the keys of a config.json, in a checkpoint's folder too") {
   const TemporaryFolder folder;
   folder.file("config.json", R"({"model_type": "gpt2", "n_embd": 64, "n_head": 4, "n_layer": 2,

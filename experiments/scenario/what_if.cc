@@ -26,7 +26,7 @@ std::vector<std::string> recompute_words() {
 
 std::vector<WhatIfKey> description_keys() {
   return {
-      {"config", "DeepSpeed JSON, unmodified"},
+      {"config", "DeepSpeed JSON, or YAML of Accelerate, LLaMA-Factory or axolotl, unmodified"},
       {"megatron_args", "argument list of Megatron-LM: model, layout, batch"},
       {"set_var", "variable of the script of --megatron-args, NAME=VALUE (repeatable)"},
       {"torchtitan", "job file of torchtitan: model, layout, batch"},

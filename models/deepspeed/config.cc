@@ -52,30 +52,13 @@ void check_keys(const Section& section, std::span<const KnownKey> known, std::in
   }
 }
 
-// YAML files of programs that start DeepSpeed, by a key of each.
-struct ForeignFormat {
-  std::string_view key, program, instead;
-};
-constexpr std::string_view its_json = "the JSON file that its key deepspeed names";
-constexpr std::string_view as_flags = "the JSON file that DeepSpeed gets, or flags";
-constexpr ForeignFormat foreign_formats[] = {
-    {"compute_environment", "Hugging Face Accelerate", as_flags},
-    {"distributed_type", "Hugging Face Accelerate", as_flags},
-    {"pipe_parallel_size", "GPT-NeoX", as_flags},
-    {"finetuning_type", "LLaMA-Factory", its_json},
-    {"base_model", "axolotl", its_json}};
-
-// Flags that say what keys of such files do.
+// Flags that say what keys of GPT-NeoX do.
 constexpr std::pair<std::string_view, std::string_view> flags_of_keys[] = {
-    {"zero_stage", "--zero-stage"},
-    {"mixed_precision", "--precision"},
-    {"num_processes", "--gpus"},
     {"model_parallel_size", "--tp"},
     {"pipe_parallel_size", "--pp"},
     {"train_batch_size", "--global-batch"},
     {"train_micro_batch_size_per_gpu", "--micro-batch"},
     {"gradient_accumulation_steps", "--grad-accum"},
-    {"offload_optimizer_device", "--offload-optimizer"},
     {"seq_length", "--seq-len"},
     {"train_iters", "--steps"}};
 
@@ -105,27 +88,23 @@ std::vector<YamlLine> yaml_lines(std::string_view text) {
   return lines;
 }
 
-// The flags that say what the lines do, each with its value: "--zero-stage 3 --precision bf16".
+// The flags that say what the lines do, each with its value: "--tp 4 --pp 2".
 std::string flags_of(const std::vector<YamlLine>& lines) {
   std::string flags;
   for (const YamlLine& line : lines)
     for (const auto& [key, flag] : flags_of_keys)
       if (line.key == key && !line.value.empty() && line.value != "auto")
-        flags += fmt::format(" {} {}", flag, line.value == "no" ? "fp32" : line.value);
+        flags += fmt::format(" {} {}", flag, line.value);
   return flags;
 }
 
-void refuse_foreign_format(std::string_view text, const std::string& file) {
+void refuse_neox(std::string_view text, const std::string& file) {
   const std::vector<YamlLine> lines = yaml_lines(text);
-  for (const ForeignFormat& format : foreign_formats) {
-    const auto line = std::ranges::find(lines, format.key, &YamlLine::key);
-    if (line == lines.end()) continue;
-    const std::string flags = format.instead == as_flags ? flags_of(lines) : "";
-    fail_input(
-        {file, line->number, line->key},
-        fmt::format("is a key of {}; files of {} are not read", format.program, format.program),
-        fmt::format("{}{}", format.instead, flags.empty() ? flags : ":" + flags));
-  }
+  const auto line = std::ranges::find(lines, "pipe_parallel_size", &YamlLine::key);
+  if (line == lines.end()) return;
+  fail_input({file, line->number, line->key},
+             "is a key of GPT-NeoX; files of GPT-NeoX are not read",
+             fmt::format("the JSON file that DeepSpeed gets, or flags:{}", flags_of(lines)));
 }
 
 void check_top_level_keys(const Section& root) {
@@ -371,7 +350,7 @@ std::optional<Curriculum> read_curriculum(const Section& root) {
 }  // namespace
 
 DeepSpeedConfig parse_config(std::string_view text, const std::string& file) {
-  refuse_foreign_format(text, file);
+  refuse_neox(text, file);
   const Value tree = hjson::parse(text, file);
   DeepSpeedConfig config;
   config.file = file;

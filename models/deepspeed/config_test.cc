@@ -83,20 +83,12 @@ TEST_CASE("config: 1-bit LAMB over NCCL, every value where it stands") {
   CHECK(check_run(config, 7500).empty());
 }
 
-TEST_CASE("config: files of programs that start DeepSpeed are refused by name") {
-  CHECK_THROWS_WITH(
-      read_text("compute_environment: LOCAL_MACHINE\ndistributed_type: DEEPSPEED\n"),
-      Contains("ds.json:1: compute_environment: is a key of Hugging Face Accelerate"));
+TEST_CASE("config: a file of GPT-NeoX is refused by name") {
   CHECK_THROWS_WITH(read_text("{\n\"pipe_parallel_size\": 1,\n}"), Contains("GPT-NeoX"));
   // The refusal gives the file's settings as flags.
-  CHECK_THROWS_WITH(read_text("deepspeed_config:\n  zero_stage: 3\ndistributed_type: DEEPSPEED\n"
-                              "mixed_precision: 'no'  # fp32\nnum_processes: 16\n"),
-                    Contains("or flags: --zero-stage 3 --precision fp32 --gpus 16)"));
   CHECK_THROWS_WITH(
       read_text("  {\n   \"pipe-parallel-size\": 2,\n   \"model-parallel-size\": 4,\n}"),
       Contains("ds.json:2: pipe_parallel_size: is a key of GPT-NeoX") && Contains("--pp 2 --tp 4"));
-  CHECK_THROWS_WITH(read_text("stage: sft\nfinetuning_type: full\ndeepspeed: z3.json\n"),
-                    Contains("allowed: the JSON file that its key deepspeed names"));
 }
 
 TEST_CASE("config: a precision of another library is a warning, since the forecast is in fp32") {

@@ -99,7 +99,7 @@ double sharded_buffers(const ModelShape& model, const Parallelism& how, const Ra
     return how.weight_bytes * std::min(how.framework.live_elements + whole, held.held());
   }
   const double gradient = 2 + how.gradient_bytes();  // as computed, and as reduced
-  const double whole = how.weight_bytes * (2 * block + outer);
+  const double whole = 2 * block * block_weight_bytes(model, how) + outer * how.weight_bytes;
   return model.adapters ? whole : whole + gradient * std::max(block, outer / 2);
 }
 

@@ -60,11 +60,12 @@ class SharingWriter {
     plan.shard_handling =
         Duration::microseconds(how_.framework.shard_handling_us * shards_.shard.ranks);
     const double bytes = how_.quantized_weights ? 1 : how_.weight_bytes;
+    const double of_block = how_.quantized_weights ? 1 : block_weight_bytes(model_, how_);
     const ProcessGroup again = how_.secondary_ranks > 1
                                    ? shard_groups(replicas_, how_.secondary_ranks).shard
                                    : shards_.shard;
-    plan.weights_gather = some(call(shards_.shard, Op::all_gather, block * bytes));
-    plan.weights_gather_again = some(call(again, Op::all_gather, block * bytes));
+    plan.weights_gather = some(call(shards_.shard, Op::all_gather, block * of_block));
+    plan.weights_gather_again = some(call(again, Op::all_gather, block * of_block));
     plan.outer_weights_gather =
         some(call(shards_.shard, Op::all_gather, (outer - whole.vocabulary) * bytes));
     if (how_.quantized_weights) plan.weights_quantized = Bytes(dequantized_bytes * block);
@@ -135,6 +136,11 @@ class SharingWriter {
 };
 
 }  // namespace
+
+double block_weight_bytes(const ModelShape& model, const Parallelism& how) {
+  const bool quantized = model.adapters && model.adapters->frozen_bits > 0;
+  return quantized ? model.adapters->frozen_bits / 8 : how.weight_bytes;
+}
 
 int gathered_matrices(const ModelShape& model, const Parallelism& how) {
   return static_cast<int>(std::ranges::count_if(model.tensors, [&](const Tensor& tensor) {

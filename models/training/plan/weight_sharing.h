@@ -42,6 +42,9 @@ struct PersistentWeights {
 };
 PersistentWeights persistent_weights(const ModelShape& model, const Parallelism& how);
 
+// Returns the bytes an element in which the weights of a block are gathered.
+double block_weight_bytes(const ModelShape& model, const Parallelism& how);
+
 // Matrices of a block that are gathered: a bucket ahead that is smaller than one of them gathers
 // each alone (taken as equally large), however much smaller it is.
 int gathered_matrices(const ModelShape& model, const Parallelism& how);

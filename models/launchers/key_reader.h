@@ -1,0 +1,63 @@
+// Takes typed values of keys from a launcher's file and keeps the treatment of each key.
+#pragma once
+
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "models/deepspeed/hjson.h"
+#include "models/launchers/launcher_file.h"
+
+namespace lambcast::launchers {
+
+// Keys separated by blanks; one that ends in '*' stands for all that begin so.
+struct CostlessKeys {
+  std::string_view reason, keys;
+};
+
+class KeyReader {
+ public:
+  // `prefix` is "" or "section.", for messages and the ledger.
+  KeyReader(const hjson::Value& map, std::string prefix, const std::string& file,
+            LauncherFile& result)
+      : map_(map), prefix_(std::move(prefix)), file_(file), result_(result) {}
+
+  // Returns `other` if the file has that key, else `key`.
+  std::string_view either(std::string_view key, std::string_view other) const {
+    return map_.find(other) == nullptr ? key : other;
+  }
+
+  // Null and absent are the same. Marks the key as applied.
+  const hjson::Value* find(std::string_view key);
+  std::optional<KeyReader> section(std::string_view key);
+  // All throw Error (usage) with file, line and key for a value of another type.
+  std::optional<std::int64_t> whole(std::string_view key, std::int64_t low = 1);
+  std::optional<double> number(std::string_view key);
+  bool truth(std::string_view key, bool otherwise);
+  std::string word(std::string_view key, std::string_view otherwise = "");  // in lower case
+  std::string text(std::string_view key);                                   // as written
+
+  // Writes a whole number as a what-if key if the file has it.
+  void copy(std::string_view key, const char* what_if);
+  void set(const char* what_if, std::string_view value);
+  // A note on a part of the file that costs something and is not in the forecast.
+  void leave_out(std::string_view key, std::string_view what);
+  [[noreturn]] void refuse(std::string_view key, std::string_view what, std::string_view allowed);
+
+  // Gives the keys that were not looked for to the ledger: costless for the reason of their group,
+  // or named in one finding.
+  void finish(std::initializer_list<CostlessKeys> costless);
+
+ private:
+  Where where(std::string_view key) const;
+  std::string full(std::string_view key) const { return prefix_ + std::string(key); }
+  LedgerEntry& entry(std::string_view key, Treatment treatment, std::string_view reason);
+
+  const hjson::Value& map_;
+  std::string prefix_;
+  const std::string& file_;
+  LauncherFile& result_;
+};
+
+}  // namespace lambcast::launchers

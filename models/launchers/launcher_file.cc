@@ -1,0 +1,56 @@
+#include "models/launchers/launcher_file.h"
+
+#include <algorithm>
+
+#include "models/launchers/accelerate.h"
+#include "models/launchers/trainers.h"
+#include "models/launchers/yaml.h"
+
+namespace lambcast::launchers {
+namespace {
+
+// A program, by a key at the start of a line that its files alone have.
+struct Program {
+  std::string_view key, name;
+  void (*read)(KeyReader&, LauncherFile&);
+};
+
+constexpr Program programs[] = {{"compute_environment", "Hugging Face Accelerate", read_accelerate},
+                                {"distributed_type", "Hugging Face Accelerate", read_accelerate},
+                                {"finetuning_type", "LLaMA-Factory", read_llama_factory},
+                                {"base_model", "axolotl", read_axolotl}};
+
+// Whether a line of the text begins with "key:".
+bool has_line(std::string_view text, std::string_view key) {
+  for (std::size_t at = text.find(key); at != text.npos; at = text.find(key, at + 1))
+    if ((at == 0 || text[at - 1] == '\n') && text.substr(at + key.size()).starts_with(':'))
+      return true;
+  return false;
+}
+
+const Program* program_of(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(" \t\r\n");
+  if (begin == text.npos || text[begin] == '{') return nullptr;
+  const auto found = std::ranges::find_if(
+      programs, [&](const Program& program) { return has_line(text, program.key); });
+  return found == std::end(programs) ? nullptr : found;
+}
+
+}  // namespace
+
+bool is_launcher_file(std::string_view text) { return program_of(text) != nullptr; }
+
+LauncherFile decode(std::string_view text, const std::string& file) {
+  LauncherFile result;
+  const hjson::Value root = parse_yaml(text, file);
+  const Program* program = program_of(text);
+  if (program == nullptr)
+    fail_input({file, 0, {}}, "is no file of Accelerate, LLaMA-Factory or axolotl");
+  result.program = program->name;
+  KeyReader keys(root, "", file, result);
+  program->read(keys, result);
+  std::ranges::stable_sort(result.ledger, {}, &LedgerEntry::line);
+  return result;
+}
+
+}  // namespace lambcast::launchers

@@ -1,0 +1,46 @@
+// YAML files of programs that launch a training, as what-if keys and a DeepSpeed JSON.
+//
+//   Accelerate     num_processes, num_machines, mixed_precision; by distributed_type:
+//                  DEEPSPEED   deepspeed_config: stage, accumulation, clipping, offloading, or the
+//                              JSON that it names
+//                  FSDP        fsdp_config: sharding strategy, reshard_after_forward, activation
+//                              checkpointing; forecast as torchtitan runs it
+//                  MEGATRON_LM megatron_lm_config: degrees, accumulation, distributed optimizer
+//                  MULTI_GPU, NO   PyTorch's DDP
+//   LLaMA-Factory  batch, cutoff_len, precision, optim, finetuning_type with LoRA and its targets,
+//                  quantization_bit, gradient checkpointing (on unless disabled), the DeepSpeed
+//                  JSON that it names, else DDP
+//   axolotl        the same under its names; fsdp; tensor and context parallel sizes
+//
+// The model of LLaMA-Factory and axolotl is a name on Hugging Face's hub: --model gives it.
+// Sources: accelerate 16cb6eb (commands/config/config_args.py, utils/dataclasses.py), LLaMA-Factory
+// ff6d4d1 (hparams), axolotl 067b021 (utils/schemas).
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "models/finding.h"
+#include "models/key_ledger.h"
+
+namespace lambcast::launchers {
+
+struct LauncherFile {
+  std::string_view program;
+  // As flags of the same names say it: {"gpus", "16"}.
+  std::vector<std::pair<std::string, std::string>> what_if;
+  std::string config;       // the DeepSpeed JSON that the file amounts to; empty for none
+  std::string config_path;  // of the DeepSpeed JSON that the file names; empty for none
+  std::vector<Finding> findings;
+  std::vector<LedgerEntry> ledger;  // nested keys as "fsdp_config.fsdp_version"
+};
+
+// Returns whether a text is a YAML file of one of these programs.
+bool is_launcher_file(std::string_view text);
+
+// Throws Error (usage) with file, line and key.
+LauncherFile decode(std::string_view text, const std::string& file);
+
+}  // namespace lambcast::launchers

@@ -1,0 +1,10 @@
+// YAML of launchers: what is read amounts to a DeepSpeed JSON that is read.
+#include "models/deepspeed/config.h"
+#include "models/launchers/launcher_file.h"
+#include "sim/base/fuzz_target.h"
+
+FUZZ_TARGET(launchers, text) {
+  using namespace lambcast;
+  const launchers::LauncherFile file = launchers::decode(text, "fuzz.yaml");
+  if (!file.config.empty()) deepspeed::parse_config(file.config, "fuzz.yaml as DeepSpeed JSON");
+}

@@ -1,0 +1,255 @@
+#include "models/launchers/launcher_file.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <sstream>
+#include <string>
+
+#include "models/deepspeed/config.h"
+#include "models/launchers/yaml.h"
+#include "sim/base/error.h"
+
+namespace lambcast::launchers {
+namespace {
+
+using Catch::Matchers::Contains;
+
+constexpr const char* accelerate = R"(compute_environment: LOCAL_MACHINE
+distributed_type: DEEPSPEED   # a comment
+deepspeed_config:
+  zero_stage: 3
+  gradient_accumulation_steps: 8
+  gradient_clipping: 0.5
+  offload_optimizer_device: cpu
+  offload_param_device: none
+  zero3_init_flag: true
+mixed_precision: 'bf16'
+num_machines: 2
+num_processes: 16
+main_process_port: 29500
+)";
+constexpr const char* fsdp = R"(distributed_type: FSDP
+fsdp_config:
+  fsdp_version: 2
+  fsdp_reshard_after_forward: false
+  fsdp_activation_checkpointing: true
+  fsdp_offload_params: true
+  fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP
+mixed_precision: no
+num_processes: 8
+)";
+constexpr const char* factory = R"(model_name_or_path: Qwen/Qwen3-4B
+stage: dpo
+finetuning_type: lora
+lora_rank: 16
+lora_target: q_proj,k_proj,v_proj,o_proj
+quantization_bit: 4
+cutoff_len: 4096
+per_device_train_batch_size: 2
+gradient_accumulation_steps: 4
+max_steps: 300
+learning_rate: 1.0e-4
+optim: paged_adamw_8bit
+bf16: true
+deepspeed: ds_z2_config.json
+use_unsloth: true
+)";
+constexpr const char* axolotl = R"(base_model: NousResearch/Llama-2-7b-hf
+load_in_8bit: true
+adapter: lora
+lora_r: 8
+lora_target_linear: true
+datasets:
+  - path: mhenrichsen/alpaca_2k_test
+    type: alpaca
+sequence_len: 4_096
+micro_batch_size: 2
+num_epochs: 3
+optimizer: adamw_torch
+bf16: auto
+gradient_checkpointing: offload
+tensor_parallel_size: 2
+fsdp_config: {reshard_after_forward: true, state_dict_type: FULL_STATE_DICT}
+)";
+
+std::string value_of(const LauncherFile& file, std::string_view key) {
+  for (const auto& [name, value] : file.what_if)
+    if (name == key) return value;
+  return {};
+}
+
+const LedgerEntry& entry_of(const LauncherFile& file, std::string_view key) {
+  const auto found = std::ranges::find(file.ledger, key, &LedgerEntry::key);
+  REQUIRE(found != file.ledger.end());
+  return *found;
+}
+
+std::string refusal(const std::string& text) {
+  try {
+    decode(text, "a.yaml");
+  } catch (const Error& error) {
+    CHECK(error.code() == Exit::usage);
+    return error.what();
+  }
+  return {};
+}
+
+TEST_CASE("launchers: Accelerate's file is DeepSpeed's JSON and flags") {
+  REQUIRE(is_launcher_file(accelerate));
+  const LauncherFile file = decode(accelerate, "a.yaml");
+  CHECK(file.program == "Hugging Face Accelerate");
+  CHECK(value_of(file, "gpus") == "16");
+  CHECK(value_of(file, "gpus_per_node") == "8");
+  CHECK(value_of(file, "precision") == "bf16");
+  CHECK(value_of(file, "grad_accum") == "8");
+  const deepspeed::DeepSpeedConfig config = deepspeed::parse_config(file.config, "json");
+  CHECK(config.zero.stage.value == 3);
+  CHECK(config.gradient_clipping.value == 0.5);
+  REQUIRE(config.layout.size() == 1);
+  CHECK(config.layout.front() == std::pair<std::string, std::string>("offload_optimizer", "cpu"));
+  CHECK(file.findings.empty());
+  CHECK(entry_of(file, "main_process_port").treatment == Treatment::costless);
+  const std::string named =
+      "distributed_type: DEEPSPEED\ndeepspeed_config:\n"
+      "  deepspeed_config_file: ds.json\nuse_cpu: true\n";
+  CHECK(decode(named, "a.yaml").config_path == "ds.json");
+  CHECK(decode(named, "a.yaml").config.empty());
+  CHECK(entry_of(decode(named, "a.yaml"), "use_cpu").treatment == Treatment::named);
+}
+
+TEST_CASE("launchers: Accelerate's FSDP and Megatron-LM") {
+  const LauncherFile file = decode(fsdp, "a.yaml");
+  CHECK(value_of(file, "framework") == "torchtitan");
+  CHECK(value_of(file, "zero_stage") == "2");
+  CHECK(value_of(file, "recompute") == "full");
+  CHECK(value_of(file, "precision") == "fp32");
+  REQUIRE(file.findings.size() == 1);
+  CHECK_THAT(file.findings[0].message, Contains("a.yaml:6: fsdp_config.fsdp_offload_params: "));
+  const LauncherFile first = decode(
+      "distributed_type: FSDP\nnum_machines: 2\nnum_processes: 16\nfsdp_config:\n"
+      "  fsdp_sharding_strategy: HYBRID_SHARD\n",
+      "a.yaml");
+  CHECK(value_of(first, "zero_stage") == "3");
+  CHECK(value_of(first, "shard_groups") == "2");
+  const LauncherFile megatron = decode(
+      "distributed_type: MEGATRON_LM\nmegatron_lm_config:\n  megatron_lm_tp_degree: 2\n"
+      "  megatron_lm_pp_degree: 4\n  megatron_lm_use_distributed_optimizer: true\n",
+      "a.yaml");
+  CHECK(value_of(megatron, "tp") == "2");
+  CHECK(value_of(megatron, "pp") == "4");
+  CHECK(value_of(megatron, "zero_stage") == "1");
+  CHECK_THAT(refusal("distributed_type: XLA\n"),
+             Contains("a.yaml:1: distributed_type: xla is not modelled (allowed: NO, MULTI_GPU"));
+}
+
+TEST_CASE("launchers: LLaMA-Factory's file is LoRA on quantized weights") {
+  const LauncherFile file = decode(factory, "f.yaml");
+  CHECK(file.config_path == "ds_z2_config.json");
+  for (const auto& [key, value] : {std::pair("lora_rank", "16"),
+                                   {"lora_targets", "attention"},
+                                   {"optimizer", "adamw"},
+                                   {"model.quantized_bits", "4.126953125"},
+                                   {"seq_len", "4096"},
+                                   {"micro_batch", "2"},
+                                   {"grad_accum", "4"},
+                                   {"steps", "300"},
+                                   {"precision", "bf16"},
+                                   {"recompute", "full"}}) {
+    CAPTURE(key);
+    CHECK(value_of(file, key) == value);
+  }
+  CHECK(value_of(file, "framework").empty());
+  REQUIRE(file.findings.size() == 4);
+  CHECK_THAT(file.findings[0].message, Contains("f.yaml:2: stage: a reference or reward model"));
+  CHECK_THAT(file.findings[1].message, Contains("f.yaml:7: cutoff_len: samples are taken to be"));
+  CHECK_THAT(file.findings[2].message, Contains("f.yaml:12: optim: states of 8 bits"));
+  CHECK_THAT(file.findings[3].message, Contains("f.yaml:15: use_unsloth: may bear on the cost"));
+  CHECK_THAT(refusal("finetuning_type: oft\n"),
+             Contains("oft is not modelled (allowed: lora, full"));
+  CHECK_THAT(refusal("finetuning_type: full\noptim: shampoo\n"),
+             Contains("shampoo is not modelled"));
+}
+
+TEST_CASE("launchers: axolotl's file") {
+  const LauncherFile file = decode(axolotl, "x.yml");
+  for (const auto& [key, value] : {std::pair("lora_rank", "8"),
+                                   {"lora_targets", "all"},
+                                   {"model.quantized_bits", "8"},
+                                   {"seq_len", "4096"},
+                                   {"micro_batch", "2"},
+                                   {"grad_accum", "1"},
+                                   {"precision", "bf16"},
+                                   {"recompute", "full"},
+                                   {"tp", "2"},
+                                   {"framework", "torchtitan"},
+                                   {"zero_stage", "3"}}) {
+    CAPTURE(key);
+    CHECK(value_of(file, key) == value);
+  }
+  CHECK(entry_of(file, "datasets").treatment == Treatment::costless);
+  CHECK(entry_of(file, "num_epochs").treatment == Treatment::named);
+  CHECK(entry_of(file, "gradient_checkpointing").treatment == Treatment::named);
+}
+
+// Leaving out a key changes the run, or the ledger says why not.
+TEST_CASE("launchers: no key is silent") {
+  for (const char* text : {accelerate, fsdp, factory, axolotl}) {
+    const LauncherFile whole = decode(text, "a.yaml");
+    const auto asked = [](const LauncherFile& file) {
+      return fmt::format("{} {} {}", fmt::join(file.what_if, ";"), file.config, file.config_path);
+    };
+    for (const LedgerEntry& entry : whole.ledger) {
+      std::istringstream lines(text);
+      std::string line, without;
+      for (int number = 1; std::getline(lines, line); ++number)
+        if (number != entry.line) without += line + "\n";
+      CAPTURE(entry.key);
+      if (entry.treatment != Treatment::applied || !is_launcher_file(without)) continue;
+      // Values that are the default of their key, and what only the choice of a model needs.
+      constexpr std::string_view defaults[] = {"finetuning_type",
+                                               "model_name_or_path",
+                                               "deepspeed_config.offload_param_device",
+                                               "mixed_precision",
+                                               "lora_r",
+                                               "lora_target_linear",
+                                               "optimizer",
+                                               "fsdp_config.fsdp_version",
+                                               "fsdp_config.reshard_after_forward"};
+      const bool is_default = std::ranges::find(defaults, entry.key) != std::end(defaults);
+      CHECK((is_default || asked(decode(without, "a.yaml")) != asked(whole)));
+    }
+  }
+}
+
+TEST_CASE("YAML: maps, lists, scalars and what is refused") {
+  const hjson::Value root = parse_yaml(
+      "---\na: 1_000\nb: \"x: # y\"\nc:\n- 1\n- {d: [2, 'it''s'], e: no}\n- f: 3\n  g:\n    - h\n"
+      "i: |\n  text\n  more\nj: 1e-5  # k\nl: ~\nm: v1.2\n",
+      "y.yaml");
+  CHECK(root.find("a")->whole == 1000);
+  CHECK(root.find("b")->text == "x: # y");
+  REQUIRE(root.find("c")->items.size() == 3);
+  CHECK(root.find("c")->items[1].find("d")->items[1].text == "it's");
+  CHECK(root.find("c")->items[1].find("e")->kind == hjson::Kind::boolean);
+  CHECK(root.find("c")->items[2].find("g")->items[0].text == "h");
+  CHECK(root.find("i")->text == "text\nmore\n");
+  CHECK(root.find("j")->number == 1e-5);
+  CHECK(root.find("l")->kind == hjson::Kind::null);
+  CHECK(root.find("m")->text == "v1.2");
+  for (const auto& [text, words] :
+       {std::pair("a: 1\na: 2\n", "y.yaml:2: YAML: the key a twice"),
+        {"a: &x 1\n", "y.yaml:1: YAML: anchors, aliases and tags are not read"},
+        {"a: 1\n   b: 2\n", "y.yaml:2: YAML: is indented more"},
+        {"a: 1\n---\nb: 2\n", "y.yaml:2: YAML: a second document"},
+        {"a:\n\tb: 1\n", "y.yaml:2: YAML: a tab indents"},
+        {"a: [1, 2\n", "y.yaml:1: YAML: "},
+        {"a: 'x\n", "a quote is not closed"},
+        {"just words\n", "'just words' is no 'key: value'"}})
+    CHECK_THROWS_WITH(parse_yaml(text, "y.yaml"), Contains(words));
+}
+
+}  // namespace
+}  // namespace lambcast::launchers
