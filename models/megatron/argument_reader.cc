@@ -73,6 +73,15 @@ bool ArgumentReader::is_bert() const {
          });
 }
 
+void ArgumentReader::refuse_encoder() const {
+  for (const char* key :
+       {"encoder-num-layers", "decoder-num-layers", "encoder-seq-length", "decoder-seq-length"})
+    if (has(key))
+      fail_input(where(key),
+                 "describes an encoder with a decoder (T5), for which argument lists are not read; "
+                 "try: flags, with --model t5-large or a description");
+}
+
 bool ArgumentReader::flag(const std::string& key) const {
   const Given* found = find(key);
   if (found == nullptr) return false;

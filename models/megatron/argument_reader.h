@@ -27,6 +27,7 @@ class ArgumentReader {
 
   bool has(const std::string& key) const;
   bool is_bert() const;                     // by its program or arguments of its own
+  void refuse_encoder() const;              // of an encoder with a decoder
   bool flag(const std::string& key) const;  // an argument without a value
   std::vector<std::string> values(const std::string& key) const;
   std::optional<std::string> word(const std::string& key) const;

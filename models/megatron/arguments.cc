@@ -24,7 +24,7 @@ class Decoder {
       : read_(text, file, given, result_.findings) {}
 
   Arguments decode() {
-    refuse_encoder();
+    read_.refuse_encoder();
     deepspeed_ = read_.flag("deepspeed");
     set("framework", deepspeed_ ? "deepspeed" : "megatron");
     if (deepspeed_) deepspeed_config();
@@ -84,17 +84,26 @@ class Decoder {
             fmt::format("{} layers are not divisible by {} stages x {}", layers, stages, *chunk));
       set("interleave", fmt::format("{}", layers / stages / *chunk));
     }
-    const bool embedding = read_.flag("account-for-embedding-in-pipeline-split");
-    const bool loss = read_.flag("account-for-loss-in-pipeline-split");
+    const std::string ends[] = {"account-for-embedding-in-pipeline-split",
+                                "account-for-loss-in-pipeline-split"};
+    const bool embedding = read_.flag(ends[0]), loss = read_.flag(ends[1]);
     if (embedding && loss) set("split", "count_ends");
     if (embedding != loss)
-      read_.refuse(embedding ? "account-for-embedding-in-pipeline-split"
-                             : "account-for-loss-in-pipeline-split",
-                   "one end of the model in the place of a layer without the other");
+      read_.refuse(ends[loss], "one end of the model in the place of a layer without the other");
+    exchange_context();
     const auto nodes = read_.whole("nnodes", 65536), ranks = read_.whole("nproc-per-node", 65536);
     if (nodes && ranks) set("gpus", fmt::format("{}", *nodes * *ranks));
     if (!ranks) set_whole("gpus", "world-size");
     if (ranks) set("gpus_per_node", fmt::format("{}", *ranks));
+  }
+
+  // A list has a way for each layer.
+  void exchange_context() {
+    if (read_.whole("context-parallel-size").value_or(1) == 1) return;
+    const std::vector<std::string> ways = read_.values("cp-comm-type");
+    if (ways == std::vector<std::string>{"a2a"}) set("context_exchange", "heads");
+    if (ways.size() > 1 || (ways.size() == 1 && ways[0] != "a2a" && ways[0] != "p2p"))
+      read_.note("cp-comm-type", "not-modelled", "keys and values are taken to pass around a ring");
   }
 
   void states() {
@@ -105,6 +114,7 @@ class Decoder {
     const std::size_t stage = fsdp ? strategy.value_or(3) : 0;
     const bool shared = read_.flag("use-distributed-optimizer");
     const std::string zero = deepspeed_ ? read_.word("zero-stage").value_or("0") : "";
+    if (shared) set_whole("shard_groups", "num-distributed-optimizer-instances");
     set("zero_stage", deepspeed_ ? zero : fmt::format("{}", fsdp ? stage : shared ? 1 : 0));
     // Main gradients are fp32 under bf16 alone, unless an argument changes it.
     const bool half = read_.flag("fp16") && !read_.flag("accumulate-allreduce-grads-in-fp32");
@@ -252,18 +262,9 @@ class Decoder {
       read_.note("overlap-grad-reduce", "not-modelled",
                  "weights are assumed to be gathered during the next forward pass, as with "
                  "--overlap-param-gather");
+    if (gradients) set_whole("gradient_bucket", "ddp-bucket-size");
     if (read_.flag("tp-comm-overlap")) set("tensor_overlap", "all");
     if (read_.flag("no-overlap-p2p-communication")) set("send_overlap", "false");
-  }
-
-  void refuse_encoder() {
-    for (const char* key :
-         {"encoder-num-layers", "decoder-num-layers", "encoder-seq-length", "decoder-seq-length"})
-      if (read_.has(key))
-        fail_input(
-            read_.where(key),
-            "describes an encoder with a decoder (T5), for which argument lists are not read; "
-            "try: flags, with --model t5-large or a description");
   }
 
   void name_unmodelled() {

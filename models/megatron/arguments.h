@@ -18,10 +18,11 @@
 //                --add-qkv-bias, --disable-bias-linear, --normalization;
 //                --window-size --window-attn-skip-freq
 //   layout       --tensor-model-parallel-size --pipeline-model-parallel-size
-//                --context-parallel-size --expert-model-parallel-size
+//                --context-parallel-size --cp-comm-type --expert-model-parallel-size
 //                --expert-tensor-parallel-size
 //                --num-layers-per-virtual-pipeline-stage --sequence-parallel
 //                --use-distributed-optimizer (ZeRO stage 1) --use-megatron-fsdp (3)
+//                --num-distributed-optimizer-instances
 //                --recompute-granularity --recompute-activations
 //                --distribute-saved-activations --recompute-modules (moe) --moe-layer-recompute
 //   experts      --moe-token-dispatcher-type --moe-enable-deepep --moe-expert-capacity-factor
@@ -29,7 +30,8 @@
 //   run          --micro-batch-size --global-batch-size --seq-length --train-iters
 //                --train-samples --bf16 --fp16 --fp8-format --fp8-recipe --rampup-batch-size
 //                --step-batch-size-schedule (batch_schedule.h)
-//   overlap      --overlap-grad-reduce --tp-comm-overlap --no-overlap-p2p-communication
+//   overlap      --overlap-grad-reduce --ddp-bucket-size --tp-comm-overlap
+//                --no-overlap-p2p-communication
 //
 // Of torchrun's own arguments --nproc-per-node and --nnodes give the GPUs. Arguments that bear on
 // no cost are ignored; those that do and are not modelled are findings or refused; an unknown one

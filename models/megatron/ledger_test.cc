@@ -26,7 +26,18 @@ TEST_CASE("ledger: arguments are applied, costless for a reason, or named") {
   CHECK(treatment_of("--num-layers", "") == Treatment::applied);
   CHECK(treatment_of("--bf16", "") == Treatment::applied);
   CHECK(treatment_of("--seed", "--seed 4") == Treatment::costless);
+  const std::string divided = "--context-parallel-size 2 --use-distributed-optimizer ";
+  const auto of_group = [&](const char* key, const char* value) {
+    return treatment_of(key, divided + "--overlap-grad-reduce " + key + " " + value);
+  };
+  CHECK(of_group("--cp-comm-type", "a2a") == Treatment::applied);
+  CHECK(of_group("--cp-comm-type", "allgather") == Treatment::named);
+  CHECK(of_group("--cp-comm-type", "p2p a2a") == Treatment::named);
+  CHECK(of_group("--ddp-bucket-size", "100000000") == Treatment::applied);
+  CHECK(of_group("--num-distributed-optimizer-instances", "2") == Treatment::applied);
+  // They have no effect in this run.
   CHECK(treatment_of("--cp-comm-type", "--cp-comm-type a2a") == Treatment::named);
+  CHECK(treatment_of("--ddp-bucket-size", "--ddp-bucket-size 1000000") == Treatment::named);
   CHECK(treatment_of("--softmax-type", "--softmax-type off-by-one") == Treatment::named);
   CHECK(treatment_of("--zzzzzzzz", "--zzzzzzzz 1") == Treatment::named);
   // Arguments of experts: this run has none.

@@ -407,7 +407,8 @@ class Decoder {
     for (const std::string& section : root_.keys()) {
       if (!known_keys().contains(section)) {
         LedgerEntry entry = entry_of(root_, section, section);
-        if (entry.treatment == Treatment::applied) {
+        const bool is_format = section == "float8" || section == "quantize";
+        if (entry.treatment == Treatment::applied && !(is_format && gathers_float8())) {
           entry.treatment = Treatment::costless;
           entry.reason = "logs, checkpoints or values of formats, outside a step";
         }

@@ -331,6 +331,11 @@ TEST_CASE(
     CHECK(told(in, section, usual) != told(in, section, other));
     tried.insert(section + "." + other.substr(0, other.find(' ')));
   }
+  // A whole section: without it weights that are gathered in 16 bits are named in a finding.
+  const std::string gather = "enable_fsdp_float8_all_gather = true";
+  CHECK(decode(changed(job, gather.c_str(), ""), "j").findings.size() ==
+        decode(job, "j").findings.size() + 1);
+  tried.insert("quantize");
   for (const std::string& text : {job, all})
     for (const LedgerEntry& entry : decode(text, "j").ledger) {
       INFO(entry.key);
