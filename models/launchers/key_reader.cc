@@ -102,6 +102,11 @@ std::string KeyReader::word(std::string_view key, std::string_view otherwise) {
   return word.empty() ? std::string(otherwise) : word;
 }
 
+bool KeyReader::says(std::string_view key, std::string_view word) {
+  const Value* value = map_.find(key);
+  return value != nullptr && value->text == word && find(key) != nullptr;
+}
+
 void KeyReader::copy(std::string_view key, const char* what_if) {
   if (const auto value = whole(key)) set(what_if, fmt::format("{}", *value));
 }

@@ -38,6 +38,9 @@ class KeyReader {
   std::string word(std::string_view key, std::string_view otherwise = "");  // in lower case
   std::string text(std::string_view key);                                   // as written
 
+  // Returns whether a key has this text. Marks it as applied if so.
+  bool says(std::string_view key, std::string_view word);
+
   // Writes a whole number as a what-if key if the file has it.
   void copy(std::string_view key, const char* what_if);
   void set(const char* what_if, std::string_view value);

@@ -190,6 +190,10 @@ TEST_CASE("launchers: axolotl's file") {
     CHECK(value_of(file, key) == value);
   }
   CHECK(entry_of(file, "datasets").treatment == Treatment::costless);
+  CHECK(entry_of(file, "base_model").treatment == Treatment::costless);
+  const std::string reward =
+      std::string(axolotl) + "model_type: AutoModelForSequenceClassification\n";
+  CHECK(entry_of(decode(reward, "x.yml"), "model_type").treatment == Treatment::named);
   CHECK(entry_of(file, "num_epochs").treatment == Treatment::named);
   CHECK(entry_of(file, "gradient_checkpointing").treatment == Treatment::named);
 }
@@ -208,16 +212,12 @@ TEST_CASE("launchers: no key is silent") {
         if (number != entry.line) without += line + "\n";
       CAPTURE(entry.key);
       if (entry.treatment != Treatment::applied || !is_launcher_file(without)) continue;
-      // Values that are the default of their key, and what only the choice of a model needs.
-      constexpr std::string_view defaults[] = {"finetuning_type",
-                                               "model_name_or_path",
-                                               "deepspeed_config.offload_param_device",
-                                               "mixed_precision",
-                                               "lora_r",
-                                               "lora_target_linear",
-                                               "optimizer",
-                                               "fsdp_config.fsdp_version",
-                                               "fsdp_config.reshard_after_forward"};
+      // Values that are the default of their key.
+      constexpr std::string_view defaults[] = {
+          "finetuning_type",          "deepspeed_config.offload_param_device",
+          "mixed_precision",          "lora_r",
+          "lora_target_linear",       "optimizer",
+          "fsdp_config.fsdp_version", "fsdp_config.reshard_after_forward"};
       const bool is_default = std::ranges::find(defaults, entry.key) != std::end(defaults);
       CHECK((is_default || asked(decode(without, "a.yaml")) != asked(whole)));
     }

@@ -95,6 +95,8 @@ constexpr CostlessKeys trainer_keys{
     "greater_is_better ddp_timeout overwrite_cache cache_dir debug strict"};
 constexpr CostlessKeys unused_keys{"another key of the file decides",
                                    "num_epochs num_train_epochs"};
+constexpr CostlessKeys model_keys{"--model gives the model",
+                                  "model_name_or_path base_model base_model_config model_type"};
 constexpr CostlessKeys adapter_keys{"there is no adapter", "lora_*"};
 constexpr CostlessKeys update_keys{
     "a factor of the update",
@@ -129,7 +131,6 @@ void find_second_model(KeyReader& keys, std::string_view key, std::string_view s
 
 void read_llama_factory(KeyReader& keys, LauncherFile& result) {
   find_second_model(keys, "stage", keys.word("stage"));
-  keys.find("model_name_or_path");
   read_engine(keys, result);
   read_batch(keys, "per_device_train_batch_size", 8);
   read_length(keys, "num_train_epochs");
@@ -149,19 +150,22 @@ void read_llama_factory(KeyReader& keys, LauncherFile& result) {
   if (const auto bits = keys.whole("quantization_bit")) set_bits(keys, *bits);
   keys.truth("gradient_checkpointing", true);
   if (!keys.truth("disable_gradient_checkpointing", false)) keys.set("recompute", "full");
-  if (keys.word("flash_attn") == "disabled") keys.set("attention", "unfused");
+  if (keys.says("flash_attn", "disabled")) keys.set("attention", "unfused");
   keys.finish(
       {trainer_keys,
        update_keys,
        sample_keys,
        unused_keys,
+       model_keys,
        adapted ? CostlessKeys{} : adapter_keys,
+       {"names a kernel of the same kind: --attention", "flash_attn"},
        {"how a block is computed again", "gradient_checkpointing_kwargs use_reentrant_gc"}});
 }
 
 void read_axolotl(KeyReader& keys, LauncherFile& result) {
   find_second_model(keys, "rl", keys.word("rl"));
-  for (const char* key : {"base_model", "base_model_config", "model_type"}) keys.find(key);
+  if (keys.says("model_type", "AutoModelForSequenceClassification"))
+    keys.leave_out("model_type", "the head is taken to be that of --model");
   keys.find("fsdp");
   const bool divided = keys.whole("tensor_parallel_size").value_or(1) > 1 ||
                        keys.whole("context_parallel_size").value_or(1) > 1;
@@ -192,9 +196,9 @@ void read_axolotl(KeyReader& keys, LauncherFile& result) {
     keys.set("recompute", "full");
     if (how != "true") keys.leave_out("gradient_checkpointing", "checkpoints stay on the GPU");
   }
-  if (keys.truth("eager_attention", false) || keys.word("attn_implementation") == "eager")
+  if (keys.truth("eager_attention", false) || keys.says("attn_implementation", "eager"))
     keys.set("attention", "unfused");
-  if (keys.truth("tf32", false) && !bf16 && !fp16)
+  if (!bf16 && !fp16 && keys.truth("tf32", false))
     keys.leave_out("tf32", "products are taken to be in fp32");
   keys.copy("tensor_parallel_size", "tp");
   keys.copy("context_parallel_size", "cp");
@@ -205,10 +209,12 @@ void read_axolotl(KeyReader& keys, LauncherFile& result) {
        update_keys,
        sample_keys,
        unused_keys,
+       model_keys,
        adapted ? CostlessKeys{} : adapter_keys,
        {"follows from the other sizes", "dp_shard_size world_size local_rank"},
+       {"products have the precision of bf16 and fp16", "tf32"},
        {"names a kernel of the same kind: --attention",
-        "flash_attention xformers_attention sdp_attention"},
+        "flash_attention xformers_attention sdp_attention attn_implementation"},
        {"logs, checkpoints, data or evaluation, outside a step",
         "wandb_* mlflow_* swanlab_* use_swanlab use_tensorboard use_wandb loss_watchdog_* hf_* "
         "processor_type revision_of_model device_map low_cpu_mem_usage early_stopping_* "
