@@ -319,7 +319,8 @@ class Decoder {
     const std::int64_t heads = read_.needed("num-attention-heads", 10'000);
     const std::int64_t channels = read_.whole("kv-channels", 10'000).value_or(hidden / heads);
     // The fork of BLOOM names the activation whose gate doubles the first product.
-    const bool gated = read_.flag("swiglu") || read_.has("glu-activation");
+    const bool gated =
+        read_.flag("swiglu") || read_.flag("quick-geglu") || read_.has("glu-activation");
     const bool experts = has_experts(), bert = read_.is_bert();
     if (bert && gated) read_.refuse("swiglu", "a BERT with gates");
     const bool own_width = channels * heads != hidden;
@@ -383,9 +384,9 @@ class Decoder {
     line("window_layers", whole_every.value_or(2) - 1);
   }
 
-  // Megatron-LM's default of a gated feed-forward is 8 h / 3 in multiples of 64.
+  // Megatron-LM's default with --swiglu is 8 h / 3 in multiples of 64.
   void feed_forward(std::int64_t hidden, bool gated, bool experts) {
-    const std::int64_t usual = gated ? 4 * hidden * 2 / 3 / 64 * 64 : 4 * hidden;
+    const std::int64_t usual = read_.flag("swiglu") ? 4 * hidden * 2 / 3 / 64 * 64 : 4 * hidden;
     const std::int64_t dense = read_.whole("ffn-hidden-size", 10'000'000).value_or(usual);
     line("ffn", experts ? read_.whole("moe-ffn-hidden-size", 10'000'000).value_or(dense) : dense);
     if (!experts) return;

@@ -19,7 +19,7 @@ constexpr CostlessGroup groups[] = {
      "aml-data-download-path block-data-path classes-fraction data-args-path data-cache-path "
      "data-impl data-parallel-random-init data-path data-per-class-fraction "
      "dataloader-defer-npy-index-mmap dataloader-fast-cache-load "
-     "dataloader-inter-document-masking dataloader-type dataset-impl disable-msc "
+     "dataloader-type dataset-impl disable-msc "
      "embedding-path enable-msc eod-mask-loss evidence-data-path fim-data fim-eod-token "
      "fim-fragment-rate fim-middle-token fim-no-prefix fim-pad-token fim-prefix-token "
      "fim-rate fim-split-sample fim-spm-rate fim-suffix-token finetune-data-files "
@@ -28,7 +28,7 @@ constexpr CostlessGroup groups[] = {
      "no-create-attention-mask-in-dataloader no-data-sharding no-mmap-bin-files "
      "num-dataset-builder-threads num-workers object-storage-cache-path "
      "per-dataset-sequences-path per-split-data-args-path repeated-dataloader "
-     "reset-attention-mask reset-position-ids return-data-index sample-rate split "
+     "reset-position-ids return-data-index sample-rate split "
      "test-data-path test-weighted-split-paths titles-data-path train-data-exact-num-epochs "
      "train-data-path train-desc-path train-doc-idx-path train-idx-path train-sample-idx-path "
      "train-shuffle-idx-path train-weighted-split-paths train-weighted-split-paths-path "
@@ -40,8 +40,8 @@ constexpr CostlessGroup groups[] = {
      "kill-switch-file kill-switch-path log-batch-size-to-tensorboard log-device-memory-used "
      "log-energy log-interval log-l2-norm-grad-to-tensorboard "
      "log-learning-rate-to-tensorboard log-loss-scale-to-tensorboard log-max-attention-logit "
-     "log-memory-interval log-memory-to-tensorboard log-num-zeros-in-grad "
-     "log-optimizer-states-to-tensorboard log-params-norm log-progress "
+     "log-memory-interval log-memory-to-tensorboard "
+     "log-optimizer-states-to-tensorboard log-progress "
      "log-runtime-to-tensorboard log-straggler log-throughput log-throughput-to-tensorboard "
      "log-timers-to-tensorboard log-validation-ppl-to-tensorboard "
      "log-world-size-to-tensorboard logging-level memory-keys memory-snapshot-path "
@@ -119,7 +119,7 @@ constexpr CostlessGroup groups[] = {
      "lr-wsd-decay-samples lr-wsd-decay-style min-loss-scale min-lr moe-aux-loss-coeff "
      "moe-loss-coeff moe-router-bias-update-rate moe-router-topk-scaling-factor "
      "moe-z-loss-coeff mtp-loss-scaling-factor mup-base-hidden-size "
-     "no-gradient-reduce-div-fusion no-weight-decay-cond-type phase-transition-iterations "
+     "no-weight-decay-cond-type phase-transition-iterations "
      "sgd-momentum skip-train-iteration-range softmax-scale start-weight-decay wd-incr-steps "
      "weight-decay weight-decay-incr-style wsd-decay-steps"},
     {"initial values, before the first step",
@@ -143,14 +143,14 @@ constexpr CostlessGroup groups[] = {
      "moe-input-jitter-eps mrope-section mscale mscale-all-dim no-add-qkv-bias "
      "no-position-embedding no-query-key-layer-scaling no-rope-freq "
      "no-yarn-correction-range-round-to-int norm-epsilon openai-gelu out-seq-length "
-     "qk-clip-alpha qk-clip-threshold quick-geglu rope-scaling-factor rope-type rotary-base "
+     "qk-clip-alpha qk-clip-threshold rope-scaling-factor rope-type rotary-base "
      "rotary-interleaved rotary-percent rotary-position-embeddings-theta "
      "rotary-scaling-factor rotary-seq-len-interpolation-factor squared-relu use-rope-scaling "
      "yarn-beta-fast yarn-beta-slow yarn-correction-range-round-to-int "
      "yarn-original-max-position-embeddings"},
     {"the router's scores, which are small next to the experts",
      "moe-router-dtype moe-router-enable-expert-bias moe-router-force-biased "
-     "moe-router-force-load-balancing moe-router-fusion moe-router-group-topk "
+     "moe-router-fusion moe-router-group-topk "
      "moe-router-load-balancing-type moe-router-num-groups moe-router-padding-for-fp8 "
      "moe-router-padding-for-quantization moe-router-pre-softmax "
      "moe-router-quantile-balancing-ema moe-router-score-function "
@@ -158,10 +158,10 @@ constexpr CostlessGroup groups[] = {
     {"the code that runs, not the work that it does",
      "DDP-impl abort-on-unmet-fused-kernel-constraints align-grad-reduce apply-rope-fusion "
      "bias-activation-fusion bias-dropout-fusion deepspeed-activation-checkpointing "
-     "disable-jit-fuser enable-experimental gradient-accumulation-fusion manual-gc "
+     "enable-experimental gradient-accumulation-fusion manual-gc "
      "manual-gc-eval manual-gc-interval masked-softmax-fusion "
-     "no-contiguous-buffers-in-local-ddp no-persist-layer-norm no-scatter-gather-tensors "
-     "onnx-safe persist-layer-norm use-legacy-models use-mcore-models use-pin-memory"},
+     "no-contiguous-buffers-in-local-ddp "
+     "onnx-safe persist-layer-norm use-mcore-models use-pin-memory"},
     {"read by nothing in the program",
      "zero-allgather-bucket-size zero-contigious-gradients zero-reduce-bucket-size "
      "zero-reduce-scatter"},

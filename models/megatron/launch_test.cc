@@ -81,7 +81,8 @@ TEST_CASE("launches: Megatron-DeepSpeed's attention is fused if a kernel is aske
   CHECK_FALSE(keys(script(program)).contains("attention"));
   CHECK(keys(script(program + " --transformer-impl local")).at("attention") == "unfused");
   const auto model = [&](const char* more) { return decode(script(program + more), "f").model; };
-  CHECK(model(" --glu-activation swiglu") == model(" --swiglu"));
+  // The default width is 4 h without --swiglu (BigScience's fork 007719a, arguments.py).
+  CHECK(model(" --glu-activation swiglu") == model(" --swiglu --ffn-hidden-size 8192"));
   CHECK(model(" --glu-activation swiglu") != model(""));
 }
 

@@ -83,6 +83,47 @@ TEST_CASE("ledger: no known argument is dropped in silence") {
   CHECK(accepted > 500);
 }
 
+// Arguments that change kernels, messages or parameters of some run are not called costless.
+TEST_CASE("ledger: arguments that cost are not cleared") {
+  for (const char* name : {"cp-comm-type",
+                           "moe-grouped-gemm",
+                           "fp8-param-gather",
+                           "ddp-bucket-size",
+                           "external-cuda-graph",
+                           "cuda-graph-scope",
+                           "no-gradient-accumulation-fusion",
+                           "no-bias-swiglu-fusion",
+                           "no-masked-softmax-fusion",
+                           "no-rope-fusion",
+                           "no-persist-layer-norm",
+                           "cross-entropy-loss-fusion",
+                           "moe-permute-fusion",
+                           "use-tp-pp-dp-mapping",
+                           "use-legacy-models",
+                           "accumulate-allreduce-grads-in-fp32",
+                           "add-qkv-bias",
+                           "disable-bias-linear",
+                           "qk-layernorm",
+                           "quick-geglu",
+                           "disable-jit-fuser",
+                           "reset-attention-mask",
+                           "dataloader-inter-document-masking",
+                           "log-params-norm",
+                           "no-gradient-reduce-div-fusion",
+                           "no-scatter-gather-tensors",
+                           "empty-unused-memory-level",
+                           "num-distributed-optimizer-instances",
+                           "use-precision-aware-optimizer",
+                           "fine-grained-activation-offloading",
+                           "timing-log-level"}) {
+    INFO(name);
+    CHECK(costless_reason(name).empty());
+  }
+  // Gates of any name, of which --swiglu alone has another default width.
+  CHECK(decode(base + "--quick-geglu", "a").model ==
+        decode(base + "--swiglu --ffn-hidden-size 4096", "a").model);
+}
+
 TEST_CASE("ledger: names of older releases, and real ones near others") {
   const auto tp = [](const std::string& text) {
     const Arguments arguments = decode(base + text, "a");
