@@ -99,6 +99,18 @@ TEST_CASE("config: a precision of another library is a warning, since the foreca
   CHECK(read_text(R"({"train_batch_size": 8, "amp": {"enabled": false}})").findings.empty());
 }
 
+TEST_CASE("config: a logger that synchronises each collective is named") {
+  const auto found = [](const char* enabled) {
+    return read_text(fmt::format(R"({{"train_batch_size": 8, "comms_logger": {{"enabled": {}}}}})",
+                                 enabled))
+        .findings;
+  };
+  REQUIRE(found("true").size() == 1);
+  CHECK_THAT(found("true").front().message,
+             Contains("comms_logger: lambcast has no model of this"));
+  CHECK(found("false").empty());
+}
+
 TEST_CASE("config: 1-bit LAMB over MPI, with and without CUDA-aware buffers") {
   for (const char* cuda_aware : {"true", "false"}) {
     const DeepSpeedConfig config = read_text(with_backend("mpi", cuda_aware));
