@@ -15,6 +15,7 @@ constexpr CostlessKeys launch_keys{
 void read_deepspeed(KeyReader keys, LauncherFile& result) {
   result.config_path = keys.text("deepspeed_config_file");
   const auto stage = keys.whole("zero_stage", 0);
+  if (stage > 3) keys.refuse("zero_stage", fmt::format("unknown stage {}", *stage), "0, 1, 2, 3");
   const auto accumulation = keys.whole("gradient_accumulation_steps");
   const auto clipping = keys.number("gradient_clipping");
   std::string zero = fmt::format("\"stage\": {}", stage.value_or(2));
@@ -66,11 +67,6 @@ void read_parallelism(KeyReader keys) {
   keys.finish({{"follows from the other sizes", "parallelism_config_dp_shard_size"}});
 }
 
-void refuse_machine(KeyReader& keys, const std::string& type) {
-  keys.refuse("distributed_type", fmt::format("{} is not modelled", type),
-              "NO, MULTI_GPU, DEEPSPEED, FSDP, MEGATRON_LM");
-}
-
 }  // namespace
 
 void read_fsdp(KeyReader keys, std::int64_t machines, bool second) {
@@ -113,6 +109,10 @@ void read_accelerate(KeyReader& keys, LauncherFile& result) {
   if (processes && machines > 1 && *processes % machines == 0)
     keys.set("gpus_per_node", fmt::format("{}", *processes / machines));
   const std::string precision = keys.word("mixed_precision", "no");
+  if (precision != "fp16" && precision != "bf16" && precision != "fp8" && precision != "no" &&
+      precision != "false")
+    keys.refuse("mixed_precision", fmt::format("unknown precision '{}'", precision),
+                "no, fp16, bf16, fp8");
   keys.set("precision", precision == "no" || precision == "false" ? "fp32" : precision);
   if (const auto dynamo = keys.section("dynamo_config"))
     if (KeyReader compile = *dynamo; compile.word("dynamo_backend", "no") != "no")
@@ -127,7 +127,8 @@ void read_accelerate(KeyReader& keys, LauncherFile& result) {
   } else if (type == "no" || type == "false" || type == "multi_gpu") {
     keys.set("framework", "pytorch");
   } else {
-    refuse_machine(keys, type);
+    keys.refuse("distributed_type", fmt::format("{} is not modelled", type),
+                "NO, MULTI_GPU, DEEPSPEED, FSDP, MEGATRON_LM");
   }
   if (const auto section = keys.section("parallelism_config")) read_parallelism(*section);
   keys.finish({launch_keys});

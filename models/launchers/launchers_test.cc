@@ -141,6 +141,10 @@ TEST_CASE("launchers: Accelerate's FSDP and Megatron-LM") {
   CHECK(value_of(megatron, "tp") == "2");
   CHECK(value_of(megatron, "pp") == "4");
   CHECK(value_of(megatron, "zero_stage") == "1");
+  CHECK_THAT(refusal("distributed_type: NO\nmixed_precision: int8\n"),
+             Contains("a.yaml:2: mixed_precision: unknown precision 'int8' (allowed: no, fp16"));
+  CHECK_THAT(refusal("distributed_type: DEEPSPEED\ndeepspeed_config:\n  zero_stage: 7\n"),
+             Contains("a.yaml:3: deepspeed_config.zero_stage: unknown stage 7 (allowed: 0, 1, 2"));
   CHECK_THAT(refusal("distributed_type: XLA\n"),
              Contains("a.yaml:1: distributed_type: xla is not modelled (allowed: NO, MULTI_GPU"));
 }
