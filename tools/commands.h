@@ -17,6 +17,7 @@ Command add_plan(CLI::App& app);
 Command add_compare(CLI::App& app);
 Command add_sensitivity(CLI::App& app);
 Command add_solve(CLI::App& app);
+Command add_sites(CLI::App& app);
 Command add_sweep(CLI::App& app);
 Command add_collective(CLI::App& app);
 Command add_presets(CLI::App& app);

@@ -9,9 +9,9 @@ import re
 import subprocess
 import sys
 
-COMMANDS = ("simulate advise plan compare sensitivity solve sweep report rerun collective survey measure profile calibrate freeze "
+COMMANDS = ("simulate advise plan compare sensitivity solve sites sweep report rerun collective survey measure profile calibrate freeze "
             "validate presets help").split()
-SHORT = "simulate advise plan compare sensitivity solve sweep".split()
+SHORT = "simulate advise plan compare sensitivity solve sites sweep".split()
 # Nouns that a number counts or measures.
 UNIT = re.compile(r"\b(GPUs?|nodes?|ranks?|steps?|samples?|tokens?|elements?|microseconds?|us|size|per cent|%|seconds?|passes|"
                   r"layers|stages?|chunks|directions|norm|places|rows?|stage|stages|cases|processes|threads|times|"

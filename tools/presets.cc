@@ -10,6 +10,7 @@
 #include "tools/commands.h"
 #include "tools/terminal.h"
 #include "topologies/cluster.h"
+#include "topologies/sites/site_group.h"
 
 namespace lambcast {
 namespace {
@@ -24,6 +25,16 @@ std::string price_list() {
                          name_of(price->provenance.kind), price->provenance.source);
   }
   return out + "Of another, or yours: --set cluster.usd_per_gpu_hour=USD\n";
+}
+
+std::string sites_line(const SiteGroup& group) {
+  int gpus = 0;
+  for (const Site& site : group.sites) gpus += site.gpus;
+  const auto slowest = std::ranges::min_element(
+      group.sites, {}, [](const Site& site) { return site.link.up.value; });
+  return fmt::format("  {:<24} {:>6} {:>8} {:>14} {:>10} {}\n", group.name, group.sites.size(),
+                     gpus, to_text_bits(slowest->link.up.value), to_text(slowest->link.rtt.value),
+                     name_of(slowest->link.up.provenance.kind));
 }
 
 std::string preset_list() {
@@ -50,6 +61,9 @@ std::string preset_list() {
                        to_text_bytes(device.copy_bandwidth.value),
                        name_of(device.copy_bandwidth.provenance.kind));
   }
+  out += fmt::format("\n{:<26} {:>6} {:>8} {:>14} {:>10} {}\n", "sites (lambcast sites)", "sites",
+                     "GPUs", "slowest up", "rtt", "which is");
+  for (const std::string& name : site_group_names()) out += sites_line(load_sites(name));
   return out;
 }
 
@@ -63,17 +77,21 @@ bool has(const std::vector<std::string>& names, const std::string& name) {
 }
 
 int show_preset(const std::string& name) {
-  const auto models = model_presets(), clusters = cluster_names(), devices = device_names();
+  const auto models = model_presets(), clusters = cluster_names(), devices = device_names(),
+             site_groups = site_group_names();
   if (has(models, name)) {
     fmt::print("{}", model_preset_text(name));
   } else if (has(clusters, name)) {
     fmt::print("{}", cluster_text(name));
   } else if (has(devices, name)) {
     fmt::print("{}", device_text(name));
+  } else if (has(site_groups, name)) {
+    fmt::print("{}", site_group_text(name));
   } else {
     std::vector<std::string> all = models;
     all.insert(all.end(), clusters.begin(), clusters.end());
     all.insert(all.end(), devices.begin(), devices.end());
+    all.insert(all.end(), site_groups.begin(), site_groups.end());
     fail_unknown({}, "preset", name, all);
   }
   return 0;
@@ -83,8 +101,8 @@ int show_preset(const std::string& name) {
 
 Command add_presets(CLI::App& app) {
   auto name = std::make_shared<std::string>();
-  CLI::App* command =
-      app.add_subcommand("presets", "models, clusters and devices that ship inside, with sources");
+  CLI::App* command = app.add_subcommand(
+      "presets", "models, clusters, devices and sites that ship inside, with sources");
   command->require_subcommand(0, 1);
   command->footer(R"(Examples
   lambcast presets list

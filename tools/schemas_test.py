@@ -61,6 +61,11 @@ COMMANDS = {
         f"solve grad_accum --for efficiency=50% --model bert-large --gpus 32 --micro-batch 16 {TENGBE} "
         "--optimizer lamb",
     ],
+    "sites": [
+        "sites --cluster two-regions --model bert-large --global-batch 4096 --micro-batch 16 --optimizer adam --steps 100",
+        "sites --cluster home-links --model bert-large --global-batch 512 --micro-batch 16 --optimizer adam --steps 100 "
+        "--every 1 --codec fp32",
+    ],
     "plan": ["plan --model gpt2-xl --cluster dgx-a100-80g --gpus 8 --global-batch 64 --precision bf16",
              "plan --model llama2-7b --cluster hgx-h100-ndr --gpus 16 --global-batch 64 --framework megatron"],
     "collective": [

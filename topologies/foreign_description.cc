@@ -11,6 +11,7 @@
 #include "sim/base/file.h"
 #include "sim/base/whole_number.h"
 #include "topologies/cluster.h"
+#include "topologies/sites/site_group.h"
 
 namespace lambcast {
 namespace {
@@ -247,6 +248,11 @@ void refuse_xml(std::string_view text, const std::string& file) {
     refuse(file, "the output of nvidia-smi -q -x", {{}, "links between GPUs and NICs"});
 }
 
+[[noreturn]] void refuse_sites(const std::string& file, const std::string& name) {
+  fail_input({file, 0, ""}, name + " describes several sites, not one cluster",
+             "the cluster of one site; lambcast sites --cluster " + name + " forecasts them all");
+}
+
 }  // namespace
 
 std::optional<std::int64_t> hosts_in(std::string_view list) {
@@ -283,6 +289,7 @@ std::optional<std::int64_t> hosts_in(std::string_view list) {
 }
 
 std::string cluster_description(const std::string& name_or_path) {
+  if (std::ranges::count(site_group_names(), name_or_path) > 0) refuse_sites("", name_or_path);
   if (!is_path(name_or_path)) return cluster_text(name_or_path);
   std::string text = read_file(name_or_path);
   refuse_foreign_description(text, name_or_path);
@@ -299,6 +306,7 @@ void refuse_foreign_description(std::string_view text, const std::string& file) 
     refuse(file, "Slurm's topology.conf", of_switches(switches_of_conf(lines)));
   if (begins_with_any(lines.front(), {"blockname=", "blocksizes=", "ringname="}))
     refuse(file, "Slurm's topology.conf", {{}, "switches: it names blocks or rings of nodes"});
+  if (std::ranges::find(lines, "[[site]]") != lines.end()) refuse_sites(file, file);
   const auto topology = [](const std::string& line) { return line.starts_with("- topology:"); };
   if (!std::ranges::any_of(lines, topology)) return;
   const Switches switches = switches_of_yaml(lines);

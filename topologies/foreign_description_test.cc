@@ -87,5 +87,10 @@ TEST_CASE("foreign descriptions: a description of our own is none") {
     CHECK(foreign_refusal(text).empty());
 }
 
+TEST_CASE("foreign descriptions: several sites are no cluster") {
+  CHECK_THAT(foreign_refusal("name = \"x\"\n[[site]]\nname = \"a\"\n"),
+             Contains("several sites") && Contains("lambcast sites --cluster f"));
+}
+
 }  // namespace
 }  // namespace lambcast

@@ -15,6 +15,7 @@
 #include "models/shape/load.h"
 #include "sim/base/asked_keys.h"
 #include "topologies/cluster.h"
+#include "topologies/sites/site_group.h"
 
 namespace lambcast {
 namespace {
@@ -85,7 +86,9 @@ std::vector<Section> descriptions() {
       description("Devices", "device", device_names(),
                   [](const std::string& name) { load_device(name); }, {"model"}),
       description("Models", "model", model_presets(),
-                  [](const std::string& name) { load_model(name); })};
+                  [](const std::string& name) { load_model(name); }),
+      description("Sites", "sites", site_group_names(),
+                  [](const std::string& name) { load_sites(name); })};
   sections.front().words = fmt::format(
       "Keys of descriptions, as their readers ask for them; a number with its evidence is {{ value "
       "= ..., kind = \"{}\", source = \"...\" }}. --set, --list and --scan name them with whose "

@@ -100,6 +100,7 @@ TEST_CASE("reference: no explanation without a name") {
   CHECK(unused("cluster", listed("descriptions", "Clusters")).empty());
   CHECK(unused("device", listed("descriptions", "Devices")).empty());
   CHECK(unused("model", listed("descriptions", "Models")).empty());
+  CHECK(unused("sites", listed("descriptions", "Sites")).empty());
   // Unknown names have no meaning, so the checks above are not trivial.
   CHECK(unused("stage", {"no_such_column"}) == explained("stage"));
   CHECK(meaning_of("cluster", "no_such_key").empty());

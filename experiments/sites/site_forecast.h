@@ -1,0 +1,71 @@
+// Training by several sites: the forecast of a step at each site (its own cluster, the same model,
+// recipe and layout), and the round in which they exchange weights (outer_round.h). The batch of
+// the what-if is that of a site.
+//
+// The interval of the round has all sites at the low, or at the high, end of their steps; links are
+// taken as stated. Left out: the memory of the outer optimizer (8 bytes per weight and site, which
+// prime and Streaming DiLoCo keep in host memory), failures, and what H costs in further steps.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "experiments/scenario/catalog.h"
+#include "experiments/scenario/what_if.h"
+#include "models/finding.h"
+#include "topologies/sites/outer_round.h"
+
+namespace lambcast {
+
+// How the sites meet, as flags state it.
+struct OuterChoice {
+  std::string codec = "bf16";
+  int every = 100;
+  int fragments = 1;
+  int delay = 0;
+  bool by_layer = false;
+  std::optional<int> quorum{};
+};
+
+struct SiteStep {
+  Site site;
+  Duration step, low, high;  // with `slow`
+  std::int64_t batch = 0;    // samples per step
+  bool fits = true;          // in memory
+};
+
+// An exchange in place of the chosen one, with its round.
+struct OuterOption {
+  OuterExchange exchange;
+  OuterRound round;
+};
+
+struct SiteForecast {
+  SiteGroup group;
+  std::string model;
+  std::vector<SiteStep> sites;
+  OuterExchange exchange;
+  OuterRound round, low, high;  // low: at the shortest steps
+  double samples_per_s = 0;     // of all sites whose work counts
+  Bytes egress;                 // of all sites in a round
+  std::optional<double> egress_usd_per_day;
+  std::optional<Bandwidth> for_95_percent;  // each way, at each site
+  std::vector<OuterOption> options;         // each codec, each of option_steps
+  // Fewest steps among the options of the chosen codec that keep 95 % of the time for compute.
+  std::optional<int> fewest_steps;
+  std::vector<Finding> findings;  // of the sites' forecasts, each code once
+};
+
+inline constexpr int option_steps[] = {1, 10, 30, 100, 300, 1000};
+
+// The cluster of the what-if names the description of the sites (site_group.h). Throws Error
+// (usage) for what cannot be read or cannot run at a site.
+SiteForecast forecast_sites(const WhatIf& what_if, const OuterChoice& choice, Catalog& catalog);
+
+std::string site_forecast_table(const SiteForecast& forecast);
+std::string site_forecast_json(const SiteForecast& forecast);
+// A row for each option.
+std::string site_forecast_csv(const SiteForecast& forecast);
+
+}  // namespace lambcast

@@ -1,0 +1,234 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "experiments/output/cell.h"
+#include "experiments/output/forecast_output.h"
+#include "experiments/output/rate_text.h"
+#include "experiments/sites/site_forecast.h"
+#include "sim/base/counted.h"
+#include "sim/base/csv.h"
+#include "sim/base/json.h"
+
+namespace lambcast {
+namespace {
+
+double low_utilisation(const SiteForecast& forecast) {
+  return std::min(forecast.low.utilisation, forecast.high.utilisation);
+}
+double high_utilisation(const SiteForecast& forecast) {
+  return std::max(forecast.low.utilisation, forecast.high.utilisation);
+}
+
+// Returns the time that faster sites lose to the last one that the round waits for.
+std::string waiting_text(const SiteForecast& forecast) {
+  const OuterRound& round = forecast.round;
+  const double lost = round.compute / round.time() - round.utilisation;
+  const std::size_t left_out = forecast.sites.size() - round.members.size();
+  if (left_out > 0)
+    return fmt::format(" The work of {} of {} sites is lost.", left_out, forecast.sites.size());
+  if (lost < 0.005) return "";
+  return fmt::format(" Waiting for {} costs {:.1f} %.",
+                     forecast.sites[round.members.back()].site.name, 100 * lost);
+}
+
+std::string answer_of(const SiteForecast& forecast) {
+  const OuterRound& round = forecast.round;
+  return fmt::format(
+      "{:.1f} % of the GPUs' time enters the model ({:.1f} to {:.1f} %): rounds of {} steps take "
+      "{}, of which {} wait for the exchange.{}",
+      100 * round.utilisation, 100 * low_utilisation(forecast), 100 * high_utilisation(forecast),
+      forecast.exchange.every, to_text(round.time()), to_text(round.exposed),
+      waiting_text(forecast));
+}
+
+std::string advice_of(const SiteForecast& forecast) {
+  const std::string codec(forecast.exchange.codec.name);
+  std::string out =
+      forecast.fewest_steps
+          ? fmt::format("{} keeps communication below 5 % from {} steps between exchanges.", codec,
+                        *forecast.fewest_steps)
+          : fmt::format("{} keeps communication below 5 % at none of the numbers of steps below.",
+                        codec);
+  const double stated = forecast.group.sites.front().link.up.value.value();
+  if (!forecast.for_95_percent)
+    return out +
+           fmt::format(" At {} steps latency alone takes more than 5 %.", forecast.exchange.every);
+  return out + fmt::format(" With {} steps each site needs {} each way for that; up is {}.",
+                           forecast.exchange.every, to_text_bits(*forecast.for_95_percent),
+                           to_text_bits(Bandwidth(stated)));
+}
+
+// Whether a line may stand for both.
+bool are_alike(const SiteStep& a, const SiteStep& b) {
+  return a.step == b.step && a.site.cluster == b.site.cluster && a.site.gpus == b.site.gpus &&
+         a.site.link == b.site.link;
+}
+
+std::string sites_text(const SiteForecast& forecast) {
+  std::string out = fmt::format("{:<17} {:<15} {:>4} {:>9} {:>11} {:>11} {:>7}\n", "site",
+                                "cluster", "GPUs", "step", "reached up", "down", "rtt");
+  const std::vector<SiteStep>& sites = forecast.sites;
+  for (std::size_t i = 0; i < sites.size();) {
+    std::size_t end = i + 1;
+    while (end < sites.size() && are_alike(sites[i], sites[end])) ++end;
+    const Site& site = sites[i].site;
+    const std::string& last = sites[end - 1].site.name;
+    const char* const between = end == i + 2 ? ", " : " to ";
+    const std::string name = end == i + 1 ? site.name : site.name + between + last;
+    out += fmt::format(
+        "{:<17} {:<15} {:>4} {:>9} {:>11} {:>11} {:>7}{}\n", name, site.cluster, site.gpus,
+        time_cell(sites[i].step.s()), to_text_bits(reached_rate(site.link, site.link.up.value)),
+        to_text_bits(reached_rate(site.link, site.link.down.value)), to_text(site.link.rtt.value),
+        sites[i].fits ? "" : "  does not fit in memory");
+    i = end;
+  }
+  return out;
+}
+
+std::string exchange_text(const SiteForecast& forecast) {
+  const OuterRound& round = forecast.round;
+  std::string out = fmt::format(
+      "a round: compute {}, transfer {}, exposed {}; a site sends {} and receives {}\n",
+      to_text(round.compute),
+      forecast.exchange.fragments == 1
+          ? to_text(round.transfer)
+          : fmt::format("{} x {}", forecast.exchange.fragments, to_text(round.transfer)),
+      to_text(round.exposed), to_text(round.sent), to_text(round.received));
+  out += fmt::format("throughput: {} samples/s", rate_text(forecast.samples_per_s));
+  if (forecast.egress_usd_per_day)
+    out += fmt::format("; egress {} a round, {} USD a day ({})", to_text(forecast.egress),
+                       usd_cell(*forecast.egress_usd_per_day),
+                       name_of(forecast.group.usd_per_gb->provenance.kind));
+  return out + "\n";
+}
+
+std::string options_text(const SiteForecast& forecast) {
+  std::string out = "utilisation (%) by codec and steps between exchanges\n";
+  out += fmt::format("{:<12}", "codec");
+  for (const int every : option_steps) out += fmt::format(" {:>7}", every);
+  std::string_view codec;
+  for (const OuterOption& option : forecast.options) {
+    if (option.exchange.codec.name != codec) {
+      codec = option.exchange.codec.name;
+      out += fmt::format("\n{:<12}", codec);
+    }
+    out += fmt::format(" {:>7.1f}", 100 * option.round.utilisation);
+  }
+  return out + "\n";
+}
+
+std::string kinds_of_links(const SiteForecast& forecast) {
+  const SiteLink& link = forecast.group.sites.front().link;
+  return fmt::format(
+      "Links as stated (up {}, rtt {}, window {}): no interval is claimed for them. Time only: "
+      "what "
+      "fewer exchanges and fewer bits cost in loss is not forecast.\n",
+      name_of(link.up.provenance.kind), name_of(link.rtt.provenance.kind),
+      name_of(link.window.provenance.kind));
+}
+
+Json seconds(Duration time) { return Json(time.s()); }
+
+Json exchange_json(const OuterExchange& exchange) {
+  return {{"codec", std::string(exchange.codec.name)},
+          {"bits_per_weight", exchange.codec.bits},
+          {"every", exchange.every},
+          {"fragments", exchange.fragments},
+          {"delay", exchange.delay},
+          {"by_layer", exchange.layers.has_value()}};
+}
+
+}  // namespace
+
+std::string site_forecast_table(const SiteForecast& forecast) {
+  std::string findings;
+  for (const Finding& finding : forecast.findings)
+    findings +=
+        fmt::format("{}: {} [{}]\n", name_of(finding.severity), finding.message, finding.code);
+  return fmt::format("{}\n{}\n\n{} over {} of {}, codec {}{}\n{}\n{}\n{}\n{}{}",
+                     answer_of(forecast), advice_of(forecast), forecast.model,
+                     counted(static_cast<std::int64_t>(forecast.sites.size()), "site"),
+                     forecast.group.name, forecast.exchange.codec.name,
+                     forecast.group.via == Via::store ? " through an object store" : "",
+                     sites_text(forecast), exchange_text(forecast), options_text(forecast),
+                     kinds_of_links(forecast), findings);
+}
+
+std::string site_forecast_json(const SiteForecast& forecast) {
+  const OuterRound& round = forecast.round;
+  Json json{{"schema_version", 1},
+            {"tool", "lambcast"},
+            {"version", tool_version},
+            {"answer", answer_of(forecast)},
+            {"model", forecast.model},
+            {"name", forecast.group.name},
+            {"exchange", exchange_json(forecast.exchange)},
+            {"weights", forecast.exchange.weights},
+            {"utilisation", round.utilisation},
+            {"utilisation_low", low_utilisation(forecast)},
+            {"utilisation_high", high_utilisation(forecast)},
+            {"round_s", seconds(round.time())},
+            {"compute_s", seconds(round.compute)},
+            {"transfer_s", seconds(round.transfer)},
+            {"exposed_s", seconds(round.exposed)},
+            {"sent_bytes", round.sent.value()},
+            {"received_bytes", round.received.value()},
+            {"samples_per_s", forecast.samples_per_s},
+            {"egress_bytes", forecast.egress.value()},
+            {"egress_usd_per_day", number_or_null(forecast.egress_usd_per_day)},
+            {"fewest_steps", forecast.fewest_steps ? Json(*forecast.fewest_steps) : Json(nullptr)},
+            {"bandwidth_for_95_percent_bit_s",
+             forecast.for_95_percent ? Json(forecast.for_95_percent->value() * 8) : Json(nullptr)}};
+  json["sites"] = Json::array();
+  for (const SiteStep& step : forecast.sites) {
+    const SiteLink& link = step.site.link;
+    json["sites"].push_back({{"name", step.site.name},
+                             {"cluster", step.site.cluster},
+                             {"gpus", step.site.gpus},
+                             {"step_s", seconds(step.step)},
+                             {"step_low_s", seconds(step.low)},
+                             {"step_high_s", seconds(step.high)},
+                             {"batch", step.batch},
+                             {"fits", step.fits},
+                             {"up_bit_s", reached_rate(link, link.up.value).value() * 8},
+                             {"down_bit_s", reached_rate(link, link.down.value).value() * 8},
+                             {"rtt_s", seconds(link.rtt.value)}});
+  }
+  json["options"] = Json::array();
+  for (const OuterOption& option : forecast.options) {
+    Json row = exchange_json(option.exchange);
+    row["utilisation"] = option.round.utilisation;
+    row["exposed_s"] = seconds(option.round.exposed);
+    json["options"].push_back(std::move(row));
+  }
+  json["findings"] = Json::array();
+  for (const Finding& finding : forecast.findings)
+    json["findings"].push_back({{"severity", std::string(name_of(finding.severity))},
+                                {"code", finding.code},
+                                {"message", finding.message}});
+  return json_lines(json);
+}
+
+std::string site_forecast_csv(const SiteForecast& forecast) {
+  std::string out = csv::row({"codec", "every", "fragments", "delay", "utilisation", "round_s",
+                              "exposed_s", "sent_bytes"}) +
+                    "\n";
+  for (const OuterOption& option : forecast.options) {
+    csv::Row row;
+    row.text(option.exchange.codec.name)
+        .whole(option.exchange.every)
+        .whole(option.exchange.fragments)
+        .whole(option.exchange.delay)
+        .number(option.round.utilisation)
+        .number(option.round.time().s())
+        .number(option.round.exposed.s())
+        .number(option.round.sent.value());
+    out += std::move(row).line() + "\n";
+  }
+  return out;
+}
+
+}  // namespace lambcast

@@ -1,0 +1,124 @@
+#include "experiments/sites/site_forecast.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "experiments/output/mean_step.h"
+#include "experiments/scenario/scenario.h"
+#include "models/training/run/forecast.h"
+#include "sim/base/json.h"
+#include "sim/base/temporary_folder.h"
+
+namespace lambcast {
+namespace {
+
+using Catch::Matchers::Contains;
+
+const WhatIf bert{{"model", "bert-large"},
+                  {"optimizer", "adam"},
+                  {"global_batch", "512"},
+                  {"micro_batch", "16"},
+                  {"steps", "100"}};
+
+std::string description(const std::string& wan, const std::string& sites) {
+  return "name = \"test\"\n[wan]\nup = \"1 Gbit/s\"\nrtt = \"20 ms\"\n" + wan + sites;
+}
+std::string site(const std::string& name, const std::string& further = {}) {
+  return "[[site]]\nname = \"" + name + "\"\ncluster = \"commodity-10gbe\"\ngpus = 8\n" + further;
+}
+
+SiteForecast forecast_text(const std::string& text, const OuterChoice& choice = {},
+                           WhatIf what_if = bert) {
+  const TemporaryFolder folder;
+  what_if["cluster"] = folder.file("sites.toml", text);
+  Catalog catalog;
+  return forecast_sites(what_if, choice, catalog);
+}
+
+double plain_step_s() {
+  WhatIf asked = bert;
+  asked["cluster"] = "commodity-10gbe";
+  asked["gpus"] = "8";
+  Catalog catalog;
+  CollectiveCosts costs;
+  return mean_step(forecast_alone(resolve(asked, catalog).training, costs)).time_us * 1e-6;
+}
+
+TEST_CASE("site forecast: one site is the plain cluster") {
+  const SiteForecast one = forecast_text(description("", site("a")));
+  CHECK(one.sites.front().step.s() == Approx(plain_step_s()).epsilon(1e-6));
+  CHECK(one.round.exposed == Duration());
+  CHECK(one.round.utilisation == 1);
+  CHECK(one.samples_per_s == Approx(512 / plain_step_s()).epsilon(1e-6));
+}
+
+TEST_CASE("site forecast: two sites follow the closed form") {
+  const SiteForecast two =
+      forecast_text(description("usd_per_gb = 0.1\n", site("a", "count = 2\n")));
+  // A ring of two sends each weight once, 16 bits at 1 Gbit/s, and waits one round trip.
+  const double transfer = two.exchange.weights * 16 / 1e9 + 0.02;
+  const double compute = 100 * plain_step_s();
+  CHECK(two.round.exposed.s() == Approx(transfer).epsilon(1e-6));
+  CHECK(two.round.utilisation == Approx(compute / (compute + transfer)).epsilon(1e-6));
+  CHECK(two.samples_per_s == Approx(2 * 512 * 100 / (compute + transfer)).epsilon(1e-6));
+  const double dollars = 2 * two.exchange.weights * 2e-9 * 0.1 * 86400 / (compute + transfer);
+  REQUIRE(two.egress_usd_per_day);
+  CHECK(*two.egress_usd_per_day == Approx(dollars).epsilon(1e-6));
+  CHECK(two.low.utilisation <= two.round.utilisation);
+  CHECK(two.high.utilisation >= two.round.utilisation);
+}
+
+TEST_CASE("site forecast: a slow site is waited for, and left out by a quorum") {
+  const std::string text = description("", site("a", "count = 2\n") + site("b", "slow = 1.3\n"));
+  const SiteForecast all = forecast_text(text);
+  CHECK(all.round.compute.s() == Approx(130 * plain_step_s()).epsilon(1e-6));
+  const SiteForecast two = forecast_text(text, {.quorum = 2});
+  CHECK(two.round.compute.s() == Approx(100 * plain_step_s()).epsilon(1e-6));
+  CHECK(two.round.members.size() == 2);
+}
+
+TEST_CASE("site forecast: the fewest steps and the bandwidth keep 95 %") {
+  const SiteForecast two = forecast_text(description("", site("a", "count = 2\n")));
+  REQUIRE(two.fewest_steps);
+  for (const OuterOption& option : two.options)
+    if (option.exchange.codec.name == two.exchange.codec.name)
+      CHECK((option.round.utilisation >= 0.95) == (option.exchange.every >= *two.fewest_steps));
+  REQUIRE(two.for_95_percent);
+  const std::string up = std::to_string(two.for_95_percent->value() * 8e-9) + " Gbit/s";
+  const SiteForecast there =
+      forecast_text("name = \"test\"\n[wan]\nup = \"" + up +
+                    "\"\nrtt = \"20 ms\"\nstreams = 1000\n" + site("a", "count = 2\n"));
+  CHECK(there.round.utilisation == Approx(0.95).epsilon(1e-4));
+}
+
+TEST_CASE("site forecast: keys of sites and exchanges inside them are refused") {
+  const std::string text = description("", site("a", "count = 2\n"));
+  WhatIf asked = bert;
+  asked["gpus"] = "8";
+  CHECK_THROWS_WITH(forecast_text(text, {}, asked), Contains("--gpus"));
+  asked = bert;
+  asked["exchange"] = "local:16";
+  CHECK_THROWS_WITH(forecast_text(text, {}, asked), Contains("--every"));
+  CHECK_THROWS_WITH(forecast_text(text, {.codec = "int7"}), Contains("--codec"));
+  Catalog catalog;
+  CHECK_THROWS_WITH(forecast_sites(bert, {}, catalog), Contains("two-regions"));
+  asked = bert;
+  asked["cluster"] = "two-region";
+  CHECK_THROWS_WITH(forecast_sites(asked, {}, catalog), Contains("did you mean 'two-regions'"));
+}
+
+TEST_CASE("site forecast: table, JSON and CSV have the same numbers") {
+  const SiteForecast two = forecast_text(description("", site("a", "count = 2\n")));
+  const Json json = parse_json(site_forecast_json(two));
+  CHECK(json["utilisation"].get<double>() == two.round.utilisation);
+  CHECK(json["sites"].size() == 2);
+  CHECK(json["options"].size() == two.options.size());
+  CHECK_THAT(site_forecast_table(two), Contains(json["answer"].get<std::string>()));
+  const std::string csv = site_forecast_csv(two);
+  CHECK(static_cast<std::size_t>(std::count(csv.begin(), csv.end(), '\n')) ==
+        two.options.size() + 1);
+}
+
+}  // namespace
+}  // namespace lambcast

@@ -1,0 +1,87 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <memory>
+
+#include "experiments/sites/site_forecast.h"
+#include "experiments/sites/site_study.h"
+#include "sim/base/error.h"
+#include "tools/commands.h"
+#include "tools/result_flags.h"
+#include "tools/terminal.h"
+#include "tools/what_if_flags.h"
+
+namespace lambcast {
+namespace {
+
+struct SitesOptions {
+  WhatIf what_if;
+  OuterChoice choice;
+  ResultFlags result;
+  bool study = false;
+};
+
+int sites_command(const SitesOptions& options) {
+  if (options.study) {
+    print_text(site_study_table(site_study()));
+    return static_cast<int>(Exit::done);
+  }
+  Catalog catalog;
+  const SiteForecast forecast = forecast_sites(options.what_if, options.choice, catalog);
+  print_result(options.result, {[&] { return site_forecast_table(forecast); },
+                                [&] { return site_forecast_json(forecast); },
+                                [&] { return site_forecast_csv(forecast); }});
+  return static_cast<int>(Exit::done);
+}
+
+void add_exchange_flags(CLI::App& command, OuterChoice& choice) {
+  std::vector<std::string> codecs;
+  for (const OuterCodec& codec : outer_codecs()) codecs.emplace_back(codec.name);
+  command.add_option("--every", choice.every, "steps between exchanges of a weight (default: 100)")
+      ->check(CLI::Range(1, 1'000'000));
+  command
+      .add_option(
+          "--codec", choice.codec,
+          fmt::format("a weight's change on the wire: {} (default: bf16)", fmt::join(codecs, ", ")))
+      ->type_name("WORD");
+  command
+      .add_option("--fragments", choice.fragments,
+                  "parts of the model, exchanged in turn: N fragments, one each H/N steps "
+                  "(default: 1)")
+      ->check(CLI::Range(1, 1'000'000));
+  command
+      .add_option(
+          "--delay", choice.delay,
+          "steps that go on before the result of an exchange is used (default: 0, all wait)")
+      ->check(CLI::Range(0, 1'000'000));
+  command.add_flag(
+      "--by-layer", choice.by_layer,
+      "layers leave behind their backward pass (default: the exchange follows the step)");
+  command
+      .add_option("--quorum", choice.quorum,
+                  "number of sites that a round waits for (default: all of them)")
+      ->check(CLI::Range(1, 1000));
+}
+
+}  // namespace
+
+Command add_sites(CLI::App& app) {
+  auto options = std::make_shared<SitesOptions>();
+  CLI::App* command = app.add_subcommand(
+      "sites", "training by sites far apart that exchange weights every H steps (DiLoCo)");
+  add_what_if_flags(*command, options->what_if);
+  add_exchange_flags(*command, options->choice);
+  command->add_flag(
+      "--study", options->study,
+      "published figures of such runs next to their forecasts, in place of a forecast");
+  add_result_flags(*command, options->result,
+                   "table, json or csv: a row per codec and number of steps");
+  command->footer(R"(Examples
+  lambcast sites --cluster two-data-centres --model llama2-7b --zero-stage 3 --framework torchtitan --precision bf16 \
+    --global-batch 256 --micro-batch 1 --optimizer adamw --steps 1000 --every 100 --codec int8
+  lambcast sites --study
+Exit codes: 0 done, 2 bad usage or input.)");
+  return [options] { return sites_command(*options); };
+}
+
+}  // namespace lambcast

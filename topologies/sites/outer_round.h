@@ -1,0 +1,81 @@
+// One round of training by sites that meet every H steps (DiLoCo, arXiv 2311.08105, and its kin),
+// in closed form. Inside a site all ranks hold the same weights at every step, so any sharding is
+// legal there. Between two meetings each site goes its own way.
+//
+//   R sites, P weights, b bits each on the wire, F fragments (Streaming DiLoCo, arXiv 2501.18512)
+//   p = P b / 8 / F                               bytes of a fragment; one travels every H/F steps
+//   ring      2 (R-1)/R p / min(up, down) + (R-1) rtt      a hop adds the codes and sends the sum
+//   on gather    p / min(up, down) + (R-1)/2 rtt        codes that cannot be added (E3M0,
+//   top-k) store     p / up + (R-1) p / down + 2 rtt              one upload, R-1 downloads T that
+//   of the slowest link; up and down as TCP reaches them (site_group.h) hidden    (min(tau, H/F) +
+//   2/3 if by layer) t          tau steps pass before the result is used exposed   F max(0, T -
+//   hidden) a round; by layer with tau 0 at least T / layers a fragment round     H t + exposed,
+//   with t the step of the last site that the round waits for
+//
+// "By layer": each layer leaves when its backward pass ends and is awaited by its next forward
+// pass. The whole backward pass, 2/3 of a step, then overlaps the transfer. The programs that
+// ship (prime, torchft, templar) wait for the whole exchange instead.
+//
+// With a quorum K the round starts when K of R sites are ready, and the others' work of the round
+// is lost. Utilisation is the share of all GPU time whose work enters the model.
+//
+// Left out: encoding (hidden by own threads in prime), the update of the outer optimizer (some
+// 40 bytes of memory traffic per weight a round), loss of packets, hops through other sites.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/base/units.h"
+#include "topologies/sites/site_group.h"
+
+namespace lambcast {
+
+// How a weight's change travels.
+struct OuterCodec {
+  std::string_view name;
+  double bits = 32;       // per weight
+  bool sums = true;       // whether a ring may add codes at each hop
+  std::string_view of{};  // the programs or papers that use it
+};
+std::span<const OuterCodec> outer_codecs();
+// Throws Error (usage) for an unknown name; `flag` is named in it.
+const OuterCodec& outer_codec(std::string_view name, const std::string& flag);
+
+struct OuterExchange {
+  double weights = 0;  // P
+  OuterCodec codec;
+  int every = 1;                // H, in steps
+  int fragments = 1;            // F; at most H
+  int delay = 0;                // tau, in steps
+  std::optional<int> layers{};  // of an exchange by layer
+  std::optional<int> quorum{};  // K; absent: all sites
+};
+
+// Throws Error (usage) if a fragment has less than a step, or the quorum is not among the sites.
+void require_possible(const OuterExchange& exchange, std::size_t sites);
+
+struct OuterRound {
+  Duration compute;   // H steps of the last site waited for
+  Duration transfer;  // T of a fragment
+  Duration exposed;   // of all fragments
+  Duration time() const { return compute + exposed; }
+  Bytes sent, received;              // by a site in the round
+  std::vector<std::size_t> members;  // sites that the round waits for, in the order they are ready
+  double utilisation = 1;
+};
+
+// Returns the round of sites whose steps take `steps`, one for each site of the group.
+OuterRound outer_round(const SiteGroup& group, std::span<const Duration> steps,
+                       const OuterExchange& exchange);
+
+// Returns the bandwidth, the same up and down at all sites and reached by TCP, at which
+// communication takes 1 - `utilisation` of a round; nothing if latency alone takes more. With
+// `utilisation` 1 all of it is hidden.
+std::optional<Bandwidth> bandwidth_for(double utilisation, const SiteGroup& group, Duration step,
+                                       const OuterExchange& exchange);
+
+}  // namespace lambcast

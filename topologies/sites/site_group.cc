@@ -1,0 +1,116 @@
+#include "topologies/sites/site_group.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "embedded/site_files.h"
+#include "sim/base/error.h"
+#include "sim/base/file.h"
+#include "sim/base/range.h"
+#include "sim/base/required_keys.h"
+
+namespace lambcast {
+namespace {
+
+constexpr std::string_view ending = ".toml";
+constexpr std::string_view folder = "sites/presets/";
+constexpr std::int64_t most_sites = 1000, most_gpus = 1 << 24, most_streams = 65536;
+
+std::string preset_of(std::string_view file) {
+  return std::string(file.substr(folder.size(), file.size() - folder.size() - ending.size()));
+}
+
+SiteLink default_link(const Table& wan) {
+  SiteLink link;
+  link.up = get_within(wan, "up", any_bandwidth);
+  link.down = get_within(wan, "down", any_bandwidth, link.up);
+  link.rtt = get_within(wan, "rtt", any_latency);
+  link.window =
+      get_within(wan, "window", Range<Bytes>{Bytes(1024), Bytes(1e12)},
+                 {Bytes(16 * 0x1p20),
+                  {Kind::assumed, "default; Linux allows 6 MiB unless tcp_rmem is raised"}});
+  if (wan.has("streams")) link.streams = static_cast<int>(wan.integer("streams", 1, most_streams));
+  return link;
+}
+
+// Returns the equal sites of an entry.
+std::vector<Site> decode_site(const Table& table, const SiteLink& otherwise) {
+  Site site;
+  site.name = table.get<std::string>("name");
+  site.cluster = table.get<std::string>("cluster");
+  site.gpus = static_cast<int>(table.integer("gpus", 1, most_gpus));
+  site.slow = get_within(table, "slow", Range<double>{1, 1000}, site.slow);
+  site.link = otherwise;
+  site.link.up = get_within(table, "up", any_bandwidth, otherwise.up);
+  // A site that states its uplink alone has the same downlink, unless [wan] has one of its own.
+  const bool alike = otherwise.up == otherwise.down;
+  site.link.down = get_within(table, "down", any_bandwidth, alike ? site.link.up : otherwise.down);
+  site.link.rtt = get_within(table, "rtt", any_latency, otherwise.rtt);
+  const std::int64_t count = table.has("count") ? table.integer("count", 1, most_sites) : 1;
+  std::vector<Site> sites(static_cast<std::size_t>(count), site);
+  for (std::size_t i = 0; count > 1 && i < sites.size(); ++i)
+    sites[i].name = fmt::format("{}-{}", site.name, i + 1);
+  return sites;
+}
+
+void refuse_equal_names(const Table& table, const SiteGroup& group) {
+  std::vector<std::string> names;
+  for (const Site& site : group.sites) names.push_back(site.name);
+  std::ranges::sort(names);
+  const auto twice = std::ranges::adjacent_find(names);
+  if (twice != names.end())
+    fail_input(table.where("site"), fmt::format("two sites are named '{}'", *twice),
+               "a name of its own for each, or count = N for equal sites");
+}
+
+}  // namespace
+
+Bandwidth reached_rate(const SiteLink& link, Bandwidth rate) {
+  if (link.rtt.value == Duration()) return rate;
+  return std::min(rate, link.window.value * link.streams / link.rtt.value);
+}
+
+SiteGroup decode_sites(const Table& table) {
+  refuse_missing_keys(table, {{"", "name"}, {"wan", "up"}, {"wan", "rtt"}}, "two-regions");
+  SiteGroup group;
+  group.name = table.get<std::string>("name");
+  group.description = table.get_or<std::string>("description", "");
+  const Table wan = table.table("wan");
+  const SiteLink link = default_link(wan);
+  if (wan.has("via")) group.via = static_cast<Via>(wan.choice("via", {"direct", "store"}));
+  group.usd_per_gb = find_within(wan, "usd_per_gb", Range<double>{0, 1000});
+  for (const Table& site : table.tables("site")) {
+    const std::vector<Site> equal = decode_site(site, link);
+    group.sites.insert(group.sites.end(), equal.begin(), equal.end());
+  }
+  if (group.sites.empty())
+    fail_input(table.where("site"), "no [[site]] is given",
+               "at least one, with name, cluster, gpus");
+  if (group.sites.size() > most_sites)
+    fail_input(table.where("site"), "too many sites", fmt::format("at most {}", most_sites));
+  refuse_equal_names(table, group);
+  table.finish();
+  return group;
+}
+
+SiteGroup load_sites(const std::string& name_or_path) {
+  const bool path = is_path(name_or_path);
+  return decode_sites(Table::parse(path ? read_file(name_or_path) : site_group_text(name_or_path),
+                                   path ? name_or_path : name_or_path + std::string(ending)));
+}
+
+std::vector<std::string> site_group_names() {
+  std::vector<std::string> names;
+  for (const EmbeddedFile& file : site_files()) names.push_back(preset_of(file.name));
+  return names;
+}
+
+std::string site_group_text(const std::string& name) {
+  for (const EmbeddedFile& file : site_files())
+    if (preset_of(file.name) == name) return std::string(file.text);
+  const std::vector<std::string> names = site_group_names();
+  fail_unknown({}, "sites", name, names);
+}
+
+}  // namespace lambcast

@@ -1,0 +1,73 @@
+// Sites that train one model over a wide area: how many GPUs of which cluster each has, and the
+// links between them.
+//
+//   name = "two-regions"
+//   [wan]                          defaults of every site
+//   up = "100 Gbit/s"              a site's link to the others; the GPUs of the site share it
+//   down = "100 Gbit/s"            default: as up
+//   rtt = "20 ms"                  round trip between two sites
+//   streams = 16                   TCP connections of a site (default 16, assumed)
+//   window = "16 MiB"              of one connection (default 16 MiB, assumed)
+//   usd_per_gb = 0.02              price of a GB that leaves a site (default: none)
+//   via = "direct"                 or "store": all data passes through an object store
+//   [[site]]
+//   name = "east"
+//   cluster = "hgx-h100-ndr"       preset or file
+//   gpus = 64
+//   count = 1                      equal sites of this entry
+//   slow = 1.0                     factor on the time of its steps
+//   up, down, rtt                  in place of the defaults
+//
+// TCP moves one window per round trip, so a site reaches min(link, streams x window / rtt). Left
+// out: a rate for each pair of sites, packet loss, and jitter.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/base/provenance.h"
+#include "sim/base/table.h"
+#include "sim/base/units.h"
+
+namespace lambcast {
+
+struct SiteLink {
+  Sourced<Bandwidth> up, down;  // of the whole site
+  Sourced<Duration> rtt;
+  Sourced<Bytes> window;
+  int streams = 16;
+  bool operator==(const SiteLink&) const = default;
+};
+
+struct Site {
+  std::string name, cluster;
+  int gpus = 1;
+  Sourced<double> slow{1, {Kind::assumed, "default"}};
+  SiteLink link;
+  bool operator==(const Site&) const = default;
+};
+
+enum class Via { direct, store };
+
+struct SiteGroup {
+  std::string name, description;
+  Via via = Via::direct;
+  std::optional<Sourced<double>> usd_per_gb;
+  std::vector<Site> sites;
+  bool operator==(const SiteGroup&) const = default;
+};
+
+// Returns min(rate, streams x window / rtt).
+Bandwidth reached_rate(const SiteLink& link, Bandwidth rate);
+
+// Throws Error (usage) for a key that is unknown, missing or out of range.
+SiteGroup decode_sites(const Table& table);
+
+// Loads a preset by name, or a file by path.
+SiteGroup load_sites(const std::string& name_or_path);
+std::vector<std::string> site_group_names();
+// Throws Error if there is no preset of that name.
+std::string site_group_text(const std::string& name);
+
+}  // namespace lambcast

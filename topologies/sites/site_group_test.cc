@@ -1,0 +1,70 @@
+#include "topologies/sites/site_group.h"
+
+#include <catch2/catch.hpp>
+
+namespace lambcast {
+namespace {
+
+using Catch::Matchers::Contains;
+
+const std::string head = "name = \"pair\"\n[wan]\nup = \"1 Gbit/s\"\nrtt = \"20 ms\"\n";
+const std::string two = "[[site]]\nname = \"a\"\ncluster = \"x\"\ngpus = 8\ncount = 2\n";
+
+SiteGroup decoded(const std::string& text) { return decode_sites(Table::parse(text, "pair.toml")); }
+
+TEST_CASE("sites: presets load, and each number has a source") {
+  REQUIRE(site_group_names().size() >= 4);
+  for (const std::string& name : site_group_names()) {
+    const SiteGroup group = load_sites(name);
+    CHECK(group.name == name);
+    CHECK(group.sites.size() >= 2);
+    for (const Site& site : group.sites)
+      for (const Provenance& from :
+           {site.link.up.provenance, site.link.down.provenance, site.link.rtt.provenance})
+        CHECK(from.source.find(".toml") == std::string::npos);
+  }
+}
+
+TEST_CASE("sites: a stated default changes nothing") {
+  const SiteGroup plain = decoded(head + two);
+  const SiteGroup stated =
+      decoded(head + "down = \"1 Gbit/s\"\nstreams = 16\nwindow = \"16 MiB\"\nvia = \"direct\"\n" +
+              two + "slow = 1.0\nup = \"1 Gbit/s\"\n");
+  REQUIRE(plain.sites.size() == 2);
+  CHECK(plain.sites[1].name == "a-2");
+  for (std::size_t i = 0; i < 2; ++i) {
+    CHECK(stated.sites[i].link.up.value == plain.sites[i].link.up.value);
+    CHECK(stated.sites[i].link.down.value == plain.sites[i].link.down.value);
+    CHECK(stated.sites[i].link.window.value == plain.sites[i].link.window.value);
+    CHECK(stated.sites[i].link.streams == plain.sites[i].link.streams);
+    CHECK(stated.sites[i].slow.value == plain.sites[i].slow.value);
+  }
+  CHECK(stated.via == plain.via);
+}
+
+TEST_CASE("sites: TCP moves a window per round trip and stream") {
+  SiteLink link;
+  link.window.value = Bytes(16 * 0x1p20);
+  link.rtt.value = Duration::seconds(0.07);
+  link.streams = 1;
+  // 134.2 Mbit in 70 ms.
+  CHECK(reached_rate(link, Bandwidth(1e12)).value() * 8 == Approx(1.917e9).epsilon(1e-3));
+  link.streams = 4;
+  CHECK(reached_rate(link, Bandwidth(1e12)).value() * 8 == Approx(7.67e9).epsilon(1e-3));
+  CHECK(reached_rate(link, Bandwidth(1e8)) == Bandwidth(1e8));
+  link.rtt.value = Duration();
+  CHECK(reached_rate(link, Bandwidth(1e12)) == Bandwidth(1e12));
+}
+
+TEST_CASE("sites: mistakes are named with their key") {
+  CHECK_THROWS_WITH(decoded("name = \"pair\"\n" + two), Contains("wan.up") && Contains("wan.rtt"));
+  CHECK_THROWS_WITH(decoded(head), Contains("[[site]]"));
+  CHECK_THROWS_WITH(decoded(head + two + two), Contains("two sites are named 'a-1'"));
+  CHECK_THROWS_WITH(decoded(head + two + "slow = 0.5\n"), Contains("slow"));
+  CHECK_THROWS_WITH(decoded(head + "jiter = \"1 ms\"\n" + two), Contains("jiter"));
+  CHECK_THROWS_WITH(decoded(head + "via = \"stor\"\n" + two), Contains("via"));
+  CHECK_THROWS_WITH(load_sites("two-region"), Contains("two-regions"));
+}
+
+}  // namespace
+}  // namespace lambcast
