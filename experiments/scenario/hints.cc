@@ -20,7 +20,8 @@ constexpr std::string_view batch_words =
 constexpr std::string_view price_words = "write --set cluster.usd_per_gpu_hour=X";
 constexpr std::string_view nic_words = "write --set cluster.nic.bandwidth=10Gbit/s";
 constexpr std::string_view nic_key = "write cluster.nic.bandwidth";
-constexpr std::string_view diloco_words = "write local:STEPS, such as local:100, for DiLoCo";
+constexpr std::string_view diloco_words =
+    "write local:STEPS, such as local:100, for DiLoCo; lambcast sites has links between sites";
 
 constexpr Hint typed_hints[] = {
     {Typed::flag, "--batch", batch_words},

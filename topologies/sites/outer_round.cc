@@ -55,11 +55,16 @@ double hidden_steps(const OuterExchange& exchange) {
   return std::min<double>(exchange.delay, period) + (exchange.layers ? backward_share : 0);
 }
 
+// Share of a fragment's transfer that leaves when nothing is left to hide it.
+double share_of_last_layer(const OuterExchange& exchange) {
+  return std::min(1.0, static_cast<double>(exchange.fragments) / *exchange.layers);
+}
+
 Duration exposed_of(Duration transfer, Duration step, const OuterExchange& exchange) {
   const Duration hidden = step.scaled(hidden_steps(exchange));
   Duration exposed = transfer > hidden ? transfer - hidden : Duration();
   if (exchange.layers && exchange.delay == 0)
-    exposed = std::max(exposed, transfer.scaled(1.0 / *exchange.layers));
+    exposed = std::max(exposed, transfer.scaled(share_of_last_layer(exchange)));
   return exposed * exchange.fragments;
 }
 
@@ -132,7 +137,7 @@ std::optional<Bandwidth> bandwidth_for(double utilisation, const SiteGroup& grou
   const double exposed = step.s() * exchange.every * (1 / utilisation - 1) / exchange.fragments;
   double transfer = exposed + step.s() * hidden_steps(exchange);
   if (exchange.layers && exchange.delay == 0)
-    transfer = std::min(transfer, exposed * *exchange.layers);
+    transfer = std::min(transfer, exposed / share_of_last_layer(exchange));
   const double left = transfer - rtt.s() * traffic.round_trips;
   if (left <= 0) return std::nullopt;
   const Bytes volume = traffic.at_once ? traffic.sent : traffic.sent + traffic.received;

@@ -9,7 +9,7 @@
 //   top-k) store     p / up + (R-1) p / down + 2 rtt              one upload, R-1 downloads T that
 //   of the slowest link; up and down as TCP reaches them (site_group.h) hidden    (min(tau, H/F) +
 //   2/3 if by layer) t          tau steps pass before the result is used exposed   F max(0, T -
-//   hidden) a round; by layer with tau 0 at least T / layers a fragment round     H t + exposed,
+//   hidden) a round; by layer with tau 0 at least F T / layers a fragment round     H t + exposed,
 //   with t the step of the last site that the round waits for
 //
 // "By layer": each layer leaves when its backward pass ends and is awaited by its next forward
@@ -51,7 +51,7 @@ struct OuterExchange {
   int every = 1;                // H, in steps
   int fragments = 1;            // F; at most H
   int delay = 0;                // tau, in steps
-  std::optional<int> layers{};  // of an exchange by layer
+  std::optional<int> layers{};  // of the model, for an exchange by layer
   std::optional<int> quorum{};  // K; absent: all sites
 };
 

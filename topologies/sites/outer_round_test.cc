@@ -77,6 +77,9 @@ TEST_CASE("outer round: an exchange by layer hides the backward pass") {
   CHECK(round_of(two, exchange).exposed.s() == Approx(1.0 / 3));
   // The last layer leaves when nothing is left to hide it.
   CHECK(round_of(two, exchange, 10).exposed.s() == Approx(0.1));
+  // Each of five fragments has two layers, so half of its 0.2 s is exposed.
+  exchange.fragments = 5;
+  CHECK(round_of(two, exchange, 10).exposed.s() == Approx(5 * 0.1));
 }
 
 TEST_CASE("outer round: one site is the plain cluster") {
