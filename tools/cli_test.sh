@@ -195,8 +195,10 @@ mine,bert-large,paper-eth40-v100,lamb,8,16,1,128,1,2.0
 ROWS
 expect 0 '^runs,1,mine,step_time_s,2,' "$lambcast" validate --against runs.csv --as runs --format csv
 expect 2 'cluster requires --against' "$lambcast" validate --cluster paper-eth40-v100
-expect 2 'max-error: is no limit' "$lambcast" validate --against forecast.csv \
-  --cluster paper-eth40-v100 --max-error -1
+for limit in -1 15 inf; do
+  expect 2 'max-error: is no limit' "$lambcast" validate --against forecast.csv \
+    --cluster paper-eth40-v100 --max-error "$limit"
+done
 expect 2 'ranks: Value 0 not in range 1' "$lambcast" validate --against forecast.csv \
   --cluster paper-eth40-v100 --ranks 0
 expect 2 'ranks: the file says 8, not 4' "$lambcast" validate --against forecast.csv \

@@ -26,6 +26,8 @@ struct ValidateOptions {
   bool canary = false;
 };
 
+constexpr double largest_max_error = 10;  // of a forecast eleven times too long
+
 // "15%" is read as 0.15.
 CLI::Validator share_of_percent() {
   return {[](std::string& text) -> std::string {
@@ -87,8 +89,9 @@ int replay_source(const ValidateOptions& options) {
 
 // Files come first: where one cannot be written there is no result on stdout.
 int validate_command(const ValidateOptions& options) {
-  if (options.max_error && !(*options.max_error >= 0))
-    fail_input({"", 0, "--max-error"}, "is no limit", "a number from 0");
+  if (options.max_error && !(*options.max_error >= 0 && *options.max_error <= largest_max_error))
+    fail_input({"", 0, "--max-error"}, "is no limit: it is a share, not percent",
+               fmt::format("a number from 0 to {:.0f}, such as 0.15 or 15%", largest_max_error));
   if (!options.source.empty()) return replay_source(options);
   if (options.max_error && options.cluster.empty())
     throw Error(Exit::usage, "--max-error requires --cluster or --as");

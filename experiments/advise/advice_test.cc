@@ -285,6 +285,17 @@ TEST_CASE("advice: where streams hold the plain run back a faster NIC is without
   CHECK(run_s(streams * 0.99) > run_s(streams * 4));
 }
 
+TEST_CASE("advice: streams are named where algorithms of several peers reach their limit later") {
+  Catalog catalog;
+  WhatIf asked = question("commodity-10gbe", "16", "onebit_lamb");
+  asked["micro_batch"] = "4";
+  asked["grad_accum"] = "1";
+  const Advice advice = advise(asked, catalog);
+  REQUIRE(advice.answer.break_even.has_value());
+  CHECK(advice.answer.break_even->streams.has_value());
+  CHECK_THAT(advice_text(advice), !Contains("something else in the node"));
+}
+
 TEST_CASE("advice: of what does not fit nothing is said that only a run has") {
   Catalog catalog;
   WhatIf asked = question("commodity-10gbe", "32", "onebit_adam");

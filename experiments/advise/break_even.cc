@@ -66,11 +66,28 @@ std::optional<Bandwidth> held_back_beyond(const WhatIf& asked, bool plain, NicLi
   const auto beyond = limit_of(limit, *fastest.training.cluster, fastest.training.nodes());
   if (!beyond) return std::nullopt;
   CollectiveCosts costs;
-  const auto time_of = [&](const Scenario& scenario) {
+  const auto time_of = [&](const WhatIf& what_if) {
+    const Scenario scenario = resolve(what_if, catalog);
     return forecast(plain ? scenario.training : plain_run(scenario.training), costs).run.time_s;
   };
-  const Scenario at_limit = resolve(at_bandwidth(asked, *beyond), catalog);
-  return std::abs(time_of(at_limit) / time_of(fastest) - 1) < 0.01 ? beyond : std::nullopt;
+  const WhatIf unlimited = at_bandwidth(asked, Bandwidth(1e12));
+  const double least = time_of(unlimited);
+  const auto is_least = [&](Bandwidth nic) {
+    return std::abs(time_of(at_bandwidth(asked, nic)) / least - 1) < 0.01;
+  };
+  if (is_least(*beyond)) return beyond;
+  if (limit != NicLimit::streams) return std::nullopt;
+  // The limit is that of rings. Other algorithms have several peers, and reach it later.
+  WhatIf more_streams = unlimited;
+  more_streams["cluster.nccl.connections"] =
+      fmt::format("{}", 2 * fastest.training.cluster->nccl.connections);
+  if (time_of(more_streams) > 0.99 * least) return std::nullopt;
+  double low = beyond->value(), high = 1e12;
+  while (high / low > 1.01) {
+    const double middle = std::sqrt(low * high);
+    (is_least(Bandwidth(middle)) ? high : low) = middle;
+  }
+  return Bandwidth(high);
 }
 
 Bandwidth fastest_of_use(const WhatIf& asked, Catalog& catalog) {

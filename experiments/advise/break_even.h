@@ -35,9 +35,8 @@ PayingBandwidth break_even(const WhatIf& what_if, Catalog& catalog, Bandwidth fa
 // GPU to its NIC (gpu_way_limit.h).
 enum class NicLimit { streams, gpu_way };
 
-// Returns the NIC bandwidth above which the plain run of the question is no faster, because of a
-// limit on rings. Returns nothing if its algorithms have several peers. `plain`: the question is
-// the plain run itself.
+// Returns the NIC bandwidth above which the plain run of the question is no faster because of this
+// limit; nothing if something else limits it. `plain`: the question is the plain run itself.
 std::optional<Bandwidth> held_back_beyond(const WhatIf& asked, bool plain, NicLimit limit,
                                           Catalog& catalog);
 
