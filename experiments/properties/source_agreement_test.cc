@@ -28,13 +28,6 @@ std::string interval_text(const StepForecast& step) {
                      step.step_time_low_us * 1e-3, step.step_time_high_us * 1e-3);
 }
 
-// Pairs that are known to disagree; the list may only shrink. Without its curve a model of images
-// is priced at a share of the peak, which leaves out that the L40S has little memory bandwidth for
-// its peak: 864 GB/s for 362 TFLOP/s, half of the A100's ratio.
-bool is_known_to_disagree(const std::string& device, const TrainingCurve& curve) {
-  return device == "l40s" && curve.model == "resnet50";
-}
-
 // The least and the largest micro batch of every curve of every preset whose model ships.
 TEST_CASE("source agreement: a training curve and the kernels of one device overlap") {
   int pairs = 0;
@@ -59,7 +52,7 @@ TEST_CASE("source agreement: a training curve and the kernels of one device over
                   << " without it");
         const bool overlap = measured.step_time_low_us <= kernels.step_time_high_us &&
                              kernels.step_time_low_us <= measured.step_time_high_us;
-        CHECK(overlap != is_known_to_disagree(name, curve));
+        CHECK(overlap);
         ++pairs;
       }
     }

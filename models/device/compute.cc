@@ -269,6 +269,26 @@ std::pair<double, Provenance> measured_rate(const Device& device) {
   return best;
 }
 
+// How often training reads or writes what a convolutional net keeps for its backward pass, two
+// tensors for each convolution: the outputs of convolution and ReLU. Forward 6 tensors are moved
+// (convolution, norm and ReLU read and write), backward 12 (ReLU 3, norm 5, gradients of input and
+// weight 4).
+constexpr double passes_over_activations = 9;
+
+// A convolutional net without any curve takes no less than its memory traffic.
+void bound_by_memory(const Device& device, const ModelShape& model, std::int64_t micro_batch,
+                     Estimate& estimate) {
+  if (!is_convolutional(model)) return;
+  const Bytes moved = activation_bytes(model, micro_batch, 0, false) * passes_over_activations;
+  const double least = (moved / device.copy_bandwidth.value).s();
+  if (least <= estimate.seconds) return;
+  estimate.seconds = least;
+  estimate.rests_on = {
+      {"forward_backward",
+       {Kind::assumed, fmt::format("{} passes over the activations", passes_over_activations)}},
+      {"memory_rate", device.copy_bandwidth.provenance}};
+}
+
 }  // namespace
 
 MicroBatchTime micro_batch_time(const Device& device, const ModelShape& model,
@@ -279,6 +299,7 @@ MicroBatchTime micro_batch_time(const Device& device, const ModelShape& model,
     if (const auto measured = from_layers(device, model, batch, seq_len)) return *measured;
   }
   auto estimate = from_curves(device, model, implementation, batch, seq_len);
+  const bool without_curve = !estimate;
   if (!estimate && !device.layers.empty()) {
     const auto [rate, provenance] = measured_rate(device);
     estimate = {3 * batch * forward_flops(model, seq_len).value() / rate,
@@ -295,6 +316,7 @@ MicroBatchTime micro_batch_time(const Device& device, const ModelShape& model,
                  {"matrix_peak", device.peak_half.provenance}},
                 true};
   }
+  if (without_curve) bound_by_memory(device, model, micro_batch, *estimate);
   const double least = estimate->fused ? 0 : unfused_launches(device, model).s();
   if (least > estimate->seconds) {
     // How many kernels, and how fast the host starts them, was held out nowhere.

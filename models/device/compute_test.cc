@@ -139,6 +139,20 @@ TEST_CASE("compute: the host starts nine kernels for each weight of a convolutio
   CHECK(floor_ms("vgg16") == Approx(16 * 9 * launch_ms));
 }
 
+TEST_CASE("compute: without a curve a convolutional net takes its memory traffic at least") {
+  const ModelShape resnet = load_model("resnet50");
+  for (const auto& [name, images_per_s] :  // MLPerf, by the curves that are left out here
+       {std::pair("l40s", 1935.0), {"a30", 1615.0}, {"a100-80g", 3415.0}, {"h100", 7147.0}}) {
+    INFO(name);
+    Device device = load_device(name);
+    device.training_curves.clear();
+    const MicroBatchTime time = micro_batch_time(device, resnet, "other", 256, 0);
+    const double forecast = 256 / (time.forward + time.backward).s();
+    CHECK(forecast < 1.6 * images_per_s);
+    CHECK(forecast > 0.9 * images_per_s);
+  }
+}
+
 TEST_CASE("compute: what no curve covers says so") {
   const ModelShape bert = load_model("bert-large");
   CHECK(micro_batch_time(load_device("v100-16g"), bert, "deepspeed", 3, 384).extrapolated);
