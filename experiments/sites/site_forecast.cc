@@ -91,13 +91,13 @@ void add_totals(SiteForecast& forecast) {
   double samples = 0;
   for (const std::size_t i : round.members)
     samples += static_cast<double>(forecast.sites[i].batch) * forecast.exchange.every;
-  forecast.samples_per_s = samples / round.time().s();
+  forecast.samples_per_s = samples / round.time().s() * round.up_share;
   forecast.egress = round.sent * static_cast<double>(round.members.size());
   constexpr double seconds_of_day = 86400;
   if (forecast.group.usd_per_gb)
     forecast.egress_usd_per_day = forecast.egress.value() * 1e-9 *
                                   forecast.group.usd_per_gb->value * seconds_of_day /
-                                  round.time().s();
+                                  round.time().s() * round.up_share;
   const Duration last = forecast.sites[round.members.back()].step;
   forecast.for_95_percent = bandwidth_for(enough, forecast.group, last, forecast.exchange);
 }

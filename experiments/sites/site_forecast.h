@@ -4,7 +4,7 @@
 //
 // The interval of the round has all sites at the low, or at the high, end of their steps; links are
 // taken as stated. Left out: the memory of the outer optimizer (8 bytes per weight and site, which
-// prime and Streaming DiLoCo keep in host memory), failures, and what H costs in further steps.
+// prime and Streaming DiLoCo keep in host memory), and what H costs in further steps.
 #pragma once
 
 #include <optional>

@@ -25,7 +25,7 @@ double high_utilisation(const SiteForecast& forecast) {
 // Returns the time that faster sites lose to the last one that the round waits for.
 std::string waiting_text(const SiteForecast& forecast) {
   const OuterRound& round = forecast.round;
-  const double lost = round.compute / round.time() - round.utilisation;
+  const double lost = round.compute / round.time() * round.up_share - round.utilisation;
   const std::size_t left_out = forecast.sites.size() - round.members.size();
   if (left_out > 0)
     return fmt::format(" The work of {} of {} sites is lost.", left_out, forecast.sites.size());
@@ -34,14 +34,19 @@ std::string waiting_text(const SiteForecast& forecast) {
                      forecast.sites[round.members.back()].site.name, 100 * lost);
 }
 
+std::string failures_text(const OuterRound& round) {
+  return round.up_share == 1 ? ""
+                             : fmt::format(" Failures cost {:.1f} %.", 100 * (1 - round.up_share));
+}
+
 std::string answer_of(const SiteForecast& forecast) {
   const OuterRound& round = forecast.round;
   return fmt::format(
       "{:.1f} % of the GPUs' time enters the model ({:.1f} to {:.1f} %): rounds of {} steps take "
-      "{}, of which {} wait for the exchange.{}",
+      "{}, of which {} wait for the exchange.{}{}",
       100 * round.utilisation, 100 * low_utilisation(forecast), 100 * high_utilisation(forecast),
       forecast.exchange.every, to_text(round.time()), to_text(round.exposed),
-      waiting_text(forecast));
+      waiting_text(forecast), failures_text(round));
 }
 
 std::string advice_of(const SiteForecast& forecast) {
@@ -170,6 +175,7 @@ std::string site_forecast_json(const SiteForecast& forecast) {
             {"utilisation", round.utilisation},
             {"utilisation_low", low_utilisation(forecast)},
             {"utilisation_high", high_utilisation(forecast)},
+            {"up_share", round.up_share},
             {"round_s", seconds(round.time())},
             {"compute_s", seconds(round.compute)},
             {"transfer_s", seconds(round.transfer)},

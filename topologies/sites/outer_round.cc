@@ -123,7 +123,13 @@ OuterRound outer_round(const SiteGroup& group, std::span<const Duration> steps,
   double busy = 0, gpus = 0;
   for (const Site& site : group.sites) gpus += site.gpus;
   for (const std::size_t i : members) busy += group.sites[i].gpus * (steps[i] / last);
-  round.utilisation = busy / gpus * (round.compute / round.time());
+  for (const std::size_t i : members) {
+    const Site& site = group.sites[i];
+    if (!site.mtbf) continue;
+    round.up_share -= (site.outage.value.s() + round.compute.s() / 2) / site.mtbf->value.s();
+  }
+  round.up_share = std::max(0.0, round.up_share);
+  round.utilisation = busy / gpus * (round.compute / round.time()) * round.up_share;
   return round;
 }
 

@@ -19,6 +19,10 @@
 // With a quorum K the round starts when K of R sites are ready, and the others' work of the round
 // is lost. Utilisation is the share of all GPU time whose work enters the model.
 //
+// With a mean time M between failures of a site, each costs all sites the outage and half of the
+// steps of a round, which the failed site computes again: the share sum (outage + H t / 2) / M over
+// the sites waited for, in first order (Young 1974).
+//
 // Left out: encoding (hidden by own threads in prime), the update of the outer optimizer (some
 // 40 bytes of memory traffic per weight a round), loss of packets, hops through other sites.
 #pragma once
@@ -65,7 +69,8 @@ struct OuterRound {
   Duration time() const { return compute + exposed; }
   Bytes sent, received;              // by a site in the round
   std::vector<std::size_t> members;  // sites that the round waits for, in the order they are ready
-  double utilisation = 1;
+  double up_share = 1;               // of the time, without failures and what they undo
+  double utilisation = 1;            // includes it
 };
 
 // Returns the round of sites whose steps take `steps`, one for each site of the group.

@@ -108,6 +108,20 @@ TEST_CASE("outer round: a slow site holds up the others unless the quorum leaves
   CHECK(outer_round(group, steps, exchange).time() == all.time());
 }
 
+TEST_CASE("outer round: a failure costs the outage and half a round") {
+  SiteGroup group = sites_of(4, 1e12, 1e12);
+  const OuterExchange exchange = exchange_of("topk-2bit", 100);
+  const OuterRound without = round_of(group, exchange);
+  group.sites[2].mtbf = {Duration::seconds(3600), {}};
+  group.sites[2].outage.value = Duration::seconds(40);
+  // 40 s and 50 steps of 1 s in 3,600.
+  const OuterRound one = round_of(group, exchange);
+  CHECK(one.up_share == Approx(1 - 90.0 / 3600));
+  CHECK(one.utilisation == Approx(without.utilisation * one.up_share));
+  group.sites[0].mtbf = {Duration::seconds(60), {}};
+  CHECK(round_of(group, exchange).utilisation == 0);
+}
+
 TEST_CASE("outer round: more bandwidth, fewer bits, more steps and more delay are never slower") {
   for (const OuterCodec& codec : outer_codecs())
     for (const Via via : {Via::direct, Via::store})

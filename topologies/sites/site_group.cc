@@ -41,6 +41,12 @@ std::vector<Site> decode_site(const Table& table, const SiteLink& otherwise) {
   site.cluster = table.get<std::string>("cluster");
   site.gpus = static_cast<int>(table.integer("gpus", 1, most_gpus));
   site.slow = get_within(table, "slow", Range<double>{1, 1000}, site.slow);
+  constexpr Range<Duration> any_pause{Duration(), Duration::picoseconds(9'000'000'000'000'000'000)};
+  site.mtbf = find_within(
+      table, "mtbf", Range<Duration>{Duration::picoseconds(1'000'000'000'000), any_pause.high});
+  if (table.has("outage") && !site.mtbf)
+    fail_input(table.where("outage"), "has no effect without failures", "mtbf next to it");
+  site.outage = get_within(table, "outage", any_pause, site.outage);
   site.link = otherwise;
   site.link.up = get_within(table, "up", any_bandwidth, otherwise.up);
   // A site that states its uplink alone has the same downlink, unless [wan] has one of its own.

@@ -17,6 +17,8 @@
 //   count = 1                      equal sites of this entry
 //   slow = 1.0                     factor on the time of its steps
 //   up, down, rtt                  in place of the defaults
+//   mtbf = "30 h"                  mean time between failures of the site (default: none)
+//   outage = "10 min"              from a failure to the next step (default 10 min, assumed)
 //
 // TCP moves one window per round trip, so a site reaches min(link, streams x window / rtt). Left
 // out: a rate for each pair of sites, packet loss, and jitter.
@@ -45,6 +47,8 @@ struct Site {
   int gpus = 1;
   Sourced<double> slow{1, {Kind::assumed, "default"}};
   SiteLink link;
+  std::optional<Sourced<Duration>> mtbf;
+  Sourced<Duration> outage{Duration::picoseconds(600'000'000'000'000), {Kind::assumed, "default"}};
   bool operator==(const Site&) const = default;
 };
 

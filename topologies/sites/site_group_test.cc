@@ -37,6 +37,7 @@ TEST_CASE("sites: a stated default changes nothing") {
     CHECK(stated.sites[i].link.down.value == plain.sites[i].link.down.value);
     CHECK(stated.sites[i].link.window.value == plain.sites[i].link.window.value);
     CHECK(stated.sites[i].link.streams == plain.sites[i].link.streams);
+    CHECK(stated.sites[i].outage.value == plain.sites[i].outage.value);
     CHECK(stated.sites[i].slow.value == plain.sites[i].slow.value);
   }
   CHECK(stated.via == plain.via);
@@ -63,6 +64,7 @@ TEST_CASE("sites: mistakes are named with their key") {
   CHECK_THROWS_WITH(decoded(head + two + "slow = 0.5\n"), Contains("slow"));
   CHECK_THROWS_WITH(decoded(head + "jiter = \"1 ms\"\n" + two), Contains("jiter"));
   CHECK_THROWS_WITH(decoded(head + "via = \"stor\"\n" + two), Contains("via"));
+  CHECK_THROWS_WITH(decoded(head + two + "outage = \"1 min\"\n"), Contains("mtbf"));
   CHECK_THROWS_WITH(load_sites("two-region"), Contains("two-regions"));
 }
 
