@@ -1,5 +1,7 @@
 // A device may have a figure from two sources: the published training curve of a model, and its
 // kernels by their shape. Forecasts of one step from either source must not contradict each other.
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
 
 #include "experiments/scenario/scenario_case.h"

@@ -250,8 +250,11 @@ WhatIf with_run_files(const WhatIf& asked, Catalog& catalog, std::vector<Finding
   if (megatron == nullptr && asked.contains("set_var"))
     fail_input(flag("set_var"), "is for the script of --megatron-args");
   what_if.erase("set_var");
-  if (const std::string* config = words.find("config");
-      config != nullptr && launchers::is_launcher_file(catalog.texts()->config(*config)))
+  const std::string* config = words.find("config");
+  const auto is_of_launcher = [&] {
+    return launchers::is_launcher_file(catalog.texts()->config(*config));
+  };
+  if (config != nullptr && of_key("config", is_of_launcher))
     add_launcher_file(*config, asked, catalog, what_if, findings);
   if (megatron != nullptr) add_megatron(*megatron, asked, catalog, what_if, findings);
   if (torchtitan != nullptr) add_torchtitan(*torchtitan, asked, catalog, what_if, findings);

@@ -4,13 +4,17 @@
 //
 //   R sites, P weights, b bits each on the wire, F fragments (Streaming DiLoCo, arXiv 2501.18512)
 //   p = P b / 8 / F                               bytes of a fragment; one travels every H/F steps
-//   ring      2 (R-1)/R p / min(up, down) + (R-1) rtt      a hop adds the codes and sends the sum
-//   on gather    p / min(up, down) + (R-1)/2 rtt        codes that cannot be added (E3M0,
-//   top-k) store     p / up + (R-1) p / down + 2 rtt              one upload, R-1 downloads T that
-//   of the slowest link; up and down as TCP reaches them (site_group.h) hidden    (min(tau, H/F) +
-//   2/3 if by layer) t          tau steps pass before the result is used exposed   F max(0, T -
-//   hidden) a round; by layer with tau 0 at least F T / layers a fragment round     H t + exposed,
-//   with t the step of the last site that the round waits for
+//
+//   T, the time of a fragment, on the slowest link; up and down as TCP reaches them (site_group.h):
+//
+//     ring     2 (R-1)/R p / min(up, down) + (R-1) rtt    a hop adds the codes and sends the sum
+//     gather   p / min(up, down) + (R-1)/2 rtt      codes that cannot be added (E3M0, top-k)
+//     store    p / up + (R-1) p / down + 2 rtt            one upload, R-1 downloads
+//
+//   t          the step of the last site that the round waits for
+//   hidden     (min(tau, H/F) + 2/3 if by layer) t; tau steps pass before the result is used
+//   exposed    F max(0, T - hidden) a round; by layer with tau 0 at least F T / layers
+//   a round    H t + exposed
 //
 // "By layer": each layer leaves when its backward pass ends and is awaited by its next forward
 // pass. The whole backward pass, 2/3 of a step, then overlaps the transfer. The programs that
