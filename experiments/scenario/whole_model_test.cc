@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "experiments/scenario/scenario_case.h"
+#include "models/training/price/one_hot_dispatch.h"
 #include "models/training/run/forecast.h"
 
 namespace lambcast {
@@ -56,6 +57,13 @@ TEST_CASE("whole model: running blocks again takes longer, and less memory") {
         CHECK(longer.step_time_us > usual.step_time_us);
         CHECK(again.memory.peak < once.memory.peak);
       }
+}
+
+TEST_CASE("whole model: experts routed without one-hot tensors are not warned about these") {
+  const WhatIf asked = whole_model({{"model", "switch-base-64"}, {"micro_batch", "64"}});
+  CHECK(find_one_hot_dispatch(resolved(asked).training));
+  CHECK_FALSE(
+      find_one_hot_dispatch(resolved(with({{"expert_routing", "sparse"}}, asked)).training));
 }
 
 }  // namespace

@@ -6,7 +6,9 @@ namespace lambcast {
 
 std::optional<Finding> find_one_hot_dispatch(const TrainingPlan& training) {
   const ModelShape& model = *training.model;
-  const ExpertUse use = training.parallelism ? training.parallelism->experts : deepspeed_experts;
+  const ExpertUse use = training.parallelism ? training.parallelism->experts
+                        : training.passes    ? training.passes->experts
+                                             : deepspeed_experts;
   if (model.experts == 0 || use.routing != Routing::one_hot) return std::nullopt;
   const parallel::ParallelLayout layout =
       training.parallelism ? training.parallelism->layout : parallel::ParallelLayout{};

@@ -1,0 +1,14 @@
+// The page takes no file of a launcher, whose readers would make it larger than 1.5 MB.
+#include "models/launchers/launcher_file.h"
+#include "sim/base/error.h"
+
+namespace lambcast::launchers {
+
+bool is_launcher_file(std::string_view) { return false; }
+
+LauncherFile decode(std::string_view, const std::string& file) {
+  fail_input({file, 0, {}}, "is a launcher's YAML, which the page does not read",
+             "its DeepSpeed JSON, or the lambcast command");
+}
+
+}  // namespace lambcast::launchers
