@@ -39,14 +39,25 @@ std::string failures_text(const OuterRound& round) {
                              : fmt::format(" Failures cost {:.1f} %.", 100 * (1 - round.up_share));
 }
 
+// A run that does not fit is forecast all the same, as `simulate` does it.
+std::string memory_text(const SiteForecast& forecast) {
+  const auto short_of_memory =
+      std::ranges::count_if(forecast.sites, [](const SiteStep& site) { return !site.fits; });
+  return short_of_memory == 0 ? ""
+                              : fmt::format("Does not fit in memory at {} of {} sites. ",
+                                            short_of_memory, forecast.sites.size());
+}
+
 std::string answer_of(const SiteForecast& forecast) {
   const OuterRound& round = forecast.round;
-  return fmt::format(
-      "{:.1f} % of the GPUs' time enters the model ({:.1f} to {:.1f} %): rounds of {} steps take "
-      "{}, of which {} wait for the exchange.{}{}",
-      100 * round.utilisation, 100 * low_utilisation(forecast), 100 * high_utilisation(forecast),
-      forecast.exchange.every, to_text(round.time()), to_text(round.exposed),
-      waiting_text(forecast), failures_text(round));
+  return memory_text(forecast) + fmt::format(
+                                     "{:.1f} % of the GPUs' time enters the model ({:.1f} to "
+                                     "{:.1f} %): rounds of {} steps take "
+                                     "{}, of which {} wait for the exchange.{}{}",
+                                     100 * round.utilisation, 100 * low_utilisation(forecast),
+                                     100 * high_utilisation(forecast), forecast.exchange.every,
+                                     to_text(round.time()), to_text(round.exposed),
+                                     waiting_text(forecast), failures_text(round));
 }
 
 std::string advice_of(const SiteForecast& forecast) {

@@ -14,6 +14,7 @@ namespace lambcast {
 namespace {
 
 using Catch::Matchers::Contains;
+using Catch::Matchers::StartsWith;
 
 const WhatIf bert{{"model", "bert-large"},
                   {"optimizer", "adam"},
@@ -118,6 +119,16 @@ TEST_CASE("site forecast: table, JSON and CSV have the same numbers") {
   const std::string csv = site_forecast_csv(two);
   CHECK(static_cast<std::size_t>(std::count(csv.begin(), csv.end(), '\n')) ==
         two.options.size() + 1);
+}
+
+TEST_CASE("site forecast: the answer begins with sites whose memory is too small") {
+  const std::string text = description("", site("a", "count = 2\n"));
+  WhatIf asked = bert;
+  CHECK_THAT(site_forecast_table(forecast_text(text, {}, asked)), !Contains("Does not fit"));
+  asked["micro_batch"] = "4096";
+  asked["global_batch"] = "32768";
+  CHECK_THAT(site_forecast_table(forecast_text(text, {}, asked)),
+             StartsWith("Does not fit in memory at 2 of 2 sites. "));
 }
 
 }  // namespace

@@ -14,8 +14,8 @@
 //   6. a curve of another shape, scaled by FLOPs;
 //   7. training FLOPs over the best rate a measured block of another shape reached;
 //   8. training FLOPs over matrix_efficiency * peak.
-// Of 7 and 8, a convolutional net takes at least nine passes over its activations at the copy
-// bandwidth.
+// By 7 and 8 a convolutional net takes at least the time of nine passes over its activations at the
+// copy bandwidth.
 // A curve belongs to the shape of the preset that it names (models/shape/likeness.h), so a renamed
 // copy of a preset finds it and a changed preset does not.
 // Where neither the model's blocks nor the model was measured and the GPU's rates of kernels are

@@ -12,7 +12,7 @@ namespace {
 using hjson::Kind;
 using hjson::Value;
 
-std::string_view reason_of(std::string_view key, std::initializer_list<CostlessKeys> costless) {
+std::string_view reason_of(std::string_view key, const std::vector<CostlessKeys>& costless) {
   for (const CostlessKeys& group : costless) {
     std::string_view rest = group.keys;
     while (!rest.empty()) {
@@ -124,7 +124,7 @@ void KeyReader::refuse(std::string_view key, std::string_view what, std::string_
   fail_input(where(key), what, allowed);
 }
 
-void KeyReader::finish(std::initializer_list<CostlessKeys> costless) {
+void KeyReader::finish(const std::vector<CostlessKeys>& costless) {
   std::vector<std::string> unknown;
   int line = 0;
   for (const hjson::Member& member : map_.members) {

@@ -1,10 +1,10 @@
 // Takes typed values of keys from a launcher's file and keeps the treatment of each key.
 #pragma once
 
-#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "models/deepspeed/hjson.h"
 #include "models/launchers/launcher_file.h"
@@ -50,7 +50,7 @@ class KeyReader {
 
   // Gives the keys that were not looked for to the ledger: costless for the reason of their group,
   // or named in one finding.
-  void finish(std::initializer_list<CostlessKeys> costless);
+  void finish(const std::vector<CostlessKeys>& costless);
 
  private:
   Where where(std::string_view key) const;

@@ -113,6 +113,15 @@ constexpr CostlessKeys sample_keys{
     "image_* video_* media_dir remove_unused_columns roles_to_train message_* field_* type "
     "enable_thinking reasoning_effort resize_vocab eot_tokens default_system_message"};
 
+// Ends a file with the costless keys of both trainers and its own.
+void finish(KeyReader& keys, bool adapted, const std::vector<CostlessKeys>& own) {
+  std::vector<CostlessKeys> costless{trainer_keys, update_keys, sample_keys, unused_keys,
+                                     model_keys};
+  if (!adapted) costless.push_back(adapter_keys);
+  costless.insert(costless.end(), own.begin(), own.end());
+  keys.finish(costless);
+}
+
 void read_sequence(KeyReader& keys, std::string_view key, std::int64_t usual,
                    std::string_view packing) {
   keys.set("seq_len", fmt::format("{}", keys.whole(key).value_or(usual)));
@@ -151,15 +160,9 @@ void read_llama_factory(KeyReader& keys, LauncherFile& result) {
   keys.truth("gradient_checkpointing", true);
   if (!keys.truth("disable_gradient_checkpointing", false)) keys.set("recompute", "full");
   if (keys.says("flash_attn", "disabled")) keys.set("attention", "unfused");
-  keys.finish(
-      {trainer_keys,
-       update_keys,
-       sample_keys,
-       unused_keys,
-       model_keys,
-       adapted ? CostlessKeys{} : adapter_keys,
-       {"names a kernel of the same kind: --attention", "flash_attn"},
-       {"how a block is computed again", "gradient_checkpointing_kwargs use_reentrant_gc"}});
+  finish(keys, adapted,
+         {{"names a kernel of the same kind: --attention", "flash_attn"},
+          {"how a block is computed again", "gradient_checkpointing_kwargs use_reentrant_gc"}});
 }
 
 void read_axolotl(KeyReader& keys, LauncherFile& result) {
@@ -204,24 +207,18 @@ void read_axolotl(KeyReader& keys, LauncherFile& result) {
   keys.copy("context_parallel_size", "cp");
   keys.copy("dp_replicate_size", "shard_groups");
   if (keys.truth("torch_compile", false)) keys.set("fusion", "compiled");
-  keys.finish(
-      {trainer_keys,
-       update_keys,
-       sample_keys,
-       unused_keys,
-       model_keys,
-       adapted ? CostlessKeys{} : adapter_keys,
-       {"follows from the other sizes", "dp_shard_size world_size local_rank"},
-       {"products have the precision of bf16 and fp16", "tf32"},
-       {"names a kernel of the same kind: --attention",
-        "flash_attention xformers_attention sdp_attention attn_implementation"},
-       {"logs, checkpoints, data or evaluation, outside a step",
-        "wandb_* mlflow_* swanlab_* use_swanlab use_tensorboard use_wandb loss_watchdog_* hf_* "
-        "processor_type revision_of_model device_map low_cpu_mem_usage early_stopping_* "
-        "lora_model_dir sequence_len_* "
-        "is_llama_derived_model is_mistral_derived_model is_falcon_derived_model "
-        "is_qwen_derived_model gc_steps local_files_only"},
-       {"how a block is computed again", "gradient_checkpointing_kwargs"}});
+  finish(keys, adapted,
+         {{"follows from the other sizes", "dp_shard_size world_size local_rank"},
+          {"products have the precision of bf16 and fp16", "tf32"},
+          {"names a kernel of the same kind: --attention",
+           "flash_attention xformers_attention sdp_attention attn_implementation"},
+          {"logs, checkpoints, data or evaluation, outside a step",
+           "wandb_* mlflow_* swanlab_* use_swanlab use_tensorboard use_wandb loss_watchdog_* hf_* "
+           "processor_type revision_of_model device_map low_cpu_mem_usage early_stopping_* "
+           "lora_model_dir sequence_len_* "
+           "is_llama_derived_model is_mistral_derived_model is_falcon_derived_model "
+           "is_qwen_derived_model gc_steps local_files_only"},
+          {"how a block is computed again", "gradient_checkpointing_kwargs"}});
 }
 
 }  // namespace lambcast::launchers
