@@ -96,6 +96,19 @@ void add_settings(CLI::App& app) {
       "say what the program took, on stderr");
 }
 
+// "lambcast validate, lambcast report": the commands that have the flag.
+std::string commands_with(const std::string& flag) {
+  CLI::App app;
+  std::vector<std::string> names;
+  for (const CommandGroup& group : command_groups())
+    for (const CommandName& command : group.commands) {
+      command.add(app);
+      if (app.get_subcommands({}).back()->get_option_no_throw(flag) != nullptr)
+        names.push_back(fmt::format("lambcast {}", command.name));
+    }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
 // Returns CLI11's message about an unknown flag or command, with a guess for the first that has
 // one.
 std::string unknown_words(const CLI::App& app, const std::string& otherwise) {
@@ -111,12 +124,17 @@ std::string unknown_words(const CLI::App& app, const std::string& otherwise) {
     const bool is_flag = word.starts_with('-');
     if (const auto hint = hint_for(Typed::flag, word); !hint.empty())
       return fmt::format("unknown flag '{}': {}", word, hint);
+    if (const std::string others = is_flag ? commands_with(word) : ""; !others.empty())
+      return fmt::format("'{}' is no flag of {}, but of {}", word,
+                         command == &app ? "all commands" : command->get_name(), others);
     if (const std::string guess = closest(word, is_flag ? flags : commands); !guess.empty())
       return fmt::format("unknown {} '{}', did you mean '{}'?", is_flag ? "flag" : "command", word,
                          guess);
     if (!is_flag && command == &app)
       return fmt::format("unknown command '{}' (allowed: {})", word, fmt::join(commands, ", "));
   }
+  for (const std::string& extra : app.remaining(true))
+    if (extra.starts_with('-')) return fmt::format("unknown flag '{}'", extra);
   return otherwise;
 }
 

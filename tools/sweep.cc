@@ -139,7 +139,7 @@ int print_sweep(const SweepPlan& plan, SweepFlags& options,
     stop(options);
   }
   if (options.format != "csv") {
-    print_text(sweep_table(plan.points, swept.rows, swept.findings));
+    print_text(sweep_table(plan, swept.rows, swept.findings));
     return 0;
   }
   fmt::print("{}\n", csv::row(result_columns()));
@@ -189,9 +189,9 @@ int sweep(SweepFlags& options) {
   end_others(options, 0, end_patience);
   // A sweep of a few points is read where it ends.
   if (options.file.empty() && plan.points.size() <= most_shown)
-    print_text(sweep_table(plan.points, options.out) + "\n");
+    print_text(sweep_table(plan, options.out) + "\n");
   else if (plan.points.size() <= most_printed)
-    print_text(keys_without_effect(plan.points, options.out));
+    print_text(keys_without_effect(plan, options.out));
   return finish(summary, options);
 }
 

@@ -25,7 +25,7 @@ END
 roce=(--cluster internevo-a100 --set cluster.nic.count=1 --nodes 16 --model bert-large)
 expect 0 '^(Pays|Does not pay|No difference|Not certain): onebit_lamb .* \([0-9.]+ to [0-9.]+x?\)' "$lambcast" advise --config ds.json "${roce[@]}"
 head -1 out | grep -qE '^(Pays|Does not pay|No difference|Not certain): ' || fail '1: no verdict first'
-expect 0 '^Does onebit_lamb pay, by global_batch\? (pays|does not pay|no difference|not certain) ' "$lambcast" advise --config ds.json "${roce[@]}" \
+expect 0 '^Does onebit_lamb pay, by global_batch, in runs of 5993 steps \(assumed\)\? (pays|does not pay|no difference|not certain) ' "$lambcast" advise --config ds.json "${roce[@]}" \
   --scan global_batch=4096..65536
 
 # 2. Which NIC upgrade pays, in hours and dollars?

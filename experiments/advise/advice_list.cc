@@ -117,7 +117,7 @@ std::string answer_of(const AdviceList& list) {
     return fmt::format("None of {} points runs: {}\n", list.points.size(),
                        list.points.front().refused);
   const std::string length =
-      list.common_steps ? fmt::format(", in runs of {} steps (assumed)", *list.common_steps) : "";
+      list.common_steps ? ", in runs" + assumed_run_text(list.common_steps) : "";
   std::string out = fmt::format("Does {} pay, by {}{}? {}.\n", first->advice->optimizer, keys,
                                 length, stretches_of(list, false));
   if (first->advice->fused)

@@ -47,8 +47,9 @@ std::string fastest_sentence(const Comparison& comparison) {
     return fmt::format("None of them fits in memory: {} would be the fastest and needs {} a GPU.\n",
                        best.name, to_text(best.forecast.memory.peak));
   const RunForecast& run = best.forecast.run;
-  std::string out = fmt::format("Fastest: {}, {} a run", best.name,
-                                time_and_range(run.time_s, run.time_low_s, run.time_high_s));
+  std::string out = fmt::format("Fastest: {}, {} a run{}", best.name,
+                                time_and_range(run.time_s, run.time_low_s, run.time_high_s),
+                                assumed_run_text(comparison.common_steps));
   if (!comparison.work.is_a_run())
     out += fmt::format(", {} a {}", run_time_text(run.time_s * comparison.share(best)),
                        comparison.work.name());
@@ -60,8 +61,6 @@ std::string fastest_sentence(const Comparison& comparison) {
     out += fmt::format("; the next, {}, takes {}", next.name,
                        longer_text(*comparison.ratio(next, best)));
   out += ".";
-  if (comparison.common_steps)
-    out += fmt::format(" {}.", common_length_text(*comparison.common_steps));
   if (!comparison.work.is_a_run()) out += fmt::format(" {}", comparison.work.reason());
   if (!runs_and_fits(next)) return out + "\n";
   const RatioInterval between = *comparison.ratio(next, best);

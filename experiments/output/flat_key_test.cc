@@ -28,7 +28,7 @@ std::string swept(const WhatIf& what_if, const std::string& key,
   CollectiveCosts costs;
   std::vector<std::string> rows;
   for (const WhatIf& point : plan.points) rows.push_back(sweep_row(point, catalog, costs).text);
-  return sweep_table(plan.points, rows);
+  return sweep_table(plan, rows);
 }
 
 TEST_CASE("flat keys: values within rounding are the same, others are not") {

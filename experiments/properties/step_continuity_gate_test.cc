@@ -105,6 +105,35 @@ TEST_CASE("step continuity gate: no number of a description makes a forecast jum
     check_continuity(nudged_divided(cluster));
 }
 
+// NCCL rounds a NIC down to one of these rates and rates its algorithms by it (nccl_tuning.cc):
+// where one begins, the algorithm may change.
+TEST_CASE("step continuity gate: a NIC at a listed speed of NCCL makes no forecast jump unnamed") {
+  Catalog catalog;
+  int named = 0;
+  for (const char* cluster : {"commodity-10gbe", "paper-eth40-v100", "dgx-a100-80g"})
+    for (const double listed_GBps : {50.0, 48.0, 40.0, 30.0, 28.0, 24.0, 20.0, 18.0, 15.0, 12.0,
+                                     10.0, 9.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.4, 1.2}) {
+      WhatIf what_if = nudged_compressed(cluster);
+      what_if["nodes"] = "2";
+      what_if["optimizer"] = "lamb";
+      what_if.erase("freeze_step");
+      NumericInput input;
+      input.key = "cluster.nic.bandwidth";
+      input.number = listed_GBps * 8e9 / 1.001;
+      input.text = [](double at) { return fmt::format("{:.17g} bit/s", at); };
+      const auto below = nudged_answers(what_if, input, 1 - 5e-5, catalog);
+      const auto above = nudged_answers(what_if, input, 1 + 5e-5, catalog);
+      if (!below || !above) continue;
+      INFO(cluster << " at " << listed_GBps << " GB/s");
+      named += below->tips != above->tips;
+      if (below->tips != above->tips) continue;
+      check_near("time", below->time_s, above->time_s, 0.01);
+      check_near("low end", below->low_s, above->low_s, 0.01);
+      check_near("high end", below->high_s, above->high_s, 0.01);
+    }
+  CHECK(named > 0);
+}
+
 TEST_CASE("step continuity gate: the long form", "[.long]") {
   for (const std::string& cluster : cluster_names()) {
     if (load_cluster(cluster, {}).max_nodes < 4) continue;

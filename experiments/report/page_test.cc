@@ -146,7 +146,7 @@ TEST_CASE("rows of results that no run has are refused by file, line and column"
 
 TEST_CASE("the manifest is shown whole, its warnings first") {
   const std::string html = manifest_html(
-      R"({"version": "1 <2>", "inputs": {"a.toml": "ab12"}, "warnings": ["careful & slow"],
+      R"({"tool": "lambcast", "version": "1 <2>", "inputs": {"a.toml": "ab12"}, "warnings": ["careful & slow"],
           "seeds": [1, 2], "none": []})",
       "manifest.json");
   CHECK(html.find("Warnings: <ul><li>careful &amp; slow</ul>") < html.find("version"));
@@ -154,18 +154,22 @@ TEST_CASE("the manifest is shown whole, its warnings first") {
   CHECK(contains(html, "<tr><th>a.toml<td>ab12"));
   CHECK(contains(html, "<ul><li>1<li>2</ul>"));
   CHECK(contains(html, "<tr><th>none<td>none"));
-  CHECK(contains(manifest_html(R"({"axes": [1,2,3,4,5,6,7,8,9,10,"<"]})", "manifest.json"),
-                 "<td>1, 2, 3, 4, 5, 6, 7, 8, 9, 10, &lt;"));
+  CHECK(contains(
+      manifest_html(R"({"tool": "lambcast", "axes": [1,2,3,4,5,6,7,8,9,10,"<"]})", "manifest.json"),
+      "<td>1, 2, 3, 4, 5, 6, 7, 8, 9, 10, &lt;"));
 }
 
 TEST_CASE("a manifest that is no JSON object is refused by name") {
   CHECK_THROWS_WITH(manifest_html("{", "run/manifest.json"),
                     Catch::StartsWith("run/manifest.json") && Catch::Contains("is no JSON object"));
   CHECK_THROWS_AS(manifest_html("[1]", "manifest.json"), Error);
+  for (const char* other : {"{}", R"({"tool": "another"})", R"({"tool": 1})"})
+    CHECK_THROWS_WITH(manifest_html(other, "run/manifest.json"),
+                      Catch::StartsWith("run/manifest.json: tool: is not \"lambcast\""));
 }
 
 TEST_CASE("a manifest that nests without end is refused before the stack ends") {
-  const std::string deep = "{\"a\":" + std::string(100'000, '[');
+  const std::string deep = "{\"tool\": \"lambcast\", \"a\":" + std::string(100'000, '[');
   CHECK_THROWS_WITH(manifest_html(deep + std::string(100'000, ']') + "}", "manifest.json"),
                     Catch::Contains("manifest.json: nests too deep"));
   CHECK_THROWS_WITH(manifest_html(deep, "manifest.json"),

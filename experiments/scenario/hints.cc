@@ -29,6 +29,7 @@ constexpr Hint typed_hints[] = {
     {Typed::flag, "--price", price_words},
     {Typed::flag, "--cost", price_words},
     {Typed::flag, "--usd-per-gpu-hour", price_words},
+    {Typed::flag, "--usd", price_words},
     {Typed::flag, "--bandwidth", nic_words},
     {Typed::flag, "--nic-bandwidth", nic_words},
     {Typed::flag, "--dtype", "write --precision fp16, bf16 or fp32"},

@@ -102,7 +102,7 @@ std::optional<std::int64_t> common_length(const std::vector<WhatIf>& questions, 
     if (gives_length(question)) return std::nullopt;
     if (const auto length = assumed_length(question, catalog)) lengths.insert(*length);
   }
-  return lengths.size() > 1 ? std::optional(*lengths.rbegin()) : std::nullopt;
+  return lengths.empty() ? std::nullopt : std::optional(*lengths.rbegin());
 }
 
 SweepPlan with_common_length(SweepPlan plan, Catalog& catalog) {
@@ -120,6 +120,10 @@ SweepPlan with_common_length(SweepPlan plan, Catalog& catalog) {
   settled.common_steps = steps;
   settled.notes.insert(settled.notes.begin(), common_length_text(*steps));
   return settled;
+}
+
+std::string assumed_run_text(const std::optional<std::int64_t>& common_steps) {
+  return common_steps ? fmt::format(" of {} steps (assumed)", *common_steps) : "";
 }
 
 std::string common_length_text(std::int64_t steps) {

@@ -22,12 +22,14 @@ namespace lambcast {
 // Returns the steps that a question is assumed to have; nothing if it gives its length.
 std::optional<std::int64_t> assumed_length(const WhatIf& question, Catalog& catalog);
 
-// Returns the length for all, if the questions would each take another; nothing if one of them
-// gives its length.
+// Returns the length that all are assumed to have; nothing if one of them gives its length.
 std::optional<std::int64_t> common_length(const std::vector<WhatIf>& questions, Catalog& catalog);
 
 // Returns the plan with the common length as a flag, which its notes state.
 SweepPlan with_common_length(SweepPlan plan, Catalog& catalog);
+
+// " of 5993 steps (assumed)"; nothing if a length is given.
+std::string assumed_run_text(const std::optional<std::int64_t>& common_steps);
 
 // "--steps not given: every run has 5993 optimizer steps"
 std::string common_length_text(std::int64_t steps);

@@ -7,6 +7,8 @@
 
 #include "experiments/advise/advice_list.h"
 #include "experiments/compare/solve_output.h"
+#include "experiments/sweep/sweep.h"
+#include "experiments/sweep/sweep_table.h"
 #include "sim/base/temporary_folder.h"
 
 namespace lambcast {
@@ -50,8 +52,17 @@ TEST_CASE("common length: the freeze step of the base question's file decides") 
   WhatIf asked = base_question({{"config", folder.file("ds.json", R"({ "fp16": { "enabled": true },
     "optimizer": { "type": "OneBitLamb", "params": { "freeze_step": 1000 } } })")}});
   asked.erase("optimizer");
-  CHECK(lengths_of_points(asked, {{"freeze_step", {"600", "1000", "2000"}}}) ==
-        std::set<std::int64_t>{5993});
+  const std::vector<Axis> axes{{"freeze_step", {"600", "1000", "2000"}}};
+  CHECK(lengths_of_points(asked, axes) == std::set<std::int64_t>{5993});
+  // Every answer says so in its first line, also where all questions would take this length.
+  Catalog catalog;
+  const auto first_line = [](const std::string& text) { return text.substr(0, text.find('\n')); };
+  CHECK_THAT(first_line(advice_list_text(advise_all(asked, axes, catalog))),
+             Contains("in runs of 5993 steps (assumed)?"));
+  const SweepPlan plan = with_common_length(plan_sweep_of_flags(asked, axes), catalog);
+  const auto texts = std::make_shared<DescriptionTexts>();
+  CHECK_THAT(first_line(sweep_table(plan, sweep_in_memory(plan, {}, texts).rows)),
+             Contains("a run of 5993 steps (assumed)"));
 }
 
 TEST_CASE("common length: the plan states it, and its flags repeat it") {

@@ -6,11 +6,13 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <sstream>
 
 #include "experiments/output/cell.h"
 #include "experiments/output/flat_key.h"
 #include "experiments/output/forecast_output.h"
+#include "experiments/sweep/common_length.h"
 #include "experiments/sweep/result_row.h"
 #include "experiments/sweep/run_row.h"
 #include "experiments/verdict/equal_work.h"
@@ -23,6 +25,7 @@ namespace {
 
 struct Sweep {
   const SweepPoints& points;
+  std::optional<std::int64_t> common_steps;
   std::vector<Axis> axes;
   std::vector<RunRow> rows;
   EqualWork work;
@@ -33,11 +36,11 @@ struct Sweep {
   }
 };
 
-Sweep sweep_of(const SweepPoints& points, const std::vector<std::string>& lines) {
+Sweep sweep_of(const SweepPlan& plan, const std::vector<std::string>& lines) {
   std::string text = csv::row(result_columns()) + "\n";
   for (const std::string& line : lines) text += line + "\n";
   const csv::Table table = csv::parse(text, "the sweep");
-  Sweep sweep{points, axes_of(points), {}, {}};
+  Sweep sweep{plan.points, plan.common_steps, axes_of(plan.points), {}, {}};
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
     sweep.rows.push_back(run_row_of(table, i));
     const RunRow& row = sweep.rows.back();
@@ -58,9 +61,10 @@ std::string fastest_sentence(const Sweep& sweep, const std::vector<const RunRow*
                              const std::string& keys) {
   const RunRow& best =
       **std::ranges::min_element(rows, {}, [&](const RunRow* row) { return time_s(sweep, *row); });
-  std::string out = fmt::format("Fastest{}: {}, {} a run", keys.empty() ? "" : " by " + keys,
+  std::string out = fmt::format("Fastest{}: {}, {} a run{}", keys.empty() ? "" : " by " + keys,
                                 keys.empty() ? "the one point" : sweep.name(best),
-                                time_and_range(best.time_s, best.time_low_s, best.time_high_s));
+                                time_and_range(best.time_s, best.time_low_s, best.time_high_s),
+                                assumed_run_text(sweep.common_steps));
   if (!sweep.work.is_a_run())
     out += fmt::format(", {} a {}", run_time_text(time_s(sweep, best)), sweep.work.name());
   const auto others = std::ranges::count_if(rows, [&](const RunRow* row) {
@@ -318,9 +322,9 @@ std::vector<std::string> rows_of(const std::filesystem::path& folder) {
 
 }  // namespace
 
-std::string sweep_table(const SweepPoints& points, const std::vector<std::string>& rows,
+std::string sweep_table(const SweepPlan& plan, const std::vector<std::string>& rows,
                         const FindingTally& findings) {
-  const Sweep sweep = sweep_of(points, rows);
+  const Sweep sweep = sweep_of(plan, rows);
   std::string out = answer_of(sweep) + "\n" + table_of(sweep);
   const std::vector<std::string> found =
       findings.sentences([&](std::size_t point) { return sweep.name(point); });
@@ -329,12 +333,12 @@ std::string sweep_table(const SweepPoints& points, const std::vector<std::string
   return out;
 }
 
-std::string sweep_table(const SweepPoints& points, const std::filesystem::path& folder) {
-  return sweep_table(points, rows_of(folder));
+std::string sweep_table(const SweepPlan& plan, const std::filesystem::path& folder) {
+  return sweep_table(plan, rows_of(folder));
 }
 
-std::string keys_without_effect(const SweepPoints& points, const std::filesystem::path& folder) {
-  return keys_without_effect(sweep_of(points, rows_of(folder)));
+std::string keys_without_effect(const SweepPlan& plan, const std::filesystem::path& folder) {
+  return keys_without_effect(sweep_of(plan, rows_of(folder)));
 }
 
 }  // namespace lambcast

@@ -8,19 +8,19 @@
 #include <vector>
 
 #include "experiments/output/finding_tally.h"
-#include "experiments/sweep/sweep_points.h"
+#include "experiments/sweep/sweep_plan.h"
 
 namespace lambcast {
 
 // `rows` are those of results.csv (result_row.h), one per point, in order. `findings` are those of
 // all points, if they are to be listed below the table.
-std::string sweep_table(const SweepPoints& points, const std::vector<std::string>& rows,
+std::string sweep_table(const SweepPlan& plan, const std::vector<std::string>& rows,
                         const FindingTally& findings = {});
 // The same from the results.csv of a folder.
-std::string sweep_table(const SweepPoints& points, const std::filesystem::path& folder);
+std::string sweep_table(const SweepPlan& plan, const std::filesystem::path& folder);
 
 // Returns one line for each key that was varied without effect, with the limit that holds instead.
 // The summary of a folder lacks them, as it keeps no keys.
-std::string keys_without_effect(const SweepPoints& points, const std::filesystem::path& folder);
+std::string keys_without_effect(const SweepPlan& plan, const std::filesystem::path& folder);
 
 }  // namespace lambcast

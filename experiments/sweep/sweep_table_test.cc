@@ -23,7 +23,7 @@ std::string table_of(WhatIf what_if, const std::vector<Axis>& axes) {
     findings.add(rows.size(), row.findings);
     rows.push_back(row.text);
   }
-  return sweep_table(plan.points, rows, findings);
+  return sweep_table(plan, rows, findings);
 }
 
 const WhatIf onebit_sweep{

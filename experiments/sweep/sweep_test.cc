@@ -114,8 +114,7 @@ TEST_CASE("sweep: in memory its rows are those of the file, and its table is the
     std::string file = csv::row(result_columns()) + "\n";
     for (const std::string& row : swept.rows) file += row + "\n";
     CHECK_THAT(file, Equals(results_of(folder.path())));
-    CHECK_THAT(sweep_table(sweep.points, swept.rows),
-               Equals(sweep_table(sweep.points, folder.path())));
+    CHECK_THAT(sweep_table(sweep, swept.rows), Equals(sweep_table(sweep, folder.path())));
   }
   // Stopped, it has the first rows, and says that they are not all.
   std::size_t most = 0;

@@ -83,6 +83,33 @@ std::vector<NcclChoice> rated(const CollectiveRequest& request, const Transport&
   return supported(rated_by_nccl(request, transport), request);
 }
 
+// Another algorithm than the one that runs, and NCCL's estimate of it over that of the best.
+struct Rated {
+  std::string_view algorithm;
+  double apart;
+};
+
+std::optional<Rated> next_best(const std::vector<NcclChoice>& choices, std::string_view runs) {
+  for (const NcclChoice& choice : choices)
+    if (choice.algorithm != runs) return Rated{choice.algorithm, choice.time / choices[0].time};
+  return std::nullopt;
+}
+
+// Returns the transports on the other side of a listed speed (nccl_tuning.h), if the NIC's name
+// plate hardly differs from it.
+std::vector<Transport> beside_listed_speed(const CollectiveRequest& request,
+                                           const Transport& transport) {
+  std::vector<Transport> all;
+  if (request.group.nodes() == 1) return all;
+  constexpr double hardly = 0.0005;
+  for (const double factor : {1 - hardly, 1 + hardly}) {
+    if (!lists_other_speed(*transport.tuning, request.group.per_node, factor)) continue;
+    all.push_back(transport);
+    all.back().tuning->nic_GBps *= factor;
+  }
+  return all;
+}
+
 }  // namespace
 
 Chosen chosen_for(const CollectiveRequest& request, const Transport& transport) {
@@ -96,10 +123,17 @@ Chosen chosen_for(const CollectiveRequest& request, const Transport& transport) 
   return {request.algorithm, {request.algorithm}};
 }
 
-std::optional<std::string> rival_of(const CollectiveRequest& request, const Transport& transport) {
+std::optional<RatedAlike> rival_of(const CollectiveRequest& request, const Transport& transport) {
   const std::vector<NcclChoice> choices = rated(request, transport);
-  if (choices.size() < 2 || choices[1].time > choices[0].time.scaled(near_tip)) return std::nullopt;
-  return std::string(choices[1].algorithm);
+  if (choices.empty()) return std::nullopt;
+  const std::string_view runs = choices[0].algorithm;
+  std::optional<Rated> nearest = next_best(choices, runs);
+  for (const Transport& beside : beside_listed_speed(request, transport)) {
+    const auto other = next_best(rated(request, beside), runs);
+    if (other && (!nearest || other->apart < nearest->apart)) nearest = other;
+  }
+  if (!nearest || nearest->apart > near_tip) return std::nullopt;
+  return RatedAlike{std::string(nearest->algorithm), nearest->apart < at_tip};
 }
 
 bool tips_before_twice(const CollectiveRequest& request, const Transport& transport) {

@@ -25,8 +25,17 @@ Chosen chosen_for(const CollectiveRequest& request, const Transport& transport);
 // within it by the estimates of 2.28.
 constexpr double near_tip = 1.25;
 
-// The next best algorithm, where NCCL rates it so close to what it takes.
-std::optional<std::string> rival_of(const CollectiveRequest& request, const Transport& transport);
+// Estimates that are so close change places when a number of the description changes hardly.
+constexpr double at_tip = 1.01;
+
+struct RatedAlike {
+  std::string algorithm;
+  bool at_tip = false;
+};
+
+// The next best algorithm, where NCCL rates it so close to what it takes, or would if the NIC's
+// name plate differed by 0.05 %.
+std::optional<RatedAlike> rival_of(const CollectiveRequest& request, const Transport& transport);
 
 // Whether NCCL takes another for twice the size.
 bool tips_before_twice(const CollectiveRequest& request, const Transport& transport);

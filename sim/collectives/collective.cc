@@ -284,11 +284,11 @@ Tip tip_of(const CollectiveRequest& asked, Machines& machines, const Transport& 
     return can_write(request, algorithm, machines.nodes_alike());
   };
   const auto rival = rival_of(request, transport);
-  if (rival && is_written(*rival)) {
+  if (rival && is_written(rival->algorithm)) {
     CollectiveRequest other = request;
-    other.algorithm = *rival;
+    other.algorithm = rival->algorithm;
     const Collective planned = plan_collective(other, machines, transport);
-    tip.rival = {planned.algorithm, planned.protocol, planned.time};
+    tip.rival = {planned.algorithm, planned.protocol, planned.time, rival->at_tip};
   }
   if (!tips_before_twice(request, transport)) return tip;
   CollectiveRequest twice = request;
@@ -408,8 +408,9 @@ std::optional<Rival> CollectiveCurve::rival(Bytes size) {
   request_.size = size;
   const auto rival = rival_of(request_, *transport_);
   if (!rival) return std::nullopt;
-  const auto by = cheapest(variant(*rival));
-  return by ? std::optional(Rival{*rival, std::string(by->protocol), by->time}) : std::nullopt;
+  const auto by = cheapest(variant(rival->algorithm));
+  if (!by) return std::nullopt;
+  return Rival{rival->algorithm, std::string(by->protocol), by->time, rival->at_tip};
 }
 
 bool shares_are_unlike(const Collective& collective) {

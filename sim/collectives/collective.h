@@ -106,6 +106,7 @@ Collective plan_collective(const CollectiveRequest& request, Machines& machines,
 struct Rival {
   std::string algorithm, protocol;
   Duration time;
+  bool at_tip = false;  // runs if a number of the description changes hardly
 };
 
 // Uncertainty near a switching point of NCCL's rule. `rival` is the other algorithm that may run at

@@ -90,6 +90,14 @@ int lanes_of(const NcclTuning& tuning, int local) {
 
 constexpr double pcie_3_GBps = 12;
 
+// NCCL's listed speed that the NICs of a lane reach, the largest first.
+std::span<const double>::iterator listed_speed(const NcclTuning& tuning, int local) {
+  const double nominal = tuning.nic_GBps * nics_of(tuning, local) / lanes_of(tuning, local);
+  const auto steps = steps_of(tuning.gpu);
+  return std::find_if(steps.begin(), steps.end() - 1,
+                      [&](double listed) { return listed <= nominal * 1.001; });
+}
+
 int channels_inside(const NcclTuning& tuning) {
   const int standard = !tuning.nvlink ? 2 : tuning.gpu >= NcclTuning::Gpu::hopper ? 16 : 24;
   return std::clamp(standard, tuning.min_ctas, tuning.max_ctas);
@@ -128,16 +136,12 @@ class Model {
     // A GPU alone still has a link: every rate stays above zero.
     if (tuning.mesh && tuning.gpus_per_node > 1)
       inside_ *= std::max(1.0, local - 1.0) / (tuning.gpus_per_node - 1);
-    const int nics = nics_of(tuning, local);
     lanes_ = lanes_of(tuning, local);
-    const double nominal = tuning.nic_GBps * nics / lanes_;
-    const auto steps = steps_of(tuning.gpu);
-    const auto step = std::find_if(steps.begin(), steps.end() - 1,
-                                   [&](double listed) { return listed <= nominal * 1.001; });
+    const auto step = listed_speed(tuning, local);
     step_ = *step;
     // The search raises the rate inside until it is twice that between the nodes.
     auto raised = step;
-    while (raised != steps.begin() && *raised < 2 * step_) --raised;
+    while (raised != steps_of(tuning.gpu).begin() && *raised < 2 * step_) --raised;
     raised_ = *raised;
     const NcclChannels between = nccl_channels(tuning, local);
     channels_ = nodes > 1 ? between.used : channels_inside(tuning);
@@ -383,6 +387,12 @@ std::vector<NcclChoice> nccl_choices(const NcclTuning& tuning, Op op, Bytes size
   std::stable_sort(choices.begin(), choices.end(),
                    [](const auto& a, const auto& b) { return a.time < b.time; });
   return choices;
+}
+
+bool lists_other_speed(const NcclTuning& tuning, int gpus_per_node, double factor) {
+  NcclTuning beside = tuning;
+  beside.nic_GBps *= factor;
+  return listed_speed(beside, gpus_per_node) != listed_speed(tuning, gpus_per_node);
 }
 
 }  // namespace lambcast

@@ -95,6 +95,10 @@ double nvls_chunks(const NcclTuning& tuning, Bytes size, int nodes, int gpus_per
 // The first minor version that chooses as this one does.
 int nccl_choices_since(int minor, bool in_switch);
 
+// Whether NCCL rounds the NICs' name plate down to another of its listed speeds when the plate is
+// `factor` times its own.
+bool lists_other_speed(const NcclTuning& tuning, int gpus_per_node, double factor);
+
 struct NcclChoice {
   std::string_view algorithm;  // as algorithm_names()
   Duration time;               // what NCCL itself expects

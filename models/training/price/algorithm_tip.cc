@@ -7,7 +7,8 @@
 namespace lambcast {
 namespace {
 
-constexpr double noticeable = 0.1;
+// Least change of the time that is told: by another release or plugin, and at the switching point.
+constexpr double noticeable = 0.1, noticeable_at_tip = 0.01;
 
 // How a time was found that is none of a simulation of all ranks.
 Finding found_by(const Approximation& by, std::string text) {
@@ -35,14 +36,19 @@ Duration TippingCollective::moves() const {
 
 std::optional<Finding> find_tip(const TippingCollective& collective) {
   const auto& [op, size, algorithm, protocol, time, tip] = collective;
-  const bool rival = tip.rival && apart(tip.rival->time, time) > time.scaled(noticeable);
+  const bool at_tip = tip.rival && tip.rival->at_tip;
+  const bool rival = tip.rival && apart(tip.rival->time, time) >
+                                      time.scaled(at_tip ? noticeable_at_tip : noticeable);
   if (!rival && !tip.twice && !tip.approximation) return std::nullopt;
   std::string text = fmt::format("{} of {} runs by {}/{} in {}", name_of(op), to_text(size),
                                  algorithm, protocol, to_text(time));
   if (tip.approximation) return found_by(*tip.approximation, std::move(text));
   if (rival)
-    text += fmt::format(", and by {}/{}, which NCCL's own constants rate alike within 25 %, in {}",
-                        tip.rival->algorithm, tip.rival->protocol, to_text(tip.rival->time));
+    text +=
+        fmt::format(", and by {}/{}, which {}, in {}", tip.rival->algorithm, tip.rival->protocol,
+                    at_tip ? "the smallest change of a rate may have NCCL take"
+                           : "NCCL's own constants rate alike within 25 %",
+                    to_text(tip.rival->time));
   if (tip.twice)
     text += fmt::format("{}one of twice the size, which NCCL has another run, takes {}",
                         rival ? "; " : ", and ", to_text(*tip.twice));

@@ -27,8 +27,8 @@ struct TippingCollective {
   Duration moves() const;
 };
 
-// A note where what else may run lasts a tenth longer or shorter, or a message of twice the size is
-// forecast faster.
+// A note where what else may run lasts a tenth longer or shorter (at the very switching point, a
+// hundredth), or a message of twice the size is forecast faster.
 std::optional<Finding> find_tip(const TippingCollective& collective);
 
 }  // namespace lambcast
