@@ -17,6 +17,7 @@
 #include "topologies/fabric.h"
 #include "topologies/foreign_description.h"
 #include "topologies/library.h"
+#include "topologies/library_defaults.h"
 #include "topologies/nccl_machine.h"
 #include "topologies/nic_limit.h"
 
@@ -261,9 +262,6 @@ Cluster decode_cluster(const Table& root, const std::string& origin, const Prior
   const bool pcie_peers = cluster.gpu_peers == GpuPeers::pcie;
   cluster.gpu_link = get_within(node, "gpu_link", any_bandwidth);
   cluster.gpu_nic = pcie_peers ? cluster.gpu_link : get_within(node, "gpu_nic", any_bandwidth);
-  cluster.host_link =
-      get_within(node, "host_link", any_bandwidth,
-                 {Bandwidth(5e9), {Kind::assumed, "shared-memory MPI between processes"}});
   cluster.host_memory = get_within(node, "host_memory", any_bandwidth,
                                    {updates_on_host, {Kind::assumed, of_updates}});
   if (const auto capacity =
@@ -282,6 +280,8 @@ Cluster decode_cluster(const Table& root, const std::string& origin, const Prior
   cluster.nic_burst = get_within(nic, "burst", Range<Bytes>{Bytes(0), Bytes(1e12)},
                                  {Bytes(0), {Kind::assumed, "not shaped"}});
   const auto network = static_cast<NetworkKind>(nic.choice("network", {"rdma", "socket"}));
+  cluster.host_link = get_within(node, "host_link", any_bandwidth,
+                                 copies_of_process(network, cluster.gpus_per_node));
   const bool other_link =
       nic.has("link_layer") &&
       nic.choice("link_layer", {"infiniband", "ethernet", "slingshot", "omni-path"}) != 0;

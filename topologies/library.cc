@@ -305,7 +305,8 @@ LibrarySpec decode_library(const Table& table, DecisionRules standard, const Sur
         get_within(table, "reported_latency", any_latency,
                    {Duration(), {Kind::published, "NCCL src/transport/net_ib.cc, net_socket.cc"}});
   spec.flow_cap = find_within(table, "flow_cap", any_bandwidth);
-  if (nccl && !spec.flow_cap && typical.of.contains("flow_cap"))
+  // One thread serves a connection, whichever library opened it.
+  if (!spec.flow_cap && typical.of.contains("flow_cap"))
     spec.flow_cap = {Bandwidth(1e9) * typical.typical("flow_cap"),
                      {Kind::assumed, source_of(priors, network, "flow_cap")}};
   if (nccl) spec.connections = connections;

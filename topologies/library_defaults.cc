@@ -113,6 +113,17 @@ std::vector<ProtocolSpec> mpi_protocols(NetworkKind network) {
   return {protocol("mpi", hops, hops, 1.0, assumed, assumed)};
 }
 
+Sourced<Bandwidth> copies_of_process(NetworkKind network, int processes) {
+  constexpr Bandwidth of_one(5e9), of_node(6.5e9);
+  const Bandwidth share = of_node * (1.0 / processes);
+  if (network == NetworkKind::rdma || share >= of_one)
+    return {of_one, {Kind::assumed, "shared-memory MPI between processes"}};
+  return {share,
+          {Kind::assumed,
+           "processes on one node of osu_allreduce over TCP: 8 GB/s in sum with 4 a node (10 GbE, "
+           "8 nodes), 5.6 with 8 (32 Gbit/s, 4 to 32 nodes)"}};
+}
+
 Sourced<Bytes> queue_ahead(NetworkKind network) {
   if (network == NetworkKind::rdma)
     return {Bytes(0), {Kind::assumed, "an RDMA NIC serves its queues in turn"}};

@@ -16,6 +16,11 @@ std::vector<ProtocolSpec> nccl_protocols(NetworkKind network, bool pcie_peers,
                                          const Priors& priors);
 std::vector<ProtocolSpec> mpi_protocols(NetworkKind network);
 
+// Rate at which one of the MPI processes of a node passes messages to another one there, through
+// shared memory. Over TCP no driver maps the memory of one process into another. All of them then
+// share what the memory copies.
+Sourced<Bandwidth> copies_of_process(NetworkKind network, int processes);
+
 // Bytes that one MPI connection may queue ahead of the next (transport.h). Over TCP, Linux lets a
 // socket hold two packets below it, or the bytes of 1 ms if that is more (net/ipv4/tcp_output.c,
 // tcp_small_queue_check). The default is two packets, an assumption: a connection with a fast link

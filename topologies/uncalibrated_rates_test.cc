@@ -8,9 +8,10 @@ namespace lambcast {
 namespace {
 
 double seconds(const std::string& preset, const Overrides& overrides, Op op, int gpus, double bytes,
-               const char* algorithm = "") {
+               const char* algorithm = "", Backend backend = Backend::nccl) {
   CollectiveSetting setting;
   setting.op = op;
+  setting.backend = backend;
   setting.algorithm = algorithm;
   const Cluster cluster = load_cluster(preset, overrides);
   setting.group.ranks = gpus;
@@ -121,6 +122,39 @@ TEST_CASE("uncalibrated rates: a node passes on 6 GB/s over TCP") {
                        {"nccl.flow_cap", "100 GB/s"}};
   CHECK(seconds("commodity-100gbe", fast, Op::all_to_all, 16, 1e11) ==
         Approx(8 * 1e11 / 2 / 6e9).epsilon(0.01));
+}
+
+// osu_allreduce over hosts, without a table of their own. One process a node of 10 GbE passes 0.645
+// GB/s, less than the NIC. The 4 or 8 of a node share what its memory copies.
+// https://github.com/dexhunter/allreduce-experiments (b49158f), data/ompi-results;
+// https://github.com/converged-computing/performance-study (6f3df68), experiments/google/gke/gpu.
+TEST_CASE(
+    "uncalibrated rates: processes of MPI over TCP have a connection's rate, and one memory") {
+  struct Row {
+    const char* gpus_per_node;
+    const char* nic;
+    int ranks;
+    double bytes, measured_us;
+  };
+  const Row rows[] = {
+      {"1", "9.4 Gbit/s", 16, 64 << 20, 241024}, {"1", "9.4 Gbit/s", 16, 512 << 20, 2039330},
+      {"4", "9.4 Gbit/s", 32, 64 << 20, 151393}, {"4", "9.4 Gbit/s", 32, 512 << 20, 1237060},
+      {"8", "31 Gbit/s", 32, 1 << 20, 3530},     {"8", "31 Gbit/s", 64, 1 << 20, 3677},
+      {"8", "31 Gbit/s", 128, 1 << 20, 4068},    {"8", "31 Gbit/s", 256, 1 << 20, 4231}};
+  for (const Row& row : rows) {
+    const Overrides host{
+        {"node.gpus", row.gpus_per_node}, {"nic.nominal", "32 Gbit/s"}, {"nic.bandwidth", row.nic}};
+    const double forecast_us = 1e6 * seconds("commodity-10gbe", host, Op::all_reduce, row.ranks,
+                                             row.bytes, "", Backend::mpi_host);
+    INFO(row.ranks << " ranks, " << row.bytes << " B: " << forecast_us);
+    CHECK(std::abs(std::log(forecast_us / row.measured_us)) < std::log(1.5));
+  }
+  // S = 1e11 B: a ring sends 2 x 15/16 S through the connection of each process.
+  CHECK(seconds("commodity-100gbe", {{"node.gpus", "1"}}, Op::all_reduce, 16, 1e11, "ring",
+                Backend::mpi_host) == Approx(2 * 15. / 16 * 1e11 / 0.645e9).epsilon(0.01));
+  CHECK(load_cluster("commodity-100gbe", {{"node.gpus", "8"}}).host_link.value ==
+        Bandwidth(6.5e9 / 8));
+  CHECK(load_cluster("dgx-a100-80g", {}).host_link.value == Bandwidth(5e9));
 }
 
 // With 8 ranks on two nodes a ring sends 2 x 7/8 S, a tree S at 0.55 of the rate.
