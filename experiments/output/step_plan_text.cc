@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <string_view>
+
 namespace lambcast {
 namespace {
 
@@ -84,10 +86,10 @@ class CallLines {
  public:
   explicit CallLines(const AboutCall& also) : also_(also) {}
 
-  void add(const char* what, const std::optional<Call>& call) {
+  void add(std::string_view what, const std::optional<Call>& call) {
     if (call) text_ += fmt::format("     {}, {}{}\n", what, describe(*call), also_(*call));
   }
-  void add(const char* what, const std::vector<Call>& calls) {
+  void add(std::string_view what, const std::vector<Call>& calls) {
     for (const Call& call : calls) add(what, std::optional(call));
   }
   void title(const char* of) { text_ += fmt::format("    {}\n", of); }
@@ -122,7 +124,9 @@ std::string of_blocks(const PipelinePlan& plan, const AboutCall& also) {
   lines.add("context parallel, queries or context", plan.queries_exchange);
   lines.add("context parallel, keys or values", plan.keys_exchange);
   lines.add("weights gathered, forward", plan.weights_gather);
-  lines.add("weights gathered, backward", plan.weights_gather_again);
+  const std::string kept =
+      plan.kept_blocks > 0 ? fmt::format(", but of the last {} blocks", plan.kept_blocks) : "";
+  lines.add("weights gathered, backward" + kept, plan.weights_gather_again);
   lines.add("gradients of weights reduced", plan.gradients_reduce);
   lines.add("experts' weights gathered", plan.expert_weights_gather);
   lines.add("experts' gradients scattered", plan.expert_gradients_scatter);

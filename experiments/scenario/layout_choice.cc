@@ -110,6 +110,7 @@ Framework choose_framework(const Words& words, const Zero& zero) {
     framework.prefetch_bucket = std::max(1.0, static_cast<double>(zero.prefetch));
     framework.persistent_tensor = static_cast<double>(zero.persistent);
     framework.live_elements = std::max(1.0, static_cast<double>(zero.live));
+    framework.reuse_elements = static_cast<double>(zero.reuse);
   }
   if (const auto overlap = words.chosen<TensorOverlap>("tensor_overlap"))
     framework.tensor_overlap = *overlap;

@@ -203,6 +203,7 @@ ZeroConfig read_zero(const Section& root) {
     read(*block, prefix + "prefetch_bucket_size", zero.prefetch_bucket_size, 0);
     read(*block, prefix + "param_persistence_threshold", zero.param_persistence_threshold, 0);
     read(*block, prefix + "max_live_parameters", zero.max_live_parameters, 0);
+    read(*block, prefix + "max_reuse_distance", zero.max_reuse_distance, 0);
   }
   // A device that is modelled is read elsewhere (parallelism.h).
   const auto find_unmodelled = [&](const char* key, std::string_view modelled) {

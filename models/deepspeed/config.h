@@ -48,6 +48,7 @@ struct ZeroConfig {
   Setting<Whole> prefetch_bucket_size{50'000'000};
   Setting<Whole> param_persistence_threshold{100'000};
   Setting<Whole> max_live_parameters{1'000'000'000};
+  Setting<Whole> max_reuse_distance{1'000'000'000};
   int offload_line = 0;  // line that enables offloading which is not modelled; 0: none
 };
 

@@ -32,7 +32,8 @@ Recipe recipe_of(const DeepSpeedConfig& config) {
                  config.zero_allow_untested_optimizer.value,
                  config.zero.prefetch_bucket_size.value,
                  config.zero.param_persistence_threshold.value,
-                 config.zero.max_live_parameters.value};
+                 config.zero.max_live_parameters.value,
+                 config.zero.max_reuse_distance.value};
   recipe.gradient_clipping = config.gradient_clipping.value;
   recipe.curriculum = config.curriculum;
   recipe.engine = engine_of(config.release.value);

@@ -276,10 +276,11 @@ TEST_CASE("rules: every key of ZeRO has an effect or a note") {
         "zero_hpz_partition_size: 8", "mics_shard_size: 8",
         "zeropp_loco_param: {err_beta: 0.8, reset_T: 1024}", "stage3_max_live_parameters: 1e8",
         "prefetch_bucket_size: 1e6", "stage3_prefetch_bucket_size: 1e6", "reduce_bucket_size: 1e6",
-        "stage3_param_persistence_threshold: 1e6", "overlap_comm: true"})
+        "stage3_param_persistence_threshold: 1e6", "stage3_max_reuse_distance: 1e8",
+        "overlap_comm: true"})
     CHECK_THAT(at_3(read), Equals(""));
   CHECK_THAT(at_3("overlap_comm: false"), Contains("no-effect") && Contains("nothing is taken to"));
-  CHECK_THAT(at_3("stage3_max_reuse_distance: 1e9"), Contains("not-modelled"));
+  CHECK_THAT(at_3("stage3_module_granularity_threshold: 1e9"), Contains("not-modelled"));
 }
 
 TEST_CASE("rules: a curriculum that starts with empty sequences is refused") {

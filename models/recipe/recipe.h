@@ -21,9 +21,10 @@ struct Zero {
   bool reduce_scatter = true;         // a bucket is flattened, and the rank's share copied back
   std::int64_t bucket = 500'000'000;  // elements
   bool any_optimizer = false;         // taken though nobody tested it with ZeRO
-  // Elements in stage 3: gathered ahead in one call, of the largest weights that stay whole, and of
-  // all that are whole at once.
-  std::int64_t prefetch = 50'000'000, persistent = 100'000, live = 1'000'000'000;
+  // Elements in stage 3: gathered ahead in one call, of the largest weights that stay whole, of all
+  // that are whole at once, and until the next use of weights that are kept for it.
+  std::int64_t prefetch = 50'000'000, persistent = 100'000, live = 1'000'000'000,
+               reuse = 1'000'000'000;
 
   bool operator==(const Zero&) const = default;
 };

@@ -96,7 +96,8 @@ double sharded_buffers(const ModelShape& model, const Parallelism& how, const Ra
   const double outer = held.vocabulary;
   if (how.framework.live_elements > 0) {
     const double whole = persistent_weights(model, how).all();
-    return how.weight_bytes * std::min(how.framework.live_elements + whole, held.held());
+    const double live = std::max(how.framework.live_elements, block * kept_blocks(model, how));
+    return how.weight_bytes * std::min(live + whole, held.held());
   }
   const double gradient = 2 + how.gradient_bytes();  // as computed, and as reduced
   const double whole = 2 * block * block_weight_bytes(model, how) + outer * how.weight_bytes;

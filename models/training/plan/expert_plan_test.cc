@@ -269,6 +269,13 @@ TEST_CASE("sharded weights: what a pass waits for on their stream") {
   CHECK(exposed(14, 0) == Approx(3 * 14 + 10 - 30));
   CHECK(exposed(0, 4) == Approx(4));
   CHECK(exposed(4, 4, 5, 3) == Approx(5 + 4 + 4 + 3));
+  // Two blocks have their weights: those of the third arrive while the second computes, or 4 us
+  // late.
+  for (const auto& [gather, waits] : {std::pair{4, 1}, std::pair{14, 5}}) {
+    const WeightStream kept{.gather = us(gather), .outer_gather = us(1), .kept = 2};
+    CHECK(exposed_on_stream(kept, 3, us(30)).us() == Approx(waits));
+    CHECK(kept.of(3) == us(gather + 1));
+  }
 }
 
 // In a pass longer than its weight stream, all except the first gather hides. Hidden collectives

@@ -19,6 +19,7 @@ const std::vector<Framework>& described_frameworks() {
                                             .persistent_tensor = 1e5,
                                             .shard_handling_us = 8,
                                             .live_elements = 1e9,
+                                            .reuse_elements = 1e9,
                                             .flat_buckets = true,
                                             .sums_beside = true,
                                             .least_bucket = 5e8,

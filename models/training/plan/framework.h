@@ -117,6 +117,9 @@ struct Framework {
   // Elements of weights that stand whole at once (DeepSpeed stage3_max_live_parameters). Zero:
   // those of two blocks and of the vocabulary.
   double live_elements = 0;
+  // Weights are kept after the forward pass if fewer elements are used before their next use
+  // (DeepSpeed stage3_max_reuse_distance). Zero: none is kept.
+  double reuse_elements = 0;
   // Two flat gradient buckets are held in addition to the gradient sums.
   bool flat_buckets = false;
   // With sums in fp32, they are held in addition to a micro batch's 16-bit gradients; otherwise an

@@ -102,6 +102,7 @@ struct PipelinePlan {
   // of `reduced_pieces` reduced, call after call: scattered over the sharing ranks (or exchanged in
   // int4), and summed among those that share alike.
   std::optional<Call> weights_gather, weights_gather_again;
+  int kept_blocks = 0;  // the last ones, whose weights stay from the forward to the backward pass
   std::vector<Call> gradients_reduce;
   // Read and written where a piece is quantized.
   Bytes weights_quantized, gradients_quantized;

@@ -66,6 +66,7 @@ class SharingWriter {
                                    : shards_.shard;
     plan.weights_gather = some(call(shards_.shard, Op::all_gather, block * of_block));
     plan.weights_gather_again = some(call(again, Op::all_gather, block * of_block));
+    plan.kept_blocks = kept_blocks(model_, how_);
     plan.outer_weights_gather =
         some(call(shards_.shard, Op::all_gather, (outer - whole.vocabulary) * bytes));
     if (how_.quantized_weights) plan.weights_quantized = Bytes(dequantized_bytes * block);
@@ -140,6 +141,20 @@ class SharingWriter {
 double block_weight_bytes(const ModelShape& model, const Parallelism& how) {
   const bool quantized = model.adapters && model.adapters->frozen_bits > 0;
   return quantized ? model.adapters->frozen_bits / 8 : how.weight_bytes;
+}
+
+int kept_blocks(const ModelShape& model, const Parallelism& how) {
+  const double most = how.framework.reuse_elements;
+  if (how.sharding != Sharding::weights || most == 0) return 0;
+  double inside = 0, head = 0;
+  for (const Tensor& tensor : model.tensors) {
+    const auto elements = static_cast<double>(tensor.elements);
+    if (tensor.layer >= 0) inside += elements;
+    if (tensor.split == TensorSplit::vocabulary) head = std::max(head, elements);
+  }
+  const auto layers = static_cast<double>(model.layers);
+  const double of_block = (how.recompute == parallel::Recompute::full ? 3 : 2) * inside / layers;
+  return static_cast<int>(std::clamp(std::ceil((most - 2 * head) / of_block), 0.0, layers));
 }
 
 int gathered_matrices(const ModelShape& model, const Parallelism& how) {

@@ -6,7 +6,8 @@
 //               all_reduce, in buckets of blocks; quantized (qgZ): all_to_all of int4 in the node,
 //               then between nodes
 //   weights     all_gather, in 16 bits or int8 (qwZ); before the backward pass again, then within
-//               secondary_ranks (hpZ). Small ones stay whole: one all_gather after each update
+//               secondary_ranks (hpZ), but of the blocks that are kept. Small ones stay whole: one
+//               all_gather after each update
 //
 // Updated weights of ranks that share optimizer states (stages 1 and 2) are gathered after the
 // step, in 16 bits. SDP4Bit gathers changes: a rank codes the change of its own weights in 4 bits,
@@ -41,6 +42,15 @@ struct PersistentWeights {
   double all() const { return inside + vocabulary; }
 };
 PersistentWeights persistent_weights(const ModelShape& model, const Parallelism& how);
+
+// Returns how many blocks, the last ones, keep their weights from the forward to the backward pass:
+// DeepSpeed's stage 3 releases a block only if its next use is further than R elements away
+// (stage3_max_reuse_distance). Between the two passes of a block with k blocks behind it the head H
+// is used twice, and each of these blocks (B) forward, backward, and once more if it is computed
+// again:
+//
+//   2 H + (2 or 3) k B < R
+int kept_blocks(const ModelShape& model, const Parallelism& how);
 
 // Returns the bytes an element in which the weights of a block are gathered.
 double block_weight_bytes(const ModelShape& model, const Parallelism& how);

@@ -56,6 +56,36 @@ TEST_CASE("weight sharing: a pass takes as much longer as the outer weights' col
   }
 }
 
+// GPT-2 XL: 48 blocks of 30.74 million elements, and a head of 80.4 million. Between the passes of
+// a block with k behind it 2 x 80.4 + 2 k x 30.74 million are used, fewer than 1e9 up to k = 13.
+TEST_CASE("weight sharing: DeepSpeed keeps weights whose next use is near") {
+  TrainingPlan training = sharded(16);
+  Parallelism& how = *training.parallelism;
+  const auto kept = [&](double reuse) {
+    how.framework.reuse_elements = reuse;
+    return kept_blocks(*training.model, how);
+  };
+  CHECK(kept(1e9) == 14);
+  CHECK(kept(1e10) == 48);
+  CHECK(kept(1e6) == 0);
+  CHECK(kept(0) == 0);
+  how.recompute = parallel::Recompute::full;
+  CHECK(kept(1e9) == 10);  // 2 x 80.4 + 3 k x 30.74 million up to k = 9
+  how.recompute = parallel::Recompute::none;
+  // The time of the gathers before the backward pass goes with the blocks.
+  CollectiveCosts costs;
+  const auto gathered = [&](double reuse) {
+    how.framework.reuse_elements = reuse;
+    return price_pipeline(passes_of(training), training, costs, End::expected, 0)
+        .chunks.at(0)
+        .input_gradient.communication.s();
+  };
+  const double all = gathered(0), none = gathered(1e10);
+  CHECK((all - gathered(1e9)) / (all - none) == Approx(14. / 48));
+  how.sharding = Sharding::gradients;
+  CHECK(kept(1e9) == 0);
+}
+
 // GPT-2 XL's vocabulary of 50,257 x 1,600: 2 bytes of each weight over the shard; its gradients
 // there, and of each share the sum over the copies.
 TEST_CASE("weight sharing: bytes of the outer weights") {

@@ -335,8 +335,8 @@ class PipelinePricer {
   }
 
   Duration gather_of_block(const std::optional<Call>& call, int blocks) {
-    return call ? cost_of_block(*call, blocks) + handling_of_block(plan_.weights_quantized)
-                : Duration();
+    if (!call || blocks == 0) return {};
+    return cost_of_block(*call, blocks) + handling_of_block(plan_.weights_quantized);
   }
 
   // Weights gathered ahead of the blocks that compute with them, gradients reduced behind.
@@ -364,12 +364,15 @@ class PipelinePricer {
     PassPrice both{chunk.input_gradient.compute + chunk.weight_gradient.compute,
                    chunk.input_gradient.exposed, chunk.input_gradient.communication,
                    chunk.input_gradient.calls};
+    const int kept = std::min(plan_.kept_blocks, content.layers);
     stream(both, content.layers,
-           {.gather = gather_of_block(plan_.weights_gather_again, content.layers),
+           {.gather = gather_of_block(plan_.weights_gather_again, content.layers - kept),
             .scatter = reduce,
-            .outer_scatter = outer},
+            .outer_scatter = outer,
+            .kept = kept},
            {.gather = cost_of_experts(plan_.expert_weights_gather, content),
-            .scatter = cost_of_experts(plan_.expert_gradients_scatter, content)});
+            .scatter = cost_of_experts(plan_.expert_gradients_scatter, content),
+            .kept = kept});
     chunk.input_gradient.exposed = both.exposed;
     chunk.input_gradient.communication = both.communication;
   }

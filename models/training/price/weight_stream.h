@@ -7,6 +7,8 @@
 //   gathered(i) = max(gathered(i - 1), start of block i - 1) + gather
 //   start(i)    = max(end(i - 1), gathered(i))
 //
+// The first `kept` blocks of a pass have their weights already.
+//
 // What lies outside the blocks (embedding, head) comes first, weights, or last, gradients, and
 // hides behind nothing. Sources: PyTorch FSDP's notes on prefetching (BACKWARD_PRE,
 // limit_all_gathers); DeepSpeed runtime/zero/partitioned_param_coordinator.py.
@@ -19,6 +21,7 @@ namespace lambcast {
 // Collectives of one block, and the outer ones, once for the weights outside the blocks.
 struct WeightStream {
   Duration gather{}, scatter{}, outer_gather{}, outer_scatter{};
+  int kept = 0;
   Duration of(int blocks) const;
 };
 WeightStream operator+(const WeightStream& a, const WeightStream& b);
