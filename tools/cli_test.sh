@@ -103,6 +103,7 @@ for name in "${presets[@]}"; do
 done
 # What people type in place of a flag: the answer names the one that there is.
 expect 2 "unknown flag '--batch': write --global-batch N .* or --micro-batch N" "$lambcast" simulate "${run[@]}" --batch 8
+expect 2 "'15x' is no share .allowed: such as 0.15 or 15%" "$lambcast" validate --against slow.csv --cluster paper-eth40-v100 --max-error 15x
 expect 2 "'--max-error' is no flag of simulate, but of lambcast validate" "$lambcast" simulate "${run[@]}" --max-error 15%
 expect 2 "unknown flag '--price': write --set cluster.usd_per_gpu_hour=X" "$lambcast" simulate "${run[@]}" --price 2
 expect 0 'all_reduce' "$lambcast" collective --cluster paper-eth40-v100 --gpus 8 --op AllReduce -b 1M -e 1M

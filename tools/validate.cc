@@ -31,12 +31,12 @@ constexpr double largest_max_error = 10;  // of a forecast eleven times too long
 // "15%" is read as 0.15.
 CLI::Validator share_of_percent() {
   return {[](std::string& text) -> std::string {
-            if (!text.ends_with('%')) return {};
             char* end = nullptr;
-            const double percent = std::strtod(text.c_str(), &end);
-            if (end == text.c_str() || *end != '%' || end[1] != '\0')
-              return "'" + text + "' is no share";
-            text = fmt::format("{}", percent / 100);
+            const double number = std::strtod(text.c_str(), &end);
+            const std::string_view behind(end);
+            if (end == text.c_str() || !(behind.empty() || behind == "%"))
+              return fmt::format("'{}' is no share (allowed: such as 0.15 or 15%)", text);
+            if (behind == "%") text = fmt::format("{}", number / 100);
             return {};
           },
           ""};

@@ -9,6 +9,8 @@
 #include "experiments/output/cell.h"
 #include "experiments/output/forecast_output.h"
 #include "experiments/output/measure_first.h"
+#include "experiments/scenario/run_length.h"
+#include "experiments/sweep/common_length.h"
 #include "sim/base/csv.h"
 #include "sim/base/json.h"
 
@@ -69,7 +71,10 @@ std::string answer_of(const Sensitivity& sensitivity) {
     return effect.provenance && moves(effect);
   });
   const RunForecast& run = sensitivity.forecast.run;
-  std::string out = fmt::format("The run takes {}. ",
+  const Scenario& scenario = sensitivity.scenario;
+  const auto assumed_steps =
+      gives_length(scenario.asked) ? std::nullopt : std::optional(scenario.training.steps);
+  std::string out = fmt::format("The run{} takes {}. ", assumed_run_text(assumed_steps),
                                 time_and_range(run.time_s, run.time_low_s, run.time_high_s));
   if (strongest == sensitivity.effects.end())
     return out + "No number of the cluster or device moves it.\n";

@@ -139,9 +139,7 @@ void add_optimizer(Defaults& of) {
     return number_word(s.training.recipe.zero.stage);
   };
   of["overlap"] = [](const Scenario& s) -> Stated {
-    const auto& how = s.training.parallelism;
-    if (!how) return std::string(name_of(overlap_of(s.training)));
-    return how->framework.overlaps_gradients ? "ddp" : "none";
+    return std::string(name_of(overlap_of(s.training)));
   };
   of["deepspeed_version"] = [](const Scenario& s) -> Stated {
     return text_of(s.config.release.value);

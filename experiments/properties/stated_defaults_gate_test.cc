@@ -162,6 +162,8 @@ std::vector<World> worlds() {
   return {
       {"1-bit LAMB on Ethernet",
        world_of("bert-large", "paper-eth40-v100", "16", "onebit_lamb", {{"freeze_step", "50"}})},
+      {"1-bit Adam over MPI that takes GPU memory",
+       world_of("bert-large", "blog-qdr40-v100", "8", "onebit_adam", {{"freeze_step", "50"}})},
       {"LAMB in fp32",
        world_of("bert-large", "commodity-100gbe", "16", "lamb", {{"precision", "fp32"}})},
       {"0/1 Adam",

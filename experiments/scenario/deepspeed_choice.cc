@@ -92,16 +92,19 @@ void choose_precision(const Words& words, const TrainingPlan& training,
 void choose_backend(const Words& words, const Cluster& cluster, deepspeed::DeepSpeedConfig& config,
                     std::vector<Finding>& findings) {
   auto& backend = config.optimizer->comm_backend_name;
-  if (const auto chosen = words.choice("backend")) {
-    backend = {backend_words()[*chosen], true, 0};
-  } else if (!backend.given && cluster.stack.backend && is_onebit(config.optimizer->type)) {
+  const auto chosen = words.choice("backend");
+  if (chosen) backend = {backend_words()[*chosen], true, 0};
+  if ((chosen || !backend.given) && cluster.stack.backend && is_onebit(config.optimizer->type)) {
     const BackendTraits& of_cluster = traits_of(*cluster.stack.backend);
-    backend.value = of_cluster.word;
-    config.optimizer->cuda_aware.value = of_cluster.cuda_aware;
-    findings.push_back(
-        {Severity::note, "backend-of-cluster",
-         fmt::format("no backend given: {}{}, as 1-bit optimizers ran on {}", of_cluster.word,
-                     of_cluster.cuda_aware ? " with cuda_aware" : "", cluster.name)});
+    if (!chosen) {
+      backend.value = of_cluster.word;
+      findings.push_back(
+          {Severity::note, "backend-of-cluster",
+           fmt::format("no backend given: {}{}, as 1-bit optimizers ran on {}", of_cluster.word,
+                       of_cluster.cuda_aware ? " with cuda_aware" : "", cluster.name)});
+    }
+    if (backend.value == of_cluster.word && !config.optimizer->cuda_aware.given)
+      config.optimizer->cuda_aware.value = of_cluster.cuda_aware;
   }
   if (!backend_of(*config.optimizer))
     fail_input({config.file, backend.line, "comm_backend_name"}, "hccl is not modelled",

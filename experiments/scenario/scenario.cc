@@ -230,17 +230,24 @@ void add(std::vector<Finding>& findings, const std::vector<Finding>& more) {
   findings.insert(findings.end(), more.begin(), more.end());
 }
 
+std::optional<Kernels> kernels_of_framework(const TrainingPlan& training,
+                                            const std::optional<Version>& torch) {
+  if (!training.parallelism || training.parallelism->framework.name == FrameworkName::deepspeed)
+    return std::nullopt;
+  const Kernels own = training.parallelism->framework.kernels;
+  const bool one_by_one = own == Kernels::foreach_adam && torch && *torch < Version{2, 0, 0};
+  return one_by_one ? Kernels::unfused_adam : own;
+}
+
 // The kernels that ship here serve any framework.
-Kernels choose_kernels(const Words& words, const TrainingPlan& training,
-                       const std::optional<Version>& torch) {
+void choose_kernels(const Words& words, TrainingPlan& training,
+                    const std::optional<Version>& torch) {
+  training.framework_kernels = kernels_of_framework(training, torch);
   const auto kernels = words.choice("kernels");
-  if (kernels && words_of("kernels")[*kernels] == name_of(Kernels::fused)) return Kernels::fused;
-  if (training.parallelism && training.parallelism->framework.name != FrameworkName::deepspeed) {
-    const Kernels own = training.parallelism->framework.kernels;
-    const bool one_by_one = own == Kernels::foreach_adam && torch && *torch < Version{2, 0, 0};
-    return one_by_one ? Kernels::unfused_adam : own;
-  }
-  return stack_kernels(training.cluster->stack, training.optimizer());
+  training.kernels = kernels && words_of("kernels")[*kernels] == name_of(Kernels::fused)
+                         ? Kernels::fused
+                         : training.framework_kernels.value_or(
+                               stack_kernels(training.cluster->stack, training.optimizer()));
 }
 
 void choose_emulation(TrainingPlan& training, std::vector<Finding>& findings) {
@@ -345,7 +352,7 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
     add(scenario.findings, find_unread_of_layout(words, *training.parallelism));
     as_whole_model(words, training, config);
   }
-  training.kernels = choose_kernels(words, training, versions.torch);
+  choose_kernels(words, training, versions.torch);
   if (!training.parallelism) training.overlap = choose_overlap(words, config);
   training.recipe = deepspeed::recipe_of(config);  // with what flags say of steps and overlap
   training.recipe.projection = choose_projection(words, training.optimizer(), scenario.findings);
@@ -374,6 +381,8 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
 
 Overlap overlap_of(const TrainingPlan& training) {
   if (training.overlap == Overlap::ddp) return Overlap::ddp;
+  if (training.parallelism && training.framework != FrameworkName::deepspeed)
+    return training.parallelism->framework.overlaps_gradients ? Overlap::ddp : Overlap::none;
   return overlaps_reduction(training) ? Overlap::zero : Overlap::none;
 }
 

@@ -40,6 +40,8 @@ struct TrainingPlan {
   // Steps before the checkpoint that this run resumes from: freeze_step counts them too.
   std::int64_t steps_done = 0;
   Kernels kernels = Kernels::deepspeed;
+  // Update kernels of the framework. DeepSpeed has others for each optimizer (stack_kernels).
+  std::optional<Kernels> framework_kernels{};
   Overlap overlap = Overlap::none;  // or ddp; ZeRO's is in the recipe
   Exchange exchange{};              // of steps that sum gradients
   NetworkModel network = NetworkModel::analytic;

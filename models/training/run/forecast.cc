@@ -232,7 +232,10 @@ TrainingPlan plain_run(const TrainingPlan& training) {
   if (plain.parallelism && is_hierarchical(training.exchange))
     plain.parallelism->quantized_gradients = false;
   plain.recipe.optimizer = baseline_of(training.optimizer());
-  plain.kernels = stack_kernels(plain.cluster->stack, plain.optimizer());
+  // A 1-bit optimizer with the kernels of this project is compared with the kernels of the program.
+  if (plain.optimizer() != training.optimizer())
+    plain.kernels =
+        plain.framework_kernels.value_or(stack_kernels(plain.cluster->stack, plain.optimizer()));
   return plain;
 }
 
