@@ -1,6 +1,5 @@
 #include "kernels/exchange_bytes.h"
 
-#include "kernels/layout.h"
 #include "sim/base/check.h"
 
 namespace lambcast {
@@ -62,6 +61,22 @@ std::uint64_t hierarchical_reduce_scatter_bytes(std::uint64_t elements, int node
   const std::uint64_t shard = ceil_div(elements, all_nodes * (others(per_node) + 1));
   return others(per_node) * message_bytes(in_node, all_nodes * shard) +
          others(nodes) * message_bytes(between_nodes, shard);
+}
+
+std::uint64_t code_bytes(const ChunkLayout& share, const std::optional<Quantiser>& quantiser) {
+  const std::uint64_t nodes = others(share.ranks) + 1;
+  if (!quantiser) return share.packed_bytes() + 4 * nodes;
+  return nodes * message_bytes(*quantiser, ceil_div(share.elements, nodes));
+}
+
+std::uint64_t sharded_allreduce_bytes(std::uint64_t elements, int nodes, int per_node,
+                                      WireFormat in_node,
+                                      const std::optional<Quantiser>& quantiser) {
+  const ChunkLayout share = share_layout(elements, nodes, per_node, 0);
+  const std::uint64_t in_the_node =
+      others(per_node) * (payload_bytes(in_node, share.padded) + code_bytes(share, quantiser));
+  return in_the_node + (quantiser ? quantised_allreduce_bytes(share.elements, nodes, *quantiser)
+                                  : onebit_allreduce_bytes(share.padded, nodes));
 }
 
 std::uint64_t power_sgd_bytes(std::uint64_t rows, std::uint64_t columns, int rank, int ranks,

@@ -9,6 +9,9 @@
 //                                                       call on its way out
 //   hierarchical   (g-1) m q(S) + (m-1) q(S) + scales   g ranks on each of m nodes, S = ceil(N/n):
 //                                                       a reduce-scatter, nothing is gathered
+//   sharded        (g-1) (P b + c) + the one-bit or quantised bytes of P elements over m nodes; c,
+//   the
+//                  codes of a share: P/8 + 4 m of one bit, or m (q(C) + 4 s(C)), C = ceil(P/m)
 //   PowerSGD       2 (n-1)/n 4 r (h + w)                a matrix of h rows and w columns at rank r;
 //                                                       times the turns between both factors
 //   top-k          8 k (n-1)                            a value and an index each, gathered
@@ -25,6 +28,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+
+#include "kernels/layout.h"
 
 namespace lambcast {
 
@@ -49,6 +55,12 @@ std::uint64_t quantised_allreduce_bytes(std::uint64_t elements, int ranks,
 std::uint64_t hierarchical_reduce_scatter_bytes(std::uint64_t elements, int nodes, int per_node,
                                                 const Quantiser& in_node,
                                                 const Quantiser& between_nodes);
+// The codes of one share's result: signs, or those of a quantiser, of `share.ranks` chunks.
+std::uint64_t code_bytes(const ChunkLayout& share, const std::optional<Quantiser>& quantiser);
+// `in_node`: plain. Without a quantiser of one bit.
+std::uint64_t sharded_allreduce_bytes(std::uint64_t elements, int nodes, int per_node,
+                                      WireFormat in_node,
+                                      const std::optional<Quantiser>& quantiser = {});
 std::uint64_t power_sgd_bytes(std::uint64_t rows, std::uint64_t columns, int rank, int ranks,
                               int iterations = 1);
 std::uint64_t top_k_bytes(std::uint64_t kept, int ranks);

@@ -33,6 +33,12 @@ static_assert(sizeof(ChunkLayout::elements) == 8);
 // Throws Error for fewer than one rank.
 ChunkLayout chunk_layout(std::uint64_t elements, int ranks);
 
+// Share `share` of `shares` that the ranks of a node divide `elements` into, each exchanged over
+// `nodes`. All shares have the same padded size P, and share s is the elements from s P on: the
+// last shares may be cut short, or empty. So the chunks of all shares, one after another, are those
+// of one buffer of `shares` P elements.
+ChunkLayout share_layout(std::uint64_t elements, int nodes, int shares, int share);
+
 // Role of the padding. In DeepSpeed its meaningless elements enter both norms and carry an error of
 // their own.
 enum class Padding {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "kernels/cuda_on_cpu/cuda_runtime.h"
@@ -12,6 +13,7 @@
 struct ncclComm {
   int rank = 0;
   int ranks = 0;
+  int id = 0;  // of its group of ranks
 };
 
 namespace lambcast::cuda_on_cpu {
@@ -36,6 +38,7 @@ int depth = 0;
 std::vector<Call> pending;
 FakeFault current_fault = FakeFault::none;
 FakeCounts counts;
+int made_ids = 0;
 
 std::size_t size_of(ncclDataType_t type) {
   if (type == ncclFloat16 || type == ncclBfloat16) return sizeof(std::uint16_t);
@@ -158,14 +161,8 @@ bool peer_died() {
   return current_fault == FakeFault::silent_peer || current_fault == FakeFault::lost_peer;
 }
 
-ncclResult_t run_pending() {
-  const std::vector<Call> calls = std::move(pending);
-  pending.clear();
-  if (peer_died() && !calls.empty()) {
-    streams_stall = true;
-    return ncclSuccess;
-  }
-  counts.groups += calls.empty() ? 0 : 1;
+// The calls on communicators of one group of ranks.
+ncclResult_t run(const std::vector<Call>& calls) {
   if (const auto e = match_messages(calls)) return e;
   std::map<int, std::vector<Call>> of_rank;  // collectives, in the order of the rank
   std::size_t ranks = 0;
@@ -183,6 +180,20 @@ ncclResult_t run_pending() {
     }
     if (const auto e = collective(together)) return e;
   }
+  return ncclSuccess;
+}
+
+ncclResult_t run_pending() {
+  std::map<int, std::vector<Call>> of_group;
+  for (const Call& call : std::exchange(pending, {})) of_group[call.comm->id].push_back(call);
+  if (of_group.empty()) return ncclSuccess;
+  if (peer_died()) {
+    streams_stall = true;
+    return ncclSuccess;
+  }
+  ++counts.groups;
+  for (const auto& [id, calls] : of_group)
+    if (const auto e = run(calls)) return e;
   return ncclSuccess;
 }
 
@@ -205,11 +216,16 @@ cuda::NcclApi fake_nccl(FakeFault fault) {
   cuda::NcclApi api;
   api.ncclGetErrorString = [](ncclResult_t) { return "an error of the fake"; };
   api.ncclGetLastError = [](ncclComm_t) { return ""; };
-  api.ncclGetUniqueId = [](ncclUniqueId*) { return ncclSuccess; };
-  api.ncclCommInitRank = [](ncclComm_t* comm, int ranks, ncclUniqueId, int rank) {
+  api.ncclGetUniqueId = [](ncclUniqueId* id) {
+    std::memcpy(id, &++made_ids, sizeof made_ids);
+    return ncclSuccess;
+  };
+  api.ncclCommInitRank = [](ncclComm_t* comm, int ranks, ncclUniqueId of, int rank) {
     if (current_fault == FakeFault::failed_init && rank == 1) return ncclSystemError;
     ++counts.made;
-    *comm = new ncclComm{rank, ranks};
+    int id = 0;
+    std::memcpy(&id, &of, sizeof id);
+    *comm = new ncclComm{rank, ranks, id};
     return ncclSuccess;
   };
   api.ncclCommDestroy = [](ncclComm_t comm) {

@@ -7,9 +7,8 @@
 
 namespace lambcast::emulated {
 
-ErrorFeedback error_feedback(std::size_t elements, int ranks) {
-  const ChunkLayout layout = chunk_layout(elements, ranks);
-  const std::size_t n = static_cast<std::size_t>(ranks);
+ErrorFeedback error_feedback(const ChunkLayout& layout) {
+  const std::size_t n = static_cast<std::size_t>(layout.ranks);
   return {layout, std::vector(n, std::vector<float>(layout.padded)),
           std::vector(n, std::vector<float>(layout.chunk))};
 }

@@ -22,7 +22,10 @@ struct ErrorFeedback {
   std::vector<std::vector<float>> server;  // [rank][C]
 };
 
-ErrorFeedback error_feedback(std::size_t elements, int ranks);
+ErrorFeedback error_feedback(const ChunkLayout& layout);
+inline ErrorFeedback error_feedback(std::size_t elements, int ranks) {
+  return error_feedback(chunk_layout(elements, ranks));
+}
 
 struct Scales {
   std::vector<float> worker;  // [rank]

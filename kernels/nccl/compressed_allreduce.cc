@@ -4,16 +4,16 @@
 
 namespace lambcast::cuda {
 
-CompressedAllreduce::CompressedAllreduce(std::size_t elements, int ranks, int rank, Padding padding)
-    : layout_(chunk_layout(elements, ranks)),
+CompressedAllreduce::CompressedAllreduce(const ChunkLayout& layout, int rank, Padding padding)
+    : layout_(layout),
       rank_(rank),
       padding_(padding),
       worker_error_(layout_.padded),
       worker_scale_(1),
       server_error_(layout_.chunk),
       server_scale_(1),
-      worker_scales_(static_cast<std::size_t>(ranks)),
-      server_scales_(static_cast<std::size_t>(ranks)),
+      worker_scales_(static_cast<std::size_t>(layout.ranks)),
+      server_scales_(static_cast<std::size_t>(layout.ranks)),
       signs_(layout_.packed_bytes()),
       received_(layout_.packed_bytes()),
       served_(layout_.chunk_bytes()),

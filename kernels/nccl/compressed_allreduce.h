@@ -31,7 +31,9 @@ namespace lambcast::cuda {
 class CompressedAllreduce {
  public:
   // Allocates on the current device: 4 Np + 4 C + (Np / 8) (2 + 1/n) bytes.
-  CompressedAllreduce(std::size_t elements, int ranks, int rank, Padding padding);
+  CompressedAllreduce(const ChunkLayout& layout, int rank, Padding padding);
+  CompressedAllreduce(std::size_t elements, int ranks, int rank, Padding padding)
+      : CompressedAllreduce(chunk_layout(elements, ranks), rank, padding) {}
 
   const ChunkLayout& layout() const { return layout_; }
   int rank() const { return rank_; }

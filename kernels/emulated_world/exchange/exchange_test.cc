@@ -2,8 +2,8 @@
 // the size of the closed form; and the special property of each.
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <random>
 
+#include "kernels/emulated_world/exchange/exchange_case.h"
 #include "kernels/emulated_world/exchange/hierarchical_reduce_scatter.h"
 #include "kernels/emulated_world/exchange/neighbour_average.h"
 #include "kernels/emulated_world/exchange/plain_allreduce.h"
@@ -14,51 +14,6 @@
 
 using namespace lambcast;
 using namespace lambcast::emulated;
-
-namespace {
-
-using Flat = std::vector<float>;
-
-std::vector<Flat> random_buffers(std::size_t ranks, std::size_t elements, unsigned seed) {
-  std::mt19937 bits(seed);
-  std::vector<Flat> all(ranks, Flat(elements));
-  for (Flat& buffer : all) {
-    for (float& x : buffer) x = static_cast<float>(bits() * 0x1p-32 - 0.4);
-  }
-  return all;
-}
-
-std::vector<std::span<float>> views(std::vector<Flat>& all) { return {all.begin(), all.end()}; }
-
-// The sum over the ranks, of each element below `elements`.
-std::vector<double> sum(const std::vector<Flat>& all, std::size_t elements) {
-  std::vector<double> result(elements);
-  for (const Flat& flat : all) {
-    for (std::size_t e = 0; e < std::min(elements, flat.size()); ++e) result[e] += flat[e];
-  }
-  return result;
-}
-
-// Runs a few calls and checks the invariant after each. The callback returns the error feedback of
-// all ranks for each element, in units of the sum.
-template <typename State, typename Owed>
-void sent_plus_owed_equals_meant(State state, std::size_t ranks, std::size_t elements, Owed owed) {
-  for (unsigned call = 0; call < 4; ++call) {
-    auto buffers = random_buffers(ranks, elements, 100 + call);
-    auto meant = sum(buffers, elements);
-    const auto owed_before = owed(state);
-    average(state, views(buffers));
-    const auto owed_after = owed(state);
-    for (std::size_t r = 1; r < ranks; ++r) REQUIRE(buffers[r] == buffers[0]);
-    for (std::size_t e = 0; e < elements; ++e) {
-      const double n = static_cast<double>(ranks);
-      REQUIRE(n * static_cast<double>(buffers[0][e]) + owed_after[e] ==
-              Approx(meant[e] + owed_before[e]).margin(2e-6 * n));
-    }
-  }
-}
-
-}  // namespace
 
 TEST_CASE("a plain all-reduce is the mean, rounded where it travels in 16 bits") {
   for (const std::size_t n : {1u, 2u, 3u, 8u}) {
