@@ -122,6 +122,8 @@ void draw_exchange(WhatIf& world, Dice& dice) {
                                        "neighbours:exponential",
                                        "int8 / two-level / overlapped",
                                        "onebit / two-level",
+                                       "onebit / sharded",
+                                       "topk:1% / sharded / overlapped",
                                        "powersgd:4 / overlapped",
                                        "neighbours:ring / two-level / overlapped"},
                                       dice);

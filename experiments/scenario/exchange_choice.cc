@@ -7,6 +7,7 @@
 
 #include "experiments/scenario/hints.h"
 #include "experiments/scenario/invalid_value.h"
+#include "models/training/plan/exchange_levels.h"
 #include "models/training/plan/gradient_exchange.h"
 #include "models/training/plan/gradient_owners.h"
 #include "models/training/plan/gradient_reduction.h"
@@ -64,11 +65,21 @@ void check_sites(const TrainingPlan& training) {
     fail_input(flag("exchange"), "sites of experts are not modelled", "local:STEPS");
 }
 
+// Shares of a node's sum go to the same ranks of each node.
+void check_shares(const TrainingPlan& training) {
+  const ProcessGroup ranks = exchanging_ranks(training);
+  if (training.exchange.is_sharded() && ranks.nodes() > 1 && !ranks.uniform())
+    fail_input(flag("exchange"),
+               fmt::format("{} ranks that hold the same weights, {} a node, are not as many on "
+                           "each node",
+                           ranks.ranks, ranks.per_node),
+               "two-level, or as many GPUs on each node");
+}
+
 void check_graph(const TrainingPlan& training) {
   if (training.exchange.kind != Exchange::Kind::neighbour_exponential) return;
-  const bool leaders = training.exchange.is_two_level();
-  const int meeting =
-      leaders ? node_leaders(exchanging_ranks(training)).ranks : training.data_parallel();
+  const bool leaders = training.exchange.is_two_level() || training.exchange.is_sharded();
+  const int meeting = levels_of(training.exchange, exchanging_ranks(training)).between.ranks;
   if (!std::has_single_bit(static_cast<unsigned>(meeting)))
     fail_input(flag("exchange"),
                fmt::format("an exponential graph has a power of two {}, not {}",
@@ -125,6 +136,31 @@ void check_stage(const TrainingPlan& training) {
                "with --framework megatron, or qgz");
 }
 
+// The exchange of a 1-bit optimizer is its own; its levels and its time may be others.
+void form_of_momenta(TrainingPlan& training, std::vector<Finding>& findings) {
+  Exchange& exchange = training.exchange;
+  const std::string_view optimizer = name_of(training.optimizer());
+  if (exchange.kind != Exchange::Kind::onebit)
+    fail_input(flag("exchange"), fmt::format("{} brings its own exchange", optimizer),
+               "onebit, also in two levels and overlapped, or plain optimizers");
+  if (!exchange.is_in_other_form()) {
+    exchange = {};
+    return;
+  }
+  if (traits_of(training.backend()).carrier != Backend::nccl)
+    fail_input(flag("exchange"), "two levels and buckets are exchanged over NCCL",
+               "with --backend nccl, or onebit");
+  if (training.recipe.zero.stage > 0)
+    fail_input(flag("exchange"), refused_with_zero(exchange, training.recipe.zero.stage),
+               "onebit, or with --zero-stage 0");
+  check_shares(training);
+  findings.push_back(
+      {Severity::note, "exchange-form",
+       fmt::format("DeepSpeed's {} exchanges among all GPUs, after the backward pass: {} is a form "
+                   "that no program runs with it yet",
+                   optimizer, name_of(exchange))});
+}
+
 }  // namespace
 
 void choose_exchange(const Words& words, TrainingPlan& training, std::vector<Finding>& findings) {
@@ -136,24 +172,11 @@ void choose_exchange(const Words& words, TrainingPlan& training, std::vector<Fin
     });
   training.exchange = parse_exchange(*text, flag("exchange"));
   if (training.exchange == Exchange{}) return;
-  if (is_onebit(training.optimizer())) {
-    if (training.exchange.kind != Exchange::Kind::onebit)
-      fail_input(flag("exchange"),
-                 fmt::format("{} brings its own exchange", name_of(training.optimizer())),
-                 "onebit, or plain optimizers");
-    if (training.exchange.is_in_other_form())
-      fail_input(
-          flag("exchange"),
-          fmt::format("{} exchanges among all GPUs, after the backward pass",
-                      name_of(training.optimizer())),
-          fmt::format("onebit, or --optimizer {} with {}",
-                      name_of(baseline_of(training.optimizer())), name_of(training.exchange)));
-    training.exchange = {};
-    return;
-  }
+  if (is_onebit(training.optimizer())) return form_of_momenta(training, findings);
   check_stage(training);
   choose_form(training, findings);
   if (training.parallelism) exchange_in_layout(training);
+  check_shares(training);
   check_graph(training);
   check_sites(training);
   const std::int64_t every = steps_per_exchange(training.exchange);

@@ -111,12 +111,16 @@ TEST_CASE("exchange choice: PyTorch runs models without blocks as data paralleli
 }
 
 TEST_CASE("exchange choice: 1-bit optimizers bring theirs, ZeRO has its own, one way at a time") {
-  CHECK_THAT(
-      refusal(with({{"exchange", "fp8"}})),
-      Contains("onebit_lamb brings its own exchange (allowed: onebit, or plain optimizers)"));
+  CHECK_THAT(refusal(with({{"exchange", "fp8"}})),
+             Contains("onebit_lamb brings its own exchange (allowed: onebit, also in two levels "
+                      "and overlapped, or plain optimizers)"));
   CHECK(refusal(with({{"exchange", "onebit"}})).empty());
-  CHECK_THAT(refusal(with({{"exchange", "onebit / two-level"}})),
-             Contains("onebit, or --optimizer lamb with onebit / two-level"));
+  for (const char* levels : {"onebit / two-level", "onebit / sharded / overlapped"}) {
+    CHECK(refusal(with({{"exchange", levels}})).empty());
+    CHECK(says(with({{"exchange", levels}}), "exchange-form"));
+    CHECK_THAT(refusal(with({{"exchange", levels}, {"backend", "mpi"}})),
+               Contains("with --backend nccl"));
+  }
   CHECK_THAT(refusal(exchanging("powersgd:4", {{"zero_stage", "2"}})),
              Contains("--zero-stage 0") && Contains("fp8"));
   CHECK_THAT(refusal(exchanging("fp8", {{"zero_stage", "3"}})),

@@ -59,8 +59,9 @@ std::vector<WhatIfKey> optimizer_keys() {
        "halve; others go whole), powersgd:RANK:ITERATIONS (without a warm start), topk:SHARE%, "
        "randomk:SHARE%, local:STEPS (DiLoCo), localsgd:STEPS, "
        "local:STEPS:SITE and localsgd:STEPS:SITE (between sites of so many ranks), "
-       "neighbours:ring, neighbours:exponential (default: all_reduce); behind it / flat or "
-       "two-level (node leaders), / after the backward pass or overlapped (default: as the "
+       "neighbours:ring, neighbours:exponential (default: all_reduce); behind it / flat, "
+       "two-level (node leaders) or sharded (each GPU a share of its node's sum), / after the "
+       "backward pass or overlapped (default: as the "
        "framework's libraries run it)"},
       {"var_update_scaler",
        "0/1 Adam: updates of its variance before their interval doubles (default: the file's, or "

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "kernels/layout.h"
 #include "models/parallel/stage_memory.h"
+#include "models/training/plan/compressed_allreduce.h"
 #include "models/training/plan/exchange_workspace.h"
 #include "models/training/plan/expert_rows.h"
 #include "models/training/plan/gradient_exchange.h"
@@ -207,10 +207,6 @@ RankParameters held_by(const std::vector<RankParameters>& chunks,
   return held;
 }
 
-double padded_buffer(double elements, int ranks) {
-  return static_cast<double>(chunk_layout(static_cast<std::uint64_t>(elements), ranks).padded);
-}
-
 double block_elements(const std::vector<RankParameters>& chunks, std::int64_t layers) {
   double elements = 0;
   for (const RankParameters& chunk : chunks) elements += chunk.held() - chunk.vocabulary;
@@ -228,6 +224,7 @@ std::vector<MemoryForecast> forecast_stage_memory(const TrainingPlan& training) 
                                 activation_setting(training), state_bytes(training), how.sharding);
   const double block = block_elements(contents.parameters, training.model->layers);
   const ProcessGroup replicas = owners_of(how, false).front().replicas;
+  const ExchangeLevels levels = levels_of(training.exchange, replicas);
   std::vector<MemoryForecast> held_by_stage;
   for (int stage = 0; stage < pipeline.stages; ++stage) {
     const parallel::StageMemory& held = stages[static_cast<std::size_t>(stage)];
@@ -240,14 +237,14 @@ std::vector<MemoryForecast> forecast_stage_memory(const TrainingPlan& training) 
     for (const auto& [part, bytes] : held.parts())
       if (part != "recomputed") add(part, bytes.value());
     const RankParameters parameters = held_by(contents.parameters, pipeline, stage);
-    if (training.exchange.kind != Exchange::Kind::all_reduce) {
+    if (!is_onebit(training.optimizer()) && training.exchange.kind != Exchange::Kind::all_reduce) {
       const AveragedGradients averaged = averaged_gradients(training, parameters, replicas);
       add("exchange_state", exchange_state_bytes(training, averaged));
       add("exchange_workspace", exchange_workspace_bytes(training, averaged));
     }
-    for (const auto& [part, bytes] :
-         compression_state(training.optimizer(), training.kernels, parameters.total(),
-                           padded_buffer(parameters.total(), how.replicas()), how.replicas()))
+    for (const auto& [part, bytes] : compression_state(
+             training.optimizer(), training.kernels, parameters.total(),
+             static_cast<double>(padded_share(levels, parameters.total())), levels.between.ranks))
       add(part, bytes);
     if (how.secondary_ranks > 1)
       add("second_copy", how.weight_bytes * parameters.total() / how.secondary_ranks);

@@ -2,6 +2,7 @@
 
 #include "models/training/memory/layout_memory.h"
 #include "models/training/plan/buffers.h"
+#include "models/training/plan/compressed_allreduce.h"
 #include "models/training/plan/exchange_workspace.h"
 #include "models/training/plan/gradient_exchange.h"
 #include "models/training/plan/optimizer_state.h"
@@ -49,8 +50,9 @@ MemoryForecast forecast_memory(const TrainingPlan& training) {
   double padded = 0;
   for (const std::int64_t buffer : compressed_buffers(training))
     padded += static_cast<double>(buffer);
-  for (const auto& [part, bytes] : compression_state(training.optimizer(), training.kernels,
-                                                     optimized / shards, padded, training.gpus))
+  for (const auto& [part, bytes] :
+       compression_state(training.optimizer(), training.kernels, optimized / shards, padded,
+                         levels_of(training.exchange, all_ranks(training)).between.ranks))
     add(part, bytes);
   add("exchange_state", exchange_state_bytes(training, averaged_gradients(training)));
   add("exchange_workspace", exchange_workspace_bytes(training, averaged_gradients(training)));

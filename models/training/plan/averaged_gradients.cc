@@ -1,6 +1,6 @@
 #include "models/training/plan/averaged_gradients.h"
 
-#include "models/training/plan/gradient_owners.h"
+#include "models/training/plan/exchange_levels.h"
 #include "models/training/plan/gradient_reduction.h"
 
 namespace lambcast {
@@ -40,8 +40,9 @@ AveragedGradients averaged_gradients(const TrainingPlan& training,
 }
 
 AveragedGradients exchanged_gradients(const Exchange& exchange, AveragedGradients gradients) {
-  if (exchange.is_two_level()) gradients.ranks = node_leaders(gradients.ranks);
-  return gradients;
+  const ExchangeLevels levels = levels_of(exchange, gradients.ranks);
+  gradients.ranks = levels.between;
+  return levels.is_sharded() ? gradients.part(1.0 / levels.shards) : gradients;
 }
 
 }  // namespace lambcast

@@ -32,7 +32,7 @@ AveragedGradients averaged_gradients(const TrainingPlan& training,
                                      const parallel::RankParameters& held,
                                      const ProcessGroup& ranks);
 
-// The same gradients among those that exchange them: node leaders in two levels.
+// The same gradients, or a share of them, among those that exchange them (exchange_levels.h).
 AveragedGradients exchanged_gradients(const Exchange& exchange, AveragedGradients gradients);
 
 }  // namespace lambcast

@@ -1,12 +1,13 @@
 #include "models/training/plan/buffers.h"
-#include "kernels/layout.h"
+
+#include "models/training/plan/compressed_allreduce.h"
 
 namespace lambcast {
 
 std::vector<std::int64_t> compressed_buffers(const TrainingPlan& training) {
+  const ExchangeLevels levels = levels_of(training.exchange, all_ranks(training));
   const auto padded = [&](std::int64_t elements) {
-    return static_cast<std::int64_t>(
-        chunk_layout(static_cast<std::uint64_t>(elements), training.gpus).padded);
+    return padded_share(levels, static_cast<double>(elements));
   };
   const ModelShape& model = *training.model;
   if (training.optimizer() == OptimizerType::onebit_lamb)

@@ -14,7 +14,7 @@ namespace lambcast {
 std::vector<std::int64_t> flat_groups(const TrainingPlan& training);
 
 // Padded sizes of the buffers that compressed_allreduce is called on, in order: each a multiple of
-// n * lcm(n, 8).
+// n * lcm(n, 8) for n ranks that exchange. If each has a share of the elements, of that share.
 std::vector<std::int64_t> compressed_buffers(const TrainingPlan& training);
 
 // Copies between GPU and host memory: the cluster's own figures, else the device profile's. A

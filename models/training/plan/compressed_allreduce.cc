@@ -1,5 +1,7 @@
 #include "models/training/plan/compressed_allreduce.h"
 
+#include <cmath>
+
 #include "kernels/staging.h"
 #include "sim/collectives/compressed_exchange.h"
 
@@ -8,20 +10,25 @@ namespace {
 
 class ExchangeWriter {
  public:
-  ExchangeWriter(Backend carrier, const ProcessGroup& group, std::int64_t padded)
-      : carrier_(carrier), group_(group), padded_(padded) {}
+  ExchangeWriter(Backend carrier, const ExchangeLevels& levels, std::int64_t padded)
+      : carrier_(carrier), levels_(levels), group_(levels.between), padded_(padded) {}
 
-  std::vector<StepPart> write(const CompressionPasses& passes) {
+  // `gradient`: bytes of one in the node.
+  std::vector<StepPart> write(const CompressionPasses& passes, double gradient) {
     const CompressedExchange exchange = compressed_exchange(elements(), group_.ranks, carrier_);
     const Staging staging =
         staging_copies(chunk_layout(static_cast<std::uint64_t>(padded_), group_.ranks));
+    const double all = levels_.shards * elements();
+    if (levels_.in_node()) parts_.push_back(sum_in_node(levels_, gradient * all));
     kernels("compress", Category::compress, passes.worker);
     stage_through_host(staging.scatter);
     send(exchange.scatter);
     kernels("average and compress", Category::compress, passes.server);
     stage_through_host(staging.gather);
     send(exchange.gather);
-    kernels("decompress", Category::decompress, passes.decode);
+    if (levels_.in_node())
+      parts_.push_back(hand_out_in_node(levels_, all / 8 + 4. * group_.ranks * levels_.shards));
+    parts_.push_back({"decompress", Category::decompress, KernelWork{passes.decode, all, 1}});
     return std::move(parts_);
   }
 
@@ -58,6 +65,7 @@ class ExchangeWriter {
   }
 
   Backend carrier_;
+  const ExchangeLevels& levels_;
   ProcessGroup group_;
   std::int64_t padded_;
   std::vector<StepPart> parts_;
@@ -65,11 +73,16 @@ class ExchangeWriter {
 
 }  // namespace
 
+std::int64_t padded_share(const ExchangeLevels& levels, double elements) {
+  const auto share = static_cast<std::uint64_t>(std::ceil(elements / levels.shards));
+  return static_cast<std::int64_t>(chunk_layout(share, levels.between.ranks).padded);
+}
+
 std::vector<StepPart> compressed_allreduce(OptimizerType optimizer, Backend backend,
-                                           Kernels kernels, const ProcessGroup& group,
-                                           std::int64_t padded) {
-  return ExchangeWriter(traits_of(backend).carrier, group, padded)
-      .write(compression_passes(optimizer, backend, kernels, group.ranks));
+                                           Kernels kernels, const ExchangeLevels& levels,
+                                           std::int64_t padded, double gradient) {
+  return ExchangeWriter(traits_of(backend).carrier, levels, padded)
+      .write(compression_passes(optimizer, backend, kernels, levels.between.ranks), gradient);
 }
 
 }  // namespace lambcast

@@ -54,19 +54,21 @@ constexpr const char* allowed =
     "loco:int8, sdp4bit, powersgd:RANK, powersgd:RANK:ITERATIONS, topk:SHARE%, randomk:SHARE%, "
     "local:STEPS, "
     "local:STEPS:SITE, localsgd:STEPS, localsgd:STEPS:SITE, neighbours:ring, "
-    "neighbours:exponential; whole numbers from 1 to 65536; behind any of them / flat or "
-    "two-level, "
-    "/ after or overlapped";
+    "neighbours:exponential; whole numbers from 1 to 65536; behind any of them / flat, two-level "
+    "or sharded, / after or overlapped";
 
 bool is_local(const Exchange& exchange) {
   return exchange.kind == ExchangeKind::local || exchange.kind == ExchangeKind::local_sgd;
 }
 
-const char* word_of(ExchangePattern pattern) {
-  return pattern == ExchangePattern::flat ? "flat" : "two-level";
+constexpr std::string_view pattern_words[] = {"flat", "two-level", "sharded"};
+constexpr std::string_view timing_words[] = {"after", "overlapped"};
+
+std::string_view word_of(ExchangePattern pattern) {
+  return pattern_words[static_cast<std::size_t>(pattern)];
 }
-const char* word_of(ExchangeTiming timing) {
-  return timing == ExchangeTiming::after ? "after" : "overlapped";
+std::string_view word_of(ExchangeTiming timing) {
+  return timing_words[static_cast<std::size_t>(timing)];
 }
 
 const Form& form_of(ExchangeKind kind) { return forms[static_cast<std::size_t>(kind)]; }
@@ -112,14 +114,13 @@ Exchange parse_codec(const std::string& text, const Where& where) {
 
 // Reads one word behind a codec; each kind of word may stand once.
 bool read_form(const std::string& word, Exchange& exchange) {
-  const auto read = [&](auto& part, auto first, auto second) {
-    if (part) return false;
-    if (word == word_of(first)) part = first;
-    if (word == word_of(second)) part = second;
-    return part.has_value();
+  const auto read = [&](auto& part, const auto& words) {
+    const auto found = std::ranges::find(words, word);
+    if (part || found == std::end(words)) return false;
+    part.emplace(static_cast<std::decay_t<decltype(*part)>>(found - std::begin(words)));
+    return true;
   };
-  return read(exchange.pattern, ExchangePattern::flat, ExchangePattern::two_level) ||
-         read(exchange.timing, ExchangeTiming::after, ExchangeTiming::overlapped);
+  return read(exchange.pattern, pattern_words) || read(exchange.timing, timing_words);
 }
 
 std::string trimmed(const std::string& text) {
@@ -164,6 +165,8 @@ std::string refused_form(const Exchange& exchange) {
     return "NCCL chooses how an all_reduce goes, and --overlap when";
   if (is_hierarchical(exchange)) return "it has two levels of its own, and is of ZeRO";
   if (is_local(exchange)) return "it sends weights between sites, after a step";
+  if (exchange.is_sharded() && exchange.kind == ExchangeKind::powersgd)
+    return "it factors whole matrices, which the shares of a node's ranks cut";
   return {};
 }
 
@@ -188,6 +191,10 @@ int neighbours(const Exchange& exchange, int ranks) {
 }
 
 bool averages_weights(const Exchange& exchange) { return neighbours(exchange, 2) > 0; }
+
+bool hands_out_codes(const Exchange& exchange) {
+  return exchange.kind >= ExchangeKind::onebit && exchange.kind <= ExchangeKind::int4_owed;
+}
 
 bool is_hierarchical(const Exchange& exchange) {
   return exchange.kind == ExchangeKind::qgz || exchange.kind == ExchangeKind::qgz_int8 ||
@@ -250,9 +257,10 @@ std::vector<Exchange> usual_exchanges(bool zero, int site) {
       {ExchangeKind::local_sgd, 16}, {ExchangeKind::neighbour_ring}};
   if (site > 1) all.push_back({ExchangeKind::local, 16, 0, site});
   if (zero) all.insert(all.end(), {{ExchangeKind::qgz}, {ExchangeKind::loco}});
-  if (!zero)
-    for (const ExchangeKind kind : {ExchangeKind::onebit, ExchangeKind::int8})
-      all.push_back(in_hooks({kind}));
+  if (zero) return all;
+  for (const ExchangeKind kind : {ExchangeKind::onebit, ExchangeKind::int8})
+    all.push_back(in_hooks({kind}));
+  all.push_back({.kind = ExchangeKind::onebit, .pattern = ExchangePattern::sharded});
   return all;
 }
 

@@ -10,8 +10,9 @@
 
 namespace lambcast {
 
-// The senders: all ranks to one another, or the leaders of nodes after a sum in each node.
-enum class ExchangePattern { flat, two_level };
+// The senders: all ranks to one another; the leaders of nodes after a sum in each node; or every
+// rank, a share of its node's sum (exchange_levels.h).
+enum class ExchangePattern { flat, two_level, sharded };
 // The time of an exchange: all gradients after the last backward pass, or bucket by bucket as
 // that pass makes them.
 enum class ExchangeTiming { after, overlapped };
@@ -49,9 +50,10 @@ struct Exchange {
   std::optional<ExchangeTiming> timing = {};
 
   bool is_two_level() const { return pattern == ExchangePattern::two_level; }
+  bool is_sharded() const { return pattern == ExchangePattern::sharded; }
   bool is_overlapped() const { return timing == ExchangeTiming::overlapped; }
-  // Whether it is one of the forms of other libraries, in which scales travel in their messages.
-  bool is_in_other_form() const { return is_two_level() || is_overlapped(); }
+  // Whether it is another form than DeepSpeed's: scales travel in their messages.
+  bool is_in_other_form() const { return is_two_level() || is_sharded() || is_overlapped(); }
   friend bool operator==(const Exchange&, const Exchange&) = default;
 };
 
@@ -85,6 +87,9 @@ int site_ranks(const Exchange& exchange);
 int neighbours(const Exchange& exchange, int ranks);
 // Whether weights of neighbours are averaged rather than gradients of all.
 bool averages_weights(const Exchange& exchange);
+
+// Whether ranks end with codes of all sums, which each decodes: of 1, 4 or 8 bits.
+bool hands_out_codes(const Exchange& exchange);
 
 // Whether the exchange is qgZ, LoCo or SDP4Bit, which run on two levels; whether it is LoCo (error
 // feedback).

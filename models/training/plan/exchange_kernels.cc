@@ -1,5 +1,7 @@
 #include "models/training/plan/exchange_kernels.h"
 
+#include <cmath>
+
 namespace lambcast::fused {
 namespace {
 
@@ -62,6 +64,12 @@ Passes add_at(double share, int messages) {
 Passes average(double neighbours) {
   const std::string_view kernel = neighbours == 2 ? "weighted_sum_of_3" : "";
   return {4 * neighbours + 8, 1, 0, 0, 0, kernel};
+}
+
+Passes factors(double rank, double turns, bool in_half) {
+  const double readings = std::ceil(rank / 4);
+  return {28 + 12 * (readings - 1) + 8 * readings * (turns - 1) + (in_half ? 12 : 0), 0,
+          5 * turns + (in_half ? 2 : 0), 0, 0};
 }
 
 }  // namespace lambcast::fused

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/training/plan/exchange_levels.h"
 #include "models/training/plan/gradient_owners.h"
 #include "models/training/plan/gradient_reduction.h"
 
@@ -49,12 +50,14 @@ double exchange_workspace_bytes(const TrainingPlan& training, const AveragedGrad
   if (!exchanges_gradients(training)) return 0;
   const AveragedGradients gradients = exchanged_at_once(training, of);
   const double all = gradients.elements;
+  // Codes of the other shares of the node, too.
+  const double others = levels_of(training.exchange, of.ranks).shards - 1;
   const auto coded = [&](double bytes) {
-    return (fp32 + 2 * bytes + fp32 / gradients.ranks.ranks) * all;
+    return (fp32 + (2 + others) * bytes + fp32 / gradients.ranks.ranks) * all;
   };
   switch (training.exchange.kind) {
     case ExchangeKind::onebit:
-      return (fp32 + (training.kernels == Kernels::fused ? 0.25 : 1.25)) * all;
+      return (fp32 + (training.kernels == Kernels::fused ? 0.25 : 1.25) + others / 8) * all;
     case ExchangeKind::fp8:
     case ExchangeKind::fp8_e5m2:
     case ExchangeKind::fp8_owed:

@@ -8,7 +8,9 @@
 
 #include "kernels/exchange_bytes.h"
 #include "kernels/layout.h"
+#include "models/training/plan/compressed_allreduce.h"
 #include "models/training/plan/exchange_kernels.h"
+#include "models/training/plan/exchange_levels.h"
 #include "models/training/plan/gradient_owners.h"
 #include "models/training/plan/gradient_reduction.h"
 #include "models/training/plan/optimizer_state.h"
@@ -17,54 +19,6 @@
 
 namespace lambcast {
 namespace {
-
-// Bytes per element and launches of the kernels around the wire, on gradients of g bytes: 2, or 4
-// where they are added up in fp32, which nothing then widens or narrows. Not timed: counted from
-// what each reads and writes. Of PyTorch:
-//   scaled     greatest g, cast g + q; sum of n chunks 1 + 4, cast 4 + q; gathered q + g
-// The fused kernels' own are in exchange_kernels.h.
-constexpr Passes scale_and_cast(double g) { return {g + g + 1, 0, 2, 0, 0}; }
-constexpr Passes sum_and_cast{1 + 4 + 5, 0, 3, 0, 0};
-constexpr Passes cast_back(double g) { return {1 + g, 0, 1, 0, 0}; }
-constexpr Passes widen{6, 0, 1, 0, 0};  // to 32 bits or from them
-// Gradient g and error feedback 4 read, their sum written 4; the sent values are subtracted later,
-// 8.
-constexpr Passes add_owed(double g) { return {g + 4 + 4, 0, 2, 0, 0}; }
-constexpr Passes keep_owed{8, 0, 2, 0, 0};
-// Magnitudes selected. Agarwal et al. 2021 (arXiv:2103.00543) took 240 ms for 1 % of ResNet-50's
-// 25.6 M on a V100 of some 800 GB/s: 7,500 bytes per element. That was PyTorch 1.8, where one block
-// of threads selects; later releases sort with all of them, 20 to 25 times as fast for 10^6
-// elements (its pull request 68632), or select with all of them (71081): magnitudes 4 + 4, each of
-// four digits of 8 bits 4, what is picked 4 + 4, counted and not timed.
-constexpr Passes select_largest{7500, 0, 4, 0, 0, {}, 8 + 16 + 8};
-// Deep Gradient Compression, over Horovod, takes the threshold from a sample of 1 % that it selects
-// as above: magnitudes 4 + 4, a mask 4 + 1, its places 1 + 1, for which the host waits (dgc/
-// compression.py, _sparsify: sample_ratio 0.01). Repeated searches are not counted.
-constexpr double sampled = 0.01;
-constexpr Passes select_by_sample{8 + sampled * select_largest.bytes_per_element + 5 + 2,
-                                  0,
-                                  11,
-                                  0,
-                                  1,
-                                  {},
-                                  8 + sampled * 32 + 5 + 2};
-constexpr Passes pick{6, 0, 2, 0, 0};
-// Two factors, each with some 8 launches and 10 for each column that Gram-Schmidt makes orthogonal:
-// 31, 57 and 109 ms at ranks 4, 8 and 16 for the 54 matrices of ResNet-50; measured 45, 64, 130
-// (ibid.).
-Passes factors(double rank, double turns) { return {0, 0, 2 * turns * (8 + 10 * rank), 0, 0}; }
-
-// The matrix is read again for every four columns of a factor, and with the errors added to it for
-// each further turn: 4 by either product. Widened before and narrowed after, in 6 each.
-Passes fused_factors(double rank, double turns, bool in_half) {
-  const double readings = std::ceil(rank / 4);
-  return {28 + 12 * (readings - 1) + 8 * readings * (turns - 1) + (in_half ? 12 : 0), 0,
-          5 * turns + (in_half ? 2 : 0), 0, 0};
-}
-
-// LoCo's traffic in DeepSpeed in addition to qgZ's, per element of a level: errors widened 3, read
-// and written in 16 bits 4, narrowed 3.
-constexpr Passes loco_owed{10, 2, 0, 0, 0};
 
 double tensors_of(const ModelShape& model, const AveragedGradients& gradients) {
   double tensors = 0;
@@ -75,13 +29,16 @@ double tensors_of(const ModelShape& model, const AveragedGradients& gradients) {
 
 class Writer {
  public:
-  Writer(const TrainingPlan& training, const AveragedGradients& of)
+  // `levels` of the ranks that hold all of the gradients.
+  Writer(const TrainingPlan& training, const AveragedGradients& gradients,
+         const ExchangeLevels& levels)
       : training_(training),
         exchange_(training.exchange),
-        of_(of),
+        levels_(levels),
+        of_(exchanged_gradients(exchange_, gradients)),
         group_(of_.ranks),
-        elements_(of.elements),
-        tensors_(tensors_of(*training.model, of)),
+        elements_(of_.elements),
+        tensors_(tensors_of(*training.model, of_)),
         fused_(training.kernels == Kernels::fused),
         gradient_(training.parallelism ? training.parallelism->gradient_bytes()
                                        : bytes_of(accumulation_data_type(training.recipe))) {}
@@ -155,12 +112,17 @@ class Writer {
 
   void widen_gradients() {
     if (in_half())
-      kernels("gradients to fp32", Category::compress, fused_ ? fused::widen : widen, elements_, 1);
+      kernels("gradients to fp32", Category::compress, fused_ ? fused::widen : unfused::widen,
+              elements_, 1);
   }
   void narrow_gradients() {
     if (in_half())
-      kernels("gradients to half", Category::decompress, fused_ ? fused::narrow : widen, elements_,
-              1);
+      kernels("gradients to half", Category::decompress, fused_ ? fused::narrow : unfused::widen,
+              levels_.shards * elements_, 1);
+  }
+  // The codes of all shares, each of `bytes`.
+  void gather_codes(double bytes) {
+    if (levels_.is_sharded()) parts_.push_back(hand_out_in_node(levels_, levels_.shards * bytes));
   }
 
   // Both phases of compressed_allreduce on gradients in fp32, or the first one and a sum.
@@ -189,7 +151,8 @@ class Writer {
     }
     kernels("average and compress", Category::compress, passes.server, padded, 1);
     send_phase(exchange.gather);
-    kernels("decompress", Category::decompress, passes.decode, padded, 1);
+    gather_codes(padded / 8 + 4 * n);
+    kernels("decompress", Category::decompress, passes.decode, levels_.shards * padded, 1);
     narrow_gradients();
   }
 
@@ -216,9 +179,11 @@ class Writer {
     send_scaled_and_sum(quantiser, message);
     if (of_.shared) return;
     send_coded("all_gather sums", "all_gather scales", Op::all_gather, message);
+    gather_codes(message.payload + message.scales);
+    const double all = levels_.shards * elements_;
     if (!fused_)
-      return kernels("cast back", Category::decompress, cast_back(gradient_), elements_, 1);
-    kernels("cast back", Category::decompress, fused::dequantise_sum(quantiser, 1), elements_, 1);
+      return kernels("cast back", Category::decompress, unfused::cast_back(gradient_), all, 1);
+    kernels("cast back", Category::decompress, fused::dequantise_sum(quantiser, 1), all, 1);
     narrow_gradients();
   }
 
@@ -231,13 +196,14 @@ class Writer {
     };
     const auto unfused_owed = [&](double elements) {
       if (fused_ || !owes) return;
-      compress("add owed errors", add_owed(gradient_), elements);
-      compress("keep owed errors", keep_owed, elements);
+      compress("add owed errors", unfused::add_owed(gradient_), elements);
+      compress("keep owed errors", unfused::keep_owed, elements);
     };
     unfused_owed(elements_);
     if (fused_) widen_gradients();
     compress("scale and cast",
-             fused_ ? fused::quantise(quantiser, owes) : scale_and_cast(gradient_), elements_);
+             fused_ ? fused::quantise(quantiser, owes) : unfused::scale_and_cast(gradient_),
+             elements_);
     send_coded("all_to_all chunks", "all_to_all scales", Op::all_to_all, message);
     if (fused_)
       compress("sum", fused::dequantise_sum(quantiser, group_.ranks), elements_);
@@ -248,7 +214,7 @@ class Writer {
     if (fused_)
       compress("cast sums", fused::quantise(quantiser, owes), elements_ / n);
     else
-      compress("sum and cast", sum_and_cast, elements_);
+      compress("sum and cast", unfused::sum_and_cast, elements_);
   }
 
   // DeepSpeed's kernels read 16 bits, and sum and code in one pass.
@@ -262,7 +228,7 @@ class Writer {
     const ShardGroups nodes = shard_groups(group_, group_.per_node);
     const double g = nodes.shard.ranks;
     const bool owes = is_loco(exchange_);
-    const Passes owed = owes ? loco_owed : Passes{};
+    const Passes owed = owes ? unfused::loco_owed : Passes{};
     const auto compress = [&](const char* name, const Passes& passes, double elements) {
       kernels(name, Category::compress, passes, elements, 1);
     };
@@ -303,10 +269,11 @@ class Writer {
     const double rows = factored.rows, columns = factored.columns, matrices = factored.matrices,
                  in_matrices = factored.elements;
     if (!fused_)
-      kernels("add owed errors", Category::compress, add_owed(gradient_), in_matrices, matrices);
+      kernels("add owed errors", Category::compress, unfused::add_owed(gradient_), in_matrices,
+              matrices);
     kernels("factors", Category::compress,
-            fused_ ? fused_factors(rank, turns, in_half()) : factors(rank, turns), in_matrices,
-            matrices);
+            fused_ ? fused::factors(rank, turns, in_half()) : unfused::factors(rank, turns),
+            in_matrices, matrices);
     static const Sourced<double> thin{
         0.3, {lambcast::Kind::assumed, "products of low rank at 30 % of the peak"}};
     if (!fused_)
@@ -321,7 +288,7 @@ class Writer {
     const double rebuilt = of_.shared ? in_matrices / group_.ranks : in_matrices;
     parts_.push_back(
         {"product of averages", Category::decompress, ProductWork{2 * rebuilt * rank, thin}});
-    kernels("keep owed errors", Category::decompress, keep_owed, in_matrices, matrices);
+    kernels("keep owed errors", Category::decompress, unfused::keep_owed, in_matrices, matrices);
   }
 
   void sparse() {
@@ -338,9 +305,10 @@ class Writer {
       else
         select("pick", fused::random_k(share));
     } else {
-      select("add owed errors", add_owed(gradient_));
-      const Passes& largest_ones = exchange_.is_in_other_form() ? select_by_sample : select_largest;
-      select(largest ? "select the largest" : "pick", largest ? largest_ones : pick);
+      select("add owed errors", unfused::add_owed(gradient_));
+      const Passes& largest_ones =
+          exchange_.is_in_other_form() ? unfused::select_by_sample : unfused::select_largest;
+      select(largest ? "select the largest" : "pick", largest ? largest_ones : unfused::pick);
     }
     if (largest)
       send("all_gather values and indices", Op::all_gather, 8 * kept * group_.ranks);
@@ -354,7 +322,8 @@ class Writer {
     else
       kernels(adding, Category::decompress, {16, 0, 1, 0, 0}, kept * messages, tensors_);
     // Fused kernels subtract the sent values from the error feedback as they select them.
-    if (!fused_) kernels("keep owed errors", Category::decompress, keep_owed, elements_, tensors_);
+    if (!fused_)
+      kernels("keep owed errors", Category::decompress, unfused::keep_owed, elements_, tensors_);
   }
 
   // Ranks of a site have the same weights: each meets with a share of them those of the other sites
@@ -400,6 +369,7 @@ class Writer {
 
   const TrainingPlan& training_;
   const Exchange& exchange_;
+  const ExchangeLevels& levels_;
   AveragedGradients of_;
   const ProcessGroup& group_;
   double elements_, tensors_;
@@ -410,20 +380,18 @@ class Writer {
 
 }  // namespace
 
-// In a node the leader's sum, or its average of weights, and what comes back, go as they are.
+// In a node gradients, or weights to average, go as they are, and so does the result that is not
+// gathered as it was coded.
 std::vector<StepPart> gradient_exchange(const TrainingPlan& training,
                                         const AveragedGradients& gradients) {
   const Exchange& exchange = training.exchange;
-  std::vector<StepPart> parts = Writer(training, exchanged_gradients(exchange, gradients)).write();
-  if (!exchange.is_two_level()) return parts;
+  const ExchangeLevels levels = levels_of(exchange, gradients.ranks);
+  std::vector<StepPart> parts = Writer(training, gradients, levels).write();
+  if (!levels.in_node()) return parts;
   const double bytes = gradients.elements * (averages_weights(exchange) ? 4 : gradients.bytes);
-  ProcessGroup node = gradients.ranks;
-  node.ranks = std::min(node.ranks, node.per_node);
-  if (node.ranks == 1) return parts;
-  parts.insert(parts.begin(),
-               {"reduce in the node", Category::gradient_comm, call(node, Op::reduce, bytes)});
-  parts.push_back(
-      {"broadcast in the node", Category::gradient_comm, call(node, Op::broadcast, bytes)});
+  parts.insert(parts.begin(), sum_in_node(levels, bytes));
+  if (!levels.is_sharded() || !hands_out_codes(exchange))
+    parts.push_back(hand_out_in_node(levels, bytes));
   return parts;
 }
 
@@ -435,6 +403,16 @@ std::vector<StepPart> gradient_exchange(const TrainingPlan& training, const Owne
   return gradient_exchange(training, gradients.part(share));
 }
 
+std::vector<StepPart> momentum_exchange(const TrainingPlan& training, const ExchangeLevels& levels,
+                                        std::int64_t padded) {
+  return compressed_allreduce(training.optimizer(), training.backend(), training.kernels, levels,
+                              padded, gradient_bytes(training));
+}
+
+bool exchanges_momenta_in_hooks(const TrainingPlan& training, StepKind kind) {
+  return compresses(kind) && training.exchange.is_overlapped() && training.data_parallel() > 1;
+}
+
 bool exchanges_in_hooks(const TrainingPlan& training) {
   return training.parallelism ? training.parallelism->framework.exchanges_in_hooks
                               : training.overlap == Overlap::ddp;
@@ -443,8 +421,8 @@ bool exchanges_in_hooks(const TrainingPlan& training) {
 bool exchanges_gradients(const TrainingPlan& training) {
   const bool in_passes =
       training.parallelism && training.parallelism->sharding == parallel::Sharding::weights;
-  return training.exchange.kind != Exchange::Kind::all_reduce && training.data_parallel() > 1 &&
-         !in_passes;
+  return training.exchange.kind != Exchange::Kind::all_reduce && !is_onebit(training.optimizer()) &&
+         training.data_parallel() > 1 && !in_passes;
 }
 
 }  // namespace lambcast

@@ -40,14 +40,16 @@
 //                 neighbours alone: both sides of a ring, or in the one-peer exponential graph the
 //                 rank 2^(step mod log2 n) further on (arXiv:1705.09056, arXiv:2110.13363)
 //
-// Libraries that hook into the backward pass run other forms of them:
+// Other forms of them, the first and the last of libraries that hook into the backward pass:
 //
 //   two-level     the ranks of a node sum their gradients at a leader, in g K bytes of a gradient's
 //                 g; the leaders alone exchange as above; a broadcast in the node hands out the sum
+//   sharded       the ranks of a node scatter that sum, and each exchanges its share as above
+//                 (exchange_levels.h)
 //   overlapped    each bucket is exchanged as the backward pass fills it, so that every bucket pays
 //                 all latencies. Weights of neighbours travel whole, during both passes
 //
-// In both, top-k takes its threshold from a sample (arXiv:1712.01887), and scales stand in front of
+// In all, top-k takes its threshold from a sample (arXiv:1712.01887), and scales stand in front of
 // their chunks: one message, not two. Kernels of buckets that overlap run on the communication's
 // stream, and count as communication; what they take from the pass is not modelled. Source: Bagua
 // (arXiv:2107.01499, section 3.4; bagua-core-internal, communicators/mod.rs: reduce_inplace,
@@ -68,6 +70,7 @@
 
 #include "models/training/plan/averaged_gradients.h"
 #include "models/training/plan/exchange.h"
+#include "models/training/plan/exchange_levels.h"
 #include "models/training/plan/exchange_state.h"
 #include "models/training/plan/gradient_owners.h"
 #include "models/training/plan/training_plan.h"
@@ -80,8 +83,16 @@ bool exchanges_gradients(const TrainingPlan& training);
 // Whether the program runs exchanges in hooks of the backward pass by default.
 bool exchanges_in_hooks(const TrainingPlan& training);
 
+// Whether the momenta of such a step are exchanged in buckets, as the backward pass makes
+// gradients.
+bool exchanges_momenta_in_hooks(const TrainingPlan& training, StepKind kind);
+
 std::vector<StepPart> gradient_exchange(const TrainingPlan& training,
                                         const AveragedGradients& gradients);
+
+// One buffer of a 1-bit optimizer's momenta, with shares of `padded` elements.
+std::vector<StepPart> momentum_exchange(const TrainingPlan& training, const ExchangeLevels& levels,
+                                        std::int64_t padded);
 
 // A share of what a layout's rank holds, such as a bucket, among its owners.
 std::vector<StepPart> gradient_exchange(const TrainingPlan& training, const Owners& owners,

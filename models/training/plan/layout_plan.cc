@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/layout.h"
 #include "models/training/plan/activation_calls.h"
 #include "models/training/plan/compressed_allreduce.h"
 #include "models/training/plan/gradient_exchange.h"
@@ -135,7 +134,8 @@ class LayoutWriter {
 
   void passes_and_reduction(int stage) {
     const int chunks = plan_.pipeline->pipeline.chunks;
-    const bool exchanges = step_.sums_gradients() && exchanges_gradients(training_);
+    const bool exchanges =
+        (step_.sums_gradients() && exchanges_gradients(training_)) || hooks_momenta();
     const bool hooked = exchanges && training_.exchange.is_overlapped();
     const bool in_sites = site_ranks(training_.exchange) > 1;
     const bool by_bucket = hooked && !averages_weights(training_.exchange);
@@ -242,6 +242,7 @@ class LayoutWriter {
   std::vector<StepPart> bucket(const Owners& owners, const parallel::RankParameters& held,
                                std::int64_t buckets) const {
     const auto count = static_cast<double>(buckets);
+    if (hooks_momenta()) return momenta(owners.replicas, owners.of(held) / count);
     if (exchanges_gradients(training_) && training_.exchange.is_overlapped())
       return gradient_exchange(training_, owners, held, 1 / count);
     std::vector<StepPart> parts;
@@ -376,7 +377,9 @@ class LayoutWriter {
              *norms);
     pass("optimizer", update_passes(training_.optimizer(), step_.kind, kernels, decaying_));
     extras(stage);
-    if (compresses(step_.kind) && replicas_.ranks > 1) compress(stage);
+    if (compresses(step_.kind) && replicas_.ranks > 1 && !hooks_momenta())
+      for (StepPart& part : momenta(replicas_, parameters_of(stage).total()))
+        then(stage, std::move(part), 1);
     gather_updated(stage);
   }
 
@@ -411,12 +414,11 @@ class LayoutWriter {
     }
   }
 
-  void compress(int stage) {
-    const auto elements = static_cast<std::uint64_t>(parameters_of(stage).total());
-    const auto padded = static_cast<std::int64_t>(chunk_layout(elements, replicas_.ranks).padded);
-    for (StepPart& part : compressed_allreduce(training_.optimizer(), training_.backend(),
-                                               training_.kernels, replicas_, padded))
-      then(stage, std::move(part), 1);
+  bool hooks_momenta() const { return exchanges_momenta_in_hooks(training_, step_.kind); }
+
+  std::vector<StepPart> momenta(const ProcessGroup& ranks, double elements) const {
+    const ExchangeLevels levels = levels_of(training_.exchange, ranks);
+    return momentum_exchange(training_, levels, padded_share(levels, elements));
   }
 
   const TrainingPlan& training_;

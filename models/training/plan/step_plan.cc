@@ -28,7 +28,9 @@ constexpr std::size_t usual_ops = 16;
 class StepWriter {
  public:
   StepWriter(const TrainingPlan& training, const DistinctStep& step)
-      : training_(training), step_(step) {
+      : training_(training),
+        step_(step),
+        levels_(levels_of(training.exchange, all_ranks(training))) {
     plan_.seq_len = step.seq_len;
     plan_.ops.reserve(usual_ops);
   }
@@ -37,7 +39,7 @@ class StepWriter {
     micro_batches();
     overflow_flag();
     if (step_.kind != StepKind::dry_run) optimizer();
-    if (compresses(step_.kind) && training_.gpus > 1) compress();
+    if (compresses(step_.kind) && training_.gpus > 1 && !hooks_momenta()) compress();
     if (training_.shards() > 1) gather_weights();
     return std::move(plan_);
   }
@@ -68,6 +70,8 @@ class StepWriter {
   // Full-precision steps sum gradients; the others exchange momenta, or nothing.
   bool sums_gradients() const { return step_.sums_gradients(); }
 
+  bool hooks_momenta() const { return exchanges_momenta_in_hooks(training_, step_.kind); }
+
   // Sites of local steps sum gradients in themselves, in every step.
   bool in_sites() const { return site_ranks(training_.exchange) > 1; }
   ProcessGroup gradient_ranks() const {
@@ -79,8 +83,8 @@ class StepWriter {
     const GradientReduction reduction = gradient_reduction(training_);
     const std::int64_t gas = training_.batch.gas;
     const bool exchanged = sums_gradients() && exchanges_gradients(training_);
-    const bool hooked = exchanged && training_.exchange.is_overlapped();
-    const bool sums = sums_gradients() && (!exchanged || hooked);
+    const bool hooked = (exchanged && training_.exchange.is_overlapped()) || hooks_momenta();
+    const bool sums = hooked || (sums_gradients() && !exchanged);
     const bool none = gradient_ranks().ranks == 1 || (!sums && !in_sites());
     const std::int64_t reducing = none ? 0 : reduction.each_micro_batch ? gas : 1;
     const auto plain = [&](std::int64_t times) {
@@ -220,7 +224,12 @@ class StepWriter {
 
   // A share of the exchange on the communication stream; returns its last operation.
   OpId exchange_beside(double share, std::int64_t times, std::vector<OpId> after) {
-    for (StepPart& part : gradient_exchange(training_, averaged_gradients(training_).part(share)))
+    std::vector<StepPart> parts =
+        hooks_momenta()
+            ? momenta(padded_share(
+                  levels_, share * static_cast<double>(optimized_parameters(*training_.model))))
+            : gradient_exchange(training_, averaged_gradients(training_).part(share));
+    for (StepPart& part : parts)
       after = {add(std::move(part.name), Category::gradient_comm, Stream::communication,
                    std::move(part.work), times, std::move(after))};
     return after.front();
@@ -306,13 +315,16 @@ class StepWriter {
   }
 
   void compress_buffer(std::int64_t padded, std::int64_t times) {
-    for (StepPart& part : compressed_allreduce(training_.optimizer(), training_.backend(),
-                                               training_.kernels, all_ranks(training_), padded))
-      then(std::move(part), times);
+    for (StepPart& part : momenta(padded)) then(std::move(part), times);
+  }
+
+  std::vector<StepPart> momenta(std::int64_t padded) const {
+    return momentum_exchange(training_, levels_, padded);
   }
 
   const TrainingPlan& training_;
   const DistinctStep& step_;
+  ExchangeLevels levels_;
   StepPlan plan_;
   OpId last_ = 0;
 };

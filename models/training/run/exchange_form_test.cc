@@ -38,9 +38,9 @@ TrainingPlan data_parallel(FrameworkName framework) {
 Exchange parsed(const std::string& text) { return parse_exchange(text, {"", 0, "--exchange"}); }
 
 TEST_CASE("exchange form: pattern and timing are written behind the codec, in any order") {
-  for (const char* text :
-       {"int8 / two-level / overlapped", "onebit / flat / after", "topk:1% / flat",
-        "powersgd:4:2 / overlapped", "neighbours:ring / two-level"})
+  for (const char* text : {"int8 / two-level / overlapped", "onebit / flat / after",
+                           "topk:1% / flat", "powersgd:4:2 / overlapped",
+                           "neighbours:ring / two-level", "onebit / sharded / overlapped"})
     CHECK(name_of(parsed(text)) == text);
   CHECK(parsed("int8/overlapped/two-level") == parsed("int8 / two-level / overlapped"));
   CHECK(codec_name(parsed("topk:1% / flat")) == "topk:1%");
@@ -48,7 +48,7 @@ TEST_CASE("exchange form: pattern and timing are written behind the codec, in an
   for (const char* text : {"int8 /", "int8 / ring", "int8 / flat / flat", "int8 / flat / two-level",
                            "int8 / after / overlapped", "/ flat", "int8 / overlapped / after"}) {
     INFO(text);
-    CHECK_THROWS_WITH(parsed(text), Contains("flat or two-level, / after or overlapped"));
+    CHECK_THROWS_WITH(parsed(text), Contains("flat, two-level or sharded, / after or overlapped"));
   }
 }
 
@@ -70,6 +70,8 @@ TEST_CASE("exchange form: what has no form, and ZeRO, refuse one") {
                           "local:16 / overlapped", "localsgd:4:8 / two-level"})
     CHECK_FALSE(refused_form(parsed(own)).empty());
   CHECK(refused_form(parsed("int8 / two-level")).empty());
+  CHECK(refused_form(parsed("topk:1% / sharded")).empty());
+  CHECK_THAT(refused_form(parsed("powersgd:4 / sharded")), Contains("whole matrices"));
   CHECK(refused_form(parsed("all_reduce")).empty());
   for (const int stage : {1, 2, 3}) {
     CHECK_THAT(refused_with_zero(parsed("int8 / two-level"), stage),
@@ -162,6 +164,80 @@ TEST_CASE("exchange form: every bucket pays the latencies of an exchange") {
   CHECK(later("int8 / two-level / overlapped") == Approx(buckets * 0.08).epsilon(0.05));
   CHECK(later("onebit / two-level / overlapped") == Approx(buckets * 0.08).epsilon(0.05));
   CHECK(later("onebit / two-level / after") == Approx(0.08).epsilon(0.05));
+}
+
+// 8 ranks of one place in their nodes exchange a quarter of the elements each, and all 4 of a node
+// use its NICs: together a node sends what its leader would.
+TEST_CASE("exchange form: sharded, each rank of a node exchanges its share of the node's sum") {
+  const TrainingPlan training = in_form("onebit / sharded");
+  const auto all = static_cast<double>(parameters(*training.model));
+  const std::vector<StepPart> parts = gradient_exchange(training, averaged_gradients(training));
+  const auto call_at = [&](std::size_t i) { return std::get<Call>(parts.at(i).work); };
+  REQUIRE(parts.size() == 9);  // sum, widen, compress, scatter, serve, gather, in the node, decode
+  CHECK(call_at(0).op == Op::reduce_scatter);
+  CHECK(call_at(0).group.ranks == 4);
+  CHECK(call_at(0).bytes.value() == 2 * all);  // fp16
+  CHECK(std::get<KernelWork>(parts[2].work).elements == Approx(all / 4).epsilon(1e-4));
+  CHECK(call_at(3).op == Op::all_to_all);
+  CHECK(call_at(3).group == ProcessGroup{8, 1, 4, 1, 4});
+  // Signs of all, and a scale of each of 8 chunks of 4 shares.
+  CHECK(call_at(6).op == Op::all_gather);
+  CHECK(call_at(6).group.ranks == 4);
+  CHECK(call_at(6).bytes.value() == Approx(all / 8 + 4 * 32).epsilon(1e-4));
+  CHECK(std::get<KernelWork>(parts[7].work).elements == Approx(all).epsilon(1e-4));
+  const auto of_node = [](const char* exchange) {
+    return step_in_form(exchange).network_bytes_per_node.value();
+  };
+  for (const std::string codec : {"onebit", "int8", "int4", "fp8", "randomk:1%"})
+    CHECK(of_node((codec + " / sharded").c_str()) ==
+          Approx(of_node((codec + " / two-level").c_str())).epsilon(1e-3));
+  // Error feedback of a quarter, and of the sums of a thirty-second.
+  CHECK(exchange_state_bytes(training, averaged_gradients(training)) ==
+        Approx((4 + 4. / 8) * all / 4));
+  // Sums of sparse values are gathered as they are.
+  const TrainingPlan sparse = in_form("randomk:1% / sharded");
+  const Call last =
+      std::get<Call>(gradient_exchange(sparse, averaged_gradients(sparse)).back().work);
+  CHECK(last.op == Op::all_gather);
+  CHECK(last.bytes.value() == 2 * all);
+}
+
+// 1-bit Adam's momenta, one buffer under fp16: 2 (m-1)/m Np/8 + 8 (m-1) bytes of each share. Among
+// all ranks 28 of 32 chunks of each of 4 ranks leave a node, and 31 of 32 in the ring of the
+// gather: 4.47 Np/8 instead of 1.75.
+TEST_CASE("exchange form: momenta of 1-bit optimizers go in two levels and in buckets") {
+  const auto in = [](const std::string& exchange) {
+    TrainingPlan training = training_of({.optimizer = OptimizerType::onebit_adam, .gpus = 32});
+    if (!exchange.empty()) training.exchange = parsed(exchange);
+    return training;
+  };
+  const auto sent = [&](const std::string& exchange) {
+    return metrics_of(in(exchange), StepKind::compression).network_bytes_per_node.value();
+  };
+  const auto all = static_cast<std::size_t>(optimized_parameters(*in("").model));
+  for (const char* levels : {"onebit / two-level", "onebit / sharded",
+                             "onebit / two-level / overlapped", "onebit / sharded / overlapped"}) {
+    INFO(levels);
+    CHECK(sent(levels) ==
+          Approx(static_cast<double>(onebit_allreduce_bytes(all, 8))).epsilon(0.01));
+    CHECK(sent(levels) == Approx(1.75 / 4.47 * sent("")).epsilon(0.01));
+    const StepMetrics warmup = metrics_of(in(levels), StepKind::warmup);
+    CHECK(warmup.wire_bytes_per_gpu.value() > 1e9);  // gradients, all of them
+  }
+  CHECK(sent("onebit / overlapped") == Approx(sent("")).epsilon(0.01));
+  // Errors of a share and of what its rank serves.
+  const auto held = [&](const std::string& exchange) {
+    double bytes = 0;
+    for (const auto& [part, size] : forecast_memory(in(exchange)).parts)
+      if (part == "worker_error" || part == "server_error") bytes += size.value();
+    return bytes;
+  };
+  CHECK(held("onebit / sharded") ==
+        Approx((4 + 4. / 8) / 4 * static_cast<double>(all)).epsilon(0.01));
+  const StepMetrics after = metrics_of(in("onebit / sharded"), StepKind::compression);
+  const StepMetrics beside = metrics_of(in("onebit / sharded / overlapped"), StepKind::compression);
+  CHECK(after.exposed_comm == after.gradient_comm);
+  CHECK(beside.exposed_comm < beside.gradient_comm);
 }
 
 TEST_CASE("exchange form: what overlaps hides behind the backward pass, but for its end") {

@@ -9,6 +9,7 @@
 #include "models/training/memory/memory_remedy.h"
 #include "models/training/memory/tight_memory.h"
 #include "models/training/plan/buffers.h"
+#include "models/training/plan/compressed_allreduce.h"
 #include "models/training/price/backend_limit.h"
 #include "models/training/price/gpu_way_limit.h"
 #include "models/training/price/one_hot_dispatch.h"
@@ -159,8 +160,9 @@ std::optional<Finding> incast(const TrainingPlan& training) {
   const Cluster& cluster = *training.cluster;
   if (!cluster.port_queue) return std::nullopt;
   const int nics = std::min(nics_in_use(cluster, training.gpus_per_node), training.gpus_per_node);
-  const double flows = flows_at_port({{training.gpus, training.gpus_per_node}, nics},
-                                     library_of(cluster, training.backend()).connections);
+  const double flows =
+      flows_at_port({levels_of(training.exchange, all_ranks(training)).between, nics},
+                    library_of(cluster, training.backend()).connections);
   const double packets = cluster.port_queue->depth.value / full_packet;
   if (packets >= roomy * flows) return std::nullopt;
   return Finding{
@@ -321,8 +323,9 @@ std::vector<Finding> judge(const TrainingPlan& training, const Forecast& forecas
                                         : "--exchange " + name_of(training.exchange))});
   if (!is_onebit(training.optimizer())) return findings;
   double padded = 0;
+  const ExchangeLevels levels = levels_of(training.exchange, all_ranks(training));
   for (const std::int64_t buffer : compressed_buffers(training))
-    padded += static_cast<double>(buffer);
+    padded += levels.shards * static_cast<double>(buffer);
   const double padding =
       padded * training.shards() / static_cast<double>(optimized_parameters(*training.model)) - 1;
   if (padding > 0.1) {
@@ -330,7 +333,7 @@ std::vector<Finding> judge(const TrainingPlan& training, const Forecast& forecas
         {Severity::warning, "padding-dominates",
          fmt::format("every buffer is padded to a multiple of n * lcm(n, 8) elements: at {} GPUs "
                      "{:.0f}% of what is compressed and sent is padding",
-                     training.gpus, 100 * padding / (1 + padding))});
+                     levels.between.ranks, 100 * padding / (1 + padding))});
   }
   if (const auto finding = incast(training)) findings.push_back(*finding);
   // Only if the whole interval supports it: otherwise the verdict stays open.

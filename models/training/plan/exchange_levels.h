@@ -1,0 +1,37 @@
+// The levels of an exchange: which ranks sum in a node before it, and which ranks it is between.
+//
+//   pattern     in the node, before and after       between nodes                       sent by a
+//   GPU flat        nothing                             all n ranks                         K
+//   two-level   reduce to a leader; broadcast       the leaders of m nodes              K, by
+//   leaders sharded     reduce_scatter; all_gather          m ranks of the same place in their  K/g
+//                                                   node, g such groups at once
+//
+// K elements, g ranks on each of m nodes. In the node travel gradients as they are. What comes back
+// to a leader is broadcast decoded, as Bagua does; what comes back to a share is gathered as it was
+// coded, if it was, so that every rank decodes all.
+#pragma once
+
+#include "models/training/plan/exchange.h"
+#include "models/training/plan/step_part.h"
+#include "sim/collectives/process_group.h"
+
+namespace lambcast {
+
+struct ExchangeLevels {
+  ExchangePattern pattern = ExchangePattern::flat;
+  ProcessGroup node;     // of one rank: there is one level
+  ProcessGroup between;  // the ranks that exchange
+  int shards = 1;        // shares of the elements, each exchanged by its own group of ranks
+
+  bool in_node() const { return node.ranks > 1; }
+  bool is_sharded() const { return shards > 1; }
+};
+
+// `ranks` hold the same parameters. Sharded levels need as many of them on each node.
+ExchangeLevels levels_of(const Exchange& exchange, const ProcessGroup& ranks);
+
+// The sum of `bytes` of gradients in the node, and the way of `bytes` back to its ranks.
+StepPart sum_in_node(const ExchangeLevels& levels, double bytes);
+StepPart hand_out_in_node(const ExchangeLevels& levels, double bytes);
+
+}  // namespace lambcast
