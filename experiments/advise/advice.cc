@@ -279,6 +279,20 @@ ExchangeAdvice row_of(const Answer& answer) {
   return row;
 }
 
+// Returns the row of a 1-bit optimizer in two levels, by shares of a node's sum. Absent if a node
+// has one GPU, or the answer has a form of its own or states that ranks share.
+std::optional<ExchangeAdvice> row_in_levels(const Answer& answer, Catalog& catalog) {
+  const TrainingPlan& own = answer.scenario.training;
+  if (own.nodes() == 1 || own.gpus_per_node == 1 || own.gpus % own.gpus_per_node != 0 ||
+      own.parallelism || own.recipe.zero.stage > 0 || own.exchange != Exchange{})
+    return std::nullopt;
+  WhatIf asked = answer.scenario.asked;
+  asked["exchange"] = "onebit / sharded";
+  asked["backend"] = "nccl";
+  return advise_exchange(fmt::format("{} / sharded", name_of(own.optimizer())), asked,
+                         fastest_of_use(asked, catalog), catalog);
+}
+
 // Drops notes that do not affect the advice. Both runs skip the same few steps, and the release of
 // DeepSpeed matters only if its 1-bit optimizers may pay.
 void drop_idle_notes(const Answer& answer, std::vector<Finding>& findings) {
@@ -352,9 +366,11 @@ Advice advise(const WhatIf& what_if, Catalog& catalog) {
     advice.fused->against = own_fused ? own_fused->name : advice.baseline;
     compare(own_fused ? own_fused->forecast : of_plain, own_fused, catalog, *advice.fused);
   }
+  std::vector<ExchangeAdvice> onebit{row_of(advice.answer)};
+  if (const auto in_levels = row_in_levels(advice.answer, catalog)) onebit.push_back(*in_levels);
   advice.exchanges = advise_exchanges(
-      plain_question(own ? own->asked : asked, advice.plain_optimizer, plain.steps),
-      row_of(advice.answer), catalog);
+      plain_question(own ? own->asked : asked, advice.plain_optimizer, plain.steps), onebit,
+      catalog);
   return advice;
 }
 

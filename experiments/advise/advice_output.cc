@@ -172,8 +172,9 @@ std::string forms_text(const Advice& advice) {
   }
   if (out.empty()) return out;
   return out +
-         "Bagua runs such forms on PyTorch; DeepSpeed does not, nor do the kernels that ship "
-         "here.\n";
+         "Bagua runs what is between node leaders, on PyTorch; sharded, signs of gradients go with "
+         "the kernels that ship here\n(kernels/nccl/two_level_allreduce.h). DeepSpeed runs "
+         "neither.\n";
 }
 
 std::string exchanges_text(const Advice& advice) {

@@ -6,10 +6,9 @@
 #include "sim/base/sort_stably.h"
 
 namespace lambcast {
-namespace {
 
-ExchangeAdvice advice_of(const std::string& name, const WhatIf& asked, Bandwidth fastest,
-                         Catalog& catalog) {
+ExchangeAdvice advise_exchange(const std::string& name, const WhatIf& asked, Bandwidth fastest,
+                               Catalog& catalog) {
   const TrainingPlan training = resolve(asked, catalog).training;
   CollectiveCosts costs;
   ExchangeAdvice advice = exchange_advice_of(name, forecast(training, costs));
@@ -18,8 +17,6 @@ ExchangeAdvice advice_of(const std::string& name, const WhatIf& asked, Bandwidth
     advice.pays = break_even(asked, catalog, fastest);
   return advice;
 }
-
-}  // namespace
 
 ExchangeAdvice exchange_advice_of(std::string name, const Forecast& forecast) {
   ExchangeAdvice advice{.name = std::move(name)};
@@ -36,7 +33,7 @@ ExchangeAdvice exchange_advice_of(std::string name, const Forecast& forecast) {
 }
 
 std::vector<ExchangeAdvice> advise_exchanges(const WhatIf& what_if,
-                                             const std::optional<ExchangeAdvice>& onebit,
+                                             const std::vector<ExchangeAdvice>& onebit,
                                              Catalog& catalog) {
   std::vector<ExchangeAdvice> all;
   const TrainingPlan own = resolve(what_if, catalog).training;
@@ -45,16 +42,17 @@ std::vector<ExchangeAdvice> advise_exchanges(const WhatIf& what_if,
   const Bandwidth fastest = fastest_of_use(what_if, catalog);
   for (const Exchange& exchange : usual_exchanges(zero, site)) {
     if (exchange.is_in_other_form() && (own.nodes() == 1 || exchanges_in_hooks(own))) continue;
+    if (exchange.is_sharded() && own.gpus_per_node == 1) continue;
     WhatIf asked = what_if;
     asked["exchange"] = name_of(exchange);
     try {
-      all.push_back(advice_of(name_of(exchange), asked, fastest, catalog));
+      all.push_back(advise_exchange(name_of(exchange), asked, fastest, catalog));
     } catch (const Error& error) {
       if (exchange == Exchange{}) throw;
       all.push_back({.name = name_of(exchange), .refused = error.what()});
     }
   }
-  if (onebit) all.push_back(*onebit);
+  all.insert(all.end(), onebit.begin(), onebit.end());
   sort_stably(all, [](const ExchangeAdvice& a, const ExchangeAdvice& b) {
     if (a.refused.empty() != b.refused.empty()) return a.refused.empty();
     return a.run_s < b.run_s;

@@ -34,11 +34,15 @@ struct ExchangeAdvice {
 // Returns the row of a forecast; `pays` is left empty.
 ExchangeAdvice exchange_advice_of(std::string name, const Forecast& forecast);
 
+// Returns the row of a question, whose network is as fast as `fastest` at most.
+ExchangeAdvice advise_exchange(const std::string& name, const WhatIf& asked, Bandwidth fastest,
+                               Catalog& catalog);
+
 // Returns a row for the question with each of usual_exchanges(), each node being a site, and
-// includes the row of a 1-bit optimizer, if given. Fastest first, rejected ones last. Throws Error
-// (usage) if not even the all-reduce can run.
+// includes the rows of a 1-bit optimizer. Fastest first, rejected ones last. Throws Error (usage)
+// if not even the all-reduce can run.
 std::vector<ExchangeAdvice> advise_exchanges(const WhatIf& what_if,
-                                             const std::optional<ExchangeAdvice>& onebit,
+                                             const std::vector<ExchangeAdvice>& onebit,
                                              Catalog& catalog);
 
 }  // namespace lambcast
