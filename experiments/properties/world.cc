@@ -124,6 +124,8 @@ void draw_exchange(WhatIf& world, Dice& dice) {
                                        "onebit / two-level",
                                        "onebit / sharded",
                                        "topk:1% / sharded / overlapped",
+                                       "int4+ef / every 8 / nodes",
+                                       "onebit / two-level / every 4 / nodes",
                                        "powersgd:4 / overlapped",
                                        "neighbours:ring / two-level / overlapped"},
                                       dice);

@@ -140,7 +140,7 @@ void check_stage(const TrainingPlan& training) {
 void form_of_momenta(TrainingPlan& training, std::vector<Finding>& findings) {
   Exchange& exchange = training.exchange;
   const std::string_view optimizer = name_of(training.optimizer());
-  if (exchange.kind != Exchange::Kind::onebit)
+  if (exchange.kind != Exchange::Kind::onebit || exchange.every > 1 || exchange.site != 0)
     fail_input(flag("exchange"), fmt::format("{} brings its own exchange", optimizer),
                "onebit, also in two levels and overlapped, or plain optimizers");
   if (!exchange.is_in_other_form()) {
@@ -173,6 +173,8 @@ void choose_exchange(const Words& words, TrainingPlan& training, std::vector<Fin
   training.exchange = parse_exchange(*text, flag("exchange"));
   if (training.exchange == Exchange{}) return;
   if (is_onebit(training.optimizer())) return form_of_momenta(training, findings);
+  if (training.exchange.site == Exchange::of_a_node)
+    training.exchange.site = exchanging_ranks(training).per_node;
   check_stage(training);
   choose_form(training, findings);
   if (training.parallelism) exchange_in_layout(training);

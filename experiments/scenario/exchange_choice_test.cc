@@ -93,6 +93,26 @@ TEST_CASE("exchange choice: a framework's libraries choose the form, unless it i
              Contains("a power of two nodes, not 12"));
 }
 
+TEST_CASE("exchange choice: a composition of one's own is checked part by part") {
+  // 64 GPUs, 4 a node: 16 sites.
+  const Exchange composed =
+      resolved(exchanging("int4+ef / two-level / every 30 / sites")).training.exchange;
+  CHECK(name_of(composed) == "int4:owed / two-level / every 30 / sites:4");
+  CHECK(resolved(exchanging("fp32 / every 30 / nodes")).training.exchange ==
+        resolved(exchanging("local:30:4")).training.exchange);
+  // Hooks of the backward pass see no weights.
+  CHECK(name_of(
+            resolved(exchanging("int8 / every 8", {{"framework", "pytorch"}})).training.exchange) ==
+        "int8 / every 8");
+  CHECK_THAT(refusal(exchanging("int8 / every 8 / sites:3")), Contains("sites of 3 ranks"));
+  CHECK_THAT(refusal(exchanging("int8 / every 8 / nodes", {{"zero_stage", "1"}})),
+             Contains("none can share states"));
+  CHECK_THAT(refusal(exchanging("powersgd:4 / every 8")), Contains("onebit, fp8, int8"));
+  CHECK_THAT(refusal(exchanging("int8 / nodes")), Contains("every H steps"));
+  CHECK_THAT(refusal(with({{"exchange", "onebit / every 8"}})),
+             Contains("brings its own exchange"));
+}
+
 TEST_CASE("exchange choice: PyTorch runs models without blocks as data parallelism with buckets") {
   const auto images = [](const WhatIf& more) {
     return with(more, exchanging("topk:1%", {{"model", "resnet18"}, {"precision", "fp32"}}));

@@ -53,16 +53,14 @@ std::vector<WhatIfKey> optimizer_keys() {
        {std::string(name_of(Kernels::deepspeed)), std::string(name_of(Kernels::fused))}},
       {"exchange",
        "how gradients are averaged: all_reduce, onebit, fp8, fp8:e5m2, int8, int4, fp8:owed, "
-       "int8:owed and int4:owed (with error feedback), qgz, qgz:int8, "
-       "loco, loco:int8 (qgz with errors owed), sdp4bit (weights in 4 bits too), powersgd:RANK (of "
-       "matrices that factors at least "
-       "halve; others go whole), powersgd:RANK:ITERATIONS (without a warm start), topk:SHARE%, "
-       "randomk:SHARE%, local:STEPS (DiLoCo), localsgd:STEPS, "
-       "local:STEPS:SITE and localsgd:STEPS:SITE (between sites of so many ranks), "
-       "neighbours:ring, neighbours:exponential (default: all_reduce); behind it / flat, "
-       "two-level (node leaders) or sharded (each GPU a share of its node's sum), / after the "
-       "backward pass or overlapped (default: as the "
-       "framework's libraries run it)"},
+       "int8:owed and int4:owed (with error feedback), qgz, qgz:int8, loco, loco:int8 (qgz with "
+       "errors owed), sdp4bit (weights in 4 bits too), powersgd:RANK (of matrices that factors at "
+       "least halve), powersgd:RANK:ITERATIONS (without a warm start), topk:SHARE%, "
+       "randomk:SHARE%, local:STEPS (DiLoCo), localsgd:STEPS, and with :SITE between sites of so "
+       "many ranks, neighbours:ring, neighbours:exponential (default: all_reduce); behind it / "
+       "flat, two-level (node leaders) or sharded (each GPU a share of its node's sum), / after "
+       "the backward pass or overlapped (default: as the framework's libraries run it); or / "
+       "every STEPS, for the change of weights, with / ranks, nodes or sites:RANKS"},
       {"var_update_scaler",
        "0/1 Adam: updates of its variance before their interval doubles (default: the file's, or "
        "16)",

@@ -55,10 +55,12 @@ constexpr const char* allowed =
     "local:STEPS, "
     "local:STEPS:SITE, localsgd:STEPS, localsgd:STEPS:SITE, neighbours:ring, "
     "neighbours:exponential; whole numbers from 1 to 65536; behind any of them / flat, two-level "
-    "or sharded, / after or overlapped";
+    "or sharded, / after or overlapped, or / every STEPS with / ranks, nodes or sites:RANKS; +ef "
+    "behind fp8, int8 and int4 for error feedback";
 
 bool is_local(const Exchange& exchange) {
-  return exchange.kind == ExchangeKind::local || exchange.kind == ExchangeKind::local_sgd;
+  return exchange.kind == ExchangeKind::local || exchange.kind == ExchangeKind::local_sgd ||
+         exchange.every > 1;
 }
 
 constexpr std::string_view pattern_words[] = {"flat", "two-level", "sharded"};
@@ -112,8 +114,27 @@ Exchange parse_codec(const std::string& text, const Where& where) {
   fail_input(where, fmt::format("unknown exchange '{}'", text), allowed);
 }
 
+// The whole number behind `before`; 0 if there is none in its range.
+int number_behind(std::string_view before, std::string_view word) {
+  int value = 0;
+  if (!word.starts_with(before)) return 0;
+  const char* const end = word.data() + word.size();
+  const auto [read, status] = std::from_chars(word.data() + before.size(), end, value);
+  return status == std::errc{} && read == end && value >= 1 && value <= 65536 ? value : 0;
+}
+
 // Reads one word behind a codec; each kind of word may stand once.
 bool read_form(const std::string& word, Exchange& exchange) {
+  if (const int every = number_behind("every ", word); every > 0 && exchange.every == 1) {
+    exchange.every = every;
+    return true;
+  }
+  const bool node = word == "nodes" || word == "sites";
+  if (const int ranks = number_behind("sites:", word);
+      exchange.site == 0 && (node || word == "ranks" || ranks > 0)) {
+    exchange.site = node ? Exchange::of_a_node : ranks;
+    return true;
+  }
   const auto read = [&](auto& part, const auto& words) {
     const auto found = std::ranges::find(words, word);
     if (part || found == std::end(words)) return false;
@@ -121,6 +142,20 @@ bool read_form(const std::string& word, Exchange& exchange) {
     return true;
   };
   return read(exchange.pattern, pattern_words) || read(exchange.timing, timing_words);
+}
+
+// Replaces the suffix "+ef" by that of the table; codecs that always have error feedback lose it.
+std::string with_feedback(const std::string& codec) {
+  constexpr std::string_view suffix = "+ef";
+  if (!codec.ends_with(suffix)) return codec;
+  const std::string bare = codec.substr(0, codec.size() - suffix.size());
+  const auto is_word = [&](const Form& form) { return form.word == bare + ":owed"; };
+  if (std::ranges::any_of(forms, is_word)) return bare + ":owed";
+  const std::string word = bare.substr(0, bare.find(':'));
+  const auto has_feedback = [&](const Form& form) {
+    return form.word == word && form.kept_bytes == 4;
+  };
+  return std::ranges::any_of(forms, has_feedback) ? bare : codec;
 }
 
 std::string trimmed(const std::string& text) {
@@ -133,7 +168,8 @@ std::string trimmed(const std::string& text) {
 
 Exchange parse_exchange(const std::string& text, const Where& where) {
   std::size_t slash = text.find('/');
-  Exchange exchange = parse_codec(trimmed(text.substr(0, slash)), where);
+  const std::string codec = trimmed(text.substr(0, slash));
+  Exchange exchange = codec == "fp32" ? Exchange{} : parse_codec(with_feedback(codec), where);
   while (slash != std::string::npos) {
     const std::size_t next = text.find('/', slash + 1);
     const std::string word = trimmed(text.substr(slash + 1, next - slash - 1));
@@ -141,6 +177,14 @@ Exchange parse_exchange(const std::string& text, const Where& where) {
       fail_input(where, fmt::format("'{}' is no form of {}", word, codec_name(exchange)), allowed);
     slash = next;
   }
+  // Weights that go whole have words of their own.
+  if (exchange.kind == ExchangeKind::all_reduce && exchange.every > 1)
+    exchange = {ExchangeKind::local,
+                static_cast<double>(exchange.every),
+                0,
+                exchange.site,
+                exchange.pattern,
+                exchange.timing};
   return exchange;
 }
 
@@ -148,18 +192,33 @@ std::string name_of(const Exchange& exchange) {
   std::string name = codec_name(exchange);
   if (exchange.pattern) name += fmt::format(" / {}", word_of(*exchange.pattern));
   if (exchange.timing) name += fmt::format(" / {}", word_of(*exchange.timing));
+  if (exchange.every > 1) name += fmt::format(" / every {}", exchange.every);
+  if (exchange.site == Exchange::of_a_node) return name + " / nodes";
+  if (exchange.every > 1 && exchange.site > 0) name += fmt::format(" / sites:{}", exchange.site);
   return name;
 }
 
 Exchange in_hooks(Exchange exchange) {
   const std::optional<ExchangePattern> hooked = form_of(exchange.kind).hooked;
-  if (!hooked) return exchange;
+  if (!hooked || exchange.every > 1) return exchange;
   if (!exchange.pattern) exchange.pattern = hooked;
   if (!exchange.timing) exchange.timing = ExchangeTiming::overlapped;
   return exchange;
 }
 
 std::string refused_form(const Exchange& exchange) {
+  if (exchange.every > 1) {
+    if (!codes_weights(exchange))
+      return "every H steps go weights coded by onebit, fp8, int8, int4, topk or randomk";
+    if (exchange.is_overlapped())
+      return "it sends weights between sites, after a step; lambcast sites overlaps fragments";
+    if (exchange.pattern == ExchangePattern::flat && exchange.site != 0)
+      return "the ranks of a site have one copy of the weights, which goes once";
+    return {};
+  }
+  if (exchange.site != 0 && !is_local(exchange))
+    return "a scope is of weights that go every H steps; in every step / two-level or sharded is "
+           "between nodes";
   if (!exchange.pattern && !exchange.timing) return {};
   if (exchange.kind == ExchangeKind::all_reduce)
     return "NCCL chooses how an all_reduce goes, and --overlap when";
@@ -173,13 +232,16 @@ std::string refused_form(const Exchange& exchange) {
 std::string codec_name(const Exchange& exchange) {
   const Form& form = form_of(exchange.kind);
   if (form.takes == Takes::nothing) return form.word;
-  if (const int second = exchange.iterations + exchange.site; second > 0)
-    return fmt::format("{}:{}:{}", form.word, exchange.parameter, second);
+  const int second = form.takes == Takes::rank    ? exchange.iterations
+                     : form.takes == Takes::whole ? exchange.site
+                                                  : 0;
+  if (second > 0) return fmt::format("{}:{}:{}", form.word, exchange.parameter, second);
   if (form.takes != Takes::share) return fmt::format("{}:{}", form.word, exchange.parameter);
   return fmt::format("{}:{:.6g}%", form.word, 100 * exchange.parameter);
 }
 
 std::int64_t steps_per_exchange(const Exchange& exchange) {
+  if (exchange.every > 1) return exchange.every;
   return is_local(exchange) ? static_cast<std::int64_t>(exchange.parameter) : 1;
 }
 
@@ -194,6 +256,11 @@ bool averages_weights(const Exchange& exchange) { return neighbours(exchange, 2)
 
 bool hands_out_codes(const Exchange& exchange) {
   return exchange.kind >= ExchangeKind::onebit && exchange.kind <= ExchangeKind::int4_owed;
+}
+
+bool codes_weights(const Exchange& exchange) {
+  return hands_out_codes(exchange) || exchange.kind == ExchangeKind::topk ||
+         exchange.kind == ExchangeKind::randomk;
 }
 
 bool is_hierarchical(const Exchange& exchange) {
@@ -255,7 +322,10 @@ std::vector<Exchange> usual_exchanges(bool zero, int site) {
       {ExchangeKind::int4},          {ExchangeKind::int4_owed},     {ExchangeKind::powersgd, 4},
       {ExchangeKind::topk, 0.01},    {ExchangeKind::randomk, 0.01}, {ExchangeKind::local, 16},
       {ExchangeKind::local_sgd, 16}, {ExchangeKind::neighbour_ring}};
-  if (site > 1) all.push_back({ExchangeKind::local, 16, 0, site});
+  if (site > 1) {
+    all.push_back({ExchangeKind::local, 16, 0, site});
+    all.push_back({.kind = ExchangeKind::int4_owed, .site = site, .every = 16});
+  }
   if (zero) all.insert(all.end(), {{ExchangeKind::qgz}, {ExchangeKind::loco}});
   if (zero) return all;
   for (const ExchangeKind kind : {ExchangeKind::onebit, ExchangeKind::int8})

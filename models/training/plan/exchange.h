@@ -48,6 +48,11 @@ struct Exchange {
   // Without a value as DeepSpeed runs it: flat, after the backward pass.
   std::optional<ExchangePattern> pattern = {};
   std::optional<ExchangeTiming> timing = {};
+  // Above 1 the codec is of weights, every so many steps: their change since the last exchange is
+  // coded, and an outer optimizer takes the average (DiLoCo). In between, sites train alone.
+  int every = 1;
+
+  static constexpr int of_a_node = -1;  // a site: the ranks of a node, before they are known
 
   bool is_two_level() const { return pattern == ExchangePattern::two_level; }
   bool is_sharded() const { return pattern == ExchangePattern::sharded; }
@@ -61,21 +66,23 @@ using ExchangeKind = Exchange::Kind;
 
 // "onebit", "fp8", "qgz:int8", "powersgd:4", "powersgd:4:2", "topk:1%", "local:16", "local:16:8",
 // "neighbours:ring". A share is below 1 or in percent: "topk:1" would be all. Behind it may stand a
-// pattern and a timing: "int8 / two-level / overlapped". Throws Error (usage).
+// pattern, a schedule and a scope, in any order: "int8 / two-level / overlapped",
+// "int4+ef / every 30 / sites:8". "+ef" is error feedback; "fp32 / every 30" is "local:30"; the
+// scope "nodes", or "sites" alone, makes each node a site. Throws Error (usage).
 Exchange parse_exchange(const std::string& text, const Where& where);
 // As it is written.
 std::string name_of(const Exchange& exchange);
-// The same without pattern and timing.
+// The same without pattern, schedule and scope.
 std::string codec_name(const Exchange& exchange);
 
 // The form in which libraries run such an exchange in hooks of the backward pass: pattern and
 // timing where `exchange` names none.
 Exchange in_hooks(Exchange exchange);
 
-// Why an exchange has no such pattern or timing; empty if it has.
+// Why an exchange has no such pattern, schedule or scope; empty if it has.
 std::string refused_form(const Exchange& exchange);
 
-// Steps of which one sends: H of local:H and localsgd:H, else 1.
+// Steps of which one sends: H of local:H, localsgd:H and "every H", else 1.
 std::int64_t steps_per_exchange(const Exchange& exchange);
 
 // Returns the number of ranks that all_reduce their gradients in every step, including those
@@ -90,6 +97,9 @@ bool averages_weights(const Exchange& exchange);
 
 // Whether ranks end with codes of all sums, which each decodes: of 1, 4 or 8 bits.
 bool hands_out_codes(const Exchange& exchange);
+
+// Whether weights that go every H steps may be coded so.
+bool codes_weights(const Exchange& exchange);
 
 // Whether the exchange is qgZ, LoCo or SDP4Bit, which run on two levels; whether it is LoCo (error
 // feedback).

@@ -74,6 +74,7 @@ inline constexpr Passes select_by_sample{8 + sampled * select_largest.bytes_per_
                                          1,
                                          {},
                                          8 + sampled * 32 + 5 + 2};
+inline constexpr Passes outer_step{4 * 6, 1, 0, 0, 0};
 inline constexpr Passes pick{6, 0, 2, 0, 0};
 // Two factors, each with some 8 launches and 10 for each column that Gram-Schmidt makes orthogonal:
 // 31, 57 and 109 ms at ranks 4, 8 and 16 for the 54 matrices of ResNet-50; measured 45, 64, 130

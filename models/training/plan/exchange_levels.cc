@@ -5,8 +5,23 @@
 #include "models/training/plan/gradient_owners.h"
 
 namespace lambcast {
+namespace {
+
+// Sites are nodes here: their ranks hold the same weights.
+ExchangeLevels levels_of_sites(const Exchange& exchange, const ProcessGroup& ranks) {
+  const int site = site_ranks(exchange);
+  const ShardGroups groups = shard_groups(ranks, site);
+  if (!exchange.is_two_level())
+    return {ExchangePattern::sharded, groups.shard, groups.copies, site};
+  ProcessGroup leaders = groups.copies;
+  leaders.siblings = ranks.siblings;
+  return {ExchangePattern::two_level, groups.shard, leaders};
+}
+
+}  // namespace
 
 ExchangeLevels levels_of(const Exchange& exchange, const ProcessGroup& ranks) {
+  if (exchange.every > 1) return levels_of_sites(exchange, ranks);
   const ExchangePattern pattern = exchange.pattern.value_or(ExchangePattern::flat);
   ExchangeLevels levels{pattern, {}, ranks};
   if (pattern == ExchangePattern::flat) return levels;

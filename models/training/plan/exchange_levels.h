@@ -9,6 +9,9 @@
 // K elements, g ranks on each of m nodes. In the node travel gradients as they are. What comes back
 // to a leader is broadcast decoded, as Bagua does; what comes back to a share is gathered as it was
 // coded, if it was, so that every rank decodes all.
+//
+// Weights that go every H steps do so between sites instead of nodes, by shares unless by leaders.
+// In a site they are equal, so that nothing is summed before.
 #pragma once
 
 #include "models/training/plan/exchange.h"

@@ -55,10 +55,14 @@ double exchange_state_bytes(const TrainingPlan& training, const AveragedGradient
     const double g = shard_groups(gradients.ranks, gradients.ranks.per_node).shard.ranks;
     return (training.kernels == Kernels::fused ? kept_bytes(exchange) : 1) * (1 + 1 / g) * all;
   }
-  if (site_ranks(exchange) > 1) return kept_bytes(exchange) * all / site_ranks(exchange);
+  if (exchange.every == 1 && site_ranks(exchange) > 1)
+    return kept_bytes(exchange) * all / site_ranks(exchange);
   const bool sums_owe = exchange.kind == Exchange::Kind::onebit || owes_on_one_level(exchange);
   const double of_server = sums_owe && !gradients.shared ? 4 / n : 0;
-  return (kept_bytes(exchange) + of_server + 4 * neighbours(exchange, gradients.ranks.ranks)) * all;
+  const double outer = exchange.every > 1 ? 8 : 0;  // weights and momentum
+  return (outer + kept_bytes(exchange) + of_server +
+          4 * neighbours(exchange, gradients.ranks.ranks)) *
+         all;
 }
 
 }  // namespace lambcast

@@ -51,7 +51,8 @@ double exchange_workspace_bytes(const TrainingPlan& training, const AveragedGrad
   const AveragedGradients gradients = exchanged_at_once(training, of);
   const double all = gradients.elements;
   // Codes of the other shares of the node, too.
-  const double others = levels_of(training.exchange, of.ranks).shards - 1;
+  const double others =
+      training.exchange.every > 1 ? 0 : levels_of(training.exchange, of.ranks).shards - 1;
   const auto coded = [&](double bytes) {
     return (fp32 + (2 + others) * bytes + fp32 / gradients.ranks.ranks) * all;
   };

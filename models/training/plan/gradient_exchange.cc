@@ -40,8 +40,9 @@ class Writer {
         elements_(of_.elements),
         tensors_(tensors_of(*training.model, of_)),
         fused_(training.kernels == Kernels::fused),
-        gradient_(training.parallelism ? training.parallelism->gradient_bytes()
-                                       : bytes_of(accumulation_data_type(training.recipe))) {}
+        gradient_(exchange_.every > 1    ? 4
+                  : training.parallelism ? training.parallelism->gradient_bytes()
+                                         : bytes_of(accumulation_data_type(training.recipe))) {}
 
   std::vector<StepPart> write() {
     switch (exchange_.kind) {
@@ -78,7 +79,7 @@ class Writer {
         sparse();
         break;
       case ExchangeKind::local:
-        meet("outer optimizer", fused_ ? fused::outer_step : Passes{4 * 6, 1, 0, 0, 0});
+        meet("outer optimizer", fused_ ? fused::outer_step : unfused::outer_step);
         break;
       case ExchangeKind::local_sgd:
         // Divided, and cast to 16 bits.
@@ -378,6 +379,26 @@ class Writer {
   std::vector<StepPart> parts_;
 };
 
+// Each rank that exchanges codes the change of its share of the weights since the last exchange,
+// takes the outer step on the average, and the site hands out the new weights in fp32.
+std::vector<StepPart> meet_in_codes(const TrainingPlan& training, AveragedGradients weights,
+                                    const ExchangeLevels& levels) {
+  weights.bytes = 4;
+  weights.shared = false;
+  ExchangeLevels between = levels;
+  between.shards = 1;
+  std::vector<StepPart> parts = Writer(training, weights, between).write();
+  const double share = weights.elements / levels.shards;
+  const double tensors = tensors_of(*training.model, weights);
+  const bool fused = training.kernels == Kernels::fused;
+  parts.insert(parts.begin(), {"change of weights", Category::compress,
+                               KernelWork{{12, 1, 0, 0, 0}, share, tensors}});
+  parts.push_back({"outer optimizer", Category::optimizer,
+                   KernelWork{fused ? fused::outer_step : unfused::outer_step, share, tensors}});
+  if (levels.in_node()) parts.push_back(hand_out_in_node(levels, 4 * weights.elements));
+  return parts;
+}
+
 }  // namespace
 
 // In a node gradients, or weights to average, go as they are, and so does the result that is not
@@ -386,6 +407,7 @@ std::vector<StepPart> gradient_exchange(const TrainingPlan& training,
                                         const AveragedGradients& gradients) {
   const Exchange& exchange = training.exchange;
   const ExchangeLevels levels = levels_of(exchange, gradients.ranks);
+  if (exchange.every > 1) return meet_in_codes(training, gradients, levels);
   std::vector<StepPart> parts = Writer(training, gradients, levels).write();
   if (!levels.in_node()) return parts;
   const double bytes = gradients.elements * (averages_weights(exchange) ? 4 : gradients.bytes);

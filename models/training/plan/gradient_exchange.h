@@ -49,13 +49,17 @@
 //   overlapped    each bucket is exchanged as the backward pass fills it, so that every bucket pays
 //                 all latencies. Weights of neighbours travel whole, during both passes
 //
-// In all, top-k takes its threshold from a sample (arXiv:1712.01887), and scales stand in front of
-// their chunks: one message, not two. Kernels of buckets that overlap run on the communication's
-// stream, and count as communication; what they take from the pass is not modelled. Source: Bagua
-// (arXiv:2107.01499, section 3.4; bagua-core-internal, communicators/mod.rs: reduce_inplace,
-// broadcast; comm_ops/centralized_low_precision_synchronous; kernels/bagua_kernels.cu: 32 bytes in
-// front of a chunk; decentralized.py: one bucket, started before the forward pass); PyTorch
-// distributed/algorithms/ddp_comm_hooks.
+//   every H       the change of weights is coded every H steps, between ranks or sites, and an
+//   outer
+//                 optimizer takes its average, as of local:H:R
+//
+// In the first three, top-k takes its threshold from a sample (arXiv:1712.01887), and scales stand
+// in front of their chunks: one message, not two. Kernels of buckets that overlap run on the
+// communication's stream, and count as communication; what they take from the pass is not modelled.
+// Source: Bagua (arXiv:2107.01499, section 3.4; bagua-core-internal, communicators/mod.rs:
+// reduce_inplace, broadcast; comm_ops/centralized_low_precision_synchronous;
+// kernels/bagua_kernels.cu: 32 bytes in front of a chunk; decentralized.py: one bucket, started
+// before the forward pass); PyTorch distributed/algorithms/ddp_comm_hooks.
 //
 // Where ranks share optimizer states (ZeRO stages 1 and 2), a rank needs the sums of its share
 // alone: onebit, fp8, int8 and int4 gather nothing, since the weights are gathered after the step

@@ -205,6 +205,55 @@ TEST_CASE("exchange form: sharded, each rank of a node exchanges its share of th
 // 1-bit Adam's momenta, one buffer under fp16: 2 (m-1)/m Np/8 + 8 (m-1) bytes of each share. Among
 // all ranks 28 of 32 chunks of each of 4 ranks leave a node, and 31 of 32 in the ring of the
 // gather: 4.47 Np/8 instead of 1.75.
+TEST_CASE(
+    "exchange form: a composition says codec, pattern, schedule and scope, and is read back") {
+  for (const char* text : {"int4:owed / two-level / every 30 / nodes", "onebit / every 4",
+                           "topk:1% / sharded / every 16 / sites:8", "local:16 / nodes"}) {
+    CHECK(name_of(parsed(text)) == text);
+    CHECK(refused_form(parsed(text)).empty());
+  }
+  CHECK(parsed("int4+ef / two-level / every 30 / sites") ==
+        parsed("int4:owed / two-level / every 30 / nodes"));
+  CHECK(parsed("topk:1%+ef") == parsed("topk:1%"));
+  for (const char* text : {"sites:8 / every 30", "int8 / every 0", "int8 / every 4 / every 8",
+                           "int8 / sites:0", "qgz+ef", "fp8:e5m2+ef"})
+    CHECK_THROWS_WITH(parsed(text), Contains("/ every STEPS with"));
+}
+
+// Every 4 steps the change of the weights, in int8 with a scale for each 2,048: 2 7/8 (K + 4
+// K/2048) bytes of a node whose 4 ranks are a site, and nothing in between.
+TEST_CASE("exchange form: sites exchange the change of their weights in few bits") {
+  const auto in = [](const std::string& exchange) {
+    TrainingPlan training = in_form(exchange);
+    if (training.exchange.site == Exchange::of_a_node) training.exchange.site = 4;
+    return training;
+  };
+  const auto all = static_cast<std::size_t>(parameters(load_model("bert-large")));
+  const auto closed =
+      static_cast<double>(quantised_allreduce_bytes(all, 8, {WireFormat::int8, 2048}));
+  const auto sent = [&](const std::string& exchange) {
+    return metrics_of(in(exchange), StepKind::uniform).network_bytes_per_node.value();
+  };
+  for (const char* by : {"int8 / every 4 / nodes", "int8 / two-level / every 4 / nodes"}) {
+    INFO(by);
+    CHECK(sent(by) == Approx(closed).epsilon(1e-3));
+  }
+  CHECK(steps_per_exchange(parsed("int8 / every 4")) == 4);
+  // Weights whole are local:4:4, which sends 4 bytes instead of one and its scale.
+  CHECK(in("fp32 / every 4 / nodes").exchange == Exchange{ExchangeKind::local, 4, 0, 4});
+  CHECK(sent("local:4:4") == Approx(3.99 * sent("int8 / every 4 / nodes")).epsilon(0.01));
+  // For a share: outer weights and momentum, error feedback of the share and of the sums of 8
+  // sites.
+  const TrainingPlan owed = in("int4+ef / every 4 / nodes");
+  CHECK(exchange_state_bytes(owed, averaged_gradients(owed)) ==
+        Approx((8 + 4 + 4. / 8) * static_cast<double>(all) / 4));
+  for (const char* not_so : {"powersgd:4 / every 4", "int8 / overlapped / every 4", "int8 / nodes",
+                             "int8 / flat / every 4 / nodes", "neighbours:ring / every 4"}) {
+    INFO(not_so);
+    CHECK_FALSE(refused_form(parsed(not_so)).empty());
+  }
+}
+
 TEST_CASE("exchange form: momenta of 1-bit optimizers go in two levels and in buckets") {
   const auto in = [](const std::string& exchange) {
     TrainingPlan training = training_of({.optimizer = OptimizerType::onebit_adam, .gpus = 32});
