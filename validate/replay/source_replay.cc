@@ -29,6 +29,19 @@ const StepForecast& step_of(const Forecast& forecast, const std::string& stage) 
   throw Error(Exit::usage, fmt::format("has no stage '{}'", stage));
 }
 
+// The mean step of a run.
+StepForecast mean_of(const Forecast& run) {
+  StepForecast mean;
+  for (const StepForecast& step : run.steps) {
+    const double share = static_cast<double>(step.steps) / static_cast<double>(run.run.steps);
+    mean.step_time_us += share * step.step_time_us;
+    mean.step_time_low_us += share * step.step_time_low_us;
+    mean.step_time_high_us += share * step.step_time_high_us;
+    mean.exposed_comm_us += share * step.exposed_comm_us;
+  }
+  return mean;
+}
+
 double flops_per_sample(const SourceFigure& figure, const ModelShape& model, std::int64_t seq_len) {
   if (figure.flops_per_sample > 0) return figure.flops_per_sample;
   using parallel::AttentionCount;
@@ -115,6 +128,9 @@ void forecast_figure(SourceResult& result, const std::optional<ProgramPrior>& pr
   TrainingPlan training = resolve(result.of.what_if, catalog).training;
   if (prior) training.prior = *prior;
   if (is_of_layer(result.of.quantity)) return forecast_layer(result, training, costs);
+  // If ranks meet every H steps, H of them are what a run is made of.
+  const std::int64_t round = steps_per_exchange(training.exchange);
+  if (round > 1) training.steps = round;
   const Forecast run = forecast(training, costs);
   if (result.of.quantity == Quantity::memory_gib) {
     result.forecast = memory_gib(result.of, run.memory);
@@ -123,7 +139,7 @@ void forecast_figure(SourceResult& result, const std::optional<ProgramPrior>& pr
     result.error = result.forecast / result.of.measured - 1;
     return;
   }
-  const StepForecast& step = step_of(run, result.of.stage);
+  const StepForecast step = round > 1 ? mean_of(run) : step_of(run, result.of.stage);
   result.exposed = step.exposed_comm_us / step.step_time_us;
   const auto at = [&](double step_us) { return quantity_at(result.of, training, step_us * 1e-6); };
   result.forecast = at(step.step_time_us);

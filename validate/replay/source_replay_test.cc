@@ -6,6 +6,8 @@
 #include <sstream>
 #include <string>
 
+#include "validate/replay/user_runs.h"
+
 namespace lambcast {
 namespace {
 
@@ -231,6 +233,25 @@ TEST_CASE("source replay: MegaScale's changes one after the other come out of th
     last = mfu;
     CHECK(mfu / forecast_of_row("megascale_ablation", "0,") ==
           Approx(measured / 47.7).epsilon(0.09));
+  }
+}
+
+// A mean step of s + a / H: with averages every 1, 2 and 4 steps the differences are a/2 and a/4.
+TEST_CASE("source replay: a run that averages every H steps is the mean of such a round") {
+  const std::string rest = ",bert-large,commodity-10gbe,16,8,1,adam,1\n";
+  const std::vector<SourceResult> results = replay_figures(
+      figures_of_runs(parse_rows("step_time_s,exchange,model,cluster,gpus,micro_batch,grad_accum,"
+                                 "optimizer,steps\n1,localsgd:1" +
+                                     rest + "1,localsgd:2" + rest + "1,localsgd:4" + rest,
+                                 "runs.csv")));
+  REQUIRE(results.size() == 3);
+  const double first = results[0].forecast - results[1].forecast;
+  const double second = results[1].forecast - results[2].forecast;
+  CHECK(second > 0);
+  CHECK(first == Approx(2 * second).epsilon(1e-6));
+  for (const SourceResult& result : results) {
+    CHECK(result.ok());
+    CHECK(*result.low < result.forecast);
   }
 }
 
