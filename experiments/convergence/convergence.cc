@@ -7,6 +7,9 @@
 //   convergence_study report CURVES.csv FOLDER [CLUSTER [GPUS]]
 //       summary.csv and the figures in FOLDER, hours by the forecast on CLUSTER (commodity-10gbe,
 //       64)
+//   convergence_study paired PAIRS.csv DRAWS [THREADS [RUN...]]
+//       exchanges of gradients, or the named runs, against their plain runs over DRAWS draws and
+//       two batches: the mean difference of the losses and its spread
 //   convergence_study variance LOG.csv
 //   convergence_study variance-large LOG.csv
 //       the norms of 1-bit LAMB's variance while nothing freezes it, for lambcast freeze
@@ -22,6 +25,7 @@
 
 #include "experiments/convergence/curves.h"
 #include "experiments/convergence/figures.h"
+#include "experiments/convergence/paired.h"
 #include "sim/base/durable_file.h"
 #include "sim/base/error.h"
 #include "sim/base/file.h"
@@ -47,16 +51,37 @@ std::vector<Curve> curves_in(const std::string& path, const std::vector<Run>& ru
   return text.empty() ? std::vector<Curve>() : parse_curves(text, path, runs);
 }
 
+// The runs of these names. Throws Error (usage) for an unknown one.
+std::vector<Run> runs_named(const std::vector<Run>& runs, const std::vector<std::string>& named) {
+  std::vector<std::string> names;
+  for (const Run& run : runs) names.push_back(run.name());
+  std::vector<Run> found;
+  for (const std::string& name : named) {
+    const auto at = std::ranges::find(names, name);
+    if (at == names.end()) fail_unknown({}, "run", name, names);
+    found.push_back(runs[static_cast<std::size_t>(at - names.begin())]);
+  }
+  return found;
+}
+
+void pair_up(const std::string& path, int draws, int threads,
+             const std::vector<std::string>& named) {
+  constexpr int sequences[] = {1, 2};
+  const std::vector<std::string> usual{"lamb, int4", "lamb, 1 bit", "lamb, 1 bit in two levels"};
+  const Recipe recipe;
+  const std::vector<Run> runs = runs_named(study_runs(recipe), named.empty() ? usual : named);
+  const std::vector<Pair> pairs = train_pairs(recipe, runs, sequences, draws, threads);
+  replace_file(path, pairs_csv(pairs));
+  fmt::print("{}", paired_table(paired_differences(pairs), recipe.ranks));
+}
+
 // The file is written anew after every run, so that what was trained is kept.
 void train_missing(const Recipe& recipe, const std::string& path, int threads,
                    const std::vector<std::string>& named) {
   const text::Transformer model = text::transformer(recipe.shape);
   std::map<std::string, Curve> trained;
   for (Curve& curve : curves_in(path, study_runs(recipe))) trained[curve.run.name()] = curve;
-  std::vector<std::string> names;
-  for (const Run& run : study_runs(recipe)) names.push_back(run.name());
-  for (const std::string& name : named)
-    if (std::ranges::find(names, name) == names.end()) fail_unknown({}, "run", name, names);
+  runs_named(study_runs(recipe), named);
   std::vector<Run> missing;
   for (const Run& run : study_runs(recipe)) {
     const bool wanted = named.empty() || std::ranges::find(named, run.name()) != named.end();
@@ -115,13 +140,18 @@ int run(const std::vector<std::string>& words) {
     if (words.size() > 3) clock.cluster = words[3];
     if (words.size() > 4) clock.gpus = count_of("GPUS", words[4], 65536);
     report_on(words[1], words[2], clock);
+  } else if (command == "paired" && words.size() >= 3) {
+    const auto named = words.begin() + std::min<std::ptrdiff_t>(std::ssize(words), 4);
+    pair_up(words[1], count_of("DRAWS", words[2], 1000),
+            words.size() >= 4 ? count_of("THREADS", words[3], 1024) : 1, {named, words.end()});
   } else if ((command == "variance" || command == "variance-large") && words.size() == 2) {
     log_variance(command == "variance" ? Recipe{} : large_recipe(), words[1]);
   } else {
     throw Error(
         Exit::usage,
         "train or train-large CURVES.csv [THREADS [RUN...]], report CURVES.csv FOLDER [CLUSTER "
-        "[GPUS]], or variance or variance-large LOG.csv");
+        "[GPUS]], paired PAIRS.csv DRAWS [THREADS [RUN...]], or variance or variance-large "
+        "LOG.csv");
   }
   return 0;
 }

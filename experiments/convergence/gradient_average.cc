@@ -5,6 +5,7 @@
 #include "kernels/emulated_world/exchange/power_sgd.h"
 #include "kernels/emulated_world/exchange/quantised_allreduce.h"
 #include "kernels/emulated_world/exchange/sparse_allreduce.h"
+#include "kernels/emulated_world/exchange/two_level.h"
 
 namespace lambcast::convergence {
 namespace {
@@ -60,6 +61,9 @@ GradientAverage gradient_average(const text::Transformer& model, int ranks, Exch
       return averaging(QuantisedAllreduce{.quantiser = {WireFormat::int8, 64}});
     case Exchange::onebit:
       return onebit(elements, ranks);
+    case Exchange::onebit_sharded:
+      return averaging(
+          TwoLevel{.per_node = 2, .nodes = Nodes::shares, .in_node = WireFormat::fp16});
     case Exchange::int4:
       return averaging(
           QuantisedAllreduce{.quantiser = {WireFormat::int4, 64}, .error_feedback = true});

@@ -43,6 +43,8 @@ const char* name_of(Exchange exchange) {
       return "int8";
     case Exchange::onebit:
       return "1 bit";
+    case Exchange::onebit_sharded:
+      return "1 bit in two levels";
     case Exchange::int4:
       return "int4";
     case Exchange::int4_unowed:
@@ -136,7 +138,8 @@ std::vector<Run> study_runs(const Recipe& recipe) {
     runs.push_back({optimizer});
   for (const Exchange exchange :
        {Exchange::fp8, Exchange::int8, Exchange::int4, Exchange::int4_unowed, Exchange::qgz_int4,
-        Exchange::onebit, Exchange::power_sgd_4, Exchange::top_k_1, Exchange::random_k_1})
+        Exchange::onebit, Exchange::onebit_sharded, Exchange::power_sgd_4, Exchange::top_k_1,
+        Exchange::random_k_1})
     runs.push_back({Optimizer::lamb, exchange});
   for (const Exchange exchange : {Exchange::local_steps_16, Exchange::diloco_16,
                                   Exchange::neighbours_ring, Exchange::neighbours_exponential})

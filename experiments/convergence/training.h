@@ -36,9 +36,11 @@ bool freezes(Optimizer optimizer);  // has a freeze_step
 // average weights every 16 steps instead; neighbours average theirs in every step.
 enum class Exchange {
   plain,
-  fp8,          // one scale per message, no error feedback
-  int8,         // blocks of 64, no error feedback
-  onebit,       // signs of gradients, with error feedback, from the first step on
+  fp8,     // one scale per message, no error feedback
+  int8,    // blocks of 64, no error feedback
+  onebit,  // signs of gradients, with error feedback, from the first step on
+  // The same between two nodes of two ranks, each a share of its node's sum in fp16.
+  onebit_sharded,
   int4,         // blocks of 64, with error feedback
   int4_unowed,  // blocks of 64, no error feedback
   qgz_int4,     // two ranks a node, int4 in both phases, with error feedback

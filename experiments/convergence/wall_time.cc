@@ -26,6 +26,8 @@ const char* word_of(Exchange exchange) {
       return "int8";
     case Exchange::onebit:
       return "onebit";
+    case Exchange::onebit_sharded:
+      return "onebit / sharded";
     case Exchange::int4:
       return "int4:owed";
     case Exchange::int4_unowed:

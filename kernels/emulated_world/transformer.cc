@@ -225,8 +225,8 @@ std::string play() {
 }
 
 // Matrices uniform with the deviation 0.02 of GPT-2 times 2, for so few layers; gains 1, biases 0.
-std::vector<float> initial_weights(const Transformer& model) {
-  std::mt19937 bits(1608);
+std::vector<float> initial_weights(const Transformer& model, unsigned draw) {
+  std::mt19937 bits(1608 + draw);
   std::vector<float> w(model.tensors.elements());
   const auto last_norm = model.tensors.tensors() - 2;
   for (std::size_t t = 0; t < model.tensors.tensors(); ++t) {
@@ -240,7 +240,7 @@ std::vector<float> initial_weights(const Transformer& model) {
 
 }  // namespace
 
-Transformer transformer(const TransformerShape& shape) {
+Transformer transformer(const TransformerShape& shape, unsigned draw) {
   LAMBCAST_CHECK(shape.width % shape.heads == 0, "{} heads of a width of {}", shape.heads,
                  shape.width);
   Transformer model;
@@ -260,7 +260,8 @@ Transformer transformer(const TransformerShape& shape) {
   sizes.push_back(d);
   sizes.push_back(d);
   model.tensors = tensor_layout(sizes);
-  model.initial = initial_weights(model);
+  model.draw = draw;
+  model.initial = initial_weights(model, draw);
   return model;
 }
 
@@ -282,7 +283,10 @@ reference::MatrixShape shape_of(const Transformer& model, std::size_t t) {
 }
 
 std::vector<std::size_t> batch(const Transformer& model, int step, int rank, int sequences) {
-  std::seed_seq seed{step, rank};
+  // The first draw has the seeds that it had alone.
+  std::vector<int> of{step, rank};
+  if (model.draw > 0) of.push_back(static_cast<int>(model.draw));
+  std::seed_seq seed(of.begin(), of.end());
   std::mt19937 bits(seed);
   const std::size_t last = model.train.size() - static_cast<std::size_t>(model.shape.context) - 1;
   std::vector<std::size_t> starts;

@@ -35,8 +35,10 @@ struct Transformer {
   // weight and bias of query, key and value, of the output, again LayerNorm, up, down; LayerNorm.
   TensorLayout tensors;
   std::vector<float> initial;
+  unsigned draw = 0;
 };
-Transformer transformer(const TransformerShape& shape);
+// `draw` chooses the first weights, and the sequences that ranks read.
+Transformer transformer(const TransformerShape& shape, unsigned draw = 0);
 
 // A weight matrix, which recipes decay, rather than a bias or part of a LayerNorm.
 bool decays(const Transformer& model, std::size_t tensor);
