@@ -160,13 +160,16 @@ std::string refused_exchanges(const Advice& advice) {
   return out;
 }
 
-// Gains of other libraries' forms over DeepSpeed's form of the same codec.
+// Gains of other libraries' forms over DeepSpeed's form of the same codec; a step of those that
+// send every H steps compares with none.
 std::string forms_text(const Advice& advice) {
   std::string out;
   for (const ExchangeAdvice& of : advice.exchanges) {
     const std::string codec = of.name.substr(0, of.name.find(" / "));
     const auto flat = std::ranges::find(advice.exchanges, codec, &ExchangeAdvice::name);
-    if (codec == of.name || !of.refused.empty() || flat == advice.exchanges.end()) continue;
+    const bool seldom = of.name.find("/ every") != std::string::npos;
+    if (codec == of.name || seldom || !of.refused.empty() || flat == advice.exchanges.end())
+      continue;
     out += fmt::format("{}: a step {:.2f}x as fast as {} among all GPUs after the backward pass\n",
                        of.name, flat->step_us / of.step_us, codec);
   }
