@@ -1,5 +1,4 @@
-// Speed-ups against the plain run. Asked for by itself, that run takes as long as the speed-up says.
-// This holds for every framework, optimizer and exchange.
+// A speed-up is the time of a plain run, asked for by itself, over the time of the run.
 //
 // A few settings here; all clusters in the long form ("[.long]").
 #include <catch2/catch.hpp>
