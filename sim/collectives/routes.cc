@@ -33,7 +33,7 @@ class Finder {
         endpoint_(endpoint),
         router_(router),
         place_(place),
-        ways_out_(machine.gpu.size() * static_cast<std::size_t>(machine.nics_per_node)),
+        ways_out_(static_cast<std::size_t>(machine.gpus_per_node * machine.nics_per_node)),
         ways_in_(ways_out_.size()) {
     const int last = place.slot + group.slot_of(group.per_node - 1, group.siblings - 1);
     LAMBCAST_CHECK(last < machine.gpus_per_node && place.node + group.node_span() <= machine.nodes,
@@ -82,9 +82,8 @@ class Finder {
 
   // A rank of a sibling on the machine.
   struct Member {
-    int node;        // of the cluster; written down, it or its image
-    std::size_t at;  // among the machine's endpoints
-    VertexId endpoint;
+    int node;          // of the cluster; written down, it or its image
+    std::size_t at;    // among the machine's endpoints
     std::size_t nics;  // the first of its node's
     std::size_t nic;   // its own among them
   };
@@ -101,8 +100,7 @@ class Finder {
     const auto written = static_cast<std::size_t>(node % machine_.written);
     const std::size_t at =
         written * static_cast<std::size_t>(machine_.gpus_per_node) + static_cast<std::size_t>(slot);
-    return {node, at, endpoint_ == Endpoint::gpu ? machine_.gpu[at] : machine_.host[at],
-            written * static_cast<std::size_t>(machine_.nics_per_node),
+    return {node, at, written * static_cast<std::size_t>(machine_.nics_per_node),
             static_cast<std::size_t>(nic_next_to(machine_, slot))};
   }
 
@@ -111,8 +109,8 @@ class Finder {
     if (from.node == to.node) return append(inside(from, to), links);
     const std::size_t to_nic = nic(to, to, rail, reached);
     const std::size_t from_nic = nic(from, to, rail, reached);
-    const Way& leaves = way(from, true, from_nic);
-    const Way& enters = way(to, false, to_nic);
+    const Way leaves = way(from, true, from_nic);
+    const Way enters = way(to, false, to_nic);
     const VertexId out = machine_.nic[from.nics + from_nic];
     const VertexId in = machine_.nic[to.nics + to_nic];
     const std::uint32_t port = machine_.port[to.nics + to_nic];
@@ -150,11 +148,27 @@ class Finder {
     const std::size_t out = from.at % gpus, in = to.at % gpus;
     if (inside_.empty()) inside_.resize(gpus * gpus);
     Way& first = inside_[out * gpus + in];
-    const auto& ends = endpoint_ == Endpoint::gpu ? machine_.gpu : machine_.host;
-    if (!first.found) find_way(ends[out], ends[in], first);
-    Way way = first;
-    const std::size_t node = from.at / gpus;
-    for (std::size_t i = 0; i < way.links && node > 0; ++i)
+    if (!first.found) find_way(endpoint(out), endpoint(in), first);
+    return shifted(first, from.at / gpus);
+  }
+
+  Way way(const Member& member, bool out, std::size_t nic) {
+    const auto gpus = static_cast<std::size_t>(machine_.gpus_per_node);
+    const std::size_t slot = member.at % gpus;
+    Way& first =
+        (out ? ways_out_ : ways_in_)[slot * static_cast<std::size_t>(machine_.nics_per_node) + nic];
+    const VertexId of_nic = machine_.nic[nic];
+    if (!first.found) find_way(out ? endpoint(slot) : of_nic, out ? of_nic : endpoint(slot), first);
+    return shifted(first, member.at / gpus);
+  }
+
+  VertexId endpoint(std::size_t slot) const {
+    return endpoint_ == Endpoint::gpu ? machine_.gpu[slot] : machine_.host[slot];
+  }
+
+  Way shifted(Way way, std::size_t node) {
+    if (node == 0) return way;
+    for (std::size_t i = 0; i < way.links; ++i)
       way.link[i] += static_cast<LinkId>(node * links_of_node());
     return way;
   }
@@ -181,16 +195,6 @@ class Finder {
     std::ranges::copy(to_nic_, way.link.begin());
   }
 
-  // Found once.
-  const Way& way(const Member& member, bool out, std::size_t nic) {
-    const auto nics = static_cast<std::size_t>(machine_.nics_per_node);
-    Way& way = (out ? ways_out_ : ways_in_)[member.at * nics + nic];
-    if (way.found) return way;
-    const VertexId of_nic = machine_.nic[member.nics + nic];
-    find_way(out ? member.endpoint : of_nic, out ? of_nic : member.endpoint, way);
-    return way;
-  }
-
   static void append(const Way& way, std::vector<LinkId>& links) {
     for (std::size_t i = 0; i < way.links; ++i) links.push_back(way.link[i]);
   }
@@ -211,7 +215,7 @@ class Finder {
   const Place& place_;
   std::vector<Member> members_;          // by sibling and rank, where all are written down
   std::vector<std::vector<int>> nics_;   // of a node, that each sibling reaches
-  std::vector<Way> ways_out_, ways_in_;  // by endpoint and NIC of its node
+  std::vector<Way> ways_out_, ways_in_;  // by slot and NIC, of the first node
   std::vector<Way> inside_;              // by both slots, of the first node
   std::size_t links_of_node_ = 0;
   std::vector<LinkId> to_nic_;  // of the way at hand
