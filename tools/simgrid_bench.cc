@@ -24,6 +24,7 @@
 
 #include "sim/collectives/collective.h"
 #include "sim/engine/engine.h"
+#include "sim/engine/fold.h"
 #include "topologies/fabric.h"
 
 namespace {
@@ -77,12 +78,14 @@ double several(Op op, const char* algorithm, int nodes, const Fabric& fabric) {
     request.beside = Place{0, ring};
     collectives.push_back(plan_collective(request, machines, bare()));
   }
-  for (const Collective& collective : collectives)
+  std::vector<std::shared_ptr<const CommProgram>> programs;
+  for (const Collective& collective : collectives) programs.push_back(collective.program);
+  const auto& machine = machines.full().machine;
+  const FoldedPrograms folded = fold(programs, {machine, &machine->topology});
+  for (const auto& program : folded.programs)
     graph.add_communication(algorithm, Category::gradient_comm, graph.add_resource(algorithm),
-                            collective.program.get());
-  return run(graph, *make_network(NetworkModel::flow, machines.full().machine->topology))
-      .end.since_start()
-      .s();
+                            program.get());
+  return run(graph, *make_network(NetworkModel::flow, *folded.topology)).end.since_start().s();
 }
 
 Fabric leaves_and_spines() {

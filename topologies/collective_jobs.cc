@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "sim/engine/engine.h"
+#include "sim/engine/fold.h"
 #include "topologies/collective_forecast.h"
 
 namespace lambcast {
@@ -65,6 +66,13 @@ struct Queue {
   }
 };
 
+FoldedPrograms programs_together(const std::vector<Collective>& planned, bool expand) {
+  const std::shared_ptr<const Machine>& machine = planned.front().machine;
+  FoldedPrograms programs{{machine, &machine->topology}, {}};
+  for (const Collective& collective : planned) programs.programs.push_back(collective.program);
+  return expand || planned.size() == 1 ? programs : fold(programs.programs, programs.topology);
+}
+
 CalibratedInterval interval_of_job(const Cluster& cluster, Backend backend,
                                    const CollectiveJob& job, const Collective& planned,
                                    const JobForecast& forecast) {
@@ -113,9 +121,10 @@ std::vector<JobForecast> forecast_jobs(const Cluster& cluster,
     forecasts.push_back(
         {planned.back().algorithm, planned.back().protocol, span.end.since_start(), Duration()});
   }
+  const FoldedPrograms folded = programs_together(planned, expand);
   for (std::size_t i = 0; i < jobs.size(); ++i)
-    together.add(jobs[i], planned[i].program.get(), jobs[i].start);
-  const std::vector<Span> spans = together.run_on(planned.front().machine->topology);
+    together.add(jobs[i], folded.programs[i].get(), jobs[i].start);
+  const std::vector<Span> spans = together.run_on(*folded.topology);
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     JobForecast& job = forecasts[i];
     job.together = spans[i].end.since_start() - jobs[i].start;
