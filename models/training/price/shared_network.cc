@@ -64,7 +64,10 @@ SharedNetwork::SharedNetwork(std::shared_ptr<const Cluster> cluster, int nodes, 
       gpus_per_node_(gpus_per_node),
       machines_(machines_of(*cluster_, Backend::nccl, {nodes * gpus_per_node, gpus_per_node})) {}
 
-const Topology& SharedNetwork::topology() { return machines_.full().machine->topology; }
+std::shared_ptr<const Topology> SharedNetwork::topology() {
+  const std::shared_ptr<const Machine>& machine = machines_.full().machine;
+  return {machine, &machine->topology};
+}
 
 SharedNetwork::Laid SharedNetwork::lay(const Call& call, const CollectiveCost& alone) {
   const Place place = fits(call.group, call.place, nodes_, gpus_per_node_) ? call.place : Place();
@@ -86,20 +89,22 @@ SharedNetwork::Laid SharedNetwork::lay(const Call& call, const CollectiveCost& a
   Laid laid;
   laid.program = collective.program;
   laid.alone = simulate(collective, NetworkModel::flow);
-  if (call.group.nodes() > 1) laid.on_link = busiest_link(*laid.program, topology());
+  if (call.group.nodes() > 1) laid.on_link = busiest_link(*laid.program, *topology());
   std::set<const FlowSet*> sets;
   for (const CommPhase& phase : laid.program->phases)
     if (sets.insert(phase.flows.get()).second) laid.flows += phase.flows->size();
   return laid_.emplace(key, laid).first->second;
 }
 
-CommProgram SharedNetwork::paced(const Laid& laid, Duration time, Duration busy) {
+CommProgram paced(const SharedNetwork::Laid& laid, const Topology& topology, Duration time,
+                  Duration busy) {
   const double longer = time / laid.alone;
   if (laid.on_link == Duration()) return scaled(*laid.program, longer);
   const double factor = std::min(longer, busy / laid.on_link);
   return changed(*laid.program, longer, [&](FlowSet& set) {
     const Duration round =
-        time_alone({{}, {{std::make_shared<const FlowSet>(set), {}, 1, 0}}, false}).scaled(longer);
+        time_alone({{}, {{std::make_shared<const FlowSet>(set), {}, 1, 0}}, false}, topology)
+            .scaled(longer);
     for (Flow& flow : set.flows) {
       flow.bytes = flow.bytes * factor;
       flow.cap = flow.bytes / round;
@@ -107,10 +112,10 @@ CommProgram SharedNetwork::paced(const Laid& laid, Duration time, Duration busy)
   });
 }
 
-Duration SharedNetwork::time_alone(const CommProgram& program) {
+Duration time_alone(const CommProgram& program, const Topology& topology) {
   TaskGraph graph;
   graph.add_communication("alone", Category::forward, graph.add_resource("network"), &program);
-  return run(graph, *make_network(NetworkModel::flow, topology())).end.since_start();
+  return run(graph, *make_network(NetworkModel::flow, topology)).end.since_start();
 }
 
 CommProgram scaled(const CommProgram& program, double factor) {

@@ -32,7 +32,7 @@ class SharedNetwork {
 
   SharedNetwork(std::shared_ptr<const Cluster> cluster, int nodes, int gpus_per_node);
 
-  const Topology& topology();
+  std::shared_ptr<const Topology> topology();
 
   struct Laid {
     std::shared_ptr<const CommProgram> program;
@@ -43,10 +43,6 @@ class SharedNetwork {
   // Lays a call with the algorithm and protocol that it uses alone. If the group does not fit at
   // call.place, as when groups straddle nodes, it takes the first rank's place.
   Laid lay(const Call& call, const CollectiveCost& alone);
-  // Returns the program of a collective that lasts `time` alone and keeps the busiest link between
-  // nodes busy for `busy` of it.
-  CommProgram paced(const Laid& laid, Duration time, Duration busy);
-  Duration time_alone(const CommProgram& program);
 
  private:
   std::shared_ptr<const Cluster> cluster_;
@@ -55,6 +51,12 @@ class SharedNetwork {
   std::map<std::tuple<ProcessGroup, int, int, Backend, Op, double, std::string, std::string>, Laid>
       laid_;
 };
+
+// Returns the program of a collective that lasts `time` alone and keeps the busiest link between
+// nodes busy for `busy` of it.
+CommProgram paced(const SharedNetwork::Laid& laid, const Topology& topology, Duration time,
+                  Duration busy);
+Duration time_alone(const CommProgram& program, const Topology& topology);
 
 // Returns the program with all that it moves and waits for times `factor`, hence its time alone.
 CommProgram scaled(const CommProgram& program, double factor);

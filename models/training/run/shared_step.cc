@@ -8,6 +8,7 @@
 #include "models/training/price/nic_sharing.h"
 #include "models/training/price/shared_network.h"
 #include "models/training/price/stretches.h"
+#include "sim/engine/fold.h"
 
 namespace lambcast {
 namespace {
@@ -55,8 +56,12 @@ class SharedStep {
         const int of = plan.ops[op].rank_class;
         if (class_of.try_emplace(key, of).first->second == of) laid_[op] = lay(*call);
       }
-      if (!prices[op].loads.empty()) loads_[op] = together(prices[op].loads);
+      if (!prices[op].loads.empty()) loads_[op].program = together(prices[op].loads);
     }
+    topology_ = network_.topology();
+    if (!training.expand) fold_alike();
+    for (Loads& loads : loads_)
+      if (loads.program != nullptr) loads.alone = time_alone(*loads.program, *topology_);
   }
 
   std::size_t flows() const { return flows_; }
@@ -87,14 +92,14 @@ class SharedStep {
         execution.programs[op] = passes(loads_[op], prices_[op].hidden, whole);
     }
     execution.graph = graph_of(plan_, prices_, end, execution.programs, execution.waits);
-    return run(execution.graph, *make_network(NetworkModel::flow, network_.topology()));
+    return run(execution.graph, *make_network(NetworkModel::flow, *topology_));
   }
 
   // The program of a call that lasts `time` alone.
   CommProgram on_links(OpId op, Duration time) {
     const NicUse& nics = prices_[op].nics;
     return nics.used.empty() ? scaled(*laid_[op].program, time / laid_[op].alone)
-                             : network_.paced(laid_[op], time, time.scaled(nics.share));
+                             : paced(laid_[op], *topology_, time, time.scaled(nics.share));
   }
 
   // Finds, for each segment of passes, the wait for other stages beyond its price, if the network
@@ -128,11 +133,24 @@ class SharedStep {
     return most;
   }
 
-  // Flows and how long they take alone.
+  // The sends of a segment's passes, all at once, and their time alone.
   struct Loads {
-    std::shared_ptr<const FlowSet> set;
+    std::shared_ptr<const CommProgram> program;
     Duration alone;
   };
+
+  // Replaces flows that are alike by one. Later scaling keeps them alike: it is that of whole sets.
+  void fold_alike() {
+    std::vector<std::shared_ptr<const CommProgram>> programs;
+    for (const SharedNetwork::Laid& laid : laid_) programs.push_back(laid.program);
+    for (const Loads& loads : loads_) programs.push_back(loads.program);
+    const FoldedPrograms folded = fold(programs, topology_);
+    topology_ = folded.topology;
+    for (OpId op = 0; op < laid_.size(); ++op) {
+      laid_[op].program = folded.programs[op];
+      loads_[op].program = folded.programs[laid_.size() + op];
+    }
+  }
 
   const CollectiveCost& cost_of(const Call& call) {
     return costs_.cost({training_.cluster, call.group, training_.network, training_.expand},
@@ -145,8 +163,7 @@ class SharedStep {
     return laid;
   }
 
-  // All that the passes send, at once.
-  Loads together(const std::vector<Load>& loads) {
+  std::shared_ptr<const CommProgram> together(const std::vector<Load>& loads) {
     std::vector<std::vector<LinkId>> paths;
     std::vector<Flow> flows;
     for (const Load& load : loads) {
@@ -163,10 +180,9 @@ class SharedStep {
         }
       }
     }
-    if (flows.empty()) return {};
+    if (flows.empty()) return nullptr;
     const auto set = std::make_shared<const FlowSet>(paths, std::move(flows));
-    const CommProgram once{{}, {{set, {}, 1, 0}}, false};
-    return {set, network_.time_alone(once)};
+    return std::make_shared<const CommProgram>(CommProgram{{}, {{set, {}, 1, 0}}, false});
   }
 
   std::shared_ptr<const CommProgram> passes(const Loads& loads, double hidden, Duration time) {
@@ -174,8 +190,9 @@ class SharedStep {
     const double factor = std::min(1.0 / slices, slice / loads.alone.s());
     const double flows = loads.alone.s() * factor, rest = std::max(0.0, slice - flows);
     const Duration latency = Duration::seconds(std::sqrt(rest * (rest + 2 * hidden * flows)));
+    const auto& set = loads.program->phases.front().flows;
     return std::make_shared<const CommProgram>(
-        scaled({{}, {{loads.set, latency.scaled(1 / factor), slices, hidden}}, true}, factor));
+        scaled({{}, {{set, latency.scaled(1 / factor), slices, hidden}}, true}, factor));
   }
 
   const StepPlan& plan_;
@@ -183,6 +200,7 @@ class SharedStep {
   const TrainingPlan& training_;
   CollectiveCosts& costs_;
   SharedNetwork& network_;
+  std::shared_ptr<const Topology> topology_;
   std::vector<SharedNetwork::Laid> laid_;  // by operation; nothing where it makes no call
   std::vector<Loads> loads_;
   std::size_t flows_ = 0;
