@@ -17,6 +17,8 @@ struct Machine;
 struct Place {
   int node = 0;
   int slot = 0;
+
+  bool operator==(const Place&) const = default;
 };
 
 // A group, with the properties of its machine that a schedule depends on.

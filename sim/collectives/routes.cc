@@ -36,7 +36,8 @@ class Finder {
         ways_out_(static_cast<std::size_t>(machine.gpus_per_node * machine.nics_per_node)),
         ways_in_(ways_out_.size()) {
     const int last = place.slot + group.slot_of(group.per_node - 1, group.siblings - 1);
-    LAMBCAST_CHECK(last < machine.gpus_per_node && place.node + group.node_span() <= machine.nodes,
+    const int last_node = place.node + (group.nodes() - 1) * group.node_stride;
+    LAMBCAST_CHECK(last < machine.gpus_per_node && last_node < machine.nodes,
                    "{} groups of {} ranks do not fit {} nodes of {} GPUs", group.siblings,
                    group.ranks, machine.nodes, machine.gpus_per_node);
     for (int sibling = 0; sibling < group.siblings; ++sibling) {
@@ -244,7 +245,7 @@ Routes find_routes(const CommSchedule& schedule, const ProcessGroup& group,
   if (schedule.send_sets.empty()) return routes;
   const std::lock_guard in_use(router->in_use());
   Finder finder(group, *machine, endpoint, *router, place);
-  FairShares shares(machine->topology);
+  FairShares& shares = router->shares();
   LinkLists written;
   for (const std::vector<Send>& sends : schedule.send_sets) {
     const std::vector<std::uint32_t> weights = weights_of(sends, group.siblings);

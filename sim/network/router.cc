@@ -421,7 +421,8 @@ class Router::Tables {
   std::vector<LinkId> choices_;
 };
 
-Router::Router(const Topology& topology) : tables_(std::make_unique<Tables>(topology)) {}
+Router::Router(const Topology& topology)
+    : tables_(std::make_unique<Tables>(topology)), shares_(topology) {}
 Router::~Router() = default;
 
 void Router::append_route(VertexId from, VertexId to, std::uint32_t salt,

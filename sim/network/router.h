@@ -13,6 +13,7 @@
 #include <mutex>
 #include <vector>
 
+#include "sim/network/fair_share.h"
 #include "sim/network/topology.h"
 
 namespace lambcast {
@@ -29,11 +30,14 @@ class Router {
   void append_route(VertexId from, VertexId to, std::uint32_t salt, std::vector<LinkId>& out);
 
   std::mutex& in_use() { return in_use_; }
+  // Fair shares on the same links, under the lock in_use(): one memory of the loads of all links.
+  FairShares& shares() { return shares_; }
 
  private:
   class Tables;
   std::unique_ptr<Tables> tables_;
   std::mutex in_use_;
+  FairShares shares_;
 };
 
 }  // namespace lambcast

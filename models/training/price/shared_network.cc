@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 
 #include "models/training/price/collective_costs.h"
+#include "models/training/price/peer_groups.h"
 #include "sim/engine/engine.h"
 
 namespace lambcast {
@@ -42,6 +44,29 @@ CommProgram changed(const CommProgram& program, double wait_factor, const Change
   return result;
 }
 
+// Programs of the same rounds that go through them together.
+CommProgram in_step(const std::vector<std::shared_ptr<const CommProgram>>& programs) {
+  std::map<const FlowSet*, std::shared_ptr<const FlowSet>> known;
+  CommProgram result = *programs.front();
+  for (std::size_t i = 0; i < result.phases.size(); ++i) {
+    std::shared_ptr<const FlowSet>& merged = known[result.phases[i].flows.get()];
+    if (merged == nullptr) {
+      LinkLists links;
+      std::vector<Flow> flows;
+      for (const auto& program : programs) {
+        const FlowSet& set = *program->phases[i].flows;
+        const LinkLists& lists = set.paths->links();
+        for (std::size_t path = 0; path < lists.size(); ++path) links.add(lists.of(path));
+        flows.insert(flows.end(), set.flows.begin(), set.flows.end());
+      }
+      merged = std::make_shared<const FlowSet>(std::make_shared<const Paths>(std::move(links)),
+                                               std::move(flows));
+    }
+    result.phases[i].flows = merged;
+  }
+  return result;
+}
+
 // The time that the busiest link between nodes takes for what the rounds put on it.
 Duration busiest_link(const CommProgram& program, const Topology& topology) {
   std::map<LinkId, Duration> links;
@@ -69,7 +94,8 @@ std::shared_ptr<const Topology> SharedNetwork::topology() {
   return {machine, &machine->topology};
 }
 
-SharedNetwork::Laid SharedNetwork::lay(const Call& call, const CollectiveCost& alone) {
+SharedNetwork::Laid SharedNetwork::lay(const Call& call, const CollectiveCost& alone,
+                                       const std::vector<int>& nodes) {
   const Place place = fits(call.group, call.place, nodes_, gpus_per_node_) ? call.place : Place();
   if (laid_.size() >= most_laid) laid_.clear();
   const std::tuple key(call.group, place.node, place.slot, call.backend, call.op,
@@ -84,14 +110,23 @@ SharedNetwork::Laid SharedNetwork::lay(const Call& call, const CollectiveCost& a
   request.algorithm = alone.algorithm;
   request.protocol = alone.protocol;
   request.beside = place;
-  const Collective collective =
-      plan_collective(request, machines_, transport_of(*cluster_, call.backend));
+  const Transport transport = transport_of(*cluster_, call.backend);
+  const Collective collective = plan_collective(request, machines_, transport);
   Laid laid;
-  laid.program = collective.program;
+  laid.program = laid.with_peers = collective.program;
+  const std::vector<int> peers = peer_distances(request.group, place.node, nodes);
+  if (peers.size() > 1) {
+    std::vector<std::shared_ptr<const CommProgram>> programs{collective.program};
+    for (const int distance : std::span(peers).subspan(1)) {
+      request.beside = Place{place.node + distance, place.slot};
+      programs.push_back(plan_collective(request, machines_, transport).program);
+    }
+    laid.with_peers = std::make_shared<const CommProgram>(in_step(programs));
+  }
   laid.alone = simulate(collective, NetworkModel::flow);
   if (call.group.nodes() > 1) laid.on_link = busiest_link(*laid.program, *topology());
   std::set<const FlowSet*> sets;
-  for (const CommPhase& phase : laid.program->phases)
+  for (const CommPhase& phase : laid.with_peers->phases)
     if (sets.insert(phase.flows.get()).second) laid.flows += phase.flows->size();
   return laid_.emplace(key, laid).first->second;
 }
@@ -99,9 +134,9 @@ SharedNetwork::Laid SharedNetwork::lay(const Call& call, const CollectiveCost& a
 CommProgram paced(const SharedNetwork::Laid& laid, const Topology& topology, Duration time,
                   Duration busy) {
   const double longer = time / laid.alone;
-  if (laid.on_link == Duration()) return scaled(*laid.program, longer);
+  if (laid.on_link == Duration()) return scaled(*laid.with_peers, longer);
   const double factor = std::min(longer, busy / laid.on_link);
-  return changed(*laid.program, longer, [&](FlowSet& set) {
+  return changed(*laid.with_peers, longer, [&](FlowSet& set) {
     const Duration round =
         time_alone({{}, {{std::make_shared<const FlowSet>(set), {}, 1, 0}}, false}, topology)
             .scaled(longer);

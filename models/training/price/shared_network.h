@@ -9,8 +9,9 @@
 //   bytes' = bytes x w / (time that this link takes for the bytes)
 //   cap'   = bytes' / (the time of the round when alone here x T / the time of all rounds)
 //
-// The rest of the link, 1 - w / T, is free for other collectives. Left out: groups of the same axis
-// on other nodes, which meet these in an oversubscribed fabric only.
+// The rest of the link, 1 - w / T, is free for other collectives. Groups of the same axis on other
+// nodes (peer_groups.h) are laid next to it and go through its rounds with it. They meet it in the
+// fabric, and then it takes longer than T.
 #pragma once
 
 #include <map>
@@ -26,9 +27,9 @@ struct CollectiveCost;
 
 class SharedNetwork {
  public:
-  // Larger jobs are not written out.
-  static constexpr int most_ranks = 2048;
-  static constexpr std::size_t most_flows = 1 << 17;
+  // Larger steps are not written out.
+  static constexpr int most_ranks = 65536;
+  static constexpr std::size_t most_flows = 1 << 20;
 
   SharedNetwork(std::shared_ptr<const Cluster> cluster, int nodes, int gpus_per_node);
 
@@ -36,13 +37,15 @@ class SharedNetwork {
 
   struct Laid {
     std::shared_ptr<const CommProgram> program;
-    Duration alone;         // on this machine
+    std::shared_ptr<const CommProgram> with_peers;
+    Duration alone;         // on this machine, without peers
     Duration on_link;       // of its bytes on the busiest link between nodes
-    std::size_t flows = 0;  // of all its rounds that differ
+    std::size_t flows = 0;  // of all its rounds that differ, with peers
   };
   // Lays a call with the algorithm and protocol that it uses alone. If the group does not fit at
-  // call.place, as when groups straddle nodes, it takes the first rank's place.
-  Laid lay(const Call& call, const CollectiveCost& alone);
+  // call.place, as when groups straddle nodes, it takes the first rank's place. `nodes`
+  // are those on which peers make the same call; none: it has no peers.
+  Laid lay(const Call& call, const CollectiveCost& alone, const std::vector<int>& nodes);
 
  private:
   std::shared_ptr<const Cluster> cluster_;

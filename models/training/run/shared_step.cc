@@ -6,6 +6,7 @@
 
 #include "models/training/price/measured_program.h"
 #include "models/training/price/nic_sharing.h"
+#include "models/training/price/peer_groups.h"
 #include "models/training/price/shared_network.h"
 #include "models/training/price/stretches.h"
 #include "sim/engine/fold.h"
@@ -25,14 +26,23 @@ constexpr Duration least_felt = Duration::picoseconds(10'000);
 
 int nodes_reached(const Call& call) { return call.place.node + call.group.node_span(); }
 
-int nodes_of(const StepPlan& plan, const std::vector<Price>& prices) {
+int nodes_of(const StepPlan& plan, const std::vector<Price>& prices,
+             const std::vector<std::vector<int>>& by_stage) {
   int nodes = 1;
+  for (const std::vector<int>& stage : by_stage)
+    if (!stage.empty()) nodes = std::max(nodes, stage.back() + 1);
   for (std::size_t i = 0; i < plan.ops.size(); ++i) {
     if (const Call* call = std::get_if<Call>(&plan.ops[i].work))
       nodes = std::max(nodes, nodes_reached(*call));
     for (const Load& load : prices[i].loads) nodes = std::max(nodes, nodes_reached(load.call));
   }
   return nodes;
+}
+
+// The nodes of each stage, if groups on other nodes can meet: one switch blocks nothing.
+std::vector<std::vector<int>> stages_that_meet(const StepPlan& plan, const TrainingPlan& training) {
+  if (!plan.pipeline || training.cluster->fabric.kind == FabricKind::single_switch) return {};
+  return nodes_by_stage(parallel::dense_grid(training.parallelism->layout));
 }
 
 class SharedStep {
@@ -43,8 +53,9 @@ class SharedStep {
         prices_(prices),
         training_(training),
         costs_(costs),
-        network_(
-            costs.shared_network(training.cluster, nodes_of(plan, prices), training.gpus_per_node)),
+        stages_(stages_that_meet(plan, training)),
+        network_(costs.shared_network(training.cluster, nodes_of(plan, prices, stages_),
+                                      training.gpus_per_node)),
         laid_(plan.ops.size()),
         loads_(plan.ops.size()) {
     using Key = std::tuple<ProcessGroup, int, int, Op, double>;
@@ -54,14 +65,17 @@ class SharedStep {
         const Key key{call->group, call->place.node, call->place.slot, call->op,
                       call->bytes.value()};
         const int of = plan.ops[op].rank_class;
-        if (class_of.try_emplace(key, of).first->second == of) laid_[op] = lay(*call);
+        if (class_of.try_emplace(key, of).first->second == of) {
+          laid_[op] = lay(*call);
+          flows_ += laid_[op].flows;
+        }
       }
-      if (!prices[op].loads.empty()) loads_[op].program = together(prices[op].loads);
+      if (!prices[op].loads.empty()) loads_[op].program = together(prices[op].loads, false);
     }
-    topology_ = network_.topology();
-    if (!training.expand) fold_alike();
-    for (Loads& loads : loads_)
-      if (loads.program != nullptr) loads.alone = time_alone(*loads.program, *topology_);
+    find_loads_alone();
+    for (OpId op = 0; op < plan.ops.size() && !stages_.empty(); ++op)
+      if (!prices[op].loads.empty()) loads_[op].program = together(prices[op].loads, true);
+    if (flows_ <= SharedNetwork::most_flows) fold_all();
   }
 
   std::size_t flows() const { return flows_; }
@@ -98,7 +112,7 @@ class SharedStep {
   // The program of a call that lasts `time` alone.
   CommProgram on_links(OpId op, Duration time) {
     const NicUse& nics = prices_[op].nics;
-    return nics.used.empty() ? scaled(*laid_[op].program, time / laid_[op].alone)
+    return nics.used.empty() ? scaled(*laid_[op].with_peers, time / laid_[op].alone)
                              : paced(laid_[op], *topology_, time, time.scaled(nics.share));
   }
 
@@ -133,23 +147,42 @@ class SharedStep {
     return most;
   }
 
-  // The sends of a segment's passes, all at once, and their time alone.
+  using ProgramPtr = std::shared_ptr<const CommProgram>;
+
+  // The sends of a segment's passes, all at once, and their time alone without peers.
   struct Loads {
-    std::shared_ptr<const CommProgram> program;
+    ProgramPtr program;
     Duration alone;
   };
 
-  // Replaces flows that are alike by one. Later scaling keeps them alike: it is that of whole sets.
-  void fold_alike() {
-    std::vector<std::shared_ptr<const CommProgram>> programs;
-    for (const SharedNetwork::Laid& laid : laid_) programs.push_back(laid.program);
-    for (const Loads& loads : loads_) programs.push_back(loads.program);
-    const FoldedPrograms folded = fold(programs, topology_);
+  static std::vector<ProgramPtr> programs_of(const std::vector<Loads>& loads) {
+    std::vector<ProgramPtr> programs;
+    for (const Loads& of : loads) programs.push_back(of.program);
+    return programs;
+  }
+
+  // Later scaling keeps flows alike: it is that of whole sets.
+  FoldedPrograms alike_as_one(const std::vector<ProgramPtr>& programs) {
+    if (training_.expand) return {network_.topology(), programs};
+    return fold(programs, network_.topology());
+  }
+
+  void fold_all() {
+    std::vector<ProgramPtr> programs = programs_of(loads_);
+    for (const SharedNetwork::Laid& laid : laid_) programs.push_back(laid.with_peers);
+    const FoldedPrograms folded = alike_as_one(programs);
     topology_ = folded.topology;
     for (OpId op = 0; op < laid_.size(); ++op) {
-      laid_[op].program = folded.programs[op];
-      loads_[op].program = folded.programs[laid_.size() + op];
+      loads_[op].program = folded.programs[op];
+      laid_[op].with_peers = folded.programs[laid_.size() + op];
     }
+  }
+
+  void find_loads_alone() {
+    const FoldedPrograms alone = alike_as_one(programs_of(loads_));
+    for (OpId op = 0; op < loads_.size(); ++op)
+      if (alone.programs[op] != nullptr)
+        loads_[op].alone = time_alone(*alone.programs[op], *alone.topology);
   }
 
   const CollectiveCost& cost_of(const Call& call) {
@@ -158,22 +191,26 @@ class SharedStep {
   }
 
   SharedNetwork::Laid lay(const Call& call) {
-    SharedNetwork::Laid laid = network_.lay(call, cost_of(call));
-    flows_ += laid.flows;
-    return laid;
+    return network_.lay(call, cost_of(call), peer_nodes(call));
   }
 
-  std::shared_ptr<const CommProgram> together(const std::vector<Load>& loads) {
-    std::vector<std::vector<LinkId>> paths;
+  // Peers of a call within one node use no link that others do.
+  const std::vector<int>& peer_nodes(const Call& call) const {
+    static const std::vector<int> none;
+    for (std::size_t stage = 0; call.group.nodes() > 1 && stage < stages_.size(); ++stage)
+      if (plan_.pipeline->places[stage] == call.place) return stages_[stage];
+    return none;
+  }
+
+  ProgramPtr together(const std::vector<Load>& loads, bool peers) {
+    std::vector<std::shared_ptr<const Paths>> paths;
     std::vector<Flow> flows;
     for (const Load& load : loads) {
       const SharedNetwork::Laid laid = lay(load.call);
       if (laid.alone == Duration()) continue;
       const double times = load.times * (cost_of(load.call).time / laid.alone);
-      for (const CommPhase& phase : laid.program->phases) {
-        const LinkLists& links = phase.flows->paths->links();
-        for (std::size_t i = 0; i < links.size(); ++i)
-          paths.emplace_back(links.of(i).begin(), links.of(i).end());
+      for (const CommPhase& phase : (peers ? laid.with_peers : laid.program)->phases) {
+        paths.push_back(phase.flows->paths);
         for (Flow flow : phase.flows->flows) {
           flow.bytes = flow.bytes * (times * static_cast<double>(phase.times));
           flows.push_back(flow);
@@ -181,11 +218,22 @@ class SharedStep {
       }
     }
     if (flows.empty()) return nullptr;
-    const auto set = std::make_shared<const FlowSet>(paths, std::move(flows));
+    const auto set = std::make_shared<const FlowSet>(joined(paths), std::move(flows));
     return std::make_shared<const CommProgram>(CommProgram{{}, {{set, {}, 1, 0}}, false});
   }
 
-  std::shared_ptr<const CommProgram> passes(const Loads& loads, double hidden, Duration time) {
+  // Segments of a stage that make the same calls have the same paths.
+  std::shared_ptr<const Paths> joined(const std::vector<std::shared_ptr<const Paths>>& paths) {
+    std::shared_ptr<const Paths>& known = joined_[paths];
+    if (known != nullptr) return known;
+    LinkLists links;
+    for (const auto& of : paths)
+      for (std::size_t i = 0; i < of->size(); ++i) links.add(of->links().of(i));
+    flows_ += links.size();
+    return known = std::make_shared<const Paths>(std::move(links));
+  }
+
+  ProgramPtr passes(const Loads& loads, double hidden, Duration time) {
     const double slice = time.s() / slices;
     const double factor = std::min(1.0 / slices, slice / loads.alone.s());
     const double flows = loads.alone.s() * factor, rest = std::max(0.0, slice - flows);
@@ -199,10 +247,12 @@ class SharedStep {
   const std::vector<Price>& prices_;
   const TrainingPlan& training_;
   CollectiveCosts& costs_;
+  std::vector<std::vector<int>> stages_;  // nodes of each, if groups on other nodes can meet
   SharedNetwork& network_;
   std::shared_ptr<const Topology> topology_;
   std::vector<SharedNetwork::Laid> laid_;  // by operation; nothing where it makes no call
   std::vector<Loads> loads_;
+  std::map<std::vector<std::shared_ptr<const Paths>>, std::shared_ptr<const Paths>> joined_;
   std::size_t flows_ = 0;
 };
 

@@ -20,11 +20,13 @@ struct FlowCase {
   std::int64_t micro_batches = 8;
   std::string cluster = "dgx-a100-80g";
   int gpus_per_node = 8;
+  Overrides fabric = {};
 };
 
 TrainingPlan flow_training(const FlowCase& of) {
   TrainingCase on{OptimizerType::adamw, of.tp * of.dp * of.pp, of.cluster};
   on.settings = {{"nic.count", std::to_string(of.nics)}};
+  on.settings.insert(on.settings.end(), of.fabric.begin(), of.fabric.end());
   TrainingPlan training = training_of(on);
   training.model = std::make_shared<const ModelShape>(load_model("gpt2-xl", {}));
   training.seq_len = 1024;
@@ -253,8 +255,33 @@ TEST_CASE("shared step: stages that straddle nodes are written out") {
   CHECK(shared.s() == Approx(streams.s()).epsilon(0.05));
 }
 
+// Two stages of 8 nodes under leaves of 8: each activation crosses from one leaf to the other, next
+// to those of the 7 other nodes, over uplinks for 2 of them. One pair would have them to itself.
+TEST_CASE("shared step: pairs of stages on other nodes share the uplinks of a leaf") {
+  const auto training_over = [](const std::string& oversubscription) {
+    FlowCase of{.tp = 8, .dp = 8, .pp = 2, .micro_batches = 32};
+    of.fabric = {{"fabric.kind", "fat-tree"},
+                 {"fabric.nodes_per_leaf", "8"},
+                 {"fabric.oversubscription", oversubscription}};
+    return flow_training(of);
+  };
+  const auto lasts = [](const Execution& execution) {
+    return execution.timeline.end.since_start();
+  };
+  const BothForms full = both_forms(training_over("1"));
+  CHECK(lasts(full.shared).s() == Approx(lasts(full.streams).s()).epsilon(1e-3));
+  TrainingPlan training = training_over("4");
+  const BothForms quarter = both_forms(training);
+  CHECK(lasts(quarter.shared) > lasts(quarter.streams).scaled(1.01));
+  // As long with every flow written out.
+  CollectiveCosts costs;
+  training.expand = true;
+  CHECK(lasts(execute_shared(quarter.plan, quarter.prices, training, costs)).s() ==
+        Approx(lasts(quarter.shared).s()).epsilon(1e-9));
+}
+
 TEST_CASE("shared step: what is too large runs in streams, and says so") {
-  TrainingPlan training = flow_training({.tp = 8, .dp = 512});
+  TrainingPlan training = flow_training({.tp = 8, .dp = 16384});
   CollectiveCosts costs;
   const StepRun step = run_step(training, {StepKind::uniform, 1024, 1}, costs);
   CHECK(step.metrics.apart);
