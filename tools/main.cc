@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <exception>
 #include <new>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -222,16 +224,49 @@ std::vector<AddedCommand> add_commands(CLI::App& app, int argc, char** argv) {
   return added;
 }
 
-int run(int argc, char** argv) {
+struct Program {
   CLI::App app{"Forecasts what compressed large-batch training does on a given cluster.",
                "lambcast"};
-  app.set_version_flag("--version", fmt::format("lambcast {} ({})", tool_version, tool_commit));
-  app.footer(footer);
-  app.require_subcommand(0, 1);
-  add_settings(app);
-  const std::vector<AddedCommand> commands = add_commands(app, argc, argv);
+  std::vector<AddedCommand> commands;
+
+  Program(int argc, char** argv) {
+    app.set_version_flag("--version", fmt::format("lambcast {} ({})", tool_version, tool_commit));
+    app.footer(footer);
+    app.require_subcommand(0, 1);
+    add_settings(app);
+    commands = add_commands(app, argc, argv);
+  }
+  // Returns the command that was parsed; null: none.
+  const Command* parsed() const {
+    const auto at = std::ranges::find_if(
+        commands, [](const AddedCommand& command) { return command.app->parsed(); });
+    return at == commands.end() ? nullptr : &at->run;
+  }
+};
+
+// Runs the words with no flags declared but theirs. Returns nothing if that is no whole command:
+// help and messages name all flags.
+std::optional<int> run_at_once(int argc, char** argv, std::vector<std::string> words) {
+  if (std::ranges::find(words, "help") != words.end()) return std::nullopt;
+  declare_only(&words);
+  Program program(argc, argv);
+  declare_only(nullptr);
   try {
-    app.parse(words_of(argc, argv));
+    program.app.parse(words);
+  } catch (const CLI::ParseError&) {
+    return std::nullopt;
+  }
+  const Command* command = program.parsed();
+  return command == nullptr ? std::nullopt : std::optional(timed(*command));
+}
+
+int run(int argc, char** argv) {
+  const std::vector<std::string> words = words_of(argc, argv);
+  if (const auto code = run_at_once(argc, argv, words)) return *code;
+  Program program(argc, argv);
+  CLI::App& app = program.app;
+  try {
+    app.parse(std::vector<std::string>(words));
   } catch (const CLI::CallForHelp&) {
     if (is_to_speak(app)) fmt::print("{}", wrapped(help_text(app), help_width));
     return 0;
@@ -245,8 +280,7 @@ int run(int argc, char** argv) {
     if (error.get_exit_code() == 0) return app.exit(error);
     return refuse(app, error.what());
   }
-  for (const AddedCommand& command : commands)
-    if (command.app->parsed()) return timed(command.run);
+  if (const Command* command = program.parsed()) return timed(*command);
   fmt::print(stderr, "{}\n", wrapped(app.help(), help_width));
   throw Error(Exit::usage, "a command is missing; allowed: those listed above");
 }

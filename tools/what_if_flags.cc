@@ -18,6 +18,15 @@ std::string flag_of(std::string key) {
   return "--" + key;
 }
 
+const std::vector<std::string>* only_words = nullptr;
+
+bool is_wanted(const std::string& flag) {
+  return only_words == nullptr || std::ranges::any_of(*only_words, [&](const std::string& word) {
+           return word.starts_with(flag) &&
+                  (word.size() == flag.size() || word[flag.size()] == '=');
+         });
+}
+
 // Also those that are none, so that what refuses them names the switch.
 bool is_meant_as_value(std::string word) {
   for (char& c : word) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -41,9 +50,12 @@ void add_script_variables(CLI::App& command, WhatIf& what_if, const WhatIfKey& r
 
 }  // namespace
 
+void declare_only(const std::vector<std::string>* words) { only_words = words; }
+
 void add_what_if_flags(CLI::App& command, WhatIf& what_if) {
   for (const WhatIfKey& row : what_if_table()) {
     const std::string key(row.name);
+    if (!is_wanted(flag_of(key))) continue;
     const std::string group(row.group);
     if (key == "set_var") {
       add_script_variables(command, what_if, row);
