@@ -10,12 +10,11 @@ namespace {
 
 using Colour = std::uint64_t;
 
-// The finalizer of SplitMix64.
+// One round of a multiplicative hash. Colours are added up per link, so that high bits must reach
+// low ones.
 Colour mixed(Colour a, Colour b) {
-  Colour x = a * 0x9e3779b97f4a7c15 + b;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-  return x ^ (x >> 31);
+  const Colour x = (a ^ (b + 0x9e3779b97f4a7c15)) * 0xbf58476d1ce4e5b9;
+  return x ^ (x >> 29) ^ (x >> 47);
 }
 
 Colour mixed(Colour a, double b) { return mixed(a, std::bit_cast<Colour>(b)); }

@@ -7,6 +7,7 @@
 #include "models/training/price/collective_costs.h"
 #include "models/training/price/peer_groups.h"
 #include "sim/engine/engine.h"
+#include "sim/engine/fold.h"
 
 namespace lambcast {
 namespace {
@@ -123,7 +124,8 @@ SharedNetwork::Laid SharedNetwork::lay(const Call& call, const CollectiveCost& a
     }
     laid.with_peers = std::make_shared<const CommProgram>(in_step(programs));
   }
-  laid.alone = simulate(collective, NetworkModel::flow);
+  const FoldedPrograms folded = fold({collective.program}, topology());
+  laid.alone = time_alone(*folded.programs.front(), *folded.topology);
   if (call.group.nodes() > 1) laid.on_link = busiest_link(*laid.program, *topology());
   std::set<const FlowSet*> sets;
   for (const CommPhase& phase : laid.with_peers->phases)

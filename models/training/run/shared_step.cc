@@ -72,8 +72,14 @@ class SharedStep {
       }
       if (!prices[op].loads.empty()) loads_[op].program = together(prices[op].loads, false);
     }
-    find_loads_alone();
-    for (OpId op = 0; op < plan.ops.size() && !stages_.empty(); ++op)
+    if (flows_ > SharedNetwork::most_flows) return;
+    if (stages_.empty()) {
+      fold_all();
+      find_loads_alone({topology_, programs_of(loads_)});
+      return;
+    }
+    find_loads_alone(alike_as_one(programs_of(loads_)));
+    for (OpId op = 0; op < plan.ops.size(); ++op)
       if (!prices[op].loads.empty()) loads_[op].program = together(prices[op].loads, true);
     if (flows_ <= SharedNetwork::most_flows) fold_all();
   }
@@ -178,8 +184,7 @@ class SharedStep {
     }
   }
 
-  void find_loads_alone() {
-    const FoldedPrograms alone = alike_as_one(programs_of(loads_));
+  void find_loads_alone(const FoldedPrograms& alone) {
     for (OpId op = 0; op < loads_.size(); ++op)
       if (alone.programs[op] != nullptr)
         loads_[op].alone = time_alone(*alone.programs[op], *alone.topology);
