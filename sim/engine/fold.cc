@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <set>
 #include <unordered_map>
 
 namespace lambcast {
@@ -29,21 +30,113 @@ struct Routes {
   std::shared_ptr<const Paths> folded{};
 };
 
+// Finds the classes.
+class Colouring {
+ public:
+  explicit Colouring(const Topology& topology) : topology_(topology) {}
+
+  void add(const FlowSet& set) {
+    if (!added_.insert(&set).second) return;
+    const auto [known, is_new] = by_paths_.try_emplace(set.paths.get(), routes_.size());
+    if (is_new) routes_.push_back({.paths = set.paths});
+    Routes& routes = routes_[known->second];
+    routes.moved.resize(set.size(), known->second);
+    set.each([&](const Flow& flow, std::size_t path) {
+      Colour& colour = routes.moved[path];
+      colour =
+          mixed(mixed(mixed(colour, flow.bytes.value()), flow.cap.value()), Colour{flow.weight});
+    });
+  }
+
+  void refine() {
+    colour_links();
+    std::vector<Colour> carried(colours_.size());
+    class_.resize(colours_.size());
+    classes_ = 1;
+    for (std::size_t before = 0;;) {
+      for (Routes& routes : routes_) colour_flows(routes, carried);
+      for (const LinkId link : used_) {
+        colours_[link] = mixed(colours_[link], carried[link]);
+        carried[link] = 0;
+      }
+      const std::size_t now = divide_classes();
+      if (now == before || now == used_.size()) break;
+      before = now;
+    }
+    for (Routes& routes : routes_) colour_flows(routes, carried);
+  }
+
+  std::vector<Routes>& routes() { return routes_; }
+  std::size_t routes_of(const Paths* paths) const { return by_paths_.at(paths); }
+  const std::vector<LinkId>& used() const { return used_; }
+  Colour colour(LinkId link) const { return colours_[link]; }
+
+ private:
+  void colour_links() {
+    colours_.resize(topology_.links().size());
+    std::vector<bool> is_used(colours_.size());
+    for (const Routes& routes : routes_)
+      for (const LinkId link : routes.paths->links().links) {
+        if (is_used[link]) continue;
+        is_used[link] = true;
+        used_.push_back(link);
+        colours_[link] =
+            mixed(static_cast<Colour>(topology_.link(link).kind), topology_.capacity(link).value());
+      }
+  }
+
+  void colour_flows(Routes& routes, std::vector<Colour>& carried) const {
+    const LinkLists& lists = routes.paths->links();
+    routes.colours = routes.moved;
+    for (std::size_t i = 0; i < lists.size(); ++i) {
+      Colour& colour = routes.colours[i];
+      for (const LinkId link : lists.of(i)) colour = mixed(colour, colours_[link]);
+      Colour hop = 0;
+      for (const LinkId link : lists.of(i)) carried[link] += mixed(colour, hop++);
+    }
+  }
+
+  // Puts links into classes by colour and returns their number. A colour depends on the one before,
+  // so that links of two classes never meet again.
+  std::size_t divide_classes() {
+    std::vector<const Colour*> first(classes_, nullptr);
+    std::unordered_map<Colour, std::uint32_t> split;
+    for (const LinkId link : used_) {
+      const Colour*& colour = first[class_[link]];
+      if (colour == nullptr) colour = &colours_[link];
+      if (*colour == colours_[link]) continue;
+      const auto next = static_cast<std::uint32_t>(classes_ + split.size());
+      class_[link] = split.try_emplace(colours_[link], next).first->second;
+    }
+    return classes_ += split.size();
+  }
+
+  const Topology& topology_;
+  std::vector<Routes> routes_;
+  std::map<const Paths*, std::size_t> by_paths_;
+  std::set<const FlowSet*> added_;
+  std::vector<LinkId> used_;
+  std::vector<Colour> colours_;       // by link
+  std::vector<std::uint32_t> class_;  // by link
+  std::size_t classes_ = 0;
+};
+
+// Writes classes as flows and links.
 class Folding {
  public:
   Folding(const std::vector<std::shared_ptr<const CommProgram>>& programs, const Topology& topology)
-      : topology_(topology) {
+      : topology_(topology), colouring_(topology) {
     for (const auto& program : programs)
       if (program != nullptr)
-        for (const CommPhase& phase : program->phases) add(*phase.flows);
-    colour_links();
-    refine();
+        for (const CommPhase& phase : program->phases) colouring_.add(*phase.flows);
+    colouring_.refine();
   }
 
   // Returns whether no route crosses a class of links twice.
   bool write() {
     write_links();
-    return std::ranges::all_of(routes_, [&](Routes& routes) { return write_paths(routes); });
+    return std::ranges::all_of(colouring_.routes(),
+                               [&](Routes& routes) { return write_paths(routes); });
   }
 
   std::shared_ptr<const Topology> topology() {
@@ -58,73 +151,14 @@ class Folding {
   }
 
  private:
-  void add(const FlowSet& set) {
-    if (!sets_.try_emplace(&set, nullptr).second) return;
-    const auto [known, is_new] = by_paths_.try_emplace(set.paths.get(), routes_.size());
-    if (is_new) routes_.push_back({.paths = set.paths});
-    Routes& routes = routes_[known->second];
-    routes.moved.resize(set.size(), known->second);
-    set.each([&](const Flow& flow, std::size_t path) {
-      Colour& colour = routes.moved[path];
-      colour =
-          mixed(mixed(mixed(colour, flow.bytes.value()), flow.cap.value()), Colour{flow.weight});
-    });
-  }
-
-  void colour_links() {
-    colours_.resize(topology_.links().size());
-    std::vector<bool> is_used(colours_.size());
-    for (const Routes& routes : routes_)
-      for (const LinkId link : routes.paths->links().links) {
-        if (is_used[link]) continue;
-        is_used[link] = true;
-        used_.push_back(link);
-        colours_[link] =
-            mixed(static_cast<Colour>(topology_.link(link).kind), topology_.capacity(link).value());
-      }
-  }
-
-  void refine() {
-    std::vector<Colour> carried(colours_.size());
-    for (std::size_t classes = 0;;) {
-      for (Routes& routes : routes_) colour_flows(routes, carried);
-      for (const LinkId link : used_) {
-        colours_[link] = mixed(colours_[link], carried[link]);
-        carried[link] = 0;
-      }
-      const std::size_t now = count_links();
-      if (now == classes || now == used_.size()) break;
-      classes = now;
-    }
-    for (Routes& routes : routes_) colour_flows(routes, carried);
-  }
-
-  void colour_flows(Routes& routes, std::vector<Colour>& carried) const {
-    const LinkLists& lists = routes.paths->links();
-    routes.colours = routes.moved;
-    for (std::size_t i = 0; i < lists.size(); ++i) {
-      Colour& colour = routes.colours[i];
-      for (const LinkId link : lists.of(i)) colour = mixed(colour, colours_[link]);
-      Colour hop = 0;
-      for (const LinkId link : lists.of(i)) carried[link] += mixed(colour, hop++);
-    }
-  }
-
-  std::size_t count_links() const {
-    std::vector<Colour> seen;
-    for (const LinkId link : used_) seen.push_back(colours_[link]);
-    std::ranges::sort(seen);
-    return static_cast<std::size_t>(std::unique(seen.begin(), seen.end()) - seen.begin());
-  }
-
   void write_links() {
     std::unordered_map<Colour, std::uint32_t> members;
-    for (const LinkId link : used_) ++members[colours_[link]];
+    for (const LinkId link : colouring_.used()) ++members[colouring_.colour(link)];
     folded_.add_vertex({});
-    for (const LinkId link : used_) {
-      std::uint32_t& count = members[colours_[link]];
+    for (const LinkId link : colouring_.used()) {
+      std::uint32_t& count = members[colouring_.colour(link)];
       if (count == 0) continue;
-      class_of_[colours_[link]] =
+      class_of_[colouring_.colour(link)] =
           folded_.add_link(0, 0, topology_.capacity(link) * count, topology_.link(link).kind);
       count = 0;
     }
@@ -144,7 +178,7 @@ class Folding {
       routes.counts.push_back(1);
       std::vector<LinkId> links;
       for (const LinkId link : lists.of(i)) {
-        links.push_back(class_of_.at(colours_[link]));
+        links.push_back(class_of_.at(colouring_.colour(link)));
         if (std::ranges::count(links, links.back()) > 1) return false;
       }
       folded.add(links);
@@ -154,9 +188,9 @@ class Folding {
   }
 
   std::shared_ptr<const FlowSet> folded(const FlowSet& set) {
-    std::shared_ptr<const FlowSet>& result = sets_.at(&set);
+    std::shared_ptr<const FlowSet>& result = sets_[&set];
     if (result != nullptr) return result;
-    const Routes& routes = routes_[by_paths_.at(set.paths.get())];
+    const Routes& routes = colouring_.routes()[colouring_.routes_of(set.paths.get())];
     std::vector<Flow> flows;
     std::size_t next = 0;
     set.each([&](const Flow& flow, std::size_t path) {
@@ -168,11 +202,8 @@ class Folding {
   }
 
   const Topology& topology_;
-  std::vector<Routes> routes_;
-  std::map<const Paths*, std::size_t> by_paths_;
+  Colouring colouring_;
   std::map<const FlowSet*, std::shared_ptr<const FlowSet>> sets_;  // to the folded one
-  std::vector<LinkId> used_;
-  std::vector<Colour> colours_;  // by link
   Topology folded_;
   std::unordered_map<Colour, LinkId> class_of_;
 };
