@@ -245,14 +245,61 @@ TEST_CASE("YAML: maps, lists, scalars and what is refused") {
   CHECK(root.find("m")->text == "v1.2");
   for (const auto& [text, words] :
        {std::pair("a: 1\na: 2\n", "y.yaml:2: YAML: the key a twice"),
-        {"a: &x 1\n", "y.yaml:1: YAML: anchors, aliases and tags are not read"},
-        {"a: 1\n   b: 2\n", "y.yaml:2: YAML: is indented more"},
-        {"a: 1\n---\nb: 2\n", "y.yaml:2: YAML: a second document"},
-        {"a:\n\tb: 1\n", "y.yaml:2: YAML: a tab indents"},
+        {"a: !python/name:x 1\n", "y.yaml:1: YAML: the tag !python/name:x is not read"},
+        {"a: 1\n   b: 2\n", "y.yaml:2: YAML: "},
+        {"a: 1\n---\nb: 2\n", "y.yaml:3: YAML: a second document"},
+        {"a:\n\tb: 1\n", "y.yaml:2: YAML: "},
         {"a: [1, 2\n", "y.yaml:1: YAML: "},
-        {"a: 'x\n", "a quote is not closed"},
-        {"just words\n", "'just words' is no 'key: value'"}})
+        {"a: 'x\nb: 2\n", "y.yaml:1: YAML: a quote is not closed"},
+        {"a: 1\nb: \x04\nc: 2\n", "y.yaml:2: YAML: a control character (byte 4)"},
+        {"? [1, 2]\n: 3\n", "y.yaml:1: YAML: a key is a list or a map"},
+        {"a: *x\n", "y.yaml:1: YAML: "},
+        {"a: &x [*x]\n", "y.yaml:1: YAML: an alias within its own anchor"},
+        {"<<: {a: 1}\n<<: {b: 2}\n", "y.yaml:2: YAML: the key << twice"},
+        {"a: 1\n<<: 2\n", "y.yaml:2: YAML: << merges what is no map"},
+        {"just words\n", "y.yaml:1: YAML: is no map of keys"}}) {
+    CAPTURE(text);
     CHECK_THROWS_WITH(parse_yaml(text, "y.yaml"), Contains(words));
+  }
+}
+
+TEST_CASE("YAML: aliases are copies, merge keys add what a map lacks") {
+  const hjson::Value root = parse_yaml(
+      "base: &base\n  lr: 1e-4\n  bf16: on\nrun:\n  <<: *base\n  lr: 2\nagain: [*base, \"on\"]\n"
+      "none:\nword: !!str 3\nlong: one\n  two\n",
+      "y.yaml");
+  CHECK(root.find("run")->find("lr")->whole == 2);
+  CHECK(root.find("run")->find("bf16")->boolean);
+  CHECK(root.find("run")->members.size() == 2);
+  CHECK(root.find("again")->items[0].find("lr")->number == 1e-4);
+  CHECK(root.find("again")->items[1].kind == hjson::Kind::string);
+  CHECK(root.find("none")->kind == hjson::Kind::null);
+  CHECK(root.find("none")->line == 8);
+  CHECK(root.find("word")->kind == hjson::Kind::string);
+  CHECK(root.find("long")->text == "one two");
+}
+
+TEST_CASE("YAML: aliases that multiply, deep nesting and long texts are bounded") {
+  std::string bomb = "a0: &a0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n", deep = "a: ", blocks;
+  for (int i = 1; i < 12; ++i) {
+    bomb += fmt::format("a{}: &a{} [", i, i);
+    for (int j = 0; j < 10; ++j) bomb += fmt::format("*a{},", i - 1);
+    bomb += "]\n";
+  }
+  CHECK_THROWS_WITH(parse_yaml(bomb, "y.yaml"), Contains("has too many values"));
+  for (int i = 0; i < 100'000; ++i) deep += i < 50'000 ? "[" : "]";
+  CHECK_THROWS_WITH(parse_yaml(deep, "y.yaml"), Contains("nested too deeply"));
+  std::string chain = "a0: &a0 [1]\n";
+  for (int i = 1; i < 200; ++i) chain += fmt::format("a{}: &a{} [*a{}]\n", i, i, i - 1);
+  CHECK_THROWS_WITH(parse_yaml(chain, "y.yaml"), Contains("nested too deeply"));
+  std::string anchors = "a: ";
+  for (int i = 0; i < 90; ++i) anchors += fmt::format("&a{} [", i);
+  for (int i = 0; i < 5000; ++i) anchors += "1,";
+  CHECK_THROWS_WITH(parse_yaml(anchors + std::string(90, ']'), "y.yaml"),
+                    Contains("has too many values"));
+  for (int i = 0; i < 2000; ++i) blocks += fmt::format("k{}: {}\n", i, i);
+  CHECK(parse_yaml(blocks, "y.yaml").members.size() == 2000);
+  CHECK_THROWS_WITH(parse_yaml(blocks + "last: 1\n", "y.yaml"), Contains("has too many keys"));
 }
 
 }  // namespace

@@ -1,11 +1,10 @@
-// Reads the part of YAML in which people write configurations, as the tree of
-// models/deepspeed/hjson.h.
+// Reads YAML with yaml-cpp, as the tree of models/deepspeed/hjson.h.
 //
-// Block maps and lists, flow maps and lists ({a: 1}, [a, b]), plain and quoted scalars, block
-// scalars (| and >), comments. Plain scalars are typed as PyYAML types them (YAML 1.1: yes, no, on
-// and off are Booleans), except that 1e-5 is a number, as programs take it.
-// Refused with their line: anchors, aliases, tags, several documents, tabs that indent, scalars
-// over several lines, a key twice.
+// Plain scalars are typed as PyYAML types them (YAML 1.1: yes, no, on and off are Booleans), except
+// that 1e-5 is a number, as programs take it. Aliases are copies of their anchors; a merge key (<<)
+// adds the keys that its map lacks.
+// Refused with their line: several documents, tags other than those of YAML's own types, a key
+// twice, nesting deeper than hjson::max_depth, aliases that amount to more than most_values.
 #pragma once
 
 #include <string>
@@ -14,6 +13,8 @@
 #include "models/deepspeed/hjson.h"
 
 namespace lambcast::launchers {
+
+inline constexpr std::size_t most_values = 100'000;  // of a document, aliases expanded
 
 // Returns the root map. Throws Error (usage) with file and line.
 hjson::Value parse_yaml(std::string_view text, const std::string& file);

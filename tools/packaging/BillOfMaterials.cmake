@@ -40,7 +40,7 @@ function(component name version license how purl)
 endfunction()
 
 function(write_bill_of_materials file)
-  foreach(package fmt tomlplusplus nlohmann_json ZLIB CLI11 Boost Eigen3 MPI pybind11)
+  foreach(package fmt tomlplusplus yaml-cpp nlohmann_json ZLIB CLI11 Boost Eigen3 MPI pybind11)
     find_package(${package} QUIET)
   endforeach()
   set(bill [[{"bomFormat": "CycloneDX", "specVersion": "1.5", "version": 1, "metadata": {},
@@ -52,6 +52,8 @@ function(write_bill_of_materials file)
   component(fmt "${fmt_VERSION}" MIT linked pkg:github/fmtlib/fmt HEADERS fmt/ LIBRARY libfmt.so)
   component(toml++ "${tomlplusplus_VERSION}" MIT linked pkg:github/marzer/tomlplusplus
     HEADERS toml++/ LIBRARY libtomlplusplus.so)
+  component(yaml-cpp "${yaml-cpp_VERSION}" MIT linked pkg:github/jbeder/yaml-cpp
+    HEADERS yaml-cpp/ LIBRARY libyaml-cpp.so)
   component(nlohmann-json "${nlohmann_json_VERSION}" MIT compiled pkg:github/nlohmann/json
     HEADERS nlohmann/)
   component(zlib "${ZLIB_VERSION_STRING}" Zlib linked pkg:github/madler/zlib
