@@ -180,6 +180,11 @@ void add_launcher_file(const std::string& path, const WhatIf& asked, Catalog& ca
     what_if.erase("config");
     write(file.what_if, asked, what_if);
     findings.insert(findings.end(), file.findings.begin(), file.findings.end());
+    if (!file.model.empty() && !asked.contains("model")) {
+      const std::string name = (is_path(path) ? path : "./" + path) + " as a model";
+      catalog.texts()->add("model " + name, file.model);
+      what_if.emplace("model", name);
+    }
     const std::string named = path_from(path, file.config_path);
     if (!file.config.empty()) {
       const std::string name = path + " as DeepSpeed JSON";
@@ -227,8 +232,14 @@ std::vector<InputLedger> input_ledgers(const WhatIf& asked, Catalog& catalog) {
     add(*path, torchtitan::decode(catalog.texts()->config(*path), *path).ledger);
   if (const std::string* path = words.find("config")) {
     const std::string& text = catalog.texts()->config(*path);
-    add(*path, launchers::is_launcher_file(text) ? launchers::decode(text, *path).ledger
-                                                 : deepspeed::key_ledger(text, *path));
+    if (launchers::is_launcher_file(text)) {
+      const launchers::LauncherFile file = launchers::decode(text, *path);
+      add(*path, file.ledger);
+      if (const std::string name = *path + " as DeepSpeed JSON"; !file.config.empty())
+        add(name, deepspeed::key_ledger(file.config, name));
+    } else {
+      add(*path, deepspeed::key_ledger(text, *path));
+    }
   }
   WhatIf files = asked;
   name_file_of_checkpoint(files);

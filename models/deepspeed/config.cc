@@ -52,61 +52,6 @@ void check_keys(const Section& section, std::span<const KnownKey> known, std::in
   }
 }
 
-// Flags that say what keys of GPT-NeoX do.
-constexpr std::pair<std::string_view, std::string_view> flags_of_keys[] = {
-    {"model_parallel_size", "--tp"},
-    {"pipe_parallel_size", "--pp"},
-    {"train_batch_size", "--global-batch"},
-    {"train_micro_batch_size_per_gpu", "--micro-batch"},
-    {"gradient_accumulation_steps", "--grad-accum"},
-    {"seq_length", "--seq-len"},
-    {"train_iters", "--steps"}};
-
-struct YamlLine {
-  int number = 0;
-  std::string key, value;
-};
-
-// The lines "key: value" of a text, without quotes, brackets and commas; "-" in a key as "_".
-std::vector<YamlLine> yaml_lines(std::string_view text) {
-  std::vector<YamlLine> lines;
-  int number = 1;
-  for (std::size_t at = 0; at < text.size(); ++number) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    std::string row(text.substr(at, end - at));
-    std::erase_if(row, [](char c) {
-      return std::string_view(" \t\r\"'{},").find(c) != std::string_view::npos;
-    });
-    row = row.substr(0, row.find('#'));
-    if (const std::size_t colon = row.find(':'); colon != row.npos) {
-      std::string key = row.substr(0, colon);
-      std::ranges::replace(key, '-', '_');
-      lines.push_back({number, std::move(key), row.substr(colon + 1)});
-    }
-    at = end + 1;
-  }
-  return lines;
-}
-
-// The flags that say what the lines do, each with its value: "--tp 4 --pp 2".
-std::string flags_of(const std::vector<YamlLine>& lines) {
-  std::string flags;
-  for (const YamlLine& line : lines)
-    for (const auto& [key, flag] : flags_of_keys)
-      if (line.key == key && !line.value.empty() && line.value != "auto")
-        flags += fmt::format(" {} {}", flag, line.value);
-  return flags;
-}
-
-void refuse_neox(std::string_view text, const std::string& file) {
-  const std::vector<YamlLine> lines = yaml_lines(text);
-  const auto line = std::ranges::find(lines, "pipe_parallel_size", &YamlLine::key);
-  if (line == lines.end()) return;
-  fail_input({file, line->number, line->key},
-             "is a key of GPT-NeoX; files of GPT-NeoX are not read",
-             fmt::format("the JSON file that DeepSpeed gets, or flags:{}", flags_of(lines)));
-}
-
 void check_top_level_keys(const Section& root) {
   const std::vector<hjson::Member>& members = root.object.members;
   const bool foreign = std::none_of(members.begin(), members.end(), [](const auto& member) {
@@ -351,7 +296,6 @@ std::optional<Curriculum> read_curriculum(const Section& root) {
 }  // namespace
 
 DeepSpeedConfig parse_config(std::string_view text, const std::string& file) {
-  refuse_neox(text, file);
   const Value tree = hjson::parse(text, file);
   DeepSpeedConfig config;
   config.file = file;

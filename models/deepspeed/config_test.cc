@@ -83,14 +83,6 @@ TEST_CASE("config: 1-bit LAMB over NCCL, every value where it stands") {
   CHECK(check_run(config, 7500).empty());
 }
 
-TEST_CASE("config: a file of GPT-NeoX is refused by name") {
-  CHECK_THROWS_WITH(read_text("{\n\"pipe_parallel_size\": 1,\n}"), Contains("GPT-NeoX"));
-  // The refusal gives the file's settings as flags.
-  CHECK_THROWS_WITH(
-      read_text("  {\n   \"pipe-parallel-size\": 2,\n   \"model-parallel-size\": 4,\n}"),
-      Contains("ds.json:2: pipe_parallel_size: is a key of GPT-NeoX") && Contains("--pp 2 --tp 4"));
-}
-
 TEST_CASE("config: a precision of another library is a warning, since the forecast is in fp32") {
   const DeepSpeedConfig config = read_text(R"({"train_batch_size": 8, "amp": {"enabled": true}})");
   REQUIRE(config.findings.size() == 1);

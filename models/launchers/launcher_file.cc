@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "models/launchers/accelerate.h"
+#include "models/launchers/neox.h"
 #include "models/launchers/trainers.h"
 #include "models/launchers/yaml.h"
 
@@ -28,7 +29,20 @@ bool has_line(std::string_view text, std::string_view key) {
   return false;
 }
 
+constexpr Program neox{"pipe_parallel_size", "GPT-NeoX", read_neox};
+
+// Whether a key of GPT-NeoX, in which '-' and '_' are the same, stands outside comments.
+bool has_neox_key(std::string_view text) {
+  for (const std::string_view key : {"pipe_parallel_size", "pipe-parallel-size"})
+    for (std::size_t at = text.find(key); at != text.npos; at = text.find(key, at + 1)) {
+      const std::size_t begin = at == 0 ? 0 : text.rfind('\n', at - 1) + 1;
+      if (text.substr(begin, at - begin).find_first_not_of(" \t{\"'") == text.npos) return true;
+    }
+  return false;
+}
+
 const Program* program_of(std::string_view text) {
+  if (has_neox_key(text)) return &neox;
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
   if (begin == text.npos || text[begin] == '{') return nullptr;
   const auto found = std::ranges::find_if(
@@ -42,10 +56,12 @@ bool is_launcher_file(std::string_view text) { return program_of(text) != nullpt
 
 LauncherFile decode(std::string_view text, const std::string& file) {
   LauncherFile result;
-  const hjson::Value root = parse_yaml(text, file);
+  hjson::Value root = parse_yaml(text, file);
   const Program* program = program_of(text);
   if (program == nullptr)
-    fail_input({file, 0, {}}, "is no file of Accelerate, LLaMA-Factory or axolotl");
+    fail_input({file, 0, {}}, "is no file of Accelerate, LLaMA-Factory, axolotl or GPT-NeoX");
+  if (program == &neox)
+    for (hjson::Member& member : root.members) std::ranges::replace(member.key, '-', '_');
   result.program = program->name;
   KeyReader keys(root, "", file, result);
   program->read(keys, result);

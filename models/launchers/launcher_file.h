@@ -11,10 +11,11 @@
 //                  quantization_bit, gradient checkpointing (on unless disabled), the DeepSpeed
 //                  JSON that it names, else DDP
 //   axolotl        the same under its names; fsdp; tensor and context parallel sizes
+//   GPT-NeoX       model, degrees, batch, and the DeepSpeed JSON that its keys amount to
 //
 // The model of LLaMA-Factory and axolotl is a name on Hugging Face's hub: --model gives it.
 // Sources: accelerate 16cb6eb (commands/config/config_args.py, utils/dataclasses.py), LLaMA-Factory
-// ff6d4d1 (hparams), axolotl 067b021 (utils/schemas).
+// ff6d4d1 (hparams), axolotl 067b021 (utils/schemas), gpt-neox ea7aefd (neox_arguments).
 #pragma once
 
 #include <string>
@@ -33,6 +34,7 @@ struct LauncherFile {
   std::vector<std::pair<std::string, std::string>> what_if;
   std::string config;       // the DeepSpeed JSON that the file amounts to; empty for none
   std::string config_path;  // of the DeepSpeed JSON that the file names; empty for none
+  std::string model;        // its description in TOML; empty where the file names none
   std::vector<Finding> findings;
   std::vector<LedgerEntry> ledger;  // nested keys as "fsdp_config.fsdp_version"
 };

@@ -202,6 +202,63 @@ TEST_CASE("launchers: axolotl's file") {
   CHECK(entry_of(file, "gradient_checkpointing").treatment == Treatment::named);
 }
 
+TEST_CASE("launchers: GPT-NeoX's file is a model and DeepSpeed's JSON") {
+  const std::string text = R"(# Pythia 160M
+{
+   "pipe-parallel-size": 0, # 0 is no pipeline
+   "model-parallel-size": 2,
+   "num-layers": 12, "hidden-size": 768, "num-attention-heads": 12,
+   "seq-length": 2048, "max-position-embeddings": 2048,
+   "pos-emb": "rotary", "no-weight-tying": true, "gpt-j-residual": true,
+   "attention-config": [[["flash"], 12]],
+   "optimizer": {"type": "OneBitAdam", "params": {"lr": 0.001, "freeze_step": 100}},
+   "zero_optimization": {"stage": 0},
+   "train_micro_batch_size_per_gpu": 4,
+   "checkpoint-activations": true, "partition-activations": true,
+   "fp16": {"fp16": true, "enabled": true, "type": "bfloat16"},
+   "rotary-ndims": 16,
+   "train-iters": 1000,
+}
+)";
+  REQUIRE(is_launcher_file(text));
+  const LauncherFile file = decode(text, "n.yml");
+  CHECK(file.program == "GPT-NeoX");
+  for (const auto& [key, value] : {std::pair("tp", "2"),
+                                   {"pp", "1"},
+                                   {"seq_len", "2048"},
+                                   {"steps", "1000"},
+                                   {"recompute", "full"},
+                                   {"attention", ""}}) {
+    CAPTURE(key);
+    CHECK(value_of(file, key) == value);
+  }
+  for (const char* line : {"ffn = 3072", "gated = false", "parallel_block = true", "norms = 2",
+                           "vocab_multiple = 256"})
+    CHECK_THAT(file.model, Contains(line));
+  CHECK_THAT(file.model, !Contains("tied_head") && !Contains("positions = "));
+  const deepspeed::DeepSpeedConfig config = deepspeed::parse_config(file.config, "json");
+  CHECK(config.bf16_enabled.value);
+  CHECK(config.batch.micro == 4);
+  CHECK(config.gradient_clipping.value == 1.0);
+  REQUIRE(config.optimizer.has_value());
+  CHECK(entry_of(file, "rotary_ndims").treatment == Treatment::named);
+  CHECK(entry_of(file, "partition_activations").treatment == Treatment::named);
+  // LLaMA 7B: a gate takes a third of the width, in multiples.
+  const LauncherFile llama = decode(
+      "pipe_parallel_size: 1\nnum_layers: 32\nhidden_size: 4096\nnum_attention_heads: 32\n"
+      "seq_length: 2048\nactivation: swiglu\nintermediate_size: 32768\nmlp_multiple_of: 256\n",
+      "n.yml");
+  CHECK_THAT(llama.model, Contains("ffn = 11008\n") && Contains("tied_head = true") &&
+                              Contains("positions = 2048"));
+  CHECK(value_of(llama, "attention") == "unfused");
+  CHECK_THAT(refusal("pipe_parallel_size: 1\n"), Contains("a.yaml:1: hidden_size: is missing"));
+  CHECK_THAT(refusal("{\n'pipe-parallel-size': 1, num-layers: 2, hidden-size: 8,\n"
+                     "num-attention-heads: 2, seq-length: 8,\n"
+                     "attention-config: [[[mamba], all]]}"),
+             Contains("a.yaml:4: attention_config: mamba is not modelled"));
+  CHECK_FALSE(is_launcher_file("{\n# \"pipe_parallel_size\": 1\n\"train_batch_size\": 8}"));
+}
+
 // Leaving out a key changes the run, or the ledger says why not.
 TEST_CASE("launchers: no key is silent") {
   for (const char* text : {accelerate, fsdp, factory, axolotl}) {

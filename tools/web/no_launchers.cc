@@ -4,7 +4,10 @@
 
 namespace lambcast::launchers {
 
-bool is_launcher_file(std::string_view) { return false; }
+bool is_launcher_file(std::string_view text) {
+  return text.find("pipe_parallel_size") !=
+         text.npos;  // of GPT-NeoX, else close to a DeepSpeed JSON
+}
 
 LauncherFile decode(std::string_view, const std::string& file) {
   fail_input({file, 0, {}}, "is a launcher's YAML, which the page does not read",

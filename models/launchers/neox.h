@@ -1,0 +1,12 @@
+// Reads files of GPT-NeoX (launcher_file.h): its model, layout and batch, and the DeepSpeed JSON
+// that it hands on. GPT-NeoX merges several files; the model and the optimizer have to be in one.
+// Source: EleutherAI/gpt-neox ea7aefd, megatron/neox_arguments, megatron/model/transformer.py.
+#pragma once
+
+#include "models/launchers/key_reader.h"
+
+namespace lambcast::launchers {
+
+void read_neox(KeyReader& keys, LauncherFile& result);
+
+}  // namespace lambcast::launchers
