@@ -20,7 +20,7 @@ UNIT = re.compile(r"\b(GPUs?|nodes?|ranks?|steps?|samples?|tokens?|elements?|mic
 # Forms of a text value: an example, a list, a file or a form in capitals.
 FORM = re.compile(r"\d|=|:|,|\b[Ff]ile\b|\b[Ff]older\b|\bname\b|\bpreset\b|[A-Z]{2,}|\bor\b")
 # Inputs that a question needs or may leave out; none of them has a value of its own.
-NO_DEFAULT = set("""config megatron-args set-var torchtitan model cluster gpus nodes dp set versions deepspeed-version micro-batch
+NO_DEFAULT = set("""config megatron-args set-var torchtitan model cluster topology gpus nodes dp set versions deepspeed-version micro-batch
 grad-accum global-batch rampup-batch-size samples tokens steps-done optimizer lora-rank secondary-ranks shard-groups""".split())
 
 

@@ -26,15 +26,8 @@ struct Stated {
   void set(const char* key, std::string value) { keys.emplace_back(key, std::move(value)); }
 };
 
-[[noreturn]] void refuse(const std::string& file, const char* format, const Stated& stated) {
-  std::string flags;
-  for (const auto& [key, value] : stated.keys)
-    flags += fmt::format(" --set cluster.{}={}", key, value);
-  fail_input(
-      {file, 0, {}},
-      fmt::format("is {}, which has no measured rate{}", format,
-                  stated.open.empty() ? "" : fmt::format("; it leaves open {}", stated.open)),
-      fmt::format("a preset of the same hardware{}{}", flags.empty() ? "" : " with", flags));
+ForeignDescription described(const char* format, Stated stated) {
+  return {format, std::move(stated.keys), std::move(stated.open)};
 }
 
 std::string lower(std::string_view text) {
@@ -240,12 +233,14 @@ bool begins_with_any(const std::string& line, std::initializer_list<const char*>
                              [&](const char* word) { return lower(line).starts_with(word); });
 }
 
-void refuse_xml(std::string_view text, const std::string& file) {
-  if (text.find("<system") != text.npos) refuse(file, "NCCL's topology of one node", of_nccl(text));
+std::optional<ForeignDescription> of_xml(std::string_view text) {
+  if (text.find("<system") != text.npos)
+    return described("NCCL's topology of one node", of_nccl(text));
   if (text.find("<graphs") != text.npos)
-    refuse(file, "NCCL's graph of channels", {{}, "what its channels reach"});
+    return described("NCCL's graph of channels", {{}, "what its channels reach"});
   if (text.find("<nvidia_smi_log") != text.npos)
-    refuse(file, "the output of nvidia-smi -q -x", {{}, "links between GPUs and NICs"});
+    return described("the output of nvidia-smi -q -x", {{}, "links between GPUs and NICs"});
+  return std::nullopt;
 }
 
 [[noreturn]] void refuse_sites(const std::string& file, const std::string& name) {
@@ -296,23 +291,38 @@ std::string cluster_description(const std::string& name_or_path) {
   return text;
 }
 
-void refuse_foreign_description(std::string_view text, const std::string& file) {
+std::optional<ForeignDescription> foreign_description(std::string_view text) {
   const std::vector<std::string> lines = plain_lines(text.substr(0, std::size_t{1} << 22));
-  if (lines.empty()) return;
-  if (lines.front().starts_with("<")) return refuse_xml(text, file);
+  if (lines.empty()) return std::nullopt;
+  if (lines.front().starts_with("<")) return of_xml(text);
   if (words_in(lines.front()).front() == "GPU0")
-    refuse(file, "the matrix of nvidia-smi topo -m", of_matrix(lines));
+    return described("the matrix of nvidia-smi topo -m", of_matrix(lines));
   if (begins_with_any(lines.front(), {"switchname="}))
-    refuse(file, "Slurm's topology.conf", of_switches(switches_of_conf(lines)));
+    return described("Slurm's topology.conf", of_switches(switches_of_conf(lines)));
+  const char* no_switches = "switches: it names blocks or rings of nodes";
   if (begins_with_any(lines.front(), {"blockname=", "blocksizes=", "ringname="}))
-    refuse(file, "Slurm's topology.conf", {{}, "switches: it names blocks or rings of nodes"});
-  if (std::ranges::find(lines, "[[site]]") != lines.end()) refuse_sites(file, file);
+    return described("Slurm's topology.conf", {{}, no_switches});
   const auto topology = [](const std::string& line) { return line.starts_with("- topology:"); };
-  if (!std::ranges::any_of(lines, topology)) return;
+  if (!std::ranges::any_of(lines, topology)) return std::nullopt;
   const Switches switches = switches_of_yaml(lines);
-  if (switches.leaves.empty())
-    refuse(file, "Slurm's topology.yaml", {{}, "switches: it names blocks or rings of nodes"});
-  refuse(file, "Slurm's topology.yaml", of_switches(switches));
+  return described("Slurm's topology.yaml",
+                   switches.leaves.empty() ? Stated{{}, no_switches} : of_switches(switches));
+}
+
+void refuse_foreign_description(std::string_view text, const std::string& file) {
+  if (const auto stated = foreign_description(text)) {
+    std::string flags;
+    for (const auto& [key, value] : stated->keys)
+      flags += fmt::format(" --set cluster.{}={}", key, value);
+    fail_input(
+        {file, 0, {}},
+        fmt::format("is {}, which has no measured rate{}", stated->format,
+                    stated->open.empty() ? "" : fmt::format("; it leaves open {}", stated->open)),
+        fmt::format("a preset of the same hardware with --topology {}{}", file,
+                    flags.empty() ? "" : fmt::format(", which is{}", flags)));
+  }
+  const std::vector<std::string> lines = plain_lines(text.substr(0, std::size_t{1} << 22));
+  if (std::ranges::find(lines, "[[site]]") != lines.end()) refuse_sites(file, file);
 }
 
 }  // namespace lambcast

@@ -37,7 +37,8 @@ TEST_CASE("foreign descriptions: NCCL's topology gives GPUs, links and NICs") {
       R"(<nic><net name="mlx5_0" dev="0" speed="400000"/></nic></cpu></system>)";
   CHECK(foreign_refusal(text) ==
         "f: is NCCL's topology of one node, which has no measured rate; it leaves open all between "
-        "nodes (allowed: a preset of the same hardware with --set cluster.node.gpus=2 --set "
+        "nodes (allowed: a preset of the same hardware with --topology f, which is --set "
+        "cluster.node.gpus=2 --set "
         "cluster.node.gpu_peers=nvlink --set cluster.nic.count=1 --set "
         "cluster.nic.nominal=400Gbit/s)");
   std::string unknown = text;

@@ -16,6 +16,7 @@
 #include "models/megatron/arguments.h"
 #include "models/torchtitan/config.h"
 #include "sim/base/file.h"
+#include "topologies/foreign_description.h"
 
 namespace lambcast {
 namespace {
@@ -200,6 +201,30 @@ void add_launcher_file(const std::string& path, const WhatIf& asked, Catalog& ca
   });
 }
 
+// Fills keys of the cluster from the structure that a file of another program states.
+void add_topology(const std::string& path, Catalog& catalog, WhatIf& what_if,
+                  std::vector<Finding>& findings) {
+  of_key("topology", [&] {
+    const auto stated = foreign_description(catalog.texts()->config(path));
+    if (!stated || stated->keys.empty())
+      fail_input({path, 0, {}},
+                 stated ? fmt::format("is {}, which leaves open {}", stated->format, stated->open)
+                        : "states no structure of a cluster",
+                 "NCCL's topology XML, the output of nvidia-smi topo -m, Slurm's topology.conf or "
+                 "topology.yaml with switches");
+    std::string filled;
+    for (const auto& [key, value] : stated->keys)
+      if (what_if.emplace("cluster." + key, value).second)
+        filled += fmt::format("{}{} = {}", filled.empty() ? "" : ", ", key, value);
+    findings.push_back(
+        {Severity::note, "topology-filled",
+         fmt::format(
+             "{} is {}: {}; rates are those of the cluster{}", path, stated->format,
+             filled.empty() ? "--set gives all that it states" : filled,
+             stated->open.empty() ? "" : fmt::format("; it leaves open {}", stated->open))});
+  });
+}
+
 }  // namespace
 
 void name_file_of_checkpoint(WhatIf& asked) {
@@ -267,6 +292,9 @@ WhatIf with_run_files(const WhatIf& asked, Catalog& catalog, std::vector<Finding
   };
   if (config != nullptr && of_key("config", is_of_launcher))
     add_launcher_file(*config, asked, catalog, what_if, findings);
+  what_if.erase("topology");
+  if (const std::string* topology = words.find("topology"))
+    add_topology(*topology, catalog, what_if, findings);
   if (megatron != nullptr) add_megatron(*megatron, asked, catalog, what_if, findings);
   if (torchtitan != nullptr) add_torchtitan(*torchtitan, asked, catalog, what_if, findings);
   return what_if;

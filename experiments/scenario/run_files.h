@@ -1,6 +1,7 @@
 // Reads files of other programs that describe a run into a what-if: a Megatron-LM argument list
-// (key megatron_args) and a torchtitan job (torchtitan). Values that the user gives override them.
-// The DeepSpeed file (config) is handled elsewhere, since its values keep their lines.
+// (key megatron_args), a torchtitan job (torchtitan) and the structure of a cluster (topology).
+// Values that the user gives override them. The DeepSpeed file (config) is handled elsewhere, since
+// its values keep their lines.
 #pragma once
 
 #include <string>
@@ -13,8 +14,8 @@
 
 namespace lambcast {
 
-// Returns the what-if without those two keys. Throws Error (usage) for files that cannot be read or
-// are not modelled, and for both at once.
+// Returns the what-if without those keys. Throws Error (usage) for files that cannot be read or
+// are not modelled, and for two runs at once.
 WhatIf with_run_files(const WhatIf& asked, Catalog& catalog, std::vector<Finding>& findings);
 
 // A folder is a checkpoint of Hugging Face: names its config.json as the model. Throws Error

@@ -140,6 +140,32 @@ TEST_CASE("run files: stage 3 of a file next to a 1-bit optimizer is refused at 
                     Contains("ds.json:2: zero_optimization.stage: 1bit-Adam is not compatible"));
 }
 
+TEST_CASE("run files: a topology of another program fills keys of the cluster") {
+  TemporaryFolder folder;
+  const std::string conf = folder.file("topology.conf",
+                                       "SwitchName=s0 Nodes=n[0-5]\nSwitchName=s1 Nodes=n[6-11]\n"
+                                       "SwitchName=s2 Switches=s[0-1]\n");
+  WhatIf what_if{{"topology", conf}, {"cluster", "hgx-h100-ndr"}};
+  const auto filled = [](const WhatIf& asked, std::vector<Finding>& findings) {
+    Catalog catalog;
+    return with_run_files(asked, catalog, findings);
+  };
+  std::vector<Finding> findings;
+  WhatIf full = filled(what_if, findings);
+  CHECK_FALSE(full.contains("topology"));
+  CHECK(full["cluster.fabric.kind"] == "fat-tree");
+  CHECK(full["cluster.fabric.nodes_per_leaf"] == "6");
+  REQUIRE(findings.size() == 1);
+  CHECK_THAT(findings[0].message, Contains("Slurm's topology.conf: fabric.kind = fat-tree") &&
+                                      Contains("leaves open how much wider"));
+  what_if["cluster.fabric.nodes_per_leaf"] = "4";
+  findings.clear();
+  CHECK(filled(what_if, findings)["cluster.fabric.nodes_per_leaf"] == "4");
+  CHECK_THAT(findings[0].message, !Contains("nodes_per_leaf"));
+  what_if["topology"] = folder.file("x.toml", "name = \"x\"\n");
+  CHECK_THAT(refusal(what_if), Contains("x.toml: states no structure of a cluster"));
+}
+
 TEST_CASE("run files: a torchtitan job is a what-if") {
   TemporaryFolder folder;
   const std::string job = R"([model]

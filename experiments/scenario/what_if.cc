@@ -26,12 +26,15 @@ std::vector<std::string> recompute_words() {
 
 std::vector<WhatIfKey> description_keys() {
   return {
-      {"config", "DeepSpeed JSON, or YAML of Accelerate, LLaMA-Factory or axolotl, unmodified"},
+      {"config", "DeepSpeed JSON, or YAML of Accelerate, GPT-NeoX, LLaMA-Factory or axolotl"},
       {"megatron_args", "argument list of Megatron-LM: model, layout, batch"},
       {"set_var", "variable of the script of --megatron-args, NAME=VALUE (repeatable)"},
       {"torchtitan", "job file of torchtitan: model, layout, batch"},
       {"model", "model preset, TOML file, or config.json of Hugging Face"},
       {"cluster", "cluster preset or TOML file"},
+      {"topology",
+       "structure of the cluster: NCCL's topology XML, nvidia-smi topo -m, or Slurm's "
+       "topology.conf or topology.yaml"},
       {"device", "device profile or TOML file (default: the cluster's)"},
       {"gpus", "number of GPUs", whole},
       {"nodes", "number of whole nodes, instead of --gpus", whole, {1, 512}},

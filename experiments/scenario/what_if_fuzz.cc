@@ -30,7 +30,7 @@ FUZZ_TARGET(what_if, text) {
     if (value.empty()) {
       what_if.erase(key);
     } else if (key != "config" && key != "set_var" && key != "megatron_args" &&
-               key != "torchtitan") {
+               key != "torchtitan" && key != "topology") {
       what_if.insert_or_assign(key, value);
     }
   });

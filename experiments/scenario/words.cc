@@ -118,7 +118,8 @@ void Words::refuse_unknown() const {
 
 void Words::refuse_shared_stdin() const {
   std::string_view reader;
-  for (const char* key : {"config", "model", "cluster", "device", "megatron_args", "torchtitan"}) {
+  for (const char* key :
+       {"config", "model", "cluster", "topology", "device", "megatron_args", "torchtitan"}) {
     const std::string* value = find(key);
     if (value == nullptr || *value != "-") continue;
     if (!reader.empty())
