@@ -75,6 +75,40 @@ tensor_parallel_size: 2
 fsdp_config: {reshard_after_forward: true, state_dict_type: FULL_STATE_DICT}
 )";
 
+constexpr const char* neox = R"(pipe_parallel_size: 2
+model_parallel_size: 2
+num_layers: 12
+hidden_size: 768
+num_attention_heads: 12
+num_kv_heads: 4
+seq_length: 2048
+max_position_embeddings: 4096
+pos_emb: rotary
+norm: rmsnorm
+activation: swiglu
+intermediate_size: 8192
+mlp_multiple_of: 256
+make_vocab_size_divisible_by: 64
+no_weight_tying: true
+gpt_j_residual: true
+gpt_j_tied: true
+use_bias_in_mlp: false
+use_bias_in_attn_linear: false
+hidden_dropout: 0.1
+sliding_window_width: 1024
+attention_config: [[[flash], all]]
+optimizer: {type: OneBitAdam, params: {lr: 0.001, freeze_step: 100}}
+zero_optimization: {stage: 0}
+train_micro_batch_size_per_gpu: 4
+gradient_accumulation_steps: 2
+gradient_clipping: 0.5
+checkpoint_activations: true
+precision: bfloat16
+train_iters: 1000
+min_lr: 0.00001
+te_mha: true
+)";
+
 std::string value_of(const LauncherFile& file, std::string_view key) {
   for (const auto& [name, value] : file.what_if)
     if (name == key) return value;
@@ -261,10 +295,11 @@ TEST_CASE("launchers: GPT-NeoX's file is a model and DeepSpeed's JSON") {
 
 // Leaving out a key changes the run, or the ledger says why not.
 TEST_CASE("launchers: no key is silent") {
-  for (const char* text : {accelerate, fsdp, factory, axolotl}) {
+  for (const char* text : {accelerate, fsdp, factory, axolotl, neox}) {
     const LauncherFile whole = decode(text, "a.yaml");
     const auto asked = [](const LauncherFile& file) {
-      return fmt::format("{} {} {}", fmt::join(file.what_if, ";"), file.config, file.config_path);
+      return fmt::format("{} {} {} {}", fmt::join(file.what_if, ";"), file.config, file.config_path,
+                         file.model);
     };
     for (const LedgerEntry& entry : whole.ledger) {
       std::istringstream lines(text);
@@ -272,6 +307,12 @@ TEST_CASE("launchers: no key is silent") {
       for (int number = 1; std::getline(lines, line); ++number)
         if (number != entry.line) without += line + "\n";
       CAPTURE(entry.key);
+      constexpr std::string_view needed[] = {"num_layers", "hidden_size", "num_attention_heads",
+                                             "seq_length"};
+      if (std::ranges::find(needed, entry.key) != std::end(needed)) {
+        CHECK_THROWS_WITH(decode(without, "a.yaml"), Contains("is missing"));
+        continue;
+      }
       if (entry.treatment != Treatment::applied || !is_launcher_file(without)) continue;
       // Values that are the default of their key.
       constexpr std::string_view defaults[] = {
