@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$1"
 # missing FILE...: required packages that packages.cmake does not name.
 missing() {
-  sed -nE 's/^ *find_package\(([A-Za-z0-9_+]+).* REQUIRED.*/\1/p' "$@" | sort -u | while read -r package; do
+  sed -nE 's/^ *find_package\(([A-Za-z0-9_+-]+).* REQUIRED.*/\1/p' "$@" | sort -u | while read -r package; do
     grep -qE "$package(::|[ )])" tools/web/packages.cmake || echo "$package"
   done
 }
