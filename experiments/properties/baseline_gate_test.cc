@@ -1,4 +1,4 @@
-// A speed-up is the time of a plain run, asked for by itself, over the time of the run.
+// A speed-up is the time of the plain run, as its own question gives it, over the time of the run.
 //
 // A few settings here; all clusters in the long form ("[.long]").
 #include <catch2/catch.hpp>
