@@ -229,6 +229,7 @@ TEST_CASE("calibrate: DeepSpeed's exchange over MPI is its three collectives") {
     description.set(std::string("mpi.mpi.") + key, "0 us", "test");
   description.set("mpi.message_overhead", "0 us", "test");
   description.set("node.host_link", "1000 GB/s", "test");
+  description.set("mpi.flow_cap", "1000 GB/s", "test");
   const Cluster cluster = decode_cluster(description, "base.toml");
   MeasuredSeries series = series_of(table, cluster, Backend::mpi_host);
   // Signs of 1 GB of fp32: 31.25 MB. In the gather each of 4 ranks sends 4 of 8 chunks to the other

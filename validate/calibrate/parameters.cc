@@ -107,9 +107,12 @@ class Listing {
     all.push_back({library_ + key, Unit::bytes, start.value.value(), low, high,
                    width(key, start.provenance, of_latency, latency_of_site)});
   }
-  // Rate of one connection. Its unknown value starts at half a NIC, if it has an effect there.
+  // Rate of one connection. It starts at half a NIC if it is unknown, or assumed to be more than
+  // the NIC's, where it has no effect.
   void flow_cap(const std::optional<Sourced<Bandwidth>>& known, double nic_GBps) {
-    const double start = known ? known->value.value() * 1e-9 : nic_GBps / 2;
+    const double stated = known ? known->value.value() * 1e-9 : 0;
+    const bool idle = !known || (known->provenance.kind == Kind::assumed && stated > nic_GBps);
+    const double start = idle ? nic_GBps / 2 : stated;
     Parameter cap{library_ + "flow_cap", Unit::gigabytes_per_s,     start,
                   nic_GBps * 1e-3,       std::max(nic_GBps, start), of_latency};
     cap.optional = !known;
