@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "models/training/plan/weight_sharing.h"
 
@@ -65,14 +66,40 @@ std::optional<Finding> find_foreign_schedule(const Parallelism& how) {
                              parallel::name_of(how.schedule))};
 }
 
+int stages_of_first_node(const TrainingPlan& training) {
+  const parallel::RankGrid grid = parallel::dense_grid(training.parallelism->layout);
+  std::set<int> stages;
+  for (int rank = 0; rank < training.gpus_per_node; ++rank)
+    stages.insert(
+        parallel::coordinates_of(grid, rank)[static_cast<std::size_t>(parallel::Axis::pp)]);
+  return static_cast<int>(stages.size());
+}
+
+// Returns a note where passes of several stages move gradients or weights over the same NICs. The
+// two network models let them meet in different ways.
+std::optional<Finding> find_meeting_passes(const TrainingPlan& training) {
+  const parallel::Sharding sharding = training.parallelism->sharding;
+  const bool in_passes =
+      sharding == parallel::Sharding::gradients || sharding == parallel::Sharding::weights;
+  if (!in_passes || training.nodes() == 1 || training.parallelism->layout.pp == 1)
+    return std::nullopt;
+  const int stages = stages_of_first_node(training);
+  if (stages == 1) return std::nullopt;
+  return Finding{Severity::note, "passes-meet",
+                 fmt::format("the passes of {} pipeline stages share the NICs of a node: how they "
+                             "meet there is approximated, and --network analytic and flow differ "
+                             "by up to a factor of 2 (1.9 seen)",
+                             stages)};
+}
+
 }  // namespace
 
 std::vector<Finding> find_of_layout(const TrainingPlan& training) {
   const Parallelism& how = *training.parallelism;
   std::vector<Finding> findings;
-  for (const auto& finding :
-       {find_foreign_schedule(how), find_foreign_sequence(how),
-        find_untimed_attention(how.attention, *training.device), find_small_prefetch(training)})
+  for (const auto& finding : {find_foreign_schedule(how), find_foreign_sequence(how),
+                              find_untimed_attention(how.attention, *training.device),
+                              find_small_prefetch(training), find_meeting_passes(training)})
     if (finding) findings.push_back(*finding);
   if (is_onebit(training.optimizer()) && is_lamb(training.optimizer()) && how.layout.tp > 1)
     findings.push_back(

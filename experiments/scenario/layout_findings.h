@@ -2,7 +2,7 @@
 // counts as another one.
 //
 // Codes: warnings schedule-of-framework, sequence-of-framework, lamb-per-shard; notes
-// attention-untimed, prefetch-below-matrix.
+// attention-untimed, prefetch-below-matrix, passes-meet.
 #pragma once
 
 #include <vector>

@@ -58,6 +58,27 @@ TEST_CASE("layout findings: sequence parallelism is not of DeepSpeed's own") {
   CHECK(said("sequence-of-framework", on("dgx-a100-80g", {{"tp", "2"}})).empty());
 }
 
+TEST_CASE("layout findings: passes of stages that share NICs are named where the models part") {
+  const auto asked = [](const char* stage, const char* order) {
+    return WhatIf{{"model", "gpt2-xl"},
+                  {"cluster", "azure-ndv2"},
+                  {"gpus", "32"},
+                  {"optimizer", "adam"},
+                  {"micro_batch", "1"},
+                  {"grad_accum", "1"},
+                  {"framework", "megatron"},
+                  {"pp", "8"},
+                  {"zero_stage", stage},
+                  {"order", order}};
+  };
+  for (const char* stage : {"2", "3"}) {
+    CHECK_THAT(said("passes-meet", asked(stage, "tp-cp-ep-pp-dp")), Contains("8 pipeline stages"));
+    CHECK(said("passes-meet", asked(stage, "tp-cp-ep-dp-pp")).find("8 pipeline") ==
+          std::string::npos);
+  }
+  CHECK(said("passes-meet", asked("1", "tp-cp-ep-pp-dp")).empty());
+}
+
 TEST_CASE("layout findings: a prefetch below a matrix counts as one") {
   const TemporaryFolder folder;
   const auto with_bucket = [&](const char* elements) {
