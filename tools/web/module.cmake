@@ -6,6 +6,7 @@ get_target_property(sources lambcast_report SOURCES)
 list(REMOVE_ITEM sources gnuplot.cc)
 set_property(TARGET lambcast_report PROPERTY SOURCES ${sources})
 set_property(TARGET lambcast_launchers PROPERTY SOURCES ${CMAKE_CURRENT_LIST_DIR}/no_launchers.cc)
+set_property(TARGET lambcast_megatron PROPERTY SOURCES ${CMAKE_CURRENT_LIST_DIR}/no_megatron.cc)
 
 # Debian's libc++abi for wasm32 throws nothing. The sources of exceptions are those of emscripten.
 set(abi /usr/share/emscripten/system/lib/libcxxabi)
