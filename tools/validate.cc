@@ -1,10 +1,13 @@
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <ctime>
 #include <limits>
 #include <memory>
 #include <optional>
 
+#include "experiments/output/commit.h"
 #include "sim/base/file.h"
 #include "sim/base/output_file.h"
 #include "tools/commands.h"
@@ -15,12 +18,14 @@
 #include "validate/replay/fabric_scores.h"
 #include "validate/replay/log_replay.h"
 #include "validate/replay/page.h"
+#include "validate/replay/registered.h"
 
 namespace lambcast {
 namespace {
 
 struct ValidateOptions {
   std::string against, cluster, source, format = "table", backend, rows, out;
+  std::string questions, registered;
   validate::ImportHints hints;
   std::optional<double> max_error;
   bool canary = false;
@@ -87,14 +92,31 @@ int replay_source(const ValidateOptions& options) {
   return static_cast<int>(past ? Exit::limit : Exit::done);
 }
 
+int register_questions(const std::string& file) {
+  const std::string stamp = fmt::format("registered {:%F} by lambcast {} ({})",
+                                        fmt::gmtime(std::time(nullptr)), tool_version, tool_commit);
+  fmt::print("{}", register_forecasts(read_file(file), file, stamp));
+  return static_cast<int>(Exit::done);
+}
+
+int compare_registered(const ValidateOptions& options) {
+  const RegisteredScore score = score_registered(read_file(options.registered), options.registered,
+                                                 read_file(options.against), options.against);
+  print_text(registered_table(score));
+  const bool past = options.max_error && score.score.median > *options.max_error;
+  return static_cast<int>(past ? Exit::limit : Exit::done);
+}
+
 // Files come first: where one cannot be written there is no result on stdout.
 int validate_command(const ValidateOptions& options) {
   if (options.max_error && !(*options.max_error >= 0 && *options.max_error <= largest_max_error))
     fail_input({"", 0, "--max-error"}, "is no limit: it is a share, not percent",
                fmt::format("a number from 0 to {:.0f}, such as 0.15 or 15%", largest_max_error));
+  if (!options.questions.empty()) return register_questions(options.questions);
+  if (!options.registered.empty()) return compare_registered(options);
   if (!options.source.empty()) return replay_source(options);
   if (options.max_error && options.cluster.empty())
-    throw Error(Exit::usage, "--max-error requires --cluster or --as");
+    throw Error(Exit::usage, "--max-error requires --cluster, --as or --registered");
   const Validation validation = validation_of(options);
   const auto& [training, collectives, sources] = validation;
   if (!options.rows.empty() && collectives)
@@ -140,6 +162,17 @@ Command add_validate(CLI::App& app) {
                        "measured column")
           ->needs(against)
           ->excludes(cluster);
+  command
+      ->add_option("--register", options->questions,
+                   "questions (what-if keys and case) to print with their forecasts, the day and "
+                   "the commit, as validate/registered/*.csv")
+      ->excludes(against);
+  command
+      ->add_option("--registered", options->registered,
+                   "registered forecasts to compare with --against: columns case and step_time_s")
+      ->needs(against)
+      ->excludes(cluster)
+      ->excludes(source);
   command->add_option("--format", options->format, "what --as prints: table or csv, every row")
       ->check(CLI::IsMember({"table", "csv"}))
       ->needs(source);
@@ -171,7 +204,9 @@ Command add_validate(CLI::App& app) {
   lambcast validate --against all_reduce.log --cluster mine.toml --nodes 4 --max-error 0.15
   lambcast validate --against osu.log --ranks 8 --cluster mine.toml --nodes 2 --backend mpi
   lambcast validate --against more_rows.csv --as megatron_a100 --format csv
-  lambcast validate --against my_runs.csv --as runs --max-error 0.1)");
+  lambcast validate --against my_runs.csv --as runs --max-error 0.1
+  lambcast validate --register questions.csv > registered.csv
+  lambcast validate --registered registered.csv --against published.csv)");
   return [options] { return validate_command(*options); };
 }
 
