@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "experiments/output/commit.h"
+#include "experiments/output/forecast_output.h"
 #include "sim/base/file.h"
 #include "sim/base/output_file.h"
 #include "tools/commands.h"
