@@ -1,6 +1,7 @@
 #include "experiments/output/mean_step.h"
 
 #include <algorithm>
+#include <cstdint>
 
 namespace lambcast {
 
@@ -9,10 +10,12 @@ std::pair<PartGroup, double> MeanStep::largest_loss() const {
   return {static_cast<PartGroup>(worst - parts.us.begin()), *worst / time_us};
 }
 
-MeanStep mean_step(const Forecast& forecast) {
+MeanStep mean_step(std::span<const StepForecast> steps) {
+  std::int64_t all = 0;
+  for (const StepForecast& step : steps) all += step.steps;
   MeanStep mean;
-  for (const StepForecast& step : forecast.steps) {
-    const double share = static_cast<double>(step.steps) / static_cast<double>(forecast.run.steps);
+  for (const StepForecast& step : steps) {
+    const double share = static_cast<double>(step.steps) / static_cast<double>(all);
     mean.time_us += share * step.step_time_us;
     mean.time_low_us += share * step.step_time_low_us;
     mean.time_high_us += share * step.step_time_high_us;

@@ -1,6 +1,7 @@
 // The mean step of a run, for answers that compare runs part by part.
 #pragma once
 
+#include <span>
 #include <utility>
 
 #include "models/training/run/forecast.h"
@@ -16,6 +17,8 @@ struct MeanStep {
   std::pair<PartGroup, double> largest_loss() const;
 };
 
-MeanStep mean_step(const Forecast& forecast);
+// Each kind of step counts as often as it occurs.
+MeanStep mean_step(std::span<const StepForecast> steps);
+inline MeanStep mean_step(const Forecast& forecast) { return mean_step(forecast.steps); }
 
 }  // namespace lambcast

@@ -90,6 +90,10 @@ TEST_CASE("verdict: the end of an interval says on which side of 1 it lies") {
   CHECK(ratio_digits(0.99962) == "0.9996");
   CHECK(ratio_digits(1.00001) == "1.0000");
   CHECK(ratio_digits(1.005) != "1.00");
+  CHECK(times_as_long(1.0011) == "1.001 times as long");
+  CHECK(times_as_long(1.0001) == "1.0001 times as long");
+  CHECK(times_as_long(1.00001) == "as long");
+  CHECK(times_as_long(1.2) == "1.20 times as long");
 }
 
 }  // namespace

@@ -15,8 +15,7 @@ std::string ratio_digits(double ratio) {
 
 std::string times_as_long(double ratio) {
   const std::string digits = ratio_digits(ratio);
-  const bool even =
-      digits.find_first_not_of("1.0") == std::string::npos && digits.starts_with("1.00");
+  const bool even = digits.starts_with("1.") && digits.find_first_not_of('0', 2) == digits.npos;
   return even ? "as long" : digits + " times as long";
 }
 

@@ -10,7 +10,9 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <span>
 
+#include "experiments/output/mean_step.h"
 #include "models/parallel/model_flops.h"
 #include "models/training/price/layer_time.h"
 #include "models/training/run/forecast.h"
@@ -27,19 +29,6 @@ const StepForecast& step_of(const Forecast& forecast, const std::string& stage) 
   for (const StepForecast& of_run : forecast.steps)
     if (name_of(of_run.kind) == stage) return of_run;
   throw Error(Exit::usage, fmt::format("has no stage '{}'", stage));
-}
-
-// The mean step of a run.
-StepForecast mean_of(const Forecast& run) {
-  StepForecast mean;
-  for (const StepForecast& step : run.steps) {
-    const double share = static_cast<double>(step.steps) / static_cast<double>(run.run.steps);
-    mean.step_time_us += share * step.step_time_us;
-    mean.step_time_low_us += share * step.step_time_low_us;
-    mean.step_time_high_us += share * step.step_time_high_us;
-    mean.exposed_comm_us += share * step.exposed_comm_us;
-  }
-  return mean;
 }
 
 double flops_per_sample(const SourceFigure& figure, const ModelShape& model, std::int64_t seq_len) {
@@ -139,11 +128,12 @@ void forecast_figure(SourceResult& result, const std::optional<ProgramPrior>& pr
     result.error = result.forecast / result.of.measured - 1;
     return;
   }
-  const StepForecast step = round > 1 ? mean_of(run) : step_of(run, result.of.stage);
-  result.exposed = step.exposed_comm_us / step.step_time_us;
+  const MeanStep step =
+      round > 1 ? mean_step(run) : mean_step(std::span(&step_of(run, result.of.stage), 1));
+  result.exposed = step.parts[PartGroup::wire] / step.time_us;
   const auto at = [&](double step_us) { return quantity_at(result.of, training, step_us * 1e-6); };
-  result.forecast = at(step.step_time_us);
-  const double first = at(step.step_time_low_us), last = at(step.step_time_high_us);
+  result.forecast = at(step.time_us);
+  const double first = at(step.time_low_us), last = at(step.time_high_us);
   result.low = std::min(first, last);
   result.high = std::max(first, last);
   result.error = (rate(result.of.quantity) ? result.of.measured / result.forecast

@@ -1,14 +1,13 @@
 // The levels of an exchange: which ranks sum in a node before it, and which ranks it is between.
 //
-//   pattern     in the node, before and after       between nodes                       sent by a
-//   GPU flat        nothing                             all n ranks                         K
-//   two-level   reduce to a leader; broadcast       the leaders of m nodes              K, by
-//   leaders sharded     reduce_scatter; all_gather          m ranks of the same place in their  K/g
-//                                                   node, g such groups at once
+//   pattern     in the node                    between nodes                    sent by a GPU
+//   flat        nothing                        all n ranks                      K
+//   two-level   reduce to a leader; broadcast  the leaders of m nodes           K, by leaders
+//   sharded     reduce_scatter; all_gather     m ranks of one place in a node   K / g
 //
-// K elements, g ranks on each of m nodes. In the node travel gradients as they are. What comes back
-// to a leader is broadcast decoded, as Bagua does; what comes back to a share is gathered as it was
-// coded, if it was, so that every rank decodes all.
+// K elements, g ranks on each of m nodes; sharded, g groups exchange at once. In the node gradients
+// travel as they are. The result of a leader is broadcast decoded, as Bagua does. The result of a
+// share is gathered as it was coded, if it was, so that every rank decodes all.
 //
 // Weights that go every H steps do so between sites instead of nodes, by shares unless by leaders.
 // In a site they are equal, so that nothing is summed before.
