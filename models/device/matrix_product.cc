@@ -22,6 +22,11 @@ constexpr double unaligned_batched_share = 0.6;  // of peak_vector
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
+// Whether fp32 data are multiplied outside the matrix units (Volta and Turing, which lack TF32).
+bool on_vector_units(MatrixFormat format, const GpuRates& rates) {
+  return format == MatrixFormat::single && rates.of(format).peak.value <= rates.peak_vector.value;
+}
+
 FlopRate reached_by(const Product& p, const GpuRates& rates) {
   if (p.aligned_rows) return rates.reached(p.format) * p.share;
   if (p.batch > 1) return rates.peak_vector.value * unaligned_batched_share;
@@ -31,7 +36,8 @@ FlopRate reached_by(const Product& p, const GpuRates& rates) {
 double least_compute_s(const Product& p, const GpuRates& rates) {
   const double in = bytes_per_element(p.format);
   const auto step = static_cast<std::int64_t>(k_step_bytes / in);
-  const double ramp_s = ramp_bytes / in / rates.reached(p.format).value();
+  const bool vector = on_vector_units(p.format, rates);
+  const double ramp_s = (vector ? k_step_bytes : ramp_bytes) / in / rates.reached(p.format).value();
   double least = std::numeric_limits<double>::infinity();
   for (const std::int64_t split : splits) {
     const auto k = static_cast<double>(ceil_div(ceil_div(p.k, split), step) * step);
@@ -43,9 +49,9 @@ double least_compute_s(const Product& p, const GpuRates& rates) {
     for (const Tile& tile : tiles) {
       const std::int64_t blocks = ceil_div(p.m, tile.m) * ceil_div(p.n, tile.n) * p.batch * split;
       const auto waves = static_cast<double>(ceil_div(blocks, rates.multiprocessors));
-      least =
-          std::min(least, waves * static_cast<double>(tile.m * tile.n) * element_s / tile.share +
-                              sums / rates.memory.value.value());
+      least = std::min(least, waves * static_cast<double>(tile.m * tile.n) * element_s /
+                                      (vector ? 1 : tile.share) +
+                                  sums / rates.memory.value.value());
     }
   }
   return least;

@@ -1,8 +1,9 @@
 // Products and attention by their shapes (models/device/matrix_product.h, attention_kernel.h)
-// against kernels that others measured one by one, on an A100 PCIe and a B200.
+// against kernels that others measured one by one, on an A100 PCIe, a B200, a V100 and a T4.
 //
-// One number of each GPU is taken from them: the level of its 16-bit products, so that all products
-// together take the time that was measured. The shapes have no parameter of their own.
+// One number of each GPU and format is taken from them: the level of its products, so that all
+// products together take the time that was measured. The shapes have no parameter of their own. The
+// V100's level in 16 bits is that of whole training steps, in which it is held back by its power.
 //
 //   build/validate/compute/kernel_shapes_test "[cases]"     prints errors by duration
 #include <fmt/format.h>
@@ -27,7 +28,7 @@ namespace {
 constexpr double share_of_a100 = 0.78;
 
 struct MeasuredKernel {
-  std::string gpu;
+  std::string gpu, precision;
   double measured_s, forecast_s;
   double off() const { return std::log(forecast_s / measured_s); }
 };
@@ -36,20 +37,21 @@ using KernelForecast =
     std::function<Duration(const csv::Table&, std::size_t, const GpuRates&, double* flops)>;
 
 GpuRates rates_of(const std::string& gpu) {
-  return load_device(gpu == "b200" ? "b200" : "a100-80g").rates.value();
+  const bool pcie = gpu == "a100-pcie-80g";
+  GpuRates rates = load_device(pcie ? "a100-80g" : gpu).rates.value();
+  if (pcie) rates.matrix[static_cast<std::size_t>(MatrixFormat::half)].share.value = share_of_a100;
+  return rates;
 }
 
 std::vector<MeasuredKernel> kernels_of(const std::string& file, const KernelForecast& forecast) {
   const csv::Table table = csv::parse(read_file(std::string(LAMBCAST_COMPUTE) + "/" + file), file);
   std::vector<MeasuredKernel> kernels;
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
-    GpuRates rates = rates_of(table.text(i, "gpu"));
-    if (table.text(i, "gpu") != "b200")
-      rates.matrix[static_cast<std::size_t>(MatrixFormat::half)].share.value = share_of_a100;
+    const GpuRates rates = rates_of(table.text(i, "gpu"));
     double flops = 0;
     const Duration time = forecast(table, i, rates, &flops);
     kernels.push_back(
-        {table.text(i, "gpu"),
+        {table.text(i, "gpu"), table.has("precision") ? table.text(i, "precision") : "bf16",
          flops / (1e12 * table.number(i, "nominal_tflops") * table.number(i, "share")), time.s()});
   }
   return kernels;
@@ -63,6 +65,7 @@ Duration product_time(const csv::Table& table, std::size_t i, const GpuRates& ra
                       double* flops) {
   Product product{whole(table, i, "m"), whole(table, i, "n"), whole(table, i, "k"),
                   whole(table, i, "b")};
+  if (table.text(i, "precision") == "fp32") product.format = MatrixFormat::single;
   const bool single = table.text(i, "out_dtype") == "fp32";
   const bool added = table.text(i, "accumulate") == "True";
   product.output_bytes = (single ? 4 : 2) * (added ? 2 : 1);
@@ -116,11 +119,12 @@ struct Errors {
 };
 
 Errors errors_of(const std::vector<MeasuredKernel>& kernels, const std::string& gpu,
-                 double least_s = 0) {
+                 double least_s = 0, const std::string& precision = "") {
   std::vector<double> off, errors;
   double measured_s = 0, forecast_s = 0;
   for (const MeasuredKernel& kernel : kernels) {
     if (kernel.gpu != gpu || kernel.measured_s < least_s) continue;
+    if (!precision.empty() && kernel.precision != precision) continue;
     errors.push_back(std::abs(kernel.off()));
     measured_s += kernel.measured_s, forecast_s += kernel.forecast_s;
   }
@@ -143,6 +147,19 @@ TEST_CASE("kernel shapes: products of all shapes keep one level") {
   }
 }
 
+// In fp32 the V100 and the T4 multiply outside the matrix units. The T4 gives way to its limit of
+// 70 W by how long it ran.
+TEST_CASE("kernel shapes: products outside the matrix units keep one level") {
+  const std::vector<MeasuredKernel> products = kernels_of("deepbench_products.csv", product_time);
+  const Errors v100 = errors_of(products, "v100-16g", 0, "fp32");
+  CHECK(v100.count == 100);
+  CHECK(v100.median <= 0.05);
+  CHECK(v100.p90 <= 0.15);
+  CHECK(std::abs(v100.level) < 0.01);
+  for (const char* precision : {"fp32", "fp16"})
+    CHECK(std::abs(errors_of(products, "t4", 0, precision).level) < 0.05);
+}
+
 // Grouped products reached 0.96 (A100) and 0.86 (B200) of a single one; whole steps gave
 // grouped_share. Attention by itself is slower than the papers and whole steps say.
 TEST_CASE("kernel shapes: grouped products and attention keep the level within a quarter") {
@@ -160,12 +177,14 @@ TEST_CASE("kernel shapes: grouped products and attention keep the level within a
 TEST_CASE("kernel shapes: prints errors by duration", "[.][cases]") {
   for (const auto& [file, forecast] :
        std::vector<std::pair<std::string, KernelForecast>>{{"products.csv", product_time},
+                                                           {"deepbench_products.csv", product_time},
                                                            {"grouped_products.csv", grouped_time},
                                                            {"attention.csv", attention_time}}) {
     const std::vector<MeasuredKernel> kernels = kernels_of(file, forecast);
-    for (const char* gpu : {"a100-pcie-80g", "b200"})
+    for (const char* gpu : {"a100-pcie-80g", "b200", "v100-16g", "t4"})
       for (const double least_s : {0.0, 1e-4, 3e-4, 1e-3, 3e-3}) {
         const Errors all = errors_of(kernels, gpu, least_s);
+        if (all.count == 0) continue;
         fmt::print(
             "{:<22} {:<14} from {:>5.0f} us: {:>4}, median {:.3f}, 90th {:.3f}, total {:+.3f}\n",
             file, gpu, 1e6 * least_s, all.count, all.median, all.p90, all.level);

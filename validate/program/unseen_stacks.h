@@ -18,8 +18,8 @@
 // forecasts are expected above exp(0.6745 sqrt(S^2 + v + r^2)) - 1, with r the spread of runs of
 // one program (models/training/price/measured_program.h).
 //
-// Levels are not told apart by program family: the mean of a family's other stacks does not
-// forecast its next stack better than 1 does (unseen_stacks_test.cc).
+// Levels are not told apart by program family: no family has three programs with a level from which
+// its own could be learned (unseen_stacks_test.cc).
 #pragma once
 
 #include <string>

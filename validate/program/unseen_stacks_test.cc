@@ -3,6 +3,8 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <map>
+#include <set>
+#include <string>
 
 namespace lambcast {
 namespace {
@@ -42,28 +44,16 @@ TEST_CASE("unseen stacks: left out in turn, intervals of 90 % hold as many rows"
   CHECK(left_out.of_medians < 0.18);
 }
 
-// The root mean square of the levels that are left when each stack is forecast by 1, and by the
-// mean of the other stacks of its framework, shrunk by its own uncertainty:
-//
-//   m = S^2 / (S^2 + (S^2 + v) / n) x mean of the n others
-TEST_CASE("unseen stacks: the mean of a family does not forecast its next stack better") {
-  std::map<std::string, std::vector<StackLevel>> families;
-  for (const StackLevel& level : all_levels()) families[level.framework].push_back(level);
-  const double spread = shipped_program_prior().spread, square = spread * spread;
-  for (const auto& [framework, stacks] : families) {
-    if (stacks.size() < 3) continue;
-    double without = 0, with = 0, sum = 0;
-    for (const StackLevel& stack : stacks) sum += stack.log;
-    for (const StackLevel& stack : stacks) {
-      const auto others = static_cast<double>(stacks.size() - 1);
-      const double mean = (sum - stack.log) / others;
-      const double shrunk = mean * square / (square + (square + stack.variance) / others);
-      without += stack.log * stack.log;
-      with += (stack.log - shrunk) * (stack.log - shrunk);
-    }
-    INFO(framework << ": " << std::sqrt(without / static_cast<double>(stacks.size())) << " by 1, "
-                   << std::sqrt(with / static_cast<double>(stacks.size())) << " by its mean");
-    CHECK(with > without);
+// A level of a family is worth learning from three programs of it on: each is then forecast by the
+// mean of two others. TensorFlow has two (levels 1.08 and 1.15), which lie on one side of 1 every
+// second time by chance.
+TEST_CASE("unseen stacks: no family has three programs from which a level could be learned") {
+  std::map<std::string, std::set<std::string>> families;
+  for (const StackLevel& stack : all_levels()) families[stack.framework].insert(stack.program);
+  CHECK(families.size() >= 5);
+  for (const auto& [framework, programs] : families) {
+    INFO(framework);
+    CHECK(programs.size() < 3);
   }
 }
 

@@ -104,8 +104,9 @@ TEST_CASE("passage: fp32 takes its products' time and what the program loses bes
   TrainingPlan training = bert_on("dgx1-v100", 8);
   training.recipe.precision.weights = DataType::fp32;
   const Passage passes = passage_of(training);
-  CHECK((passes.forward + passes.backward).s() > 0.19);
-  CHECK((passes.forward + passes.backward).s() < 0.28);
+  // TensorFlow takes 0.203 s (DeepLearningExamples, BERT-Large, 8 samples of 128 tokens).
+  CHECK((passes.forward + passes.backward).s() > 0.17);
+  CHECK((passes.forward + passes.backward).s() < 0.24);
 }
 
 TEST_CASE("passage: the host starts the kernels of small batches no faster") {
