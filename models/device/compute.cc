@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "models/device/convolution_time.h"
 #include "models/shape/likeness.h"
 #include "models/shape/load.h"
 
@@ -67,14 +68,35 @@ double flops_per_token(const ModelShape& model, std::int64_t seq_len) {
          static_cast<double>(std::max<std::int64_t>(1, seq_len));
 }
 
+// A program, and the format of its products.
+struct Program {
+  const std::string& name;
+  MatrixFormat format;
+};
+
+bool has_convolution_kernels(const Device& device, const ModelShape& model) {
+  return device.rates && !model.convolutions.empty();
+}
+
+double kernels_s(const Device& device, const ModelShape& model, const Program& program,
+                 double images) {
+  const std::int64_t whole = std::max<std::int64_t>(1, std::llround(images));
+  const ConvolutionRun run = convolution_run(program.name, program.format);
+  return convolution_times(model, whole, run, *device.rates).both().s() * images /
+         static_cast<double>(whole);
+}
+
 // The curve's time for as many tokens (for images: as many FLOPs), scaled to this model's work.
 double scaled_time_s(const Device& device, const TrainingCurve& curve,
                      const ModelShape& curve_model, const ModelShape& model, double micro_batch,
-                     std::int64_t seq_len) {
+                     std::int64_t seq_len, const Program& program) {
   if (seq_len == 0) {
     const double samples = micro_batch * forward_flops(model, 0).value() /
                            forward_flops(curve_model, curve.seq_len).value();
-    return curve_time_s(device, curve, samples);
+    const double measured = curve_time_s(device, curve, samples);
+    if (!has_convolution_kernels(device, model)) return measured;
+    return measured * kernels_s(device, model, program, micro_batch) /
+           kernels_s(device, curve_model, {curve.implementation, MatrixFormat::half}, samples);
   }
   const double tokens = micro_batch * static_cast<double>(seq_len);
   return curve_time_s(device, curve, tokens / static_cast<double>(curve.seq_len)) *
@@ -148,6 +170,18 @@ Curves curves_for(const Device& device, const ModelShape& model,
   return best;
 }
 
+// The rates of a net's kernels: in 16 bits those of a curve, and in fp32 the run's.
+void read_rates(const GpuRates& rates, MatrixFormat format, std::vector<NumberRead>& rests_on) {
+  const auto read = [&](MatrixFormat of, const char* peak, const char* share) {
+    rests_on.push_back({peak, rates.of(of).peak.provenance});
+    rests_on.push_back({share, rates.of(of).share.provenance});
+  };
+  read(MatrixFormat::half, "matrix_peak", "matrix_share");
+  if (format == MatrixFormat::single) read(format, "matrix_peak_single", "matrix_share_single");
+  rests_on.push_back({"memory_rate", rates.memory.provenance});
+  rests_on.push_back({"kernel_start", rates.kernel_start.provenance});
+}
+
 Basis basis_of(CurveMatch match) {
   if (match == CurveMatch::blocks) return Basis::blocks;
   const bool same = match == CurveMatch::same || match == CurveMatch::other_program;
@@ -155,10 +189,12 @@ Basis basis_of(CurveMatch match) {
 }
 
 std::optional<Estimate> from_curves(const Device& device, const ModelShape& model,
-                                    const std::string& implementation, double micro_batch,
+                                    const Program& program, double micro_batch,
                                     std::int64_t seq_len) {
-  const auto [match, curves] = curves_for(device, model, implementation);
+  const auto [match, curves] = curves_for(device, model, program.name);
   if (curves.empty()) return std::nullopt;
+  if (match == CurveMatch::other_kind && has_convolution_kernels(device, model))
+    return std::nullopt;
   // Nothing is known of a model that does not ship but its name.
   const ModelShape& curve_model =
       match == CurveMatch::by_name ? model : model_preset(curves.front()->model);
@@ -172,7 +208,8 @@ std::optional<Estimate> from_curves(const Device& device, const ModelShape& mode
     }
   }
   if (above->seq_len < below->seq_len) above = below;
-  const double low = scaled_time_s(device, *below, curve_model, model, micro_batch, seq_len);
+  const double low =
+      scaled_time_s(device, *below, curve_model, model, micro_batch, seq_len, program);
   double seconds = low;
   std::vector<NumberRead> rests_on{{"forward_backward", below->provenance}};
   if (match == CurveMatch::by_name)
@@ -185,14 +222,18 @@ std::optional<Estimate> from_curves(const Device& device, const ModelShape& mode
   };
   read_shape(*below);
   if (above != below && above->seq_len > seq_len) {
-    const double high = scaled_time_s(device, *above, curve_model, model, micro_batch, seq_len);
+    const double high =
+        scaled_time_s(device, *above, curve_model, model, micro_batch, seq_len, program);
     const double share = static_cast<double>(std::max<std::int64_t>(0, seq_len - below->seq_len)) /
                          static_cast<double>(above->seq_len - below->seq_len);
     seconds = low + (high - low) * share;
     rests_on.push_back({"longer_curve", above->provenance});
     read_shape(*above);
   }
-  const Basis basis = basis_of(match);
+  const bool by_kernels = has_convolution_kernels(device, model) &&
+                          (match != CurveMatch::same || program.format != MatrixFormat::half);
+  if (by_kernels) read_rates(*device.rates, program.format, rests_on);
+  const Basis basis = by_kernels ? Basis::kernels : basis_of(match);
   const bool on_curve = basis == Basis::this_device && below->seq_len == seq_len &&
                         micro_batch >= below->micro_batch.front() &&
                         micro_batch <= below->micro_batch.back();
@@ -210,6 +251,17 @@ std::optional<Estimate> from_curves(const Device& device, const ModelShape& mode
   estimate.micro_batch_doublings =
       doublings_to_nearest(nearest->micro_batch, micro_batch * static_cast<double>(seq_len) /
                                                      static_cast<double>(nearest->seq_len));
+  return estimate;
+}
+
+// A net without any curve, kernel by kernel.
+Estimate by_convolutions(const Device& device, const ModelShape& model, const Program& program,
+                         double micro_batch) {
+  Estimate estimate{kernels_s(device, model, program, micro_batch),
+                    {{"forward_backward", {Kind::assumed, "kernels of convolutions and norms"}}},
+                    true};
+  read_rates(*device.rates, program.format, estimate.rests_on);
+  estimate.basis = Basis::kernels;
   return estimate;
 }
 
@@ -293,12 +345,15 @@ void bound_by_memory(const Device& device, const ModelShape& model, std::int64_t
 
 MicroBatchTime micro_batch_time(const Device& device, const ModelShape& model,
                                 const std::string& implementation, std::int64_t micro_batch,
-                                std::int64_t seq_len) {
+                                std::int64_t seq_len, MatrixFormat format) {
   const auto batch = static_cast<double>(micro_batch);
   if (!device.rates) {
     if (const auto measured = from_layers(device, model, batch, seq_len)) return *measured;
   }
-  auto estimate = from_curves(device, model, implementation, batch, seq_len);
+  const Program program{implementation, format};
+  auto estimate = from_curves(device, model, program, batch, seq_len);
+  if (!estimate && has_convolution_kernels(device, model))
+    estimate = by_convolutions(device, model, program, batch);
   const bool without_curve = !estimate;
   if (!estimate && !device.layers.empty()) {
     const auto [rate, provenance] = measured_rate(device);

@@ -14,13 +14,14 @@
 //   6. a curve of another shape, scaled by FLOPs;
 //   7. training FLOPs over the best rate a measured block of another shape reached;
 //   8. training FLOPs over matrix_efficiency * peak.
-// By 7 and 8 a convolutional net takes at least the time of nine passes over its activations at the
-// copy bandwidth.
-// A curve belongs to the shape of the preset that it names (models/shape/likeness.h), so a renamed
-// copy of a preset finds it and a changed preset does not.
-// Where neither the model's blocks nor the model was measured and the GPU's rates of kernels are
-// known, those price it instead (models/training/price/passage.h).
-// A floor holds in all cases: the host must launch the kernels of every block. Where it rules, the
+// A curve of a convolutional net, of another program, shape or number format, is scaled by the
+// times of the kernels (convolution_time.h) instead of FLOPs, and without a curve these times
+// stand, if the GPU's rates are known. If they are not, the net takes at least the time of nine
+// passes over its activations at the copy bandwidth by 7 and 8. A curve belongs to the shape of the
+// preset that it names (models/shape/likeness.h), so a renamed copy of a preset finds it and a
+// changed preset does not. Where neither the model's blocks nor the model was measured and the
+// GPU's rates of kernels are known, those price it instead (models/training/price/passage.h). A
+// floor holds in all cases: the host must launch the kernels of every block. Where it rules, the
 // time is known no better than by a rate.
 #pragma once
 
@@ -47,9 +48,10 @@ struct MicroBatchTime {
   double micro_batch_doublings = 0, seq_len_doublings = 0;
 };
 
+// `format`: of the products of a convolutional net. All other times are those of half precision.
 MicroBatchTime micro_batch_time(const Device& device, const ModelShape& model,
                                 const std::string& implementation, std::int64_t micro_batch,
-                                std::int64_t seq_len);
+                                std::int64_t seq_len, MatrixFormat format = MatrixFormat::half);
 
 // Whether the curve is of this shape, or of one with the same blocks.
 bool is_curve_of(const TrainingCurve& curve, const ModelShape& model);

@@ -22,11 +22,6 @@ constexpr double unaligned_batched_share = 0.6;  // of peak_vector
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-// Whether fp32 data are multiplied outside the matrix units (Volta and Turing, which lack TF32).
-bool on_vector_units(MatrixFormat format, const GpuRates& rates) {
-  return format == MatrixFormat::single && rates.of(format).peak.value <= rates.peak_vector.value;
-}
-
 FlopRate reached_by(const Product& p, const GpuRates& rates) {
   if (p.aligned_rows) return rates.reached(p.format) * p.share;
   if (p.batch > 1) return rates.peak_vector.value * unaligned_batched_share;
@@ -36,7 +31,7 @@ FlopRate reached_by(const Product& p, const GpuRates& rates) {
 double least_compute_s(const Product& p, const GpuRates& rates) {
   const double in = bytes_per_element(p.format);
   const auto step = static_cast<std::int64_t>(k_step_bytes / in);
-  const bool vector = on_vector_units(p.format, rates);
+  const bool vector = outside_matrix_units(p.format, rates);
   const double ramp_s = (vector ? k_step_bytes : ramp_bytes) / in / rates.reached(p.format).value();
   double least = std::numeric_limits<double>::infinity();
   for (const std::int64_t split : splits) {
@@ -65,6 +60,10 @@ bool rows_aligned(MatrixFormat format, std::initializer_list<std::int64_t> lengt
                      [&](std::int64_t length) { return length % elements == 0; });
 }
 
+bool outside_matrix_units(MatrixFormat format, const GpuRates& rates) {
+  return format == MatrixFormat::single && rates.compute_capability < generation::ampere;
+}
+
 KernelCost product_cost(const Product& p, const GpuRates& rates) {
   LAMBCAST_CHECK(p.m >= 0 && p.n >= 0 && p.k >= 0 && p.batch >= 0,
                  "a product of {} x {} x {}, {} times", p.m, p.n, p.k, p.batch);
@@ -73,8 +72,8 @@ KernelCost product_cost(const Product& p, const GpuRates& rates) {
              k = static_cast<double>(p.k), batch = static_cast<double>(p.batch);
   KernelCost cost;
   cost.flops = Flops(2 * m * n * k * batch);
-  cost.bytes =
-      Bytes(batch * ((m * k + k * n) * bytes_per_element(p.format) + m * n * p.output_bytes));
+  cost.bytes = p.moved.value_or(
+      Bytes(batch * ((m * k + k * n) * bytes_per_element(p.format) + m * n * p.output_bytes)));
   const Duration compute = Duration::seconds(least_compute_s(p, rates));
   const Duration moving = cost.bytes / rates.memory.value;
   cost.duration = std::max(compute, moving) + rates.kernel_start.value;

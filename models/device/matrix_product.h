@@ -39,6 +39,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 
 #include "models/device/gpu_rates.h"
 
@@ -50,11 +51,15 @@ struct Product {
   MatrixFormat format = MatrixFormat::half;
   double output_bytes = 2;  // per element of C; 8 where fp32 gradients are added to in place
   bool aligned_rows = true;
-  double share = 1;  // of the rate that a single product of this size reaches
+  double share = 1;                 // of the rate that a single product of this size reaches
+  std::optional<Bytes> moved = {};  // read and written; absent: A, B and C once each
 };
 
 // Whether rows of these lengths are multiples of 16 bytes.
 bool rows_aligned(MatrixFormat format, std::initializer_list<std::int64_t> lengths);
+
+// Whether fp32 data are multiplied outside the matrix units (Volta and Turing, which lack TF32).
+bool outside_matrix_units(MatrixFormat format, const GpuRates& rates);
 
 // A size of zero costs nothing.
 KernelCost product_cost(const Product& product, const GpuRates& rates);

@@ -45,13 +45,14 @@ TEST_CASE("matrix product: one full wave, and one column of tiles more") {
 
 TEST_CASE("matrix product: fp32 outside the matrix units reaches its rate with any tile") {
   GpuRates rates = round_numbers();
+  rates.compute_capability = generation::volta;
   rates.matrix[0] = {{FlopRate(10e12), {}}, {1, {}}};
   // 100 tiles of 64 x 64 fill the GPU once; k and a step of 16, at 0.1 TFLOP/s each.
   const Product small{640, 640, 1024, 1, MatrixFormat::single};
   CHECK(us(small, rates) == Approx(2 * 64 * 64 * (1024 + 16) / 0.1e12 * 1e6));
-  // With TF32, ten times the rate outside: the smallest tile reaches half, and the ramp is 128.
+  // With TF32, ten times the rate: the smallest tile reaches half, and the ramp is 128.
+  rates.compute_capability = generation::ampere;
   rates.matrix[0].peak.value = FlopRate(100e12);
-  rates.peak_vector.value = FlopRate(10e12);
   CHECK(us(small, rates) == Approx(2 * 64 * 64 * (1024 + 128) / 0.5e12 * 1e6));
 }
 
@@ -102,7 +103,7 @@ TEST_CASE("matrix product: never above what the GPU reaches, large ones close to
       product.m = 16;
       const KernelCost thin = product_cost(product, rates);
       // A tile of 64 rows is filled to a quarter, and small tiles reach half in the matrix units.
-      const bool outside = rates.of(format).peak.value <= rates.peak_vector.value;
+      const bool outside = outside_matrix_units(format, rates);
       CHECK((thin.flops / thin.duration).value() <
             (outside ? 0.25 : 0.2) * rates.reached(format).value());
     }

@@ -12,16 +12,18 @@ namespace {
 
 std::int64_t halved(std::int64_t size) { return (size + 1) / 2; }
 
-// Convolution k x k without bias, then batch norm. The norm's input is kept; so is the
-// convolution's, which is counted where it is produced.
+// Convolution without bias, then batch norm. The norm's input is kept; so is the convolution's,
+// which is counted where it is produced.
 void add_conv(const Scope& scope, Cost& cost, std::string_view conv, std::string_view norm,
-              std::int64_t kernel, std::int64_t in, std::int64_t out, std::int64_t size) {
-  const std::int64_t weights = kernel * kernel * in * out;
-  const auto pixels = static_cast<double>(size * size);
+              Convolution of) {
+  of.norm = true;
+  const std::int64_t weights = of.kernel * of.kernel * of.in * of.out;
+  const auto pixels = static_cast<double>(of.size * of.size);
   scope.matrix(fmt::format("{}.weight", conv), weights);
-  scope.norm(norm, out);
+  scope.norm(norm, of.out);
   cost.forward_flops.fixed += 2 * pixels * static_cast<double>(weights);
-  cost.activation_bytes.fixed += 2 * pixels * static_cast<double>(out);
+  cost.activation_bytes.fixed += 2 * pixels * static_cast<double>(of.out);
+  scope.shape.convolutions.push_back(of);
 }
 
 // Adds the output of a ReLU.
@@ -43,25 +45,33 @@ struct Stage {
 
 void add_basic_block(const Scope& scope, Cost& cost, const Stage& stage, bool first) {
   const std::int64_t out = stage.out(), after = stage.after();
-  const std::int64_t in = first ? stage.in : out;
-  add_conv(scope, cost, "conv1", "bn1", 3, in, out, after);
+  const std::int64_t in = first ? stage.in : out, stride = first ? stage.stride : 1;
+  add_conv(scope, cost, "conv1", "bn1",
+           {.kernel = 3, .stride = stride, .in = in, .out = out, .size = after, .relu = true});
   keep(cost, out, after);
-  add_conv(scope, cost, "conv2", "bn2", 3, out, out, after);
+  add_conv(scope, cost, "conv2", "bn2",
+           {.kernel = 3, .in = out, .out = out, .size = after, .relu = true, .shortcut = true});
   if (first && (in != out || stage.stride == 2))
-    add_conv(scope, cost, "downsample.0", "downsample.1", 1, in, out, after);
+    add_conv(scope, cost, "downsample.0", "downsample.1",
+             {.kernel = 1, .stride = stride, .in = in, .out = out, .size = after});
   keep(cost, out, after);
 }
 
 void add_bottleneck(const Scope& scope, Cost& cost, const Stage& stage, bool first) {
-  const std::int64_t out = stage.out(), after = stage.after();
-  const std::int64_t in = first ? stage.in : out;
+  const std::int64_t out = stage.out(), after = stage.after(), width = stage.width;
+  const std::int64_t in = first ? stage.in : out, stride = first ? stage.stride : 1;
   const std::int64_t before = first ? stage.size : after;
-  add_conv(scope, cost, "conv1", "bn1", 1, in, stage.width, before);
-  keep(cost, stage.width, before);
-  add_conv(scope, cost, "conv2", "bn2", 3, stage.width, stage.width, after);
-  keep(cost, stage.width, after);
-  add_conv(scope, cost, "conv3", "bn3", 1, stage.width, out, after);
-  if (first) add_conv(scope, cost, "downsample.0", "downsample.1", 1, in, out, after);
+  add_conv(scope, cost, "conv1", "bn1",
+           {.kernel = 1, .in = in, .out = width, .size = before, .relu = true});
+  keep(cost, width, before);
+  add_conv(scope, cost, "conv2", "bn2",
+           {.kernel = 3, .stride = stride, .in = width, .out = width, .size = after, .relu = true});
+  keep(cost, width, after);
+  add_conv(scope, cost, "conv3", "bn3",
+           {.kernel = 1, .in = width, .out = out, .size = after, .relu = true, .shortcut = true});
+  if (first)
+    add_conv(scope, cost, "downsample.0", "downsample.1",
+             {.kernel = 1, .stride = stride, .in = in, .out = out, .size = after});
   keep(cost, out, after);
 }
 
@@ -77,7 +87,8 @@ void build_resnet(const Table&, const Table& model, ModelShape& shape) {
 
   const Scope top{shape, -1, ""};
   std::int64_t size = halved(pixels);
-  add_conv(top, shape.outside, "conv1", "bn1", 7, 3, width, size);
+  add_conv(top, shape.outside, "conv1", "bn1",
+           {.kernel = 7, .stride = 2, .in = 3, .out = width, .size = size, .relu = true});
   keep(shape.outside, width, size);
   size = halved(size);  // max pooling
   keep(shape.outside, width, size);
@@ -100,6 +111,7 @@ void build_resnet(const Table&, const Table& model, ModelShape& shape) {
   shape.layers = layer;
   shape.hidden = stage.in;
   top.linear("fc", shape.hidden, classes);
+  shape.convolutions.push_back({.kernel = 1, .in = shape.hidden, .out = classes, .size = 1});
   shape.outside.forward_flops.fixed +=
       2 * static_cast<double>(shape.hidden) * static_cast<double>(classes);
   shape.outside.activation_bytes.fixed +=

@@ -126,6 +126,18 @@ struct PyramidStage {
   bool operator==(const PyramidStage&) const = default;
 };
 
+// A convolution of k x k with padding on images (models/shape/resnet.cc, vgg.cc). A linear layer
+// behind them is one of 1 x 1 on one pixel.
+struct Convolution {
+  std::int64_t kernel = 0, stride = 1;
+  std::int64_t in = 0, out = 0;  // channels
+  std::int64_t size = 0;         // pixels along an edge of its output
+  bool norm = false;             // a batch norm follows
+  bool relu = false;             // and a ReLU
+  bool shortcut = false;         // before the ReLU a shortcut is added
+  bool operator==(const Convolution&) const = default;
+};
+
 // The decoder of an encoder-decoder: the last blocks, which also attend to the encoder's tokens.
 struct DecoderStack {
   std::int64_t layers = 0;
@@ -179,6 +191,7 @@ struct ModelShape {
   // alike.
   std::vector<PyramidStage> pyramid;
   std::optional<DecoderStack> decoder;
+  std::vector<Convolution> convolutions;  // in the order of the forward pass; empty: there are none
   std::int64_t patch_values = 0;  // of an image, multiplied into a token; 0: rows are looked up
   bool drop_path = false;         // of each branch and sample (stochastic depth)
 

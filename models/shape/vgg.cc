@@ -20,6 +20,7 @@ std::int64_t add_linear(const Scope& scope, Cost& cost, std::string_view name, s
   scope.linear(name, in, out);
   cost.forward_flops.fixed += 2 * static_cast<double>(in * out);
   cost.activation_bytes.fixed += output_bytes * static_cast<double>(out);
+  scope.shape.convolutions.push_back({.kernel = 1, .in = in, .out = out, .size = 1});
   return out;
 }
 
@@ -45,6 +46,7 @@ void build_vgg(const Table&, const Table& model, ModelShape& shape) {
       scope.vector("bias", out);
       cost.forward_flops.fixed += 2 * pixels * static_cast<double>(9 * in * out);
       cost.activation_bytes.fixed += 2 * pixels * static_cast<double>(out);
+      shape.convolutions.push_back({.kernel = 3, .in = in, .out = out, .size = size, .relu = true});
       in = out;
       ++layer;
     }

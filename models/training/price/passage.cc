@@ -17,9 +17,24 @@ bool has_kernels(const ModelShape& model, const Device& device) {
          (model.max_seq_len > 0 || !model.pyramid.empty());
 }
 
+// The kernels of the convolutions of a net are known by its program, in each format.
+bool has_convolution_kernels(const TrainingPlan& training) {
+  return training.device->rates && !training.model->convolutions.empty();
+}
+
+// The program whose times a run is forecast by: that of the cluster's figures, except that a net of
+// convolutions runs the kernels of a program that the user named.
+std::string implementation_of(const TrainingPlan& training) {
+  const bool named = !steps_as_deepspeed(training.framework);
+  return has_convolution_kernels(training) && named ? std::string(name_of(training.framework))
+                                                    : training.cluster->stack.implementation;
+}
+
 MicroBatchTime by_whole_models(const TrainingPlan& training, std::int64_t seq_len) {
-  return micro_batch_time(*training.device, *training.model, training.cluster->stack.implementation,
-                          training.batch.micro, seq_len);
+  const bool half = training.recipe.precision.is_half() || !has_convolution_kernels(training);
+  return micro_batch_time(*training.device, *training.model, implementation_of(training),
+                          training.batch.micro, seq_len,
+                          half ? MatrixFormat::half : MatrixFormat::single);
 }
 
 Passage by_kernels(const TrainingPlan& training, std::int64_t seq_len, CollectiveCosts& costs) {
@@ -142,7 +157,7 @@ Passage by_curves(const TrainingPlan& training, MicroBatchTime time, std::int64_
                   CollectiveCosts& costs) {
   const Device& device = *training.device;
   const StackSpec& stack = training.cluster->stack;
-  const bool half = training.recipe.precision.is_half();
+  const bool half = training.recipe.precision.is_half() || has_convolution_kernels(training);
   const double scale =
       stack.compute_scale.value * level_of(training) *
       slowest_over_mean(stack.compute_spread.value, training.batch.gas, training.data_parallel()) *
@@ -164,9 +179,12 @@ Passage by_curves(const TrainingPlan& training, MicroBatchTime time, std::int64_
     if (has_kernels(*training.model, device)) read_ratio(*device.rates, time.rests_on);
   }
   const OptionRatio ratio = option_ratio(training, seq_len, costs);
+  if (basis == Basis::kernels) width = width_of_passes(training);
   Passage passage{time.forward.scaled(scale * ratio.forward),
                   time.backward.scaled(scale * ratio.backward),
-                  width_of_passes(training, width, own_curve || basis > Basis::blocks),
+                  basis == Basis::kernels
+                      ? width
+                      : width_of_passes(training, width, own_curve || basis > Basis::blocks),
                   basis,
                   std::move(time.rests_on),
                   {},

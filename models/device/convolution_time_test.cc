@@ -1,0 +1,108 @@
+#include "models/device/convolution_time.h"
+
+#include <catch2/catch.hpp>
+
+#include "models/device/device.h"
+#include "models/shape/load.h"
+
+namespace lambcast {
+namespace {
+
+// 100 multiprocessors, 100 TFLOP/s in 16 bits, 10 TFLOP/s outside the matrix units, 1 TB/s, no
+// start.
+GpuRates round_numbers() {
+  GpuRates rates;
+  rates.device = "round";
+  rates.compute_capability = generation::volta;
+  rates.multiprocessors = 100;
+  rates.matrix[0] = {{FlopRate(10e12), {}}, {1, {}}};
+  rates.matrix[1] = {{FlopRate(100e12), {}}, {1, {}}};
+  rates.peak_vector = {FlopRate(10e12), {}};
+  rates.memory = {Bandwidth(1e12), {}};
+  return rates;
+}
+
+double us(const Convolution& of, ConvolutionPass pass, MatrixFormat format,
+          Bandwidth memory = Bandwidth(1e12)) {
+  GpuRates rates = round_numbers();
+  rates.memory.value = memory;
+  return convolution_cost(of, 32, pass, format, rates).duration.us();
+}
+
+TEST_CASE("convolution: with slow memory it takes what its tensors take") {
+  const Bandwidth slow(1e10);
+  const Convolution thin{.kernel = 1, .in = 8, .out = 8, .size = 112};
+  const double elements = 32. * 8 * 112 * 112, weights = 64;
+  for (const ConvolutionPass pass : {ConvolutionPass::forward, ConvolutionPass::input_gradient})
+    CHECK(us(thin, pass, MatrixFormat::half, slow) ==
+          Approx(2 * (2 * elements + weights) / 1e10 * 1e6));
+  // A kernel of 1 x 1 skips pixels; the gradient of its input has all of them.
+  const Convolution strided{.kernel = 1, .stride = 2, .in = 8, .out = 8, .size = 56};
+  const double skipped = elements / 4;
+  CHECK(us(strided, ConvolutionPass::forward, MatrixFormat::half, slow) ==
+        Approx(2 * (2 * skipped + weights) / 1e10 * 1e6));
+  CHECK(us(strided, ConvolutionPass::input_gradient, MatrixFormat::half, slow) ==
+        Approx(2 * (elements + skipped + weights) / 1e10 * 1e6));
+}
+
+TEST_CASE("convolution: the passes of one do the same operations") {
+  const Convolution of{.kernel = 3, .in = 64, .out = 256, .size = 14};
+  const double flops = 2. * 32 * 14 * 14 * 9 * 64 * 256;
+  for (const ConvolutionPass pass : {ConvolutionPass::forward, ConvolutionPass::input_gradient,
+                                     ConvolutionPass::weight_gradient})
+    CHECK(convolution_cost(of, 32, pass, MatrixFormat::half, round_numbers()).flops.value() ==
+          flops);
+}
+
+TEST_CASE("convolution: Winograd's method multiplies less, in fp32 and for 3 x 3 alone") {
+  const Convolution three{.kernel = 3, .in = 256, .out = 256, .size = 28};
+  Convolution strided = three;
+  strided.stride = 2;
+  const double direct = us(strided, ConvolutionPass::forward, MatrixFormat::single);
+  const double winograd = us(three, ConvolutionPass::forward, MatrixFormat::single);
+  CHECK(winograd < direct / 2.2);
+  CHECK(winograd > direct / 4);
+  CHECK(us(three, ConvolutionPass::forward, MatrixFormat::half) ==
+        Approx(us(strided, ConvolutionPass::forward, MatrixFormat::half)).epsilon(0.01));
+}
+
+// 2 images of 4 x 4 pixels and 16 channels: N = 512 elements of 2 bytes.
+TEST_CASE("convolution: norms, sums and ReLUs move what the header says") {
+  ModelShape net;
+  net.convolutions = {
+      {.kernel = 1, .in = 16, .out = 16, .size = 4, .norm = true, .relu = true, .shortcut = true}};
+  const auto bytes = [&](const ConvolutionRun& run) {
+    const ConvolutionTimes times = convolution_times(net, 2, run, round_numbers());
+    const auto only = [&](ConvolutionPass pass) {
+      return convolution_cost(net.convolutions[0], 2, pass, run.format, round_numbers()).bytes;
+    };
+    // The first convolution has no gradient of its input.
+    return std::pair((times.forward.bytes - only(ConvolutionPass::forward)).value(),
+                     (times.backward.bytes - only(ConvolutionPass::weight_gradient)).value());
+  };
+  const double n = 512 * 2;
+  CHECK(bytes({.fused = true, .channels_last = true}) ==
+        std::pair((4 + 1 / 16.) * n, (6 + 1 / 16.) * n));
+  CHECK(bytes({.channels_last = true}) == std::pair(8 * n, 11 * n));
+  CHECK(bytes({}) == std::pair(10 * n, 15 * n));  // input; input and output gradient
+  // Channels first suits fp32.
+  CHECK(bytes({.format = MatrixFormat::single}) == std::pair(16 * n, 22 * n));
+}
+
+TEST_CASE("convolution: a net takes longer apart than fused, and longer still in fp32") {
+  for (const char* device : {"v100-16g", "t4", "a100-80g", "h100"}) {
+    const GpuRates rates = load_device(device).rates.value();
+    for (const char* net : {"resnet18", "resnet50", "vgg16"}) {
+      INFO(device << ", " << net);
+      const ModelShape& shape = model_preset(net);
+      const auto time = [&](const char* program, MatrixFormat format) {
+        return convolution_times(shape, 64, convolution_run(program, format), rates).both();
+      };
+      CHECK(time("nvidia", MatrixFormat::half) < time("pytorch", MatrixFormat::half));
+      CHECK(time("pytorch", MatrixFormat::half) < time("pytorch", MatrixFormat::single));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lambcast
