@@ -15,6 +15,7 @@
 #include "tools/import_flags.h"
 #include "tools/terminal.h"
 #include "validate/program/compressed_speedups.h"
+#include "validate/program/grades.h"
 #include "validate/program/unseen_stacks.h"
 #include "validate/replay/fabric_scores.h"
 #include "validate/replay/log_replay.h"
@@ -130,9 +131,12 @@ int validate_command(const ValidateOptions& options) {
   }
   const int code = static_cast<int>(within(validation) ? Exit::done : Exit::limit);
   if (options.rows == "-") return code;  // they are the result
+  std::optional<LeftOutStacks> left_out;
+  if (sources) left_out = leave_out_stacks();
+  if (sources) print_text(grade_table(grades_of(*sources, *left_out)) + "\n");
   if (training) print_text(replay_table(*training) + "\n");
   if (sources)
-    print_text(source_table(*sources) + "\n" + left_out_table(leave_out_stacks()) + "\n" +
+    print_text(source_table(*sources) + "\n" + left_out_table(*left_out) + "\n" +
                speedup_table(compressed_speedups()) + "\n");
   if (collectives)
     print_text((options.cluster.empty() ? "" : log_replay_table(*collectives) + "\n") +

@@ -152,7 +152,8 @@ std::string left_out_table(const LeftOutStacks& left_out) {
                        std::exp(of.half_width));
   return out +
          fmt::format(
-             "{} stacks left out in turn: median of their medians {:.1f}%, {:.1f}% where they "
+             "Grade S, {} stacks left out in turn: median of their medians {:.1f}%, {:.1f}% where "
+             "they "
              "mostly compute (the spread of programs allows {:.1f}%), {} of {} rows ({:.0f}%) "
              "inside "
              "90 % intervals.\n",

@@ -105,7 +105,7 @@ std::string registered_table(const RegisteredScore& score) {
         result.of.name, result.of.measured, result.forecast, *result.low, *result.high,
         100 * result.error, result.inside() ? "" : "  outside");
   if (!score.results.empty())
-    text += fmt::format("{}: median error {:.1f} %, {} inside their intervals\n",
+    text += fmt::format("{} (grade F): median error {:.1f} %, {} inside their intervals\n",
                         counted(score.score.rows, "registered forecast"), 100 * score.score.median,
                         score.score.inside);
   return text + fmt::format("{} not measured yet\n", counted(score.waiting.size(), "case"));

@@ -44,7 +44,7 @@ TEST_CASE("registered: what was written down is compared, not today's forecast")
   const std::string said = registered_table(score);
   CHECK_THAT(said, Catch::StartsWith("# registered long ago\n"));
   CHECK_THAT(said, Contains("-50.0 %  outside") && Contains("-20.0 %\n"));
-  CHECK_THAT(said, Contains("2 registered forecasts: median error 35.0 %, 1 inside"));
+  CHECK_THAT(said, Contains("2 registered forecasts (grade F): median error 35.0 %, 1 inside"));
   CHECK_THAT(said, Contains("1 case not measured yet"));
 }
 

@@ -167,8 +167,9 @@ std::string replay_table(const ReplaySummary& summary) {
   for (const bool fitted : {true, false}) {
     const Coverage covered = coverage_of(summary, fitted);
     if (covered.rows > 0)
-      out += fmt::format("{} of {} {} figures lie inside the interval of their forecast.\n",
-                         covered.inside, covered.rows, fitted ? "fitted" : "unseen");
+      out += fmt::format(
+          "{} of {} {} figures lie inside the interval of their forecast (grade {}).\n",
+          covered.inside, covered.rows, fitted ? "fitted" : "unseen", fitted ? 'R' : 'U');
   }
   if (!summary.results.empty())
     out += fmt::format("The ends of these intervals are {:.0f}% away in the median.\n",

@@ -373,7 +373,8 @@ std::string source_table(const SourceSummary& summary) {
   line("all rows", summary.all, std::nullopt, "", "");
   out +=
       "ref: refused. med., p90: of |forecast / measured - 1|, and their limits; "
-      "fit, unseen: its median over rows that set a parameter, and over the others. GB: of memory. "
+      "fit, unseen: its median over rows that set a parameter (grade R), and over the others (U). "
+      "GB: of memory. "
       "score: of the intervals; lower is better.\n";
   out += refusals(summary.results);
   return out + fmt::format(
