@@ -18,6 +18,7 @@
 #include "validate/program/grades.h"
 #include "validate/program/unseen_stacks.h"
 #include "validate/replay/fabric_scores.h"
+#include "validate/replay/layout_ranking.h"
 #include "validate/replay/log_replay.h"
 #include "validate/replay/page.h"
 #include "validate/replay/registered.h"
@@ -137,7 +138,10 @@ int validate_command(const ValidateOptions& options) {
   if (training) print_text(replay_table(*training) + "\n");
   if (sources)
     print_text(source_table(*sources) + "\n" + left_out_table(*left_out) + "\n" +
-               speedup_table(compressed_speedups()) + "\n");
+               speedup_table(compressed_speedups()) + "\n" +
+               choice_table(choice_of(layout_jobs(sources->results)),
+                            choice_of(layout_jobs(results_of(*left_out)))) +
+               "\n");
   if (collectives)
     print_text((options.cluster.empty() ? "" : log_replay_table(*collectives) + "\n") +
                fabric_score_table(collectives->results) + "\n" +

@@ -20,13 +20,11 @@ Grade grade_of(char letter, std::string meaning, const std::vector<SourceResult>
 }
 
 std::vector<Grade> grades_of(const SourceSummary& summary, const LeftOutStacks& left_out) {
-  std::vector<SourceResult> unseen, fitted, stacks;
+  std::vector<SourceResult> unseen, fitted;
   for (const SourceResult& result : summary.results)
     if (result.of.quantity != Quantity::memory_gib)
       (result.of.fitted ? fitted : unseen).push_back(result);
-  for (const LeftOutStack& stack : left_out.stacks)
-    stacks.insert(stacks.end(), stack.results.begin(), stack.results.end());
-  Grade whole = grade_of('S', "programs on machines, each left out whole", stacks);
+  Grade whole = grade_of('S', "programs on machines, each left out whole", results_of(left_out));
   whole.score.median = left_out.of_medians;
   return {std::move(whole), grade_of('U', "rows that set no parameter, of sources in view", unseen),
           grade_of('R', "rows that set a parameter", fitted)};

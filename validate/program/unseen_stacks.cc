@@ -142,6 +142,13 @@ LeftOutStacks leave_out_stacks() {
   return left_out;
 }
 
+std::vector<SourceResult> results_of(const LeftOutStacks& left_out) {
+  std::vector<SourceResult> results;
+  for (const LeftOutStack& stack : left_out.stacks)
+    results.insert(results.end(), stack.results.begin(), stack.results.end());
+  return results;
+}
+
 std::string left_out_table(const LeftOutStacks& left_out) {
   std::string out = fmt::format("{:<29} {:<39} {:>4} {:>6} {:>6} {:>6}\n", "unseen program",
                                 "machine", "rows", "med.", "inside", "width");

@@ -73,6 +73,9 @@ struct LeftOutStacks {
 };
 LeftOutStacks leave_out_stacks();
 
+// The rows of all stacks, in their order.
+std::vector<SourceResult> results_of(const LeftOutStacks& left_out);
+
 // A line for each stack, then one over all.
 std::string left_out_table(const LeftOutStacks& left_out);
 

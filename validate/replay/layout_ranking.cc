@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "experiments/search/layout_search.h"
+#include "validate/calibrate/calibrate.h"
 
 namespace lambcast {
 namespace {
@@ -121,6 +122,51 @@ std::optional<double> rank_correlation(const std::vector<double>& a, const std::
   }
   if (of_x == 0 || of_y == 0) return std::nullopt;
   return both / std::sqrt(of_x * of_y);
+}
+
+double regret_of(const LayoutJob& job) {
+  const auto preferred = std::max_element(job.forecast.begin(), job.forecast.end());
+  return *std::max_element(job.measured.begin(), job.measured.end()) /
+             job.measured[static_cast<std::size_t>(preferred - job.forecast.begin())] -
+         1;
+}
+
+LayoutChoice choice_of(const std::vector<LayoutJob>& jobs) {
+  LayoutChoice choice;
+  std::vector<double> regrets, correlations;
+  for (const LayoutJob& job : jobs) {
+    if (job.measured.size() < 2) continue;
+    regrets.push_back(regret_of(job));
+    choice.best_found += regrets.back() == 0 ? 1 : 0;
+    if (job.measured.size() < 3) continue;
+    if (const auto ranks = rank_correlation(job.measured, job.forecast))
+      correlations.push_back(*ranks);
+  }
+  choice.jobs = static_cast<int>(regrets.size());
+  choice.ranked = static_cast<int>(correlations.size());
+  if (!regrets.empty()) {
+    choice.median_regret = validate::quantile(regrets, 0.5);
+    choice.worst_regret = *std::max_element(regrets.begin(), regrets.end());
+  }
+  if (!correlations.empty()) choice.median_correlation = validate::quantile(correlations, 0.5);
+  return choice;
+}
+
+std::string choice_table(const LayoutChoice& in_view, const LayoutChoice& left_out) {
+  std::string out = fmt::format("{:<44} {:>4} {:>10} {:>7} {:>6} {:>6}\n",
+                                "choice among measured layouts of a job", "jobs", "best found",
+                                "regret", "worst", "ranks");
+  const auto line = [&](const char* name, const LayoutChoice& of) {
+    if (of.jobs > 0)
+      out += fmt::format("{:<44} {:>4} {:>10} {:>6.1f}% {:>5.1f}% {:>6}\n", name, of.jobs,
+                         of.best_found, 100 * of.median_regret, 100 * of.worst_regret,
+                         of.ranked > 0 ? fmt::format("{:.2f}", of.median_correlation) : "-");
+  };
+  line("grade U and R: sources in view", in_view);
+  line("grade S: stacks left out", left_out);
+  return out +
+         "regret: by how much the layout that the forecast prefers is slower than the fastest, "
+         "median of the jobs. ranks: correlation, of jobs with three layouts or more.\n";
 }
 
 std::optional<std::size_t> place_of_fastest(const LayoutJob& job, std::size_t best, int jobs) {

@@ -31,6 +31,21 @@ std::vector<LayoutJob> layout_jobs(const std::vector<SourceResult>& results);
 // two, or where one side is all alike.
 std::optional<double> rank_correlation(const std::vector<double>& a, const std::vector<double>& b);
 
+// The choice of a layout by forecast, over jobs of which several layouts were measured. The regret
+// of a job is by how much a step of the layout that the forecast prefers is slower than one of the
+// fastest: speed of the fastest / speed of the preferred - 1, both as measured.
+struct LayoutChoice {
+  int jobs = 0, best_found = 0;
+  double median_regret = 0, worst_regret = 0;
+  double median_correlation = 0;  // of ranks, over jobs of three layouts or more
+  int ranked = 0;                 // these jobs
+};
+LayoutChoice choice_of(const std::vector<LayoutJob>& jobs);
+double regret_of(const LayoutJob& job);
+
+// Two lines: sources in view, and stacks left out.
+std::string choice_table(const LayoutChoice& in_view, const LayoutChoice& left_out);
+
 // Returns the rank, from 1, of the fastest measured layout's division of the model in a search that
 // shows `best` divisions; nothing if it is not among them.
 std::optional<std::size_t> place_of_fastest(const LayoutJob& job, std::size_t best, int jobs);

@@ -24,6 +24,21 @@ TEST_CASE("layout ranking: correlation of ranks") {
   CHECK_FALSE(rank_correlation({}, {}).has_value());
 }
 
+TEST_CASE("layout ranking: the regret of a choice is what the preferred layout loses") {
+  LayoutJob job;
+  job.measured = {10, 8, 5};
+  job.forecast = {7, 9, 5};
+  CHECK(regret_of(job) == Approx(0.25));
+  LayoutJob found = job;
+  found.forecast = {9, 7, 5};
+  const LayoutChoice choice = choice_of({job, found, LayoutJob{}});
+  CHECK(choice.jobs == 2);
+  CHECK(choice.best_found == 1);
+  CHECK(choice.worst_regret == Approx(0.25));
+  CHECK(choice.ranked == 2);
+  CHECK(choice.median_correlation == Approx(0.75));  // 0.5 and 1
+}
+
 // The answer is the same by any number; alone at the end of a run of all tests, this one is long.
 constexpr int threads = 2;
 
