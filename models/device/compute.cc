@@ -78,25 +78,33 @@ bool has_convolution_kernels(const Device& device, const ModelShape& model) {
   return device.rates && !model.convolutions.empty();
 }
 
-double kernels_s(const Device& device, const ModelShape& model, const Program& program,
-                 double images) {
-  const std::int64_t whole = std::max<std::int64_t>(1, std::llround(images));
+double kernels_s(const ModelShape& model, const Program& program, double images,
+                 const GpuRates& rates) {
   const ConvolutionRun run = convolution_run(program.name, program.format);
-  return convolution_times(model, whole, run, *device.rates).both().s() * images /
-         static_cast<double>(whole);
+  return convolution_times(model, std::llround(images), run, rates).both().s();
+}
+
+// The kernels of a net, times the ratio of the curve to the kernels of its own net: at as many
+// images if the blocks are alike, else at the nearest number of images that was timed.
+double scaled_by_kernels_s(const Device& device, const TrainingCurve& curve,
+                           const ModelShape& curve_model, const ModelShape& model, double images,
+                           const Program& program) {
+  const double timed = likeness(model, curve_model) == Likeness::other
+                           ? std::clamp(images, curve.micro_batch.front(), curve.micro_batch.back())
+                           : images;
+  return kernels_s(model, program, images, *device.rates) * curve_time_s(device, curve, timed) /
+         kernels_s(curve_model, {curve.implementation, MatrixFormat::half}, timed,
+                   device.timed_rates.value_or(*device.rates));
 }
 
 // The curve's time for as many tokens (for images: as many FLOPs), scaled to this model's work.
 double scaled_time_s(const Device& device, const TrainingCurve& curve,
                      const ModelShape& curve_model, const ModelShape& model, double micro_batch,
-                     std::int64_t seq_len, const Program& program) {
+                     std::int64_t seq_len) {
   if (seq_len == 0) {
     const double samples = micro_batch * forward_flops(model, 0).value() /
                            forward_flops(curve_model, curve.seq_len).value();
-    const double measured = curve_time_s(device, curve, samples);
-    if (!has_convolution_kernels(device, model)) return measured;
-    return measured * kernels_s(device, model, program, micro_batch) /
-           kernels_s(device, curve_model, {curve.implementation, MatrixFormat::half}, samples);
+    return curve_time_s(device, curve, samples);
   }
   const double tokens = micro_batch * static_cast<double>(seq_len);
   return curve_time_s(device, curve, tokens / static_cast<double>(curve.seq_len)) *
@@ -208,8 +216,11 @@ std::optional<Estimate> from_curves(const Device& device, const ModelShape& mode
     }
   }
   if (above->seq_len < below->seq_len) above = below;
+  const bool by_kernels = has_convolution_kernels(device, model) &&
+                          (match != CurveMatch::same || program.format != MatrixFormat::half);
   const double low =
-      scaled_time_s(device, *below, curve_model, model, micro_batch, seq_len, program);
+      by_kernels ? scaled_by_kernels_s(device, *below, curve_model, model, micro_batch, program)
+                 : scaled_time_s(device, *below, curve_model, model, micro_batch, seq_len);
   double seconds = low;
   std::vector<NumberRead> rests_on{{"forward_backward", below->provenance}};
   if (match == CurveMatch::by_name)
@@ -222,16 +233,13 @@ std::optional<Estimate> from_curves(const Device& device, const ModelShape& mode
   };
   read_shape(*below);
   if (above != below && above->seq_len > seq_len) {
-    const double high =
-        scaled_time_s(device, *above, curve_model, model, micro_batch, seq_len, program);
+    const double high = scaled_time_s(device, *above, curve_model, model, micro_batch, seq_len);
     const double share = static_cast<double>(std::max<std::int64_t>(0, seq_len - below->seq_len)) /
                          static_cast<double>(above->seq_len - below->seq_len);
     seconds = low + (high - low) * share;
     rests_on.push_back({"longer_curve", above->provenance});
     read_shape(*above);
   }
-  const bool by_kernels = has_convolution_kernels(device, model) &&
-                          (match != CurveMatch::same || program.format != MatrixFormat::half);
   if (by_kernels) read_rates(*device.rates, program.format, rests_on);
   const Basis basis = by_kernels ? Basis::kernels : basis_of(match);
   const bool on_curve = basis == Basis::this_device && below->seq_len == seq_len &&
@@ -257,7 +265,7 @@ std::optional<Estimate> from_curves(const Device& device, const ModelShape& mode
 // A net without any curve, kernel by kernel.
 Estimate by_convolutions(const Device& device, const ModelShape& model, const Program& program,
                          double micro_batch) {
-  Estimate estimate{kernels_s(device, model, program, micro_batch),
+  Estimate estimate{kernels_s(model, program, micro_batch, *device.rates),
                     {{"forward_backward", {Kind::assumed, "kernels of convolutions and norms"}}},
                     true};
   read_rates(*device.rates, program.format, estimate.rests_on);

@@ -323,5 +323,23 @@ TEST_CASE("compute: nets of images take the time of the measured one by their ke
   CHECK(devices >= 6);
 }
 
+TEST_CASE("compute: a net of larger images takes no less time, whatever timed net it rests on") {
+  for (const char* name : {"v100-16g", "a100-80g", "b200"}) {
+    const Device device = load_device(name);
+    for (const MatrixFormat format : {MatrixFormat::half, MatrixFormat::single})
+      for (const char* program : {"nvidia", "pytorch"}) {
+        double last = 0;
+        for (const char* pixels : {"1", "8", "32", "100", "224", "512"}) {
+          INFO(name << ", " << program << ", " << pixels);
+          const ModelShape net =
+              load_model("vgg16", std::vector<ModelOverride>{{"model.image_size", pixels}});
+          const double now = total_ms(micro_batch_time(device, net, program, 4, 0, format));
+          CHECK(now >= last);
+          last = now;
+        }
+      }
+  }
+}
+
 }  // namespace
 }  // namespace lambcast

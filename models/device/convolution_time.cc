@@ -104,6 +104,7 @@ ConvolutionRun convolution_run(std::string_view program, MatrixFormat format) {
 
 KernelCost convolution_cost(const Convolution& of, std::int64_t images, ConvolutionPass pass,
                             MatrixFormat format, const GpuRates& rates) {
+  if (of.size == 0) return {};
   const Tensors tensors = tensors_of(of, images);
   Product product =
       product_of(pass, images * of.size * of.size, of.in, of.out, of.kernel * of.kernel, format);

@@ -89,6 +89,29 @@ TEST_CASE("convolution: norms, sums and ReLUs move what the header says") {
   CHECK(bytes({.format = MatrixFormat::single}) == std::pair(16 * n, 22 * n));
 }
 
+TEST_CASE("convolution: more images, channels or pixels never take less time") {
+  for (const char* device : {"v100-16g", "a100-80g"}) {
+    const GpuRates rates = load_device(device).rates.value();
+    for (const MatrixFormat format : {MatrixFormat::single, MatrixFormat::half})
+      for (const ConvolutionPass pass : {ConvolutionPass::forward, ConvolutionPass::input_gradient,
+                                         ConvolutionPass::weight_gradient})
+        for (const std::int64_t kernel : {1, 3, 7}) {
+          const auto time = [&](std::int64_t in, std::int64_t size, std::int64_t images) {
+            const Convolution of{.kernel = kernel, .in = in, .out = 128, .size = size};
+            return convolution_cost(of, images, pass, format, rates).duration;
+          };
+          CHECK(time(64, 0, 32) == Duration());
+          Duration channels, pixels, images;
+          for (std::int64_t step = 1; step < 300; step += 23) {
+            CHECK(time(step, 28, 32) >= channels);
+            CHECK(time(64, step, 4) >= pixels);
+            CHECK(time(64, 28, step) >= images);
+            channels = time(step, 28, 32), pixels = time(64, step, 4), images = time(64, 28, step);
+          }
+        }
+  }
+}
+
 TEST_CASE("convolution: a net takes longer apart than fused, and longer still in fp32") {
   for (const char* device : {"v100-16g", "t4", "a100-80g", "h100"}) {
     const GpuRates rates = load_device(device).rates.value();

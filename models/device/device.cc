@@ -168,6 +168,7 @@ Device decode_device(const Table& root, const std::optional<Provenance>& of_curv
   const TimedChip chip = decode_chip(table);
   const std::vector<TimedProducts> products = decode_products(root, of_device);
   if (!device.rates) device.rates = rates_of_profile(device, chip, products);
+  device.timed_rates = device.rates;
   root.finish();
   return device;
 }

@@ -62,6 +62,9 @@ struct Device {
   // Copies between this device and host memory, pageable and pinned.
   Sourced<Bandwidth> pageable_d2h, pageable_h2d, pinned_d2h, pinned_h2d;
   std::optional<GpuRates> rates;  // of kernels by their shape, block_time.h
+  // Rates of the GPU on which the training curves were timed: as described, even if --set changes
+  // `rates`.
+  std::optional<GpuRates> timed_rates;
   std::vector<TrainingCurve> training_curves;
   std::vector<KernelCurve> kernels;
   std::vector<LayerCurve> layers;

@@ -98,10 +98,12 @@ Device load_device(const Table& parsed, const std::string& name_or_path, const O
     }
   }
   const std::string preset = is_path(name_or_path) ? "" : name_or_path + ".toml";
-  return decode_overridden(preset, flags, [&] {
+  Device device = decode_overridden(preset, flags, [&] {
     raise_name_plate(root, said);
     return decode_device(root, described.copy_bandwidth.provenance);
   });
+  device.timed_rates = described.rates;
+  return device;
 }
 
 }  // namespace lambcast
