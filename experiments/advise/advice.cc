@@ -109,8 +109,7 @@ struct OwnRun {
 
 bool shards(const OwnRun& own) { return own.training.recipe.zero.stage > 0; }
 
-OwnRun own_run(const WhatIf& asked, Catalog& catalog) {
-  CollectiveCosts costs;
+OwnRun own_run(const WhatIf& asked, Catalog& catalog, CollectiveCosts& costs) {
   const TrainingPlan training = resolve(asked, catalog).training;
   OwnRun own{asked, training, forecast(training, costs),
              std::string(name_of(training.optimizer()))};
@@ -163,9 +162,9 @@ PlainStep plain_step(const OwnRun& own, const Answer& answer, CollectiveCosts& c
 }
 
 // Every backend that runs, the one to take in full. Throws the first refusal if none runs.
-Answer answer_to(const WhatIf& asked, const std::optional<OwnRun>& own, Catalog& catalog) {
+Answer answer_to(const WhatIf& asked, const std::optional<OwnRun>& own, Catalog& catalog,
+                 CollectiveCosts& costs) {
   Answer answer;
-  CollectiveCosts costs;
   std::optional<Error> first;
   for (const BackendTraits& backend : backend_traits()) {
     try {
@@ -203,13 +202,14 @@ void find_unread_of_advice(const WhatIf& asked, std::vector<Finding>& findings) 
 }
 
 // The bandwidths at which the answer's best backend begins or ceases to pay.
-BreakEven break_even_of(const Answer& answer, const std::optional<OwnRun>& own, Catalog& catalog) {
-  CollectiveCosts costs;
+BreakEven break_even_of(const Answer& answer, const std::optional<OwnRun>& own, Catalog& catalog,
+                        CollectiveCosts& costs) {
   const auto speedup = [&](double RatioInterval::*end) {
     return [&, end](Bandwidth nic) {
       const WhatIf compressed = at_bandwidth(answer.backends.front().asked, nic);
       const auto against =
-          own ? std::optional(own_run(at_bandwidth(own->asked, nic), catalog)) : std::nullopt;
+          own ? std::optional(own_run(at_bandwidth(own->asked, nic), catalog, costs))
+              : std::nullopt;
       const Forecast of = forecast_against(against, resolve(compressed, catalog).training, costs);
       return (*of.run.speedup).*end;
     };
@@ -218,7 +218,7 @@ BreakEven break_even_of(const Answer& answer, const std::optional<OwnRun>& own, 
   const auto where = [&](double RatioInterval::*end) { return break_even(speedup(end), level); };
   const auto held_back = [&](NicLimit limit) {
     return held_back_beyond(own ? own->asked : answer.backends.front().asked, own.has_value(),
-                            limit, catalog);
+                            limit, catalog, costs);
   };
   const PayingBandwidth expected = where(&RatioInterval::value), low = where(&RatioInterval::low),
                         high = where(&RatioInterval::high);
@@ -237,31 +237,27 @@ BreakEven break_even_of(const Answer& answer, const std::optional<OwnRun>& own, 
 // Fills in the results of the comparison with the plain run. A run that is not judged or does not
 // fit gets only the change of its mean step.
 void compare(const Forecast& plain, const std::optional<OwnRun>& own, Catalog& catalog,
-             Answer& answer) {
+             CollectiveCosts& costs, Answer& answer) {
   const PartTimes before = mean_step(plain).parts, after = mean_step(answer.forecast()).parts;
   for (std::size_t i = 0; i < after.us.size(); ++i)
     answer.change.us[i] = after.us[i] - before.us[i];
   if (!answer.why_not_judged.empty() || !answer.backends.front().fits) return;
   if (plain.run.cost_usd) answer.cost_usd = *plain.run.cost_usd / answer.speedup().value;
   if (answer.scenario.training.nodes() > 1)
-    answer.break_even = break_even_of(answer, answer.plain_gains() ? std::nullopt : own, catalog);
+    answer.break_even =
+        break_even_of(answer, answer.plain_gains() ? std::nullopt : own, catalog, costs);
 }
 
-// Forecasts an alternative to `own` and compares it with `own`.
-Forecast against(const OwnRun& own, const TrainingPlan& training) {
-  CollectiveCosts costs;
-  return forecast_against(own, training, costs);
-}
-
-WithoutZero without_zero(const OwnRun& own, Catalog& catalog) {
-  const Forecast of = against(own, resolve(leaving_zero(own.asked), catalog).training);
+WithoutZero without_zero(const OwnRun& own, Catalog& catalog, CollectiveCosts& costs) {
+  const Forecast of =
+      forecast_against(own, resolve(leaving_zero(own.asked), catalog).training, costs);
   return {of.run.time_s, *of.run.speedup, of.memory.peak, of.memory.fits};
 }
 
 // Returns a note on the effect of the change of optimizer alone, which is not due to compression.
-Finding of_another_family(const Advice& advice, const OwnRun& own) {
+Finding of_another_family(const Advice& advice, const OwnRun& own, CollectiveCosts& costs) {
   const TrainingPlan kin = plain_run(advice.answer.scenario.training);
-  const RunForecast run = against(own, kin).run;
+  const RunForecast run = forecast_against(own, kin, costs).run;
   return {Severity::note, "optimizer-swapped",
           fmt::format("{} has no 1-bit form: {} is of the family of {}, another optimizer, which "
                       "alone is {} as fast as {}",
@@ -281,7 +277,8 @@ ExchangeAdvice row_of(const Answer& answer) {
 
 // Returns the row of a 1-bit optimizer in two levels, by shares of a node's sum. Absent if a node
 // has one GPU, or the answer has a form of its own or states that ranks share.
-std::optional<ExchangeAdvice> row_in_levels(const Answer& answer, Catalog& catalog) {
+std::optional<ExchangeAdvice> row_in_levels(const Answer& answer, Catalog& catalog,
+                                            CollectiveCosts& costs) {
   const TrainingPlan& own = answer.scenario.training;
   if (own.nodes() == 1 || own.gpus_per_node == 1 || own.gpus % own.gpus_per_node != 0 ||
       own.parallelism || own.recipe.zero.stage > 0 || own.exchange != Exchange{})
@@ -290,7 +287,7 @@ std::optional<ExchangeAdvice> row_in_levels(const Answer& answer, Catalog& catal
   asked["exchange"] = "onebit / sharded";
   asked["backend"] = "nccl";
   return advise_exchange(fmt::format("{} / sharded", name_of(own.optimizer())), asked,
-                         fastest_of_use(asked, catalog), catalog);
+                         fastest_of_use(asked, catalog, costs), catalog, costs);
 }
 
 // Drops notes that do not affect the advice. Both runs skip the same few steps, and the release of
@@ -315,18 +312,18 @@ Advice advise(const WhatIf& what_if, Catalog& catalog) {
   const WhatIf in_one_precision = in_precision_of_onebit(what_if, catalog);
   const auto [asked, asked_own, warmup_assumed] = compressed(in_one_precision, catalog);
   CollectiveCosts costs;
-  const auto own = asked_own ? std::optional(own_run(*asked_own, catalog)) : std::nullopt;
+  const auto own = asked_own ? std::optional(own_run(*asked_own, catalog, costs)) : std::nullopt;
   std::optional<OwnRun> own_fused;  // like is compared with like
   Advice advice;
   advice.warmup_assumed = warmup_assumed;
-  advice.answer = answer_to(asked, own, catalog);
+  advice.answer = answer_to(asked, own, catalog, costs);
   if (!asked.contains("kernels")) {
     const WhatIf fused = with_fused_kernels(asked);
     if (own) {
-      own_fused = own_run(with_fused_kernels(own->asked), catalog);
+      own_fused = own_run(with_fused_kernels(own->asked), catalog, costs);
       own_fused->name += " with fused kernels";
     }
-    advice.fused = answer_to(fused, own_fused, catalog);
+    advice.fused = answer_to(fused, own_fused, catalog, costs);
   }
   const Scenario& scenario = advice.answer.scenario;
   advice.findings = judgement_of(scenario, advice.answer.forecast()).findings;
@@ -345,11 +342,11 @@ Advice advise(const WhatIf& what_if, Catalog& catalog) {
   advice.baseline = own ? own->name : advice.plain_optimizer;
   if (own && shards(*own)) {
     advice.optimizer += " without ZeRO";
-    advice.without_zero = without_zero(*own, catalog);
+    advice.without_zero = without_zero(*own, catalog, costs);
   }
   if (is_of_another_family(plain.optimizer())) {
     advice.family = name_of(baseline_of(scenario.training.optimizer()));
-    advice.findings.push_back(of_another_family(advice, *own));
+    advice.findings.push_back(of_another_family(advice, *own, costs));
   }
   const Forecast of_plain = own ? own->forecast : forecast(plain, costs);
   const StepForecast& step = of_plain.steps.front();
@@ -361,16 +358,17 @@ Advice advise(const WhatIf& what_if, Catalog& catalog) {
   advice.most_speedup = 1 / (1 - advice.exposed_share);
   if (advice.judged()) advice.baseline_cost_usd = of_plain.run.cost_usd;
   advice.answer.against = advice.baseline;
-  compare(of_plain, own, catalog, advice.answer);
+  compare(of_plain, own, catalog, costs, advice.answer);
   if (advice.fused) {
     advice.fused->against = own_fused ? own_fused->name : advice.baseline;
-    compare(own_fused ? own_fused->forecast : of_plain, own_fused, catalog, *advice.fused);
+    compare(own_fused ? own_fused->forecast : of_plain, own_fused, catalog, costs, *advice.fused);
   }
   std::vector<ExchangeAdvice> onebit{row_of(advice.answer)};
-  if (const auto in_levels = row_in_levels(advice.answer, catalog)) onebit.push_back(*in_levels);
+  if (const auto in_levels = row_in_levels(advice.answer, catalog, costs))
+    onebit.push_back(*in_levels);
   advice.exchanges = advise_exchanges(
       plain_question(own ? own->asked : asked, advice.plain_optimizer, plain.steps), onebit,
-      catalog);
+      catalog, costs);
   return advice;
 }
 

@@ -50,8 +50,8 @@ PayingBandwidth break_even(const SpeedupAt& speedup, double level, Bandwidth fas
   return {Bandwidth(std::sqrt(low * high) / 8), pays_high, false};
 }
 
-PayingBandwidth break_even(const WhatIf& what_if, Catalog& catalog, Bandwidth fastest) {
-  CollectiveCosts costs;
+PayingBandwidth break_even(const WhatIf& what_if, Catalog& catalog, CollectiveCosts& costs,
+                           Bandwidth fastest) {
   const auto speedup = [&](Bandwidth nic) {
     const Scenario scenario = resolve(at_bandwidth(what_if, nic), catalog);
     return forecast(scenario.training, costs).run.speedup_vs_baseline;
@@ -60,12 +60,11 @@ PayingBandwidth break_even(const WhatIf& what_if, Catalog& catalog, Bandwidth fa
 }
 
 std::optional<Bandwidth> held_back_beyond(const WhatIf& asked, bool plain, NicLimit limit,
-                                          Catalog& catalog) {
+                                          Catalog& catalog, CollectiveCosts& costs) {
   // As bandwidths are set here: a description's own may be what somebody measured of a NIC.
   const Scenario fastest = resolve(at_bandwidth(asked, Bandwidth(1e12)), catalog);
   const auto beyond = limit_of(limit, *fastest.training.cluster, fastest.training.nodes());
   if (!beyond) return std::nullopt;
-  CollectiveCosts costs;
   const auto time_of = [&](const WhatIf& what_if) {
     const Scenario scenario = resolve(what_if, catalog);
     return forecast(plain ? scenario.training : plain_run(scenario.training), costs).run.time_s;
@@ -90,10 +89,10 @@ std::optional<Bandwidth> held_back_beyond(const WhatIf& asked, bool plain, NicLi
   return Bandwidth(high);
 }
 
-Bandwidth fastest_of_use(const WhatIf& asked, Catalog& catalog) {
+Bandwidth fastest_of_use(const WhatIf& asked, Catalog& catalog, CollectiveCosts& costs) {
   Bandwidth fastest(1e13 / 8);
   for (const NicLimit limit : {NicLimit::streams, NicLimit::gpu_way})
-    if (const auto beyond = held_back_beyond(asked, false, limit, catalog))
+    if (const auto beyond = held_back_beyond(asked, false, limit, catalog, costs))
       fastest = std::min(fastest, *beyond);
   return fastest;
 }

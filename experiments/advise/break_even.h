@@ -7,6 +7,7 @@
 
 #include "experiments/scenario/catalog.h"
 #include "experiments/scenario/what_if.h"
+#include "models/training/price/collective_costs.h"
 #include "sim/base/units.h"
 
 namespace lambcast {
@@ -29,7 +30,8 @@ PayingBandwidth break_even(const SpeedupAt& speedup, double level,
                            Bandwidth fastest = Bandwidth(1e13 / 8));
 
 // By RunForecast::speedup_vs_baseline, which is of the plain optimizer with an all-reduce.
-PayingBandwidth break_even(const WhatIf& what_if, Catalog& catalog, Bandwidth fastest);
+PayingBandwidth break_even(const WhatIf& what_if, Catalog& catalog, CollectiveCosts& costs,
+                           Bandwidth fastest);
 
 // Limits on a NIC other than its own rate: TCP streams of NCCL (stream_limit.h), and the way of a
 // GPU to its NIC (gpu_way_limit.h).
@@ -38,11 +40,11 @@ enum class NicLimit { streams, gpu_way };
 // Returns the NIC bandwidth above which the plain run of the question is no faster because of this
 // limit; nothing if something else limits it. `plain`: the question is the plain run itself.
 std::optional<Bandwidth> held_back_beyond(const WhatIf& asked, bool plain, NicLimit limit,
-                                          Catalog& catalog);
+                                          Catalog& catalog, CollectiveCosts& costs);
 
 // Returns the largest bandwidth at which a break-even is meaningful. Beyond either limit the plain
 // run no longer gets faster, and the curve is that of an assumed limit.
-Bandwidth fastest_of_use(const WhatIf& asked, Catalog& catalog);
+Bandwidth fastest_of_use(const WhatIf& asked, Catalog& catalog, CollectiveCosts& costs);
 
 // Returns the question with NICs of another bandwidth. A stated name plate is raised to it, so that
 // a scan is never rejected for it.

@@ -8,13 +8,12 @@
 namespace lambcast {
 
 ExchangeAdvice advise_exchange(const std::string& name, const WhatIf& asked, Bandwidth fastest,
-                               Catalog& catalog) {
+                               Catalog& catalog, CollectiveCosts& costs) {
   const TrainingPlan training = resolve(asked, catalog).training;
-  CollectiveCosts costs;
   ExchangeAdvice advice = exchange_advice_of(name, forecast(training, costs));
   if (training.parallelism && training.parallelism->quantized_gradients) advice.kernels_us.reset();
   if (training.nodes() > 1 && advice.fits && training.exchange != Exchange{})
-    advice.pays = break_even(asked, catalog, fastest);
+    advice.pays = break_even(asked, catalog, costs, fastest);
   return advice;
 }
 
@@ -34,19 +33,19 @@ ExchangeAdvice exchange_advice_of(std::string name, const Forecast& forecast) {
 
 std::vector<ExchangeAdvice> advise_exchanges(const WhatIf& what_if,
                                              const std::vector<ExchangeAdvice>& onebit,
-                                             Catalog& catalog) {
+                                             Catalog& catalog, CollectiveCosts& costs) {
   std::vector<ExchangeAdvice> all;
   const TrainingPlan own = resolve(what_if, catalog).training;
   const bool zero = own.recipe.zero.stage > 0;
   const int site = own.parallelism || own.nodes() == 1 ? 1 : own.gpus_per_node;
-  const Bandwidth fastest = fastest_of_use(what_if, catalog);
+  const Bandwidth fastest = fastest_of_use(what_if, catalog, costs);
   for (const Exchange& exchange : usual_exchanges(zero, site)) {
     if (exchange.is_in_other_form() && (own.nodes() == 1 || exchanges_in_hooks(own))) continue;
     if (exchange.is_sharded() && own.gpus_per_node == 1) continue;
     WhatIf asked = what_if;
     asked["exchange"] = name_of(exchange);
     try {
-      all.push_back(advise_exchange(name_of(exchange), asked, fastest, catalog));
+      all.push_back(advise_exchange(name_of(exchange), asked, fastest, catalog, costs));
     } catch (const Error& error) {
       if (exchange == Exchange{}) throw;
       all.push_back({.name = name_of(exchange), .refused = error.what()});

@@ -36,13 +36,13 @@ ExchangeAdvice exchange_advice_of(std::string name, const Forecast& forecast);
 
 // Returns the row of a question, whose network is as fast as `fastest` at most.
 ExchangeAdvice advise_exchange(const std::string& name, const WhatIf& asked, Bandwidth fastest,
-                               Catalog& catalog);
+                               Catalog& catalog, CollectiveCosts& costs);
 
 // Returns a row for the question with each of usual_exchanges(), each node being a site, and
 // includes the rows of a 1-bit optimizer. Fastest first, rejected ones last. Throws Error (usage)
 // if not even the all-reduce can run.
 std::vector<ExchangeAdvice> advise_exchanges(const WhatIf& what_if,
                                              const std::vector<ExchangeAdvice>& onebit,
-                                             Catalog& catalog);
+                                             Catalog& catalog, CollectiveCosts& costs);
 
 }  // namespace lambcast

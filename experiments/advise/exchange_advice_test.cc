@@ -25,11 +25,17 @@ const ExchangeAdvice& named(const std::vector<ExchangeAdvice>& all, const std::s
   return *found;
 }
 
+std::vector<ExchangeAdvice> advised(const WhatIf& asked, const std::vector<ExchangeAdvice>& onebit,
+                                    Catalog& catalog) {
+  CollectiveCosts costs;
+  return advise_exchanges(asked, onebit, catalog, costs);
+}
+
 TEST_CASE("exchange advice: all of them on one cluster, fastest first") {
   Catalog catalog;
   WhatIf onebit = exchanges_asked({{"optimizer", "onebit_adam"}, {"freeze_step", "15%"}});
   CollectiveCosts costs;
-  const auto all = advise_exchanges(
+  const auto all = advised(
       exchanges_asked(),
       {exchange_advice_of("onebit_adam", forecast(resolve(onebit, catalog).training, costs))},
       catalog);
@@ -55,7 +61,7 @@ TEST_CASE("exchange advice: all of them on one cluster, fastest first") {
 
 TEST_CASE("exchange advice: the forms of other libraries stand beside DeepSpeed's") {
   Catalog catalog;
-  const auto all = advise_exchanges(exchanges_asked(), {}, catalog);
+  const auto all = advised(exchanges_asked(), {}, catalog);
   for (const std::string codec : {"onebit", "int8"}) {
     const ExchangeAdvice& form = named(all, codec + " / two-level / overlapped");
     CHECK(form.refused.empty());
@@ -66,19 +72,19 @@ TEST_CASE("exchange advice: the forms of other libraries stand beside DeepSpeed'
   const auto is_form = [](const ExchangeAdvice& of) {
     return of.name.find('/') != std::string::npos;
   };
-  const auto in_hooks = advise_exchanges(
+  const auto in_hooks = advised(
       exchanges_asked({{"framework", "pytorch"}, {"cluster", "dgx-a100-80g"}}), {}, catalog);
   CHECK(std::ranges::none_of(in_hooks, is_form));
   const auto alone =
-      advise_exchanges(exchanges_asked({{"gpus_per_node", "1"}, {"gpus", "16"}}), {}, catalog);
+      advised(exchanges_asked({{"gpus_per_node", "1"}, {"gpus", "16"}}), {}, catalog);
   CHECK(std::ranges::none_of(
       alone, [](const ExchangeAdvice& of) { return of.name == "onebit / sharded"; }));
 }
 
 TEST_CASE("exchange advice: with weights shared, what is left is asked about too") {
   Catalog catalog;
-  const auto all = advise_exchanges(
-      exchanges_asked({{"zero_stage", "3"}, {"cluster", "commodity-100gbe"}}), {}, catalog);
+  const auto all =
+      advised(exchanges_asked({{"zero_stage", "3"}, {"cluster", "commodity-100gbe"}}), {}, catalog);
   CHECK(named(all, "all_reduce").kernels_us == 0);
   for (const char* left : {"qgz", "loco"}) {
     CHECK_FALSE(named(all, left).kernels_us.has_value());  // in the passes, block by block
@@ -91,7 +97,7 @@ TEST_CASE("exchange advice: with weights shared, what is left is asked about too
 TEST_CASE("exchange advice: at its break-even bandwidth an exchange takes as long as none") {
   Catalog catalog;
   const WhatIf on_nics{{"cluster", "dgx-a100-80g"}};
-  const auto all = advise_exchanges(exchanges_asked(on_nics), {}, catalog);
+  const auto all = advised(exchanges_asked(on_nics), {}, catalog);
   int crossings = 0;
   for (const ExchangeAdvice& of : all) {
     if (!of.pays || !of.pays->at) continue;
@@ -111,16 +117,17 @@ TEST_CASE("exchange advice: at its break-even bandwidth an exchange takes as lon
 // the exchange alone, and an exchange in fp8 would seem to begin to pay.
 TEST_CASE("exchange advice: no break-even lies where a limit holds the all-reduce back") {
   Catalog catalog;
+  CollectiveCosts costs;
   const WhatIf asked = exchanges_asked();
-  const Bandwidth fastest = fastest_of_use(asked, catalog);
+  const Bandwidth fastest = fastest_of_use(asked, catalog, costs);
   CHECK(fastest.value() * 8e-9 == Approx(10.32).epsilon(0.01));
-  for (const ExchangeAdvice& of : advise_exchanges(asked, {}, catalog))
+  for (const ExchangeAdvice& of : advised(asked, {}, catalog))
     if (of.pays && of.pays->at) CHECK(*of.pays->at <= fastest);
 }
 
 TEST_CASE("exchange advice: what ZeRO does not leave room for is refused, last") {
   Catalog catalog;
-  const auto all = advise_exchanges(exchanges_asked({{"zero_stage", "2"}}), {}, catalog);
+  const auto all = advised(exchanges_asked({{"zero_stage", "2"}}), {}, catalog);
   CHECK(named(all, "fp8").refused.empty());
   CHECK_THAT(named(all, "powersgd:4").refused, Contains("keeps the error of whole gradients"));
   CHECK_THAT(named(all, "local:16").refused, Contains("none can share states"));

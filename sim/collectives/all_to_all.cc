@@ -53,7 +53,7 @@ std::vector<Send> everything(Bytes block, const Placement& placement) {
 // More ranks in a part than these are not written out.
 constexpr int most_in_part = 256;
 
-// Whether links are counted and no flows (exchange_shares.h).
+// Whether links are counted and no flows (exchange_loads.h).
 bool counts_links(const Placement& placement) {
   return placement.folded && placement.nodes() > 1 &&
          (!placement.full_parts || placement.senders() > most_in_part);

@@ -173,6 +173,48 @@ Machines::Wired& machine_for(const CollectiveRequest& request, std::string_view 
   return request.expand || request.beside ? machines.full() : machines.around(request.group);
 }
 
+NodeCaps caps_of(const std::vector<const Protocol*>& protocols) {
+  const bool some = std::ranges::any_of(
+      protocols, [](const Protocol* protocol) { return protocol->node_cap.value() > 0; });
+  return some ? NodeCaps::some : NodeCaps::none;
+}
+
+std::shared_ptr<const LaidOut> lay_out(const CollectiveRequest& request,
+                                       const std::string& algorithm, Machines::Wired& wired,
+                                       const Transport& transport, NodeCaps caps) {
+  Stopwatch watch;
+  const Place place = request.beside.value_or(Place());
+  LaidOut laid;
+  laid.placement = placement_of(request, *wired.machine, transport, place);
+  laid.caps = caps;
+  laid.schedule = make_schedule(algorithm, request.op, request.size, laid.placement);
+  watch.stop(effort().lowering);
+  laid.routes = find_routes(laid.schedule, request.group, wired.machine, transport.endpoint,
+                            wired.router(), place);
+  watch.stop(effort().routing);
+  for (const auto& paths : laid.routes) effort().routes += static_cast<std::int64_t>(paths->size());
+  ++effort().lowered;
+  laid.classes = send_classes(laid.schedule, laid.routes, laid.placement, caps);
+  watch.stop(effort().lowering);
+  return std::make_shared<const LaidOut>(std::move(laid));
+}
+
+// As it was laid out before on a machine with this wiring, if it was.
+std::shared_ptr<const LaidOut> laid_out(const CollectiveRequest& request,
+                                        const std::string& algorithm, Machines& machines,
+                                        Machines::Wired& wired, const Transport& transport) {
+  const NodeCaps caps = caps_of(known_protocols(request, transport));
+  LaidOuts* const kept = request.expand || request.beside ? nullptr : machines.laid_outs();
+  if (kept == nullptr) return lay_out(request, algorithm, wired, transport, caps);
+  const LaidOuts::Key key(machines.wiring(), algorithm, request.op, request.size.value(),
+                          request.group, machines.nodes(), transport.endpoint,
+                          transport.pxn && is_messages(request), caps);
+  if (auto known = kept->find(key)) return known;
+  auto laid = lay_out(request, algorithm, wired, transport, caps);
+  kept->keep(key, laid);
+  return laid;
+}
+
 void check_protocol(const CollectiveRequest& request, const Transport& transport) {
   if (request.protocol.empty()) return;
   std::vector<std::string> names;
@@ -192,42 +234,12 @@ void check_found(bool found, const CollectiveRequest& request) {
 
 }  // namespace
 
-Machines::Machines(const NodeSpec& node, int nodes, Fabric fabric, int nodes_alike)
-    : node_(node), nodes_(nodes), fabric_(std::move(fabric)), nodes_alike_(nodes_alike) {}
-
-Machines::Wired& Machines::folded(int parts) {
-  Wired& folded = folded_[parts];
-  if (folded.machine == nullptr)
-    folded.machine = build_folded_machine(node_, nodes_, nodes_alike_, parts, fabric_);
-  return folded;
-}
-
-Machines::Wired& Machines::full() { return unfolded(nodes_); }
-
-Machines::Wired& Machines::around(const ProcessGroup& group) {
-  if (nodes_alike_ == 0) return full();
-  const int parts = (group.node_span() + nodes_alike_ - 1) / nodes_alike_;
-  return unfolded(std::min(nodes_, parts * nodes_alike_));
-}
-
-Machines::Wired& Machines::unfolded(int nodes) {
-  Wired& unfolded = unfolded_[nodes];
-  if (unfolded.machine == nullptr) unfolded.machine = build_machine(node_, nodes, fabric_);
-  return unfolded;
-}
-
-const std::shared_ptr<Router>& Machines::Wired::router() {
-  if (router_ == nullptr) router_ = std::make_shared<Router>(machine->topology);
-  return router_;
-}
-
 Collective plan_collective(const CollectiveRequest& asked, Machines& machines,
                            const Transport& transport) {
   const CollectiveRequest request = drawn_together(asked, machines.nodes_alike());
   LAMBCAST_CHECK(!transport.protocols.empty(), "a transport without protocols");
   check_protocol(request, transport);
   const std::string_view bound = bound_protocol(request, transport);
-  const Place place = request.beside.value_or(Place());
   std::optional<Collective> best;
   const Chosen run = chosen_for(request, transport);
   for (const std::string& algorithm : run.costed) {
@@ -240,34 +252,27 @@ Collective plan_collective(const CollectiveRequest& asked, Machines& machines,
     }
     Machines::Wired& wired = machine_for(request, algorithm, machines);
     const std::shared_ptr<const Machine>& machine = wired.machine;
-    const Placement placement = placement_of(request, *machine, transport, place);
-    Stopwatch watch;
-    const CommSchedule schedule = make_schedule(algorithm, request.op, request.size, placement);
-    watch.stop(effort().lowering);
-    const Routes routes =
-        find_routes(schedule, request.group, machine, transport.endpoint, wired.router(), place);
-    watch.stop(effort().routing);
-    for (const auto& paths : routes) effort().routes += static_cast<std::int64_t>(paths->size());
-    ++effort().lowered;
+    const auto laid = laid_out(request, algorithm, machines, wired, transport);
+    const CommSchedule& schedule = laid->schedule;
     std::vector<const Protocol*> protocols;
     for (const Protocol* protocol : known_protocols(request, transport))
       if (offered(*protocol, request, schedule.latencies, bound)) protocols.push_back(protocol);
-    const auto transfers =
-        transfers_of(schedule, routes, placement, *machine, transport, protocols);
+    Stopwatch watch;
+    const auto transfers = transfers_of(*laid, machine->topology, transport, protocols);
     std::optional<std::size_t> cheapest;
     for (std::size_t p = 0; p < protocols.size(); ++p) {
       const HopLatency& hop = hop_of(*protocols[p], schedule.latencies, request.group.nodes());
       const Duration time =
-          time_of(schedule, transfers[p], 1, hop, transport, *protocols[p], placement);
+          time_of(schedule, transfers[p], 1, hop, transport, *protocols[p], laid->placement);
       if (best && best->time <= time) continue;
       cheapest = p;
       best = {request.op,       request.size, algorithm, protocols[p]->name, time,
               schedule.traffic, nullptr,      machine,   algorithm,          schedule.everybody};
     }
-    if (cheapest)
+    if (cheapest && !request.priced_alone)
       best->program = std::make_shared<const CommProgram>(
-          lower(schedule, routes, transfers[*cheapest], placement, *machine, transport,
-                *protocols[*cheapest], request.expand));
+          lower(*laid, machine->topology, transfers[*cheapest], transport, *protocols[*cheapest],
+                request.expand));
     watch.stop(effort().lowering);
   }
   check_found(best.has_value(), request);
@@ -277,7 +282,8 @@ Collective plan_collective(const CollectiveRequest& asked, Machines& machines,
 
 Tip tip_of(const CollectiveRequest& asked, Machines& machines, const Transport& transport,
            Duration time) {
-  const CollectiveRequest request = drawn_together(asked, machines.nodes_alike());
+  CollectiveRequest request = drawn_together(asked, machines.nodes_alike());
+  request.priced_alone = true;
   Tip tip;
   if (request.group.ranks == 1) return tip;
   const auto is_written = [&](const std::string& algorithm) {
@@ -328,38 +334,31 @@ CollectiveCurve::Variants::value_type& CollectiveCurve::variant(const std::strin
 }
 
 CollectiveCurve::Variant CollectiveCurve::written_out(const std::string& algorithm) {
-  Machines::Wired& on = machine_of(algorithm);
-  Variant variant;
-  variant.placement = placement_of(request_, *on.machine, *transport_);
-  variant.schedule = make_schedule(algorithm, request_.op, reference_size, variant.placement);
-  variant.routes =
-      find_routes(variant.schedule, request_.group, on.machine, transport_->endpoint, on.router());
-  return variant;
+  CollectiveRequest request = request_;
+  request.size = reference_size;
+  const NodeCaps caps = caps_of(known_protocols(request_, *transport_));
+  return {lay_out(request, algorithm, machine_of(algorithm), *transport_, caps), {}};
 }
 
 const CollectiveCurve::Variant& CollectiveCurve::priced(Variants::value_type& of) {
   auto& [algorithm, variant] = of;
   if (variant.priced) return variant;
-  const CommSchedule& schedule = variant.schedule;
+  if (variant.laid->caps != caps_of(known_protocols(request_, *transport_)))
+    variant = written_out(algorithm);
   std::vector<const Protocol*> protocols;
+  const Latencies latencies = variant.laid->schedule.latencies;
   for (const Protocol* protocol : known_protocols(request_, *transport_))
-    if (schedule.latencies != Latencies::in_switch || reduces_in_switch(*protocol))
+    if (latencies != Latencies::in_switch || reduces_in_switch(*protocol))
       protocols.push_back(protocol);
   if (!variant.transferred) {
-    const Machine& machine = *machine_of(algorithm).machine;
-    if (schedule.everybody)
-      variant.routes = find_routes(schedule, request_.group, machine_of(algorithm).machine,
-                                   transport_->endpoint, machine_of(algorithm).router());
-    else
-      share_again(variant.routes, schedule, request_.group, machine.topology);
     variant.protocols.clear();
-    for (auto& transfers :
-         transfers_of(schedule, variant.routes, variant.placement, machine, *transport_, protocols))
+    const Topology& topology = machine_of(algorithm).machine->topology;
+    for (auto& transfers : transfers_of(*variant.laid, topology, *transport_, protocols))
       variant.protocols.push_back({nullptr, {}, std::move(transfers)});
   }
   for (std::size_t p = 0; p < protocols.size(); ++p) {
     variant.protocols[p].protocol = protocols[p];
-    variant.protocols[p].hop = hop_of(*protocols[p], schedule.latencies, request_.group.nodes());
+    variant.protocols[p].hop = hop_of(*protocols[p], latencies, request_.group.nodes());
   }
   variant.priced = variant.transferred = true;
   return variant;
@@ -382,9 +381,10 @@ std::optional<CollectiveCurve::Forecast> CollectiveCurve::cheapest(Variants::val
   const Variant& of = priced(costed);
   std::optional<Forecast> best;
   for (const Lowered& lowered : of.protocols) {
-    if (!offered(*lowered.protocol, request_, of.schedule.latencies, bound)) continue;
-    const Duration time = time_of(of.schedule, lowered.transfers, scale, lowered.hop, *transport_,
-                                  *lowered.protocol, of.placement);
+    const auto& [placement, schedule, routes, classes, caps] = *of.laid;
+    if (!offered(*lowered.protocol, request_, schedule.latencies, bound)) continue;
+    const Duration time = time_of(schedule, lowered.transfers, scale, lowered.hop, *transport_,
+                                  *lowered.protocol, placement);
     if (!best || time < best->time) best = {time, costed.first, lowered.protocol->name};
   }
   return best;

@@ -14,58 +14,19 @@
 
 #include "sim/collectives/choice.h"
 #include "sim/collectives/lower.h"
-#include "sim/network/router.h"
+#include "sim/collectives/machines.h"
 
 namespace lambcast {
-
-// Two forms of the same cluster (see machine.h), each built when first needed; the full form grows
-// with the nodes. Threads may share the machines, but not this object.
-class Machines {
- public:
-  class Wired {
-   public:
-    std::shared_ptr<const Machine> machine;
-    const std::shared_ptr<Router>& router();
-
-   private:
-    std::shared_ptr<Router> router_;  // created when first used
-  };
-
-  Machines() = default;
-  // `nodes_alike` stand for all; zero: none do, and there is no folded form.
-  Machines(const NodeSpec& node, int nodes, Fabric fabric, int nodes_alike);
-
-  int nodes_alike() const { return nodes_alike_; }
-  const NodeSpec& node() const { return node_; }
-  // With `parts` parts written.
-  Wired& folded(int parts);
-  Wired& full();
-  // As far as a group reaches where nodes are alike: what lies beyond bears on none of its routes.
-  Wired& around(const ProcessGroup& group);
-  // The same nodes, at least `nodes` of them.
-  Machines reaching(int nodes) const {
-    return {node_, std::max(nodes_, nodes), fabric_, nodes_alike_};
-  }
-
- private:
-  Wired& unfolded(int nodes);
-
-  NodeSpec node_;
-  int nodes_ = 1;
-  Fabric fabric_;
-  int nodes_alike_ = 0;
-  std::map<int, Wired> folded_;    // by parts
-  std::map<int, Wired> unfolded_;  // by nodes
-};
 
 struct CollectiveRequest {
   Op op = Op::all_reduce;
   Bytes size;
   ProcessGroup group;
   DecisionRules rules = DecisionRules::nccl;
-  std::string algorithm;  // empty: as the library chooses
-  std::string protocol;   // empty: as the library chooses
-  bool expand = false;    // --symmetry off: every rank and every round on its own
+  std::string algorithm;      // empty: as the library chooses
+  std::string protocol;       // empty: as the library chooses
+  bool expand = false;        // --symmetry off: every rank and every round on its own
+  bool priced_alone = false;  // by the closed form; no program is written
   // Place of the group if others overlap it; the full machine is used then.
   std::optional<Place> beside{};
 };
@@ -85,8 +46,8 @@ struct Collective {
   std::string protocol;
   Duration time;  // analytic, alone on the machine
   Traffic traffic;
-  std::shared_ptr<const CommProgram> program;
-  std::shared_ptr<const Machine> machine;  // the one the program's links belong to
+  std::shared_ptr<const CommProgram> program;  // null if priced alone
+  std::shared_ptr<const Machine> machine;      // the one the program's links belong to
   // The library's own choice, if a measured algorithm is costed in its place (Transport::measured);
   // else the same one.
   std::string chosen;
@@ -152,9 +113,7 @@ class CollectiveCurve {
     std::vector<RoundTransfer> transfers;  // at the reference size
   };
   struct Variant {
-    CommSchedule schedule;
-    Placement placement;
-    Routes routes;
+    std::shared_ptr<const LaidOut> laid;
     std::vector<Lowered> protocols;
     bool priced = false;       // protocols are the transport's
     bool transferred = false;  // and so are their transfers

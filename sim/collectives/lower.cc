@@ -20,149 +20,77 @@ constexpr double of_one_tree = 0.5;
 
 class Lowering {
  public:
-  Lowering(const Placement& group, const Machine& machine, const Transport& transport,
-           const Protocol& protocol, const CommSchedule& schedule)
+  Lowering(const Placement& group, const Transport& transport, const Protocol& protocol,
+           const CommSchedule& schedule)
       : group_(group),
-        machine_(machine),
         transport_(transport),
         protocol_(protocol),
         latencies_(schedule.latencies),
         network_efficiency_(network_efficiency(schedule)),
-        stream_cap_(transport.flow_cap * (transport.connections * channels_of_a_lane())) {
-    if (group.folded) return;
-    nodes_.reserve(static_cast<std::size_t>(group.ranks));
-    for (int rank = 0; rank < group.ranks; ++rank) nodes_.push_back(group.node_of(rank));
-  }
+        stream_cap_(transport.flow_cap * (transport.connections * channels_of_a_lane())) {}
 
   // None of which ends before `at_least`.
   FlowSet flows(const std::vector<Send>& sends, const std::shared_ptr<const Paths>& paths,
-                Duration at_least) const {
+                const SendRuns& runs, Duration at_least) const {
     FlowSet set(paths, {});
-    each(sends, *paths, [&](const Wire& wire) {
-      if (wire.as_before) {
-        set.flows.back().count += wire.count;
-        return;
-      }
-      Bandwidth cap = wire.cap;
+    const NodeCaps caps = protocol_.node_cap.value() > 0 ? NodeCaps::some : NodeCaps::none;
+    runs.each(sends, paths->size(), caps, [&](const SendRuns::Run& run) {
+      const Bytes bytes = run.send->bytes / efficiency(run.crosses);
+      Bandwidth limit = cap(run.crosses, run.send->bytes, run.send->weight, run.leaving);
       if (at_least.ps() > 0) {
-        const Bandwidth slow = wire.bytes / at_least;
-        if (cap.value() == 0 || slow < cap) cap = slow;
+        const Bandwidth slow = bytes / at_least;
+        if (limit.value() == 0 || slow < limit) limit = slow;
       }
-      set.flows.push_back({wire.bytes, cap, wire.weight, wire.count});
+      const Flow flow{bytes, limit, run.send->weight, run.count};
+      Flow* const last = set.flows.empty() ? nullptr : &set.flows.back();
+      if (last != nullptr && last->bytes == bytes && last->cap == limit &&
+          last->weight == flow.weight)
+        last->count += flow.count;
+      else
+        set.flows.push_back(flow);
     });
     return set;
   }
 
-  // Returns the analytic time of flows(), without creating them.
-  Duration time(const std::vector<Send>& sends, const Paths& paths) const {
+  // Returns the analytic time of flows(), without creating them. `shares` are those of the classes
+  // of loads.
+  Duration time(const std::vector<SendClass>& classes, const std::vector<Share>& shares) const {
     double longest = 0;
-    Bytes bytes;
-    Bandwidth share;
-    ShareReader shares(paths.shares());
-    each(sends, paths, [&](const Wire& wire) {
-      for (std::uint32_t left = wire.count; left > 0;) {
-        const Share got = shares.next(left);
-        left -= got.flows;
-        Bandwidth reached = got.each;
-        if (wire.cap.value() > 0 && (reached.value() == 0 || wire.cap < reached))
-          reached = wire.cap;
-        const double time = reached.value() > 0 ? wire.bytes.value() / reached.value() : 0;
-        if (time <= longest) continue;
-        longest = time;
-        bytes = wire.bytes;
-        share = reached;
-      }
-    });
-    return longest > 0 ? bytes / share : Duration();
+    Bytes of_longest;
+    Bandwidth rate;
+    for (const SendClass& of : classes) {
+      const Bandwidth limit = cap(of.crosses, of.bytes, of.weight, of.leaving);
+      Bandwidth reached = shares[of.loads].each;
+      if (limit.value() > 0 && (reached.value() == 0 || limit < reached)) reached = limit;
+      const Bytes bytes = of.bytes / efficiency(of.crosses);
+      const double time = reached.value() > 0 ? bytes.value() / reached.value() : 0;
+      if (time <= longest) continue;
+      longest = time;
+      of_longest = bytes;
+      rate = reached;
+    }
+    return longest > 0 ? of_longest / rate : Duration();
   }
 
   // The longest that a send of each kind takes with its links to itself.
   struct SoleTimes {
     Duration local, network;
   };
-  SoleTimes sole_times(const std::vector<Send>& sends, const Paths& paths) const {
+  SoleTimes sole_times(const std::vector<SendClass>& classes,
+                       const std::vector<Share>& shares) const {
     SoleTimes times;
-    ShareReader shares(paths.shares());
-    const std::size_t of_one = sends_in(sends);
-    each(sends, paths, [&](const Wire& wire) {
-      if (wire.at >= of_one) return;  // a sibling, alike
-      Duration& longest = wire.crosses ? times.network : times.local;
-      for (std::uint32_t left = wire.count; left > 0;) {
-        const Share got = shares.next(left);
-        left -= got.flows;
-        Bandwidth rate = wire.crosses ? sole_cap() : Bandwidth();
-        if (rate.value() == 0 || (got.alone.value() > 0 && got.alone < rate)) rate = got.alone;
-        if (rate.value() > 0) longest = std::max(longest, wire.bytes / rate);
-      }
-    });
+    for (const SendClass& of : classes) {
+      if (!of.first_sibling) continue;  // the others are alike
+      Duration& longest = of.crosses ? times.network : times.local;
+      const Bandwidth alone = shares[of.loads].alone;
+      Bandwidth rate = of.crosses ? sole_cap() : Bandwidth();
+      if (rate.value() == 0 || (alone.value() > 0 && alone < rate)) rate = alone;
+      if (rate.value() > 0) longest = std::max(longest, of.bytes / efficiency(of.crosses) / rate);
+    }
     return times;
   }
 
  private:
-  // Network flows of `count` consecutive sends that are alike, and the rate cap of each.
-  struct Wire {
-    std::size_t at;  // the first among the flows
-    bool as_before;  // equal to the sends before, except for the paths
-    bool crosses;
-    Bytes bytes;
-    Bandwidth cap;
-    std::uint32_t weight;
-    std::uint32_t count;
-  };
-
-  template <typename Take>
-  void each(const std::vector<Send>& sends, const Paths& paths, const Take& take) const {
-    const std::vector<Bytes> leaving = leaving_each_node(sends);
-    const Send* last = nullptr;
-    Bytes last_leaving;
-    Wire wire{};
-    for (std::size_t at = 0; at < paths.size();) {
-      for (const Send& send : sends) {
-        for (int done = 0; done < send.count;) {
-          const bool over_network = crosses(send, done);
-          const Bytes from_node =
-              leaving.empty() ? Bytes()
-                              : leaving[static_cast<std::size_t>(node_of(send.from + done))];
-          wire.as_before = last != nullptr && send.bytes == last->bytes &&
-                           send.weight == last->weight && over_network == wire.crosses &&
-                           from_node == last_leaving;
-          if (!wire.as_before)
-            wire = {0,
-                    false,
-                    over_network,
-                    send.bytes / efficiency(over_network),
-                    over_network ? cap(send, from_node) : Bandwidth(),
-                    send.weight,
-                    1};
-          last = &send;
-          last_leaving = from_node;
-          wire.at = at;
-          const int alike = leaving.empty() ? alike_from(send, done) : 1;
-          wire.count = static_cast<std::uint32_t>(alike);
-          take(wire);
-          at += wire.count;
-          done += alike;
-        }
-      }
-    }
-  }
-
-  // How many sends from the i-th on cross as that one does, or do not.
-  int alike_from(const Send& send, int i) const {
-    if (std::abs(send.to - send.from) >= group_.per_node) return send.count - i;
-    int end = i + 1;
-    while (end < send.count && crosses(send, end) == crosses(send, i)) ++end;
-    return end - i;
-  }
-
-  int node_of(int rank) const {
-    return nodes_.empty() ? group_.node_of(rank) : nodes_[static_cast<std::size_t>(rank)];
-  }
-
-  bool crosses(const Send& send, int i) const {
-    return node_of(send.from + i) != node_of(send.to + i);
-  }
-
   double network_efficiency(const CommSchedule& schedule) const {
     if (schedule.op == Op::all_to_all)
       return protocol_.efficiency * transport_.all_to_all_efficiency;
@@ -179,19 +107,6 @@ class Lowering {
                                               : protocol_.efficiency;
   }
 
-  // Whether all that leaves its node is written down.
-  bool is_written(int rank) const { return !group_.folded || node_of(rank) < group_.written; }
-
-  std::vector<Bytes> leaving_each_node(const std::vector<Send>& sends) const {
-    if (protocol_.node_cap.value() == 0) return {};
-    std::vector<Bytes> leaving(static_cast<std::size_t>(group_.nodes()));
-    for (const Send& send : sends)
-      for (int i = 0; i < send.count; ++i)
-        if (crosses(send, i) && is_written(send.from + i))
-          leaving[static_cast<std::size_t>(node_of(send.from + i))] += send.bytes;
-    return leaving;
-  }
-
   // NCCL opens its connections for every channel: two of a ring's lane, and as many are taken for
   // messages (two to a peer, src/graph/paths.cc); one of each of a lane's two trees. MPI has none.
   double channels_of_a_lane() const {
@@ -200,13 +115,14 @@ class Lowering {
     return latencies_ == Latencies::ring ? of_ring : of_ring / 2;
   }
 
-  // Returns the cap of a send over the network: its streams' own limit, and its share of the
-  // protocol's rate out of a node, which siblings divide. The latter applies if the node is written
-  // down. Caps are payload, flows are wire bytes.
-  Bandwidth cap(const Send& send, Bytes leaving) const {
-    const Bandwidth own = stream_cap_ * static_cast<double>(send.weight);
-    if (leaving.value() == 0) return own;
-    const double share = send.bytes / leaving;
+  // Returns the cap of a send: none within a node; else its streams' own limit, and its share of
+  // the protocol's rate out of a node, which siblings divide. The latter applies if the node is
+  // written down. Caps are payload, flows are wire bytes.
+  Bandwidth cap(bool crosses, Bytes bytes, std::uint32_t weight, Bytes leaving) const {
+    if (!crosses) return {};
+    const Bandwidth own = stream_cap_ * static_cast<double>(weight);
+    if (leaving.value() == 0 || protocol_.node_cap.value() == 0) return own;
+    const double share = bytes / leaving;
     const Bandwidth of_node = protocol_.node_cap * (share / group_.siblings / protocol_.efficiency);
     return own.value() == 0 ? of_node : std::min(own, of_node);
   }
@@ -219,13 +135,11 @@ class Lowering {
   }
 
   const Placement& group_;
-  const Machine& machine_;
   const Transport& transport_;
   const Protocol& protocol_;
   Latencies latencies_;
   double network_efficiency_;  // payload bytes per byte between nodes
   Bandwidth stream_cap_;       // of one send; zero: none
-  std::vector<int> nodes_;     // by rank, where all are written down
 };
 
 // Returns the time added to a transfer because the last node waits for its turn (the equation of
@@ -314,26 +228,29 @@ RoundLatency latency_of(const Round& round, const RoundTransfer& transfer, const
 }
 
 std::vector<std::vector<RoundTransfer>> transfers_of(
-    const CommSchedule& schedule, const Routes& routes, const Placement& placement,
-    const Machine& machine, const Transport& transport,
+    const LaidOut& laid, const Topology& topology, const Transport& transport,
     const std::vector<const Protocol*>& protocols) {
-  std::vector<Lowering> lowerings;
-  for (const Protocol* protocol : protocols)
-    lowerings.emplace_back(placement, machine, transport, *protocol, schedule);
-  // Set by set, as what a set reads is then at hand for every protocol.
-  std::vector<std::vector<Duration>> times(protocols.size());
-  for (std::size_t i = 0; i < routes.size(); ++i)
-    for (std::size_t p = 0; p < protocols.size(); ++p)
-      times[p].push_back(lowerings[p].time(schedule.send_sets[i], *routes[i]));
-  std::vector<std::vector<RoundTransfer>> transfers(protocols.size());
-  for (std::size_t p = 0; p < protocols.size(); ++p) {
+  const CommSchedule& schedule = laid.schedule;
+  std::vector<std::vector<Share>> shares;  // by set and class of loads
+  for (const auto& paths : laid.routes) {
+    shares.emplace_back();
+    for (const FlowLoads::Class& of : paths->loads().classes)
+      shares.back().push_back(of.share(topology));
+  }
+  std::vector<std::vector<RoundTransfer>> transfers;
+  for (const Protocol* protocol : protocols) {
+    const Lowering lowering(laid.placement, transport, *protocol, schedule);
+    std::vector<Duration> times;
+    for (std::size_t i = 0; i < laid.classes.size(); ++i)
+      times.push_back(lowering.time(laid.classes[i], shares[i]));
+    transfers.emplace_back();
     for (const Round& round : schedule.rounds) {
-      transfers[p].push_back({times[p][round.sends], {}, {}});
+      transfers.back().push_back({times[round.sends], {}, {}});
       if (!slices(round, transport) && schedule.latencies != Latencies::in_switch) continue;
-      const auto sole =
-          lowerings[p].sole_times(schedule.send_sets[round.sends], *routes[round.sends]);
-      transfers[p].back().hops = sole.local * round.local_hops + sole.network * round.network_hops;
-      transfers[p].back().local = sole.local;
+      const auto sole = lowering.sole_times(laid.classes[round.sends], shares[round.sends]);
+      transfers.back().back().hops =
+          sole.local * round.local_hops + sole.network * round.network_hops;
+      transfers.back().back().local = sole.local;
     }
   }
   return transfers;
@@ -380,16 +297,18 @@ Duration time_of(const CommSchedule& schedule, const std::vector<RoundTransfer>&
   return time;
 }
 
-CommProgram lower(const CommSchedule& schedule, const Routes& routes,
-                  const std::vector<RoundTransfer>& transfers, const Placement& placement,
-                  const Machine& machine, const Transport& transport, const Protocol& protocol,
-                  bool expand) {
+CommProgram lower(const LaidOut& laid, const Topology& topology,
+                  const std::vector<RoundTransfer>& transfers, const Transport& transport,
+                  const Protocol& protocol, bool expand) {
+  const auto& [placement, schedule, found, classes, caps] = laid;
+  const Routes routes = on(topology, found);
   CommProgram program;
   program.expand = expand;
   if (schedule.rounds.empty()) return program;
   LAMBCAST_CHECK(schedule.latencies != Latencies::in_switch || protocol.in_switch,
                  "{} does not reduce in the switch", protocol.name);
-  const Lowering lowering(placement, machine, transport, protocol, schedule);
+  const Lowering lowering(placement, transport, protocol, schedule);
+  const SendRuns runs(placement);
   const HopLatency& hop = hop_of(protocol, schedule.latencies, placement.nodes());
   program.fixed = hop.base;
   std::vector<ChannelBounds> least(routes.size());
@@ -399,7 +318,7 @@ CommProgram lower(const CommSchedule& schedule, const Routes& routes,
   std::vector<std::shared_ptr<const FlowSet>> sets;
   for (std::size_t i = 0; i < routes.size(); ++i)
     sets.push_back(std::make_shared<const FlowSet>(
-        lowering.flows(schedule.send_sets[i], routes[i], least[i].flows)));
+        lowering.flows(schedule.send_sets[i], routes[i], runs, least[i].flows)));
   for (std::size_t i = 0; i < schedule.rounds.size(); ++i) {
     const Round& round = schedule.rounds[i];
     const RoundTransfer transfer = bounded(transfers[i], round, least[round.sends]);

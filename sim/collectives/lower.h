@@ -4,9 +4,9 @@
 
 #include "sim/collectives/routes.h"
 #include "sim/collectives/schedule.h"
+#include "sim/collectives/send_classes.h"
 #include "sim/collectives/transport.h"
 #include "sim/engine/task_graph.h"
-#include "sim/network/machine.h"
 
 namespace lambcast {
 
@@ -30,11 +30,17 @@ RoundLatency latency_of(const Round& round, const RoundTransfer& transfer, const
 // Returns the latencies that the hops of a schedule cost over a group of `nodes` nodes.
 const HopLatency& hop_of(const Protocol& protocol, Latencies latencies, int nodes);
 
-// Every round of a schedule in order, for each protocol.
-std::vector<std::vector<RoundTransfer>> transfers_of(const CommSchedule& schedule,
-                                                     const Routes& routes,
-                                                     const Placement& placement,
-                                                     const Machine& machine,
+// A schedule on machines with the same wiring: all of it that rates and protocols do not change.
+struct LaidOut {
+  Placement placement;
+  CommSchedule schedule;
+  Routes routes;
+  SendClasses classes;
+  NodeCaps caps = NodeCaps::none;  // that the classes tell apart
+};
+
+// Every round of a schedule in order, for each protocol. `topology` has the rates.
+std::vector<std::vector<RoundTransfer>> transfers_of(const LaidOut& laid, const Topology& topology,
                                                      const Transport& transport,
                                                      const std::vector<const Protocol*>& protocols);
 
@@ -52,9 +58,8 @@ Duration time_of(const CommSchedule& schedule, const std::vector<RoundTransfer>&
 //
 // The flows of all siblings are in the program: groups alike stay in step. Where a NIC serves more
 // of them than another, all wait for the slowest in every round.
-CommProgram lower(const CommSchedule& schedule, const Routes& routes,
-                  const std::vector<RoundTransfer>& transfers, const Placement& placement,
-                  const Machine& machine, const Transport& transport, const Protocol& protocol,
-                  bool expand);
+CommProgram lower(const LaidOut& laid, const Topology& topology,
+                  const std::vector<RoundTransfer>& transfers, const Transport& transport,
+                  const Protocol& protocol, bool expand);
 
 }  // namespace lambcast

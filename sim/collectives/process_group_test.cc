@@ -117,17 +117,19 @@ Duration run_concurrently(const ProcessGroup& group, const char* algorithm, Op o
   ProcessGroup one = group;
   one.siblings = 1;
   const Transport transport = one_protocol();
-  const CommSchedule schedule = make_schedule(algorithm, op, Bytes(size), placed(one, machine));
   std::vector<CommProgram> programs;
   for (int sibling = 0; sibling < group.siblings; ++sibling) {
     const Place place{0, group.slot_of(0, sibling)};
-    const Routes routes =
-        find_routes(schedule, one, wired.machine, transport.endpoint, wired.router(), place);
-    const Placement placement = placed(one, machine, place);
+    LaidOut laid;
+    laid.placement = placed(one, machine, place);
+    laid.schedule = make_schedule(algorithm, op, Bytes(size), laid.placement);
+    laid.routes =
+        find_routes(laid.schedule, one, wired.machine, transport.endpoint, wired.router(), place);
+    laid.classes = send_classes(laid.schedule, laid.routes, laid.placement, NodeCaps::none);
     const auto transfers =
-        transfers_of(schedule, routes, placement, machine, transport, {&transport.protocols[0]});
-    programs.push_back(lower(schedule, routes, transfers[0], placement, machine, transport,
-                             transport.protocols[0], true));
+        transfers_of(laid, machine.topology, transport, {&transport.protocols[0]});
+    programs.push_back(
+        lower(laid, machine.topology, transfers[0], transport, transport.protocols[0], true));
   }
   TaskGraph graph;
   for (const CommProgram& program : programs)
@@ -185,7 +187,8 @@ TEST_CASE("routes: more than are kept at a time leave their flows what kept ones
     const Paths& paths = *routes.at(0);
     CHECK(paths.size() == 2 * 480 * 479);
     CHECK(paths.links().links.size() > most_links_kept);
-    const std::vector<Share> kept = FairShares(wired.machine->topology).of(paths.links(), {});
+    const Topology& topology = wired.machine->topology;
+    const std::vector<Share> kept = FairShares(topology).of(paths.links(), {}).shares(topology);
     CHECK(std::ranges::equal(paths.shares(), kept, same));
     // Three NICs for eight GPUs are not alike: it shows by whose the flows leave.
     if (by_rail)
@@ -197,13 +200,14 @@ TEST_CASE("routes: more than are kept at a time leave their flows what kept ones
 
 TEST_CASE("routes: threads that ask for the same links at once find them once") {
   std::atomic<int> found = 0;
-  const Paths paths(1000,
-                    [&](LinkLists& lists) {
-                      ++found;
-                      for (LinkId link = 0; link < 1000; ++link) lists.add(std::array{link});
-                    },
-                    {});
-  const Paths others = paths.with({});
+  const Paths paths(
+      1000,
+      [&](LinkLists& lists) {
+        ++found;
+        for (LinkId link = 0; link < 1000; ++link) lists.add(std::array{link});
+      },
+      {}, Topology());
+  const Paths others = paths.on(Topology());
   {
     std::vector<std::jthread> threads;
     for (int i = 0; i < 8; ++i)

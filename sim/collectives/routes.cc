@@ -6,7 +6,7 @@
 #include <span>
 
 #include "sim/base/check.h"
-#include "sim/collectives/exchange_shares.h"
+#include "sim/collectives/exchange_loads.h"
 #include "sim/network/fair_share.h"
 
 namespace lambcast {
@@ -223,17 +223,15 @@ class Finder {
   bool halves_ = false;         // in the set at hand
 };
 
-// Shares of the sends of an exchange, by sibling: of that within a node, if any, and of that
+// Returns the loads of an exchange, by sibling: for the send within a node, if any, and for the one
 // between nodes.
-std::vector<Share> message_shares(const std::vector<Send>& sends, const ExchangeShares& of,
-                                  int siblings) {
-  std::vector<Share> shares;
+FlowLoads message_loads(const std::vector<Send>& sends, const ExchangeLoads& of, int siblings) {
+  FlowLoads loads;
+  for (const Send& send : sends)
+    loads.classes.push_back({&send == &sends.back() ? of.crossing : of.local, send.weight});
   for (int sibling = 0; sibling < siblings; ++sibling)
-    for (const Send& send : sends) {
-      shares.push_back(&send == &sends.back() ? of.crossing : of.local);
-      shares.back().each = shares.back().each * send.weight;
-    }
-  return shares;
+    for (std::uint32_t i = 0; i < sends.size(); ++i) loads.runs.push_back({i, 1});
+  return loads;
 }
 
 }  // namespace
@@ -258,10 +256,10 @@ Routes find_routes(const CommSchedule& schedule, const ProcessGroup& group,
       };
     };
     if (schedule.everybody) {
-      const auto each = exchange_shares(group, *machine, endpoint, *router,
-                                        sends.front().rail == Send::rail_of_receiver);
-      return {std::make_shared<const Paths>(flows, again(),
-                                            message_shares(sends, each, group.siblings))};
+      const auto each = exchange_loads(group, *machine, endpoint, *router,
+                                       sends.front().rail == Send::rail_of_receiver);
+      return {std::make_shared<const Paths>(
+          flows, again(), message_loads(sends, each, group.siblings), machine->topology)};
     }
     bool whole = false;  // all of it is in `written`
     const auto pieces = [&](const FairShares::Take& take) {
@@ -269,21 +267,22 @@ Routes find_routes(const CommSchedule& schedule, const ProcessGroup& group,
       finder.find_pieces(sends, schedule.halves, written, take);
       whole = written.size() == flows;
     };
-    std::vector<Share> left = shares.of(pieces, weights);
+    FlowLoads loads = shares.of(pieces, weights);
     // `written` is kept if no other set overwrites it: sets of unequal flows need their links.
     if (whole && schedule.send_sets.size() == 1)
-      return {std::make_shared<const Paths>(std::move(written), std::move(left))};
-    routes.push_back(std::make_shared<const Paths>(flows, again(), std::move(left)));
+      return {
+          std::make_shared<const Paths>(std::move(written), std::move(loads), machine->topology)};
+    routes.push_back(
+        std::make_shared<const Paths>(flows, again(), std::move(loads), machine->topology));
   }
   return routes;
 }
 
-void share_again(Routes& routes, const CommSchedule& schedule, const ProcessGroup& group,
-                 const Topology& topology) {
-  FairShares shares(topology);
-  for (std::size_t i = 0; i < routes.size(); ++i)
-    routes[i] = std::make_shared<const Paths>(routes[i]->with(
-        shares.of(routes[i]->links(), weights_of(schedule.send_sets[i], group.siblings))));
+Routes on(const Topology& topology, const Routes& routes) {
+  Routes same;
+  for (const auto& paths : routes)
+    same.push_back(std::make_shared<const Paths>(paths->on(topology)));
+  return same;
 }
 
 }  // namespace lambcast

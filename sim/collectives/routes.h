@@ -28,8 +28,7 @@ Routes find_routes(const CommSchedule& schedule, const ProcessGroup& group,
                    const std::shared_ptr<const Machine>& machine, Endpoint endpoint,
                    const std::shared_ptr<Router>& router, const Place& place = {});
 
-// Updates the flows' shares of the same routes if the same links have other capacities.
-void share_again(Routes& routes, const CommSchedule& schedule, const ProcessGroup& group,
-                 const Topology& topology);
+// The same routes on a machine with the same wiring and other capacities.
+Routes on(const Topology& topology, const Routes& routes);
 
 }  // namespace lambcast

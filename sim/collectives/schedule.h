@@ -84,7 +84,7 @@ struct CommSchedule {
   bool halves = false;
   // The only set is an exchange in which every rank sends one message to each other: one send
   // stands for those that stay in their node, one for all that leave a full node
-  // (exchange_shares.h).
+  // (exchange_loads.h).
   bool everybody = false;
   std::vector<std::vector<Send>> send_sets;
   std::vector<Round> rounds;

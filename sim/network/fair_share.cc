@@ -1,6 +1,7 @@
 #include "sim/network/fair_share.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 namespace lambcast {
@@ -9,7 +10,7 @@ namespace {
 std::vector<Share> shares_of(const FlowSet& set, const Topology& topology) {
   std::vector<std::uint32_t> weights;
   set.each([&](const Flow& flow, std::size_t) { weights.push_back(flow.weight); });
-  return FairShares(topology).of(set.paths->links(), weights);
+  return FairShares(topology).of(set.paths->links(), weights).shares(topology);
 }
 
 // The flows whose share per unit of weight is the least, as far as they were looked at.
@@ -33,11 +34,11 @@ struct First {
 FairShares::FairShares(const Topology& topology)
     : topology_(topology), load_(topology.links().size()) {}
 
-std::vector<Share> FairShares::of(const LinkLists& paths, std::span<const std::uint32_t> weights) {
+FlowLoads FairShares::of(const LinkLists& paths, std::span<const std::uint32_t> weights) {
   return of([&](const Take& take) { take(paths); }, weights);
 }
 
-std::vector<Share> FairShares::of(const Pieces& paths, std::span<const std::uint32_t> weights) {
+FlowLoads FairShares::of(const Pieces& paths, std::span<const std::uint32_t> weights) {
   std::size_t at = 0, links = 0;
   const auto weights_of = [&](const LinkLists& piece) {
     if (weights.empty()) return weights;
@@ -48,16 +49,17 @@ std::vector<Share> FairShares::of(const Pieces& paths, std::span<const std::uint
     count(piece, weights_of(piece));
     links += piece.links.size();
   });
-  std::vector<Share> shares;
+  FlowLoads loads;
   at = 0;
-  paths([&](const LinkLists& piece) { append_shares(piece, weights_of(piece), shares); });
+  known_.clear();
+  paths([&](const LinkLists& piece) { append(piece, weights_of(piece), loads); });
   if (4 * links > load_.size())
     std::fill(load_.begin(), load_.end(), 0.0);
   else
     paths([&](const LinkLists& piece) {
       for (const LinkId link : piece.links) load_[link] = 0;
     });
-  return shares;
+  return loads;
 }
 
 void FairShares::count(const LinkLists& paths, std::span<const std::uint32_t> weights) {
@@ -70,24 +72,41 @@ void FairShares::count(const LinkLists& paths, std::span<const std::uint32_t> we
     for (std::uint32_t at = first[i]; at < first[i + 1]; ++at) load_[links[at]] += weights[i];
 }
 
-void FairShares::append_shares(const LinkLists& paths, std::span<const std::uint32_t> weights,
-                               std::vector<Share>& shares) const {
-  const auto& [links, first] = paths;
-  for (std::size_t i = 0; i + 1 < first.size(); ++i) {
-    double least = std::numeric_limits<double>::infinity(), narrowest = least;
-    for (std::uint32_t at = first[i]; at < first[i + 1]; ++at) {
-      const double capacity = topology_.capacity(links[at]).value(), load = load_[links[at]];
-      narrowest = std::min(narrowest, capacity);
-      // Most links carry one flow, and a division takes longer than the rest.
-      least = std::min(least, load == 1 ? capacity : capacity / load);
-    }
-    const double weight = weights.empty() ? 1 : weights[i];
-    const bool moves = first[i] != first[i + 1];
-    const Bandwidth share(moves ? least * weight : 0), alone(moves ? narrowest : 0);
-    if (shares.empty() || shares.back().each != share || shares.back().alone != alone)
-      shares.push_back({share, alone, 0});
-    ++shares.back().flows;
+void FairShares::append(const LinkLists& paths, std::span<const std::uint32_t> weights,
+                        FlowLoads& loads) {
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    const std::uint32_t weight = weights.empty() ? 1 : weights[i];
+    const bool as_before =
+        !loads.runs.empty() && is_in(loads.classes[loads.runs.back().of], paths.of(i), weight);
+    if (!as_before)
+      if (const std::uint32_t of = class_of(paths.of(i), weight, loads);
+          loads.runs.empty() || loads.runs.back().of != of)
+        loads.runs.push_back({of, 0});
+    ++loads.runs.back().flows;
   }
+}
+
+bool FairShares::is_in(const FlowLoads::Class& of, std::span<const LinkId> links,
+                       std::uint32_t weight) const {
+  return of.weight == weight &&
+         std::ranges::equal(of.links, links, [&](const FlowLoads::OnLink& on, LinkId link) {
+           return on.load == load_[link] && topology_.role(on.link) == topology_.role(link);
+         });
+}
+
+std::uint32_t FairShares::class_of(std::span<const LinkId> links, std::uint32_t weight,
+                                   FlowLoads& loads) {
+  std::uint64_t hash = weight;
+  for (const LinkId link : links) {
+    hash = (hash ^ std::bit_cast<std::uint64_t>(load_[link])) * 0x9e3779b97f4a7c15;
+    hash = (hash ^ (hash >> 29) ^ topology_.role(link)) * 0xbf58476d1ce4e5b9;
+  }
+  const auto next = static_cast<std::uint32_t>(loads.classes.size());
+  const auto [known, is_new] = known_.try_emplace(hash, next);
+  if (!is_new && is_in(loads.classes[known->second], links, weight)) return known->second;
+  loads.classes.push_back({{}, weight});
+  for (const LinkId link : links) loads.classes.back().links.push_back({link, load_[link]});
+  return next;
 }
 
 Share ShareReader::next(std::uint32_t most) {

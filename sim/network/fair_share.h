@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "sim/network/network.h"
@@ -27,23 +28,24 @@ class FairShares {
   // The topology must outlive this object.
   explicit FairShares(const Topology& topology);
 
-  // Flow i uses the links of path i and counts `weights[i]` times; no weights: once each. Zero if a
-  // flow has no links. Its rate alone is that of one unit of weight.
-  std::vector<Share> of(const LinkLists& paths, std::span<const std::uint32_t> weights);
+  // Flow i uses the links of path i and counts `weights[i]` times; no weights: once each.
+  FlowLoads of(const LinkLists& paths, std::span<const std::uint32_t> weights);
 
   // The same for paths that come in pieces, if there are too many to be kept. Each call must
   // produce the same pieces.
   using Take = std::function<void(const LinkLists&)>;
   using Pieces = std::function<void(const Take&)>;
-  std::vector<Share> of(const Pieces& paths, std::span<const std::uint32_t> weights);
+  FlowLoads of(const Pieces& paths, std::span<const std::uint32_t> weights);
 
  private:
   void count(const LinkLists& paths, std::span<const std::uint32_t> weights);
-  void append_shares(const LinkLists& paths, std::span<const std::uint32_t> weights,
-                     std::vector<Share>& shares) const;
+  void append(const LinkLists& paths, std::span<const std::uint32_t> weights, FlowLoads& loads);
+  std::uint32_t class_of(std::span<const LinkId> links, std::uint32_t weight, FlowLoads& loads);
+  bool is_in(const FlowLoads::Class& of, std::span<const LinkId> links, std::uint32_t weight) const;
 
   const Topology& topology_;
-  std::vector<double> load_;  // per link; zero between two calls
+  std::vector<double> load_;                                // per link; zero between two calls
+  std::unordered_map<std::uint64_t, std::uint32_t> known_;  // classes by a hash, within a call
 };
 
 // Goes over shares from the first flow on.

@@ -19,7 +19,7 @@ void wire_node(Machine& machine, const NodeSpec& spec, int node, int nics, Bandw
     const VertexId gpu = topology.add_vertex({VertexKind::gpu, node, i});
     topology.add_duplex(gpu, peers, spec.gpu_link, LinkKind::local);
     if (!spec.pcie_peers) {
-      const VertexId slot = topology.add_vertex({VertexKind::bus, node, 3 + i});
+      const VertexId slot = topology.add_vertex({VertexKind::slot, node, i});
       topology.add_duplex(gpu, slot, spec.gpu_nic, LinkKind::local);
       topology.add_duplex(slot, root, spec.gpu_nic, LinkKind::local);
     }

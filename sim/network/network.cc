@@ -1,5 +1,8 @@
 #include "sim/network/network.h"
 
+#include <algorithm>
+#include <limits>
+
 namespace lambcast {
 
 void LinkLists::clear() {
@@ -17,11 +20,43 @@ void LinkLists::add(std::span<const LinkId> list) {
   end_list();
 }
 
-Paths::Paths(std::size_t flows, Find find, std::vector<Share> shares)
-    : flows_(flows), shares_(std::move(shares)), late_(std::make_shared<Late>(std::move(find))) {}
+Share FlowLoads::Class::share(const Topology& topology) const {
+  if (links.empty()) return {Bandwidth(), Bandwidth(), 1};
+  double least = std::numeric_limits<double>::infinity(), narrowest = least;
+  for (const OnLink& on : links) {
+    const double capacity = topology.capacity(on.link).value();
+    narrowest = std::min(narrowest, capacity);
+    least = std::min(least, capacity / on.load);
+  }
+  return {Bandwidth(least * weight), Bandwidth(narrowest), 1};
+}
 
-Paths::Paths(LinkLists links, std::vector<Share> shares)
-    : flows_(links.size()), shares_(std::move(shares)), links_(std::move(links)) {}
+std::vector<Share> FlowLoads::shares(const Topology& topology) const {
+  std::vector<Share> of_classes, shares;
+  for (const Class& of : classes) of_classes.push_back(of.share(topology));
+  for (const Run& run : runs) {
+    const Share& share = of_classes[run.of];
+    if (shares.empty() || shares.back().each != share.each || shares.back().alone != share.alone)
+      shares.push_back({share.each, share.alone, 0});
+    shares.back().flows += run.flows;
+  }
+  return shares;
+}
+
+Paths::Paths(std::size_t flows, Find find, FlowLoads loads, const Topology& topology)
+    : flows_(flows),
+      loads_(std::make_shared<const FlowLoads>(std::move(loads))),
+      shares_(loads_->shares(topology)),
+      late_(std::make_shared<Late>(std::move(find))) {}
+
+Paths::Paths(LinkLists links, FlowLoads loads, const Topology& topology)
+    : flows_(links.size()),
+      loads_(std::make_shared<const FlowLoads>(std::move(loads))),
+      shares_(loads_->shares(topology)),
+      links_(std::move(links)) {}
+
+Paths::Paths(LinkLists links)
+    : flows_(links.size()), loads_(std::make_shared<const FlowLoads>()), links_(std::move(links)) {}
 
 const LinkLists& Paths::links() const {
   if (late_ == nullptr) return links_;
@@ -33,9 +68,9 @@ const LinkLists& Paths::links() const {
   return late_->links;
 }
 
-Paths Paths::with(std::vector<Share> shares) const {
+Paths Paths::on(const Topology& topology) const {
   Paths paths = *this;
-  paths.shares_ = std::move(shares);
+  paths.shares_ = loads_->shares(topology);
   return paths;
 }
 

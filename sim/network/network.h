@@ -31,6 +31,31 @@ struct Share {
   std::uint32_t flows;
 };
 
+// Links that bound the rate of each flow of a set while all its flows are active (fair_share.h).
+// Flows of the same weight over links of the same roles and loads are a class. The classes are
+// those of all machines with the same wiring.
+struct FlowLoads {
+  struct OnLink {
+    LinkId link;
+    double load;  // weight of all flows on it
+    bool operator==(const OnLink&) const = default;
+  };
+  struct Class {
+    std::vector<OnLink> links;
+    std::uint32_t weight = 1;
+    // Rate of each of its flows, and of one unit of its weight alone; zero without links.
+    Share share(const Topology& topology) const;
+  };
+  struct Run {
+    std::uint32_t of;     // class
+    std::uint32_t flows;  // in a row
+  };
+  std::vector<Class> classes;
+  std::vector<Run> runs;  // in the order of the flows
+
+  std::vector<Share> shares(const Topology& topology) const;
+};
+
 // Lists of links, one after another: i is links [first[i], first[i + 1]).
 struct LinkLists {
   std::vector<LinkId> links;
@@ -52,16 +77,18 @@ struct LinkLists {
 class Paths {
  public:
   using Find = std::function<void(LinkLists&)>;  // appends the links of each flow
-  // `shares`: rates that the links leave each flow (fair_share.h), if the caller has found them.
-  Paths(std::size_t flows, Find find, std::vector<Share> shares);
+  // `loads`: what bounds the flows on `topology`, if the caller has found it.
+  Paths(std::size_t flows, Find find, FlowLoads loads, const Topology& topology);
   // Paths whose links are given.
-  explicit Paths(LinkLists links, std::vector<Share> shares = {});
+  Paths(LinkLists links, FlowLoads loads, const Topology& topology);
+  explicit Paths(LinkLists links);
 
   std::size_t size() const { return flows_; }
   const LinkLists& links() const;
   const std::vector<Share>& shares() const { return shares_; }
-  // The same paths over links of other capacities.
-  Paths with(std::vector<Share> shares) const;
+  const FlowLoads& loads() const { return *loads_; }
+  // The same paths on a machine with the same wiring and other capacities.
+  Paths on(const Topology& topology) const;
 
  private:
   // Links found at the first request, by any thread.
@@ -72,6 +99,7 @@ class Paths {
     LinkLists links;
   };
   std::size_t flows_;
+  std::shared_ptr<const FlowLoads> loads_;
   std::vector<Share> shares_;
   LinkLists links_{};
   std::shared_ptr<Late> late_{};  // null if the links are given

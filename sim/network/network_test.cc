@@ -108,12 +108,13 @@ TEST_CASE("fair shares: weights follow paths that come a piece at a time") {
   second.add(std::vector<LinkId>{line.a, line.c});
   FairShares shares(line.topology);
   for (int times = 0; times < 2; ++times) {  // and leave nothing behind
-    const std::vector<Share> of = shares.of(
+    const FlowLoads loads = shares.of(
         [&](const FairShares::Take& take) {
           take(first);
           take(second);
         },
         weights);
+    const std::vector<Share> of = loads.shares(line.topology);
     REQUIRE(of.size() == 3);
     for (std::size_t i = 0; i < 3; ++i) {
       CHECK(of[i].each.value() == Approx(weights[i] * gb / 6));

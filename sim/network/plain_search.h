@@ -15,7 +15,8 @@ inline std::vector<LinkId> plain_route(const Topology& topology, VertexId from, 
                                        std::uint32_t salt) {
   const auto passes = [&](VertexId v) {
     const VertexKind kind = topology.vertex(v).kind;
-    return v == from || v == to || kind == VertexKind::bus || kind == VertexKind::fabric;
+    return v == from || v == to || kind == VertexKind::bus || kind == VertexKind::slot ||
+           kind == VertexKind::fabric;
   };
   boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS> against(topology.vertices());
   for (const Link& link : topology.links())

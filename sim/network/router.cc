@@ -30,7 +30,8 @@ constexpr std::size_t most_ways_on = 128;
 constexpr std::size_t most_between = 4096;
 
 bool forwards(const Vertex& vertex) {
-  return vertex.kind == VertexKind::bus || vertex.kind == VertexKind::fabric;
+  return vertex.kind == VertexKind::bus || vertex.kind == VertexKind::slot ||
+         vertex.kind == VertexKind::fabric;
 }
 
 // A link seen from one of its ends: the vertex at the other, and if it is a switch its number and

@@ -1,5 +1,7 @@
 #include "sim/network/topology.h"
 
+#include <algorithm>
+
 #include "sim/base/check.h"
 
 namespace lambcast {
@@ -9,6 +11,7 @@ void Topology::reserve(std::size_t vertices, std::size_t links) {
   out_degrees_.reserve(vertices);
   links_.reserve(links);
   capacities_.reserve(links);
+  roles_.reserve(links);
 }
 
 VertexId Topology::add_vertex(Vertex vertex) {
@@ -20,10 +23,26 @@ VertexId Topology::add_vertex(Vertex vertex) {
 LinkId Topology::add_link(VertexId from, VertexId to, Bandwidth capacity, LinkKind kind) {
   LAMBCAST_CHECK(from < vertices() && to < vertices(), "no such vertex: {} -> {}", from, to);
   LAMBCAST_CHECK(capacity.value() > 0, "link {} -> {} has no capacity", from, to);
+  roles_.push_back(role_of_next({from, to, kind}, capacity));
+  if (roles_.back() == firsts_.size()) firsts_.push_back(static_cast<LinkId>(links_.size()));
   links_.push_back({from, to, kind});
   capacities_.push_back(capacity);
   ++out_degrees_[from];
   return static_cast<LinkId>(links_.size() - 1);
+}
+
+// Looks at the latest roles only: a role that is split in two costs time, no accuracy.
+std::uint32_t Topology::role_of_next(const Link& link, Bandwidth capacity) const {
+  constexpr std::size_t most_looked_at = 16;
+  const auto kind = [&](VertexId v) { return vertices_[v].kind; };
+  for (std::size_t i = 0; i < std::min(firsts_.size(), most_looked_at); ++i) {
+    const std::size_t role = firsts_.size() - 1 - i;
+    const Link& first = links_[firsts_[role]];
+    if (kind(first.from) == kind(link.from) && kind(first.to) == kind(link.to) &&
+        capacities_[firsts_[role]] == capacity)
+      return static_cast<std::uint32_t>(role);
+  }
+  return static_cast<std::uint32_t>(firsts_.size());
 }
 
 void Topology::add_duplex(VertexId a, VertexId b, Bandwidth capacity, LinkKind kind) {

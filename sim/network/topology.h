@@ -12,7 +12,8 @@
 
 namespace lambcast {
 
-enum class VertexKind { gpu, host, bus, nic, fabric };
+// A slot is the PCIe way of a GPU to the root of its node.
+enum class VertexKind { gpu, host, bus, slot, nic, fabric };
 
 struct Vertex {
   VertexKind kind = VertexKind::bus;
@@ -48,12 +49,19 @@ class Topology {
   const std::vector<Link>& links() const { return links_; }
   const Link& link(LinkId id) const { return links_[id]; }
   Bandwidth capacity(LinkId id) const { return capacities_[id]; }
+  // Returns a number that links share if they join vertices of the same kinds at one capacity. At
+  // any rates of a machine (machine.h), links of a role have one capacity.
+  std::uint32_t role(LinkId id) const { return roles_[id]; }
 
  private:
+  std::uint32_t role_of_next(const Link& link, Bandwidth capacity) const;
+
   std::vector<Vertex> vertices_;
   std::vector<std::uint32_t> out_degrees_;
   std::vector<Link> links_;
   std::vector<Bandwidth> capacities_;
+  std::vector<std::uint32_t> roles_;  // by link
+  std::vector<LinkId> firsts_;        // a link of each role
 };
 
 }  // namespace lambcast

@@ -39,10 +39,19 @@ SharedNetwork& CollectiveCosts::shared_network(const std::shared_ptr<const Clust
   return *(shared_[key] = std::make_shared<SharedNetwork>(cluster, nodes, gpus_per_node));
 }
 
+int CollectiveCosts::wiring_of(const Cluster& cluster, const NodeSpec& node) {
+  const FabricSpec& fabric = cluster.fabric;
+  const Wiring wiring(fabric.kind, fabric.nodes_per_leaf, fabric.oversubscription.value,
+                      fabric.dimensions, fabric.routers_per_group, node.gpus, node.nics,
+                      node.pcie_peers);
+  return wirings_.try_emplace(wiring, static_cast<int>(wirings_.size())).first->second;
+}
+
 CollectiveCosts::Shape& CollectiveCosts::shape(const Place& place) {
   if (const auto known = shapes_.find(place); known != shapes_.end()) return *known->second;
   auto shape = std::make_unique<Shape>();
   shape->machines = machines_of(*place.cluster, place.backend, place.group);
+  shape->machines.keep(laid_outs_, wiring_of(*place.cluster, shape->machines.node()));
   shape->transport = transport_of(*place.cluster, place.backend);
   return *shapes_.emplace(place, std::move(shape)).first->second;
 }
@@ -66,8 +75,9 @@ const CollectiveCost& CollectiveCosts::cost(const Setting& setting, Backend back
   request.algorithm = algorithm;
   if (algorithm.empty()) request.algorithm = forced_algorithm(library, op, request.group);
   request.expand = setting.expand;
-  const Collective collective = plan_collective(request, on.machines, on.transport);
   const bool analytic = setting.network == NetworkModel::analytic && !setting.expand;
+  request.priced_alone = analytic;
+  const Collective collective = plan_collective(request, on.machines, on.transport);
   const Duration time = analytic ? collective.time : simulate(collective, setting.network);
   Tip tip = tip_of(request, on.machines, on.transport, collective.time);
   tip.approximation = approximation_of(collective, setting.network);

@@ -79,11 +79,16 @@ class CollectiveCosts {
   // alive, so that no other one can reuse its address.
   const ClusterPtr& representative(const ClusterPtr& cluster);
   Shape& shape(const Place& place);
+  int wiring_of(const Cluster& cluster, const NodeSpec& node);
   void forget_where_full();
   std::map<ClusterPtr, ClusterPtr> seen_;  // to the first with the same communication
   std::unordered_set<ClusterPtr, HashOfCommunication, SameCommunication> firsts_;
   std::map<Place, std::unique_ptr<Shape>> shapes_;
   std::map<std::tuple<Place, Op, double, std::string>, CollectiveCost> costs_;
+  // Keys that decide which links a machine has.
+  using Wiring = std::tuple<FabricKind, int, double, std::vector<int>, int, int, int, bool>;
+  std::map<Wiring, int> wirings_;  // to their numbers
+  std::shared_ptr<LaidOuts> laid_outs_ = std::make_shared<LaidOuts>();
   std::map<std::tuple<std::shared_ptr<const Cluster>, int, int>, std::shared_ptr<SharedNetwork>>
       shared_;
   std::shared_ptr<KnownRuns> runs_;

@@ -52,6 +52,41 @@ TEST_CASE("collective costs: thousands of clusters come and go, each with its ow
   CHECK(at(1) == second);
 }
 
+// Schedules are laid out once for all rates. A price must not depend on those found before.
+TEST_CASE("collective costs: rates that change leave no trace in what is priced next") {
+  int compared = 0;
+  for (const char* preset : {"meta-h100-roce", "gcp-a3-mega", "perlmutter-a100", "selene-a100"}) {
+    CollectiveCosts costs;
+    for (const char* keys : {"nic.bandwidth=3 Gbit/s", "nic.bandwidth=200 Gbit/s",
+                             "node.gpu_link=9 GB/s", "node.gpu_nic=5 GB/s",
+                             "nccl.LL.node_cap=0.3 GB/s", "nccl.connections=3", "nic.count=1"}) {
+      const std::string text = keys;
+      const std::size_t at = text.find('=');
+      Overrides overrides{{text.substr(0, at), text.substr(at + 1)}};
+      if (preset == std::string("meta-h100-roce"))
+        overrides.emplace_back("fabric.nodes_per_leaf", "4");
+      const auto cluster = std::make_shared<const Cluster>(load_cluster(preset, overrides));
+      for (const NetworkModel network : {NetworkModel::analytic, NetworkModel::flow})
+        for (const ProcessGroup& group :
+             {ProcessGroup{72, 8}, ProcessGroup{27, 4, 2}, ProcessGroup{12, 1, 4, 1, 4}})
+          for (const Backend backend : {Backend::nccl, Backend::mpi_host})
+            for (const Op op : {Op::all_reduce, Op::all_gather, Op::all_to_all}) {
+              const auto price = [&](CollectiveCosts& by) {
+                return by.cost({cluster, group, network, false}, backend, op, Bytes(3e7));
+              };
+              CollectiveCosts fresh;
+              const CollectiveCost kept = price(costs), own = price(fresh);
+              INFO(preset << " " << keys << " " << name_of(op) << " over " << group.ranks);
+              CHECK(kept.time == own.time);
+              CHECK(kept.algorithm == own.algorithm);
+              CHECK(kept.traffic.sent_per_rank == own.traffic.sent_per_rank);
+              ++compared;
+            }
+    }
+  }
+  CHECK(compared > 900);
+}
+
 TEST_CASE("collective costs: what cannot be simulated is so each time that it is asked for") {
   CollectiveCosts costs;
   const auto slow = cluster_of({{"nic.bandwidth", "1 kB/s"}});

@@ -1,7 +1,6 @@
-#include "sim/collectives/exchange_shares.h"
+#include "sim/collectives/exchange_loads.h"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <set>
 #include <utility>
@@ -15,10 +14,10 @@ namespace {
 using Tally = std::vector<double>;
 using Grid = std::vector<Tally>;
 
-class ExchangeLoads {
+class LinkCounts {
  public:
-  ExchangeLoads(const ProcessGroup& group, const Machine& machine, Endpoint endpoint,
-                Router& router, bool by_rail_of_receiver)
+  LinkCounts(const ProcessGroup& group, const Machine& machine, Endpoint endpoint, Router& router,
+             bool by_rail_of_receiver)
       : group_(group),
         machine_(machine),
         ends_(endpoint == Endpoint::gpu ? machine.gpu : machine.host),
@@ -29,11 +28,11 @@ class ExchangeLoads {
         full_(node_of(group.ranks_on(0))),
         last_(node_of(group.ranks_on(group.nodes() - 1))) {}
 
-  ExchangeShares shares() {
+  ExchangeLoads most() {
     inside(full_);
     if (!group_.uniform()) inside(last_);
     between_leaves();
-    return shares_;
+    return most_;
   }
 
  private:
@@ -86,10 +85,15 @@ class ExchangeLoads {
     }
   }
 
-  void note(LinkId link, double messages, Share& least) const {
-    const Bandwidth capacity = machine_.topology.capacity(link);
-    least.each = std::min(least.each, capacity / messages);
-    least.alone = std::min(least.alone, capacity);
+  void note(LinkId link, double messages, std::vector<FlowLoads::OnLink>& most) const {
+    const Topology& topology = machine_.topology;
+    const auto known = std::ranges::find_if(most, [&](const FlowLoads::OnLink& on) {
+      return topology.role(on.link) == topology.role(link);
+    });
+    if (known == most.end())
+      most.push_back({link, messages});
+    else if (known->load < messages)
+      *known = {link, messages};
   }
 
   // The links of a node and its NICs, which those of the first one stand for.
@@ -98,8 +102,8 @@ class ExchangeLoads {
     for (std::size_t s = 0; s < siblings_; ++s)
       for (int i = 0; i < node.ranks; ++i) add_messages_of(i, s, node);
     for (const auto& [link, load] : loads_) {
-      if (load.local) note(link, load.messages, shares_.local);
-      if (load.crossing) note(link, load.messages, shares_.crossing);
+      if (load.local) note(link, load.messages, most_.local);
+      if (load.crossing) note(link, load.messages, most_.crossing);
     }
   }
 
@@ -213,13 +217,11 @@ class ExchangeLoads {
   void note_spines(const Leaf& leaf) {
     for (std::size_t spine = 0; spine < leaf.up.size(); ++spine) {
       const VertexId at = machine_.turns[spine];
-      if (leaf.up[spine] > 0) note(route(leaf.at, at).front(), leaf.up[spine], shares_.crossing);
-      if (leaf.down[spine] > 0)
-        note(route(at, leaf.at).front(), leaf.down[spine], shares_.crossing);
+      if (leaf.up[spine] > 0) note(route(leaf.at, at).front(), leaf.up[spine], most_.crossing);
+      if (leaf.down[spine] > 0) note(route(at, leaf.at).front(), leaf.down[spine], most_.crossing);
     }
   }
 
-  static constexpr Bandwidth any{std::numeric_limits<double>::infinity()};
   const ProcessGroup& group_;
   const Machine& machine_;
   const std::vector<VertexId>& ends_;  // of the ranks, by slot
@@ -231,14 +233,14 @@ class ExchangeLoads {
   std::vector<Leaf> leaves_;          // of a part
   std::vector<std::size_t> leaf_of_;  // by NIC of a node
   std::vector<LinkId> route_;
-  ExchangeShares shares_{{any, any, 1}, {any, any, 1}};
+  ExchangeLoads most_;
 };
 
 }  // namespace
 
-ExchangeShares exchange_shares(const ProcessGroup& group, const Machine& machine, Endpoint endpoint,
-                               Router& router, bool by_rail_of_receiver) {
-  return ExchangeLoads(group, machine, endpoint, router, by_rail_of_receiver).shares();
+ExchangeLoads exchange_loads(const ProcessGroup& group, const Machine& machine, Endpoint endpoint,
+                             Router& router, bool by_rail_of_receiver) {
+  return LinkCounts(group, machine, endpoint, router, by_rail_of_receiver).most();
 }
 
 }  // namespace lambcast

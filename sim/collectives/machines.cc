@@ -1,0 +1,69 @@
+#include "sim/collectives/machines.h"
+
+namespace lambcast {
+namespace {
+
+// Limit of what is kept, some 100 MB.
+constexpr std::size_t most_kept = std::size_t{1} << 20;
+
+std::size_t size_of(const LaidOut& laid) {
+  std::size_t size = 0;
+  for (const auto& sends : laid.schedule.send_sets) size += sends.size();
+  for (const auto& paths : laid.routes) size += paths->loads().runs.size();
+  return size;
+}
+
+}  // namespace
+
+std::shared_ptr<const LaidOut> LaidOuts::find(const Key& key) const {
+  const auto known = known_.find(key);
+  return known == known_.end() ? nullptr : known->second;
+}
+
+void LaidOuts::keep(const Key& key, std::shared_ptr<const LaidOut> laid) {
+  const std::size_t size = size_of(*laid);
+  if (size > most_kept) return;
+  if (kept_ + size > most_kept) {
+    known_.clear();
+    kept_ = 0;
+  }
+  kept_ += size;
+  known_.emplace(key, std::move(laid));
+}
+
+Machines::Machines(const NodeSpec& node, int nodes, Fabric fabric, int nodes_alike)
+    : node_(node), nodes_(nodes), fabric_(std::move(fabric)), nodes_alike_(nodes_alike) {}
+
+Machines::Wired& Machines::folded(int parts) {
+  Wired& folded = folded_[parts];
+  if (folded.machine == nullptr)
+    folded.machine = build_folded_machine(node_, nodes_, nodes_alike_, parts, fabric_);
+  return folded;
+}
+
+Machines::Wired& Machines::full() { return unfolded(nodes_); }
+
+Machines::Wired& Machines::around(const ProcessGroup& group) {
+  if (nodes_alike_ == 0) return full();
+  const int parts = (group.node_span() + nodes_alike_ - 1) / nodes_alike_;
+  return unfolded(std::min(nodes_, parts * nodes_alike_));
+}
+
+Machines Machines::reaching(int nodes) const {
+  Machines larger(node_, std::max(nodes_, nodes), fabric_, nodes_alike_);
+  larger.keep(laid_outs_, wiring_);
+  return larger;
+}
+
+Machines::Wired& Machines::unfolded(int nodes) {
+  Wired& unfolded = unfolded_[nodes];
+  if (unfolded.machine == nullptr) unfolded.machine = build_machine(node_, nodes, fabric_);
+  return unfolded;
+}
+
+const std::shared_ptr<Router>& Machines::Wired::router() {
+  if (router_ == nullptr) router_ = std::make_shared<Router>(machine->topology);
+  return router_;
+}
+
+}  // namespace lambcast

@@ -1,0 +1,81 @@
+#include "sim/collectives/send_classes.h"
+
+#include <algorithm>
+#include <bit>
+#include <unordered_set>
+
+namespace lambcast {
+namespace {
+
+struct HashOfClass {
+  std::size_t operator()(const SendClass& of) const {
+    std::uint64_t hash = std::bit_cast<std::uint64_t>(of.bytes.value());
+    for (const std::uint64_t next :
+         {std::bit_cast<std::uint64_t>(of.leaving.value()), std::uint64_t{of.weight},
+          std::uint64_t{of.loads} << 2 | std::uint64_t{of.crosses} << 1 |
+              std::uint64_t{of.first_sibling}})
+      hash = (hash ^ (hash >> 29) ^ next) * 0x9e3779b97f4a7c15;
+    return hash ^ (hash >> 32);
+  }
+};
+
+std::vector<SendClass> classes_of(const std::vector<Send>& sends, const Paths& paths,
+                                  const SendRuns& runs, NodeCaps caps) {
+  std::vector<SendClass> classes;
+  std::unordered_set<SendClass, HashOfClass> known;
+  const std::size_t of_one = sends_in(sends);
+  auto loads = paths.loads().runs.begin();
+  std::uint32_t passed = 0;  // of the run at hand
+  runs.each(sends, paths.size(), caps, [&](const SendRuns::Run& run) {
+    for (std::uint32_t left = run.count; left > 0;) {
+      const std::uint32_t both = std::min(left, loads->flows - passed);
+      const SendClass of{run.send->bytes, run.send->weight, run.crosses,
+                         run.at < of_one, run.leaving,      loads->of};
+      if ((classes.empty() || classes.back() != of) && known.insert(of).second)
+        classes.push_back(of);
+      left -= both;
+      passed += both;
+      if (passed < loads->flows) continue;
+      ++loads;
+      passed = 0;
+    }
+  });
+  return classes;
+}
+
+}  // namespace
+
+SendRuns::SendRuns(const Placement& group) : group_(group) {
+  if (group.folded) return;
+  nodes_.reserve(static_cast<std::size_t>(group.ranks));
+  for (int rank = 0; rank < group.ranks; ++rank) nodes_.push_back(group.node_of(rank));
+}
+
+int SendRuns::alike_from(const Send& send, int i) const {
+  if (std::abs(send.to - send.from) >= group_.per_node) return send.count - i;
+  int end = i + 1;
+  while (end < send.count && crosses(send, end) == crosses(send, i)) ++end;
+  return end - i;
+}
+
+std::vector<Bytes> SendRuns::leaving_each_node(const std::vector<Send>& sends,
+                                               NodeCaps caps) const {
+  if (caps == NodeCaps::none) return {};
+  std::vector<Bytes> leaving(static_cast<std::size_t>(group_.nodes()));
+  for (const Send& send : sends)
+    for (int i = 0; i < send.count; ++i)
+      if (crosses(send, i) && is_written(send.from + i))
+        leaving[static_cast<std::size_t>(node_of(send.from + i))] += send.bytes;
+  return leaving;
+}
+
+SendClasses send_classes(const CommSchedule& schedule, const Routes& routes,
+                         const Placement& placement, NodeCaps caps) {
+  const SendRuns runs(placement);
+  SendClasses classes;
+  for (std::size_t i = 0; i < routes.size(); ++i)
+    classes.push_back(classes_of(schedule.send_sets[i], *routes[i], runs, caps));
+  return classes;
+}
+
+}  // namespace lambcast

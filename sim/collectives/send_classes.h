@@ -1,0 +1,86 @@
+// Sends of a set, those that are alike together.
+//
+//   in a row   SendRuns goes over all flows of a set in their order
+//   a class    sends of the same bytes over links of the same roles and loads (FlowLoads). They
+//   take
+//              equally long under every protocol and on all machines with the same wiring, so that
+//              a set is priced by its classes.
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <vector>
+
+#include "sim/collectives/routes.h"
+#include "sim/collectives/schedule.h"
+
+namespace lambcast {
+
+// Whether a protocol caps what leaves a node, so that sends differ by the bytes that do.
+enum class NodeCaps { none, some };
+
+class SendRuns {
+ public:
+  explicit SendRuns(const Placement& group);
+
+  // `count` flows of one send that stay in their node or leave it alike.
+  struct Run {
+    const Send* send;
+    std::size_t at;  // the first among the flows
+    bool crosses;
+    Bytes leaving;  // from the node of its first sender, with NodeCaps::some
+    std::uint32_t count;
+  };
+  // take(run) for all flows of a set, sibling by sibling.
+  template <typename Take>
+  void each(const std::vector<Send>& sends, std::size_t flows, NodeCaps caps,
+            const Take& take) const {
+    const std::vector<Bytes> leaving = leaving_each_node(sends, caps);
+    for (std::size_t at = 0; at < flows;)
+      for (const Send& send : sends)
+        for (int done = 0; done < send.count;) {
+          const bool over_network = crosses(send, done);
+          const int alike = leaving.empty() ? alike_from(send, done) : 1;
+          const Bytes from_node =
+              leaving.empty() ? Bytes()
+                              : leaving[static_cast<std::size_t>(node_of(send.from + done))];
+          const auto count = static_cast<std::uint32_t>(alike);
+          take(Run{&send, at, over_network, from_node, count});
+          at += count;
+          done += alike;
+        }
+  }
+
+ private:
+  int alike_from(const Send& send, int i) const;
+  bool crosses(const Send& send, int i) const {
+    return node_of(send.from + i) != node_of(send.to + i);
+  }
+  int node_of(int rank) const {
+    return nodes_.empty() ? group_.node_of(rank) : nodes_[static_cast<std::size_t>(rank)];
+  }
+  // Whether all that leaves its node is written down.
+  bool is_written(int rank) const { return !group_.folded || node_of(rank) < group_.written; }
+  std::vector<Bytes> leaving_each_node(const std::vector<Send>& sends, NodeCaps caps) const;
+
+  const Placement& group_;
+  std::vector<int> nodes_;  // by rank, if all are written down
+};
+
+struct SendClass {
+  Bytes bytes;
+  std::uint32_t weight;
+  bool crosses;
+  bool first_sibling;
+  Bytes leaving;        // as SendRuns::Run has it
+  std::uint32_t loads;  // among FlowLoads::classes of its set
+
+  auto operator<=>(const SendClass&) const = default;
+};
+
+// Returns the classes of each set of a schedule, in the order of their first sends.
+using SendClasses = std::vector<std::vector<SendClass>>;
+SendClasses send_classes(const CommSchedule& schedule, const Routes& routes,
+                         const Placement& placement, NodeCaps caps);
+
+}  // namespace lambcast
