@@ -42,7 +42,7 @@ onebit=(--model bert-large --cluster meta-h100-roce --optimizer onebit_lamb --mi
 
 at_most 4 --version
 at_most 12 simulate --model bert-large --cluster commodity-10gbe --gpus 8 --optimizer lamb --micro-batch 4 --steps 10
-at_most 41 collective --jobs rings.toml "${cluster[@]}"
+at_most 37 collective --jobs rings.toml "${cluster[@]}"
 at_most 92 collective --jobs exchanges.toml "${cluster[@]}"
 at_most 475 simulate "${step[@]}" --gpus 2048
 at_most 485 simulate "${onebit[@]}" --gpus 8192

@@ -134,9 +134,12 @@ class Folding {
 
   // Returns whether no route crosses a class of links twice.
   bool write() {
+    if (!std::ranges::all_of(colouring_.routes(),
+                             [&](Routes& routes) { return find_classes(routes); }))
+      return false;
     write_links();
-    return std::ranges::all_of(colouring_.routes(),
-                               [&](Routes& routes) { return write_paths(routes); });
+    for (Routes& routes : colouring_.routes()) write_paths(routes);
+    return true;
   }
 
   std::shared_ptr<const Topology> topology() {
@@ -151,40 +154,70 @@ class Folding {
   }
 
  private:
-  void write_links() {
-    std::unordered_map<Colour, std::uint32_t> members;
-    for (const LinkId link : colouring_.used()) ++members[colouring_.colour(link)];
-    folded_.add_vertex({});
-    for (const LinkId link : colouring_.used()) {
-      std::uint32_t& count = members[colouring_.colour(link)];
-      if (count == 0) continue;
-      class_of_[colouring_.colour(link)] =
-          folded_.add_link(0, 0, topology_.capacity(link) * count, topology_.link(link).kind);
-      count = 0;
-    }
-  }
+  // A class of links. `crossed_by` sums up the classes of flows that cross it.
+  struct Links {
+    Bandwidth capacity;  // of each
+    LinkKind kind = LinkKind::local;
+    Colour crossed_by = 0;
+    std::uint32_t count = 0;
+  };
 
-  bool write_paths(Routes& routes) {
+  // Finds a flow of each class and adds it to the links that it crosses.
+  bool find_classes(Routes& routes) {
     std::unordered_map<Colour, std::uint32_t> known;
     const LinkLists& lists = routes.paths->links();
-    LinkLists folded;
     for (std::uint32_t i = 0; i < lists.size(); ++i) {
       const auto [at, is_new] = known.try_emplace(routes.colours[i], routes.firsts.size());
       if (!is_new) {
         ++routes.counts[at->second];
         continue;
       }
+      const Colour flow = mixed(routes.colours[i], Colour{++flow_classes_});
+      std::vector<Colour> crossed;
+      for (const LinkId link : lists.of(i)) {
+        crossed.push_back(colouring_.colour(link));
+        if (std::ranges::count(crossed, crossed.back()) > 1) return false;
+        links_[crossed.back()].crossed_by += flow;
+      }
       routes.firsts.push_back(i);
       routes.counts.push_back(1);
-      std::vector<LinkId> links;
-      for (const LinkId link : lists.of(i)) {
-        links.push_back(class_of_.at(colouring_.colour(link)));
-        if (std::ranges::count(links, links.back()) > 1) return false;
-      }
-      folded.add(links);
+    }
+    return true;
+  }
+
+  // Writes the narrowest of the classes that the same flows cross. The others limit none.
+  void write_links() {
+    for (const LinkId link : colouring_.used()) {
+      Links& of = links_[colouring_.colour(link)];
+      of = {topology_.capacity(link), topology_.link(link).kind, of.crossed_by, of.count + 1};
+    }
+    const auto width = [&](Colour colour) {
+      return links_[colour].capacity * links_[colour].count;
+    };
+    folded_.add_vertex({});
+    std::unordered_map<Colour, Colour> narrowest;  // by the flows, then by the colour
+    for (const LinkId link : colouring_.used()) {
+      const Colour colour = colouring_.colour(link);
+      const auto [at, is_new] = narrowest.try_emplace(links_[colour].crossed_by, colour);
+      if (!is_new && width(colour) < width(at->second)) at->second = colour;
+    }
+    for (const LinkId link : colouring_.used()) {
+      const Colour colour = colouring_.colour(link);
+      const Links& of = links_[colour];
+      if (narrowest[of.crossed_by] == colour && !class_of_.contains(colour))
+        class_of_[colour] = folded_.add_link(0, 0, width(colour), of.kind);
+    }
+  }
+
+  void write_paths(Routes& routes) {
+    LinkLists folded;
+    for (const std::uint32_t i : routes.firsts) {
+      for (const LinkId link : routes.paths->links().of(i))
+        if (const auto of = class_of_.find(colouring_.colour(link)); of != class_of_.end())
+          folded.links.push_back(of->second);
+      folded.end_list();
     }
     routes.folded = std::make_shared<const Paths>(std::move(folded));
-    return true;
   }
 
   std::shared_ptr<const FlowSet> folded(const FlowSet& set) {
@@ -205,7 +238,9 @@ class Folding {
   Colouring colouring_;
   std::map<const FlowSet*, std::shared_ptr<const FlowSet>> sets_;  // to the folded one
   Topology folded_;
-  std::unordered_map<Colour, LinkId> class_of_;
+  std::unordered_map<Colour, Links> links_;
+  std::unordered_map<Colour, LinkId> class_of_;  // of links that are not left out
+  std::uint64_t flow_classes_ = 0;
 };
 
 }  // namespace

@@ -11,8 +11,9 @@
 // This is the coarsest partition that is stable under both rules. Max-min rates are unique and
 // depend on link loads alone, so flows of a class have one rate as long as whole sets start and
 // end, and end together. A class of n flows becomes one flow of n times the bytes, cap and weight;
-// a class of k links becomes one link of k times the capacity. The times of all rounds are those
-// of the unfolded programs, except for rounding to the picosecond.
+// a class of k links becomes one link of k times the capacity. Of several that the same flows
+// cross, as on the way from a GPU to its NIC, the narrowest is written. The times of all rounds are
+// those of the unfolded programs, except for rounding to the picosecond.
 //
 // Left out: routes that cross two links of one class, as through a ring of switches. Such programs
 // are returned as they are.

@@ -128,7 +128,8 @@ TEST_CASE("fold: shifts by any number of nodes under one leaf are one flow each"
   }
   const FoldedPrograms folded = fold(programs, tree.topology);
   CHECK(folded.programs.front() == nullptr);
-  CHECK(folded.topology->links().size() == 2);
+  // The same flows go up and come down, so that one class of links is written.
+  REQUIRE(folded.topology->links().size() == 1);
   CHECK(folded.topology->capacity(0).value() == Approx(ports * 1e9));
   for (std::size_t i = 1; i < programs.size(); ++i) {
     const FlowSet& set = *folded.programs[i]->phases.front().flows;

@@ -185,20 +185,27 @@ void MaxMin::raise_together() {
   const double reached = level * (1 + rounding);
   const bool carries_all = narrowest != at_ceiling && rising_.size() == solved_.size() &&
                            carriers_[narrowest].solved == rising_.size();
-  const auto full = std::stable_partition(rising_.begin(), rising_.end(), [&](FlowId id) {
+  full_.clear();
+  auto below = rising_.begin();
+  for (const FlowId id : rising_) {
     if (carries_all) flows_[id].limit = narrowest;
-    return !carries_all && !is_full_for(id, reached);
-  });
-  LAMBCAST_CHECK(full != rising_.end(), "max-min filling made no progress at {} B/s", level);
-  if (full == rising_.begin())
+    if (carries_all || is_full_for(id, reached))
+      full_.push_back(id);
+    else
+      *below++ = id;
+  }
+  LAMBCAST_CHECK(!full_.empty(), "max-min filling made no progress at {} B/s", level);
+  if (full_.size() == rising_.size()) {
     freeze_all(level, reached);
-  else
-    for (auto id = full; id != rising_.end(); ++id) freeze(*id, level, flows_[*id].limit);
-  rising_.erase(full, rising_.end());
+    rising_.clear();
+    return;
+  }
+  for (const FlowId id : full_) freeze(id, level, flows_[id].limit);
+  rising_.erase(below, rising_.end());
 }
 
 void MaxMin::freeze_all(double level, double reached) {
-  for (const FlowId id : rising_) {
+  for (const FlowId id : full_) {
     flows_[id].state = State::frozen;
     flows_[id].level = level;
   }

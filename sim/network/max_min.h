@@ -140,7 +140,7 @@ class MaxMin {
   std::vector<LinkId> touched_;
   std::vector<FlowId> added_;
   std::vector<FlowId> solved_;  // those that are solved together, then those that changed
-  std::vector<FlowId> rising_;
+  std::vector<FlowId> rising_, full_;
   std::vector<LinkId> used_;
   std::vector<Next> heap_;
 };
