@@ -17,6 +17,7 @@ most_seconds=60 most_megabytes=300
 expect 0 '100000 points' "$lambcast" sweep --model bert-base --cluster paper-eth40-v100 --micro-batch 16 --global-batch 4096 \
   --list optimizer=lamb,onebit_lamb --freeze-step 500 --list gpus=8,16,32,64,128 --scan steps=1001:11000:1 --out many
 [ "$(wc -l <many/results.csv)" -eq 100001 ] || fail "not 100,000 rows"
+[ "$(stat -c %s many/report.html)" -le 12000000 ] || fail "the page takes more than 12 MB"
 
 # Counted without the page's script or the program.
 python3 - "$most_megabytes" <<'END' >counts.js || fail "no counts"

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -16,6 +17,9 @@ namespace lambcast::report {
 namespace {
 
 constexpr float no_number = std::numeric_limits<float>::quiet_NaN();
+
+constexpr std::size_t least_packed = 512;  // rows
+constexpr std::size_t most_text = 12;      // bytes of a number and a comma
 
 bool same_float(float a, float b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
@@ -115,6 +119,7 @@ void Column::add(std::string_view text) {
     said_ = text;
     const auto value = number_of(text);
     number = value ? static_cast<float>(*value / unit_) : no_number;
+    know(number);
   }
   if (!differs_ && rows_ > 0 && !same_float(number, number_)) {
     numbers_.assign(rows_, number_);
@@ -123,6 +128,21 @@ void Column::add(std::string_view text) {
   if (differs_) numbers_.push_back(number);
   number_ = number;
   ++rows_;
+}
+
+void Column::know(float number) {
+  decimals_.add(number);
+  if (values_.size() > most_values) return;
+  const auto next = static_cast<std::uint32_t>(by_place_.size());
+  if (!values_.try_emplace(std::bit_cast<std::uint32_t>(number), next).second) return;
+  by_place_.push_back(number);
+}
+
+std::size_t Column::cell_bytes() const {
+  if (!differs_) return 0;
+  if (is_text()) return static_cast<std::size_t>(packed_width(names_.size()));
+  if (values_.size() <= most_values) return static_cast<std::size_t>(packed_width(values_.size()));
+  return decimals_.possible() ? static_cast<std::size_t>(decimals_.width()) : most_text;
 }
 
 void Column::keep_only(const std::vector<bool>& wanted) {
@@ -135,49 +155,74 @@ void Column::keep_only(const std::vector<bool>& wanted) {
 void Column::append_json(std::string& out) const {
   out += fmt::format(R"({{"key":{},"label":{},"kind":"{}")", json_text(title_), json_text(label_),
                      name_of(kind_));
-  // Names of rows that were not kept stay here.
-  std::vector<std::uint32_t> shown(names_.size());
-  if (is_text()) {
-    for (std::size_t row = 0; row < (differs_ ? rows_ : 1); ++row) shown[place(row)] = 1;
-    out += ",\"names\":[";
-    std::uint32_t count = 0;
-    for (std::size_t i = 0; i < names_.size(); ++i) {
-      if (shown[i] == 0) continue;
-      if (count > 0) out += ',';
-      out += name_json(names_[i]);
-      shown[i] = count++;
-    }
-    out += ']';
+  const std::vector<std::uint32_t> shown = append_names(out);
+  if (!differs_) {
+    out += ",\"same\":";
+    if (is_text())
+      out += fmt::format_int(shown[place_]).c_str();
+    else
+      append_number(out, number_);
+  } else if (rows_ < least_packed || cell_bytes() == most_text) {
+    append_cells(out, shown);
+  } else {
+    append_packed_cells(out, shown);
   }
-  // Rows that follow one another mostly say the same, which is not written anew.
-  std::size_t begin = 0, size = 0;
-  const auto append_cell = [&](std::size_t row) {
-    const bool as_before = row > 0 && (is_text() ? places_[row] == places_[row - 1]
-                                                 : same_float(numbers_[row], numbers_[row - 1]));
-    if (as_before) {
-      out.append(out, begin, size);
-      begin = out.size() - size;
-      return;
-    }
-    begin = out.size();
+  out += '}';
+}
+
+// Names of rows that were not kept are left out. Returns the place of each of the others.
+std::vector<std::uint32_t> Column::append_names(std::string& out) const {
+  std::vector<std::uint32_t> shown(names_.size());
+  if (!is_text()) return shown;
+  for (std::size_t row = 0; row < (differs_ ? rows_ : 1); ++row) shown[place(row)] = 1;
+  out += ",\"names\":[";
+  std::uint32_t count = 0;
+  for (std::size_t i = 0; i < names_.size(); ++i) {
+    if (shown[i] == 0) continue;
+    if (count > 0) out += ',';
+    out += name_json(names_[i]);
+    shown[i] = count++;
+  }
+  out += ']';
+  return shown;
+}
+
+void Column::append_cells(std::string& out, const std::vector<std::uint32_t>& shown) const {
+  out += ",\"cells\":[";
+  for (std::size_t row = 0; row < rows_; ++row) {
+    if (row > 0) out += ',';
     if (is_text())
       out += fmt::format_int(shown[place(row)]).c_str();
     else
-      append_number(out, differs_ ? numbers_[row] : number_);
-    size = out.size() - begin;
-  };
-  if (!differs_) {
-    out += ",\"same\":";
-    append_cell(0);
-  } else {
-    out += ",\"cells\":[";
-    for (std::size_t row = 0; row < rows_; ++row) {
-      if (row > 0) out += ',';
-      append_cell(row);
+      append_number(out, numbers_[row]);
+  }
+  out += ']';
+}
+
+void Column::append_packed_cells(std::string& out, const std::vector<std::uint32_t>& shown) const {
+  const bool listed = !is_text() && values_.size() <= most_values;
+  const bool decimals = !is_text() && !listed;
+  const int width = static_cast<int>(cell_bytes());
+  if (listed) {
+    out += ",\"values\":[";
+    for (std::size_t i = 0; i < by_place_.size(); ++i) {
+      if (i > 0) out += ',';
+      append_number(out, by_place_[i]);
     }
     out += ']';
   }
-  out += '}';
+  if (decimals)
+    out += fmt::format(",\"least\":{},\"powers\":{}", decimals_.least(), decimals_.powers());
+  out += fmt::format(",\"width\":{},\"{}\":\"", width, decimals ? "decimals" : "packed");
+  for (std::size_t row = 0; row < rows_; ++row) {
+    if (is_text())
+      append_packed(out, shown[places_[row]], width);
+    else if (listed)
+      append_packed(out, values_.at(std::bit_cast<std::uint32_t>(numbers_[row])), width);
+    else
+      append_packed(out, decimals_.code(numbers_[row]), width);
+  }
+  out += '"';
 }
 
 }  // namespace lambcast::report

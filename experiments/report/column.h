@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
+#include "experiments/report/packed_cells.h"
 #include "experiments/report/text_map.h"
 
 namespace lambcast::report {
@@ -44,12 +46,24 @@ class Column {
   std::uint32_t place(std::size_t row) const { return differs_ ? places_[row] : place_; }
   void keep_only(const std::vector<bool>& wanted);
 
+  // Bytes that a cell takes on a page of many rows, at most; none if all rows are equal.
+  std::size_t cell_bytes() const;
+
   // {"key": title, "label": label, "kind": "figure", "cells": [...]}, or "same" for the cell of all
-  // rows; the cells of texts are places in "names". It cannot end the script element it stands in.
+  // rows; the cells of texts are places in "names". Many rows are packed (packed_cells.h): "packed"
+  // with "width" and, for numbers, "values", or "decimals" with "least" and "powers". It cannot end
+  // the script element it stands in.
   void append_json(std::string& out) const;
 
  private:
+  // Limit of the values of numbers that are told apart.
+  static constexpr std::size_t most_values = 8000;
+
   std::uint32_t look_up(std::string_view text);
+  void know(float number);
+  std::vector<std::uint32_t> append_names(std::string& out) const;
+  void append_cells(std::string& out, const std::vector<std::uint32_t>& shown) const;
+  void append_packed_cells(std::string& out, const std::vector<std::uint32_t>& shown) const;
 
   std::string title_, label_;
   Kind kind_;
@@ -61,6 +75,9 @@ class Column {
   std::string said_;         // its text
   std::vector<std::uint32_t> places_;
   std::vector<float> numbers_;
+  std::unordered_map<std::uint32_t, std::uint32_t> values_;  // bits of numbers, to their places
+  std::vector<float> by_place_;
+  Decimals decimals_;
   TextMap<std::uint32_t> known_;
   std::uint32_t last_ = 0;  // of place_of
   std::vector<std::string> names_;

@@ -193,6 +193,12 @@ bool Listing::is_kept(std::size_t row) const {
          });
 }
 
+std::size_t Listing::row_bytes() const {
+  std::size_t bytes = 0;
+  for (const Column& column : columns_) bytes += column.cell_bytes();
+  return bytes;
+}
+
 bool Listing::add(const csv::Reader& file) {
   if (settings_) read_settings(file.text(*settings_));
   for (const std::size_t i : named_) {
@@ -211,7 +217,7 @@ bool Listing::add(const csv::Reader& file) {
       columns_[i].add(file.text(sources_[i].index));
   }
   kept_.push_back(static_cast<std::uint32_t>(row));
-  while (kept_.size() > most_rows) thin();
+  while (kept_.size() > most_rows || kept_.size() * row_bytes() > most_cell_bytes) thin();
   return !kept_.empty() && kept_.back() == row;
 }
 

@@ -1,9 +1,9 @@
 // The rows of results.csv for the page, in units for people and column by column. The page's script
 // can slice, sort and draw all of them. An HTML table of 100,000 rows does not open. As data it is
-// some 20 MB, and the script shows the rows that fit a screen.
+// some 10 MB, and the script shows the rows that fit a screen.
 //
-// For more rows the page holds a part with complete slices: every second (fourth, ...) value of the
-// key with the most values. The page states so.
+// For more rows or bytes the page holds a part with complete slices: every second (fourth, ...)
+// value of the key with the most values. The page states so. results.csv has all rows.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +20,8 @@ namespace lambcast::report {
 class Listing {
  public:
   static constexpr std::size_t most_rows = 100'000;
+  // Limit of the cells of all rows, with which a page stays below 12 MB.
+  static constexpr std::size_t most_cell_bytes = 10'000'000;
   // Keys that only `settings` names have a column each, up to this many.
   static constexpr std::size_t most_settings = 24;
 
@@ -55,6 +57,7 @@ class Listing {
   void read_settings(std::string_view settings);
   std::uint32_t warmup_place(Column& column, std::string_view freeze, std::string_view steps);
   bool is_kept(std::size_t row) const;
+  std::size_t row_bytes() const;
   void thin();
 
   std::vector<Column> columns_;

@@ -11,13 +11,37 @@ const lambcast = {};
     return found && isFinite(Number(found[1])) ? { value: Number(found[1]), unit: found[2] } : null;
   }
 
+  // Cells of long columns are characters, as packed_cells.h has them.
+  const places = new Uint8Array(128);
+  for (let c = 35, next = 0; c < 127; ++c) if (c !== 60 && c !== 92) places[c] = next++;
+  function unpacked(text, width, cell) {
+    return Array.from({ length: text.length / width }, function (_, row) {
+      let value = 0;
+      for (let i = row * width; i < (row + 1) * width; ++i)
+        value = value * 90 + places[text.charCodeAt(i)];
+      return cell(value);
+    });
+  }
+  function decimal(code, least, powers) {
+    if (code < 2) return code === 0 ? null : 0;
+    const power = Math.floor((code - 2) / 90000);
+    const sign = power < powers ? "" : "-";
+    return Number(sign + (10000 + (code - 2) % 90000) + "e" + (power % powers + least));
+  }
+  function cellsOf(spec) {
+    if (spec.decimals)
+      return unpacked(spec.decimals, spec.width, (code) => decimal(code, spec.least, spec.powers));
+    if (!spec.packed) return spec.cells || null;
+    return unpacked(spec.packed, spec.width, (place) => spec.values ? spec.values[place] : place);
+  }
+
   class Column {
     constructor(spec) {
       this.key = spec.key;
       this.label = spec.label;
       this.kind = spec.kind;
       this.names = spec.names || null;
-      this.cells = spec.cells || null;
+      this.cells = cellsOf(spec);
       this.same = spec.same;
       // The place of "does not apply", where that is no value: an optimizer without warm-up stays in
       // a slice of one share of it, to be compared with.
