@@ -85,7 +85,9 @@ Json layout_json(const Parallelism& how) {
             {"recompute", std::string(lambcast::name_of(how.repeated))},
             {"format", std::string(lambcast::name_of(how.format))},
             {"attention", std::string(lambcast::name_of(how.attention))},
-            {"fp8_attention", how.fp8_attention}};
+            {"fp8_attention", how.fp8_attention},
+            {"fp8_weight_gather", how.fp8_gather},
+            {"cuda_graphs", how.captured}};
   if (layout.ep == 1) return json;
   json["ep"] = layout.ep;
   json["etp"] = layout.expert_tp();

@@ -171,6 +171,10 @@ void add_layout(Defaults& of) {
   };
   of["fp8_attention"] = fixed("false");
   of["fp8_activation_input"] = fixed("false");
+  of["cuda_graphs"] = fixed("false");
+  of["state_types"] = fixed("fp32:fp32:fp32");
+  of["fp8_weight_gather"] =
+      of_layout(std::nullopt, [](const auto& how) { return truth(how.fp8_gather); });
   of["context_exchange"] = of_layout(std::nullopt, [](const auto& how) {
     return context_exchange_names()[static_cast<std::size_t>(how.framework.context_exchange)];
   });

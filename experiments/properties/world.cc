@@ -177,6 +177,7 @@ const WhatIf::mapped_type& value_of(std::string_view key, Dice& dice) {
       {"shard_handling_us", {"0", "20"}},
       {"shard_ranks", {"1", "2", "8"}},
       {"shard_groups", {"1", "2"}},
+      {"state_types", {"bf16:bf16:rest", "fp8:fp16:fp16", "fp32:fp32:fp32"}},
       {"steps_done", {"1", "50"}},
       {"var_update_scaler", {"1", "16"}},
       {"versions", {"torch=2.1,nccl=2.18,deepspeed=0.15.4"}},

@@ -8,9 +8,11 @@
 #include "experiments/scenario/layout_findings.h"
 #include "experiments/scenario/plugin_choice.h"
 #include "experiments/scenario/precision_word.h"
+#include "experiments/scenario/state_choice.h"
 #include "experiments/scenario/whole_model.h"
 #include "models/parallel/layout_rules.h"
 #include "models/training/plan/distinct_steps.h"
+#include "models/training/plan/gradient_owners.h"
 #include "models/training/price/passage.h"
 
 namespace lambcast {
@@ -39,6 +41,8 @@ constexpr std::pair<std::string_view, std::string_view> stated_defaults[] = {
     {"sequence_parallel", "false"},
     {"fp8_attention", "false"},
     {"fp8_activation_input", "false"},
+    {"cuda_graphs", "false"},
+    {"state_types", "fp32:fp32:fp32"},
     {"send_overlap", "false"},
     {"eager_loss", "false"},
     {"full_all_reduce", "false"},
@@ -267,6 +271,11 @@ void choose_sharding(const Words& words, std::int64_t zero_stage, Parallelism& h
     fail_input(flag(key), fmt::format("{} does not divide the {} ranks that hold the same weights",
                                       said, replicas));
   how.shard_ranks = static_cast<int>(ranks ? said : replicas / said);
+  const int on_node = owners_of(how, false).front().replicas.per_node;
+  if (how.shard_ranks % on_node != 0 && on_node % how.shard_ranks != 0)
+    fail_input(flag(key),
+               fmt::format("groups of {} ranks begin within nodes of {}", how.shard_ranks, on_node),
+               "groups that fill nodes, or divide one");
 }
 
 void choose_reduction(const Words& words, Parallelism& how) {
@@ -395,15 +404,14 @@ Parallelism described_layout(const Words& words, const TrainingPlan& training) {
   how.format = choose_format(words, training.recipe.precision);
   how.weight_bytes = how.format == MatrixFormat::single ? 4 : 2;
   if (how.format == MatrixFormat::single) how.framework.fp32_gradients = true;
-  // float8 weights are gathered as such (torchao, enable_fsdp_float8_all_gather).
-  if (how.framework.name == FrameworkName::torchtitan && how.format == MatrixFormat::fp8)
-    how.weight_bytes = 1;
+  how.captured = words.choice("cuda_graphs").value_or(0) == 1;
   choose_sharding(words, training.recipe.zero.stage, how);
   choose_reduction(words, how);
   choose_less_traffic(words, how);
   restrict_to_plugin(words, how);
   choose_offload(words, training.optimizer(), how);
   share_states_of_bf16(words, training, how);
+  choose_state_precision(words, training.optimizer(), how);
   refuse_impossible(training.optimizer(), training.backend(), how);
   refuse_undivided(model, how);
   return how;

@@ -18,7 +18,8 @@ namespace lambcast {
 //   tensor_overlap send_overlap fp32_gradients fusion eager_loss split shard_ranks shard_groups
 //   partition_activations full_all_reduce offload_optimizer shard_handling_us secondary_ranks
 //   quantized_weights quantized_gradients ep lora_rank lora_targets fp8_attention
-//   fp8_activation_input context_exchange gradient_bucket
+//   fp8_activation_input context_exchange gradient_bucket cuda_graphs fp8_weight_gather
+//   state_types
 //
 // and those of expert_choice.h.
 //

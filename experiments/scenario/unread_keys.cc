@@ -96,6 +96,11 @@ constexpr UnreadOfLayout of_layout[] = {
      },
      "gradients and weights go in buckets where replicas overlap them with the passes (--overlap, "
      "up to --zero-stage 2)"},
+    {"fp8_weight_gather",
+     [](const Parallelism& how, std::string_view) {
+       return how.sharding == Sharding::none || how.replicas() == 1;
+     },
+     "ranks gather weights where they share states (--zero-stage)"},
     {"overlap",
      [](const Parallelism& how, std::string_view) { return how.sharding == Sharding::weights; },
      "with shared weights gradients are scattered block by block, as the framework does it"},

@@ -250,6 +250,10 @@ std::vector<WhatIfKey> pass_keys() {
        "true: with --recompute full, the ranks of --tp keep parts of the inputs of blocks and "
        "gather them before they compute again (default: false)",
        {"false", "true"}},
+      {"cuda_graphs",
+       "true: graphs replay the kernels of blocks, which the host then need not start one by one "
+       "(default: false)",
+       {"false", "true"}},
       {"split", "layers over stages: even, count_ends, spread, fill (default: the framework's)",
        parallel::split_method_names()},
   };
@@ -277,6 +281,14 @@ std::vector<WhatIfKey> sharing_keys() {
        {0.1, 1e5}},
       {"secondary_ranks", "hpZ: ranks of a node that share a second copy, for the backward pass",
        whole},
+      {"fp8_weight_gather",
+       "true: weights that are multiplied in fp8 are gathered in fp8 (default: the framework's; "
+       "true for torchtitan)",
+       {"false", "true"}},
+      {"state_types",
+       "MOMENTUM:VARIANCE:WEIGHTS, types of the states of Transformer Engine's Adam, each fp32, "
+       "bf16, fp16 or fp8; of master weights fp32, fp16, or rest (the half that bf16 lacks) "
+       "(default: fp32:fp32:fp32)"},
       {"quantized_weights",
        "true: qwZ, weights gathered in int8 (default: false)",
        {"false", "true"}},

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -11,8 +10,8 @@
 #include "models/megatron/argument_reader.h"
 #include "models/megatron/batch_schedule.h"
 #include "models/megatron/known_arguments.h"
+#include "models/megatron/model_arguments.h"
 #include "models/megatron/shell_values.h"
-#include "models/megatron/vocabulary.h"
 #include "sim/base/error.h"
 
 namespace lambcast::megatron {
@@ -34,9 +33,14 @@ class Decoder {
     experts();
     run();
     overlap();
+    graphs();
     refuse_unmodelled();
     name_unmodelled();
-    if (read_.has("num-layers")) model();
+    if (read_.has("num-layers")) {
+      ModelDescription model = describe_model(read_);
+      result_.model = std::move(model.toml);
+      result_.lacks_vocabulary = model.lacks_vocabulary;
+    }
     read_.name_unread();
     result_.ledger = read_.ledger();
     return std::move(result_);
@@ -67,7 +71,7 @@ class Decoder {
     set_whole("cp", ulysses ? "ds-sequence-parallel-size" : "context-parallel-size");
     const bool of_deepspeed = deepspeed_ && read_.has("moe-expert-parallel-size");
     set_whole("ep", of_deepspeed ? "moe-expert-parallel-size" : "expert-model-parallel-size");
-    if (deepspeed_ && has_experts() && !read_.flag("enable-expert-tensor-parallelism"))
+    if (deepspeed_ && has_experts(read_) && !read_.flag("enable-expert-tensor-parallelism"))
       set("etp", "1");
     set_whole("etp", "expert-tensor-parallel-size");
     if (read_.flag("sequence-parallel") &&
@@ -124,6 +128,57 @@ class Decoder {
     constexpr const char* optimizers[] = {
         "adam", "onebit_adam", "onebit_lamb", "zero_one_adam", "sgd_momentum", "muon", "muon"};
     set("optimizer", optimizers[optimizer.value_or(0)]);
+    if (read_.flag("use-precision-aware-optimizer")) {
+      if (optimizer.value_or(0) != 0)
+        read_.refuse("use-precision-aware-optimizer", "this with another optimizer than Adam");
+      state_types();
+    }
+    if (shared || fsdp) gather_in_fp8();
+  }
+
+  // MXFP8 weights are gathered in 16 bits and quantised by each rank, as without the argument.
+  void gather_in_fp8() {
+    if (!is_fp8() || !read_.flag("fp8-param-gather")) return;
+    if (read_.word("fp8-recipe").value_or("delayed") != "mxfp8")
+      set("fp8_weight_gather", "true");
+    else
+      read_.note("fp8-param-gather", "not-modelled", "MXFP8 weights are gathered in bf16");
+  }
+
+  // Master weights are kept by Transformer Engine's Adam, which keeps of fp32 only what bf16 lacks,
+  // or by Megatron-LM in fp32 where a recipe other than delayed scaling casts them (core/optimizer/
+  // optimizer_config.py, use_precision_aware_optimizer_no_fp8_or_ds_fp8).
+  void state_types() {
+    const auto type_of = [&](const char* key, const std::vector<std::string>& types) {
+      return types[read_.choice(key, types).value_or(0)];
+    };
+    const std::string momentum = type_of("exp-avg-dtype", {"fp32", "bf16", "fp16", "fp8"});
+    const std::string variance = type_of("exp-avg-sq-dtype", {"fp32", "bf16", "fp16", "fp8"});
+    std::string master = type_of("main-params-dtype", {"fp32", "fp16"});
+    const bool delayed = read_.word("fp8-recipe").value_or("delayed") == "delayed";
+    const bool whole = read_.flag("no-store-param-remainders") || read_.has("fp8-param-gather");
+    if (master == "fp32" && read_.flag("bf16") && !whole && (!is_fp8() || delayed)) master = "rest";
+    if (read_.flag("bf16") || read_.flag("fp16"))
+      set("state_types", fmt::format("{}:{}:{}", momentum, variance, master));
+    if (type_of("main-grads-dtype", {"fp32", "bf16"}) == "bf16") set("fp32_gradients", "false");
+  }
+
+  bool is_fp8() const { return read_.has("fp8-format") || read_.flag("fp8-hybrid"); }
+
+  // Graphs of single modules leave launches between them.
+  void graphs() {
+    const auto made =
+        read_.choice("cuda-graph-impl", {"none", "local", "transformer_engine", "full_iteration"});
+    const bool older = read_.flag("enable-cuda-graph") || read_.flag("external-cuda-graph");
+    if (made.value_or(0) == 0 && !older) return;
+    bool whole = true;
+    for (const char* key : {"cuda-graph-scope", "cuda-graph-modules"})
+      for (const std::string& scope : read_.values(key))
+        if (scope != "full" && scope != "full_iteration") {
+          read_.note(key, "not-modelled", "kernels are taken to be launched one by one");
+          whole = false;
+        }
+    if (whole) set("cuda_graphs", "true");
   }
 
   void recomputation() {
@@ -148,16 +203,6 @@ class Decoder {
                  "the input of every layer is taken to be kept, not of every few");
   }
 
-  // Megatron-DeepSpeed's default is one expert: a dense model.
-  bool has_experts() const {
-    const bool one = deepspeed_ && read_.values("num-experts") == std::vector<std::string>{"1"};
-    return read_.has("num-experts") && !one;
-  }
-
-  std::int64_t expert_interval() const {
-    return read_.whole("expert-interval", 10'000).value_or(2);
-  }
-
   // Modules of "selective"; without a list the attention core.
   bool recomputes_experts() const {
     const auto modules = read_.values("recompute-modules");
@@ -170,7 +215,7 @@ class Decoder {
   }
 
   void experts() {
-    if (!has_experts()) return;
+    if (!has_experts(read_)) return;
     if (deepspeed_) deepspeed_experts();
     const auto dispatcher =
         read_.choice("moe-token-dispatcher-type", {"allgather", "alltoall", "flex"});
@@ -278,162 +323,6 @@ class Decoder {
         read_.refuse(key, "this without --deepspeed");
     for (const char* key : unmodelled_arguments)
       if (read_.has(key)) read_.refuse(key, "this");
-  }
-
-  // --- the model ---
-
-  void line(std::string_view key, std::int64_t value) {
-    result_.model += fmt::format("{} = {}\n", key, value);
-  }
-  void yes(std::string_view key) { result_.model += fmt::format("{} = true\n", key); }
-
-  bool is_rotary() const {
-    return read_.flag("use-rotary-position-embeddings") ||
-           read_.word("position-embedding-type").value_or("learned_absolute") != "learned_absolute";
-  }
-
-  std::int64_t query_groups(std::int64_t heads) const {
-    if (read_.has("num-key-value-heads")) return read_.needed("num-key-value-heads", heads);
-    if (!read_.flag("group-query-attention")) return heads;
-    return read_.whole("num-query-groups", heads).value_or(1);
-  }
-
-  // Sets the parts of a dense decoder. A gated one is assumed to be as Llama is: without biases.
-  void parts(bool gated) {
-    const bool biases = !gated && !read_.flag("disable-bias-linear");
-    if (biases || read_.flag("add-qkv-bias")) yes("qkv_bias");
-    if (gated) return;
-    result_.model += "gated = false\njoined = true\n";
-    if (biases) result_.model += "projection_bias = true\nffn_bias = true\n";
-    if (read_.word("normalization").value_or("LayerNorm") == "LayerNorm") yes("norm_bias");
-    if (!is_rotary()) line("positions", longest());
-  }
-
-  std::int64_t longest() const {
-    const std::int64_t length = read_.needed("seq-length", 1 << 24);
-    return std::max(length, read_.whole("max-position-embeddings", 1 << 24).value_or(length));
-  }
-
-  void model() {
-    const std::int64_t hidden = read_.needed("hidden-size", 1'000'000);
-    const std::int64_t heads = read_.needed("num-attention-heads", 10'000);
-    const std::int64_t channels = read_.whole("kv-channels", 10'000).value_or(hidden / heads);
-    // The fork of BLOOM names the activation whose gate doubles the first product.
-    const bool gated =
-        read_.flag("swiglu") || read_.flag("quick-geglu") || read_.has("glu-activation");
-    const bool experts = has_experts(), bert = read_.is_bert();
-    if (bert && gated) read_.refuse("swiglu", "a BERT with gates");
-    const bool own_width = channels * heads != hidden;
-    if (own_width && (bert || !(read_.has("kv-channels") || experts)))
-      read_.refuse(read_.has("kv-channels") ? "kv-channels" : "num-attention-heads",
-                   fmt::format("attention of {} heads x {} does not match a hidden size of {}",
-                               heads, channels, hidden));
-    const bool normed = read_.flag("qk-layernorm");
-    const bool gpt = !gated && !own_width && !normed && !is_rotary() &&
-                     query_groups(heads) == heads &&
-                     !read_.flag("untie-embeddings-and-output-weights");
-    if (experts && !gated && !(gpt && deepspeed_))
-      read_.refuse("num-experts", "experts without --swiglu");
-    if (experts && gated && deepspeed_ && expert_interval() > 1)
-      read_.refuse("num-experts", "experts in some layers of a model with --swiglu");
-    const char* family = bert                               ? "bert"
-                         : gpt                              ? "gpt"
-                         : experts && (own_width || normed) ? "moe"
-                         : experts                          ? "moe-llama"
-                         : gated && !own_width              ? "llama"
-                                                            : "decoder";
-    result_.model = fmt::format(
-        "[model]\nname = 'megatron-{}'\nfamily = '{}'\nkind = 'published'\n"
-        "source = 'arguments of Megatron-LM'\n",
-        family, family);
-    line("layers", read_.needed("num-layers", 10'000));
-    line("hidden", hidden);
-    line("heads", heads);
-    if (own_width) line("head_dim", channels);
-    if (!gpt && !bert) {
-      line("kv_heads", query_groups(heads));
-      if (normed) yes("qk_norm");
-      if (!experts) parts(gated);
-    }
-    window();
-    feed_forward(hidden, gated, experts);
-    vocabulary(!gpt && !bert && !experts);
-    if (!gated)
-      result_.model += fmt::format("dropout = {}\n", read_.real("hidden-dropout", 0.1) > 0 ||
-                                                         read_.real("attention-dropout", 0.1) > 0);
-    result_.model += "flash_attention = true\n";
-    // Norms first, and the head sees every token (core/models/bert/bert_model.py).
-    if (bert) result_.model += "pre_layer_norm = true\nmasked_fraction = 1.0\n";
-  }
-
-  // --window-size BACK,AHEAD of every layer, with --window-attn-skip-freq N of all but each N-th
-  // (core/transformer/utils.py, is_layer_window_attention).
-  void window() {
-    if (!read_.has("window-size")) return;
-    const std::string text = fmt::format("{}", fmt::join(read_.values("window-size"), ","));
-    std::int64_t back = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), back);
-    if (error != std::errc() || back < 1 || back > 1 << 24 ||
-        (std::string_view(end, text.data() + text.size()) != ",0"))
-      fail_input(read_.where("window-size"), fmt::format("{} is no window", text),
-                 "\"TOKENS,0\": tokens back, none ahead");
-    const auto whole_every = read_.whole("window-attn-skip-freq", 1 << 20);
-    if (whole_every == 1) return;
-    line("window", back);
-    line("window_every", whole_every.value_or(1));
-    line("window_layers", whole_every.value_or(2) - 1);
-  }
-
-  // Megatron-LM's default with --swiglu is 8 h / 3 in multiples of 64.
-  void feed_forward(std::int64_t hidden, bool gated, bool experts) {
-    const std::int64_t usual = read_.flag("swiglu") ? 4 * hidden * 2 / 3 / 64 * 64 : 4 * hidden;
-    const std::int64_t dense = read_.whole("ffn-hidden-size", 10'000'000).value_or(usual);
-    line("ffn", experts ? read_.whole("moe-ffn-hidden-size", 10'000'000).value_or(dense) : dense);
-    if (!experts) return;
-    const std::int64_t count = read_.needed("num-experts", 4096);
-    line("experts", count);
-    if (deepspeed_) {
-      line("experts_per_token", read_.whole("topk", count).value_or(1));
-      if (!gated) line("sparse_every", expert_interval());
-    } else {
-      line("experts_per_token", read_.whole("moe-router-topk", count).value_or(2));
-    }
-  }
-
-  // The vocabulary of the tokenizer's type, or that its files' names tell. --merge-file is GPT-2's
-  // alone, and pretrain_bert.py's usual tokenizer is BERT's uncased one.
-  std::optional<std::int64_t> words_of_tokenizer() {
-    const auto taken = [&](const std::string& key, const Vocabulary& of) {
-      read_.note(key, "vocab-size-assumed",
-                 fmt::format("--vocab-size not given: taken as {}, {}'s; try: --set model.vocab=N",
-                             of.words, of.tokenizer));
-      return of.words;
-    };
-    const auto type = read_.word("tokenizer-type");
-    if (type)
-      if (const auto of = vocabulary_of_type(*type)) return taken("tokenizer-type", *of);
-    for (const char* key : {"tokenizer-name-or-path", "tokenizer-model", "vocab-file"})
-      for (const std::string& name : read_.values(key))
-        if (const auto of = vocabulary_of_name(name)) return taken(key, *of);
-    if (!type && read_.has("merge-file"))
-      return taken("merge-file", *vocabulary_of_type("GPT2BPETokenizer"));
-    if (!type && read_.is_bert() && read_.has("vocab-file"))
-      return taken("vocab-file", *vocabulary_of_type("BertWordPieceLowerCase"));
-    return std::nullopt;
-  }
-
-  void vocabulary(bool decoder) {
-    auto words = read_.whole("vocab-size", 10'000'000);
-    if (!words) words = read_.whole("pad-vocab-size-to", 10'000'000);
-    if (!words) words = words_of_tokenizer();
-    result_.lacks_vocabulary = !words;
-    if (words) line("vocab", read_.whole("pad-vocab-size-to", 10'000'000).value_or(*words));
-    line("vocab_multiple", read_.whole("make-vocab-size-divisible-by", 1'000'000).value_or(128) *
-                               read_.whole("tensor-model-parallel-size").value_or(1));
-    const std::int64_t length = read_.needed("seq-length", 1 << 24);
-    line("max_seq_len", longest());
-    line("default_seq_len", length);
-    if (decoder && !read_.flag("untie-embeddings-and-output-weights")) yes("tied_head");
   }
 
   Arguments result_;

@@ -22,7 +22,8 @@
 //                --expert-tensor-parallel-size
 //                --num-layers-per-virtual-pipeline-stage --sequence-parallel
 //                --use-distributed-optimizer (ZeRO stage 1) --use-megatron-fsdp (3)
-//                --num-distributed-optimizer-instances
+//                --num-distributed-optimizer-instances --fp8-param-gather
+//                --use-precision-aware-optimizer and its dtypes
 //                --recompute-granularity --recompute-activations
 //                --distribute-saved-activations --recompute-modules (moe) --moe-layer-recompute
 //   experts      --moe-token-dispatcher-type --moe-enable-deepep --moe-expert-capacity-factor
@@ -32,6 +33,7 @@
 //                --step-batch-size-schedule (batch_schedule.h)
 //   overlap      --overlap-grad-reduce --ddp-bucket-size --tp-comm-overlap
 //                --no-overlap-p2p-communication
+//   graphs       --cuda-graph-impl --enable-cuda-graph --external-cuda-graph, of whole layers
 //
 // Of torchrun's own arguments --nproc-per-node and --nnodes give the GPUs. Arguments that bear on
 // no cost are ignored; those that do and are not modelled are findings or refused; an unknown one

@@ -237,7 +237,7 @@ constexpr std::string_view unmodelled =
     "clone-scatter-output-in-embedding cpu-offloading-activations "
     "cpu-offloading-double-buffering cpu-offloading-num-layers "
     "cpu-offloading-retain-pinned-cpu-buffers cpu-offloading-weights "
-    "cross-entropy-fusion-impl cross-entropy-loss-fusion cuda-graph-modules "
+    "cross-entropy-fusion-impl cross-entropy-loss-fusion "
     "cuda-graph-retain-backward-graph cuda-graph-use-single-mempool cuda-graph-warmup-steps "
     "data-efficiency-curriculum-learning ddp-num-buckets ddp-pad-buckets-for-high-nccl-busbw "
     "ddp-param-name-patterns-for-fp32-local-accumulation "

@@ -35,7 +35,18 @@ TEST_CASE("ledger: arguments are applied, costless for a reason, or named") {
   CHECK(of_group("--cp-comm-type", "p2p a2a") == Treatment::named);
   CHECK(of_group("--ddp-bucket-size", "100000000") == Treatment::applied);
   CHECK(of_group("--num-distributed-optimizer-instances", "2") == Treatment::applied);
+  CHECK(treatment_of("--fp8-param-gather", divided + "--fp8-format hybrid --fp8-param-gather") ==
+        Treatment::applied);
+  CHECK(treatment_of("--fp8-param-gather", divided + "--fp8-format e4m3 --fp8-recipe mxfp8 "
+                                                     "--fp8-param-gather") == Treatment::named);
+  CHECK(treatment_of("--exp-avg-dtype", "--use-precision-aware-optimizer --exp-avg-dtype bf16") ==
+        Treatment::applied);
+  CHECK(treatment_of("--cuda-graph-impl", "--cuda-graph-impl local") == Treatment::applied);
+  CHECK(treatment_of("--cuda-graph-scope", "--cuda-graph-impl local --cuda-graph-scope attn") ==
+        Treatment::named);
   // They have no effect in this run.
+  CHECK(treatment_of("--fp8-param-gather", "--fp8-param-gather") == Treatment::named);
+  CHECK(treatment_of("--exp-avg-dtype", "--exp-avg-dtype bf16") == Treatment::named);
   CHECK(treatment_of("--cp-comm-type", "--cp-comm-type a2a") == Treatment::named);
   CHECK(treatment_of("--ddp-bucket-size", "--ddp-bucket-size 1000000") == Treatment::named);
   CHECK(treatment_of("--softmax-type", "--softmax-type off-by-one") == Treatment::named);

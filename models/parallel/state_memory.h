@@ -32,6 +32,18 @@ struct StateBytes {
   double total() const { return weights + gradients + optimizer(); }
 };
 
+// Bytes of an element of Adam's states where they can be narrower than fp32 (Transformer Engine's
+// FusedAdam, Megatron-LM --use-precision-aware-optimizer). Master weights in 2 bytes are fp16, or
+// the half of an fp32 value that the bf16 weight lacks. Scales of fp8 states are not counted.
+struct StateTypes {
+  double momentum = 4, variance = 4, master = 4;
+
+  bool are_usual() const { return *this == StateTypes{}; }
+  // Returns the bytes that an update reads and writes less per element.
+  double saved_traffic() const { return 2 * (12 - momentum - variance - master); }
+  bool operator==(const StateTypes&) const = default;
+};
+
 inline constexpr StateBytes fp16_copied_gradients = {2, 2, 4, 8, 4};
 inline constexpr StateBytes bf16_fp32_gradients = {2, 4, 4, 8, 0};
 inline constexpr StateBytes fp16_states = {2, 2, 4, 8, 0};

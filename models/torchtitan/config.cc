@@ -294,6 +294,7 @@ class Decoder {
     const bool single = table.has("mixed_precision_param") &&
                         table.choice("mixed_precision_param", {"bfloat16", "float32"}) == 1;
     set("precision", single ? "fp32" : !fp8_.empty() ? fp8_ : "bf16");
+    if (fp8_ == "fp8" && !single) set("fp8_weight_gather", gathers_float8() ? "true" : "false");
     if (table.get_or<bool>("enable_cpu_offload", false))
       fail_input(table.where("enable_cpu_offload"), "states on the host are not modelled", "false");
     // FSDP sums gradients in fp32 unless told otherwise.
@@ -355,11 +356,6 @@ class Decoder {
       if (const Table table = root_.table(named.section); !is_usual(table, named))
         job_.findings.push_back(
             {Severity::note, "not-modelled", describe(table.where(named.key), named.sentence)});
-    if (fp8_ != "fp8" || gathers_float8()) return;
-    job_.findings.push_back({Severity::note, "not-modelled",
-                             describe(root_.table("model").where("converters"),
-                                      "weights are taken to be gathered as float8, which "
-                                      "enable_fsdp_float8_all_gather does")});
   }
 
   // Why a key has no effect on this job; empty if it has one.
@@ -408,7 +404,7 @@ class Decoder {
       if (!known_keys().contains(section)) {
         LedgerEntry entry = entry_of(root_, section, section);
         const bool is_format = section == "float8" || section == "quantize";
-        if (entry.treatment == Treatment::applied && !(is_format && gathers_float8())) {
+        if (entry.treatment == Treatment::applied && !(is_format && fp8_ == "fp8")) {
           entry.treatment = Treatment::costless;
           entry.reason = "logs, checkpoints or values of formats, outside a step";
         }

@@ -64,7 +64,10 @@ parallel::StateBytes state_bytes(const TrainingPlan& training) {
                                 .flat = training.flattens()};
   states.moments = state_bytes_per_element(training.optimizer(), *training.model, division,
                                            training.recipe.projection);
-  if (how.format == MatrixFormat::single) {
+  if (!how.states.are_usual()) {
+    states.moments = how.states.momentum + how.states.variance;
+    states.master = how.states.master;
+  } else if (how.format == MatrixFormat::single) {
     states.weights = parallel::fp32_states.weights;
     states.master = parallel::fp32_states.master;
   } else if (how.framework.shards_fp32 && how.sharding == Sharding::weights) {

@@ -330,8 +330,8 @@ class LayoutWriter {
   }
 
   std::vector<StepPart> updated_weights(int stage, const char* when) const {
-    return gather_weights(owners_, parameters_of(stage), how_.weight_bytes, training_.exchange,
-                          when);
+    return gather_weights(owners_, parameters_of(stage), gathered_bytes(*training_.model, how_),
+                          training_.exchange, when);
   }
 
   bool gathers_weights() const {
@@ -375,7 +375,9 @@ class LayoutWriter {
           norms && is_shared())
         then(stage, "all_reduce norms of tensors", Category::gradient_comm, Stream::communication,
              *norms);
-    pass("optimizer", update_passes(training_.optimizer(), step_.kind, kernels, decaying_));
+    Passes update = update_passes(training_.optimizer(), step_.kind, kernels, decaying_);
+    update.bytes_per_element -= how_.states.saved_traffic();
+    pass("optimizer", update);
     extras(stage);
     if (compresses(step_.kind) && replicas_.ranks > 1 && !hooks_momenta())
       for (StepPart& part : momenta(replicas_, parameters_of(stage).total()))

@@ -69,6 +69,11 @@ struct Parallelism {
   AttentionKernel attention = AttentionKernel::flash2;
   bool fp8_attention = false;
   bool fp8_gates = false;  // inputs of gated activations kept in fp8
+  // Matrices of blocks that are multiplied in fp8 are gathered in fp8 too: by torchao
+  // (enable_fsdp_float8_all_gather), and Transformer Engine's weights in fp8 (--fp8-param-gather).
+  bool fp8_gather = false;
+  bool captured = false;  // CUDA graphs replay the kernels of a block
+  parallel::StateTypes states;
   ExpertUse experts;
   double weight_bytes = 2;  // per element as computed with and gathered
 

@@ -11,6 +11,7 @@ PassOptions pass_options_of(const Parallelism& how) {
           how.framework.fusion,
           how.framework.eager_loss,
           how.framework.fp32_gradients,
+          how.captured,
           how.experts};
 }
 
@@ -23,6 +24,7 @@ void set_pass_options(Parallelism& how, const PassOptions& options) {
   how.framework.fusion = options.fusion;
   how.framework.eager_loss = options.eager_loss;
   how.framework.fp32_gradients = options.fp32_gradients;
+  how.captured = options.captured;
   how.experts = options.experts;
 }
 

@@ -16,7 +16,7 @@ struct PassOptions {
   AttentionKernel attention = AttentionKernel::flash2;
   bool fp8_attention = false, fp8_gates = false;
   Fusion fusion = Fusion::fused;
-  bool eager_loss = false, fp32_gradients = false;
+  bool eager_loss = false, fp32_gradients = false, captured = false;
   ExpertUse experts;
 
   bool operator==(const PassOptions&) const = default;

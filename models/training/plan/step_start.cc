@@ -15,7 +15,7 @@ std::vector<StepPart> step_start(const TrainingPlan& training,
   const bool scaled = how.format != MatrixFormat::single && how.format != MatrixFormat::half;
   if (scaled && !training.model->adapters)
     moved("quantize weights", (held.divided - held.vocabulary + held.experts) *
-                                  (2 + 2 * bytes_per_element(how.format)));
+                                  (how.fp8_gather ? 2 : 2 + 2 * bytes_per_element(how.format)));
   return parts;
 }
 

@@ -5,7 +5,8 @@
 //               param_and_grad_buffer.py, reset)
 //   weights     of blocks that are multiplied in 8 or 4 bits, quantized for all micro batches: read
 //               in 16 bits, written as rows and as columns, 4 or 3 (Transformer Engine
-//               pytorch/module/base.py, get_weight_workspace). Frozen ones were so before
+//               pytorch/module/base.py, get_weight_workspace); gathered in 8 bits, they are rows
+//               already, 2. Frozen ones were so before
 //
 // Neither applies to sharded weights, nor to an optimizer by layers, which Megatron-LM does not
 // have: such runs use other programs. Left out: quantization by FSDP after every gather.

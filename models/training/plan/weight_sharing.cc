@@ -124,7 +124,8 @@ class SharingWriter {
     const ProcessGroup& shard = owners_.back().shards.shard;
     plan.expert_gradients_scatter = some(call(shard, Op::reduce_scatter, block * gradient_bytes_));
     if (how_.sharding == Sharding::weights)
-      plan.expert_weights_gather = some(call(shard, Op::all_gather, block * how_.weight_bytes));
+      plan.expert_weights_gather =
+          some(call(shard, Op::all_gather, block * block_weight_bytes(model_, how_)));
   }
 
   const ModelShape& model_;
@@ -140,7 +141,12 @@ class SharingWriter {
 
 double block_weight_bytes(const ModelShape& model, const Parallelism& how) {
   const bool quantized = model.adapters && model.adapters->frozen_bits > 0;
-  return quantized ? model.adapters->frozen_bits / 8 : how.weight_bytes;
+  if (quantized) return model.adapters->frozen_bits / 8;
+  return how.fp8_gather ? 1 : how.weight_bytes;
+}
+
+GatheredBytes gathered_bytes(const ModelShape& model, const Parallelism& how) {
+  return {block_weight_bytes(model, how), how.weight_bytes};
 }
 
 int kept_blocks(const ModelShape& model, const Parallelism& how) {
@@ -183,13 +189,16 @@ void share_weights(PipelinePlan& plan, const ModelShape& model, const Parallelis
 }
 
 std::vector<StepPart> gather_weights(const std::vector<Owners>& owners,
-                                     const parallel::RankParameters& held, double bytes,
-                                     const Exchange& exchange, const char* when) {
-  const double sent = gathered_weight_bytes(exchange, bytes);
-  const bool coded = sent != bytes;
+                                     const parallel::RankParameters& held,
+                                     const GatheredBytes& gathered, const Exchange& exchange,
+                                     const char* when) {
   std::vector<StepPart> parts;
   for (const Owners& of : owners) {
     const double elements = of.of(held), own = elements / of.shards.shard.ranks;
+    const double outer = of.of_experts ? 0 : std::min(elements, held.vocabulary);
+    const double bytes = std::lerp(gathered.blocks, gathered.outer, outer / std::max(1., elements));
+    const double sent = gathered_weight_bytes(exchange, bytes);
+    const bool coded = sent != bytes;
     const auto gather = some(call(of.shards.shard, Op::all_gather, elements * sent));
     if (!gather) continue;
     if (coded)

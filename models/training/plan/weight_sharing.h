@@ -59,10 +59,17 @@ double block_weight_bytes(const ModelShape& model, const Parallelism& how);
 // each alone (taken as equally large), however much smaller it is.
 int gathered_matrices(const ModelShape& model, const Parallelism& how);
 
-// Returns the parts that gather updated weights, in order. `held`: parameters of the rank; `bytes`:
-// of a weight; `when`: follows the names of the calls.
+// Bytes of a weight as it is gathered: in the blocks, and of vocabularies.
+struct GatheredBytes {
+  double blocks = 2, outer = 2;
+};
+GatheredBytes gathered_bytes(const ModelShape& model, const Parallelism& how);
+
+// Returns the parts that gather updated weights, in order. `held`: parameters of the rank; `when`:
+// follows the names of the calls.
 std::vector<StepPart> gather_weights(const std::vector<Owners>& owners,
-                                     const parallel::RankParameters& held, double bytes,
-                                     const Exchange& exchange, const char* when);
+                                     const parallel::RankParameters& held,
+                                     const GatheredBytes& gathered, const Exchange& exchange,
+                                     const char* when);
 
 }  // namespace lambcast

@@ -115,7 +115,7 @@ TEST_CASE("weight sharing: weights that came in 8 bits are widened") {
 std::vector<StepPart> gathered_by(const Exchange& exchange) {
   Owners owners;
   owners.shards.shard = {8, 8};
-  return gather_weights({owners}, parallel::RankParameters{.divided = 1e6}, 2, exchange, "");
+  return gather_weights({owners}, parallel::RankParameters{.divided = 1e6}, {}, exchange, "");
 }
 
 TEST_CASE("weights gather: 16 bits, or of SDP4Bit changes in 4 bits with a scale per 2,048") {
@@ -135,7 +135,7 @@ TEST_CASE("weights gather: 16 bits, or of SDP4Bit changes in 4 bits with a scale
 }
 
 TEST_CASE("weights gather: a rank that shares with nobody gathers nothing") {
-  CHECK(gather_weights({Owners()}, parallel::RankParameters{.divided = 1e6}, 2,
+  CHECK(gather_weights({Owners()}, parallel::RankParameters{.divided = 1e6}, {},
                        {Exchange::Kind::sdp4bit}, "")
             .empty());
 }

@@ -4,9 +4,9 @@
 //   n x framework_launch (models/device/device.h)
 //
 // A GPU that computes or waits for a collective lets the host run ahead, so the bound shows only if
-// it exceeds the time of both passes. A CUDA graph replays all kernels with one launch: --set
-// device.framework_launch=0.1us. The count is that of priced kernels, which a compiled or fused
-// program starts; an unfused program starts more. Blocks with experts also read sizes back
+// it exceeds the time of both passes. CUDA graphs replay all kernels with one launch each, whose
+// time is left out (--cuda-graphs true). The count is that of priced kernels, which a compiled or
+// fused program starts; an unfused program starts more. Blocks with experts also read sizes back
 // (expert_plan.h).
 #pragma once
 

@@ -53,6 +53,9 @@ TEST_CASE("host pace: layouts wait for the host as runs without one do") {
           Approx(passes(training, 400) - passes(training, 200)));
     CHECK(passes(training, 0.2) == fast);
   }
+  TrainingPlan captured = layout;
+  captured.parallelism->captured = true;
+  CHECK(passes(captured, 600) == passes(layout, 0.1));
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ class PipelinePricer {
       calls_.clear();
       reads_ = {};
       ChunkPrice& chunk = result.chunks.emplace_back(price_chunk(content));
-      pace_by_host(chunk, reads_, rates_, launch_);
+      if (!training_.parallelism->captured) pace_by_host(chunk, reads_, rates_, launch_);
       add_sends(result.chunks.size() - 1, chunk);
       times.push_back(chunk.times());
       chunk.reads = reads_;

@@ -56,7 +56,7 @@ Passage by_kernels(const TrainingPlan& training, std::int64_t seq_len, Collectiv
   const Duration start = rates_of_slowest(whole, 1).kernel_start.value;
   // The host starts every kernel that is priced, and more where the program does not fuse them.
   const double launches = start > Duration() ? all.reads.kernels[Rate::start] / start : 0;
-  const double least = launch.value.scaled(launches) / kernels;
+  const double least = whole.parallelism->captured ? 0 : launch.value.scaled(launches) / kernels;
   const double unfused = unfused_launches(*training.device, *training.model) / kernels;
   if (unfused > 1 && !training.program)
     passage.width = {std::max(passage.width.log, std::log(unfused)), std::nullopt};

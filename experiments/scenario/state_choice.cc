@@ -1,0 +1,74 @@
+#include "experiments/scenario/state_choice.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "sim/base/error.h"
+
+namespace lambcast {
+namespace {
+
+using parallel::StateTypes;
+
+constexpr std::pair<std::string_view, double> moment_types[] = {
+    {"fp32", 4}, {"bf16", 2}, {"fp16", 2}, {"fp8", 1}};
+constexpr std::pair<std::string_view, double> master_types[] = {
+    {"fp32", 4}, {"fp16", 2}, {"rest", 2}};
+
+template <std::size_t N>
+std::optional<double> bytes_of_type(const std::pair<std::string_view, double> (&types)[N],
+                                    std::string_view name) {
+  const auto found = std::ranges::find(types, name, &std::pair<std::string_view, double>::first);
+  return found == std::end(types) ? std::nullopt : std::optional(found->second);
+}
+
+std::optional<StateTypes> parse_state_types(std::string_view text) {
+  const std::size_t first = text.find(':');
+  const std::size_t second = first == text.npos ? first : text.find(':', first + 1);
+  if (second == text.npos) return std::nullopt;
+  const auto momentum = bytes_of_type(moment_types, text.substr(0, first));
+  const auto variance = bytes_of_type(moment_types, text.substr(first + 1, second - first - 1));
+  const auto master = bytes_of_type(master_types, text.substr(second + 1));
+  if (!momentum || !variance || !master) return std::nullopt;
+  return StateTypes{*momentum, *variance, *master};
+}
+
+void choose_states(const Words& words, OptimizerType optimizer, Parallelism& how) {
+  const std::string* text = words.find("state_types");
+  if (text == nullptr) return;
+  const auto types = parse_state_types(*text);
+  if (!types)
+    fail_input(flag("state_types"), fmt::format("'{}' is no list of types", *text),
+               "MOMENTUM:VARIANCE:WEIGHTS, such as bf16:bf16:rest");
+  if (types->are_usual()) return;
+  constexpr FrameworkName with_it[] = {FrameworkName::megatron, FrameworkName::nemo,
+                                       FrameworkName::other};
+  if (std::ranges::find(with_it, how.framework.name) == std::end(with_it))
+    fail_input(flag("state_types"), "is of Transformer Engine's Adam",
+               "--framework megatron, nemo, other");
+  if (optimizer != OptimizerType::adam && optimizer != OptimizerType::adamw)
+    fail_input(flag("state_types"), fmt::format("is of Adam, not {}", name_of(optimizer)),
+               "adam, adamw");
+  if (how.format == MatrixFormat::single)
+    fail_input(flag("state_types"), "is of weights in 16 bits", "--precision bf16, fp16, fp8");
+  how.states = *types;
+}
+
+}  // namespace
+
+void choose_state_precision(const Words& words, OptimizerType optimizer, Parallelism& how) {
+  const bool torchtitan = how.framework.name == FrameworkName::torchtitan;
+  const bool fp8 = how.format == MatrixFormat::fp8;
+  const auto asked = words.choice("fp8_weight_gather");
+  if (asked == 1 && !fp8)
+    fail_input(flag("fp8_weight_gather"), "is of weights that are multiplied in fp8",
+               "--precision fp8");
+  how.fp8_gather = asked ? *asked == 1 : torchtitan && fp8;
+  choose_states(words, optimizer, how);
+}
+
+}  // namespace lambcast

@@ -1,0 +1,23 @@
+// In which types ranks gather weights and keep Adam's states: the keys fp8_weight_gather and
+// state_types.
+//
+//   gather   of weights that are multiplied in fp8, in 1 byte instead of 2; vocabularies and norms
+//            stay 16-bit
+//   states   an update reads and writes the bytes of each once, and the memory holds them
+//
+// Sources: torchao float8 (enable_fsdp_float8_all_gather); Megatron-LM, core/optimizer/
+// optimizer_config.py and core/optimizer/distrib_optimizer.py; Transformer Engine,
+// pytorch/optimizers/fused_adam.py.
+#pragma once
+
+#include "experiments/scenario/words.h"
+#include "models/optimizer/optimizer_model.h"
+#include "models/training/plan/parallelism.h"
+
+namespace lambcast {
+
+// Reads format, framework and sharding of `how`, and sets its fp8_gather and states. Throws Error
+// (usage).
+void choose_state_precision(const Words& words, OptimizerType optimizer, Parallelism& how);
+
+}  // namespace lambcast

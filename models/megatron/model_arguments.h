@@ -1,0 +1,22 @@
+// From arguments of Megatron's programs to the description of their model, in TOML
+// (models/shape/load.h).
+#pragma once
+
+#include <string>
+
+#include "models/megatron/argument_reader.h"
+
+namespace lambcast::megatron {
+
+struct ModelDescription {
+  std::string toml;
+  bool lacks_vocabulary = false;  // no argument tells `vocab`
+};
+
+// Throws Error (usage) with file, line and argument.
+ModelDescription describe_model(const ArgumentReader& read);
+
+// Whether the model has experts. Megatron-DeepSpeed's default is one expert: a dense model.
+bool has_experts(const ArgumentReader& read);
+
+}  // namespace lambcast::megatron
