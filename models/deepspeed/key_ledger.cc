@@ -7,6 +7,8 @@
 #include "models/deepspeed/config.h"
 #include "models/deepspeed/hjson.h"
 #include "models/deepspeed/known_keys.h"
+#include "models/deepspeed/recipe.h"
+#include "models/recipe/wrapper.h"
 
 namespace lambcast::deepspeed {
 namespace {
@@ -29,6 +31,28 @@ const char* factor_reason(std::string_view key) {
   return key.starts_with("optimizer.params.") && factors.contains(key.substr(17))
              ? "a factor of the update"
              : "";
+}
+
+// Returns why a key of a section that is read bears on no cost.
+const char* section_reason(std::string_view key) {
+  static const std::map<std::string_view, const char*> reasons{
+      {"fp16.hysteresis", "a value of loss scaling"},
+      {"fp16.min_loss_scale", "a value of loss scaling"},
+      {"fp16.consecutive_hysteresis", "a value of loss scaling"},
+      {"fp16.auto_cast", "casts what enters the model, which is small"},
+      {"activation_checkpointing.contiguous_memory_optimization",
+       "one buffer for what is kept, of as many bytes"},
+      {"zero_allow_untested_optimizer", "a check before the first step"},
+      {"zero_optimization.offload_optimizer.pin_memory", "copies are taken to be pinned"},
+      {"zero_optimization.offload_optimizer.buffer_count", "of NVMe"},
+      {"zero_optimization.offload_optimizer.nvme_path", "of NVMe"},
+      {"zero_optimization.offload_param.pin_memory", "weights stay on the GPU"},
+      {"zero_optimization.offload_param.buffer_size", "weights stay on the GPU"},
+      {"zero_optimization.offload_param.buffer_count", "weights stay on the GPU"},
+      {"zero_optimization.offload_param.max_in_cpu", "weights stay on the GPU"},
+      {"zero_optimization.offload_param.nvme_path", "weights stay on the GPU"}};
+  const auto found = reasons.find(key);
+  return found == reasons.end() ? "" : found->second;
 }
 
 class Ledger {
@@ -65,6 +89,11 @@ class Ledger {
     const bool other_stage = bearing == Bearing::stage_3 && config_.zero.stage.value == 3;
     std::string reason = other_stage ? "" : reason_of(bearing);
     if (reason.empty()) reason = factor_reason(key);
+    if (reason.empty()) reason = section_reason(key);
+    if (key == "gradient_clipping" && wrapper_of(recipe_of(config_)) != Wrapper::bf16)
+      reason = "gradients are scaled in the pass that unscales them";
+    if (bearing == Bearing::unmodelled || bearing == Bearing::precision_unmodelled)
+      reason = "switched off";
     return {key, line, reason.empty() ? Treatment::applied : Treatment::costless, reason};
   }
 

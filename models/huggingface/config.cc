@@ -346,8 +346,26 @@ std::string description_of(std::string_view json, const std::string& file) {
   return translate(json, file).text;
 }
 
+// Keys around a text_config belong to the other parts, except those that both parts share.
 std::vector<LedgerEntry> key_ledger(std::string_view json, const std::string& file) {
-  return translate(json, file).ledger;
+  std::vector<LedgerEntry> ledger = translate(json, file).ledger;
+  const hjson::Value root = hjson::parse(json, file);
+  const hjson::Value* text = root.find("text_config");
+  if (text == nullptr || text->kind != hjson::Kind::object) return ledger;
+  for (const hjson::Member& member : root.members) {
+    const bool shared = std::ranges::any_of(ledger, [&](const LedgerEntry& entry) {
+      return entry.key == member.key && entry.line == member.line;
+    });
+    if (shared) continue;
+    LedgerEntry entry{member.key, member.line, Treatment::costless,
+                      std::string(costless_reason(member.key))};
+    if (member.key == "text_config")
+      entry.treatment = Treatment::applied;
+    else if (entry.reason.empty())
+      entry = {member.key, member.line, Treatment::named, "of what is not text: not modelled"};
+    ledger.push_back(std::move(entry));
+  }
+  return ledger;
 }
 
 std::vector<std::string> left_out(std::string_view json, const std::string& file) {

@@ -18,6 +18,9 @@ void read_deepspeed(KeyReader keys, LauncherFile& result) {
   if (stage > 3) keys.refuse("zero_stage", fmt::format("unknown stage {}", *stage), "0, 1, 2, 3");
   const auto accumulation = keys.whole("gradient_accumulation_steps");
   const auto clipping = keys.number("gradient_clipping");
+  if (clipping && stage.value_or(2) > 0)
+    keys.entry("gradient_clipping", Treatment::costless,
+               "gradients are scaled in the pass that unscales them");
   std::string zero = fmt::format("\"stage\": {}", stage.value_or(2));
   for (const char* what : {"optimizer", "param"})
     if (const std::string device = keys.word(fmt::format("offload_{}_device", what), "none");
@@ -81,6 +84,11 @@ void read_fsdp(KeyReader keys, std::int64_t machines, bool second) {
   const bool is_truth = reshard == "true" || reshard == "false";
   const char* stage =
       is_truth ? (reshard == "true" ? "3" : "2") : stage_of_strategy(keys, named, reshard);
+  const std::string_view version = keys.either("fsdp_version", "version");
+  if ((is_truth || strategy == "full_shard") && keys.find(version) != nullptr)
+    keys.entry(version, Treatment::costless, "both versions share the same here");
+  if (is_truth && keys.find(named) != nullptr)
+    keys.entry(named, Treatment::costless, "reshard_after_forward says it");
   keys.set("zero_stage", stage);
   if (reshard.starts_with("hybrid") && machines > 1)
     keys.set("shard_groups", fmt::format("{}", machines));

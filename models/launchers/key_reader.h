@@ -48,6 +48,9 @@ class KeyReader {
   void leave_out(std::string_view key, std::string_view what);
   [[noreturn]] void refuse(std::string_view key, std::string_view what, std::string_view allowed);
 
+  // Sets the treatment of a key.
+  LedgerEntry& entry(std::string_view key, Treatment treatment, std::string_view reason);
+
   // Gives the keys that were not looked for to the ledger: costless for the reason of their group,
   // or named in one finding.
   void finish(const std::vector<CostlessKeys>& costless);
@@ -55,7 +58,6 @@ class KeyReader {
  private:
   Where where(std::string_view key) const;
   std::string full(std::string_view key) const { return prefix_ + std::string(key); }
-  LedgerEntry& entry(std::string_view key, Treatment treatment, std::string_view reason);
 
   const hjson::Value& map_;
   std::string prefix_;

@@ -110,6 +110,8 @@ void add_vocabulary(KeyReader& keys, ModelLines& model) {
   const std::string type = keys.text("tokenizer_type"), file = keys.text("vocab_file");
   const bool gpt2 = type == "GPT2BPETokenizer" || file.find("gpt2") != file.npos;
   const bool llama = type == "SPMTokenizer";
+  if (file.find("gpt2") == file.npos && keys.find("vocab_file") != nullptr)
+    keys.entry("vocab_file", Treatment::costless, "a file of the tokenizer");
   model.set("vocab", llama ? 32'000 : gpt2 ? 50'257 : 50'277);
   const std::int64_t multiple =
       bounded(keys, "make_vocab_size_divisible_by", 128) * bounded(keys, "model_parallel_size", 1);
@@ -140,6 +142,8 @@ std::string model_of(KeyReader& keys) {
   else if (positional != "rotary" && positional != "none" && positional != "alibi")
     keys.refuse("pos_emb", fmt::format("{} is not modelled", positional),
                 "learned, rotary, alibi, none");
+  if (positional != "learned" && keys.find("max_position_embeddings") != nullptr)
+    keys.entry("max_position_embeddings", Treatment::costless, "positions have no weights");
   add_feed_forward(keys, hidden, model);
   add_vocabulary(keys, model);
   const bool parallel = keys.truth("gpt_j_residual", false);
@@ -151,7 +155,10 @@ std::string model_of(KeyReader& keys) {
   model.set_true("qkv_bias", bias);
   model.set_true("projection_bias", bias);
   const bool norm_bias = keys.truth("use_bias_in_norms", true);
-  model.set_true("norm_bias", keys.word("norm", "layernorm") == "layernorm" && norm_bias);
+  const bool subtracts_mean = keys.word("norm", "layernorm") == "layernorm";
+  model.set_true("norm_bias", subtracts_mean && norm_bias);
+  if (!subtracts_mean && keys.find("use_bias_in_norms") != nullptr)
+    keys.entry("use_bias_in_norms", Treatment::costless, "of LayerNorm");
   const double hidden_dropout = keys.number("hidden_dropout").value_or(0);
   const double attention_dropout = keys.number("attention_dropout").value_or(0);
   model.set_true("dropout", hidden_dropout > 0 || attention_dropout > 0);
@@ -191,6 +198,7 @@ void add_precision(KeyReader& keys, Json& config) {
   const auto is_on = [](const Json& part) {
     return part.is_object() && part.value("enabled", Json(false)) == true;
   };
+  if (fp16.contains("fp16")) keys.entry("fp16.fp16", Treatment::costless, "enabled says it");
   const bool narrow = fp16.is_object() && fp16.value("type", Json("")) == "bfloat16";
   const bool brain = is_on(bf16) || (is_on(fp16) && narrow) || precision == "bfloat16";
   if (brain) {

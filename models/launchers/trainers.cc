@@ -46,12 +46,11 @@ void read_batch(KeyReader& keys, std::string_view micro, std::int64_t usual_micr
 // Modules with adapters: those of attention, or all. `given` has their names.
 void set_targets(KeyReader& keys, std::string_view key, const std::string& given) {
   const auto has = [&](const char* name) { return given.find(name) != given.npos; };
-  const bool feed_forward = given.empty() || given == "all" || has("all-linear") || has("gate") ||
-                            has("up_proj") || has("down_proj") || has("fc") || has("mlp") ||
-                            has("w1");
+  const bool feed_forward = given == "all" || has("all-linear") || has("gate") || has("up_proj") ||
+                            has("down_proj") || has("fc") || has("mlp") || has("w1");
   keys.set("lora_targets", feed_forward ? "all" : "attention");
   const bool whole = feed_forward
-                         ? given.empty() || given == "all" || has("all-linear") ||
+                         ? given == "all" || has("all-linear") ||
                                (has("q_proj") && has("o_proj") && has("down_proj"))
                          : has("q_proj") && has("k_proj") && has("v_proj") && has("o_proj");
   if (!whole)
@@ -169,16 +168,25 @@ void read_axolotl(KeyReader& keys, LauncherFile& result) {
   find_second_model(keys, "rl", keys.word("rl"));
   if (keys.says("model_type", "AutoModelForSequenceClassification"))
     keys.leave_out("model_type", "the head is taken to be that of --model");
-  keys.find("fsdp");
+  const hjson::Value* units = keys.find("fsdp");
+  const bool shares = units != nullptr && !units->items.empty();
+  if (shares && !std::ranges::any_of(units->items, [](const hjson::Value& word) {
+        return word.text == "full_shard";
+      }))
+    keys.leave_out("fsdp", "weights, gradients and states are taken to be shared (full_shard)");
   const bool divided = keys.whole("tensor_parallel_size").value_or(1) > 1 ||
                        keys.whole("context_parallel_size").value_or(1) > 1;
   const bool second = keys.whole("fsdp_version").value_or(1) == 2;
-  if (const auto fsdp = keys.section("fsdp_config"))
+  const auto fsdp = keys.section("fsdp_config");
+  if (fsdp) {
     read_fsdp(*fsdp, 1, second);
-  else if (divided)
-    keys.set("framework", "torchtitan");
-  else
-    read_engine(keys, result);
+    for (const char* key : {"fsdp", "fsdp_version"})
+      if (keys.find(key) != nullptr)
+        keys.entry(key, Treatment::costless, "fsdp_config says what is shared");
+  }
+  if (!fsdp && (divided || shares)) keys.set("framework", "torchtitan");
+  if (!fsdp && shares) keys.set("zero_stage", "3");
+  if (!fsdp && !divided && !shares) read_engine(keys, result);
   read_batch(keys, "micro_batch_size", 1);
   read_length(keys, "num_epochs");
   read_sequence(keys, "sequence_len", 512, "sample_packing");

@@ -271,8 +271,9 @@ class Decoder {
     for (const char* kernel : {"use-flash-attn", "use-flash-attn-v1", "use-flash-attn-v2",
                                "use-flash-attn-triton", "use-flash-attn-builder"})
       asked = read_.flag(kernel) || asked;
-    const bool local = read_.word("transformer-impl").value_or("") == "local";
-    return asked || !(deepspeed_ || local);
+    const auto layers =
+        read_.choice("transformer-impl", {"transformer_engine", "local", "inference_optimized"});
+    return asked || !(deepspeed_ || layers == 1);
   }
 
   void ramp() {

@@ -405,7 +405,9 @@ class Evaluator : ShellReader {
     const std::size_t begin = at_;
     std::vector<ShellSource> words = sources();
     if (words.size() == 1 && at("(")) return function(words.front().text);
-    if (at_ == begin) fail(fmt::format("'{}' is out of place", text_[at_]));
+    if (at_ == begin)
+      fail(at_ == text_.size() ? "ends where a command is expected"
+                               : fmt::format("'{}' is out of place", text_[at_]));
     if (!live()) return unknown;
     state_.steps += static_cast<int>(words.size());
     if (state_.steps > ShellState::most_steps) fail("has too many words");

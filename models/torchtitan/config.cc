@@ -7,119 +7,12 @@
 #include <optional>
 #include <sstream>
 
+#include "models/torchtitan/known_keys.h"
 #include "models/unknown_keys.h"
 #include "sim/base/table.h"
 
 namespace lambcast::torchtitan {
 namespace {
-
-using Names = std::vector<std::string>;
-
-// Read, or known to bear on no step's cost; sections without names are left unread.
-const std::map<std::string, Names>& known_keys() {
-  static const std::map<std::string, Names> sections{
-      {"model",
-       {"name", "flavor", "converters", "tokenizer_path", "hf_assets_path", "norm_type",
-        "print_after_conversion", "tokenizer_name"}},
-      {"training",
-       {"local_batch_size",
-        "batch_size",
-        "global_batch_size",
-        "seq_len",
-        "steps",
-        "compile",
-        "mixed_precision_param",
-        "mixed_precision_reduce",
-        "dataset",
-        "dataset_path",
-        "max_norm",
-        "warmup_steps",
-        "dtype",
-        "enable_cpu_offload",
-        "gc_freq",
-        "gc_debug",
-        "seed",
-        "deterministic",
-        "data_parallel_degree",
-        "tensor_parallel_degree",
-        "fp8_linear"}},
-      {"parallelism",
-       {"tensor_parallel_degree",
-        "enable_async_tensor_parallel",
-        "disable_loss_parallel",
-        "pipeline_parallel_degree",
-        "pipeline_parallel_schedule",
-        "pipeline_parallel_microbatch_size",
-        "pipeline_parallel_split_points",
-        "pipeline_parallel_layers_per_stage",
-        "pipeline_parallel_first_stage_less_layers",
-        "pipeline_parallel_last_stage_less_layers",
-        "module_fqns_per_model_part",
-        "context_parallel_degree",
-        "context_parallel_rotate_method",
-        "expert_parallel_degree",
-        "expert_tensor_parallel_degree",
-        "data_parallel_shard_degree",
-        "data_parallel_replicate_degree",
-        "fsdp_reshard_after_forward",
-        "enable_compiled_autograd",
-        "pipeline_parallel_schedule_csv"}},
-      {"activation_checkpoint",
-       {"mode", "selective_ac_option", "early_stop", "memory_budget",
-        "per_op_sac_force_recompute_mm_shapes_by_fqns"}},
-      {"compile", {"enable", "components", "backend"}},
-      {"optimizer",
-       {"name", "lr", "eps", "beta1", "beta2", "weight_decay", "implementation", "fused",
-        "early_step_in_backward"}}};
-  return sections;
-}
-
-const Names& silent_sections() {
-  static const Names names{
-      "job",        "profiling",       "metrics",      "lr_scheduler",     "checkpoint",
-      "comm",       "float8",          "mx",           "quantize",         "debug",
-      "validation", "fault_tolerance", "experimental", "memory_estimation"};
-  return names;
-}
-
-// Known keys that bear on no step's cost, separated by spaces.
-constexpr std::string_view files_and_values =
-    " tokenizer_path hf_assets_path tokenizer_name dataset dataset_path seed warmup_steps max_norm "
-    "gc_freq gc_debug print_after_conversion lr eps beta1 beta2 weight_decay early_stop "
-    "memory_budget ";
-
-// Keys that bear on a step's cost and are not applied, with what is taken instead of a value other
-// than the usual one.
-struct NamedKey {
-  const char *section, *key, *usual, *sentence;
-};
-constexpr NamedKey named_keys[] = {
-    {"model", "norm_type", "rmsnorm", "norms are taken to be those of the preset"},
-    {"optimizer", "fused", "true", "the update is taken to be fused"},
-    {"training", "dtype", "float32", "weights are taken to be kept in fp32"},
-    {"training", "deterministic", "false", "kernels are taken to be the fastest"},
-    {"training", "data_parallel_degree", "-1", "an older release's key: not applied"},
-    {"training", "tensor_parallel_degree", "1", "an older release's key: not applied"},
-    {"training", "fp8_linear", "false", "an older release's key: not applied"},
-    {"parallelism", "disable_loss_parallel", "false",
-     "the loss is taken to be divided over tensor parallelism"},
-    {"parallelism", "pipeline_parallel_layers_per_stage", "false",
-     "layers are taken to be spread evenly over the stages"},
-    {"parallelism", "pipeline_parallel_first_stage_less_layers", "false",
-     "layers are taken to be spread evenly over the stages"},
-    {"parallelism", "pipeline_parallel_last_stage_less_layers", "false",
-     "layers are taken to be spread evenly over the stages"},
-    {"parallelism", "pipeline_parallel_schedule_csv", "false",
-     "the schedule's name alone is applied"},
-    {"parallelism", "context_parallel_rotate_method", "allgather",
-     "keys and values are taken to be gathered or passed as by default"},
-    {"parallelism", "enable_compiled_autograd", "false",
-     "the backward pass is taken to be as without"},
-    {"activation_checkpoint", "per_op_sac_force_recompute_mm_shapes_by_fqns", "false",
-     "every second product is taken to be repeated"},
-    {"optimizer", "implementation", "fused", "the update is taken to be fused"},
-    {"optimizer", "early_step_in_backward", "false",
-     "the update is taken to follow the backward pass"}};
 
 class Decoder {
  public:
@@ -352,7 +245,13 @@ class Decoder {
   }
 
   void name_unapplied() {
-    for (const NamedKey& named : named_keys)
+    for (const auto& [section, table] : formats())
+      if (table.has("filter_fqns") && fp8_ == "fp8" &&
+          table.get<Names>("filter_fqns") != Names{"output"})
+        job_.findings.push_back(
+            {Severity::note, "not-modelled",
+             describe(table.where("filter_fqns"), "all products of blocks are taken in float8")});
+    for (const NamedKey& named : named_keys())
       if (const Table table = root_.table(named.section); !is_usual(table, named))
         job_.findings.push_back(
             {Severity::note, "not-modelled", describe(table.where(named.key), named.sentence)});
@@ -386,10 +285,11 @@ class Decoder {
         entry.reason = finding.message.substr(at + name.size() + 2);
       }
     if (entry.treatment == Treatment::named) return entry;
-    const bool usual = std::ranges::any_of(named_keys, [&](const NamedKey& named) {
+    const bool usual = std::ranges::any_of(named_keys(), [&](const NamedKey& named) {
       return name == fmt::format("{}.{}", named.section, named.key);
     });
-    const bool costless = files_and_values.find(fmt::format(" {} ", key)) != std::string_view::npos;
+    const bool costless =
+        files_and_values().find(fmt::format(" {} ", key)) != std::string_view::npos;
     const std::string no_effect = idle(name);
     if (!usual && !costless && no_effect.empty()) return entry;
     entry.treatment = Treatment::costless;
@@ -400,11 +300,12 @@ class Decoder {
   }
 
   void write_ledger() {
+    write_format_ledger();
     for (const std::string& section : root_.keys()) {
       if (!known_keys().contains(section)) {
+        if (section == "float8" || section == "quantize") continue;
         LedgerEntry entry = entry_of(root_, section, section);
-        const bool is_format = section == "float8" || section == "quantize";
-        if (entry.treatment == Treatment::applied && !(is_format && fp8_ == "fp8")) {
+        if (entry.treatment == Treatment::applied) {
           entry.treatment = Treatment::costless;
           entry.reason = "logs, checkpoints or values of formats, outside a step";
         }
@@ -417,14 +318,34 @@ class Decoder {
     }
   }
 
-  // [float8], or [quantize.linear.float8].
+  // The keys of products in narrow formats, by the names of their sections.
+  std::vector<std::pair<std::string, Table>> formats() const {
+    std::vector<std::pair<std::string, Table>> sections{{"float8", root_.table("float8")}};
+    for (const char* products : {"linear", "grouped_mm"})
+      for (const char* format : {"float8", "mx"})
+        sections.emplace_back(fmt::format("quantize.{}.{}", products, format),
+                              root_.table("quantize").table(products).table(format));
+    return sections;
+  }
+
   bool gathers_float8() const {
-    const Table quantize = root_.table("quantize").table("linear").table("float8");
-    for (const Table& table : {root_.table("float8"), quantize})
-      if (table.has("enable_fsdp_float8_all_gather") &&
-          table.get<bool>("enable_fsdp_float8_all_gather"))
-        return true;
-    return false;
+    return std::ranges::any_of(formats(), [](const auto& section) {
+      const char* key = "enable_fsdp_float8_all_gather";
+      return section.second.has(key) && section.second.template get<bool>(key);
+    });
+  }
+
+  void write_format_ledger() {
+    for (const auto& [section, table] : formats())
+      for (const std::string& key : table.keys()) {
+        LedgerEntry entry = entry_of(table, fmt::format("{}.{}", section, key), key);
+        const bool gathers = key == "enable_fsdp_float8_all_gather" && fp8_ == "fp8";
+        if (entry.treatment == Treatment::applied && !gathers) {
+          entry.treatment = Treatment::costless;
+          entry.reason = "a value of formats";
+        }
+        job_.ledger.push_back(std::move(entry));
+      }
   }
 
   Table root_;

@@ -1,0 +1,245 @@
+#!/usr/bin/env python3
+"""Each key of each input file is applied, costless for a reason, or named in a finding.
+
+    ledger_test.py LAMBCAST [FILE ...]
+
+Removes and changes each key of the files, by default of those that ship, and forecasts again. A key fails that the ledger
+(--explain inputs) lacks, or that it calls applied though no change of it in any of the files moves forecast, findings or
+refusal: in one file another key may hide its effect. The long form takes files that were fetched: launch scripts, DeepSpeed
+JSONs, config.json, YAML of Accelerate, LLaMA-Factory, axolotl and GPT-NeoX, torchtitan TOML. A file that does not run is
+counted and passed over.
+"""
+import concurrent.futures
+import copy
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SHIPPED = ["models/deepspeed/fuzz/hjson/zero3.json", "models/huggingface/fuzz/huggingface/gpt2.json",
+           *(f"models/launchers/fuzz/launchers/{name}" for name in ("accelerate", "axolotl", "fsdp", "neox")),
+           "models/megatron/fuzz/megatron/plain.args", "models/torchtitan/fuzz/torchtitan/plain.toml"]
+MODEL = ["--model", "llama2-7b"]
+RUN = ["--optimizer", "adamw"]
+BATCH = ["--micro-batch", "1", "--grad-accum", "2"]
+LENGTH = ["--seq-len", "512"]
+# Where a file leaves something open, these say it; the first that runs is taken. On a small network most keys show.
+FLAGS = {
+    "--config": [[], MODEL, MODEL + RUN, MODEL + RUN + ["--micro-batch", "1"], MODEL + BATCH, MODEL + RUN + BATCH, RUN + BATCH,
+                 RUN + BATCH + ["--set", "model.vocab=50257"]],
+    "--model": [RUN + BATCH, RUN + BATCH + LENGTH],
+    "--megatron-args": [[], ["--set", "model.vocab=50257"]],
+    "--torchtitan": [[], ["--model", "llama3-8b"]],
+}
+CLUSTERS = [["--cluster", name, "--gpus", gpus]
+            for name, gpus in (("dgx-a100-80g", "16"), ("hgx-h100-ndr", "64"), ("dgx-a100-80g", "8"), ("dgx-a100-80g", "2"),
+                               ("dgx-a100-80g", "128"), ("hgx-h100-ndr", "1024"))]
+
+
+def kind_of(path, text):
+    if path.suffix == ".toml":
+        return "--torchtitan"
+    if path.suffix in (".sh", ".slurm", ".args"):
+        return "--megatron-args"
+    return "--model" if '"model_type"' in text or '"architectures"' in text else "--config"
+
+
+def mutated(value):
+    """Yields other values of the same kind."""
+    if isinstance(value, bool):
+        yield not value
+    elif isinstance(value, (int, float)):
+        yield from (value * 2, value + 1, 1, value / 2 if isinstance(value, float) else value // 2)
+    elif isinstance(value, str):
+        yield from ("0", "1", "none", "true") if value == "auto" or not value else (value + "x", "none")
+    elif isinstance(value, list):
+        yield value[:-1] if value else [0]
+        if value and isinstance(value[0], str):
+            yield [value[0] + "x"]
+    elif value is None:
+        yield from (0, 1, 2, True)
+
+
+def of_json(text):
+    """Yields each key of a JSON text with the texts in which it is removed or another."""
+    whole = json.loads(text)
+
+    def within(node, at):
+        for key in node:
+            path = at + [key]
+            if isinstance(node[key], dict) and node[key]:
+                yield from within(node[key], path)
+            yield path
+
+    for path in within(whole, []):
+        texts = []
+
+        def change(edit):
+            other = copy.deepcopy(whole)
+            node = other
+            for key in path[:-1]:
+                node = node[key]
+            edit(node)
+            texts.append(json.dumps(other, indent=1))
+
+        value = whole
+        for key in path:
+            value = value[key]
+        change(lambda node: node.pop(path[-1]))
+        for new in mutated(value):
+            change(lambda node: node.__setitem__(path[-1], new))
+        yield ".".join(path), texts
+
+
+def of_lines(text):
+    """The same of YAML and TOML, a key a line; what is indented below a key goes with it."""
+    lines = text.splitlines()
+    section, parents = "", []
+    for at, line in enumerate(lines):
+        if header := re.match(r"\s*\[([\w.]+)\]", line):
+            section = header[1] + "."
+        found = re.match(r"(\s*)\"?([A-Za-z][\w-]*)\"?\s*[:=]\s*(.*?),?\s*$", line)
+        if not found or line.lstrip().startswith("#"):
+            continue
+        indent, key, value = found.groups()
+        end = at + 1
+        while end < len(lines) and (lines[end].startswith(indent + " ") or (indent == "" and lines[end].startswith("- "))):
+            end += 1
+        parents = [(width, name) for width, name in parents if width < len(indent)] + [(len(indent), key)]
+        without = lines[:at] + lines[end:]
+        texts = ["\n".join(without)]
+        plain = re.sub(r"\s+#.*", "", value)
+        try:
+            known = json.loads(plain.lower() if plain.lower() in ("true", "false", "null") else plain)
+        except ValueError:
+            known = plain
+        for new in mutated(known) if end == at + 1 else ():
+            written = json.dumps(new) if not isinstance(known, str) else new
+            texts.append("\n".join(lines[:at] + [line.replace(plain, written) if plain else line + " " + str(new)] + lines[end:]))
+        yield section + ".".join(name for _, name in parents), texts
+
+
+def of_arguments(text):
+    """The same of arguments, in a list or a script; all that have the name at once."""
+    for key in dict.fromkeys(re.findall(r"(?<![\w-])--([A-Za-z][\w-]+)", text)):
+        argument = rf"(?<![\w-])--{key}(?![\w-])((?:=|[ \t]+)(?!--|\\)[^\s\\\"')]+)?"
+        texts = [re.sub(argument, "", text)]
+        for value in ("1", "2", "3", "4", "1024", "none"):
+            texts.append(re.sub(rf"(--{key}[= \t]+)(?!--|\\)([^\s\\\"')]+)", rf"\g<1>{value}", text))
+        yield "--" + key.replace("_", "-"), [other for other in texts if other != text]
+
+
+class File:
+    def __init__(self, program, path, folder):
+        self.program, self.folder = program, folder
+        self.path = pathlib.Path(path)
+        self.text = self.path.read_text(errors="replace")
+        self.flag = kind_of(self.path, self.text)
+        self.copy = folder / ("file" + (self.path.suffix or ".yaml"))
+
+    def run(self, text, *more):
+        self.copy.write_text(text)
+        ran = subprocess.run([self.program, "simulate", self.flag, str(self.copy), *self.flags, *more], capture_output=True, text=True,
+                             timeout=120, cwd=self.path.parent)
+        return ran.returncode, ran.stdout, ran.stderr
+
+    def starts(self):
+        variables = []
+        # Scripts tell their GPUs; --gpus would hide it.
+        first = [["--cluster", "selene-a100"]] if self.flag == "--megatron-args" else []
+        for cluster in first + CLUSTERS:
+            for flags in FLAGS[self.flag]:
+                for _ in range(12):
+                    self.flags = cluster + flags + variables
+                    code, _, error = self.run(self.text)
+                    if code == 0:
+                        return True
+                    unset = re.search(r"--set-var (\w+)=", error)
+                    if not unset or f"{unset[1]}=1" in variables:
+                        break
+                    variables += ["--set-var", f"{unset[1]}=1"]
+        return False
+
+    def answer(self, text):
+        code, out, error = self.run(text, "--format", "json")
+        plain = lambda words: re.sub(r"\S*file\.\w+(:\d+)?", "FILE", words)
+        if code:
+            return plain(error)
+        answer = json.loads(out)
+        findings = [plain(finding["message"]) for finding in answer["findings"]]
+        return json.dumps([answer["stages"], answer["memory"], answer["run"], sorted(findings)])
+
+    def keys(self):
+        if self.flag == "--megatron-args":
+            return of_arguments(self.text)
+        return of_json(self.text) if self.copy.suffix == ".json" else of_lines(self.text)
+
+
+def ledger_of(text):
+    entries = {}
+    for line in text.splitlines():
+        if row := re.match(r"\s*\d*\s+(\S+)\s+(applied|costless|named)(?:\s|$)", line):
+            entries[row[1].replace("_", "-")] = row[2]
+    return entries
+
+
+def treatment(entries, key):
+    """Returns the row of the key, of a section that it belongs to, or of a key below it, and its name."""
+    key = key.replace("_", "-")
+    parts = key.split(".")
+    above = [".".join(parts[first:last]) for last in range(len(parts), 0, -1) for first in range(last)]
+    for name in above + [name for name in entries if name.startswith(key + ".") or f".{key}." in name or name.endswith("." + key)]:
+        if name in entries:
+            return name, entries[name]
+    return key, None
+
+
+def check(program, path):
+    """Returns whether the file runs, and of each key whether something moves with it; None: not in the ledger."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = File(program, path, pathlib.Path(folder))
+        if not file.starts():
+            return False, {}
+        entries = ledger_of(file.run(file.text, "--explain", "inputs")[1])
+        before = file.answer(file.text)
+        moves = {}
+        for key, texts in file.keys():
+            name, treated = treatment(entries, key)
+            # Of a key within one that is applied the name tells more.
+            label = file.flag, key if len(name) < len(key.split(".")[-1]) or treated is None else name
+            # Arguments of launchers and of other commands of a script are not the program's.
+            if treated is None and file.flag != "--megatron-args":
+                moves[label] = None
+            elif treated is not None:
+                moves[label] = moves.get(label) or treated != "applied" or any(file.answer(other) != before for other in texts)
+        return True, moves
+
+
+def main():
+    program, files = str(pathlib.Path(sys.argv[1]).resolve()), sys.argv[2:]
+    paths = [str(pathlib.Path(file).resolve()) for file in files] or [str(ROOT / file) for file in SHIPPED]
+    ran, keys, lacking, still, moved = 0, 0, {}, {}, set()
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        for path, (runs, moves) in zip(paths, pool.map(lambda path: check(program, path), paths)):
+            ran, keys = ran + runs, keys + len(moves)
+            for key, moving in moves.items():
+                if moving is None:
+                    lacking.setdefault(key, path)
+                elif moving:
+                    moved.add(key)
+                else:
+                    still.setdefault(key, path)
+    silent = [f"{flag} {key}: not in the ledger, in {path}" for (flag, key), path in lacking.items()]
+    silent += [f"{flag} {key}: applied, and nothing moves with it, as in {path}"
+               for (flag, key), path in still.items() if (flag, key) not in moved]
+    for words in sorted(silent):
+        print("FAILED:", words)
+    print(f"{ran} of {len(paths)} files run, {keys} keys, {len(silent)} silent")
+    sys.exit(1 if silent or (not files and ran < len(paths)) else 0)
+
+
+if __name__ == "__main__":
+    main()
