@@ -28,7 +28,7 @@ BATCH = ["--micro-batch", "1", "--grad-accum", "2"]
 LENGTH = ["--seq-len", "512"]
 # Where a file leaves something open, these say it; the first that runs is taken. On a small network most keys show.
 FLAGS = {
-    "--config": [[], MODEL, MODEL + RUN, MODEL + RUN + ["--micro-batch", "1"], MODEL + BATCH, MODEL + RUN + BATCH, RUN + BATCH,
+    "--config": [[], ["--micro-batch", "1"], BATCH, MODEL, MODEL + RUN, MODEL + RUN + ["--micro-batch", "1"], MODEL + BATCH, MODEL + RUN + BATCH, RUN + BATCH,
                  RUN + BATCH + ["--set", "model.vocab=50257"]],
     "--model": [RUN + BATCH, RUN + BATCH + LENGTH],
     "--megatron-args": [[], ["--set", "model.vocab=50257"]],
@@ -108,6 +108,8 @@ def of_lines(text):
         end = at + 1
         while end < len(lines) and (lines[end].startswith(indent + " ") or (indent == "" and lines[end].startswith("- "))):
             end += 1
+        if sum(re.match(rf'\s*"?{key}"?\s*:', other) is not None for other in lines) > 1 and indent == "":
+            continue  # said twice, of which the last counts
         parents = [(width, name) for width, name in parents if width < len(indent)] + [(len(indent), key)]
         without = lines[:at] + lines[end:]
         texts = ["\n".join(without)]

@@ -11,12 +11,11 @@
 #include "sim/base/file.h"
 #include "sim/base/whole_number.h"
 #include "topologies/cluster.h"
+#include "topologies/host_list.h"
 #include "topologies/sites/site_group.h"
 
 namespace lambcast {
 namespace {
-
-constexpr std::int64_t most_hosts = 10'000'000;
 
 // The statements of a file as keys of a cluster with values, and the part that it leaves open.
 struct Stated {
@@ -164,8 +163,8 @@ Stated of_matrix(const std::vector<std::string>& lines) {
 // --- Slurm ---
 
 struct Switches {
-  std::vector<std::optional<std::int64_t>> leaves;  // hosts of each
-  std::map<std::string, std::string> children;      // of the others, by name
+  std::vector<std::string> leaves;              // lists of hosts
+  std::map<std::string, std::string> children;  // of the others, by name
 };
 
 // "SwitchName=s0 Nodes=n[0-5] Switches=s[0-1] LinkSpeed=..": names ignore case.
@@ -183,7 +182,7 @@ Switches switches_of_conf(const std::vector<std::string>& lines) {
     if (!below.empty())  // scontrol repeats the nodes of the leaves below
       found.children[name] = below;
     else if (!name.empty() && !nodes.empty())
-      found.leaves.push_back(hosts_in(nodes));
+      found.leaves.push_back(nodes);
   }
   return found;
 }
@@ -199,30 +198,68 @@ Switches switches_of_yaml(const std::vector<std::string>& lines) {
     const std::string key = row.substr(0, colon), value = row.substr(colon + 1);
     if (key == "switch") name = value;
     if (key == "children") found.children[name] = value;
-    if (key == "nodes" && !name.empty()) found.leaves.push_back(hosts_in(value));
+    if (key == "nodes" && !name.empty()) found.leaves.push_back(value);
   }
   return found;
 }
 
-Stated of_switches(const Switches& switches) {
+// The hosts of a job on each leaf that has any. Throws Error (usage) for a host on no leaf.
+std::vector<std::int64_t> hosts_by_leaf(const Switches& switches,
+                                        const std::vector<std::string>& job) {
+  std::map<std::string, std::size_t> leaf_of;
+  for (std::size_t leaf = 0; leaf < switches.leaves.size(); ++leaf)
+    for (const std::string& host : host_names(switches.leaves[leaf]).value_or(job))
+      leaf_of.emplace(host, leaf);
+  std::map<std::size_t, std::int64_t> used;
+  for (const std::string& host : job) {
+    const auto leaf = leaf_of.find(host);
+    if (leaf == leaf_of.end())
+      fail_input({"", 0, "--hosts"}, fmt::format("'{}' is on no leaf of the topology", host));
+    ++used[leaf->second];
+  }
+  std::vector<std::int64_t> counts;
+  for (const auto& [leaf, count] : used) counts.push_back(count);
+  return counts;
+}
+
+std::optional<std::vector<std::int64_t>> sizes_of(const Switches& switches) {
+  std::vector<std::int64_t> sizes;
+  for (const std::string& leaf : switches.leaves)
+    if (const auto hosts = hosts_in(leaf))
+      sizes.push_back(*hosts);
+    else
+      return std::nullopt;
+  return sizes;
+}
+
+// Leaves of a job that has unlike numbers of hosts on them are taken as equal.
+Stated of_switches(const Switches& switches, const std::vector<std::string>& job) {
   Stated stated;
   stated.open = "how much wider than its uplinks a leaf is (fabric.oversubscription)";
-  const auto unknown = [](const auto& leaf) { return !leaf; };
-  if (switches.leaves.empty() || std::ranges::any_of(switches.leaves, unknown)) {
+  const auto sizes = job.empty() ? sizes_of(switches) : hosts_by_leaf(switches, job);
+  if (!sizes || sizes->empty()) {
     stated.open = "the hosts of its switches";
     return stated;
   }
-  const std::int64_t most = **std::ranges::max_element(switches.leaves);
+  const auto leaves = static_cast<std::int64_t>(sizes->size());
+  const std::int64_t most = *std::ranges::max_element(*sizes);
   const auto smaller =
-      std::ranges::count_if(switches.leaves, [&](const auto& leaf) { return *leaf < most; });
-  if (switches.leaves.size() == 1) {
+      std::ranges::count_if(*sizes, [&](std::int64_t leaf) { return leaf < most; });
+  if (leaves == 1) {
     stated.set("fabric.kind", "single-switch");
     stated.open.clear();
-  } else if (smaller > 1) {
+  } else if (smaller > 1 && job.empty()) {
     stated.open = "one size of leaves: they have different numbers of nodes";
   } else {
+    const auto hosts = static_cast<std::int64_t>(job.size());
     stated.set("fabric.kind", "fat-tree");
-    stated.set("fabric.nodes_per_leaf", fmt::format("{}", most));
+    stated.set("fabric.nodes_per_leaf",
+               fmt::format("{}", smaller > 1 ? (hosts + leaves - 1) / leaves : most));
+    if (smaller > 1)
+      stated.open += fmt::format(
+          ", and that leaves have {} to {} of the {} hosts, which are taken as spread "
+          "evenly over {}",
+          *std::ranges::min_element(*sizes), most, hosts, leaves);
     if (switches.children.size() > 1) stated.open += ", and levels above the second";
   }
   return stated;
@@ -250,39 +287,6 @@ std::optional<ForeignDescription> of_xml(std::string_view text) {
 
 }  // namespace
 
-std::optional<std::int64_t> hosts_in(std::string_view list) {
-  std::int64_t all = 0, item = 1;
-  bool named = false;
-  for (std::size_t at = 0; at <= list.size(); ++at) {
-    if (at == list.size() || list[at] == ',') {
-      if (!named) return std::nullopt;
-      all += item;
-      item = 1;
-      named = false;
-    } else if (list[at] == '[') {
-      const std::size_t close = list.find(']', at);
-      if (close == list.npos) return std::nullopt;
-      std::int64_t inside = 0;
-      for (std::size_t from = at + 1; from <= close;) {
-        const std::size_t comma = std::min({list.find(',', from), close});
-        const std::string_view range = list.substr(from, comma - from);
-        const std::size_t dash = range.find('-');
-        const auto low = whole_number(range.substr(0, dash));
-        const auto high = dash == range.npos ? low : whole_number(range.substr(dash + 1));
-        if (!low || !high || *high < *low || *low < 0 || *high >= most_hosts) return std::nullopt;
-        inside += *high - *low + 1;
-        from = comma + 1;
-      }
-      item *= inside;
-      at = close;
-    } else {
-      named = true;
-    }
-    if (item > most_hosts || all > most_hosts) return std::nullopt;
-  }
-  return lower(list) == "all" ? std::nullopt : std::optional(all);
-}
-
 std::string cluster_description(const std::string& name_or_path) {
   if (std::ranges::count(site_group_names(), name_or_path) > 0) refuse_sites("", name_or_path);
   if (!is_path(name_or_path)) return cluster_text(name_or_path);
@@ -291,22 +295,23 @@ std::string cluster_description(const std::string& name_or_path) {
   return text;
 }
 
-std::optional<ForeignDescription> foreign_description(std::string_view text) {
+std::optional<ForeignDescription> foreign_description(std::string_view text,
+                                                      const std::vector<std::string>& hosts) {
   const std::vector<std::string> lines = plain_lines(text.substr(0, std::size_t{1} << 22));
   if (lines.empty()) return std::nullopt;
   if (lines.front().starts_with("<")) return of_xml(text);
   if (words_in(lines.front()).front() == "GPU0")
     return described("the matrix of nvidia-smi topo -m", of_matrix(lines));
   if (begins_with_any(lines.front(), {"switchname="}))
-    return described("Slurm's topology.conf", of_switches(switches_of_conf(lines)));
+    return described("Slurm's topology.conf", of_switches(switches_of_conf(lines), hosts));
   const char* no_switches = "switches: it names blocks or rings of nodes";
   if (begins_with_any(lines.front(), {"blockname=", "blocksizes=", "ringname="}))
     return described("Slurm's topology.conf", {{}, no_switches});
   const auto topology = [](const std::string& line) { return line.starts_with("- topology:"); };
   if (!std::ranges::any_of(lines, topology)) return std::nullopt;
   const Switches switches = switches_of_yaml(lines);
-  return described("Slurm's topology.yaml",
-                   switches.leaves.empty() ? Stated{{}, no_switches} : of_switches(switches));
+  return described("Slurm's topology.yaml", switches.leaves.empty() ? Stated{{}, no_switches}
+                                                                    : of_switches(switches, hosts));
 }
 
 void refuse_foreign_description(std::string_view text, const std::string& file) {

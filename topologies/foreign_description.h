@@ -3,7 +3,6 @@
 // so none is a cluster by itself: it fills keys of a preset (--topology), and is refused as one.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,8 +17,12 @@ struct ForeignDescription {
   std::string open;  // what the file leaves open; empty for nothing
 };
 
-// Returns what a text of one of these formats states; nothing for another text.
-std::optional<ForeignDescription> foreign_description(std::string_view text);
+// Returns what a text of one of these formats states; nothing for another text. With the hosts of a
+// job, the leaves of Slurm's files are those that the job has hosts on, with as many nodes. Other
+// jobs are taken to need as much of the uplinks, node for node. Throws Error (usage) for a host
+// that is on no leaf.
+std::optional<ForeignDescription> foreign_description(std::string_view text,
+                                                      const std::vector<std::string>& hosts = {});
 
 // Throws Error (usage) for a text of one of these formats. The error names the format and the
 // flags for what it states, and what it leaves open.
@@ -27,9 +30,5 @@ void refuse_foreign_description(std::string_view text, const std::string& file);
 
 // Returns the text of a cluster's preset or file, unless that is of one of these formats.
 std::string cluster_description(const std::string& name_or_path);
-
-// Returns the number of hosts in a list of Slurm, "n[01-03,7],gpu[1-2]x[0-3]"; nothing for a text
-// that is none, and for ALL.
-std::optional<std::int64_t> hosts_in(std::string_view list);
 
 }  // namespace lambcast

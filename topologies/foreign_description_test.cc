@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "sim/base/error.h"
+#include "topologies/host_list.h"
 
 namespace lambcast {
 namespace {
@@ -21,6 +22,10 @@ std::string foreign_refusal(const std::string& text) {
 
 TEST_CASE("foreign descriptions: hosts of a list of Slurm") {
   CHECK(hosts_in("n1") == 1);
+  CHECK(host_names("n[08-10],a[1-2]x[0,3],m") ==
+        std::vector<std::string>{"n08", "n09", "n10", "a1x0", "a2x0", "a1x3", "a2x3", "m"});
+  CHECK_FALSE(host_names("n[1-200000]"));
+  CHECK_FALSE(host_names("no/such"));
   CHECK(hosts_in("n[01-03,7],gpu[1-2]x[0-3],login1") == 4 + 2 * 4 + 1);
   for (const char* none : {"", "n1,", "n[1-", "n[3-1]", "n[a-b]", "ALL", "n[0-99999999]"})
     CHECK_FALSE(hosts_in(none));

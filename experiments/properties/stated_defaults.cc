@@ -256,8 +256,9 @@ const Defaults& what_if_defaults() {
 
 const std::set<std::string_view>& keys_without_default() {
   static const std::set<std::string_view> keys{
-      "config",   "megatron_args", "set_var", "torchtitan", "model",        "cluster",
-      "topology", "versions",      "plugin",  "lora_rank",  "lora_targets", "rampup_batch_size"};
+      "config",           "megatron_args", "set_var",  "torchtitan", "model",     "cluster",
+      "topology",         "hosts",         "versions", "plugin",     "lora_rank", "lora_targets",
+      "rampup_batch_size"};
   return keys;
 }
 

@@ -17,6 +17,7 @@
 #include "models/torchtitan/config.h"
 #include "sim/base/file.h"
 #include "topologies/foreign_description.h"
+#include "topologies/host_list.h"
 
 namespace lambcast {
 namespace {
@@ -202,10 +203,10 @@ void add_launcher_file(const std::string& path, const WhatIf& asked, Catalog& ca
 }
 
 // Fills keys of the cluster from the structure that a file of another program states.
-void add_topology(const std::string& path, Catalog& catalog, WhatIf& what_if,
-                  std::vector<Finding>& findings) {
+void add_topology(const std::string& path, const std::vector<std::string>& hosts, Catalog& catalog,
+                  WhatIf& what_if, std::vector<Finding>& findings) {
   of_key("topology", [&] {
-    const auto stated = foreign_description(catalog.texts()->config(path));
+    const auto stated = foreign_description(catalog.texts()->config(path), hosts);
     if (!stated || stated->keys.empty())
       fail_input({path, 0, {}},
                  stated ? fmt::format("is {}, which leaves open {}", stated->format, stated->open)
@@ -223,6 +224,20 @@ void add_topology(const std::string& path, Catalog& catalog, WhatIf& what_if,
              filled.empty() ? "--set gives all that it states" : filled,
              stated->open.empty() ? "" : fmt::format("; it leaves open {}", stated->open))});
   });
+}
+
+// The hosts of a job give its nodes, unless a flag does.
+std::vector<std::string> add_hosts(const Words& words, WhatIf& what_if) {
+  const std::string* list = words.find("hosts");
+  if (list == nullptr) return {};
+  const auto hosts = host_names(*list);
+  if (!hosts)
+    fail_input(flag("hosts"), fmt::format("'{}' is no list of hosts", *list),
+               "a list as SLURM_JOB_NODELIST has it, n[01-04,7],m1, of up to 100000");
+  if (!words.find("gpus") && !words.find("dp"))
+    what_if.emplace("nodes", fmt::format("{}", hosts->size()));
+  what_if.erase("hosts");
+  return *hosts;
 }
 
 }  // namespace
@@ -292,9 +307,10 @@ WhatIf with_run_files(const WhatIf& asked, Catalog& catalog, std::vector<Finding
   };
   if (config != nullptr && of_key("config", is_of_launcher))
     add_launcher_file(*config, asked, catalog, what_if, findings);
+  const std::vector<std::string> hosts = add_hosts(words, what_if);
   what_if.erase("topology");
   if (const std::string* topology = words.find("topology"))
-    add_topology(*topology, catalog, what_if, findings);
+    add_topology(*topology, hosts, catalog, what_if, findings);
   if (megatron != nullptr) add_megatron(*megatron, asked, catalog, what_if, findings);
   if (torchtitan != nullptr) add_torchtitan(*torchtitan, asked, catalog, what_if, findings);
   return what_if;

@@ -162,6 +162,21 @@ TEST_CASE("run files: a topology of another program fills keys of the cluster") 
   findings.clear();
   CHECK(filled(what_if, findings)["cluster.fabric.nodes_per_leaf"] == "4");
   CHECK_THAT(findings[0].message, !Contains("nodes_per_leaf"));
+  // Three hosts of each leaf, or all on one; a host that no leaf has is named.
+  what_if.erase("cluster.fabric.nodes_per_leaf");
+  const auto of_hosts = [&](const char* hosts) {
+    what_if["hosts"] = hosts;
+    findings.clear();
+    return filled(what_if, findings);
+  };
+  full = of_hosts("n[0-2,6-8]");
+  CHECK(full["nodes"] == "6");
+  CHECK(full["cluster.fabric.nodes_per_leaf"] == "3");
+  CHECK(of_hosts("n[2-4]")["cluster.fabric.kind"] == "single-switch");
+  CHECK_THAT(refusal(what_if = with({{"hosts", "n[2-4],m1"}}, what_if)),
+             Contains("--hosts: 'm1' is on no leaf"));
+  CHECK_THAT(refusal(with({{"hosts", "n[2-"}}, what_if)), Contains("is no list of hosts"));
+  what_if.erase("hosts");
   what_if["topology"] = folder.file("x.toml", "name = \"x\"\n");
   CHECK_THAT(refusal(what_if), Contains("x.toml: states no structure of a cluster"));
 }

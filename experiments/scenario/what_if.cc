@@ -35,6 +35,9 @@ std::vector<WhatIfKey> description_keys() {
       {"topology",
        "structure of the cluster: NCCL's topology XML, nvidia-smi topo -m, or Slurm's "
        "topology.conf or topology.yaml"},
+      {"hosts",
+       "hosts of the job as SLURM_JOB_NODELIST lists them, n[01-04]: its nodes, and with Slurm's "
+       "--topology their leaves"},
       {"device", "device profile or TOML file (default: the cluster's)"},
       {"gpus", "number of GPUs", whole},
       {"nodes", "number of whole nodes, instead of --gpus", whole, {1, 512}},

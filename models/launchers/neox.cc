@@ -201,6 +201,10 @@ void add_precision(KeyReader& keys, Json& config) {
   if (fp16.contains("fp16")) keys.entry("fp16.fp16", Treatment::costless, "enabled says it");
   const bool narrow = fp16.is_object() && fp16.value("type", Json("")) == "bfloat16";
   const bool brain = is_on(bf16) || (is_on(fp16) && narrow) || precision == "bfloat16";
+  if (brain && fp16.is_object())
+    for (const auto& [key, value] : fp16.items())
+      if (key != "enabled" && key != "type")
+        keys.entry("fp16." + key, Treatment::costless, "bf16 scales no loss");
   if (brain) {
     config["bf16"] = {{"enabled", true}};
   } else if (is_on(fp16) || precision == "fp16") {
