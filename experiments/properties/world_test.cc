@@ -314,9 +314,9 @@ int check_worlds(std::uint64_t first, int count) {
 
 TEST_CASE("worlds: every key is drawn") {
   // Files, and what other keys say too.
-  std::set<std::string_view> left{"config",       "megatron_args", "set_var", "torchtitan",
-                                  "topology",     "device",        "nodes",   "dp",
-                                  "global_batch", "samples",       "tokens"};
+  std::set<std::string_view> left{"config",   "megatron_args", "set_var", "torchtitan",
+                                  "topology", "hosts",         "device",  "nodes",
+                                  "dp",       "global_batch",  "samples", "tokens"};
   std::set<std::string, std::less<>> drawn;
   for (std::uint64_t seed = 1; seed <= 5'000; ++seed)
     for (const auto& [key, value] : draw_world(seed)) drawn.insert(key);

@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "models/huggingface/config_case.h"
+#include "models/huggingface/costless_keys.h"
 
 namespace lambcast::huggingface {
 namespace {
@@ -216,6 +217,14 @@ TEST_CASE("config.json: what is missing, ill-typed or not modelled is one line w
   }
   // All of it is a share.
   CHECK(refusal(changed(gpt2, "\"attn_pdrop\": 0.1", "\"attn_pdrop\": 1")).empty());
+}
+
+// A key with a space once read beyond the list.
+TEST_CASE("config.json: a key is costless by its whole name alone") {
+  CHECK_FALSE(costless_reason("bos_token_id").empty());
+  for (const char* key :
+       {"", " ", " bos_token_id", "bos_token_id ", "bos_token", "torchscript tie_encoder_decoder"})
+    CHECK(costless_reason(key).empty());
 }
 
 TEST_CASE("config.json: no text makes anything but a description or an error") {

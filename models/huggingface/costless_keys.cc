@@ -1,5 +1,7 @@
 #include "models/huggingface/costless_keys.h"
 
+#include <string>
+
 namespace lambcast::huggingface {
 namespace {
 
@@ -73,10 +75,10 @@ constexpr CostlessKeys costless_keys[] = {
 }  // namespace
 
 std::string_view costless_reason(std::string_view key) {
+  if (key.empty() || key.find(' ') != key.npos) return {};
+  const std::string name = " " + std::string(key) + " ";
   for (const CostlessKeys& group : costless_keys)
-    for (std::size_t at = group.keys.find(key); at != group.keys.npos && !key.empty();
-         at = group.keys.find(key, at + 1))
-      if (group.keys[at - 1] == ' ' && group.keys[at + key.size()] == ' ') return group.reason;
+    if (group.keys.find(name) != group.keys.npos) return group.reason;
   return {};
 }
 
