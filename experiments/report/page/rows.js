@@ -12,13 +12,13 @@ const lambcast = {};
   }
 
   // Cells of long columns are characters, as packed_cells.h has them.
-  const places = new Uint8Array(128);
-  for (let c = 35, next = 0; c < 127; ++c) if (c !== 60 && c !== 92) places[c] = next++;
+  const digits = new Uint8Array(128);
+  for (let c = 35, next = 0; c < 127; ++c) if (c !== 60 && c !== 92) digits[c] = next++;
   function unpacked(text, width, cell) {
     return Array.from({ length: text.length / width }, function (_, row) {
       let value = 0;
       for (let i = row * width; i < (row + 1) * width; ++i)
-        value = value * 90 + places[text.charCodeAt(i)];
+        value = value * 90 + digits[text.charCodeAt(i)];
       return cell(value);
     });
   }
