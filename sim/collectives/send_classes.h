@@ -1,10 +1,9 @@
 // Sends of a set, those that are alike together.
 //
 //   in a row   SendRuns goes over all flows of a set in their order
-//   a class    sends of the same bytes over links of the same roles and loads (FlowLoads). They
-//   take
-//              equally long under every protocol and on all machines with the same wiring, so that
-//              a set is priced by its classes.
+//   a class    sends of the same bytes over links of the same roles and loads (FlowLoads), which
+//              take equally long under every protocol and on all machines with the same wiring. A
+//              set is priced by its classes.
 #pragma once
 
 #include <cstdint>
