@@ -26,7 +26,7 @@ MODEL = ["--model", "llama2-7b"]
 RUN = ["--optimizer", "adamw"]
 BATCH = ["--micro-batch", "1", "--grad-accum", "2"]
 LENGTH = ["--seq-len", "512"]
-# Where a file leaves something open, these say it; the first that runs is taken. On a small network most keys show.
+# Flags that complete a file which states less than a run needs: the first list that runs is taken.
 FLAGS = {
     "--config": [[], ["--micro-batch", "1"], BATCH, MODEL, MODEL + RUN, MODEL + RUN + ["--micro-batch", "1"], MODEL + BATCH, MODEL + RUN + BATCH, RUN + BATCH,
                  RUN + BATCH + ["--set", "model.vocab=50257"]],
@@ -34,6 +34,7 @@ FLAGS = {
     "--megatron-args": [[], ["--set", "model.vocab=50257"]],
     "--torchtitan": [[], ["--model", "llama3-8b"]],
 }
+# Clusters to try in this order; most keys change the time on a small network.
 CLUSTERS = [["--cluster", name, "--gpus", gpus]
             for name, gpus in (("dgx-a100-80g", "16"), ("hgx-h100-ndr", "64"), ("dgx-a100-80g", "8"), ("dgx-a100-80g", "2"),
                                ("dgx-a100-80g", "128"), ("hgx-h100-ndr", "1024"))]
@@ -210,7 +211,7 @@ def check(program, path):
         moves = {}
         for key, texts in file.keys():
             name, treated = treatment(entries, key)
-            # Of a key within one that is applied the name tells more.
+            # A row whose name is shorter than the key is that of a section: the key stands for itself.
             label = file.flag, key if len(name) < len(key.split(".")[-1]) or treated is None else name
             # Arguments of launchers and of other commands of a script are not the program's.
             if treated is None and file.flag != "--megatron-args":

@@ -133,8 +133,10 @@ int validate_command(const ValidateOptions& options) {
   const int code = static_cast<int>(within(validation) ? Exit::done : Exit::limit);
   if (options.rows == "-") return code;  // they are the result
   std::optional<LeftOutStacks> left_out;
-  if (sources) left_out = leave_out_stacks();
-  if (sources) print_text(grade_table(grades_of(*sources, *left_out)) + "\n");
+  if (sources) {
+    left_out = leave_out_stacks();
+    print_text(grade_table(grades_of(*sources, *left_out)) + "\n");
+  }
   if (training) print_text(replay_table(*training) + "\n");
   if (sources)
     print_text(source_table(*sources) + "\n" + left_out_table(*left_out) + "\n" +
