@@ -1,9 +1,12 @@
 #include <fmt/format.h>
 #include <spawn.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <memory>
@@ -21,6 +24,7 @@
 #include "validate/calibrate/measured_tables.h"
 #include "validate/measure/launch.h"
 #include "validate/measure/survey.h"
+#include "validate/survey/gpu_spread.h"
 #include "validate/survey/survey_tables.h"
 
 extern char** environ;
@@ -34,48 +38,24 @@ struct SurveyFlags {
   std::string folder, cluster, operations = "all_reduce,all_gather,reduce_scatter,all_to_all";
   std::string min_bytes = "1K", max_bytes = "16M", factor = "4", seconds_per_size = "0.2";
   double budget_s = 600;
-  bool force = false;
+  bool profile = false, force = false;
 };
 
-// lambcast-measure as a process of its own: MPI stays out of the program that fits.
-class Measuring {
+fs::path next_to_this_program(const char* name) {
+  std::error_code error;
+  return fs::read_symlink("/proc/self/exe", error).parent_path() / name;
+}
+
+class ChildProcess {
  public:
-  explicit Measuring(const SurveyFlags& flags) {
-    std::error_code error;
-    const fs::path self = fs::read_symlink("/proc/self/exe", error);
-    const std::string program = (self.parent_path() / "lambcast-measure").string();
-    std::vector<std::string> words{program,
-                                   "--backend",
-                                   "mpi",
-                                   "--survey",
-                                   flags.folder,
-                                   "--ops",
-                                   flags.operations,
-                                   "--budget",
-                                   fmt::format("{}", flags.budget_s),
-                                   "-b",
-                                   flags.min_bytes,
-                                   "-e",
-                                   flags.max_bytes,
-                                   "-f",
-                                   flags.factor,
-                                   "-n",
-                                   "100",
-                                   "-a",
-                                   "3",
-                                   "--statistic",
-                                   "median",
-                                   "--seconds-per-size",
-                                   flags.seconds_per_size,
-                                   "--format",
-                                   "csv"};
+  explicit ChildProcess(std::vector<std::string> words) {
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);
     const int status =
-        posix_spawn(&id_, program.c_str(), nullptr, nullptr, arguments.data(), environ);
+        posix_spawn(&id_, words.front().c_str(), nullptr, nullptr, arguments.data(), environ);
     if (status != 0)
-      throw Error(Exit::missing, fmt::format("{}: {}", program, std::strerror(status)));
+      throw Error(Exit::missing, fmt::format("{}: {}", words.front(), std::strerror(status)));
   }
 
   bool is_over() {
@@ -95,6 +75,60 @@ class Measuring {
   bool over_ = false;
 };
 
+// lambcast-measure as a process of its own: MPI stays out of the program that fits.
+std::vector<std::string> measuring(const SurveyFlags& flags) {
+  return {next_to_this_program("lambcast-measure").string(),
+          "--backend",
+          "mpi",
+          "--survey",
+          flags.folder,
+          "--ops",
+          flags.operations,
+          "--budget",
+          fmt::format("{}", flags.budget_s),
+          "-b",
+          flags.min_bytes,
+          "-e",
+          flags.max_bytes,
+          "-f",
+          flags.factor,
+          "-n",
+          "100",
+          "-a",
+          "3",
+          "--statistic",
+          "median",
+          "--seconds-per-size",
+          flags.seconds_per_size,
+          "--format",
+          "csv"};
+}
+
+// The GPUs that this process may use as CUDA counts them, of which it takes one.
+std::string gpu_of_rank(int local_rank) {
+  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  if (visible == nullptr || *visible == 0) return std::to_string(local_rank);
+  std::vector<std::string> gpus;
+  for (const char* c = visible; *c != 0; ++c)
+    if (c == visible || *c == ',')
+      gpus.emplace_back(c + (*c == ','), std::strcspn(c + (*c == ','), ","));
+  return gpus[static_cast<std::size_t>(local_rank) % gpus.size()];
+}
+
+// Each rank profiles a GPU of its own. One that cannot says why, and the survey goes on.
+void profile_own_gpu(const SurveyFlags& flags, const validate::MpiLaunch& launch) {
+  const fs::path folder = fs::path(flags.folder) / "gpus";
+  std::error_code ignored;  // the file that cannot be written is named
+  fs::create_directories(folder, ignored);
+  std::array<char, 256> host{};
+  gethostname(host.data(), host.size() - 1);
+  setenv("CUDA_VISIBLE_DEVICES", gpu_of_rank(launch.local_rank).c_str(), 1);
+  ChildProcess({next_to_this_program("lambcast").string(), "profile", "-b", "256M", "-e", "256M",
+                "-o",
+                (folder / fmt::format("rank-{:05}-{}.toml", launch.rank, host.data())).string()})
+      .code();
+}
+
 void check_flags(const SurveyFlags& flags) {
   std::error_code ignored;
   if (fs::exists(fs::path(flags.folder) / "plan.csv", ignored) && !flags.force)
@@ -104,13 +138,30 @@ void check_flags(const SurveyFlags& flags) {
 }
 
 // Keeps the forecast as soon as the plan is known, before a table is read.
-void keep_forecast(const SurveyFlags& flags, Measuring& measuring) {
+void keep_forecast(const SurveyFlags& flags, ChildProcess& measuring) {
   const fs::path plan = fs::path(flags.folder) / "plan.csv";
   while (!fs::exists(plan) && !measuring.is_over())
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   if (!fs::exists(plan)) return;
   write_output((fs::path(flags.folder) / "forecast.csv").string(), "-o",
                survey_forecast_csv(flags.cluster, planned_tables(plan)));
+}
+
+// Says what the profiles of --profile give, or why they give nothing.
+std::optional<GpuSpread> surveyed_spread(const SurveyFlags& flags) {
+  if (!flags.profile) return std::nullopt;
+  const fs::path folder = fs::path(flags.folder) / "gpus";
+  std::string said = fmt::format("{} holds fewer than two profiles", printable(folder.string()));
+  try {
+    if (const auto spread = gpu_spread_of(folder)) {
+      print_text(gpu_spread_sentence(*spread) + "\n\n");
+      return spread;
+    }
+  } catch (const Error& error) {
+    said = error.what();
+  }
+  print_text(fmt::format("The spread of GPUs is not known: {}.\n\n", said));
+  return std::nullopt;
 }
 
 int fit(const SurveyFlags& flags) {
@@ -124,9 +175,12 @@ int fit(const SurveyFlags& flags) {
   const validate::FitSummary summary =
       validate::calibrate(base, base_name, tables, Backend::mpi_host);
   const std::string after = (fs::path(flags.folder) / "cluster.toml").string();
-  write_output(after, "-o",
-               validate::calibrated_cluster(base, base_name, "surveyed", summary,
-                                            printable(validate::sources_of(tables))));
+  std::string description = validate::calibrated_cluster(base, base_name, "surveyed", summary,
+                                                         printable(validate::sources_of(tables)));
+  const std::optional<GpuSpread> spread = surveyed_spread(flags);
+  if (spread)
+    description = validate::cluster_with_gpu_spread(description, after, as_measured(*spread));
+  write_output(after, "-o", description);
   print_text(
       fmt::format("{}\nMedian error of the forecast, before by {}, after by {}:\n{}\n"
                   "Forecast with:\n  {}\n",
@@ -137,11 +191,13 @@ int fit(const SurveyFlags& flags) {
 }
 
 int survey_command(const SurveyFlags& flags) {
-  const bool first = validate::mpi_launch_of(validate::process_environment()).rank == 0;
+  const validate::MpiLaunch launch = validate::mpi_launch_of(validate::process_environment());
+  const bool first = launch.rank == 0;
   if (first) check_flags(flags);
-  Measuring measuring(flags);
-  if (first) keep_forecast(flags, measuring);
-  const int code = measuring.code();
+  if (flags.profile) profile_own_gpu(flags, launch);
+  ChildProcess measurement(measuring(flags));
+  if (first) keep_forecast(flags, measurement);
+  const int code = measurement.code();
   return first && code == 0 ? fit(flags) : code;
 }
 
@@ -176,11 +232,14 @@ Command add_survey(CLI::App& app) {
                                 CLI::AsNumberWithUnit::CASE_SENSITIVE))
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  command->add_flag("--profile", flags->profile,
+                    "each rank profiles a GPU first, into DIR/gpus: how far equal GPUs differ");
   command->add_flag("--force", flags->force, "write into a folder that holds a survey");
   command->footer(
       "Start it with a launcher, one process for each rank that a node should have:\n"
       "  mpirun -n 8 --map-by node lambcast survey --cluster commodity-10gbe -o mine/\n"
       "  srun -N 8 --ntasks-per-node 1 lambcast survey --cluster commodity-10gbe -o mine/\n"
+      "With --profile, start a process for each GPU, and -o in a folder that all nodes share.\n"
       "It runs over MPI on hosts; for NCCL on GPUs start lambcast measure. Tables that a survey\n"
       "left behind when it was stopped are fitted by\n"
       "  lambcast calibrate mine/tables/*.csv --cluster commodity-10gbe -o mine.toml");

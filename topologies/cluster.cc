@@ -107,6 +107,7 @@ StackSpec decode_stack(const Table& table) {
                             : "deepspeed";
   spec.compute_scale = factor(table, "compute_scale", any_factor);
   spec.compute_spread = factor(table, "compute_spread", {0, 1}, 0);
+  spec.gpu_spread = factor(table, "gpu_spread", {0, 1}, 0);
   spec.optimizer_scale = factor(table, "optimizer_scale", any_factor);
   spec.own_compute_scale = set_by_figure(spec.compute_scale);
   spec.scale_program = table.get_or<std::string>("program", spec.implementation);

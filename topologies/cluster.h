@@ -118,9 +118,9 @@ struct HostCopySpec {
 struct StackSpec {
   std::string implementation;     // whose training curves to use: "deepspeed", "nvidia"
   Sourced<double> compute_scale;  // times the profile's forward and backward
-  // Relative standard deviation over GPUs of the time they compute a micro batch: a step waits for
-  // the slowest (models/training/price/slowest_rank.h).
-  Sourced<double> compute_spread;
+  // Relative standard deviations of the time of a micro batch, from one to the next and from one
+  // GPU to another: a step waits for the slowest (models/training/price/slowest_rank.h).
+  Sourced<double> compute_spread, gpu_spread;
   Sourced<double> optimizer_scale;  // times the memory-bound estimate of the optimizer
   // The two scales as a figure of this machine set them, if one did. An override by a plain number
   // keeps them, so that intervals widen by its distance (models/training/price/own_scale.h).

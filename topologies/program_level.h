@@ -9,6 +9,8 @@
 //   level = { value = 1.19, kind = "fitted", source = "2 runs: ..." }
 //   low = 1.12               90 % interval of the level (validate/program/level_fit.h)
 //   high = 1.26
+//   fewest_gpus = 8          of the runs that were measured (optional)
+//   most_gpus = 64
 //
 // The level multiplies forward and backward of forecasts of that program, for any model and layout.
 //
@@ -29,7 +31,8 @@ namespace lambcast {
 struct ProgramLevel {
   std::string framework, format;
   Sourced<double> level;
-  double low = 1, high = 1;  // 90 % interval
+  double low = 1, high = 1;            // 90 % interval
+  int fewest_gpus = 0, most_gpus = 0;  // of the measured runs; 0: not stated
   bool operator==(const ProgramLevel&) const = default;
 };
 

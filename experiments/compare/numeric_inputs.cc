@@ -211,6 +211,7 @@ void add_cluster(Inputs& inputs, const Cluster& cluster) {
   };
   stack("compute_scale", &StackSpec::compute_scale);
   stack("compute_spread", &StackSpec::compute_spread);
+  stack("gpu_spread", &StackSpec::gpu_spread);
   stack("optimizer_scale", &StackSpec::optimizer_scale);
 }
 

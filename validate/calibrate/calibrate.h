@@ -104,6 +104,10 @@ std::string cluster_with_program(const std::string& base, const std::string& nam
                                  const std::string& cluster_name, const std::string& device,
                                  const ProgramLevel& program);
 
+// The base description with stack.gpu_spread. Comments of the base are lost.
+std::string cluster_with_gpu_spread(const std::string& base, const std::string& name,
+                                    const Sourced<double>& spread);
+
 // The value below which this share of at least one value lies, between two of them by
 // interpolation; 0.5 is the median.
 double quantile(std::vector<double> values, double share);

@@ -258,11 +258,28 @@ std::string cluster_with_program(const std::string& base, const std::string& nam
                     {"kind", std::string(name_of(program.level.provenance.kind))},
                     {"source", program.level.provenance.source}};
   level.is_inline(true);
-  root.insert_or_assign("program", toml::table{{"framework", program.framework},
-                                               {"format", program.format},
-                                               {"level", std::move(level)},
-                                               {"low", rounded(program.low, 4)},
-                                               {"high", rounded(program.high, 4)}});
+  toml::table section{{"framework", program.framework},
+                      {"format", program.format},
+                      {"level", std::move(level)},
+                      {"low", rounded(program.low, 4)},
+                      {"high", rounded(program.high, 4)}};
+  if (program.fewest_gpus > 0) {
+    section.insert("fewest_gpus", program.fewest_gpus);
+    section.insert("most_gpus", program.most_gpus);
+  }
+  root.insert_or_assign("program", std::move(section));
+  return description_text(root);
+}
+
+std::string cluster_with_gpu_spread(const std::string& base, const std::string& name,
+                                    const Sourced<double>& spread) {
+  toml::table root = toml::parse(base, name);
+  toml::table value{{"value", rounded(spread.value, 4)},
+                    {"kind", std::string(name_of(spread.provenance.kind))},
+                    {"source", spread.provenance.source}};
+  value.is_inline(true);
+  root.insert("stack", toml::table{});
+  root["stack"].as_table()->insert_or_assign("gpu_spread", std::move(value));
   return description_text(root);
 }
 

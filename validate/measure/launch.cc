@@ -121,7 +121,8 @@ MpiLaunch mpi_launch_of(const Environment& environment) {
   for (const Launcher& launcher : std::span(kLaunchers).subspan<1>()) {
     const auto rank = number_in(environment(launcher.rank).value_or(""), 0, kMany);
     const auto processes = number_in(environment(launcher.processes).value_or(""), 1, kMany);
-    if (rank && processes && *rank < *processes) return {*rank, *processes};
+    const auto local = number_in(environment(launcher.local_rank).value_or("0"), 0, kMany);
+    if (rank && processes && *rank < *processes) return {*rank, *processes, local.value_or(0)};
   }
   return {};
 }

@@ -37,6 +37,7 @@ Launch launch_of(const Environment& environment);
 struct MpiLaunch {
   int rank = 0;
   int processes = 1;
+  int local_rank = 0;  // 0 too if the launcher does not say
 };
 MpiLaunch mpi_launch_of(const Environment& environment);
 

@@ -84,7 +84,10 @@ ProgramLevel program_of(const std::vector<SourceFigure>& figures) {
     if (program.framework.empty()) {
       program.framework = framework;
       program.format = format;
+      program.fewest_gpus = training.gpus;
     }
+    program.fewest_gpus = std::min(program.fewest_gpus, training.gpus);
+    program.most_gpus = std::max(program.most_gpus, training.gpus);
     if (program.framework != framework || program.format != format)
       fail_input({"", 0, "--runs"},
                  fmt::format("holds runs of {} in {} format and of {} in {} format: a description "

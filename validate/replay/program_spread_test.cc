@@ -14,6 +14,7 @@
 #include "experiments/scenario/scenario.h"
 #include "models/device/rates_interval.h"
 #include "models/training/price/measured_program.h"
+#include "models/training/price/slowest_rank.h"
 #include "validate/calibrate/calibrate.h"
 #include "validate/replay/source_replay.h"
 
@@ -61,17 +62,22 @@ TEST_CASE("program spread: published rows are off by it beyond their kernels") {
   }
 }
 
-// By program and machine (source, cluster, GPU and precision): the standard deviation of
-// log(forecast / measured) of its runs about their mean.
+// Program and machine of a row: source, cluster, GPU and precision.
+std::string stack_of(const SourceFigure& row) {
+  std::string stack = row.source;
+  for (const char* key : {"cluster", "device", "precision"})
+    if (const auto said = row.what_if.find(key); said != row.what_if.end())
+      stack += " " + said->second;
+  return stack;
+}
+
+// By program and machine: the standard deviation of log(forecast / measured) of its runs about
+// their mean.
 std::map<std::string, double> spreads_of_runs(const SourceSummary& summary) {
   std::map<std::string, std::vector<double>> off;
   for (const SourceResult& result : summary.results) {
     if (!result.ok() || result.of.quantity == Quantity::memory_gib) continue;
-    std::string stack = result.of.source;
-    for (const char* key : {"cluster", "device", "precision"})
-      if (const auto said = result.of.what_if.find(key); said != result.of.what_if.end())
-        stack += " " + said->second;
-    off[stack].push_back(std::log1p(result.error));
+    off[stack_of(result.of)].push_back(std::log1p(result.error));
   }
   std::map<std::string, double> spreads;
   for (const auto& [stack, runs] : off) {
@@ -95,6 +101,61 @@ TEST_CASE("program spread: runs of one program lie about its level by run_spread
   const auto spreads = spreads_of_runs(replay_sources());
   CHECK(spreads.size() > 30);
   CHECK(std::abs(median_of(spreads) - run_spread) < 0.003);
+}
+
+// How far the errors of one program's runs drift with their number of GPUs: the slope b of
+// log(measured / forecast) on z, the expected largest of so many normal numbers, and its variance
+// from run_spread. Programs that run on 32 GPUs and more, and compute for most of a step.
+struct Drift {
+  double slope = 0, variance = 0;
+};
+
+std::vector<Drift> drifts(const SourceSummary& summary) {
+  struct Run {
+    double largest = 0, off = 0;
+    int gpus = 0;
+  };
+  std::map<std::string, std::vector<Run>> runs;
+  Catalog catalog(std::make_shared<DescriptionTexts>());
+  for (const SourceResult& result : summary.results) {
+    if (!result.ok() || result.of.quantity == Quantity::memory_gib || result.exposed > 0.3)
+      continue;
+    const TrainingPlan training = resolve(result.of.what_if, catalog).training;
+    const std::string program =
+        fmt::format("{} {}", stack_of(result.of), framework_of_run(training));
+    runs[program].push_back(
+        {expected_largest_of(training.gpus), -std::log1p(result.error), training.gpus});
+  }
+  std::vector<Drift> found;
+  for (const auto& [program, of] : runs) {
+    const auto count = static_cast<double>(of.size());
+    double largest = 0, off = 0, across = 0, together = 0;
+    int most_gpus = 0;
+    for (const Run& run : of) {
+      largest += run.largest / count, off += run.off / count;
+      most_gpus = std::max(most_gpus, run.gpus);
+    }
+    for (const Run& run : of) {
+      across += (run.largest - largest) * (run.largest - largest);
+      together += (run.largest - largest) * (run.off - off);
+    }
+    if (of.size() >= 3 && most_gpus >= 32 && across > 0.5)
+      found.push_back({together / across, run_spread * run_spread / across});
+  }
+  return found;
+}
+
+// The mean drift does not differ from none, and drifts differ by growth_spread beyond their errors.
+TEST_CASE("program spread: steps drift with the number of GPUs by growth_spread, either way") {
+  const std::vector<Drift> found = drifts(replay_sources());
+  REQUIRE(found.size() > 25);
+  double mean = 0, squares = 0;
+  for (const Drift& drift : found) {
+    mean += drift.slope / static_cast<double>(found.size());
+    squares += (drift.slope * drift.slope - drift.variance) / static_cast<double>(found.size());
+  }
+  CHECK(std::abs(mean) < 0.015);
+  CHECK(std::abs(std::sqrt(squares) - growth_spread) < 0.004);
 }
 
 TEST_CASE("program spread: intervals of 90 % hold as many rows, and as many of most sources") {

@@ -26,6 +26,12 @@ grep -q 'Median error of the forecast' out || fail "nothing is compared: $(cat o
 "$lambcast" collective --cluster mine/cluster.toml --gpus 3 --backend mpi -b 1M -e 1M >forecast ||
   fail "the description does not forecast"
 
+# With --profile, what the ranks' profiles show is kept; where a rank has no GPU, the survey goes on.
+"${launch[@]}" -n 2 "${survey[@]}" --profile -o profiled >profiled.out 2>&1 ||
+  fail "--profile ends with $?: $(cat profiled.out)"
+[ -s profiled/cluster.toml ] || fail "--profile leaves no description"
+grep -q 'spread of GPUs is not known\|Equal GPUs differ' profiled.out || fail "--profile says nothing: $(cat profiled.out)"
+
 # A survey is not overwritten by mistake, and one that has no time says so.
 code=0
 "${launch[@]}" -n 2 "${survey[@]}" -o mine >again 2>&1 || code=$?

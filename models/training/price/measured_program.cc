@@ -7,6 +7,7 @@
 
 #include "models/device/rates_interval.h"
 #include "models/training/price/own_scale.h"
+#include "models/training/price/slowest_rank.h"
 
 namespace lambcast {
 namespace {
@@ -32,9 +33,17 @@ bool lacks_share(const Device& device, MatrixFormat format) {
          has_assumed_share(load_device(device.name), format);
 }
 
-ComputeWidth of_level(const ProgramLevel& level) {
-  return {std::hypot(std::log(level.high / level.low) / 2, ends_of_90_percent * run_spread),
-          claimed};
+// Standard deviation of the drift from the nearest measured number of GPUs to this one.
+double drift(const ProgramLevel& level, int gpus) {
+  if (level.fewest_gpus == 0) return 0;  // the description does not say
+  const int nearest = std::clamp(gpus, level.fewest_gpus, level.most_gpus);
+  return growth_spread * std::abs(expected_largest_of(gpus) - expected_largest_of(nearest));
+}
+
+ComputeWidth width_by_level(const TrainingPlan& training) {
+  const ProgramLevel& level = *training.program;
+  const double of_run = std::hypot(run_spread, drift(level, training.gpus));
+  return {std::hypot(std::log(level.high / level.low) / 2, ends_of_90_percent * of_run), claimed};
 }
 
 }  // namespace
@@ -45,14 +54,14 @@ double level_of(const TrainingPlan& training) {
 
 ComputeWidth width_of_passes(const TrainingPlan& training, const ComputeWidth& otherwise,
                              bool level_known) {
-  if (training.program) return of_level(*training.program);
+  if (training.program) return width_by_level(training);
   const ProgramPrior& prior = training.prior;
   if (level_known || prior.programs == 0) return otherwise;
   return {std::hypot(otherwise.log, student_95(prior.programs) * prior.spread), otherwise.coverage};
 }
 
 ComputeWidth width_of_passes(const TrainingPlan& training) {
-  if (training.program) return of_level(*training.program);
+  if (training.program) return width_by_level(training);
   const GpuRates& rates = *training.device->rates;
   const bool assumed = lacks_share(*training.device, format_of_products(training));
   const ComputeWidth known = rates_width(rates.held_out, {.share = assumed});

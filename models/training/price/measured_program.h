@@ -9,16 +9,20 @@
 // The passes of every other run of a measured program take its level times as long, and their
 // interval shrinks from the spread between programs to the spread between runs of one program.
 //
-// Half the interval of a pass, in logarithms, with [l, h] the 90 % interval of the level and
-// r = run_spread the standard deviation of one run against the level of its program:
+// Half the interval of a pass, in logarithms, with [l, h] the 90 % interval of the level,
+// r = run_spread the standard deviation of one run against the level of its program, and
+// g = growth_spread that of the drift with the number of GPUs:
 //
-//   w = sqrt((ln(h / l) / 2)^2 + (1.645 r)^2)
+//   w = sqrt((ln(h / l) / 2)^2 + (1.645 r)^2 + (1.645 g (z(n) - z(n_0)))^2)
 //
-// r is measured on published rows (validate/replay/program_spread_test.cc): the median over 64
-// programs and machines of the standard deviation of their runs, at other sizes, lengths and
-// layouts, about their mean.
+// z (models/training/price/slowest_rank.h) is the expected largest of n standard normal numbers,
+// and n_0 the nearest to n of the numbers of GPUs that were measured. Both spreads are measured on
+// published rows (validate/replay/program_spread_test.cc). r is the median over 64 programs and
+// machines of the standard deviation of their runs, at other sizes, lengths and layouts, about
+// their mean. g is that of their slopes on z: some drift as if jitter of a step were summed over
+// ranks, as many do the opposite, and their mean is 0.01. So a drift widens, and shifts nothing.
 //
-// Not modelled: how far a run lies from those that were measured.
+// Not modelled: how far a run lies from those that were measured in size, length and layout.
 #pragma once
 
 #include "models/training/plan/training_plan.h"
@@ -26,6 +30,7 @@
 namespace lambcast {
 
 inline constexpr double run_spread = 0.05;
+inline constexpr double growth_spread = 0.04;
 
 // Returns the factor on forward and backward; 1 if this program was not measured on this machine.
 double level_of(const TrainingPlan& training);

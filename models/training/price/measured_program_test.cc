@@ -55,6 +55,26 @@ TEST_CASE("measured program: no unmeasured program claims the width of a measure
   }
 }
 
+// From 8 GPUs to 512 the expected largest of normal numbers grows from 1.42 to 3.04 (tables of
+// order statistics, Harter 1961).
+TEST_CASE("measured program: intervals grow with the distance to the measured numbers of GPUs") {
+  TrainingPlan training = plan_on("h100", MatrixFormat::half);
+  training.program = ProgramLevel{"megatron", "half", {1, {Kind::fitted, "test"}}, 0.97, 1.03};
+  training.gpus = 512;
+  const double unstated = width_of_passes(training).log;
+  const auto width_at = [&](int gpus) {
+    training.gpus = gpus;
+    return width_of_passes(training).log;
+  };
+  training.program->fewest_gpus = 8;
+  training.program->most_gpus = 64;
+  for (const int gpus : {8, 16, 64}) CHECK(width_at(gpus) == unstated);
+  CHECK(width_at(1) > unstated);
+  CHECK(width_at(16384) > width_at(512));
+  training.program->most_gpus = 8;
+  CHECK(width_at(512) == Approx(std::hypot(unstated, 1.645 * growth_spread * 1.62)).epsilon(0.01));
+}
+
 // A share set by the user is a what-if: the width stays that of the described share.
 TEST_CASE("measured program: a share that --set states keeps the evidence of the preset's") {
   for (const std::string& name : device_names()) {

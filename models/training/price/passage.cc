@@ -159,8 +159,7 @@ Passage by_curves(const TrainingPlan& training, MicroBatchTime time, std::int64_
   const StackSpec& stack = training.cluster->stack;
   const bool half = training.recipe.precision.is_half() || has_convolution_kernels(training);
   const double scale =
-      stack.compute_scale.value * level_of(training) *
-      slowest_over_mean(stack.compute_spread.value, training.batch.gas, training.data_parallel()) *
+      stack.compute_scale.value * level_of(training) * slowest_over_mean(training) *
       (half ? 1 : single_over_half(training, seq_len, time.forward + time.backward, costs));
   const double from_own = distance_from_own(stack.compute_scale.value, own_scale_of(training));
   const bool own_curve =

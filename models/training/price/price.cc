@@ -96,6 +96,7 @@ class Pricer {
     if (stack.compute_scale.value != 1) note("compute_scale", stack.compute_scale.provenance);
     if (training_.program) note("program_level", training_.program->level.provenance);
     if (stack.compute_spread.value > 0) note("compute_spread", stack.compute_spread.provenance);
+    if (stack.gpu_spread.value > 0) note("gpu_spread", stack.gpu_spread.provenance);
   }
 
   // `shared` among ranks, of which one is the fullest.

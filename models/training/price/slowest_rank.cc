@@ -19,19 +19,22 @@ double expected_largest_of(int normal_numbers) {
   return normal_numbers > 1 ? low : 0;
 }
 
-double slowest_over_mean(double spread, std::int64_t micro_batches, int ranks) {
-  if (spread == 0) return 1;  // no spread is known of most clusters
-  const auto between_sums = static_cast<double>(micro_batches);
-  return 1 + spread / std::sqrt(between_sums) * expected_largest_of(ranks);
+double slowest_over_mean(const TrainingPlan& training) {
+  const StackSpec& stack = training.cluster->stack;
+  double slowest = 1;
+  if (stack.compute_spread.value > 0)
+    slowest += stack.compute_spread.value / std::sqrt(static_cast<double>(training.batch.gas)) *
+               expected_largest_of(training.data_parallel());
+  if (stack.gpu_spread.value > 0)
+    slowest *= 1 + stack.gpu_spread.value * expected_largest_of(training.gpus);
+  return slowest;
 }
 
 GpuRates rates_of_slowest(const TrainingPlan& training, double off) {
   LAMBCAST_CHECK(training.device->rates, "{} has no rates of kernels", training.device->name);
-  const StackSpec& stack = training.cluster->stack;
-  const double slowest =
-      slowest_over_mean(stack.compute_spread.value, training.batch.gas, training.data_parallel());
-  return slowed(*training.device->rates,
-                stack.compute_scale.value * level_of(training) * slowest * off);
+  return slowed(*training.device->rates, training.cluster->stack.compute_scale.value *
+                                             level_of(training) * slowest_over_mean(training) *
+                                             off);
 }
 
 }  // namespace lambcast

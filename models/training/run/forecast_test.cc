@@ -256,7 +256,7 @@ TEST_CASE(
   for (TrainingCurve& curve : device.training_curves) curve.provenance = measured;
   Cluster cluster = *training.cluster;
   for (Sourced<double>* scale : {&cluster.stack.compute_scale, &cluster.stack.compute_spread,
-                                 &cluster.stack.optimizer_scale})
+                                 &cluster.stack.gpu_spread, &cluster.stack.optimizer_scale})
     scale->provenance = measured;
   training.cluster = std::make_shared<const Cluster>(cluster);
   const auto rests_on = [&](double launch_us, Kind kind) {

@@ -9,7 +9,6 @@
 #include "models/training/memory/memory_remedy.h"
 #include "models/training/plan/layout_contents.h"
 #include "models/training/plan/layout_plan.h"
-#include "models/training/price/slowest_rank.h"
 #include "models/training/run/layout_case.h"
 #include "models/training/run/training_case.h"
 
@@ -212,26 +211,6 @@ TEST_CASE("layout step: distributed LAMB sums over all ranks and shares its upda
   }
   CHECK(together == 0);
   CHECK(apart == static_cast<std::int64_t>(optimized_tensor_count(*training.model)));
-}
-
-// The largest of 64 numbers is 2.34 standard deviations above their mean (tables of order
-// statistics, Harter 1961). Between two sums it averages out over micro batches.
-TEST_CASE("layout step: a step computes as long as its slowest rank") {
-  CHECK(expected_largest_of(1) == 0);
-  CHECK(expected_largest_of(2) == Approx(0.5642).epsilon(0.05));
-  CHECK(expected_largest_of(64) == Approx(2.34).epsilon(0.01));
-  TrainingPlan training = layout_training({.dp = 64, .micro_batches = 4});
-  CHECK(slowest_over_mean(0, 4, 64) == 1);
-  CollectiveCosts costs;
-  const auto forward = [&] {
-    return run_step(training, {StepKind::uniform, 1024, 1}, costs).metrics.forward.s();
-  };
-  const double even = forward();
-  Cluster uneven = *training.cluster;
-  uneven.stack.compute_spread.value = 0.1;
-  training.cluster = std::make_shared<const Cluster>(uneven);
-  CHECK(slowest_over_mean(0.1, 4, 64) == Approx(1 + 0.1 / 2 * expected_largest_of(64)));
-  CHECK(forward() == Approx(even * slowest_over_mean(0.1, 4, 64)).epsilon(1e-6));
 }
 
 // LARS keeps one moment where LAMB keeps two.
