@@ -14,6 +14,7 @@
 #include "tools/commands.h"
 #include "tools/import_flags.h"
 #include "tools/terminal.h"
+#include "validate/program/after_one_step.h"
 #include "validate/program/compressed_speedups.h"
 #include "validate/program/grades.h"
 #include "validate/program/unseen_stacks.h"
@@ -140,6 +141,7 @@ int validate_command(const ValidateOptions& options) {
   if (training) print_text(replay_table(*training) + "\n");
   if (sources)
     print_text(source_table(*sources) + "\n" + left_out_table(*left_out) + "\n" +
+               one_step_table(after_one_step(unseen_stacks())) + "\n" +
                speedup_table(compressed_speedups()) + "\n" +
                choice_table(choice_of(layout_jobs(sources->results)),
                             choice_of(layout_jobs(results_of(*left_out)))) +

@@ -16,7 +16,7 @@
 //
 // A program without such a section has a prior: level 1, with the spread of the levels of programs
 // and machines that no constant was fitted to. The numbers are data, program_prior.toml, learned
-// from the unseen stacks that ship by validate/program/unseen_stacks.h.
+// from the published runs that ship by validate/program/program_levels.h.
 //
 // Not modelled: a level of its own for products, attention and element-wise kernels.
 #pragma once

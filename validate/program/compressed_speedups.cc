@@ -29,6 +29,12 @@ struct Score {
   }
 };
 
+std::vector<SourceFigure> all_rows(const UnseenStack& stack) {
+  std::vector<SourceFigure> rows = stack.rows;
+  rows.insert(rows.end(), stack.unstated_rows.begin(), stack.unstated_rows.end());
+  return rows;
+}
+
 double seconds_per_sample(const SourceResult& result) {
   return result.of.quantity == Quantity::samples_per_s ? 1 / result.of.measured
                                                        : result.of.measured;
@@ -40,7 +46,7 @@ std::vector<CompressedSpeedup> compressed_speedups() {
   std::map<std::string, SourceResult> by_name;
   const std::vector<UnseenStack> stacks = unseen_stacks();
   for (const UnseenStack& stack : stacks)
-    for (SourceResult& result : replay_figures(stack.rows)) {
+    for (SourceResult& result : replay_figures(all_rows(stack))) {
       if (!result.ok()) throw Error(Exit::usage, result.of.name + ": " + result.status);
       by_name.emplace(result.of.name, std::move(result));
     }

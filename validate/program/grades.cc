@@ -11,7 +11,7 @@ Grade grade_of(char letter, std::string meaning, const std::vector<SourceResult>
   double products = 0, squares = 0;
   for (const SourceResult& result : results) {
     if (!result.ok() || !result.low) continue;
-    const double half_width = std::log(*result.high / *result.low) / 2;
+    const double half_width = half_width_of(result);
     products += std::abs(std::log(result.forecast / result.of.measured)) * half_width;
     squares += half_width * half_width;
   }

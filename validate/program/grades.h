@@ -1,6 +1,6 @@
 // Errors and intervals of training runs by the grade of their evidence:
 //
-//   S   a program on a machine left out whole, with the prior of the others (unseen_stacks.h)
+//   S   a program on a machine left out whole, with the prior of the others (left_out_stacks.h)
 //   U   rows that set no parameter, of sources in view when the model was made
 //   R   rows that set a parameter
 //
@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-#include "validate/program/unseen_stacks.h"
+#include "validate/program/left_out_stacks.h"
 #include "validate/replay/source_replay.h"
 
 namespace lambcast {

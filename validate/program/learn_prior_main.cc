@@ -12,12 +12,12 @@
 #include <string_view>
 
 #include "sim/base/error.h"
-#include "validate/program/unseen_stacks.h"
+#include "validate/program/program_levels.h"
 
 int main(int argc, char** argv) {
   using namespace lambcast;
   try {
-    const auto levels = levels_of(unseen_stacks());
+    const auto levels = shipped_levels();
     if (argc > 1 && std::string_view(argv[1]) == "levels")
       for (const StackLevel& level : levels)
         fmt::print("# {:<22} {:<34} {:<11} level {:.3f}, kernels {:.3f}\n", level.program,

@@ -16,19 +16,11 @@ constexpr double difference = 0.05;  // of x, for the slope
 constexpr int most_rounds = 20;
 constexpr double close_enough = 1e-6;
 
-std::vector<SourceFigure> at_level(std::vector<SourceFigure> figures, const ProgramLevel& program,
+// Runs of a program whose level is exp(x) beyond doubt.
+std::vector<SourceFigure> at_level(const std::vector<SourceFigure>& figures, ProgramLevel program,
                                    double x) {
-  const std::string level = fmt::format("{:.12f}", std::exp(x));
-  for (SourceFigure& figure : figures) {
-    // The level belongs to the GPU that ran, for any device in the description.
-    const auto device = figure.what_if.find("device");
-    if (device != figure.what_if.end()) figure.what_if["cluster.device"] = device->second;
-    figure.what_if["cluster.program.framework"] = program.framework;
-    figure.what_if["cluster.program.format"] = program.format;
-    for (const char* key : {"level", "low", "high"})
-      figure.what_if[fmt::format("cluster.program.{}", key)] = level;
-  }
-  return figures;
+  program.level.value = program.low = program.high = std::exp(x);
+  return with_program(figures, program);
 }
 
 std::vector<SourceResult> replayed(std::vector<SourceFigure> figures) {
@@ -119,6 +111,25 @@ std::string source_of(const std::vector<SourceFigure>& figures) {
 }
 
 }  // namespace
+
+std::vector<SourceFigure> with_program(std::vector<SourceFigure> figures,
+                                       const ProgramLevel& program) {
+  for (SourceFigure& figure : figures) {
+    WhatIf& said = figure.what_if;
+    // The level belongs to the GPU that ran, for any device in the description.
+    if (const auto device = said.find("device"); device != said.end())
+      said["cluster.device"] = device->second;
+    said["cluster.program.framework"] = program.framework;
+    said["cluster.program.format"] = program.format;
+    said["cluster.program.level"] = fmt::format("{:.12f}", program.level.value);
+    said["cluster.program.low"] = fmt::format("{:.12f}", program.low);
+    said["cluster.program.high"] = fmt::format("{:.12f}", program.high);
+    if (program.fewest_gpus == 0) continue;
+    said["cluster.program.fewest_gpus"] = std::to_string(program.fewest_gpus);
+    said["cluster.program.most_gpus"] = std::to_string(program.most_gpus);
+  }
+  return figures;
+}
 
 LevelFit fit_level(const std::vector<SourceFigure>& figures) {
   std::vector<SourceFigure> times, memory;

@@ -44,6 +44,10 @@ struct LevelFit {
 // if they are bound by communication. The level's source names the runs.
 LevelFit fit_level(const std::vector<SourceFigure>& figures);
 
+// The figures as runs on machines that hold this level.
+std::vector<SourceFigure> with_program(std::vector<SourceFigure> figures,
+                                       const ProgramLevel& program);
+
 // The report for people: the level, then each run before and after.
 std::string level_report(const LevelFit& fit);
 
