@@ -15,14 +15,19 @@ void read_optimizer(KeyReader& keys, std::string_view key) {
   if (name.starts_with("paged_")) name.erase(0, 6);
   const bool narrow = name.ends_with("8bit") || name.ends_with("4bit");
   constexpr std::pair<std::string_view, const char*> families[] = {
-      {"galore", "galore_adamw8bit"}, {"adamw", "adamw"}, {"lion", "lion"},
-      {"adafactor", "adafactor"},     {"muon", "muon"},   {"sgd", "sgd_momentum"}};
+      {"galore", "galore_adamw8bit"},
+      {"adamw", "adamw"},
+      {"lion", "lion"},
+      {"adafactor", "adafactor"},
+      {"muon", "muon"},
+      {"sgd", "sgd_momentum"},
+      {"schedule_free_adamw", "schedule_free_adamw"}};
   const auto family = std::ranges::find_if(
       families, [&](const auto& known) { return name.starts_with(known.first); });
   if (family == std::end(families))
     keys.refuse(key, fmt::format("optimizer {} is not modelled", name),
                 "adamw_torch, adamw_torch_fused, paged_adamw_32bit, adamw_8bit, lion_32bit, "
-                "adafactor, muon, sgd");
+                "adafactor, muon, schedule_free_adamw, sgd");
   keys.set("optimizer", family->second);
   if (narrow && family->first != "galore")
     keys.leave_out(key, "states of 8 bits and fewer are taken to be of 32");

@@ -18,6 +18,9 @@
 //                              rank, another one brings them back
 //   no shared states           every rank computes all of them (torch.optim.Muon under DDP)
 //
+// The iterations are taken to reach 0.4 of the peak of half-precision products: these are square or
+// wide, but five follow one another for one matrix at a time.
+//
 // Tensor-parallel ranks gather the fp32 matrix and each compute all of it (Megatron's default,
 // muon-tp-mode duplicated). Left out: the Gram form, symmetric products, uneven owners, and
 // matrices that cross the border of two ZeRO partitions.
@@ -29,9 +32,5 @@ namespace lambcast {
 
 // Returns the FLOPs of the five Newton-Schulz iterations of a matrix.
 double muon_flops(const StateTensor& matrix);
-
-// Share of the peak of half-precision products that the iterations reach. Assumed: their products
-// are square or wide, but five follow one another for one matrix at a time.
-inline constexpr double newton_schulz_share_of_peak = 0.4;
 
 }  // namespace lambcast

@@ -31,7 +31,10 @@ namespace lambcast {
   ROW(lion)                      \
   ROW(sgd)                       \
   ROW(sgd_momentum)              \
-  ROW(muon)
+  ROW(muon)                      \
+  ROW(soap)                      \
+  ROW(adam_mini)                 \
+  ROW(schedule_free_adamw)
 
 enum class OptimizerType {
 #define LAMBCAST_ROW(name) name,
@@ -58,6 +61,18 @@ struct Projection {
   bool operator==(const Projection&) const = default;
 };
 
+// What a step computes with each whole matrix of a block, beyond its passes. Embeddings, head and
+// vectors run AdamW.
+struct MatrixWork {
+  double (*product_flops)(const StateTensor& matrix);
+  // Share of the peak of half-precision products that these reach, its name among the numbers of a
+  // forecast, and where it is from. Assumed.
+  double share;
+  std::string_view share_name, share_source;
+  // FLOPs of decompositions, in the mean over steps.
+  double (*decomposition_flops)(const StateTensor& matrix) = nullptr;
+};
+
 struct OptimizerModel {
   OptimizerType type;
   std::string_view name;   // "onebit_lamb": flags, files and columns
@@ -73,8 +88,7 @@ struct OptimizerModel {
   bool is_lamb = false;
   // Takes a norm of every tensor's weights and update, which ranks that share states must sum.
   bool layerwise = false;
-  // Computes with whole matrices of blocks; embeddings, head and vectors run another rule (muon.h).
-  bool orthogonalizes = false;
+  std::optional<MatrixWork> matrix_work = {};
   bool in_kernels = true;  // kernels/cuda has its step; Kernels::fused are DeepSpeed's where not
   // Its step in kernels/cuda leaves the 16-bit copy of the weights to round_to, a pass behind it.
   bool rounds_apart = false;

@@ -8,6 +8,7 @@
 
 #include "models/optimizer/galore.h"
 #include "models/optimizer/muon.h"
+#include "models/optimizer/soap.h"
 
 namespace lambcast {
 namespace {
@@ -38,7 +39,9 @@ TEST_CASE("optimizers: every type has its row, and every row is whole") {
     }
     const bool keeps_state = model.type != OptimizerType::sgd;
     CHECK((model.state_bytes({1e6, 1e3, 1e3}, {}) > 0) == keeps_state);
-    CHECK(model.state_bytes({1e6, 1e3, 1e3}, {}) <= 8e6 + 1.6e4);
+    // Two moments, factored statistics, or four square matrices of bases.
+    const bool bases = model.matrix_work && model.matrix_work->decomposition_flops != nullptr;
+    CHECK(model.state_bytes({1e6, 1e3, 1e3}, {}) <= 8e6 + (bases ? 16e6 : 1.6e4));
     CHECK(model.same_states ==
           (model.state_bytes({1e6, 1e3, 1e3}, {}) == 1e6 * model.state_bytes({1}, {})));
   }
@@ -140,6 +143,13 @@ TEST_CASE("optimizers: states as their papers count them") {
   CHECK(bytes(OptimizerType::sgd_momentum, matrix) == 4 * matrix.elements);
   CHECK(bytes(OptimizerType::muon, matrix) == 4 * matrix.elements);
   CHECK(bytes(OptimizerType::muon, vector) == 8 * 4096);
+  CHECK(bytes(OptimizerType::schedule_free_adamw, matrix) == 8 * matrix.elements);
+  CHECK(bytes(OptimizerType::adam_mini, matrix) == 4 * matrix.elements + 4 * 4096);
+  // 8 + 8 (n / m + m / n) of a square; a side above 10,000 has no basis.
+  CHECK(bytes(OptimizerType::soap, matrix) == 24 * matrix.elements);
+  CHECK(bytes(OptimizerType::soap, vector) == 8 * 4096);
+  CHECK(bytes(OptimizerType::soap, {4096.0 * 14336, 4096, 14336}) ==
+        8 * (4096.0 * 14336 + 4096.0 * 4096));
   CHECK(bytes(OptimizerType::adafactor, matrix) == 4 * (4096 + 4096));
   CHECK(bytes(OptimizerType::adafactor, vector) == 4 * 4096);
   CHECK(bytes(OptimizerType::came, matrix) == 4 * matrix.elements + 8 * (4096 + 4096));
@@ -153,6 +163,13 @@ TEST_CASE("muon: five Newton-Schulz iterations on the smaller side") {
   CHECK(muon_flops({1024.0 * 1024, 1024, 1024}) == 30.0 * 1024 * 1024 * 1024);
   CHECK(muon_flops({4096.0 * 14336, 14336, 4096}) == Approx(5.497e12).epsilon(1e-3));
   CHECK(muon_flops({4096.0 * 14336, 4096, 14336}) == muon_flops({4096.0 * 14336, 14336, 4096}));
+}
+
+TEST_CASE("soap: products with both bases, and a tenth of what renews them") {
+  const double n = 1024, m = 4096, cubes = n * n * n + m * m * m;
+  CHECK(soap_product_flops({n * m, n, m}) == Approx(6 * n * m * (n + m) + 0.6 * cubes));
+  CHECK(soap_decomposition_flops({n * m, n, m}) == Approx(0.8 / 3 * cubes));
+  CHECK(soap_product_flops({n * 20000, n, 20000}) == Approx(6 * n * 20000 * n + 0.6 * n * n * n));
 }
 
 TEST_CASE("galore: products of projection and of decomposition") {

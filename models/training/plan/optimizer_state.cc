@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "models/optimizer/galore.h"
-#include "models/optimizer/muon.h"
 #include "models/parallel/rank_parameters.h"
 
 namespace lambcast {
@@ -32,7 +31,7 @@ std::vector<GivenTensor> given_tensors(const OptimizerModel& optimizer, const Mo
   for (const Tensor& tensor : model.tensors) {
     if (!tensor.optimized) continue;
     StateTensor whole = state_tensor(model, tensor);
-    if (optimizer.orthogonalizes && tensor.layer < 0) whole.rows = whole.columns = 0;
+    if (optimizer.matrix_work && tensor.layer < 0) whole.rows = whole.columns = 0;
     given.push_back({whole, tensor.split});
   }
   return given;
@@ -211,23 +210,36 @@ void add_whole_matrices(const Calls& matrices, double gradient_bytes,
   }
 }
 
-UpdateExtras muon_extras(const OptimizerModel& optimizer, const ModelShape& model,
-                         const UpdateDivision& division, double gradient_bytes) {
+const Sourced<double>& decomposition() {
+  static const Sourced<double> share{
+      svd_share_of_peak,
+      {Kind::assumed,
+       "singular value decompositions at 3 % of the fp32 peak, a sixteenth of "
+       "that of half-precision products (MAGMA on a Titan X, pytorch#1373)"}};
+  return share;
+}
+
+UpdateExtras matrix_extras(const OptimizerModel& optimizer, const ModelShape& model,
+                           const UpdateDivision& division, double gradient_bytes) {
   UpdateExtras extras;
   if (division.flat) return extras;
-  double flops = 0;
+  const MatrixWork& work = *optimizer.matrix_work;
+  double products = 0, decompositions = 0;
   Calls matrices;
   for (const GivenTensor& tensor : given_tensors(optimizer, model, false)) {
     if (tensor.whole.rows == 0) continue;
-    flops += muon_flops(tensor.whole);
+    products += work.product_flops(tensor.whole);
+    if (work.decomposition_flops != nullptr)
+      decompositions += work.decomposition_flops(tensor.whole);
     matrices.add(1, 4 * tensor.whole.elements);
   }
-  if (flops == 0) return extras;
-  static const Sourced<double> share{
-      newton_schulz_share_of_peak,
-      {Kind::assumed, "products of Newton-Schulz iterations at 40 % of the half-precision peak"}};
-  extras.products.push_back(
-      {flops * division.of_model / division.shards, share, "newton_schulz_share_of_peak"});
+  if (products == 0) return extras;
+  const double share = division.of_model / division.shards;
+  extras.products.push_back({products * share,
+                             {work.share, {Kind::assumed, std::string(work.share_source)}},
+                             work.share_name});
+  if (decompositions > 0)
+    extras.products.push_back({decompositions * share, decomposition(), "svd_share_of_peak"});
   add_whole_matrices(matrices, gradient_bytes, division, extras.calls);
   return extras;
 }
@@ -238,7 +250,7 @@ UpdateExtras update_extras(OptimizerType type, StepKind step, Kernels kernels,
                            const ModelShape& model, const UpdateDivision& division,
                            double gradient_bytes, const Projection& projection) {
   const OptimizerModel& optimizer = model_of(type);
-  if (optimizer.orthogonalizes) return muon_extras(optimizer, model, division, gradient_bytes);
+  if (optimizer.matrix_work) return matrix_extras(optimizer, model, division, gradient_bytes);
   UpdateExtras extras;
   add_statistics(optimizer, model, division, extras.calls);
   if (type != OptimizerType::galore_adamw8bit) return extras;
@@ -257,18 +269,13 @@ UpdateExtras update_extras(OptimizerType type, StepKind step, Kernels kernels,
   }
   static const Sourced<double> thin{0.3,
                                     {Kind::assumed, "products of low rank at 30 % of the peak"}};
-  static const Sourced<double> decomposition{
-      svd_share_of_peak,
-      {Kind::assumed,
-       "singular value decompositions at 3 % of the fp32 peak, a sixteenth of "
-       "that of half-precision products (MAGMA on a Titan X, pytorch#1373)"}};
   const double share = division.of_model / division.shards;
   extras.kernels.push_back({galore_small_passes(kernels), small * share, 0});
   if (projecting > 0) extras.products.push_back({projecting * share, thin});
   if (step != StepKind::refresh) return extras;
   if (decomposing > 0)
     extras.products.push_back(
-        {decomposing * division.of_model, decomposition, "svd_share_of_peak"});
+        {decomposing * division.of_model, decomposition(), "svd_share_of_peak"});
   if (division.tensor_ranks > 1)
     write("all_gather gradients of matrices", Among::tensor_ranks, Op::all_gather, gathered,
           division, extras.calls);

@@ -63,8 +63,7 @@ struct TrainingPlan {
   // vector; under a pipeline bf16 keeps BF16_Optimizer. Other frameworks track the owner of each
   // shard.
   bool flattens() const {
-    if (model_of(optimizer()).orthogonalizes)
-      return false;  // it reads whole matrices of the vector
+    if (model_of(optimizer()).matrix_work) return false;  // it reads whole matrices of the vector
     if (!parallelism) return is_flat(wrapper());
     if (parallelism->framework.name != FrameworkName::deepspeed) return false;
     const bool bf16 = recipe.precision.weights == DataType::bf16;
