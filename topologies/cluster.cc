@@ -137,7 +137,6 @@ std::optional<Sourced<Bandwidth>> raise_name_plate(Table& table, const Overrides
   const auto bandwidth = of("nic.bandwidth");
   if (bandwidth == overrides.end() || of("nic.nominal") != overrides.end()) return std::nullopt;
   const Table nic = table.table("nic");
-  nic.keys();  // judged where the whole description is read
   if (!nic.has("nominal")) return std::nullopt;
   const auto plate = nic.get<Sourced<Bandwidth>>("nominal");
   if (nic.get<Sourced<Bandwidth>>("bandwidth").value <= plate.value) return std::nullopt;
@@ -169,13 +168,8 @@ Evidence evidence_of(const Table& description, const Overrides& overrides) {
   const auto sets = [&](std::string_view key) {
     return std::ranges::find(overrides, key, &Overrides::value_type::first) != overrides.end();
   };
-  const auto read = [&](const char* section) {
-    Table table = description.table(section);
-    table.keys();  // judged where the whole description is read
-    return table;
-  };
   Evidence kept;
-  const Table nic = read("nic"), node = read("node");
+  const Table nic = description.table("nic"), node = description.table("node");
   if (sets("nic.bandwidth") && nic.has("bandwidth") && nic.has("nominal"))
     kept.nic = rate_of(nic.get<Sourced<Bandwidth>>("bandwidth"),
                        nic.get<Sourced<Bandwidth>>("nominal").value);

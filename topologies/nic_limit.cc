@@ -12,7 +12,6 @@ Bandwidth nic_limit(const Cluster& cluster, const Table& description, const Over
   const Bandwidth nominal = cluster.nic_nominal.value;
   if (!is_set("nic.bandwidth") || is_set("nic.nominal")) return nominal;
   const Table nic = description.table("nic");
-  nic.keys();  // judged where the whole description is read
   if (!nic.has("bandwidth")) return nominal;
   const Bandwidth asked = cluster.nic_bandwidth.value;
   const Bandwidth described = nic.get<Sourced<Bandwidth>>("bandwidth").value;
