@@ -66,8 +66,8 @@ std::string fastest_sentence(const Comparison& comparison) {
   const RatioInterval between = *comparison.ratio(next, best);
   if (between.low > 1 || between.shares.empty()) return out + "\n";
   const bool said = comparison.first_named <= 1;  // how they compare
-  out += said ? std::string(" Which of the two is faster cannot be told.")
-              : fmt::format(" Between it and {} it cannot be told: {}.", next.name,
+  out += said ? std::string(" Which of the two is faster is not certain.")
+              : fmt::format(" Between it and {} it is not certain: {}.", next.name,
                             longer_text(between));
   const std::string measurement = measurement_for(
       between.shares.front().source, std::array{&next.scenario.training, &best.scenario.training});
@@ -94,7 +94,7 @@ std::string second_cheapest(const Comparison& comparison, const Contestant& chea
       " The next, {}, costs {} times as much ({} to {}){}.", next->name,
       ratio_digits(price * time.value), ratio_digits(price * time.low),
       ratio_digits(price * time.high),
-      price * time.low > 1 || time.shares.empty() ? "" : ": which is cheaper cannot be told");
+      price * time.low > 1 || time.shares.empty() ? "" : ": which is cheaper is not certain");
 }
 
 std::string cost_sentence(const Comparison& comparison) {

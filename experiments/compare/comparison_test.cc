@@ -61,7 +61,7 @@ TEST_CASE("comparison: clusters stand fastest first, each as it is forecast alon
                  Contains("Does onebit_lamb pay, with a warm-up of 20% of the run (assumed)? "));
 }
 
-TEST_CASE("comparison: where it cannot be told the ratio stands once, and what would tell") {
+TEST_CASE("comparison: where it is not certain the ratio stands once, and what would tell") {
   Catalog catalog;
   const Comparison comparison = compare({{"model", "bert-large"},
                                          {"gpus", "64"},
@@ -72,7 +72,7 @@ TEST_CASE("comparison: where it cannot be told the ratio stands once, and what w
                                         {{"dgx-a100-80g", "perlmutter-a100"}, {}, {}}, catalog);
   const std::string first = comparison_table(comparison).substr(0, 400);
   INFO(first);
-  CHECK_THAT(first, Contains(". Which of the two is faster cannot be told. Measure first: "));
+  CHECK_THAT(first, Contains(". Which of the two is faster is not certain. Measure first: "));
   CHECK(first.find("times as long") == first.rfind("times as long"));
 }
 
