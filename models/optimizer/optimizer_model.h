@@ -61,7 +61,7 @@ struct Projection {
   bool operator==(const Projection&) const = default;
 };
 
-// What a step computes with each whole matrix of a block, beyond its passes. Embeddings, head and
+// Work of a step on each whole matrix of a block, beyond its passes. Embeddings, head and
 // vectors run AdamW.
 struct MatrixWork {
   double (*product_flops)(const StateTensor& matrix);
