@@ -67,8 +67,7 @@ struct Queue {
 };
 
 FoldedPrograms programs_together(const std::vector<Collective>& planned, bool expand) {
-  const std::shared_ptr<const Machine>& machine = planned.front().machine;
-  FoldedPrograms programs{{machine, &machine->topology}, {}};
+  FoldedPrograms programs{planned.front().topology, {}};
   for (const Collective& collective : planned) programs.programs.push_back(collective.program);
   return expand || planned.size() == 1 ? programs : fold(programs.programs, programs.topology);
 }
@@ -117,7 +116,7 @@ std::vector<JobForecast> forecast_jobs(const Cluster& cluster,
     planned.push_back(plan_collective(request, machines, transport));
     Queue alone;
     alone.add(job, planned.back().program.get(), Duration());
-    const Span span = alone.run_on(planned.back().machine->topology).front();
+    const Span span = alone.run_on(*planned.back().topology).front();
     forecasts.push_back(
         {planned.back().algorithm, planned.back().protocol, span.end.since_start(), Duration()});
   }

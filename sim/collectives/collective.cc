@@ -11,9 +11,7 @@
 #include "sim/collectives/algorithms.h"
 #include "sim/collectives/chosen.h"
 #include "sim/collectives/stand_in.h"
-#include "sim/engine/engine.h"
 #include "sim/network/effort.h"
-#include "sim/network/fair_share.h"
 
 namespace lambcast {
 namespace {
@@ -232,6 +230,21 @@ void check_found(bool found, const CollectiveRequest& request) {
   LAMBCAST_CHECK(found, "no protocol is offered for {} bytes", request.size.value());
 }
 
+void write_program(Collective& collective, const CollectiveRequest& request, const LaidOut& laid,
+                   const std::vector<RoundTransfer>& transfers, const Transport& transport,
+                   const Protocol& protocol) {
+  const Topology& topology = collective.machine->topology;
+  if (!request.expand && !request.beside)
+    if (auto folded = lower_folded(laid, topology, transfers, transport, protocol)) {
+      collective.program = std::make_shared<const CommProgram>(std::move(folded->program));
+      collective.topology = std::move(folded->topology);
+      return;
+    }
+  collective.program = std::make_shared<const CommProgram>(
+      lower(laid, topology, transfers, transport, protocol, request.expand));
+  collective.topology = {collective.machine, &topology};
+}
+
 }  // namespace
 
 Collective plan_collective(const CollectiveRequest& asked, Machines& machines,
@@ -266,13 +279,12 @@ Collective plan_collective(const CollectiveRequest& asked, Machines& machines,
           time_of(schedule, transfers[p], 1, hop, transport, *protocols[p], laid->placement);
       if (best && best->time <= time) continue;
       cheapest = p;
-      best = {request.op,       request.size, algorithm, protocols[p]->name, time,
-              schedule.traffic, nullptr,      machine,   algorithm,          schedule.everybody};
+      best = {request.op, request.size,     algorithm,         protocols[p]->name,
+              time,       schedule.traffic, machine,           nullptr,
+              nullptr,    algorithm,        schedule.everybody};
     }
     if (cheapest && !request.priced_alone)
-      best->program = std::make_shared<const CommProgram>(
-          lower(*laid, machine->topology, transfers[*cheapest], transport, *protocols[*cheapest],
-                request.expand));
+      write_program(*best, request, *laid, transfers[*cheapest], transport, *protocols[*cheapest]);
     watch.stop(effort().lowering);
   }
   check_found(best.has_value(), request);
@@ -381,10 +393,10 @@ std::optional<CollectiveCurve::Forecast> CollectiveCurve::cheapest(Variants::val
   const Variant& of = priced(costed);
   std::optional<Forecast> best;
   for (const Lowered& lowered : of.protocols) {
-    const auto& [placement, schedule, routes, classes, caps] = *of.laid;
+    const CommSchedule& schedule = of.laid->schedule;
     if (!offered(*lowered.protocol, request_, schedule.latencies, bound)) continue;
     const Duration time = time_of(schedule, lowered.transfers, scale, lowered.hop, *transport_,
-                                  *lowered.protocol, placement);
+                                  *lowered.protocol, of.laid->placement);
     if (!best || time < best->time) best = {time, costed.first, lowered.protocol->name};
   }
   return best;
@@ -411,40 +423,6 @@ std::optional<Rival> CollectiveCurve::rival(Bytes size) {
   const auto by = cheapest(variant(rival->algorithm));
   if (!by) return std::nullopt;
   return Rival{rival->algorithm, std::string(by->protocol), by->time, rival->at_tip};
-}
-
-bool shares_are_unlike(const Collective& collective) {
-  const std::vector<CommPhase>& phases = collective.program->phases;
-  return std::any_of(phases.begin(), phases.end(), [&](const CommPhase& phase) {
-    return phase.flows->size() > 0 &&
-           !last_flow(*phase.flows, collective.machine->topology).max_min;
-  });
-}
-
-std::optional<Approximation> approximation_of(const Collective& collective, NetworkModel model) {
-  if (collective.approximation || model == NetworkModel::analytic || !collective.counts_links ||
-      !shares_are_unlike(collective))
-    return collective.approximation;
-  // Max-min rates are never below the shares, and a link moves all its bytes.
-  double least = 0, most = 0;
-  for (const Flow& flow : collective.program->phases.front().flows->flows) {
-    const double bytes = flow.bytes.value() / flow.weight;
-    least = least == 0 ? bytes : std::min(least, bytes);
-    most = std::max(most, bytes);
-  }
-  return Approximation{{}, 1, least / most, 1};
-}
-
-Duration simulate(const Collective& collective, NetworkModel model) {
-  const std::optional<Approximation> by = approximation_of(collective, model);
-  if (by && collective.counts_links) return collective.time;
-  TaskGraph graph;
-  const ResourceId stream = graph.add_resource("communication");
-  graph.add_communication(collective.algorithm, Category::gradient_comm, stream,
-                          collective.program.get());
-  const auto network = make_network(model, collective.machine->topology);
-  const Duration time = run(graph, *network).end.since_start();
-  return by ? time.scaled(by->scale) : time;
 }
 
 }  // namespace lambcast

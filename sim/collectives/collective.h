@@ -46,8 +46,11 @@ struct Collective {
   std::string protocol;
   Duration time;  // analytic, alone on the machine
   Traffic traffic;
-  std::shared_ptr<const CommProgram> program;  // null if priced alone
-  std::shared_ptr<const Machine> machine;      // the one the program's links belong to
+  std::shared_ptr<const Machine> machine;
+  // One flow for all sends that are alike, except in groups that others overlap and if `expand` is
+  // set. Null if priced alone.
+  std::shared_ptr<const CommProgram> program;
+  std::shared_ptr<const Topology> topology;  // the one the program's links belong to
   // The library's own choice, if a measured algorithm is costed in its place (Transport::measured);
   // else the same one.
   std::string chosen;

@@ -35,21 +35,29 @@ class Lowering {
     FlowSet set(paths, {});
     const NodeCaps caps = protocol_.node_cap.value() > 0 ? NodeCaps::some : NodeCaps::none;
     runs.each(sends, paths->size(), caps, [&](const SendRuns::Run& run) {
-      const Bytes bytes = run.send->bytes / efficiency(run.crosses);
-      Bandwidth limit = cap(run.crosses, run.send->bytes, run.send->weight, run.leaving);
-      if (at_least.ps() > 0) {
-        const Bandwidth slow = bytes / at_least;
-        if (limit.value() == 0 || slow < limit) limit = slow;
-      }
-      const Flow flow{bytes, limit, run.send->weight, run.count};
+      const Send& send = *run.send;
+      Flow flow =
+          this->flow({send.bytes, send.weight, run.crosses, true, run.leaving, 0}, at_least);
+      flow.count = run.count;
       Flow* const last = set.flows.empty() ? nullptr : &set.flows.back();
-      if (last != nullptr && last->bytes == bytes && last->cap == limit &&
+      if (last != nullptr && last->bytes == flow.bytes && last->cap == flow.cap &&
           last->weight == flow.weight)
         last->count += flow.count;
       else
         set.flows.push_back(flow);
     });
     return set;
+  }
+
+  // Returns the flow of a send, which does not end before `at_least`.
+  Flow flow(const SendClass& of, Duration at_least) const {
+    const Bytes bytes = of.bytes / efficiency(of.crosses);
+    Bandwidth limit = cap(of.crosses, of.bytes, of.weight, of.leaving);
+    if (at_least.ps() > 0) {
+      const Bandwidth slow = bytes / at_least;
+      if (limit.value() == 0 || slow < limit) limit = slow;
+    }
+    return {bytes, limit, of.weight, 1};
   }
 
   // Returns the analytic time of flows(), without creating them. `shares` are those of the classes
@@ -297,28 +305,32 @@ Duration time_of(const CommSchedule& schedule, const std::vector<RoundTransfer>&
   return time;
 }
 
-CommProgram lower(const LaidOut& laid, const Topology& topology,
-                  const std::vector<RoundTransfer>& transfers, const Transport& transport,
-                  const Protocol& protocol, bool expand) {
-  const auto& [placement, schedule, found, classes, caps] = laid;
-  const Routes routes = on(topology, found);
+namespace {
+
+// Writes the rounds. flows_of(lowering, set, the time that no flow ends before) returns the flows
+// of a set, or null, which ends it.
+template <typename FlowsOf>
+std::optional<CommProgram> written(const LaidOut& laid, const std::vector<RoundTransfer>& transfers,
+                                   const Transport& transport, const Protocol& protocol,
+                                   const FlowsOf& flows_of) {
+  const Placement& placement = laid.placement;
+  const CommSchedule& schedule = laid.schedule;
   CommProgram program;
-  program.expand = expand;
   if (schedule.rounds.empty()) return program;
   LAMBCAST_CHECK(schedule.latencies != Latencies::in_switch || protocol.in_switch,
                  "{} does not reduce in the switch", protocol.name);
   const Lowering lowering(placement, transport, protocol, schedule);
-  const SendRuns runs(placement);
   const HopLatency& hop = hop_of(protocol, schedule.latencies, placement.nodes());
   program.fixed = hop.base;
-  std::vector<ChannelBounds> least(routes.size());
+  std::vector<ChannelBounds> least(laid.routes.size());
   for (const Round& round : schedule.rounds)
     least[round.sends] =
         channel_bounds(round, schedule, schedule.size, transport, protocol, placement);
   std::vector<std::shared_ptr<const FlowSet>> sets;
-  for (std::size_t i = 0; i < routes.size(); ++i)
-    sets.push_back(std::make_shared<const FlowSet>(
-        lowering.flows(schedule.send_sets[i], routes[i], runs, least[i].flows)));
+  for (std::size_t i = 0; i < laid.routes.size(); ++i) {
+    sets.push_back(flows_of(lowering, i, least[i].flows));
+    if (sets.back() == nullptr) return std::nullopt;
+  }
   for (std::size_t i = 0; i < schedule.rounds.size(); ++i) {
     const Round& round = schedule.rounds[i];
     const RoundTransfer transfer = bounded(transfers[i], round, least[round.sends]);
@@ -327,6 +339,74 @@ CommProgram lower(const LaidOut& laid, const Topology& topology,
     program.phases.push_back({sets[round.sends], latency.latency, round.times, latency.hidden});
   }
   return program;
+}
+
+// A flow of each class, if they take as long under max-min sharing as their shares tell; else null.
+std::shared_ptr<const FlowSet> told_by_shares(const Lowering& lowering,
+                                              const std::vector<SendClass>& classes,
+                                              const Paths& paths, const Topology& topology,
+                                              Duration at_least) {
+  FlowLoads loads{paths.loads().classes, {}};
+  std::vector<Flow> flows;
+  for (const SendClass& of : classes) {
+    loads.runs.push_back({of.loads, 1});
+    flows.push_back(lowering.flow(of, at_least));
+  }
+  const auto no_links = [is_empty = flows.empty()](LinkLists&) {
+    LAMBCAST_CHECK(is_empty, "its time follows from its shares");
+  };
+  auto set = std::make_shared<const FlowSet>(
+      std::make_shared<const Paths>(flows.size(), no_links, std::move(loads), topology),
+      std::move(flows));
+  return set->flows.empty() || last_flow(*set, topology).max_min ? set : nullptr;
+}
+
+}  // namespace
+
+CommProgram lower(const LaidOut& laid, const Topology& topology,
+                  const std::vector<RoundTransfer>& transfers, const Transport& transport,
+                  const Protocol& protocol, bool expand) {
+  const Routes routes = on(topology, laid.routes);
+  const SendRuns runs(laid.placement);
+  CommProgram program = *written(laid, transfers, transport, protocol,
+                                 [&](const Lowering& lowering, std::size_t set, Duration at_least) {
+                                   return std::make_shared<const FlowSet>(lowering.flows(
+                                       laid.schedule.send_sets[set], routes[set], runs, at_least));
+                                 });
+  program.expand = expand;
+  return program;
+}
+
+std::optional<FoldedProgram> lower_folded(const LaidOut& laid, const Topology& topology,
+                                          const std::vector<RoundTransfer>& transfers,
+                                          const Transport& transport, const Protocol& protocol) {
+  std::vector<Alike::Trunk> trunks;  // of all sets
+  const auto flows_of = [&](const Lowering& lowering, std::size_t set,
+                            Duration at_least) -> std::shared_ptr<const FlowSet> {
+    const Paths& paths = *laid.routes[set];
+    if (auto told = told_by_shares(lowering, laid.classes[set], paths, topology, at_least))
+      return told;
+    const auto [known, is_new] = laid.folded->try_emplace(set);
+    if (is_new)
+      known->second =
+          fold_sends(laid.schedule.send_sets[set], paths, laid.placement, laid.caps, topology);
+    if (!known->second) return nullptr;
+    const auto& [classes, over_trunks, of_set] = *known->second;
+    LinkLists links = over_trunks;
+    for (LinkId& link : links.links) link += static_cast<LinkId>(trunks.size());
+    trunks.insert(trunks.end(), of_set.begin(), of_set.end());
+    std::vector<Flow> flows;
+    for (const auto& [of, count] : classes) {
+      const Flow flow = lowering.flow(of, at_least);
+      flows.push_back({flow.bytes * count, flow.cap * count, flow.weight * count, 1});
+    }
+    return std::make_shared<const FlowSet>(std::make_shared<const Paths>(std::move(links)),
+                                           std::move(flows));
+  };
+  auto program = written(laid, transfers, transport, protocol, flows_of);
+  if (!program) return std::nullopt;
+  return FoldedProgram{std::move(*program),
+                       std::make_shared<const Topology>(trunk_topology(trunks, topology))};
 }
 
 }  // namespace lambcast

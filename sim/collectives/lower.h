@@ -2,6 +2,11 @@
 // its two ends, every round a phase with the latency of the protocol in use.
 #pragma once
 
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
 #include "sim/collectives/routes.h"
 #include "sim/collectives/schedule.h"
 #include "sim/collectives/send_classes.h"
@@ -37,6 +42,9 @@ struct LaidOut {
   Routes routes;
   SendClasses classes;
   NodeCaps caps = NodeCaps::none;  // that the classes tell apart
+  // Sets folded so far, by number. Not for several threads.
+  using Folded = std::map<std::size_t, std::optional<FoldedSends>>;
+  std::shared_ptr<Folded> folded = std::make_shared<Folded>();
 };
 
 // Every round of a schedule in order, for each protocol. `topology` has the rates.
@@ -61,5 +69,16 @@ Duration time_of(const CommSchedule& schedule, const std::vector<RoundTransfer>&
 CommProgram lower(const LaidOut& laid, const Topology& topology,
                   const std::vector<RoundTransfer>& transfers, const Transport& transport,
                   const Protocol& protocol, bool expand);
+
+// The same program for a schedule that has the network to itself, with sends that are alike as one,
+// and the links that these use. Links are not found for a set whose shares tell its time
+// (fair_share.h). Returns nothing if a set cannot be folded.
+struct FoldedProgram {
+  CommProgram program;
+  std::shared_ptr<const Topology> topology;
+};
+std::optional<FoldedProgram> lower_folded(const LaidOut& laid, const Topology& topology,
+                                          const std::vector<RoundTransfer>& transfers,
+                                          const Transport& transport, const Protocol& protocol);
 
 }  // namespace lambcast

@@ -23,22 +23,8 @@ std::vector<SendClass> classes_of(const std::vector<Send>& sends, const Paths& p
                                   const SendRuns& runs, NodeCaps caps) {
   std::vector<SendClass> classes;
   std::unordered_set<SendClass, HashOfClass> known;
-  const std::size_t of_one = sends_in(sends);
-  auto loads = paths.loads().runs.begin();
-  std::uint32_t passed = 0;  // of the run at hand
-  runs.each(sends, paths.size(), caps, [&](const SendRuns::Run& run) {
-    for (std::uint32_t left = run.count; left > 0;) {
-      const std::uint32_t both = std::min(left, loads->flows - passed);
-      const SendClass of{run.send->bytes, run.send->weight, run.crosses,
-                         run.at < of_one, run.leaving,      loads->of};
-      if ((classes.empty() || classes.back() != of) && known.insert(of).second)
-        classes.push_back(of);
-      left -= both;
-      passed += both;
-      if (passed < loads->flows) continue;
-      ++loads;
-      passed = 0;
-    }
+  each_class(sends, paths, runs, caps, [&](const SendClass& of, std::uint32_t) {
+    if ((classes.empty() || classes.back() != of) && known.insert(of).second) classes.push_back(of);
   });
   return classes;
 }
@@ -76,6 +62,32 @@ SendClasses send_classes(const CommSchedule& schedule, const Routes& routes,
   for (std::size_t i = 0; i < routes.size(); ++i)
     classes.push_back(classes_of(schedule.send_sets[i], *routes[i], runs, caps));
   return classes;
+}
+
+std::optional<FoldedSends> fold_sends(const std::vector<Send>& sends, const Paths& paths,
+                                      const Placement& placement, NodeCaps caps,
+                                      const Topology& topology) {
+  std::vector<SendClass> of_flows;
+  of_flows.reserve(paths.size());
+  ColouredFlows coloured;
+  coloured.colours.reserve(paths.size());
+  each_class(sends, paths, SendRuns(placement), caps, [&](SendClass of, std::uint32_t count) {
+    of.first_sibling = true;  // siblings are alike
+    const Colour colour = mixed(mixed(mixed(mixed(0, of.bytes.value()), of.leaving.value()),
+                                      Colour{of.loads} << 1 | Colour{of.crosses}),
+                                Colour{of.weight});
+    of_flows.insert(of_flows.end(), count, of);
+    coloured.colours.insert(coloured.colours.end(), count, colour);
+  });
+  const LinkLists routes = paths.find_links();
+  coloured.routes = &routes;
+  auto alike = find_alike({&coloured, 1}, topology.links().size(),
+                          [&](LinkId link) { return mixed(0, Colour{topology.role(link)}); });
+  if (!alike) return std::nullopt;
+  FoldedSends folded{{}, std::move(alike->paths.front()), std::move(alike->trunks)};
+  for (const Alike::Flows& flows : alike->flows.front())
+    folded.classes.push_back({of_flows[flows.first], flows.count});
+  return folded;
 }
 
 }  // namespace lambcast

@@ -6,12 +6,15 @@
 //              set is priced by its classes.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <optional>
 #include <vector>
 
 #include "sim/collectives/routes.h"
 #include "sim/collectives/schedule.h"
+#include "sim/network/alike.h"
 
 namespace lambcast {
 
@@ -77,9 +80,48 @@ struct SendClass {
   auto operator<=>(const SendClass&) const = default;
 };
 
+// take(class, count) for all flows of a set in their order, `count` of a class in a row.
+template <typename Take>
+void each_class(const std::vector<Send>& sends, const Paths& paths, const SendRuns& runs,
+                NodeCaps caps, const Take& take) {
+  const std::size_t of_one = sends_in(sends);
+  auto loads = paths.loads().runs.begin();
+  std::uint32_t passed = 0;  // of the run at hand
+  runs.each(sends, paths.size(), caps, [&](const SendRuns::Run& run) {
+    for (std::uint32_t left = run.count; left > 0;) {
+      const std::uint32_t both = std::min(left, loads->flows - passed);
+      take(SendClass{run.send->bytes, run.send->weight, run.crosses, run.at < of_one, run.leaving,
+                     loads->of},
+           both);
+      left -= both;
+      passed += both;
+      if (passed < loads->flows) continue;
+      ++loads;
+      passed = 0;
+    }
+  });
+}
+
 // Returns the classes of each set of a schedule, in the order of their first sends.
 using SendClasses = std::vector<std::vector<SendClass>>;
 SendClasses send_classes(const CommSchedule& schedule, const Routes& routes,
                          const Placement& placement, NodeCaps caps);
+
+// Sends of a set that has the network to itself, with those that are alike written as one. Links of
+// a role have one capacity on all machines with the same wiring, so a set is folded once for them.
+struct FoldedSends {
+  struct Class {
+    SendClass of;
+    std::uint32_t count;
+  };
+  std::vector<Class> classes;
+  LinkLists paths;  // of each class, over trunks
+  std::vector<Alike::Trunk> trunks;
+};
+
+// Returns nothing if a route crosses two links that are alike.
+std::optional<FoldedSends> fold_sends(const std::vector<Send>& sends, const Paths& paths,
+                                      const Placement& placement, NodeCaps caps,
+                                      const Topology& topology);
 
 }  // namespace lambcast

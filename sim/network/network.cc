@@ -68,6 +68,13 @@ const LinkLists& Paths::links() const {
   return late_->links;
 }
 
+LinkLists Paths::find_links() const {
+  LinkLists found;
+  if (late_ == nullptr) return links_;
+  late_->find(found);
+  return found;
+}
+
 Paths Paths::on(const Topology& topology) const {
   Paths paths = *this;
   paths.shares_ = loads_->shares(topology);

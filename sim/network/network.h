@@ -85,6 +85,7 @@ class Paths {
 
   std::size_t size() const { return flows_; }
   const LinkLists& links() const;
+  LinkLists find_links() const;  // the same, not kept
   const std::vector<Share>& shares() const { return shares_; }
   const FlowLoads& loads() const { return *loads_; }
   // The same paths on a machine with the same wiring and other capacities.

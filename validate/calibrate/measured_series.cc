@@ -83,7 +83,7 @@ Duration message_time(CollectiveSeries& series, Bytes size) {
   const Collective message = forecast(series, size);
   Duration transfer;
   for (const CommPhase& phase : message.program->phases)
-    transfer += analytic_time(*phase.flows, message.machine->topology) * phase.times;
+    transfer += analytic_time(*phase.flows, *message.topology) * phase.times;
   return std::max(transfer, series.transport.message_overhead);
 }
 

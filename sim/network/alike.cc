@@ -1,0 +1,195 @@
+#include "sim/network/alike.h"
+
+#include <algorithm>
+#include <bit>
+#include <unordered_map>
+
+namespace lambcast {
+namespace {
+
+// Finds the classes.
+class Refinement {
+ public:
+  Refinement(std::span<const ColouredFlows> lists, std::size_t links, const ColourOfLink& colour_of)
+      : lists_(lists), colours_(links), class_(links) {
+    std::vector<bool> is_used(links);
+    for (const ColouredFlows& flows : lists)
+      for (const LinkId link : flows.routes->links) {
+        if (is_used[link]) continue;
+        is_used[link] = true;
+        used_.push_back(link);
+        colours_[link] = colour_of(link);
+      }
+    refine();
+  }
+
+  // Colours of all flows, by list.
+  const std::vector<std::vector<Colour>>& flows() const { return flows_; }
+  const std::vector<LinkId>& used() const { return used_; }
+  Colour colour(LinkId link) const { return colours_[link]; }
+
+ private:
+  void refine() {
+    std::vector<Colour> carried(colours_.size());
+    for (std::size_t before = 0;;) {
+      colour_flows(carried);
+      for (const LinkId link : used_) {
+        colours_[link] = mixed(colours_[link], carried[link]);
+        carried[link] = 0;
+      }
+      const std::size_t now = divide_classes();
+      if (now == before || now == used_.size()) break;
+      before = now;
+    }
+    colour_flows(carried);
+  }
+
+  void colour_flows(std::vector<Colour>& carried) {
+    flows_.clear();
+    for (const ColouredFlows& of : lists_) {
+      std::vector<Colour>& colours = flows_.emplace_back(of.colours);
+      for (std::size_t i = 0; i < colours.size(); ++i) {
+        const std::span<const LinkId> route = of.routes->of(i);
+        Colour& colour = colours[i];
+        for (const LinkId link : route) colour = mixed(colour, colours_[link]);
+        Colour hop = 0;
+        for (const LinkId link : route) carried[link] += mixed(colour, hop++);
+      }
+    }
+  }
+
+  // Puts links into classes by colour and returns their number. A colour depends on the one before,
+  // so that links of two classes never meet again.
+  std::size_t divide_classes() {
+    std::vector<const Colour*> first(classes_, nullptr);
+    std::unordered_map<Colour, std::uint32_t> split;
+    for (const LinkId link : used_) {
+      const Colour*& colour = first[class_[link]];
+      if (colour == nullptr) colour = &colours_[link];
+      if (*colour == colours_[link]) continue;
+      const auto next = static_cast<std::uint32_t>(classes_ + split.size());
+      class_[link] = split.try_emplace(colours_[link], next).first->second;
+    }
+    return classes_ += split.size();
+  }
+
+  std::span<const ColouredFlows> lists_;
+  std::vector<std::vector<Colour>> flows_;
+  std::vector<LinkId> used_;
+  std::vector<Colour> colours_;       // by link
+  std::vector<std::uint32_t> class_;  // by link
+  std::size_t classes_ = 1;
+};
+
+// Writes the classes down.
+class Writer {
+ public:
+  explicit Writer(const Refinement& refined) : refined_(refined) {}
+
+  std::optional<Alike> write(std::span<const ColouredFlows> lists) {
+    for (std::size_t i = 0; i < lists.size(); ++i)
+      if (!find_classes(*lists[i].routes, refined_.flows()[i])) return std::nullopt;
+    find_trunks();
+    for (std::size_t i = 0; i < lists.size(); ++i) write_paths(*lists[i].routes, alike_.flows[i]);
+    return std::move(alike_);
+  }
+
+ private:
+  // A class of links. `crossed_by` sums up the classes of flows that cross it.
+  struct Class {
+    Colour crossed_by = 0;
+    Alike::Links links{};
+    std::uint32_t trunk = 0;
+  };
+
+  // Finds a flow of each class and adds it to the links that it crosses.
+  bool find_classes(const LinkLists& routes, const std::vector<Colour>& colours) {
+    std::unordered_map<Colour, std::uint32_t> known;
+    std::vector<Alike::Flows>& flows = alike_.flows.emplace_back();
+    std::vector<Colour> crossed;
+    for (std::uint32_t i = 0; i < colours.size(); ++i) {
+      const auto [at, is_new] = known.try_emplace(colours[i], flows.size());
+      if (!is_new) {
+        ++flows[at->second].count;
+        continue;
+      }
+      flows.push_back({i, 1});
+      const Colour flow = mixed(colours[i], Colour{++flow_classes_});
+      crossed.clear();
+      for (const LinkId link : routes.of(i)) {
+        crossed.push_back(refined_.colour(link));
+        if (std::ranges::count(crossed, crossed.back()) > 1) return false;
+        classes_[crossed.back()].crossed_by += flow;
+      }
+    }
+    return true;
+  }
+
+  void find_trunks() {
+    std::vector<Class*> in_order;
+    for (const LinkId link : refined_.used()) {
+      Class& of = classes_[refined_.colour(link)];
+      if (of.links.count++ > 0) continue;
+      of.links.first = link;
+      in_order.push_back(&of);
+    }
+    std::unordered_map<Colour, std::uint32_t> known;  // by the flows that cross it
+    for (Class* const of : in_order) {
+      const auto next = static_cast<std::uint32_t>(known.size());
+      of->trunk = known.try_emplace(of->crossed_by, next).first->second;
+      if (of->trunk == alike_.trunks.size()) alike_.trunks.emplace_back();
+      alike_.trunks[of->trunk].push_back(of->links);
+    }
+  }
+
+  void write_paths(const LinkLists& routes, const std::vector<Alike::Flows>& flows) {
+    LinkLists& paths = alike_.paths.emplace_back();
+    for (const Alike::Flows& of : flows) {
+      for (const LinkId link : routes.of(of.first)) {
+        const LinkId trunk = classes_[refined_.colour(link)].trunk;
+        if (std::find(paths.links.begin() + paths.first.back(), paths.links.end(), trunk) ==
+            paths.links.end())
+          paths.links.push_back(trunk);
+      }
+      paths.end_list();
+    }
+  }
+
+  const Refinement& refined_;
+  Alike alike_;
+  std::unordered_map<Colour, Class> classes_;
+  std::uint64_t flow_classes_ = 0;
+};
+
+}  // namespace
+
+// One round of a multiplicative hash. Colours are added up per link, so that high bits must reach
+// low ones.
+Colour mixed(Colour a, Colour b) {
+  const Colour x = (a ^ (b + 0x9e3779b97f4a7c15)) * 0xbf58476d1ce4e5b9;
+  return x ^ (x >> 29) ^ (x >> 47);
+}
+
+Colour mixed(Colour a, double b) { return mixed(a, std::bit_cast<Colour>(b)); }
+
+std::optional<Alike> find_alike(std::span<const ColouredFlows> lists, std::size_t links,
+                                const ColourOfLink& colour_of) {
+  return Writer(Refinement(lists, links, colour_of)).write(lists);
+}
+
+Topology trunk_topology(std::span<const Alike::Trunk> trunks, const Topology& topology) {
+  Topology folded;
+  folded.add_vertex({});
+  for (const Alike::Trunk& trunk : trunks) {
+    const Alike::Links* narrowest = &trunk.front();
+    const auto width = [&](const Alike::Links& of) {
+      return topology.capacity(of.first) * of.count;
+    };
+    for (const Alike::Links& of : trunk)
+      if (width(of) < width(*narrowest)) narrowest = &of;
+    folded.add_link(0, 0, width(*narrowest), topology.link(narrowest->first).kind);
+  }
+  return folded;
+}
+
+}  // namespace lambcast
