@@ -177,9 +177,11 @@ NodeCaps caps_of(const std::vector<const Protocol*>& protocols) {
   return some ? NodeCaps::some : NodeCaps::none;
 }
 
+// `other_size`: the same of another size, if there is one; sends take the same links at any.
 std::shared_ptr<const LaidOut> lay_out(const CollectiveRequest& request,
                                        const std::string& algorithm, Machines::Wired& wired,
-                                       const Transport& transport, NodeCaps caps) {
+                                       const Transport& transport, NodeCaps caps,
+                                       const LaidOut* other_size = nullptr) {
   Stopwatch watch;
   const Place place = request.beside.value_or(Place());
   LaidOut laid;
@@ -187,11 +189,17 @@ std::shared_ptr<const LaidOut> lay_out(const CollectiveRequest& request,
   laid.caps = caps;
   laid.schedule = make_schedule(algorithm, request.op, request.size, laid.placement);
   watch.stop(effort().lowering);
+  ++effort().lowered;
+  if (other_size != nullptr) {
+    laid.routes = other_size->routes;
+    laid.classes = other_size->classes;
+    laid.folded = other_size->folded;
+    return std::make_shared<const LaidOut>(std::move(laid));
+  }
   laid.routes = find_routes(laid.schedule, request.group, wired.machine, transport.endpoint,
                             wired.router(), place);
   watch.stop(effort().routing);
   for (const auto& paths : laid.routes) effort().routes += static_cast<std::int64_t>(paths->size());
-  ++effort().lowered;
   laid.classes = send_classes(laid.schedule, laid.routes, laid.placement, caps);
   watch.stop(effort().lowering);
   return std::make_shared<const LaidOut>(std::move(laid));
@@ -204,11 +212,11 @@ std::shared_ptr<const LaidOut> laid_out(const CollectiveRequest& request,
   const NodeCaps caps = caps_of(known_protocols(request, transport));
   LaidOuts* const kept = request.expand || request.beside ? nullptr : machines.laid_outs();
   if (kept == nullptr) return lay_out(request, algorithm, wired, transport, caps);
-  const LaidOuts::Key key(machines.wiring(), algorithm, request.op, request.size.value(),
-                          request.group, machines.nodes(), transport.endpoint,
-                          transport.pxn && is_messages(request), caps);
+  const LaidOuts::Key key(machines.wiring(), algorithm, request.op, request.group, machines.nodes(),
+                          transport.endpoint, transport.pxn && is_messages(request), caps,
+                          request.size.value());
   if (auto known = kept->find(key)) return known;
-  auto laid = lay_out(request, algorithm, wired, transport, caps);
+  auto laid = lay_out(request, algorithm, wired, transport, caps, kept->of_other_size(key).get());
   kept->keep(key, laid);
   return laid;
 }

@@ -37,7 +37,7 @@ class Lowering {
     runs.each(sends, paths->size(), caps, [&](const SendRuns::Run& run) {
       const Send& send = *run.send;
       Flow flow =
-          this->flow({send.bytes, send.weight, run.crosses, true, run.leaving, 0}, at_least);
+          this->flow(send.bytes, {0, send.weight, run.crosses, true, run.share, 0}, at_least);
       flow.count = run.count;
       Flow* const last = set.flows.empty() ? nullptr : &set.flows.back();
       if (last != nullptr && last->bytes == flow.bytes && last->cap == flow.cap &&
@@ -50,9 +50,9 @@ class Lowering {
   }
 
   // Returns the flow of a send, which does not end before `at_least`.
-  Flow flow(const SendClass& of, Duration at_least) const {
-    const Bytes bytes = of.bytes / efficiency(of.crosses);
-    Bandwidth limit = cap(of.crosses, of.bytes, of.weight, of.leaving);
+  Flow flow(Bytes payload, const SendClass& of, Duration at_least) const {
+    const Bytes bytes = payload / efficiency(of.crosses);
+    Bandwidth limit = cap(of);
     if (at_least.ps() > 0) {
       const Bandwidth slow = bytes / at_least;
       if (limit.value() == 0 || slow < limit) limit = slow;
@@ -62,15 +62,16 @@ class Lowering {
 
   // Returns the analytic time of flows(), without creating them. `shares` are those of the classes
   // of loads.
-  Duration time(const std::vector<SendClass>& classes, const std::vector<Share>& shares) const {
+  Duration time(const std::vector<Send>& sends, const std::vector<SendClass>& classes,
+                const std::vector<Share>& shares) const {
     double longest = 0;
     Bytes of_longest;
     Bandwidth rate;
     for (const SendClass& of : classes) {
-      const Bandwidth limit = cap(of.crosses, of.bytes, of.weight, of.leaving);
+      const Bandwidth limit = cap(of);
       Bandwidth reached = shares[of.loads].each;
       if (limit.value() > 0 && (reached.value() == 0 || limit < reached)) reached = limit;
-      const Bytes bytes = of.bytes / efficiency(of.crosses);
+      const Bytes bytes = sends[of.send].bytes / efficiency(of.crosses);
       const double time = reached.value() > 0 ? bytes.value() / reached.value() : 0;
       if (time <= longest) continue;
       longest = time;
@@ -84,7 +85,7 @@ class Lowering {
   struct SoleTimes {
     Duration local, network;
   };
-  SoleTimes sole_times(const std::vector<SendClass>& classes,
+  SoleTimes sole_times(const std::vector<Send>& sends, const std::vector<SendClass>& classes,
                        const std::vector<Share>& shares) const {
     SoleTimes times;
     for (const SendClass& of : classes) {
@@ -93,7 +94,8 @@ class Lowering {
       const Bandwidth alone = shares[of.loads].alone;
       Bandwidth rate = of.crosses ? sole_cap() : Bandwidth();
       if (rate.value() == 0 || (alone.value() > 0 && alone < rate)) rate = alone;
-      if (rate.value() > 0) longest = std::max(longest, of.bytes / efficiency(of.crosses) / rate);
+      if (rate.value() > 0)
+        longest = std::max(longest, sends[of.send].bytes / efficiency(of.crosses) / rate);
     }
     return times;
   }
@@ -126,12 +128,12 @@ class Lowering {
   // Returns the cap of a send: none within a node; else its streams' own limit, and its share of
   // the protocol's rate out of a node, which siblings divide. The latter applies if the node is
   // written down. Caps are payload, flows are wire bytes.
-  Bandwidth cap(bool crosses, Bytes bytes, std::uint32_t weight, Bytes leaving) const {
-    if (!crosses) return {};
-    const Bandwidth own = stream_cap_ * static_cast<double>(weight);
-    if (leaving.value() == 0 || protocol_.node_cap.value() == 0) return own;
-    const double share = bytes / leaving;
-    const Bandwidth of_node = protocol_.node_cap * (share / group_.siblings / protocol_.efficiency);
+  Bandwidth cap(const SendClass& of) const {
+    if (!of.crosses) return {};
+    const Bandwidth own = stream_cap_ * static_cast<double>(of.weight);
+    if (of.share == 0 || protocol_.node_cap.value() == 0) return own;
+    const Bandwidth of_node =
+        protocol_.node_cap * (of.share / group_.siblings / protocol_.efficiency);
     return own.value() == 0 ? of_node : std::min(own, of_node);
   }
 
@@ -250,12 +252,13 @@ std::vector<std::vector<RoundTransfer>> transfers_of(
     const Lowering lowering(laid.placement, transport, *protocol, schedule);
     std::vector<Duration> times;
     for (std::size_t i = 0; i < laid.classes.size(); ++i)
-      times.push_back(lowering.time(laid.classes[i], shares[i]));
+      times.push_back(lowering.time(schedule.send_sets[i], laid.classes[i], shares[i]));
     transfers.emplace_back();
     for (const Round& round : schedule.rounds) {
       transfers.back().push_back({times[round.sends], {}, {}});
       if (!slices(round, transport) && schedule.latencies != Latencies::in_switch) continue;
-      const auto sole = lowering.sole_times(laid.classes[round.sends], shares[round.sends]);
+      const auto sole = lowering.sole_times(schedule.send_sets[round.sends],
+                                            laid.classes[round.sends], shares[round.sends]);
       transfers.back().back().hops =
           sole.local * round.local_hops + sole.network * round.network_hops;
       transfers.back().back().local = sole.local;
@@ -343,6 +346,7 @@ std::optional<CommProgram> written(const LaidOut& laid, const std::vector<RoundT
 
 // A flow of each class, if they take as long under max-min sharing as their shares tell; else null.
 std::shared_ptr<const FlowSet> told_by_shares(const Lowering& lowering,
+                                              const std::vector<Send>& sends,
                                               const std::vector<SendClass>& classes,
                                               const Paths& paths, const Topology& topology,
                                               Duration at_least) {
@@ -350,7 +354,7 @@ std::shared_ptr<const FlowSet> told_by_shares(const Lowering& lowering,
   std::vector<Flow> flows;
   for (const SendClass& of : classes) {
     loads.runs.push_back({of.loads, 1});
-    flows.push_back(lowering.flow(of, at_least));
+    flows.push_back(lowering.flow(sends[of.send].bytes, of, at_least));
   }
   const auto no_links = [is_empty = flows.empty()](LinkLists&) {
     LAMBCAST_CHECK(is_empty, "its time follows from its shares");
@@ -384,12 +388,11 @@ std::optional<FoldedProgram> lower_folded(const LaidOut& laid, const Topology& t
   const auto flows_of = [&](const Lowering& lowering, std::size_t set,
                             Duration at_least) -> std::shared_ptr<const FlowSet> {
     const Paths& paths = *laid.routes[set];
-    if (auto told = told_by_shares(lowering, laid.classes[set], paths, topology, at_least))
+    const std::vector<Send>& sends = laid.schedule.send_sets[set];
+    if (auto told = told_by_shares(lowering, sends, laid.classes[set], paths, topology, at_least))
       return told;
     const auto [known, is_new] = laid.folded->try_emplace(set);
-    if (is_new)
-      known->second =
-          fold_sends(laid.schedule.send_sets[set], paths, laid.placement, laid.caps, topology);
+    if (is_new) known->second = fold_sends(sends, paths, laid.placement, laid.caps, topology);
     if (!known->second) return nullptr;
     const auto& [classes, over_trunks, of_set] = *known->second;
     LinkLists links = over_trunks;
@@ -397,7 +400,7 @@ std::optional<FoldedProgram> lower_folded(const LaidOut& laid, const Topology& t
     trunks.insert(trunks.end(), of_set.begin(), of_set.end());
     std::vector<Flow> flows;
     for (const auto& [of, count] : classes) {
-      const Flow flow = lowering.flow(of, at_least);
+      const Flow flow = lowering.flow(sends[of.send].bytes, of, at_least);
       flows.push_back({flow.bytes * count, flow.cap * count, flow.weight * count, 1});
     }
     return std::make_shared<const FlowSet>(std::make_shared<const Paths>(std::move(links)),

@@ -1,10 +1,12 @@
 #include "sim/collectives/machines.h"
 
+#include <limits>
+
 namespace lambcast {
 namespace {
 
-// Limit of what is kept, some 100 MB.
-constexpr std::size_t most_kept = std::size_t{1} << 20;
+// Limit of what is kept, some 150 MB.
+constexpr std::size_t most_kept = std::size_t{3} << 19;
 
 std::size_t size_of(const LaidOut& laid) {
   std::size_t size = 0;
@@ -18,6 +20,15 @@ std::size_t size_of(const LaidOut& laid) {
 std::shared_ptr<const LaidOut> LaidOuts::find(const Key& key) const {
   const auto known = known_.find(key);
   return known == known_.end() ? nullptr : known->second;
+}
+
+std::shared_ptr<const LaidOut> LaidOuts::of_other_size(Key key) const {
+  double& bytes = std::get<double>(key);
+  bytes = std::numeric_limits<double>::min();
+  const auto next = known_.lower_bound(key);
+  if (next == known_.end()) return nullptr;
+  bytes = std::get<double>(next->first);
+  return next->first == key ? next->second : nullptr;
 }
 
 void LaidOuts::keep(const Key& key, std::shared_ptr<const LaidOut> laid) {

@@ -19,11 +19,13 @@ namespace lambcast {
 // which a run breaks even prices each schedule at many rates.
 class LaidOuts {
  public:
-  // Number of the wiring, algorithm, operation, bytes, group, nodes of the cluster, and the choices
-  // of the transport.
-  using Key = std::tuple<int, std::string, Op, double, ProcessGroup, int, Endpoint, bool, NodeCaps>;
+  // Number of the wiring, algorithm, operation, group, nodes of the cluster, choices of the
+  // transport, and bytes.
+  using Key = std::tuple<int, std::string, Op, ProcessGroup, int, Endpoint, bool, NodeCaps, double>;
   // Returns the schedule of a key, or null.
   std::shared_ptr<const LaidOut> find(const Key& key) const;
+  // Returns one that differs in its bytes alone and has some, or null.
+  std::shared_ptr<const LaidOut> of_other_size(Key key) const;
   void keep(const Key& key, std::shared_ptr<const LaidOut> laid);
 
  private:

@@ -1,30 +1,27 @@
 #include "sim/collectives/send_classes.h"
 
 #include <algorithm>
-#include <bit>
 #include <unordered_set>
 
 namespace lambcast {
 namespace {
 
-struct HashOfClass {
-  std::size_t operator()(const SendClass& of) const {
-    std::uint64_t hash = std::bit_cast<std::uint64_t>(of.bytes.value());
-    for (const std::uint64_t next :
-         {std::bit_cast<std::uint64_t>(of.leaving.value()), std::uint64_t{of.weight},
-          std::uint64_t{of.loads} << 2 | std::uint64_t{of.crosses} << 1 |
-              std::uint64_t{of.first_sibling}})
-      hash = (hash ^ (hash >> 29) ^ next) * 0x9e3779b97f4a7c15;
-    return hash ^ (hash >> 32);
-  }
-};
+// Sends of different bytes are of different classes.
+Colour colour_of(const SendClass& of, const std::vector<Send>& sends) {
+  const Colour where = Colour{of.loads} << 2 | Colour{of.crosses} << 1 | Colour{of.first_sibling};
+  return mixed(mixed(mixed(mixed(0, sends[of.send].bytes.value()), of.share), where),
+               Colour{of.weight});
+}
 
 std::vector<SendClass> classes_of(const std::vector<Send>& sends, const Paths& paths,
                                   const SendRuns& runs, NodeCaps caps) {
   std::vector<SendClass> classes;
-  std::unordered_set<SendClass, HashOfClass> known;
+  std::unordered_set<Colour> known;
+  Colour last = 0;
   each_class(sends, paths, runs, caps, [&](const SendClass& of, std::uint32_t) {
-    if ((classes.empty() || classes.back() != of) && known.insert(of).second) classes.push_back(of);
+    const Colour colour = colour_of(of, sends);
+    if (colour != last && known.insert(colour).second) classes.push_back(of);
+    last = colour;
   });
   return classes;
 }
@@ -73,11 +70,8 @@ std::optional<FoldedSends> fold_sends(const std::vector<Send>& sends, const Path
   coloured.colours.reserve(paths.size());
   each_class(sends, paths, SendRuns(placement), caps, [&](SendClass of, std::uint32_t count) {
     of.first_sibling = true;  // siblings are alike
-    const Colour colour = mixed(mixed(mixed(mixed(0, of.bytes.value()), of.leaving.value()),
-                                      Colour{of.loads} << 1 | Colour{of.crosses}),
-                                Colour{of.weight});
     of_flows.insert(of_flows.end(), count, of);
-    coloured.colours.insert(coloured.colours.end(), count, colour);
+    coloured.colours.insert(coloured.colours.end(), count, colour_of(of, sends));
   });
   const LinkLists routes = paths.find_links();
   coloured.routes = &routes;

@@ -30,7 +30,7 @@ class SendRuns {
     const Send* send;
     std::size_t at;  // the first among the flows
     bool crosses;
-    Bytes leaving;  // from the node of its first sender, with NodeCaps::some
+    double share;  // of what leaves the node of its first sender, with NodeCaps::some; else 0
     std::uint32_t count;
   };
   // take(run) for all flows of a set, sibling by sibling.
@@ -46,8 +46,9 @@ class SendRuns {
           const Bytes from_node =
               leaving.empty() ? Bytes()
                               : leaving[static_cast<std::size_t>(node_of(send.from + done))];
+          const double share = over_network && from_node.value() > 0 ? send.bytes / from_node : 0;
           const auto count = static_cast<std::uint32_t>(alike);
-          take(Run{&send, at, over_network, from_node, count});
+          take(Run{&send, at, over_network, share, count});
           at += count;
           done += alike;
         }
@@ -69,15 +70,14 @@ class SendRuns {
   std::vector<int> nodes_;  // by rank, if all are written down
 };
 
+// The same at all sizes of a schedule, which `send` gives the bytes of.
 struct SendClass {
-  Bytes bytes;
+  std::uint32_t send;  // the first of them, among those of the set
   std::uint32_t weight;
   bool crosses;
   bool first_sibling;
-  Bytes leaving;        // as SendRuns::Run has it
+  double share;         // as SendRuns::Run has it
   std::uint32_t loads;  // among FlowLoads::classes of its set
-
-  auto operator<=>(const SendClass&) const = default;
 };
 
 // take(class, count) for all flows of a set in their order, `count` of a class in a row.
@@ -90,8 +90,8 @@ void each_class(const std::vector<Send>& sends, const Paths& paths, const SendRu
   runs.each(sends, paths.size(), caps, [&](const SendRuns::Run& run) {
     for (std::uint32_t left = run.count; left > 0;) {
       const std::uint32_t both = std::min(left, loads->flows - passed);
-      take(SendClass{run.send->bytes, run.send->weight, run.crosses, run.at < of_one, run.leaving,
-                     loads->of},
+      const auto send = static_cast<std::uint32_t>(run.send - sends.data());
+      take(SendClass{send, run.send->weight, run.crosses, run.at < of_one, run.share, loads->of},
            both);
       left -= both;
       passed += both;

@@ -87,6 +87,38 @@ TEST_CASE("collective costs: rates that change leave no trace in what is priced 
   CHECK(compared > 900);
 }
 
+// Sends of a size are laid on the routes that those of another one found.
+TEST_CASE("collective costs: a price does not depend on the sizes before") {
+  std::size_t compared = 0;
+  for (const char* preset : {"meta-h100-roce", "commodity-10gbe"}) {
+    const auto cluster = std::make_shared<const Cluster>(
+        load_cluster(preset, Overrides{{"fabric.kind", "fat-tree"},
+                                       {"fabric.nodes_per_leaf", "4"},
+                                       {"fabric.oversubscription", "2"}}));
+    for (const NetworkModel network : {NetworkModel::analytic, NetworkModel::flow})
+      for (const ProcessGroup& group :
+           {ProcessGroup{72, 8}, ProcessGroup{71, 8}, ProcessGroup{12, 1, 4, 1, 4}})
+        for (const Backend backend : {Backend::nccl, Backend::mpi_host})
+          for (const Op op : {Op::all_reduce, Op::all_gather, Op::all_to_all, Op::broadcast}) {
+            CollectiveCosts costs;
+            for (const double size : {3e7, 0.0, 1.0, 4.0, 1e5, 7e8}) {
+              if (size == 0 && op != Op::all_reduce) continue;  // a barrier
+              const auto price = [&](CollectiveCosts& by) {
+                return by.cost({cluster, group, network, false}, backend, op, Bytes(size));
+              };
+              CollectiveCosts fresh;
+              const CollectiveCost kept = price(costs), own = price(fresh);
+              INFO(preset << " " << name_of(op) << " of " << size << " over " << group.ranks);
+              CHECK(kept.time == own.time);
+              CHECK(kept.algorithm == own.algorithm);
+              CHECK(kept.traffic.sent_per_rank == own.traffic.sent_per_rank);
+              ++compared;
+            }
+          }
+  }
+  CHECK(compared > 500);
+}
+
 TEST_CASE("collective costs: what cannot be simulated is so each time that it is asked for") {
   CollectiveCosts costs;
   const auto slow = cluster_of({{"nic.bandwidth", "1 kB/s"}});
