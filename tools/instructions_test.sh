@@ -39,6 +39,8 @@ step=(--model gpt3-175b "${cluster[@]/nic.count=1/nic.count=8}" --optimizer adam
   --micro-batch 1 --grad-accum 32 --steps 10 --network flow)
 onebit=(--model bert-large --cluster meta-h100-roce --optimizer onebit_lamb --micro-batch 16 --grad-accum 1 --steps 1000
   --freeze-step 100)
+deep=(--model llama3-405b --cluster meta-h100-roce --gpus 1008 --optimizer adamw --tp 8 --pp 126 --micro-batch 1
+  --grad-accum 65536 --steps 10)
 
 at_most 4 --version
 at_most 12 simulate --model bert-large --cluster commodity-10gbe --gpus 8 --optimizer lamb --micro-batch 4 --steps 10
@@ -46,4 +48,5 @@ at_most 37 collective --jobs rings.toml "${cluster[@]}"
 at_most 92 collective --jobs exchanges.toml "${cluster[@]}"
 at_most 475 simulate "${step[@]}" --gpus 2048
 at_most 278 simulate "${onebit[@]}" --gpus 8192
+at_most 579 simulate "${deep[@]}"
 summary

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
+#include <utility>
 
 #include "sim/base/check.h"
 
@@ -174,6 +176,95 @@ class Replay {
   std::vector<int> runnable_;
 };
 
+// Turns, of as many micro batches as stages, in which a repeating schedule is looked for.
+constexpr int reach = 4;  // of what a start depends on, and one more
+constexpr int most_period = 2, last_turns = 2;
+constexpr int least_turns = 10;
+
+// How much later a turn starts than the one `turns` before it.
+struct Repetition {
+  int turns;
+  Duration later;
+};
+
+// Looks at the turns before the last ones, in which forward slots may be missing.
+class Steady {
+ public:
+  Steady(const Pipeline& pipeline, const PipelineTime& time) : pipeline_(pipeline), time_(time) {}
+
+  std::optional<Repetition> find() const {
+    for (int turns = 1; turns <= most_period; ++turns)
+      if (const auto later = later_by(turns)) return Repetition{turns, *later};
+    return std::nullopt;
+  }
+
+ private:
+  std::optional<Duration> later_by(int turns) const {
+    std::optional<Duration> later;
+    for (int stage = 0; stage < pipeline_.stages; ++stage) {
+      const std::vector<PipelineSlot> slots = stage_slots(pipeline_, stage);
+      const std::vector<SlotTime>& spans = time_.slots[static_cast<std::size_t>(stage)];
+      const std::size_t turn = slots.size() / static_cast<std::size_t>(pipeline_.micro_batches) *
+                               static_cast<std::size_t>(pipeline_.stages);
+      const std::size_t end = slots.size() - last_turns * turn;
+      const std::size_t back = turn * static_cast<std::size_t>(turns);
+      for (std::size_t i = end - reach * turn; i < end; ++i) {
+        const PipelineSlot &slot = slots[i], &before = slots[i - back];
+        const Duration by = spans[i].start - spans[i - back].start;
+        if (!later) later = by;
+        if (by != *later || slot.kind != before.kind || slot.chunk != before.chunk ||
+            slot.micro_batch != before.micro_batch + turns * pipeline_.stages)
+          return std::nullopt;
+      }
+    }
+    return later;
+  }
+
+  const Pipeline& pipeline_;
+  const PipelineTime& time_;
+};
+
+// Adds `times` repetitions.
+void lengthen(PipelineTime& time, const Repetition& by, std::int64_t times, int micro_batches,
+              int micro_batches_before) {
+  const Duration later = by.later * times;
+  const auto grown = [&](Duration of) {
+    const std::int64_t each = of.ps() / micro_batches_before;
+    return Duration::picoseconds(each) * micro_batches;
+  };
+  for (StageTime& stage : time.stages) {
+    stage.last_end += later;
+    stage.busy = grown(stage.busy);
+    stage.sending = grown(stage.sending);
+    for (SlotTime& last : stage.last_gradient) last = {last.start + later, last.end + later};
+  }
+  time.makespan += later;
+  time.slots.clear();
+}
+
+// Returns the time of a long pipeline by that of a shorter one that repeats, if there is one.
+std::optional<PipelineTime> by_repetition(const Pipeline& pipeline,
+                                          std::span<const ChunkTimes> times, Transfers transfers) {
+  if (pipeline.schedule == PipelineSchedule::gpipe) return std::nullopt;
+  for (std::int64_t turns = least_turns; 2 * turns * pipeline.stages < pipeline.micro_batches;
+       turns *= 2) {
+    Pipeline shorter = pipeline;
+    const auto least = static_cast<int>(turns * pipeline.stages);
+    const int period = most_period * pipeline.stages;
+    shorter.micro_batches = least + (pipeline.micro_batches - least) % period;
+    Replay replay(shorter, times, transfers, Detail::slots);
+    replay.run();
+    PipelineTime time = replay.result();
+    const auto repetition = Steady(shorter, time).find();
+    if (!repetition) continue;
+    const int left_out = pipeline.micro_batches - shorter.micro_batches;
+    lengthen(time, *repetition, left_out / (repetition->turns * pipeline.stages),
+             pipeline.micro_batches, shorter.micro_batches);
+    return time;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Duration PipelineTime::longest_stage() const {
@@ -187,6 +278,8 @@ PipelineTime pipeline_time(const Pipeline& pipeline, std::span<const ChunkTimes>
                            Transfers transfers, Detail detail) {
   LAMBCAST_CHECK(times.size() == static_cast<std::size_t>(pipeline.positions()),
                  "times of {} positions for {}", times.size(), pipeline.positions());
+  if (detail == Detail::stages)
+    if (auto time = by_repetition(pipeline, times, transfers)) return *std::move(time);
   Replay replay(pipeline, times, transfers, detail);
   replay.run();
   return replay.result();

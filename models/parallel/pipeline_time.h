@@ -10,6 +10,11 @@
 // goes on) or exposed (plain 1f1b, DeepSpeed's blocking sends: the sender's next slot starts when
 // the data has arrived). Receivers wait in both cases, if they are early. Left out: a sender that
 // waits for its receiver to be ready, and transfers that share a link.
+//
+// All schedules except gpipe repeat: with a turn of p micro batches, a stage runs the slots of one
+// turn after those of the one before. If every slot of some turns starts D after the slot c turns
+// before, so do all that follow, as far as the order repeats: a start depends on slots of the last
+// 3 turns alone. A long pipeline is therefore replayed with k c turns fewer, and k D is added.
 #pragma once
 
 #include <span>

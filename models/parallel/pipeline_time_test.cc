@@ -157,6 +157,41 @@ TEST_CASE("pipeline time: the replay is the earliest start, whatever the times")
         }
 }
 
+TEST_CASE("pipeline time: repeated turns are left out, to the same picosecond") {
+  std::mt19937 random(11);
+  const auto below = [&](std::uint64_t n) { return static_cast<int>(random() % n); };
+  for (int i = 0; i < 3000; ++i) {
+    const auto schedule = static_cast<PipelineSchedule>(i % 6);
+    Pipeline pipeline{schedule, 1 + below(6), 1, 1 + below(300)};
+    if (schedule == interleaved) {
+      pipeline.chunks = 1 + below(4);
+      pipeline.micro_batches = pipeline.stages * (1 + below(80));
+    }
+    if (schedule == zbv) pipeline.chunks = 2;
+    std::vector<ChunkTimes> times = random_times(pipeline, random);
+    if (below(2) == 0) std::fill(times.begin(), times.end(), times.front());  // or nearly alike
+    if (below(2) == 0) times.back().forward += units(1);
+    for (const Transfers transfers : {Transfers::overlapped, Transfers::exposed}) {
+      CAPTURE(name_of(schedule), pipeline.stages, pipeline.chunks, pipeline.micro_batches);
+      const PipelineTime time = pipeline_time(pipeline, times, transfers);
+      const PipelineTime whole = pipeline_time(pipeline, times, transfers, Detail::slots);
+      CHECK(time.makespan == whole.makespan);
+      REQUIRE(time.stages.size() == whole.stages.size());
+      for (std::size_t s = 0; s < time.stages.size(); ++s) {
+        const StageTime &stage = time.stages[s], &full = whole.stages[s];
+        CHECK(stage.first_start == full.first_start);
+        CHECK(stage.last_end == full.last_end);
+        CHECK(stage.busy == full.busy);
+        CHECK(stage.sending == full.sending);
+        for (std::size_t c = 0; c < full.last_gradient.size(); ++c) {
+          CHECK(stage.last_gradient[c].start == full.last_gradient[c].start);
+          CHECK(stage.last_gradient[c].end == full.last_gradient[c].end);
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("pipeline time: exposed transfers of 1f1b cost two messages a micro batch") {
   // In the steady state a stage between others sends one activation and one gradient per micro
   // batch, and its neighbours wait for both.
