@@ -10,6 +10,7 @@ struct Effort {
   std::int64_t events = 0;  // of the engine
   std::int64_t flows = 0;   // started
   std::int64_t solves = 0;  // of max-min rates, each over the flows that share links
+  std::int64_t filled = 0;  // flows whose rates were filled, of all solves
 
   // Collectives planned, by every algorithm that they might take:
   std::int64_t routes = 0;               // found, one a flow
@@ -18,9 +19,9 @@ struct Effort {
   std::chrono::nanoseconds lowering{0};  // to write them out and to price their rounds
 
   Effort operator-(const Effort& before) const {
-    return {events - before.events,    flows - before.flows,     solves - before.solves,
-            routes - before.routes,    routing - before.routing, lowered - before.lowered,
-            lowering - before.lowering};
+    return {events - before.events,   flows - before.flows,      solves - before.solves,
+            filled - before.filled,   routes - before.routes,    routing - before.routing,
+            lowered - before.lowered, lowering - before.lowering};
   }
 };
 

@@ -3,11 +3,13 @@
 #include "sim/network/fair_share.h"
 
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <limits>
 #include <list>
 #include <random>
 
 #include "sim/base/error.h"
+#include "sim/network/effort.h"
 
 namespace lambcast {
 namespace {
@@ -201,6 +203,47 @@ TEST_CASE("flow network: rates of groups and remembered sets are those of one th
     for (std::size_t i = 0; i < starts.size(); ++i)
       CHECK(ends[i] - starts[i].at == Approx(plain[i] - starts[i].at).epsilon(1e-7));
   }
+}
+
+// Rates filled until all of `flows` messages of 1 to 1,000 MB between random nodes have ended, as
+// many nodes under leaves of 32, which 8 spines join.
+std::int64_t filled_by_random_pairs(std::uint32_t flows) {
+  constexpr std::uint32_t ports = 32, spines = 8;
+  Topology topology;
+  for (int i = 0; i < 2; ++i) topology.add_vertex({VertexKind::fabric});
+  for (std::uint32_t i = 0; i < flows + flows / ports * spines; ++i)
+    topology.add_duplex(0, 1, Bandwidth(1e9), LinkKind::network);
+  const auto spine_of = [&](std::uint32_t leaf, std::uint32_t spine) {
+    return 2 * (flows + leaf * spines + spine);
+  };
+  std::mt19937 random(1);
+  const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random()) % n; };
+  std::vector<FlowSet> sets;
+  for (std::uint32_t i = 0; i < flows; ++i) {
+    const std::uint32_t from = below(flows), to = (from + 1 + below(flows - 1)) % flows;
+    std::vector<LinkId> links{2 * from};
+    if (from / ports != to / ports) {
+      links.push_back(spine_of(from / ports, to % spines));
+      links.push_back(spine_of(to / ports, to % spines) + 1);
+    }
+    links.push_back(2 * to + 1);
+    sets.emplace_back(std::vector<std::vector<LinkId>>{links},
+                      std::vector<Flow>{{Bytes(1e6 * (1 + below(1000)))}});
+  }
+  const Effort before = effort();
+  FlowNetwork network(topology);
+  for (std::uint32_t i = 0; i < flows; ++i) network.start(i, sets[i], 1, SimTime());
+  std::vector<Ticket> finished;
+  while (const auto event = network.next_event()) network.advance(*event, finished);
+  CHECK(finished.size() == flows);
+  return (effort() - before).filled;
+}
+
+TEST_CASE("flow network: work grows less than as flows to the power of 1.5 on random pairs") {
+  const auto few = static_cast<double>(filled_by_random_pairs(256));
+  const auto many = static_cast<double>(filled_by_random_pairs(2048));
+  INFO(few << " and " << many << ": flows to the power of " << std::log(many / few) / std::log(8));
+  CHECK(many / few < std::pow(8, 1.5));
 }
 
 TEST_CASE("fair shares: flows alike take what max-min filling says, in one event") {

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "sim/base/check.h"
+#include "sim/network/effort.h"
 
 namespace lambcast {
 namespace {
@@ -163,6 +164,7 @@ void MaxMin::prepare() {
 }
 
 void MaxMin::fill() {
+  effort().filled += static_cast<std::int64_t>(solved_.size());
   rising_ = solved_;
   for (int pass = 0; pass < most_passes && !rising_.empty(); ++pass) raise_together();
   if (!rising_.empty()) raise_by_heap();
