@@ -84,7 +84,7 @@ std::string without_notes(std::string_view text) {
   while (!text.empty()) {
     const std::string_view line = text.substr(0, text.find('\n') + 1);
     if (line.empty()) return out += text;
-    if (!line.starts_with("note: ")) out += line;
+    if (!line.starts_with("note: ") && !line.starts_with("notes: ")) out += line;
     text.remove_prefix(line.size());
   }
   return out;

@@ -108,13 +108,18 @@ std::string break_even_sentence(const Answer& answer) {
   return pays_everywhere_or_nowhere(at, answer);
 }
 
-std::string judgement_text(const Advice& advice, const Answer& answer) {
+// What both kinds of kernels have in common is said once, of the first.
+std::string judgement_text(const Advice& advice, const Answer& answer,
+                           const Answer* first = nullptr) {
   std::string out = verdict_text(advice, answer) + "\n";
   if (!advice.judged() || !answer.backends.front().fits) return out;
-  return out + change_sentence(answer) + "\n" + break_even_sentence(answer) + "\n";
+  out += change_sentence(answer) + "\n";
+  const std::string breaks_even = break_even_sentence(answer);
+  if (first == nullptr || breaks_even != break_even_sentence(*first)) out += breaks_even + "\n";
+  return out;
 }
 
-std::string table_of(const Answer& answer) {
+std::string table_of(const Answer& answer, const Answer* first = nullptr) {
   // Two changes are compared then, and the table counts both.
   const std::string against =
       answer.plain_gains() ? fmt::format(", speed-ups against {}", answer.against) : "";
@@ -126,6 +131,7 @@ std::string table_of(const Answer& answer) {
         fmt::format("{:<18} {:>10} {:>8.2f}x {:>6.2f} to {:<5.2f} {:>10} {:>5}\n", backend.backend,
                     time_cell(backend.time_s), backend.speedup.value, backend.speedup.low,
                     backend.speedup.high, bytes_cell(backend.peak), backend.fits ? "yes" : "no");
+  if (first != nullptr && answer.refused == first->refused) return out;
   for (const auto& [reason, backends] : answer.refused)
     out += fmt::format("{}: not here: {}\n", fmt::join(backends, ", "), reason);
   return out;
@@ -358,9 +364,9 @@ std::string advice_text(const Advice& advice) {
   out += without_zero_text(advice);
   if (advice.fused && advice.judged())
     out += fmt::format("\nWith the fused kernels that ship here (--kernels fused):\n{}",
-                       judgement_text(advice, *advice.fused));
+                       judgement_text(advice, *advice.fused, &answer));
   out += fmt::format("\n{}", table_of(answer));
-  if (advice.fused) out += table_of(*advice.fused);
+  if (advice.fused) out += table_of(*advice.fused, &answer);
   out += fmt::format("backend {}, {} kernels: {}", answer.backends.front().backend,
                      whose_kernels(answer), interval_text(training, answer.forecast()));
   out += cost_text(advice);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -337,8 +338,7 @@ std::string interval_text(const TrainingPlan& training, const Forecast& forecast
   const bool measured = training.program || own_scale_of(training);
   out += fmt::format("compute {}{}\n", in_words(basis),
                      basis == Basis::kernels && !measured
-                         ? ", in a program that nobody measured here (calibrate --measured, with "
-                           "one step of yours, narrows it)"
+                         ? ", in a program not measured here (calibrate --measured narrows it)"
                          : "");
   if (!calibrated && stands)
     out += fmt::format("  {} was {} on {} for {}\n", training.cluster->name,
@@ -411,6 +411,24 @@ std::string forecast_json(const Scenario& scenario, const Forecast& forecast,
   return json_lines(json);
 }
 
+// Notes on DeepSpeed and NCCL at large: they say nothing of what the user wrote or of this
+// forecast.
+constexpr std::array<std::string_view, 3> at_large{"onebit-removed", "skipped-steps",
+                                                   "stream-limit"};
+
+// In full, in the order of their severity; notes at large by their codes.
+std::string findings_text(std::vector<Finding> findings) {
+  sort_stably(findings, std::ranges::less(), &Finding::severity);
+  std::string out, notes;
+  for (const Finding& finding : findings) {
+    if (std::ranges::find(at_large, finding.code) != at_large.end())
+      notes += (notes.empty() ? "notes: " : ", ") + finding.code;
+    else
+      out += fmt::format("{}: {} [{}]\n", name_of(finding.severity), finding.message, finding.code);
+  }
+  return notes.empty() ? out : out + notes + " (--explain notes)\n";
+}
+
 std::string forecast_table(const Scenario& scenario, const Forecast& forecast,
                            const Judgement& judgement) {
   const TrainingPlan& training = scenario.training;
@@ -430,17 +448,12 @@ std::string forecast_table(const Scenario& scenario, const Forecast& forecast,
     out += fmt::format("\nbackend {}, {} compression kernels", traits_of(training.backend()).label,
                        training.kernels == Kernels::fused ? "fused" : "DeepSpeed's unfused");
   const RunForecast& run = forecast.run;
-  out += "\n\n" + run_text(run) + language_text(training, forecast);
+  out += "\n" + run_text(run) + language_text(training, forecast);
   if (run.speedup) out += pays_text(training.exchange, run, judgement);
-  if (!run.cost_usd) out += fmt::format("\ncost: {}", no_price_text());
   out += fmt::format("\n{}\n", memory_line(training, forecast.memory));
   out += step_table(forecast, training.parallelism.has_value()) + interval_text(training, forecast);
   out += sources_line(forecast.sources.shares());
-  std::vector<Finding> findings = judgement.findings;
-  sort_stably(findings, std::ranges::less(), &Finding::severity);
-  for (const Finding& finding : findings)
-    out += fmt::format("{}: {} [{}]\n", name_of(finding.severity), finding.message, finding.code);
-  return out;
+  return out + findings_text(judgement.findings);
 }
 
 }  // namespace lambcast
