@@ -23,6 +23,28 @@ TEST_CASE("scenario: one release of DeepSpeed, however it is said") {
   CHECK_THAT(refusal(with({{"deepspeed_version", "new"}})), Contains("'new' is no version"));
 }
 
+TEST_CASE(
+    "scenario: layouts sum gradients and share states as DeepSpeed's release and file have it") {
+  const TemporaryFolder folder;
+  const std::string fp32_sums =
+      folder.file("ds.json", R"({"zero_optimization": {"stage": 1}, "bf16": {"enabled": true},
+                     "data_types": {"grad_accum_dtype": "fp32"}})");
+  const auto how = [](const WhatIf& more) {
+    WhatIf asked = with(more);
+    asked.insert_or_assign("optimizer", "adam");
+    asked["tp"] = "2";
+    return *resolved(asked).training.parallelism;
+  };
+  const WhatIf newest{{"precision", "bf16"}, {"deepspeed_version", "0.19.5"}},
+      old{{"precision", "bf16"}, {"deepspeed_version", "0.17.5"}};
+  CHECK(how({{"config", fp32_sums}}).framework.fp32_gradients);
+  CHECK_FALSE(how({{"config", fp32_sums}, {"fp32_gradients", "false"}}).framework.fp32_gradients);
+  CHECK_FALSE(how(newest).framework.fp32_gradients);
+  CHECK(how(newest).sharding == parallel::Sharding::none);
+  CHECK(how(old).framework.fp32_gradients);
+  CHECK(how(old).sharding == parallel::Sharding::optimizer);
+}
+
 TEST_CASE("scenario: who flattens tensors of an optimizer that needs them whole is warned of") {
   const auto warning = [](const char* optimizer, const WhatIf& more) -> std::string {
     WhatIf asked = with(more);

@@ -240,20 +240,6 @@ void choose_less_traffic(const Words& words, Parallelism& how) {
                "no --shard-ranks");
 }
 
-// Under a pipeline DeepSpeed wraps bf16 in BF16_Optimizer, which shares the states over the
-// replicas at stage 0 too and sums whole gradients. 1-bit optimizers do not run in it.
-// Source: DeepSpeed, runtime/bf16_optimizer.py; runtime/pipe/engine.py, _bf16_reduce_grads.
-void share_states_of_bf16(const Words& words, const TrainingPlan& training, Parallelism& how) {
-  const bool bf16 =
-      how.format != MatrixFormat::single && training.recipe.precision.weights == DataType::bf16;
-  if (how.framework.name != FrameworkName::deepspeed || how.layout.pp == 1 || !bf16 ||
-      how.sharding != Sharding::none || is_onebit(training.optimizer()))
-    return;
-  how.sharding = Sharding::optimizer;
-  how.shard_ranks = how.replicas();
-  how.full_all_reduce = words.find("exchange") == nullptr;
-}
-
 void choose_sharding(const Words& words, std::int64_t zero_stage, Parallelism& how) {
   how.sharding = static_cast<Sharding>(zero_stage);
   const int replicas = how.replicas();
@@ -410,7 +396,7 @@ Parallelism described_layout(const Words& words, const TrainingPlan& training) {
   choose_less_traffic(words, how);
   restrict_to_plugin(words, how);
   choose_offload(words, training.optimizer(), how);
-  share_states_of_bf16(words, training, how);
+  follow_engine(words, training.recipe, how);
   choose_state_precision(words, training.optimizer(), how);
   refuse_impossible(training.optimizer(), training.backend(), how);
   refuse_undivided(model, how);

@@ -372,7 +372,8 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
   add(scenario.findings, deepspeed::check_run(config, training.steps_done + training.steps));
   if (!training.parallelism || training.parallelism->framework.name == FrameworkName::deepspeed) {
     const auto of_versions =
-        deepspeed::check_versions(versions, config, training.gpus, training.batch.gas);
+        deepspeed::check_versions(versions, config, training.gpus, training.batch.gas,
+                                  training.parallelism && training.parallelism->layout.pp > 1);
     refuse_errors(of_versions);
     add(scenario.findings, of_versions);
   }

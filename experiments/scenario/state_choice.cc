@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "models/recipe/wrapper.h"
 #include "sim/base/error.h"
 
 namespace lambcast {
@@ -59,6 +60,21 @@ void choose_states(const Words& words, OptimizerType optimizer, Parallelism& how
 }
 
 }  // namespace
+
+void follow_engine(const Words& words, const Recipe& recipe, Parallelism& how) {
+  if (how.framework.name != FrameworkName::deepspeed || how.format == MatrixFormat::single ||
+      !recipe.precision.is_half())
+    return;
+  if (words.find("fp32_gradients") == nullptr)
+    how.framework.fp32_gradients = accumulation_data_type(recipe) == DataType::fp32;
+  const bool wrapped = how.layout.pp > 1 || !recipe.engine.wraps_bf16_as_fp16;
+  if (recipe.precision.weights != DataType::bf16 || !wrapped ||
+      how.sharding != parallel::Sharding::none || is_onebit(recipe.optimizer))
+    return;
+  how.sharding = parallel::Sharding::optimizer;
+  how.shard_ranks = how.replicas();
+  how.full_all_reduce = words.find("exchange") == nullptr;
+}
 
 void choose_state_precision(const Words& words, OptimizerType optimizer, Parallelism& how) {
   const bool torchtitan = how.framework.name == FrameworkName::torchtitan;

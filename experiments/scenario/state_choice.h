@@ -12,9 +12,19 @@
 
 #include "experiments/scenario/words.h"
 #include "models/optimizer/optimizer_model.h"
+#include "models/recipe/recipe.h"
 #include "models/training/plan/parallelism.h"
 
 namespace lambcast {
+
+// Sums gradients and shares states as DeepSpeed's release and data_types.grad_accum_dtype have it.
+// Reads format, framework, layout and sharding of `how`. The key fp32_gradients takes precedence.
+//
+// Under a pipeline bf16 is wrapped in BF16_Optimizer, as releases before 0.17.6 do without one. It
+// shares the states over the replicas at stage 0 too and sums whole gradients. 1-bit optimizers do
+// not run in it. Source: DeepSpeed, runtime/bf16_optimizer.py; runtime/pipe/engine.py,
+// _bf16_reduce_grads; runtime/engine.py, _do_optimizer_sanity_check.
+void follow_engine(const Words& words, const Recipe& recipe, Parallelism& how);
 
 // Reads format, framework and sharding of `how`, and sets its fp8_gather and states. Throws Error
 // (usage).

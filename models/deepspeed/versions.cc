@@ -64,7 +64,8 @@ void check_onebit_release(VersionFindings& out, const DeepSpeedConfig& config, s
                         gas, gas));
 }
 
-void check_wrapper(VersionFindings& out, const DeepSpeedConfig& config, std::int64_t gpus) {
+void check_wrapper(VersionFindings& out, const DeepSpeedConfig& config, std::int64_t gpus,
+                   bool pipeline) {
   const Version& of = config.release.value;
   const Recipe recipe = recipe_of(config);
   if (wrapper_of(recipe) == Wrapper::fp16 && config.fp16.enabled.value &&
@@ -75,6 +76,11 @@ void check_wrapper(VersionFindings& out, const DeepSpeedConfig& config, std::int
                         text_of(of)));
   const bool in_bf16 = recipe.precision.weights == DataType::bf16 && config.zero.stage.value == 0;
   if (!in_bf16 || gpus == 1 || config.release.given) return;
+  if (pipeline && config.grad_accum_dtype.value) return;
+  // Under a pipeline every release shares states.
+  constexpr const char* pipelined[] = {
+      "sums gradients in fp32; from 0.17.6 on sums are in bf16",
+      "sums gradients in bf16, as since 0.17.6; earlier releases sum in fp32"};
   constexpr const char* whole =
       "holds all states on every GPU and sums gradients in bf16, as since 0.17.6; earlier releases "
       "shard them over the GPUs, gather the weights after each step and sum in fp32";
@@ -84,7 +90,9 @@ void check_wrapper(VersionFindings& out, const DeepSpeedConfig& config, std::int
       "from 0.17.6 on every GPU holds all states, and sums are in bf16";
   out.add(Severity::note, "bf16-by-release", release_key,
           fmt::format("without ZeRO, DeepSpeed {} {}: name yours", text_of(of),
-                      of < release::wraps_bf16_as_fp16 ? shared : whole));
+                      pipeline ? pipelined[of >= release::wraps_bf16_as_fp16]
+                      : of < release::wraps_bf16_as_fp16 ? shared
+                                                         : whole));
 }
 
 }  // namespace
@@ -112,14 +120,15 @@ Versions parse_versions(std::string_view text, const Where& where) {
 }
 
 std::vector<Finding> check_versions(const Versions& versions, const DeepSpeedConfig& config,
-                                    std::int64_t gpus, std::int64_t accumulation_steps) {
+                                    std::int64_t gpus, std::int64_t accumulation_steps,
+                                    bool pipeline) {
   if (!config.optimizer) return {};
   VersionFindings out;
   if (is_onebit(config.optimizer->type)) {
     check_libraries(out, versions, config, gpus);
     check_onebit_release(out, config, accumulation_steps);
   }
-  check_wrapper(out, config, gpus);
+  check_wrapper(out, config, gpus, pipeline);
   return std::move(out.list);
 }
 

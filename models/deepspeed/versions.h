@@ -37,6 +37,7 @@ Versions parse_versions(std::string_view text, const Where& where);
 // a release without them, else a note), bf16-by-release (a note). Where nobody named a release, of
 // the newest one notes alone.
 std::vector<Finding> check_versions(const Versions& versions, const DeepSpeedConfig& config,
-                                    std::int64_t gpus, std::int64_t accumulation_steps);
+                                    std::int64_t gpus, std::int64_t accumulation_steps,
+                                    bool pipeline = false);
 
 }  // namespace lambcast::deepspeed

@@ -92,6 +92,10 @@ TEST_CASE("versions: bf16 without ZeRO is said to differ by release, unless one 
   const auto newest = check_versions({}, bf16, 8, 1);
   CHECK(severities_and_codes(newest) == std::vector<std::string>{"note bf16-by-release"});
   CHECK_THAT(newest[0].message, Contains("holds all states on every GPU"));
+  const auto pipeline = check_versions({}, bf16, 8, 1, true);
+  REQUIRE(pipeline.size() == 1);
+  CHECK_THAT(pipeline[0].message,
+             Contains("sums gradients in bf16") && !Contains("holds all states"));
   CHECK(check_versions({}, bf16, 1, 1).empty());
   CHECK(check("deepspeed=0.17.5", bf16).empty());
   bf16.zero.stage.value = 1;

@@ -17,6 +17,8 @@
 namespace lambcast::megatron {
 namespace {
 
+constexpr std::int64_t most_tokens = 1'000'000'000'000'000;
+
 class Decoder {
  public:
   Decoder(std::string_view text, const std::string& file, const Variables& given)
@@ -250,18 +252,44 @@ class Decoder {
     else
       set_whole("global_batch", "global-batch-size");
     set_whole("seq_len", "seq-length");
-    set_whole("steps", "train-iters");
-    if (!read_.has("train-iters")) set_whole("samples", "train-samples");
+    length();
     const bool bf16 = read_.flag("bf16"), fp16 = read_.flag("fp16");
     if (bf16 && fp16) fail_input(read_.where("fp16"), "contradicts --bf16");
     std::string precision = bf16 ? "bf16" : fp16 ? "fp16" : "fp32";
     if (read_.choice("fp8-format", {"e4m3", "hybrid"}) || read_.flag("fp8-hybrid"))
       precision = read_.word("fp8-recipe").value_or("delayed") == "mxfp8" ? "mxfp8" : "fp8";
     set("precision", precision);
+    if (fp16 && !deepspeed_ && read_.has("loss-scale"))
+      read_.note("loss-scale", "not-modelled",
+                 "the scale is taken to be dynamic, which skips steps");
     const auto backend =
         read_.choice("attention-backend", {"auto", "flash", "fused", "unfused", "local"});
     if (!is_fused() || (backend && *backend >= 3)) set("attention", "unfused");
     ramp();
+  }
+
+  // Megatron-DeepSpeed stops at --train-tokens if they come before the iterations or samples. With
+  // a curriculum a sequence has fewer tokens than its length.
+  void length() {
+    const auto iterations = read_.whole("train-iters");
+    const auto samples = iterations ? std::nullopt : read_.whole("train-samples");
+    const auto tokens = read_.whole("train-tokens", most_tokens);
+    const auto sequence = read_.whole("seq-length"), batch = read_.whole("global-batch-size");
+    const bool curriculum =
+        read_.flag("curriculum-learning") || result_.config.find("curriculum") != std::string::npos;
+    std::optional<std::int64_t> whole;  // sequences in the tokens
+    if (tokens && sequence && !curriculum) whole = (*tokens + *sequence - 1) / *sequence;
+    if (tokens && (!whole || (iterations && !batch)))
+      read_.note("train-tokens", "not-modelled", "the length is taken from iterations or samples");
+    const auto least = [](std::optional<std::int64_t> a, std::optional<std::int64_t> b) {
+      return a && b ? std::min(*a, *b) : a ? *a : b.value_or(0);
+    };
+    if (iterations) {
+      if (whole && batch) whole = (*whole + *batch - 1) / *batch;
+      set("steps", fmt::format("{}", least(iterations, batch ? whole : std::nullopt)));
+    } else if (samples || whole) {
+      set("samples", fmt::format("{}", least(samples, whole)));
+    }
   }
 
   // Returns whether attention is one kernel. Megatron-DeepSpeed multiplies scores in kernels of

@@ -135,6 +135,36 @@ TEST_CASE("ledger: arguments that cost are not cleared") {
         decode(base + "--swiglu --ffn-hidden-size 4096", "a").model);
 }
 
+TEST_CASE("ledger: the run ends at the first of tokens, samples and iterations") {
+  const auto value = [](const std::string& text, const char* key) {
+    const Arguments arguments = decode(
+        "--num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 128 " + text, "a");
+    const auto found =
+        std::ranges::find(arguments.what_if, key, &std::pair<std::string, std::string>::first);
+    return found == arguments.what_if.end() ? "" : found->second;
+  };
+  CHECK(value("--train-samples 100 --train-tokens 12801", "samples") == "100");
+  CHECK(value("--train-samples 100 --train-tokens 1281", "samples") == "11");
+  CHECK(value("--train-tokens 1281", "samples") == "11");
+  CHECK(value("--train-iters 100 --global-batch-size 4 --train-tokens 1281", "steps") == "3");
+  CHECK(value("--train-iters 2 --global-batch-size 4 --train-tokens 1281", "steps") == "2");
+  CHECK(value("--train-iters 100 --train-tokens 1281", "steps") == "100");
+  CHECK(value("--curriculum-learning --train-samples 100 --train-tokens 1281", "samples") == "100");
+}
+
+TEST_CASE("ledger: a static loss scale is named where Megatron-LM has it") {
+  const auto named = [](const std::string& text) {
+    const std::string model =
+        "--num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 128 ";
+    return std::ranges::any_of(decode(model + text, "a").findings, [](const Finding& finding) {
+      return finding.message.find("--loss-scale") != std::string::npos;
+    });
+  };
+  CHECK(named("--fp16 --loss-scale 1024"));
+  CHECK_FALSE(named("--bf16 --loss-scale 1024"));
+  CHECK_FALSE(named("--fp16 --loss-scale 12 --deepspeed"));  // the JSON has its own
+}
+
 TEST_CASE("ledger: names of older releases, and real ones near others") {
   const auto tp = [](const std::string& text) {
     const Arguments arguments = decode(base + text, "a");
