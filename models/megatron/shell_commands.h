@@ -27,8 +27,10 @@ enum class ShellStop { none, next, loop, function, script };
 
 // State of an evaluation, shared by the texts that a script evaluates.
 struct ShellState {
-  static constexpr int most_nested = 60, most_steps = 200'000;
-  static constexpr std::size_t most_text = 64 << 20;  // characters assigned in all
+  // Words; each repetition of a loop and each text evaluated anew counts as a hundred.
+  static constexpr int most_steps = 100'000, repetition = 100;
+  static constexpr int most_nested = 32;
+  static constexpr std::size_t most_text = 8 << 20;  // ShellValues::written
 
   std::string file;
   ShellValues values;

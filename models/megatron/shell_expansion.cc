@@ -14,7 +14,8 @@ namespace lambcast::megatron {
 namespace {
 
 constexpr std::string_view blanks = " \t\r\n";
-constexpr std::size_t most_text = 1 << 20;  // characters of a word
+constexpr std::size_t most_text = 1 << 18;     // characters of a word
+constexpr std::size_t most_trimmed = 1 << 10;  // characters of a text that loses a part
 
 // Removes the shortest or longest prefix or suffix that matches `pattern`.
 std::string trimmed(const std::string& text, std::string_view pattern, bool prefix, bool longest) {
@@ -29,7 +30,7 @@ std::string trimmed(const std::string& text, std::string_view pattern, bool pref
 }
 
 // Replaces the text FROM of "/FROM/TO" or "//FROM/TO"; nothing for patterns.
-std::optional<std::string> replaced(std::string text, std::string_view rest) {
+std::optional<std::string> replaced(const std::string& text, std::string_view rest) {
   const bool every = rest.starts_with("//");
   rest.remove_prefix(every ? 2 : 1);
   const std::size_t middle = rest.find('/');
@@ -37,11 +38,14 @@ std::optional<std::string> replaced(std::string text, std::string_view rest) {
   const std::string_view to = middle == rest.npos ? "" : rest.substr(middle + 1);
   if (from.empty()) return text;
   if (from.find_first_of("*?[#%\\") != from.npos) return std::nullopt;
-  for (std::size_t at = text.find(from); at != text.npos; at = text.find(from, at + to.size())) {
-    text.replace(at, from.size(), to);
-    if (!every || text.size() > most_text) break;
+  std::string result;
+  std::size_t begin = 0;
+  for (std::size_t at = text.find(from); at != text.npos; at = text.find(from, begin)) {
+    result.append(text, begin, at - begin).append(to);
+    begin = at + from.size();
+    if (!every || result.size() > most_text) break;
   }
-  return text;
+  return result.append(text, begin);
 }
 
 bool lacks_value(const std::vector<std::string>& items) {
@@ -173,16 +177,23 @@ class ShellValues::Expansion {
 std::vector<std::string> ShellValues::fields(std::string_view source) {
   std::vector<std::string> all;
   for (const std::string& word : brace_expanded(source))
-    for (std::string& field : Expansion(*this, true).word(word)) all.push_back(std::move(field));
+    for (std::string& field : Expansion(*this, true).word(word)) {
+      written_ += field.size() + field_cost;
+      all.push_back(std::move(field));
+    }
   return all;
 }
 
 std::string ShellValues::whole(std::string_view source) {
-  return fmt::format("{}", fmt::join(Expansion(*this, false).word(source), " "));
+  std::string text = fmt::format("{}", fmt::join(Expansion(*this, false).word(source), " "));
+  written_ += text.size() + field_cost;
+  return text;
 }
 
 std::string ShellValues::quoted(std::string_view source) {
-  return Expansion(*this, false).double_quoted(source);
+  std::string text = Expansion(*this, false).double_quoted(source);
+  written_ += text.size() + field_cost;
+  return text;
 }
 
 std::string ShellValues::calculated(std::string_view source) {
@@ -331,7 +342,8 @@ std::vector<std::string> ShellValues::edited(const std::string& name, std::strin
   const bool twice = rest.size() > 1 && rest[0] == rest[1];
   if (rest.starts_with("%") || rest.starts_with("#")) {
     const std::string pattern = whole(rest.substr(twice ? 2 : 1));
-    if (lacks_value({pattern}) || pattern.find_first_of("[\\") != pattern.npos)
+    const bool read = pattern.find_first_of("[\\") == pattern.npos && text.size() <= most_trimmed;
+    if (lacks_value({pattern}) || !read)
       return {lacks_value({pattern}) ? pattern : without_value(name)};
     return {trimmed(text, pattern, rest[0] == '#', twice)};
   }

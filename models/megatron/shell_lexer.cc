@@ -165,6 +165,11 @@ bool read_here_document(std::string_view text, std::size_t& at, const HereDocume
   return false;
 }
 
+bool is_comparable(std::string_view text, std::string_view pattern) {
+  constexpr std::size_t most_product = 1 << 20;  // of their lengths
+  return pattern.find_first_of("[\\") == npos && text.size() * pattern.size() <= most_product;
+}
+
 bool matches_pattern(std::string_view text, std::string_view pattern) {
   std::size_t t = 0, p = 0, star = npos, from = 0;
   while (t < text.size()) {

@@ -51,6 +51,9 @@ class ShellCursor {
   std::vector<std::size_t> line_ends_;
 };
 
+// Whether a text is compared with a pattern: neither has bracketed parts, and both are short.
+bool is_comparable(std::string_view text, std::string_view pattern);
+
 // Whether `text` matches a shell pattern of letters, '*' and '?'.
 bool matches_pattern(std::string_view text, std::string_view pattern);
 

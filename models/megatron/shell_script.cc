@@ -228,8 +228,9 @@ class Evaluator : ShellReader {
       const std::string pattern = state_.values.whole(source);
       if (at("|")) ++at_;
       if (at_ == begin) fail("a pattern of 'case' is not read");
-      read = read && missing_name(pattern).empty() && is_plain_pattern(source);
-      if (matches_pattern(subject, pattern)) status = yes;
+      read = read && missing_name(pattern).empty() && is_plain_pattern(source) &&
+             is_comparable(subject, pattern);
+      if (read && matches_pattern(subject, pattern)) status = yes;
     }
     if (!read) status = unknown;
     if (!missing_name(subject).empty() || !live()) status = unknown;
@@ -323,7 +324,7 @@ class Evaluator : ShellReader {
         again = live_ && (state_.stop == ShellStop::none || state_.stop == ShellStop::next);
         live_ = before;
         end_of_body();
-        if (++state_.steps > ShellState::most_steps) fail("repeats too often");
+        count(ShellState::repetition);
       }
     });
     expect("done");
@@ -342,6 +343,7 @@ class Evaluator : ShellReader {
     const std::size_t body = at_;
     branches([&] { list(), end_of_body(); }, [] {});
     const std::size_t launches = state_.launches.size();
+    count(ShellState::repetition);
     at_ = body;
     branches([&] { list(), end_of_body(); }, [] {});
     state_.launches.resize(std::min(launches, state_.launches.size()));
@@ -401,6 +403,12 @@ class Evaluator : ShellReader {
     return live() ? state_.values.fields(word.text) : std::vector<std::string>();
   }
 
+  void count(int steps) {
+    state_.steps += steps;
+    if (state_.steps > ShellState::most_steps) fail("repeats too often, or has too many words");
+    if (state_.values.written() > ShellState::most_text) fail("writes too much text");
+  }
+
   ShellStatus simple() {
     const std::size_t begin = at_;
     std::vector<ShellSource> words = sources();
@@ -409,10 +417,9 @@ class Evaluator : ShellReader {
       fail(at_ == text_.size() ? "ends where a command is expected"
                                : fmt::format("'{}' is out of place", text_[at_]));
     if (!live()) return unknown;
-    state_.steps += static_cast<int>(words.size());
-    if (state_.steps > ShellState::most_steps) fail("has too many words");
-    if (state_.values.written() > ShellState::most_text) fail("writes too much text");
+    count(static_cast<int>(words.size()));
     return run_command(words, state_, [&](std::string_view text, int line) {
+      count(ShellState::repetition);
       if (++state_.depth > ShellState::most_nested) fail("is nested too deeply");
       Evaluator(text, line, state_).evaluate();
       --state_.depth;

@@ -34,7 +34,7 @@ struct Script {
 // positional parameters as "1", "2".
 //
 // Throws Error (usage) with file and line for syntax outside this subset and for scripts of more
-// than 200,000 evaluated words.
+// than 100,000 evaluated words, 1,000 repetitions or 8 MB of text.
 Script run_script(std::string_view text, const std::string& file, const Variables& given = {});
 
 }  // namespace lambcast::megatron

@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <random>
 
 #include "models/megatron/launch.h"
@@ -249,6 +250,25 @@ TEST_CASE("shell: changed scripts are evaluated or refused") {
       INFO(text);
       may_refuse([&] { run_script(text, "t.sh"); });
     }
+}
+
+TEST_CASE("shell: a small script takes little time, however much it asks for") {
+  const std::string grow =
+      "A=aaaaaaaaaaaaaaaa\nfor i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do ";
+  const std::pair<std::string, const char*> greedy[] = {
+      {"while true; do python pretrain_gpt.py --num-layers 2; done", "repeats too often"},
+      {"f() { g; g; }\ng() { h; h; }\nh() { while true; do f; done; }\nf", "is nested too deeply"},
+      {"A=(1 2 3 4)\nwhile true; do A+=(\"${A[@]}\"); done", "writes too much text"},
+      {grow + "A=$A$A; done\nwhile true; do echo $A; done", "writes too much text"}};
+  const std::string slow[] = {grow + "A=$A$A; done\nB=${A%*b*}",
+                              grow + "A=$A$A; done\nB=${A//a/bb}",
+                              grow + "A=$A$A; done\n[[ $A == *$A$A$A ]] && B=1",
+                              grow + "A=$A$A; done\ncase $A in *$A*) B=1;; esac"};
+  const auto begin = std::chrono::steady_clock::now();
+  for (const auto& [script, refusal] : greedy)
+    CHECK_THROWS_WITH(run_script(script, "t.sh"), Catch::Matchers::Contains(refusal));
+  for (const std::string& script : slow) CHECK_NOTHROW(run_script(script, "t.sh"));
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(8));  // 0.1 s as measured
 }
 
 TEST_CASE("shell: a refusal names the command that took the value") {

@@ -26,7 +26,7 @@ std::optional<std::int64_t> integer(const std::string& text) {
 
 ShellStatus compared(const std::string& left, const std::string& op, const std::string& right) {
   const bool compares = op == "=" || op == "==" || op == "!=";
-  if (compares && right.find_first_of("[\\") != right.npos) return unknown;
+  if (compares && !is_comparable(left, right)) return unknown;
   if (op == "=" || op == "==") return status_of(matches_pattern(left, right));
   if (op == "!=") return status_of(!matches_pattern(left, right));
   const auto a = integer(left), b = integer(right);

@@ -13,7 +13,7 @@ namespace lambcast::megatron {
 namespace {
 
 constexpr char missing_mark = '\x01';
-constexpr std::size_t longest_value = 1 << 20;  // characters of a value
+constexpr std::size_t longest_value = 1 << 18;  // characters of a value
 constexpr std::size_t most_items = 10'000;      // of an array
 
 std::string cut(std::string text) {
@@ -73,7 +73,7 @@ void ShellValues::assign(const std::string& name, ShellValue value, bool append)
   const bool output = !value.list && value.items.front() == without_value(command_output);
   if (output) value.items.front() = without_value(name);
   ShellValue& old = slot(name);
-  for (const std::string& item : value.items) written_ += item.size() + 1;
+  for (const std::string& item : value.items) written_ += item.size() + field_cost;
   if (append && !old.items.empty()) written_ += old.items.front().size();
   const bool whole = value.items.size() == 1 && whole_number(value.items.front());
   if (integers_.contains(name) && (append || !whole)) {

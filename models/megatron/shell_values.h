@@ -36,6 +36,8 @@ constexpr std::string_view command_output = "output";
 
 class ShellValues {
  public:
+  static constexpr std::size_t field_cost = 32;  // that a field counts next to its characters
+
   // Former or final values by name; nothing for a name that was never assigned.
   using Changes = std::map<std::string, std::optional<ShellValue>>;
 
@@ -52,7 +54,7 @@ class ShellValues {
   void forget(const std::string& name, const std::string& reason);
   void forget_all(const std::string& reason);
   const std::map<std::string, std::string>& reasons() const { return reasons_; }
-  std::size_t written() const { return written_; }  // characters assigned in all
+  std::size_t written() const { return written_; }  // characters assigned and expanded in all
 
   // Attributes of declare, readonly and export.
   void make_integer(const std::string& name) { integers_.insert(name); }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <numeric>
 #include <vector>
 
@@ -20,21 +19,25 @@ constexpr std::size_t longest_list = 10'000;
 // candidate's.
 constexpr std::size_t longest_slip = 100;
 
-char lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-std::size_t edit_distance(std::string_view a, std::string_view b) {
+// Returns the edit distance, or `most` if it is not smaller.
+std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t most) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
   for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = row[0];
+    std::size_t diagonal = row[0], least = i + 1;
     row[0] = i + 1;
+    const char letter = lower(a[i]);
     for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t substitute = diagonal + (lower(a[i]) == lower(b[j]) ? 0 : 1);
+      const std::size_t substitute = diagonal + (letter == lower(b[j]) ? 0 : 1);
       diagonal = row[j + 1];
       row[j + 1] = std::min({substitute, row[j] + 1, diagonal + 1});
+      least = std::min(least, row[j + 1]);
     }
+    if (least >= most) return most;  // no row holds less than the one before it
   }
-  return row[b.size()];
+  return std::min(row[b.size()], most);
 }
 
 // The candidates that the word is a part of, unless `guess` is a likely slip in spelling.
@@ -42,7 +45,8 @@ std::vector<std::string> holders_of(std::string_view word, const std::string& gu
                                     std::span<const std::string> candidates) {
   constexpr std::size_t shortest = 4;
   std::vector<std::string> holders;
-  if (word.size() < shortest || (!guess.empty() && edit_distance(word, guess) <= 2)) return holders;
+  if (word.size() < shortest || (!guess.empty() && edit_distance(word, guess, 3) < 3))
+    return holders;
   for (const std::string& candidate : candidates)
     if (candidate.find(word) != std::string::npos) holders.push_back(candidate);
   return holders;
@@ -78,7 +82,7 @@ std::string closest(std::string_view word, std::span<const std::string> candidat
     // Each letter that the longer one has more is an edit.
     const std::size_t longer = std::max(word.size(), candidate.size());
     if (2 * longer - word.size() - candidate.size() >= best_distance) continue;
-    const std::size_t distance = edit_distance(word, candidate);
+    const std::size_t distance = edit_distance(word, candidate, best_distance);
     if (distance < best_distance) {
       best_distance = distance;
       best = candidate;
