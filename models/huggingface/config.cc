@@ -95,7 +95,10 @@ constexpr std::string_view linear_attention = "layers of linear attention";
 constexpr std::string_view sparse_attention = "attention to the tokens that an indexer picks";
 constexpr std::string_view by_distance = "attention with products of relative positions";
 constexpr Unmodelled unmodelled[] = {{"deepseek_v32", sparse_attention},
+                                     {"deepseek_v4", sparse_attention},
                                      {"glm_moe_dsa", sparse_attention},
+                                     {"minimax_m3", sparse_attention},
+                                     {"minimax_m3_vl", sparse_attention},
                                      {"qwen3_next", linear_attention},
                                      {"qwen3_5_text", linear_attention},
                                      {"qwen3_5_moe_text", linear_attention},
@@ -125,6 +128,10 @@ constexpr Unmodelled unmodelled[] = {{"deepseek_v32", sparse_attention},
                                      {"longformer", "attention to a pattern of tokens"},
                                      {"big_bird", "attention to a pattern of tokens"},
                                      {"mpt", "a bias of attention by distance"},
+                                     {"mimo", "a block that predicts further tokens"},
+                                     {"mimo_v2_flash", "heads of other widths in its windows"},
+                                     {"nemotron-nas", "blocks of sizes of their own"},
+                                     {"gemma4_text", "heads of other widths in its windows"},
                                      {"whisper", "sound"},
                                      {"clip", "towers of text and images"}};
 
@@ -154,10 +161,16 @@ bool has_no_part(const hjson::Value& value) {
          (value.kind == hjson::Kind::array && value.items.empty());
 }
 
-std::string letters_of(std::string_view name) {
-  std::string letters(name);
-  std::erase_if(letters, [](char c) { return (c >= '0' && c <= '9') || c == '_' || c == '-'; });
-  return letters;
+// Whether one letter tells the names apart. Files are written by programs: a name that differs by
+// more, or in a digit, is another architecture.
+bool is_slip_of(std::string_view name, std::string_view known) {
+  while (!name.empty() && !known.empty() && name.front() == known.front())
+    name.remove_prefix(1), known.remove_prefix(1);
+  while (!name.empty() && !known.empty() && name.back() == known.back())
+    name.remove_suffix(1), known.remove_suffix(1);
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  return name.size() <= 1 && known.size() <= 1 && std::ranges::none_of(name, is_digit) &&
+         std::ranges::none_of(known, is_digit);
 }
 
 const Architecture* find_architecture(std::string_view type) {
@@ -168,19 +181,17 @@ const Architecture* find_architecture(std::string_view type) {
 const Architecture& architecture_of(ConfigReader& config) {
   const std::string type = config.word("model_type");
   if (const Architecture* known = find_architecture(type)) return *known;
-  std::vector<std::string> known, names;
-  for (const Architecture& architecture : architectures) {
-    names.emplace_back(architecture.model_type);
-    known.push_back(letters_of(names.back()));
-  }
+  std::vector<std::string_view> names;
+  for (const Architecture& architecture : architectures) names.push_back(architecture.model_type);
   const std::string all = fmt::format("{}", fmt::join(names, ", "));
   for (const Unmodelled& other : unmodelled)
     if (type == other.model_type)
       config.refuse("model_type", fmt::format("{} with {}", type, other.part), all);
-  // Another version is another architecture, not a slip.
-  if (std::ranges::find(known, letters_of(type)) != known.end())
-    fail_input(config.where("model_type"), fmt::format("unknown architecture '{}'", type), all);
-  fail_unknown(config.where("model_type"), "architecture", type, names);
+  const auto meant =
+      std::ranges::find_if(names, [&](std::string_view name) { return is_slip_of(type, name); });
+  const std::string guess = meant == names.end() ? "" : fmt::format(", did you mean '{}'?", *meant);
+  fail_input(config.where("model_type"), fmt::format("unknown architecture '{}'{}", type, guess),
+             all);
 }
 
 // Layers of other kinds than attention, or attention of other kinds, are in no family.

@@ -331,6 +331,9 @@ TEST_CASE("config.json: an architecture of no family is refused with its part") 
       {"qwen3_next", "qwen3_next with layers of linear attention is"},
       {"albert", "albert with one block that all layers share is"},
       {"qwen9", "unknown architecture 'qwen9' (allowed"},
+      {"deepseek_v9", "unknown architecture 'deepseek_v9' (allowed"},
+      {"deepseek_ref", "unknown architecture 'deepseek_ref' (allowed"},
+      {"nemotron-nas", "nemotron-nas with blocks of sizes of their own is"},
       {"mixtrall", "did you mean 'mixtral'?"}};
   for (const auto& [type, words] : cases)
     CHECK_THAT(refusal(fmt::format(R"({{"model_type": "{}"}})", type)), Contains(words));
