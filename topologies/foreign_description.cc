@@ -88,9 +88,18 @@ std::vector<std::string_view> elements(std::string_view text, std::string_view n
   return found;
 }
 
-// GPUs of the job have a rank; a file written before it has none.
+// PCIe functions whose class begins with `kind`: 0x0302 and 0x0380 are GPUs, 0x0207 InfiniBand.
+std::int64_t functions_of(std::string_view text, std::string_view kind) {
+  return std::ranges::count_if(elements(text, "pci"), [&](std::string_view function) {
+    return attribute(function, "class").starts_with(kind);
+  });
+}
+
+// GPUs of the job have a rank; a file written before it has none. The files that clouds give to
+// NCCL_TOPO_FILE have the PCIe functions alone.
 std::int64_t gpus_of(std::string_view text) {
   const auto all = elements(text, "gpu");
+  if (all.empty()) return functions_of(text, "0x0302") + functions_of(text, "0x0380");
   const std::int64_t ranked = std::ranges::count_if(all, [](std::string_view gpu) {
     const auto rank = whole_number(attribute(gpu, "rank"));
     return rank && *rank >= 0;
@@ -100,12 +109,13 @@ std::int64_t gpus_of(std::string_view text) {
 
 // The kinds of links: to switches, or to other GPUs.
 // Source: NCCL 2.30, src/graph/topo.h: classes 0x068000 and 0x0302...
-const char* peers_of(std::string_view text) {
+std::string peers_of(std::string_view text) {
   const auto links = elements(text, "nvlink");
   const auto to_switch = [](std::string_view link) {
     return attribute(link, "tclass").starts_with("0x0680");
   };
-  return elements(text, "gpu").empty()            ? ""
+  const bool other = elements(text, "gpu").empty() || !elements(text, "xgmi").empty();
+  return other                                    ? ""
          : links.empty()                          ? "pcie"
          : std::ranges::all_of(links, to_switch)  ? "nvlink"
          : std::ranges::none_of(links, to_switch) ? "nvlink-mesh"
@@ -121,12 +131,15 @@ Stated of_nccl(std::string_view text) {
   const auto nics = elements(text, "net");
   for (const std::string_view nic : nics)
     speeds.insert(whole_number(attribute(nic, "speed")).value_or(0));
-  if (!nics.empty()) stated.set("nic.count", fmt::format("{}", nics.size()));
+  const std::int64_t cards = functions_of(text, "0x0207");
+  if (!nics.empty() || cards > 0)
+    stated.set("nic.count", fmt::format("{}", nics.empty() ? cards : std::ssize(nics)));
   if (speeds.size() == 1 && *speeds.begin() > 0)
     stated.set("nic.nominal",
                fmt::format("{:g}Gbit/s", static_cast<double>(*speeds.begin()) / 1e3));
-  stated.open = speeds.size() > 1 ? "which of its NICs' speeds counts, and all between nodes"
-                                  : "all between nodes";
+  const bool links = peers_of(text).empty();
+  stated.open = fmt::format("{}{}all between nodes", links ? "the links among its GPUs, " : "",
+                            speeds.size() > 1 ? "which of its NICs' speeds counts, " : "");
   return stated;
 }
 

@@ -52,6 +52,21 @@ TEST_CASE("foreign descriptions: NCCL's topology gives GPUs, links and NICs") {
   CHECK_THAT(foreign_refusal("<graphs version=\"1\">"), Contains("NCCL's graph of channels"));
 }
 
+TEST_CASE("foreign descriptions: files of clouds and of AMD leave links open") {
+  // NCCL_TOPO_FILE of a virtual machine: PCIe functions alone.
+  const std::string functions =
+      R"(<system version="1"><cpu><pci busid="0" class="0x060400"><pci busid="1" class="0x030200"/>
+         <pci busid="2" class="0x020700"/><pci busid="3" class="0x030200"/></pci></cpu></system>)";
+  CHECK_THAT(foreign_refusal(functions),
+             Contains("leaves open the links among its GPUs, all between nodes") &&
+                 Contains("--set cluster.node.gpus=2 --set cluster.nic.count=1)"));
+  const std::string amd =
+      R"(<system version="2"><pci busid="1" class="0x038000"><gpu dev="0" rank="0">
+         <xgmi target="2" count="1" tclass="0x038000"/></gpu></pci></system>)";
+  CHECK_THAT(foreign_refusal(amd), Contains("the links among its GPUs") &&
+                                       Contains("node.gpus=1") && !Contains("gpu_peers"));
+}
+
 TEST_CASE("foreign descriptions: the matrix of nvidia-smi gives GPUs and NICs") {
   const std::string matrix =
       "\t\x1b[4mGPU0\tGPU1\tGPU2\tNIC0\tCPU Affinity\x1b[0m\n"
