@@ -27,10 +27,11 @@ enum class ShellStop { none, next, loop, function, script };
 
 // State of an evaluation, shared by the texts that a script evaluates.
 struct ShellState {
-  // Words; each repetition of a loop and each text evaluated anew counts as a hundred.
-  static constexpr int most_steps = 100'000, repetition = 100;
+  // Characters of the script that are evaluated. A word, and a repetition of a loop or a text that
+  // is evaluated anew, count that much next to theirs.
+  static constexpr int most_steps = 1 << 18, of_word = 16, of_repetition = 512;
   static constexpr int most_nested = 32;
-  static constexpr std::size_t most_text = 8 << 20;  // ShellValues::written
+  static constexpr std::size_t most_text = 2 << 20;  // ShellValues::written
 
   std::string file;
   ShellValues values;

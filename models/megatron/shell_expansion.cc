@@ -61,6 +61,8 @@ class ShellValues::Expansion {
   Expansion(ShellValues& values, bool split) : values_(values), split_(split) {}
 
   std::vector<std::string> word(std::string_view source) {
+    const bool plain = source.find_first_of("$'\"\\`") == source.npos;
+    if (plain && !source.empty()) return {std::string(source)};
     for (std::size_t at = 0; at < source.size();) {
       const std::size_t end = std::min(after_unit(source, at), source.size());
       const std::string_view part = source.substr(at, end - at);

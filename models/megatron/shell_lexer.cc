@@ -130,6 +130,7 @@ std::size_t variable_length(std::string_view text) {
 }
 
 std::vector<std::string> brace_expanded(std::string_view word) {
+  if (word.find('{') == npos) return {std::string(word)};
   std::vector<std::string> words{""};
   for (std::size_t at = 0; at < word.size();) {
     const std::size_t next = std::min(after_unit(word, at), word.size());

@@ -324,7 +324,7 @@ class Evaluator : ShellReader {
         again = live_ && (state_.stop == ShellStop::none || state_.stop == ShellStop::next);
         live_ = before;
         end_of_body();
-        count(ShellState::repetition);
+        count(ShellState::of_repetition);
       }
     });
     expect("done");
@@ -343,7 +343,7 @@ class Evaluator : ShellReader {
     const std::size_t body = at_;
     branches([&] { list(), end_of_body(); }, [] {});
     const std::size_t launches = state_.launches.size();
-    count(ShellState::repetition);
+    count(ShellState::of_repetition);
     at_ = body;
     branches([&] { list(), end_of_body(); }, [] {});
     state_.launches.resize(std::min(launches, state_.launches.size()));
@@ -417,9 +417,13 @@ class Evaluator : ShellReader {
       fail(at_ == text_.size() ? "ends where a command is expected"
                                : fmt::format("'{}' is out of place", text_[at_]));
     if (!live()) return unknown;
-    count(static_cast<int>(words.size()));
+    for (const ShellSource& word : words) {
+      count(ShellState::of_word + static_cast<int>(word.text.size()));
+      for (const std::string_view item : word.items)
+        count(ShellState::of_word + static_cast<int>(item.size()));
+    }
     return run_command(words, state_, [&](std::string_view text, int line) {
-      count(ShellState::repetition);
+      count(ShellState::of_repetition);
       if (++state_.depth > ShellState::most_nested) fail("is nested too deeply");
       Evaluator(text, line, state_).evaluate();
       --state_.depth;

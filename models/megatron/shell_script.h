@@ -34,7 +34,7 @@ struct Script {
 // positional parameters as "1", "2".
 //
 // Throws Error (usage) with file and line for syntax outside this subset and for scripts of more
-// than 100,000 evaluated words, 1,000 repetitions or 8 MB of text.
+// than 256 kB of evaluated words, 500 repetitions or 2 MB of written text.
 Script run_script(std::string_view text, const std::string& file, const Variables& given = {});
 
 }  // namespace lambcast::megatron
