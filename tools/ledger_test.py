@@ -6,8 +6,9 @@
 Removes and changes each key of the files, by default of those that ship, and forecasts again. A key fails that the ledger
 (--explain inputs) lacks, or that it calls applied though no change of it in any of the files moves forecast, findings or
 refusal: in one file another key may hide its effect. The long form takes files that were fetched: launch scripts, DeepSpeed
-JSONs, config.json, YAML of Accelerate, LLaMA-Factory, axolotl and GPT-NeoX, torchtitan TOML. A file that does not run is
-counted and passed over.
+JSONs, config.json, YAML of Accelerate, LLaMA-Factory, axolotl and GPT-NeoX, torchtitan TOML, and files that the program
+keeps no ledger of: descriptions of clusters, topologies of nodes, logs of collectives and of training. Each of their keys
+moves something, or WITHOUT_COST has its reason. A file that does not run is counted and passed over.
 """
 import concurrent.futures
 import copy
@@ -21,7 +22,8 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SHIPPED = ["models/deepspeed/fuzz/hjson/zero3.json", "models/huggingface/fuzz/huggingface/gpt2.json",
            *(f"models/launchers/fuzz/launchers/{name}" for name in ("accelerate", "axolotl", "fsdp", "neox")),
-           "models/megatron/fuzz/megatron/plain.args", "models/torchtitan/fuzz/torchtitan/plain.toml"]
+           "models/megatron/fuzz/megatron/plain.args", "models/torchtitan/fuzz/torchtitan/plain.toml",
+           "topologies/presets/dgx-a100-80g.toml", "validate/importers/fixtures/nccl_all_reduce.txt"]
 MODEL = ["--model", "llama2-7b"]
 RUN = ["--optimizer", "adamw"]
 BATCH = ["--micro-batch", "1", "--grad-accum", "2"]
@@ -33,6 +35,45 @@ FLAGS = {
     "--model": [RUN + BATCH, RUN + BATCH + LENGTH],
     "--megatron-args": [[], ["--set", "model.vocab=50257"]],
     "--torchtitan": [[], ["--model", "llama3-8b"]],
+    "--topology": [MODEL + RUN + BATCH],
+    "--cluster": [MODEL + RUN + BATCH + ["--zero-stage", "3"]],
+    "calibrate": [[], MODEL + RUN + BATCH],
+}
+# Keys of files without a ledger that bear on no result, each with its reason. Others must move something in some file.
+PCIE = "rates of the PCIe are those of the preset"
+ADDRESS = "an address or name of a part, which is counted"
+PROCESSOR = "a processor of the host, which no rate depends on"
+SIZES = "how the sizes were chosen, which stand in the rows"
+REPEATED = "how often a row was repeated; its time is the mean"
+TRAINED = "how far the training has come, not how long a step takes"
+STAMP = "when and with what the file was written"
+WITHOUT_COST = {
+    "--topology": {
+        **dict.fromkeys(("link_width", "link_speed"), PCIE),
+        **dict.fromkeys(("busid", "dev", "target", "device", "subsystem_vendor", "subsystem_device", "guid", "port", "name", "id",
+                         "numaid", "host_hash", "xml_version", "version"), ADDRESS),
+        **dict.fromkeys(("affinity", "arch", "vendor", "familyid", "modelid"), PROCESSOR),
+        **dict.fromkeys(("sm", "gcn"), "the GPU is the preset's device"),
+        **dict.fromkeys(("gdr", "coll", "maxconn", "latency", "keep"), "what the NIC's plugin reports; the preset has its own"),
+        "count": "how many links a GPU has; their rate is the preset's",
+        "rank": "a GPU of the job; only which of them have one counts",
+    },
+    "calibrate": {
+        **dict.fromkeys(("minbytes", "maxbytes", "step", "minimum_bytes", "maximum_bytes", "step_factor", "step_bytes", "unalign"), SIZES),
+        **dict.fromkeys(("nthread", "nthreads", "ngpus", "parallel_init"), "how processes were started; ranks stand in their rows"),
+        **dict.fromkeys(("warmup iters", "iters", "warmup_iters", "iterations", "per_iter_timing", "per_iter_skip"), REPEATED),
+        **dict.fromkeys(("validation", "validate", "count"), "results are checked outside the timed part; errors are read"),
+        **dict.fromkeys(("start_time", "end_time", "env", "nccl_version", "version"), STAMP),
+        **dict.fromkeys(("bandwidth", "average_bus_bandwidth", "runningavgsamplespersec"), "a mean of the rows"),
+        **dict.fromkeys(("learning rate", "lm loss", "loss", "loss scale", "grad norm", "grad_norm", "params norm", "num zeros",
+                         "consumed samples", "consumed tokens", "number of nan iterations", "iteration", "epoch", "step",
+                         "actual seqlen", "moe loss", "curriculum seqlen"), TRAINED),
+        **dict.fromkeys(("tflops", "mfu", "throughput per gpu (tflop/s/gpu)", "samples per second", "approx flops per gpu",
+                         "tokens per gpu per second (tgs)"), "the step time in another unit, by a formula of the program"),
+        **dict.fromkeys(("memory", "memallocated", "maxmemallocated"), "the peak of a rank; --measured memory=... calibrates it"),
+        **dict.fromkeys(("info", "py"), STAMP),
+    },
+    "--cluster": {"name": ADDRESS},
 }
 # Clusters to try in this order; most keys change the time on a small network.
 CLUSTERS = [["--cluster", name, "--gpus", gpus]
@@ -41,6 +82,12 @@ CLUSTERS = [["--cluster", name, "--gpus", gpus]
 
 
 def kind_of(path, text):
+    if text.lstrip().startswith("<") or re.match(r"\s*(\x1b\S*)?GPU0|SwitchName=|[^\n]*\n?- topology:", text):
+        return "--topology"
+    if re.search(r"busbw|\"bus_bw\"|elapsed time per iteration|SamplesPerSec=|\btps: |iter time \(s\)", text):
+        return "calibrate"
+    if path.suffix == ".toml" and re.search(r"^\[nic\]", text, re.M):
+        return "--cluster"
     if path.suffix == ".toml":
         return "--torchtitan"
     if path.suffix in (".sh", ".slurm", ".args"):
@@ -135,6 +182,23 @@ def of_arguments(text):
         yield "--" + key.replace("_", "-"), [other for other in texts if other != text]
 
 
+def of_attributes(text):
+    """The same of XML; all attributes that have the name at once. Other topologies have lines of columns."""
+    for name in dict.fromkeys(re.findall(r' ([a-z_]+)="', text)):
+        attribute = rf' {name}="([^"]*)"'
+        yield name, [re.sub(attribute, "", text), *(re.sub(attribute, f' {name}="{value}"', text) for value in ("0", "7", "0x0680"))]
+
+
+def of_log(text):
+    """The same of a log: numbers behind names in the rows of a step, and in the head of nccl-tests."""
+    rows = [line for line in text.splitlines() if re.search(r"# +nThread|elapsed time per|SamplesPerSec=|\btps: |iter time", line)]
+    name = r"(?<![\w/(])([A-Za-z][\w/() ]*?)(:? +|[:=] *)(\d[\d.,E+-]*)"
+    for key in dict.fromkeys(found[0] for row in rows for found in re.findall(name, row)):
+        number = rf"({re.escape(key)}(?:: *| +|= *))(\d[\d.,E+-]*)"
+        change = lambda new: "\n".join(re.sub(number, new, line) if line in rows else line for line in text.splitlines())
+        yield key.strip(), [change(""), change(r"\g<1>3"), change(r"\g<1>16")]
+
+
 class File:
     def __init__(self, program, path, folder):
         self.program, self.folder = program, folder
@@ -145,7 +209,12 @@ class File:
 
     def run(self, text, *more):
         self.copy.write_text(text)
-        ran = subprocess.run([self.program, "simulate", self.flag, str(self.copy), *self.flags, *more], capture_output=True, text=True,
+        command = ["simulate", self.flag, str(self.copy)]
+        if self.flag == "calibrate":
+            step = not re.search(r"busbw|\"bus_bw\"", self.text)
+            command = ["calibrate", "-o", "-", *(["--log"] if step else []), str(self.copy)]
+            more = ()
+        ran = subprocess.run([self.program, *command, *self.flags, *more], capture_output=True, text=True,
                              timeout=120, cwd=self.path.parent)
         return ran.returncode, ran.stdout, ran.stderr
 
@@ -153,7 +222,10 @@ class File:
         variables = []
         # Scripts tell their GPUs; --gpus would hide it.
         first = [["--cluster", "selene-a100"]] if self.flag == "--megatron-args" else []
-        for cluster in first + CLUSTERS:
+        if self.flag == "calibrate":
+            first = [["--cluster", "dgx-a100-80g"]]
+        clusters = [["--gpus", "16"], ["--gpus", "4"]] if self.flag == "--cluster" else first + CLUSTERS
+        for cluster in clusters:
             for flags in FLAGS[self.flag]:
                 for _ in range(12):
                     self.flags = cluster + flags + variables
@@ -171,13 +243,20 @@ class File:
         plain = lambda words: re.sub(r"\S*file\.\w+(:\d+)?", "FILE", words)
         if code:
             return plain(error)
+        if self.flag == "calibrate":
+            return re.sub(r"\d[\d.]* s\b|(name|source) = .*", "", plain(out + error))
         answer = json.loads(out)
         findings = [plain(finding["message"]) for finding in answer["findings"]]
-        return json.dumps([answer["stages"], answer["memory"], answer["run"], sorted(findings)])
+        sources = answer["provenance"] if self.flag == "--cluster" else ""
+        return json.dumps([answer["stages"], answer["memory"], answer["run"], sorted(findings), sources])
 
     def keys(self):
         if self.flag == "--megatron-args":
             return of_arguments(self.text)
+        if self.flag == "--topology" and "<" in self.text:
+            return of_attributes(self.text)
+        if self.flag == "calibrate" and self.copy.suffix != ".json":
+            return of_log(self.text)
         return of_json(self.text) if self.copy.suffix == ".json" else of_lines(self.text)
 
 
@@ -206,10 +285,15 @@ def check(program, path):
         file = File(program, path, pathlib.Path(folder))
         if not file.starts():
             return False, {}
-        entries = ledger_of(file.run(file.text, "--explain", "inputs")[1])
+        own = WITHOUT_COST.get(file.flag)
+        entries = ledger_of(file.run(file.text, "--explain", "inputs")[1]) if own is None else {}
         before = file.answer(file.text)
         moves = {}
         for key, texts in file.keys():
+            if own is not None:
+                costless = key.split(".")[-1].lower() in own
+                moves[file.flag, key] = costless or any(file.answer(other) != before for other in texts)
+                continue
             name, treated = treatment(entries, key)
             # A row whose name is shorter than the key is that of a section: the key stands for itself.
             label = file.flag, key if len(name) < len(key.split(".")[-1]) or treated is None else name

@@ -123,6 +123,10 @@ std::vector<double> steady(const std::vector<Row>& rows) {
 
 TrainingLog read_training_log(std::string_view text, const std::string& file) {
   const std::string read = plain(text);
+  if (read.find("CurSamplesPerSec=") != read.npos)
+    fail_input({file, 0, "CurSamplesPerSec"},
+               "is a log of DeepSpeed-Chat: generation and two models share a step",
+               "a log of one model");
   for (const RowFormat& format : formats) {
     const std::vector<Row> rows = rows_in(read, format);
     if (rows.empty()) continue;
@@ -156,8 +160,8 @@ SourceFigure figure_of(const TrainingLog& log, const std::string& file, const Wh
   figure.what_if = what_if;
   if (!log.global_batch) return figure;
   const std::string batch = fmt::format("{}", *log.global_batch);
-  if (!what_if.contains("grad_accum") || !what_if.contains("micro_batch"))
-    figure.what_if.emplace("global_batch", batch);
+  // With a micro batch and an accumulation, DeepSpeed's rule compares it with their product.
+  figure.what_if.emplace("global_batch", batch);
   const auto said = figure.what_if.find("global_batch");
   if (said != figure.what_if.end() && said->second != batch)
     fail_input({"", 0, "--global-batch"},
