@@ -66,7 +66,8 @@ class Ledger {
       const std::string key = prefix + member.key;
       const auto found = std::ranges::find(known, member.key, &KnownKey::name);
       const Bearing bearing = found == known.end() ? Bearing::read : found->bearing;
-      const std::string named = sentence_of(key);
+      const std::string named =
+          is_unmodelled_device(key, member.value.text) ? host_and_disks : sentence_of(key);
       const bool block = member.value.kind == hjson::Kind::object && bearing == Bearing::read &&
                          named.empty() && !member.value.members.empty();
       if (block)
@@ -77,6 +78,15 @@ class Ledger {
   }
 
  private:
+  static constexpr const char* host_and_disks = "weights on the host and states on disks";
+
+  // As read_zero finds it (config.cc).
+  static bool is_unmodelled_device(std::string_view key, std::string_view device) {
+    const bool weights = key == "zero_optimization.offload_param.device";
+    const bool states = key == "zero_optimization.offload_optimizer.device";
+    return (weights || states) && device != "none" && !(states && device == "cpu");
+  }
+
   static std::span<const KnownKey> keys_of(std::string_view block) {
     return block == "zero_optimization"             ? zero_keys()
            : block == "bf16" || block == "bfloat16" ? bf16_keys()

@@ -25,6 +25,12 @@ TEST_CASE("ledger: keys of a DeepSpeed file are applied, costless for a reason, 
   CHECK(entry("optimizer.params.lr").reason == "a factor of the update");
   CHECK(entry("sparse_gradients").treatment == Treatment::named);
   CHECK(entry("mine").treatment == Treatment::named);
+  const auto offload = key_ledger(
+      "{\"zero_optimization\": {\"stage\": 3, \"offload_param\": {\n"
+      "\"device\": \"cpu\"}}}",
+      "ds.json");
+  CHECK(offload.back().key == "zero_optimization.offload_param.device");
+  CHECK(offload.back().treatment == Treatment::named);
 }
 
 }  // namespace

@@ -16,9 +16,17 @@ struct Program {
   void (*read)(KeyReader&, LauncherFile&);
 };
 
+void refuse_untrained(KeyReader& keys, LauncherFile&) {
+  keys.refuse(keys.either("infer_backend", "export_dir"),
+              "LLaMA-Factory generates text or merges adapters with this file, and trains nothing",
+              "a file with stage and finetuning_type");
+}
+
 constexpr Program programs[] = {{"compute_environment", "Hugging Face Accelerate", read_accelerate},
                                 {"distributed_type", "Hugging Face Accelerate", read_accelerate},
                                 {"finetuning_type", "LLaMA-Factory", read_llama_factory},
+                                {"infer_backend", "LLaMA-Factory", refuse_untrained},
+                                {"export_dir", "LLaMA-Factory", refuse_untrained},
                                 {"base_model", "axolotl", read_axolotl}};
 
 // Whether a line of the text begins with "key:".

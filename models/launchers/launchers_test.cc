@@ -207,6 +207,8 @@ TEST_CASE("launchers: LLaMA-Factory's file is LoRA on quantized weights") {
   CHECK_THAT(file.findings[3].message, Contains("f.yaml:15: use_unsloth: may bear on the cost"));
   CHECK_THAT(refusal("finetuning_type: oft\n"),
              Contains("oft is not modelled (allowed: lora, full"));
+  for (const char* untrained : {"infer_backend: vllm\n", "export_dir: x\n"})
+    CHECK_THAT(refusal(untrained), Contains("trains nothing"));
   CHECK_THAT(refusal("finetuning_type: full\noptim: shampoo\n"),
              Contains("shampoo is not modelled"));
 }
