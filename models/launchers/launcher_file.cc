@@ -22,11 +22,17 @@ void refuse_untrained(KeyReader& keys, LauncherFile&) {
               "a file with stage and finetuning_type");
 }
 
+void refuse_first_version(KeyReader& keys, LauncherFile&) {
+  keys.refuse("model_class", "is of LLaMA-Factory's trainers of version 1, which are not read",
+              "a file with stage and finetuning_type, or the run in flags");
+}
+
 constexpr Program programs[] = {{"compute_environment", "Hugging Face Accelerate", read_accelerate},
                                 {"distributed_type", "Hugging Face Accelerate", read_accelerate},
                                 {"finetuning_type", "LLaMA-Factory", read_llama_factory},
                                 {"infer_backend", "LLaMA-Factory", refuse_untrained},
                                 {"export_dir", "LLaMA-Factory", refuse_untrained},
+                                {"model_class", "LLaMA-Factory", refuse_first_version},
                                 {"base_model", "axolotl", read_axolotl}};
 
 // Whether a line of the text begins with "key:".
