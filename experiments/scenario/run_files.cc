@@ -102,6 +102,13 @@ void drop_offload_note(const deepspeed::DeepSpeedConfig& config, std::vector<Fin
   });
 }
 
+bool is_fp8(std::string_view precision) { return precision.ends_with("fp8"); }
+
+// The type that a JSON casts the model to; empty if it states none.
+std::string precision_of(const deepspeed::DeepSpeedConfig& config) {
+  return config.fp16.enabled.value ? "fp16" : config.bf16_enabled.value ? "bf16" : "";
+}
+
 // Adds a warning if a launch names another ZeRO stage than its JSON, whose stage is in effect.
 void find_other_stage(const megatron::Arguments& arguments, const std::string& path,
                       std::int64_t stage, std::vector<Finding>& findings) {
@@ -113,6 +120,30 @@ void find_other_stage(const megatron::Arguments& arguments, const std::string& p
       {Severity::warning, "zero-stage-differs",
        fmt::format("{}:{}: --zero-stage: {} is not in effect: the DeepSpeed JSON decides, stage {}",
                    path, entry->line, key->second, stage)});
+}
+
+// Adds a warning for a batch or precision of the launch that is not its JSON's. Data are read in
+// micro batches of the launch; DeepSpeed casts the model to the type of the JSON. Source:
+// Megatron-DeepSpeed, megatron/training.py; DeepSpeed, runtime/engine.py.
+void find_differences(const megatron::Arguments& arguments, const std::string& path,
+                      const deepspeed::DeepSpeedConfig& config, std::vector<Finding>& findings) {
+  const auto compare = [&](const char* key, const std::string& argument, const std::string& ours,
+                           std::string_view which) {
+    const auto said =
+        std::ranges::find(arguments.what_if, key, &std::pair<std::string, std::string>::first);
+    if (said == arguments.what_if.end() || ours.empty() || said->second == ours ||
+        is_fp8(said->second))
+      return;
+    findings.push_back({Severity::warning, "launch-differs",
+                        fmt::format("{}: {}: {} is not the {} of the DeepSpeed JSON; {}", path,
+                                    argument, said->second, ours, which)});
+  };
+  const auto text = [](const std::optional<std::int64_t>& number) {
+    return number ? fmt::format("{}", *number) : "";
+  };
+  compare("micro_batch", "--micro-batch-size", text(config.batch.micro), "the launch's is taken");
+  compare("global_batch", "--global-batch-size", text(config.batch.train), "the launch's is taken");
+  compare("precision", "--bf16 or --fp16", precision_of(config), "the JSON's is taken");
 }
 
 void add_megatron(const std::string& path, const WhatIf& asked, Catalog& catalog, WhatIf& what_if,
@@ -133,9 +164,12 @@ void add_megatron(const std::string& path, const WhatIf& asked, Catalog& catalog
       drop_offload_note(*catalog.config(config->second), arguments.findings);
       find_other_stage(arguments, path, catalog.config(config->second)->zero.stage.value,
                        arguments.findings);
+      find_differences(arguments, path, *catalog.config(config->second), arguments.findings);
       const bool names_optimizer = catalog.config(config->second)->optimizer.has_value();
+      const bool names_precision = !precision_of(*catalog.config(config->second)).empty();
       std::erase_if(keys, [&](const auto& key) {
         return key.first == "zero_stage" ||
+               (names_precision && key.first == "precision" && !is_fp8(key.second)) ||
                (names_optimizer && key.first == "optimizer" && key.second == "adam");
       });
     }

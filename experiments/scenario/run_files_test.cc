@@ -237,6 +237,28 @@ TEST_CASE("run files: a file that cannot be read is the key's fault") {
              Contains("/no/such/file"));
 }
 
+TEST_CASE("run files: batch and precision that differ between a launch and its JSON are told") {
+  const TemporaryFolder folder;
+  const auto run = [&](const char* more) {
+    const std::string launch =
+        "#!/bin/bash\ncat <<EOT > ds.json\n{\"train_batch_size\": 64, "
+        "\"train_micro_batch_size_per_gpu\": 2, \"fp16\": {\"enabled\": true}}\nEOT\n"
+        "deepspeed --num_nodes 2 --num_gpus 8 pretrain_gpt.py --num-layers 4 --hidden-size 512 "
+        "--num-attention-heads 8 --seq-length 128 --vocab-size 1000 --train-iters 10 --deepspeed "
+        "--deepspeed_config ds.json ";
+    return resolved(WhatIf{{"megatron_args", folder.file("train.sh", launch + more)},
+                           {"cluster", "dgx-a100-80g"}});
+  };
+  const auto differs = [](const Scenario& scenario) {
+    return std::ranges::count(scenario.findings, "launch-differs", &Finding::code);
+  };
+  CHECK(differs(run("--micro-batch-size 2 --global-batch-size 64 --fp16")) == 0);
+  const Scenario other = run("--micro-batch-size 4 --global-batch-size 128 --bf16");
+  CHECK(differs(other) == 3);
+  CHECK(other.training.batch.micro == 4);
+  CHECK(other.training.recipe.precision.weights == DataType::fp16);
+}
+
 TEST_CASE("run files: the JSON of a launch decides the ZeRO stage, and a difference is told") {
   const TemporaryFolder folder;
   std::string launch = "deepspeed --num_nodes 2 --num_gpus 8 pretrain_gpt.py " + arguments;
