@@ -13,6 +13,7 @@ namespace {
 
 constexpr double ends_of_90_percent = 1.645;
 constexpr double difference = 0.05;  // of x, for the slope
+constexpr double farthest = 4;       // of a level that was ever seen: 2.04 (program_levels.h)
 constexpr int most_rounds = 20;
 constexpr double close_enough = 1e-6;
 
@@ -93,12 +94,27 @@ ProgramLevel program_of(const std::vector<SourceFigure>& figures) {
 
 [[noreturn]] void refuse_bound_by_network(const std::vector<double>& slopes) {
   const double most = *std::max_element(slopes.begin(), slopes.end());
-  throw Error(Exit::usage,
-              fmt::format("--measured: computing makes {:.0f} % of the forecast step at most, so "
-                          "these steps do not set the level of compute; allowed: steps that "
-                          "mostly compute; try: a step on one node, or measure the collectives "
-                          "first (lambcast measure, lambcast calibrate FILE)",
-                          100 * std::max(0.0, most)));
+  throw Error(
+      Exit::usage,
+      fmt::format("--measured: at the level that fits these steps, computing makes {:.0f} % "
+                  "of them at most, so they do not set it; allowed: steps that mostly "
+                  "compute; try: a step on one node, or measure the collectives first "
+                  "(lambcast measure, lambcast calibrate FILE)",
+                  100 * std::max(0.0, most)));
+}
+
+// No program is so far from its kernels: the flags are of another run.
+void check_plausible(const std::vector<SourceResult>& before, const std::vector<double>& slopes) {
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    const double ratio = 1 / (1 + before[i].error);
+    if (slopes[i] < 0.5 || (ratio < farthest && ratio > 1 / farthest)) continue;
+    throw Error(
+        Exit::usage,
+        fmt::format("{}: its step takes {:.3g} times as long as forecast; allowed: {:.2g} to "
+                    "{:g} times; try: batch, sequence length, model and GPUs of the run "
+                    "that was measured",
+                    before[i].of.name, ratio, 1 / farthest, farthest));
+  }
 }
 
 std::string source_of(const std::vector<SourceFigure>& figures) {
@@ -141,6 +157,8 @@ LevelFit fit_level(const std::vector<SourceFigure>& figures) {
   LevelFit fit;
   fit.program = program_of(times);
   const double prior = prior_variance(times.front());
+  const std::vector<SourceResult> before = replayed(at_level(times, fit.program, 0));
+  check_plausible(before, round_at(times, fit.program, prior, 0).slopes);
   FitRound round;
   for (int i = 0; i < most_rounds; ++i) {
     round = round_at(times, fit.program, prior, round.x);
@@ -153,7 +171,6 @@ LevelFit fit_level(const std::vector<SourceFigure>& figures) {
   const double contradiction = runs > 1 ? std::max(1.0, round.misfit / (runs - 1)) : 1;
   if (1 / round.information > prior / 2) refuse_bound_by_network(round.slopes);
   const double half = ends_of_90_percent * std::sqrt(contradiction / round.information);
-  const std::vector<SourceResult> before = replayed(at_level(times, fit.program, 0));
   const std::vector<SourceResult> after = replayed(at_level(times, fit.program, round.x));
   for (std::size_t i = 0; i < times.size(); ++i)
     fit.runs.push_back({before[i], after[i], round.slopes[i]});

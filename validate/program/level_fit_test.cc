@@ -85,6 +85,21 @@ TEST_CASE("program level: steps that wait for their network set no level") {
                     Catch::Contains("computing makes"));
 }
 
+TEST_CASE("program level: a share of the GPU's peak is a measured step as any other") {
+  SourceFigure share = step_of(computing_run(), 1);
+  share.quantity = Quantity::mfu_pct;
+  share.measured = replay_figures({share}).front().forecast / 1.3;
+  const LevelFit by_time = fit_level({step_of(computing_run(), 1.3 * forecast_s(computing_run()))});
+  CHECK(fit_level({share}).program.level.value == Approx(by_time.program.level.value));
+}
+
+TEST_CASE("program level: a step that no program takes is refused, and says how far off it is") {
+  const double forecast = forecast_s(computing_run());
+  for (const double factor : {0.1, 12.9})
+    CHECK_THROWS_WITH(fit_level({step_of(computing_run(), factor * forecast)}),
+                      Catch::Contains(fmt::format("{:.3g} times as long as forecast", factor)));
+}
+
 TEST_CASE("program level: runs of two programs are refused, and so is memory alone") {
   WhatIf other = computing_run();
   other["framework"] = "deepspeed";

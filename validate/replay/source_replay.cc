@@ -12,10 +12,12 @@
 #include <set>
 #include <span>
 
+#include "experiments/output/forecast_output.h"
 #include "experiments/output/mean_step.h"
 #include "models/parallel/model_flops.h"
 #include "models/training/price/layer_time.h"
 #include "models/training/run/forecast.h"
+#include "sim/base/error.h"
 #include "sim/base/threads.h"
 #include "validate/calibrate/calibrate.h"
 #include "validate/interval_score.h"
@@ -73,9 +75,17 @@ double quantity_at(const SourceFigure& figure, const TrainingPlan& training, dou
     case Quantity::tflops_per_gpu:
       return samples * flops_per_sample(figure, *training.model, training.seq_len) / training.gpus *
              1e-12;
-    case Quantity::mfu_pct:
-      return samples * flops_per_sample(figure, *training.model, training.seq_len) / training.gpus *
-             1e-12 / figure.peak_tflops * 100;
+    case Quantity::mfu_pct: {
+      const double tflops = samples * flops_per_sample(figure, *training.model, training.seq_len) /
+                            training.gpus * 1e-12;
+      if (figure.peak_tflops > 0) return tflops / figure.peak_tflops * 100;
+      const std::optional<double> of_peak = flops_utilization(training, tflops);
+      if (!of_peak)
+        fail_input({"", 0, "mfu"},
+                   fmt::format("{} states no peak in this format", training.device->name),
+                   "tflops_per_gpu");
+      return 100 * *of_peak;
+    }
     case Quantity::days:
       return figure.samples / samples / 86400;
     case Quantity::run_time_s:
