@@ -63,5 +63,27 @@ TEST_CASE("required keys: those of a fabric depend on its kind") {
   CHECK_THAT(missing("single-switch"), Contains("name: is missing"));
 }
 
+// A section that is read early, for what an override leaves in force, is judged whole all the same.
+TEST_CASE("cluster: a key that no section has is refused next to any other override") {
+  const Overrides others{{"nic.bandwidth", "20 Gbit/s"},
+                         {"nic.nominal", "400 Gbit/s"},
+                         {"node.gpu_link", "10 GB/s"},
+                         {"node.gpus", "4"},
+                         {"nic.count", "2"},
+                         {"nccl.nic_efficiency", "0.5"},
+                         {"stack.compute_scale", "1.1"},
+                         {"nic.burst", "1 MB"}};
+  for (const char* section :
+       {"", "nic.", "node.", "fabric.", "nccl.", "mpi.", "stack.", "host_copy."})
+    for (const auto& other : others)
+      for (const bool first : {true, false}) {
+        const std::pair<std::string, std::string> unknown{section + std::string("bananas"), "1"};
+        INFO(unknown.first << " next to " << other.first);
+        CHECK_THROWS_WITH(load_cluster("commodity-10gbe", first ? Overrides{unknown, other}
+                                                                : Overrides{other, unknown}),
+                          Contains("bananas"));
+      }
+}
+
 }  // namespace
 }  // namespace lambcast

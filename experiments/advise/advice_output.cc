@@ -108,7 +108,7 @@ std::string break_even_sentence(const Answer& answer) {
   return pays_everywhere_or_nowhere(at, answer);
 }
 
-// What both kinds of kernels have in common is said once, of the first.
+// A sentence that holds for both kinds of kernels is said once.
 std::string judgement_text(const Advice& advice, const Answer& answer,
                            const Answer* first = nullptr) {
   std::string out = verdict_text(advice, answer) + "\n";

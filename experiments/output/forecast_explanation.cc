@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 #include "experiments/output/memory_output.h"
 #include "experiments/verdict/reference_words.h"
@@ -10,6 +12,11 @@
 
 namespace lambcast {
 namespace {
+
+// Notes on DeepSpeed and NCCL at large: they say nothing of what the user wrote or of this
+// forecast.
+constexpr std::array<std::string_view, 3> at_large{"onebit-removed", "skipped-steps",
+                                                   "stream-limit"};
 
 constexpr std::size_t named_sources = 2;
 
@@ -61,6 +68,18 @@ std::string sources_line(const std::vector<CostSource>& sources) {
     out += fmt::format("{}{} in {:.0f} % of the time", i == 0 ? ": " : ", ", assumed[i].cost,
                        100 * assumed[i].share);
   return out + " (--explain sources)\n";
+}
+
+std::string findings_text(std::vector<Finding> findings) {
+  sort_stably(findings, std::ranges::less(), &Finding::severity);
+  std::string out, notes;
+  for (const Finding& finding : findings) {
+    if (std::ranges::find(at_large, finding.code) != at_large.end())
+      notes += (notes.empty() ? "notes: " : ", ") + finding.code;
+    else
+      out += fmt::format("{}: {} [{}]\n", name_of(finding.severity), finding.message, finding.code);
+  }
+  return notes.empty() ? out : out + notes + " (--explain notes)\n";
 }
 
 }  // namespace lambcast

@@ -26,4 +26,8 @@ std::string sources_text(const std::vector<CostSource>& sources);
 // largest share.
 std::string sources_line(const std::vector<CostSource>& sources);
 
+// Returns the findings in full, in the order of their severity; those on DeepSpeed and NCCL at
+// large by their codes in one line.
+std::string findings_text(std::vector<Finding> findings);
+
 }  // namespace lambcast

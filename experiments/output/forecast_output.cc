@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -25,7 +24,6 @@
 #include "sim/base/fnv.h"
 #include "sim/base/json.h"
 #include "sim/base/ratio.h"
-#include "sim/base/sort_stably.h"
 #include "sim/collectives/symmetry.h"
 
 namespace lambcast {
@@ -409,24 +407,6 @@ std::string forecast_json(const Scenario& scenario, const Forecast& forecast,
                                        {"source", source.provenance.source},
                                        {"share", source.share}};
   return json_lines(json);
-}
-
-// Notes on DeepSpeed and NCCL at large: they say nothing of what the user wrote or of this
-// forecast.
-constexpr std::array<std::string_view, 3> at_large{"onebit-removed", "skipped-steps",
-                                                   "stream-limit"};
-
-// In full, in the order of their severity; notes at large by their codes.
-std::string findings_text(std::vector<Finding> findings) {
-  sort_stably(findings, std::ranges::less(), &Finding::severity);
-  std::string out, notes;
-  for (const Finding& finding : findings) {
-    if (std::ranges::find(at_large, finding.code) != at_large.end())
-      notes += (notes.empty() ? "notes: " : ", ") + finding.code;
-    else
-      out += fmt::format("{}: {} [{}]\n", name_of(finding.severity), finding.message, finding.code);
-  }
-  return notes.empty() ? out : out + notes + " (--explain notes)\n";
 }
 
 std::string forecast_table(const Scenario& scenario, const Forecast& forecast,
