@@ -244,6 +244,29 @@
       }) && visible(document.querySelector("#steps .stack")), 0);
   }
 
+  // Whatever is chosen, a chart or a sentence on what to change stands in its place, and the change helps.
+  function emptied() {
+    const nothing = document.querySelector("#explore .note");
+    const wrong = [];
+    let count = 0;
+    explorer.figures.forEach(function (figure) {
+      explorer.axes.forEach(function (x) {
+        explorer.data.swept.filter(function (c) { return c !== x; }).forEach(function (column) {
+          column.names.forEach(function (name) {
+            explorer.state = { x: x.key, y: figure.key, by: "", map: "",
+              slice: Object.fromEntries([[column.key, String(name)]]), sort: "", find: "" };
+            explorer.show();
+            const shown = !explorer.lines.hidden;
+            count += shown ? 0 : 1;
+            const says = visible(nothing) && /^No chart: .*; (set|choose|press|no other) .*\.$/.test(nothing.textContent);
+            if (shown === visible(nothing) || says === shown) wrong.push([x.key, figure.key, name, nothing.textContent]);
+          });
+        });
+      });
+    });
+    check("an emptied chart says so and what to change", count > 0 && wrong.length === 0, wrong.slice(0, 3));
+  }
+
   function hover() {
     const plot = explorer.chart.plot, words = document.querySelector(".picture .words");
     const mark = explorer.chart.spec.series[0].points[0];
@@ -352,6 +375,7 @@
     plainBar();
     noBreakEvenOfUnlikeRows();
     sortAndFilter();
+    emptied();
     views();
     await drawn();
     hover();

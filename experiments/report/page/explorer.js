@@ -154,7 +154,8 @@
       this.lines = make("div", { className: "picture" });
       this.linesCaption = make("p", { className: "caption" });
       this.lineTitle = make("h3");
-      top.append(this.lineTitle, this.lines, this.linesCaption);
+      this.nothing = make("p", { className: "note", role: "status" });
+      top.append(this.lineTitle, this.nothing, this.lines, this.linesCaption);
       this.chart = new lambcast.Chart(this.lines, 420);
       this.saving = lambcast.offerExport(this.chart, () => this.fileName());
       top.append(this.saving);
@@ -271,11 +272,33 @@
     }
     showLines(rows, x, figure, by) {
       const found = x && figure ? lambcast.linesOf(this.data, rows, x, figure, by) : null;
-      [this.lines, this.linesCaption, this.lineTitle, this.saving].forEach((part) => { part.hidden = found === null; });
-      if (found === null) return;
+      [this.lines, this.linesCaption, this.saving].forEach((part) => { part.hidden = found === null; });
+      this.lineTitle.hidden = !x || !figure;
+      this.nothing.hidden = found !== null || !x || !figure;
+      if (!x || !figure) return;
       this.lineTitle.textContent = figure.label + " by " + x.label;
+      if (found === null) {
+        this.nothing.textContent = this.whyNothing(x, figure);
+        return;
+      }
       this.linesCaption.textContent = found.notes.join(" ");
       this.chart.set(found.spec);
+    }
+    // Why there is no line, and which choices bring one, in a sentence.
+    whyNothing(x, figure) {
+      const slice = this.state.slice, quoted = (text) => "\"" + text + "\"";
+      const hasLine = (some, over, shown) => new Set(this.data.matching(some, this.data.drawable(shown))
+        .map((row) => over.number(row)).filter((value) => value !== null)).size > 1;
+      const freed = Object.keys(slice).map((key) => this.column(key))
+        .filter((c) => c && hasLine(this.without(c.key), x, figure));
+      const ways = freed.slice(0, 2).map((c) => "set " + quoted(c.label) + " to all of its values");
+      const axis = this.axes.find((c) => c !== x && hasLine(slice, c, figure));
+      const other = this.figures.find((c) => c !== figure && hasLine(slice, x, c));
+      if (axis) ways.push("choose " + quoted(axis.label) + " in \"over\"");
+      if (other) ways.push("choose " + quoted(other.label) + " in \"show\"");
+      if (ways.length === 0 && hasLine({}, x, figure)) ways.push("press \"all rows\"");
+      return "No chart: the chosen rows have " + quoted(figure.label) + " at fewer than two values of " +
+        quoted(x.label) + "; " + (ways.join(", or ") || "no other choice has more") + ".";
     }
     // The keys of both axes are free in a map, whatever the slice says of them.
     showMaps(x, figure, by) {
