@@ -128,11 +128,20 @@ std::vector<std::string> swept_keys(std::string_view manifest) {
   return keys;
 }
 
+std::string study_name(std::string_view manifest) {
+  const Json json = parse_json(manifest);
+  if (!json.is_object()) return {};
+  const auto name = json.find("name");
+  return name != json.end() && name->is_string() ? name->get<std::string>() : std::string();
+}
+
 std::string page_html(const Results& results, const PageFacts& facts) {
   const Summary& summary = results.summary;
-  std::string page = page_start("lambcast report",
-                                compares(summary) ? "lambcast: does compressed training pay here?"
-                                                  : "lambcast: a sweep of training runs");
+  std::string page =
+      page_start(facts.study.empty() ? "lambcast report" : "lambcast report: " + facts.study,
+                 fmt::format("{}: {}", facts.study.empty() ? "lambcast" : facts.study,
+                             compares(summary) ? "does compressed training pay here?"
+                                               : "a sweep of training runs"));
   page += answer_html(answer_of(results, summary));
   page +=
       "<div id=explorer></div>\n<noscript><p class=note>Pictures and rows need the page's script; "

@@ -16,11 +16,15 @@ std::string manifest_html(std::string_view manifest, const std::string& file);
 // Returns the what-if keys that a manifest.json lists as swept; nothing if the text is no manifest.
 std::vector<std::string> swept_keys(std::string_view manifest);
 
+// Returns the name of the study of a manifest.json; nothing if it has none or is no manifest.
+std::string study_name(std::string_view manifest);
+
 // Content of a page other than its rows.
 struct PageFacts {
   std::string provenance;          // HTML
   std::vector<std::string> swept;  // what-if keys
   std::vector<std::string> plots;  // names of files under plots/
+  std::string study = {};          // its name, for the titles
 };
 std::string page_html(const Results& results, const PageFacts& facts);
 

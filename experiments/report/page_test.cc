@@ -42,6 +42,16 @@ TEST_CASE("everything from the results is escaped") {
   CHECK(contains(page, R"("names":["\u003cscript>alert('x & y')\u003c/script>"])"));
 }
 
+TEST_CASE("title and heading name the study") {
+  CHECK(study_name(R"({"name": "a & b"})") == "a & b");
+  for (const char* none : {"", "[1]", "{}", R"({"name": 3})"}) CHECK(study_name(none).empty());
+  const Results results = results_of(synthetic_header() + synthetic_rows(small_sweep()));
+  const std::string page = page_html(results, {"", {}, {}, "a & b"});
+  CHECK(contains(page, "<title>lambcast report: a &amp; b</title>"));
+  CHECK(contains(page, "<h1>a &amp; b: does compressed training pay here?</h1>"));
+  CHECK(contains(page_html(results, {"", {}, {}}), "<title>lambcast report</title>"));
+}
+
 TEST_CASE("findings of the rows stand on the page in their words") {
   std::istringstream rows(synthetic_header() + synthetic_rows(small_sweep()));
   std::string text, line;

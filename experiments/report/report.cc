@@ -62,6 +62,7 @@ Paths write_report(const Results& results, const fs::path& results_dir,
   facts.provenance = known ? manifest_html(said, manifest.string())
                            : "<p>There is no manifest.json beside results.csv.</p>";
   facts.swept = swept_keys(said);
+  facts.study = study_name(said);
   Paths paths;
   draw(figures_of(results.points, results.summary.thinning), results_dir, paths, limits);
   if (paths.stopped) return paths;
