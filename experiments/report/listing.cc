@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "experiments/verdict/verdict.h"
 #include "models/optimizer/passes.h"
 #include "models/training/run/step_parts.h"
 
@@ -107,8 +108,9 @@ Listing::Listing(const csv::Reader& file)
       steps_(file.find("steps")) {
   for (const Heading& h : headings) {
     if (const auto index = file.find(h.title))
-      add_column({std::string(h.title), std::string(h.label), h.kind, h.unit},
-                 {Source::From::file, *index, h.thins});
+      add_column(
+          {std::string(h.title), std::string(h.label), h.kind, h.unit},
+          {h.title == "verdict" ? Source::From::verdict : Source::From::file, *index, h.thins});
     if (h.title == "freeze_step" && freeze_ && steps_)
       add_column({"warmup_percent", warmup_label, Kind::key, 0}, {Source::From::warmup});
   }
@@ -205,6 +207,8 @@ bool Listing::add(const csv::Reader& file) {
     Source& source = sources_[i];
     if (source.from == Source::From::file)
       source.place = columns_[i].place_of(file.text(source.index));
+    else if (source.from == Source::From::verdict)
+      source.place = columns_[i].place_of(words_of_code(file.text(source.index)));
     else
       source.place = warmup_place(columns_[i], file.text(*freeze_), file.text(*steps_));
   }

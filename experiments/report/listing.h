@@ -45,7 +45,7 @@ class Listing {
  private:
   // Source of a column of the page.
   struct Source {
-    enum class From { file, setting, warmup } from = From::file;
+    enum class From { file, verdict, setting, warmup } from = From::file;
     std::size_t index = 0;  // in the file
     bool thins = false;     // values of it may go
     std::uint32_t stride = 1;

@@ -88,6 +88,11 @@ TEST_CASE("listing: keys by name, figures in units for people, what all rows say
   CHECK(column(rows, "status").at("kind") == "fact");
 }
 
+TEST_CASE("listing: a verdict is in words, not in the code of the file") {
+  const Json rows = json_of(listing_of("gpus,verdict\n1,yes\n2,cannot_tell\n3,\n4,no\n"));
+  CHECK(column(rows, "verdict").at("names") == Json({"pays", "not certain", "", "does not pay"}));
+}
+
 TEST_CASE("listing: a key that settings alone name has a column, empty where it was not set") {
   const Json rows =
       json_of(listing_of("gpus,settings\n8,\n8,cluster.nic.bandwidth=1 Gbit/s; tp=2\n8,tp=4; "

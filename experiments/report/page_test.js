@@ -38,6 +38,8 @@
   const units = { run_time_s: 3600, uniform_step_time_us: 1e3, warmup_step_time_us: 1e3,
     compression_step_time_us: 1e3, silent_step_time_us: 1e3, run_wire_bytes_per_gpu: 1e9,
     peak_bytes_per_gpu: Math.pow(2, 30) };
+  const verdicts = { does_not_fit: "does not fit", not_judged: "not judged", yes: "pays",
+    hardly: "no difference", no: "does not pay", cannot_tell: "not certain" };
   function inFile(row, key) {
     if (key in row) return row[key];
     const name = key.replace(/ file$/, "") + "=";
@@ -54,6 +56,7 @@
   function expected(row, column) {
     if (column.key === "warmup_percent") return String(share(row));
     const said = inFile(row, column.key);
+    if (column.key === "verdict") return verdicts[said] ?? said;
     if (column.kind !== "figure") return String(asNumber(said));
     return said === "" ? "" : Number(said) / (units[column.key] || 1);
   }

@@ -12,6 +12,14 @@
 namespace lambcast {
 namespace {
 
+// In the order of Verdict.
+struct VerdictName {
+  std::string_view code, words;
+};
+constexpr VerdictName verdict_names[] = {
+    {"does_not_fit", "does not fit"}, {"not_judged", "not judged"}, {"yes", "pays"},
+    {"hardly", "no difference"},      {"no", "does not pay"},       {"cannot_tell", "not certain"}};
+
 // A speed-up that somebody would change a run for.
 constexpr double worth_it = 1.05;
 
@@ -65,15 +73,16 @@ bool alike(const VerdictCounts& a, const VerdictCounts& b) {
 }  // namespace
 
 std::string_view name_of(Verdict verdict) {
-  constexpr std::string_view names[] = {"does_not_fit", "not_judged", "yes",
-                                        "hardly",       "no",         "cannot_tell"};
-  return names[static_cast<std::size_t>(verdict)];
+  return verdict_names[static_cast<std::size_t>(verdict)].code;
 }
 
 std::string_view words_of(Verdict verdict) {
-  constexpr std::string_view words[] = {"does not fit",  "not judged",   "pays",
-                                        "no difference", "does not pay", "not certain"};
-  return words[static_cast<std::size_t>(verdict)];
+  return verdict_names[static_cast<std::size_t>(verdict)].words;
+}
+
+std::string_view words_of_code(std::string_view code) {
+  const auto* const found = std::ranges::find(verdict_names, code, &VerdictName::code);
+  return found == std::end(verdict_names) ? code : found->words;
 }
 
 Verdict verdict_of(const Speedup& speedup, double compressed_share, bool fits) {

@@ -26,6 +26,8 @@ std::string_view name_of(Verdict verdict);  // the code in files: "yes", "cannot
 // The same in words, the only ones that a person reads: "pays", "does not pay", "no difference",
 // "not certain", "not judged", "does not fit".
 std::string_view words_of(Verdict verdict);
+// Returns the words of a code in a file; a text that is no code returns as it is.
+std::string_view words_of_code(std::string_view code);
 
 // Speed-up over the plain optimizer. Older files have no interval: low and high are the value.
 struct Speedup {

@@ -31,6 +31,14 @@ TEST_CASE("verdict: of one run by its whole interval") {
   CHECK(verdict_of(wins, 0.01, false) == Verdict::does_not_fit);
 }
 
+TEST_CASE("verdict: each code has its words, and another text keeps its own") {
+  for (const Verdict verdict : {Verdict::does_not_fit, Verdict::not_judged, Verdict::yes,
+                                Verdict::hardly, Verdict::no, Verdict::cannot_tell})
+    CHECK(words_of_code(name_of(verdict)) == words_of(verdict));
+  CHECK(words_of_code("cannot_tell") == "not certain");
+  for (const char* other : {"", "Yes", "no "}) CHECK(words_of_code(other) == other);
+}
+
 TEST_CASE("verdict: many runs get one sentence, which begins with it") {
   CHECK(in_words(counts_of({wins}), {}, by_number) ==
         "Pays in 1 point, most with run 0: 2.00x (1.50 to 2.50x).");
