@@ -308,10 +308,13 @@
     const look = { ink: "#000", line: "#ccc", back: "#fff", soft: "#444" };
     [explorer.chart, explorer.mapCharts[0]].forEach(function (chart) {
       const spec = chart.spec, marks = lambcast.marksOf(spec).flat();
-      const svg = new DOMParser().parseFromString(lambcast.svgOf(chart, look), "image/svg+xml");
+      const about = { title: "a title", slice: "a slice", caption: "a caption" };
+      const svg = new DOMParser().parseFromString(lambcast.svgOf(chart, look, about), "image/svg+xml");
       const texts = Array.from(svg.querySelectorAll("text"), function (t) { return t.textContent; });
       check("an SVG is one", svg.querySelector("parsererror") === null && svg.documentElement.tagName === "svg" &&
         texts.includes(spec.x.label) && texts.includes(spec.y.label) && texts.length > 5, texts);
+      check("it says what it is", Object.values(about).every(function (t) { return texts.includes(t); }) &&
+        (spec.series || []).every(function (s, i, all) { return all.length < 2 || texts.includes(s.name); }), texts);
       const shapes = svg.querySelectorAll(spec.cells ? "rect" : "path").length;
       check("it has a shape for each mark", shapes > marks.length, [shapes, marks.length]);
       const records = lambcast.csvOf(spec).trim().split("\n"), titles = parse(records[0] + "\n" + records[0] + "\n")[0];
@@ -320,8 +323,13 @@
       const rows = parse(records.join("\n") + "\n");
       same("its numbers are whole", rows.map(function (r) { return Number(r[spec.x.label]); }),
         marks.map(function (m) { return m.x; }));
-      const png = atob(lambcast.pngOf(chart, look).split(",")[1]);
+      const png = atob(lambcast.pngOf(chart, look, about).split(",")[1]);
       check("a PNG has its size", png.slice(1, 4) === "PNG" && png.length > 2000, png.length);
+      const high = function (file) {
+        return [20, 21, 22, 23].reduce(function (sum, at) { return 256 * sum + file.charCodeAt(at); }, 0);
+      };
+      const bare = high(atob(lambcast.pngOf(chart, look).split(",")[1]));
+      check("and room for its words", high(png) >= bare + 50 && bare >= chart.plot.ctx.canvas.height, [high(png), bare]);
     });
     const saved = [];
     const click = HTMLAnchorElement.prototype.click;

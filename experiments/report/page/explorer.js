@@ -20,6 +20,7 @@
     constructor(data, place) {
       this.data = data;
       this.place = place;
+      this.study = document.title.replace(/^lambcast report:? ?/, "");
       this.figures = data.columns.filter((c) => c.kind === "figure" && data.drawable(c).length > 0);
       this.axes = data.swept.filter((c) => c.numbers !== null);
       this.views = this.possibleViews();
@@ -157,7 +158,9 @@
       this.nothing = make("p", { className: "note", role: "status" });
       top.append(this.lineTitle, this.nothing, this.lines, this.linesCaption);
       this.chart = new lambcast.Chart(this.lines, 420);
-      this.saving = lambcast.offerExport(this.chart, () => this.fileName());
+      this.saving = lambcast.offerExport(this.chart, () => this.fileName(), () => ({
+        title: this.titled(this.lineTitle.textContent), slice: this.said.textContent,
+        caption: this.linesCaption.textContent }));
       top.append(this.saving);
       this.maps = section("", "maps");
       this.bars = section("Where a step goes", "steps");
@@ -259,17 +262,26 @@
       this.showMaps(x, figure, by);
       const ok = data.matching(state.slice, data.ok);
       this.bars.parentNode.hidden = !lambcast.showBars(data, ok, x, this.bars);
-      const where = Object.entries(state.slice).filter((e) => data.column(e[0]))
-        .map((e) => data.column(e[0]).label + " " + (e[1] === "" ? "none" : e[1]) +
-          (data.column(e[0]).passes === null ? "" : " or none"));
-      this.said.textContent = slice.length === data.count
-        ? "All " + data.count + " rows."
-        : slice.length + " of " + data.count + " rows: " + where.join(", ") + ".";
+      this.said.textContent = this.sliceText(state.slice, slice);
       this.rowsSaid.textContent = this.said.textContent + (data.thinning ? " " + data.thinning : "") +
         this.constants() + " results.csv beside this page has every column, with full precision.";
       this.table.show(slice);
       this.link.href = this.address();
     }
+    sliceText(slice, rows) {
+      const all = this.data.count;
+      const where = Object.entries(slice).map(([key, value]) => [this.column(key), value])
+        .filter(([column]) => column).map(([column, value]) => column.label + " " +
+          (value === "" ? "none" : value) + (column.passes === null ? "" : " or none"));
+      return rows.length === all ? "All " + all + " rows."
+        : rows.length + " of " + all + " rows: " + where.join(", ") + ".";
+    }
+    // The keys of both axes are free in a map.
+    mapSlice() {
+      const slice = this.without(this.state.map);
+      return this.sliceText(slice, this.data.matching(slice));
+    }
+    titled(text) { return (this.study ? this.study + ": " : "") + text; }
     showLines(rows, x, figure, by) {
       const found = x && figure ? lambcast.linesOf(this.data, rows, x, figure, by) : null;
       [this.lines, this.linesCaption, this.saving].forEach((part) => { part.hidden = found === null; });
@@ -314,7 +326,8 @@
       this.mapCharts?.forEach((chart) => chart.drop());
       this.mapCharts = [];
       if (found === null) return;
-      panels.append(make("h2", {}, [figure.label + " by " + x.label + " and " + y.label]));
+      const title = figure.label + " by " + x.label + " and " + y.label;
+      panels.append(make("h2", {}, [title]));
       const grid = make("div", { className: "panels" });
       panels.append(grid);
       found.maps.forEach((map) => {
@@ -324,7 +337,9 @@
         const chart = new lambcast.Chart(panel, 340);
         this.mapCharts.push(chart);
         chart.set(map.spec);
-        panel.append(lambcast.offerExport(chart, () => this.fileName(map.title)));
+        panel.append(lambcast.offerExport(chart, () => this.fileName(map.title), () => ({
+          title: this.titled(title + (map.title ? ", " + map.title : "")), slice: this.mapSlice(),
+          caption: found.notes.join(" ") })));
       });
       panels.append(make("p", { className: "caption" }, [found.notes.join(" ")]));
     }

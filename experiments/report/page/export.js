@@ -144,24 +144,63 @@
     return y + 12 * scale;
   }
 
-  // The chart as it is drawn now; `look` are its colours.
-  lambcast.svgOf = function (chart, look) {
-    const u = chart.plot, spec = chart.spec, canvas = u.ctx.canvas, scale = devicePixelRatio;
-    const context = new SvgContext(scale), visible = function (index) { return !chart.hidden.has(index); };
+  const family = " \"DejaVu Sans\", Verdana, sans-serif";
+
+  // Text in lines of `wide`; the height below the last one.
+  function drawText(context, text, size, colour, top, wide) {
+    const scale = devicePixelRatio, left = 14 * scale;
+    if (!text) return top;
+    context.font = size * scale + "px" + family;
+    context.fillStyle = colour;
+    context.textAlign = "left";
+    context.textBaseline = "alphabetic";
+    let line = "", y = top;
+    const end = function () { y += 1.4 * size * scale; context.fillText(line, left, y); };
+    text.split(" ").forEach(function (word) {
+      const longer = line ? line + " " + word : word;
+      if (line && context.measureText(longer).width > wide - 2 * left) { end(); line = word; } else line = longer;
+    });
+    end();
+    return y + 0.4 * size * scale;
+  }
+  // What a file says besides its drawing, which `body` puts at a height: title and slice above it,
+  // names of the lines and the caption below. Returns the height of all.
+  function drawFile(chart, look, about, context, body) {
+    const spec = chart.spec, canvas = chart.plot.ctx.canvas;
+    let y = drawText(context, about.title, 15, look.ink, 0, canvas.width);
+    y = drawText(context, about.slice, 12, look.soft, y, canvas.width);
+    body(y);
+    y += canvas.height;
+    context.font = 12 * devicePixelRatio + "px" + family;
+    if ((spec.series || []).length > 1)
+      y = drawNames(spec, context, look, function (index) { return !chart.hidden.has(index); }, y, canvas.width);
+    return drawText(context, about.caption, 11, look.soft, y, canvas.width);
+  }
+  const nothing = { title: "", slice: "", caption: "" };
+
+  // The chart as it is drawn now; `look` are its colours, `about` its {title, slice, caption}.
+  lambcast.svgOf = function (chart, look, about) {
+    const canvas = chart.plot.ctx.canvas, scale = devicePixelRatio, context = new SvgContext(scale);
+    const high = drawFile(chart, look, about || nothing, context, function (top) {
+      context.elements.push("<g transform=\"translate(0 " + rounded(top) + ")\">");
+      drawBody(chart, look, context);
+      context.elements.push("</g>");
+    });
+    return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + rounded(canvas.width / scale) + "\" height=\"" +
+      rounded(high / scale) + "\" viewBox=\"0 0 " + rounded(canvas.width) + " " + rounded(high) +
+      "\" font-family=\"DejaVu Sans, Verdana, sans-serif\"><rect width=\"100%\" height=\"100%\" fill=\"" + look.back + "\"/>\n" +
+      context.elements.join("\n") + "\n</svg>\n";
+  };
+  function drawBody(chart, look, context) {
+    const u = chart.plot, spec = chart.spec, scale = devicePixelRatio;
+    const visible = function (index) { return !chart.hidden.has(index); };
     const drawing = Object.create(u, { ctx: { value: context } });
     context.font = 12 * scale + "px";
     drawAxes(u, spec, context, look);
     (chart.hooks.drawAxes || []).forEach(function (draw) { draw(drawing); });
     if (spec.series) drawLines(u, spec, context, visible);
     (chart.hooks.draw || []).forEach(function (draw) { draw(drawing); });
-    context.font = 12 * scale + "px";
-    const high = (spec.series || []).length > 1 ? drawNames(spec, context, look, visible, canvas.height, canvas.width)
-      : canvas.height;
-    return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + rounded(canvas.width / scale) + "\" height=\"" +
-      rounded(high / scale) + "\" viewBox=\"0 0 " + rounded(canvas.width) + " " + rounded(high) +
-      "\" font-family=\"DejaVu Sans, Verdana, sans-serif\"><rect width=\"100%\" height=\"100%\" fill=\"" + look.back + "\"/>\n" +
-      context.elements.join("\n") + "\n</svg>\n";
-  };
+  }
 
   // RFC 4180; a text that a spreadsheet would take for a formula has a quote before it.
   lambcast.csvOf = function (spec) {
@@ -173,12 +212,14 @@
     }).join("");
   };
 
-  lambcast.pngOf = function (chart, look) {
-    const drawn = chart.plot.ctx.canvas, canvas = make("canvas", { width: drawn.width, height: drawn.height });
+  lambcast.pngOf = function (chart, look, about) {
+    const drawn = chart.plot.ctx.canvas, canvas = make("canvas", { width: drawn.width, height: 1 });
+    const draw = function (body) { return drawFile(chart, look, about || nothing, canvas.getContext("2d"), body); };
+    canvas.height = Math.ceil(draw(function () {}));
     const context = canvas.getContext("2d");
     context.fillStyle = look.back;
     context.fillRect(0, 0, canvas.width, canvas.height);
-    context.drawImage(drawn, 0, 0);
+    draw(function (top) { context.drawImage(drawn, 0, Math.round(top)); });
     return canvas.toDataURL("image/png");
   };
 
@@ -189,11 +230,12 @@
     link.remove();
   }
 
-  // Buttons below a chart that save it under `name`. Pictures have the colours of paper.
-  lambcast.offerExport = function (chart, name) {
+  // Buttons below a chart that save it under `name`, with the words of `about`. Pictures have the
+  // colours of paper.
+  lambcast.offerExport = function (chart, name, about) {
     const text = function (type, made) { return "data:" + type + ";charset=utf-8," + encodeURIComponent(made); };
-    const kinds = { SVG: function (look) { return text("image/svg+xml", lambcast.svgOf(chart, look)); },
-      PNG: function (look) { return lambcast.pngOf(chart, look); },
+    const kinds = { SVG: function (look) { return text("image/svg+xml", lambcast.svgOf(chart, look, about())); },
+      PNG: function (look) { return lambcast.pngOf(chart, look, about()); },
       CSV: function () { return text("text/csv", lambcast.csvOf(chart.spec)); } };
     return make("p", { className: "links export" }, Object.keys(kinds).map(function (kind) {
       const button = make("button", { type: "button", textContent: "save " + kind });
