@@ -152,7 +152,8 @@ lambcast.make = function (tag, properties, children) {
       this.draw();
     }
     draw() {
-      const height = this.scroll.clientHeight || 520;
+      // The box is as low as the rows that were shown before.
+      const height = Math.max(this.scroll.clientHeight, 520);
       const first = Math.max(0, Math.floor(this.scroll.scrollTop / rowPixels) - spare);
       if (first === this.first) return;
       this.first = first;
