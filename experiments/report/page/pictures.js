@@ -80,14 +80,49 @@
     return { points: points, folded: folded };
   }
 
+  function valuesText(column, places) {
+    const shown = column.order.filter(function (place) { return places.has(place); })
+      .map(function (place) { return column.names[place]; });
+    return shown.length <= 4 || !column.numbers ? shown.slice(0, 4).join(", ") + (shown.length > 4 ? ", ..." : "")
+      : shown[0] + " to " + shown.at(-1);
+  }
+  // The rows whose keys have values that all lines have, so that like is compared with like. The notes
+  // say which, or, if the lines share no value of a key, which each has. Rows without a key stay.
+  function alike(data, rows, x, by, notes) {
+    if (!by) return rows;
+    data.swept.filter(function (c) { return c !== x && c !== by; }).forEach(function (column) {
+      const applies = function (row) { return column.at(row) !== "" && column.place(row) !== column.passes; };
+      const lines = Array.from(grouped(rows.filter(applies), function (row) { return by.place(row); }).values(),
+        function (some) {
+          return { name: lambcast.nameOf(by, some[0]), places: new Set(some.map(function (r) { return column.place(r); })) };
+        });
+      const all = new Set(lines.flatMap(function (line) { return Array.from(line.places); }));
+      const shared = new Set(Array.from(all).filter(function (place) {
+        return lines.every(function (line) { return line.places.has(place); });
+      }));
+      if (shared.size === all.size) return;
+      if (shared.size === 0) {
+        notes.push("The lines differ in " + column.label + ": " + lines.map(function (line) {
+          return line.name + " has " + valuesText(column, line.places);
+        }).join("; ") + ".");
+        return;
+      }
+      rows = rows.filter(function (row) { return !applies(row) || shared.has(column.place(row)); });
+      notes.push("Compared at " + column.label + " " + valuesText(column, shared) + ", which all lines have; the rows have " +
+        valuesText(column, all) + ".");
+    });
+    return rows;
+  }
+
   // Figure over `x`, a line for each value of `by`; rows that differ in other keys fall together.
   // {spec, notes}, or null where there is no line of two points.
-  lambcast.linesOf = function (data, rows, x, figure, by) {
+  lambcast.linesOf = function (data, chosen, x, figure, by) {
+    const notes = [];
+    const rows = alike(data, chosen, x, by, notes);
     const inside = rows.filter(function (row) { return x.number(row) !== null; });
     const order = by ? by.order : [0];
     const groups = grouped(inside, function (row) { return by ? by.place(row) : 0; });
     const places = order.filter(function (place) { return groups.has(place); });
-    const notes = [];
     if (places.length > mostSeries)
       notes.push("The first " + mostSeries + " of " + places.length + " lines.");
     let folded = 0, banded = false, hollow = false;
