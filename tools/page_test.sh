@@ -87,6 +87,14 @@ global_batch = [65536]
 gpus = [16]
 freeze_step = ["16.7%"]
 "cluster.node.gpu_link" = ["25 GB/s", "50 GB/s"]
+[[part]]
+[part.grid]
+cluster = ["paper-edr100-v100"]
+optimizer = ["onebit_lamb"]
+global_batch = [1024, 65536]
+gpus = [8, 16]
+freeze_step = ["16.7%"]
+backend = ["mpi", "compressed"]
 END
 env PATH="$folder/none" "$lambcast" sweep study.toml --out study >out 2>err </dev/null ||
   fail "the sweep: $(tail -3 err)"

@@ -247,6 +247,39 @@
       }) && visible(document.querySelector("#steps .stack")), 0);
   }
 
+  // Lines are compared at values that all have: the plain optimizer ran at the NIC of its cluster alone.
+  function likeWithLike() {
+    const data = explorer.data, rate = data.column("run_samples_per_s"), nic = data.column("nic_bandwidth_Gbps");
+    const optimizer = data.column("optimizer");
+    const found = lambcast.linesOf(data, data.drawable(rate), data.column("gpus"), rate, optimizer);
+    const plain = new Set(data.matching({ optimizer: "lamb" }, data.ok).map(function (row) { return nic.at(row); }));
+    const rows = found.spec.series.flatMap(function (s) { return s.points; })
+      .filter(function (p) { return p.row !== undefined; }).map(function (p) { return nic.at(p.row); });
+    check("lines have the bandwidths of all", plain.size < nic.names.length && rows.length > 0 &&
+      rows.every(function (at) { return plain.has(at); }), rows);
+    check("the caption says which", found.notes.join(" ").includes("Compared at NIC (Gbit/s) " +
+      Array.from(plain).sort(function (a, b) { return a - b; }).join(", ") + ", which all lines have"), found.notes);
+  }
+
+  // The views open on the backend that is the fastest of equal points most often.
+  function recommendedFirst() {
+    const wins = {};
+    const keys = ["optimizer", "cluster", "gpus", "global_batch", "freeze_step", "settings"];
+    csv.filter(function (row) { return row.optimizer === "onebit_lamb" && row.status === "ok"; })
+      .forEach(function (row, i, all) {
+        const equals = all.filter(function (r) { return keys.every(function (key) { return r[key] === row[key]; }); });
+        const slower = equals.filter(function (r) { return Number(r.run_samples_per_s) < Number(row.run_samples_per_s); });
+        const some = new Set(equals.map(function (r) { return r.backend; })).size > 1;
+        if (some && slower.length > 0 && slower.length === equals.filter(function (r) { return r.backend !== row.backend; }).length)
+          wins[row.backend] = (wins[row.backend] || 0) + 1;
+      });
+    const best = Object.keys(wins).sort(function (a, b) { return wins[b] - wins[a]; })[0];
+    const backend = explorer.data.column("backend");
+    check("the recommended backend wins most", backend.names[explorer.data.recommended(backend)] === best, wins);
+    check("no view opens on mpi", explorer.views.every(function (v) { return v.state.slice.backend !== "mpi"; }),
+      explorer.views.map(function (v) { return v.state.slice; }));
+  }
+
   // Whatever is chosen, a chart or a sentence on what to change stands in its place, and the change helps.
   function emptied() {
     const nothing = document.querySelector("#explore .note");
@@ -386,6 +419,8 @@
     plainBar();
     noBreakEvenOfUnlikeRows();
     sortAndFilter();
+    likeWithLike();
+    recommendedFirst();
     emptied();
     views();
     await drawn();

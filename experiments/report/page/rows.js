@@ -87,6 +87,8 @@ const lambcast = {};
     return String(Number(value.toPrecision(4)));
   };
 
+  // Keys that are chosen for speed alone: neither the work nor the machine.
+  const choices = ["backend", "cuda_aware", "exchange", "overlap"];
   const given = ["model", "cluster", "optimizer", "backend", "cuda_aware", "gpus", "global_batch",
     "warmup_percent", "nic_bandwidth_Gbps"];
   // The columns of keys in a manifest whose titles are others.
@@ -178,34 +180,59 @@ const lambcast = {};
       });
     }
 
-    // For each key in `keys` the value that leaves many places along `along` and `figure` on both
-    // sides of 1, then most places, then most rows, then the highest rate; of shares of warm-up the
-    // one nearest to the published run, of other numbers the largest.
+    // The place of the value of a choice, such as a backend, that is recommended: among compressed rows
+    // that are equal in all other swept keys, the one that is fastest most often; null if none is.
+    recommended(column) {
+      if (choices.indexOf(column.key) < 0) return null;
+      if (column.best !== undefined) return column.best;
+      const rate = this.column("run_samples_per_s"), wins = new Map(), groups = new Map();
+      const others = this.swept.filter((c) => c !== column);
+      this.ok.filter((row) => rate && rate.at(row) !== null && this.isCompressed(row)).forEach((row) => {
+        const key = others.map((c) => c.place(row)).join(), group = groups.get(key);
+        if (group) group.push(row); else groups.set(key, [row]);
+      });
+      groups.forEach((rows) => {
+        const top = rows.reduce((best, row) => rate.at(row) > rate.at(best) ? row : best);
+        if (rows.length > 1) wins.set(column.place(top), (wins.get(column.place(top)) || 0) + 1);
+      });
+      const most = Math.max.apply(null, Array.from(wins.values()).concat(0));
+      column.best = most === 0 ? null : column.order.find((place) => wins.get(place) === most);
+      return column.best;
+    }
+
+    // For each key in `keys` the value that leaves many places along `along`, and of those the
+    // recommended one or the share of warm-up nearest to the published run; then `figure` on both
+    // sides of 1, then most places, then most rows, then the highest rate, then the largest number.
     settle(rows, keys, along, figure) {
       const slice = {}, steps = this.column("steps");
       keys.forEach((column) => {
         const places = new Map();
-        rows.forEach(function (row) {
+        rows.forEach((row) => {
           const place = column.place(row);
           if (!places.has(place))
-            places.set(place, { spots: new Set(), above: 0, below: 0, rows: 0, top: 0 });
+            places.set(place, { spots: new Set(), above: 0, below: 0, rows: 0, top: 0, plain: 0 });
           const one = places.get(place);
           one.spots.add(along.map(function (key) { return key.place(row); }).join());
           if (figure.at(row) > 1) ++one.above;
           if (figure.at(row) < 1) ++one.below;
           if (figure.key === "run_samples_per_s") one.top = Math.max(one.top, figure.at(row));
+          if (!this.isCompressed(row)) ++one.plain;
           ++one.rows;
         });
         if (column.passes !== null && places.size > 1) places.delete(column.passes);
         let best = null;
         const widest = Math.max.apply(null, Array.from(places.values(), (one) => one.spots.size));
+        // Plain rows stay in the slice, to be compared with.
+        const isChoice = choices.indexOf(column.key) >= 0;
+        const plain = isChoice && Array.from(places.values()).some(function (one) { return one.plain > 0; });
         column.order.filter(function (p) { return places.has(p); }).forEach((place) => {
           const one = places.get(place), number = column.numbers ? column.numbers[place] : null;
           const warmup = column.key === "warmup_percent" ? number
             : column.key === "freeze_step" && steps ? 100 * (number - 1) / steps.at(rows[0]) : null;
           const liking = warmup !== null ? -Math.abs(warmup - lambcast.publishedWarmup)
             : number !== null ? number : -place;
-          const score = [one.spots.size > 0.7 * widest ? 1 : 0, one.above * one.below > 0 ? 1 : 0,
+          const score = [one.spots.size > 0.7 * widest && (!plain || one.plain > 0) ? 1 : 0,
+            warmup !== null ? liking : place === this.recommended(column) ? 1 : 0, one.above * one.below > 0 ? 1 : 0,
             one.spots.size, one.rows, one.top, liking];
           const better = best === null || score.some(function (s, i) {
             return s > best.score[i] && score.slice(0, i).every(function (t, j) {
