@@ -238,6 +238,11 @@
     });
     check("a map says where it is not certain", !untold || mapped.includes("it is not certain there"),
       mapped);
+    check("a map has the number of each cell, or an open table of them", explorer.mapCharts.every(function (chart) {
+      const texts = lambcast.svgOf(chart, { ink: "#000", line: "#ccc", back: "#fff", soft: "#444" });
+      const cells = chart.spec.cells.flat().filter(Boolean);
+      return chart.numbers.open || cells.every(function (c) { return texts.includes(">" + c.value.toFixed(2) + "<"); });
+    }) || innerWidth >= 600, innerWidth);
     check("steps are drawn on one scale", Array.from(document.querySelectorAll("#steps .stack"))
       .every(function (stack) {
         const width = Array.from(stack.children).reduce(function (sum, piece) {

@@ -330,7 +330,7 @@
         draw: [(u) => {
           lambcast.drawCells(u, spec, look);
           lambcast.drawContour(u, spec, look);
-          lambcast.drawNumbers(u, spec, look, font);
+          if (!lambcast.drawNumbers(u, spec, look, font)) this.openNumbers();
         }],
         setCursor: [(u) => this.pointCell(u)],
       };
@@ -345,6 +345,12 @@
         axes: [uplotAxis(spec.x, 2, look), uplotAxis(spec.y, 3, look, this.yWidth(wide))],
         series: [{}, { scale: "y" }], hooks: hooks,
         cursor: { drag: { x: false, y: false }, points: { show: false } } } };
+    }
+    // The table below has the numbers that a narrow map has no room for; it may be closed again.
+    openNumbers() {
+      if (innerWidth >= 600 || this.opened === this.spec || !this.numbers) return;
+      this.opened = this.spec;
+      this.numbers.open = true;
     }
     pointCell(u) {
       const spec = this.spec;

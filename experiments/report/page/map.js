@@ -77,28 +77,40 @@
     context.restore();
   };
 
-  // Numbers stand on the line of break-even, in the colour of their cells.
+  const sizes = [11, 10, 9, 8];  // of the numbers of a map, in pixels
+
+  // Numbers stand on the line of break-even, in the colour of their cells, all in the largest size that
+  // fits every cell. Returns whether each cell got its number.
   lambcast.drawNumbers = function (u, spec, look, font) {
-    const context = u.ctx, scale = devicePixelRatio;
-    context.save();
-    context.font = 11 * scale + font.slice(2);
-    context.textAlign = "center";
-    context.textBaseline = "middle";
+    const context = u.ctx, scale = devicePixelRatio, numbers = [];
     eachCell(u, spec, look, function (cell, colour, left, right, low, high) {
       const text = spec.level === null ? lambcast.number(Number(cell.value.toPrecision(3)))
         : cell.value.toFixed(2);
-      if (context.measureText(text).width > right - left - 4 * scale || low - high < 14 * scale)
-        return;
-      const parts = colour.match(/\d+/g).map(Number);
+      numbers.push({ text: text, colour: colour, x: (left + right) / 2, y: (low + high) / 2,
+        wide: right - left, high: low - high });
+    });
+    context.save();
+    context.textAlign = "center";
+    context.textBaseline = "middle";
+    const fits = function (n, size) {
+      return context.measureText(n.text).width <= n.wide - 2 * scale && n.high >= (size + 3) * scale;
+    };
+    const size = sizes.find(function (some) {
+      context.font = some * scale + font.slice(2);
+      return numbers.every(function (n) { return fits(n, some); });
+    }) || sizes.at(-1);
+    const shown = numbers.filter(function (n) { return fits(n, size); });
+    shown.forEach(function (n) {
+      const parts = n.colour.match(/\d+/g).map(Number);
       const light = 0.3 * parts[0] + 0.59 * parts[1] + 0.11 * parts[2] > 140;
-      const x = (left + right) / 2, y = (low + high) / 2;
-      const half = context.measureText(text).width / 2 + 2 * scale;
-      context.fillStyle = colour;
-      context.fillRect(x - half, y - 6 * scale, 2 * half, 12 * scale);
+      const half = Math.min(context.measureText(n.text).width / 2 + 2 * scale, n.wide / 2);
+      context.fillStyle = n.colour;
+      context.fillRect(n.x - half, n.y - 6 * scale, 2 * half, 12 * scale);
       context.fillStyle = light ? "#111" : "#fff";
-      context.fillText(text, x, y);
+      context.fillText(n.text, n.x, n.y);
     });
     context.restore();
+    return shown.length === numbers.length;
   };
 
   // Marching squares over the points of a map: pieces [x0, y0, x1, y1] of the line at `level`.
