@@ -24,6 +24,10 @@ TEST_CASE("answer: a study of compression says where it pays, and from which ban
   const Answer answer = answer_of(results, summary);
   CHECK_THAT(answer.headline, Contains(" is ") && Contains(" as fast as ") &&
                                   Contains("; break-even on " + summary.crossings[0].cluster));
+  CHECK_THAT(
+      answer.headline,
+      Catch::Matches(".*[0-9.]+x.* as fast as .* on .* \\((pays|does not pay|no difference|not "
+                     "certain); [0-9]+ GPUs, batch [0-9,]+, backend .*\\).*"));
   CHECK_THAT(answer.headline, !Contains("Measure first") && !Contains(" points"));
   CHECK_THAT(answer.detail, Catch::StartsWith("Pays in ") && Contains(" points, most: "));
   REQUIRE(answer.numbers.size() == 3);

@@ -25,10 +25,6 @@ Speedup with_ends(double value, double low, double high) {
   return std::isnan(low) ? Speedup{value, value, value} : Speedup{value, low, high};
 }
 
-double compressed_share(const Point& p) {
-  return std::isnan(p.warmup_steps) ? 1 : 1 - p.warmup_steps / p.steps;
-}
-
 // The row being told, copied for all that keep it, once one does.
 const Kept& kept_of(const Point& p, Kept& kept) {
   if (!kept) kept = std::make_shared<const Point>(p);
@@ -47,6 +43,10 @@ std::pair<T, T> middle_of(std::deque<T>& values) {
 }  // namespace
 
 Speedup speedup_of(const Point& p) { return with_ends(p.speedup, p.speedup_low, p.speedup_high); }
+
+double compressed_share(const Point& p) {
+  return std::isnan(p.warmup_steps) ? 1 : 1 - p.warmup_steps / p.steps;
+}
 
 bool is_sound(const Point& p) {
   return p.ok() && (!p.compressed() || warm_up_of(p.freeze_step, p.steps) == WarmUp::usual);

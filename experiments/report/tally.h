@@ -113,6 +113,9 @@ class Tally {
 // Returns the speed-up of a compressed row.
 Speedup speedup_of(const Point& point);
 
+// Returns the share of the steps of a row that compress, from 0 to 1.
+double compressed_share(const Point& point);
+
 // Returns whether the row ran with a usual share of warm-up.
 bool is_sound(const Point& point);
 
