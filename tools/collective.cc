@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <memory>
 
@@ -63,6 +64,29 @@ int collective_command(CollectiveOptions options) {
   return 0;
 }
 
+void add_sizes(CLI::App& command, CollectiveWords& words) {
+  command
+      .add_option("-b", words.begin, "smallest size in bytes (K, M, G: powers of 1024; default: 8)")
+      ->type_name("SIZE");
+  command.add_option("-e", words.end, "largest size (default: 128M, or -b where that is more)")
+      ->type_name("SIZE");
+  command.add_option("-f", words.factor, "factor from one size to the next (default: 2)")
+      ->type_name("FACTOR");
+}
+
+void add_algorithms(CLI::App& command, CollectiveWords& words) {
+  command
+      .add_option("--algorithm", words.algorithm,
+                  "auto (the default), or one of the library: ring, tree, nvls, ...; an unknown "
+                  "word lists them")
+      ->type_name("WORD");
+  command
+      .add_option("--protocol", words.protocol,
+                  "auto (the default), or one of the library: Simple, LL, LL128, ...; an "
+                  "unknown word lists them")
+      ->type_name("WORD");
+}
+
 }  // namespace
 
 Command add_collective(CLI::App& app) {
@@ -70,7 +94,11 @@ Command add_collective(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand("collective", "forecast one collective over a range of sizes");
   CollectiveWords& words = options->words;
-  command->add_option("--op", words.op, "the operation")
+  command
+      ->add_option(
+          "--op", words.op,
+          fmt::format("operation: {} (default: all_reduce)", fmt::join(collective_names(), ", ")))
+      ->option_text("WORD")
       ->transform(CLI::IsMember(collective_names(), CLI::ignore_case, CLI::ignore_underscore,
                                 [](std::string word) {
                                   std::erase(word, '-');
@@ -78,18 +106,18 @@ Command add_collective(CLI::App& app) {
                                 }));
   command->add_option("--cluster", words.cluster, "cluster preset or TOML file")->required();
   const CLI::Option* gpus = command->add_option("--gpus", words.gpus, "number of ranks");
-  command->add_option("--gpus-per-node", words.gpus_per_node, "GPUs used of each node");
-  command->add_option("--stride", words.stride, "slots from one rank to the next on a node");
-  command->add_option("--node-stride", words.node_stride, "nodes from one to the next");
+  command->add_option("--gpus-per-node", words.gpus_per_node,
+                      "GPUs used of each node (default: all)");
+  command->add_option("--stride", words.stride,
+                      "GPUs of a node from one rank to the next (default: 1)");
+  command->add_option("--node-stride", words.node_stride,
+                      "nodes from one that is used to the next (default: 1)");
   command->add_option("--siblings", words.siblings,
                       "groups alike on the same nodes that call at once, this one counted");
   command->add_option("--backend", words.backend, "nccl or mpi (host buffers)")
       ->check(CLI::IsMember({"nccl", "mpi"}));
-  command->add_option("-b", words.begin, "smallest size (K, M, G binary)");
-  command->add_option("-e", words.end, "largest size (128M, or -b where that is more)");
-  command->add_option("-f", words.factor, "from one size to the next");
-  command->add_option("--algorithm", words.algorithm, "auto, ring, tree, ...");
-  command->add_option("--protocol", words.protocol, "auto, or one the library has");
+  add_sizes(*command, words);
+  add_algorithms(*command, words);
   command->add_option("--network", words.network, "analytic or flow")
       ->check(CLI::IsMember(network_model_names()));
   command->add_option("--symmetry", words.symmetry, "auto, or off: every rank on its own")

@@ -8,8 +8,9 @@ std::vector<CLI::Option*> add_import_flags_but_nodes(CLI::App& command,
     hints.operation = validate::parse_operation(text, {"", 0, "--op"});
   };
   return {
-      command.add_option_function<std::string>("--op", read_operation,
-                                               "operation, where a log does not say"),
+      command.add_option_function<std::string>(
+          "--op", read_operation,
+          "operation, where a log does not say: all_reduce, all_gather, ..."),
       command.add_option("--ranks", hints.ranks, "number of ranks, where a log does not say")
           ->check(CLI::Range(1, 1'000'000)),
       command.add_flag("--in-place", hints.in_place, "take the in-place columns of nccl-tests")};

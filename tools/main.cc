@@ -230,6 +230,7 @@ struct Program {
   std::vector<AddedCommand> commands;
 
   Program(int argc, char** argv) {
+    app.formatter(std::make_shared<HelpFormatter>());
     app.set_version_flag("--version", fmt::format("lambcast {} ({})", tool_version, tool_commit));
     app.footer(footer);
     app.require_subcommand(0, 1);

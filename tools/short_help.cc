@@ -48,6 +48,11 @@ std::string shortened(const UsualKey& key, const std::string& text) {
 
 }  // namespace
 
+std::string HelpFormatter::make_option_opts(const CLI::Option* option) const {
+  const std::string all = CLI::Formatter::make_option_opts(option);
+  return all.substr(0, std::min(all.find(" Needs:"), all.find(" Excludes:")));
+}
+
 void add_help_all(CLI::App& command) {
   if (command.get_options().size() > most_flags)
     command.set_help_all_flag("--help-all", "all flags of this command");

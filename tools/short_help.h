@@ -10,6 +10,12 @@ namespace lambcast {
 // The group of flags that are no key, and that few runs need.
 inline constexpr const char* rare_flags = "Phases and failures of a run";
 
+// Prints no list of the flags that exclude or need another: a refusal names them.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  std::string make_option_opts(const CLI::Option* option) const override;
+};
+
 // Adds --help-all to a command whose flags are more than a screen.
 void add_help_all(CLI::App& command);
 

@@ -214,15 +214,22 @@ Command add_survey(CLI::App& app) {
   command->add_option("--cluster", flags->cluster, "description to start from: a preset or a file")
       ->type_name("NAME|FILE")
       ->required();
-  command->add_option("--ops", flags->operations, "operations, with commas between them")
-      ->capture_default_str();
-  command->add_option("-b", flags->min_bytes, "smallest size")->capture_default_str();
-  command->add_option("-e", flags->max_bytes, "largest size")->capture_default_str();
-  command->add_option("-f", flags->factor, "factor from one size to the next")
-      ->capture_default_str();
   command
-      ->add_option("--seconds-per-size", flags->seconds_per_size, "time for each size, in seconds")
-      ->capture_default_str();
+      ->add_option("--ops", flags->operations,
+                   "operations of lambcast measure --op, with commas between them (default: "
+                   "all_reduce,all_gather,reduce_scatter,all_to_all)")
+      ->type_name("LIST");
+  command
+      ->add_option("-b", flags->min_bytes,
+                   "smallest size in bytes (K, M, G: powers of 1024; default: 1K)")
+      ->type_name("SIZE");
+  command->add_option("-e", flags->max_bytes, "largest size (default: 16M)")->type_name("SIZE");
+  command->add_option("-f", flags->factor, "factor from one size to the next (default: 4)")
+      ->type_name("FACTOR");
+  command
+      ->add_option("--seconds-per-size", flags->seconds_per_size,
+                   "seconds for each size (default: 0.2)")
+      ->type_name("SECONDS");
   command
       ->add_option("--budget", flags->budget_s,
                    "no table is begun after this time, in seconds or as 10min")
@@ -239,9 +246,9 @@ Command add_survey(CLI::App& app) {
       "Start it with a launcher, one process for each rank that a node should have:\n"
       "  mpirun -n 8 --map-by node lambcast survey --cluster commodity-10gbe -o mine/\n"
       "  srun -N 8 --ntasks-per-node 1 lambcast survey --cluster commodity-10gbe -o mine/\n"
-      "With --profile, start a process for each GPU, and -o in a folder that all nodes share.\n"
-      "It runs over MPI on hosts; for NCCL on GPUs start lambcast measure. Tables that a survey\n"
-      "left behind when it was stopped are fitted by\n"
+      "With --profile, start a process for each GPU, and -o in a folder that all\n"
+      "nodes share. It runs over MPI on hosts; for NCCL on GPUs start lambcast\n"
+      "measure. Tables of a survey that was stopped are fitted by\n"
       "  lambcast calibrate mine/tables/*.csv --cluster commodity-10gbe -o mine.toml");
   return [flags] { return survey_command(*flags); };
 }

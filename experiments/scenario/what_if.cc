@@ -131,7 +131,7 @@ std::vector<WhatIfKey> run_keys() {
       {"tokens", "tokens of the run, instead of --steps: 300e9", number, {1e6, 1e15}},
       {"freeze_step",
        "step at which compression starts, or a share of the run (16.7%) (default: the file's, or "
-       "DeepSpeed's 100000)",
+       "DeepSpeed's 100000; advise and compare take 20%)",
        share_or_whole},
       {"steps_done", "steps before the checkpoint that the run goes on from", whole},
   };
