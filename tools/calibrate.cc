@@ -204,7 +204,7 @@ int calibrate_command(const CalibrateOptions& options) {
     fail_input({"", 0, "FILE"}, "holds collectives, which are fitted before steps",
                "lambcast calibrate FILE -o network.toml, then --cluster network.toml --measured");
   if (!steps && options.files.empty())
-    fail_input({"", 0, "FILE"}, "is missing: nothing was measured",
+    fail_input({"", 0, "FILE"}, "is missing: give a measurement",
                "tables of collectives, --measured METRIC=VALUE, --log FILE, --job-trace FILE or "
                "--runs RUNS.csv");
   return steps ? calibrate_program(options) : calibrate_collectives(options);

@@ -65,7 +65,8 @@ int rerun_command(RerunOptions options) {
   if (!keep) options.out = options.folder + ".again";
   const Recorded recorded = read_recorded(options.folder);
   if (!recorded.complete)
-    fail_input({options.folder, 0, {}}, "is of a sweep that did not end", "sweep --resume ends it");
+    fail_input({options.folder, 0, {}}, "holds a sweep that is not complete",
+               "sweep --resume ends it");
   SweepPlan plan =
       plan_sweep(recorded.sweep, options.folder + "/manifest.json: sweep", recorded.flags);
   plan.command = recorded.command;

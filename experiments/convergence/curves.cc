@@ -31,7 +31,7 @@ int step_at(const csv::Table& table, std::size_t row, const char* column) {
   const double step = table.number(row, column);
   if (step < 0 || step > std::numeric_limits<int>::max() || step != std::floor(step))
     fail_input({table.name, table.lines.at(row), column},
-               fmt::format("'{}' is no step of a run", table.text(row, column)));
+               fmt::format("'{}' is not the number of a step", table.text(row, column)));
   return static_cast<int>(step);
 }
 

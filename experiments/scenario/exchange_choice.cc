@@ -59,7 +59,8 @@ void check_sites(const TrainingPlan& training) {
                     site, ranks.ranks, node),
         fmt::format("a divisor of {0}, or a multiple of {0} that divides {1}", node, ranks.ranks));
   if (site == ranks.ranks)
-    fail_input(flag("exchange"), fmt::format("one site of all {} ranks has nobody to meet", site),
+    fail_input(flag("exchange"),
+               fmt::format("one site of all {} ranks has no other site to average with", site),
                "all_reduce, or smaller sites");
   if (training.parallelism && training.model->experts > 0)
     fail_input(flag("exchange"), "sites of experts are not modelled", "local:STEPS");

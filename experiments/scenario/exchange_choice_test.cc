@@ -39,14 +39,14 @@ TEST_CASE("exchange choice: sites are nodes, or parts or groups of them, and hav
                    Contains("a divisor of 4, or a multiple of 4 that divides 64"));
   }
   CHECK_THAT(refusal(exchanging("local:16:64")),
-             Contains("one site of all 64 ranks has nobody to meet"));
+             Contains("one site of all 64 ranks has no other site to average with"));
 }
 
 TEST_CASE("exchange choice: sites of a layout are of the ranks that hold the same weights") {
   // With 64 GPUs in 4 stages, 16 ranks hold the same weights.
   CHECK(refusal(exchanging("local:16:4", {{"pp", "4"}})).empty());
   CHECK_THAT(refusal(exchanging("local:16:16", {{"pp", "4"}})),
-             Contains("one site of all 16 ranks has nobody to meet"));
+             Contains("one site of all 16 ranks has no other site to average with"));
   CHECK_THAT(refusal(exchanging("local:16:2", {{"model", "mixtral-8x7b"},
                                                {"cluster", "hgx-h100-ndr"},
                                                {"global_batch", "64"},

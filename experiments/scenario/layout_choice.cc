@@ -338,8 +338,7 @@ void refuse_undivided(const ModelShape& model, const Parallelism& how) {
                            name_of(how.framework.name)),
                "megatron, torchtitan, deepspeed, colossalai, nemo, paddle, other");
   if (how.sharding != Sharding::none && plain && model.pyramid.empty() && !runs_whole_model(how))
-    fail_input(flag("zero_stage"),
-               "PyTorch's own sharding (FSDP) is forecast as torchtitan runs it",
+    fail_input(flag("zero_stage"), "PyTorch's own sharding (FSDP) is forecast for torchtitan alone",
                "0, or --framework torchtitan");
   if (how.sharding != Sharding::none && !model.pyramid.empty())
     fail_input(flag("zero_stage"), "shares states of transformers under other frameworks", "0");

@@ -36,7 +36,7 @@ void check_layout(Plugin plugin, std::int64_t stage, const parallel::ParallelLay
   const bool divided = layout.tp * layout.pp * layout.cp > 1;
   if (plugin == Plugin::hybrid_parallel) {
     if (stage > 2)
-      fail_input(flag("zero_stage"), "the HybridParallel plugin shares states and gradients",
+      fail_input(flag("zero_stage"), "the HybridParallel plugin shares states and gradients alone",
                  "0, 1, 2");
     return;
   }

@@ -90,7 +90,7 @@ std::vector<std::string> with_figures(const std::vector<std::string>& keys) {
 
 void refuse_foreign(const fs::path& path) {
   if (fs::exists(path) && !is_header_of_parts(csv::Reader::of_file(path).header()))
-    fail_input({path.string(), 0, {}}, "is none of lambcast and is not overwritten",
+    fail_input({path.string(), 0, {}}, "was not written by lambcast, so it is not overwritten",
                "another folder, or move it away");
 }
 

@@ -92,7 +92,7 @@ TEST_CASE("parts: files of others are neither read nor overwritten") {
   run_sweep(plan(kinds_of_steps), {.out = folder.path()});
   folder.file("parts.csv", "part,price\nbolt,1\n");
   CHECK_THROWS_WITH(write_parts(folder.path()),
-                    Contains("parts.csv: is none of lambcast and is not overwritten"));
+                    Contains("parts.csv: was not written by lambcast, so it is not overwritten"));
   CHECK(text_of(folder.path() / "parts.csv") == "part,price\nbolt,1\n");
   std::filesystem::remove(folder.path() / "parts.csv");
   write_parts(folder.path());

@@ -132,7 +132,7 @@ void check_zero(Findings& out) {
     if (!setting.value)
       out.add(Severity::note, "not-modelled", fmt::format("zero_optimization.{}", key),
               setting.line,
-              fmt::format("lambcast has no model of false; the forecast is of a run {}", instead));
+              fmt::format("false is not modelled: the forecast is of a run {}", instead));
   };
   unmodelled("contiguous_gradients", zero.contiguous_gradients,
              "that copies gradients into buckets");

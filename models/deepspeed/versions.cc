@@ -27,8 +27,9 @@ void check_libraries(VersionFindings& out, const Versions& versions, const DeepS
   if (config.optimizer->comm_backend_name.value != "nccl") return;
   if (versions.torch && *versions.torch < least_torch)
     out.add(Severity::error, "torch-too-old", "--versions",
-            fmt::format("the nccl backend needs PyTorch 1.8, not {}: it, or --backend mpi",
-                        text_of(*versions.torch)));
+            fmt::format(
+                "the nccl backend needs PyTorch 1.8 or newer, and this is {}; try: --backend mpi",
+                text_of(*versions.torch)));
   if (versions.nccl && *versions.nccl < least_nccl && gpus >= many_gpus)
     out.add(Severity::warning, "nccl-too-old", "--versions",
             fmt::format("{} GPUs need NCCL 2.8.3: exchanges of many ranks hang in {}", gpus,

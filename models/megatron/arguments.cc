@@ -177,7 +177,8 @@ class Decoder {
     for (const char* key : {"cuda-graph-scope", "cuda-graph-modules"})
       for (const std::string& scope : read_.values(key))
         if (scope != "full" && scope != "full_iteration") {
-          read_.note(key, "not-modelled", "kernels are taken to be launched one by one");
+          read_.note(key, "not-modelled",
+                     "this scope is not modelled: the host launches each kernel");
           whole = false;
         }
     if (whole) set("cuda_graphs", "true");

@@ -51,7 +51,7 @@ std::vector<Step> steps_of(std::string_view text, std::int64_t tokens, const Whe
                              step, tokens),
                  form);
     if (!rises || steps.back().batch == 0)
-      fail_input(where, fmt::format("'{}' is out of place", step), form);
+      fail_input(where, fmt::format("'{}' is not expected here", step), form);
   }
   if (steps.empty()) fail_input(where, "has no steps", form);
   return steps;

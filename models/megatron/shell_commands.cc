@@ -98,7 +98,7 @@ class Command {
   }
 
   std::string reason(std::string_view what, int line) const {
-    return fmt::format("line {}: '{}' is not evaluated", line, what);
+    return fmt::format("line {}: '{}' is not supported in scripts", line, what);
   }
 
   void add(std::string text, int line) {
@@ -235,7 +235,7 @@ class Command {
     const bool of_loop = stop == ShellStop::loop || stop == ShellStop::next;
     if (of_loop && words_.size() > 1 && words_[1].text != "1")
       fail_input({state_.file, line, {}},
-                 fmt::format("'{} {}' is not evaluated", name, words_[1].text),
+                 fmt::format("'{} {}' is not supported in scripts", name, words_[1].text),
                  "write the arguments out, without the shell");
     if (stop != ShellStop::none) state_.stop = stop;
     return stop != ShellStop::none;
@@ -313,7 +313,7 @@ class Command {
     const bool number = count.size() == 1 && count[0] >= '0' && count[0] <= '9';
     if (!number)
       fail_input({state_.file, words_.front().line, {}},
-                 fmt::format("'shift {}' is not evaluated", count),
+                 fmt::format("'shift {}' is not supported in scripts", count),
                  "write the arguments out, without the shell");
     const auto first = static_cast<std::size_t>(count[0] - '0');
     if (first > words.size()) return;

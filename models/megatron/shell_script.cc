@@ -24,7 +24,7 @@ class Evaluator : ShellReader {
 
   void evaluate() {
     list();
-    if (at_ < text_.size()) fail(fmt::format("'{}' is out of place", text_[at_]));
+    if (at_ < text_.size()) fail(fmt::format("'{}' is not expected here", text_[at_]));
   }
 
  private:
@@ -36,7 +36,7 @@ class Evaluator : ShellReader {
     ShellStatus status = yes;
     for (;;) {
       skip_separators();
-      if (at(";&")) fail("';&' is not evaluated");
+      if (at(";&")) fail("';&' is not supported in scripts");
       if (at_ == text_.size() || text_[at_] == ')' || at(";;") || closers.contains(peek())) break;
       const ShellStop before = open_command();
       status = and_or();
@@ -105,7 +105,7 @@ class Evaluator : ShellReader {
     if (word == "case") return selection();
     if (word == "for") return repetition();
     if (word == "while" || word == "until") return conditional_loop();
-    if (word == "select") fail("'select' is not evaluated");
+    if (word == "select") fail("'select' is not supported in scripts");
     if (word == "[[") return double_test();
     if (word == "function") return raw(), skip_spaces(), function(raw());
     return simple();
@@ -238,7 +238,7 @@ class Evaluator : ShellReader {
     decide(
         status, [&] { list(); },
         [&] {
-          if (at(";;&")) fail("';;&' is not evaluated");
+          if (at(";;&")) fail("';;&' is not supported in scripts");
           if (at(";;")) at_ += 2;
           cases(subject);
         });
@@ -415,7 +415,7 @@ class Evaluator : ShellReader {
     if (words.size() == 1 && at("(")) return function(words.front().text);
     if (at_ == begin)
       fail(at_ == text_.size() ? "ends where a command is expected"
-                               : fmt::format("'{}' is out of place", text_[at_]));
+                               : fmt::format("'{}' is not expected here", text_[at_]));
     if (!live()) return unknown;
     for (const ShellSource& word : words) {
       count(ShellState::of_word + static_cast<int>(word.text.size()));

@@ -220,13 +220,13 @@ TEST_CASE("shell: values that are not evaluated are missing, never old") {
 TEST_CASE("shell: syntax that is not evaluated is refused with its line") {
   using Catch::Matchers::Contains;
   CHECK_THROWS_WITH(launched("case 4 in 4) A=4 ;& 8) A=8 ;; esac\nGO"),
-                    Contains("t.sh:2: ';&' is not evaluated"));
+                    Contains("t.sh:2: ';&' is not supported in scripts"));
   CHECK_THROWS_WITH(launched("A=1\nselect A in 1 2; do B=$A; done\nGO"),
-                    Contains("t.sh:3: 'select' is not evaluated"));
+                    Contains("t.sh:3: 'select' is not supported in scripts"));
   CHECK_THROWS_WITH(launched("readonly TP=2\nTP=4\nGO --tp $TP"),
                     Contains("t.sh:3: 'TP' is readonly"));
   CHECK_THROWS_WITH(launched("for A in 1 2; do break 2; done\nGO"),
-                    Contains("t.sh:2: 'break 2' is not evaluated"));
+                    Contains("t.sh:2: 'break 2' is not supported in scripts"));
 }
 
 // Loops and recursions end, and no text is read beyond its end.
@@ -276,7 +276,7 @@ TEST_CASE("shell: a refusal names the command that took the value") {
   std::vector<Finding> findings;
   const LaunchArguments launch = launch_arguments(script, "t.sh", {}, findings);
   CHECK(launch.words.back().unset == "TP");
-  CHECK(launch.reasons.at("TP") == "line 3: 'source' is not evaluated");
+  CHECK(launch.reasons.at("TP") == "line 3: 'source' is not supported in scripts");
   REQUIRE(findings.size() == 1);
   CHECK(findings.front().code == "script-not-read");
   findings.clear();

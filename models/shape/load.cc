@@ -93,7 +93,7 @@ ModelShape load_model(Table file, const std::string& name_or_path,
     const std::string origin = fmt::format("--set {}={}", override.key, override.value);
     flags.push_back(fmt::format("--set {}", override.key));
     if (!override.key.starts_with("model."))
-      fail_input({origin, 0, override.key}, "is no key of a model", "model.KEY");
+      fail_input({origin, 0, override.key}, "is not a key of a model", "model.KEY");
     file.set(override.key, override.value, origin);
   }
   const std::string preset = is_path(name_or_path) ? "" : name_or_path + ".toml";

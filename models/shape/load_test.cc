@@ -70,7 +70,7 @@ TEST_CASE("overrides change a key, and only keys that exist") {
                     StartsWith("--set model.layrs=24: model.layrs: unknown key 'layrs', did you "
                                "mean 'layers'?"));
   CHECK_THROWS_WITH(with("gpt2", {{"layers", "24"}}),
-                    "--set layers=24: layers: is no key of a model (allowed: model.KEY)");
+                    "--set layers=24: layers: is not a key of a model (allowed: model.KEY)");
   CHECK_THROWS_WITH(with("gpt2", {{"model.layers", "many"}}),
                     StartsWith("--set model.layers=many: model.layers: is not a whole number"));
 }

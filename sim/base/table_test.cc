@@ -143,7 +143,7 @@ TEST_CASE("table: keys and brackets without end are refused before the parser me
                       Catch::StartsWith("d.toml:") && Contains("a key has too many parts"));
   for (const char* open : {"[", "{a=", "[{a="})
     CHECK_THROWS_WITH(Table::parse("\nx = " + repeated(open, 50'000), "d.toml"),
-                      Catch::StartsWith("d.toml:2: lists and tables lie too deep"));
+                      Catch::StartsWith("d.toml:2: lists and tables are nested too deeply"));
   Table root = Table::parse("", "d.toml");
   CHECK_THROWS_WITH(root.set(parts, "1", "--set"), Contains("a key has too many parts"));
   CHECK_THROWS_WITH(root.set("a", "{" + parts + " = 1}", "--set"), Contains("too many parts"));

@@ -42,7 +42,7 @@ void check_nesting(std::string_view text, const Where& where) {
       fail_input({where.file, line, where.key}, "a key has too many parts",
                  fmt::format("at most {}", most_parts));
     if (levels > most_levels)
-      fail_input({where.file, line, where.key}, "lists and tables lie too deep in one another",
+      fail_input({where.file, line, where.key}, "lists and tables are nested too deeply",
                  fmt::format("at most {} levels", most_levels));
     line += static_cast<int>(std::count(text.begin() + static_cast<std::ptrdiff_t>(at),
                                         text.begin() + static_cast<std::ptrdiff_t>(next), '\n'));
