@@ -107,7 +107,8 @@ std::vector<std::string> measuring(const SurveyFlags& flags) {
 // The GPUs that this process may use as CUDA counts them, of which it takes one.
 std::string gpu_of_rank(int local_rank) {
   const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
-  if (visible == nullptr || *visible == 0) return std::to_string(local_rank);
+  if (visible == nullptr) return std::to_string(local_rank);
+  if (*visible == 0) return "";  // none
   std::vector<std::string> gpus;
   for (const char* c = visible; *c != 0; ++c)
     if (c == visible || *c == ',')

@@ -10,6 +10,8 @@
 // two matrices for each side that has a basis, 4 bytes an element: 8 + 8 (n / m + m / n) bytes per
 // parameter. Embeddings, head and vectors run AdamW.
 //
+// Decompositions are taken to run as slowly as GaLore's (galore.h).
+//
 // The reference runs on one device. Ranks that share states are taken to come to whole matrices as
 // Muon's do (muon.h), and replicas to compute all of them. Left out: bases that are merged over
 // several dimensions, and steps of the refresh apart from the others.

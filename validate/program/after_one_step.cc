@@ -4,7 +4,6 @@
 
 #include <cmath>
 
-#include "sim/base/error.h"
 #include "validate/calibrate/calibrate.h"
 #include "validate/program/level_fit.h"
 
@@ -39,14 +38,9 @@ std::vector<AfterOneStep> after_one_step(const std::vector<UnseenStack>& stacks)
       }
     if (others.size() < 2 || others.front().name != stack.rows.front().name) continue;
     of.before.erase(of.before.begin());
-    std::optional<LevelFit> fit;
-    try {
-      fit = fit_level({others.front()});
-    } catch (const Error&) {
-      continue;  // its first run says too little of the level
-    }
+    const LevelFit fit = fit_level({others.front()});
     others.erase(others.begin());
-    of.after = replay_figures(with_program(others, fit->program));
+    of.after = replay_figures(with_program(others, fit.program));
     measured.push_back(std::move(of));
   }
   return measured;

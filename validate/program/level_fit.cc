@@ -13,7 +13,8 @@ namespace {
 
 constexpr double ends_of_90_percent = 1.645;
 constexpr double difference = 0.05;  // of x, for the slope
-constexpr double farthest = 4;       // of a level that was ever seen: 2.04 (program_levels.h)
+// Times a forecast; the farthest level of a program that was published is 2.04 (program_levels.h).
+constexpr double farthest = 4;
 constexpr int most_rounds = 20;
 constexpr double close_enough = 1e-6;
 
@@ -48,17 +49,18 @@ double prior_variance(const SourceFigure& figure) {
 // The sums of one round of the fit.
 struct FitRound {
   double x = 0, information = 0, pull = 0, misfit = 0;
-  std::vector<double> slopes;
+  std::vector<double> errors, slopes;
 };
 
 FitRound round_at(const std::vector<SourceFigure>& figures, const ProgramLevel& program,
                   double prior, double x) {
   const std::vector<SourceResult> here = replayed(at_level(figures, program, x));
   const std::vector<SourceResult> above = replayed(at_level(figures, program, x + difference));
-  FitRound round{x, 1 / prior, 0, 0, {}};
+  FitRound round{x, 1 / prior, 0, 0, {}, {}};
   for (std::size_t i = 0; i < here.size(); ++i) {
     const double error = error_of(here[i]), noise = noise_of(here[i]);
     const double slope = (error_of(above[i]) - error) / difference;
+    round.errors.push_back(error);
     round.slopes.push_back(slope);
     round.information += slope * slope / (noise * noise);
     round.pull += slope * (slope * x - error) / (noise * noise);
@@ -104,16 +106,16 @@ ProgramLevel program_of(const std::vector<SourceFigure>& figures) {
 }
 
 // No program is so far from its kernels: the flags are of another run.
-void check_plausible(const std::vector<SourceResult>& before, const std::vector<double>& slopes) {
-  for (std::size_t i = 0; i < before.size(); ++i) {
-    const double ratio = 1 / (1 + before[i].error);
-    if (slopes[i] < 0.5 || (ratio < farthest && ratio > 1 / farthest)) continue;
+void check_plausible(const std::vector<SourceFigure>& figures, const FitRound& at_level_one) {
+  for (std::size_t i = 0; i < figures.size(); ++i) {
+    const double ratio = std::exp(-at_level_one.errors[i]);
+    if (at_level_one.slopes[i] < 0.5 || (ratio < farthest && ratio > 1 / farthest)) continue;
     throw Error(
         Exit::usage,
         fmt::format("{}: its step takes {:.3g} times as long as forecast; allowed: {:.2g} to "
                     "{:g} times; try: batch, sequence length, model and GPUs of the run "
                     "that was measured",
-                    before[i].of.name, ratio, 1 / farthest, farthest));
+                    figures[i].name, ratio, 1 / farthest, farthest));
   }
 }
 
@@ -157,11 +159,10 @@ LevelFit fit_level(const std::vector<SourceFigure>& figures) {
   LevelFit fit;
   fit.program = program_of(times);
   const double prior = prior_variance(times.front());
-  const std::vector<SourceResult> before = replayed(at_level(times, fit.program, 0));
-  check_plausible(before, round_at(times, fit.program, prior, 0).slopes);
   FitRound round;
   for (int i = 0; i < most_rounds; ++i) {
     round = round_at(times, fit.program, prior, round.x);
+    if (i == 0) check_plausible(times, round);
     const double next = round.pull / round.information;
     const bool arrived = std::abs(next - round.x) < close_enough;
     round.x = next;
@@ -171,6 +172,7 @@ LevelFit fit_level(const std::vector<SourceFigure>& figures) {
   const double contradiction = runs > 1 ? std::max(1.0, round.misfit / (runs - 1)) : 1;
   if (1 / round.information > prior / 2) refuse_bound_by_network(round.slopes);
   const double half = ends_of_90_percent * std::sqrt(contradiction / round.information);
+  const std::vector<SourceResult> before = replayed(at_level(times, fit.program, 0));
   const std::vector<SourceResult> after = replayed(at_level(times, fit.program, round.x));
   for (std::size_t i = 0; i < times.size(); ++i)
     fit.runs.push_back({before[i], after[i], round.slopes[i]});

@@ -163,7 +163,7 @@
     end();
     return y + 0.4 * size * scale;
   }
-  // What a file says besides its drawing, which `body` puts at a height: title and slice above it,
+  // Writes the texts around the drawing, which `body` puts at a height: title and slice above it,
   // names of the lines and the caption below. Returns the height of all.
   function drawFile(chart, look, about, context, body) {
     const spec = chart.spec, canvas = chart.plot.ctx.canvas;
