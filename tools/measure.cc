@@ -29,7 +29,10 @@ int run_measure(const CLI::App& command) {
   arguments.push_back(nullptr);
   std::signal(SIGPIPE, SIG_DFL);  // what is ignored stays so in the program we become
   execv(program.c_str(), arguments.data());
-  throw Error(Exit::missing, fmt::format("{}: {}", program.string(), std::strerror(errno)));
+  const int reason = errno;
+  throw Error(Exit::missing,
+              fmt::format("measure runs {}: {}{}", program.string(), std::strerror(reason),
+                          reason == ENOENT ? "; the target lambcast_installed builds it" : ""));
 }
 
 }  // namespace

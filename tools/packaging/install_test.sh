@@ -8,18 +8,16 @@ set -euo pipefail
 build=$(readlink -f "$1") version=$2 packages=$3 python=${4:-}
 [ -x "$build/lambcast-measure" ] && [ -f "$build/tools/packaging/lambcast.1" ] ||
   { echo "not everything is built: skipped"; exit 77; }
-quickstart=$(dirname "$(readlink -f "$0")")/../quickstart
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 fail() { echo "FAILED: $*"; exit 1; }
 # Without -q grep reads all: a program whose reader leaves early ends by SIGPIPE.
 
-# quickstart_view FOLDER: copies the rules of installation, and the files that they name except those which only
-# other targets than the one of tools/quickstart build.
-quickstart_view() {
-  local view=$1 target file
-  target=$(sed -n 's/^build_lambcast build Release //p' "$quickstart")
-  ninja -C "$build" -t graph "$target" | sed -n 's/.*\[label="\([^"]*\)".*/\1/p' | sort -u >"$root/made"
+# installed_view FOLDER: copies the rules of installation, and the files that they name except those which only
+# other targets build.
+installed_view() {
+  local view=$1 file
+  ninja -C "$build" -t graph lambcast_installed | sed -n 's/.*\[label="\([^"]*\)".*/\1/p' | sort -u >"$root/made"
   ninja -C "$build" -t targets all | sed 's/: [^:]*$//' >"$root/outputs"
   while IFS= read -r file; do
     grep -qxF "$file" "$root/outputs" && ! grep -qxF "$file" "$root/made" && continue
@@ -35,11 +33,11 @@ quickstart_view() {
 }
 
 view=$root/build
-if [ -f "$build/build.ninja" ]; then quickstart_view "$view"; else view=$build; fi
+if [ -f "$build/build.ninja" ]; then installed_view "$view"; else view=$build; fi
 DESTDIR="$root/installed" cmake --install "$view" --prefix /usr >"$root/log" 2>&1 ||
-  fail "cmake --install after tools/quickstart: $(grep -A3 Error "$root/log")"
+  fail "cmake --install after building lambcast_installed: $(grep -A3 Error "$root/log")"
 [ -z "$python" ] || (cd "$root" && env -i PYTHONPATH="$view/python" "$python" -Bc 'import lambcast') ||
-  fail "PYTHONPATH=build/python does not import lambcast after tools/quickstart"
+  fail "PYTHONPATH=build/python does not import lambcast after building lambcast_installed"
 check() {
   local at=$1 file
   for file in bin/lambcast bin/lambcast-measure share/man/man1/lambcast.1* \
