@@ -3,6 +3,7 @@
 #include "experiments/output/mean_step.h"
 #include "experiments/scenario/scenario.h"
 #include "models/training/plan/gradient_exchange.h"
+#include "models/training/plan/gradient_reduction.h"
 #include "sim/base/sort_stably.h"
 
 namespace lambcast {
@@ -39,7 +40,9 @@ std::vector<ExchangeAdvice> advise_exchanges(const WhatIf& what_if,
   const bool zero = own.recipe.zero.stage > 0;
   const int site = own.parallelism || own.nodes() == 1 ? 1 : own.gpus_per_node;
   const Bandwidth fastest = fastest_of_use(what_if, catalog, costs);
-  for (const Exchange& exchange : usual_exchanges(zero, site)) {
+  std::vector<Exchange> usual = usual_exchanges(zero, site);
+  if (!zero && gradient_bytes(own) == 4) usual.push_back({ExchangeKind::fp16});
+  for (const Exchange& exchange : usual) {
     if (exchange.is_in_other_form() && (own.nodes() == 1 || exchanges_in_hooks(own))) continue;
     if (exchange.is_sharded() && own.gpus_per_node == 1) continue;
     WhatIf asked = what_if;

@@ -31,6 +31,16 @@ std::vector<ExchangeAdvice> advised(const WhatIf& asked, const std::vector<Excha
   return advise_exchanges(asked, onebit, catalog, costs);
 }
 
+TEST_CASE("exchange advice: halves are of gradients in fp32") {
+  Catalog catalog;
+  const auto names_halves = [&](const char* precision) {
+    const auto all = advised(exchanges_asked({{"precision", precision}}), {}, catalog);
+    return std::ranges::any_of(all, [](const ExchangeAdvice& one) { return one.name == "fp16"; });
+  };
+  CHECK(names_halves("fp32"));
+  CHECK_FALSE(names_halves("fp16"));
+}
+
 TEST_CASE("exchange advice: all of them on one cluster, fastest first") {
   Catalog catalog;
   WhatIf onebit = exchanges_asked({{"optimizer", "onebit_adam"}, {"freeze_step", "15%"}});

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "experiments/scenario/precision_word.h"
+#include "models/training/price/measured_program.h"
 #include "models/training/price/passage.h"
 
 namespace lambcast {
@@ -162,8 +163,9 @@ void add_layout(Defaults& of) {
       "1f1b", [](const auto& how) { return std::string(parallel::name_of(how.schedule)); });
   of["recompute"] = of_layout(
       "none", [](const auto& how) { return std::string(parallel::name_of(how.recompute)); });
-  of["framework"] = of_layout(
-      "deepspeed", [](const auto& how) { return std::string(name_of(how.framework.name)); });
+  of["framework"] = [](const Scenario& s) -> Stated {
+    return std::string(framework_of_run(s.training));
+  };
   of["attention"] = [](const Scenario& s) -> Stated {
     if (const auto& how = s.training.parallelism) return std::string(name_of(how->attention));
     const auto options = s.training.passes ? s.training.passes : usual_pass_options(s.training);
@@ -171,7 +173,7 @@ void add_layout(Defaults& of) {
   };
   of["fp8_attention"] = fixed("false");
   of["fp8_activation_input"] = fixed("false");
-  of["cuda_graphs"] = fixed("false");
+  of["cuda_graphs"] = of_layout(std::nullopt, [](const auto& how) { return truth(how.captured); });
   of["state_types"] = fixed("fp32:fp32:fp32");
   of["fp8_weight_gather"] =
       of_layout(std::nullopt, [](const auto& how) { return truth(how.fp8_gather); });

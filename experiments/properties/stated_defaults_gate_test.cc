@@ -226,6 +226,39 @@ TEST_CASE("stated defaults: stating one changes no number and no finding of the 
   for (const World& world : worlds()) check_world(world.name, world.what_if, catalog, costs);
 }
 
+// Words that a run takes for others without a change of the answer, a finding or a refusal.
+std::vector<std::string> dropped_words(const WhatIf& world, Catalog& catalog,
+                                       CollectiveCosts& costs) {
+  std::vector<std::string> dropped;
+  const Json base = answer_to(world, catalog, costs);
+  for (const WhatIfKey& key : what_if_table()) {
+    const auto value_of = what_if_defaults().find(key.name);
+    if (world.contains(key.name) || value_of == what_if_defaults().end()) continue;
+    if (key.name == "symmetry") continue;  // how a network is solved: no number may depend on it
+    for (const std::string& word : key.words) {
+      WhatIf stated = world;
+      stated[std::string(key.name)] = word;
+      try {
+        const Stated value = value_of->second(resolve(stated, catalog));
+        if (value && *value != word && answer_to(stated, catalog, costs) == base)
+          dropped.push_back(fmt::format("{}={} is {}", key.name, word, *value));
+      } catch (const Error&) {
+        continue;  // a refusal says why
+      }
+    }
+  }
+  return dropped;
+}
+
+TEST_CASE(
+    "stated values: a word that is given is taken, refused, or a finding says why it is not") {
+  Catalog catalog;
+  CollectiveCosts costs;
+  for (const World& world : worlds())
+    for (const std::string& dropped : dropped_words(world.what_if, catalog, costs))
+      FAIL_CHECK(world.name << ": " << dropped);
+}
+
 TEST_CASE("stated defaults: setting a key of a description to its own value changes nothing") {
   Catalog catalog;
   CollectiveCosts costs;

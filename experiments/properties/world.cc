@@ -99,6 +99,8 @@ void draw_sharing(WhatIf& world, Dice& dice) {
 void draw_exchange(WhatIf& world, Dice& dice) {
   if (setting(world, "optimizer").starts_with("onebit_") || !dice.one_in(6)) return;
   const std::string exchange = one_of({"all_reduce",
+                                       "fp16",
+                                       "bf16",
                                        "onebit",
                                        "fp8",
                                        "fp8:e5m2",
@@ -127,6 +129,7 @@ void draw_exchange(WhatIf& world, Dice& dice) {
                                        "int4+ef / every 8 / nodes",
                                        "onebit / two-level / every 4 / nodes",
                                        "powersgd:4 / overlapped",
+                                       "bf16 / every 8 / nodes",
                                        "neighbours:ring / two-level / overlapped"},
                                       dice);
   // Skips most exchanges that the ZeRO stage rejects.

@@ -137,6 +137,14 @@ void check_stage(const TrainingPlan& training) {
                "with --framework megatron, or qgz");
 }
 
+void check_halves(const TrainingPlan& training) {
+  if (goes_in_half(training.exchange) && training.exchange.every == 1 &&
+      gradient_bytes(training) < 4)
+    fail_input(
+        flag("exchange"), "gradients go in 16 bits already",
+        "all_reduce, or with gradients in fp32 (--precision fp32, or --fp32-gradients true)");
+}
+
 // The exchange of a 1-bit optimizer is its own; its levels and its time may be others.
 void form_of_momenta(TrainingPlan& training, std::vector<Finding>& findings) {
   Exchange& exchange = training.exchange;
@@ -177,6 +185,7 @@ void choose_exchange(const Words& words, TrainingPlan& training, std::vector<Fin
   if (training.exchange.site == Exchange::of_a_node)
     training.exchange.site = exchanging_ranks(training).per_node;
   check_stage(training);
+  check_halves(training);
   choose_form(training, findings);
   if (training.parallelism) exchange_in_layout(training);
   check_shares(training);

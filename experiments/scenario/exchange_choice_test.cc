@@ -1,6 +1,7 @@
 #include "experiments/scenario/exchange_choice.h"
 
 #include "experiments/scenario/scenario_case.h"
+#include "models/training/run/forecast.h"
 
 namespace lambcast {
 namespace {
@@ -163,6 +164,35 @@ TEST_CASE("exchange choice: what an exchange does not do is found, once there ar
   CHECK_FALSE(says(exchanging("powersgd:4"), "exchange-whole"));
   CHECK(says(exchanging("qgz", {{"zero_stage", "2"}}), "exchange-of-stage-3"));
   CHECK_FALSE(says(exchanging("qgz", {{"zero_stage", "3"}}), "exchange-of-stage-3"));
+}
+
+TEST_CASE("exchange choice: gradients in fp32 go in 16 bits, and no others do once more") {
+  const auto single = [](const std::string& exchange, const WhatIf& more = {}) {
+    return exchanging(exchange, with(more, {{"precision", "fp32"}}));
+  };
+  const auto step_of = [&](const char* exchange, const char* framework) {
+    CollectiveCosts costs;
+    return forecast(resolved(single(exchange, {{"framework", framework}})).training, costs)
+        .steps.front();
+  };
+  for (const char* half : {"fp16", "bf16"})
+    for (const char* framework : {"deepspeed", "pytorch", "tensorflow"}) {
+      INFO(half << " " << framework);
+      const StepForecast plain = step_of("all_reduce", framework);
+      const StepForecast rounded = step_of(half, framework);
+      CHECK(rounded.wire_bytes_per_gpu == Approx(plain.wire_bytes_per_gpu / 2).epsilon(1e-6));
+      CHECK(rounded.step_time_us < plain.step_time_us);
+    }
+  CHECK(resolved(single("fp16", {{"framework", "pytorch"}})).training.exchange.is_overlapped());
+  CHECK_THAT(refusal(exchanging("fp16")), Contains("gradients go in 16 bits already"));
+  CHECK_THAT(refusal(single("bf16", {{"zero_stage", "2"}})), Contains("communication_data_type"));
+  // Weights go in fp32 every H steps, on any precision.
+  CHECK(refusal(exchanging("bf16 / every 30 / nodes")).empty());
+  // The other word for it would change nothing.
+  for (const char* framework : {"deepspeed", "pytorch", "torchtitan"})
+    CHECK_THAT(
+        refusal(single("all_reduce", {{"framework", framework}, {"fp32_gradients", "false"}})),
+        Contains("gradients of fp32 weights are in fp32") && Contains("--exchange fp16"));
 }
 
 }  // namespace lambcast

@@ -344,6 +344,13 @@ void refuse_undivided(const ModelShape& model, const Parallelism& how) {
     fail_input(flag("zero_stage"), "shares states of transformers under other frameworks", "0");
 }
 
+void keep_single_gradients(const Words& words, Framework& framework) {
+  if (words.choice("fp32_gradients") == 0)
+    fail_input(flag("fp32_gradients"), "gradients of fp32 weights are in fp32",
+               "true, or --exchange fp16 or bf16, which round them for the way");
+  framework.fp32_gradients = true;
+}
+
 }  // namespace
 
 bool is_of_zero(std::string_view key) {
@@ -388,7 +395,7 @@ Parallelism described_layout(const Words& words, const TrainingPlan& training) {
   how.fp8_gates = choose_fp8_gates(words, model, how.framework.fusion);
   how.format = choose_format(words, training.recipe.precision);
   how.weight_bytes = how.format == MatrixFormat::single ? 4 : 2;
-  if (how.format == MatrixFormat::single) how.framework.fp32_gradients = true;
+  if (how.format == MatrixFormat::single) keep_single_gradients(words, how.framework);
   how.captured = words.choice("cuda_graphs").value_or(0) == 1;
   choose_sharding(words, training.recipe.zero.stage, how);
   choose_reduction(words, how);

@@ -240,8 +240,17 @@ std::optional<Kernels> kernels_of_framework(const TrainingPlan& training,
 }
 
 // The kernels that ship here serve any framework.
+// The recipes that `nvidia` stands for run kernels of their own, on any cluster.
+void choose_recipes(const Words& words, TrainingPlan& training) {
+  if (words.chosen<FrameworkName>("framework") != FrameworkName::nvidia) return;
+  Cluster cluster = *training.cluster;
+  cluster.stack.implementation = "nvidia";
+  training.cluster = std::make_shared<const Cluster>(std::move(cluster));
+}
+
 void choose_kernels(const Words& words, TrainingPlan& training,
                     const std::optional<Version>& torch) {
+  choose_recipes(words, training);
   training.framework_kernels = kernels_of_framework(training, torch);
   const auto kernels = words.choice("kernels");
   training.kernels = kernels && words_of("kernels")[*kernels] == name_of(Kernels::fused)

@@ -187,6 +187,11 @@ constexpr Unread of_run[] = {
     {"overlap",
      [](const Words&, const TrainingPlan& training) { return training.data_parallel() == 1; },
      "there is one replica, which sums gradients with no other"},
+    {"overlap",
+     [](const Words& words, const TrainingPlan& training) {
+       return *words.find("overlap") == "zero" && !is_deepspeed(training);
+     },
+     "zero is DeepSpeed's overlap_comm: another framework overlaps its buckets, as ddp says"},
     {"partition_activations",
      [](const Words&, const TrainingPlan& training) {
        return !training.parallelism && !training.passes;

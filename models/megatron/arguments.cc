@@ -124,7 +124,12 @@ class Decoder {
     set("zero_stage", deepspeed_ ? zero : fmt::format("{}", fsdp ? stage : shared ? 1 : 0));
     // Main gradients are fp32 under bf16 alone, unless an argument changes it.
     const bool half = read_.flag("fp16") && !read_.flag("accumulate-allreduce-grads-in-fp32");
-    if (read_.flag("grad-reduce-in-bf16") || (half && !deepspeed_)) set("fp32_gradients", "false");
+    const bool narrow = read_.flag("grad-reduce-in-bf16");
+    const bool single = !read_.flag("fp16") && !read_.flag("bf16");
+    if (narrow && single)  // distributed_data_parallel.py: else the type of the weight
+      read_.note("grad-reduce-in-bf16", "flag-no-effect", "gradients of fp32 weights are in fp32");
+    else if (narrow || (half && !deepspeed_))
+      set("fp32_gradients", "false");
     const auto optimizer = read_.choice("optimizer", {"adam", "onebit-adam", "onebit-lamb",
                                                       "zero-one-adam", "sgd", "muon", "dist_muon"});
     constexpr const char* optimizers[] = {

@@ -86,6 +86,18 @@ std::string refusal(const std::string& text) {
   return "";
 }
 
+TEST_CASE("Megatron arguments: gradients of fp32 weights are in fp32, whatever is asked") {
+  std::string single = llama;
+  single.erase(single.find("--bf16 --fp8-format hybrid"), 26);
+  const Arguments arguments = decode(single, "args.txt");
+  CHECK_FALSE(what_if(arguments).contains("fp32_gradients"));
+  CHECK(std::ranges::any_of(arguments.findings, [](const Finding& finding) {
+    return finding.message.find("grad-reduce-in-bf16") != std::string::npos &&
+           finding.message.ends_with("gradients of fp32 weights are in fp32");
+  }));
+  CHECK(what_if(decode(llama, "args.txt")).at("fp32_gradients") == "false");
+}
+
 TEST_CASE("Megatron arguments: an example script's run") {
   std::string script = gpt3;
   script.erase(script.find("export"), 7);  // a command is no argument

@@ -192,8 +192,12 @@ class Decoder {
       fail_input(table.where("enable_cpu_offload"), "states on the host are not modelled", "false");
     // FSDP sums gradients in fp32 unless told otherwise.
     if (table.has("mixed_precision_reduce") &&
-        table.choice("mixed_precision_reduce", {"float32", "bfloat16"}) == 1)
+        table.choice("mixed_precision_reduce", {"float32", "bfloat16"}) == 1) {
+      if (single)
+        fail_input(table.where("mixed_precision_reduce"),
+                   "sums of fp32 gradients in bfloat16 are not modelled", "float32");
       set("fp32_gradients", "false");
+    }
     compilation(table);
   }
 

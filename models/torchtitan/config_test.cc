@@ -215,6 +215,12 @@ TEST_CASE("torchtitan job: no text makes anything but a job or an error") {
 TEST_CASE("torchtitan job: bits of summed gradients, and what is compiled") {
   check_keys(changed(job, "steps = 1000", "steps = 1000\nmixed_precision_reduce = \"bfloat16\""),
              {{"fp32_gradients", "false"}});
+  CHECK_THROWS_WITH(
+      decode(changed(job, "steps = 1000",
+                     "steps = 1000\nmixed_precision_reduce = \"bfloat16\"\n"
+                     "mixed_precision_param = \"float32\""),
+             "job.toml"),
+      Contains("mixed_precision_reduce: sums of fp32 gradients in bfloat16 are not modelled"));
   check_keys(changed(job, "enable = true", "enable = true\ncomponents = [\"model\"]"),
              {{"fusion", "compiled"}, {"eager_loss", "true"}});
   const std::string loss = changed(job, "enable = true", "enable = true\ncomponents = [\"loss\"]");

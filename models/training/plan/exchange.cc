@@ -14,7 +14,7 @@ enum class Takes { nothing, whole, rank, share };
 // `hooked`: the pattern of libraries that exchange in hooks of the backward pass; none where no
 // library does. Bagua codes between the leaders of nodes: ByteGrad, QAdam, decentralised averages
 // (arXiv:2107.01499, section 3.4; bagua-core-internal comm_ops, hierarchical by default). PyTorch's
-// powerSGD_hook, and top-k over Horovod (GRACE), run among all ranks.
+// powerSGD_hook and fp16_compress_hook, and top-k over Horovod (GRACE), run among all ranks.
 struct Form {
   const char* word;
   ExchangeKind kind;
@@ -25,6 +25,8 @@ struct Form {
 
 constexpr Form forms[] = {
     {"all_reduce", ExchangeKind::all_reduce, Takes::nothing, 0},
+    {"fp16", ExchangeKind::fp16, Takes::nothing, 0, ExchangePattern::flat},
+    {"bf16", ExchangeKind::bf16, Takes::nothing, 0, ExchangePattern::flat},
     {"onebit", ExchangeKind::onebit, Takes::nothing, 4, ExchangePattern::two_level},
     {"fp8", ExchangeKind::fp8, Takes::nothing, 0, ExchangePattern::two_level},
     {"fp8:e5m2", ExchangeKind::fp8_e5m2, Takes::nothing, 0, ExchangePattern::two_level},
@@ -49,12 +51,11 @@ constexpr Form forms[] = {
      ExchangePattern::two_level},
 };
 constexpr const char* allowed =
-    "all_reduce, onebit, fp8, fp8:e5m2, fp8:owed, int8, int8:owed, int4, int4:owed, qgz, qgz:int8, "
-    "loco, "
-    "loco:int8, sdp4bit, powersgd:RANK, powersgd:RANK:ITERATIONS, topk:SHARE%, randomk:SHARE%, "
-    "local:STEPS, "
-    "local:STEPS:SITE, localsgd:STEPS, localsgd:STEPS:SITE, neighbours:ring, "
-    "neighbours:exponential; whole numbers from 1 to 65536; behind any of them / flat, two-level "
+    "all_reduce, fp16, bf16, onebit, fp8, fp8:e5m2, fp8:owed, int8, int8:owed, int4, int4:owed, "
+    "qgz, qgz:int8, loco, loco:int8, sdp4bit, powersgd:RANK, powersgd:RANK:ITERATIONS, "
+    "topk:SHARE%, randomk:SHARE%, local:STEPS, local:STEPS:SITE, localsgd:STEPS, "
+    "localsgd:STEPS:SITE, neighbours:ring, neighbours:exponential; whole numbers from 1 to 65536; "
+    "behind any of them / flat, two-level "
     "or sharded, / after or overlapped, or / every STEPS with / ranks, nodes or sites:RANKS; +ef "
     "behind fp8, int8 and int4 for error feedback";
 
@@ -209,7 +210,8 @@ Exchange in_hooks(Exchange exchange) {
 std::string refused_form(const Exchange& exchange) {
   if (exchange.every > 1) {
     if (!codes_weights(exchange))
-      return "every H steps go weights coded by onebit, fp8, int8, int4, topk or randomk";
+      return "every H steps go weights coded by fp16, bf16, onebit, fp8, int8, int4, topk or "
+             "randomk";
     if (exchange.is_overlapped())
       return "it sends weights between sites, after a step; lambcast sites overlaps fragments";
     if (exchange.pattern == ExchangePattern::flat && exchange.site != 0)
@@ -254,13 +256,17 @@ int neighbours(const Exchange& exchange, int ranks) {
 
 bool averages_weights(const Exchange& exchange) { return neighbours(exchange, 2) > 0; }
 
+bool goes_in_half(const Exchange& exchange) {
+  return exchange.kind == ExchangeKind::fp16 || exchange.kind == ExchangeKind::bf16;
+}
+
 bool hands_out_codes(const Exchange& exchange) {
   return exchange.kind >= ExchangeKind::onebit && exchange.kind <= ExchangeKind::int4_owed;
 }
 
 bool codes_weights(const Exchange& exchange) {
-  return hands_out_codes(exchange) || exchange.kind == ExchangeKind::topk ||
-         exchange.kind == ExchangeKind::randomk;
+  return goes_in_half(exchange) || hands_out_codes(exchange) ||
+         exchange.kind == ExchangeKind::topk || exchange.kind == ExchangeKind::randomk;
 }
 
 bool is_hierarchical(const Exchange& exchange) {
@@ -302,6 +308,8 @@ std::string refused_with_zero(const Exchange& exchange, std::int64_t stage) {
   if (is_hierarchical(exchange))
     return stage > 0 ? "" : "it needs ZeRO: each rank keeps only the sums of its own share";
   if (stage == 0) return {};
+  if (goes_in_half(exchange))
+    return "ZeRO sums in what communication_data_type, or --fp32-gradients, says";
   if (exchange.is_in_other_form())
     return "node leaders and buckets leave every rank all sums, of which ZeRO keeps a share";
   if (is_local(exchange))

@@ -20,6 +20,8 @@ enum class ExchangeTiming { after, overlapped };
 struct Exchange {
   enum class Kind {
     all_reduce,
+    fp16,
+    bf16,
     onebit,
     fp8,
     fp8_e5m2,
@@ -64,9 +66,9 @@ struct Exchange {
 
 using ExchangeKind = Exchange::Kind;
 
-// "onebit", "fp8", "qgz:int8", "powersgd:4", "powersgd:4:2", "topk:1%", "local:16", "local:16:8",
-// "neighbours:ring". A share is below 1 or in percent: "topk:1" would be all. Behind it may stand a
-// pattern, a schedule and a scope, in any order: "int8 / two-level / overlapped",
+// "onebit", "fp16", "fp8", "qgz:int8", "powersgd:4", "powersgd:4:2", "topk:1%", "local:16",
+// "local:16:8", "neighbours:ring". A share is below 1 or in percent: "topk:1" would be all. Behind
+// it may stand a pattern, a schedule and a scope, in any order: "int8 / two-level / overlapped",
 // "int4+ef / every 30 / sites:8". "+ef" is error feedback; "fp32 / every 30" is "local:30"; the
 // scope "nodes", or "sites" alone, makes each node a site. Throws Error (usage).
 Exchange parse_exchange(const std::string& text, const Where& where);
@@ -94,6 +96,9 @@ int site_ranks(const Exchange& exchange);
 int neighbours(const Exchange& exchange, int ranks);
 // Whether weights of neighbours are averaged rather than gradients of all.
 bool averages_weights(const Exchange& exchange);
+
+// Whether gradients are rounded to 16 bits for an all-reduce.
+bool goes_in_half(const Exchange& exchange);
 
 // Whether ranks end with codes of all sums, which each decodes: of 1, 4 or 8 bits.
 bool hands_out_codes(const Exchange& exchange);

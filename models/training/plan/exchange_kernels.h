@@ -53,6 +53,8 @@ constexpr Passes scale_and_cast(double g) { return {g + g + 1, 0, 2, 0, 0}; }
 inline constexpr Passes sum_and_cast{1 + 4 + 5, 0, 3, 0, 0};
 constexpr Passes cast_back(double g) { return {1 + g, 0, 1, 0, 0}; }
 inline constexpr Passes widen{6, 0, 1, 0, 0};  // to 32 bits or from them
+// Cast, then divided by the number of ranks (ddp_comm_hooks/default_hooks.py, _compress_hook).
+inline constexpr Passes to_half{6 + 4, 0, 2, 0, 0};
 // Gradient g and error feedback 4 read, their sum written 4; the sent values are subtracted later,
 // 8.
 constexpr Passes add_owed(double g) { return {g + 4 + 4, 0, 2, 0, 0}; }

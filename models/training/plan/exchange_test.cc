@@ -9,6 +9,8 @@ using Catch::Matchers::Contains;
 
 TEST_CASE("exchange: as it is written, and back") {
   for (const char* text : {"all_reduce",
+                           "fp16",
+                           "bf16",
                            "onebit",
                            "fp8",
                            "fp8:e5m2",

@@ -57,6 +57,9 @@ double exchange_workspace_bytes(const TrainingPlan& training, const AveragedGrad
     return (fp32 + (2 + others) * bytes + fp32 / gradients.ranks.ranks) * all;
   };
   switch (training.exchange.kind) {
+    case ExchangeKind::fp16:
+    case ExchangeKind::bf16:
+      return 2 * all;
     case ExchangeKind::onebit:
       return (fp32 + (training.kernels == Kernels::fused ? 0.25 : 1.25) + others / 8) * all;
     case ExchangeKind::fp8:

@@ -2,6 +2,7 @@
 // while they are coded, messages sent and received, and scratch space of kernels.
 //
 //   K elements, n ranks, bytes             fused kernels             PyTorch's operations
+//   fp16, bf16                             2 K                       2 K
 //   onebit                                 4 K + K/4                 4 K + 5/4 K
 //   fp8, int8, int4, of c bytes an element 4 K + 2 c K, and 4 K/n    the same
 //                                          of sums in fp32

@@ -34,6 +34,7 @@ TEST_CASE("exchange workspace: gradients in fp32, messages both ways, and what k
                          {"local:16", 0, 0},
                          {"localsgd:16", 0, 0},
                          {"neighbours:ring", 0, 0},
+                         {"bf16", 2 * all, 2 * all},
                          {"onebit", 4.25 * all, 5.25 * all},
                          {"fp8", (4 + 2 + 4 / n) * all, (4 + 2 + 4 / n) * all},
                          {"int8:owed", (4 + 2 + 4 / n) * all, (4 + 2 + 4 / n) * all},

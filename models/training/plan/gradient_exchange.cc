@@ -10,11 +10,7 @@
 #include "kernels/layout.h"
 #include "models/training/plan/compressed_allreduce.h"
 #include "models/training/plan/exchange_kernels.h"
-#include "models/training/plan/exchange_levels.h"
-#include "models/training/plan/gradient_owners.h"
-#include "models/training/plan/gradient_reduction.h"
 #include "models/training/plan/optimizer_state.h"
-#include "models/training/plan/training_plan.h"
 #include "sim/collectives/compressed_exchange.h"
 
 namespace lambcast {
@@ -46,6 +42,10 @@ class Writer {
 
   std::vector<StepPart> write() {
     switch (exchange_.kind) {
+      case ExchangeKind::fp16:
+      case ExchangeKind::bf16:
+        halves();
+        break;
       case ExchangeKind::onebit:
         signs();
         break;
@@ -79,12 +79,8 @@ class Writer {
         sparse();
         break;
       case ExchangeKind::local:
-        meet("outer optimizer", fused_ ? fused::outer_step : unfused::outer_step);
-        break;
       case ExchangeKind::local_sgd:
-        // Divided, and cast to 16 bits.
-        meet("average weights",
-             has_half_weights() ? Passes{8 + 6, 2, 0, 0, 0} : Passes{8, 1, 0, 0, 0});
+        meet();
         break;
       case ExchangeKind::neighbour_ring:
       case ExchangeKind::neighbour_exponential:
@@ -124,6 +120,14 @@ class Writer {
   // The codes of all shares, each of `bytes`.
   void gather_codes(double bytes) {
     if (levels_.is_sharded()) parts_.push_back(hand_out_in_node(levels_, levels_.shards * bytes));
+  }
+
+  void halves() {
+    kernels("gradients to half", Category::compress, fused_ ? fused::narrow : unfused::to_half,
+            elements_, 1);
+    send("all_reduce halves", Op::all_reduce, 2 * elements_);
+    kernels("gradients to fp32", Category::decompress, fused_ ? fused::widen : unfused::widen,
+            elements_, 1);
   }
 
   // Both phases of compressed_allreduce on gradients in fp32, or the first one and a sum.
@@ -329,13 +333,18 @@ class Writer {
 
   // Ranks of a site have the same weights: each meets with a share of them those of the other sites
   // that have the same share, and the site gathers what came out.
-  void meet(const char* kernel, const Passes& passes) {
+  void meet() {
     const ShardGroups sites = shard_groups(group_, site_ranks(exchange_));
     const bool alone = sites.shard.ranks == 1;
     const double share = elements_ / sites.shard.ranks;
     send(sites.copies, alone ? "all_reduce weights" : "all_reduce weights between sites",
          Op::all_reduce, 4 * share);
-    kernels(kernel, Category::optimizer, passes, share, tensors_);
+    // Divided, and cast to 16 bits.
+    const Passes average = has_half_weights() ? Passes{8 + 6, 2, 0, 0, 0} : Passes{8, 1, 0, 0, 0};
+    const Passes outer = fused_ ? fused::outer_step : unfused::outer_step;
+    const bool plain = exchange_.kind == ExchangeKind::local_sgd;
+    kernels(plain ? "average weights" : "outer optimizer", Category::optimizer,
+            plain ? average : outer, share, tensors_);
     send(sites.shard, "all_gather weights in the site", Op::all_gather, 4 * elements_);
   }
 
@@ -423,16 +432,6 @@ std::vector<StepPart> gradient_exchange(const TrainingPlan& training, const Owne
       averaged_gradients(training, owners.part_of(held), owners.replicas);
   if (owners.replicas.ranks == 1 || gradients.elements == 0) return {};
   return gradient_exchange(training, gradients.part(share));
-}
-
-std::vector<StepPart> momentum_exchange(const TrainingPlan& training, const ExchangeLevels& levels,
-                                        std::int64_t padded) {
-  return compressed_allreduce(training.optimizer(), training.backend(), training.kernels, levels,
-                              padded, gradient_bytes(training));
-}
-
-bool exchanges_momenta_in_hooks(const TrainingPlan& training, StepKind kind) {
-  return compresses(kind) && training.exchange.is_overlapped() && training.data_parallel() > 1;
 }
 
 bool exchanges_in_hooks(const TrainingPlan& training) {

@@ -3,6 +3,8 @@
 // exchange all gradients after the last backward pass.
 //
 //   K elements, n ranks, per step and rank
+//   fp16, bf16    all_reduce of 2 K bytes, of gradients that are added up in fp32 (PyTorch's
+//                 fp16_compress_hook and bf16_compress_hook, Horovod's Compression.fp16)
 //   onebit        signs and scales with error feedback, as compressed_allreduce.h sends momenta,
 //                 from the first step and without a frozen variance: not 1-bit Adam's algorithm
 //   fp8           scale and cast; all_to_all of K bytes and scales; sum; cast; all_gather of K
@@ -87,16 +89,8 @@ bool exchanges_gradients(const TrainingPlan& training);
 // Whether the program runs exchanges in hooks of the backward pass by default.
 bool exchanges_in_hooks(const TrainingPlan& training);
 
-// Whether the momenta of such a step are exchanged in buckets, as the backward pass makes
-// gradients.
-bool exchanges_momenta_in_hooks(const TrainingPlan& training, StepKind kind);
-
 std::vector<StepPart> gradient_exchange(const TrainingPlan& training,
                                         const AveragedGradients& gradients);
-
-// One buffer of a 1-bit optimizer's momenta, with shares of `padded` elements.
-std::vector<StepPart> momentum_exchange(const TrainingPlan& training, const ExchangeLevels& levels,
-                                        std::int64_t padded);
 
 // A share of what a layout's rank holds, such as a bucket, among its owners.
 std::vector<StepPart> gradient_exchange(const TrainingPlan& training, const Owners& owners,

@@ -133,6 +133,10 @@ bool overlaps_reduction(const TrainingPlan& training) {
          (training.wrapper() == Wrapper::zero && training.recipe.zero.overlap);
 }
 
+bool exchanges_momenta_in_hooks(const TrainingPlan& training, StepKind kind) {
+  return compresses(kind) && training.exchange.is_overlapped() && training.data_parallel() > 1;
+}
+
 GradientReduction gradient_reduction(const TrainingPlan& training) {
   if (training.overlap == Overlap::ddp || training.exchange.is_overlapped())
     return of_ddp(training);

@@ -44,6 +44,10 @@ GradientReduction gradient_reduction(const TrainingPlan& training);
 // Whether the backward pass goes on meanwhile, of the last micro batch at least.
 bool overlaps_reduction(const TrainingPlan& training);
 
+// Whether the momenta of such a step are exchanged in buckets, as the backward pass makes
+// gradients.
+bool exchanges_momenta_in_hooks(const TrainingPlan& training, StepKind kind);
+
 // Elements at which a bucket of Overlap::ddp closes, or one of a layout's framework.
 double ddp_bucket_elements(const TrainingPlan& training);
 // Returns the number of buckets for `elements` under a layout. PyTorch's buckets hold whole

@@ -253,6 +253,7 @@ class LayoutWriter {
 
   bool is_deepspeed() const { return how_.framework.name == FrameworkName::deepspeed; }
   double wire_bytes() const { return gradient_bytes(training_); }
+  bool hooks_momenta() const { return exchanges_momenta_in_hooks(training_, step_.kind); }
 
   // Others keep gradients in one buffer where nothing is overlapped.
   void then_reduce(int stage) {
@@ -416,11 +417,10 @@ class LayoutWriter {
     }
   }
 
-  bool hooks_momenta() const { return exchanges_momenta_in_hooks(training_, step_.kind); }
-
   std::vector<StepPart> momenta(const ProcessGroup& ranks, double elements) const {
     const ExchangeLevels levels = levels_of(training_.exchange, ranks);
-    return momentum_exchange(training_, levels, padded_share(levels, elements));
+    return compressed_allreduce(training_.optimizer(), training_.backend(), training_.kernels,
+                                levels, padded_share(levels, elements), wire_bytes());
   }
 
   const TrainingPlan& training_;

@@ -319,7 +319,8 @@ class StepWriter {
   }
 
   std::vector<StepPart> momenta(std::int64_t padded) const {
-    return momentum_exchange(training_, levels_, padded);
+    return compressed_allreduce(training_.optimizer(), training_.backend(), training_.kernels,
+                                levels_, padded, gradient_bytes(training_));
   }
 
   const TrainingPlan& training_;
