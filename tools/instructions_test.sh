@@ -47,6 +47,6 @@ at_most 12 simulate --model bert-large --cluster commodity-10gbe --gpus 8 --opti
 at_most 37 collective --jobs rings.toml "${cluster[@]}"
 at_most 92 collective --jobs exchanges.toml "${cluster[@]}"
 at_most 475 simulate "${step[@]}" --gpus 2048
-at_most 278 simulate "${onebit[@]}" --gpus 8192
+at_most 216 simulate "${onebit[@]}" --gpus 8192
 at_most 579 simulate "${deep[@]}"
 summary

@@ -26,7 +26,8 @@ void deepspeed_gather(CommSchedule& schedule, Bytes size, const Placement& place
 void shift(CommSchedule& schedule, Bytes size, const Placement& placement);
 void binomial(CommSchedule& schedule, Bytes size, const Placement& placement);
 
-// Chains inside a node, one per NIC and hanging from the rank next to it: S up and S down.
+// Chains inside a node, one per NIC and hanging from the rank next to it: S up and S down. Those
+// that share a hop are merged into one send.
 void add_chain(std::vector<Send>& sends, int node, Bytes size, const Placement& placement);
 // Adds sends of each NIC's share of S up to the switches that reduce it, and of the sum back.
 void add_in_network(std::vector<Send>& sends, Bytes size, const Placement& placement);

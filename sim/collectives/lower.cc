@@ -95,7 +95,8 @@ class Lowering {
       Bandwidth rate = of.crosses ? sole_cap() : Bandwidth();
       if (rate.value() == 0 || (alone.value() > 0 && alone < rate)) rate = alone;
       if (rate.value() > 0)
-        longest = std::max(longest, sends[of.send].bytes / efficiency(of.crosses) / rate);
+        longest =
+            std::max(longest, sends[of.send].bytes / of.weight / efficiency(of.crosses) / rate);
     }
     return times;
   }

@@ -95,14 +95,19 @@ void add_chain(std::vector<Send>& sends, int node, Bytes size, const Placement& 
   const int first = node * placement.per_node;
   const int ranks = placement.ranks_on(node);
   const int chains = rails(placement);
-  for (int rail = 0; rail < chains; ++rail) {
-    const int head = rank_near_nic(rail, chains, ranks);
-    for (int i = 0; i + 1 < ranks; ++i) {
-      const int near = first + (head + i) % ranks;
-      const int far = first + (head + i + 1) % ranks;
-      sends.push_back({near, far, size / chains});
-      sends.push_back({far, near, size / chains});
-    }
+  if (ranks == 1) return;
+  // Chains that end at a rank do not pass on to the next, which is the head of theirs.
+  std::vector<int> passing(static_cast<std::size_t>(ranks), chains);
+  for (int rail = 0; rail < chains; ++rail)
+    --passing[static_cast<std::size_t>((rank_near_nic(rail, chains, ranks) + ranks - 1) % ranks)];
+  for (int i = 0; i < ranks; ++i) {
+    const int merged = passing[static_cast<std::size_t>(i)];
+    if (merged == 0) continue;
+    const int near = first + i, far = first + (i + 1) % ranks;
+    const Bytes bytes = size / chains * merged;
+    const auto weight = static_cast<std::uint32_t>(merged);
+    sends.push_back({near, far, bytes, Send::own_rail, weight});
+    sends.push_back({far, near, bytes, Send::own_rail, weight});
   }
 }
 
