@@ -1,12 +1,14 @@
 #include "sim/collectives/channel_bounds.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace lambcast {
 namespace {
 
 constexpr double mebibyte = 1 << 20;
 constexpr double channels_of_a_peer = 2;
+constexpr Bytes unbounded(std::numeric_limits<double>::infinity());
 
 // Fewer threads than NCCL's own carry as much less of a channel's rate: an assumption.
 double share_of_threads(const NcclTuning& tuning, std::string_view protocol) {
@@ -19,6 +21,15 @@ double channels_of(const CommSchedule& schedule, Bytes size, const Transport& tr
                    const Protocol& protocol, const Placement& placement) {
   return nccl_channels_for(*transport.tuning, protocol.name, schedule.latencies == Latencies::ring,
                            size, placement.nodes(), placement.per_node);
+}
+
+// Returns into how many parts a round's bytes are cut for a hop. Each channel of a chain passes on
+// its part of its lane's slice, however few of them are in use.
+double parts_of_hop(const Round& round, const CommSchedule& schedule, double in_use, double all,
+                    const Transport& transport) {
+  const bool chain = round.pace == Pace::streaming && schedule.latencies == Latencies::ring;
+  if (!chain || transport.slice.value() == 0) return in_use;
+  return std::max(in_use, all * std::min(1.0, round.lane_bytes / slice_of(round, transport)));
 }
 
 Duration by_rate(const Round& round, double channels, const Transport& transport,
@@ -36,6 +47,11 @@ Bytes buffer_of(std::string_view protocol) {
 
 }  // namespace
 
+Bytes slice_of(const Round& round, const Transport& transport) {
+  const bool tree = round.pace == Pace::streaming && round.channel_bytes.value() > 0;
+  return transport.slice * (transport.tuning && tree ? 0.25 : 1);
+}
+
 ChannelBounds channel_bounds(const Round& round, const CommSchedule& schedule, Bytes size,
                              const Transport& transport, const Protocol& protocol,
                              const Placement& placement) {
@@ -48,9 +64,12 @@ ChannelBounds channel_bounds(const Round& round, const CommSchedule& schedule, B
     const double channels = channels_of(schedule, size, transport, protocol, placement);
     // In a node NCCL takes as many as fill its links under Simple (src/graph/search.cc), and the
     // rate of all of Simple's together is part of the rate of NICs and links.
-    if (protocol.channel_rate.value() > 0 && (between || !simple))
-      least.hop = by_rate(round, channels, transport, protocol);
-    if (!simple) least.flows = least.hop;
+    if (protocol.channel_rate.value() > 0 && (between || !simple)) {
+      const double all = channels_of(schedule, unbounded, transport, protocol, placement);
+      least.hop = by_rate(round, parts_of_hop(round, schedule, channels, all, transport), transport,
+                          protocol);
+      if (!simple) least.flows = by_rate(round, channels, transport, protocol);
+    }
     if (between && round.network_hops > 0)
       least.flows = std::max(
           least.flows, hop.scaled(round.channel_bytes / (buffer_of(protocol.name) * channels)));

@@ -9,6 +9,9 @@
 //
 //   w      Simple 4 MiB, LL128 4.4 MiB and LL 256 KiB of payload; messages 1 MiB (steps of 128 KiB)
 //
+// The first bound holds for a hop too, in which a channel of a chain (a broadcast) passes on no
+// more than its part of a slice.
+//
 // The second bound is felt where a hop takes long: at 1 ms a message over two channels is no faster
 // than 2.1 GB/s. One published series shows it, weights of 1.34 GB that peers exchange over 1 to 5
 // ms of further latency: 0.60 s for each ms, 0.64 by this bound (Bagua, bert-large, 16 nodes).
@@ -21,6 +24,11 @@
 #include "sim/collectives/lower.h"
 
 namespace lambcast {
+
+// Returns the bytes that one lane passes on at once. A lane of NCCL's rings has two channels, each
+// passing on two steps of its buffer; a lane of its trees and of a chain passes on one step
+// (src/enqueue.cc, src/include/collectives.h).
+Bytes slice_of(const Round& round, const Transport& transport);
 
 // Lower bounds for the flows of a repetition, and for a hop of one slice.
 struct ChannelBounds {

@@ -170,14 +170,6 @@ double posted(const Round& round, const Transport& transport, const Placement& p
   return messages * elsewhere / (placement.ranks - 1);
 }
 
-// Returns the bytes that one lane passes on at once. A lane of NCCL's rings has two channels, each
-// passing on two steps of its buffer; a lane of its trees has one channel, passing on one step
-// (src/enqueue.cc, src/include/collectives.h).
-Bytes slice_of(const Round& round, const Transport& transport) {
-  const bool tree = round.pace == Pace::streaming && round.channel_bytes.value() > 0;
-  return transport.slice * (transport.tuning && tree ? 0.25 : 1);
-}
-
 // A ring of MPI waits for a step's send before the next. NCCL's ranks do not: with g GPUs a node
 // its NIC sends the blocks of g - 1 while one is on its way to it.
 bool slices(const Round& round, const Transport& transport) {
