@@ -432,7 +432,8 @@ TEST_CASE("collectives: the exchange of compressed_allreduce sends what the sour
       setting.group.per_node = std::min(ranks, 4);
       setting.backend = backend;
       double sent = 0;
-      for (const Collective& part : compressed_exchange(cluster, setting, Bytes(4 * 1000)))
+      CollectiveSeries series = prepare(cluster, setting);
+      for (const Collective& part : compressed_exchange(series, backend, Bytes(4 * 1000)))
         sent += part.traffic.sent_per_rank.value();
       // 1000 elements padded to a multiple of n * lcm(n, 8): 32, 64, 144. Every rank sends its
       // signs but its own chunk, twice, and its 4-byte scale to all others, twice.

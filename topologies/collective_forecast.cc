@@ -1,5 +1,6 @@
 #include "topologies/collective_forecast.h"
 
+#include <memory>
 #include <utility>
 
 #include "kernels/layout.h"
@@ -26,6 +27,7 @@ CollectiveSeries prepare(const Cluster& cluster, const CollectiveSetting& settin
   request.protocol = setting.protocol;
   request.expand = setting.expand;
   series.machines = machines_of(cluster, setting.backend, request.group);
+  series.machines.keep(std::make_shared<LaidOuts>(), 0);
   series.transport = transport_of(cluster, setting.backend);
   return series;
 }
@@ -41,18 +43,18 @@ CollectiveCurve curve_of(const Cluster& cluster, const CollectiveSetting& settin
           std::move(series.machines)};
 }
 
-std::vector<Collective> compressed_exchange(const Cluster& cluster, CollectiveSetting setting,
-                                            Bytes size) {
+std::vector<Collective> compressed_exchange(CollectiveSeries& series, Backend backend, Bytes size) {
+  CollectiveRequest request = series.request;
   const auto elements = static_cast<std::uint64_t>(size.value() / 4);
-  const ChunkLayout chunks = chunk_layout(elements, setting.group.ranks);
+  const ChunkLayout chunks = chunk_layout(elements, request.group.ranks);
   const CompressedExchange exchange =
-      compressed_exchange(static_cast<double>(chunks.padded), setting.group.ranks, setting.backend);
+      compressed_exchange(static_cast<double>(chunks.padded), request.group.ranks, backend);
   std::vector<Collective> collectives;
   for (const ExchangeMessage& message : exchange.messages()) {
-    setting.op = message.op;
-    setting.algorithm = message.algorithm;
-    CollectiveSeries series = prepare(cluster, setting);
-    collectives.push_back(forecast(series, message.bytes));
+    request.op = message.op;
+    request.algorithm = message.algorithm;
+    request.size = message.bytes;
+    collectives.push_back(plan_collective(request, series.machines, series.transport));
   }
   return collectives;
 }

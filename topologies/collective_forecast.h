@@ -38,8 +38,8 @@ Collective forecast(CollectiveSeries& series, Bytes size);
 CollectiveCurve curve_of(const Cluster& cluster, const CollectiveSetting& setting);
 
 // The messages of DeepSpeed's compressed_allreduce (sim/collectives/compressed_exchange.h) over an
-// fp32 vector of `size`, one after another, kernels left out.
-std::vector<Collective> compressed_exchange(const Cluster& cluster, CollectiveSetting setting,
-                                            Bytes size);
+// fp32 vector of `size`, one after another, kernels left out. Of the series' request, the group
+// and `expand` count.
+std::vector<Collective> compressed_exchange(CollectiveSeries& series, Backend backend, Bytes size);
 
 }  // namespace lambcast

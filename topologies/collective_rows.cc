@@ -61,7 +61,7 @@ std::vector<CollectiveRow> forecast_rows(const Cluster& cluster,
   for (const double size : question.sizes) {
     CollectiveRow row{size};
     if (question.exchange) {
-      for (const Collective& message : compressed_exchange(cluster, setting, Bytes(size)))
+      for (const Collective& message : compressed_exchange(series, setting.backend, Bytes(size)))
         add(row, message, {}, cluster, question);
     } else {
       const Collective collective = forecast(series, Bytes(size));

@@ -39,7 +39,8 @@ TEST_CASE("collective rows: an exchange adds up its messages and names each algo
   question.exchange = true;
   const CollectiveRow row = forecast_rows(cluster, question).front();
   Duration sum, low;
-  for (const Collective& part : compressed_exchange(cluster, question.setting, Bytes(1 << 20))) {
+  CollectiveSeries series = prepare(cluster, question.setting);
+  for (const Collective& part : compressed_exchange(series, Backend::mpi_host, Bytes(1 << 20))) {
     sum += part.time;
     low +=
         interval_of(cluster, Backend::mpi_host, part.op, part.size, question.setting.group,

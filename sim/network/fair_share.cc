@@ -148,6 +148,7 @@ LastFlow last_flow(const FlowSet& set, const Topology& topology) {
   }
   if (all_move && first.least_bytes == first.most_bytes && first.most_bytes == most_bytes)
     return {Bytes(most_bytes), Bandwidth(first.share), most_bytes > 0};
+  last.max_min = longest == 0;  // nothing moves
   return last;
 }
 

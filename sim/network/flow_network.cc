@@ -57,8 +57,8 @@ std::optional<Duration> FlowNetwork::known_alone(const FlowSet& flows, std::int6
   const auto [known, is_new] = known_.try_emplace({&flows, times});
   if (is_new) {
     const LastFlow last = last_flow(flows, topology_);
-    if (last.max_min)
-      known->second = time_for(last.bytes.value() * static_cast<double>(times), last.share.value());
+    const double bytes = last.bytes.value() * static_cast<double>(times);
+    if (last.max_min) known->second = bytes > 0 ? time_for(bytes, last.share.value()) : Duration();
   }
   return known->second;
 }

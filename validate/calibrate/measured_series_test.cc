@@ -25,7 +25,8 @@ TEST_CASE("measured series: the exchange over MPI is the one that collective for
           Bandwidth(1e30);
     setting.backend = Backend::mpi_host;
     Duration sum;
-    for (const Collective& part : compressed_exchange(cluster, setting, size))
+    CollectiveSeries exchange = prepare(cluster, setting);
+    for (const Collective& part : compressed_exchange(exchange, setting.backend, size))
       if (staged || part.size.value() > 0) sum += part.time;
     // Rounded to a picosecond in each round.
     CHECK(forecast_time(series, size).us() == Approx(sum.us()).epsilon(1e-6));
