@@ -31,31 +31,37 @@ class Refinement {
  private:
   void refine() {
     std::vector<Colour> carried(colours_.size());
-    for (std::size_t before = 0;;) {
-      colour_flows(carried);
+    std::size_t before = 0, now = 0;
+    do {
+      before = now;
+      colour_flows();
+      add_to_links(carried);
       for (const LinkId link : used_) {
         colours_[link] = mixed(colours_[link], carried[link]);
         carried[link] = 0;
       }
-      const std::size_t now = divide_classes();
-      if (now == before || now == used_.size()) break;
-      before = now;
-    }
-    colour_flows(carried);
+      now = divide_classes();
+    } while (now != before && now != used_.size());
+    if (now != before) colour_flows();  // else they are coloured by these classes
   }
 
-  void colour_flows(std::vector<Colour>& carried) {
-    flows_.clear();
-    for (const ColouredFlows& of : lists_) {
-      std::vector<Colour>& colours = flows_.emplace_back(of.colours);
-      for (std::size_t i = 0; i < colours.size(); ++i) {
-        const std::span<const LinkId> route = of.routes->of(i);
-        Colour& colour = colours[i];
-        for (const LinkId link : route) colour = mixed(colour, colours_[link]);
-        Colour hop = 0;
-        for (const LinkId link : route) carried[link] += mixed(colour, hop++);
-      }
+  void colour_flows() {
+    flows_.resize(lists_.size());
+    for (std::size_t list = 0; list < lists_.size(); ++list) {
+      const ColouredFlows& of = lists_[list];
+      std::vector<Colour>& colours = flows_[list] = of.colours;
+      for (std::size_t i = 0; i < colours.size(); ++i)
+        for (const LinkId link : of.routes->of(i)) colours[i] = mixed(colours[i], colours_[link]);
     }
+  }
+
+  void add_to_links(std::vector<Colour>& carried) const {
+    for (std::size_t list = 0; list < lists_.size(); ++list)
+      for (std::size_t i = 0; i < flows_[list].size(); ++i) {
+        Colour hop = 0;
+        for (const LinkId link : lists_[list].routes->of(i))
+          carried[link] += mixed(flows_[list][i], hop++);
+      }
   }
 
   // Puts links into classes by colour and returns their number. A colour depends on the one before,

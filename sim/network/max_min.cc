@@ -75,7 +75,12 @@ void MaxMin::remove(FlowId id) {
   Flow& flow = flows_[id];
   for (const LinkId link : flow.links) {
     Carrier& carrier = carriers_[link];
-    carrier.ceilings = --carrier.count == 0 ? 0 : carrier.ceilings - flow.ceiling * flow.weight;
+    if (--carrier.count == 0) {
+      carrier.ceilings = 0;
+      carrier.flows.clear();
+    } else {
+      carrier.ceilings -= flow.ceiling * flow.weight;
+    }
     if (!carrier.narrow) continue;
     carrier.load -= rate(id);
     touch(link, -std::int64_t{flow.weight});
