@@ -11,8 +11,8 @@
 // One group on whole nodes is {ranks, GPUs per node}; the data-parallel groups above are
 // {nodes, 1, 8, 1, 8}, and the two tensor-parallel groups of 4 on a node of 8 {4, 4, 1, 1, 2}.
 //
-// Left out: groups on other nodes, which meet these in an oversubscribed fabric only. The flow
-// model of a step has them (models/training/price/peer_groups.h).
+// Left out: groups on other nodes, which meet these in an oversubscribed fabric only. Both network
+// models of a step have them (collective_costs.h, peer_groups.h in models/training/price/).
 #pragma once
 
 #include <compare>

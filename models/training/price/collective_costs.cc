@@ -1,5 +1,6 @@
 #include "models/training/price/collective_costs.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "models/training/price/shared_network.h"
@@ -12,6 +13,15 @@ namespace {
 constexpr std::size_t most_costs = 65536, most_shapes = 2048, most_shared = 4;
 // Some 5 kB each.
 constexpr std::size_t most_clusters = 4096;
+
+// The groups that share the leaves of a tree with this one: it, and those on the nodes that it
+// skips.
+int groups_in_leaves(const FabricSpec& fabric, const ProcessGroup& group, Op op) {
+  const bool is_tree =
+      fabric.kind == FabricKind::fat_tree || fabric.kind == FabricKind::rail_optimised;
+  const bool contends = is_tree && fabric.oversubscription.value > 1 && op != Op::send_recv;
+  return contends ? group.node_stride : 1;
+}
 
 }  // namespace
 
@@ -50,8 +60,17 @@ int CollectiveCosts::wiring_of(const Cluster& cluster, const NodeSpec& node) {
 CollectiveCosts::Shape& CollectiveCosts::shape(const Place& place) {
   if (const auto known = shapes_.find(place); known != shapes_.end()) return *known->second;
   auto shape = std::make_unique<Shape>();
-  shape->machines = machines_of(*place.cluster, place.backend, place.group);
-  shape->machines.keep(laid_outs_, wiring_of(*place.cluster, shape->machines.node()));
+  const auto wire = [&](const Cluster& cluster) {
+    shape->machines = machines_of(cluster, place.backend, place.group);
+    shape->machines.keep(laid_outs_, wiring_of(cluster, shape->machines.node()));
+  };
+  if (place.in_leaves == 1) {
+    wire(*place.cluster);
+  } else {
+    Cluster part = *place.cluster;
+    part.fabric.nodes_per_leaf = std::max(1, part.fabric.nodes_per_leaf / place.in_leaves);
+    wire(part);
+  }
   shape->transport = transport_of(*place.cluster, place.backend);
   return *shapes_.emplace(place, std::move(shape)).first->second;
 }
@@ -60,7 +79,12 @@ const CollectiveCost& CollectiveCosts::cost(const Setting& setting, Backend back
                                             Bytes size, const std::string& algorithm) {
   forget_where_full();
   const Cluster& cluster = *representative(setting.cluster);
-  const Place place{&cluster, setting.group, setting.network, setting.expand, backend};
+  ProcessGroup group = setting.group;
+  int in_leaves = 1;
+  if (setting.network == NetworkModel::analytic)
+    in_leaves = groups_in_leaves(cluster.fabric, group, op);
+  if (in_leaves > 1) group.node_stride = 1;
+  const Place place{&cluster, group, in_leaves, setting.network, setting.expand, backend};
   const std::tuple key(place, op, size.value(), algorithm);
   ++counts_.asked;
   if (const auto known = costs_.find(key); known != costs_.end()) return known->second;
@@ -70,7 +94,7 @@ const CollectiveCost& CollectiveCosts::cost(const Setting& setting, Backend back
   CollectiveRequest request;
   request.op = op;
   request.size = size;
-  request.group = setting.group;
+  request.group = group;
   request.rules = library.rules;
   request.algorithm = algorithm;
   if (algorithm.empty()) request.algorithm = forced_algorithm(library, op, request.group);

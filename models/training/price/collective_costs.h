@@ -3,6 +3,14 @@
 // Each is planned and timed alone on an idle network, by either network model. Where collectives of
 // a step run at the same time on the same wires, execute.cc starts from these and shared_network.h
 // has the machine that they share.
+//
+// The closed form has one kind of such collectives: groups of the same axis on other nodes. A group
+// of every n-th node (node_stride) has groups on the nodes that it skips, which make the same call
+// at the same time. On an oversubscribed tree each of them has the n-th part of a leaf, of its
+// nodes and of its uplinks, and at least one node with its own.
+//
+// Left out: sends between stages of a pipeline. The flow model spreads them over the passes. If all
+// replicas send at once, a message takes longer, by the oversubscription at most.
 #pragma once
 
 #include <cstdint>
@@ -70,6 +78,7 @@ class CollectiveCosts {
   struct Place {
     const Cluster* cluster;  // a representative
     ProcessGroup group;
+    int in_leaves;  // groups alike that share the leaves of a tree, this one counted
     NetworkModel network;
     bool expand;
     Backend backend;

@@ -119,6 +119,31 @@ TEST_CASE("collective costs: a price does not depend on the sizes before") {
   CHECK(compared > 500);
 }
 
+// GPU i of every second node sums over a tree of 2:1. With the groups on the other nodes, a leaf of
+// 2 nodes sends 16 flows over 8 uplinks: each has half of a NIC's rate. Over a leaf of 4, a ring of
+// each of 2 groups leaves from one node: 16 flows over 16 uplinks.
+TEST_CASE("collective costs: a group shares uplinks with those on the nodes that it skips") {
+  const auto seconds = [](const char* leaf, const char* oversubscription, int node_stride,
+                          bool expand) {
+    const auto cluster = cluster_of({{"fabric.kind", "fat-tree"},
+                                     {"fabric.nodes_per_leaf", leaf},
+                                     {"fabric.oversubscription", oversubscription}});
+    CollectiveCosts costs;
+    return costs
+        .cost({cluster, {8, 1, 8, node_stride, 8}, NetworkModel::analytic, expand}, Backend::nccl,
+              Op::all_reduce, Bytes(4e10), "ring")
+        .time.s();
+  };
+  for (const bool expand : {false, true}) {
+    const double alone = seconds("2", "1", 2, expand);
+    CHECK(seconds("2", "2", 2, expand) == Approx(2 * alone).epsilon(0.01));
+    CHECK(seconds("2", "4", 2, expand) == Approx(4 * alone).epsilon(0.01));
+    CHECK(seconds("4", "2", 4, expand) == Approx(2 * alone).epsilon(0.01));
+    CHECK(seconds("4", "2", 2, expand) == Approx(alone).epsilon(0.01));
+    CHECK(seconds("4", "2", 1, expand) == Approx(alone).epsilon(0.01));
+  }
+}
+
 TEST_CASE("collective costs: what cannot be simulated is so each time that it is asked for") {
   CollectiveCosts costs;
   const auto slow = cluster_of({{"nic.bandwidth", "1 kB/s"}});

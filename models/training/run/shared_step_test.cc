@@ -280,6 +280,27 @@ TEST_CASE("shared step: pairs of stages on other nodes share the uplinks of a le
         Approx(lasts(quarter.shared).s()).epsilon(1e-9));
 }
 
+// Copies of states on 2 nodes each: sums between them cross leaves from all nodes at once.
+TEST_CASE("shared step: either model lets sums between copies share the uplinks of a leaf") {
+  for (const char* const leaf : {"2", "4"})
+    for (const int shard_nodes : {1, 2, 4}) {
+      INFO("leaves of " << leaf << ", copies on " << shard_nodes << " nodes");
+      FlowCase of{.dp = 64, .micro_batches = 1};
+      of.fabric = {{"fabric.kind", "fat-tree"},
+                   {"fabric.nodes_per_leaf", leaf},
+                   {"fabric.oversubscription", "4"}};
+      TrainingPlan training = flow_training(of);
+      training.parallelism->sharding = parallel::Sharding::optimizer;
+      training.parallelism->shard_ranks = 8 * shard_nodes;
+      const Execution shared = both_forms(training).shared;
+      training.network = NetworkModel::analytic;
+      CollectiveCosts costs;
+      const StepRun apart = run_step(training, {StepKind::uniform, training.seq_len, 1}, costs);
+      CHECK(apart.execution.timeline.end.since_start().s() ==
+            Approx(shared.timeline.end.since_start().s()).epsilon(0.02));
+    }
+}
+
 TEST_CASE("shared step: what is too large runs in streams, and says so") {
   TrainingPlan training = flow_training({.tp = 8, .dp = 16384});
   CollectiveCosts costs;
