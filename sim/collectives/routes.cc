@@ -197,7 +197,7 @@ class Finder {
   }
 
   static void append(const Way& way, std::vector<LinkId>& links) {
-    for (std::size_t i = 0; i < way.links; ++i) links.push_back(way.link[i]);
+    links.insert(links.end(), way.link.begin(), way.link.begin() + way.links);
   }
 
   // A rail names its NIC among those that the group reaches; without one a rank uses the NIC next
