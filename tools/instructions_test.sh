@@ -45,8 +45,8 @@ deep=(--model llama3-405b --cluster meta-h100-roce --gpus 1008 --optimizer adamw
 at_most 4 --version
 at_most 12 simulate --model bert-large --cluster commodity-10gbe --gpus 8 --optimizer lamb --micro-batch 4 --steps 10
 at_most 35 collective --jobs rings.toml "${cluster[@]}"
-at_most 90 collective --jobs exchanges.toml "${cluster[@]}"
-at_most 413 simulate "${step[@]}" --gpus 2048
-at_most 216 simulate "${onebit[@]}" --gpus 8192
+at_most 88 collective --jobs exchanges.toml "${cluster[@]}"
+at_most 346 simulate "${step[@]}" --gpus 2048
+at_most 208 simulate "${onebit[@]}" --gpus 8192
 at_most 579 simulate "${deep[@]}"
 summary

@@ -3,43 +3,50 @@
 #include <algorithm>
 #include <bit>
 #include <unordered_map>
+#include <utility>
 
 namespace lambcast {
 namespace {
 
-// Finds the classes.
+// Finds the classes. Links that flows use are numbered, so that what nobody uses costs little.
 class Refinement {
  public:
   Refinement(std::span<const ColouredFlows> lists, std::size_t links, const ColourOfLink& colour_of)
-      : lists_(lists), colours_(links), class_(links) {
-    std::vector<bool> is_used(links);
-    for (const ColouredFlows& flows : lists)
+      : lists_(lists), number_(links, unused) {
+    for (const ColouredFlows& flows : lists) {
+      LinkLists& routes = routes_.emplace_back();
+      routes.first = flows.routes->first;
+      routes.links.reserve(flows.routes->links.size());
       for (const LinkId link : flows.routes->links) {
-        if (is_used[link]) continue;
-        is_used[link] = true;
-        used_.push_back(link);
-        colours_[link] = colour_of(link);
+        if (number_[link] == unused) {
+          number_[link] = static_cast<std::uint32_t>(used_.size());
+          used_.push_back(link);
+          colours_.push_back(colour_of(link));
+        }
+        routes.links.push_back(number_[link]);
       }
+    }
+    class_.resize(used_.size());
     refine();
   }
 
   // Colours of all flows, by list.
   const std::vector<std::vector<Colour>>& flows() const { return flows_; }
   const std::vector<LinkId>& used() const { return used_; }
-  Colour colour(LinkId link) const { return colours_[link]; }
+  Colour colour(LinkId link) const { return colours_[number_[link]]; }
 
  private:
+  static constexpr std::uint32_t unused = ~std::uint32_t{0};
+
   void refine() {
-    std::vector<Colour> carried(colours_.size());
+    std::vector<Colour> carried(used_.size());
     std::size_t before = 0, now = 0;
     do {
       before = now;
       colour_flows();
       add_to_links(carried);
-      for (const LinkId link : used_) {
-        colours_[link] = mixed(colours_[link], carried[link]);
-        carried[link] = 0;
-      }
+      for (std::size_t link = 0; link < used_.size(); ++link)
+        colours_[link] = mixed(colours_[link], std::exchange(carried[link], 0));
       now = divide_classes();
     } while (now != before && now != used_.size());
     if (now != before) colour_flows();  // else they are coloured by these classes
@@ -48,10 +55,10 @@ class Refinement {
   void colour_flows() {
     flows_.resize(lists_.size());
     for (std::size_t list = 0; list < lists_.size(); ++list) {
-      const ColouredFlows& of = lists_[list];
-      std::vector<Colour>& colours = flows_[list] = of.colours;
+      std::vector<Colour>& colours = flows_[list] = lists_[list].colours;
       for (std::size_t i = 0; i < colours.size(); ++i)
-        for (const LinkId link : of.routes->of(i)) colours[i] = mixed(colours[i], colours_[link]);
+        for (const std::uint32_t link : routes_[list].of(i))
+          colours[i] = mixed(colours[i], colours_[link]);
     }
   }
 
@@ -59,7 +66,7 @@ class Refinement {
     for (std::size_t list = 0; list < lists_.size(); ++list)
       for (std::size_t i = 0; i < flows_[list].size(); ++i) {
         Colour hop = 0;
-        for (const LinkId link : lists_[list].routes->of(i))
+        for (const std::uint32_t link : routes_[list].of(i))
           carried[link] += mixed(flows_[list][i], hop++);
       }
   }
@@ -69,7 +76,7 @@ class Refinement {
   std::size_t divide_classes() {
     std::vector<const Colour*> first(classes_, nullptr);
     std::unordered_map<Colour, std::uint32_t> split;
-    for (const LinkId link : used_) {
+    for (std::size_t link = 0; link < used_.size(); ++link) {
       const Colour*& colour = first[class_[link]];
       if (colour == nullptr) colour = &colours_[link];
       if (*colour == colours_[link]) continue;
@@ -80,10 +87,12 @@ class Refinement {
   }
 
   std::span<const ColouredFlows> lists_;
+  std::vector<LinkLists> routes_;  // by list, over numbers of used links
   std::vector<std::vector<Colour>> flows_;
-  std::vector<LinkId> used_;
-  std::vector<Colour> colours_;       // by link
-  std::vector<std::uint32_t> class_;  // by link
+  std::vector<std::uint32_t> number_;  // by link
+  std::vector<LinkId> used_;           // by number, as are the next two
+  std::vector<Colour> colours_;
+  std::vector<std::uint32_t> class_;
   std::size_t classes_ = 1;
 };
 
