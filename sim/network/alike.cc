@@ -33,7 +33,8 @@ class Refinement {
   // Colours of all flows, by list.
   const std::vector<std::vector<Colour>>& flows() const { return flows_; }
   const std::vector<LinkId>& used() const { return used_; }
-  Colour colour(LinkId link) const { return colours_[number_[link]]; }
+  std::uint32_t class_of(LinkId link) const { return class_[number_[link]]; }
+  std::size_t classes() const { return classes_; }
 
  private:
   static constexpr std::uint32_t unused = ~std::uint32_t{0};
@@ -99,7 +100,7 @@ class Refinement {
 // Writes the classes down.
 class Writer {
  public:
-  explicit Writer(const Refinement& refined) : refined_(refined) {}
+  explicit Writer(const Refinement& refined) : refined_(refined), classes_(refined.classes()) {}
 
   std::optional<Alike> write(std::span<const ColouredFlows> lists) {
     for (std::size_t i = 0; i < lists.size(); ++i)
@@ -121,7 +122,7 @@ class Writer {
   bool find_classes(const LinkLists& routes, const std::vector<Colour>& colours) {
     std::unordered_map<Colour, std::uint32_t> known;
     std::vector<Alike::Flows>& flows = alike_.flows.emplace_back();
-    std::vector<Colour> crossed;
+    std::vector<std::uint32_t> crossed;
     for (std::uint32_t i = 0; i < colours.size(); ++i) {
       const auto [at, is_new] = known.try_emplace(colours[i], flows.size());
       if (!is_new) {
@@ -132,7 +133,7 @@ class Writer {
       const Colour flow = mixed(colours[i], Colour{++flow_classes_});
       crossed.clear();
       for (const LinkId link : routes.of(i)) {
-        crossed.push_back(refined_.colour(link));
+        crossed.push_back(refined_.class_of(link));
         if (std::ranges::count(crossed, crossed.back()) > 1) return false;
         classes_[crossed.back()].crossed_by += flow;
       }
@@ -143,7 +144,7 @@ class Writer {
   void find_trunks() {
     std::vector<Class*> in_order;
     for (const LinkId link : refined_.used()) {
-      Class& of = classes_[refined_.colour(link)];
+      Class& of = classes_[refined_.class_of(link)];
       if (of.links.count++ > 0) continue;
       of.links.first = link;
       in_order.push_back(&of);
@@ -161,7 +162,7 @@ class Writer {
     LinkLists& paths = alike_.paths.emplace_back();
     for (const Alike::Flows& of : flows) {
       for (const LinkId link : routes.of(of.first)) {
-        const LinkId trunk = classes_[refined_.colour(link)].trunk;
+        const LinkId trunk = classes_[refined_.class_of(link)].trunk;
         if (std::find(paths.links.begin() + paths.first.back(), paths.links.end(), trunk) ==
             paths.links.end())
           paths.links.push_back(trunk);
@@ -172,7 +173,7 @@ class Writer {
 
   const Refinement& refined_;
   Alike alike_;
-  std::unordered_map<Colour, Class> classes_;
+  std::vector<Class> classes_;
   std::uint64_t flow_classes_ = 0;
 };
 
