@@ -26,6 +26,7 @@
 #include "validate/program/job_trace.h"
 #include "validate/program/level_fit.h"
 #include "validate/program/measured_step.h"
+#include "validate/program/metric_file.h"
 #include "validate/program/training_log.h"
 #include "validate/replay/user_runs.h"
 
@@ -162,8 +163,14 @@ std::vector<SourceFigure> measured_steps(const CalibrateOptions& options, std::s
       if (figure.name.empty()) figure.name = fmt::format("row {}", figure.row);
       steps.push_back(std::move(figure));
     }
-  for (const std::string& file : options.logs)
-    steps.push_back(figure_of(read_training_log(read_file(file), file), file, what_if));
+  for (const std::string& file : options.logs) {
+    const TrainingLog log = read_training_log(read_log_file(file), file);
+    std::string filled;
+    steps.push_back(figure_of(log, file, what_if, filled));
+    steps.back().what_if.emplace("steps", "1000");
+    check_against_log(settings_of(log), file, steps.back());
+    breakdowns += filled;
+  }
   for (const std::string& file : options.traces) {
     const JobTrace trace = read_job_trace(file);
     steps.push_back(figure_of(trace, file, what_if));
@@ -236,9 +243,12 @@ Command add_calibrate(CLI::App& app) {
                       "the same for many runs: a CSV with what-if keys and measured columns, as "
                       "validate --as runs reads it");
   command
-      ->add_option("--log", options->logs,
-                   "the same from the log of a training program: Megatron-LM and kin, DeepSpeed, "
-                   "torchtitan, NeMo, MaxText, Hugging Face Trainer; may be repeated")
+      ->add_option(
+          "--log", options->logs,
+          "the same from the log of a training program, plain or gzip: Megatron-LM and kin, "
+          "DeepSpeed, torchtitan, NeMo, MaxText, Hugging Face Trainer (or its "
+          "trainer_state.json), metrics.csv of Lightning; what it states of the run stands "
+          "in for flags that are not given; may be repeated")
       ->allow_extra_args(false);
   command
       ->add_option("--job-trace", options->traces,

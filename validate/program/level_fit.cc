@@ -41,7 +41,7 @@ double noise_of(const SourceResult& result) {
 
 // P^2 of a run.
 double prior_variance(const SourceFigure& figure) {
-  Catalog catalog(std::make_shared<DescriptionTexts>());
+  Catalog catalog(std::make_shared<DescriptionTexts>(figure.texts));
   const TrainingPlan training = resolve(figure.what_if, catalog).training;
   return training.prior.spread * training.prior.spread + variance_of_kernels(training);
 }
@@ -71,9 +71,9 @@ FitRound round_at(const std::vector<SourceFigure>& figures, const ProgramLevel& 
 
 // The program of the runs, at level 1.
 ProgramLevel program_of(const std::vector<SourceFigure>& figures) {
-  Catalog catalog(std::make_shared<DescriptionTexts>());
   ProgramLevel program;
   for (const SourceFigure& figure : figures) {
+    Catalog catalog(std::make_shared<DescriptionTexts>(figure.texts));
     const TrainingPlan training = resolve(figure.what_if, catalog).training;
     const std::string framework(framework_of_run(training)), format(format_of_run(training));
     if (program.framework.empty()) {

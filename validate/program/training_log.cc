@@ -10,6 +10,7 @@
 
 #include "sim/base/error.h"
 #include "validate/calibrate/calibrate.h"
+#include "validate/program/metric_file.h"
 
 namespace lambcast {
 namespace {
@@ -19,31 +20,26 @@ struct RowFormat {
   std::string_view program, also, label;
   Quantity quantity;
   double unit;
-  bool whole_run = false;  // one row, which is the mean of all steps
+  bool whole_run = false;           // one row, which is the mean of all steps
+  std::string_view framework = {};  // empty: several write such rows
 };
 
 constexpr RowFormat formats[] = {
     {"Megatron-LM", "", "elapsed time per iteration (ms):", Quantity::step_time_s, 1e-3},
     {"Megatron-LM", "", "elapsed time per iteration (s):", Quantity::step_time_s, 1},
-    {"MaxText", "completed step:", "seconds:", Quantity::step_time_s, 1},
-    {"NeMo", "", "train_step_timing in s:", Quantity::step_time_s, 1},
-    {"NeMo", "", "train_step_timing in s=", Quantity::step_time_s, 1},
-    {"DeepSpeed", "steps:", "iter time (s):", Quantity::step_time_s, 1},
-    {"DeepSpeed", "", "CurrSamplesPerSec=", Quantity::samples_per_s, 1},
-    {"DeepSpeed", "", "SamplesPerSec=", Quantity::samples_per_s, 1},
-    {"torchtitan", "step:", "tps:", Quantity::tokens_per_gpu_s, 1},
+    {"MaxText", "completed step:", "seconds:", Quantity::step_time_s, 1, false, "jax"},
+    {"NeMo", "", "train_step_timing in s:", Quantity::step_time_s, 1, false, "nemo"},
+    {"NeMo", "", "train_step_timing in s=", Quantity::step_time_s, 1, false, "nemo"},
+    {"DeepSpeed", "steps:", "iter time (s):", Quantity::step_time_s, 1, false, "deepspeed"},
+    {"DeepSpeed", "", "CurrSamplesPerSec=", Quantity::samples_per_s, 1, false, "deepspeed"},
+    {"DeepSpeed", "", "SamplesPerSec=", Quantity::samples_per_s, 1, false, "deepspeed"},
+    {"torchtitan", "step:", "tps:", Quantity::tokens_per_gpu_s, 1, false, "torchtitan"},
     {"Hugging Face Trainer", "", "'train_samples_per_second':", Quantity::samples_per_s, 1, true},
 };
 
 constexpr int warm_up_rows = 5, fewest_rows = 3;
 constexpr double scaled = 1.4826;  // median absolute deviation of a normal distribution to sigma
 constexpr double far = 4, nearest_outlier = 0.02;
-
-struct Row {
-  double value = 0;
-  double skipped = 0;
-  std::optional<std::int64_t> global_batch;
-};
 
 // The number behind a label, thousands separators allowed.
 std::optional<double> number_after(std::string_view line, std::string_view label) {
@@ -77,23 +73,29 @@ std::string plain(std::string_view text) {
   return out;
 }
 
-std::optional<Row> row_of(std::string_view line, const RowFormat& format) {
+std::optional<LogRow> row_of(std::string_view line, const RowFormat& format) {
   const auto also = line.find(format.also);
   if (also == std::string_view::npos || line.find("validate") < line.size()) return std::nullopt;
   const auto value = number_after(line.substr(also), format.label);
   if (!value || !(*value > 0)) return std::nullopt;
-  Row row{
-      *value * format.unit, number_after(line, "number of skipped iterations:").value_or(0), {}};
-  if (const auto batch = number_after(line, "global batch size:"); batch && *batch >= 1)
-    row.global_batch = static_cast<std::int64_t>(*batch);
+  LogRow row{
+      *value * format.unit, number_after(line, "number of skipped iterations:").value_or(0), {}, 0};
+  for (const char* label : {"global batch size:", "global_batch_size:"})
+    if (const auto batch = number_after(line, label); batch && *batch >= 1)
+      row.global_batch = static_cast<std::int64_t>(*batch);
   return row;
 }
 
-std::vector<Row> rows_in(std::string_view text, const RowFormat& format) {
-  std::vector<Row> rows;
+std::vector<LogRow> rows_in(std::string_view text, const RowFormat& format) {
+  std::vector<LogRow> rows;
+  int line = 1;
   while (!text.empty()) {
     const auto end = std::min(text.find_first_of("\r\n"), text.size());
-    if (const auto row = row_of(text.substr(0, end), format)) rows.push_back(*row);
+    if (auto row = row_of(text.substr(0, end), format)) {
+      row->line = line;
+      rows.push_back(*row);
+    }
+    line += end < text.size() && text[end] == '\n' ? 1 : 0;
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return rows;
@@ -105,9 +107,9 @@ double deviation_about(std::vector<double> values, double middle) {
 }
 
 // The values of the rows that are steady, by the rules of the header.
-std::vector<double> steady(const std::vector<Row>& rows) {
+std::vector<double> steady(const std::vector<LogRow>& rows) {
   std::vector<double> values;
-  for (const Row& row : rows)
+  for (const LogRow& row : rows)
     if (row.skipped == 0 && row.global_batch == rows.back().global_batch)
       values.push_back(row.value);
   const int few = static_cast<int>(values.size()) / 5;
@@ -119,38 +121,61 @@ std::vector<double> steady(const std::vector<Row>& rows) {
   return values;
 }
 
+TrainingLog log_of(const LogRows& of, const std::string& file) {
+  const std::vector<LogRow>& rows = of.rows;
+  TrainingLog log{of.program, of.quantity, 0, 0, 0, 0, rows.back().global_batch, {}, {}};
+  const std::vector<double> values = of.whole_run ? std::vector{rows.back().value} : steady(rows);
+  if (!of.whole_run && static_cast<int>(values.size()) < fewest_rows)
+    fail_input({file, 0, {}},
+               fmt::format("holds {} steady step{} of {}", values.size(),
+                           values.size() == 1 ? "" : "s", of.program),
+               fmt::format("{} and more", fewest_rows));
+  log.median = validate::quantile(values, 0.5);
+  log.spread = deviation_about(values, log.median) / log.median;
+  log.rows = static_cast<int>(values.size());
+  log.left_out = static_cast<int>(rows.size()) - log.rows;
+  log.line = rows.back().line;
+  return log;
+}
+
 }  // namespace
 
+LogSettings settings_of(const TrainingLog& log) {
+  LogSettings settings = log.settings;
+  if (!log.global_batch) return settings;
+  // The batch of the steps; the arguments state that of the end of a ramp.
+  std::erase_if(settings.all, [](const LogSetting& one) { return one.key == "global_batch"; });
+  settings.all.insert(settings.all.begin(), {"global_batch", fmt::format("{}", *log.global_batch),
+                                             "the batch of its steps", log.line});
+  return settings;
+}
+
 TrainingLog read_training_log(std::string_view text, const std::string& file) {
+  if (const auto metrics = read_metric_file(text, file)) return log_of(*metrics, file);
   const std::string read = plain(text);
   if (read.find("CurSamplesPerSec=") != read.npos)
     fail_input({file, 0, "CurSamplesPerSec"},
                "is a log of DeepSpeed-Chat: generation and two models share a step",
                "a log of one model");
   for (const RowFormat& format : formats) {
-    const std::vector<Row> rows = rows_in(read, format);
+    std::vector<LogRow> rows = rows_in(read, format);
     if (rows.empty()) continue;
-    TrainingLog log{std::string(format.program), format.quantity, 0, 0, 0, 0,
-                    rows.back().global_batch};
-    const std::vector<double> values =
-        format.whole_run ? std::vector{rows.back().value} : steady(rows);
-    if (!format.whole_run && static_cast<int>(values.size()) < fewest_rows)
-      fail_input({file, 0, {}},
-                 fmt::format("holds {} steady step{} of {}", values.size(),
-                             values.size() == 1 ? "" : "s", format.program),
-                 fmt::format("{} and more", fewest_rows));
-    log.median = validate::quantile(values, 0.5);
-    log.spread = deviation_about(values, log.median) / log.median;
-    log.rows = static_cast<int>(values.size());
-    log.left_out = static_cast<int>(rows.size()) - log.rows;
+    TrainingLog log = log_of(
+        {std::string(format.program), format.quantity, std::move(rows), format.whole_run}, file);
+    log.settings = read_log_settings(read, file);
+    if (!format.framework.empty() && log.settings.find("framework") == nullptr)
+      log.settings.all.push_back({"framework", std::string(format.framework),
+                                  fmt::format("a step of {}", format.program), log.line});
     return log;
   }
   fail_input({file, 0, {}}, "holds no step that is recognised",
              "a log of Megatron-LM and kin, DeepSpeed, torchtitan, NeMo, MaxText or the Hugging "
-             "Face Trainer; else --measured step_time=...");
+             "Face Trainer, its trainer_state.json, metrics.csv of Lightning; else --measured "
+             "step_time=...");
 }
 
-SourceFigure figure_of(const TrainingLog& log, const std::string& file, const WhatIf& what_if) {
+SourceFigure figure_of(const TrainingLog& log, const std::string& file, const WhatIf& what_if,
+                       std::string& filled) {
   SourceFigure figure;
   figure.source = "log";
   figure.name = fmt::format("{}: {} steps of {}, spread {:.1f} %", file, log.rows, log.program,
@@ -158,16 +183,7 @@ SourceFigure figure_of(const TrainingLog& log, const std::string& file, const Wh
   figure.quantity = log.quantity;
   figure.measured = log.median;
   figure.what_if = what_if;
-  if (!log.global_batch) return figure;
-  const std::string batch = fmt::format("{}", *log.global_batch);
-  // With a micro batch and an accumulation, DeepSpeed's rule compares it with their product.
-  figure.what_if.emplace("global_batch", batch);
-  const auto said = figure.what_if.find("global_batch");
-  if (said != figure.what_if.end() && said->second != batch)
-    fail_input({"", 0, "--global-batch"},
-               fmt::format("{} contradicts the log {}: its steps have {} samples", said->second,
-                           file, batch),
-               batch);
+  filled = fill_from_log(settings_of(log), file, figure);
   return figure;
 }
 

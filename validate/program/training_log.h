@@ -8,6 +8,7 @@
 //   DeepSpeed            CurrSamplesPerSec=X, SamplesPerSec=X        samples a second of the job
 //   torchtitan           step: N ... tps: X                          tokens a second of a GPU
 //   Hugging Face         'train_samples_per_second': X               the mean of the whole run
+//   metrics.csv, trainer_state.json                                  metric_file.h
 //
 // A row may carry any prefix (rank, time stamp) and ANSI colours. Steady rows are those that remain
 // after
@@ -22,8 +23,8 @@
 // components/metrics.py, MaxText common/metric_logger.py, NeMo utils/exp_manager.py, Transformers
 // trainer_utils.py.
 //
-// Not modelled: the configuration that a log prints at its top; TFLOP/s, which programs count in
-// different ways.
+// The configuration that a log prints at its top: log_settings.h.
+// Not modelled: TFLOP/s, which programs count in different ways.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +32,7 @@
 #include <string>
 #include <string_view>
 
+#include "validate/program/log_settings.h"
 #include "validate/replay/source.h"
 
 namespace lambcast {
@@ -43,13 +45,19 @@ struct TrainingLog {
   int rows = 0;       // steady ones
   int left_out = 0;
   std::optional<std::int64_t> global_batch;
+  int line = 0;  // of the last row
+  LogSettings settings;
 };
 
 // Throws Error (usage) if the text holds no such row, or fewer than three steady ones.
 TrainingLog read_training_log(std::string_view text, const std::string& file);
 
-// The log as a measured run that `what_if` describes, with the log's global batch where the flags
-// leave it open. Throws Error (usage) if they contradict it.
-SourceFigure figure_of(const TrainingLog& log, const std::string& file, const WhatIf& what_if);
+// Returns the settings of the log, with the batch of its last row.
+LogSettings settings_of(const TrainingLog& log);
+
+// The log as a measured run that `what_if` describes; `filled` lists what the flags leave open and
+// the log states. Throws Error (usage) if they contradict it.
+SourceFigure figure_of(const TrainingLog& log, const std::string& file, const WhatIf& what_if,
+                       std::string& filled);
 
 }  // namespace lambcast

@@ -94,11 +94,14 @@ TEST_CASE("training log: a text without steps, and one with two, are refused by 
 }
 
 TEST_CASE("training log: its batch fills what flags leave open and contradicts what they say") {
-  TrainingLog log{"Megatron-LM", Quantity::step_time_s, 3, 0.01, 30, 5, 64};
-  CHECK(figure_of(log, "x.log", {{"micro_batch", "2"}}).what_if.at("global_batch") == "64");
-  CHECK_THROWS_WITH(figure_of(log, "x.log", {{"global_batch", "32"}}), Catch::Contains("64"));
-  CHECK(figure_of(log, "x.log", {{"micro_batch", "2"}, {"grad_accum", "4"}})
-            .what_if.at("global_batch") == "64");
+  TrainingLog log{"Megatron-LM", Quantity::step_time_s, 3, 0.01, 30, 5, 64, 7, {}};
+  const auto batch_of = [&](const WhatIf& what_if) {
+    std::string filled;
+    return figure_of(log, "x.log", what_if, filled).what_if.at("global_batch");
+  };
+  CHECK(batch_of({{"micro_batch", "2"}}) == "64");
+  CHECK_THROWS_WITH(batch_of({{"global_batch", "32"}}), Catch::Contains("64"));
+  CHECK(batch_of({{"micro_batch", "2"}, {"grad_accum", "4"}}) == "64");
   CHECK_THROWS_WITH(read_training_log("|CurSamplesPerSec=7.7, AvgSamplesPerSec=7.5|", "x.log"),
                     Catch::Contains("DeepSpeed-Chat"));
 }

@@ -29,6 +29,7 @@
 // models/parallel/model_flops.h counts them for the model.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -67,6 +68,8 @@ struct SourceFigure {
   Quantity quantity = Quantity::step_time_s;
   double measured = 0;
   WhatIf what_if;
+  // Descriptions that it names and that are no files, by "model NAME" (DescriptionTexts).
+  std::map<std::string, std::string> texts;
   std::string stage;            // empty: the only one, or the first
   double flops_per_sample = 0;  // 0: as `count` says
   FlopsCount count = FlopsCount::model;

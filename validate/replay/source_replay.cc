@@ -237,6 +237,8 @@ std::vector<SourceResult> replay_figures(std::vector<SourceFigure> figures,
   std::vector<SourceResult> results(figures.size());
   for (std::size_t i = 0; i < figures.size(); ++i) results[i].of = std::move(figures[i]);
   const auto texts = std::make_shared<DescriptionTexts>();
+  for (const SourceResult& result : results)
+    for (const auto& [what, text] : result.of.texts) texts->add(what, text);
   std::atomic<std::size_t> next = 0;
   const auto work = [&] {
     Catalog catalog(texts);

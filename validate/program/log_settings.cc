@@ -1,0 +1,437 @@
+#include "validate/program/log_settings.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "experiments/scenario/scenario.h"
+#include "models/megatron/arguments.h"
+#include "models/megatron/known_arguments.h"
+#include "models/torchtitan/config.h"
+#include "models/torchtitan/known_keys.h"
+#include "sim/base/error.h"
+#include "sim/base/file.h"
+
+namespace lambcast {
+namespace {
+
+using Json = nlohmann::json;
+
+// A name that programs print with a value, and the key that it fills. With `when`, the key is
+// `then` if the value is that word.
+struct PrintedName {
+  std::string_view name, key, when = {}, then = {};
+};
+
+constexpr PrintedName printed_names[] = {
+    {"global_batch_size", "global_batch"},
+    {"train_batch_size", "global_batch"},
+    {"Total train batch size (w. parallel, distributed & accumulation)", "global_batch"},
+    {"micro_batch_size", "micro_batch"},
+    {"train_micro_batch_size_per_gpu", "micro_batch"},
+    {"Instantaneous batch size per device", "micro_batch"},
+    {"gradient_accumulation_steps", "grad_accum"},
+    {"Gradient Accumulation steps", "grad_accum"},
+    {"zero_optimization_stage", "zero_stage"},
+    {"\"stage\"", "zero_stage"},
+    {"bfloat16_enabled", "precision", "True", "bf16"},
+    {"fp16_enabled", "precision", "True", "fp16"},
+    {"tensor_model_parallel_size", "tp"},
+    {"pipeline_model_parallel_size", "pp"},
+    {"context_parallel_size", "cp"},
+    {"expert_model_parallel_size", "ep"},
+    {"seq_length", "seq_len"},
+    {"num_layers", "model.layers"},
+    {"num_hidden_layers", "model.layers"},
+    {"hidden_size", "model.hidden"},
+    {"num_attention_heads", "model.heads"},
+    {"All distributed processes registered. Starting with", "gpus"},
+    {"world_size ...", "dp"},  // DeepSpeed's, without the ranks that divide the model
+};
+
+// Arguments of Megatron-LM that say how long the run is, that have a value for any program, or
+// that repeat others.
+constexpr std::string_view left_out_arguments[] = {
+    "train-iters",        "train-samples",      "train-tokens",       "rampup-batch-size",
+    "encoder-num-layers", "decoder-num-layers", "encoder-seq-length", "decoder-seq-length",
+    "bert-load",          "bert-embedder-type", "mask-prob",          "mask-type",
+    "mask-factor",        "short-seq-prob",     "vocab-size",         "bert-no-binary-head"};
+
+// The argument that a key of the comparison is read from.
+constexpr std::pair<std::string_view, std::string_view> argument_of_key[] = {
+    {"tp", "tensor-model-parallel-size"},
+    {"pp", "pipeline-model-parallel-size"},
+    {"cp", "context-parallel-size"},
+    {"ep", "expert-model-parallel-size"},
+    {"gpus", "world-size"},
+    {"micro_batch", "micro-batch-size"},
+    {"global_batch", "global-batch-size"},
+    {"seq_len", "seq-length"},
+    {"precision", "bf16"},
+    {"recompute", "recompute-granularity"},
+    {"zero_stage", "use-distributed-optimizer"},
+    {"model.layers", "num-layers"},
+    {"model.hidden", "hidden-size"},
+    {"model.heads", "num-attention-heads"}};
+
+// Counts whose flag must not differ from the log.
+constexpr std::string_view compared_counts[] = {
+    "tp",          "pp",         "cp",           "ep",      "gpus",      "dp",
+    "micro_batch", "grad_accum", "global_batch", "seq_len", "zero_stage"};
+
+// Frameworks that a user may name for the program that wrote a log.
+constexpr std::pair<std::string_view, std::string_view> names_of_program[] = {
+    {"megatron", "megatron nvidia nemo other"},
+    {"deepspeed", "deepspeed nvidia bagua other"},
+    {"torchtitan", "torchtitan pytorch nvidia other"},
+    {"nemo", "nemo megatron nvidia other"},
+    {"jax", "jax nvidia other"}};
+
+// Values as Python prints them.
+constexpr std::pair<std::string_view, std::string_view> words_of_python[] = {
+    {"AttnBackend.flash", "flash"},
+    {"AttnBackend.fused", "fused"},
+    {"AttnBackend.unfused", "unfused"},
+    {"AttnBackend.local", "local"},
+    {"AttnBackend.auto", "auto"},
+    {"torch.float32", "fp32"},
+    {"torch.float16", "fp16"},
+    {"torch.bfloat16", "bf16"},
+    {"torch.uint8", "fp8"}};
+
+constexpr std::string_view lengths[] = {"steps", "samples", "tokens", "rampup_batch_size"};
+constexpr std::string_view batches[] = {"micro_batch", "grad_accum", "global_batch"};
+// Keys that a DeepSpeed file settles.
+constexpr std::string_view of_config[] = {"micro_batch", "grad_accum", "global_batch",
+                                          "zero_stage",  "precision",  "optimizer"};
+
+constexpr std::size_t most_text = std::size_t{16} << 20;
+
+bool among(std::span<const std::string_view> names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
+// The value behind a name and " .... ", ": ", " = " or '": '; empty if there is none. Numbers lose
+// their thousands separators.
+std::string value_behind(std::string_view line, std::string_view name) {
+  const auto at = line.find(name);
+  if (at == line.npos || (at > 0 && (is_word(line[at - 1]) || line[at - 1] == '-'))) return {};
+  const std::string_view rest = line.substr(at + name.size());
+  const auto begin = rest.find_first_not_of(" .:=\"'");
+  if (begin == 0 || begin == rest.npos) return {};
+  std::string value;
+  for (std::size_t i = begin; i < rest.size() && (is_word(rest[i]) || rest[i] == ','); ++i)
+    if (rest[i] != ',') value += rest[i];
+  return value;
+}
+
+bool is_count(const std::string& value) {
+  return !value.empty() && value != "0" &&
+         std::ranges::all_of(value, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+// The block of arguments that Megatron-LM prints, as the argument list that it repeats.
+class ArgumentBlock {
+ public:
+  // Whether the line belongs to the block, which is then read.
+  bool read(std::string_view line, int number) {
+    if (line.find("-- arguments --") != line.npos && given_.empty()) {
+      inside_ = true;
+      first_line_ = number;
+    }
+    if (line.find("end of arguments") != line.npos) inside_ = false;
+    if (inside_) read_argument(line, number);
+    return inside_;
+  }
+
+  bool empty() const { return given_.empty(); }
+
+  // Throws Error (usage) with the line for arguments that are not modelled.
+  LogSettings settings(const std::string& file) const {
+    const megatron::Arguments decoded = megatron::decode(argument_list(), file);
+    LogSettings settings;
+    for (const auto& [key, value] : decoded.what_if) settings.all.push_back(setting(key, value));
+    if (given_.contains("recompute-granularity") && settings.find("recompute") == nullptr)
+      settings.all.push_back(setting("recompute", "none"));
+    for (const char* key : {"model.layers", "model.hidden", "model.heads"})
+      if (const std::string value = given(argument_of(key)); is_count(value))
+        settings.all.push_back(setting(key, value));
+    if (!decoded.model.empty() && !decoded.lacks_vocabulary) settings.model = decoded.model;
+    return settings;
+  }
+
+ private:
+  static std::string argument_of(std::string_view key) {
+    for (const auto& [ours, argument] : argument_of_key)
+      if (ours == key) return std::string(argument);
+    return "arguments";
+  }
+
+  LogSetting setting(const std::string& key, const std::string& value) const {
+    const std::string name = argument_of(key);
+    const auto found = given_.find(name);
+    return {key, value, name, found == given_.end() ? first_line_ : found->second.second};
+  }
+
+  // "  name ...... value".
+  void read_argument(std::string_view line, int number) {
+    const auto dots = line.find(" ..");
+    if (dots == line.npos) return;
+    std::string name(line.substr(0, dots));
+    name.erase(0, name.find_last_of(" \t:") + 1);
+    std::ranges::replace(name, '_', '-');
+    std::string value(line.substr(std::min(line.find_first_not_of(" .", dots), line.size())));
+    while (!value.empty() && (value.back() == '\r' || value.back() == ' ')) value.pop_back();
+    std::erase_if(value, [](char c) { return c == '[' || c == ']' || c == '\'' || c == ','; });
+    for (const auto& [python, ours] : words_of_python)
+      if (value == python) value = ours;
+    if (!value.empty()) given_.emplace(name, std::pair(value, number));
+  }
+
+  std::string given(const std::string& name) const {
+    const auto found = given_.find(name);
+    return found == given_.end() ? std::string() : found->second.first;
+  }
+
+  // The words of an argument list; empty for attributes that are none, or have their usual value.
+  std::string argument(const std::string& name, const std::string& value) const {
+    if (name == "add-bias-linear" && value == "False") return "--disable-bias-linear";
+    if (value == "None" || value == "False") return {};
+    if (name == "padded-vocab-size") return "--vocab-size " + value;
+    if (name == "fp8") return "--fp8-format " + value;
+    if (name == "tokenizer-type" && value.starts_with("Bert")) return "--mask-prob 0.15";
+    const bool usual = (name == "moe-layer-freq" && value == "1") ||
+                       (name == "hybrid-attention-ratio" && value == "0.0") ||
+                       (name.starts_with("expert-") && given("num-experts") == "None");
+    if (usual || among(left_out_arguments, name) || !megatron::bears_on_cost(name)) return {};
+    return value == "True" ? "--" + name : fmt::format("--{} {}", name, value);
+  }
+
+  // Each argument stands in the line that it has in the log.
+  std::string argument_list() const {
+    std::map<int, std::string> lines;
+    for (const auto& [name, value] : given_) lines[value.second] = argument(name, value.first);
+    std::string list;
+    int at = 1;
+    for (const auto& [line, words] : lines) {
+      list.append(static_cast<std::size_t>(line - at), '\n');
+      list += words;
+      at = line;
+    }
+    return list;
+  }
+
+  bool inside_ = false;
+  int first_line_ = 0;
+  std::map<std::string, std::pair<std::string, int>> given_;  // value and line by name
+};
+
+// A job of torchtitan as TOML, by the sections and keys of job files.
+std::string job_file(std::string_view text) {
+  const Json job = Json::parse(text, nullptr, false);
+  std::string toml;
+  if (!job.is_object()) return toml;
+  for (const auto& [section, names] : torchtitan::known_keys()) {
+    if (!job.contains(section) || !job[section].is_object()) continue;
+    toml += fmt::format("[{}]\n", section);
+    for (const auto& [key, value] : job[section].items())
+      if (std::ranges::find(names, key) != names.end() && !value.is_null() && !value.is_object())
+        toml += fmt::format("{} = {}\n", key, value.dump());
+  }
+  return toml;
+}
+
+// The ranks of "Building 2-D device mesh with ['dp_shard', 'tp'], [8, 8]"; 0 if there are none.
+std::int64_t ranks_of_mesh(std::string_view text) {
+  std::int64_t ranks = 0;
+  text.remove_prefix(text.rfind('[') + 1);
+  const char *at = text.data(), *const last = at + text.size();
+  while (at < last) {
+    std::int64_t size = 0;
+    const auto [end, status] = std::from_chars(at, last, size);
+    if (status == std::errc{})
+      ranks = std::clamp<std::int64_t>(std::max<std::int64_t>(ranks, 1) * size, 0, 1 << 24);
+    at = std::max(end, at + 1);
+  }
+  return ranks;
+}
+
+class SettingsReader {
+ public:
+  SettingsReader(std::string_view text, const std::string& file) : file_(file) {
+    text = text.substr(0, most_text);
+    for (int line = 1; !text.empty(); ++line) {
+      const auto end = std::min(text.find('\n'), text.size());
+      read_line(text.substr(0, end), line);
+      text.remove_prefix(std::min(end + 1, text.size()));
+    }
+  }
+
+  // The stage is that of DeepSpeed's own configuration, all else that of the arguments.
+  LogSettings settings() const {
+    const LogSettings arguments = block_.empty() ? LogSettings() : block_.settings(file_);
+    LogSettings settings{{}, arguments.model};
+    const auto add = [&](const LogSetting& setting) {
+      if (settings.find(setting.key) == nullptr) settings.all.push_back(setting);
+    };
+    for (const LogSetting& setting : printed_)
+      if (setting.key == "zero_stage") add(setting);
+    for (const LogSetting& setting : arguments.all) add(setting);
+    for (const LogSetting& setting : printed_) add(setting);
+    return settings;
+  }
+
+ private:
+  void read_line(std::string_view line, int number) {
+    if (block_.read(line, number)) return;
+    if (const auto at = line.find("Running with configs: {"); at != line.npos) {
+      if (const std::string job = job_file(line.substr(line.find('{', at))); !job.empty())
+        for (const auto& [key, value] : torchtitan::decode(job, file_).what_if)
+          printed_.push_back({key, value, "configs", number});
+      return;
+    }
+    if (const auto at = line.find("device mesh with ["); at != line.npos)
+      if (const std::int64_t ranks = ranks_of_mesh(line.substr(at)); ranks > 0)
+        printed_.push_back({"gpus", fmt::format("{}", ranks), "device mesh", number});
+    for (const PrintedName& printed : printed_names) {
+      const std::string value = value_behind(line, printed.name);
+      const bool stage_0 = printed.key == "zero_stage" && value == "0";
+      if (printed.when.empty() ? is_count(value) || stage_0 : value == printed.when)
+        printed_.push_back({std::string(printed.key),
+                            printed.when.empty() ? value : std::string(printed.then),
+                            std::string(printed.name), number});
+    }
+  }
+
+  const std::string& file_;
+  ArgumentBlock block_;
+  std::vector<LogSetting> printed_;
+};
+
+std::string flag_of(std::string_view key) {
+  if (key.starts_with("model.")) return fmt::format("--model ({})", key);
+  std::string name = fmt::format("--{}", key);
+  std::ranges::replace(name, '_', '-');
+  return name;
+}
+
+std::string place_of(const LogSetting& setting, const std::string& file) {
+  return setting.line > 0 ? fmt::format("{}:{}", file, setting.line) : file;
+}
+
+[[noreturn]] void refuse(const LogSetting& setting, const std::string& file,
+                         const std::string& ours) {
+  fail_input({"", 0, flag_of(setting.key)},
+             fmt::format("{} contradicts the log, {}: {} is {}", ours, place_of(setting, file),
+                         setting.name, setting.value),
+             setting.value);
+}
+
+// Whether a flag and a setting of the log cannot both be true.
+bool contradict(const std::string& key, const std::string& flag, const std::string& log) {
+  if (flag == log) return false;
+  if (among(compared_counts, key)) return is_count(flag);
+  if (key == "recompute") {
+    const auto is = [](std::string_view word) { return word == "none" || word == "full"; };
+    return is(flag) || is(log);
+  }
+  constexpr std::string_view formats[] = {"fp16", "bf16", "fp32"};
+  if (key == "precision") return among(formats, flag) && among(formats, log);
+  const auto* names = std::ranges::find(names_of_program, log,
+                                        &std::pair<std::string_view, std::string_view>::first);
+  return key == "framework" && names != std::end(names_of_program) &&
+         names->second.find(flag) == std::string_view::npos;
+}
+
+int batches_in(const WhatIf& said) {
+  return static_cast<int>(
+      std::ranges::count_if(batches, [&](std::string_view key) { return said.contains(key); }));
+}
+
+// Whether the flags, and what the log has filled so far, leave a key open.
+bool is_open(const std::string& key, const WhatIf& asked, const WhatIf& filled) {
+  if (filled.contains(key) || among(lengths, key)) return false;
+  if (asked.contains("config") && among(of_config, key)) return false;
+  if (key == "gpus" || key == "dp")
+    return !filled.contains("gpus") && !filled.contains("dp") && !filled.contains("nodes");
+  // Two of the three give the third.
+  if (among(batches, key) && key != "global_batch") return batches_in(filled) < 2;
+  if (key == "model.max_seq_len") return !asked.contains("seq_len") && !asked.contains("model");
+  if (key == "model.predicted_layers") return !asked.contains("model");
+  if (key.starts_with("model.")) return false;
+  // A file of the same program states them itself.
+  return !asked.contains("megatron_args") && !asked.contains("torchtitan");
+}
+
+}  // namespace
+
+const LogSetting* LogSettings::find(std::string_view key) const {
+  const auto found = std::ranges::find(all, key, &LogSetting::key);
+  return found == all.end() ? nullptr : &*found;
+}
+
+LogSettings read_log_settings(std::string_view text, const std::string& file) {
+  return SettingsReader(text, file).settings();
+}
+
+std::string fill_from_log(const LogSettings& settings, const std::string& file,
+                          SourceFigure& figure) {
+  std::vector<std::string> filled;
+  const WhatIf asked = figure.what_if;
+  for (const LogSetting& setting : settings.all) {
+    const auto said = asked.find(setting.key);
+    if (said != asked.end() && contradict(setting.key, said->second, setting.value))
+      refuse(setting, file, said->second);
+  }
+  for (const LogSetting& setting : settings.all) {
+    if (!is_open(setting.key, asked, figure.what_if)) continue;
+    figure.what_if.emplace(setting.key, setting.value);
+    filled.push_back(
+        fmt::format("{} {} (line {})", flag_of(setting.key), setting.value, setting.line));
+  }
+  if (settings.model && !asked.contains("model") && !asked.contains("megatron_args")) {
+    const std::string name = (is_path(file) ? file : "./" + file) + " as a model";
+    figure.texts["model " + name] = *settings.model;
+    figure.what_if["model"] = name;
+    filled.push_back("--model, by its arguments");
+  }
+  return filled.empty() ? "" : fmt::format("Taken from {}: {}\n\n", file, fmt::join(filled, ", "));
+}
+
+void check_against_log(const LogSettings& settings, const std::string& file,
+                       const SourceFigure& figure) {
+  Catalog catalog(std::make_shared<DescriptionTexts>(figure.texts));
+  WhatIf said = figure.what_if;
+  // A micro batch and an accumulation give the batch, which is then compared.
+  if (batches_in(said) == 3) said.erase("global_batch");
+  const TrainingPlan run = resolve(said, catalog).training;
+  const parallel::ParallelLayout layout =
+      run.parallelism ? run.parallelism->layout : parallel::ParallelLayout();
+  const std::pair<std::string_view, std::int64_t> values[] = {{"gpus", run.gpus},
+                                                              {"tp", layout.tp},
+                                                              {"pp", layout.pp},
+                                                              {"cp", layout.cp},
+                                                              {"dp", run.data_parallel()},
+                                                              {"micro_batch", run.batch.micro},
+                                                              {"grad_accum", run.batch.gas},
+                                                              {"global_batch", run.batch.train},
+                                                              {"seq_len", run.seq_len},
+                                                              {"model.layers", run.model->layers},
+                                                              {"model.hidden", run.model->hidden},
+                                                              {"model.heads", run.model->heads}};
+  for (const auto& [key, value] : values) {
+    const LogSetting* setting = settings.find(key);
+    // Programs count the blocks of an encoder and of its decoder apart.
+    if (setting == nullptr || (run.model->decoder && key.starts_with("model."))) continue;
+    if (const std::string ours = fmt::format("{}", value); ours != setting->value)
+      refuse(*setting, file, ours);
+  }
+}
+
+}  // namespace lambcast

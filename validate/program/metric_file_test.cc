@@ -1,0 +1,79 @@
+#include "validate/program/metric_file.h"
+
+#include <fmt/format.h>
+#include <zlib.h>
+
+#include <catch2/catch.hpp>
+#include <fstream>
+
+#include "sim/base/error.h"
+#include "sim/base/temporary_folder.h"
+#include "validate/program/training_log.h"
+
+namespace lambcast {
+namespace {
+
+using Catch::Matchers::Contains;
+
+std::string metrics(const std::string& column, double value) {
+  std::string text = fmt::format("epoch,lr,{},step\n", column);
+  for (int i = 0; i < 30; ++i)
+    text += i % 3 == 0 ? fmt::format("0,,{:.3f},{}\n", value, i) : fmt::format("0,1e-4,,{}\n", i);
+  return text;
+}
+
+TEST_CASE("metric file: each column of metrics.csv is read as its quantity") {
+  const std::pair<const char*, Quantity> columns[] = {
+      {"train_step_timing in s", Quantity::step_time_s},
+      {"samples_per_sec", Quantity::samples_per_s},
+      {"device/samples_per_sec", Quantity::samples_per_s},
+      {"tokens_per_sec_per_gpu", Quantity::tokens_per_gpu_s},
+      {"device|items_per_sec", Quantity::tokens_per_gpu_s}};
+  for (const auto& [column, quantity] : columns) {
+    INFO(column);
+    const TrainingLog log = read_training_log(metrics(column, 3.25), "metrics.csv");
+    CHECK(log.quantity == quantity);
+    CHECK(log.median == Approx(3.25));
+    CHECK(log.rows == 8);  // of 10, a fifth of them warm-up
+  }
+  CHECK_THROWS_WITH(read_training_log(metrics("loss", 1), "metrics.csv"),
+                    Contains("is metrics.csv without the time of a step"));
+}
+
+TEST_CASE("metric file: trainer_state.json has one mean, of the whole run") {
+  const std::string text =
+      R"({"global_step": 100, "train_batch_size": 8, "log_history": [{"loss": 1.9, "step": 10},
+          {"train_runtime": 302.1, "train_samples_per_second": 21.18, "step": 100}]})";
+  const TrainingLog log = read_training_log(text, "trainer_state.json");
+  CHECK(log.program == "Hugging Face Trainer");
+  CHECK(log.quantity == Quantity::samples_per_s);
+  CHECK(log.median == Approx(21.18));
+  CHECK_THROWS_WITH(read_training_log(text.substr(0, 130), "trainer_state.json"),
+                    Contains("truncated"));
+  CHECK_THROWS_WITH(read_training_log(R"({"log_history": [{"loss": 1}]})", "trainer_state.json"),
+                    Contains("holds no train_samples_per_second"));
+}
+
+TEST_CASE("metric file: a gzip log reads as its text, and a truncated one is refused") {
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "run.log").string();
+  const std::string text = metrics("train_step_timing in s", 1.5);
+  const gzFile file = gzopen(path.c_str(), "wb");
+  gzwrite(file, text.data(), static_cast<unsigned>(text.size()));
+  gzclose(file);
+  CHECK(read_log_file(path) == text);
+  std::ifstream in(path, std::ios::binary);
+  const std::string packed{std::istreambuf_iterator<char>(in), {}};
+  for (const std::size_t kept : {std::size_t{3}, packed.size() / 2, packed.size() - 1}) {
+    INFO(kept);
+    std::ofstream(path, std::ios::binary) << packed.substr(0, kept);
+    CHECK_THROWS_WITH(read_log_file(path), Contains("--log: is a gzip file that is truncated"));
+  }
+  std::ofstream(path, std::ios::binary) << packed << packed;
+  CHECK(read_log_file(path) == text + text);
+  std::ofstream(path, std::ios::binary) << text;
+  CHECK(read_log_file(path) == text);
+}
+
+}  // namespace
+}  // namespace lambcast
