@@ -27,6 +27,7 @@
 #include "validate/program/level_fit.h"
 #include "validate/program/measured_step.h"
 #include "validate/program/metric_file.h"
+#include "validate/program/trace_report.h"
 #include "validate/program/training_log.h"
 #include "validate/replay/user_runs.h"
 
@@ -192,7 +193,16 @@ int calibrate_program(const CalibrateOptions& options) {
                  fmt::format("{} changes a description that the level is written into", key),
                  "model.KEY; write the others into the file of --cluster or --device first");
   std::string breakdowns;
-  const LevelFit fit = fit_level(measured_steps(options, breakdowns));
+  const std::vector<SourceFigure> steps = measured_steps(options, breakdowns);
+  // Steps that set no level still show where their time goes.
+  const LevelFit fit = [&] {
+    try {
+      return fit_level(steps);
+    } catch (const Error&) {
+      fmt::print(options.output == "-" ? stderr : stdout, "{}", breakdowns);
+      throw;
+    }
+  }();
   const auto device = options.what_if.find("device");
   const std::string text = validate::cluster_with_program(
       base.text, base.file, name_inside(options),
@@ -251,9 +261,11 @@ Command add_calibrate(CLI::App& app) {
           "in for flags that are not given; may be repeated")
       ->allow_extra_args(false);
   command
-      ->add_option("--job-trace", options->traces,
-                   "the same from a trace of PyTorch's profiler (JSON, plain or gzip) of one rank, "
-                   "with its parts next to those of the forecast; may be repeated")
+      ->add_option(
+          "--job-trace", options->traces,
+          "the same from a trace of one rank, of PyTorch's profiler (JSON, plain or gzip) or "
+          "Nsight Systems (SQLite export), with its parts next to those of the forecast; may "
+          "be repeated")
       ->allow_extra_args(false);
   command
       ->add_option("--stage", options->stage,

@@ -3,7 +3,7 @@
 
 packages=(g++ cmake ninja-build libboost-graph-dev libboost-context-dev libeigen3-dev libfmt-dev libcli11-dev
   nlohmann-json3-dev libtomlplusplus-dev libyaml-cpp-dev catch2 libbenchmark-dev gnuplot-nox fonts-dejavu-core
-  libopenmpi-dev openmpi-bin iproute2 pybind11-dev python3-dev python3-jsonschema zlib1g-dev)
+  libopenmpi-dev openmpi-bin iproute2 pybind11-dev python3-dev python3-jsonschema libsqlite3-dev zlib1g-dev)
 # What single tests are skipped without; installed where LAMBCAST_OPTIONAL is set.
 optional=(python3-torch python3-pandas python3-pip python3-setuptools python3-wheel python3-yaml pandoc
   munge slurm-client slurm-wlm-basic-plugins slurmctld slurmd)

@@ -40,7 +40,7 @@ function(component name version license how purl)
 endfunction()
 
 function(write_bill_of_materials file)
-  foreach(package fmt tomlplusplus yaml-cpp nlohmann_json ZLIB CLI11 Boost Eigen3 MPI pybind11)
+  foreach(package fmt tomlplusplus yaml-cpp nlohmann_json SQLite3 ZLIB CLI11 Boost Eigen3 MPI pybind11)
     find_package(${package} QUIET)
   endforeach()
   set(bill [[{"bomFormat": "CycloneDX", "specVersion": "1.5", "version": 1, "metadata": {},
@@ -56,6 +56,8 @@ function(write_bill_of_materials file)
     HEADERS yaml-cpp/ LIBRARY libyaml-cpp.so)
   component(nlohmann-json "${nlohmann_json_VERSION}" MIT compiled pkg:github/nlohmann/json
     HEADERS nlohmann/)
+  component(sqlite "${SQLite3_VERSION}" blessing linked pkg:generic/sqlite
+    HEADERS sqlite3.h LIBRARY libsqlite3.so)
   component(zlib "${ZLIB_VERSION_STRING}" Zlib linked pkg:github/madler/zlib
     HEADERS zlib.h LIBRARY libz.so)
   component(CLI11 "${CLI11_VERSION}" BSD-3-Clause compiled pkg:github/CLIUtils/CLI11 HEADERS CLI/)

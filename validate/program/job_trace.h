@@ -1,10 +1,6 @@
 // Profile of one rank of a training job: the trace of PyTorch's profiler (Kineto, Chrome JSON),
-// plain or compressed by gzip.
-//
-// Read: complete events ("ph": "X") of the categories kernel, gpu_memcpy and gpu_memset, and the
-// annotations ProfilerStep#N. Times are microseconds. The first and the last step of a trace are
-// often cut and are left out if at least three were recorded. A file that ends within an event is
-// read up to there and marked as truncated.
+// plain or compressed by gzip, or an SQLite export of Nsight Systems (recorded_trace.h). The first
+// and the last step of a trace are often cut and are left out if at least three were recorded.
 //
 // Parts of each step, with the intervals of kernels on all streams united:
 //
@@ -17,9 +13,10 @@
 // copies, all others. A collective's kernel includes the wait for the last rank, so that exposed
 // time is not the time of a transfer.
 //
-// Sources: pytorch/kineto libkineto/src/output_json.cpp (events and their units);
-// facebookresearch/HolisticTraceAnalysis hta/common/types.py (kinds of kernels).
-// Left out: Nsight Systems, shapes of products, several ranks.
+// Computing is divided by kind: products first, then attention while no product runs, and so on.
+//
+// Source: facebookresearch/HolisticTraceAnalysis hta/common/types.py (kinds of kernels).
+// Left out: shapes of products, several ranks.
 #pragma once
 
 #include <array>
@@ -39,10 +36,12 @@ KernelKind kind_of_kernel(std::string_view name);
 struct TracedStep {
   double time_us = 0, computing_us = 0, exposed_us = 0, idle_us = 0;
   std::array<double, kernel_kind_names.size()> kernel_us{};  // summed, overlaps included
+  std::array<double, kernel_kind_names.size()> alone_us{};   // while none of a kind before it runs
 };
 
 struct JobTrace {
   std::string gpu;  // as the trace names the device; empty if it does not
+  int gpus = 1;     // in the file; the first is read
   std::vector<TracedStep> steps;
   int left_out = 0;  // steps at the ends of the trace
   bool truncated = false;
@@ -55,8 +54,5 @@ JobTrace read_job_trace(const std::string& path);
 
 // The trace as a measured run that `what_if` describes, by its median step.
 SourceFigure figure_of(const JobTrace& trace, const std::string& path, const WhatIf& what_if);
-
-// The measured breakdown next to that of the forecast of the run, and the largest disagreement.
-std::string trace_report(const JobTrace& trace, const SourceFigure& figure);
 
 }  // namespace lambcast

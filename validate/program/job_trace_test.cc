@@ -5,8 +5,11 @@
 
 #include <catch2/catch.hpp>
 #include <fstream>
+#include <sstream>
 
+#include "sim/base/error.h"
 #include "sim/base/temporary_folder.h"
+#include "validate/program/trace_report.h"
 
 namespace lambcast {
 namespace {
@@ -103,26 +106,64 @@ TEST_CASE("job trace: other files are refused in one line") {
              Contains("--job-trace: is no JSON with events of kernels"));
   CHECK_THAT(refusal("{\"traceEvents\":[]}"), Contains("holds no kernel"));
   CHECK_THAT(refusal("[" + event("kernel", "gemm", 0, 1) + "]"), Contains("marks no step"));
-  CHECK_THAT(refusal("SQLite format 3"), Contains("Nsight Systems is not read yet"));
+  CHECK_THAT(refusal("SQLite format 3"), Contains("is an SQLite file that is truncated"));
   CHECK_THROWS_WITH(read_job_trace("nowhere.json"), Contains("is no file that can be read"));
 }
 
-TEST_CASE("job trace: its parts stand next to those of the forecast") {
+const WhatIf bert_on_a100{{"model", "bert-large"}, {"cluster", "dgx-a100-80g"}, {"gpus", "8"},
+                          {"optimizer", "adam"},   {"micro_batch", "16"},       {"grad_accum", "1"},
+                          {"steps", "10"}};
+
+// The numbers of a row of the report.
+std::pair<double, double> row_of_report(const std::string& report, const std::string& name) {
+  const auto at = report.find("\n" + name);
+  REQUIRE(at != report.npos);
+  double measured = 0, forecast = 0;
+  std::istringstream(report.substr(at + 1 + name.size())) >> measured >> forecast;
+  return {measured, forecast};
+}
+
+TEST_CASE("job trace: each part stands next to that of the forecast, and both add up to the step") {
   const TraceFile file(trace_text(4));
   const JobTrace trace = read_job_trace(file.path);
-  const SourceFigure figure = figure_of(trace, file.path,
-                                        {{"model", "bert-large"},
-                                         {"cluster", "dgx-a100-80g"},
-                                         {"gpus", "8"},
-                                         {"optimizer", "adam"},
-                                         {"micro_batch", "16"},
-                                         {"grad_accum", "1"},
-                                         {"steps", "10"}});
-  CHECK(figure.measured == Approx(100e-6));
-  const std::string report = trace_report(trace, figure);
-  CHECK_THAT(report, Contains("2 steps, the first and the last left out"));
-  CHECK_THAT(report, Contains("exposed communication              0.02"));
-  CHECK_THAT(report, Contains("Largest disagreement: computing"));
+  for (const char* tp : {"1", "2"}) {
+    WhatIf what_if = bert_on_a100;
+    if (tp[0] != '1') what_if["tp"] = tp;
+    const SourceFigure figure = figure_of(trace, file.path, what_if);
+    CHECK(figure.measured == Approx(100e-6));
+    const std::string report = trace_report(trace, figure);
+    INFO(report);
+    CHECK_THAT(report, Contains("2 steps, the first and the last left out"));
+    CHECK_THAT(report, Contains("Largest disagreement: products"));
+    CHECK_THAT(report, Contains("Communication behind computing: 0.02 ms"));
+    std::pair<double, double> sum;
+    for (const char* name :
+         {"products", "attention", "element-wise and the rest", "exposed communication", "gaps"}) {
+      const auto [measured, forecast] = row_of_report(report, name);
+      sum.first += measured;
+      sum.second += forecast;
+      CHECK((forecast > 0 || std::string_view(name) == "gaps"));
+    }
+    const auto [measured, forecast] = row_of_report(report, "step ");
+    CHECK(sum.first == Approx(measured).margin(0.03));
+    CHECK(sum.second == Approx(forecast).margin(0.03));
+  }
+}
+
+TEST_CASE("job trace: one of another GPU is refused, and one that names none is read") {
+  const auto report = [](const std::string& gpu, const std::string& cluster) {
+    JobTrace trace{gpu, 1, {TracedStep{100, 80, 10, 10, {}, {}}}, 0, false};
+    WhatIf what_if = bert_on_a100;
+    what_if["cluster"] = cluster;
+    return trace_report(trace, figure_of(trace, "x.json", what_if));
+  };
+  CHECK_THROWS_WITH(report("NVIDIA H100 80GB HBM3", "dgx-a100-80g"),
+                    Contains("x.json: --job-trace: is a trace of NVIDIA H100 80GB HBM3, and the "
+                             "cluster has a100-80g"));
+  CHECK_THROWS_WITH(report("NVIDIA GH200 480GB", "h200-ndr"), Contains("NVIDIA GH200"));
+  CHECK_NOTHROW(report("NVIDIA A100-SXM4-80GB", "dgx-a100-80g"));
+  CHECK_NOTHROW(report("", "dgx-a100-80g"));
+  CHECK_NOTHROW(report("A GPU of our own", "dgx-a100-80g"));
 }
 
 }  // namespace
