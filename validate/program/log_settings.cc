@@ -393,7 +393,9 @@ std::string fill_from_log(const LogSettings& settings, const std::string& file,
     if (!is_open(setting.key, asked, figure.what_if)) continue;
     figure.what_if.emplace(setting.key, setting.value);
     filled.push_back(
-        fmt::format("{} {} (line {})", flag_of(setting.key), setting.value, setting.line));
+        setting.key.starts_with("model.")
+            ? fmt::format("--set {}={} (line {})", setting.key, setting.value, setting.line)
+            : fmt::format("{} {} (line {})", flag_of(setting.key), setting.value, setting.line));
   }
   if (settings.model && !asked.contains("model") && !asked.contains("megatron_args")) {
     const std::string name = (is_path(file) ? file : "./" + file) + " as a model";
