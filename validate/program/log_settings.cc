@@ -34,7 +34,9 @@ constexpr PrintedName printed_names[] = {
     {"micro_batch_size", "micro_batch"},
     {"train_micro_batch_size_per_gpu", "micro_batch"},
     {"Instantaneous batch size per device", "micro_batch"},
+    {"global batch size", "global_batch"},
     {"gradient_accumulation_steps", "grad_accum"},
+    {"gradient accumulation steps", "grad_accum"},
     {"Gradient Accumulation steps", "grad_accum"},
     {"zero_optimization_stage", "zero_stage"},
     {"\"stage\"", "zero_stage"},
@@ -45,6 +47,7 @@ constexpr PrintedName printed_names[] = {
     {"context_parallel_size", "cp"},
     {"expert_model_parallel_size", "ep"},
     {"seq_length", "seq_len"},
+    {"maximum context length", "seq_len"},
     {"num_layers", "model.layers"},
     {"num_hidden_layers", "model.layers"},
     {"hidden_size", "model.hidden"},
@@ -98,6 +101,9 @@ constexpr std::pair<std::string_view, std::string_view> words_of_python[] = {
     {"AttnBackend.unfused", "unfused"},
     {"AttnBackend.local", "local"},
     {"AttnBackend.auto", "auto"},
+    {"PositionEmbeddingType.absolute", "learned_absolute"},
+    {"PositionEmbeddingType.rotary", "rope"},
+    {"PositionEmbeddingType.alibi", "alibi"},
     {"torch.float32", "fp32"},
     {"torch.float16", "fp16"},
     {"torch.bfloat16", "bf16"},
@@ -205,6 +211,7 @@ class ArgumentBlock {
     if (value == "None" || value == "False") return {};
     if (name == "padded-vocab-size") return "--vocab-size " + value;
     if (name == "fp8") return "--fp8-format " + value;
+    if (name == "activations-checkpoint-method") return "--checkpoint-activations";  // 2021 to 2022
     if (name == "tokenizer-type" && value.starts_with("Bert")) return "--mask-prob 0.15";
     const bool usual = (name == "moe-layer-freq" && value == "1") ||
                        (name == "hybrid-attention-ratio" && value == "0.0") ||
@@ -292,7 +299,8 @@ class SettingsReader {
     if (block_.read(line, number)) return;
     if (const auto at = line.find("Running with configs: {"); at != line.npos) {
       if (const std::string job = job_file(line.substr(line.find('{', at))); !job.empty())
-        for (const auto& [key, value] : torchtitan::decode(job, file_).what_if)
+        for (const auto& [key, value] :
+             torchtitan::decode(job, fmt::format("{} (job in line {})", file_, number)).what_if)
           printed_.push_back({key, value, "configs", number});
       return;
     }

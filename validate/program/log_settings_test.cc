@@ -190,6 +190,42 @@ TEST_CASE("log settings: DeepSpeed's configuration gives batch, stage, precision
   CHECK_THAT(refusal(text, other), Contains("--zero-stage: 1 contradicts the log, run.log:10"));
 }
 
+TEST_CASE("log settings: Megatron-DeepSpeed's stage is that of DeepSpeed's configuration") {
+  std::string text = "------------------------ arguments ------------------------\n";
+  const std::pair<const char*, const char*> values[] = {
+      {"checkpoint_activations", "True"},
+      {"deepspeed", "True"},
+      {"fp16", "True"},
+      {"global_batch_size", "64"},
+      {"hidden_size", "2048"},
+      {"micro_batch_size", "2"},
+      {"num_attention_heads", "16"},
+      {"num_experts", "[1]"},
+      {"num_layers", "24"},
+      {"padded_vocab_size", "50304"},
+      {"pipeline_model_parallel_size", "2"},
+      {"position_embedding_type", "PositionEmbeddingType.absolute"},
+      {"seq_length", "2048"},
+      {"tensor_model_parallel_size", "2"},
+      {"topk", "1"},
+      {"world_size", "16"},
+      {"zero_stage", "2.0"}};
+  for (const auto& [name, value] : values)
+    text += fmt::format("[default0]:  {:.<48} {}\n", std::string(name) + " ", value);
+  text += "-------------------- end of arguments ---------------------\n";
+  text += "[INFO] [config.py:1004:print]   zero_optimization_stage ...... 1\n";
+  for (int i = 0; i < 12; ++i)
+    text +=
+        "[default7]: iteration 5/ 10 | elapsed time per iteration (s): 5.22 | global batch "
+        "size: 64 |\n";
+  const Filled of = filled(text, {{"cluster", "dgx-a100-80g"}});
+  CHECK(of.figure.what_if.at("zero_stage") == "1");
+  CHECK(of.figure.what_if.at("framework") == "deepspeed");
+  CHECK(of.figure.what_if.at("recompute") == "full");
+  CHECK(of.figure.what_if.at("gpus") == "16");
+  CHECK_THAT(of.figure.texts.at("model ./run.log as a model"), Contains("family = 'gpt'"));
+}
+
 TEST_CASE("log settings: the Trainer's batch, and NeMo's layout and processes") {
   const std::string trainer =
       "***** Running training *****\n  Num examples = 1,000\n"

@@ -54,8 +54,17 @@ LogRows rows_of_csv(std::string_view text, const std::string& file) {
       fmt::format("a column {}: Lightning's ThroughputMonitor, or NeMo's timing callback", names));
 }
 
+// Python writes numbers that JSON has no word for.
+std::string without_nan(std::string_view text) {
+  std::string json(text);
+  for (const std::string_view word : {": NaN", ": Infinity", ": -Infinity"})
+    for (auto at = json.find(word); at != json.npos; at = json.find(word, at))
+      json.replace(at, word.size(), ": null");
+  return json;
+}
+
 LogRows rows_of_state(std::string_view text, const std::string& file) {
-  const auto state = nlohmann::json::parse(text, nullptr, false);
+  const auto state = nlohmann::json::parse(without_nan(text), nullptr, false);
   if (state.is_discarded())
     fail_input({file, 0, "log_history"}, "is a trainer_state.json that is truncated or no JSON",
                "the file of a checkpoint or of the end of the run");

@@ -42,7 +42,7 @@ TEST_CASE("metric file: each column of metrics.csv is read as its quantity") {
 
 TEST_CASE("metric file: trainer_state.json has one mean, of the whole run") {
   const std::string text =
-      R"({"global_step": 100, "train_batch_size": 8, "log_history": [{"loss": 1.9, "step": 10},
+      R"({"global_step": 100, "train_batch_size": 8, "log_history": [{"loss": NaN, "step": 10},
           {"train_runtime": 302.1, "train_samples_per_second": 21.18, "step": 100}]})";
   const TrainingLog log = read_training_log(text, "trainer_state.json");
   CHECK(log.program == "Hugging Face Trainer");
