@@ -25,6 +25,7 @@
 #include "validate/importers/gpu_of_log.h"
 #include "validate/program/job_trace.h"
 #include "validate/program/level_fit.h"
+#include "validate/program/log_against_flags.h"
 #include "validate/program/measured_step.h"
 #include "validate/program/metric_file.h"
 #include "validate/program/trace_report.h"

@@ -1,20 +1,16 @@
 #include "validate/program/log_settings.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <nlohmann/json.hpp>
 
-#include "experiments/scenario/scenario.h"
 #include "models/megatron/arguments.h"
 #include "models/megatron/known_arguments.h"
 #include "models/torchtitan/config.h"
 #include "models/torchtitan/known_keys.h"
-#include "sim/base/error.h"
-#include "sim/base/file.h"
 
 namespace lambcast {
 namespace {
@@ -81,19 +77,6 @@ constexpr std::pair<std::string_view, std::string_view> argument_of_key[] = {
     {"model.hidden", "hidden-size"},
     {"model.heads", "num-attention-heads"}};
 
-// Counts whose flag must not differ from the log.
-constexpr std::string_view compared_counts[] = {
-    "tp",          "pp",         "cp",           "ep",      "gpus",      "dp",
-    "micro_batch", "grad_accum", "global_batch", "seq_len", "zero_stage"};
-
-// Frameworks that a user may name for the program that wrote a log.
-constexpr std::pair<std::string_view, std::string_view> names_of_program[] = {
-    {"megatron", "megatron nvidia nemo other"},
-    {"deepspeed", "deepspeed nvidia bagua other"},
-    {"torchtitan", "torchtitan pytorch nvidia other"},
-    {"nemo", "nemo megatron nvidia other"},
-    {"jax", "jax nvidia other"}};
-
 // Values as Python prints them.
 constexpr std::pair<std::string_view, std::string_view> words_of_python[] = {
     {"AttnBackend.flash", "flash"},
@@ -109,17 +92,7 @@ constexpr std::pair<std::string_view, std::string_view> words_of_python[] = {
     {"torch.bfloat16", "bf16"},
     {"torch.uint8", "fp8"}};
 
-constexpr std::string_view lengths[] = {"steps", "samples", "tokens", "rampup_batch_size"};
-constexpr std::string_view batches[] = {"micro_batch", "grad_accum", "global_batch"};
-// Keys that a DeepSpeed file settles.
-constexpr std::string_view of_config[] = {"micro_batch", "grad_accum", "global_batch",
-                                          "zero_stage",  "precision",  "optimizer"};
-
 constexpr std::size_t most_text = std::size_t{16} << 20;
-
-bool among(std::span<const std::string_view> names, std::string_view name) {
-  return std::ranges::find(names, name) != names.end();
-}
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
@@ -147,11 +120,15 @@ class ArgumentBlock {
  public:
   // Whether the line belongs to the block, which is then read.
   bool read(std::string_view line, int number) {
-    if (line.find("-- arguments --") != line.npos && given_.empty()) {
+    if (line.find("-- arguments --") != line.npos) {  // of the last start, if there are several
+      given_.clear();
       inside_ = true;
       first_line_ = number;
     }
     if (line.find("end of arguments") != line.npos) inside_ = false;
+    // " > padded vocab (size: 50257) with 47 dummy tokens (new size: 50304)", behind the block.
+    if (line.find("padded vocab (size:") != line.npos && !given_.empty())
+      given_.emplace("padded-vocab-size", std::pair(value_behind(line, "new size"), number));
     if (inside_) read_argument(line, number);
     return inside_;
   }
@@ -169,6 +146,7 @@ class ArgumentBlock {
       if (const std::string value = given(argument_of(key)); is_count(value))
         settings.all.push_back(setting(key, value));
     if (!decoded.model.empty() && !decoded.lacks_vocabulary) settings.model = decoded.model;
+    settings.begin = first_line_;
     return settings;
   }
 
@@ -216,7 +194,9 @@ class ArgumentBlock {
     const bool usual = (name == "moe-layer-freq" && value == "1") ||
                        (name == "hybrid-attention-ratio" && value == "0.0") ||
                        (name.starts_with("expert-") && given("num-experts") == "None");
-    if (usual || among(left_out_arguments, name) || !megatron::bears_on_cost(name)) return {};
+    if (usual || std::ranges::find(left_out_arguments, name) != std::end(left_out_arguments) ||
+        !megatron::bears_on_cost(name))
+      return {};
     return value == "True" ? "--" + name : fmt::format("--{} {}", name, value);
   }
 
@@ -262,7 +242,7 @@ std::int64_t ranks_of_mesh(std::string_view text) {
   while (at < last) {
     std::int64_t size = 0;
     const auto [end, status] = std::from_chars(at, last, size);
-    if (status == std::errc{})
+    if (status == std::errc{} && size <= 1 << 24)
       ranks = std::clamp<std::int64_t>(std::max<std::int64_t>(ranks, 1) * size, 0, 1 << 24);
     at = std::max(end, at + 1);
   }
@@ -283,7 +263,7 @@ class SettingsReader {
   // The stage is that of DeepSpeed's own configuration, all else that of the arguments.
   LogSettings settings() const {
     const LogSettings arguments = block_.empty() ? LogSettings() : block_.settings(file_);
-    LogSettings settings{{}, arguments.model};
+    LogSettings settings{{}, arguments.model, arguments.begin};
     const auto add = [&](const LogSetting& setting) {
       if (settings.find(setting.key) == nullptr) settings.all.push_back(setting);
     };
@@ -311,9 +291,9 @@ class SettingsReader {
       const std::string value = value_behind(line, printed.name);
       const bool stage_0 = printed.key == "zero_stage" && value == "0";
       if (printed.when.empty() ? is_count(value) || stage_0 : value == printed.when)
-        printed_.push_back({std::string(printed.key),
-                            printed.when.empty() ? value : std::string(printed.then),
-                            std::string(printed.name), number});
+        printed_.push_back(
+            {std::string(printed.key), printed.when.empty() ? value : std::string(printed.then),
+             std::string(printed.name.substr(0, printed.name.find(" ..."))), number});
     }
   }
 
@@ -321,61 +301,6 @@ class SettingsReader {
   ArgumentBlock block_;
   std::vector<LogSetting> printed_;
 };
-
-std::string flag_of(std::string_view key) {
-  if (key.starts_with("model.")) return fmt::format("--model ({})", key);
-  std::string name = fmt::format("--{}", key);
-  std::ranges::replace(name, '_', '-');
-  return name;
-}
-
-std::string place_of(const LogSetting& setting, const std::string& file) {
-  return setting.line > 0 ? fmt::format("{}:{}", file, setting.line) : file;
-}
-
-[[noreturn]] void refuse(const LogSetting& setting, const std::string& file,
-                         const std::string& ours) {
-  fail_input({"", 0, flag_of(setting.key)},
-             fmt::format("{} contradicts the log, {}: {} is {}", ours, place_of(setting, file),
-                         setting.name, setting.value),
-             setting.value);
-}
-
-// Whether a flag and a setting of the log cannot both be true.
-bool contradict(const std::string& key, const std::string& flag, const std::string& log) {
-  if (flag == log) return false;
-  if (among(compared_counts, key)) return is_count(flag);
-  if (key == "recompute") {
-    const auto is = [](std::string_view word) { return word == "none" || word == "full"; };
-    return is(flag) || is(log);
-  }
-  constexpr std::string_view formats[] = {"fp16", "bf16", "fp32"};
-  if (key == "precision") return among(formats, flag) && among(formats, log);
-  const auto* names = std::ranges::find(names_of_program, log,
-                                        &std::pair<std::string_view, std::string_view>::first);
-  return key == "framework" && names != std::end(names_of_program) &&
-         names->second.find(flag) == std::string_view::npos;
-}
-
-int batches_in(const WhatIf& said) {
-  return static_cast<int>(
-      std::ranges::count_if(batches, [&](std::string_view key) { return said.contains(key); }));
-}
-
-// Whether the flags, and what the log has filled so far, leave a key open.
-bool is_open(const std::string& key, const WhatIf& asked, const WhatIf& filled) {
-  if (filled.contains(key) || among(lengths, key)) return false;
-  if (asked.contains("config") && among(of_config, key)) return false;
-  if (key == "gpus" || key == "dp")
-    return !filled.contains("gpus") && !filled.contains("dp") && !filled.contains("nodes");
-  // Two of the three give the third.
-  if (among(batches, key) && key != "global_batch") return batches_in(filled) < 2;
-  if (key == "model.max_seq_len") return !asked.contains("seq_len") && !asked.contains("model");
-  if (key == "model.predicted_layers") return !asked.contains("model");
-  if (key.starts_with("model.")) return false;
-  // A file of the same program states them itself.
-  return !asked.contains("megatron_args") && !asked.contains("torchtitan");
-}
 
 }  // namespace
 
@@ -386,62 +311,6 @@ const LogSetting* LogSettings::find(std::string_view key) const {
 
 LogSettings read_log_settings(std::string_view text, const std::string& file) {
   return SettingsReader(text, file).settings();
-}
-
-std::string fill_from_log(const LogSettings& settings, const std::string& file,
-                          SourceFigure& figure) {
-  std::vector<std::string> filled;
-  const WhatIf asked = figure.what_if;
-  for (const LogSetting& setting : settings.all) {
-    const auto said = asked.find(setting.key);
-    if (said != asked.end() && contradict(setting.key, said->second, setting.value))
-      refuse(setting, file, said->second);
-  }
-  for (const LogSetting& setting : settings.all) {
-    if (!is_open(setting.key, asked, figure.what_if)) continue;
-    figure.what_if.emplace(setting.key, setting.value);
-    filled.push_back(
-        setting.key.starts_with("model.")
-            ? fmt::format("--set {}={} (line {})", setting.key, setting.value, setting.line)
-            : fmt::format("{} {} (line {})", flag_of(setting.key), setting.value, setting.line));
-  }
-  if (settings.model && !asked.contains("model") && !asked.contains("megatron_args")) {
-    const std::string name = (is_path(file) ? file : "./" + file) + " as a model";
-    figure.texts["model " + name] = *settings.model;
-    figure.what_if["model"] = name;
-    filled.push_back("--model, by its arguments");
-  }
-  return filled.empty() ? "" : fmt::format("Taken from {}: {}\n\n", file, fmt::join(filled, ", "));
-}
-
-void check_against_log(const LogSettings& settings, const std::string& file,
-                       const SourceFigure& figure) {
-  Catalog catalog(std::make_shared<DescriptionTexts>(figure.texts));
-  WhatIf said = figure.what_if;
-  // A micro batch and an accumulation give the batch, which is then compared.
-  if (batches_in(said) == 3) said.erase("global_batch");
-  const TrainingPlan run = resolve(said, catalog).training;
-  const parallel::ParallelLayout layout =
-      run.parallelism ? run.parallelism->layout : parallel::ParallelLayout();
-  const std::pair<std::string_view, std::int64_t> values[] = {{"gpus", run.gpus},
-                                                              {"tp", layout.tp},
-                                                              {"pp", layout.pp},
-                                                              {"cp", layout.cp},
-                                                              {"dp", run.data_parallel()},
-                                                              {"micro_batch", run.batch.micro},
-                                                              {"grad_accum", run.batch.gas},
-                                                              {"global_batch", run.batch.train},
-                                                              {"seq_len", run.seq_len},
-                                                              {"model.layers", run.model->layers},
-                                                              {"model.hidden", run.model->hidden},
-                                                              {"model.heads", run.model->heads}};
-  for (const auto& [key, value] : values) {
-    const LogSetting* setting = settings.find(key);
-    // Programs count the blocks of an encoder and of its decoder apart.
-    if (setting == nullptr || (run.model->decoder && key.starts_with("model."))) continue;
-    if (const std::string ours = fmt::format("{}", value); ours != setting->value)
-      refuse(*setting, file, ours);
-  }
 }
 
 }  // namespace lambcast

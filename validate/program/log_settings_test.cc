@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "sim/base/error.h"
+#include "validate/program/log_against_flags.h"
 #include "validate/program/training_log.h"
 
 namespace lambcast {
@@ -49,7 +50,7 @@ std::string megatron_arguments(const std::string& tp = "2") {
       {"optimizer", "adam"},
       {"overlap_grad_reduce", "True"},
       {"overlap_param_gather", "True"},
-      {"padded_vocab_size", "32000"},
+      {"params_dtype", "torch.bfloat16"},
       {"pipeline_model_parallel_size", "1"},
       {"position_embedding_type", "rope"},
       {"rampup_batch_size", "['16', '16', '1000']"},
@@ -68,7 +69,9 @@ std::string megatron_arguments(const std::string& tp = "2") {
   text += "------------------------ arguments ------------------------\n";
   for (const auto& [name, value] : values)
     text += fmt::format("0:   {:.<48} {}\n", std::string(name) + " ", value);
-  return text + "-------------------- end of arguments ---------------------\n";
+  return text +
+         "-------------------- end of arguments ---------------------\n"
+         " > padded vocab (size: 31900) with 100 dummy tokens (new size: 32000)\n";
 }
 
 std::string megatron_steps(int batch = 64) {
@@ -118,6 +121,7 @@ TEST_CASE("log settings: Megatron-LM's arguments describe the whole run") {
   CHECK_FALSE(said.contains("rampup_batch_size"));
   CHECK_THAT(of.figure.texts.at("model ./run.log as a model"), Contains("layers = 32\n"));
   CHECK_THAT(of.figure.texts.at("model ./run.log as a model"), Contains("family = 'llama'"));
+  CHECK_THAT(of.figure.texts.at("model ./run.log as a model"), Contains("vocab = 32000\n"));
   CHECK_THAT(of.sentence, Contains("--tp 2 (line 45)"));
   CHECK_THAT(of.sentence, Contains("--model, by its arguments"));
 }
@@ -135,7 +139,7 @@ TEST_CASE("log settings: each flag that contradicts Megatron-LM's arguments is r
       {"nodes", "2", "--gpus: 16 contradicts the log, run.log:51"},
       {"seq_len", "2048", "--seq-len: 2048 contradicts the log, run.log:42"},
       {"micro_batch", "2", "--micro-batch: 2 contradicts the log, run.log:27"},
-      {"global_batch", "128", "--global-batch: 128 contradicts the log, run.log:82: the batch of"},
+      {"global_batch", "128", "--global-batch: 128 contradicts the log, run.log:83: the batch of"},
       {"precision", "fp16", "--precision: fp16 contradicts the log, run.log:6"},
       {"recompute", "full", "--recompute: full contradicts the log, run.log:41"},
       {"framework", "paddle", "--framework: paddle contradicts the log, run.log:"},
@@ -156,10 +160,22 @@ TEST_CASE("log settings: the batch of the steps comes before that of a ramp's en
             .figure.what_if.at("global_batch") == "32");
 }
 
+TEST_CASE("log settings: the last start of a job counts, with its steps") {
+  std::string before = megatron_steps();
+  for (auto at = before.find("302"); at != before.npos; at = before.find("302", at + 3))
+    before.replace(at, 3, "402");
+  const std::string text = megatron_arguments("4") + before + megatron_arguments("2");
+  const Filled of = filled(text + megatron_steps(), {{"cluster", "dgx-a100-80g"}});
+  CHECK(of.figure.what_if.at("tp") == "2");
+  CHECK(of.figure.measured == Approx(3.021).margin(0.002));
+  // It has not made a step yet.
+  CHECK(filled(text, {{"cluster", "dgx-a100-80g"}}).figure.measured == Approx(4.021).margin(0.002));
+}
+
 TEST_CASE("log settings: an accumulation that gives another batch is refused") {
   CHECK_THAT(refusal(megatron_arguments() + megatron_steps(),
                      {{"cluster", "dgx-a100-80g"}, {"micro_batch", "1"}, {"grad_accum", "8"}}),
-             Contains("--global-batch: 32 contradicts the log, run.log:82"));
+             Contains("--global-batch: 32 contradicts the log, run.log:83"));
 }
 
 const WhatIf bert{{"cluster", "dgx-a100-80g"}, {"model", "bert-large"}, {"optimizer", "adam"}};
@@ -202,7 +218,6 @@ TEST_CASE("log settings: Megatron-DeepSpeed's stage is that of DeepSpeed's confi
       {"num_attention_heads", "16"},
       {"num_experts", "[1]"},
       {"num_layers", "24"},
-      {"padded_vocab_size", "50304"},
       {"pipeline_model_parallel_size", "2"},
       {"position_embedding_type", "PositionEmbeddingType.absolute"},
       {"seq_length", "2048"},
@@ -213,6 +228,7 @@ TEST_CASE("log settings: Megatron-DeepSpeed's stage is that of DeepSpeed's confi
   for (const auto& [name, value] : values)
     text += fmt::format("[default0]:  {:.<48} {}\n", std::string(name) + " ", value);
   text += "-------------------- end of arguments ---------------------\n";
+  text += " > padded vocab (size: 50257) with 47 dummy tokens (new size: 50304)\n";
   text += "[INFO] [config.py:1004:print]   zero_optimization_stage ...... 1\n";
   for (int i = 0; i < 12; ++i)
     text +=

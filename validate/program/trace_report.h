@@ -1,15 +1,13 @@
 // The parts of a traced step next to those of the forecast of the run:
 //
-//   part                      measured                       forecast
-//   products                  kernels of the kind            forward and backward passes, divided
-//   as attention                 (job_trace.h)                  the pieces of all blocks, embedding
-//   and element-wise and rest     copies too                     head are
-//   (models/device/block_time.h);
-//                                                            the rest has optimizer and compression
-//   exposed communication     collectives while no kernel    exposed communication
-//                             computes, waits for ranks
-//                             included
-//   gaps                      no kernel runs                 pipeline bubble
+//   products, attention,     measured: kernels of the kind (job_trace.h), copies among the rest
+//   element-wise and rest    forecast: the passes, divided as the pieces of all blocks, embedding
+//                            and head are (models/device/block_time.h); optimizer and compression
+//                            are part of the rest
+//   exposed communication    measured: collectives while nothing computes, with waits for ranks
+//                            forecast: the same without those waits
+//   gaps                     measured: no kernel runs
+//                            forecast: the bubble of a pipeline
 //
 // Both columns add up to the step. The largest disagreement is that of the largest difference in
 // time. Without kernels of the model and rates of the GPU the forecast of computing is not divided.

@@ -10,6 +10,7 @@
 
 #include "sim/base/error.h"
 #include "validate/calibrate/calibrate.h"
+#include "validate/program/log_against_flags.h"
 #include "validate/program/metric_file.h"
 
 namespace lambcast {
@@ -160,9 +161,13 @@ TrainingLog read_training_log(std::string_view text, const std::string& file) {
   for (const RowFormat& format : formats) {
     std::vector<LogRow> rows = rows_in(read, format);
     if (rows.empty()) continue;
+    LogSettings settings = read_log_settings(read, file);
+    // Steps before the last start of the job may be of another layout.
+    if (rows.back().line > settings.begin)
+      std::erase_if(rows, [&](const LogRow& row) { return row.line < settings.begin; });
     TrainingLog log = log_of(
         {std::string(format.program), format.quantity, std::move(rows), format.whole_run}, file);
-    log.settings = read_log_settings(read, file);
+    log.settings = std::move(settings);
     if (!format.framework.empty() && log.settings.find("framework") == nullptr)
       log.settings.all.push_back({"framework", std::string(format.framework),
                                   fmt::format("a step of {}", format.program), log.line});

@@ -1,0 +1,156 @@
+#include "validate/program/log_against_flags.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <span>
+
+#include "experiments/scenario/scenario.h"
+#include "sim/base/error.h"
+#include "sim/base/file.h"
+
+namespace lambcast {
+namespace {
+
+// Counts whose flag must not differ from the log.
+constexpr std::string_view compared_counts[] = {
+    "tp",          "pp",         "cp",           "ep",      "gpus",      "dp",
+    "micro_batch", "grad_accum", "global_batch", "seq_len", "zero_stage"};
+
+// Frameworks that a user may name for the program that wrote a log.
+constexpr std::pair<std::string_view, std::string_view> names_of_program[] = {
+    {"megatron", "megatron nvidia nemo other"},
+    {"deepspeed", "deepspeed nvidia bagua other"},
+    {"torchtitan", "torchtitan pytorch nvidia other"},
+    {"nemo", "nemo megatron nvidia other"},
+    {"jax", "jax nvidia other"}};
+
+constexpr std::string_view lengths[] = {"steps", "samples", "tokens", "rampup_batch_size"};
+constexpr std::string_view batches[] = {"micro_batch", "grad_accum", "global_batch"};
+// Keys that a DeepSpeed file settles.
+constexpr std::string_view of_config[] = {"micro_batch", "grad_accum", "global_batch",
+                                          "zero_stage",  "precision",  "optimizer"};
+
+bool is_among(std::span<const std::string_view> names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+bool is_whole(const std::string& value) {
+  return !value.empty() && std::ranges::all_of(value, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+std::string flag_of(std::string_view key) {
+  if (key.starts_with("model.")) return fmt::format("--model ({})", key);
+  std::string name = fmt::format("--{}", key);
+  std::ranges::replace(name, '_', '-');
+  return name;
+}
+
+std::string place_of(const LogSetting& setting, const std::string& file) {
+  return setting.line > 0 ? fmt::format("{}:{}", file, setting.line) : file;
+}
+
+[[noreturn]] void refuse(const LogSetting& setting, const std::string& file,
+                         const std::string& ours) {
+  fail_input({"", 0, flag_of(setting.key)},
+             fmt::format("{} contradicts the log, {}: {} is {}", ours, place_of(setting, file),
+                         setting.key == "framework" ? "its program" : setting.name, setting.value),
+             setting.value);
+}
+
+// Whether a flag and a setting of the log cannot both be true.
+bool contradict(const std::string& key, const std::string& flag, const std::string& log) {
+  if (flag == log) return false;
+  if (is_among(compared_counts, key)) return is_whole(flag);
+  if (key == "recompute") {
+    const auto is = [](std::string_view word) { return word == "none" || word == "full"; };
+    return is(flag) || is(log);
+  }
+  constexpr std::string_view formats[] = {"fp16", "bf16", "fp32"};
+  if (key == "precision") return is_among(formats, flag) && is_among(formats, log);
+  const auto* names = std::ranges::find(names_of_program, log,
+                                        &std::pair<std::string_view, std::string_view>::first);
+  return key == "framework" && names != std::end(names_of_program) &&
+         names->second.find(flag) == std::string_view::npos;
+}
+
+int batches_in(const WhatIf& said) {
+  return static_cast<int>(
+      std::ranges::count_if(batches, [&](std::string_view key) { return said.contains(key); }));
+}
+
+// Whether the flags, and what the log has filled so far, leave a key open.
+bool is_open(const std::string& key, const WhatIf& asked, const WhatIf& filled) {
+  if (filled.contains(key) || is_among(lengths, key)) return false;
+  if (asked.contains("config") && is_among(of_config, key)) return false;
+  if (key == "gpus" || key == "dp")
+    return !filled.contains("gpus") && !filled.contains("dp") && !filled.contains("nodes");
+  // Two of the three give the third.
+  if (is_among(batches, key) && key != "global_batch") return batches_in(filled) < 2;
+  if (key == "model.max_seq_len") return !asked.contains("seq_len") && !asked.contains("model");
+  if (key == "model.predicted_layers") return !asked.contains("model");
+  if (key.starts_with("model.")) return false;
+  // A file of the same program states them itself.
+  return !asked.contains("megatron_args") && !asked.contains("torchtitan");
+}
+
+}  // namespace
+
+std::string fill_from_log(const LogSettings& settings, const std::string& file,
+                          SourceFigure& figure) {
+  std::vector<std::string> filled;
+  const WhatIf asked = figure.what_if;
+  for (const LogSetting& setting : settings.all) {
+    const auto said = asked.find(setting.key);
+    if (said != asked.end() && contradict(setting.key, said->second, setting.value))
+      refuse(setting, file, said->second);
+  }
+  for (const LogSetting& setting : settings.all) {
+    if (!is_open(setting.key, asked, figure.what_if)) continue;
+    figure.what_if.emplace(setting.key, setting.value);
+    filled.push_back(
+        setting.key.starts_with("model.")
+            ? fmt::format("--set {}={} (line {})", setting.key, setting.value, setting.line)
+            : fmt::format("{} {} (line {})", flag_of(setting.key), setting.value, setting.line));
+  }
+  if (settings.model && !asked.contains("model") && !asked.contains("megatron_args")) {
+    const std::string name = (is_path(file) ? file : "./" + file) + " as a model";
+    figure.texts["model " + name] = *settings.model;
+    figure.what_if["model"] = name;
+    filled.push_back("--model, by its arguments");
+  }
+  return filled.empty() ? "" : fmt::format("Taken from {}: {}\n\n", file, fmt::join(filled, ", "));
+}
+
+void check_against_log(const LogSettings& settings, const std::string& file,
+                       const SourceFigure& figure) {
+  Catalog catalog(std::make_shared<DescriptionTexts>(figure.texts));
+  WhatIf said = figure.what_if;
+  // A micro batch and an accumulation give the batch, which is then compared.
+  if (batches_in(said) == 3) said.erase("global_batch");
+  const TrainingPlan run = resolve(said, catalog).training;
+  const parallel::ParallelLayout layout =
+      run.parallelism ? run.parallelism->layout : parallel::ParallelLayout();
+  const std::pair<std::string_view, std::int64_t> values[] = {{"gpus", run.gpus},
+                                                              {"tp", layout.tp},
+                                                              {"pp", layout.pp},
+                                                              {"cp", layout.cp},
+                                                              {"dp", run.data_parallel()},
+                                                              {"micro_batch", run.batch.micro},
+                                                              {"grad_accum", run.batch.gas},
+                                                              {"global_batch", run.batch.train},
+                                                              {"seq_len", run.seq_len},
+                                                              {"model.layers", run.model->layers},
+                                                              {"model.hidden", run.model->hidden},
+                                                              {"model.heads", run.model->heads}};
+  for (const auto& [key, value] : values) {
+    const LogSetting* setting = settings.find(key);
+    // Programs count the blocks of an encoder and of its decoder apart.
+    if (setting == nullptr || (run.model->decoder && key.starts_with("model."))) continue;
+    if (const std::string ours = fmt::format("{}", value); ours != setting->value)
+      refuse(*setting, file, ours);
+  }
+}
+
+}  // namespace lambcast
