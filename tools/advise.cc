@@ -48,16 +48,19 @@ Command add_advise(CLI::App& app) {
   auto options = std::make_shared<AdviseOptions>();
   CLI::App* command = app.add_subcommand(
       "advise", "does compression pay here: verdict, break-even bandwidth, backends, memory, cost");
-  command->add_option("--list", options->lists, "advice for each value of a key: KEY=a,b,c")
+  command
+      ->add_option("--list", options->lists,
+                   "advice for each value of a key: KEY=a,b,c; may be repeated")
       ->allow_extra_args(false);
   command
       ->add_option("--scan", options->scans,
-                   "the same: KEY=FROM..TO (doubling) or KEY=low:high:step")
+                   "the same: KEY=FROM..TO (doubling) or KEY=low:high:step; may be repeated")
       ->allow_extra_args(false);
-  add_forecast_flags(*command, options->forecast,
-                     {"table, json, or csv: a row per implementation of the kernels and backend",
-                      "write one step per stage with the fastest backend as a Chrome trace (-: to "
-                      "stdout, alone)"});
+  add_forecast_flags(
+      *command, options->forecast,
+      {"table (the default), json, or csv: a row per implementation of the kernels and backend",
+       "write one step per phase with the fastest backend as a Chrome trace (-: to stdout, alone; "
+       "default: none)"});
   command->footer(R"(Examples
   lambcast advise --config ds.json --model bert-large --cluster commodity-10gbe --gpus 32 --steps 7500
   lambcast advise --model bert-large --cluster commodity-100gbe --nodes 16 --optimizer onebit_lamb --micro-batch 16 \

@@ -108,7 +108,7 @@ TableHints hints_of(const CalibrateOptions& options) {
     else if (key == "backend")
       fail_input({"", 0, "--backend"}, fmt::format("'{}' has no tables", value), "nccl or mpi");
     else if (key != "cluster")
-      fail_input({"", 0, key}, "describes a training run, which tables of collectives do not need",
+      fail_input(flag(key), "describes a training run, which tables of collectives do not need",
                  "with --measured METRIC=VALUE or --runs RUNS.csv instead of FILE");
   }
   return of;
@@ -119,10 +119,10 @@ void warn_of_other_gpu(const std::string& file, const validate::Measurement& tab
                        const Base& base) {
   const auto device = Table::parse(base.text, base.file).get_or<std::string>("device", "");
   if (const std::string other = validate::other_gpu(table, device); !other.empty())
-    fmt::print(stderr,
-               "lambcast: warning: {} is a log of {}, and {} has {}: give the cluster of the log, "
-               "or --another-machine\n",
-               printable(file), printable(other), base.file, device);
+    complain(
+        fmt::format("warning: {} is a log of {}, and {} has {}: give the cluster of the log, "
+                    "or --another-machine",
+                    printable(file), printable(other), base.file, device));
 }
 
 int calibrate_collectives(const CalibrateOptions& options) {
@@ -222,7 +222,8 @@ int calibrate_command(const CalibrateOptions& options) {
     fail_input({"", 0, "FILE"}, "holds collectives, which are fitted before steps",
                "lambcast calibrate FILE -o network.toml, then --cluster network.toml --measured");
   if (!steps && options.files.empty())
-    fail_input({"", 0, "FILE"}, "is missing: give a measurement",
+    fail_input({"", 0, options.what_if.contains("cluster") ? "FILE" : "FILE and --cluster"},
+               "missing: a measurement is fitted to the description of a cluster",
                "tables of collectives, --measured METRIC=VALUE, --log FILE, --job-trace FILE or "
                "--runs RUNS.csv");
   return steps ? calibrate_program(options) : calibrate_collectives(options);
@@ -242,7 +243,7 @@ Command add_calibrate(CLI::App& app) {
   command->add_flag("--force", options->force, "replace the file of -o if there is one");
   command->add_option("FILE", options->files,
                       "tables: nccl-tests text or JSON, OSU, IMB, ds_bench, iperf3 -J, perftest, "
-                      "lambcast measure, our CSV; - for stdin");
+                      "lambcast measure, our CSV; - for stdin (default: none, if steps are given)");
   command
       ->add_option(
           "--measured", options->measured,
@@ -252,11 +253,11 @@ Command add_calibrate(CLI::App& app) {
       ->allow_extra_args(false);
   command->add_option("--runs", options->runs,
                       "the same for many runs: a CSV with what-if keys and measured columns, as "
-                      "validate --as runs reads it");
+                      "validate --as runs reads it (default: none)");
   command
       ->add_option(
           "--log", options->logs,
-          "the same from the log of a training program, plain or gzip: Megatron-LM and kin, "
+          "the same from the log of a training program, plain or gzip: Megatron-LM and its forks, "
           "DeepSpeed, torchtitan, NeMo, MaxText, Hugging Face Trainer (or its "
           "trainer_state.json), metrics.csv of Lightning; what it states of the run stands "
           "in for flags that are not given; may be repeated")
@@ -270,7 +271,7 @@ Command add_calibrate(CLI::App& app) {
       ->allow_extra_args(false);
   command
       ->add_option("--stage", options->stage,
-                   "stage of a 1-bit optimizer that was measured (default: its first)")
+                   "phase of a 1-bit optimizer that was measured (default: its first)")
       ->check(CLI::IsMember({"warmup", "compression"}));
   command->add_option("--name", options->name, "name inside the description (default: the file's)");
   command->add_option("--source", options->source,

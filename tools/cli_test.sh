@@ -40,10 +40,10 @@ code=0
 grep -q '^lambcast: a command is missing' err && grep -qE '^  collective +' err || fail "without a command: no list of commands"
 expect 2 'simulat' "$lambcast" simulat
 expect 2 '--optimiser' "$lambcast" simulate "${run[@]}" --optimiser lamb
-expect 2 "--model: is missing" "$lambcast" simulate --cluster paper-eth40-v100 --gpus 8
+expect 2 "^lambcast: --model, --optimizer, --global-batch: missing; try: --model bert-large " "$lambcast" simulate --cluster paper-eth40-v100 --gpus 8
 expect 2 "unknown model 'bert-larg', did you mean 'bert-large'" \
   "$lambcast" simulate --model bert-larg --cluster paper-eth40-v100 --gpus 8
-expect 2 "--format: xml not in" "$lambcast" simulate "${run[@]}" --format xml
+expect 2 "--format: unknown value 'xml' \(allowed: table, json, csv\)" "$lambcast" simulate "${run[@]}" --format xml
 expect 2 "'foo' is not KEY=VALUE" "$lambcast" simulate "${run[@]}" --set foo
 expect 2 "nic.bandwidth: '10' has no unit" "$lambcast" simulate "${run[@]}" --set cluster.nic.bandwidth=10
 expect 2 'absent.json: cannot be read' "$lambcast" simulate "${run[@]}" --config absent.json
@@ -201,7 +201,7 @@ for limit in -1 15 inf; do
   expect 2 'max-error: is no limit' "$lambcast" validate --against forecast.csv \
     --cluster paper-eth40-v100 --max-error "$limit"
 done
-expect 2 'ranks: Value 0 not in range 1' "$lambcast" validate --against forecast.csv \
+expect 2 '--ranks: 0 is out of range \(allowed: 1 ' "$lambcast" validate --against forecast.csv \
   --cluster paper-eth40-v100 --ranks 0
 expect 2 'ranks: the file says 8, not 4' "$lambcast" validate --against forecast.csv \
   --cluster paper-eth40-v100 --ranks 4
@@ -292,7 +292,7 @@ expect 0 '"together_us"' "${jobs[@]}" --format json
 expect 0 '"high_us"' "${jobs[@]}" --format json
 expect 2 '--op excludes --jobs' "${jobs[@]}" --op all_to_all
 expect 2 '--network excludes --jobs' "${jobs[@]}" --network analytic
-expect 2 '^lambcast: --gpus: or --jobs is required' "$lambcast" collective --cluster hgx-h100-ndr
+expect 2 '^lambcast: --gpus is required' "$lambcast" collective --cluster hgx-h100-ndr
 expect 2 'excludes' "${jobs[@]}" --gpus 8
 expect 2 'all_to_all over 2112 ranks that are not alike is too large to write out: up to 2048' \
   "$lambcast" collective --op all_to_all --cluster hgx-h100-ndr --gpus 2112 --symmetry off

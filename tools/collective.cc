@@ -68,7 +68,8 @@ void add_sizes(CLI::App& command, CollectiveWords& words) {
   command
       .add_option("-b", words.begin, "smallest size in bytes (K, M, G: powers of 1024; default: 8)")
       ->type_name("SIZE");
-  command.add_option("-e", words.end, "largest size (default: 128M, or -b where that is more)")
+  command
+      .add_option("-e", words.end, "largest size in bytes (default: 128M, or -b if that is more)")
       ->type_name("SIZE");
   command.add_option("-f", words.factor, "factor from one size to the next (default: 2)")
       ->type_name("FACTOR");
@@ -105,31 +106,40 @@ Command add_collective(CLI::App& app) {
                                   return word;
                                 }));
   command->add_option("--cluster", words.cluster, "cluster preset or TOML file")->required();
-  const CLI::Option* gpus = command->add_option("--gpus", words.gpus, "number of ranks");
+  CLI::Option* gpus =
+      command->add_option("--gpus", words.gpus, "number of ranks (a file of --jobs has its own)")
+          ->required();
   command->add_option("--gpus-per-node", words.gpus_per_node,
                       "GPUs used of each node (default: all)");
   command->add_option("--stride", words.stride,
                       "GPUs of a node from one rank to the next (default: 1)");
   command->add_option("--node-stride", words.node_stride,
                       "nodes from one that is used to the next (default: 1)");
-  command->add_option("--siblings", words.siblings,
-                      "groups alike on the same nodes that call at once, this one counted");
-  command->add_option("--backend", words.backend, "nccl or mpi (host buffers)")
+  command->add_option(
+      "--siblings", words.siblings,
+      "groups alike on the same nodes that call at once, this one counted (default: 1)");
+  command->add_option("--backend", words.backend, "nccl (the default) or mpi (host buffers)")
       ->check(CLI::IsMember({"nccl", "mpi"}));
   add_sizes(*command, words);
   add_algorithms(*command, words);
-  command->add_option("--network", words.network, "analytic or flow")
+  command->add_option("--network", words.network, "analytic (the default) or flow")
       ->check(CLI::IsMember(network_model_names()));
-  command->add_option("--symmetry", words.symmetry, "auto, or off: every rank on its own")
+  command
+      ->add_option("--symmetry", words.symmetry,
+                   "auto (the default), or off: every rank on its own")
       ->check(CLI::IsMember({"auto", "off"}));
-  CLI::Option* jobs =
-      command->add_option("--jobs", words.jobs,
-                          "TOML file of collectives that run at the same time, by the flow model");
+  CLI::Option* jobs = command
+                          ->add_option("--jobs", words.jobs,
+                                       "TOML file of collectives that run at the same time, by the "
+                                       "flow model (default: none)")
+                          ->each([gpus](const std::string&) { gpus->required(false); });
   // Flags whose values a file of jobs gives for each job.
   for (const char* own : {"--op", "--gpus", "--gpus-per-node", "--stride", "--node-stride",
                           "--siblings", "-b", "-e", "-f", "--algorithm", "--protocol", "--network"})
     jobs->excludes(own);
-  command->add_option("--set", options->set, "change a key of the cluster: cluster.KEY=VALUE")
+  command
+      ->add_option("--set", options->set,
+                   "change a key of the cluster: cluster.KEY=VALUE (default: none)")
       ->allow_extra_args(false);
   command
       ->add_option("--format", options->format,
@@ -148,11 +158,7 @@ stride, node_stride, siblings, first_gpu, first_node (both from 0), start
   size = "64 MiB"
   gpus = 16
   first_node = 2)");
-  return [options, gpus] {
-    if (gpus->count() == 0 && options->words.jobs.empty())
-      fail_input({"", 0, "--gpus"}, "or --jobs is required");
-    return collective_command(*options);
-  };
+  return [options] { return collective_command(*options); };
 }
 
 }  // namespace lambcast

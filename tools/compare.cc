@@ -65,8 +65,10 @@ int compare_command(const CompareOptions& options) {
   print_findings(findings_of(comparison),
                  [&](std::size_t place) { return comparison.ranked[place].name; });
   if (comparison.answered()) return static_cast<int>(Exit::done);
-  fmt::print(stderr, "lambcast: none of {} runs in the memory there is\n",
-             comparison.ranked.size());
+  const bool all_refused = std::ranges::none_of(
+      comparison.ranked, [](const Contestant& of) { return of.refused.empty(); });
+  complain(fmt::format("none of {} runs{}", comparison.ranked.size(),
+                       all_refused ? ": the table says why" : " in the memory there is"));
   return static_cast<int>(Exit::limit);
 }
 
@@ -79,13 +81,19 @@ Command add_compare(CLI::App& app) {
                                          "side, best first; or results folders");
   add_what_if_flags(*command, options->what_if);
   command->add_option("NAMES", options->named,
-                      "clusters, as --clusters; or folders that sweep wrote");
-  command->add_option("--clusters", options->axes.clusters, "presets or files: A,B,C")
+                      "clusters, as --clusters; or folders that sweep wrote (default: none)");
+  command
+      ->add_option("--clusters", options->axes.clusters,
+                   "presets or files: A,B,C (default: that of --cluster)")
       ->delimiter(',');
-  command->add_option("--optimizers", options->axes.optimizers, "lamb,onebit_lamb")->delimiter(',');
+  command
+      ->add_option("--optimizers", options->axes.optimizers,
+                   "optimizers: lamb,onebit_lamb (default: that of --optimizer)")
+      ->delimiter(',');
   command
       ->add_option("--exchanges", options->axes.exchanges,
-                   "all_reduce,fp8,int4,powersgd:4,topk:1%,local:16")
+                   "exchanges: all_reduce,fp8,int4,powersgd:4,topk:1%,local:16 (default: that of "
+                   "--exchange)")
       ->delimiter(',');
   add_result_flags(*command, options->result);
   command->footer(

@@ -30,7 +30,7 @@ void add_forecast_flags(CLI::App& command, ForecastFlags& flags, const FlagHelp&
 
 int exit_code(const ForecastFlags& flags, bool fits) {
   if (fits || !flags.strict) return static_cast<int>(Exit::done);
-  std::fputs("lambcast: --strict: the run does not fit in memory\n", stderr);
+  complain("--strict: the run does not fit in memory");
   return static_cast<int>(Exit::limit);
 }
 

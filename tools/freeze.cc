@@ -37,7 +37,7 @@ Command add_freeze(CLI::App& app) {
       ->add_option("LOG", options->log,
                    "norms of the variance or losses by step, CSV or plain numbers (-: stdin)")
       ->required();
-  command->add_option("--columns", options->columns, "of the log: A,B,C (default: all)")
+  command->add_option("--columns", options->columns, "columns of the log: A,B,C (default: all)")
       ->delimiter(',');
   command->add_flag("--losses", options->losses, "the values are losses");
   command->add_option("--beta2", options->freeze.beta2,
@@ -45,10 +45,10 @@ Command add_freeze(CLI::App& app) {
   command->add_option("--threshold", options->freeze.threshold,
                       "factor between norms that counts as settled (default: 0.96)");
   command->add_option("--share", options->freeze.share,
-                      "of the elements that must have settled (default: 0.9)");
+                      "share of the elements that must have settled (default: 0.9)");
   command
       ->add_option("--earliest", options->freeze.earliest,
-                   "step: where the learning rate's warm-up ends")
+                   "step where the learning rate's warm-up ends (default: 1)")
       ->check(CLI::Range(1, 1000000000));
   command
       ->add_option("--latest", options->freeze.latest,

@@ -26,8 +26,7 @@ constexpr Generated generated[] = {{"reference", [](const CLI::App&) { return re
 int print_help(CLI::App& app, const std::string& topic) {
   if (topic.empty()) {
     // CLI::App::help() would print the help of the command that was parsed: that of `help` itself.
-    print_text(wrapped(
-        app.get_formatter()->make_help(&app, app.get_name(), CLI::AppFormatMode::Normal), 80));
+    show_help(app.get_formatter()->make_help(&app, app.get_name(), CLI::AppFormatMode::Normal));
     return 0;
   }
   std::vector<std::string> known;
@@ -36,7 +35,7 @@ int print_help(CLI::App& app, const std::string& topic) {
   for (CLI::App* command : app.get_subcommands({})) {
     known.push_back(command->get_name());
     if (command->get_name() != topic) continue;
-    print_text(wrapped(short_help(*command), 80));
+    show_help(short_help(*command));
     return 0;
   }
   for (const auto& [name, write] : generated)
@@ -46,7 +45,7 @@ int print_help(CLI::App& app, const std::string& topic) {
     }
   for (const std::string& name : reference_topics()) {
     if (name != topic) continue;
-    print_text(wrapped(reference_text(name), 80));
+    show_help(reference_text(name));
     return 0;
   }
   fail_unknown({"", 0, "TOPIC"}, "topic", topic, known);
@@ -60,7 +59,8 @@ Command add_help(CLI::App& app) {
       "help", "a command, or a reference: keys, descriptions, columns, fields, findings, metrics");
   command->add_option(
       "TOPIC", *topic,
-      "nothing for all commands; a command; keys (of what-ifs and sweep files), descriptions (of "
+      "default: a list of the commands; or a command; keys (of what-ifs and sweep files), "
+      "descriptions (of "
       "clusters, devices, models), "
       "columns (CSV), fields (JSON), findings, metrics; reference (all of them, as Markdown); json "
       "(all of them and all flags, for programs); man, bash, zsh (manual page, completions)");

@@ -20,7 +20,7 @@ UNIT = re.compile(r"\b(GPUs?|nodes?|ranks?|steps?|samples?|tokens?|elements?|mic
 # Forms of a text value: an example, a list, a file or a form in capitals.
 FORM = re.compile(r"\d|=|:|,|\b[Ff]ile\b|\b[Ff]older\b|\bname\b|\bpreset\b|[A-Z]{2,}|\bor\b")
 # Inputs that a question needs or may leave out; none of them has a value of its own.
-NO_DEFAULT = set("""config megatron-args set-var torchtitan model cluster topology gpus nodes dp set versions deepspeed-version micro-batch
+NO_DEFAULT = set("""config hosts megatron-args set-var torchtitan model cluster topology gpus nodes dp set versions deepspeed-version micro-batch
 grad-accum global-batch rampup-batch-size samples tokens steps-done optimizer lora-rank secondary-ranks shard-groups""".split())
 
 
@@ -30,11 +30,11 @@ def flags_of(text):
     # Lists of flags that exclude or need one another are no part of what a flag takes.
     text = re.sub(r" (Excludes|Needs):((?:\s+--?[a-z][a-z-]*)+)", " ", text)
     for line in text.split("\n"):
-        opened = re.match(r"  (?:-\w,)?--([a-z0-9-]+)(?:,-\w)?(?: (\S+(?: \.\.\.| REQUIRED)*))?(?: +(\S.*))?$", line)
+        opened = re.match(r"  (?:-\w,)?(--[a-z0-9-]+|-\w|[A-Z]+)(?:,-\w)?(?: (\S+(?: \.\.\.| REQUIRED)*))?(?: +(\S.*))?$", line)
         if opened:
             if entry:
                 yield tuple(entry)
-            entry = [opened[1], opened[2] or "", opened[3] or ""]
+            entry = [opened[1].removeprefix("--"), opened[2] or "", opened[3] or ""]
         elif entry and re.match(r"\s{4,}\S", line):
             entry[2] += " " + line.strip()
         elif entry and re.match(r"  \S", line) and not entry[2].endswith("."):
@@ -48,7 +48,11 @@ def flags_of(text):
 
 def fault(name, kind, text):
     """Returns what a flag leaves unsaid, or nothing."""
-    if name in ("help", "help-all", "version") or not kind or "{" in kind:
+    if name in ("help", "help-all", "version") or not kind:
+        return ""
+    if not re.search(r"default|required|may be repeated", text + kind.lower()) and name not in NO_DEFAULT:
+        return "states no default"
+    if "{" in kind:
         return ""
     plain = kind.split(":")[0].split(" ")[0]
     if plain in ("N", "X", "INT", "UINT", "FLOAT", "N|%") and not UNIT.search(text):
@@ -70,7 +74,7 @@ def main(lambcast):
             count += 1
             said = fault(name, kind, text)
             if said:
-                wrong.append(f"{command} --{name} {kind}: {said}: {text}")
+                wrong.append(f"{command} {name} {kind}: {said}: {text}")
     keys = [(name, kind, " ".join(text.split())) for name, kind, text in re.findall(
         r"^  ([a-z0-9_]+) +(whole number or per cent|whole number|number|word|true or false); +(.*(?:\n {20,}.*)*)",
         printed("help", "keys"), re.M)]
@@ -85,7 +89,8 @@ def main(lambcast):
         if "--help-all" not in printed(command, "--help"):
             wrong.append(f"{command} --help does not name --help-all")
     # A check that cannot fail is none.
-    assert fault("a", "N", "the one") and fault("a", "TEXT", "the one") and not fault("a", "N", "number of GPUs")
+    assert fault("a", "N", "default: 1") and fault("a", "TEXT", "default") and not fault("a", "N", "number of GPUs (default: 1)")
+    assert fault("a", "SIZE", "smallest size in bytes")
     print("\n".join(f"FAILED: {line}" for line in wrong) or f"{count} flags say what they take")
     return 1 if wrong or count < 300 or len(keys) < 50 else 0
 

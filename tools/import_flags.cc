@@ -8,10 +8,12 @@ std::vector<CLI::Option*> add_import_flags_but_nodes(CLI::App& command,
     hints.operation = validate::parse_operation(text, {"", 0, "--op"});
   };
   return {
-      command.add_option_function<std::string>(
-          "--op", read_operation,
-          "operation, where a log does not say: all_reduce, all_gather, ..."),
-      command.add_option("--ranks", hints.ranks, "number of ranks, where a log does not say")
+      command.add_option_function<std::string>("--op", read_operation,
+                                               "operation of a log that does not name it: "
+                                               "all_reduce, all_gather, ... (default: the log's)"),
+      command
+          .add_option("--ranks", hints.ranks,
+                      "number of ranks of a log that does not name it (default: the log's)")
           ->check(CLI::Range(1, 1'000'000)),
       command.add_flag("--in-place", hints.in_place, "take the in-place columns of nccl-tests")};
 }
@@ -19,7 +21,9 @@ std::vector<CLI::Option*> add_import_flags_but_nodes(CLI::App& command,
 std::vector<CLI::Option*> add_import_flags(CLI::App& command, validate::ImportHints& hints) {
   std::vector<CLI::Option*> options = add_import_flags_but_nodes(command, hints);
   options.push_back(
-      command.add_option("--nodes", hints.nodes, "number of nodes, where a log does not say")
+      command
+          .add_option("--nodes", hints.nodes,
+                      "number of nodes of a log that does not name it (default: the log's)")
           ->check(CLI::Range(1, 1'000'000)));
   return options;
 }

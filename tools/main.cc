@@ -18,11 +18,11 @@
 
 #include "experiments/output/commit.h"
 #include "experiments/output/forecast_output.h"
-#include "experiments/scenario/hints.h"
 #include "sim/base/complaint.h"
 #include "sim/base/error.h"
 #include "tools/commands.h"
 #include "tools/launched_ranks.h"
+#include "tools/refusal_words.h"
 #include "tools/short_help.h"
 #include "tools/standard_streams.h"
 #include "tools/terminal.h"
@@ -40,9 +40,6 @@ const char* const footer = R"(Examples
   lambcast collective --cluster hgx-h100-ndr --gpus 32 -b 1M -e 1G -f 4
 Exit codes: 0 done, 1 failure, 2 bad usage or input, 3 a limit was exceeded,
 4 hardware or library missing, 130/143 stopped by a signal.)";
-
-// On a line of help; wider ones are hard to read.
-constexpr std::size_t help_width = 80;
 
 struct CommandName {
   std::string_view name;
@@ -111,35 +108,6 @@ std::string commands_with(const std::string& flag) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-// Returns CLI11's message about an unknown flag or command, with a guess for the first that has
-// one.
-std::string unknown_words(const CLI::App& app, const std::string& otherwise) {
-  const CLI::App* command = &app;
-  while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
-  std::vector<std::string> flags, commands;
-  for (const CLI::App* of : {command, &app})
-    for (const CLI::Option* option : of->get_options())
-      for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
-  for (const CLI::App* sub : command->get_subcommands({})) commands.push_back(sub->get_name());
-  for (const std::string& extra : app.remaining(true)) {
-    const std::string word = extra.substr(0, extra.find('='));
-    const bool is_flag = word.starts_with('-');
-    if (const auto hint = hint_for(Typed::flag, word); !hint.empty())
-      return fmt::format("unknown flag '{}': {}", word, hint);
-    if (const std::string others = is_flag ? commands_with(word) : ""; !others.empty())
-      return fmt::format("'{}' is no flag of {}, but of {}", word,
-                         command == &app ? "all commands" : command->get_name(), others);
-    if (const std::string guess = closest(word, is_flag ? flags : commands); !guess.empty())
-      return fmt::format("unknown {} '{}', did you mean '{}'?", is_flag ? "flag" : "command", word,
-                         guess);
-    if (!is_flag && command == &app)
-      return fmt::format("unknown command '{}' (allowed: {})", word, fmt::join(commands, ", "));
-  }
-  for (const std::string& extra : app.remaining(true))
-    if (extra.starts_with('-')) return fmt::format("unknown flag '{}'", extra);
-  return otherwise;
-}
-
 // Returns the command whose flags were parsed.
 std::string help_command(const CLI::App& app) {
   const auto parsed = app.get_subcommands();
@@ -150,7 +118,7 @@ std::string help_command(const CLI::App& app) {
 // Returns the help of the command whose --help was read, or of the program.
 std::string help_text(CLI::App& app) {
   const auto parsed = app.get_subcommands();
-  if (parsed.empty() || parsed.front()->get_help_all_ptr() == nullptr) return app.help();
+  if (parsed.empty() || !has_short_help(*parsed.front())) return app.help();
   return short_help(*parsed.front());
 }
 
@@ -269,20 +237,22 @@ int run(int argc, char** argv) {
   try {
     app.parse(std::vector<std::string>(words));
   } catch (const CLI::CallForHelp&) {
-    if (is_to_speak(app)) fmt::print("{}", wrapped(help_text(app), help_width));
+    if (is_to_speak(app)) show_help(help_text(app));
     return 0;
   } catch (const CLI::CallForAllHelp&) {
-    if (is_to_speak(app)) fmt::print("{}", wrapped(app.help(), help_width));
+    if (is_to_speak(app)) show_help(app.help());
     return 0;
-  } catch (const CLI::ExtrasError& error) {
-    return refuse(app, unknown_words(app, error.what()));
+  } catch (const CLI::ExtrasError&) {
+    return refuse(app, unknown_words(app, words, commands_with));
+  } catch (const CLI::RequiredError& error) {
+    return refuse(app, missing_words(app, error.what()));
   } catch (const CLI::ParseError& error) {
     // Version is no error; everything else is one line.
     if (error.get_exit_code() == 0) return app.exit(error);
-    return refuse(app, error.what());
+    return refuse(app, in_our_words(error));
   }
   if (const Command* command = program.parsed()) return timed(*command);
-  fmt::print(stderr, "{}\n", wrapped(app.help(), help_width));
+  fmt::print(stderr, "{}\n", wrapped(app.help(), 80));
   throw Error(Exit::usage, "a command is missing; allowed: those listed above");
 }
 
@@ -303,6 +273,22 @@ int run(int argc, char** argv) {
   std::_Exit(static_cast<int>(Exit::failure));
 }
 
+// Returns the message with the flag of the file that it begins with, unless it names that flag.
+std::string with_flag_of_file(const std::string& message, int argc, char** argv) {
+  const std::vector<std::string> words(argv, argv + argc);
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    const std::size_t equals = words[i].starts_with("--") ? words[i].find('=') : std::string::npos;
+    const bool has_own = equals != std::string::npos;
+    const std::string& flag = words[has_own ? i : i - 1];
+    const std::string file = has_own ? words[i].substr(equals + 1) : words[i];
+    if (!flag.starts_with('-') || file.empty() || !message.starts_with(file + ": ")) continue;
+    const std::string name = has_own ? flag.substr(0, equals) : flag;
+    return message.find(name + ":") == std::string::npos ? fmt::format("{} {}", name, message)
+                                                         : message;
+  }
+  return message;
+}
+
 int exit_code_of(int argc, char** argv) {
   try {
     return run(argc, argv);
@@ -310,7 +296,7 @@ int exit_code_of(int argc, char** argv) {
     const Complaint complaint = complaint_of(error);
     // main() reports a stdout that cannot be written.
     if (std::ferror(stdout) == 0 || dynamic_cast<const Error*>(&error) != nullptr)
-      complain(complaint.text);
+      complain(with_flag_of_file(complaint.text, argc, argv));
     return static_cast<int>(complaint.code);
   }
 }

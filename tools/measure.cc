@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -10,6 +11,7 @@
 
 #include "sim/base/error.h"
 #include "tools/commands.h"
+#include "tools/terminal.h"
 #include "validate/measure/options.h"
 
 namespace lambcast {
@@ -24,6 +26,12 @@ int run_measure(const CLI::App& command) {
   if (error) throw Error(Exit::missing, fmt::format("{}: {}", self, error.message()));
   std::vector<std::string> words{program.string()};
   for (const std::string& word : command.remaining()) words.push_back(word);
+  // Behind a flag of the other program, which has no help of its own.
+  for (const char* help : {"-h", "--help", "--help-all"})
+    if (std::ranges::find(words, help) != words.end()) {
+      show_help(command.help("lambcast"));
+      return 0;
+    }
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);

@@ -10,6 +10,7 @@
 #include "tools/progress.h"
 #include "tools/result_flags.h"
 #include "tools/stop_signal.h"
+#include "tools/terminal.h"
 #include "tools/what_if_flags.h"
 
 namespace lambcast {
@@ -36,7 +37,7 @@ int plan_command(const PlanOptions& options) {
   const LayoutSearch found =
       search_layouts(options.what_if, search, std::make_shared<DescriptionTexts>());
   if (!found.complete) {
-    fmt::print(stderr, "lambcast: stopped before all layouts were forecast\n");
+    complain("stopped before all layouts were forecast");
     return 128 + stop_signal();
   }
   print_result(options.result, {[&] { return layout_search_table(found); },
@@ -47,7 +48,7 @@ int plan_command(const PlanOptions& options) {
     print_findings({found.best.front().what_if}, catalog);
     return static_cast<int>(Exit::done);
   }
-  fmt::print(stderr, "lambcast: none of {} layouts runs\n", found.candidates);
+  complain(fmt::format("none of {} layouts runs", found.candidates));
   return static_cast<int>(Exit::limit);
 }
 

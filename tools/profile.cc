@@ -46,11 +46,21 @@ Command add_profile(CLI::App& app) {
   auto options = std::make_shared<ProfileFlags>();
   CLI::App* command =
       app.add_subcommand("profile", "time the CUDA kernels on this GPU and write a device profile");
-  command->add_option("-b", options->begin, "smallest fp32 buffer (K, M, G binary; 256K)");
-  command->add_option("-e", options->end, "largest fp32 buffer (4G)");
-  command->add_option("-f", options->profile.factor, "from one size to the next (4)");
-  command->add_option("-n", options->profile.iterations, "iterations (20)");
-  command->add_option("-w", options->profile.warmup, "warm-up calls (5)");
+  command
+      ->add_option("-b", options->begin,
+                   "smallest fp32 buffer in bytes (K, M, G: powers of 1024; default: 256K)")
+      ->type_name("SIZE");
+  command->add_option("-e", options->end, "largest fp32 buffer in bytes (default: 4G)")
+      ->type_name("SIZE");
+  command
+      ->add_option("-f", options->profile.factor, "factor from one size to the next (default: 4)")
+      ->type_name("FACTOR");
+  command
+      ->add_option("-n", options->profile.iterations,
+                   "iterations that are timed at each size (default: 20)")
+      ->type_name("N");
+  command->add_option("-w", options->profile.warmup, "warm-up iterations before them (default: 5)")
+      ->type_name("N");
   command->add_flag("--no-layers", options->no_layers, "leave out the transformer layers");
   command->add_option("-o,--out", options->out, "file for the profile (default: stdout)");
   command->footer(

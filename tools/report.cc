@@ -16,7 +16,7 @@ Command add_report(CLI::App& app) {
   auto parts = std::make_shared<bool>(false);
   CLI::App* command =
       app.add_subcommand("report", "one HTML page and plot files from a results folder");
-  command->add_option("DIR", *folder, "what sweep --out wrote")->required();
+  command->add_option("DIR", *folder, "folder that sweep --out wrote")->required();
   command->add_flag(
       "--parts", *parts,
       "write parts.csv alone, results.csv in long form: a row for every part of a step");

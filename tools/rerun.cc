@@ -98,7 +98,7 @@ Command add_rerun(CLI::App& app) {
   auto options = std::make_shared<RerunOptions>();
   CLI::App* command =
       app.add_subcommand("rerun", "make the rows of a results folder again, and compare them");
-  command->add_option("DIR", options->folder, "what sweep --out wrote")->required();
+  command->add_option("DIR", options->folder, "folder that sweep --out wrote")->required();
   command->add_option(
       "--out", options->out,
       "folder for the new results (default: DIR.again, which goes where they are the same)");

@@ -16,7 +16,7 @@ struct ResultFlags {
 
 // Returns --format. With `pictures` a file may be FILE.svg or FILE.png too.
 CLI::Option* add_result_flags(CLI::App& command, ResultFlags& flags,
-                              const std::string& help = "table, json or csv",
+                              const std::string& help = "table (the default), json or csv",
                               bool pictures = false);
 
 struct ResultTexts {

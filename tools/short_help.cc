@@ -54,12 +54,16 @@ std::string HelpFormatter::make_option_opts(const CLI::Option* option) const {
 }
 
 void add_help_all(CLI::App& command) {
-  if (command.get_options().size() > most_flags)
-    command.set_help_all_flag("--help-all", "all flags of this command");
+  const bool is_listed = has_short_help(command);
+  CLI::Option* flag = command.set_help_all_flag("--help-all", "all flags of this command");
+  if (!is_listed) flag->group("");
+  for (CLI::App* below : command.get_subcommands({})) add_help_all(*below);
 }
 
+bool has_short_help(const CLI::App& command) { return command.get_options().size() > most_flags; }
+
 std::string short_help(CLI::App& command) {
-  if (command.get_help_all_ptr() == nullptr) return command.help("lambcast");
+  if (!has_short_help(command)) return command.help("lambcast");
   std::size_t hidden = 0;
   for (CLI::Option* option : command.get_options()) {
     if (option->get_lnames().empty()) continue;

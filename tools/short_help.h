@@ -16,10 +16,14 @@ class HelpFormatter : public CLI::Formatter {
   std::string make_option_opts(const CLI::Option* option) const override;
 };
 
-// Adds --help-all to a command whose flags are more than a screen.
+// Adds --help-all to a command and its subcommands. Help lists it if a command's flags are more
+// than a screen: --help of the others shows all of them already.
 void add_help_all(CLI::App& command);
 
-// Returns the help of a command, with the dozen flags alone if it has --help-all.
+// Returns whether the flags of a command are more than a screen.
+bool has_short_help(const CLI::App& command);
+
+// Returns the help of a command, with the dozen flags alone if they are more than a screen.
 std::string short_help(CLI::App& command);
 
 }  // namespace lambcast

@@ -45,7 +45,7 @@ int simulate_run(const ForecastFlags& flags, const RunFlags& run_flags) {
   const bool fits = std::all_of(run.phases.begin(), run.phases.end(),
                                 [](const RunPhase& phase) { return phase.forecast.memory.fits; });
   if (fits || !flags.strict) return static_cast<int>(Exit::done);
-  fmt::print(stderr, "lambcast: --strict: a phase does not fit in memory\n");
+  complain("--strict: a phase does not fit in memory");
   return static_cast<int>(Exit::limit);
 }
 
@@ -91,11 +91,13 @@ Command add_simulate(CLI::App& app) {
   CLI::App* command = app.add_subcommand("simulate", "one what-if: step and whole-run forecast");
   add_forecast_flags(
       *command, *flags,
-      {"table, json or csv", "write one step per stage as a Chrome trace (-: to stdout, alone)"});
+      {"table (the default), json or csv",
+       "file for one step per phase as a Chrome trace (-: to stdout, alone; default: none)"});
   command
       ->add_option(
           "--explain", flags->explain,
-          "prints in place of the forecast: the sources of its numbers, the parts of its memory, "
+          "prints in place of the forecast (default: the forecast): the sources of its numbers, "
+          "the parts of its memory, "
           "its notes with remedies, the plan of each step, the prices of its operations, the "
           "treatment of each key of the input files (inputs), or statistics of the program's own "
           "work (stats)")

@@ -75,7 +75,7 @@ Command add_sites(CLI::App& app) {
       "--study", options->study,
       "published figures of such runs next to their forecasts, in place of a forecast");
   add_result_flags(*command, options->result,
-                   "table, json or csv: a row per codec and number of steps");
+                   "table (the default), json or csv: a row per codec and number of steps");
   command->footer(R"(Examples
   lambcast sites --cluster two-data-centres --model llama2-7b --zero-stage 3 --framework torchtitan --precision bf16 \
     --global-batch 256 --micro-batch 1 --optimizer adamw --steps 1000 --every 100 --codec int8

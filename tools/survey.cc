@@ -16,6 +16,7 @@
 #include "sim/base/file.h"
 #include "sim/base/output_file.h"
 #include "sim/base/printable.h"
+#include "sim/base/units.h"
 #include "tools/commands.h"
 #include "tools/terminal.h"
 #include "topologies/cluster.h"
@@ -202,6 +203,22 @@ int survey_command(const SurveyFlags& flags) {
   return first && code == 0 ? fit(flags) : code;
 }
 
+// "10min" is read as 600; a number by itself is one of seconds.
+CLI::Validator seconds_of_time() {
+  return {[](std::string& text) -> std::string {
+            try {
+              const bool is_number = text.find_first_not_of("0123456789.") == std::string::npos;
+              const Duration time = parse_duration(is_number ? text + " s" : text, {});
+              text = fmt::format("{}", time.s());
+              return {};
+            } catch (const Error&) {
+              return fmt::format("'{}' is no time (allowed: seconds, or such as 90s, 10min, 2h)",
+                                 text);
+            }
+          },
+          ""};
+}
+
 }  // namespace
 
 Command add_survey(CLI::App& app) {
@@ -224,7 +241,10 @@ Command add_survey(CLI::App& app) {
       ->add_option("-b", flags->min_bytes,
                    "smallest size in bytes (K, M, G: powers of 1024; default: 1K)")
       ->type_name("SIZE");
-  command->add_option("-e", flags->max_bytes, "largest size (default: 16M)")->type_name("SIZE");
+  command
+      ->add_option("-e", flags->max_bytes,
+                   "largest size in bytes (K, M, G: powers of 1024; default: 16M)")
+      ->type_name("SIZE");
   command->add_option("-f", flags->factor, "factor from one size to the next (default: 4)")
       ->type_name("FACTOR");
   command
@@ -233,13 +253,10 @@ Command add_survey(CLI::App& app) {
       ->type_name("SECONDS");
   command
       ->add_option("--budget", flags->budget_s,
-                   "no table is begun after this time, in seconds or as 10min")
+                   "no table is begun after this time, in seconds or as 10min (default: 600 s)")
       ->type_name("TIME")
-      ->transform(
-          CLI::AsNumberWithUnit(std::map<std::string, double>{{"s", 1}, {"min", 60}, {"h", 3600}},
-                                CLI::AsNumberWithUnit::CASE_SENSITIVE))
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+      ->transform(seconds_of_time())
+      ->check(CLI::PositiveNumber);
   command->add_flag("--profile", flags->profile,
                     "each rank profiles a GPU first, into DIR/gpus: how far equal GPUs differ");
   command->add_flag("--force", flags->force, "write into a folder that holds a survey");

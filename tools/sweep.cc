@@ -182,8 +182,8 @@ int sweep(SweepFlags& options) {
                                                 .progress = std::ref(progress),
                                                 .note = say});
   if (!summary.complete) {
-    fmt::print(stderr, "lambcast: stopped with {} rows more on disk; go on with --resume\n",
-               summary.written);
+    complain(
+        fmt::format("stopped with {} rows more on disk; go on with --resume", summary.written));
     stop(options);
   }
   end_others(options, 0, end_patience);
@@ -245,13 +245,14 @@ Command add_sweep(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand("sweep", "many what-ifs, from a sweep file or flags: table, CSV, report");
   command->add_option("FILE", options->file,
-                      "a sweep file, - for stdin, or one that ships: bert_large, exchanges; none "
-                      "where flags say it all");
+                      "a sweep file, - for stdin, or one that ships: bert_large, exchanges; "
+                      "default: none, the flags say it all");
   command->add_option("--out", options->out,
                       "folder for the results (default: results; of flags alone: the table is "
                       "printed, nothing written)");
-  command->add_option("--write-sweep", options->write_sweep,
-                      "write the sweep file that the flags amount to (-: to stdout, and stop)");
+  command->add_option(
+      "--write-sweep", options->write_sweep,
+      "write the sweep file that the flags amount to (-: to stdout, and stop; default: none)");
   command
       ->add_option("--format", options->format,
                    "table (the default) or csv, where nothing is written")
@@ -263,9 +264,11 @@ Command add_sweep(CLI::App& app) {
       ->check(CLI::Range(1, 1024));
   command
       ->add_option("--scan", options->scans,
-                   "vary a key: KEY=FROM..TO (doubling), KEY=low:high:x2 or KEY=low:high:step")
+                   "vary a key: KEY=FROM..TO (doubling), KEY=low:high:x2 or KEY=low:high:step; may "
+                   "be repeated")
       ->allow_extra_args(false);
-  command->add_option("--list", options->lists, "vary a key: KEY=a,b,c")->allow_extra_args(false);
+  command->add_option("--list", options->lists, "vary a key: KEY=a,b,c; may be repeated")
+      ->allow_extra_args(false);
   command->add_flag("--dry-run", options->dry_run, "say what would run");
   command->add_flag("--no-report", options->no_report, "write results.csv and manifest.json only");
   add_what_if_flags(*command, options->what_if);

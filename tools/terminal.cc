@@ -15,7 +15,7 @@
 namespace lambcast {
 namespace {
 
-constexpr std::size_t narrowest = 40;
+constexpr std::size_t narrowest = 40, help_width = 80;
 
 // Open MPI's mpirun hands every rank a terminal, for any stdout of its own.
 bool is_on_terminal(int stream) {
@@ -175,6 +175,11 @@ void print_text(std::string_view text) {
   if (is_on_terminal(STDOUT_FILENO)) out = wrapped(out, width_of(STDOUT_FILENO));
   if (wants_color()) out = painted(out);
   fmt::print("{}", out);
+}
+
+void show_help(std::string_view text) {
+  const std::size_t width = is_on_terminal(STDOUT_FILENO) ? width_of(STDOUT_FILENO) : help_width;
+  fmt::print("{}", wrapped(text, std::min(help_width, width)));
 }
 
 bool fits_terminal(std::string_view text) {

@@ -1,5 +1,6 @@
 // How text reaches people: on a terminal wrapped to its width and with the verdict in colour, to a
-// file or pipe as it is. What was asked of all commands: --color, --quiet, --verbose.
+// file or pipe as it is. Help alone is laid out for 80 columns at most, since its lists are hard to
+// read when wider. What was asked of all commands: --color, --quiet, --verbose.
 #pragma once
 
 #include <cstddef>
@@ -22,6 +23,9 @@ TerminalSettings& terminal_settings();
 
 // A result for people, to stdout; without its notes with --quiet.
 void print_text(std::string_view text);
+
+// Prints help to stdout: laid out for 80 columns, or for a narrower terminal.
+void show_help(std::string_view text);
 
 // Whether no line would be broken there; always true of a file or pipe.
 bool fits_terminal(std::string_view text);

@@ -128,7 +128,7 @@ int validate_command(const ValidateOptions& options) {
   std::string page;
   if (!options.out.empty()) {
     const report::Paths paths = write_validation(validation, options.out);
-    for (const std::string& message : paths.messages) fmt::print(stderr, "lambcast: {}\n", message);
+    for (const std::string& message : paths.messages) say(message);
     page = fmt::format("report: {}\n", paths.page.string());
   }
   const int code = static_cast<int>(within(validation) ? Exit::done : Exit::limit);
@@ -154,6 +154,16 @@ int validate_command(const ValidateOptions& options) {
   return code;
 }
 
+// Adds what is written next to the table, for every form of the question.
+void add_outputs(CLI::App& command, ValidateOptions& options) {
+  command.add_option(
+      "--out", options.out,
+      "folder for a page with scatter plots, the plots, and the rows as CSV (default: none)");
+  command.add_option(
+      "--rows", options.rows,
+      "file for every measured and forecast row as CSV (-: to stdout, alone; default: none)");
+}
+
 }  // namespace
 
 Command add_validate(CLI::App& app) {
@@ -163,30 +173,37 @@ Command add_validate(CLI::App& app) {
   CLI::Option* const against = command->add_option(
       "--against", options->against,
       "figures of your own: with --cluster a log of nccl-tests, OSU or lambcast measure, else "
-      "training cases as validate/replay/published/*.csv, or with --as rows of a source");
+      "training cases as validate/replay/published/*.csv, or with --as rows of a source (default: "
+      "the measurements that ship)");
   CLI::Option* const cluster =
-      command->add_option("--cluster", options->cluster, "cluster of the log: a preset or a file")
+      command
+          ->add_option(
+              "--cluster", options->cluster,
+              "cluster of the log: a preset or a file (default: none, rows have their own)")
           ->needs(against);
   CLI::Option* const source =
       command
           ->add_option("--as", options->source,
                        "whose table of training runs the rows belong to, as "
                        "validate/replay/sources/*.toml; runs: columns are what-if keys and one "
-                       "measured column")
+                       "measured column (default: none)")
           ->needs(against)
           ->excludes(cluster);
   command
       ->add_option("--register", options->questions,
                    "questions (what-if keys and case) to print with their forecasts, the day and "
-                   "the commit, as validate/registered/*.csv")
+                   "the commit, as validate/registered/*.csv (default: none)")
       ->excludes(against);
   command
       ->add_option("--registered", options->registered,
-                   "registered forecasts to compare with --against: columns case and step_time_s")
+                   "registered forecasts to compare with --against: columns case and step_time_s "
+                   "(default: none)")
       ->needs(against)
       ->excludes(cluster)
       ->excludes(source);
-  command->add_option("--format", options->format, "what --as prints: table or csv, every row")
+  command
+      ->add_option("--format", options->format,
+                   "what --as prints: table (the default) or csv, every row")
       ->check(CLI::IsMember({"table", "csv"}))
       ->needs(source);
   std::vector<CLI::Option*> of_log = add_import_flags(*command, options->hints);
@@ -199,14 +216,11 @@ Command add_validate(CLI::App& app) {
           ->check(CLI::IsMember({"nccl", "mpi"})));
   command
       ->add_option("--max-error", options->max_error,
-                   "limit of the median error of the log or rows, as 0.1 or 10%")
+                   "limit of the median error of the log or rows, as 0.1 or 10% (default: none)")
       ->transform(share_of_percent())
       ->needs(against);
   for (CLI::Option* const option : of_log) option->needs(cluster);
-  command->add_option("--out", options->out,
-                      "folder for a page with scatter plots, the plots, and the rows as CSV");
-  command->add_option("--rows", options->rows,
-                      "write every measured and forecast row as CSV (-: to stdout, alone)");
+  add_outputs(*command, *options);
   command
       ->add_flag("--canary", options->canary,
                  "add cases that are wrong on purpose: must exit with 3")

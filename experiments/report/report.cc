@@ -35,6 +35,10 @@ std::string beginning_of(const fs::path& path) {
 Results read_results(const fs::path& results_dir) {
   // A link may lead out of this folder, and an error message would quote the file's first line.
   for (const char* name : {"results.csv", "results.sums"}) refuse_link(results_dir / name);
+  std::error_code none;
+  if (!fs::exists(fs::symlink_status(results_dir / "results.csv", none)))
+    fail_input({(results_dir / "results.csv").string(), 0, {}}, "cannot be read",
+               "a folder that lambcast sweep --out wrote");
   return read_results(csv::Reader::of_file(results_dir / "results.csv"));
 }
 

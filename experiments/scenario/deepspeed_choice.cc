@@ -123,7 +123,8 @@ Batch choose_batch(const Words& words, int gpus, int data_parallel,
   };
   const bool any_flag = known() > 0;
   deepspeed::BatchNumbers from_file = config.batch;
-  Where where{any_flag ? "" : config.file, 0, {}};
+  const char* first = given.train ? "global_batch" : given.micro ? "micro_batch" : "grad_accum";
+  Where where = any_flag ? flag(first) : Where{config.file, 0, {}};
   auto& elasticity = config.elasticity;
   std::optional<Batch> elastic;
   if (elasticity && known() < 2) {

@@ -66,8 +66,12 @@ bool asks_for_layout(const Words& words, const ModelShape& model, std::int64_t z
   for (const WhatIfKey& key : what_if_table()) {
     if (key.group != layout_group) continue;
     const std::string* value = words.find(key.name);
-    // partition_activations tells how checkpoints are kept, not whether there are any.
-    if (value == nullptr || key.name == "partition_activations") continue;
+    if (value == nullptr) continue;
+    if (key.name == "partition_activations") {
+      // It tells how checkpoints are kept, not whether there are any.
+      (void)words.choice(key.name);
+      continue;
+    }
     if (key.name == "framework" && runs_whole(words, model, zero_stage)) continue;
     const std::pair<std::string_view, std::string_view> stated{key.name, *value};
     if (std::ranges::find(stated_defaults, stated) == std::end(stated_defaults)) return true;

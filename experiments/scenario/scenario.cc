@@ -35,6 +35,8 @@
 namespace lambcast {
 namespace {
 
+constexpr std::string_view origins = "a preset's name or a file";
+
 // Alike, they are folded; where they are not, collectives have limits of their own.
 constexpr std::int64_t max_gpus = 1 << 20;
 
@@ -311,6 +313,14 @@ void settle_auto(const Words& words, std::int64_t hidden, deepspeed::DeepSpeedCo
     config.gradient_clipping = {*norm, true, 0};
 }
 
+// Reads the descriptions that are given, so that a fault in one is named first.
+void read_given(const Words& words, Catalog& catalog) {
+  if (const std::string* model = words.find("model"))
+    (void)catalog.model(*model, words.below("model."));
+  if (const std::string* cluster = words.find("cluster"))
+    (void)catalog.cluster(*cluster, words.below("cluster."));
+}
+
 }  // namespace
 
 std::string_view format_of_run(const TrainingPlan& training) {
@@ -327,12 +337,11 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
   add_layout_of_file(scenario.asked, catalog);
   add_plugin_defaults(scenario.asked);
   const Words words(scenario.asked);
+  words.refuse_missing([&] { read_given(words, catalog); });
   TrainingPlan& training = scenario.training;
   deepspeed::DeepSpeedConfig& config = scenario.config;
-  training.model =
-      catalog.model(words.text("model", "a preset's name or a file"), words.below("model."));
-  training.cluster =
-      catalog.cluster(words.text("cluster", "a preset's name or a file"), words.below("cluster."));
+  training.model = catalog.model(words.text("model", origins), words.below("model."));
+  training.cluster = catalog.cluster(words.text("cluster", origins), words.below("cluster."));
   training.device = catalog.device(device_name(words, *training.cluster), words.below("device."));
   if (const std::string* path = words.find("config")) config = *catalog.config(*path);
   settle_auto(words, training.model->hidden, config);

@@ -81,9 +81,10 @@ TEST_CASE("scenario: what is missing is asked for") {
   CHECK_THAT(refusal(without({"global_batch", "micro_batch"})),
              Equals("--global-batch: is missing: give two of --global-batch, --micro-batch and "
                     "--grad-accum"));
-  CHECK_THAT(refusal(without({"global_batch", "micro_batch"}, {{"grad_accum", "4"}})),
-             Equals("Either train_batch_size or train_micro_batch_size_per_gpu needs to be "
-                    "provided"));
+  CHECK_THAT(
+      refusal(without({"global_batch", "micro_batch"}, {{"grad_accum", "4"}})),
+      Equals("--grad-accum: Either train_batch_size or train_micro_batch_size_per_gpu needs to be "
+             "provided"));
   CHECK_THAT(refusal(with({{"model", ""}})), Contains("--model: is missing"));
 }
 

@@ -1,6 +1,7 @@
 #include "experiments/scenario/words.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -114,6 +115,32 @@ void Words::refuse_unknown() const {
     if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
     fail_unknown_key({"", 0, key}, key, keys);
   }
+}
+
+void Words::refuse_missing(const std::function<void()>& read_given) const {
+  // A key of each list, or a DeepSpeed file for those behind the first three.
+  struct Input {
+    std::vector<std::string_view> keys;
+    std::string_view example;
+  };
+  static const std::vector<Input> inputs{{{"model"}, "--model bert-large"},
+                                         {{"cluster"}, "--cluster commodity-25gbe"},
+                                         {{"gpus", "nodes", "dp"}, "--gpus 32"},
+                                         {{"optimizer", "config"}, "--optimizer lamb"},
+                                         {{"global_batch", "micro_batch", "grad_accum", "config"},
+                                          "--global-batch 16384 --micro-batch 64"}};
+  std::vector<std::string> missing;
+  std::vector<std::string_view> examples;
+  for (const Input& input : inputs) {
+    if (std::ranges::any_of(input.keys, [&](std::string_view key) { return find(key); })) continue;
+    missing.push_back(flag(input.keys.front()).key);
+    examples.push_back(input.example);
+  }
+  if (missing.size() < 2) return;
+  if (read_given) read_given();
+  const std::string key = missing.front().substr(2);
+  throw InvalidValue(key, describe({"", 0, fmt::format("{}", fmt::join(missing, ", "))},
+                                   fmt::format("missing; try: {}", fmt::join(examples, " "))));
 }
 
 void Words::refuse_shared_stdin() const {

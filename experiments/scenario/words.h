@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -40,6 +41,10 @@ class Words {
   Overrides below(std::string_view prefix) const;
 
   void refuse_unknown() const;
+  // Names all inputs that a forecast needs and that are missing, if there are several; before,
+  // calls `read_given`, which may find a fault in what is given. One that is missing alone is left
+  // to its reader, which says more of it.
+  void refuse_missing(const std::function<void()>& read_given = {}) const;
   // Descriptions from stdin ("-"), which can be read once.
   void refuse_shared_stdin() const;
 

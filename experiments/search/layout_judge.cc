@@ -1,5 +1,6 @@
 #include "experiments/search/layout_judge.h"
 
+#include "experiments/scenario/words.h"
 #include "models/parallel/layout_rules.h"
 #include "models/training/memory/memory.h"
 #include "models/training/price/least_step.h"
@@ -84,7 +85,8 @@ std::optional<Judged> LayoutJudge::illegal(const LayoutCandidate& candidate) con
 
 parallel::PipelineSchedule LayoutJudge::schedule_of(const LayoutCandidate& candidate) const {
   const auto asked = space_.asked.find("pipeline_schedule");
-  if (asked != space_.asked.end()) return parallel::parse_pipeline_schedule(asked->second, {});
+  if (asked != space_.asked.end())
+    return parallel::parse_pipeline_schedule(asked->second, flag("pipeline_schedule"));
   return candidate.interleave > 1 ? parallel::PipelineSchedule::interleaved
                                   : parallel::PipelineSchedule::one_f_one_b;
 }

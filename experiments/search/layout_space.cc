@@ -309,6 +309,9 @@ LayoutSpace layout_space(const WhatIf& asked, Catalog& catalog) {
     if (!asked.contains(key)) space.asked.erase(key);
   space.asked.emplace("framework", name_of(FrameworkName::deepspeed));
   space.asked.emplace("optimizer", "adam");
+  WhatIf needed = space.asked;
+  for (const char* key : {"micro_batch", "grad_accum"}) needed.erase(key);
+  Words(needed).refuse_missing();
   WhatIf plain = space.asked;
   for (const char* key : {"tp", "cp", "pp", "ep", "etp", "dp", "interleave", "global_batch",
                           "pipeline_schedule", "shard_ranks", "shard_groups", "rampup_batch_size"})

@@ -249,9 +249,18 @@ SweepPlan plan_named_sweep(const std::string& name, const WhatIf& what_if, std::
 }
 
 SweepPlan plan_sweep_of_flags(const WhatIf& what_if, const std::vector<Axis>& axes) {
-  SweepPlan plan = plan_sweep(sweep_file(what_if, axes), "the flags", {});
-  plan.command = sweep_command(what_if, axes);
-  return plan;
+  constexpr std::string_view name = "the flags", grid = ": grid.";
+  try {
+    SweepPlan plan = plan_sweep(sweep_file(what_if, axes), std::string(name), {});
+    plan.command = sweep_command(what_if, axes);
+    return plan;
+  } catch (const Error& error) {
+    // A line of a file that nobody wrote is no place to look for.
+    const std::string said = error.what();
+    const std::size_t at = said.find(grid);
+    if (!said.starts_with(name) || at == std::string::npos) throw;
+    throw Error(error.code(), fmt::format("--list or --scan {}", said.substr(at + grid.size())));
+  }
 }
 
 }  // namespace lambcast

@@ -168,8 +168,10 @@ void check_onebit(Findings& out, const OptimizerConfig& optimizer) {
     const std::string_view subject = type == OptimizerType::onebit_adam   ? "1bit-Adam"
                                      : type == OptimizerType::onebit_lamb ? "1bit-Lamb"
                                                                           : "0/1 Adam";
-    out.add(Severity::error, "onebit-with-zero", "zero_optimization.stage",
-            out.config.zero.stage.line, fmt::format("{} is not compatible with ZeRO", subject));
+    const int line = out.config.zero.stage.line;  // 0: of a flag
+    out.add(Severity::error, "onebit-with-zero",
+            line > 0 ? "zero_optimization.stage" : "--zero-stage", line,
+            fmt::format("{} is not compatible with ZeRO", subject));
   }
   if (wrapper_of(recipe_of(out.config)) == Wrapper::bf16 && !is_lamb(type)) {
     out.add(Severity::warning, "onebit-with-bf16", "bf16.enabled", out.config.bf16_enabled.line,

@@ -79,7 +79,7 @@ std::vector<std::string> model_presets() {
 std::string_view model_preset_text(std::string_view name) {
   for (const EmbeddedFile& file : model_preset_files())
     if (preset_name(file.name) == name) return file.text;
-  fail_unknown({{}, 0, "model"}, "model", name, model_presets());
+  fail_unknown({{}, 0, "--model"}, "model", name, model_presets());
 }
 
 ModelShape load_model(const std::string& name_or_path, std::span<const ModelOverride> overrides) {
@@ -119,7 +119,7 @@ const ModelShape* find_model_preset(std::string_view name) {
 
 const ModelShape& model_preset(std::string_view name) {
   if (const ModelShape* preset = find_model_preset(name)) return *preset;
-  fail_unknown({{}, 0, "model"}, "model", name, model_presets());
+  fail_unknown({{}, 0, "--model"}, "model", name, model_presets());
 }
 
 }  // namespace lambcast

@@ -42,9 +42,9 @@ std::string tensor(const std::string& keys) { return "[[tensor]]\n" + keys; }
 
 TEST_CASE("an unknown model is refused with a guess and a list") {
   CHECK_THROWS_WITH(load_model("bert-larg"),
-                    StartsWith("model: unknown model 'bert-larg', did you mean 'bert-large'?") &&
+                    StartsWith("--model: unknown model 'bert-larg', did you mean 'bert-large'?") &&
                         Contains("allowed: bert-base, bert-large, gpt2,") && Contains("vit-l16"));
-  CHECK_THROWS_WITH(load_model(""), StartsWith("model: unknown model ''"));
+  CHECK_THROWS_WITH(load_model(""), StartsWith("--model: unknown model ''"));
   try {
     load_model("bert-larg");
   } catch (const Error& error) {

@@ -104,8 +104,8 @@ Row& Row::empty(std::size_t fields) {
 std::size_t Table::column(std::string_view title) const {
   const auto found = std::find(header.begin(), header.end(), title);
   if (found == header.end()) {
-    fail_input({name, 0, {}}, fmt::format("has no column '{}'", title),
-               fmt::format("{}", fmt::join(header, ", ")));
+    fail_input({name, 0, {}},
+               fmt::format("has no column '{}'; its columns: {}", title, fmt::join(header, ", ")));
   }
   return static_cast<std::size_t>(found - header.begin());
 }

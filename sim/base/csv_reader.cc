@@ -120,8 +120,8 @@ std::optional<std::size_t> Reader::find(std::string_view title) const {
 
 std::size_t Reader::column(std::string_view title) const {
   if (const auto found = find(title)) return *found;
-  fail_input({name_, 0, {}}, fmt::format("has no column '{}'", title),
-             fmt::format("{}", fmt::join(header_, ", ")));
+  fail_input({name_, 0, {}},
+             fmt::format("has no column '{}'; its columns: {}", title, fmt::join(header_, ", ")));
 }
 
 std::string_view Reader::stretch(std::size_t first, std::size_t last) const {

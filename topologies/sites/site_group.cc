@@ -116,7 +116,7 @@ std::string site_group_text(const std::string& name) {
   for (const EmbeddedFile& file : site_files())
     if (preset_of(file.name) == name) return std::string(file.text);
   const std::vector<std::string> names = site_group_names();
-  fail_unknown({}, "sites", name, names);
+  fail_unknown({"", 0, "--cluster"}, "sites", name, names);
 }
 
 }  // namespace lambcast

@@ -192,7 +192,8 @@ TEST_CASE("a log that contradicts itself is refused") {
 
 TEST_CASE("broken rows are refused with their line") {
   const std::string good = fixture("nccl_all_reduce.txt");
-  CHECK(refusal("nothing here\n") == "log: holds no row of an nccl-tests table");
+  CHECK_THAT(refusal("nothing here\n"),
+             Catch::StartsWith("log: holds no row of an nccl-tests table"));
   CHECK(refusal(with(good, "OK", "FAILED")) == "log:27: the test reports wrong results");
   CHECK(refusal(good.substr(0, good.find("float") + 20)) == "log:18: this row is cut off");
   CHECK_THAT(refusal(with(good, "   25.01", "     nan")),

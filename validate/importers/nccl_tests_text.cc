@@ -119,7 +119,11 @@ class NcclTestsReader {
     finish_run();
     if (found_.empty()) refuse_foreign_description(plain, file_);
     if (found_.empty()) refuse_markdown(plain);
-    if (found_.empty()) fail(0, "holds no row of an nccl-tests table");
+    if (found_.empty())
+      fail(0,
+           "holds no row of an nccl-tests table, nor the header of another format that is read: "
+           "OSU, "
+           "IMB, iperf3 -J, perftest, ds_bench, CSV of lambcast measure");
     return std::move(found_);
   }
 

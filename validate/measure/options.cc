@@ -151,13 +151,26 @@ void apply(const std::string& name, const std::string& value, MeasureOptions& o)
 
 std::string_view measure_help() {
   return R"(Flags
-  --backend nccl|mpi   -b MIN -e MAX -f FACTOR -i STEP
-  -n ITERATIONS -w WARM-UP -c CHECKS   -a 0|1|2|3
-  --op all_reduce|all_gather|reduce_scatter|all_to_all|broadcast|send_recv|
-       reduce|compressed_allreduce|ping_pong
-  --format nccl-tests|json|csv   --manifest FILE   --statistic mean|median
-  --seconds-per-size S   --staging none|memcpy   --share-gpu yes|no   -g GPUS
-  -r ROOT   --algorithm TEXT   --network TEXT
+  --backend WORD              what is measured: nccl (GPUs) or mpi (hosts); required
+  --op WORD                   operation: all_reduce (the default), all_gather, reduce_scatter, all_to_all, broadcast, send_recv, reduce, compressed_allreduce, ping_pong
+  -b SIZE                     smallest size in bytes (K, M, G: powers of 1024; default: 32M)
+  -e SIZE                     largest size in bytes (K, M, G: powers of 1024; default: 32M)
+  -f FACTOR                   factor from one size to the next (default: 2)
+  -i SIZE                     bytes from one size to the next, in place of -f (default: none)
+  -n N                        iterations that are timed at each size (default: 20)
+  -w N                        warm-up iterations before them (default: 1)
+  -c N                        iterations whose results are checked, 0 for none (default: 1)
+  -r RANK                     rank that broadcast and reduce start or end at (default: 0)
+  -g N                        GPUs of this process (default: all of the node, or 1 under a launcher)
+  -a 0|1|2|3                  time of an iteration: of rank 0, or the mean, least or most of all ranks (default: 1)
+  --statistic WORD            time of a size: mean (the default) or median of its iterations
+  --seconds-per-size SECONDS  as few iterations as fit in this many seconds, 3 or more (default: -n of them)
+  --staging WORD              copies next to DeepSpeed's exchange: none (the default) or memcpy
+  --share-gpu yes|no          several ranks on one GPU (default: no)
+  --format WORD               nccl-tests (the default), json or csv
+  --manifest FILE             file for versions and settings as JSON (default: none)
+  --algorithm TEXT            algorithm that was forced from outside, such as ring, for the header of the CSV (default: none)
+  --network TEXT              name of the network for the header of the CSV, such as "10 Gbit/s Ethernet" (default: none)
 compressed_allreduce includes the compression kernels with nccl; with mpi it is DeepSpeed's exchange without them.
 --share-gpu puts -g ranks on one GPU, or the processes of a launcher: for launch, proxy and TCP, not for links.
 Processes of mpirun (Open MPI, MPICH, Intel MPI, MVAPICH), srun or torchrun measure nccl together. Over several hosts
