@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "experiments/advise/advice_verdict.h"
+#include "experiments/advise/break_even_text.h"
 #include "experiments/output/cell.h"
 #include "experiments/output/forecast_output.h"
 #include "experiments/output/measure_first.h"
@@ -30,6 +31,23 @@ std::optional<PartGroup> losing_part(const PartTimes& change) {
   return change[worst] > 0 ? std::optional(worst) : std::nullopt;
 }
 
+// Returns which part decides, as far as the verdict allows: no part wins a run that it does not
+// change. `all` is the change of the step, us.
+std::string conclusion(const Answer& answer, double all) {
+  const bool is_of_verdict = !answer.plain_gains();
+  if (is_of_verdict && answer.verdict() == Verdict::hardly)
+    return fmt::format(": together {:.2f} ms {}, too little to matter.", std::abs(all) * 1e-3,
+                       all > 0 ? "more" : "less");
+  const char* as_expected =
+      is_of_verdict && answer.verdict() == Verdict::cannot_tell ? "by the expected times " : "";
+  const PartTimes& change = answer.change;
+  const PartGroup saves =
+      *std::ranges::min_element(changing, {}, [&](PartGroup part) { return change[part]; });
+  if (all < 0) return fmt::format(": {}the {} wins.", as_expected, name_of(saves));
+  const auto loses = losing_part(change);
+  return loses ? fmt::format(": {}the {} loses.", as_expected, name_of(*loses)) : ".";
+}
+
 std::string change_sentence(const Answer& answer) {
   std::string out = fmt::format("{} a step of {}, the mean step of the run has",
                                 answer.plain_gains() ? "Both changes together, against" : "Against",
@@ -43,69 +61,7 @@ std::string change_sentence(const Answer& answer) {
     separator = ", ";
     all += change[part];
   }
-  const PartGroup saves =
-      *std::ranges::min_element(changing, {}, [&](PartGroup part) { return change[part]; });
-  if (all < 0) return out + fmt::format(": the {} wins.", name_of(saves));
-  const auto loses = losing_part(change);
-  return loses ? out + fmt::format(": the {} loses.", name_of(*loses)) : out + ".";
-}
-
-// Returns the bandwidths at which a gain at any bandwidth is certain. The interval at the cluster's
-// own bandwidth uses what was measured there, so a gain may be certain only there.
-std::string sure_where(const BreakEven& at, const Answer& answer) {
-  const Bandwidth own = answer.scenario.training.cluster->nic_bandwidth.value;
-  const bool sure_here = answer.merit().low > 1;
-  if (!at.low)
-    return "its interval leaves open at every one" +
-           (sure_here ? fmt::format(" but this cluster's {}", to_text_bits(own)) : "");
-  const bool among = at.low_pays_above ? own >= *at.low : own <= *at.low;
-  return fmt::format(
-      "is sure {} {}{}", at.low_pays_above ? "above" : "below", to_text_bits(*at.low),
-      sure_here && !among ? fmt::format(", and at this cluster's {}", to_text_bits(own)) : "");
-}
-
-// The limit beyond which a faster NIC does not speed up the plain optimizer.
-std::string holds_back(const BreakEven& at, const Cluster& cluster) {
-  if (at.streams)
-    return fmt::format(
-        "beyond {} NCCL's TCP streams hold the plain optimizer back (nccl.connections).",
-        to_text_bits(*at.streams));
-  if (!at.gpu_way) return "something else in the node holds the plain optimizer back.";
-  const bool pcie = cluster.gpu_peers == GpuPeers::pcie;
-  return fmt::format("beyond {} node.{} ({}) holds the plain optimizer back.",
-                     to_text_bits(*at.gpu_way), pcie ? "gpu_link" : "gpu_nic",
-                     name_of((pcie ? cluster.gpu_link : cluster.gpu_nic).provenance.kind));
-}
-
-// A speed-up that is on the same side of 1 at every NIC bandwidth.
-std::string pays_everywhere_or_nowhere(const BreakEven& at, const Answer& answer) {
-  if (!at.pays_at_any_bandwidth) {
-    const bool sure = !at.high && !at.high_pays_at_any;
-    return fmt::format("It {} at no NIC bandwidth from 100 Mbit/s to 10 Tbit/s{}.",
-                       sure ? "pays" : "is expected to pay",
-                       sure ? "" : ", which is not certain for all of them");
-  }
-  const bool sure = !at.low && at.low_pays_at_any;
-  const std::string why = holds_back(at, *answer.scenario.training.cluster);
-  if (answer.verdict() == Verdict::hardly)
-    return "It is no slower at any NIC bandwidth, and makes no difference at this one: " + why;
-  if (sure) return "It pays at any NIC bandwidth: " + why;
-  return fmt::format("It is expected to pay at any NIC bandwidth, which {}: {}",
-                     sure_where(at, answer), why);
-}
-
-std::string break_even_sentence(const Answer& answer) {
-  const TrainingPlan& training = answer.scenario.training;
-  if (training.nodes() == 1) return "One node: the NIC plays no part.";
-  const Sourced<Bandwidth>& nic = training.cluster->nic_bandwidth;
-  const BreakEven& at = *answer.break_even;
-  if (at.at)
-    return fmt::format("It {} above a NIC bandwidth of {} ({} to {}); this cluster has {} ({}).",
-                       at.pays_above ? "pays only" : "stops paying", to_text_bits(*at.at),
-                       at.low ? to_text_bits(*at.low) : "below 100 Mbit/s",
-                       at.high ? to_text_bits(*at.high) : "above 10 Tbit/s",
-                       to_text_bits(nic.value), name_of(nic.provenance.kind));
-  return pays_everywhere_or_nowhere(at, answer);
+  return out + conclusion(answer, all);
 }
 
 // A sentence that holds for both kinds of kernels is said once.
@@ -148,6 +104,13 @@ std::string coding_cell(const std::optional<double>& us) {
   return us ? fmt::format("{:.1f}", *us * 1e-3) : "passes";
 }
 
+// Returns the name of an exchange for people; --exchange takes both forms.
+std::string shown_name(std::string name) {
+  constexpr std::string_view kept = ":owed";
+  const std::size_t at = name.find(kept);
+  return at == std::string::npos ? name : name.replace(at, kept.size(), "+ef");
+}
+
 // Returns the rejected exchanges grouped by reason, in the order of the table.
 std::string refused_exchanges(const Advice& advice) {
   std::vector<std::pair<std::string, std::vector<std::string>>> reasons;
@@ -156,9 +119,9 @@ std::string refused_exchanges(const Advice& advice) {
     const auto known = std::ranges::find_if(
         reasons, [&](const auto& reason) { return reason.first == of.refused; });
     if (known == reasons.end())
-      reasons.push_back({of.refused, {of.name}});
+      reasons.push_back({of.refused, {shown_name(of.name)}});
     else
-      known->second.push_back(of.name);
+      known->second.push_back(shown_name(of.name));
   }
   std::string out;
   for (const auto& [reason, names] : reasons)
@@ -177,12 +140,12 @@ std::string forms_text(const Advice& advice) {
     if (codec == of.name || seldom || !of.refused.empty() || flat == advice.exchanges.end())
       continue;
     out += fmt::format("{}: a step {:.2f}x as fast as {} among all GPUs after the backward pass\n",
-                       of.name, flat->step_us / of.step_us, codec);
+                       shown_name(of.name), flat->step_us / of.step_us, shown_name(codec));
   }
   if (out.empty()) return out;
   return out +
          "Bagua runs what is between node leaders, on PyTorch; sharded, signs of gradients go with "
-         "the kernels that ship here\n(kernels/nccl/two_level_allreduce.h). DeepSpeed runs "
+         "the kernels that ship here (kernels/nccl/two_level_allreduce.h). DeepSpeed runs "
          "neither.\n";
 }
 
@@ -193,14 +156,15 @@ std::string exchanges_text(const Advice& advice) {
       "{:>8}  {}\n",
       "exchange", width, "sent", "coding", "step", "run", "faster", "memory", "pays where", "",
       width, "a step", "(ms)", "(ms)", "", "", "a GPU", "NICs are");
-  for (const ExchangeAdvice& of : advice.exchanges)
+  for (const ExchangeAdvice& of : advice.exchanges) {
+    const std::string name = shown_name(of.name);
     if (of.refused.empty())
-      out += fmt::format(
-          "{:<{}} {:>8} {:>6} {:>7.1f} {:>9} {:>5.2f}x {:>8}  {}\n",
-          of.name.size() <= width ? of.name : fmt::format("{}\n{:{}}", of.name, "", width), width,
-          bytes_cell(Bytes(of.wire_bytes)), coding_cell(of.kernels_us), of.step_us * 1e-3,
-          time_cell(of.run_s), of.speedup, bytes_cell(of.peak),
-          of.fits ? break_even_text(of) : "DOES NOT FIT");
+      out += fmt::format("{:<{}} {:>8} {:>6} {:>7.1f} {:>9} {:>5.2f}x {:>8}  {}\n",
+                         name.size() <= width ? name : fmt::format("{}\n{:{}}", name, "", width),
+                         width, bytes_cell(Bytes(of.wire_bytes)), coding_cell(of.kernels_us),
+                         of.step_us * 1e-3, time_cell(of.run_s), of.speedup, bytes_cell(of.peak),
+                         of.fits ? break_even_text(of) : "DOES NOT FIT");
+  }
   out += forms_text(advice);
   out += refused_exchanges(advice);
   if (std::ranges::any_of(advice.exchanges, [](const auto& of) { return !of.kernels_us; }))

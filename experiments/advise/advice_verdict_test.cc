@@ -19,6 +19,38 @@ WhatIf run_on(const char* cluster, const char* gpus) {
           {"steps", "6000"},       {"freeze_step", "16.7%"}};
 }
 
+TEST_CASE("advice: no part wins a run that the verdict calls unchanged or leaves open") {
+  Catalog catalog;
+  int unchanged = 0, open = 0;
+  for (const char* cluster : {"commodity-25gbe", "commodity-100gbe", "hgx-h100-ndr", "dgx2h-v100"})
+    for (const char* gpus : {"16", "64"})
+      for (const char* type : {"onebit_lamb", "onebit_adam"}) {
+        WhatIf asked = run_on(cluster, gpus);
+        // Sums of many micro batches leave little to save.
+        if (std::string_view(type) == "onebit_adam") asked["grad_accum"] = "64";
+        asked["optimizer"] = type;
+        const Advice advice = advise(asked, catalog);
+        const std::string text = advice_text(advice);
+        const std::size_t middle = text.find("\nWith the fused kernels");
+        INFO(cluster << " " << gpus << " " << type << "\n" << text);
+        REQUIRE(middle != std::string::npos);
+        for (const auto& [answer, part] :
+             {std::pair(&advice.answer, text.substr(0, middle)),
+              std::pair(&*advice.fused, text.substr(middle, text.find("\n\n", middle) - middle))}) {
+          if (answer->verdict() == Verdict::hardly) {
+            ++unchanged;
+            CHECK_THAT(part, Contains(", too little to matter.") && !Contains(" wins.") &&
+                                 !Contains(" loses."));
+          } else if (answer->verdict() == Verdict::cannot_tell) {
+            ++open;
+            CHECK_THAT(part, Contains(": by the expected times the "));
+          }
+        }
+      }
+  CHECK(unchanged > 0);
+  CHECK(open > 0);
+}
+
 TEST_CASE("advice: the gain of leaving ZeRO is not that of compression") {
   Catalog catalog;
   WhatIf asked = run_on("commodity-10gbe", "32");
