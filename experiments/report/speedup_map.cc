@@ -79,12 +79,18 @@ std::string panel(const SpeedupMap& map, std::size_t block, const std::string& n
     const Segment top = highest(line);
     const double at = top.y0 > top.y1 ? top.x0 : top.x1;
     text += fmt::format(
-        "  set label 4 'break-even 1.0' at first {:.6g},graph 1.055 center font ',13'\n", at);
+        "  set label 4 'break-even 1.0{}' at first {:.6g},graph 1.055 center font ',13'\n",
+        break_even_ends(map).empty() ? "" : ", dashed: its interval", at);
     contour = fmt::format(
         ", \\\n    '{0}.dat' index {1} using 1:2 with lines lw 5 lc rgb '#ffffff'"
         ", \\\n    '{0}.dat' index {1} using 1:2 with lines lw 2.5 lc rgb '#000000'",
         name, block + 1);
   }
+  if (!break_even_ends(map).empty())
+    contour += fmt::format(
+        ", \\\n    '{0}.dat' index {1} using 1:2 with lines lw 3 lc rgb '#ffffff'"
+        ", \\\n    '{0}.dat' index {1} using 1:2 with lines lw 1.5 dt '-' lc rgb '#000000'",
+        name, block + (line.empty() ? 1 : 2));
   text += fmt::format(
       "  plot '{0}.dat' index {1} using 1:2:3:4:5:6:7 with boxxyerror fs solid 1 noborder "
       "lc palette{2}",
@@ -140,13 +146,18 @@ SpeedupMap speedup_map(const Points& points, std::string title) {
   return map;
 }
 
-std::vector<Segment> break_even_line(const SpeedupMap& map) {
+namespace {
+
+// The line on which `values`, laid out as the speed-ups of the map, are 1.
+std::vector<Segment> line_of_one(const SpeedupMap& map,
+                                 const std::vector<std::vector<double>>& values) {
+  if (values.empty()) return {};
   const std::vector<double> x = widened(map.nic_Gbps), y = widened(map.gpus);
-  const auto log_speedup = [&map](std::size_t row, std::size_t column) {
+  const auto log_value = [&](std::size_t row, std::size_t column) {
     const auto inside = [](std::size_t i, std::size_t count) {
       return std::clamp<std::size_t>(i, 1, count) - 1;
     };
-    return std::log(map.speedup[inside(row, map.gpus.size())][inside(column, map.nic_Gbps.size())]);
+    return std::log(values[inside(row, map.gpus.size())][inside(column, map.nic_Gbps.size())]);
   };
   std::vector<Segment> line;
   for (std::size_t r = 0; r + 1 < y.size(); ++r) {
@@ -154,7 +165,7 @@ std::vector<Segment> break_even_line(const SpeedupMap& map) {
       // Corners in turn: bottom left, bottom right, top right, top left.
       const std::array<std::size_t, 4> cs = {c, c + 1, c + 1, c}, rs = {r, r, r + 1, r + 1};
       std::array<double, 4> v;
-      for (std::size_t i = 0; i < 4; ++i) v[i] = log_speedup(rs[i], cs[i]);
+      for (std::size_t i = 0; i < 4; ++i) v[i] = log_value(rs[i], cs[i]);
       if (std::any_of(v.begin(), v.end(), [](double s) { return !std::isfinite(s); })) continue;
       std::vector<std::pair<double, double>> cuts;
       for (std::size_t i = 0; i < 4; ++i) {
@@ -173,6 +184,28 @@ std::vector<Segment> break_even_line(const SpeedupMap& map) {
     }
   }
   return line;
+}
+
+std::string lines_data(const std::vector<Segment>& lines, const char* what) {
+  if (lines.empty()) return "";
+  std::string text = "\n\n" + comment(what);
+  for (const Segment& s : lines)
+    text += fmt::format("{:.6g} {:.6g}\n{:.6g} {:.6g}\n\n", s.x0, s.y0, s.x1, s.y1);
+  return text;
+}
+
+}  // namespace
+
+std::vector<Segment> break_even_line(const SpeedupMap& map) {
+  return line_of_one(map, map.speedup);
+}
+
+std::vector<Segment> break_even_ends(const SpeedupMap& map) {
+  if (map.low == map.speedup && map.high == map.speedup) return {};
+  std::vector<Segment> ends = line_of_one(map, map.low);
+  const std::vector<Segment> high = line_of_one(map, map.high);
+  ends.insert(ends.end(), high.begin(), high.end());
+  return ends;
 }
 
 bool is_flat_row(const std::vector<double>& speedup) {
@@ -221,12 +254,9 @@ std::string map_data(const std::vector<SpeedupMap>& maps, const std::vector<std:
                             x[c], x[c + 1], y[r], y[r + 1], map.speedup[r][c]);
       }
     }
-    const std::vector<Segment> line = break_even_line(map);
-    if (line.empty()) continue;
-    text += "\n\n" + comment("break-even line (speed-up 1): nic_bandwidth_Gbps gpus");
-    for (const Segment& s : line) {
-      text += fmt::format("{:.6g} {:.6g}\n{:.6g} {:.6g}\n\n", s.x0, s.y0, s.x1, s.y1);
-    }
+    text +=
+        lines_data(break_even_line(map), "break-even line (speed-up 1): nic_bandwidth_Gbps gpus");
+    text += lines_data(break_even_ends(map), "ends of its interval: nic_bandwidth_Gbps gpus");
   }
   return text;
 }
@@ -249,7 +279,8 @@ std::string map_script(const std::vector<SpeedupMap>& maps, const std::string& n
     body += margins({0.085, 0.84, 1 - (top + 280) / height, 1 - (top + 52) / height});
     body += y_label("GPUs", 14.0 / figure_width_px);
     body += panel(maps[i], block, name, most);
-    block += break_even_line(maps[i]).empty() ? 1 : 2;
+    block +=
+        1 + (break_even_line(maps[i]).empty() ? 0 : 1) + (break_even_ends(maps[i]).empty() ? 0 : 1);
   }
   return script(name, title, figure_width_px, height, body);
 }

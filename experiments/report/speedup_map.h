@@ -37,6 +37,9 @@ struct Segment {
 // Marching squares. The map is first widened by half a cell on each side (with its outermost
 // values), so that the line crosses whole cells.
 std::vector<Segment> break_even_line(const SpeedupMap& map);
+// The lines on which an end of the interval is 1: between them the sign of the gain is not certain.
+// Empty for points without intervals.
+std::vector<Segment> break_even_ends(const SpeedupMap& map);
 
 // Whether a row has at least two values, all within 0.1 %: then it depends on no bandwidth, and no
 // break-even is read off it.
@@ -52,7 +55,8 @@ std::vector<Crossing> crossings(const std::vector<double>& nic_Gbps,
                                 const std::vector<double>& speedup);
 
 // All maps of one optimizer as a gnuplot data file (for each map a block of cells, then one of its
-// break-even line if it has one) and the script that draws them one above the other.
+// break-even line and one of the ends of its interval, as far as it has them) and the script that
+// draws them one above the other.
 std::string map_data(const std::vector<SpeedupMap>& maps, const std::vector<std::string>& notes);
 std::string map_script(const std::vector<SpeedupMap>& maps, const std::string& name,
                        const std::string& title);

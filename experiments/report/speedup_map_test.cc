@@ -75,6 +75,27 @@ TEST_CASE("a saddle gives two separate pieces, cut off from the corners that dif
   CHECK(pieces == 2);
 }
 
+TEST_CASE("the break-even line has the two lines of its interval, unless there is none") {
+  SpeedupMap map = power_map(10, 0);
+  CHECK(break_even_ends(map).empty());
+  map.low = map.high = map.speedup;
+  CHECK(break_even_ends(map).empty());
+  for (auto& row : map.low)
+    for (double& s : row) s /= 1.25;
+  for (auto& row : map.high)
+    for (double& s : row) s *= 1.25;
+  for (const Segment& s : break_even_ends(map)) {
+    const bool low = s.x0 == Approx(10 / 1.25) && s.x1 == Approx(10 / 1.25);
+    const bool high = s.x0 == Approx(10 * 1.25) && s.x1 == Approx(10 * 1.25);
+    CHECK((low || high));
+  }
+  CHECK(break_even_ends(map).size() == 2 * break_even_line(map).size());
+  const std::string script = map_script({map, map}, "m", "title");
+  CHECK(script.find("'m.dat' index 2 using 1:2 with lines lw 1.5 dt '-'") != std::string::npos);
+  // The second map's cells are the fourth block.
+  CHECK(script.find("'m.dat' index 3 using 1:2:3:4:5:6:7") != std::string::npos);
+}
+
 TEST_CASE("crossings of a row") {
   const std::vector<double> nic = {1, 10, 100};
   // From 10 down to 0.1 over one decade of bandwidth after 1: at 1 in the middle, sqrt(10).
