@@ -61,8 +61,8 @@ expect 2 'two or more folders' "$lambcast" compare of_lamb
 # Sensitivity
 asked=(sensitivity --cluster commodity-10gbe "${run[@]}" --optimizer onebit_lamb --freeze-step 200)
 expect 0 '^To measure first: ' "$lambcast" "${asked[@]}"
-grep -qE '^cluster.nic.bandwidth +[0-9.]+ GB/s (measured|published|fitted|assumed) +-0\.' out || fail "no NIC: $(cat out)"
-expect 0 '^key,value,kind,time_elasticity,speedup_elasticity,source,interval_share,measure$' "$lambcast" "${asked[@]}" --format csv
+grep -qE '^NIC bandwidth +[0-9.]+ GB/s (measured|published|fitted|assumed) +-0\.' out || fail "no NIC: $(cat out)"
+expect 0 '^key,value,kind,time_elasticity,speedup_elasticity,source,interval_share,measure,name$' "$lambcast" "${asked[@]}" --format csv
 mv out first
 expect 0 '^cluster.nic.bandwidth,' "$lambcast" "${asked[@]}" --format csv
 cmp first out || fail "twice the same question, not the same bytes"
@@ -70,7 +70,7 @@ expect 0 '"time_elasticity": ' "$lambcast" "${asked[@]}" --format json --by 1
 expect 2 '--by' "$lambcast" "${asked[@]}" --by 60
 if command -v gnuplot >/dev/null; then
   expect 0 '^To measure first: ' "$lambcast" "${asked[@]}" --export tornado.svg --export tornado.png
-  grep -q 'cluster.nic.bandwidth' tornado.svg || fail 'no NIC in the picture'
+  grep -q 'NIC bandwidth' tornado.svg || fail 'no NIC in the picture'
   head -c 8 tornado.png | cmp - <(printf '\211PNG\r\n\032\n') || fail 'no PNG'
 fi
 mkdir empty

@@ -15,7 +15,7 @@ namespace {
 struct SensitivityOptions {
   WhatIf what_if;
   double by_percent = 5;
-  bool all = false;
+  SensitivityView view;
   ResultFlags result;
 };
 
@@ -24,7 +24,7 @@ int sensitivity_command(const SensitivityOptions& options) {
   Catalog catalog;
   const Sensitivity found = sensitivity_of(options.what_if, options.by_percent / 100, catalog);
   print_result(options.result,
-               {[&] { return sensitivity_table(found, options.all); },
+               {[&] { return sensitivity_table(found, options.view); },
                 [&] { return sensitivity_json(found); }, [&] { return sensitivity_csv(found); },
                 [&](const std::string& ending) {
                   return report::picture_of(sensitivity_figure(found), ending);
@@ -42,8 +42,9 @@ Command add_sensitivity(CLI::App& app) {
   add_what_if_flags(*command, options->what_if);
   command->add_option("--by", options->by_percent,
                       "per cent that numbers are moved by, to both sides: 0.1 to 50 (default: 5)");
-  command->add_flag("--all", options->all, "inputs that move nothing too");
-  add_result_flags(*command, options->result, "table, json or csv", true);
+  command->add_flag("--all", options->view.all, "inputs that move nothing too");
+  command->add_flag("--keys", options->view.keys, "the key of each input, as --set takes it");
+  add_result_flags(*command, options->result, "table (the default), json or csv", true);
   command->footer(R"(Examples
   lambcast sensitivity --model bert-large --cluster commodity-10gbe --gpus 32 --optimizer onebit_lamb \
     --global-batch 65536 --micro-batch 16 --steps 5993 --freeze-step 1000 --export tornado.svg

@@ -52,7 +52,7 @@ expect 0 'communication calibrated|calibrated' "$lambcast" simulate --cluster mi
 # 5. GPT-2 XL and Llama 7B with ZeRO-2 on 64 H100: tokens/s, MFU, memory; ZeRO or 1-bit?
 for model in gpt2-xl llama2-7b; do
   h100=(--model "$model" --cluster hgx-h100-ndr --gpus 64 --zero-stage 2 --micro-batch 2 --grad-accum 4 --steps 10000)
-  expect 0 '^tokens: [0-9,.]+ a second \([0-9,.]+ to [0-9,.]+\), [0-9.]+ TFLOP/s a GPU \(MFU [0-9.]+ %, [0-9.]+ to [0-9.]+\); a billion take ' "$lambcast" simulate "${h100[@]}" \
+  expect 0 '^tokens: [0-9,.]+ a second \([0-9,.]+ to [0-9,.]+\), [0-9.]+ TFLOP/s a GPU \([0-9.]+ to [0-9.]+\), MFU [0-9.]+ % \([0-9.]+ to [0-9.]+\); a billion take [0-9.]+ (s|min|h) \(' "$lambcast" simulate "${h100[@]}" \
     --optimizer adamw --precision bf16
   grep -qE '^memory: [0-9.]+ GB \([0-9.]+ GB to [0-9.]+ GB\) of 85.9 GB a GPU' out || fail "5: no memory of $model"
   [ "$(grep -m1 -oE '^(run|stage)' out)" = run ] || fail "5: a table before the answer"
@@ -76,7 +76,7 @@ expect 0 'MFU' "$lambcast" simulate --model mixtral-8x7b --cluster hgx-h100-ndr 
   --zero-stage 1 --precision bf16 --seq-len 4096 --global-batch 256 --micro-batch 1 --optimizer adamw --steps 100
 
 # 8. Dollars and hours on any cluster, per billion tokens.
-expect 0 'a billion take [0-9.]+ (s|min|h) and [0-9.]+ USD' "$lambcast" simulate --model gpt2-xl --cluster jean-zay-a100 --gpus 64 \
+expect 0 'a billion take [0-9.]+ (s|min|h) \([0-9.]+ to [0-9.]+ (s|min|h)\) and [0-9.]+ USD \([0-9.]+ to [0-9.]+\)' "$lambcast" simulate --model gpt2-xl --cluster jean-zay-a100 --gpus 64 \
   --zero-stage 1 --optimizer adamw --precision bf16 --micro-batch 4 --grad-accum 4 --steps 10000 --set cluster.usd_per_gpu_hour=2
 
 # 9. What limits me: the parts, the timeline.

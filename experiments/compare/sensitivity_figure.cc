@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "experiments/output/forecast_output.h"
+#include "experiments/output/plain_name.h"
 #include "experiments/report/palette.h"
 
 namespace lambcast {
@@ -44,7 +45,8 @@ std::string body_of(const Sensitivity& sensitivity, const std::vector<const Inpu
                     int height) {
   std::string names;
   for (std::size_t i = 0; i < shown.size(); ++i)
-    names += fmt::format("{}{} {}", i == 0 ? "" : ", ", report::script_text(shown[i]->key), i);
+    names += fmt::format("{}{} {}", i == 0 ? "" : ", ",
+                         report::script_text(plain_name(shown[i]->key)), i);
   double most = 0;
   for (const InputEffect* effect : shown) most = std::max(most, std::abs(effect->time_elasticity));
   const double top = 1 - static_cast<double>(head_px) / height;

@@ -9,6 +9,7 @@
 #include "experiments/output/cell.h"
 #include "experiments/output/forecast_output.h"
 #include "experiments/output/measure_first.h"
+#include "experiments/output/plain_name.h"
 #include "experiments/scenario/run_length.h"
 #include "experiments/sweep/common_length.h"
 #include "sim/base/csv.h"
@@ -58,12 +59,13 @@ std::string measure_text(const Sensitivity& sensitivity) {
   const auto strongest = std::ranges::find_if(sensitivity.effects, [&](const InputEffect& effect) {
     return effect.source == first->source && moves(effect);
   });
-  return fmt::format("To measure first: {}. It makes {:.0f} % of the interval of {}{}.\n",
-                     measurement_for(first->source, sensitivity.scenario.training),
-                     100 * sensitivity.share(*first), interval_name(sensitivity),
-                     strongest == sensitivity.effects.end()
-                         ? ""
-                         : fmt::format("; of the inputs, it settles {} first", strongest->key));
+  return fmt::format(
+      "To measure first: {}. It makes {:.0f} % of the interval of {}{}.\n",
+      measurement_for(first->source, sensitivity.scenario.training),
+      100 * sensitivity.share(*first), interval_name(sensitivity),
+      strongest == sensitivity.effects.end()
+          ? ""
+          : fmt::format("; of the inputs, it settles {} first", name_with_key(strongest->key)));
 }
 
 std::string answer_of(const Sensitivity& sensitivity) {
@@ -78,8 +80,9 @@ std::string answer_of(const Sensitivity& sensitivity) {
                                 time_and_range(run.time_s, run.time_low_s, run.time_high_s));
   if (strongest == sensitivity.effects.end())
     return out + "No number of the cluster or device moves it.\n";
-  out += fmt::format("Of all numbers {} ({}, {}) moves it most: {}.\n", strongest->key,
-                     strongest->value, kind_of(*strongest), what_ten_percent_does(*strongest));
+  out += fmt::format("Of all numbers {} ({}: {}, {}) moves it most: {}.\n",
+                     plain_name(strongest->key), strongest->key, strongest->value,
+                     kind_of(*strongest), what_ten_percent_does(*strongest));
   return out + judgement_text(sensitivity) + measure_text(sensitivity);
 }
 
@@ -113,7 +116,11 @@ std::string bar_of(double elasticity, double share, std::size_t longest) {
 
 }  // namespace
 
-std::string sensitivity_table(const Sensitivity& sensitivity, bool all) {
+std::string sensitivity_table(const Sensitivity& sensitivity, const SensitivityView& view) {
+  const bool all = view.all;
+  const auto name_of_input = [&](const InputEffect& effect) {
+    return view.keys ? name_with_key(effect.key) : plain_name(effect.key);
+  };
   std::string out = answer_of(sensitivity);
   std::size_t key_width = 10, value_width = 5, hidden = 0;
   double strongest = no_effect;
@@ -123,7 +130,7 @@ std::string sensitivity_table(const Sensitivity& sensitivity, bool all) {
       continue;
     }
     // Longer ones, of curves that hardly anybody moves, stick out.
-    key_width = std::max(key_width, std::min(effect.key.size(), widest_key));
+    key_width = std::max(key_width, std::min(name_of_input(effect).size(), widest_key));
     value_width = std::max(value_width, effect.value.size());
     strongest = std::max(strongest, std::abs(effect.time_elasticity));
   }
@@ -144,7 +151,7 @@ std::string sensitivity_table(const Sensitivity& sensitivity, bool all) {
     const double share = std::abs(effect.time_elasticity) / strongest;
     out += fmt::format(
         "{} {}\n",
-        line(effect.key, effect.value, kind_of(effect),
+        line(name_of_input(effect), effect.value, kind_of(effect),
              fmt::format("{:+.3f}", effect.time_elasticity),
              effect.speedup_elasticity ? fmt::format("{:+.3f}", *effect.speedup_elasticity) : "",
              percent_of(effect.interval_share)),
@@ -160,8 +167,9 @@ std::string sensitivity_table(const Sensitivity& sensitivity, bool all) {
       "inputs that it would settle by how much they move it.\n",
       100 * sensitivity.by);
   for (const std::string& key : sensitivity.fixed)
-    out += fmt::format("{}: neither twice nor half of it runs\n", key);
+    out += fmt::format("{}: neither twice nor half of it runs\n", plain_name(key));
   if (hidden > 0) out += fmt::format("{} inputs that move nothing: --all shows them\n", hidden);
+  if (!view.keys) out += "--keys shows the key of each input, for --set\n";
   return out;
 }
 
@@ -206,6 +214,7 @@ std::string sensitivity_json(const Sensitivity& sensitivity) {
   for (const InputEffect& effect : sensitivity.effects)
     json["inputs"].push_back(
         {{"key", effect.key},
+         {"name", plain_name(effect.key)},
          {"value", effect.value},
          {"kind", kind_of(effect)},
          {"source", effect.provenance ? Json(effect.provenance->source) : Json(nullptr)},
@@ -219,14 +228,14 @@ std::string sensitivity_json(const Sensitivity& sensitivity) {
 
 std::string sensitivity_csv(const Sensitivity& sensitivity) {
   std::string out = csv::row({"key", "value", "kind", "time_elasticity", "speedup_elasticity",
-                              "source", "interval_share", "measure"}) +
+                              "source", "interval_share", "measure", "name"}) +
                     "\n";
   for (const InputEffect& effect : sensitivity.effects)
     out += csv::row({effect.key, effect.value, kind_of(effect), csv::number(effect.time_elasticity),
                      effect.speedup_elasticity ? csv::number(*effect.speedup_elasticity) : "",
                      effect.provenance ? effect.provenance->source : "",
                      effect.interval_share ? csv::number(*effect.interval_share) : "",
-                     measurement_text(sensitivity, effect)}) +
+                     measurement_text(sensitivity, effect), plain_name(effect.key)}) +
            "\n";
   return out;
 }

@@ -8,8 +8,13 @@
 
 namespace lambcast {
 
-// With `all`, what moves nothing too; CSV and JSON always have it.
-std::string sensitivity_table(const Sensitivity& sensitivity, bool all);
+// Settings of the table; CSV and JSON always have all inputs and keys.
+struct SensitivityView {
+  bool all = false;   // those that move nothing too
+  bool keys = false;  // the key of each, as --set takes it
+};
+
+std::string sensitivity_table(const Sensitivity& sensitivity, const SensitivityView& view = {});
 std::string sensitivity_json(const Sensitivity& sensitivity);
 std::string sensitivity_csv(const Sensitivity& sensitivity);
 

@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "experiments/compare/numeric_inputs.h"
 #include "experiments/compare/sensitivity_figure.h"
 #include "experiments/compare/sensitivity_output.h"
+#include "experiments/output/plain_name.h"
 
 namespace lambcast {
 namespace {
@@ -51,7 +53,7 @@ TEST_CASE(
   CHECK(effect_of(sensitivity, "global_batch").time_elasticity < 1);
   CHECK_FALSE(effect_of(sensitivity, "gpus").provenance.has_value());
   CHECK_THAT(
-      sensitivity_table(sensitivity, false),
+      sensitivity_table(sensitivity),
       Contains("moves it most: 10 % more of it makes the run") && Contains("To measure first: "));
 }
 
@@ -103,7 +105,7 @@ TEST_CASE("sensitivity: of a run that hardly compresses the speed-up is not judg
   CHECK_FALSE(sensitivity.of_speedup());
   for (const InputEffect& effect : sensitivity.effects)
     CHECK_FALSE(effect.speedup_elasticity.has_value());
-  CHECK_THAT(sensitivity_table(sensitivity, false),
+  CHECK_THAT(sensitivity_table(sensitivity),
              Contains("Its speed-up is not judged: only ") && Contains("--freeze-step 20%"));
 }
 
@@ -113,7 +115,7 @@ TEST_CASE("sensitivity: the picture has a bar for each input of the table") {
   const report::Figure figure = sensitivity_figure(sensitivity);
   CHECK(figure.left_out.empty());
   CHECK_THAT(figure.data, Contains("0 \"" + sensitivity.effects.front().key + "\" "));
-  CHECK_THAT(figure.script, Contains("'cluster.nic.bandwidth' ") && Contains("boxxyerror"));
+  CHECK_THAT(figure.script, Contains("'NIC bandwidth' ") && Contains("boxxyerror"));
   Sensitivity none = sensitivity;
   none.effects.clear();
   CHECK_FALSE(sensitivity_figure(none).left_out.empty());
@@ -172,8 +174,27 @@ TEST_CASE("sensitivity: what has no neighbour that runs is said") {
   one["micro_batch"] = "3";
   const Sensitivity sensitivity = sensitivity_of(one, 0.05, catalog);
   CHECK(sensitivity.fixed == std::vector<std::string>{"micro_batch"});
-  CHECK_THAT(sensitivity_table(sensitivity, false),
-             Contains("micro_batch: neither twice nor half of it runs"));
+  CHECK_THAT(sensitivity_table(sensitivity),
+             Contains("micro batch: neither twice nor half of it runs"));
+}
+
+TEST_CASE("sensitivity: people read names, each of one input, and keys where they ask for them") {
+  Catalog catalog;
+  for (const char* cluster : {"commodity-10gbe", "paper-eth40-v100", "hgx-h100-ndr"}) {
+    WhatIf asked = sensitivity_asked();
+    asked["cluster"] = cluster;
+    const Sensitivity sensitivity = sensitivity_of(asked, 0.05, catalog);
+    std::map<std::string, std::string> key_of;
+    for (const InputEffect& effect : sensitivity.effects) {
+      const std::string name = plain_name(effect.key);
+      INFO(cluster << ": " << effect.key << ": " << name);
+      CHECK(name.find_first_of("._") == std::string::npos);
+      if (!effect.key.ends_with("_us") && !effect.key.ends_with("samples_per_s"))
+        CHECK(key_of.emplace(name, effect.key).second);
+    }
+    const std::string table = sensitivity_table(sensitivity);
+    CHECK_THAT(table.substr(table.find("\n\n")), !Contains("cluster.") && !Contains("device."));
+  }
 }
 
 TEST_CASE("sensitivity: JSON and CSV hold every input, the table those that move something") {
@@ -185,8 +206,10 @@ TEST_CASE("sensitivity: JSON and CSV hold every input, the table those that move
   CHECK(static_cast<std::size_t>(std::ranges::count(csv, '\n')) == sensitivity.effects.size() + 1);
   // Nothing is staged through host memory without MPI.
   CHECK(effect_of(sensitivity, "cluster.mpi.nic_efficiency").time_elasticity == 0);
-  CHECK_THAT(sensitivity_table(sensitivity, false), !Contains("cluster.mpi.nic_efficiency"));
-  CHECK_THAT(sensitivity_table(sensitivity, true), Contains("cluster.mpi.nic_efficiency"));
+  CHECK_THAT(sensitivity_table(sensitivity, {.all = false, .keys = true}),
+             !Contains("cluster.mpi.nic_efficiency"));
+  CHECK_THAT(sensitivity_table(sensitivity, {.all = true, .keys = true}),
+             Contains("cluster.mpi.nic_efficiency"));
 }
 
 TEST_CASE("sensitivity: no elasticity is infinite or no number, however small a choice is") {
@@ -203,7 +226,7 @@ TEST_CASE("sensitivity: no elasticity is infinite or no number, however small a 
       CHECK(std::isfinite(effect.speedup_elasticity.value_or(0)));
       CHECK(std::isfinite(effect.interval_share.value_or(0)));
     }
-    CHECK(sensitivity_table(sensitivity, true).size() < 100'000);
+    CHECK(sensitivity_table(sensitivity, {.all = true, .keys = true}).size() < 100'000);
   }
 }
 

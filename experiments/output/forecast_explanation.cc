@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "experiments/output/memory_output.h"
+#include "experiments/output/plain_name.h"
 #include "experiments/verdict/reference_words.h"
 #include "sim/base/sort_stably.h"
 
@@ -48,8 +49,9 @@ std::string explain_forecast(const TrainingPlan& training, const Forecast& forec
 std::string sources_text(const std::vector<CostSource>& sources) {
   std::string out = "sources of the costs, and the share of the time that each affects\n";
   for (const CostSource& source : sources)
-    out += fmt::format("  {:<27} {:>3.0f} % {:<9} {}\n", source.cost, 100 * source.share,
-                       name_of(source.provenance.kind), source.provenance.source);
+    out +=
+        fmt::format("  {:<27} {:>3.0f} % {:<9} {}\n", plain_cost(source.cost), 100 * source.share,
+                    name_of(source.provenance.kind), source.provenance.source);
   return out;
 }
 
@@ -65,8 +67,8 @@ std::string sources_line(const std::vector<CostSource>& sources) {
                                 matter == 1 ? "" : "s", assumed.size());
   sort_stably(assumed, std::ranges::greater(), &CostSource::share);
   for (std::size_t i = 0; i < std::min(assumed.size(), named_sources); ++i)
-    out += fmt::format("{}{} in {:.0f} % of the time", i == 0 ? ": " : ", ", assumed[i].cost,
-                       100 * assumed[i].share);
+    out += fmt::format("{}{} in {:.0f} % of the time", i == 0 ? ": " : ", ",
+                       plain_cost(assumed[i].cost), 100 * assumed[i].share);
   return out + " (--explain sources)\n";
 }
 

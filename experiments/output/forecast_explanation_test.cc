@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "experiments/output/forecast_output.h"
+#include "experiments/output/plain_name.h"
 #include "experiments/scenario/scenario_case.h"
 
 namespace lambcast {
@@ -50,8 +51,9 @@ TEST_CASE("explanation: the answer fits one screen, and its details are one word
     const auto share = of.at("share").get<double>();
     INFO(cost);
     CHECK((share >= 0 && share <= 1 + 1e-9));
-    CHECK_THAT(run.by("sources"), Contains(fmt::format("  {:<27} {:>3.0f} % {}", cost, 100 * share,
-                                                       of.at("kind").get<std::string>())));
+    CHECK_THAT(run.by("sources"),
+               Contains(fmt::format("  {:<27} {:>3.0f} % {}", plain_cost(cost), 100 * share,
+                                    of.at("kind").get<std::string>())));
   }
   for (const auto& [part, bytes] : run.forecast.memory.parts)
     if (bytes > run.forecast.memory.peak * 0.02) CHECK_THAT(run.by("parts"), Contains(part));

@@ -208,7 +208,7 @@ std::vector<StepColumn> step_columns(const StepForecast& step, bool layout) {
 
 // Fits 80 columns.
 std::string step_table(const Forecast& forecast, bool layout) {
-  std::string out = fmt::format("{:<11} {:>6} {:>9}", "stage", "steps", "step (ms)");
+  std::string out = fmt::format("{:<11} {:>6} {:>9}", "phase", "steps", "step (ms)");
   for (const StepColumn& column : step_columns({}, layout))
     out += fmt::format(" {:>{}}", column.title, column.width);
   out += "\n";
@@ -224,10 +224,13 @@ std::string step_table(const Forecast& forecast, bool layout) {
 
 // How long the run takes and what it costs, with their intervals.
 std::string run_text(const RunForecast& run) {
-  std::string out =
-      fmt::format("run: {} steps in {}, {:.1f} samples/s, {:.1f} GPU-hours", run.steps,
-                  time_and_range(run.time_s, run.time_low_s, run.time_high_s), run.samples_per_s,
-                  run.gpu_hours);
+  std::string out = fmt::format(
+      "run: {} steps in {}, {:.1f} samples/s ({:.1f} to {:.1f}), {:.1f} GPU-hours "
+      "({:.1f} to {:.1f})",
+      run.steps, time_and_range(run.time_s, run.time_low_s, run.time_high_s), run.samples_per_s,
+      run.samples_per_s * run.time_s / run.time_high_s,
+      run.samples_per_s * run.time_s / run.time_low_s, run.gpu_hours,
+      run.gpu_hours * run.time_low_s / run.time_s, run.gpu_hours * run.time_high_s / run.time_s);
   if (run.cost_usd)
     out += fmt::format(", {} USD ({} to {})", usd_cell(*run.cost_usd),
                        usd_cell(*run.cost_at(run.time_low_s)),
@@ -243,16 +246,20 @@ std::string language_text(const TrainingPlan& training, const Forecast& forecast
   const RunForecast& run = forecast.run;
   const double most = run.time_s / run.time_low_s, least = run.time_s / run.time_high_s;
   std::string out =
-      fmt::format("\ntokens: {} a second ({} to {}), {:.1f} TFLOP/s a GPU",
+      fmt::format("\ntokens: {} a second ({} to {}), {:.1f} TFLOP/s a GPU ({:.1f} to {:.1f})",
                   rate_text(*rates.tokens_per_s), rate_text(*rates.tokens_per_s * least),
-                  rate_text(*rates.tokens_per_s * most), rates.tflops_per_gpu);
+                  rate_text(*rates.tokens_per_s * most), rates.tflops_per_gpu,
+                  rates.tflops_per_gpu * least, rates.tflops_per_gpu * most);
   if (rates.mfu)
-    out += fmt::format(" (MFU {:.1f} %, {:.1f} to {:.1f})", 100 * *rates.mfu,
+    out += fmt::format(", MFU {:.1f} % ({:.1f} to {:.1f})", 100 * *rates.mfu,
                        100 * *rates.mfu * least, 100 * *rates.mfu * most);
-  const double hours = 1e9 / *rates.tokens_per_s / 3600;
-  out += fmt::format("; a billion take {}", run_time_text(hours * 3600));
-  if (const auto& cost = forecast.run.cost_usd)
-    out += fmt::format(" and {} USD", usd_cell(*cost * hours * 3600 / forecast.run.time_s));
+  const double seconds = 1e9 / *rates.tokens_per_s;
+  out +=
+      fmt::format("; a billion take {}", time_and_range(seconds, seconds / most, seconds / least));
+  if (const auto& cost = run.cost_usd)
+    out += fmt::format(" and {} USD ({} to {})", usd_cell(*cost * seconds / run.time_s),
+                       usd_cell(*run.cost_at(run.time_low_s) * seconds / run.time_s),
+                       usd_cell(*run.cost_at(run.time_high_s) * seconds / run.time_s));
   return out;
 }
 

@@ -75,7 +75,7 @@ TEST_CASE("measure first: sensitivity is silent about what the logs hold in full
   REQUIRE(sensitivity.to_measure() != nullptr);
   const auto table_after = [&](const TrainingPlan& training) {
     sensitivity.scenario.training = training;
-    return sensitivity_table(sensitivity, false);
+    return sensitivity_table(sensitivity);
   };
   CHECK_THAT(table_after(calibrated({1, 1e10}, {1, 16})),
              !Contains("easure first") && !Contains("lambcast calibrate") &&
