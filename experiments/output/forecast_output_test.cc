@@ -350,6 +350,7 @@ TEST_CASE("csv: the columns promised, in the order promised") {
       CHECK(columns.at(at++) == stage + "_step_" + end);
   }
   CHECK(columns.at(at++) == "steps_skipped");
+  CHECK(columns.at(at++) == "verdict_words");
   CHECK(at == columns.size());
 }
 

@@ -1,11 +1,13 @@
 #include "experiments/output/skipped_steps.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <tuple>
 
 #include "experiments/output/judgement.h"
 #include "experiments/scenario/scenario_case.h"
 #include "experiments/sweep/result_cells.h"
+#include "experiments/sweep/result_row.h"
 
 namespace lambcast {
 namespace {
@@ -23,7 +25,9 @@ TEST_CASE("skipped steps: a plain run says how many it has among its own, and ad
     for (const Finding& finding : judgement.findings)
       if (finding.code == "skipped-steps") sentence = finding.message;
     const auto row = cells_of(result_row(scenario, result, judgement));
-    return std::tuple(sentence, row.back(), result.run.time_s);
+    const auto& columns = result_columns();
+    const auto at = std::ranges::find(columns, "steps_skipped") - columns.begin();
+    return std::tuple(sentence, row.at(static_cast<std::size_t>(at)), result.run.time_s);
   };
   const WhatIf adam{{"optimizer", "adam"}, {"steps", "5993"}};
   WhatIf half = adam, brain = adam;

@@ -112,6 +112,7 @@ const std::vector<std::string>& result_columns() {
         all.push_back(fmt::format("{}_step_{}", name_of(kind), end));
     }
     all.emplace_back("steps_skipped");
+    all.emplace_back("verdict_words");
     return all;
   }();
   return columns;
@@ -167,6 +168,7 @@ std::string result_row(const Scenario& scenario, const Forecast& forecast,
     add_coverage(step, row);
   }
   row.number(expected_skipped_steps(training.recipe.precision, training.steps));
+  row.text(judgement.verdict ? words_of(*judgement.verdict) : "");
   return std::move(row).line();
 }
 
