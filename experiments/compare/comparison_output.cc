@@ -1,6 +1,7 @@
 #include "experiments/compare/comparison_output.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -187,12 +188,29 @@ std::string axis_of(const Comparison& comparison) {
                        run_time_text(longest_s));
 }
 
+// Returns each reason why contestants cannot run, with their names, in their order.
+std::vector<std::pair<std::string, std::vector<std::string>>> refusals_of(
+    const Comparison& comparison) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> refusals;
+  for (const Contestant& contestant : comparison.ranked) {
+    if (contestant.refused.empty()) continue;
+    const auto known = std::ranges::find(refusals, contestant.refused,
+                                         &std::pair<std::string, std::vector<std::string>>::first);
+    if (known == refusals.end())
+      refusals.push_back({contestant.refused, {contestant.name}});
+    else
+      known->second.push_back(contestant.name);
+  }
+  return refusals;
+}
+
 std::string notes_of(const Comparison& comparison) {
   std::string out;
+  for (const auto& [reason, names] : refusals_of(comparison))
+    out += fmt::format("{}: cannot run: {}\n", fmt::join(names, ", "), reason);
   for (const Contestant& contestant : comparison.ranked) {
-    if (!contestant.refused.empty())
-      out += fmt::format("{}: cannot run: {}\n", contestant.name, contestant.refused);
-    else if (!contestant.forecast.memory.fits)
+    if (!contestant.refused.empty()) continue;
+    if (!contestant.forecast.memory.fits)
       out += fmt::format("{}: needs {} a GPU, {} has {}\n", contestant.name,
                          to_text(contestant.forecast.memory.peak),
                          contestant.scenario.training.device->name,

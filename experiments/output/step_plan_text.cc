@@ -13,7 +13,7 @@ std::string describe(const PassWork& work) {
 }
 
 std::string describe(const StageWork& work) {
-  return fmt::format("stage {}, stretch {} of its micro batches", work.stage, work.segment);
+  return fmt::format("stage {}, segment {} of its micro batches", work.stage, work.segment);
 }
 
 std::string describe(const MemoryWork& work) {

@@ -45,7 +45,7 @@ std::string phased_run_table(const PhasedRun& run) {
       fmt::format("{} with {} on {}: {} GPUs, {} phase(s)\n\n", first.model->name,
                   name_of(first.optimizer()), first.cluster->name, first.gpus, run.phases.size());
   out += fmt::format("{:>5} {:>8} {:>8}  {:<12} {:>9} {:>12} {:>12}\n", "phase", "sequence",
-                     "batch", "stage", "steps", "step (ms)", "time");
+                     "batch", "kind", "steps", "step (ms)", "time");
   for (std::size_t i = 0; i < run.phases.size(); ++i) {
     const RunPhase& phase = run.phases[i];
     const TrainingPlan& training = phase.scenario.training;

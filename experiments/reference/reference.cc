@@ -123,8 +123,8 @@ std::vector<Section> columns() {
   for (const std::string& column : result_columns())
     section.entries.push_back({column, "", meaning_of_column(column)});
   Section parts{"Columns of parts.csv",
-                "`lambcast report DIR --parts`: a row for every part of a step of every stage; the "
-                "parts of a stage add up to its step_time_us.",
+                "`lambcast report DIR --parts`: a row for every part of a step of every phase; the "
+                "parts of a phase add up to its step_time_us.",
                 {}};
   for (const std::string& column : part_columns())
     parts.entries.push_back({column, "", meaning_of_column(column)});

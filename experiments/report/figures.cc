@@ -161,7 +161,7 @@ Figure step_figure(const Rows& rows, const std::string& optimizer) {
   const std::string baseline = baseline_of(rows.all, optimizer);
   Figure figure;
   figure.name = file_stem("step_time", optimizer);
-  figure.title = fmt::format("Where the step goes: {} and {}, stage by stage",
+  figure.title = fmt::format("Where the step goes: {} and {}, phase by phase",
                              display_name(baseline), display_name(optimizer));
   Slice slice = common_slice(rows, [&](const Points& some) {
     return !select(some, [&](const Point& p) { return p.optimizer == optimizer; }).empty();
@@ -185,7 +185,7 @@ Figure step_figure(const Rows& rows, const std::string& optimizer) {
     panels.push_back(bar_panel(some, panel_title(*some.front())));
   }
   figure.caption = fmt::format(
-      "Slice: {}. For each GPU count {}, then the stages of {}. Height is GPU time per sample "
+      "Slice: {}. For each GPU count {}, then the phases of {}. Height is GPU time per sample "
       "(step time x GPUs / global batch), so perfect scaling keeps it level; the step time itself "
       "stands above each bar. Communication is what the backward pass does not hide; the parts add "
       "up to the step, and what they leave is 'other'.",

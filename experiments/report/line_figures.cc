@@ -237,7 +237,8 @@ Figure batch_figure(const Rows& rows) {
   figure.caption = fmt::format(
       "Slice: {}; per cluster the largest GPU count. Time of the whole run with the plain "
       "optimizer "
-      "over that with its compressed kin; below the dashed line at 1.0 compression loses. A larger "
+      "over that with its compressed form; below the dashed line at 1.0 compression loses. A "
+      "larger "
       "batch computes longer between exchanges, so there is less to gain.",
       stated(slice));
   finish(figure, chart, slice);

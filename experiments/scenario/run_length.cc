@@ -136,7 +136,7 @@ void check_ramp(const TrainingPlan& training, std::vector<Finding>& findings) {
   findings.push_back(
       {Severity::note, "batch-ramp",
        fmt::format("{} of the run's {} steps, {} of {} samples, are of batches below {}; {} sizes "
-                   "are forecast, and stages tell the mean of their steps",
+                   "are forecast, and phases tell the mean of their steps",
                    before, training.steps,
                    samples_of(training) - (training.steps - before) * training.batch.train,
                    samples_of(training), training.batch.train, phases.size())});

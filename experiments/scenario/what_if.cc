@@ -59,9 +59,9 @@ std::vector<WhatIfKey> optimizer_keys() {
        {std::string(name_of(Kernels::deepspeed)), std::string(name_of(Kernels::fused))}},
       {"exchange",
        "how gradients are averaged: all_reduce, fp16, bf16 (of fp32 gradients), onebit, fp8, "
-       "fp8:e5m2, int8, int4, fp8:owed, int8:owed and int4:owed (with error feedback), qgz, "
-       "qgz:int8, loco, loco:int8 (qgz with "
-       "errors owed), sdp4bit (weights in 4 bits too), powersgd:RANK (of matrices that factors at "
+       "fp8:e5m2, int8, int4, fp8+ef, int8+ef and int4+ef (with error feedback), qgz, qgz:int8, "
+       "loco, loco:int8 (qgz with error feedback), sdp4bit (weights in 4 bits too), powersgd:RANK "
+       "(of matrices that factors at "
        "least halve), powersgd:RANK:ITERATIONS (without a warm start), topk:SHARE%, "
        "randomk:SHARE%, local:STEPS (DiLoCo), localsgd:STEPS, and with :SITE between sites of so "
        "many ranks, neighbours:ring, neighbours:exponential (default: all_reduce); behind it / "

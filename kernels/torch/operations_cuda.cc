@@ -147,7 +147,7 @@ int lambcast_server_phase(const uint8_t* received, const float* scales, int rank
 
 int lambcast_owed(const float* error, const float* scale, size_t n, float* owed, void* stream) {
   return reported(cuda::resolve_errors({unwritten(error), unwritten(scale)}, owed, n, on(stream)),
-                  "owed errors");
+                  "error feedback");
 }
 
 int lambcast_adam_step(const lambcast_weights* weights, float* m, float* v,

@@ -6,7 +6,7 @@ namespace lambcast::megatron {
 
 Arguments decode(std::string_view, const std::string& file, const Variables&) {
   fail_input({file, 0, {}}, "has Megatron's arguments, which the page does not read",
-             "--model and its kin, or the lambcast command");
+             "--model and the other flags, or the lambcast command");
 }
 
 }  // namespace lambcast::megatron

@@ -174,9 +174,9 @@ TrainingLog read_training_log(std::string_view text, const std::string& file) {
     return log;
   }
   fail_input({file, 0, {}}, "holds no step that is recognised",
-             "a log of Megatron-LM and kin, DeepSpeed, torchtitan, NeMo, MaxText or the Hugging "
-             "Face Trainer, its trainer_state.json, metrics.csv of Lightning; else --measured "
-             "step_time=...");
+             "a log of Megatron-LM or a fork of it, DeepSpeed, torchtitan, NeMo, MaxText or the "
+             "Hugging Face Trainer, its trainer_state.json, metrics.csv of Lightning; else "
+             "--measured step_time=...");
 }
 
 SourceFigure figure_of(const TrainingLog& log, const std::string& file, const WhatIf& what_if,

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "validate/interval_score.h"
+#include "validate/replay/coverage.h"
 
 namespace lambcast {
 namespace {
@@ -115,9 +116,11 @@ std::string fabric_score_table(const std::vector<CollectiveResult>& results) {
                     return fmt::format("{:>5.1f}% {:>5.1f}%", band.median * 100, band.p90 * 100);
                   }) +
          "\n" +
-         table_of(scores, "intervals of 90 %", {"inside", "score"}, [](const BandScore& band) {
-           return fmt::format("{:>5.0f}% {:>6.2f}", band.inside * 100, band.score);
-         });
+         table_of(scores, "intervals of 90 %", {"inside", "score"},
+                  [](const BandScore& band) {
+                    return fmt::format("{:>5.0f}% {:>6.2f}", band.inside * 100, band.score);
+                  }) +
+         std::string(role_legend);
 }
 
 }  // namespace lambcast

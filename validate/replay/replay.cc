@@ -77,7 +77,10 @@ std::vector<ReplayCase> parse_cases(std::string_view text, const std::string& na
     }
     cases.push_back(std::move(replayed));
   }
-  if (cases.empty()) fail_input({name, 0, {}}, "holds no case");
+  if (cases.empty())
+    fail_input(
+        {name, 0, {}}, "holds no case",
+        "rows as validate/replay/published/*.csv; for a log of collectives give --cluster too");
   return cases;
 }
 
@@ -171,6 +174,7 @@ std::string replay_table(const ReplaySummary& summary) {
           "{} of {} {} figures lie inside the interval of their forecast (grade {}).\n",
           covered.inside, covered.rows, fitted ? "fitted" : "unseen", fitted ? 'R' : 'U');
   }
+  out += role_legend;
   if (!summary.results.empty())
     out += fmt::format("The ends of these intervals are {:.0f}% away in the median.\n",
                        100 * median_interval(summary));

@@ -51,11 +51,10 @@ constexpr Form forms[] = {
      ExchangePattern::two_level},
 };
 constexpr const char* allowed =
-    "all_reduce, fp16, bf16, onebit, fp8, fp8:e5m2, fp8:owed, int8, int8:owed, int4, int4:owed, "
-    "qgz, qgz:int8, loco, loco:int8, sdp4bit, powersgd:RANK, powersgd:RANK:ITERATIONS, "
-    "topk:SHARE%, randomk:SHARE%, local:STEPS, local:STEPS:SITE, localsgd:STEPS, "
-    "localsgd:STEPS:SITE, neighbours:ring, neighbours:exponential; whole numbers from 1 to 65536; "
-    "behind any of them / flat, two-level "
+    "all_reduce, fp16, bf16, onebit, fp8, fp8:e5m2, int8, int4, qgz, qgz:int8, loco, loco:int8, "
+    "sdp4bit, powersgd:RANK, powersgd:RANK:ITERATIONS, topk:SHARE%, randomk:SHARE%, local:STEPS, "
+    "local:STEPS:SITE, localsgd:STEPS, localsgd:STEPS:SITE, neighbours:ring, "
+    "neighbours:exponential; whole numbers from 1 to 65536; behind any of them / flat, two-level "
     "or sharded, / after or overlapped, or / every STEPS with / ranks, nodes or sites:RANKS; +ef "
     "behind fp8, int8 and int4 for error feedback";
 

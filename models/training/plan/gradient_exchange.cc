@@ -201,8 +201,8 @@ class Writer {
     };
     const auto unfused_owed = [&](double elements) {
       if (fused_ || !owes) return;
-      compress("add owed errors", unfused::add_owed(gradient_), elements);
-      compress("keep owed errors", unfused::keep_owed, elements);
+      compress("add error feedback", unfused::add_owed(gradient_), elements);
+      compress("keep error feedback", unfused::keep_owed, elements);
     };
     unfused_owed(elements_);
     if (fused_) widen_gradients();
@@ -274,7 +274,7 @@ class Writer {
     const double rows = factored.rows, columns = factored.columns, matrices = factored.matrices,
                  in_matrices = factored.elements;
     if (!fused_)
-      kernels("add owed errors", Category::compress, unfused::add_owed(gradient_), in_matrices,
+      kernels("add error feedback", Category::compress, unfused::add_owed(gradient_), in_matrices,
               matrices);
     kernels("factors", Category::compress,
             fused_ ? fused::factors(rank, turns, in_half()) : unfused::factors(rank, turns),
@@ -293,7 +293,7 @@ class Writer {
     const double rebuilt = of_.shared ? in_matrices / group_.ranks : in_matrices;
     parts_.push_back(
         {"product of averages", Category::decompress, ProductWork{2 * rebuilt * rank, thin}});
-    kernels("keep owed errors", Category::decompress, unfused::keep_owed, in_matrices, matrices);
+    kernels("keep error feedback", Category::decompress, unfused::keep_owed, in_matrices, matrices);
   }
 
   void sparse() {
@@ -304,13 +304,13 @@ class Writer {
     };
     if (fused_) {
       widen_gradients();
-      if (!largest) select("add owed errors", fused::add_owed);
+      if (!largest) select("add error feedback", fused::add_owed);
       if (largest)
         select("select the largest", fused::top_k(share));
       else
         select("pick", fused::random_k(share));
     } else {
-      select("add owed errors", unfused::add_owed(gradient_));
+      select("add error feedback", unfused::add_owed(gradient_));
       const Passes& largest_ones =
           exchange_.is_in_other_form() ? unfused::select_by_sample : unfused::select_largest;
       select(largest ? "select the largest" : "pick", largest ? largest_ones : unfused::pick);
@@ -328,7 +328,7 @@ class Writer {
       kernels(adding, Category::decompress, {16, 0, 1, 0, 0}, kept * messages, tensors_);
     // Fused kernels subtract the sent values from the error feedback as they select them.
     if (!fused_)
-      kernels("keep owed errors", Category::decompress, unfused::keep_owed, elements_, tensors_);
+      kernels("keep error feedback", Category::decompress, unfused::keep_owed, elements_, tensors_);
   }
 
   // Ranks of a site have the same weights: each meets with a share of them those of the other sites
