@@ -92,7 +92,7 @@ int show_preset(const std::string& name) {
     all.insert(all.end(), clusters.begin(), clusters.end());
     all.insert(all.end(), devices.begin(), devices.end());
     all.insert(all.end(), site_groups.begin(), site_groups.end());
-    fail_unknown({}, "preset", name, all);
+    fail_unknown({"", 0, "NAME"}, "preset", name, all);
   }
   return 0;
 }

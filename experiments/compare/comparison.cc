@@ -28,7 +28,10 @@ void refuse_repeated(const std::vector<std::string>& values, std::string_view ke
 void refuse_both(const WhatIf& what_if, const std::string& key,
                  const std::vector<std::string>& values) {
   if (!values.empty() && what_if.contains(key))
-    fail_input(flag(key), fmt::format("contradicts --{}s", key), "one of the two");
+    fail_input(flag(key),
+               fmt::format("contradicts --{}s{}", key,
+                           key == "cluster" ? " or the clusters named first" : ""),
+               "one of the two");
 }
 
 bool is_onebit(const std::string& optimizer) {

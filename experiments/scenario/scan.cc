@@ -19,7 +19,8 @@ Bound read_bound(std::string_view text, std::string_view scan, const Where& wher
   Bound bound;
   const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), bound.value);
   if (status != std::errc{} || !std::isfinite(bound.value))
-    fail_input(where, fmt::format("'{}' is not a scan", scan), "low:high:xFACTOR or low:high:STEP");
+    fail_input(where, fmt::format("'{}' is not a scan", scan),
+               "FROM..TO, low:high:xFACTOR or low:high:STEP");
   bound.unit = std::string(end, text.data() + text.size());
   return bound;
 }

@@ -75,7 +75,12 @@ class Manifest {
 }  // namespace
 
 Recorded read_recorded(const std::filesystem::path& folder) {
-  const Manifest manifest((folder / "manifest.json").string());
+  const std::filesystem::path path = folder / "manifest.json";
+  std::error_code none;
+  if (!std::filesystem::exists(std::filesystem::symlink_status(path, none)))
+    fail_input({path.string(), 0, {}}, "cannot be read",
+               "a folder that lambcast sweep --out wrote");
+  const Manifest manifest(path.string());
   return {manifest.text("sweep"),   manifest.axes("flags"),   manifest.text("command"),
           manifest.texts("inputs"), manifest.text("version"), manifest.text("commit"),
           manifest.flag("complete")};

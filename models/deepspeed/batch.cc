@@ -15,6 +15,12 @@ std::string too_small(std::int64_t number, std::string_view name) {
   return fmt::format("{}: {} has to be greater than 0", name, number);
 }
 
+// A user of flags meets the rule in words, next to the sentence with which DeepSpeed stops.
+std::string in_words(std::string_view rule, const std::string& sentence, const Where& where) {
+  if (!where.key.starts_with("--")) return sentence;
+  return fmt::format("{} (DeepSpeed: \"{}\")", rule, sentence);
+}
+
 void refuse_absurd(std::int64_t number, std::string_view name, const Where& where) {
   if (number > max_batch) fail_input(where, fmt::format("{}: {} is absurdly large", name, number));
 }
@@ -73,15 +79,23 @@ Batch resolve_batch(const BatchNumbers& given, std::int64_t world, const Where& 
                "Either train_batch_size or train_micro_batch_size_per_gpu needs to be provided");
   }
   for (const auto& [number, name] : {std::pair(full.micro, micro_name), {full.gas, gas_name}})
-    if (*number == 0) fail_input(where, too_small(0, name), fitting(given, world, where));
+    if (*number == 0)
+      fail_input(
+          where,
+          in_words(fmt::format("{} samples a step are too few for {} GPUs", *full.train, world),
+                   too_small(0, name), where),
+          fitting(given, world, where));
   check(full, where);
   const Batch batch{*full.train, *full.micro, *full.gas};
   if (batch.train != multiply(multiply(batch.micro, batch.gas, where), world, where)) {
     fail_input(
         where,
-        fmt::format("Check batch related parameters. train_batch_size is not equal to "
-                    "micro_batch_per_gpu * gradient_acc_step * world_size {} != {} * {} * {}",
-                    batch.train, batch.micro, batch.gas, world),
+        in_words(
+            fmt::format("{} samples a step do not divide evenly among {} GPUs", batch.train, world),
+            fmt::format("Check batch related parameters. train_batch_size is not equal to "
+                        "micro_batch_per_gpu * gradient_acc_step * world_size {} != {} * {} * {}",
+                        batch.train, batch.micro, batch.gas, world),
+            where),
         fitting(given, world, where));
   }
   return batch;

@@ -171,7 +171,8 @@ void check_onebit(Findings& out, const OptimizerConfig& optimizer) {
     const int line = out.config.zero.stage.line;  // 0: of a flag
     out.add(Severity::error, "onebit-with-zero",
             line > 0 ? "zero_optimization.stage" : "--zero-stage", line,
-            fmt::format("{} is not compatible with ZeRO", subject));
+            fmt::format("{} is not compatible with ZeRO{}", subject,
+                        line > 0 ? "" : "; try: stage 0, or a plain optimizer"));
   }
   if (wrapper_of(recipe_of(out.config)) == Wrapper::bf16 && !is_lamb(type)) {
     out.add(Severity::warning, "onebit-with-bf16", "bf16.enabled", out.config.bf16_enabled.line,
