@@ -165,9 +165,8 @@ def entries(path, text, findings):
         if call[2]:  # Severity::note, "code", message
             said = [words(argument) for argument in given]
             code = said[1] if len(said) > 1 else ""
-            if code in findings and len(said) > 2 and " " in said[2]:
-                meaning, _, advice = findings[code].partition(": ")
-                yield said[2], meaning, advice or "nothing to do"
+            if code in findings:
+                yield finding(max((text for text in said[2:] if " " in text), key=len, default="{}"), code, findings)
             continue
         if call.re is RETURNS:
             yield words(given[0]), cause, remedy
@@ -182,6 +181,12 @@ def entries(path, text, findings):
         if said.count(" ") >= 1:
             allowed = values(given[2]) if len(given) > 2 else ""
             yield said, about(key_of(given[0]) if len(given) > 1 else "", cause), allowed or remedy
+
+
+def finding(message, code, findings):
+    """Returns the entry of a finding, which findings.toml explains."""
+    meaning, _, advice = findings[code].partition(": ")
+    return f"{message} [{code}]", meaning, advice or "nothing to do"
 
 
 def about(key, cause):
@@ -202,6 +207,8 @@ def all_entries():
         if not any(True for _ in CALLS.finditer(text)):
             continue
         found += [(str(path.parent), *entry) for entry in entries(path, text, findings)]
+    page = "\n".join(message for _, message, _, _ in found)
+    found += [("findings", *finding("{}", code, findings)) for code in findings if f"[{code}]" not in page]
     return list(dict.fromkeys(found))
 
 

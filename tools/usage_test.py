@@ -32,7 +32,7 @@ FREE = {"--trace", "--name", "--source", "--out", "--output", "--write-sweep", "
 NEEDED = {"--mtbf": ["--checkpoint-every", "10"]}
 STEPS = {"--runs", "--log", "--job-trace", "--measured"}
 WORD = "no-such-word"
-SEEN = set()
+SEEN, CODES = set(), set()
 
 
 def run(lambcast, *words):
@@ -43,6 +43,7 @@ def complaint(answer):
     lines = [line for line in answer.stderr.split("\n") if line.startswith("lambcast: ")]
     said = next((line for line in lines if not re.match(r"lambcast: (note|warning|see) ?", line)), "")
     SEEN.add(said)
+    CODES.update(re.findall(r"(?:note|warning): .* (\[[a-z0-9-]+\])$", answer.stderr + answer.stdout, re.M))
     return said
 
 
@@ -113,11 +114,15 @@ def page_faults():
     for said in sorted(SEEN - {""}):
         if not any(pattern.search(said) for pattern in patterns):
             yield f"the page of messages lacks: {said}"
+    page = message_texts.page()
+    for code in sorted(CODES):
+        if code not in page:
+            yield f"the page of messages lacks the finding {code}"
     for folder, message, cause, remedy in message_texts.all_entries():
         if not cause or not remedy:
             yield f"the page of messages: {folder}: {message}: no cause or no remedy"
-    if len(SEEN) < 100:
-        yield f"only {len(SEEN)} different refusals were seen"
+    if len(SEEN) < 100 or len(CODES) < 5:
+        yield f"only {len(SEEN)} different refusals and {len(CODES)} findings were seen"
 
 
 def main(lambcast):
