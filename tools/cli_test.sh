@@ -381,6 +381,8 @@ follow '--op send_recv --gpus 2 --gpus-per-node 1' wire.csv wire.toml commodity-
 printf 'name = "x"\n[base]\nmodel = "bert-base"\ncluster = "dgx1-v100"\nmicro_batch = 8\ngrad_accum = 1\nsteps = 10\n' >part.toml
 { cat part.toml; printf '[grid]\ngpus = [8, 16]\n'; } >no_optimizer.toml
 expect 2 '--optimizer: is missing' "$lambcast" sweep no_optimizer.toml --out none
+printf '[base\nmodel = 1\n' >torn.toml
+expect 2 "^lambcast: torn.toml:1: is no valid TOML: table header: expected ']', saw the end of the line$" "$lambcast" sweep torn.toml
 [ -e none ] && fail "a sweep without optimizer has written"
 { cat part.toml; printf 'optimizer = "adam"\n[grid]\ngpus = [8, 16]\n'; } >adam.toml
 expect 2 '^lambcast: stdin: is empty \(allowed: a sweep file\)$' "$lambcast" sweep -

@@ -230,7 +230,8 @@ Table Table::parse(std::string_view text, const std::string& file) {
   try {
     document->root = toml::parse(text, file);
   } catch (const toml::parse_error& error) {
-    fail_input({file, static_cast<int>(error.source().begin.line), {}}, error.description());
+    fail_input({file, static_cast<int>(error.source().begin.line), {}},
+               fault_of_toml(error.description()));
   }
   return Table(std::make_shared<Node>(Node{document, &document->root, {}, {}, {}}));
 }

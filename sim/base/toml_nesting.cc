@@ -50,4 +50,13 @@ void check_nesting(std::string_view text, const Where& where) {
   }
 }
 
+std::string fault_of_toml(std::string_view description) {
+  constexpr std::string_view parsing = "Error while parsing ", newline = "'\\n'";
+  if (description.starts_with(parsing)) description.remove_prefix(parsing.size());
+  std::string said(description);
+  if (const std::size_t at = said.find(newline); at != std::string::npos)
+    said.replace(at, newline.size(), "the end of the line");
+  return fmt::format("is no valid TOML: {}", said);
+}
+
 }  // namespace lambcast
