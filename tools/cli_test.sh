@@ -43,6 +43,13 @@ expect 2 '--optimiser' "$lambcast" simulate "${run[@]}" --optimiser lamb
 expect 2 "^lambcast: --model, --optimizer, --global-batch: missing; try: --model bert-large " "$lambcast" simulate --cluster paper-eth40-v100 --gpus 8
 expect 2 "unknown model 'bert-larg', did you mean 'bert-large'" \
   "$lambcast" simulate --model bert-larg --cluster paper-eth40-v100 --gpus 8
+of_batch=(--model bert-large --cluster commodity-10gbe --optimizer onebit_lamb --micro-batch 64)
+expect 2 '--global-batch: 1000 samples a step are too few for 32 GPUs \(DeepSpeed: "Gradient' "$lambcast" simulate "${of_batch[@]}" \
+  --gpus 32 --global-batch 1000
+expect 2 '--global-batch: 65536 samples a step do not divide evenly among 30 GPUs' "$lambcast" simulate "${of_batch[@]}" \
+  --gpus 30 --global-batch 65536
+expect 2 '--zero-stage: 1bit-Lamb is not compatible with ZeRO; try: stage 0' "$lambcast" simulate "${of_batch[@]}" --gpus 32 \
+  --grad-accum 1 --zero-stage 2
 expect 2 "--format: unknown value 'xml' \(allowed: table, json, csv\)" "$lambcast" simulate "${run[@]}" --format xml
 expect 2 "'foo' is not KEY=VALUE" "$lambcast" simulate "${run[@]}" --set foo
 expect 2 "nic.bandwidth: '10' has no unit" "$lambcast" simulate "${run[@]}" --set cluster.nic.bandwidth=10

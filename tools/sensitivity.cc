@@ -43,7 +43,8 @@ Command add_sensitivity(CLI::App& app) {
   command->add_option("--by", options->by_percent,
                       "per cent that numbers are moved by, to both sides: 0.1 to 50 (default: 5)");
   command->add_flag("--all", options->view.all, "inputs that move nothing too");
-  command->add_flag("--keys", options->view.keys, "the key of each input, as --set takes it");
+  command->add_flag("--keys", options->view.keys,
+                    "the key of each input in place of its name, as --set takes it");
   add_result_flags(*command, options->result, "table (the default), json or csv", true);
   command->footer(R"(Examples
   lambcast sensitivity --model bert-large --cluster commodity-10gbe --gpus 32 --optimizer onebit_lamb \

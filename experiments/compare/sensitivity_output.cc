@@ -80,7 +80,7 @@ std::string answer_of(const Sensitivity& sensitivity) {
                                 time_and_range(run.time_s, run.time_low_s, run.time_high_s));
   if (strongest == sensitivity.effects.end())
     return out + "No number of the cluster or device moves it.\n";
-  out += fmt::format("Of all numbers {} ({}: {}, {}) moves it most: {}.\n",
+  out += fmt::format("Of all numbers '{}' ({}: {}, {}) moves it most: {}.\n",
                      plain_name(strongest->key), strongest->key, strongest->value,
                      kind_of(*strongest), what_ten_percent_does(*strongest));
   return out + judgement_text(sensitivity) + measure_text(sensitivity);
@@ -119,7 +119,7 @@ std::string bar_of(double elasticity, double share, std::size_t longest) {
 std::string sensitivity_table(const Sensitivity& sensitivity, const SensitivityView& view) {
   const bool all = view.all;
   const auto name_of_input = [&](const InputEffect& effect) {
-    return view.keys ? name_with_key(effect.key) : plain_name(effect.key);
+    return view.keys ? effect.key : plain_name(effect.key);
   };
   std::string out = answer_of(sensitivity);
   std::size_t key_width = 10, value_width = 5, hidden = 0;

@@ -11,7 +11,7 @@ namespace lambcast {
 // Settings of the table; CSV and JSON always have all inputs and keys.
 struct SensitivityView {
   bool all = false;   // those that move nothing too
-  bool keys = false;  // the key of each, as --set takes it
+  bool keys = false;  // the key of each in place of its name, as --set takes it
 };
 
 std::string sensitivity_table(const Sensitivity& sensitivity, const SensitivityView& view = {});
