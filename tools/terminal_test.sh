@@ -28,7 +28,15 @@ if command -v script >/dev/null; then
   grep -q "^$escape\\[1;32mPays" seen || fail "no colour on a terminal: $(head -2 seen)"
   NO_COLOR=1 on_terminal "$lambcast" advise "${run[@]}" >seen
   grep -q "$escape" seen && fail 'colour in spite of NO_COLOR'
-  checks=$((checks + 2))
+  # The answer fits a screen of 80 x 24; help is no wider than 80 columns, nor than the terminal.
+  on_terminal "$lambcast" simulate "${run[@]}" >seen
+  [ "$(wc -l <seen)" -le 24 ] || fail "an answer of more than a screen: $(cat seen)"
+  for width in 50 130; do
+    TERM=xterm script -qec "stty cols $width; $lambcast plan --help" /dev/null </dev/null | tr -d '\r' >seen
+    awk -v most=$((width < 80 ? width : 80)) 'length($0) > most { print; exit }' seen >wide
+    [ ! -s wide ] || fail "help wider than it may be: $(cat wide)"
+  done
+  checks=$((checks + 5))
   # Every answer fits the terminal.
   awk 'BEGIN { print "step,loss"; for (k = 10; k <= 20000; k += 10) printf "%d,%.17g\n", k, 1 + 5 * 0.98 ^ k }' >losses.csv
   for answer in "advise ${run[*]}" "simulate ${run[*]}" "simulate ${run[*]} --then seq_len=512" \

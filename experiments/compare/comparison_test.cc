@@ -171,6 +171,18 @@ TEST_CASE("comparison: what cannot run stands last with its reason, what does no
   CHECK_THAT(comparison_table(comparison), Contains("onebit_adam: cannot run: "));
   CHECK_FALSE(json["results"][0]["compression_why_not"].get<std::string>().empty());
 
+  // A reason that several share is printed once, with their names.
+  const Comparison refused =
+      compare(asked, {{}, {"adam", "onebit_adam", "onebit_lamb"}, {}}, catalog);
+  const std::string text = comparison_table(refused);
+  INFO(text);
+  for (const Contestant& contestant : refused.ranked) {
+    if (contestant.refused.empty()) continue;
+    const std::size_t at = text.find(": cannot run: " + contestant.refused);
+    REQUIRE(at != std::string::npos);
+    CHECK(text.find(": cannot run: " + contestant.refused, at + 1) == std::string::npos);
+  }
+
   WhatIf large = compared();
   large["model"] = "gpt2-xl";
   large["micro_batch"] = "4";

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "experiments/output/forecast_output.h"
 #include "experiments/output/plain_name.h"
@@ -36,6 +37,20 @@ TEST_CASE("explanation: the answer fits one screen, and its details are one word
   const Explained run = explained_run();
   const std::string answer = forecast_table(run.scenario, run.forecast, run.judgement);
   CHECK(std::ranges::count(answer, '\n') <= 24);
+  // Each figure of the run has its interval.
+  for (const char* line : {"run: ", "tokens: "}) {
+    const std::size_t begin = answer.find(line);
+    REQUIRE(begin != std::string::npos);
+    std::istringstream parts(answer.substr(begin, answer.find('\n', begin) - begin));
+    INFO(parts.str());
+    int figures = 0, intervals = 0;
+    for (std::string word; parts >> word; intervals += word == "to")
+      for (const char* unit :
+           {"in", "samples/s", "GPU-hours", "USD", "second", "TFLOP/s", "MFU", "take"})
+        figures += word == unit;
+    CHECK(figures >= 3);
+    CHECK(intervals == figures);
+  }
   const auto sources = run.forecast.sources.shares();
   const auto matter =
       std::ranges::count_if(sources, [](const CostSource& source) { return source.share >= 0.01; });
