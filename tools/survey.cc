@@ -256,7 +256,7 @@ Command add_survey(CLI::App& app) {
                    "no table is begun after this time, in seconds or as 10min (default: 600 s)")
       ->type_name("TIME")
       ->transform(seconds_of_time())
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1e-6, 1e6));
   command->add_flag("--profile", flags->profile,
                     "each rank profiles a GPU first, into DIR/gpus: how far equal GPUs differ");
   command->add_flag("--force", flags->force, "write into a folder that holds a survey");

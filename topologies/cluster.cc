@@ -84,7 +84,12 @@ FabricSpec decode_fabric(const Table& table) {
                    fmt::format("1 or more each, {} places in all", max_places));
       spec.dimensions.push_back(static_cast<int>(length));
     }
-  } else if (spec.kind != FabricKind::single_switch) {
+  } else if (spec.kind == FabricKind::single_switch) {
+    for (const char* key : {"oversubscription", "nodes_per_leaf"})
+      if (table.has(key))
+        fail_input(table.where(key), "is of several switches, and the fabric is a single one",
+                   "with fabric.kind = \"fat-tree\", \"rail-optimised\" or \"dragonfly\"");
+  } else {
     spec.nodes_per_leaf = static_cast<int>(table.integer("nodes_per_leaf", 1, 65536));
     spec.oversubscription = factor(table, "oversubscription", {0.01, 1000});
     if (spec.kind == FabricKind::dragonfly)

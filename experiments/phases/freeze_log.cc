@@ -220,10 +220,17 @@ FreezeLog parse_freeze_log(std::string_view text, const std::string& name,
   if (has_header(text)) {
     const csv::Table table = csv::parse(text, name);
     table.column("step");
-    if (table.has("layer") && table.has("norm"))
+    const bool by_layer = table.has("layer") && table.has("norm");
+    if (by_layer && !columns.empty())
+      fail_input({name, 0, "--columns"}, "names columns of a log that has a row for each layer",
+                 "a log with a column for each layer, or no --columns");
+    if (by_layer)
       read_rows(log, table);
     else
       read_columns(log, table, columns);
+  } else if (!columns.empty()) {
+    fail_input({name, 0, "--columns"}, "names columns, and the log has no header",
+               "a first line of titles, or no --columns");
   } else {
     read_plain(log, text);
   }

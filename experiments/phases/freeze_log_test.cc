@@ -1,7 +1,10 @@
 #include "experiments/phases/freeze_log.h"
 
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "sim/base/error.h"
@@ -150,4 +153,10 @@ TEST_CASE("logs that make no sense are refused in one line") {
                     "threshold: must be between 0 and 1");
   CHECK_THROWS_WITH(parse_freeze_log("step,a\n1,2\n", "log", {"b"}, false),
                     Catch::Contains("unknown column 'b'"));
+}
+
+TEST_CASE("a log without such columns refuses --columns") {
+  for (const char* text : {"step,layer,norm\n1,a,2\n2,a,2\n", "1 2\n2 2\n", "step,a\n1,2\n2,2\n"})
+    CHECK_THROWS_WITH(parse_freeze_log(text, "log", {"foo"}, false),
+                      Catch::Contains("log: --columns"));
 }

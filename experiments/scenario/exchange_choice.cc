@@ -140,9 +140,9 @@ void check_stage(const TrainingPlan& training) {
 void check_halves(const TrainingPlan& training) {
   if (goes_in_half(training.exchange) && training.exchange.every == 1 &&
       gradient_bytes(training) < 4)
-    fail_input(
-        flag("exchange"), "gradients go in 16 bits already",
-        "all_reduce, or with gradients in fp32 (--precision fp32, or --fp32-gradients true)");
+    fail_input(flag("exchange"), "gradients go in 16 bits already",
+               "all_reduce, or with gradients in fp32 (--precision fp32, or of another framework "
+               "than DeepSpeed --fp32-gradients true)");
 }
 
 // The exchange of a 1-bit optimizer is its own; its levels and its time may be others.

@@ -96,8 +96,8 @@ std::string answer_of(const LayoutSearch& search) {
       tight_text(best), loss, 100 * share);
   if (best.compressed)
     out += best.compressed->step_time_us
-               ? fmt::format(" With {} it is {:.2f}x as fast.", best.compressed->optimizer,
-                             best.compressed->speedup)
+               ? fmt::format(" A compressed step of {} is {:.2f}x as fast.",
+                             best.compressed->optimizer, best.compressed->speedup)
                : fmt::format(" Not with {}: {}.", best.compressed->optimizer,
                              reason_of(best.compressed->refused));
   return out + "\n";

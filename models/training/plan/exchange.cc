@@ -177,6 +177,9 @@ Exchange parse_exchange(const std::string& text, const Where& where) {
       fail_input(where, fmt::format("'{}' is no form of {}", word, codec_name(exchange)), allowed);
     slash = next;
   }
+  if (codec == "fp32" && exchange.every == 1)
+    fail_input(where, "fp32 is of weights that go every H steps",
+               "fp32 / every STEPS; of gradients all_reduce, in the run's own format");
   // Weights that go whole have words of their own.
   if (exchange.kind == ExchangeKind::all_reduce && exchange.every > 1)
     exchange = {ExchangeKind::local,
