@@ -20,6 +20,7 @@ VertexId add_switch(Machine& machine, int index) {
 
 void attach(Machine& machine, std::size_t nic, VertexId to, Bandwidth rate) {
   machine.port[nic] = machine.topology.out_degree(to);
+  machine.leaf[nic] = to;
   machine.topology.add_duplex(machine.nic[nic], to, rate, LinkKind::network);
 }
 

@@ -65,8 +65,8 @@ bool supports(std::string_view algorithm, Op op, const ProcessGroup& group);
 // Whether it needs switches of the network that reduce there.
 bool in_network(std::string_view algorithm, const ProcessGroup& group);
 
-// Returns how many parts of the machine, of `nodes_alike` nodes each, a folded machine must write
-// out to stand for all: one if all do the same, the busiest of each kind for trees
+// Returns how many parts of the machine, of `nodes_alike` nodes each, a folded machine writes out
+// at most to stand for all: one if all do the same, the busiest of each kind for trees
 // (double_tree.h). The last part may be smaller than the others, unless ranks at a distance
 // exchange. Returns zero if the group cannot be folded.
 int parts_written(std::string_view algorithm, const ProcessGroup& group, int nodes_alike);

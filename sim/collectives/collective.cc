@@ -10,6 +10,7 @@
 #include "sim/base/error.h"
 #include "sim/collectives/algorithms.h"
 #include "sim/collectives/chosen.h"
+#include "sim/collectives/double_tree.h"
 #include "sim/collectives/stand_in.h"
 #include "sim/network/effort.h"
 
@@ -162,12 +163,20 @@ std::optional<StandIns> groups_for(const CollectiveRequest& request, std::string
   });
 }
 
+// Returns how many parts suffice for trees; one part has the uplinks of all.
+int of_trees(const CollectiveRequest& request, Machines& machines) {
+  const Placement placement = placed(request.group, *machines.folded(1).machine);
+  const auto parts = busiest_parts(placement.nodes(), placement.part, placement.uplinks);
+  return static_cast<int>(parts->parts.size());
+}
+
 // Folded where parts stand for all.
 Machines::Wired& machine_for(const CollectiveRequest& request, std::string_view algorithm,
                              Machines& machines) {
   const int parts = parts_of(request, algorithm, machines.nodes_alike());
   check_size(request, algorithm, parts, machines.nodes_alike());
-  if (parts > 0) return machines.folded(parts);
+  if (parts > 1) return machines.folded(of_trees(request, machines));
+  if (parts == 1) return machines.folded(1);
   return request.expand || request.beside ? machines.full() : machines.around(request.group);
 }
 

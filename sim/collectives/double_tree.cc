@@ -1,10 +1,13 @@
 #include "sim/collectives/double_tree.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <iterator>
 #include <map>
+#include <set>
 #include <span>
+#include <tuple>
 #include <utility>
 
 namespace lambcast {
@@ -66,12 +69,60 @@ bool exceeds_nowhere(std::span<const int> a, std::span<const int> b) {
   return std::ranges::equal(a, b, [](int x, int y) { return x <= y; });
 }
 
-std::vector<int> find_busiest(const std::vector<TreeEdge>& edges, int parts, int part) {
-  Loads loads(parts, part);
-  for (const TreeEdge& edge : edges) {
-    loads.add(edge.child, edge.parent);
-    loads.add(edge.parent, edge.child);
+// Loads that decide when the last flow between nodes ends: what a node sends and receives, or what
+// an uplink carries out or in; zeros for the others.
+using Decisive = std::array<int, 4>;
+
+// Returns the highest load of an uplink. `ports` are those of a part's ports.
+int highest_of(std::span<const int> ports, const std::vector<std::uint32_t>& uplinks) {
+  const std::size_t each = uplinks.size() / ports.size();
+  std::map<std::uint32_t, int> loads;
+  for (std::size_t i = 0; i < uplinks.size(); ++i)
+    if (const int load = ports[i / each]; load > 0) loads[uplinks[i]] += load;
+  int highest = 0;
+  for (const auto& [uplink, load] : loads) highest = std::max(highest, load);
+  return highest;
+}
+
+std::set<Decisive> decisive_in(std::span<const int> loads,
+                               const std::vector<std::uint32_t>& uplinks) {
+  const std::size_t part = loads.size() / 4;
+  std::set<Decisive> all{{0, 0, highest_of(loads.subspan(2 * part, part), uplinks), 0},
+                         {0, 0, 0, highest_of(loads.subspan(3 * part), uplinks)}};
+  for (std::size_t i = 0; i < part; ++i) all.insert({loads[i], loads[part + i], 0, 0});
+  return all;
+}
+
+// Returns few kinds that together hold the highest decisive loads of all `kinds`.
+std::vector<int> that_suffice(const Loads& loads, const std::vector<int>& kinds,
+                              const std::vector<std::uint32_t>& uplinks) {
+  std::vector<std::set<Decisive>> of;
+  std::set<Decisive> all;
+  for (const int kind : kinds) {
+    of.push_back(decisive_in(loads.of(kind), uplinks));
+    all.insert(of.back().begin(), of.back().end());
   }
+  std::set<Decisive> missing;
+  std::ranges::copy_if(all, std::inserter(missing, missing.end()), [&](const Decisive& load) {
+    return std::ranges::none_of(
+        all, [&](const Decisive& other) { return other != load && exceeds_nowhere(load, other); });
+  });
+  std::vector<int> kept;
+  while (!missing.empty()) {
+    const auto holds = [&](const std::set<Decisive>& some) {
+      return std::ranges::count_if(missing,
+                                   [&](const Decisive& load) { return some.contains(load); });
+    };
+    const auto most = std::ranges::max_element(of, {}, holds);
+    kept.push_back(kinds[static_cast<std::size_t>(most - of.begin())]);
+    std::erase_if(missing, [&](const Decisive& load) { return most->contains(load); });
+  }
+  std::ranges::sort(kept);
+  return kept;
+}
+
+// Returns the kinds whose loads no other kind exceeds.
+std::vector<int> find_busiest(const Loads& loads) {
   const std::vector<int> kinds = loads.kinds();
   std::vector<int> busiest;
   std::ranges::copy_if(kinds, std::back_inserter(busiest), [&](int kind) {
@@ -83,9 +134,17 @@ std::vector<int> find_busiest(const std::vector<TreeEdge>& edges, int parts, int
   return busiest;
 }
 
-BusiestParts with_edges(int nodes, int part) {
-  std::vector<TreeEdge> edges = edges_of_both_trees(nodes);
-  BusiestParts busiest{find_busiest(edges, (nodes + part - 1) / part, part), {}};
+Loads loads_of(const std::vector<TreeEdge>& edges, int nodes, int part) {
+  Loads loads((nodes + part - 1) / part, part);
+  for (const TreeEdge& edge : edges) {
+    loads.add(edge.child, edge.parent);
+    loads.add(edge.parent, edge.child);
+  }
+  return loads;
+}
+
+BusiestParts with_edges(std::vector<int> parts, const std::vector<TreeEdge>& edges, int part) {
+  BusiestParts busiest{std::move(parts), {}};
   const auto lies_in = [&](int node) {
     return std::ranges::binary_search(busiest.parts, node / part);
   };
@@ -93,6 +152,16 @@ BusiestParts with_edges(int nodes, int part) {
     return lies_in(edge.child) || lies_in(edge.parent);
   });
   return busiest;
+}
+
+BusiestParts find_parts(int nodes, int part, const std::vector<std::uint32_t>& uplinks) {
+  if (uplinks.empty()) {
+    const std::vector<TreeEdge> edges = edges_of_both_trees(nodes);
+    return with_edges(find_busiest(loads_of(edges, nodes, part)), edges, part);
+  }
+  const auto busiest = busiest_parts(nodes, part);
+  const Loads loads = loads_of(busiest->edges, nodes, part);
+  return with_edges(that_suffice(loads, busiest->parts, uplinks), busiest->edges, part);
 }
 
 // Limit of the cache; groups in a search over layouts have some dozens of shapes.
@@ -114,12 +183,14 @@ std::vector<TreeEdge> edges_of_both_trees(int nodes) {
   return edges;
 }
 
-std::shared_ptr<const BusiestParts> busiest_parts(int nodes, int part) {
-  thread_local std::map<std::pair<int, int>, std::shared_ptr<const BusiestParts>> known;
-  const std::pair tree(nodes, part);
+std::shared_ptr<const BusiestParts> busiest_parts(int nodes, int part,
+                                                  const std::vector<std::uint32_t>& uplinks) {
+  using Tree = std::tuple<int, int, std::vector<std::uint32_t>>;
+  thread_local std::map<Tree, std::shared_ptr<const BusiestParts>> known;
+  const Tree tree(nodes, part, uplinks);
   if (const auto of = known.find(tree); of != known.end()) return of->second;
   if (known.size() == most_remembered) known.clear();
-  return known[tree] = std::make_shared<const BusiestParts>(with_edges(nodes, part));
+  return known[tree] = std::make_shared<const BusiestParts>(find_parts(nodes, part, uplinks));
 }
 
 }  // namespace lambcast

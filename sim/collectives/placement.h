@@ -5,6 +5,7 @@
 // over a NIC of its own where there are eight, all over the same where there is one.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "sim/collectives/process_group.h"
@@ -34,6 +35,9 @@ struct Placement : ProcessGroup {
   // Messages leave a node by the NIC of their receiver's rail, over the GPU next to it, and not by
   // that of their sender (NCCL's PXN).
   bool by_rail_of_receiver = false;
+  // Numbers of the uplinks by which flows between parts reach each node of a part: one per sibling
+  // and NIC, node by node. Nodes that share an uplink have its number. Empty where not folded.
+  std::vector<std::uint32_t> uplinks{};
 
   // The ranks whose sends are written down.
   int senders() const { return folded ? written * per_node : ranks; }

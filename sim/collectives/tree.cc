@@ -22,7 +22,7 @@ class Written {
  public:
   explicit Written(const Placement& placement) : placement_(placement) {
     if (!placement.folded) return;
-    busiest_ = busiest_parts(placement.nodes(), placement.part);
+    busiest_ = busiest_parts(placement.nodes(), placement.part, placement.uplinks);
     for (const int part : busiest_->parts)
       first_.try_emplace(part, static_cast<int>(first_.size()) * placement.part);
   }

@@ -34,6 +34,7 @@ void wire_node(Machine& machine, const NodeSpec& spec, int node, int nics, Bandw
     topology.add_duplex(nic, memory, nic_rate, LinkKind::local);
     machine.nic.push_back(nic);
     machine.port.push_back(0);
+    machine.leaf.push_back(0);
   }
 }
 

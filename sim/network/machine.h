@@ -43,11 +43,12 @@ struct Machine {
   std::vector<VertexId> host;       // [node * gpus_per_node + i]: the memory that stages rank i
   std::vector<VertexId> nic;        // [node * nics_per_node + j]
   std::vector<std::uint32_t> port;  // of the switch that nic[...] hangs on: spreads routes to it
+  std::vector<VertexId> leaf;       // that switch
   std::vector<VertexId> turns;      // switches at which what leaves a folded part turns back
 };
 
 // Joins the NICs of all nodes written; given the machine with its nodes wired, sets Machine::turns
-// where it can be folded and, where several ways lead to a NIC, its port.
+// where it can be folded and, where several ways lead to a NIC, its port and leaf.
 using Fabric = std::function<void(Machine&, const NodeSpec&)>;
 
 // One switch that blocks nothing: every NIC runs at its full rate.
