@@ -135,7 +135,7 @@ StackSpec decode_stack(const Table& table) {
 
 // "--set nic.bandwidth" alone describes another NIC, whose nominal rate is the given one. Returns
 // the nominal rate of this one if it is lower.
-std::optional<Sourced<Bandwidth>> raise_name_plate(Table& table, const Overrides& overrides) {
+std::optional<Bandwidth> raise_name_plate(Table& table, const Overrides& overrides) {
   const auto of = [&](std::string_view key) {
     return std::ranges::find(overrides, key, &Overrides::value_type::first);
   };
@@ -143,8 +143,8 @@ std::optional<Sourced<Bandwidth>> raise_name_plate(Table& table, const Overrides
   if (bandwidth == overrides.end() || of("nic.nominal") != overrides.end()) return std::nullopt;
   const Table nic = table.table("nic");
   if (!nic.has("nominal")) return std::nullopt;
-  const auto plate = nic.get<Sourced<Bandwidth>>("nominal");
-  if (nic.get<Sourced<Bandwidth>>("bandwidth").value <= plate.value) return std::nullopt;
+  const Bandwidth plate = nic.get<Sourced<Bandwidth>>("nominal").value;
+  if (nic.get<Sourced<Bandwidth>>("bandwidth").value <= plate) return std::nullopt;
   table.set("nic.nominal", bandwidth->second, "--set cluster.nic.bandwidth");
   return plate;
 }
@@ -272,6 +272,7 @@ Cluster decode_cluster(const Table& root, const std::string& origin, const Prior
   cluster.nic_nominal = get_within(nic, "nominal", any_bandwidth);
   cluster.nic_bandwidth = get_within(nic, "bandwidth", any_bandwidth);
   cluster.nic_limit = cluster.nic_nominal.value;
+  cluster.states_name_plate = cluster.nic_nominal.provenance.kind != Kind::assumed;
   if (cluster.nic_bandwidth.value > cluster.nic_nominal.value * rounding)
     fail_input(nic.where("bandwidth"),
                fmt::format("{} pass through a NIC of {}", to_text_bits(cluster.nic_bandwidth.value),
@@ -345,7 +346,7 @@ Cluster load_cluster(Table parsed, const std::string& name_or_path, const Overri
     flags.push_back(fmt::format("--set cluster.{}", key));
     table.set(key, value, flags.back());
   }
-  const std::optional<Sourced<Bandwidth>> exceeded = raise_name_plate(table, overrides);
+  const std::optional<Bandwidth> exceeded = raise_name_plate(table, overrides);
   const std::string preset = is_path(name_or_path) ? "" : name_or_path + ".toml";
   Cluster cluster = decode_overridden(preset, flags, [&] {
     return decode_cluster(table, name_or_path, shipped_priors(), evidence_of(parsed, overrides));
@@ -358,6 +359,7 @@ Cluster load_cluster(Table parsed, const std::string& name_or_path, const Overri
   if (before) {
     keep_companions(*before, overrides, cluster);
     keep_own_scales(before->stack, overrides, cluster.stack);
+    cluster.states_name_plate = before->states_name_plate;
   }
   cluster.departure = departure(before, cluster, overrides);
   return cluster;

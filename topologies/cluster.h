@@ -154,7 +154,8 @@ struct Cluster {
   Sourced<Bandwidth> nic_nominal, nic_bandwidth;
   Bandwidth nic_limit;  // the most that a NIC carries (nic_limit.h)
   // The name plate of the description's NIC, if an override states a higher rate.
-  std::optional<Sourced<Bandwidth>> exceeded_name_plate;
+  std::optional<Bandwidth> exceeded_name_plate;
+  bool states_name_plate = false;  // the description, without overrides, has it from a source
   Sourced<Bytes>
       nic_burst;  // the token bucket of a port that is shaped to its bandwidth, else zero
   std::optional<PortQueueSpec> port_queue;

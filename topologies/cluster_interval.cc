@@ -28,7 +28,8 @@ CalibratedInterval departed(const Cluster& cluster, const ProcessGroup& group,
 constexpr double all_to_all_width = 0.5;
 
 // Half-width of the logarithm for a preset over TCP whose NIC is not stated by its tables: one of
-// another size of the cloud instance is off by up to 2.5.
+// another size of the cloud instance is off by up to 2.5. Overrides change nothing about the
+// tables.
 const double other_instance_width = std::log(2.5);
 
 bool knows_all_to_all(const Cluster& cluster) {
@@ -42,11 +43,8 @@ double least_width(const Cluster& cluster, Backend backend, Op op, int nodes) {
   if (nodes == 1 || is_mpi(backend)) return 0;
   if (cluster.network == NetworkKind::rdma)
     return op == Op::all_to_all && !knows_all_to_all(cluster) ? all_to_all_width : 0;
-  const auto& name_plate =
-      cluster.exceeded_name_plate ? *cluster.exceeded_name_plate : cluster.nic_nominal;
-  const bool stated = name_plate.provenance.kind != Kind::assumed;
   const bool elsewhere = cluster.calibration && cluster.calibration->another_machine;
-  return elsewhere && !stated ? other_instance_width : 0;
+  return elsewhere && !cluster.states_name_plate ? other_instance_width : 0;
 }
 
 CalibratedInterval widened(CalibratedInterval interval, Duration forecast, double width) {

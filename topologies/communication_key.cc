@@ -87,12 +87,12 @@ auto members(const Departure& all) {
 auto members(const Cluster& all) {
   const auto& [name, description, device, device_stands_for, origin, gpus_per_node, max_nodes,
                gpu_peers, gpu_link, gpu_nic, host_link, host_memory, host_capacity, nics, network,
-               nic_nominal, nic_bandwidth, nic_limit, exceeded_name_plate, nic_burst, port_queue,
-               fabric, nccl, mpi, host_copy, stack, program, usd_per_gpu_hour, calibration,
-               departure] = all;
+               nic_nominal, nic_bandwidth, nic_limit, exceeded_name_plate, states_name_plate,
+               nic_burst, port_queue, fabric, nccl, mpi, host_copy, stack, program,
+               usd_per_gpu_hour, calibration, departure] = all;
   return std::tie(device, gpus_per_node, gpu_peers, gpu_link, gpu_nic, host_link, nics, network,
-                  nic_nominal, nic_bandwidth, nic_limit, exceeded_name_plate, nic_burst, port_queue,
-                  fabric, nccl, mpi, calibration, departure);
+                  nic_nominal, nic_bandwidth, nic_limit, exceeded_name_plate, states_name_plate,
+                  nic_burst, port_queue, fabric, nccl, mpi, calibration, departure);
 }
 
 // Hashes of values that are no description: numbers, words, optional and repeated values.

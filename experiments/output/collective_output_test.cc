@@ -60,7 +60,7 @@ TEST_CASE("collective output: it says where the network's switches cannot reduce
        {collective_text(answer, cluster), collective_table(answer, cluster)})
     CHECK_THAT(text, Contains("# nccl.sharp has no effect: CollNet is for at most 8 GPUs a node"));
   // JSON holds what the comments of the text say.
-  cluster.exceeded_name_plate = {Bandwidth(1e9), {Kind::published, "a name plate"}};
+  cluster.exceeded_name_plate = Bandwidth(1e9);
   const Json found = Json::parse(collective_json(answer, cluster)).at("findings");
   REQUIRE(found.size() == 2);
   CHECK(found.at(0).at("code") == "nic-above-nominal");

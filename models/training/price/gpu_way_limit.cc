@@ -43,7 +43,7 @@ std::optional<Finding> find_gpu_way_limit(const Cluster& cluster, int nodes) {
 
 std::optional<Finding> find_above_name_plate(const Cluster& cluster) {
   if (!cluster.exceeded_name_plate) return std::nullopt;
-  const Bandwidth plate = cluster.exceeded_name_plate->value, rate = cluster.nic_bandwidth.value;
+  const Bandwidth plate = *cluster.exceeded_name_plate, rate = cluster.nic_bandwidth.value;
   const bool bytes = std::abs(rate / plate / 8 - 1) < near_eight;
   return Finding{
       Severity::note, "nic-above-nominal",
