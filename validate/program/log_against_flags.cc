@@ -24,13 +24,14 @@ constexpr std::pair<std::string_view, std::string_view> names_of_program[] = {
     {"deepspeed", "deepspeed nvidia bagua other"},
     {"torchtitan", "torchtitan pytorch nvidia other"},
     {"nemo", "nemo megatron nvidia other"},
-    {"jax", "jax nvidia other"}};
+    {"jax", "jax nvidia other"},
+    {"pytorch", "pytorch torchtitan nvidia other"}};
 
 constexpr std::string_view lengths[] = {"steps", "samples", "tokens", "rampup_batch_size"};
 constexpr std::string_view batches[] = {"micro_batch", "grad_accum", "global_batch"};
 // Keys that a DeepSpeed file settles.
-constexpr std::string_view of_config[] = {"micro_batch", "grad_accum", "global_batch",
-                                          "zero_stage",  "precision",  "optimizer"};
+constexpr std::string_view of_config[] = {"micro_batch", "grad_accum", "global_batch", "zero_stage",
+                                          "precision",   "optimizer",  "framework"};
 
 bool is_among(std::span<const std::string_view> names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
@@ -103,7 +104,8 @@ std::string fill_from_log(const LogSettings& settings, const std::string& file,
   const WhatIf asked = figure.what_if;
   for (const LogSetting& setting : settings.all) {
     const auto said = asked.find(setting.key);
-    if (said != asked.end() && contradict(setting.key, said->second, setting.value))
+    if (said != asked.end() && said->second != setting.also &&
+        contradict(setting.key, said->second, setting.value))
       refuse(setting, file, said->second);
   }
   for (const LogSetting& setting : settings.all) {

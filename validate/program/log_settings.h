@@ -26,6 +26,7 @@ struct LogSetting {
   std::string key, value;  // of a what-if
   std::string name;        // as the log calls it
   int line = 0;            // 0: unknown
+  std::string also = {};   // another value that the log does not contradict
 };
 
 struct LogSettings {

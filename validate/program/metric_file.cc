@@ -16,16 +16,17 @@ namespace {
 struct MetricColumn {
   std::string_view program, name;
   Quantity quantity;
+  Counted counted = Counted::job;
 };
 
 constexpr MetricColumn metric_columns[] = {
     {"NeMo", "train_step_timing in s", Quantity::step_time_s},
-    {"Lightning", "samples_per_sec", Quantity::samples_per_s},
-    {"Lightning", "device/samples_per_sec", Quantity::samples_per_s},
-    {"Lightning", "device|samples_per_sec", Quantity::samples_per_s},
+    {"Lightning", "samples_per_sec", Quantity::samples_per_s, Counted::ranks},
+    {"Lightning", "device/samples_per_sec", Quantity::samples_per_s, Counted::rank},
     {"NeMo", "tokens_per_sec_per_gpu", Quantity::tokens_per_gpu_s},
-    {"Lightning", "device/items_per_sec", Quantity::tokens_per_gpu_s},
-    {"Lightning", "device|items_per_sec", Quantity::tokens_per_gpu_s},
+    {"Lightning", "device/items_per_sec", Quantity::tokens_per_gpu_s, Counted::ranks},
+    {"Lightning", "batches_per_sec", Quantity::samples_per_s, Counted::ranks_batches},
+    {"Lightning", "device/batches_per_sec", Quantity::samples_per_s, Counted::rank_batches},
 };
 
 constexpr std::size_t most_unpacked = std::size_t{256} << 20;
@@ -35,14 +36,21 @@ bool is_metrics_csv(std::string_view text) {
   return header.find(",step,") != header.npos && header.find(",epoch,") != header.npos;
 }
 
+// The name of a column with one separator, without the stage that the trainer puts in front.
+std::string plain_name(std::string name) {
+  std::ranges::replace(name, '|', '/');
+  return name.starts_with("train/") ? name.substr(6) : name;
+}
+
 LogRows rows_of_csv(std::string_view text, const std::string& file) {
   const csv::Table table = csv::parse(text, file);
   for (const MetricColumn& column : metric_columns) {
-    if (!table.has(column.name)) continue;
-    LogRows of{std::string(column.program), column.quantity, {}};
+    const auto name = std::ranges::find(table.header, column.name, plain_name);
+    if (name == table.header.end()) continue;
+    LogRows of{std::string(column.program), column.quantity, {}, false, column.counted};
     for (std::size_t row = 0; row < table.rows.size(); ++row)
-      if (!table.text(row, column.name).empty())
-        if (const double value = table.number(row, column.name); value > 0)
+      if (!table.text(row, *name).empty())
+        if (const double value = table.number(row, *name); value > 0)
           of.rows.push_back({value, 0, {}, table.lines[row]});
     if (!of.rows.empty()) return of;
   }

@@ -1,16 +1,22 @@
 // Steps in the files of metrics that trainers write next to their logs.
 //
 //   metrics.csv          CSVLogger of Lightning. Columns by preference: train_step_timing in s
-//                        (NeMo), samples_per_sec (of all devices), device/samples_per_sec (written
-//                        alone by a run on one device), tokens_per_sec_per_gpu,
-//                        device/items_per_sec (tokens); a cell is empty where nothing was logged
+//                        (NeMo), samples_per_sec, device/samples_per_sec, tokens_per_sec_per_gpu,
+//                        device/items_per_sec (tokens), batches_per_sec (micro batches),
+//                        device/batches_per_sec. The separator may be |, and the callback of the
+//                        trainer puts train/ in front. A cell is empty if nothing was logged
 //   trainer_state.json   Trainer of Transformers: train_samples_per_second of the last record, a
 //                        mean of the whole run. It has no time of single steps
 //
+// Lightning counts the samples of one rank, and multiplies by all ranks for columns without
+// device/. Ranks that divide a model read the same samples, so with N GPUs and dp replicas the rate
+// of the job is dp times that of a rank, or dp / N times Lightning's total.
+//
 // A log may be compressed by gzip.
 //
-// Sources: Lightning fabric/loggers/csv_logs.py, fabric/utilities/throughput.py; NeMo
-// utils/exp_manager.py; Transformers trainer_utils.py (speed_metrics).
+// Sources: Lightning fabric/loggers/csv_logs.py, fabric/utilities/throughput.py,
+// pytorch/callbacks/throughput_monitor.py; NeMo utils/exp_manager.py; Transformers trainer_utils.py
+// (speed_metrics).
 #pragma once
 
 #include <cstdint>
@@ -30,11 +36,21 @@ struct LogRow {
   int line = 0;
 };
 
+// Meaning of the rate in a row.
+enum class Counted {
+  job,            // the quantity of the whole job
+  rank,           // samples of one rank
+  ranks,          // samples of all ranks, or tokens of a rank, as if ranks never shared samples
+  rank_batches,   // micro batches of one rank
+  ranks_batches,  // micro batches of all ranks
+};
+
 struct LogRows {
   std::string program;
   Quantity quantity = Quantity::step_time_s;
   std::vector<LogRow> rows;
   bool whole_run = false;  // the last row is the mean of all steps
+  Counted counted = Counted::job;
 };
 
 // Nothing if the text is another file. Throws Error (usage) for such a file without a step, and

@@ -28,6 +28,8 @@ TEST_CASE("metric file: each column of metrics.csv is read as its quantity") {
       {"samples_per_sec", Quantity::samples_per_s},
       {"device/samples_per_sec", Quantity::samples_per_s},
       {"tokens_per_sec_per_gpu", Quantity::tokens_per_gpu_s},
+      {"train|device|samples_per_sec", Quantity::samples_per_s},
+      {"train/device/batches_per_sec", Quantity::samples_per_s},
       {"device|items_per_sec", Quantity::tokens_per_gpu_s}};
   for (const auto& [column, quantity] : columns) {
     INFO(column);
@@ -38,6 +40,42 @@ TEST_CASE("metric file: each column of metrics.csv is read as its quantity") {
   }
   CHECK_THROWS_WITH(read_training_log(metrics("loss", 1), "metrics.csv"),
                     Contains("is metrics.csv without the time of a step"));
+}
+
+TEST_CASE("metric file: Lightning's rates of ranks become those of the job") {
+  // Its own test has 3 samples a second of a rank in a world of 2, and 6 of all.
+  struct Case {
+    const char *column, *tp;
+    double logged, job;
+  };
+  const Case cases[] = {{"device/samples_per_sec", "1", 3, 6},
+                        {"samples_per_sec", "1", 6, 6},
+                        {"train|device|samples_per_sec", "1", 3, 6},
+                        {"train|samples_per_sec", "1", 6, 6},
+                        {"device/batches_per_sec", "1", 3, 12},
+                        {"batches_per_sec", "1", 6, 12},
+                        // Both ranks of a replica count the same samples.
+                        {"device/samples_per_sec", "2", 3, 3},
+                        {"samples_per_sec", "2", 6, 3},
+                        {"device/items_per_sec", "2", 3, 1.5},
+                        {"train_step_timing in s", "2", 3, 3}};
+  for (const Case& one : cases) {
+    INFO(one.column << " at tp " << one.tp);
+    std::string filled;
+    const SourceFigure figure =
+        figure_of(read_training_log(metrics(one.column, one.logged), "metrics.csv"), "metrics.csv",
+                  {{"cluster", "dgx-a100-80g"},
+                   {"model", "bert-large"},
+                   {"optimizer", "adam"},
+                   {"gpus", "2"},
+                   {"micro_batch", "2"},
+                   {"grad_accum", "1"},
+                   {"framework", "other"},
+                   {"tp", one.tp}},
+                  filled);
+    CHECK(figure.measured == Approx(one.job));
+    CHECK((filled.find("counts ranks") != filled.npos) == (one.logged != one.job));
+  }
 }
 
 TEST_CASE("metric file: trainer_state.json has one mean, of the whole run") {

@@ -1,13 +1,16 @@
 #include "validate/program/training_log.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <memory>
 #include <utility>
 #include <vector>
 
+#include "experiments/scenario/scenario.h"
 #include "sim/base/error.h"
 #include "validate/calibrate/calibrate.h"
 #include "validate/program/log_against_flags.h"
@@ -21,20 +24,34 @@ struct RowFormat {
   std::string_view program, also, label;
   Quantity quantity;
   double unit;
-  bool whole_run = false;           // one row, which is the mean of all steps
-  std::string_view framework = {};  // empty: several write such rows
+  bool whole_run = false;  // one row, which is the mean of all steps
+};
+
+// The framework that a program's steps stand for, and another that its steps may be of.
+struct ProgramFramework {
+  std::string_view program, framework, also = {};
+};
+
+constexpr ProgramFramework frameworks[] = {
+    {"Megatron-LM", "megatron", "deepspeed"},
+    {"MaxText", "jax"},
+    {"NeMo", "nemo"},
+    {"DeepSpeed", "deepspeed"},
+    {"torchtitan", "torchtitan"},
+    {"Hugging Face Trainer", "pytorch", "deepspeed"},
+    {"Lightning", "pytorch", "deepspeed"},
 };
 
 constexpr RowFormat formats[] = {
     {"Megatron-LM", "", "elapsed time per iteration (ms):", Quantity::step_time_s, 1e-3},
     {"Megatron-LM", "", "elapsed time per iteration (s):", Quantity::step_time_s, 1},
-    {"MaxText", "completed step:", "seconds:", Quantity::step_time_s, 1, false, "jax"},
-    {"NeMo", "", "train_step_timing in s:", Quantity::step_time_s, 1, false, "nemo"},
-    {"NeMo", "", "train_step_timing in s=", Quantity::step_time_s, 1, false, "nemo"},
-    {"DeepSpeed", "steps:", "iter time (s):", Quantity::step_time_s, 1, false, "deepspeed"},
-    {"DeepSpeed", "", "CurrSamplesPerSec=", Quantity::samples_per_s, 1, false, "deepspeed"},
-    {"DeepSpeed", "", "SamplesPerSec=", Quantity::samples_per_s, 1, false, "deepspeed"},
-    {"torchtitan", "step:", "tps:", Quantity::tokens_per_gpu_s, 1, false, "torchtitan"},
+    {"MaxText", "completed step:", "seconds:", Quantity::step_time_s, 1},
+    {"NeMo", "", "train_step_timing in s:", Quantity::step_time_s, 1},
+    {"NeMo", "", "train_step_timing in s=", Quantity::step_time_s, 1},
+    {"DeepSpeed", "steps:", "iter time (s):", Quantity::step_time_s, 1},
+    {"DeepSpeed", "", "CurrSamplesPerSec=", Quantity::samples_per_s, 1},
+    {"DeepSpeed", "", "SamplesPerSec=", Quantity::samples_per_s, 1},
+    {"torchtitan", "step:", "tps:", Quantity::tokens_per_gpu_s, 1},
     {"Hugging Face Trainer", "", "'train_samples_per_second':", Quantity::samples_per_s, 1, true},
 };
 
@@ -108,24 +125,31 @@ double deviation_about(std::vector<double> values, double middle) {
 }
 
 // The values of the rows that are steady, by the rules of the header.
-std::vector<double> steady(const std::vector<LogRow>& rows) {
+std::vector<double> steady(const std::vector<LogRow>& rows, StepsLeftOut& without) {
   std::vector<double> values;
-  for (const LogRow& row : rows)
-    if (row.skipped == 0 && row.global_batch == rows.back().global_batch)
+  for (const LogRow& row : rows) {
+    if (row.skipped != 0)
+      ++without.skipped;
+    else if (row.global_batch != rows.back().global_batch)
+      ++without.other_batches;
+    else
       values.push_back(row.value);
-  const int few = static_cast<int>(values.size()) / 5;
-  values.erase(values.begin(), values.begin() + std::min(warm_up_rows, few));
+  }
+  without.first = std::min(warm_up_rows, static_cast<int>(values.size()) / 5);
+  values.erase(values.begin(), values.begin() + without.first);
   if (values.empty()) return values;
   const double middle = validate::quantile(values, 0.5);
   const double allowed = std::max(far * deviation_about(values, middle), nearest_outlier * middle);
-  std::erase_if(values, [&](double value) { return std::abs(value - middle) > allowed; });
+  without.outliers = static_cast<int>(
+      std::erase_if(values, [&](double value) { return std::abs(value - middle) > allowed; }));
   return values;
 }
 
 TrainingLog log_of(const LogRows& of, const std::string& file) {
   const std::vector<LogRow>& rows = of.rows;
   TrainingLog log{of.program, of.quantity, 0, 0, 0, 0, rows.back().global_batch, {}, {}};
-  const std::vector<double> values = of.whole_run ? std::vector{rows.back().value} : steady(rows);
+  const std::vector<double> values =
+      of.whole_run ? std::vector{rows.back().value} : steady(rows, log.without);
   if (!of.whole_run && static_cast<int>(values.size()) < fewest_rows)
     fail_input({file, 0, {}},
                fmt::format("holds {} steady step{} of {}", values.size(),
@@ -136,7 +160,49 @@ TrainingLog log_of(const LogRows& of, const std::string& file) {
   log.rows = static_cast<int>(values.size());
   log.left_out = static_cast<int>(rows.size()) - log.rows;
   log.line = rows.back().line;
+  log.counted = of.counted;
   return log;
+}
+
+// Adds the framework of the program that wrote the steps, unless its arguments state one.
+void add_framework(TrainingLog& log) {
+  const auto* of = std::ranges::find(frameworks, log.program, &ProgramFramework::program);
+  if (of == std::end(frameworks) || log.settings.find("framework") != nullptr) return;
+  LogSetting setting{"framework", std::string(of->framework),
+                     fmt::format("a step of {}", log.program), log.line, std::string(of->also)};
+  // Only DeepSpeed prints a ZeRO stage.
+  if (!of->also.empty() && log.settings.find("zero_stage") != nullptr)
+    std::swap(setting.value, setting.also);
+  log.settings.all.push_back(std::move(setting));
+}
+
+// The factor from a log's rate to that of the run (metric_file.h).
+double job_over_log(const TrainingLog& log, const SourceFigure& figure) {
+  if (log.counted == Counted::job) return 1;
+  Catalog catalog(std::make_shared<DescriptionTexts>(figure.texts));
+  const TrainingPlan run = resolve(figure.what_if, catalog).training;
+  const bool batches =
+      log.counted == Counted::rank_batches || log.counted == Counted::ranks_batches;
+  const bool one = log.counted == Counted::rank || log.counted == Counted::rank_batches;
+  return static_cast<double>(run.data_parallel()) / (one ? 1 : run.gpus) *
+         (batches ? static_cast<double>(run.batch.micro) : 1);
+}
+
+// "25 of 30 steps, without the first 3 and 2 outliers; spread 1.2 %".
+std::string steps_counted(const TrainingLog& log) {
+  const StepsLeftOut& without = log.without;
+  std::vector<std::string> left_out;
+  const auto add = [&](int count, std::string_view one, std::string_view many) {
+    if (count > 0) left_out.push_back(fmt::format("{} {}", count, count == 1 ? one : many));
+  };
+  if (without.first > 0) left_out.push_back(fmt::format("the first {}", without.first));
+  add(without.outliers, "outlier", "outliers");
+  add(without.skipped, "without an update", "without an update");
+  add(without.other_batches, "of another batch", "of other batches");
+  add(without.earlier_starts, "before the job's last start", "before the job's last start");
+  return fmt::format("{} of {} steps{}{}; spread {:.1f} %", log.rows, log.rows + log.left_out,
+                     left_out.empty() ? "" : ", without ",
+                     fmt::join(left_out, left_out.size() == 2 ? " and " : ", "), 100 * log.spread);
 }
 
 }  // namespace
@@ -152,7 +218,11 @@ LogSettings settings_of(const TrainingLog& log) {
 }
 
 TrainingLog read_training_log(std::string_view text, const std::string& file) {
-  if (const auto metrics = read_metric_file(text, file)) return log_of(*metrics, file);
+  if (const auto metrics = read_metric_file(text, file)) {
+    TrainingLog log = log_of(*metrics, file);
+    add_framework(log);
+    return log;
+  }
   const std::string read = plain(text);
   if (read.find("CurSamplesPerSec=") != read.npos)
     fail_input({file, 0, "CurSamplesPerSec"},
@@ -163,14 +233,16 @@ TrainingLog read_training_log(std::string_view text, const std::string& file) {
     if (rows.empty()) continue;
     LogSettings settings = read_log_settings(read, file);
     // Steps before the last start of the job may be of another layout.
-    if (rows.back().line > settings.begin)
-      std::erase_if(rows, [&](const LogRow& row) { return row.line < settings.begin; });
+    const std::size_t earlier =
+        rows.back().line > settings.begin
+            ? std::erase_if(rows, [&](const LogRow& row) { return row.line < settings.begin; })
+            : 0;
     TrainingLog log = log_of(
         {std::string(format.program), format.quantity, std::move(rows), format.whole_run}, file);
     log.settings = std::move(settings);
-    if (!format.framework.empty() && log.settings.find("framework") == nullptr)
-      log.settings.all.push_back({"framework", std::string(format.framework),
-                                  fmt::format("a step of {}", format.program), log.line});
+    log.without.earlier_starts = static_cast<int>(earlier);
+    log.left_out += log.without.earlier_starts;
+    add_framework(log);
     return log;
   }
   fail_input({file, 0, {}}, "holds no step that is recognised",
@@ -189,6 +261,12 @@ SourceFigure figure_of(const TrainingLog& log, const std::string& file, const Wh
   figure.measured = log.median;
   figure.what_if = what_if;
   filled = fill_from_log(settings_of(log), file, figure);
+  if (log.rows > 1) filled += fmt::format("{}: {}\n\n", file, steps_counted(log));
+  if (const double factor = job_over_log(log, figure); factor != 1) {
+    figure.measured *= factor;
+    filled += fmt::format("{} counts ranks: {:.4g} is {:.4g} of the run, by {:.4g}\n\n", file,
+                          log.median, figure.measured, factor);
+  }
   return figure;
 }
 

@@ -34,9 +34,15 @@
 #include <string_view>
 
 #include "validate/program/log_settings.h"
+#include "validate/program/metric_file.h"
 #include "validate/replay/source.h"
 
 namespace lambcast {
+
+// Rows of a log that its median leaves out, by the rules above.
+struct StepsLeftOut {
+  int earlier_starts = 0, skipped = 0, other_batches = 0, first = 0, outliers = 0;
+};
 
 struct TrainingLog {
   std::string program;
@@ -48,6 +54,8 @@ struct TrainingLog {
   std::optional<std::int64_t> global_batch;
   int line = 0;  // of the last row
   LogSettings settings;
+  Counted counted = Counted::job;
+  StepsLeftOut without{};
 };
 
 // Throws Error (usage) if the text holds no such row, or fewer than three steady ones.

@@ -33,6 +33,10 @@ TEST_CASE("training log: the median of Megatron-LM's steady iterations") {
   // 42 rows less one skipped, five of warm-up and the checkpoint.
   CHECK(log.rows == 35);
   CHECK(log.left_out == 7);
+  std::string filled;
+  figure_of(log, "run.log", {}, filled);
+  CHECK_THAT(filled, Catch::Contains("run.log: 35 of 42 steps, without the first 5, 1 outlier, 1 "
+                                     "without an update; spread 0."));
 }
 
 TEST_CASE("training log: rows of a ramp count at the last batch alone") {
@@ -75,6 +79,50 @@ TEST_CASE("training log: each program's own row is read in its own unit") {
     CHECK(log.program == one.program);
     CHECK(log.quantity == one.quantity);
     CHECK(log.median == Approx(one.value));
+  }
+}
+
+TEST_CASE("training log: the program of the steps fills the framework, and contradicts others") {
+  std::string metrics = "epoch,samples_per_sec,step\n",
+              nemo = "epoch,train_step_timing in s,step\n";
+  for (int i = 0; i < 12; ++i) {
+    metrics += fmt::format("0,21.5,{}\n", i);
+    nemo += fmt::format("0,3.02,{}\n", i);
+  }
+  std::string megatron;
+  for (int i = 1; i < 12; ++i) megatron += megatron_row(i, 3000);
+  const std::string trainer = "{'train_samples_per_second': 21.18, 'epoch': 1.0}\n";
+  struct Case {
+    std::string text;
+    const char *framework, *also, *never;
+  };
+  const Case cases[] = {
+      {megatron, "megatron", "deepspeed", "torchtitan"},
+      {nemo, "nemo", "megatron", "deepspeed"},
+      {metrics, "pytorch", "deepspeed", "megatron"},
+      {trainer, "pytorch", "deepspeed", "megatron"},
+      // Only DeepSpeed prints a stage.
+      {"  zero_optimization_stage ...... 2\n" + trainer, "deepspeed", "pytorch", "megatron"}};
+  const WhatIf run{{"cluster", "dgx-a100-80g"},
+                   {"model", "bert-large"},
+                   {"gpus", "8"},
+                   {"optimizer", "adam"},
+                   {"global_batch", "64"}};
+  for (const Case& one : cases) {
+    INFO(one.text.substr(0, 60));
+    const auto framework_of = [&](const char* stated, std::string& filled) {
+      WhatIf what_if = run;
+      if (*stated != '\0') what_if["framework"] = stated;
+      return figure_of(read_training_log(one.text, "run.log"), "run.log", what_if, filled)
+          .what_if.at("framework");
+    };
+    std::string filled;
+    CHECK(framework_of("", filled) == one.framework);
+    CHECK_THAT(filled, Catch::Contains(fmt::format("--framework {} (line", one.framework)));
+    CHECK(framework_of(one.also, filled) == one.also);
+    CHECK_THROWS_WITH(
+        framework_of(one.never, filled),
+        Catch::Contains(fmt::format("--framework: {} contradicts the log", one.never)));
   }
 }
 
