@@ -4,7 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <span>
+#include <tuple>
 
 #include "experiments/scenario/scenario.h"
 #include "sim/base/error.h"
@@ -28,6 +30,8 @@ constexpr std::pair<std::string_view, std::string_view> names_of_program[] = {
     {"pytorch", "pytorch torchtitan nvidia other"}};
 
 constexpr std::string_view lengths[] = {"steps", "samples", "tokens", "rampup_batch_size"};
+// Rows that programs add to a vocabulary: to a multiple of 128 for each of 8 ranks.
+constexpr std::int64_t most_padding = 1024;
 constexpr std::string_view batches[] = {"micro_batch", "grad_accum", "global_batch"};
 // Keys that a DeepSpeed file settles.
 constexpr std::string_view of_config[] = {"micro_batch", "grad_accum", "global_batch", "zero_stage",
@@ -60,6 +64,11 @@ std::string place_of(const LogSetting& setting, const std::string& file) {
              setting.value);
 }
 
+// Adam and AdamW cost the same, and programs call either by the name of the other.
+std::string_view canonical_optimizer(std::string_view name) {
+  return name == "adamw" ? "adam" : name;
+}
+
 // Whether a flag and a setting of the log cannot both be true.
 bool contradict(const std::string& key, const std::string& flag, const std::string& log) {
   if (flag == log) return false;
@@ -70,6 +79,8 @@ bool contradict(const std::string& key, const std::string& flag, const std::stri
   }
   constexpr std::string_view formats[] = {"fp16", "bf16", "fp32"};
   if (key == "precision") return is_among(formats, flag) && is_among(formats, log);
+  if (key == "optimizer") return canonical_optimizer(flag) != canonical_optimizer(log);
+  if (key == "fusion") return true;
   const auto* names = std::ranges::find(names_of_program, log,
                                         &std::pair<std::string_view, std::string_view>::first);
   return key == "framework" && names != std::end(names_of_program) &&
@@ -94,6 +105,24 @@ bool is_open(const std::string& key, const WhatIf& asked, const WhatIf& filled) 
   if (key.starts_with("model.")) return false;
   // A file of the same program states them itself.
   return !asked.contains("megatron_args") && !asked.contains("torchtitan");
+}
+
+// Compares the model of the run with the preset that a log names.
+void check_named_model(const LogSettings& settings, const std::string& file, const ModelShape& ours,
+                       Catalog& catalog) {
+  const LogSetting* named = settings.find("model");
+  if (named == nullptr) return;
+  const std::shared_ptr<const ModelShape> logged = catalog.model(named->value, {});
+  const std::tuple<std::string_view, std::int64_t, std::int64_t> sizes[] = {
+      {"layers", ours.layers, logged->layers},
+      {"hidden", ours.hidden, logged->hidden},
+      {"heads", ours.heads, logged->heads},
+      {"vocab", ours.vocab, logged->vocab}};
+  for (const auto& [name, our_size, logged_size] : sizes)
+    if (std::abs(our_size - logged_size) > (name == "vocab" ? most_padding : 0))
+      refuse({fmt::format("model.{}", name), fmt::format("{}", logged_size),
+              fmt::format("{} of {}", name, named->value), named->line},
+             file, fmt::format("{}", our_size));
 }
 
 }  // namespace
@@ -145,14 +174,18 @@ void check_against_log(const LogSettings& settings, const std::string& file,
                                                               {"seq_len", run.seq_len},
                                                               {"model.layers", run.model->layers},
                                                               {"model.hidden", run.model->hidden},
-                                                              {"model.heads", run.model->heads}};
+                                                              {"model.heads", run.model->heads},
+                                                              {"model.vocab", run.model->vocab}};
   for (const auto& [key, value] : values) {
     const LogSetting* setting = settings.find(key);
     // Programs count the blocks of an encoder and of its decoder apart.
     if (setting == nullptr || (run.model->decoder && key.starts_with("model."))) continue;
+    if (key == "model.vocab" && std::abs(value - std::stoll(setting->value)) <= most_padding)
+      continue;
     if (const std::string ours = fmt::format("{}", value); ours != setting->value)
       refuse(*setting, file, ours);
   }
+  check_named_model(settings, file, *run.model, catalog);
 }
 
 }  // namespace lambcast

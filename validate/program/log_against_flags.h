@@ -2,9 +2,10 @@
 // is filled from the log. A flag that contradicts the log is refused with both values and the line.
 //
 // Compared are layout, GPUs, batch, sequence length, ZeRO stage, number format, recomputation,
-// framework and sizes of the model: by the words of flags first, then as the run is resolved, so
-// that the values of files and presets count too. All other settings are filled alone, since flags
-// may be more exact than the importer of a program's arguments.
+// framework, optimizer, fusion and sizes of the model (vocabularies may differ by their padding):
+// by the words of flags first, then as the run is resolved, so that the values of files and presets
+// count too. All other settings are filled alone, since flags may be more exact than the importer
+// of a program's arguments.
 #pragma once
 
 #include <string>

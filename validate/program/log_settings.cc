@@ -38,6 +38,12 @@ constexpr PrintedName printed_names[] = {
     {"\"stage\"", "zero_stage"},
     {"bfloat16_enabled", "precision", "True", "bf16"},
     {"fp16_enabled", "precision", "True", "fp16"},
+    {"optimizer_name", "optimizer", "adam", "adam"},
+    {"optimizer_name", "optimizer", "adamw", "adamw"},
+    {"optimizer_name", "optimizer", "lamb", "lamb"},
+    {"optimizer_name", "optimizer", "onebitadam", "onebit_adam"},
+    {"optimizer_name", "optimizer", "onebitlamb", "onebit_lamb"},
+    {"optimizer_name", "optimizer", "zerooneadam", "zero_one_adam"},
     {"tensor_model_parallel_size", "tp"},
     {"pipeline_model_parallel_size", "pp"},
     {"context_parallel_size", "cp"},
@@ -48,6 +54,7 @@ constexpr PrintedName printed_names[] = {
     {"num_hidden_layers", "model.layers"},
     {"hidden_size", "model.hidden"},
     {"num_attention_heads", "model.heads"},
+    {"vocab_size", "model.vocab"},
     {"All distributed processes registered. Starting with", "gpus"},
     {"world_size ...", "dp"},  // DeepSpeed's, without the ranks that divide the model
 };
@@ -75,7 +82,9 @@ constexpr std::pair<std::string_view, std::string_view> argument_of_key[] = {
     {"zero_stage", "use-distributed-optimizer"},
     {"model.layers", "num-layers"},
     {"model.hidden", "hidden-size"},
-    {"model.heads", "num-attention-heads"}};
+    {"model.heads", "num-attention-heads"},
+    {"model.vocab", "padded-vocab-size"},
+    {"optimizer", "optimizer"}};
 
 // Values as Python prints them.
 constexpr std::pair<std::string_view, std::string_view> words_of_python[] = {
@@ -142,7 +151,7 @@ class ArgumentBlock {
     for (const auto& [key, value] : decoded.what_if) settings.all.push_back(setting(key, value));
     if (given_.contains("recompute-granularity") && settings.find("recompute") == nullptr)
       settings.all.push_back(setting("recompute", "none"));
-    for (const char* key : {"model.layers", "model.hidden", "model.heads"})
+    for (const char* key : {"model.layers", "model.hidden", "model.heads", "model.vocab"})
       if (const std::string value = given(argument_of(key)); is_count(value))
         settings.all.push_back(setting(key, value));
     if (!decoded.model.empty() && !decoded.lacks_vocabulary) settings.model = decoded.model;

@@ -143,6 +143,10 @@ TEST_CASE("log settings: each flag that contradicts Megatron-LM's arguments is r
       {"precision", "fp16", "--precision: fp16 contradicts the log, run.log:6"},
       {"recompute", "full", "--recompute: full contradicts the log, run.log:41"},
       {"framework", "paddle", "--framework: paddle contradicts the log, run.log:"},
+      {"optimizer", "lamb", "--optimizer: lamb contradicts the log, run.log:34: optimizer is adam"},
+      {"model.layers", "40", "--model (model.layers): 40 contradicts the log, run.log:32"},
+      {"model.vocab", "64000",
+       "--model (model.vocab): 64000 contradicts the log, run.log:53: padded"},
       {"model", "llama2-13b", "--model (model.layers): 40 contradicts the log, run.log:32"}};
   for (const Case& one : cases) {
     INFO(one.key);
@@ -190,7 +194,8 @@ TEST_CASE("log settings: DeepSpeed's configuration gives batch, stage, precision
       "[INFO] [config.py:990:print_user_config]   json = {\n"
       "    \"train_batch_size\": 512, \n"
       "    \"train_micro_batch_size_per_gpu\": 16, \n"
-      "    \"zero_optimization\": {\n        \"stage\": 2\n    }\n}\n";
+      "    \"zero_optimization\": {\n        \"stage\": 2\n    }\n}\n"
+      "[INFO] [config.py:1004:print]   optimizer_name ............... adam\n";
   for (int i = 0; i < 12; ++i) text += "global_step=10, CurrSamplesPerSec=842.0, Mem\n";
   const WhatIf said = filled(text, bert).figure.what_if;
   CHECK(said.at("dp") == "8");
@@ -204,6 +209,9 @@ TEST_CASE("log settings: DeepSpeed's configuration gives batch, stage, precision
   other = bert;
   other["zero_stage"] = "1";
   CHECK_THAT(refusal(text, other), Contains("--zero-stage: 1 contradicts the log, run.log:10"));
+  other = bert;
+  other["optimizer"] = "lamb";
+  CHECK_THAT(refusal(text, other), Contains("--optimizer: lamb contradicts the log, run.log:13"));
 }
 
 TEST_CASE("log settings: Megatron-DeepSpeed's stage is that of DeepSpeed's configuration") {
@@ -289,6 +297,21 @@ TEST_CASE("log settings: torchtitan prints its job, and the mesh its GPUs") {
   WhatIf other = asked;
   other["seq_len"] = "4096";
   CHECK_THAT(refusal(text, other), Contains("--seq-len: 4096 contradicts the log, run.log:1"));
+  const std::tuple<const char*, const char*, const char*> others[] = {
+      {"model", "llama3-70b",
+       "--model (model.layers): 80 contradicts the log, run.log:1: layers of"},
+      {"model.vocab", "32000", "--model (model.vocab): 32000 contradicts the log, run.log:1"},
+      {"fusion", "compiled", "--fusion: compiled contradicts the log, run.log:1"},
+      {"optimizer", "lamb", "--optimizer: lamb contradicts the log, run.log:1"}};
+  for (const auto& [key, value, sentence] : others) {
+    INFO(key);
+    other = asked;
+    other[key] = value;
+    CHECK_THAT(refusal(text, other), Contains(sentence));
+  }
+  other = asked;
+  other["optimizer"] = "adam";
+  CHECK(refusal(text, other) == "");
 }
 
 }  // namespace
