@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -12,6 +13,7 @@
 #include "sim/base/file.h"
 #include "sim/base/output_file.h"
 #include "sim/base/printable.h"
+#include "sim/base/shell_word.h"
 #include "sim/base/table.h"
 #include "tools/commands.h"
 #include "tools/import_flags.h"
@@ -20,6 +22,7 @@
 #include "tools/what_if_flags.h"
 #include "topologies/cluster.h"
 #include "topologies/foreign_description.h"
+#include "topologies/program_level.h"
 #include "validate/calibrate/calibrate.h"
 #include "validate/calibrate/measured_tables.h"
 #include "validate/importers/gpu_of_log.h"
@@ -186,6 +189,36 @@ std::vector<SourceFigure> measured_steps(const CalibrateOptions& options, std::s
   return steps;
 }
 
+// A command that repeats a measured run on the description that was written. Keys that shape a
+// forecast, such as attention and fusion, are those of the run, not the defaults.
+std::string command_of(const CalibrateOptions& options, const SourceFigure& run) {
+  const std::string& file = options.output;
+  std::string command =
+      fmt::format("lambcast simulate --cluster {}", shell_word(is_path(file) ? file : "./" + file));
+  for (const auto& [key, value] : run.what_if) {
+    if (key == "cluster" || key == "device") continue;  // the description holds the device
+    if (key.find('.') != key.npos) {
+      command += fmt::format(" --set {}", shell_word(fmt::format("{}={}", key, value)));
+      continue;
+    }
+    std::string name = key;
+    std::ranges::replace(name, '_', '-');
+    const bool inside_log = key == "model" && run.texts.contains("model " + value);
+    command += fmt::format(" --{} {}", name, inside_log ? "MODEL" : shell_word(value));
+    if (inside_log) command += " (a preset or file with the sizes of the log)";
+  }
+  return command;
+}
+
+// A line if the description holds the level of another program, which is replaced.
+std::string level_replaced(const Base& base, const ProgramLevel& level) {
+  const auto held = decode_program_level(Table::parse(base.text, base.file).table("program"));
+  if (!held || (held->framework == level.framework && held->format == level.format)) return "";
+  return fmt::format(
+      "{} holds the level of {} in {} format; that of {} in {} format replaces it\n\n", base.file,
+      held->framework, held->format, level.framework, level.format);
+}
+
 int calibrate_program(const CalibrateOptions& options) {
   const Base base = base_of(options);
   for (const auto& [key, value] : options.what_if)
@@ -208,8 +241,9 @@ int calibrate_program(const CalibrateOptions& options) {
   const std::string text = validate::cluster_with_program(
       base.text, base.file, name_inside(options),
       device == options.what_if.end() ? "" : device->second, fit.program);
-  write_description(options, text, breakdowns + level_report(fit),
-                    fmt::format("lambcast simulate --cluster {} ...", options.output));
+  write_description(options, text,
+                    breakdowns + level_replaced(base, fit.program) + level_report(fit),
+                    command_of(options, steps.front()));
   return 0;
 }
 

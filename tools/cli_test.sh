@@ -419,6 +419,17 @@ event() { printf ',{"ph":"X","cat":"%s","name":"%s","ts":%s,"dur":%s}\n' "$@"; }
   done
   echo ']}'
 } >trace.json
+# The command behind a level repeats the run that set it; the level of another program is replaced by name.
+measured=("$lambcast" calibrate --model bert-large --gpus 8 --optimizer adam --micro-batch 64 --grad-accum 1)
+"${measured[@]}" --cluster hgx-h100-ndr --framework torchtitan --zero-stage 3 --fusion compiled --set model.ffn=8192 \
+  --measured step_time=75ms -o level.toml >out || fail "no level: $(cat out)"
+next=$(sed -n 's/^  lambcast simulate --cluster \.\{0,1\}\/\{0,1\}level.toml //p' out)
+for words in '--fusion compiled' '--set model.ffn=8192' '--framework torchtitan' '--gpus 8'; do
+  [[ "$next" == *"$words"* ]] || fail "no $words in the command: $next"
+done
+eval "expect 0 'compute fitted here' \"\$lambcast\" simulate --cluster level.toml $next"
+expect 0 'level.toml holds the level of torchtitan in half format; that of deepspeed in' "${measured[@]}" \
+  --cluster level.toml --framework deepspeed --measured step_time=75ms -o other.toml
 traced=("$lambcast" calibrate --cluster commodity-10gbe --model bert-large --gpus 16 --optimizer adam --micro-batch 4
   --grad-accum 1 --job-trace trace.json)
 got=0
