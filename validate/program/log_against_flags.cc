@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <cstdlib>
 #include <span>
 #include <tuple>
@@ -43,6 +45,13 @@ bool is_among(std::span<const std::string_view> names, std::string_view name) {
 
 bool is_whole(const std::string& value) {
   return !value.empty() && std::ranges::all_of(value, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+// 0 for what is no count of 64 bits.
+std::int64_t whole_of(const std::string& digits) {
+  std::int64_t value = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  return value;
 }
 
 std::string flag_of(std::string_view key) {
@@ -180,12 +189,17 @@ void check_against_log(const LogSettings& settings, const std::string& file,
     const LogSetting* setting = settings.find(key);
     // Programs count the blocks of an encoder and of its decoder apart.
     if (setting == nullptr || (run.model->decoder && key.starts_with("model."))) continue;
-    if (key == "model.vocab" && std::abs(value - std::stoll(setting->value)) <= most_padding)
+    if (key == "model.vocab" && std::abs(value - whole_of(setting->value)) <= most_padding)
       continue;
     if (const std::string ours = fmt::format("{}", value); ours != setting->value)
       refuse(*setting, file, ours);
   }
   check_named_model(settings, file, *run.model, catalog);
+  const double samples = settings.samples_per_step;
+  if (samples > 0 &&
+      std::abs(static_cast<double>(run.batch.train) / samples - 1) > settings.samples_tolerance)
+    refuse({"global_batch", fmt::format("{:.0f}", samples), "samples over steps a second", 0}, file,
+           fmt::format("{}", run.batch.train));
 }
 
 }  // namespace lambcast

@@ -33,6 +33,9 @@ struct LogSettings {
   std::vector<LogSetting> all;       // one of each key
   std::optional<std::string> model;  // its description, if the log holds one
   int begin = 0;                     // line of the arguments of the job's last start; 0: unknown
+  // Samples of a step as samples over steps a second, and how far it may be off, relative. 0:
+  // unknown.
+  double samples_per_step = 0, samples_tolerance = 0;
   const LogSetting* find(std::string_view key) const;
 };
 

@@ -263,6 +263,19 @@ TEST_CASE("log settings: the Trainer's batch, and NeMo's layout and processes") 
   asked["gpus"] = "16";
   CHECK_THAT(refusal(trainer, asked), Contains("--grad-accum: 4 contradicts the log, run.log:5"));
 
+  // The final record alone gives the batch within its rounding: here 63.99 samples a step.
+  const std::string record =
+      R"({"log_history": [{"train_samples_per_second": 21.18, "train_steps_per_second": 0.331}]})";
+  for (const char* line :
+       {"{'train_samples_per_second': 21.18, 'train_steps_per_second': 0.331}\n", record.c_str()}) {
+    WhatIf batch = bert;
+    batch.insert({{"gpus", "8"}, {"micro_batch", "8"}, {"grad_accum", "1"}});
+    CHECK(refusal(line, batch) == "");
+    batch["grad_accum"] = "2";
+    CHECK_THAT(refusal(line, batch), Contains("--global-batch: 128 contradicts the log, run.log: "
+                                              "samples over steps a second is 64"));
+  }
+
   std::string nemo =
       "All distributed processes registered. Starting with 8 processes\n"
       "  tensor_model_parallel_size: 2\n  pipeline_model_parallel_size: 1\n  num_layers: 24\n"

@@ -34,6 +34,7 @@ struct LogRow {
   double skipped = 0;  // iterations without an update
   std::optional<std::int64_t> global_batch;
   int line = 0;
+  double steps_per_s = 0;  // 0: not stated
 };
 
 // Meaning of the rate in a row.

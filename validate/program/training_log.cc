@@ -57,6 +57,8 @@ constexpr RowFormat formats[] = {
 
 constexpr int warm_up_rows = 5, fewest_rows = 3;
 constexpr double scaled = 1.4826;  // median absolute deviation of a normal distribution to sigma
+// The Trainer rounds its rates to 3 digits. The last batch of each epoch may be short.
+constexpr double rounded_rate = 0.5e-3, short_batches = 0.1;
 constexpr double far = 4, nearest_outlier = 0.02;
 
 // The number behind a label, thousands separators allowed.
@@ -98,6 +100,7 @@ std::optional<LogRow> row_of(std::string_view line, const RowFormat& format) {
   if (!value || !(*value > 0)) return std::nullopt;
   LogRow row{
       *value * format.unit, number_after(line, "number of skipped iterations:").value_or(0), {}, 0};
+  row.steps_per_s = number_after(line, "'train_steps_per_second':").value_or(0);
   for (const char* label : {"global batch size:", "global_batch_size:"})
     if (const auto batch = number_after(line, label); batch && *batch >= 1)
       row.global_batch = static_cast<std::int64_t>(*batch);
@@ -161,6 +164,10 @@ TrainingLog log_of(const LogRows& of, const std::string& file) {
   log.left_out = static_cast<int>(rows.size()) - log.rows;
   log.line = rows.back().line;
   log.counted = of.counted;
+  if (const double steps = rows.back().steps_per_s; of.whole_run && steps > 0) {
+    log.settings.samples_per_step = log.median / steps;
+    log.settings.samples_tolerance = short_batches + rounded_rate / steps;
+  }
   return log;
 }
 
@@ -239,6 +246,8 @@ TrainingLog read_training_log(std::string_view text, const std::string& file) {
             : 0;
     TrainingLog log = log_of(
         {std::string(format.program), format.quantity, std::move(rows), format.whole_run}, file);
+    settings.samples_per_step = log.settings.samples_per_step;
+    settings.samples_tolerance = log.settings.samples_tolerance;
     log.settings = std::move(settings);
     log.without.earlier_starts = static_cast<int>(earlier);
     log.left_out += log.without.earlier_starts;
