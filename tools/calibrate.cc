@@ -195,6 +195,7 @@ std::string command_of(const CalibrateOptions& options, const SourceFigure& run)
   const std::string& file = options.output;
   std::string command =
       fmt::format("lambcast simulate --cluster {}", shell_word(is_path(file) ? file : "./" + file));
+  std::string_view note;
   for (const auto& [key, value] : run.what_if) {
     if (key == "cluster" || key == "device") continue;  // the description holds the device
     if (key.find('.') != key.npos) {
@@ -205,9 +206,9 @@ std::string command_of(const CalibrateOptions& options, const SourceFigure& run)
     std::ranges::replace(name, '_', '-');
     const bool inside_log = key == "model" && run.texts.contains("model " + value);
     command += fmt::format(" --{} {}", name, inside_log ? "MODEL" : shell_word(value));
-    if (inside_log) command += " (a preset or file with the sizes of the log)";
+    if (inside_log) note = "  # MODEL: a preset or file with the sizes of the log";
   }
-  return command;
+  return command.append(note);
 }
 
 // A line if the description holds the level of another program, which is replaced.
