@@ -409,12 +409,6 @@ TEST_CASE("fabrics: rings over rails meet no oversubscription that they do not c
                     Contains("4 places cannot hold 8 nodes"));
 }
 
-TEST_CASE("fabrics: what a single switch does not have is refused by name") {
-  for (const char* key : {"fabric.oversubscription", "fabric.nodes_per_leaf"})
-    CHECK_THROWS_WITH(load_cluster("commodity-10gbe", {{key, "2"}}),
-                      Catch::Contains("is of several switches") && Catch::Contains("fat-tree"));
-}
-
 TEST_CASE("fabrics: leaves and spines at an oversubscription of 1 block no exchange") {
   const auto exchange_seconds = [](const Overrides& overrides) {
     return flow_seconds(Op::all_to_all, "pairwise", overrides, 8);

@@ -6,6 +6,7 @@
 #include "sim/collectives/collective.h"
 #include "sim/collectives/stand_in.h"
 #include "sim/network/plain_search.h"
+#include "topologies/cluster.h"
 
 namespace lambcast {
 namespace {
@@ -315,6 +316,12 @@ TEST_CASE("fabrics: of many kinds of leaves, those with the busiest uplinks and 
                       machines, transport);
   CHECK(parts_written("tree", group, leaf) == 19);
   CHECK(planned.machine->written == 2 * leaf);
+}
+
+TEST_CASE("fabrics: what a single switch does not have is refused by name") {
+  for (const char* key : {"fabric.oversubscription", "fabric.nodes_per_leaf"})
+    CHECK_THROWS_WITH(load_cluster("commodity-10gbe", {{key, "2"}}),
+                      Catch::Contains("is of several switches") && Catch::Contains("fat-tree"));
 }
 
 }  // namespace
