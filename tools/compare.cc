@@ -11,6 +11,7 @@
 #include "tools/input_findings.h"
 #include "tools/patience.h"
 #include "tools/result_flags.h"
+#include "tools/terminal.h"
 #include "tools/what_if_flags.h"
 
 namespace lambcast {

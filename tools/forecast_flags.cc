@@ -8,6 +8,7 @@
 #include "experiments/output/trace.h"
 #include "sim/base/error.h"
 #include "sim/base/output_file.h"
+#include "tools/terminal.h"
 
 namespace lambcast {
 

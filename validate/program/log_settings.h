@@ -1,7 +1,7 @@
 // Settings of a run that the log of its program prints.
 //
 //   program                where                                       settings
-//   Megatron-LM, kin       "--- arguments ---", name .... value        all, with the model
+//   Megatron-LM, forks     "--- arguments ---", name .... value        all, with the model
 //   DeepSpeed              DeepSpeedEngine configuration, its JSON     batch, ZeRO, precision
 //   torchtitan             "Running with configs: {json}", its mesh    all, with GPUs
 //   NeMo, Lightning        "name: value" of its YAML, its processes    layout, batch, GPUs
