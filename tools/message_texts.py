@@ -16,7 +16,7 @@ CALLS = re.compile(r"\b(fail_input|fail_unknown|describe|complain|fail|refuse\w*
 RETURNS = re.compile(r"\breturn fmt::format\(()()")
 WITH_RETURNS = ("tools/refusal_words.cc", "tools/survey.cc", "tools/validate.cc")
 LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')
-# What CLI11 says of flags before a command runs.
+# Messages of CLI11 about flags, before a command runs.
 OF_COMMAND_LINE = (
     ("{} is required", "a flag or word that the command cannot do without", "give it; COMMAND --help shows its form"),
     ("{} excludes {}", "two flags that contradict each other", "leave one of them out"),
@@ -27,7 +27,7 @@ OF_COMMAND_LINE = (
     ("no usable NVIDIA GPU: {}", "a machine without a GPU that CUDA can use", "run it where there is one, or leave the profile out"),
     ("Could not convert: {} = {}", "a value that is no number", "a number, as COMMAND --help shows"),
     ("{}: Number less or equal to 0: {}", "a number that must be above zero", "a number above zero"))
-# What the messages of a folder are about, and what to do about those that name no allowed value.
+# Subject of the messages of a folder, and the remedy for those that name no allowed value.
 _LINE = "correct the file at the line that the message names"
 SUBJECTS = {
     "sim/base": ("a file or value that cannot be read or written", "correct the file or value that the message names"),
