@@ -230,7 +230,7 @@ void check_shared(const DrawnWorld& world) {
     const Execution streams = execute(plan, prices);
     std::optional<Execution> run;
     try {
-      run = execute_shared(plan, prices, training, costs);
+      run = execute_shared(plan, prices, training, costs).value();
     } catch (const Error&) {
       // The clock counts 106 days; at its slowest moment a flow seems to last longer than it will.
       CHECK(lasts(streams) > 1e6);

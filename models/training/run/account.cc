@@ -84,7 +84,7 @@ StepMetrics account(const StepPlan& plan, const std::vector<Price>& prices,
                                         {Category::forward, Category::backward, Category::compress,
                                          Category::decompress, Category::optimizer});
   }
-  metrics.apart = execution.apart;
+  metrics.stand_in = execution.stand_in;
   metrics.step_time_low = execution.interval.low;
   metrics.step_time_high = execution.interval.high;
   return metrics;

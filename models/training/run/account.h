@@ -19,7 +19,7 @@ struct StepMetrics {
   bool calibrated = true;     // collectives lie inside what the cluster was calibrated on
   Basis basis = Basis::rate;  // what forward and backward rest on
   Duration forward, backward, gradient_comm, exposed_comm, compress, decompress, optimizer, bubble;
-  bool apart = false;  // collectives timed one by one although a shared network was requested
+  std::optional<StandIn> stand_in;  // as in Execution
   Bytes wire_bytes_per_gpu;
   Bytes network_bytes_per_node;  // of all stages on a node, mean over nodes
   double num_collectives = 0;    // under a pipeline the mean over its stages

@@ -13,12 +13,20 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "models/training/price/price.h"
 #include "sim/engine/engine.h"
 
 namespace lambcast {
+
+// A smaller job that is like one too large for a shared network, and how many times as long its
+// step is there as in streams. No GPUs: none is small enough.
+struct StandIn {
+  int gpus = 0;
+  double growth = 1;
+};
 
 struct Execution {
   TaskGraph graph;  // a task for each operation, of the same number
@@ -29,7 +37,7 @@ struct Execution {
   // Additional wait of each segment of passes for other stages beyond its price, because theirs are
   // longer on a shared network (shared_step.h). By operation; empty in streams.
   std::vector<Duration> waits;
-  bool apart = false;  // in streams although a shared network was requested
+  std::optional<StandIn> stand_in;  // in streams although a shared network was requested
 };
 
 Execution execute(const StepPlan& plan, const std::vector<Price>& prices,

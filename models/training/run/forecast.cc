@@ -80,7 +80,8 @@ void add_step(StepForecast& sum, const StepMetrics& step, const TrainingPlan& tr
                      ? std::optional(std::min(*sum.coverage, *step.coverage))
                      : std::nullopt;
   sum.calibrated &= step.calibrated;
-  sum.apart |= step.apart;
+  if (step.stand_in && (!sum.stand_in || sum.stand_in->growth < step.stand_in->growth))
+    sum.stand_in = step.stand_in;
   sum.basis = std::max(sum.basis, step.basis);
   sum.tokens_per_s += steps * static_cast<double>(batch * std::max<std::int64_t>(1, like.seq_len));
   sum.tflops_per_gpu += steps * static_cast<double>(batch) / training.gpus *
@@ -281,6 +282,26 @@ void compare_with(const Forecast& other, const std::string& name, Forecast& fore
     run.volume_reduction = other.run.wire_bytes_per_gpu / run.wire_bytes_per_gpu;
 }
 
+std::optional<Finding> collectives_apart(const Forecast& forecast) {
+  std::optional<StandIn> stand_in;
+  for (const StepForecast& step : forecast.steps)
+    if (step.stand_in && (!stand_in || step.stand_in->growth > stand_in->growth))
+      stand_in = step.stand_in;
+  if (!stand_in) return std::nullopt;
+  const std::string known =
+      stand_in->gpus == 0
+          ? "and no smaller number of copies could be tried"
+          : fmt::format(
+                "among {} GPUs sharing makes the step {:.3g} times as long, and the interval "
+                "reaches that far",
+                stand_in->gpus, stand_in->growth);
+  return Finding{
+      Severity::warning, "collectives-apart",
+      "this step is too large for its collectives to share links in the flow model, so each "
+      "runs as if alone; " +
+          known};
+}
+
 std::vector<Finding> judge(const TrainingPlan& training, const Forecast& forecast) {
   std::vector<Finding> findings;
   const MemoryForecast& memory = forecast.memory;
@@ -304,14 +325,7 @@ std::vector<Finding> judge(const TrainingPlan& training, const Forecast& forecas
                      to_text(memory.low()), to_text(memory.high()), to_text(memory.peak),
                      training.device->name, to_text(training.device->memory_capacity))});
   }
-  if (std::any_of(forecast.steps.begin(), forecast.steps.end(),
-                  [](const StepForecast& step) { return step.apart; }))
-    findings.push_back(
-        {Severity::warning, "collectives-apart",
-         fmt::format(
-             "the flow model shares links among the collectives of a step of up to {} GPUs; "
-             "in this one each runs as if alone",
-             SharedNetwork::most_ranks)});
+  if (const auto finding = collectives_apart(forecast)) findings.push_back(*finding);
   add_network_findings(training, forecast, findings);
   if (const auto finding = sources_disagree(training)) findings.push_back(*finding);
   const bool alone = training.gpus == 1;

@@ -26,7 +26,7 @@ struct StepForecast {
   double step_time_low_us = 0, step_time_high_us = 0;
   std::optional<double> coverage = 1;
   bool calibrated = true;
-  bool apart = false;
+  std::optional<StandIn> stand_in;
   Basis basis = Basis::this_machine;
   double forward_us = 0, backward_us = 0, gradient_comm_us = 0, exposed_comm_us = 0;
   double compress_us = 0, decompress_us = 0, optimizer_us = 0, bubble_us = 0;

@@ -263,17 +263,12 @@ class SharedStep {
 
 }  // namespace
 
-Execution execute_shared(const StepPlan& plan, const std::vector<Price>& prices,
-                         const TrainingPlan& training, CollectiveCosts& costs,
-                         Intervals intervals) {
-  const auto in_streams = [&] {
-    Execution execution = execute(plan, prices, intervals);
-    execution.apart = true;
-    return execution;
-  };
-  if (training.gpus > SharedNetwork::most_ranks) return in_streams();
+std::optional<Execution> execute_shared(const StepPlan& plan, const std::vector<Price>& prices,
+                                        const TrainingPlan& training, CollectiveCosts& costs,
+                                        Intervals intervals) {
+  if (training.gpus > SharedNetwork::most_ranks) return std::nullopt;
   SharedStep step(plan, prices, training, costs);
-  if (step.flows() > SharedNetwork::most_flows) return in_streams();
+  if (step.flows() > SharedNetwork::most_flows) return std::nullopt;
   Execution execution;
   run_at_ends(execution, intervals, least_on_nics(plan, prices),
               [&](End end) { return step.run_at(end, execution); });

@@ -24,13 +24,15 @@
 // at a time.
 #pragma once
 
+#include <optional>
+
 #include "models/training/run/execute.h"
 
 namespace lambcast {
 
-// In streams (`apart`) where the step is too large to be written out (shared_network.h).
-Execution execute_shared(const StepPlan& plan, const std::vector<Price>& prices,
-                         const TrainingPlan& training, CollectiveCosts& costs,
-                         Intervals intervals = Intervals::found);
+// None where the step is too large to be written out (shared_network.h).
+std::optional<Execution> execute_shared(const StepPlan& plan, const std::vector<Price>& prices,
+                                        const TrainingPlan& training, CollectiveCosts& costs,
+                                        Intervals intervals = Intervals::found);
 
 }  // namespace lambcast

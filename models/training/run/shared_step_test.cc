@@ -55,8 +55,7 @@ BothForms both_forms(const TrainingPlan& training) {
   both.plan = plan_step(training, {StepKind::uniform, training.seq_len, 1});
   both.prices = price(both.plan, training, costs);
   both.streams = execute(both.plan, both.prices);
-  both.shared = execute_shared(both.plan, both.prices, training, costs);
-  CHECK_FALSE(both.shared.apart);
+  both.shared = execute_shared(both.plan, both.prices, training, costs).value();
   return both;
 }
 
@@ -276,7 +275,7 @@ TEST_CASE("shared step: pairs of stages on other nodes share the uplinks of a le
   // As long with every flow written out.
   CollectiveCosts costs;
   training.expand = true;
-  CHECK(lasts(execute_shared(quarter.plan, quarter.prices, training, costs)).s() ==
+  CHECK(lasts(execute_shared(quarter.plan, quarter.prices, training, costs).value()).s() ==
         Approx(lasts(quarter.shared).s()).epsilon(1e-9));
 }
 
@@ -301,14 +300,32 @@ TEST_CASE("shared step: either model lets sums between copies share the uplinks 
     }
 }
 
-TEST_CASE("shared step: what is too large runs in streams, and says so") {
-  TrainingPlan training = flow_training({.tp = 8, .dp = 16384});
-  CollectiveCosts costs;
-  const StepRun step = run_step(training, {StepKind::uniform, 1024, 1}, costs);
-  CHECK(step.metrics.apart);
-  CHECK(step.execution.programs.empty());
-  training.network = NetworkModel::analytic;
-  CHECK_FALSE(run_step(training, {StepKind::uniform, 1024, 1}, costs).metrics.apart);
+TEST_CASE("shared step: what is too large runs in streams, as sure as a smaller job allows") {
+  for (const char* const oversubscription : {"1", "4"}) {
+    FlowCase of{.tp = 4, .dp = 16384, .pp = 2};
+    of.fabric = {{"fabric.kind", "fat-tree"},
+                 {"fabric.nodes_per_leaf", "3"},
+                 {"fabric.oversubscription", oversubscription}};
+    TrainingPlan training = flow_training(of);
+    CollectiveCosts costs;
+    const DistinctStep distinct{StepKind::uniform, 1024, 1};
+    const StepRun step = run_step(training, distinct, costs);
+    REQUIRE(step.metrics.stand_in);
+    CHECK(step.metrics.stand_in->gpus == 65536);
+    CHECK(step.execution.programs.empty());
+    of.dp = 8192;
+    const BothForms smaller = both_forms(flow_training(of));
+    const double growth =
+        smaller.shared.timeline.end.since_start() / smaller.streams.timeline.end.since_start();
+    CHECK(step.metrics.stand_in->growth == Approx(growth));
+    const Execution alone = execute(step.plan, step.prices);
+    CHECK(step.metrics.step_time == alone.timeline.end.since_start());
+    CHECK(step.metrics.step_time_high.s() ==
+          Approx(alone.interval.high.s() * std::max(1.0, growth)));
+    CHECK(step.metrics.step_time_low.s() == Approx(alone.interval.low.s() * std::min(1.0, growth)));
+    training.network = NetworkModel::analytic;
+    CHECK_FALSE(run_step(training, distinct, costs).metrics.stand_in);
+  }
 }
 
 }  // namespace

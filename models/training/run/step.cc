@@ -1,10 +1,67 @@
 #include "models/training/run/step.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "models/training/run/shared_step.h"
 
 namespace lambcast {
+namespace {
+
+// Gives the job the largest smaller number of copies that leaves the groups whole which share
+// experts, states or a site. Returns false if there is none.
+bool take_fewer_copies(TrainingPlan& training) {
+  Parallelism& how = *training.parallelism;
+  const int copies = how.layout.dp;
+  const bool all_share = how.shard_ranks == how.replicas();
+  const auto is_whole = [&](int fewer) {
+    how.layout.dp = fewer;
+    const int ranks = how.replicas();
+    return copies % fewer == 0 &&
+           how.layout.tp * ranks % (how.layout.expert_tp() * how.layout.ep) == 0 &&
+           (all_share || ranks % how.shard_ranks == 0) && ranks % how.secondary_ranks == 0 &&
+           ranks % site_ranks(training.exchange) == 0;
+  };
+  int fewer = copies / 2;
+  while (fewer > 0 && !is_whole(fewer)) --fewer;
+  if (fewer == 0) return false;
+  if (all_share) how.shard_ranks = how.replicas();
+  training.gpus = static_cast<int>(how.layout.world());
+  training.batch.train = training.batch.train / copies * fewer;
+  return true;
+}
+
+// Finds what sharing the network does to the step of the largest smaller job that can be written
+// out: contention in a fabric of equal leaves hardly depends on their number.
+StandIn find_stand_in(TrainingPlan training, const DistinctStep& distinct, CollectiveCosts& costs) {
+  while (take_fewer_copies(training)) {
+    const StepPlan plan = plan_step(training, distinct);
+    const std::vector<Price> prices = price(plan, training, costs, Intervals::left_out);
+    const auto shared = execute_shared(plan, prices, training, costs, Intervals::left_out);
+    if (!shared) continue;
+    const auto lasts = [](const Execution& run) { return run.timeline.end.since_start(); };
+    return {training.gpus, lasts(*shared) / lasts(execute(plan, prices, Intervals::left_out))};
+  }
+  return {};
+}
+
+// A step that is too large for a shared network runs in streams, and its interval reaches as far as
+// sharing moves that of its stand-in.
+Execution execute_on_network(const StepRun& step, const TrainingPlan& training,
+                             const DistinctStep& distinct, CollectiveCosts& costs,
+                             Intervals intervals) {
+  if (auto shared = execute_shared(step.plan, step.prices, training, costs, intervals))
+    return *std::move(shared);
+  Execution execution = execute(step.plan, step.prices, intervals);
+  const StandIn stand_in = find_stand_in(training, distinct, costs);
+  Interval& interval = execution.interval;
+  interval.low = interval.low.scaled(std::min(1.0, stand_in.growth));
+  interval.high = interval.high.scaled(std::max(1.0, stand_in.growth));
+  execution.stand_in = stand_in;
+  return execution;
+}
+
+}  // namespace
 
 StepRun run_step(const TrainingPlan& training, const DistinctStep& distinct, CollectiveCosts& costs,
                  Intervals intervals, CostSources* sources) {
@@ -22,7 +79,7 @@ StepRun run_step(const TrainingPlan& training, const DistinctStep& distinct, Col
   step.spent.price = since_last();
   // Without a layout a rank makes one call at a time: nothing meets.
   const bool meet = training.parallelism && training.network == NetworkModel::flow;
-  step.execution = meet ? execute_shared(step.plan, step.prices, training, costs, intervals)
+  step.execution = meet ? execute_on_network(step, training, distinct, costs, intervals)
                         : execute(step.plan, step.prices, intervals);
   step.spent.execute = since_last();
   step.metrics = account(step.plan, step.prices, step.execution);
