@@ -139,6 +139,7 @@ Json inputs_json(const Scenario& scenario) {
               {"bf16", training.recipe.precision.weights == DataType::bf16},
               {"gradient_bytes_per_element", gradient_bytes(training)},
               {"gradient_clipping", training.recipe.gradient_clipping},
+              {"weight_decay", training.recipe.weight_decay},
               {"zero_stage", training.recipe.zero.stage},
               {"nic_bandwidth_bytes_per_s", cluster.nic_bandwidth.value.value()},
               {"network", std::string(name_of(training.network))},

@@ -136,6 +136,9 @@ void add_optimizer(Defaults& of) {
   of["gradient_clipping"] = [](const Scenario& s) -> Stated {
     return number_word(s.training.recipe.gradient_clipping);
   };
+  of["weight_decay"] = [](const Scenario& s) -> Stated {
+    return number_word(s.training.recipe.weight_decay);
+  };
   of["zero_stage"] = [](const Scenario& s) -> Stated {
     return number_word(s.training.recipe.zero.stage);
   };

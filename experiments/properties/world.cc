@@ -166,6 +166,7 @@ const WhatIf::mapped_type& value_of(std::string_view key, Dice& dice) {
       {"etp", {"1", "2"}},
       {"galore_min_8bit_size", {"1", "4096", "1000000"}},
       {"gradient_clipping", {"0", "1"}},
+      {"weight_decay", {"0", "0.01", "0.1"}},
       {"galore_rank", {"16", "128", "1024"}},
       {"galore_update_gap", {"10", "200"}},
       {"gpus_per_node", {"1", "2", "4"}},

@@ -55,6 +55,8 @@ void choose_optimizer(const Words& words, deepspeed::DeepSpeedConfig& config) {
       fail_input(flag("optimizer"), "is missing: give it here or in the DeepSpeed file",
                  fmt::format("{}", fmt::join(words_of("optimizer"), ", ")));
     });
+  if (const auto decay = words.number("weight_decay", 0, 1))
+    config.optimizer->weight_decay = {*decay, true, 0};
   if (const auto stage = words.whole("zero_stage", 0, 3)) config.zero.stage = {*stage, true, 0};
   // Checked before the layout, whose error would name a flag that was not given.
   if (is_onebit(config.optimizer->type) && config.zero.stage.value > 0 &&

@@ -14,6 +14,31 @@ std::int64_t said(const WhatIf& asked, const char* code) {
   return std::ranges::count(resolved(asked).findings, code, &Finding::code);
 }
 
+TEST_CASE("optimizer keys: weight decay moves the forecast, or is said to have no effect") {
+  std::size_t moved = 0;
+  for (const OptimizerModel* optimizer : optimizer_models())
+    for (const char* kernels : {"deepspeed", "fused"}) {
+      WhatIf asked = with({{"optimizer", std::string(optimizer->name)},
+                           {"kernels", kernels},
+                           {"model", "llama2-7b"}});
+      if (optimizer->onebit) asked["freeze_step"] = "10%";
+      INFO(optimizer->name << " with kernels " << kernels);
+      const auto run_s = [&](const char* decay) {
+        CollectiveCosts costs;
+        return forecast(resolved(with({{"weight_decay", decay}}, asked)).training, costs)
+            .run.time_s;
+      };
+      const bool moves = run_s("0") != run_s("0.01");
+      CHECK(run_s("0") <= run_s("0.01"));
+      const auto findings = resolved(with({{"weight_decay", "0"}}, asked)).findings;
+      CHECK(moves == std::ranges::none_of(findings, [](const Finding& finding) {
+              return finding.message.starts_with("--weight-decay: has no effect");
+            }));
+      moved += moves ? 1 : 0;
+    }
+  CHECK(moved >= 5);
+}
+
 TEST_CASE("optimizer keys: 0/1 Adam's policy is a question too, and of others has no effect") {
   const WhatIf zero_one = with({{"optimizer", "zero_one_adam"}, {"freeze_step", "1000"}});
   const auto compressed = [&](const WhatIf& keys) {

@@ -184,6 +184,18 @@ constexpr Unread of_run[] = {
      },
      "it is forecast of BF16_Optimizer, which clips in a pass of its own: where gradients are "
      "unscaled they are clipped with that"},
+    {"weight_decay",
+     [](const Words&, const TrainingPlan& training) {
+       const auto is_same = [&](StepKind step) {
+         const auto update = [&](const DecayingShare& decaying) {
+           return update_passes(training.optimizer(), step, training.kernels, decaying);
+         };
+         return update({1, 1}) == update({0, 0});
+       };
+       return is_same(StepKind::uniform) && is_same(StepKind::warmup) &&
+              is_same(StepKind::compression);
+     },
+     "the kernels that run decay weights as they update them"},
     {"overlap",
      [](const Words&, const TrainingPlan& training) { return training.data_parallel() == 1; },
      "there is one replica, which sums gradients with no other"},
@@ -248,8 +260,9 @@ bool is_of(std::string_view key, std::string_view part) {
   return key == part || (key.starts_with(part) && key[part.size()] == '.');
 }
 
-bool switches_off(std::string_view value) {
-  return value == "none" || value == "false" || value == "0";
+// Whether the value leaves off what is off by default. Weights decay by default.
+bool leaves_off(std::string_view key, std::string_view value) {
+  return key != "weight_decay" && (value == "none" || value == "false" || value == "0");
 }
 
 std::string without_effect(std::string_view key, std::string_view why) {
@@ -262,7 +275,7 @@ std::vector<Finding> find_unread_of_layout(const Words& words, const Parallelism
   std::vector<Finding> findings;
   for (const auto& [key, unread, why] : of_layout) {
     const std::string* const value = words.find(key);
-    if (value != nullptr && !switches_off(*value) && unread(how, *value))
+    if (value != nullptr && !leaves_off(key, *value) && unread(how, *value))
       findings.push_back({Severity::note, "layout-no-effect", without_effect(key, why)});
   }
   return findings;
@@ -272,7 +285,7 @@ std::vector<Finding> find_unread(const Words& words, const TrainingPlan& trainin
   std::vector<Finding> findings;
   for (const auto& [key, unread, why] : of_run) {
     const std::string* const value = words.find(key);
-    if (value != nullptr && !switches_off(*value) && unread(words, training))
+    if (value != nullptr && !leaves_off(key, *value) && unread(words, training))
       findings.push_back({Severity::note, "flag-no-effect", without_effect(key, why)});
   }
   for (const auto& [key, value] : words.below("cluster."))

@@ -100,6 +100,12 @@ std::vector<WhatIfKey> optimizer_keys() {
        "norm that gradients are clipped to (default: the file's, or 0: none)",
        number,
        {0.1, 10}},
+      {"weight_decay",
+       "decay of weights, which unfused kernels launch passes for; 0: none (default: the file's, "
+       "or "
+       "0.01)",
+       number,
+       {0.001, 0.1}},
       {"zero_stage",
        "stage of ZeRO: 0 shards nothing (the default), 1 states, 2 gradients, 3 weights",
        whole,

@@ -310,12 +310,14 @@ TEST_CASE("config: weight decay is the file's, none where it says nothing, and f
                                            params)))
         .weight_decay;
   };
-  CHECK(decays(R"("weight_decay": 0.01)"));
-  CHECK_FALSE(decays(R"("weight_decay": 0.0)"));
-  CHECK_FALSE(decays(""));
+  CHECK(decays(R"("weight_decay": 0.1)") == 0.1);
+  CHECK(decays(R"("weight_decay": 0.0)") == 0);
+  CHECK(decays("") == 0);
   DeepSpeedConfig of_flags;
   of_flags.optimizer.emplace();
-  CHECK(recipe_of(of_flags).weight_decay);
+  CHECK(recipe_of(of_flags).weight_decay == 0.01);
+  of_flags.optimizer->weight_decay = {0, true, 0};
+  CHECK(recipe_of(of_flags).weight_decay == 0);
 }
 
 TEST_CASE("config: a curriculum of the sequence length") {

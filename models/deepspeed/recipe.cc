@@ -40,8 +40,8 @@ Recipe recipe_of(const DeepSpeedConfig& config) {
   if (!config.optimizer) return recipe;
   const OptimizerConfig& optimizer = *config.optimizer;
   recipe.optimizer = optimizer.type;
-  const bool of_file = optimizer.line > 0;  // else of flags, which say nothing of decay
-  recipe.weight_decay = !of_file || optimizer.weight_decay.value > 0;
+  const bool of_file = optimizer.line > 0;
+  if (of_file || optimizer.weight_decay.given) recipe.weight_decay = optimizer.weight_decay.value;
   recipe.backend = backend_of(optimizer).value_or(Backend::nccl);
   recipe.onebit = {optimizer.freeze_step.value, optimizer.var_freeze_step.value,
                    optimizer.var_update_scaler.value, optimizer.local_step_scaler.value,

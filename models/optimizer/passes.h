@@ -71,6 +71,8 @@ struct Passes {
   // Bytes under another release of the framework, at which the time's interval begins; zero if
   // releases are not known to differ.
   double least_bytes_per_element = 0;
+
+  bool operator==(const Passes&) const = default;
 };
 
 // Bytes of the PyTorch expressions on fp32 that unfused optimizers are made of.

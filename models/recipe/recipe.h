@@ -44,7 +44,7 @@ struct Recipe {
   Backend backend = Backend::nccl;  // of compressed momenta
   OnebitSchedule onebit;
   Projection projection;                 // of GaLore
-  bool weight_decay = true;              // above 0, as in published recipes where nothing says
+  double weight_decay = 0.01;            // 0: none; as in published recipes where nothing is said
   double gradient_clipping = 0;          // 0: off
   std::optional<Curriculum> curriculum;  // of the sequence length
   Engine engine;

@@ -36,7 +36,7 @@ class LayoutWriter {
         shards_(owners_.front().shards),
         tensors_(optimized_tensors(*training.model, how_.layout)),
         sliced_(parallel::sliced_parameters(*training.model, how_.layout).total()),
-        decaying_(decaying_share(optimizer_groups(*training.model), training.recipe.weight_decay,
+        decaying_(decaying_share(optimizer_groups(*training.model), training.recipe.weight_decay > 0,
                                  false)) {
     plan_.seq_len = step.seq_len;
     plan_.rank_classes = how_.layout.pp;

@@ -282,7 +282,7 @@ class StepWriter {
     optimizer_pass(
         "optimizer",
         update_passes(training_.optimizer(), step_.kind, kernels,
-                      decaying_share(groups, training_.recipe.weight_decay, is_flat(wrapper))),
+                      decaying_share(groups, training_.recipe.weight_decay > 0, is_flat(wrapper))),
         elements, seen);
     const UpdateDivision division{.shards = training_.shards(), .flat = training_.flattens()};
     const UpdateExtras extras =
