@@ -1,5 +1,8 @@
 #include <catch2/catch.hpp>
 
+#include <map>
+
+#include "sim/base/asked_keys.h"
 #include "sim/base/error.h"
 #include "topologies/cluster.h"
 
@@ -83,6 +86,34 @@ TEST_CASE("cluster: a key that no section has is refused next to any other overr
                                                                 : Overrides{other, unknown}),
                           Contains("bananas"));
       }
+}
+
+// Every key below a section, written without its section, is answered with its place.
+TEST_CASE("misplaced keys: a description names the keys that end with the word") {
+  const std::map<std::string, std::string> keys = [] {
+    const AskedKeys asked;
+    load_cluster("commodity-10gbe", {});
+    return asked.keys();
+  }();
+  int tried = 0;
+  for (const auto& [key, type] : keys) {
+    const std::string word = key.substr(key.rfind('.') + 1);
+    // Priors are read from a file of their own.
+    const bool is_prior = key.starts_with("rdma.") || key.starts_with("socket.");
+    if (word == key || is_prior || key.find('[') != std::string::npos || keys.contains(word))
+      continue;
+    INFO(key);
+    CHECK_THROWS_WITH(
+        load_cluster("commodity-10gbe", {{word, "1"}}),
+        Contains("unknown key '" + word + "', did you mean") && Contains("'cluster." + key + "'"));
+    ++tried;
+  }
+  CHECK(tried > 30);
+  CHECK_THROWS_WITH(load_cluster("commodity-10gbe", {{"bandwith", "1"}}),
+                    Contains("did you mean 'cluster.nic.bandwidth'?"));
+  CHECK_THAT(refusal_of("bandwidth = '1 Gbit/s'\n" + std::string(all_there)),
+             Contains("mine.toml:1: bandwidth: unknown key 'bandwidth', did you mean "
+                      "'nic.bandwidth'?"));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <vector>
 
 namespace lambcast {
 namespace {
@@ -88,6 +89,14 @@ std::string plain_value(std::string_view word) {
   return plain;
 }
 
+// Returns the key of the table that is spelled most like this one; empty if none is like it.
+std::string closest_typed(const std::string& key) {
+  std::vector<std::string> typed;
+  for (const Hint& hint : typed_hints)
+    if (hint.what == Typed::key) typed.emplace_back(hint.word);
+  return closest(key, typed);
+}
+
 }  // namespace
 
 std::string_view hint_for(Typed what, std::string_view word) {
@@ -100,8 +109,9 @@ std::string_view hint_for(Typed what, std::string_view word) {
 
 void fail_unknown_key(const Where& where, const std::string& key,
                       std::span<const std::string> known) {
-  if (const auto hint = hint_for(Typed::key, key); !hint.empty())
-    fail_input(where, fmt::format("unknown key '{}': {}", key, hint));
+  std::string_view hint = hint_for(Typed::key, key);
+  if (hint.empty() && closest(key, known).empty()) hint = hint_for(Typed::key, closest_typed(key));
+  if (!hint.empty()) fail_input(where, fmt::format("unknown key '{}': {}", key, hint));
   fail_unknown(where, "key", key, known);
 }
 

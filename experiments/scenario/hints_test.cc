@@ -16,6 +16,7 @@ TEST_CASE("hints: what people type is refused with what to write instead") {
   };
   for (const auto& [key, value, expected] :
        {Row{"usd_per_gpu_hour", "1.5", "write cluster.usd_per_gpu_hour"},
+        {"bandwdth", "1Gbit/s", "unknown key 'bandwdth': write cluster.nic.bandwidth"},
         {"batch", "64", "write global_batch or micro_batch"},
         {"exchange", "diloco", "write local:STEPS, such as local:100"},
         {"freeze_step", "0.167", "'0.167' is no step; as a share of the run write 16.7%"},

@@ -13,7 +13,7 @@
 
 #include "sim/base/asked_keys.h"
 #include "sim/base/check.h"
-#include "sim/base/printable.h"
+#include "sim/base/table_faults.h"
 #include "sim/base/toml_nesting.h"
 
 namespace lambcast {
@@ -124,17 +124,8 @@ struct Reader<std::string> {
   static std::string read(const toml::node& node, const Where& where) {
     const auto value = node.value_exact<std::string>();
     if (!value) fail_input(where, "is not a string", "text in quotes");
-    check_characters(*value, where);
+    refuse_control_characters(*value, where);
     return *value;
-  }
-
-  // Names and sources reach terminals as they stand. Long ones may have lines.
-  static void check_characters(std::string text, const Where& where) {
-    if (std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; })) return;
-    std::erase_if(text, [](char c) { return c == '\n' || c == '\r' || c == '\t'; });
-    if (printable(text) != text)
-      fail_input(where, fmt::format("'{}' has control characters", printable(text)),
-                 "letters, signs, spaces and line ends");
   }
 };
 
@@ -436,15 +427,23 @@ std::vector<std::string> Table::keys() const {
   return names;
 }
 
-void Table::finish() const {
-  if (node_->table != nullptr) {
+std::vector<std::string> Table::asked_keys() const {
+  std::vector<std::string> found;
+  if (node_->path.find('[') != std::string::npos) return found;
+  for (const std::string& key : node_->asked) found.push_back(join_path(node_->path, key));
+  for (const auto& child : node_->children)
+    for (std::string& key : Table(child).asked_keys()) found.push_back(std::move(key));
+  return found;
+}
+
+void Table::refuse_unread(const Table& root) const {
+  if (node_->table != nullptr)
     for (const auto& [key, value] : *node_->table) {
       if (node_->is_asked(key.str())) continue;
       const std::vector<std::string> allowed(node_->asked.begin(), node_->asked.end());
-      fail_unknown(where(key.str()), "key", key.str(), allowed);
+      fail_unread_key(where(key.str()), key.str(), allowed, root.asked_keys());
     }
-  }
-  for (const auto& child : node_->children) Table(child).finish();
+  for (const auto& child : node_->children) Table(child).refuse_unread(root);
 }
 
 }  // namespace lambcast

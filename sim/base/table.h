@@ -69,7 +69,7 @@ class Table {
   std::vector<std::string> keys() const;
 
   // Throws Error for every key, here and below, that was never read.
-  void finish() const;
+  void finish() const { refuse_unread(*this); }
 
   // The place of a key, or of the table itself.
   Where where(std::string_view key = {}) const;
@@ -77,6 +77,10 @@ class Table {
  private:
   struct Document;
   struct Node;
+  // Paths of the keys that were looked up, here and below; those in lists of tables have no fixed
+  // path and are left out.
+  std::vector<std::string> asked_keys() const;
+  void refuse_unread(const Table& root) const;
   explicit Table(std::shared_ptr<Node> node) : node_(std::move(node)) {}
   std::shared_ptr<Node> node_;
 };
