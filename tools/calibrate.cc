@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 
+#include "experiments/scenario/run_files.h"
 #include "experiments/scenario/words.h"
 #include "sim/base/error.h"
 #include "sim/base/file.h"
@@ -71,11 +72,7 @@ struct Base {
 };
 
 Base base_of(const CalibrateOptions& options) {
-  const auto cluster = options.what_if.find("cluster");
-  if (cluster == options.what_if.end())
-    fail_input({"", 0, "--cluster"}, "is missing: the description to start from",
-               "a preset's name or a file");
-  const std::string& name = cluster->second;
+  const std::string& name = options.what_if.at("cluster");
   return {cluster_description(name), is_path(name) ? name : name + ".toml"};
 }
 
@@ -248,6 +245,19 @@ int calibrate_program(const CalibrateOptions& options) {
   return 0;
 }
 
+// Logs, traces and rows of runs fill in keys of their own; a measured step has those of the flags.
+Missing missing_words_of(const CalibrateOptions& options, bool steps) {
+  Missing missing;
+  if (options.output.empty()) missing.add("--output", "-o mine.toml");
+  if (!steps && options.files.empty())
+    missing.add("FILE, --measured, --log, --job-trace or --runs", "all_reduce.log");
+  if (!options.measured.empty() && !has_run_files(options.what_if))
+    missing.add(Words(options.what_if).missing_inputs());
+  else if (!options.what_if.contains("cluster"))
+    missing.add("--cluster", "--cluster hgx-h100-ndr");
+  return missing;
+}
+
 int calibrate_command(const CalibrateOptions& options) {
   if (std::filesystem::is_regular_file(options.output) && !options.force)
     fail_input({options.output, 0, "-o"}, "exists already: --force replaces it");
@@ -256,11 +266,8 @@ int calibrate_command(const CalibrateOptions& options) {
   if (steps && !options.files.empty())
     fail_input({"", 0, "FILE"}, "holds collectives, which are fitted before steps",
                "lambcast calibrate FILE -o network.toml, then --cluster network.toml --measured");
-  if (!steps && options.files.empty())
-    fail_input({"", 0, options.what_if.contains("cluster") ? "FILE" : "FILE and --cluster"},
-               "missing: a measurement is fitted to the description of a cluster",
-               "tables of collectives, --measured METRIC=VALUE, --log FILE, --job-trace FILE or "
-               "--runs RUNS.csv");
+  for (const std::string& text : options.measured) measured_step(text, {});
+  missing_words_of(options, steps).refuse();
   return steps ? calibrate_program(options) : calibrate_collectives(options);
 }
 
@@ -270,11 +277,9 @@ Command add_calibrate(CLI::App& app) {
   auto options = std::make_shared<CalibrateOptions>();
   CLI::App* command = app.add_subcommand(
       "calibrate", "fit a cluster description to measured collectives or training steps");
-  command
-      ->add_option(
-          "-o,--output", options->output,
-          "the fitted description to write (.toml; -: to stdout, with the report on stderr)")
-      ->required();
+  command->add_option("-o,--output", options->output,
+                      "required: the fitted description to write (.toml; -: to stdout, with the "
+                      "report on stderr)");
   command->add_flag("--force", options->force, "replace the file of -o if there is one");
   command->add_option("FILE", options->files,
                       "tables: nccl-tests text or JSON, OSU, IMB, ds_bench, iperf3 -J, perftest, "

@@ -129,9 +129,11 @@ bool is_to_speak(const CLI::App& app) {
 }
 
 int refuse(const CLI::App& app, const std::string& why) {
+  // A message that ends with what is allowed, or with a guess, needs no help page.
+  const bool has_answer =
+      why.ends_with(')') || why.ends_with('?') || why.find("; try: ") != std::string::npos;
   if (is_to_speak(app)) {
-    complain(why);
-    complain("see " + help_command(app));
+    complain(has_answer ? why : fmt::format("{}; see {}", why, help_command(app)));
   } else {
     outlive_the_first();
   }
@@ -229,6 +231,12 @@ std::optional<int> run_at_once(int argc, char** argv, std::vector<std::string> w
   return command == nullptr ? std::nullopt : std::optional(timed(*command));
 }
 
+// Whether a word in front of --help is no command: help of another command would hide the mistake.
+bool names_unknown_command(const CLI::App& app) {
+  const std::vector<std::string> rest = app.remaining(true);
+  return !rest.empty() && !rest.front().starts_with('-');
+}
+
 int run(int argc, char** argv) {
   const std::vector<std::string> words = words_of(argc, argv);
   if (const auto code = run_at_once(argc, argv, words)) return *code;
@@ -237,9 +245,11 @@ int run(int argc, char** argv) {
   try {
     app.parse(std::vector<std::string>(words));
   } catch (const CLI::CallForHelp&) {
+    if (names_unknown_command(app)) return refuse(app, unknown_words(app, words, commands_with));
     if (is_to_speak(app)) show_help(help_text(app));
     return 0;
   } catch (const CLI::CallForAllHelp&) {
+    if (names_unknown_command(app)) return refuse(app, unknown_words(app, words, commands_with));
     if (is_to_speak(app)) show_help(app.help());
     return 0;
   } catch (const CLI::ExtrasError&) {

@@ -91,7 +91,8 @@ Json flags_json(const CLI::App& command) {
     flags.push_back({{"name", names_of(*option)},
                      {"type", is_flag(*option) ? "" : option->get_type_name()},
                      {"help", option->get_description()},
-                     {"required", option->get_required()}});
+                     {"required", option->get_required() ||
+                                      option->get_description().starts_with("required: ")}});
   return flags;
 }
 

@@ -39,16 +39,39 @@ std::vector<std::string> members_of(const std::string& set) {
   return members;
 }
 
+// Returns the first example of the command's help on one line; empty if there is none.
+std::string first_example(const CLI::App& command) {
+  const std::string footer = command.get_footer();
+  std::size_t begin = footer.find("Example");
+  if (begin == std::string::npos) return "";
+  begin = footer.find(fmt::format("lambcast {} ", command.get_name()), begin);
+  if (begin == std::string::npos) return "";
+  std::string line;
+  bool is_blank = false;
+  for (std::size_t i = begin; i < footer.size() && footer[i] != '\n'; ++i) {
+    if (footer.compare(i, 2, "\\\n") == 0) {
+      ++i;
+      is_blank = true;
+      continue;
+    }
+    if (footer[i] == ' ' && (is_blank || line.ends_with(' '))) continue;
+    is_blank = false;
+    line += footer[i];
+  }
+  return line;
+}
+
 }  // namespace
 
 std::string missing_words(const CLI::App& app, const std::string& otherwise) {
+  const CLI::App& command = parsed_command(app);
   std::vector<std::string> missing;
-  for (const CLI::Option* option : parsed_command(app).get_options())
+  for (const CLI::Option* option : command.get_options())
     if (option->get_required() && option->count() == 0) missing.push_back(option->get_name());
-  if (missing.size() < 2) return otherwise;
-  const std::string last = missing.back();
-  missing.pop_back();
-  return fmt::format("{} and {} are required", fmt::join(missing, ", "), last);
+  const std::string example = first_example(command);
+  if (missing.size() < 2 && example.empty()) return otherwise;
+  return fmt::format("{}: missing{}{}", fmt::join(missing, ", "),
+                     example.empty() ? "" : "; try: ", example);
 }
 
 std::string unknown_words(const CLI::App& app, const std::vector<std::string>& words,

@@ -7,8 +7,8 @@
 
 namespace lambcast {
 
-// Returns a message that names all that a command requires and was not given; `otherwise` if that
-// is one flag alone.
+// Returns a message that names all that a command requires and was not given, with the first
+// example of its help; `otherwise` if that is one flag alone and there is no example.
 std::string missing_words(const CLI::App& app, const std::string& otherwise);
 
 // Returns a message about an unknown flag or command, with a guess for the first that has one.

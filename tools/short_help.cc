@@ -50,7 +50,13 @@ std::string shortened(const UsualKey& key, const std::string& text) {
 
 std::string HelpFormatter::make_option_opts(const CLI::Option* option) const {
   const std::string all = CLI::Formatter::make_option_opts(option);
-  return all.substr(0, std::min(all.find(" Needs:"), all.find(" Excludes:")));
+  std::string form = all.substr(0, std::min(all.find(" Needs:"), all.find(" Excludes:")));
+  // "KEY=VALUE ..." of a flag that is repeated reads as several values behind it.
+  constexpr std::string_view several = " ...";
+  const std::size_t dots = form.find(several);
+  if (!option->get_allow_extra_args() && dots != std::string::npos)
+    form.erase(dots, several.size());
+  return form;
 }
 
 void add_help_all(CLI::App& command) {

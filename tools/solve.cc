@@ -4,6 +4,8 @@
 #include <tuple>
 
 #include "experiments/compare/solve_output.h"
+#include "experiments/scenario/run_files.h"
+#include "experiments/scenario/words.h"
 #include "sim/base/error.h"
 #include "tools/commands.h"
 #include "tools/input_findings.h"
@@ -21,8 +23,21 @@ struct SolveOptions {
   ResultFlags result;
 };
 
+// One flag of the what-if that is missing alone is left to its reader, which says more of it.
+Missing missing_words_of(const SolveOptions& options) {
+  Missing missing;
+  if (options.question.key.empty()) missing.add("KEY", "cluster.nic.bandwidth");
+  if (options.wanted.empty()) missing.add("--for", "--for speedup=1.2");
+  if (missing.names.empty() || has_run_files(options.question.what_if)) return missing;
+  WhatIf asked = options.question.what_if;
+  asked.emplace(options.question.key, "");
+  missing.add(Words(asked).missing_inputs());
+  return missing;
+}
+
 int solve_command(SolveOptions options) {
   SolveQuestion& question = options.question;
+  missing_words_of(options).refuse();
   std::tie(question.metric, question.target) = parse_wanted(options.wanted);
   if (!options.low.empty()) question.low = options.low;
   if (!options.high.empty()) question.high = options.high;
@@ -57,12 +72,11 @@ Command add_solve(CLI::App& app) {
   auto options = std::make_shared<SolveOptions>();
   CLI::App* command =
       app.add_subcommand("solve", "which value of a number gives the answer that is wanted");
-  command
-      ->add_option("KEY", options->question.key,
-                   "what to solve for: gpus, grad_accum, freeze_step, cluster.nic.bandwidth, any "
-                   "number of the run, cluster or device")
-      ->required();
-  command->add_option("--for", options->wanted, "what is wanted: METRIC=VALUE")->required();
+  command->add_option(
+      "KEY", options->question.key,
+      "required: what to solve for: gpus, grad_accum, freeze_step, cluster.nic.bandwidth, any "
+      "number of the run, cluster or device");
+  command->add_option("--for", options->wanted, "required: what is wanted: METRIC=VALUE");
   command->add_option(
       "--from", options->low,
       "the smallest value to try, such as 8 or 1Gbit/s (default: usual for the key)");

@@ -67,15 +67,27 @@ def missing_faults(lambcast, names):
         asked, rounds = [], []
         while len(rounds) < 4:
             said = complaint(run(lambcast, name, *asked))
-            wanted = re.search(r"(?:([\w, -]+): (?:is )?missing|([\w, -]+) (?:is|are) required)", said)
+            wanted = re.search(r"(?:([\w, -]+): (?:is )?missing|([\w, -]+) is required)", said)
             if not wanted:
                 break
             rounds.append(said)
             for word in re.findall(r"--[a-z-]+|[A-Z]{3,}", wanted[1] or wanted[2]):
                 asked += values.get(word, [[word]])[0]
         # The words of a question are read before what they ask about.
-        if len(rounds) > (2 if name in ("solve", "calibrate", "sweep", "compare", "sites") else 1):
+        if len(rounds) > (2 if name in ("sweep", "compare", "sites") else 1):
             yield f"{name}: names what is missing bit by bit: {rounds}"
+
+
+def command_faults(lambcast, names):
+    """Yields the misspelt commands that are answered with other than one line and the right name, with and without --help."""
+    for name in names:
+        for wrong in (name[:-1] + "x", name + "s", name[0] + name[2:]):
+            for words in ([wrong], [wrong, "--help"], [wrong, "--help-all"], [wrong, *JOB]):
+                answer = run(lambcast, *words)
+                SEEN.add(complaint(answer))
+                if wrong not in names and (answer.returncode != 2 or answer.stdout or answer.stderr.count("\n") != 1
+                                           or not re.search("did you mean '", answer.stderr)):
+                    yield f"{' '.join(words[:2])}: {answer.returncode}: {answer.stderr[:200]}"
 
 
 def refusal_faults(lambcast, commands):
@@ -133,7 +145,8 @@ def main(lambcast):
         os.chdir(folder)
         with open("freeze.csv", "w", encoding="utf-8") as log:
             log.write("step,a,b\n1,1,1\n2,2,2\n")
-        wrong = [*help_faults(lambcast, names), *missing_faults(lambcast, names), *refusal_faults(lambcast, commands)]
+        wrong = [*help_faults(lambcast, names), *missing_faults(lambcast, names), *command_faults(lambcast, names),
+                 *refusal_faults(lambcast, commands)]
         wrong += page_faults()
     print("\n".join(f"FAILED: {line}" for line in wrong) or f"{len(names)} commands answer what they cannot use")
     return 1 if wrong or len(names) < 15 else 0

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <sstream>
 #include <system_error>
@@ -275,6 +276,11 @@ std::vector<std::string> add_hosts(const Words& words, WhatIf& what_if) {
 }
 
 }  // namespace
+
+bool has_run_files(const WhatIf& asked) {
+  constexpr std::array files{"config", "megatron_args", "torchtitan", "topology", "hosts"};
+  return std::ranges::any_of(files, [&](const char* key) { return asked.contains(key); });
+}
 
 void name_file_of_checkpoint(WhatIf& asked) {
   const auto model = asked.find("model");

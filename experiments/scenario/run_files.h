@@ -18,6 +18,9 @@ namespace lambcast {
 // are not modelled, and for two runs at once.
 WhatIf with_run_files(const WhatIf& asked, Catalog& catalog, std::vector<Finding>& findings);
 
+// Whether a file may give the inputs that no flag gives.
+bool has_run_files(const WhatIf& asked);
+
 // A folder is a checkpoint of Hugging Face: names its config.json as the model. Throws Error
 // (usage) for a folder without one.
 void name_file_of_checkpoint(WhatIf& asked);

@@ -26,6 +26,24 @@ Where flag(std::string_view key) {
   return {"", 0, name};
 }
 
+void Missing::add(std::string name, std::string example) {
+  names.push_back(std::move(name));
+  examples.push_back(std::move(example));
+}
+
+void Missing::add(const Missing& more) {
+  for (std::size_t i = 0; i < more.names.size(); ++i) add(more.names[i], more.examples[i]);
+}
+
+std::string Missing::text() const {
+  return describe({"", 0, fmt::format("{}", fmt::join(names, ", "))},
+                  fmt::format("missing; try: {}", fmt::join(examples, " ")));
+}
+
+void Missing::refuse() const {
+  if (!names.empty()) throw Error(Exit::usage, text());
+}
+
 Words::Words(const WhatIf& what_if) : what_if_(what_if) {
   for (const auto& [key, value] : what_if) marks_ |= mark_of(key);
 }
@@ -117,7 +135,7 @@ void Words::refuse_unknown() const {
   }
 }
 
-void Words::refuse_missing(const std::function<void()>& read_given) const {
+Missing Words::missing_inputs() const {
   // A key of each list, or a DeepSpeed file for those behind the first three.
   struct Input {
     std::vector<std::string_view> keys;
@@ -129,18 +147,18 @@ void Words::refuse_missing(const std::function<void()>& read_given) const {
                                          {{"optimizer", "config"}, "--optimizer lamb"},
                                          {{"global_batch", "micro_batch", "grad_accum", "config"},
                                           "--global-batch 16384 --micro-batch 64"}};
-  std::vector<std::string> missing;
-  std::vector<std::string_view> examples;
-  for (const Input& input : inputs) {
-    if (std::ranges::any_of(input.keys, [&](std::string_view key) { return find(key); })) continue;
-    missing.push_back(flag(input.keys.front()).key);
-    examples.push_back(input.example);
-  }
-  if (missing.size() < 2) return;
+  Missing missing;
+  for (const Input& input : inputs)
+    if (std::ranges::none_of(input.keys, [&](std::string_view key) { return find(key); }))
+      missing.add(flag(input.keys.front()).key, std::string(input.example));
+  return missing;
+}
+
+void Words::refuse_missing(const std::function<void()>& read_given) const {
+  const Missing missing = missing_inputs();
+  if (missing.names.size() < 2) return;
   if (read_given) read_given();
-  const std::string key = missing.front().substr(2);
-  throw InvalidValue(key, describe({"", 0, fmt::format("{}", fmt::join(missing, ", "))},
-                                   fmt::format("missing; try: {}", fmt::join(examples, " "))));
+  throw InvalidValue(missing.names.front().substr(2), missing.text());
 }
 
 void Words::refuse_shared_stdin() const {

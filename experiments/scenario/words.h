@@ -17,6 +17,19 @@ namespace lambcast {
 // The place of a key on the command line: "--micro-batch".
 Where flag(std::string_view key);
 
+// Words that a command needs and was not given, each with an example of it. All are named at once.
+struct Missing {
+  std::vector<std::string> names;     // "--model"
+  std::vector<std::string> examples;  // "--model bert-large"
+
+  void add(std::string name, std::string example);
+  void add(const Missing& more);
+  // "--model, --gpus: missing; try: --model bert-large --gpus 32"
+  std::string text() const;
+  // Throws Error (usage) if anything is missing.
+  void refuse() const;
+};
+
 // Every reader throws InvalidValue for one it cannot take. Keeps a reference to the what-if,
 // which is not to change meanwhile.
 class Words {
@@ -45,6 +58,8 @@ class Words {
   // calls `read_given`, which may find a fault in what is given. One that is missing alone is left
   // to its reader, which says more of it.
   void refuse_missing(const std::function<void()>& read_given = {}) const;
+  // The inputs that a forecast needs and that are missing.
+  Missing missing_inputs() const;
   // Descriptions from stdin ("-"), which can be read once.
   void refuse_shared_stdin() const;
 
