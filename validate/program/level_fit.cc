@@ -113,8 +113,8 @@ void check_plausible(const std::vector<SourceFigure>& figures, const FitRound& a
     throw Error(
         Exit::usage,
         fmt::format("{}: its step takes {:.3g} times as long as forecast; allowed: {:.2g} to "
-                    "{:g} times; try: batch, sequence length, model and GPUs of the run "
-                    "that was measured",
+                    "{:g} times; try: the unit of the value, and batch, sequence length, model "
+                    "and GPUs of the run that was measured",
                     figures[i].name, ratio, 1 / farthest, farthest));
   }
 }
@@ -187,19 +187,19 @@ std::string level_report(const LevelFit& fit) {
   const ProgramLevel& program = fit.program;
   std::string out = fmt::format(
       "Level of {} in {} format on this machine: {:.3f} times the kernels' time (90 %: {:.3f} to "
-      "{:.3f})\n\n{:<40} {:>12} {:>20} {:>20} {:>9}\n",
-      program.framework, program.format, program.level.value, program.low, program.high, "run",
-      "measured", "forecast before", "after", "computing");
+      "{:.3f})\n\nrun\n{:>12} {:<12} {:>18} {:>18} {:>10}\n",
+      program.framework, program.format, program.level.value, program.low, program.high, "measured",
+      "unit", "forecast before", "after", "computing");
   const auto cell = [](const SourceResult& result) {
     return fmt::format("{:.4g} ({:+.1f} %)", result.forecast, 100 * result.error);
   };
+  const auto row = [&](const SourceResult& before, const std::string& after) {
+    return fmt::format("{}\n{:>12.4g} {:<12} {:>18} {:>18}", before.of.name, before.of.measured,
+                       unit_of(before.of.quantity), cell(before), after);
+  };
   for (const FittedRun& run : fit.runs)
-    out +=
-        fmt::format("{:<40} {:>12.4g} {:>20} {:>20} {:>7.0f} %\n", run.before.of.name,
-                    run.before.of.measured, cell(run.before), cell(run.after), 100 * run.computing);
-  for (const SourceResult& result : fit.memory)
-    out += fmt::format("{:<40} {:>12.4g} {:>20} {:>20}\n", result.of.name, result.of.measured,
-                       cell(result), "sets nothing");
+    out += fmt::format("{} {:>8.0f} %\n", row(run.before, cell(run.after)), 100 * run.computing);
+  for (const SourceResult& result : fit.memory) out += row(result, "sets nothing") + "\n";
   out += "\nErrors are those of the time: -10 % is forecast too fast.\n";
   return out;
 }

@@ -90,6 +90,8 @@ bool contradict(const std::string& key, const std::string& flag, const std::stri
   if (key == "precision") return is_among(formats, flag) && is_among(formats, log);
   if (key == "optimizer") return canonical_optimizer(flag) != canonical_optimizer(log);
   if (key == "fusion") return true;
+  // Programs do not say which kernel of fused attention runs.
+  if (key == "attention") return (flag == "unfused") != (log == "unfused");
   const auto* names = std::ranges::find(names_of_program, log,
                                         &std::pair<std::string_view, std::string_view>::first);
   return key == "framework" && names != std::end(names_of_program) &&
@@ -102,8 +104,11 @@ int batches_in(const WhatIf& said) {
 }
 
 // Whether the flags, and what the log has filled so far, leave a key open.
-bool is_open(const std::string& key, const WhatIf& asked, const WhatIf& filled) {
-  if (filled.contains(key) || is_among(lengths, key)) return false;
+bool is_open(const LogSetting& setting, const WhatIf& asked, const WhatIf& filled) {
+  const std::string& key = setting.key;
+  // A DeepSpeed file is of a run of DeepSpeed, and does not say so.
+  if (key == "framework" && setting.value == "deepspeed") return !filled.contains(key);
+  if (!setting.fills || filled.contains(key) || is_among(lengths, key)) return false;
   if (asked.contains("config") && is_among(of_config, key)) return false;
   if (key == "gpus" || key == "dp")
     return !filled.contains("gpus") && !filled.contains("dp") && !filled.contains("nodes");
@@ -147,7 +152,7 @@ std::string fill_from_log(const LogSettings& settings, const std::string& file,
       refuse(setting, file, said->second);
   }
   for (const LogSetting& setting : settings.all) {
-    if (!is_open(setting.key, asked, figure.what_if)) continue;
+    if (!is_open(setting, asked, figure.what_if)) continue;
     figure.what_if.emplace(setting.key, setting.value);
     filled.push_back(
         setting.key.starts_with("model.")

@@ -6,11 +6,14 @@
 #include <cctype>
 #include <charconv>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 #include "models/megatron/arguments.h"
 #include "models/megatron/known_arguments.h"
 #include "models/torchtitan/config.h"
 #include "models/torchtitan/known_keys.h"
+#include "sim/base/error.h"
 
 namespace lambcast {
 namespace {
@@ -84,7 +87,8 @@ constexpr std::pair<std::string_view, std::string_view> argument_of_key[] = {
     {"model.hidden", "hidden-size"},
     {"model.heads", "num-attention-heads"},
     {"model.vocab", "padded-vocab-size"},
-    {"optimizer", "optimizer"}};
+    {"optimizer", "optimizer"},
+    {"attention", "attention-backend"}};
 
 // Values as Python prints them.
 constexpr std::pair<std::string_view, std::string_view> words_of_python[] = {
@@ -151,6 +155,12 @@ class ArgumentBlock {
     for (const auto& [key, value] : decoded.what_if) settings.all.push_back(setting(key, value));
     if (given_.contains("recompute-granularity") && settings.find("recompute") == nullptr)
       settings.all.push_back(setting("recompute", "none"));
+    // Which kernel of flash attention runs is not said.
+    const std::string attention = given("attention-backend");
+    if ((attention == "flash" || attention == "fused") && settings.find("attention") == nullptr) {
+      settings.all.push_back(setting("attention", "flash"));
+      settings.all.back().fills = false;
+    }
     for (const char* key : {"model.layers", "model.hidden", "model.heads", "model.vocab"})
       if (const std::string value = given(argument_of(key)); is_count(value))
         settings.all.push_back(setting(key, value));
@@ -243,19 +253,76 @@ std::string job_file(std::string_view text) {
   return toml;
 }
 
-// The ranks of "Building 2-D device mesh with ['dp_shard', 'tp'], [8, 8]"; 0 if there are none.
-std::int64_t ranks_of_mesh(std::string_view text) {
-  std::int64_t ranks = 0;
-  text.remove_prefix(text.rfind('[') + 1);
+// The whole numbers of a text, but those above 2^24.
+std::vector<std::int64_t> numbers_in(std::string_view text) {
+  std::vector<std::int64_t> numbers;
   const char *at = text.data(), *const last = at + text.size();
   while (at < last) {
-    std::int64_t size = 0;
-    const auto [end, status] = std::from_chars(at, last, size);
-    if (status == std::errc{} && size <= 1 << 24)
-      ranks = std::clamp<std::int64_t>(std::max<std::int64_t>(ranks, 1) * size, 0, 1 << 24);
+    std::int64_t number = 0;
+    const auto [end, status] = std::from_chars(at, last, number);
+    if (status == std::errc{} && number <= 1 << 24) numbers.push_back(number);
     at = std::max(end, at + 1);
   }
-  return ranks;
+  return numbers;
+}
+
+// The words in single quotes.
+std::vector<std::string> quoted_words(std::string_view text) {
+  std::vector<std::string> words;
+  for (std::size_t begin = text.find('\''); begin != text.npos; begin = text.find('\'', begin)) {
+    const std::size_t end = std::min(text.find('\'', begin + 1), text.size());
+    words.emplace_back(text.substr(begin + 1, end - begin - 1));
+    begin = end + 1;
+  }
+  return words;
+}
+
+// The GPUs and sizes of "Building 2-D device mesh with ['dp_shard', 'tp'], [8, 8]".
+std::vector<LogSetting> settings_of_mesh(std::string_view text, int line) {
+  const std::vector<std::string> names = quoted_words(text);
+  const std::vector<std::int64_t> sizes = numbers_in(text.substr(text.rfind('[') + 1));
+  std::int64_t ranks = sizes.empty() ? 0 : 1;
+  for (const std::int64_t size : sizes) ranks = std::clamp<std::int64_t>(ranks * size, 0, 1 << 24);
+  std::vector<LogSetting> settings;
+  if (ranks > 0) settings.push_back({"gpus", fmt::format("{}", ranks), "device mesh", line});
+  for (std::size_t i = 0; i < std::min(names.size(), sizes.size()); ++i)
+    if (const std::string& name = names[i]; name == "tp" || name == "pp" || name == "cp")
+      settings.push_back({name, fmt::format("{}", sizes[i]), "device mesh, " + name, line});
+  return settings;
+}
+
+[[noreturn]] void refuse_contradiction(const std::string& file, const LogSetting& one,
+                                       const std::string& is, const LogSetting& other) {
+  fail_input({file, one.line, one.name},
+             fmt::format("{} contradicts line {} of the log, where {} is {}; try: the log of one "
+                         "job alone",
+                         is, other.line, other.name, other.value));
+}
+
+// The GPUs are the product of the sizes that divide the model and of the replicas.
+void check_world(const LogSettings& settings, const std::string& file) {
+  const LogSetting* gpus = settings.find("gpus");
+  if (gpus == nullptr) return;
+  const std::int64_t world = numbers_in(gpus->value).front();
+  std::int64_t product = 1;
+  bool is_whole = true;
+  for (const char* key : {"dp", "pp", "tp", "cp"}) {
+    const LogSetting* size = settings.find(key);
+    const bool may_be_absent = std::string_view(key) == "cp";
+    if (size == nullptr) is_whole = is_whole && may_be_absent;
+    if (size == nullptr) continue;
+    product *= std::max<std::int64_t>(numbers_in(size->value).front(), 1);
+    if (world % product != 0 || product > world)
+      refuse_contradiction(
+          file, *size,
+          fmt::format("{} makes {} ranks with the sizes before it, which", size->value, product),
+          *gpus);
+  }
+  if (is_whole && product != world)
+    refuse_contradiction(file, *settings.find("dp"),
+                         fmt::format("{} makes {} ranks with tp, pp and cp, which",
+                                     settings.find("dp")->value, product),
+                         *gpus);
 }
 
 class SettingsReader {
@@ -280,6 +347,13 @@ class SettingsReader {
       if (setting.key == "zero_stage") add(setting);
     for (const LogSetting& setting : arguments.all) add(setting);
     for (const LogSetting& setting : printed_) add(setting);
+    for (const LogSetting& mesh : meshes_) {
+      const LogSetting* other = settings.find(mesh.key);
+      if (other != nullptr && other->value != mesh.value)
+        refuse_contradiction(file_, mesh, mesh.value, *other);
+      add(mesh);
+    }
+    check_world(settings, file_);
     return settings;
   }
 
@@ -290,12 +364,13 @@ class SettingsReader {
       if (const std::string job = job_file(line.substr(line.find('{', at))); !job.empty())
         for (const auto& [key, value] :
              torchtitan::decode(job, fmt::format("{} (job in line {})", file_, number)).what_if)
-          printed_.push_back({key, value, "configs", number});
+          // The job has no key for its kernel of attention.
+          printed_.push_back({key, value, "configs", number, key == "attention" ? "unfused" : ""});
       return;
     }
+    // The last start counts, if there are several.
     if (const auto at = line.find("device mesh with ["); at != line.npos)
-      if (const std::int64_t ranks = ranks_of_mesh(line.substr(at)); ranks > 0)
-        printed_.push_back({"gpus", fmt::format("{}", ranks), "device mesh", number});
+      meshes_ = settings_of_mesh(line.substr(at), number);
     for (const PrintedName& printed : printed_names) {
       const std::string value = value_behind(line, printed.name);
       const bool stage_0 = printed.key == "zero_stage" && value == "0";
@@ -308,7 +383,7 @@ class SettingsReader {
 
   const std::string& file_;
   ArgumentBlock block_;
-  std::vector<LogSetting> printed_;
+  std::vector<LogSetting> printed_, meshes_;
 };
 
 }  // namespace

@@ -27,6 +27,7 @@ struct LogSetting {
   std::string name;        // as the log calls it
   int line = 0;            // 0: unknown
   std::string also = {};   // another value that the log does not contradict
+  bool fills = true;       // false: compared with a flag alone
 };
 
 struct LogSettings {
@@ -39,7 +40,8 @@ struct LogSettings {
   const LogSetting* find(std::string_view key) const;
 };
 
-// Throws Error (usage) with the line of the log for arguments that are not modelled.
+// Throws Error (usage) with the line of the log for arguments that are not modelled, and for a log
+// that contradicts itself: sizes of a device mesh or of a layout that its GPUs do not divide into.
 LogSettings read_log_settings(std::string_view text, const std::string& file);
 
 }  // namespace lambcast

@@ -182,6 +182,42 @@ TEST_CASE("log settings: an accumulation that gives another batch is refused") {
              Contains("--global-batch: 32 contradicts the log, run.log:83"));
 }
 
+// Sizes that the GPUs of the same log do not divide into.
+TEST_CASE("log settings: a log that contradicts itself is refused with both lines") {
+  const WhatIf asked{{"cluster", "dgx-a100-80g"}};
+  std::string text = megatron_arguments("2") + megatron_steps();
+  for (const char* size : {"3", "16"}) {
+    std::string other = megatron_arguments(size) + megatron_steps();
+    CHECK_THAT(refusal(other, asked),
+               Contains("contradicts line 51 of the log") && Contains("where world-size is 8"));
+  }
+  // Data-parallel ranks that DeepSpeed counts: 4 for 8 GPUs and tp 2.
+  const auto with_ranks = [&](int ranks) {
+    return refusal(fmt::format("  world_size ................... {}\n", ranks) + text, asked);
+  };
+  for (const int ranks : {1, 2, 3, 8, 16})
+    CHECK_THAT(with_ranks(ranks), Contains("of the log, where world-size is 8"));
+  CHECK(with_ranks(4) == "");
+}
+
+TEST_CASE("log settings: attention is compared, and filled if it is stated") {
+  std::string text = megatron_arguments() + megatron_steps();
+  const WhatIf asked{{"cluster", "dgx-a100-80g"}};
+  WhatIf unfused = asked;
+  unfused["attention"] = "unfused";
+  CHECK(refusal(text, unfused) == "");  // auto
+  text.replace(text.find("AttnBackend.auto"), 16, "AttnBackend.flash");
+  CHECK_THAT(refusal(text, unfused),
+             Contains("--attention: unfused contradicts the log, run.log:"));
+  CHECK_FALSE(filled(text, asked).figure.what_if.contains("attention"));
+  WhatIf flash = asked;
+  flash["attention"] = "flash2";
+  CHECK(refusal(text, flash) == "");
+  text.replace(text.find("AttnBackend.flash"), 17, "AttnBackend.unfused");
+  CHECK(filled(text, asked).figure.what_if.at("attention") == "unfused");
+  CHECK_THAT(refusal(text, flash), Contains("--attention: flash2 contradicts the log, run.log:"));
+}
+
 const WhatIf bert{{"cluster", "dgx-a100-80g"}, {"model", "bert-large"}, {"optimizer", "adam"}};
 
 TEST_CASE("log settings: DeepSpeed's configuration gives batch, stage, precision and GPUs") {
@@ -325,6 +361,11 @@ TEST_CASE("log settings: torchtitan prints its job, and the mesh its GPUs") {
   other = asked;
   other["optimizer"] = "adam";
   CHECK(refusal(text, other) == "");
+  // Another mesh than that of the job.
+  std::string meshed = text;
+  meshed.replace(meshed.find("[8, 2]"), 6, "[4, 4]");
+  CHECK_THAT(refusal(meshed, asked),
+             Contains("run.log:2: device mesh, tp: 4 contradicts line 1 of the log"));
 }
 
 }  // namespace

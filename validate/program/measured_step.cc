@@ -23,9 +23,16 @@ double plain_number(std::string_view text, const Where& where) {
   return value;
 }
 
+// Takes "41%" or the share 0.41.
 double per_cent(std::string_view text, const Where& where) {
-  if (text.ends_with('%')) return plain_number(text.substr(0, text.size() - 1), where);
-  return 100 * plain_number(text, where);
+  const bool is_share = !text.ends_with('%');
+  const double number = plain_number(is_share ? text : text.substr(0, text.size() - 1), where);
+  const double percent = is_share ? 100 * number : number;
+  if (percent > 100)
+    fail_input(where, fmt::format("mfu={} is {:g} % of the peak", text, percent),
+               number <= 100 ? fmt::format("0 to 1, or 0% to 100%; try: mfu={:g}%", number)
+                             : std::string("0 to 1, or 0% to 100%"));
+  return percent;
 }
 
 double seconds(std::string_view text, const Where& where) {

@@ -1,5 +1,7 @@
 #include "validate/program/measured_step.h"
 
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
 
 #include "sim/base/error.h"
@@ -25,6 +27,15 @@ TEST_CASE("measured step: what is no metric, no number or not above zero is refu
     INFO(text);
     CHECK_THROWS_AS(measured_step(text, {}), Error);
   }
+}
+
+// A percentage without its sign would be a share above 1.
+TEST_CASE("measured step: a utilization above the peak is refused, with what was meant") {
+  for (const int percent : {2, 45, 100})
+    CHECK_THROWS_WITH(measured_step(fmt::format("mfu={}", percent), {}),
+                      Catch::Contains(fmt::format("try: mfu={}%", percent)));
+  CHECK_THROWS_WITH(measured_step("mfu=140%", {}), Catch::Contains("0 to 1, or 0% to 100%"));
+  CHECK(measured_step("mfu=1", {}).measured == Approx(100));
 }
 
 }  // namespace

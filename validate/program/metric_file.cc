@@ -71,8 +71,8 @@ std::string without_nan(std::string_view text) {
   return json;
 }
 
-double steps_per_second(const nlohmann::json& record) {
-  const auto found = record.find("train_steps_per_second");
+double number_or_zero(const nlohmann::json& record, const char* key) {
+  const auto found = record.find(key);
   return found != record.end() && found->is_number() ? found->get<double>() : 0;
 }
 
@@ -85,8 +85,12 @@ LogRows rows_of_state(std::string_view text, const std::string& file) {
   for (const auto& record : state.value("log_history", nlohmann::json::array()))
     if (record.is_object() && record.contains("train_samples_per_second") &&
         record["train_samples_per_second"].is_number() && record["train_samples_per_second"] > 0)
-      of.rows.push_back(
-          {record["train_samples_per_second"].get<double>(), 0, {}, 0, steps_per_second(record)});
+      of.rows.push_back({record["train_samples_per_second"].get<double>(),
+                         0,
+                         {},
+                         0,
+                         number_or_zero(record, "train_steps_per_second"),
+                         number_or_zero(record, "step")});
   if (of.rows.empty())
     fail_input({file, 0, "log_history"},
                "holds no train_samples_per_second: records of steps have no times",

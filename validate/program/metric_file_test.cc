@@ -86,6 +86,7 @@ TEST_CASE("metric file: trainer_state.json has one mean, of the whole run") {
   CHECK(log.program == "Hugging Face Trainer");
   CHECK(log.quantity == Quantity::samples_per_s);
   CHECK(log.median == Approx(21.18));
+  CHECK(log.steps_of_run == 100);
   CHECK_THROWS_WITH(read_training_log(text.substr(0, 130), "trainer_state.json"),
                     Contains("truncated"));
   CHECK_THROWS_WITH(read_training_log(R"({"log_history": [{"loss": 1}]})", "trainer_state.json"),

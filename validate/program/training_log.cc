@@ -101,6 +101,7 @@ std::optional<LogRow> row_of(std::string_view line, const RowFormat& format) {
   LogRow row{
       *value * format.unit, number_after(line, "number of skipped iterations:").value_or(0), {}, 0};
   row.steps_per_s = number_after(line, "'train_steps_per_second':").value_or(0);
+  row.steps = row.steps_per_s * number_after(line, "'train_runtime':").value_or(0);
   for (const char* label : {"global batch size:", "global_batch_size:"})
     if (const auto batch = number_after(line, label); batch && *batch >= 1)
       row.global_batch = static_cast<std::int64_t>(*batch);
@@ -164,6 +165,8 @@ TrainingLog log_of(const LogRows& of, const std::string& file) {
   log.left_out = static_cast<int>(rows.size()) - log.rows;
   log.line = rows.back().line;
   log.counted = of.counted;
+  log.whole_run = of.whole_run;
+  if (of.whole_run) log.steps_of_run = std::llround(rows.back().steps);
   if (const double steps = rows.back().steps_per_s; of.whole_run && steps > 0) {
     log.settings.samples_per_step = log.median / steps;
     log.settings.samples_tolerance = short_batches + rounded_rate / steps;
@@ -210,6 +213,14 @@ std::string steps_counted(const TrainingLog& log) {
   return fmt::format("{} of {} steps{}{}; spread {:.1f} %", log.rows, log.rows + log.left_out,
                      left_out.empty() ? "" : ", without ",
                      fmt::join(left_out, left_out.size() == 2 ? " and " : ", "), 100 * log.spread);
+}
+
+// "25 steps of Megatron-LM, spread 1.2 %"; of the Trainer "mean of 500 steps of Hugging Face".
+std::string steps_of(const TrainingLog& log) {
+  if (log.whole_run && log.steps_of_run == 0)
+    return fmt::format("mean of a whole run of {}", log.program);
+  if (log.whole_run) return fmt::format("mean of {} steps of {}", log.steps_of_run, log.program);
+  return fmt::format("{} steps of {}, spread {:.1f} %", log.rows, log.program, 100 * log.spread);
 }
 
 }  // namespace
@@ -264,8 +275,7 @@ SourceFigure figure_of(const TrainingLog& log, const std::string& file, const Wh
                        std::string& filled) {
   SourceFigure figure;
   figure.source = "log";
-  figure.name = fmt::format("{}: {} steps of {}, spread {:.1f} %", file, log.rows, log.program,
-                            100 * log.spread);
+  figure.name = fmt::format("{}: {}", file, steps_of(log));
   figure.quantity = log.quantity;
   figure.measured = log.median;
   figure.what_if = what_if;

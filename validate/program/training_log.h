@@ -56,6 +56,8 @@ struct TrainingLog {
   LogSettings settings;
   Counted counted = Counted::job;
   StepsLeftOut without{};
+  bool whole_run = false;         // the row is a mean of the run
+  std::int64_t steps_of_run = 0;  // 0: unknown
 };
 
 // Throws Error (usage) if the text holds no such row, or fewer than three steady ones.

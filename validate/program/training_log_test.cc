@@ -133,6 +133,10 @@ TEST_CASE("training log: the Trainer's last record is a mean of the run") {
       "out.txt");
   CHECK(log.median == Approx(21.18));
   CHECK(log.rows == 1);
+  CHECK(log.steps_of_run == 1000);
+  std::string filled;
+  CHECK_THAT(figure_of(log, "out.txt", {}, filled).name,
+             Catch::Equals("out.txt: mean of 1000 steps of Hugging Face Trainer"));
 }
 
 TEST_CASE("training log: a text without steps, and one with two, are refused by name") {

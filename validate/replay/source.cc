@@ -60,6 +60,13 @@ std::string_view name_of(Quantity quantity) {
   return quantity_names()[static_cast<std::size_t>(quantity)];
 }
 
+std::string_view unit_of(Quantity quantity) {
+  constexpr std::string_view units[] = {"s",           "samples/s", "tokens/s", "tokens/s/GPU",
+                                        "TFLOP/s/GPU", "%",         "GiB",      "s",
+                                        "s",           "days",      "s"};
+  return units[static_cast<std::size_t>(quantity)];
+}
+
 Source::Measured Source::read_measured(const Table& entry) {
   Measured measured;
   measured.column = entry.get<std::string>("column");

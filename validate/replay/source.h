@@ -56,6 +56,7 @@ enum class Quantity {
 };
 const std::vector<std::string>& quantity_names();
 std::string_view name_of(Quantity quantity);
+std::string_view unit_of(Quantity quantity);  // "s", "tokens/s/GPU"
 
 enum class FlopsCount { model, causal, full_recompute };
 
