@@ -90,7 +90,7 @@ expect 2 "--set: 'run.micro_batch=8' contradicts --micro-batch 16" \
 expect 2 "contradicts --set model.ffn=2048" \
   "$lambcast" simulate "${run[@]}" --set model.ffn=2048 --set model.ffn=1024
 expect 0 'bert-large with' "$lambcast" simulate "${run[@]}" --set gpus=8
-expect 2 "--samples: 1024 samples are 8 steps of 128, not 1000 \(--steps\)" \
+expect 2 "--samples: 1024 samples at a global batch of 128 take 8 steps, but --steps is 1000" \
   "$lambcast" simulate "${run[@]}" --samples 1024
 
 # advise has the formats and the trace of simulate.
@@ -115,7 +115,7 @@ expect 2 "'--max-error' is no flag of simulate, but of lambcast validate" "$lamb
 expect 2 "unknown flag '--price': write --set cluster.usd_per_gpu_hour=X" "$lambcast" simulate "${run[@]}" --price 2
 expect 0 'all_reduce' "$lambcast" collective --cluster paper-eth40-v100 --gpus 8 --op AllReduce -b 1M -e 1M
 expect 2 "unknown preset 'bert', did you mean" "$lambcast" presets show bert
-expect 2 'NAME is required' "$lambcast" presets show
+expect 2 'NAME is required; see lambcast presets --help' "$lambcast" presets show
 expect 2 "unknown command 'shwo', did you mean 'show'" "$lambcast" presets shwo bert-large
 expect 2 "unknown command 'lst', did you mean 'list'" "$lambcast" presets lst
 # What is shown can be used as a file.
@@ -299,9 +299,9 @@ expect 0 '"together_us"' "${jobs[@]}" --format json
 expect 0 '"high_us"' "${jobs[@]}" --format json
 expect 2 '--op excludes --jobs' "${jobs[@]}" --op all_to_all
 expect 2 '--network excludes --jobs' "${jobs[@]}" --network analytic
-expect 2 '^lambcast: --gpus is required' "$lambcast" collective --cluster hgx-h100-ndr
+expect 2 '^lambcast: --gpus: missing; try: lambcast collective ' "$lambcast" collective --cluster hgx-h100-ndr
 expect 2 'excludes' "${jobs[@]}" --gpus 8
-expect 2 'all_to_all over 2112 ranks that are not alike is too large to write out: up to 2048' \
+expect 2 'all_to_all over 2112 ranks: too many ranks to simulate one by one .allowed: up to 2048' \
   "$lambcast" collective --op all_to_all --cluster hgx-h100-ndr --gpus 2112 --symmetry off
 expect 0 '^ +8 ' "$lambcast" collective --cluster hgx-h100-ndr --gpus 1048576 -b 8 -e 8
 # Where flows are unlike, max-min sharing ends sooner than the closed form, and the table says by how much.

@@ -6,6 +6,7 @@
 #include "experiments/compare/comparison_output.h"
 #include "experiments/compare/folder_comparison.h"
 #include "experiments/output/judgement.h"
+#include "sim/base/counted.h"
 #include "sim/base/error.h"
 #include "tools/commands.h"
 #include "tools/input_findings.h"
@@ -68,8 +69,9 @@ int compare_command(const CompareOptions& options) {
   if (comparison.answered()) return static_cast<int>(Exit::done);
   const bool all_refused = std::ranges::none_of(
       comparison.ranked, [](const Contestant& of) { return of.refused.empty(); });
-  complain(fmt::format("none of {} runs{}", comparison.ranked.size(),
-                       all_refused ? ": the table says why" : " in the memory there is"));
+  const std::string all = counted(comparison.ranked.size(), "run");
+  complain(all_refused ? fmt::format("of {} all were rejected; the table lists the reasons", all)
+                       : fmt::format("of {} none fits in memory", all));
   return static_cast<int>(Exit::limit);
 }
 

@@ -95,8 +95,8 @@ TEST_CASE("collective rows: a million ranks on full leaves, and what is not fold
   CHECK(row.tip.approximation->ranks == std::array{6206, 12412});
   question.setting.expand = true;
   CHECK_THROWS_WITH(forecast_rows(of_leaves("331"), question),
-                    Catch::Contains("an all_reduce over 794400 ranks that are not alike is too "
-                                    "large to write out: up to 65536 ranks"));
+                    Catch::Contains("all_reduce over 794400 ranks: too many ranks to simulate one "
+                                    "by one (allowed: up to 65536"));
 }
 
 TEST_CASE("collective rows: sizes grow by the factor and are whole bytes") {

@@ -196,8 +196,9 @@ void read_environment(const Table& table, LibrarySpec& spec) {
   spec.ll128_threads = threads_of(table, "ll128_threads", 160, 640);
   if (const auto below = table.find<Bytes>("tree_threshold")) {
     if (spec.minor_version > 4)
-      fail_input(table.where("tree_threshold"),
-                 "NCCL has no such threshold from 2.5 on: needs version = \"2.4\"");
+      fail_input(
+          table.where("tree_threshold"),
+          "NCCL 2.5 and later have no tree threshold; try: remove the key, or version = \"2.4\"");
     spec.tree_threshold = *below;
   }
 }

@@ -153,7 +153,7 @@ double parse_share(std::string_view text, const Where& where) {
 double parse_time(std::string_view text, const Where& where) {
   if (text.ends_with('d')) return 86400 * parse_plain(text.substr(0, text.size() - 1), where);
   const double s = parse_duration(text, where).s();
-  if (!(s > 0)) fail_input(where, "must be above zero");
+  if (!(s > 0)) fail_input(where, "must be above zero", "a time such as 90min or 20h");
   return s;
 }
 

@@ -17,8 +17,7 @@ TEST_CASE("assumptions: the length of sequences, for a model that may read very 
     return assumption_in(with(changes, alone), "seq-len-assumed");
   };
   CHECK(assumed({{"model", "mixtral-8x7b"}}) ==
-        "--seq-len not given: sequences of 32768 tokens are forecast, of up to 32768 that "
-        "mixtral-8x7b takes");
+        "--seq-len not given; assumed: 32768 tokens (mixtral-8x7b accepts up to 32768)");
   CHECK(assumed({{"model", "mixtral-8x7b"}, {"seq_len", "4096"}}).empty());
   CHECK(assumed({{"model", "llama2-7b"}}).empty());    // trained with its 4,096
   CHECK(assumed({{"model", "deepseek-v3"}}).empty());  // its description names a default

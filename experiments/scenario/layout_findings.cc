@@ -104,8 +104,9 @@ std::vector<Finding> find_of_layout(const TrainingPlan& training) {
   if (is_onebit(training.optimizer()) && is_lamb(training.optimizer()) && how.layout.tp > 1)
     findings.push_back(
         {Severity::warning, "lamb-per-shard",
-         "with tensor parallelism DeepSpeed's LAMB takes trust ratios of each rank's part of "
-         "a tensor: not the steps of LAMB on whole tensors"});
+         "with tensor parallelism, DeepSpeed's LAMB computes a trust ratio per tensor shard, so "
+         "its "
+         "updates differ from LAMB on whole tensors; try: --tp 1, or check convergence"});
   return findings;
 }
 

@@ -25,12 +25,10 @@ std::int64_t steps_of(std::int64_t samples, const TrainingPlan& training) {
 std::int64_t assumed_steps(OptimizerType type, std::optional<std::int64_t> freeze,
                            std::vector<Finding>& findings) {
   const std::int64_t steps = default_steps(type, freeze);
-  std::string message =
-      fmt::format("--steps not given: a run of {} optimizer steps is forecast", steps);
+  std::string message = fmt::format("--steps not given; assumed: {} optimizer steps", steps);
   if (steps > shortest_assumed)
-    message +=
-        fmt::format(", of which the published recipes freeze after {:.3g} %, as at step {} here",
-                    100 * published_warmup_share(type), *freeze);
+    message += fmt::format(" (freeze_step {} is {:.3g} % of them, as in the published recipes)",
+                           *freeze, 100 * published_warmup_share(type));
   findings.push_back({Severity::note, "steps-assumed", std::move(message)});
   return steps;
 }
@@ -96,9 +94,11 @@ std::int64_t choose_steps(const Words& words, const TrainingPlan& training,
   const std::string key = words.find("tokens") != nullptr ? "tokens" : "samples";
   const std::int64_t steps = steps_of(*samples, training);
   if (given && *given != steps)
-    fail_input(flag(key),
-               fmt::format("{} samples are {} steps of {}{}, not {} (--steps)", *samples, steps,
-                           training.ramp ? "up to " : "", training.batch.train, *given));
+    fail_input(
+        flag(key),
+        fmt::format("{} samples at a global batch of {}{} take {} steps, but --steps is {}; try: "
+                    "one of the two alone",
+                    *samples, training.ramp ? "up to " : "", training.batch.train, steps, *given));
   if (steps > max_steps)
     fail_input(flag(key), fmt::format("is {} steps", steps), fmt::format("up to {}", max_steps));
   return steps;
@@ -152,7 +152,8 @@ std::optional<std::int64_t> choose_freeze_step(const Words& words, const Trainin
   if (status != std::errc{} || end != value->data() + value->size() - 1 || !(percent >= 0) ||
       percent > 100)
     of_key("freeze_step", [&] {
-      fail_input(flag("freeze_step"), fmt::format("'{}' is not a share", *value), "0% to 100%");
+      fail_input(flag("freeze_step"), fmt::format("'{}' is not a percentage", *value),
+                 "0% to 100%");
     });
   // The number of warm-up updates; with fp16 the first one is lost to the dry run.
   const auto updates = std::llround(percent / 100 * static_cast<double>(training.steps));

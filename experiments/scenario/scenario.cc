@@ -218,11 +218,9 @@ void find_of_model(const Words& words, const TrainingPlan& training, Catalog& ca
   const std::string& model = *words.find("model");
   const bool config_json = is_path(model) && is_config_json(catalog.texts()->model(model));
   if (assumes_seq_len(words, training, config_json))
-    findings.push_back(
-        {Severity::note, "seq-len-assumed",
-         fmt::format("--seq-len not given: sequences of {} tokens are forecast, of up to {} that "
-                     "{} takes",
-                     training.seq_len, training.model->max_seq_len, model)});
+    findings.push_back({Severity::note, "seq-len-assumed",
+                        fmt::format("--seq-len not given; assumed: {} tokens ({} accepts up to {})",
+                                    training.seq_len, model, training.model->max_seq_len)});
   if (!config_json) return;  // only that may have parts which the description made of it lacks
   for (std::string& sentence : huggingface::left_out(catalog.texts()->model(model), model))
     findings.push_back({Severity::note, "not-modelled", std::move(sentence)});

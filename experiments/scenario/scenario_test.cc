@@ -197,9 +197,9 @@ TEST_CASE("scenario: a freeze_step may be a share of the run") {
   }
   for (const std::string value :
        {"101%", "-1%", "nan%", "inf%", "%", "1e3%", "16.7 %", "a%", "1%%"})
-    CHECK_THAT(
-        refusal(with({{"freeze_step", value}})),
-        Equals(fmt::format("--freeze-step: '{}' is not a share (allowed: 0% to 100%)", value)));
+    CHECK_THAT(refusal(with({{"freeze_step", value}})),
+               Equals(fmt::format("--freeze-step: '{}' is not a percentage (allowed: 0% to 100%)",
+                                  value)));
   // The plain optimizers have none, so that a sweep may share the key; 0/1 Adam has another name.
   CHECK(refusal(with({{"optimizer", "lamb"}, {"freeze_step", "10%"}})).empty());
   CHECK(resolved(with({{"optimizer", "zero_one_adam"}, {"freeze_step", "1000"}}))
@@ -371,7 +371,7 @@ TEST_CASE(
         without({"steps"}, {{"optimizer", row.optimizer}, {"freeze_step", row.freeze_step}}));
     CHECK(assumed.training.steps == row.steps);
     CHECK_THAT(message_of(assumed, "steps-assumed"),
-               Contains(fmt::format("a run of {} optimizer steps is forecast", row.steps)));
+               Contains(fmt::format("assumed: {} optimizer steps", row.steps)));
   }
   CHECK(message_of(resolved(complete()), "steps-assumed").empty());
   // Nothing given, nothing to derive from.
@@ -387,7 +387,7 @@ TEST_CASE("scenario: the freeze_step of a file gives the run its length") {
       {"model", "bert-large"}, {"cluster", "commodity-10gbe"}, {"nodes", "16"}, {"config", path}};
   CHECK(resolved(asked).training.steps == 5993);
   CHECK_THAT(message_of(resolved(asked), "steps-assumed"),
-             Contains("of which the published recipes freeze after 16.7 %, as at step 1000 here"));
+             Contains("(freeze_step 1000 is 16.7 % of them, as in the published recipes)"));
 }
 
 TEST_CASE("scenario: \"auto\" precision is settled, by --precision or with a finding") {
@@ -443,7 +443,8 @@ TEST_CASE("scenario: what would not end is refused before it begins") {
     return run_step(asked.training, {StepKind::compression, 128, 1}, costs).metrics.step_time;
   };
   CHECK(uneven("auto") > Duration());
-  CHECK_THROWS_WITH(uneven("off"), Contains("all_to_all over 4095 ranks") && Contains("too large"));
+  CHECK_THROWS_WITH(uneven("off"),
+                    Contains("all_to_all over 4095 ranks") && Contains("too many ranks"));
 }
 
 }  // namespace

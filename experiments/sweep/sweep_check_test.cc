@@ -38,7 +38,7 @@ TEST_CASE("sweep check: a value that nothing can make right stops the sweep") {
   };
   const Row rows[] = {
       {"freeze_step=20%,0.1", "--freeze-step: '0.1' is no step; as a share of the run write 10%"},
-      {"freeze_step=101%", "--freeze-step: '101%' is not a share"},
+      {"freeze_step=101%", "--freeze-step: '101%' is not a percentage"},
       {"rampup_batch_size=16:16", "--rampup-batch-size: '16:16' is no ramp of the batch"},
       {"gpus=8,many", "--gpus: 'many' is not a whole number in range"},
       {"backend=nccl,ncl", "--backend: unknown value 'ncl', did you mean 'nccl'?"},

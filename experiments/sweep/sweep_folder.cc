@@ -155,7 +155,7 @@ SweepFolder::SweepFolder(const fs::path& folder, const SweepPlan& plan,
   }
   if (has_manifest && !read_manifest(manifest)) refuse(manifest, "is no manifest of lambcast");
   if (is_there(folder_ / "results.sums") && !has_manifest)
-    refuse(folder_ / "results.sums", "is of somebody else: there is no manifest of lambcast");
+    refuse(folder_ / "results.sums", "exists, but the folder has no manifest.json of lambcast");
   replace_file(manifest, manifest_text(plan_, inputs_, std::nullopt, false));
   sums_.emplace(folder_ / "results.sums", 0);
   results_.emplace(folder_ / "results.csv", 0);
@@ -179,7 +179,8 @@ void SweepFolder::check_manifest() const {
     if (before == manifest->end() || !before->is_object() || before->value(what, Json()) != hash)
       changed.push_back(what);
   if (!changed.empty())
-    refuse(folder_, fmt::format("{} changed since the sweep began", fmt::join(changed, ", ")));
+    refuse(folder_, fmt::format("{} changed since the sweep began: restore it to go on",
+                                fmt::join(changed, ", ")));
 }
 
 void SweepFolder::open_rows(const Note& note) {

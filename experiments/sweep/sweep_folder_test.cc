@@ -55,8 +55,10 @@ TEST_CASE("sweep folder: a file that changed is named, and nothing goes on") {
   for (const auto& [file, named] : files) {
     const std::string text = text_of(file);
     std::ofstream(file, std::ios::app) << "\n";
-    CHECK_THROWS_WITH(test.run(true), Contains("/out: " + named +
-                                               " changed since the sweep began; choose another"));
+    CHECK_THROWS_WITH(
+        test.run(true),
+        Contains("/out: " + named +
+                 " changed since the sweep began: restore it to go on; choose another"));
     std::ofstream(file) << text;
   }
   CHECK_NOTHROW(test.run(true));
@@ -173,7 +175,8 @@ TEST_CASE("sweep folder: files of somebody else stay") {
   }
   fs::remove(test.out / "manifest.json");
   std::ofstream(test.out / "results.sums") << "mine";
-  CHECK_THROWS_WITH(test.run(), Contains("results.sums: is of somebody else"));
+  CHECK_THROWS_WITH(test.run(),
+                    Contains("results.sums: exists, but the folder has no manifest.json"));
   CHECK(text_of(test.out / "results.sums") == "mine");
   fs::remove(test.out / "results.sums");
   CHECK_NOTHROW(test.run());

@@ -185,7 +185,10 @@ class Server {
     if (message.word() == SweepWord::plan) {
       Task task = read_task(message);
       threads_.emplace(task.jobs, std::move(task.points), std::move(task.texts), row_of_, desk_);
-      if (threads_->none()) throw Error(Exit::failure, "the system starts no thread");
+      if (threads_->none())
+        throw Error(Exit::failure,
+                    "cannot start a worker thread; try: a smaller --jobs, or a higher limit of "
+                    "processes (ulimit -u)");
     } else if (message.word() == SweepWord::chunk) {
       const auto begin = static_cast<std::size_t>(message.number());
       desk_->ask({begin, static_cast<std::size_t>(message.number())});

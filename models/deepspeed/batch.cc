@@ -21,21 +21,24 @@ std::string in_words(std::string_view rule, const std::string& sentence, const W
   return fmt::format("{} (DeepSpeed: \"{}\")", rule, sentence);
 }
 
-void refuse_absurd(std::int64_t number, std::string_view name, const Where& where) {
-  if (number > max_batch) fail_input(where, fmt::format("{}: {} is absurdly large", name, number));
+std::string largest_batch() { return fmt::format("up to {}", max_batch); }
+
+void refuse_too_large(std::int64_t number, std::string_view name, const Where& where) {
+  if (number > max_batch)
+    fail_input(where, fmt::format("{}: {} is too large", name, number), largest_batch());
 }
 
 // The product of two numbers of at most max_batch each, refused if it exceeds that.
 std::int64_t multiply(std::int64_t a, std::int64_t b, const Where& where) {
   if (a > max_batch / b)
-    fail_input(where, fmt::format("Train batch size: {} * {} is absurdly large", a, b));
+    fail_input(where, fmt::format("Train batch size: {} * {} is too large", a, b), largest_batch());
   return a * b;
 }
 
 void check(std::optional<std::int64_t> number, std::string_view name, const Where& where) {
   if (!number) return;
   if (*number <= 0) fail_input(where, too_small(*number, name));
-  refuse_absurd(*number, name, where);
+  refuse_too_large(*number, name, where);
 }
 
 void check(const BatchNumbers& numbers, const Where& where) {

@@ -72,12 +72,16 @@ TEST_CASE("batch: DeepSpeed's assertions in its own sentences") {
   CHECK_THROWS_WITH(resolve_batch({100, 3, none}, 8), Contains("100 != 3 * 4 * 8"));
 }
 
-TEST_CASE("batch: absurd numbers are refused before they overflow") {
+TEST_CASE("batch: numbers that are too large are refused before they overflow") {
   constexpr std::int64_t huge = std::numeric_limits<std::int64_t>::max();
-  CHECK_THROWS_WITH(resolve_batch({huge, none, none}, 1), Contains("absurdly large"));
-  CHECK_THROWS_WITH(resolve_batch({none, max_batch, max_batch}, 1), Contains("absurdly large"));
-  CHECK_THROWS_WITH(resolve_batch({none, max_batch, 1}, 2), Contains("absurdly large"));
-  CHECK_THROWS_WITH(resolve_batch({64, max_batch, max_batch}, 1), Contains("absurdly large"));
+  CHECK_THROWS_WITH(resolve_batch({huge, none, none}, 1),
+                    Contains("is too large (allowed: up to 1000000000000)"));
+  CHECK_THROWS_WITH(resolve_batch({none, max_batch, max_batch}, 1),
+                    Contains("is too large (allowed: up to 1000000000000)"));
+  CHECK_THROWS_WITH(resolve_batch({none, max_batch, 1}, 2),
+                    Contains("is too large (allowed: up to 1000000000000)"));
+  CHECK_THROWS_WITH(resolve_batch({64, max_batch, max_batch}, 1),
+                    Contains("is too large (allowed: up to 1000000000000)"));
   CHECK_THROWS_WITH(resolve_batch({none, 1, 1}, huge), Contains("World size"));
   CHECK_THROWS_WITH(resolve_batch({8, none, none}, 0),
                     Equals("World size: 0 has to be greater than 0"));

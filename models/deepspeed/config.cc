@@ -227,7 +227,9 @@ void read_discrete(const Section& schedule, const std::string& sentence, Curricu
                "one difficulty more than max_step has entries");
   }
   for (const Whole length : difficulty.value)
-    if (length > max_seq_len) fail_input(where, fmt::format("{} is absurdly long", length));
+    if (length > max_seq_len)
+      fail_input(where, fmt::format("{} tokens are too long", length),
+                 fmt::format("up to {}", max_seq_len));
   curriculum.difficulty = std::move(difficulty.value);
   curriculum.max_step = std::move(max_step.value);
 }

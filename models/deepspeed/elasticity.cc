@@ -73,7 +73,8 @@ Whole least_common_multiple(const std::vector<Whole>& sizes, const Where& where)
   for (const Whole size : sizes) {
     const Whole factor = size / std::gcd(lcm, size);
     if (lcm > max_batch / factor)
-      fail_input(where, "the least common multiple of the micro batches is absurdly large");
+      fail_input(where, "the least common multiple of the micro batches is too large",
+                 fmt::format("up to {}", max_batch));
     lcm *= factor;
   }
   return lcm;
@@ -279,8 +280,10 @@ ElasticBatch elastic_batch(const Elasticity& e, std::int64_t world) {
   std::optional<Whole> train;
   if (is_valid) {
     if (choice.batch > max_batch / e.gpus_per_node)
-      fail_input(e.where, fmt::format("Train batch size: {} * {} is absurdly large", choice.batch,
-                                      e.gpus_per_node));
+      fail_input(
+          e.where,
+          fmt::format("Train batch size: {} * {} is too large", choice.batch, e.gpus_per_node),
+          fmt::format("up to {}", max_batch));
     train = choice.batch * e.gpus_per_node;
   } else if (e.version == ElasticityVersion::v0_2 && choice.valid) {
     train = own_batch(e, world);

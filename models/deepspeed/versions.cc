@@ -40,9 +40,10 @@ void check_onebit_release(VersionFindings& out, const DeepSpeedConfig& config, s
   const Version& of = config.release.value;
   if (!config.release.given) {
     out.add(Severity::note, "onebit-removed", release_key,
-            fmt::format("DeepSpeed removed its 1-bit optimizers on 2026-09-12; {} was the newest "
-                        "release known to have them, and 0.15.4 the last to scale losses and "
-                        "average gradients rightly: name yours to be told",
+            fmt::format("DeepSpeed removed its 1-bit optimizers on 2026-09-12. {} is the newest "
+                        "release known to have them; 0.15.4 is the last that scales losses and "
+                        "averages gradients correctly. Try: --deepspeed-version VERSION for the "
+                        "findings of your release",
                         text_of(release::newest)));
     return;
   }
@@ -89,11 +90,13 @@ void check_wrapper(VersionFindings& out, const DeepSpeedConfig& config, std::int
       "shards states over the GPUs, gathers the weights after each step and sums gradients in "
       "fp32; "
       "from 0.17.6 on every GPU holds all states, and sums are in bf16";
-  out.add(Severity::note, "bf16-by-release", release_key,
-          fmt::format("without ZeRO, DeepSpeed {} {}: name yours", text_of(of),
-                      pipeline ? pipelined[of >= release::wraps_bf16_as_fp16]
-                      : of < release::wraps_bf16_as_fp16 ? shared
-                                                         : whole));
+  out.add(
+      Severity::note, "bf16-by-release", release_key,
+      fmt::format("without ZeRO, DeepSpeed {} {}; try: --deepspeed-version with that of your job",
+                  text_of(of),
+                  pipeline                           ? pipelined[of >= release::wraps_bf16_as_fp16]
+                  : of < release::wraps_bf16_as_fp16 ? shared
+                                                     : whole));
 }
 
 }  // namespace

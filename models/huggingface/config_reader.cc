@@ -63,7 +63,7 @@ double ConfigReader::share(std::string_view key) {
   const Value* value = find(key);
   if (value == nullptr) return 0;
   if (value->kind != Kind::number || value->number < 0 || value->number > 1)
-    fail_input(where(key), fmt::format("{} is not a share", written(*value)), "0 to 1");
+    fail_input(where(key), fmt::format("{} is not a fraction", written(*value)), "0 to 1");
   return value->number;
 }
 

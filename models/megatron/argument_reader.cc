@@ -55,7 +55,9 @@ ArgumentReader::ArgumentReader(std::string_view text, const std::string& file,
       add_value(key, std::move(word));
     }
   }
-  if (given_.empty()) fail_input({file_, 0, {}}, "holds no arguments of Megatron-LM");
+  if (given_.empty())
+    fail_input({file_, 0, {}}, "holds no arguments of Megatron-LM",
+               "--num-layers 24 and so on, or the script that starts the training");
 }
 
 const ArgumentReader::Given* ArgumentReader::find(const std::string& key) const {
@@ -122,7 +124,7 @@ double ArgumentReader::real(const std::string& key, double otherwise) const {
   const char* end = text->data() + text->size();
   const auto [last, error] = std::from_chars(text->data(), end, value);
   if (error != std::errc() || last != end || !(value >= 0 && value <= 1))
-    fail_input(where(key), fmt::format("'{}' is not a share", *text), "0 to 1");
+    fail_input(where(key), fmt::format("'{}' is not a fraction", *text), "0 to 1");
   return value;
 }
 

@@ -161,7 +161,7 @@ TEST_CASE("Megatron arguments: steps alike of the batch are a ramp, others are r
       {"\"0:768 250B:1536 600B:2304\"", "forecast each batch as a phase (--then"},
       {"\"0:768 250B:384\"", "grows by unequal steps"},
       {"\"1B:768 250B:1536\"", "'1B:768' is not expected here"},
-      {"\"0:64 100:256\"", "'100:256' begins in the same sequence of 2048 tokens"},
+      {"\"0:64 100:256\"", "entry '100:256' starts less than one sequence (2048 tokens)"},
       {"\"0:768 250B\"", "'250B' is no step of it"},
       {"\"0:768 25X:1536\"", "'25X' is no number of tokens or samples"},
       {"\"\"", "has no steps"},

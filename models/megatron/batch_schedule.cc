@@ -46,10 +46,12 @@ std::vector<Step> steps_of(std::string_view text, std::int64_t tokens, const Whe
                                          : steps.back().samples > steps[steps.size() - 2].samples;
     if (!rises && steps.size() > 1 && tokens > 1 &&
         steps.back().samples == steps[steps.size() - 2].samples)
-      fail_input(where,
-                 fmt::format("'{}' begins in the same sequence of {} tokens as the step before it",
-                             step, tokens),
-                 form);
+      fail_input(
+          where,
+          fmt::format(
+              "entry '{}' starts less than one sequence ({} tokens) after the entry before it",
+              step, tokens),
+          form);
     if (!rises || steps.back().batch == 0)
       fail_input(where, fmt::format("'{}' is not expected here", step), form);
   }

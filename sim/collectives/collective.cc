@@ -63,22 +63,21 @@ void check_size(const CollectiveRequest& request, std::string_view algorithm, in
     if (supports(other, request.op, request.group) && parts_of(request, other, nodes_alike) == 1)
       others += (others.empty() ? "" : ", ") + other;
   const std::string why =
-      parts > 1
-          ? fmt::format(". In {} {} leaf switches of nodes do what no other does", algorithm, parts)
-          : "";
-  const std::string what = fmt::format("an {} over {} ranks that are not alike",
-                                       name_of(request.op), request.group.ranks);
+      parts > 1 ? fmt::format(", in which {} leaf switches are like no other", parts) : "";
+  const std::string what =
+      fmt::format("{} over {} ranks", name_of(request.op), request.group.ranks);
   throw Error(
       Exit::usage,
       others.empty()
           ? fmt::format(
-                "{} is too large to write out: up to {} ranks, or whole nodes on full leaves "
-                "or a single switch with symmetry auto",
+                "{}: too many ranks to simulate one by one (allowed: up to {}, or more if all "
+                "nodes are equivalent: full nodes, full leaf switches or a single switch, "
+                "symmetry auto)",
                 what, most_written(request.op, algorithm))
-          : fmt::format("{} under {} is too large to write out: up to {} ranks, or an algorithm "
-                        "under which they are: {} (--algorithm of a collective; of runs "
-                        "nccl.all_reduce or mpi.all_reduce of the cluster){}",
-                        what, algorithm, most_written(request.op, algorithm), others, why));
+          : fmt::format("{}: too many ranks to simulate one by one under {}{} (allowed: up to {}, "
+                        "or one of {} by --algorithm, in runs by nccl.all_reduce or "
+                        "mpi.all_reduce of the cluster)",
+                        what, algorithm, why, most_written(request.op, algorithm), others));
 }
 
 // Adds the time since it began, or was stopped last.

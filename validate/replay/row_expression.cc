@@ -81,7 +81,7 @@ class Parser {
     return true;
   }
   void expect(std::string_view token) {
-    if (!accept(token)) fail(fmt::format("'{}' is missing", token));
+    if (!accept(token)) fail(fmt::format("the expression has no '{}' here", token));
   }
 
   static NodePtr make(std::string_view kind, std::vector<NodePtr> of, std::string_view word = {}) {

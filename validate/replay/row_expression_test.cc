@@ -61,7 +61,7 @@ TEST_CASE("expressions: what is none is refused at its place") {
   CHECK_THROWS_WITH(value_of("tp +"),
                     "map.toml:3: key: 'tp +' is no expression: it ends too early");
   CHECK_THROWS_WITH(value_of("tp pp"), Contains("'pp' is not expected"));
-  CHECK_THROWS_WITH(value_of("(tp"), Contains("')' is missing"));
+  CHECK_THROWS_WITH(value_of("(tp"), Contains("the expression has no ')' here"));
   CHECK_THROWS_WITH(value_of("'tp"), Contains("a quote is never closed"));
   CHECK_THROWS_WITH(value_of("sqrt(tp)"), Contains("'sqrt' is no function"));
   CHECK_THROWS_WITH(value_of("min(tp)"), Contains("min takes 2 values"));

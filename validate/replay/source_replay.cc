@@ -112,8 +112,9 @@ bool rate(Quantity quantity) {
 void forecast_layer(SourceResult& result, const TrainingPlan& training, CollectiveCosts& costs) {
   const std::optional<LayerTime> layer = layer_time(training, costs);
   if (!layer)
-    throw Error(Exit::usage,
-                "is a time of one layer, which is priced by itself under a layout alone");
+    throw Error(
+        Exit::usage,
+        "layer times can be forecast only with a parallel layout; try: columns tp, pp or dp");
   const bool forward = result.of.quantity == Quantity::layer_forward_s;
   const Interval& interval = forward ? layer->forward_interval : layer->backward_interval;
   result.forecast = (forward ? layer->forward : layer->backward).us() * 1e-6;

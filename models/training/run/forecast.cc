@@ -108,10 +108,12 @@ const KnownStep& step_of(const TrainingPlan& training, KnownRun& run, const Dist
     return run.step(step, costs, sources);
   } catch (const TooLong& error) {
     const Batch now = batch_in(training.batch, step);
-    throw Error(error.code(),
-                fmt::format("a {} step of {} = {} x {} x {} GPUs on {} cannot be simulated: {}",
-                            name_of(step.kind), now.train, now.micro, now.gas, training.gpus,
-                            training.device->name, error.what()));
+    throw Error(
+        error.code(),
+        fmt::format("cannot simulate a {} step (batch {} = micro batch {} x accumulation {} x {} "
+                    "replicas, {}): {}",
+                    name_of(step.kind), now.train, now.micro, now.gas,
+                    now.train / (now.micro * now.gas), training.device->name, error.what()));
   }
 }
 
