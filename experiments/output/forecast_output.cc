@@ -272,8 +272,9 @@ std::string volume_text(double reduction) {
 }
 
 // Compares the run with the plain one and states the verdict.
-std::string pays_text(const Exchange& exchange, const RunForecast& run,
+std::string pays_text(const TrainingPlan& training, const RunForecast& run,
                       const Judgement& judgement) {
+  const Exchange& exchange = training.exchange;
   const std::string against = fmt::format("\nagainst {}{}: ", run.baseline_optimizer,
                                           exchange == Exchange{} ? "" : " and all_reduce");
   if (judgement.verdict == Verdict::not_judged)
@@ -281,6 +282,9 @@ std::string pays_text(const Exchange& exchange, const RunForecast& run,
   std::string out = against + fmt::format("{} as fast, {}", ratio_text(*run.speedup),
                                           volume_text(run.volume_reduction));
   if (judgement.verdict) out += fmt::format(": {}", words_of(*judgement.verdict));
+  if (const std::string seldom = seldom_meets(exchange, training.steps_done + training.steps);
+      !seldom.empty())
+    out += fmt::format(", but {}: its result is not that of {}", seldom, run.baseline_optimizer);
   if (judgement.verdict == Verdict::cannot_tell && !judgement.measure_first.empty())
     out += fmt::format("\n  to be certain, measure first: {}", judgement.measure_first);
   if (judgement.fused)
@@ -437,7 +441,7 @@ std::string forecast_table(const Scenario& scenario, const Forecast& forecast,
                        training.kernels == Kernels::fused ? "fused" : "DeepSpeed's unfused");
   const RunForecast& run = forecast.run;
   out += "\n" + run_text(run) + language_text(training, forecast);
-  if (run.speedup) out += pays_text(training.exchange, run, judgement);
+  if (run.speedup) out += pays_text(training, run, judgement);
   out += fmt::format("\n{}\n", memory_line(training, forecast.memory));
   out += step_table(forecast, training.parallelism.has_value()) + interval_text(training, forecast);
   out += sources_line(forecast.sources.shares());

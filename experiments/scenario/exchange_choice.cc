@@ -170,6 +170,18 @@ void form_of_momenta(TrainingPlan& training, std::vector<Finding>& findings) {
                    optimizer, name_of(exchange))});
 }
 
+void find_seldom_meeting(const TrainingPlan& training, std::vector<Finding>& findings) {
+  const std::int64_t every = steps_per_exchange(training.exchange);
+  const std::int64_t last = training.steps_done + training.steps;
+  const std::string seldom = seldom_meets(training.exchange, last);
+  if (seldom.empty()) return;
+  findings.push_back(
+      {Severity::warning, every > last ? "exchange-never" : "exchange-seldom",
+       fmt::format("{} exchanges weights every {} steps, and the run ends at {}: {}, so its result "
+                   "is not that of the run it is compared with; try: fewer local steps",
+                   name_of(training.exchange), every, last, seldom)});
+}
+
 }  // namespace
 
 void choose_exchange(const Words& words, TrainingPlan& training, std::vector<Finding>& findings) {
@@ -191,13 +203,7 @@ void choose_exchange(const Words& words, TrainingPlan& training, std::vector<Fin
   check_shares(training);
   check_graph(training);
   check_sites(training);
-  const std::int64_t every = steps_per_exchange(training.exchange);
-  if (every > training.steps_done + training.steps)
-    findings.push_back(
-        {Severity::warning, "exchange-never",
-         fmt::format("{} exchanges weights every {} steps, and the run ends at {}: "
-                     "its ranks never meet",
-                     name_of(training.exchange), every, training.steps_done + training.steps)});
+  find_seldom_meeting(training, findings);
   if (training.exchange.kind == Exchange::Kind::powersgd &&
       factored_elements(*training.model, training.exchange.parameter) == 0)
     findings.push_back({Severity::warning, "exchange-whole",

@@ -1,5 +1,9 @@
 #include "experiments/scenario/exchange_choice.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "experiments/scenario/scenario_case.h"
 #include "models/training/run/forecast.h"
 
@@ -160,6 +164,16 @@ TEST_CASE("exchange choice: what an exchange does not do is found, once there ar
       says(exchanging("fp8", {{"gpus", "1"}, {"global_batch", "16"}}), "exchange-convergence"));
   CHECK(says(exchanging("local:6000"), "exchange-never"));
   CHECK_FALSE(says(exchanging("local:5993"), "exchange-never"));
+  // Ten meetings in 5,993 steps are enough, and fewer are found at any length of the run.
+  for (const char* steps : {"20", "100", "5993", "100000"}) {
+    const std::int64_t length = std::stoll(steps);
+    for (const std::int64_t every : {length / 10, length / 10 + 1, length / 2, length}) {
+      const WhatIf asked = exchanging(fmt::format("local:{}", std::min<std::int64_t>(every, 65536)),
+                                      {{"steps", steps}});
+      INFO(steps << " steps, every " << every);
+      CHECK(says(asked, "exchange-seldom") == (every > length / 10 || every > 2000));
+    }
+  }
   CHECK(says(exchanging("powersgd:1000"), "exchange-whole"));
   CHECK_FALSE(says(exchanging("powersgd:4"), "exchange-whole"));
   CHECK(says(exchanging("qgz", {{"zero_stage", "2"}}), "exchange-of-stage-3"));

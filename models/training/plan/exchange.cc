@@ -249,6 +249,19 @@ std::int64_t steps_per_exchange(const Exchange& exchange) {
   return is_local(exchange) ? static_cast<std::int64_t>(exchange.parameter) : 1;
 }
 
+std::string seldom_meets(const Exchange& exchange, std::int64_t steps) {
+  constexpr std::int64_t least_meetings = 10;
+  const std::int64_t every = steps_per_exchange(exchange);
+  if (every <= 1) return "";
+  const std::int64_t meetings = steps / every;
+  if (meetings == 0) return "its ranks never meet";
+  if (meetings < least_meetings)
+    return fmt::format("its ranks meet only {} time{}", meetings, meetings == 1 ? "" : "s");
+  if (every <= most_published_steps) return "";
+  return fmt::format("its ranks meet every {} steps, and those of published runs at least every {}",
+                     every, most_published_steps);
+}
+
 int site_ranks(const Exchange& exchange) { return std::max(1, exchange.site); }
 
 int neighbours(const Exchange& exchange, int ranks) {

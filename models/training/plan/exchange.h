@@ -87,6 +87,13 @@ std::string refused_form(const Exchange& exchange);
 // Steps of which one sends: H of local:H, localsgd:H and "every H", else 1.
 std::int64_t steps_per_exchange(const Exchange& exchange);
 
+// Largest H of a published study: DiLoCo (arXiv:2311.08105) trains with H from 50 to 2,000 steps.
+inline constexpr std::int64_t most_published_steps = 2000;
+// How seldom ranks meet in a run of so many steps: fewer than ten times, or further apart than any
+// published study has them. Then the run hardly is the training that it is compared with. Empty if
+// they meet often enough.
+std::string seldom_meets(const Exchange& exchange, std::int64_t steps);
+
 // Returns the number of ranks that all_reduce their gradients in every step, including those
 // without an exchange: the data-parallel ranks of one site of local:H:R. 1: none do.
 int site_ranks(const Exchange& exchange);
