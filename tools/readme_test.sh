@@ -25,6 +25,11 @@ for study in new finished; do
   [ -s results/report.html ] || { echo "FAILED: tools/quickstart leaves no page"; exit 1; }
 done
 grep -q 'in results already' out || { echo "FAILED: tools/quickstart runs its study twice"; exit 1; }
+lines=$(wc -l <"$readme") words=$(wc -w <"$readme")
+if [ "$lines" -gt 120 ] || [ "$words" -gt 700 ]; then
+  echo "FAILED: README.md has $lines lines and $words words; at most 120 and 700"
+  exit 1
+fi
 commands=0
 run_commands_of() { # DOCUMENT
   local command leaks
