@@ -75,6 +75,9 @@ COMMANDS = {
 }
 
 
+# As words_of() has them (experiments/verdict/verdict.h).
+WORDS = ["does not fit", "not judged", "pays", "no difference", "does not pay", "not certain"]
+
 JOBS = """[[jobs]]
 name = "first"
 op = "all_reduce"
@@ -136,10 +139,11 @@ def nowhere_null(schema, path):
 
 
 def without_words(schema, path):
-    """Objects with the code of a verdict, but not the verdict as people read it."""
+    """Objects with a verdict, as a code or a sentence, but not in the words that people read everywhere, or in other words."""
     properties = schema.get("properties", {})
-    coded = any("yes, hardly, no" in below.get("description", "") for below in properties.values())
-    found = [path] if coded and "verdict_words" not in properties else []
+    coded = any(name.endswith("verdict") or "cannot_tell" in below.get("enum", []) for name, below in properties.items())
+    words = properties.get("verdict_words", {}).get("enum", [])
+    found = [path] if (coded or words) and [word for word in words if word] != WORDS else []
     for name, below in properties.items():
         found += without_words(below, f"{path}/{name}")
     if isinstance(schema.get("items"), dict):
@@ -160,6 +164,11 @@ def main(scratch):
     files = {path.name.removesuffix(".schema.json"): path for path in folder.glob("*.schema.json")}
     if set(files) != set(COMMANDS):
         sys.exit(f"FAILED: schemas {sorted(files)} and commands {sorted(COMMANDS)} differ")
+    commands = json.loads(subprocess.run([program, "help", "json"], capture_output=True, check=True).stdout)["commands"]
+    for command in commands:
+        writes = any(flag["name"] == "--format" and "json" in flag["type"] + flag["help"] for flag in command["flags"])
+        if writes and command["name"] not in files:
+            sys.exit(f"FAILED: {command['name']} writes JSON that no schema describes")
     os.chdir(scratch)
     prepare(program)
     checks = 0

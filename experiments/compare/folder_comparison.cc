@@ -104,6 +104,7 @@ ResultsFolder summary_of(const Rows& rows, const std::vector<std::string>& varie
   }
   const RowVerdicts verdicts = verdicts_of(rows.runs);
   if (verdicts.own.judged() > 0) folder.pays_most = point(verdicts.own.best_at);
+  if (verdicts.own.judged() > 0) folder.opens = verdict_of(verdicts.own);
   folder.verdict = in_words(verdicts.own, verdicts.fused,
                             [&](std::size_t row) { return settings_text(point(row)); });
   return folder;

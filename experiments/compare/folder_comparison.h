@@ -43,6 +43,7 @@ struct ResultsFolder {
   std::string name;
   std::size_t points = 0, ran = 0;
   std::optional<FolderPoint> fastest, cheapest, pays_most;
+  std::optional<Verdict> opens;             // the verdict that its sentence opens with
   std::string verdict;                      // on compression, in words; empty: none to judge
   std::optional<LikePoints> against_first;  // nothing of the first, and where none are alike
 };

@@ -159,7 +159,9 @@ std::string folder_comparison_json(const FolderComparison& comparison) {
              {"cheapest", point_json(folder.cheapest)},
              {"pays_most", point_json(folder.pays_most)},
              {"verdict", folder.verdict},
-             {"against_first", nullptr}};
+             {"against_first", nullptr},
+             {"verdict_words",
+              folder.opens ? Json(std::string(words_of(*folder.opens))) : Json(nullptr)}};
     if (const auto& like = folder.against_first)
       one["against_first"] = {{"points", like->points},
                               {"least", like->least},

@@ -141,6 +141,13 @@ void VerdictCounts::add(std::size_t run, const Speedup& speedup, Verdict verdict
   ++(known == measure.end() ? measure.emplace(first, 0).first : known)->second;
 }
 
+Verdict verdict_of(const VerdictCounts& counts) {
+  if (counts.yes > 0) return Verdict::yes;
+  if (counts.cannot_tell > 0) return Verdict::cannot_tell;
+  if (counts.hardly > 0) return Verdict::hardly;
+  return counts.no > 0 ? Verdict::no : Verdict::not_judged;
+}
+
 std::string headline_of(const VerdictCounts& counts, const RunName& name) {
   return counts.judged() == 0 ? "" : sentence(counts, name);
 }

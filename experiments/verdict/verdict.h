@@ -66,6 +66,8 @@ struct VerdictCounts {
 // Returns the name of a run, or nothing.
 using RunName = std::function<std::string(std::size_t)>;
 
+// Returns the verdict that the headline opens with; not_judged if no run is.
+Verdict verdict_of(const VerdictCounts& counts);
 // "Pays in all 12 points, most with 65536: 2.34x (1.59 to 3.20x)."
 std::string headline_of(const VerdictCounts& counts, const RunName& name);
 // Returns what to measure first, and the same for the fused kernels if they change the headline.
