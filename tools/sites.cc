@@ -21,8 +21,17 @@ struct SitesOptions {
   bool study = false;
 };
 
-int sites_command(const SitesOptions& options) {
+// The study has its own runs.
+void refuse_next_to_study(const CLI::App& command) {
+  for (const CLI::Option* option : command.get_options())
+    if (option->count() > 0 && option->get_name() != "--study")
+      fail_input({"", 0, option->get_name()}, "--study forecasts published runs, not this one",
+                 "--study alone");
+}
+
+int sites_command(const SitesOptions& options, const CLI::App& command) {
   if (options.study) {
+    refuse_next_to_study(command);
     print_text(site_study_table(site_study()));
     return static_cast<int>(Exit::done);
   }
@@ -59,8 +68,12 @@ void add_exchange_flags(CLI::App& command, OuterChoice& choice) {
       "layers leave behind their backward pass (default: the exchange follows the step)");
   command
       .add_option("--quorum", choice.quorum,
-                  "number of sites that a round waits for (default: all of them)")
+                  "number of sites that a round waits for (default: all of them), or that must "
+                  "train with --decoupled (default: 1)")
       ->check(CLI::Range(1, 1000));
+  command.add_flag("--decoupled", choice.decoupled,
+                   "sites meet through a syncer that merges, and wait for no other site "
+                   "(default: all wait)");
 }
 
 }  // namespace
@@ -81,7 +94,7 @@ Command add_sites(CLI::App& app) {
     --global-batch 256 --micro-batch 1 --optimizer adamw --steps 1000 --every 100 --codec int8
   lambcast sites --study
 Exit codes: 0 done, 2 bad usage or input.)");
-  return [options] { return sites_command(*options); };
+  return [options, command] { return sites_command(*options, *command); };
 }
 
 }  // namespace lambcast

@@ -16,11 +16,9 @@
 namespace lambcast {
 namespace {
 
-// Share of the time for compute that a good number of steps keeps.
-constexpr double enough = 0.95;
-
 void refuse_keys_of_sites(const WhatIf& what_if) {
-  for (const auto& [key, flag] : {std::pair{"gpus", "--gpus"}, {"nodes", "--nodes"}})
+  for (const auto& [key, flag] :
+       {std::pair{"gpus", "--gpus"}, {"nodes", "--nodes"}, {"hosts", "--hosts"}})
     if (what_if.contains(key))
       fail_input({"", 0, flag}, "each site states its own",
                  "gpus of a [[site]] in the description of the sites");
@@ -33,6 +31,7 @@ void refuse_keys_of_sites(const WhatIf& what_if) {
 struct PlainStep {
   SiteStep step;
   std::shared_ptr<const ModelShape> model;
+  std::int64_t run_steps = 0;
   std::vector<Finding> findings;
 };
 
@@ -47,6 +46,8 @@ PlainStep forecast_site(WhatIf asked, const Site& site, Catalog& catalog, Collec
   plain.step.low = Duration::microseconds(mean.time_low_us);
   plain.step.high = Duration::microseconds(mean.time_high_us);
   plain.step.batch = scenario.training.batch.train;
+  plain.run_steps = scenario.training.steps;
+  plain.step.memory = result.memory.peak;
   plain.step.fits = result.memory.fits;
   return plain;
 }
@@ -78,31 +79,62 @@ void add_options(SiteForecast& forecast) {
       option.exchange.fragments = std::min(every, option.exchange.fragments);
       option.round = round_at(forecast, &SiteStep::step, option.exchange);
       // Slow sites cost the same at any number of steps.
-      const bool keeps = option.round.compute / option.round.time() >= enough;
+      const bool keeps = option.round.compute / option.round.time() >= enough_for_compute;
       if (codec.name == forecast.exchange.codec.name && keeps && !forecast.fewest_steps)
         forecast.fewest_steps = every;
       forecast.options.push_back(std::move(option));
     }
 }
 
+double samples_per_s(const SiteForecast& forecast, const OuterRound& round) {
+  double samples = 0;
+  for (const std::size_t i : round.members)
+    samples += static_cast<double>(forecast.sites[i].batch) * forecast.exchange.every *
+               round.work[i] / round.times[i].s();
+  return samples;
+}
+
+// Sets the length of the run, and the failures in it.
+void add_run(SiteForecast& forecast) {
+  double batch = 0, per_s = 0;
+  for (const std::size_t i : forecast.round.members) {
+    batch += static_cast<double>(forecast.sites[i].batch);
+    const std::optional<Sourced<Duration>>& mtbf = forecast.sites[i].site.mtbf;
+    if (mtbf) per_s += forecast.round.up_share / mtbf->value.s();
+  }
+  const double samples = static_cast<double>(forecast.run_steps) * batch;
+  forecast.run_s.mean = samples / forecast.samples_per_s;
+  forecast.failures = poisson_events(forecast.run_s.mean * per_s);
+  // Share of the time that this many failures take, over that of as many as expected.
+  const auto longer = [&](double events) {
+    const double lost = 1 - forecast.round.up_share;
+    return forecast.failures.mean > 0 ? 1 + lost * (events / forecast.failures.mean - 1) : 1;
+  };
+  forecast.run_s.low =
+      samples / samples_per_s(forecast, forecast.low) * longer(forecast.failures.low);
+  forecast.run_s.high =
+      samples / samples_per_s(forecast, forecast.high) * longer(forecast.failures.high);
+}
+
 // Sets what the round brings and costs.
 void add_totals(SiteForecast& forecast) {
   const OuterRound& round = forecast.round;
-  double samples = 0;
-  for (const std::size_t i : round.members)
-    samples += static_cast<double>(forecast.sites[i].batch) * forecast.exchange.every;
-  forecast.samples_per_s = samples / round.time().s() * round.up_share;
+  forecast.samples_per_s = samples_per_s(forecast, round);
   forecast.egress = round.sent * static_cast<double>(round.members.size());
-  constexpr double seconds_of_day = 86400;
+  add_run(forecast);
   if (forecast.group.usd_per_gb)
-    forecast.egress_usd_per_day = forecast.egress.value() * 1e-9 *
-                                  forecast.group.usd_per_gb->value * seconds_of_day /
-                                  round.time().s() * round.up_share;
+    forecast.egress_usd = static_cast<double>(forecast.run_steps) / forecast.exchange.every *
+                          forecast.egress.value() * 1e-9 * forecast.group.usd_per_gb->value;
   const Duration last = forecast.sites[round.members.back()].step;
-  forecast.for_95_percent = bandwidth_for(enough, forecast.group, last, forecast.exchange);
+  forecast.for_95_percent =
+      bandwidth_for(enough_for_compute, forecast.group, last, forecast.exchange);
 }
 
 }  // namespace
+
+OuterRound round_with(const SiteForecast& forecast, const OuterExchange& exchange) {
+  return round_at(forecast, &SiteStep::step, exchange);
+}
 
 SiteForecast forecast_sites(const WhatIf& what_if, const OuterChoice& choice, Catalog& catalog) {
   refuse_keys_of_sites(what_if);
@@ -119,6 +151,7 @@ SiteForecast forecast_sites(const WhatIf& what_if, const OuterChoice& choice, Ca
   exchange.fragments = choice.fragments;
   exchange.delay = choice.delay;
   exchange.quorum = choice.quorum;
+  exchange.decoupled = choice.decoupled;
   require_possible(exchange, forecast.group.sites.size());
   CollectiveCosts costs;
   std::map<std::pair<std::string, int>, PlainStep> plain;  // equal sites are forecast once
@@ -129,6 +162,7 @@ SiteForecast forecast_sites(const WhatIf& what_if, const OuterChoice& choice, Ca
     add_findings(plain[key].findings, forecast.findings);
     const ModelShape& model = *plain[key].model;
     forecast.model = model.name;
+    forecast.run_steps = plain[key].run_steps;
     exchange.weights = static_cast<double>(trained_parameters(model));
     if (choice.by_layer)
       exchange.layers = static_cast<int>(std::max<std::int64_t>(1, model.layers));

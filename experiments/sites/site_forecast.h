@@ -26,13 +26,15 @@ struct OuterChoice {
   int delay = 0;
   bool by_layer = false;
   std::optional<int> quorum{};
+  bool decoupled = false;
 };
 
 struct SiteStep {
   Site site;
   Duration step, low, high;  // with `slow`
   std::int64_t batch = 0;    // samples per step
-  bool fits = true;          // in memory
+  Bytes memory;              // peak of a GPU
+  bool fits = true;
 };
 
 // An exchange in place of the chosen one, with its round.
@@ -49,7 +51,14 @@ struct SiteForecast {
   OuterRound round, low, high;  // low: at the shortest steps
   double samples_per_s = 0;     // of all sites whose work counts
   Bytes egress;                 // of all sites in a round
-  std::optional<double> egress_usd_per_day;
+  std::int64_t run_steps = 0;
+  Expected run_s;                    // its ends: those of the steps and of the number of failures
+  Expected failures;                 // of all sites in the run
+  std::optional<double> egress_usd;  // of the run
+  std::optional<double> egress_usd_per_day() const {
+    constexpr double seconds_of_day = 86400;
+    return egress_usd ? std::optional(*egress_usd / run_s.mean * seconds_of_day) : std::nullopt;
+  }
   std::optional<Bandwidth> for_95_percent;  // each way, at each site
   std::vector<OuterOption> options;         // each codec, each of option_steps
   // Fewest steps among the options of the chosen codec that keep 95 % of the time for compute.
@@ -57,11 +66,17 @@ struct SiteForecast {
   std::vector<Finding> findings;  // of the sites' forecasts, each code once
 };
 
+// Share of the time for compute that a good number of steps keeps.
+inline constexpr double enough_for_compute = 0.95;
+
 inline constexpr int option_steps[] = {1, 10, 30, 100, 300, 1000};
 
 // The cluster of the what-if names the description of the sites (site_group.h). Throws Error
 // (usage) for what cannot be read or cannot run at a site.
 SiteForecast forecast_sites(const WhatIf& what_if, const OuterChoice& choice, Catalog& catalog);
+
+// The round of the same sites with another exchange.
+OuterRound round_with(const SiteForecast& forecast, const OuterExchange& exchange);
 
 std::string site_forecast_table(const SiteForecast& forecast);
 std::string site_forecast_json(const SiteForecast& forecast);

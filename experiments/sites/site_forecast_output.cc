@@ -25,7 +25,9 @@ double high_utilisation(const SiteForecast& forecast) {
 // Returns the time that faster sites lose to the last one that the round waits for.
 std::string waiting_text(const SiteForecast& forecast) {
   const OuterRound& round = forecast.round;
-  const double lost = round.compute / round.time() * round.up_share - round.utilisation;
+  const double present = round.training.mean / static_cast<double>(round.members.size());
+  const double lost = round.compute / round.time() * round.up_share * present - round.utilisation;
+  if (forecast.exchange.decoupled) return "";
   const std::size_t left_out = forecast.sites.size() - round.members.size();
   if (left_out > 0)
     return fmt::format(" The work of {} of {} sites is lost.", left_out, forecast.sites.size());
@@ -34,9 +36,20 @@ std::string waiting_text(const SiteForecast& forecast) {
                      forecast.sites[round.members.back()].site.name, 100 * lost);
 }
 
-std::string failures_text(const OuterRound& round) {
-  return round.up_share == 1 ? ""
-                             : fmt::format(" Failures cost {:.1f} %.", 100 * (1 - round.up_share));
+std::string failures_text(const SiteForecast& forecast) {
+  const OuterRound& round = forecast.round;
+  const Expected& failures = forecast.failures;
+  std::string out;
+  if (round.up_share < 1)
+    out = fmt::format(" Failures cost {:.1f} %: {:.3g} in the run ({:.3g} to {:.3g}).",
+                      100 * (1 - round.up_share), failures.mean, failures.low, failures.high);
+  const bool leave = std::ranges::any_of(forecast.group.sites,
+                                         [](const Site& site) { return site.stays.has_value(); });
+  if (leave || (forecast.exchange.decoupled && round.up_share < 1))
+    out += fmt::format(" At a moment {:.1f} of {} sites train ({:.0f} to {:.0f}).",
+                       round.training.mean, round.members.size(), round.training.low,
+                       round.training.high);
+  return out;
 }
 
 // A run that does not fit is forecast all the same, as `simulate` does it.
@@ -57,7 +70,7 @@ std::string answer_of(const SiteForecast& forecast) {
                                      100 * round.utilisation, 100 * low_utilisation(forecast),
                                      100 * high_utilisation(forecast), forecast.exchange.every,
                                      to_text(round.time()), to_text(round.exposed),
-                                     waiting_text(forecast), failures_text(round));
+                                     waiting_text(forecast), failures_text(forecast));
 }
 
 std::string advice_of(const SiteForecast& forecast) {
@@ -113,10 +126,15 @@ std::string exchange_text(const SiteForecast& forecast) {
           ? to_text(round.transfer)
           : fmt::format("{} x {}", forecast.exchange.fragments, to_text(round.transfer)),
       to_text(round.exposed), to_text(round.sent), to_text(round.received));
-  out += fmt::format("throughput: {} samples/s", rate_text(forecast.samples_per_s));
-  if (forecast.egress_usd_per_day)
-    out += fmt::format("; egress {} a round, {} USD a day ({})", to_text(forecast.egress),
-                       usd_cell(*forecast.egress_usd_per_day),
+  const Expected& run = forecast.run_s;
+  out += fmt::format("throughput: {} samples/s; {} take {} ({} to {})\n",
+                     rate_text(forecast.samples_per_s), counted(forecast.run_steps, "step"),
+                     to_text(Duration::seconds(run.mean)), to_text(Duration::seconds(run.low)),
+                     to_text(Duration::seconds(run.high)));
+  out += fmt::format("egress: {} a round", to_text(forecast.egress));
+  if (forecast.egress_usd) out += fmt::format(", {} USD a run", usd_cell(*forecast.egress_usd));
+  if (const auto day = forecast.egress_usd_per_day())
+    out += fmt::format(", {} USD a day ({})", usd_cell(*day),
                        name_of(forecast.group.usd_per_gb->provenance.kind));
   return out + "\n";
 }
@@ -148,13 +166,18 @@ std::string kinds_of_links(const SiteForecast& forecast) {
 
 Json seconds(Duration time) { return Json(time.s()); }
 
+Json expected_json(const Expected& value) {
+  return {{"mean", value.mean}, {"low", value.low}, {"high", value.high}};
+}
+
 Json exchange_json(const OuterExchange& exchange) {
   return {{"codec", std::string(exchange.codec.name)},
           {"bits_per_weight", exchange.codec.bits},
           {"every", exchange.every},
           {"fragments", exchange.fragments},
           {"delay", exchange.delay},
-          {"by_layer", exchange.layers.has_value()}};
+          {"by_layer", exchange.layers.has_value()},
+          {"decoupled", exchange.decoupled}};
 }
 
 }  // namespace
@@ -195,7 +218,12 @@ std::string site_forecast_json(const SiteForecast& forecast) {
             {"received_bytes", round.received.value()},
             {"samples_per_s", forecast.samples_per_s},
             {"egress_bytes", forecast.egress.value()},
-            {"egress_usd_per_day", number_or_null(forecast.egress_usd_per_day)},
+            {"run_steps", forecast.run_steps},
+            {"run_s", expected_json(forecast.run_s)},
+            {"failures", expected_json(forecast.failures)},
+            {"training_sites", expected_json(round.training)},
+            {"egress_usd", number_or_null(forecast.egress_usd)},
+            {"egress_usd_per_day", number_or_null(forecast.egress_usd_per_day())},
             {"fewest_steps", forecast.fewest_steps ? Json(*forecast.fewest_steps) : Json(nullptr)},
             {"bandwidth_for_95_percent_bit_s",
              forecast.for_95_percent ? Json(forecast.for_95_percent->value() * 8) : Json(nullptr)}};
@@ -209,6 +237,7 @@ std::string site_forecast_json(const SiteForecast& forecast) {
                              {"step_low_s", seconds(step.low)},
                              {"step_high_s", seconds(step.high)},
                              {"batch", step.batch},
+                             {"memory_bytes", step.memory.value()},
                              {"fits", step.fits},
                              {"up_bit_s", reached_rate(link, link.up.value).value() * 8},
                              {"down_bit_s", reached_rate(link, link.down.value).value() * 8},

@@ -64,8 +64,10 @@ TEST_CASE("site forecast: two sites follow the closed form") {
   CHECK(two.round.utilisation == Approx(compute / (compute + transfer)).epsilon(1e-6));
   CHECK(two.samples_per_s == Approx(2 * 512 * 100 / (compute + transfer)).epsilon(1e-6));
   const double dollars = 2 * two.exchange.weights * 2e-9 * 0.1 * 86400 / (compute + transfer);
-  REQUIRE(two.egress_usd_per_day);
-  CHECK(*two.egress_usd_per_day == Approx(dollars).epsilon(1e-6));
+  REQUIRE(two.egress_usd_per_day());
+  CHECK(*two.egress_usd_per_day() == Approx(dollars).epsilon(1e-6));
+  // 100 steps are one round.
+  CHECK(two.run_s.mean == Approx(compute + transfer).epsilon(1e-6));
   CHECK(two.low.utilisation <= two.round.utilisation);
   CHECK(two.high.utilisation >= two.round.utilisation);
 }
@@ -77,6 +79,33 @@ TEST_CASE("site forecast: a slow site is waited for, and left out by a quorum") 
   const SiteForecast two = forecast_text(text, {.quorum = 2});
   CHECK(two.round.compute.s() == Approx(100 * plain_step_s()).epsilon(1e-6));
   CHECK(two.round.members.size() == 2);
+}
+
+TEST_CASE("site forecast: failures lengthen the run by their expected number") {
+  const std::string sites = site("a", "count = 2\nmtbf = \"1 h\"\noutage = \"5 min\"\n");
+  WhatIf asked = bert;
+  asked["steps"] = "10000";
+  const SiteForecast plain = forecast_text(description("", site("a", "count = 2\n")), {}, asked);
+  const SiteForecast failing = forecast_text(description("", sites), {}, asked);
+  const double undone = failing.round.time().s() / 2;
+  CHECK(plain.failures.mean == 0);
+  CHECK(failing.failures.mean == Approx(2 * plain.run_s.mean / 3600).epsilon(1e-6));
+  CHECK(failing.run_s.mean ==
+        Approx(plain.run_s.mean + failing.failures.mean * (300 + undone)).epsilon(1e-6));
+  CHECK(failing.run_s.low < failing.run_s.mean);
+  CHECK(failing.run_s.high > failing.run_s.mean);
+  CHECK_THAT(site_forecast_table(failing), Contains("in the run ("));
+}
+
+TEST_CASE("site forecast: decoupled sites keep their own pace") {
+  const std::string text = description("", site("a", "count = 2\n") + site("b", "slow = 2\n"));
+  const OuterChoice coupled{.codec = "int4", .every = 24, .fragments = 24, .delay = 2};
+  OuterChoice decoupled = coupled;
+  decoupled.decoupled = true;
+  const SiteForecast together = forecast_text(text, coupled),
+                     alone = forecast_text(text, decoupled);
+  // Batches of 1 + 1 + 1/2 in place of 3/2 in the time of a fast step.
+  CHECK(alone.samples_per_s / together.samples_per_s == Approx(2.5 / 1.5).epsilon(1e-3));
 }
 
 TEST_CASE("site forecast: the fewest steps and the bandwidth keep 95 %") {

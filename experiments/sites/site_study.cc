@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <optional>
 #include <string_view>
 
@@ -30,16 +31,20 @@ class StudyRow {
   std::size_t row_;
 };
 
-// Equal sites whose links are the row's, slower by `grid`.
-SiteGroup sites_of_row(const StudyRow& row, double grid) {
+// Equal sites whose links are the row's, faster by `faster`.
+SiteGroup sites_of_row(const StudyRow& row, double faster) {
   SiteGroup group;
   group.via = row.text("via") == "store" ? Via::store : Via::direct;
   Site site;
-  site.link.up.value = Bandwidth(row.number("up_gbit") * 1e9 / 8 / grid);
-  site.link.down.value = Bandwidth(row.number("down_gbit") * 1e9 / 8 / grid);
+  site.link.up.value = Bandwidth(row.number("up_gbit") * 1e9 / 8 * faster);
+  site.link.down.value = Bandwidth(row.number("down_gbit") * 1e9 / 8 * faster);
   site.link.rtt.value = Duration::seconds(row.number("rtt_ms") * 1e-3);
   // The sources give the rate of the link, not of a connection.
   site.link.window.value = Bytes(1e15);
+  if (const auto mtbf = row.find("mtbf_s")) {
+    site.mtbf = {Duration::seconds(*mtbf), {}};
+    site.outage.value = Duration::seconds(row.number("outage_s"));
+  }
   group.sites.assign(static_cast<std::size_t>(row.whole("sites")), site);
   return group;
 }
@@ -51,18 +56,35 @@ OuterExchange exchange_of_row(const StudyRow& row) {
   exchange.every = row.whole("every");
   exchange.fragments = row.whole("fragments");
   exchange.delay = row.whole("delay");
+  exchange.decoupled = row.text("via") == "syncer";
   if (row.find("layers")) exchange.layers = row.whole("layers");
   return exchange;
 }
 
-double forecast_row(const StudyRow& row, double grid) {
-  if (const auto transfer = row.find("transfer_s"))
-    return *transfer / (*transfer + row.number("every") * row.number("step_s"));
-  const SiteGroup group = sites_of_row(row, grid);
+double forecast_of(const StudyRow& row, const SiteGroup& group, const OuterExchange& exchange) {
   const std::vector<Duration> steps(group.sites.size(),
                                     Duration::seconds(row.find("step_s").value_or(1)));
-  const OuterRound round = outer_round(group, steps, exchange_of_row(row));
+  const OuterRound round = outer_round(group, steps, exchange);
   return row.find("published_s") ? round.transfer.s() : 1 - round.utilisation;
+}
+
+double forecast_row(const StudyRow& row, double faster) {
+  if (const auto transfer = row.find("transfer_s"))
+    return *transfer / (*transfer + row.number("every") * row.number("step_s"));
+  return forecast_of(row, sites_of_row(row, faster), exchange_of_row(row));
+}
+
+// The least that any program exposes with the row's bytes, links and steps: what waits for nothing
+// overlaps the whole round, and downloads from a store are free.
+double least_of_row(const StudyRow& row) {
+  if (row.find("transfer_s")) return 0;
+  SiteGroup group = sites_of_row(row, row.number("grid"));
+  for (Site& site : group.sites)
+    if (group.via == Via::store) site.link.down.value = Bandwidth(1e15);
+  OuterExchange exchange = exchange_of_row(row);
+  if (exchange.delay > 0 || exchange.layers) exchange.delay = exchange.every;
+  exchange.layers.reset();
+  return forecast_of(row, group, exchange);
 }
 
 // The value that a share of all values lies at or below.
@@ -87,13 +109,29 @@ std::string value_cell(const StudyFigure& figure, double value) {
   return figure.in_seconds ? fmt::format("{:.1f} s", value) : fmt::format("{:.2f} %", 100 * value);
 }
 
+std::string figure_line(const StudyFigure& figure) {
+  return fmt::format("  {:<48} {:>10} {:>10} {:>5.0f} % {:>5.0f} %{}\n", figure.what,
+                     value_cell(figure, figure.published), value_cell(figure, figure.forecast),
+                     100 * figure.error(), 100 * figure.error_beyond_grid(),
+                     figure.possible ? "" : " *");
+}
+
 }  // namespace
 
 double StudyFigure::error() const { return std::abs(forecast / published - 1); }
 
 double StudyFigure::error_beyond_grid() const {
-  if (forecast <= published && published <= forecast_high) return 0;
-  return std::min(std::abs(forecast - published), std::abs(forecast_high - published)) / published;
+  const double nearest = std::clamp(published, forecast_low, forecast_high);
+  return std::abs(nearest / published - 1);
+}
+
+std::vector<StudyFigure> possible_figures(const std::vector<StudyFigure>& figures,
+                                          const std::string& study) {
+  std::vector<StudyFigure> possible;
+  std::ranges::copy_if(figures, std::back_inserter(possible), [&](const StudyFigure& figure) {
+    return figure.possible && (study.empty() || figure.study == study);
+  });
+  return possible;
 }
 
 std::vector<StudyFigure> site_study() {
@@ -106,16 +144,19 @@ std::vector<StudyFigure> site_study() {
         .study = row.text("study"), .what = row.text("what"), .source = row.text("source")};
     figure.in_seconds = row.find("published_s").has_value();
     figure.published = row.number(figure.in_seconds ? "published_s" : "published_share");
-    figure.forecast = forecast_row(row, 1);
-    figure.forecast_high = forecast_row(row, row.number("grid"));
+    figure.forecast = forecast_row(row, std::sqrt(row.number("grid")));
+    figure.forecast_low = forecast_row(row, row.number("grid"));
+    figure.forecast_high = forecast_row(row, 1);
+    figure.possible = least_of_row(row) <= figure.published;
     figures.push_back(std::move(figure));
   }
   return figures;
 }
 
 std::string site_study_table(const std::vector<StudyFigure>& figures) {
-  std::string out = fmt::format("{:<50} {:>10} {:>10} {:>7}\n", "time that communication costs",
-                                "published", "forecast", "error");
+  std::string out =
+      fmt::format("{:<50} {:>10} {:>10} {:>7} {:>7}\n", "time that communication costs",
+                  "published", "forecast", "error", "beyond");
   std::vector<std::string> studies;
   std::string source;
   for (const StudyFigure& figure : figures) {
@@ -123,21 +164,21 @@ std::string site_study_table(const std::vector<StudyFigure>& figures) {
       source = figure.source;
       out += fmt::format("\n{}, {}\n", figure.study, source);
     }
-    out += fmt::format("  {:<48} {:>10} {:>10} {:>5.0f} %\n", figure.what,
-                       value_cell(figure, figure.published), value_cell(figure, figure.forecast),
-                       100 * figure.error());
+    out += figure_line(figure);
     if (studies.empty() || studies.back() != figure.study) studies.push_back(figure.study);
   }
+  const std::vector<StudyFigure> all = possible_figures(figures);
+  out += fmt::format(
+      "\n* {} of {} figures: the stated links cannot carry the stated bytes in that time.\n",
+      figures.size() - all.size(), figures.size());
   out += fmt::format("\n{:<24} {:>7} {:>17} {:>17}\n{:<24} {:>7} {:>8} {:>8} {:>8} {:>8}\n", "", "",
-                     "error (%)", "beyond grid (%)", "study", "figures", "median", "p90", "median",
-                     "p90");
+                     "error (%)", "beyond grid (%)", "study, without *", "figures", "median", "p90",
+                     "median", "p90");
   for (const std::string& study : studies) {
-    std::vector<StudyFigure> of_study;
-    std::ranges::copy_if(figures, std::back_inserter(of_study),
-                         [&](const StudyFigure& figure) { return figure.study == study; });
-    out += errors_line(study, of_study);
+    const std::vector<StudyFigure> of_study = possible_figures(figures, study);
+    if (!of_study.empty()) out += errors_line(study, of_study);
   }
-  return out + errors_line("all", figures);
+  return out + errors_line("all", all) + errors_line("all, with *", figures);
 }
 
 }  // namespace lambcast

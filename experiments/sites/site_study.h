@@ -4,10 +4,16 @@
 // exchange. Links, steps and settings are the source's; no parameter is fitted. A source that gives
 // the time of the transfer in place of a link (INTELLECT-1) tests the schedule alone.
 //
-// Streaming DiLoCo and Eager give the least bandwidth on a grid of ratio 1.207 at which a
-// utilisation is reached. The true need lies between a grid point and the one below, so a published
-// share that lies between the forecasts at both is met. Other errors are those to the nearer of the
-// two.
+// Resolution. Streaming DiLoCo and Eager print bandwidths of a scan in steps of ratio 1.207. The
+// need lies between the printed point and the next one above: by table 1 of the former, 1e9 weights
+// take 16.2 Gbit at 1 Gbit/s, so DiLoCo with H = 100 and steps of 0.1 s needs 1.61 Gbit/s for 50 %,
+// 6.3 for 80 % and 13.8 for 90 %; table 4 prints 1.4, 6.2 and 13.3. `forecast` is at the middle of
+// the step. A published share between the forecasts at both ends is met as closely as the source
+// can tell.
+//
+// A figure is `possible` if the stated links can carry the stated bytes in the stated time, with
+// the best overlap that the schedule allows. Others are listed, but they are not among the errors:
+// no model of a link meets them.
 #pragma once
 
 #include <string>
@@ -19,13 +25,19 @@ struct StudyFigure {
   std::string study, what, source;
   bool in_seconds = false;  // else a share of time
   double published = 0;
-  double forecast = 0;       // at the source's bandwidth
-  double forecast_high = 0;  // one grid point below; as `forecast` without a grid
-  double error() const;      // relative, at the source's bandwidth
+  double forecast = 0;       // in the middle of a step of the grid
+  double forecast_low = 0;   // at the next bandwidth of the grid; as `forecast` without a grid
+  double forecast_high = 0;  // at the printed bandwidth
+  bool possible = true;
+  double error() const;  // relative
   double error_beyond_grid() const;
 };
 
 std::vector<StudyFigure> site_study();
+
+// Returns the possible figures of a study, or of all studies.
+std::vector<StudyFigure> possible_figures(const std::vector<StudyFigure>& figures,
+                                          const std::string& study = {});
 
 // A line for each figure, then errors by study and over all.
 std::string site_study_table(const std::vector<StudyFigure>& figures);

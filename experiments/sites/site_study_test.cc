@@ -9,21 +9,57 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-double median_error(const std::string& study) {
+struct Errors {
+  double median = 0, p90 = 0;
+};
+
+Errors errors_of(const std::string& study, double (StudyFigure::*error)() const) {
   std::vector<double> errors;
-  for (const StudyFigure& figure : site_study())
-    if (study.empty() || figure.study == study) errors.push_back(figure.error());
+  for (const StudyFigure& figure : possible_figures(site_study(), study))
+    errors.push_back((figure.*error)());
   std::ranges::sort(errors);
   REQUIRE(!errors.empty());
-  return errors[errors.size() / 2];
+  return {errors[errors.size() / 2], errors[(errors.size() - 1) * 9 / 10]};
 }
 
-TEST_CASE("sites study: median errors stay within what was reached") {
-  CHECK(median_error("intellect-1") < 0.02);
-  CHECK(median_error("prime") < 0.07);
-  CHECK(median_error("streaming-diloco") < 0.12);
-  CHECK(median_error("data-parallel") < 0.28);
-  CHECK(median_error("") < 0.17);
+TEST_CASE("sites study: errors stay within what was reached") {
+  CHECK(possible_figures(site_study()).size() == 87);
+  CHECK(errors_of("intellect-1", &StudyFigure::error).median < 0.02);
+  CHECK(errors_of("prime", &StudyFigure::error).median < 0.07);
+  const Errors plain = errors_of("", &StudyFigure::error);
+  CHECK(plain.median < 0.07);
+  CHECK(plain.p90 < 0.43);
+  const Errors beyond = errors_of("", &StudyFigure::error_beyond_grid);
+  CHECK(beyond.median == 0);
+  CHECK(beyond.p90 < 0.12);
+}
+
+// The need of DiLoCo at 1e9 weights by the source's other table, of 109 hours for 24,120 steps at
+// 1 Gbit/s, lies between the printed bandwidth and the next one of the grid.
+TEST_CASE("sites study: the printed bandwidths of the scan lie below the need") {
+  constexpr double step_s = 0.1, every = 100, grid = 1.207;
+  const double gbit = 109. * 3600 / 24120 - step_s / 3;  // the backward pass hides its share
+  for (const auto& [utilisation, printed] : {std::pair{0.5, 1.4}, {0.8, 6.2}, {0.9, 13.3}}) {
+    const double exposed_s = step_s * every * (1 / utilisation - 1);
+    const double need = gbit / (exposed_s + step_s * 2 / 3);
+    CHECK(need > printed);
+    CHECK(need < printed * grid);
+  }
+}
+
+// One island of 1.2 M chips, a failure a year each, trains 58 % of its time with elastic islands.
+TEST_CASE("sites study: the outage of Decoupled DiLoCo is that of its single island") {
+  const double mtbf_s = 31536000 / 1.2e6;
+  CHECK(1 / (1 + 19.0 / mtbf_s) == Approx(0.58).epsilon(2e-3));
+}
+
+TEST_CASE("sites study: figures that no link carries are Covenant's and Eager's") {
+  for (const StudyFigure& figure : site_study()) {
+    INFO(figure.study << ": " << figure.what);
+    CHECK(figure.possible == (figure.study != "covenant-72b" && figure.study != "eager"));
+    // A model that beats the least time would be as impossible.
+    if (!figure.possible) CHECK(figure.forecast_low > figure.published);
+  }
 }
 
 // Its peers send 1.99 GB at 110 Mbit/s, 145 s, where 70 s of communication after 20 minutes of
@@ -46,10 +82,11 @@ TEST_CASE("sites study: every figure has a source, and each study its errors in 
     CHECK(!figure.source.empty());
     CHECK(figure.published > 0);
     CHECK(figure.forecast_high >= figure.forecast);
+    CHECK(figure.forecast >= figure.forecast_low);
     CHECK(figure.error_beyond_grid() <= figure.error() + 1e-12);
     studies.insert(figure.study);
   }
-  for (const std::string& study : studies) CHECK_THAT(table, Contains("\n" + study + " "));
+  for (const std::string& study : studies) CHECK_THAT(table, Contains("\n" + study + ","));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -37,35 +38,94 @@ Traffic traffic_of(const OuterExchange& exchange, Via via, std::size_t sites) {
   if (sites < 2) return {};
   const double others = static_cast<double>(sites) - 1;
   const Bytes payload(exchange.weights * exchange.codec.bits / 8 / exchange.fragments);
+  if (exchange.decoupled) return {payload, payload, 2};
   if (via == Via::store) return {payload, payload * others, 2, false};
   if (!exchange.codec.sums) return {payload * others, payload * others, others / 2};
   const Bytes ring = payload * (2 * others / static_cast<double>(sites));
   return {ring, ring, others};
 }
 
-Duration transfer_over(const Traffic& traffic, Bandwidth up, Bandwidth down, Duration rtt) {
-  const Duration latency = rtt.scaled(traffic.round_trips);
-  const Duration out = traffic.sent / up, in = traffic.received / down;
+// The slowest of the round trips that `sites` sites make at once.
+Duration slowest_trip(Duration rtt, const SiteLink& link, std::size_t sites) {
+  const double trips = static_cast<double>(std::max<std::size_t>(sites, 2));
+  return rtt + link.jitter.value.scaled(std::sqrt(2 * std::log(trips)));
+}
+
+Duration transfer_over(const Traffic& traffic, const SiteLink& link, std::size_t sites) {
+  const Duration latency = slowest_trip(link.rtt.value, link, sites).scaled(traffic.round_trips);
+  const Duration out = traffic.sent / reached_rate(link, link.up.value);
+  const Duration in = traffic.received / reached_rate(link, link.down.value);
   return latency + (traffic.at_once ? std::max(out, in) : out + in);
 }
 
-// Steps between the send of a fragment and the use of its result.
-double hidden_steps(const OuterExchange& exchange) {
-  const double period = static_cast<double>(exchange.every) / exchange.fragments;
-  return std::min<double>(exchange.delay, period) + (exchange.layers ? backward_share : 0);
+// Transfer over a pair that carries `volume` of a fragment.
+Duration over_pair(const SitePair& pair, const SiteGroup& group, Bytes volume, double round_trips,
+                   std::size_t sites) {
+  const SiteLink& link = group.sites[pair.a].link;
+  return volume / pair.rate.value + slowest_trip(pair.rtt.value, link, sites).scaled(round_trips);
 }
 
-// Share of a fragment's transfer that leaves when nothing is left to hide it.
-double share_of_last_layer(const OuterExchange& exchange) {
-  return std::min(1.0, static_cast<double>(exchange.fragments) / *exchange.layers);
+// Slowest of the pairs, except those that the best ring avoids.
+Duration over_pairs(const SiteGroup& group, std::vector<std::size_t> members,
+                    const Traffic& traffic, const OuterExchange& exchange) {
+  const std::size_t sites = members.size();
+  if (group.pairs.empty() || sites < 2 || exchange.decoupled) return {};
+  const auto others = static_cast<double>(sites - 1);
+  const Bytes volume = exchange.codec.sums ? traffic.sent : traffic.sent / others;
+  std::ranges::sort(members);
+  const auto slowest = [&](auto is_used) {
+    Duration time;
+    for (const SitePair& pair : group.pairs)
+      if (is_used(pair))
+        time = std::max(time, over_pair(pair, group, volume, traffic.round_trips, sites));
+    return time;
+  };
+  const auto is_member = [&](std::size_t site) {
+    return std::ranges::binary_search(members, site);
+  };
+  if (!exchange.codec.sums)
+    return slowest([&](const SitePair& p) { return is_member(p.a) && is_member(p.b); });
+  const auto in_ring = [&](const SitePair& pair) {
+    for (std::size_t i = 0; i < sites; ++i)
+      if (std::minmax(members[i], members[(i + 1) % sites]) == std::minmax(pair.a, pair.b))
+        return true;
+    return false;
+  };
+  constexpr std::size_t most_ordered = 8;  // 5,040 rings
+  Duration best = slowest(in_ring);
+  while (sites <= most_ordered && std::next_permutation(members.begin() + 1, members.end()))
+    best = std::min(best, slowest(in_ring));
+  return best;
 }
 
-Duration exposed_of(Duration transfer, Duration step, const OuterExchange& exchange) {
-  const Duration hidden = step.scaled(hidden_steps(exchange));
-  Duration exposed = transfer > hidden ? transfer - hidden : Duration();
-  if (exchange.layers && exchange.delay == 0)
-    exposed = std::max(exposed, transfer.scaled(share_of_last_layer(exchange)));
-  return exposed * exchange.fragments;
+// Time that all fragments of a round expose, each with a transfer of `transfer` seconds. By layer,
+// the exposure of fragment f falls by the slack of its lowest layer: an arithmetic series.
+double exposed_s(double transfer, double step, const OuterExchange& exchange) {
+  const double fragments = exchange.fragments;
+  const double steps = exchange.every;
+  const double of_link = fragments * transfer - steps * step;
+  const double delay = std::min(static_cast<double>(exchange.delay), steps / fragments) * step;
+  if (!exchange.layers) return std::max({0.0, of_link, fragments * (transfer - delay)});
+  const double layers = *exchange.layers;
+  const double above_lowest = backward_share * std::max(0.0, 1 - fragments / layers) * step;
+  const double of_lowest = std::min(1.0, fragments / layers) * transfer;
+  const double first = std::max(transfer - above_lowest, of_lowest) - delay;
+  if (first <= 0) return std::max(0.0, of_link);
+  const double falls = std::min(1 / layers, 1 / fragments) * step;
+  const double exposing = std::min(fragments, std::ceil(first / falls));
+  return std::max(of_link, exposing * first - falls * exposing * (exposing - 1) / 2);
+}
+
+// Returns the longest transfer of a fragment with which a round exposes at most `exposed`.
+double longest_transfer_s(double exposed, double step, const OuterExchange& exchange) {
+  double low = 0, high = (exposed + exchange.every * step) / exchange.fragments;
+  if (exposed_s(high, step, exchange) <= exposed) return high;
+  constexpr int halvings = 60;  // of all digits of a double
+  for (int i = 0; i < halvings; ++i) {
+    const double middle = (low + high) / 2;
+    (exposed_s(middle, step, exchange) <= exposed ? low : high) = middle;
+  }
+  return low;
 }
 
 // Indices of the sites in the order in which they are ready, as many as the round waits for.
@@ -74,8 +134,47 @@ std::vector<std::size_t> waited_for(std::span<const Duration> steps,
   std::vector<std::size_t> order(steps.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::ranges::stable_sort(order, {}, [&](std::size_t i) { return steps[i]; });
-  if (exchange.quorum) order.resize(static_cast<std::size_t>(*exchange.quorum));
+  if (exchange.quorum && !exchange.decoupled)
+    order.resize(static_cast<std::size_t>(*exchange.quorum));
   return order;
+}
+
+// A round of a decoupled site.
+Duration time_alone(const Traffic& traffic, const SiteLink& link, Duration step,
+                    const OuterExchange& exchange) {
+  const Duration transfer = transfer_over(traffic, link, 2);
+  return step * exchange.every + Duration::seconds(exposed_s(transfer.s(), step.s(), exchange));
+}
+
+// Share of the time of training sites in which at least the quorum of them trains.
+double share_with_quorum(std::span<const double> chances, const OuterExchange& exchange) {
+  const std::vector<double> of_counts = chances_of_counts(chances);
+  double all = 0, with_quorum = 0;
+  for (std::size_t k = 0; k < of_counts.size(); ++k) {
+    const double sites = static_cast<double>(k) * of_counts[k];
+    all += sites;
+    if (k >= static_cast<std::size_t>(exchange.quorum.value_or(1))) with_quorum += sites;
+  }
+  return all > 0 ? with_quorum / all : 0;
+}
+
+// Sets what failures, departures and joins leave.
+void add_membership(const SiteGroup& group, const OuterExchange& exchange, OuterRound& round) {
+  const std::vector<Site>& sites = group.sites;
+  round.work.assign(sites.size(), 0);
+  double failures = 0, gpus = 0, up = 0;
+  for (const std::size_t i : round.members) {
+    const Duration undone = round.times[i].scaled(0.5);
+    const double share = failure_share(sites[i], undone);
+    failures += share;
+    round.work[i] = present_share(sites[i], undone) / (exchange.decoupled ? 1 + share : 1);
+    gpus += sites[i].gpus;
+    up += sites[i].gpus / (1 + share);
+  }
+  round.training = training_sites(round.work);
+  round.up_share = exchange.decoupled ? up / gpus : 1 / (1 + failures);
+  const double all = exchange.decoupled ? share_with_quorum(round.work, exchange) : round.up_share;
+  for (double& work : round.work) work *= all;
 }
 
 }  // namespace
@@ -109,27 +208,27 @@ OuterRound outer_round(const SiteGroup& group, std::span<const Duration> steps,
   round.members = waited_for(steps, exchange);
   const std::vector<std::size_t>& members = round.members;
   const Traffic traffic = traffic_of(exchange, group.via, members.size());
-  for (const std::size_t i : members) {
-    const SiteLink& link = group.sites[i].link;
-    round.transfer = std::max(round.transfer,
-                              transfer_over(traffic, reached_rate(link, link.up.value),
-                                            reached_rate(link, link.down.value), link.rtt.value));
-  }
-  const Duration last = steps[members.back()];
-  round.compute = last * exchange.every;
-  round.exposed = exposed_of(round.transfer, last, exchange);
   round.sent = traffic.sent * exchange.fragments;
   round.received = traffic.received * exchange.fragments;
+  round.transfer = over_pairs(group, members, traffic, exchange);
+  for (const std::size_t i : members)
+    round.transfer =
+        std::max(round.transfer, transfer_over(traffic, group.sites[i].link, members.size()));
+  const Duration last = steps[members.back()];
+  round.compute = last * exchange.every;
+  round.exposed = Duration::seconds(exposed_s(round.transfer.s(), last.s(), exchange));
+  round.times.assign(steps.size(), round.time());
+  if (exchange.decoupled)
+    for (std::size_t i = 0; i < steps.size(); ++i)
+      round.times[i] = time_alone(traffic, group.sites[i].link, steps[i], exchange);
+  add_membership(group, exchange, round);
   double busy = 0, gpus = 0;
-  for (const Site& site : group.sites) gpus += site.gpus;
-  for (const std::size_t i : members) busy += group.sites[i].gpus * (steps[i] / last);
-  for (const std::size_t i : members) {
-    const Site& site = group.sites[i];
-    if (!site.mtbf) continue;
-    round.up_share -= (site.outage.value.s() + round.compute.s() / 2) / site.mtbf->value.s();
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    gpus += group.sites[i].gpus;
+    busy +=
+        group.sites[i].gpus * round.work[i] * (steps[i].s() * exchange.every / round.times[i].s());
   }
-  round.up_share = std::max(0.0, round.up_share);
-  round.utilisation = busy / gpus * (round.compute / round.time()) * round.up_share;
+  round.utilisation = busy / gpus;
   return round;
 }
 
@@ -139,13 +238,13 @@ std::optional<Bandwidth> bandwidth_for(double utilisation, const SiteGroup& grou
       exchange.quorum ? static_cast<std::size_t>(*exchange.quorum) : group.sites.size();
   const Traffic traffic = traffic_of(exchange, group.via, sites);
   Duration rtt;
-  for (const Site& site : group.sites) rtt = std::max(rtt, site.link.rtt.value);
-  const double exposed = step.s() * exchange.every * (1 / utilisation - 1) / exchange.fragments;
-  double transfer = exposed + step.s() * hidden_steps(exchange);
-  if (exchange.layers && exchange.delay == 0)
-    transfer = std::min(transfer, exposed / share_of_last_layer(exchange));
+  for (const Site& site : group.sites)
+    rtt = std::max(rtt, slowest_trip(site.link.rtt.value, site.link, sites));
+  const double exposed = step.s() * exchange.every * (1 / utilisation - 1);
+  const double transfer = longest_transfer_s(exposed, step.s(), exchange);
   const double left = transfer - rtt.s() * traffic.round_trips;
-  if (left <= 0) return std::nullopt;
+  constexpr double least = 1e-9;  // of a step: no transfer can be hidden
+  if (left <= least * step.s()) return std::nullopt;
   const Bytes volume = traffic.at_once ? traffic.sent : traffic.sent + traffic.received;
   return Bandwidth(volume.value() / left);
 }

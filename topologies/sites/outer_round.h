@@ -12,20 +12,33 @@
 //     store    p / up + (R-1) p / down + 2 rtt            one upload, R-1 downloads
 //
 //   t          the step of the last site that the round waits for
-//   hidden     (min(tau, H/F) + 2/3 if by layer) t; tau steps pass before the result is used
-//   exposed    F max(0, T - hidden) a round; by layer with tau 0 at least F T / layers
+//   exposed    F max(0, T - min(tau, H/F) t) a round; tau steps pass before the result is used
+//              at least F T - H t: the link carries one fragment at a time
 //   a round    H t + exposed
 //
 // "By layer": each layer leaves when its backward pass ends and is awaited by its next forward
-// pass. The whole backward pass, 2/3 of a step, then overlaps the transfer. The programs that
-// ship (prime, torchft, templar) wait for the whole exchange instead.
+// pass. Fragment f = 0 .. F-1 of L layers has the layers f, f+F, f+2F, ... (strided, as in
+// Streaming DiLoCo), so its lowest one has the passes of f layers below it as slack:
+//
+//   exposed    sum over f of max(0, max(T - 2/3 (1 - F/L) t, F/L T) - min(tau, H/F) t - f/L t)
+//
+// The first term is the whole transfer, which starts at the backward pass of the fragment's highest
+// layer; the second is the transfer of the lowest layer alone. The programs that ship (prime,
+// torchft, templar) wait for the whole exchange instead.
 //
 // With a quorum K the round starts when K of R sites are ready, and the others' work of the round
 // is lost. Utilisation is the share of all GPU time whose work enters the model.
 //
-// With a mean time M between failures of a site, each costs all sites the outage and half of the
-// steps of a round, which the failed site computes again: the share sum (outage + H t / 2) / M over
-// the sites waited for, in first order (Young 1974).
+// A pair of sites with a rate and round trip of its own (site_group.h) delays a ring that crosses
+// it, at the best order of up to 8 sites (as listed above that), and each gather.
+//
+// Failures of any site delay all sites waited for, by the outage and half of the steps of a round,
+// which the failed site computes again: f of membership.h adds up over the sites, and 1 / (1 + sum
+// f) of the time is left. A member that leaves delays nobody: its share is missing.
+//
+// Decoupled sites (Decoupled DiLoCo, arXiv 2604.21428) wait for nobody: each exchanges its
+// fragments with a syncer that merges them (up p, down p, 2 rtt), and is slow, fails and leaves on
+// its own. Their quorum K is the number of sites that must train at a moment for the run to go on.
 //
 // Left out: encoding (hidden by own threads in prime), the update of the outer optimizer (some
 // 40 bytes of memory traffic per weight a round), loss of packets, hops through other sites.
@@ -38,6 +51,7 @@
 #include <vector>
 
 #include "sim/base/units.h"
+#include "topologies/sites/membership.h"
 #include "topologies/sites/site_group.h"
 
 namespace lambcast {
@@ -60,7 +74,8 @@ struct OuterExchange {
   int fragments = 1;            // F; at most H
   int delay = 0;                // tau, in steps
   std::optional<int> layers{};  // of the model, for an exchange by layer
-  std::optional<int> quorum{};  // K; absent: all sites
+  std::optional<int> quorum{};  // K; absent: all sites, or one if decoupled
+  bool decoupled = false;
 };
 
 // Throws Error (usage) if a fragment has less than a step, or the quorum is not among the sites.
@@ -73,6 +88,9 @@ struct OuterRound {
   Duration time() const { return compute + exposed; }
   Bytes sent, received;              // by a site in the round
   std::vector<std::size_t> members;  // sites that the round waits for, in the order they are ready
+  std::vector<double> work;          // of each site: share of its rounds that enters the model
+  std::vector<Duration> times;       // of each site: from one of its rounds to the next
+  Expected training;                 // sites that train at a moment
   double up_share = 1;               // of the time, without failures and what they undo
   double utilisation = 1;            // includes it
 };

@@ -1,6 +1,9 @@
 #include "topologies/sites/outer_round.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <cmath>
+#include <optional>
 #include <vector>
 
 namespace lambcast {
@@ -74,12 +77,51 @@ TEST_CASE("outer round: an exchange by layer hides the backward pass") {
   const SiteGroup two = sites_of(2, 1e9, 1e9);
   OuterExchange exchange = exchange_of("int8", 10);
   exchange.layers = 10;
-  CHECK(round_of(two, exchange).exposed.s() == Approx(1.0 / 3));
+  // 1 s leaves with the highest of 10 layers: 0.9 of the backward pass of 2/3 s hides it.
+  CHECK(round_of(two, exchange).exposed.s() == Approx(1 - 0.9 * 2 / 3));
   // The last layer leaves when nothing is left to hide it.
   CHECK(round_of(two, exchange, 10).exposed.s() == Approx(0.1));
-  // Each of five fragments has two layers, so half of its 0.2 s is exposed.
+  // Each of five fragments has two layers. Half of the first one's 0.2 s is exposed; the lowest
+  // layer of the others is awaited a second and more later.
   exchange.fragments = 5;
-  CHECK(round_of(two, exchange, 10).exposed.s() == Approx(5 * 0.1));
+  CHECK(round_of(two, exchange, 10).exposed.s() == Approx(0.1));
+  // In steps of 0.4 s the slack grows by 0.04 s: 0.1 + 0.06 + 0.02.
+  CHECK(round_of(two, exchange, 0.4).exposed.s() == Approx(0.18));
+}
+
+TEST_CASE("outer round: by layer, the series is the sum over fragments") {
+  const SiteGroup two = sites_of(2, 3e7, 3e7);
+  for (const int fragments : {1, 2, 3, 8, 24, 40, 100})
+    for (const int delay : {0, 1, 3})
+      for (const double step : {0.01, 0.1, 0.7, 3.0}) {
+        OuterExchange exchange = exchange_of("e3m0", 100, fragments, delay);
+        exchange.layers = 24;
+        const OuterRound round = round_of(two, exchange, step);
+        const double transfer = round.transfer.s();
+        double sum = 0;
+        for (int f = 0; f < fragments; ++f) {
+          const double lowest = fragments < 24 ? f : f * 24.0 / fragments;
+          const double highest = lowest + std::max(0, 24 - fragments);
+          const double whole = transfer - step * (2 * highest + lowest) / 3 / 24;
+          const double last = std::min(1.0, fragments / 24.0) * transfer - step * lowest / 24;
+          const double hidden = step * std::min<double>(delay, 100.0 / fragments);
+          sum += std::max(0.0, std::max(whole, last) - hidden);
+        }
+        CHECK(round.exposed.s() ==
+              Approx(std::max(sum, fragments * transfer - 100 * step)).margin(1e-9));
+      }
+}
+
+TEST_CASE("outer round: the link carries one fragment at a time") {
+  for (const std::optional<int> layers : {std::optional<int>(), std::optional<int>(24)})
+    for (const int delay : {0, 5, 1000}) {
+      OuterExchange exchange = exchange_of("bf16", 50, 10, delay);
+      exchange.layers = layers;
+      for (double rate = 1e6; rate < 1e12; rate *= 3) {
+        const OuterRound round = round_of(sites_of(3, rate, rate), exchange);
+        CHECK(round.time().s() >= round.transfer.s() * 10 * (1 - 1e-9));
+      }
+    }
 }
 
 TEST_CASE("outer round: one site is the plain cluster") {
@@ -114,12 +156,70 @@ TEST_CASE("outer round: a failure costs the outage and half a round") {
   const OuterRound without = round_of(group, exchange);
   group.sites[2].mtbf = {Duration::seconds(3600), {}};
   group.sites[2].outage.value = Duration::seconds(40);
-  // 40 s and 50 steps of 1 s in 3,600.
+  // 40 s and 50 steps of 1 s for each hour of training.
   const OuterRound one = round_of(group, exchange);
-  CHECK(one.up_share == Approx(1 - 90.0 / 3600));
+  CHECK(one.up_share == Approx(1 / (1 + 90.0 / 3600)).epsilon(1e-4));
   CHECK(one.utilisation == Approx(without.utilisation * one.up_share));
+  // Failures of two sites add up: 90 s an hour, and 650 s a minute.
   group.sites[0].mtbf = {Duration::seconds(60), {}};
-  CHECK(round_of(group, exchange).utilisation == 0);
+  CHECK(round_of(group, exchange).up_share ==
+        Approx(1 / (1 + 90.0 / 3600 + 650.0 / 60)).epsilon(1e-4));
+}
+
+TEST_CASE("outer round: a member that is away misses, and delays nobody") {
+  SiteGroup group = sites_of(4, 1e12, 1e12);
+  const OuterExchange exchange = exchange_of("topk-2bit", 100);
+  group.sites[1].stays = {Duration::seconds(10'000), {}};
+  group.sites[1].away.value = Duration::seconds(2'000);
+  const OuterRound round = round_of(group, exchange);
+  // 10,000 s less two halves of a round of 100 s, of 12,000 s.
+  CHECK(round.work[1] == Approx(9'900.0 / 12'000).epsilon(1e-4));
+  CHECK(round.utilisation == Approx((3 + 0.825) / 4).epsilon(1e-4));
+  CHECK(round.training.low == 3);
+  CHECK(round.training.high == 4);
+}
+
+TEST_CASE("outer round: decoupled sites are slow and fail on their own") {
+  SiteGroup group = sites_of(4, 1e12, 1e12);
+  std::vector<Duration> steps = equal_steps(group, 1);
+  steps[1] = Duration::seconds(2);
+  group.sites[2].mtbf = {Duration::seconds(1'000), {}};
+  group.sites[2].outage.value = Duration::seconds(450);
+  OuterExchange exchange = exchange_of("topk-2bit", 100, 10, 2);
+  exchange.decoupled = true;
+  const OuterRound round = outer_round(group, steps, exchange);
+  // The third site trains 1,000 s of 1,500; the slow one fills its own time.
+  CHECK(round.times[1].s() == Approx(200));
+  CHECK(round.utilisation == Approx((3 + 2. / 3) / 4).epsilon(1e-4));
+  // With a quorum of all, they train while the third does.
+  exchange.quorum = 4;
+  CHECK(outer_round(group, steps, exchange).utilisation == Approx(2. / 3).epsilon(1e-4));
+  exchange.decoupled = false;
+  CHECK(outer_round(group, steps, exchange).utilisation ==
+        Approx((3 / 2. + 1) / 4 / (1 + 0.55)).epsilon(1e-3));
+}
+
+TEST_CASE("outer round: a slow pair is avoided by a ring, not by a gather") {
+  SiteGroup group = sites_of(4, 1e9, 1e9);
+  const OuterExchange ring = exchange_of("int8", 100), gather = exchange_of("e3m0", 100);
+  const Duration ring_before = round_of(group, ring).transfer;
+  group.pairs = {{0, 1, {Bandwidth(1e8), {}}, {}}};
+  // The ring 0-2-1-3 does not cross the pair; in a gather it carries 0.5 GB.
+  CHECK(round_of(group, ring).transfer == ring_before);
+  CHECK(round_of(group, gather).transfer.s() == Approx(5));
+  // Two slow pairs of one site leave it no fast ring: it has three others, of which it needs two.
+  group.pairs.push_back({0, 2, {Bandwidth(1e8), {}}, {}});
+  CHECK(round_of(group, ring).transfer.s() == Approx(15));
+  group.pairs[1].rate.value = Bandwidth(5e8);
+  CHECK(round_of(group, ring).transfer.s() == Approx(3));
+}
+
+TEST_CASE("outer round: the slowest of the trips is awaited") {
+  SiteGroup group = sites_of(4, 1e12, 1e12, Duration::seconds(0.1));
+  for (Site& site : group.sites) site.link.jitter.value = Duration::seconds(0.01);
+  const double trip = 0.1 + 0.01 * std::sqrt(2 * std::log(4.0));
+  CHECK(round_of(group, exchange_of("topk-2bit", 100)).transfer.s() ==
+        Approx(1.5 * trip).epsilon(1e-3));
 }
 
 TEST_CASE("outer round: more bandwidth, fewer bits, more steps and more delay are never slower") {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "embedded/site_files.h"
 #include "sim/base/error.h"
@@ -26,6 +27,7 @@ SiteLink default_link(const Table& wan) {
   link.up = get_within(wan, "up", any_bandwidth);
   link.down = get_within(wan, "down", any_bandwidth, link.up);
   link.rtt = get_within(wan, "rtt", any_latency);
+  link.jitter = get_within(wan, "jitter", any_latency, link.jitter);
   link.window =
       get_within(wan, "window", Range<Bytes>{Bytes(1024), Bytes(1e12)},
                  {Bytes(16 * 0x1p20),
@@ -47,6 +49,12 @@ std::vector<Site> decode_site(const Table& table, const SiteLink& otherwise) {
   if (table.has("outage") && !site.mtbf)
     fail_input(table.where("outage"), "has no effect without failures", "mtbf next to it");
   site.outage = get_within(table, "outage", any_pause, site.outage);
+  site.stays = find_within(
+      table, "stays", Range<Duration>{Duration::picoseconds(1'000'000'000'000), any_pause.high});
+  if (table.has("away") && !site.stays)
+    fail_input(table.where("away"), "has no effect on a site that never leaves",
+               "stays next to it");
+  site.away = get_within(table, "away", any_pause, site.away);
   site.link = otherwise;
   site.link.up = get_within(table, "up", any_bandwidth, otherwise.up);
   // A site that states its uplink alone has the same downlink, unless [wan] has one of its own.
@@ -68,6 +76,40 @@ void refuse_equal_names(const Table& table, const SiteGroup& group) {
   if (twice != names.end())
     fail_input(table.where("site"), fmt::format("two sites are named '{}'", *twice),
                "a name of its own for each, or count = N for equal sites");
+}
+
+std::size_t index_of_site(const Table& table, const SiteGroup& group, const std::string& name) {
+  std::vector<std::string> names;
+  for (const Site& site : group.sites) names.push_back(site.name);
+  const auto at = std::ranges::find(names, name);
+  if (at == names.end()) fail_unknown(table.where("sites"), "site", name, names);
+  return static_cast<std::size_t>(at - names.begin());
+}
+
+SitePair decode_pair(const Table& table, const SiteGroup& group) {
+  const std::vector<std::string> names = table.words("sites");
+  if (names.size() != 2 || names[0] == names[1])
+    fail_input(table.where("sites"), "a pair is two sites", "[\"east\", \"west\"]");
+  SitePair pair;
+  pair.a = index_of_site(table, group, names[0]);
+  pair.b = index_of_site(table, group, names[1]);
+  const SiteLink &a = group.sites[pair.a].link, &b = group.sites[pair.b].link;
+  pair.rate = get_within(table, "rate", any_bandwidth);
+  pair.rtt = get_within(table, "rtt", any_latency, a.rtt.value < b.rtt.value ? b.rtt : a.rtt);
+  return pair;
+}
+
+void add_pairs(const Table& wan, SiteGroup& group) {
+  for (const Table& table : wan.tables("pair")) {
+    if (group.via == Via::store)
+      fail_input(table.where("sites"), "no two sites meet directly through a store",
+                 "via = \"direct\", or no [[wan.pair]]");
+    const SitePair pair = decode_pair(table, group);
+    for (const SitePair& other : group.pairs)
+      if (std::minmax(pair.a, pair.b) == std::minmax(other.a, other.b))
+        fail_input(table.where("sites"), "the pair is given twice", "one [[wan.pair]] for it");
+    group.pairs.push_back(pair);
+  }
 }
 
 }  // namespace
@@ -96,6 +138,7 @@ SiteGroup decode_sites(const Table& table) {
   if (group.sites.size() > most_sites)
     fail_input(table.where("site"), "too many sites", fmt::format("at most {}", most_sites));
   refuse_equal_names(table, group);
+  add_pairs(wan, group);
   table.finish();
   return group;
 }
@@ -110,6 +153,13 @@ std::vector<std::string> site_group_names() {
   std::vector<std::string> names;
   for (const EmbeddedFile& file : site_files()) names.push_back(preset_of(file.name));
   return names;
+}
+
+bool describes_sites(const std::string& name_or_path) {
+  const std::vector<std::string> names = site_group_names();
+  if (!is_path(name_or_path)) return std::ranges::find(names, name_or_path) != names.end();
+  return std::filesystem::is_regular_file(name_or_path) &&
+         read_file(name_or_path).find("[[site]]") != std::string::npos;
 }
 
 std::string site_group_text(const std::string& name) {

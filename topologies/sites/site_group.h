@@ -9,7 +9,12 @@
 //   streams = 16                   TCP connections of a site (default 16, assumed)
 //   window = "16 MiB"              of one connection (default 16 MiB, assumed)
 //   usd_per_gb = 0.02              price of a GB that leaves a site (default: none)
+//   jitter = "5 ms"                spread (standard deviation) of a round trip (default: none)
 //   via = "direct"                 or "store": all data passes through an object store
+//   [[wan.pair]]                   what a pair of sites reaches, if the sites' own links carry more
+//   sites = ["east", "west"]
+//   rate = "25 Gbit/s"             each way
+//   rtt = "70 ms"                  default: the longer one of the two sites
 //   [[site]]
 //   name = "east"
 //   cluster = "hgx-h100-ndr"       preset or file
@@ -19,9 +24,12 @@
 //   up, down, rtt                  in place of the defaults
 //   mtbf = "30 h"                  mean time between failures of the site (default: none)
 //   outage = "10 min"              from a failure to the next step (default 10 min, assumed)
+//   stays = "20 h"                 mean time until the site leaves (default: it never does)
+//   away = "1 h"                   until it joins again (default 1 h, assumed)
 //
-// TCP moves one window per round trip, so a site reaches min(link, streams x window / rtt). Left
-// out: a rate for each pair of sites, packet loss, and jitter.
+// TCP moves one window per round trip, so a site reaches min(link, streams x window / rtt). An
+// exchange waits for the slowest of R trips, sqrt(2 ln R) spreads above the mean (the leading term
+// for the largest of R normal values). Left out: packet loss.
 #pragma once
 
 #include <optional>
@@ -37,6 +45,7 @@ namespace lambcast {
 struct SiteLink {
   Sourced<Bandwidth> up, down;  // of the whole site
   Sourced<Duration> rtt;
+  Sourced<Duration> jitter{Duration(), {Kind::assumed, "default"}};
   Sourced<Bytes> window;
   int streams = 16;
   bool operator==(const SiteLink&) const = default;
@@ -49,7 +58,17 @@ struct Site {
   SiteLink link;
   std::optional<Sourced<Duration>> mtbf;
   Sourced<Duration> outage{Duration::picoseconds(600'000'000'000'000), {Kind::assumed, "default"}};
+  std::optional<Sourced<Duration>> stays;
+  Sourced<Duration> away{Duration::picoseconds(3'600'000'000'000'000), {Kind::assumed, "default"}};
   bool operator==(const Site&) const = default;
+};
+
+// A pair of sites, by index, that reaches less than the links of both.
+struct SitePair {
+  std::size_t a = 0, b = 0;
+  Sourced<Bandwidth> rate;
+  Sourced<Duration> rtt;
+  bool operator==(const SitePair&) const = default;
 };
 
 enum class Via { direct, store };
@@ -59,6 +78,7 @@ struct SiteGroup {
   Via via = Via::direct;
   std::optional<Sourced<double>> usd_per_gb;
   std::vector<Site> sites;
+  std::vector<SitePair> pairs;
   bool operator==(const SiteGroup&) const = default;
 };
 
@@ -71,6 +91,8 @@ SiteGroup decode_sites(const Table& table);
 // Loads a preset by name, or a file by path.
 SiteGroup load_sites(const std::string& name_or_path);
 std::vector<std::string> site_group_names();
+// Returns whether a name is that of a preset, or of a file with a [[site]].
+bool describes_sites(const std::string& name_or_path);
 // Throws Error if there is no preset of that name.
 std::string site_group_text(const std::string& name);
 

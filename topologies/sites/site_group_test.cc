@@ -27,9 +27,10 @@ TEST_CASE("sites: presets load, and each number has a source") {
 
 TEST_CASE("sites: a stated default changes nothing") {
   const SiteGroup plain = decoded(head + two);
-  const SiteGroup stated =
-      decoded(head + "down = \"1 Gbit/s\"\nstreams = 16\nwindow = \"16 MiB\"\nvia = \"direct\"\n" +
-              two + "slow = 1.0\nup = \"1 Gbit/s\"\n");
+  const SiteGroup stated = decoded(head +
+                                   "down = \"1 Gbit/s\"\njitter = \"0 s\"\nstreams = 16\nwindow = "
+                                   "\"16 MiB\"\nvia = \"direct\"\n" +
+                                   two + "slow = 1.0\nup = \"1 Gbit/s\"\n");
   REQUIRE(plain.sites.size() == 2);
   CHECK(plain.sites[1].name == "a-2");
   for (std::size_t i = 0; i < 2; ++i) {
@@ -62,6 +63,14 @@ TEST_CASE("sites: mistakes are named with their key") {
   CHECK_THROWS_WITH(decoded(head), Contains("[[site]]"));
   CHECK_THROWS_WITH(decoded(head + two + two), Contains("two sites are named 'a-1'"));
   CHECK_THROWS_WITH(decoded(head + two + "slow = 0.5\n"), Contains("slow"));
+  CHECK_THROWS_WITH(decoded(head + two + "away = \"1 min\"\n"), Contains("stays"));
+  const std::string pair = "[[wan.pair]]\nrate = \"1 Gbit/s\"\nsites = ";
+  CHECK_THROWS_WITH(decoded(head + two + pair + "[\"a-1\", \"a-3\"]\n"), Contains("a-3"));
+  CHECK_THROWS_WITH(decoded(head + two + pair + "[\"a-1\", \"a-1\"]\n"), Contains("two sites"));
+  const std::string both = pair + "[\"a-1\", \"a-2\"]\n", swapped = pair + "[\"a-2\", \"a-1\"]\n";
+  CHECK(decoded(head + two + both).pairs.size() == 1);
+  CHECK_THROWS_WITH(decoded(head + two + both + swapped), Contains("twice"));
+  CHECK_THROWS_WITH(decoded(head + "via = \"store\"\n" + two + both), Contains("store"));
   CHECK_THROWS_WITH(decoded(head + "jiter = \"1 ms\"\n" + two), Contains("jiter"));
   CHECK_THROWS_WITH(decoded(head + "via = \"stor\"\n" + two), Contains("via"));
   CHECK_THROWS_WITH(decoded(head + two + "outage = \"1 min\"\n"), Contains("mtbf"));
