@@ -1,13 +1,16 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "experiments/advise/advice_list.h"
 #include "experiments/advise/advice_output.h"
+#include "experiments/sites/site_advice.h"
 #include "sim/base/error.h"
 #include "tools/commands.h"
 #include "tools/forecast_flags.h"
 #include "tools/patience.h"
+#include "topologies/sites/site_group.h"
 
 namespace lambcast {
 namespace {
@@ -31,9 +34,29 @@ int advise_each(const AdviseOptions& options, Catalog& catalog) {
   return static_cast<int>(Exit::done);
 }
 
+bool is_for_sites(const WhatIf& what_if) {
+  const auto cluster = what_if.find("cluster");
+  return cluster != what_if.end() && describes_sites(cluster->second);
+}
+
+int advise_for_sites(const AdviseOptions& options, Catalog& catalog) {
+  const ForecastFlags& flags = options.forecast;
+  if (!options.scans.empty() || !options.lists.empty() || !flags.trace.empty())
+    fail_input({"", 0, "--cluster"}, "sites have one answer, without --list, --scan and --trace",
+               "the cluster of one site");
+  if (flags.result.format != "table")
+    fail_input({"", 0, "--format"}, "advice for sites is a table",
+               "lambcast sites --format " + flags.result.format);
+  const SiteAdvice advice = advise_sites(flags.what_if, catalog);
+  const auto table = [&] { return site_advice_table(advice); };
+  print_result(flags.result, {table, table, table});
+  return exit_code(flags, std::ranges::all_of(advice.forecast.sites, &SiteStep::fits));
+}
+
 int advise_command(const AdviseOptions& options) {
   const Patience patience("comparing backends");
   Catalog catalog;
+  if (is_for_sites(options.forecast.what_if)) return advise_for_sites(options, catalog);
   if (!options.scans.empty() || !options.lists.empty()) return advise_each(options, catalog);
   const ForecastFlags& flags = options.forecast;
   const Advice advice = advise(flags.what_if, catalog);
@@ -64,7 +87,9 @@ Command add_advise(CLI::App& app) {
   command->footer(R"(Examples
   lambcast advise --config ds.json --model bert-large --cluster commodity-10gbe --gpus 32 --steps 7500
   lambcast advise --model bert-large --cluster commodity-100gbe --nodes 16 --optimizer onebit_lamb --micro-batch 16 \
-    --steps 5993 --freeze-step 1000 --scan global_batch=2048..65536)");
+    --steps 5993 --freeze-step 1000 --scan global_batch=2048..65536
+  lambcast advise --cluster two-data-centres --model llama2-7b --zero-stage 3 --framework torchtitan --precision bf16 \
+    --global-batch 256 --micro-batch 1 --optimizer adamw --steps 1000)");
   return [options] { return advise_command(*options); };
 }
 

@@ -1,0 +1,51 @@
+// Advice for several sites: which composition of the published methods, how many steps between
+// exchanges, how much bandwidth until communication is hidden, and what egress costs.
+//
+// Each method is forecast with its published settings, and with the fewest steps H that leave 95 %
+// of the time to compute on the stated links. The advice is the method with the fewest steps, since
+// sites drift apart between exchanges; of equal ones, that with the most bits. What drift and bits
+// cost in loss is not forecast.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "experiments/sites/site_forecast.h"
+
+namespace lambcast {
+
+// A published method: codec x pattern x schedule.
+struct OuterMethod {
+  std::string_view name;
+  std::string_view codec;
+  int every = 1;
+  int fragments = 1;
+  int delay = 0;
+  bool by_layer = false;
+  bool decoupled = false;
+};
+std::span<const OuterMethod> outer_methods();
+
+struct AdvisedMethod {
+  OuterMethod method;
+  OuterRound round;                         // with the published H
+  std::optional<Bandwidth> for_95_percent;  // with the published H
+  std::optional<int> fewest_steps;  // H that keeps 95 % on these links; nothing if none does
+  double egress_per_day = 0;        // bytes of all sites, with those steps
+};
+
+struct SiteAdvice {
+  SiteForecast forecast;  // of the sites, with the advised method
+  std::vector<AdvisedMethod> methods;
+  std::optional<std::size_t> best;
+};
+
+SiteAdvice advise_sites(const WhatIf& what_if, Catalog& catalog);
+
+// One screen: at most 24 lines of 80 columns.
+std::string site_advice_table(const SiteAdvice& advice);
+
+}  // namespace lambcast

@@ -1,0 +1,73 @@
+#include "experiments/sites/site_advice.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <sstream>
+
+namespace lambcast {
+namespace {
+
+using Catch::Matchers::Contains;
+
+SiteAdvice advice_for(const std::string& sites) {
+  Catalog catalog;
+  return advise_sites({{"cluster", sites},
+                       {"model", "llama2-7b"},
+                       {"framework", "torchtitan"},
+                       {"zero_stage", "3"},
+                       {"precision", "bf16"},
+                       {"optimizer", "adamw"},
+                       {"global_batch", "256"},
+                       {"micro_batch", "1"},
+                       {"steps", "1000"}},
+                      catalog);
+}
+
+TEST_CASE("site advice: it fits a screen of 24 lines and 80 columns") {
+  for (const std::string& sites : site_group_names()) {
+    if (sites == "home-links") continue;  // a node has no room for the batch of a cluster
+    std::istringstream lines(site_advice_table(advice_for(sites)));
+    std::string line;
+    int count = 0;
+    for (; std::getline(lines, line); ++count) {
+      INFO(sites << ": " << line);
+      CHECK(line.size() <= 80);
+    }
+    CHECK(count <= 24);
+  }
+}
+
+TEST_CASE("site advice: the advised method has the fewest steps, and keeps 95 %") {
+  const SiteAdvice advice = advice_for("two-data-centres");
+  REQUIRE(advice.best);
+  const AdvisedMethod& best = advice.methods[*advice.best];
+  for (const AdvisedMethod& method : advice.methods)
+    if (method.fewest_steps) CHECK(*method.fewest_steps >= *best.fewest_steps);
+  CHECK(advice.forecast.round.utilisation >= 0.95);
+  CHECK(advice.forecast.exchange.every == *best.fewest_steps);
+}
+
+TEST_CASE("site advice: with the bandwidth that it names a method keeps 95 %") {
+  const SiteAdvice advice = advice_for("two-data-centres");
+  for (const AdvisedMethod& row : advice.methods) {
+    if (!row.for_95_percent) continue;
+    SiteForecast forecast = advice.forecast;
+    for (Site& site : forecast.group.sites) {
+      site.link.up.value = site.link.down.value = *row.for_95_percent;
+      site.link.streams = 1 << 16;
+    }
+    OuterExchange exchange = forecast.exchange;
+    exchange.codec = outer_codec(row.method.codec, "--codec");
+    exchange.every = row.method.every;
+    exchange.fragments = row.method.fragments;
+    exchange.delay = row.method.delay;
+    exchange.decoupled = row.method.decoupled;
+    exchange.layers = row.method.by_layer ? std::optional(32) : std::nullopt;
+    const OuterRound round = round_with(forecast, exchange);
+    INFO(row.method.name << " " << row.method.codec);
+    CHECK(round.compute / round.time() == Approx(0.95).epsilon(1e-3));
+  }
+}
+
+}  // namespace
+}  // namespace lambcast
