@@ -34,19 +34,15 @@ int advise_each(const AdviseOptions& options, Catalog& catalog) {
   return static_cast<int>(Exit::done);
 }
 
-bool is_for_sites(const WhatIf& what_if) {
-  const auto cluster = what_if.find("cluster");
-  return cluster != what_if.end() && describes_sites(cluster->second);
-}
-
 int advise_for_sites(const AdviseOptions& options, Catalog& catalog) {
   const ForecastFlags& flags = options.forecast;
-  if (!options.scans.empty() || !options.lists.empty() || !flags.trace.empty())
-    fail_input({"", 0, "--cluster"}, "sites have one answer, without --list, --scan and --trace",
-               "the cluster of one site");
-  if (flags.result.format != "table")
-    fail_input({"", 0, "--format"}, "advice for sites is a table",
-               "lambcast sites --format " + flags.result.format);
+  const bool text = flags.result.format == "table" &&
+                    std::ranges::all_of(flags.result.exports, [](const std::string& file) {
+                      return file == "-" || file.ends_with(".txt");
+                    });
+  if (!options.scans.empty() || !options.lists.empty() || !flags.trace.empty() || !text)
+    fail_input({"", 0, "--cluster"}, "advice for several sites is one table",
+               "no --list, --scan, --trace and --format; lambcast sites has JSON and CSV");
   const SiteAdvice advice = advise_sites(flags.what_if, catalog);
   const auto table = [&] { return site_advice_table(advice); };
   print_result(flags.result, {table, table, table});
@@ -56,7 +52,9 @@ int advise_for_sites(const AdviseOptions& options, Catalog& catalog) {
 int advise_command(const AdviseOptions& options) {
   const Patience patience("comparing backends");
   Catalog catalog;
-  if (is_for_sites(options.forecast.what_if)) return advise_for_sites(options, catalog);
+  const auto cluster = options.forecast.what_if.find("cluster");
+  if (cluster != options.forecast.what_if.end() && describes_sites(cluster->second))
+    return advise_for_sites(options, catalog);
   if (!options.scans.empty() || !options.lists.empty()) return advise_each(options, catalog);
   const ForecastFlags& flags = options.forecast;
   const Advice advice = advise(flags.what_if, catalog);

@@ -42,6 +42,14 @@ expect 3 'DOES NOT FIT' "$lambcast" simulate "${large[@]}" --strict
 grep -q '^lambcast: --strict: the run does not fit in memory$' err || fail "--strict: $(cat err)"
 expect 3 '^uniform step' "$lambcast" simulate "${large[@]}" --steps 10 --strict --explain prices
 expect 3 '^Does not fit: onebit_lamb needs ' "$lambcast" advise "${large[@]}" --strict
+
+# Several sites have advice of their own, as a table alone; the study of published runs takes no flag.
+sites=(--cluster two-data-centres --model bert-large --optimizer adam --micro-batch 16 --global-batch 1024)
+expect 0 '^Streaming|^Decoupled|^SparseLoCo|^DiLoCo' "$lambcast" advise "${sites[@]}"
+expect 2 'lambcast sites has JSON and CSV' "$lambcast" advise "${sites[@]}" --format json
+expect 2 'lambcast sites has JSON and CSV' "$lambcast" advise "${sites[@]}" --export advice.json
+expect 2 '^lambcast: --every: --study forecasts published runs' "$lambcast" sites --every 10 --study
+expect 2 '^lambcast: --hosts: each site states its own' "$lambcast" sites "${sites[@]}" --hosts 'n[1-8]'
 # What is said to fit does.
 # shellcheck disable=SC2086
 expect 0 'memory: ' "$lambcast" simulate "${large[@]:0:8}" $fits --strict

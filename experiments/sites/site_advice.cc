@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "experiments/output/cell.h"
 #include "experiments/output/rate_text.h"
@@ -15,45 +16,37 @@ namespace {
 constexpr double day_s = 86400;
 
 // Fragments of Streaming DiLoCo: 8 of 3 layers at 24 layers.
-constexpr std::array methods{
-    OuterMethod{"each step", "bf16", 1, 1, 0, true},
-    OuterMethod{"DiLoCo", "bf16", 100},
-    OuterMethod{"INTELLECT-1", "int8", 100},
-    OuterMethod{"Streaming", "bf16", 100, 8, 1},
-    OuterMethod{"Streaming", "e3m0", 100, 8, 1},
-    OuterMethod{"Decoupled", "int4", 24, 24, 2, false, true},
-    OuterMethod{"SparseLoCo", "topk-2bit", 30},
+const std::array methods{
+    OuterMethod{"each step", {.every = 1, .by_layer = true}},
+    OuterMethod{"DiLoCo", {}},
+    OuterMethod{"INTELLECT-1", {.codec = "int8"}},
+    OuterMethod{"Streaming", {.fragments = 8, .delay = 1}},
+    OuterMethod{"Streaming", {.codec = "e3m0", .fragments = 8, .delay = 1}},
+    OuterMethod{"Decoupled",
+                {.codec = "int4", .every = 24, .fragments = 24, .delay = 2, .decoupled = true}},
+    OuterMethod{"SparseLoCo", {.codec = "topk-2bit", .every = 30}},
 };
 
 constexpr std::array tried_steps{1,  2,  3,   5,   7,   10,  15,  20,  30,
                                  50, 70, 100, 150, 200, 300, 500, 700, 1000};
 
-OuterExchange exchange_of_method(const OuterMethod& method, int every, const OuterExchange& model) {
-  OuterExchange exchange;
-  exchange.weights = model.weights;
-  exchange.codec = outer_codec(method.codec, "--codec");
-  exchange.every = every;
-  exchange.fragments = std::min(every, method.fragments);
-  exchange.delay = method.delay;
-  exchange.decoupled = method.decoupled;
-  if (method.by_layer) exchange.layers = model.layers;
-  return exchange;
+OuterChoice with_steps(OuterChoice choice, int every) {
+  choice.every = every;
+  choice.fragments = std::min(every, choice.fragments);
+  return choice;
 }
 
 AdvisedMethod advised(const OuterMethod& method, const SiteForecast& forecast) {
   AdvisedMethod result;
   result.method = method;
-  const auto round_of = [&](int every) {
-    return round_with(forecast, exchange_of_method(method, every, forecast.exchange));
-  };
-  result.round = round_of(method.every);
+  const OuterExchange published = exchange_of(method.choice, forecast);
+  result.round = round_with(forecast, published);
   const Duration last = forecast.sites[result.round.members.back()].step;
-  result.for_95_percent =
-      bandwidth_for(enough_for_compute, forecast.group, last,
-                    exchange_of_method(method, method.every, forecast.exchange));
+  result.for_95_percent = bandwidth_for(enough_for_compute, forecast.group, last, published);
   OuterRound used = result.round;
   for (const int every : tried_steps) {
-    const OuterRound round = round_of(every);
+    const OuterRound round =
+        round_with(forecast, exchange_of(with_steps(method.choice, every), forecast));
     if (round.compute / round.time() < enough_for_compute) continue;
     result.fewest_steps = every;
     used = round;
@@ -62,15 +55,6 @@ AdvisedMethod advised(const OuterMethod& method, const SiteForecast& forecast) {
   result.egress_per_day = used.sent.value() * static_cast<double>(used.members.size()) * day_s /
                           used.time().s() * used.up_share;
   return result;
-}
-
-std::optional<std::size_t> best_of(const std::vector<AdvisedMethod>& all) {
-  std::optional<std::size_t> best;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (!all[i].fewest_steps) continue;
-    if (!best || *all[i].fewest_steps < *all[*best].fewest_steps) best = i;
-  }
-  return best;
 }
 
 std::string links_text(const SiteGroup& group) {
@@ -94,14 +78,14 @@ std::string advice_answer(const SiteAdvice& advice) {
       "{} ({}) every {}: {:.1f} % of the GPUs' time enters the model,\n"
       "{} samples/s; egress {} a day, {} USD.\nNo method keeps communication below 5 % with fewer "
       "steps.\n",
-      best.method.name, best.method.codec, counted(*best.fewest_steps, "step"),
+      best.method.name, best.method.choice.codec, counted(*best.fewest_steps, "step"),
       100 * forecast.round.utilisation, rate_text(forecast.samples_per_s),
       to_text(Bytes(best.egress_per_day)), usd_text(advice, best));
 }
 
 std::string method_line(const SiteAdvice& advice, const AdvisedMethod& row) {
   return fmt::format("{:<11} {:<9} {:>5} {:>8.1f} {:>14} {:>8} {:>11} {:>7}\n", row.method.name,
-                     row.method.codec, row.method.every,
+                     row.method.choice.codec, row.method.choice.every,
                      100 * (row.round.compute / row.round.time()),
                      row.for_95_percent ? to_text_bits(*row.for_95_percent) : "-",
                      row.fewest_steps ? std::to_string(*row.fewest_steps) : "-",
@@ -110,25 +94,19 @@ std::string method_line(const SiteAdvice& advice, const AdvisedMethod& row) {
 
 }  // namespace
 
-std::span<const OuterMethod> outer_methods() { return methods; }
-
 SiteAdvice advise_sites(const WhatIf& what_if, Catalog& catalog) {
   SiteAdvice advice;
-  advice.forecast = forecast_sites(what_if, {.by_layer = true}, catalog);
+  advice.forecast = forecast_sites(what_if, {}, catalog);
   for (const OuterMethod& method : methods)
     advice.methods.push_back(advised(method, advice.forecast));
-  advice.best = best_of(advice.methods);
-  if (!advice.best) return advice;
-  const AdvisedMethod& best = advice.methods[*advice.best];
+  const auto steps_of = [](const AdvisedMethod& method) {
+    return method.fewest_steps.value_or(std::numeric_limits<int>::max());
+  };
+  const AdvisedMethod& best = *std::ranges::min_element(advice.methods, {}, steps_of);
+  if (!best.fewest_steps) return advice;
+  advice.best = &best - advice.methods.data();
   advice.forecast =
-      forecast_sites(what_if,
-                     {.codec = std::string(best.method.codec),
-                      .every = *best.fewest_steps,
-                      .fragments = std::min(*best.fewest_steps, best.method.fragments),
-                      .delay = best.method.delay,
-                      .by_layer = best.method.by_layer,
-                      .decoupled = best.method.decoupled},
-                     catalog);
+      forecast_sites(what_if, with_steps(best.method.choice, *best.fewest_steps), catalog);
   return advice;
 }
 

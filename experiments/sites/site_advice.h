@@ -8,7 +8,6 @@
 #pragma once
 
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,14 +19,8 @@ namespace lambcast {
 // A published method: codec x pattern x schedule.
 struct OuterMethod {
   std::string_view name;
-  std::string_view codec;
-  int every = 1;
-  int fragments = 1;
-  int delay = 0;
-  bool by_layer = false;
-  bool decoupled = false;
+  OuterChoice choice;
 };
-std::span<const OuterMethod> outer_methods();
 
 struct AdvisedMethod {
   OuterMethod method;

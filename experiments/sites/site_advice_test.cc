@@ -56,15 +56,8 @@ TEST_CASE("site advice: with the bandwidth that it names a method keeps 95 %") {
       site.link.up.value = site.link.down.value = *row.for_95_percent;
       site.link.streams = 1 << 16;
     }
-    OuterExchange exchange = forecast.exchange;
-    exchange.codec = outer_codec(row.method.codec, "--codec");
-    exchange.every = row.method.every;
-    exchange.fragments = row.method.fragments;
-    exchange.delay = row.method.delay;
-    exchange.decoupled = row.method.decoupled;
-    exchange.layers = row.method.by_layer ? std::optional(32) : std::nullopt;
-    const OuterRound round = round_with(forecast, exchange);
-    INFO(row.method.name << " " << row.method.codec);
+    const OuterRound round = round_with(forecast, exchange_of(row.method.choice, forecast));
+    INFO(row.method.name << " " << row.method.choice.codec);
     CHECK(round.compute / round.time() == Approx(0.95).epsilon(1e-3));
   }
 }

@@ -132,6 +132,20 @@ void add_totals(SiteForecast& forecast) {
 
 }  // namespace
 
+OuterExchange exchange_of(const OuterChoice& choice, const SiteForecast& forecast) {
+  OuterExchange exchange;
+  exchange.weights = forecast.weights;
+  exchange.codec = outer_codec(choice.codec, "--codec");
+  exchange.every = choice.every;
+  exchange.fragments = choice.fragments;
+  exchange.delay = choice.delay;
+  exchange.quorum = choice.quorum;
+  exchange.decoupled = choice.decoupled;
+  if (choice.by_layer) exchange.layers = forecast.layers;
+  require_possible(exchange, forecast.group.sites.size());
+  return exchange;
+}
+
 OuterRound round_with(const SiteForecast& forecast, const OuterExchange& exchange) {
   return round_at(forecast, &SiteStep::step, exchange);
 }
@@ -145,14 +159,6 @@ SiteForecast forecast_sites(const WhatIf& what_if, const OuterChoice& choice, Ca
         fmt::format("a file with [[site]], or one of {}", fmt::join(site_group_names(), ", ")));
   SiteForecast forecast;
   forecast.group = load_sites(sites->second);
-  OuterExchange& exchange = forecast.exchange;
-  exchange.codec = outer_codec(choice.codec, "--codec");
-  exchange.every = choice.every;
-  exchange.fragments = choice.fragments;
-  exchange.delay = choice.delay;
-  exchange.quorum = choice.quorum;
-  exchange.decoupled = choice.decoupled;
-  require_possible(exchange, forecast.group.sites.size());
   CollectiveCosts costs;
   std::map<std::pair<std::string, int>, PlainStep> plain;  // equal sites are forecast once
   for (const Site& site : forecast.group.sites) {
@@ -163,10 +169,10 @@ SiteForecast forecast_sites(const WhatIf& what_if, const OuterChoice& choice, Ca
     const ModelShape& model = *plain[key].model;
     forecast.model = model.name;
     forecast.run_steps = plain[key].run_steps;
-    exchange.weights = static_cast<double>(trained_parameters(model));
-    if (choice.by_layer)
-      exchange.layers = static_cast<int>(std::max<std::int64_t>(1, model.layers));
+    forecast.weights = static_cast<double>(trained_parameters(model));
+    forecast.layers = static_cast<int>(std::max<std::int64_t>(1, model.layers));
   }
+  const OuterExchange& exchange = forecast.exchange = exchange_of(choice, forecast);
   forecast.round = round_at(forecast, &SiteStep::step, exchange);
   forecast.low = round_at(forecast, &SiteStep::low, exchange);
   forecast.high = round_at(forecast, &SiteStep::high, exchange);

@@ -47,6 +47,8 @@ struct SiteForecast {
   SiteGroup group;
   std::string model;
   std::vector<SiteStep> sites;
+  double weights = 0;  // that are exchanged
+  int layers = 1;
   OuterExchange exchange;
   OuterRound round, low, high;  // low: at the shortest steps
   double samples_per_s = 0;     // of all sites whose work counts
@@ -74,6 +76,9 @@ inline constexpr int option_steps[] = {1, 10, 30, 100, 300, 1000};
 // The cluster of the what-if names the description of the sites (site_group.h). Throws Error
 // (usage) for what cannot be read or cannot run at a site.
 SiteForecast forecast_sites(const WhatIf& what_if, const OuterChoice& choice, Catalog& catalog);
+
+// The exchange of the model's weights as chosen. Throws Error (usage) for one that cannot be.
+OuterExchange exchange_of(const OuterChoice& choice, const SiteForecast& forecast);
 
 // The round of the same sites with another exchange.
 OuterRound round_with(const SiteForecast& forecast, const OuterExchange& exchange);
