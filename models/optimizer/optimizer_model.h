@@ -32,6 +32,7 @@ namespace lambcast {
   ROW(sgd)                       \
   ROW(sgd_momentum)              \
   ROW(muon)                      \
+  ROW(dion)                      \
   ROW(soap)                      \
   ROW(adam_mini)                 \
   ROW(schedule_free_adamw)
@@ -71,6 +72,8 @@ struct MatrixWork {
   std::string_view share_name, share_source;
   // FLOPs of decompositions, in the mean over steps.
   double (*decomposition_flops)(const StateTensor& matrix) = nullptr;
+  // Elements of two fp32 factors that ranks add up instead of coming to the whole matrix.
+  double (*factor_elements)(const StateTensor& matrix) = nullptr;
 };
 
 struct OptimizerModel {

@@ -143,6 +143,9 @@ TEST_CASE("optimizers: states as their papers count them") {
   CHECK(bytes(OptimizerType::sgd_momentum, matrix) == 4 * matrix.elements);
   CHECK(bytes(OptimizerType::muon, matrix) == 4 * matrix.elements);
   CHECK(bytes(OptimizerType::muon, vector) == 8 * 4096);
+  // The momentum, and Q of 4096 x 1024.
+  CHECK(bytes(OptimizerType::dion, matrix) == 4 * (matrix.elements + 4096 * 1024));
+  CHECK(bytes(OptimizerType::dion, vector) == 8 * 4096);
   CHECK(bytes(OptimizerType::schedule_free_adamw, matrix) == 8 * matrix.elements);
   CHECK(bytes(OptimizerType::adam_mini, matrix) == 4 * matrix.elements + 4 * 4096);
   // 8 + 8 (n / m + m / n) of a square; a side above 10,000 has no basis.
@@ -156,6 +159,30 @@ TEST_CASE("optimizers: states as their papers count them") {
   // Moments of 4096 x 256 in 8 bits with their block scales, and a basis of as many in 16.
   CHECK(bytes(OptimizerType::galore_adamw8bit, matrix) == Approx((2 + 8.0 / 256 + 2) * 4096 * 256));
   CHECK(bytes(OptimizerType::galore_adamw8bit, {100}) == 800);  // too small for 8 bits
+}
+
+// r = 256: 8 n m r + 6.5 m r^2 FLOPs, and two factors of n x r.
+TEST_CASE("dion: products and factors of a quarter of the rank") {
+  const StateTensor square{1024.0 * 1024, 1024, 1024}, wide{1024.0 * 4096, 1024, 4096};
+  const MatrixWork& work = *model_of(OptimizerType::dion).matrix_work;
+  CHECK(work.product_flops(square) == (8.0 / 4 + 6.5 / 16) * 1024 * 1024 * 1024);
+  CHECK(work.product_flops(wide) == 4 * work.product_flops(square));
+  CHECK(work.decomposition_flops(wide) == 2.2 * 256 * 256 * 256);
+  CHECK(work.factor_elements(wide) == 256.0 * (1024 + 4096));
+  CHECK(work.product_flops(square) < muon_flops(square) / 12);
+}
+
+// Published shares of a step's FLOPs (kellerjordan.github.io/posts/muon, as third parties quote
+// it): 5 n / B with B tokens, 0.7 % for NanoGPT's speedrun and 0.5 % for Llama 405B. Wide matrices
+// need less, so 0.61 and 0.41 %.
+TEST_CASE("muon: the added FLOPs are the published shares of a step") {
+  const auto share = [](double n, double m_of_mlp, double attention, double mlps, double tokens) {
+    const StateTensor square{n * n, n, n}, mlp{n * m_of_mlp, n, m_of_mlp};
+    const double added = attention * muon_flops(square) + mlps * muon_flops(mlp);
+    return added / (6 * (attention * square.elements + mlps * mlp.elements) * tokens);
+  };
+  CHECK(share(768, 4 * 768, 4, 2, 524288) == Approx(0.007).epsilon(0.25));
+  CHECK(share(16384, 53248, 2, 3, 16e6) == Approx(0.005).epsilon(0.25));
 }
 
 TEST_CASE("muon: five Newton-Schulz iterations on the smaller side") {

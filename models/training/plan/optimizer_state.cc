@@ -225,9 +225,10 @@ UpdateExtras matrix_extras(const OptimizerModel& optimizer, const ModelShape& mo
   if (division.flat) return extras;
   const MatrixWork& work = *optimizer.matrix_work;
   double products = 0, decompositions = 0;
-  Calls matrices;
+  Calls matrices, factors;
   for (const GivenTensor& tensor : given_tensors(optimizer, model, false)) {
     if (tensor.whole.rows == 0) continue;
+    if (work.factor_elements != nullptr) factors.add(2, 2 * work.factor_elements(tensor.whole));
     products += work.product_flops(tensor.whole);
     if (work.decomposition_flops != nullptr)
       decompositions += work.decomposition_flops(tensor.whole);
@@ -240,7 +241,15 @@ UpdateExtras matrix_extras(const OptimizerModel& optimizer, const ModelShape& mo
                              work.share_name});
   if (decompositions > 0)
     extras.products.push_back({decompositions * share, decomposition(), "svd_share_of_peak"});
-  add_whole_matrices(matrices, gradient_bytes, division, extras.calls);
+  if (work.factor_elements == nullptr) {
+    add_whole_matrices(matrices, gradient_bytes, division, extras.calls);
+    return extras;
+  }
+  if (division.shards > 1)
+    write("all_reduce factors", Among::shards, Op::all_reduce, factors, division, extras.calls);
+  if (division.tensor_ranks > 1)
+    write("all_reduce factors of slices", Among::tensor_ranks, Op::all_reduce, factors, division,
+          extras.calls);
   return extras;
 }
 

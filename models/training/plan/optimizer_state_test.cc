@@ -371,6 +371,17 @@ TEST_CASE("optimizer states: Muon computes with the matrices of blocks alone") {
   CHECK(momenta->bytes.value() == Approx(4 * elements / 144));
 }
 
+// BERT-Large: r = 256, factors of r (n + m) elements; 4 matrices of n x n and 2 of n x 4 n a block.
+TEST_CASE("optimizer states: Dion's ranks add up factors, and gather no matrix") {
+  const ModelShape bert = load_model("bert-large");
+  const UpdateExtras extras = update_extras(OptimizerType::dion, StepKind::uniform,
+                                            Kernels::deepspeed, bert, {.shards = 8}, 2);
+  REQUIRE(extras.calls.size() == 1);
+  CHECK(extras.calls[0].times == 24 * 6 * 2);
+  CHECK(extras.calls[0].bytes.value() * static_cast<double>(extras.calls[0].times) ==
+        Approx(24 * 4 * 256.0 * 1024 * (4 * 2 + 2 * 5)));
+}
+
 // States: 4 bytes of 302 of 335 million elements, 8 of the others.
 TEST_CASE("optimizer states: Muon keeps one moment of a matrix, AdamW's two of all others") {
   const ModelShape bert = load_model("bert-large");
