@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "experiments/output/mean_step.h"
@@ -106,6 +107,45 @@ TEST_CASE("site forecast: decoupled sites keep their own pace") {
                      alone = forecast_text(text, decoupled);
   // Batches of 1 + 1 + 1/2 in place of 3/2 in the time of a fast step.
   CHECK(alone.samples_per_s / together.samples_per_s == Approx(2.5 / 1.5).epsilon(1e-3));
+}
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// 16 islands of 65,536 GPUs, a failure a year and GPU: every 8 minutes an island fails.
+TEST_CASE("site forecast: a million GPUs in 16 islands with failures take less than 10 s") {
+  const std::string island =
+      "[[site]]\nname = \"island\"\ncluster = \"hgx-h100-ndr\"\ngpus = 65536\ncount = 16\n"
+      "up = \"100 Gbit/s\"\nmtbf = \"8 min\"\noutage = \"2 min\"\n";
+  const WhatIf asked{{"model", "llama3-70b"},
+                     {"framework", "megatron"},
+                     {"tp", "8"},
+                     {"pp", "8"},
+                     {"zero_stage", "1"},
+                     {"precision", "bf16"},
+                     {"micro_batch", "1"},
+                     {"global_batch", "16384"},
+                     {"optimizer", "adamw"},
+                     {"steps", "1000"}};
+  const auto start = std::chrono::steady_clock::now();
+  const SiteForecast run = forecast_text(
+      description("", island),
+      {.codec = "int4", .every = 24, .fragments = 24, .delay = 2, .decoupled = true}, asked);
+  CHECK(seconds_since(start) < 10);
+  CHECK(run.round.utilisation > 0.5);
+  CHECK(run.round.utilisation < 0.9);
+  CHECK(run.failures.low > 0);
+  CHECK(run.round.training.low < 16);
+}
+
+TEST_CASE("site forecast: 10,000 sites by exchanges take less than a second") {
+  const SiteForecast many = forecast_text(description("", site("a", "count = 250\n")));
+  const auto start = std::chrono::steady_clock::now();
+  for (const OuterOption& option : many.options)
+    CHECK(round_with(many, option.exchange).utilisation == option.round.utilisation);
+  CHECK(many.options.size() * many.sites.size() > 10'000);
+  CHECK(seconds_since(start) < 1);
 }
 
 TEST_CASE("site forecast: the fewest steps and the bandwidth keep 95 %") {
