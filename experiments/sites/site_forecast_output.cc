@@ -77,8 +77,8 @@ std::string advice_of(const SiteForecast& forecast) {
   const std::string codec(forecast.exchange.codec.name);
   std::string out =
       forecast.fewest_steps
-          ? fmt::format("{} keeps communication below 5 % from {} steps between exchanges.", codec,
-                        *forecast.fewest_steps)
+          ? fmt::format("{} keeps communication below 5 % from {} between exchanges.", codec,
+                        counted(*forecast.fewest_steps, "step"))
           : fmt::format("{} keeps communication below 5 % at none of the numbers of steps below.",
                         codec);
   const double stated = forecast.group.sites.front().link.up.value.value();
@@ -114,6 +114,11 @@ std::string sites_text(const SiteForecast& forecast) {
         sites[i].fits ? "" : "  does not fit in memory");
     i = end;
   }
+  for (const SitePair& pair : forecast.group.pairs)
+    out += fmt::format("{:<43} {:>11} {:>11} {:>7}\n",
+                       fmt::format("{} and {}", sites[pair.a].site.name, sites[pair.b].site.name),
+                       to_text_bits(pair.rate.value), to_text_bits(pair.rate.value),
+                       to_text(pair.rtt.value));
   return out;
 }
 

@@ -98,6 +98,14 @@ TEST_CASE("site forecast: failures lengthen the run by their expected number") {
   CHECK_THAT(site_forecast_table(failing), Contains("in the run ("));
 }
 
+TEST_CASE("site forecast: a pair of its own rate is awaited, and listed") {
+  const std::string pair =
+      "[[wan.pair]]\nsites = [\"a-1\", \"a-2\"]\nrate = \"100 Mbit/s\"\nrtt = \"70 ms\"\n";
+  const SiteForecast two = forecast_text(description("", site("a", "count = 2\n") + pair));
+  CHECK(two.round.transfer.s() == Approx(two.weights * 16 / 1e8 + 0.07).epsilon(1e-6));
+  CHECK_THAT(site_forecast_table(two), Contains("a-1 and a-2") && Contains("100 Mbit/s"));
+}
+
 TEST_CASE("site forecast: decoupled sites keep their own pace") {
   const std::string text = description("", site("a", "count = 2\n") + site("b", "slow = 2\n"));
   const OuterChoice coupled{.codec = "int4", .every = 24, .fragments = 24, .delay = 2};
