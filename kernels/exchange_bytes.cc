@@ -1,5 +1,7 @@
 #include "kernels/exchange_bytes.h"
 
+#include <algorithm>
+
 #include "sim/base/check.h"
 
 namespace lambcast {
@@ -88,6 +90,19 @@ std::uint64_t power_sgd_bytes(std::uint64_t rows, std::uint64_t columns, int ran
 }
 
 std::uint64_t top_k_bytes(std::uint64_t kept, int ranks) { return others(ranks) * 8 * kept; }
+
+std::uint64_t chunk_message_bytes(ChunkCode code, std::uint64_t elements, std::uint64_t kept) {
+  const bool largest = code == ChunkCode::largest;
+  const std::uint64_t whole = largest ? elements / elements_of_chunk : chunk_count(elements);
+  const std::uint64_t rest = largest ? elements % elements_of_chunk : 0;
+  const std::uint64_t sent =
+      whole * std::min<std::uint64_t>(kept, elements_of_chunk) + std::min(kept, rest);
+  return (largest ? 16 : 4) + ceil_div((largest ? 12 + 2 : 16 + 1) * sent, 8);
+}
+
+std::uint64_t chunked_bytes(ChunkCode code, std::uint64_t elements, std::uint64_t kept, int ranks) {
+  return others(ranks) * chunk_message_bytes(code, elements, kept);
+}
 
 std::uint64_t random_k_bytes(std::uint64_t kept, int ranks) {
   return plain_allreduce_bytes(kept, ranks, WireFormat::fp32);

@@ -16,6 +16,9 @@
 //                                                       times the turns between both factors
 //   top-k          8 k (n-1)                            a value and an index each, gathered
 //   random-k       2 (n-1)/n 4 k                        indices come from a seed
+//   of chunks      (n-1) (14 k + 128) / 8               k values of all chunks of 4,096 elements,
+//                                                       in 2 bits with 12 of their place; signs
+//                                                       of cosines 17 k + 32 bits
 //   local steps    a plain all-reduce every H steps; between m sites of s ranks one of 1/s of the
 //                  buffer, and an all-gather in the site, in addition to the site's own all-reduce
 //   neighbours     d N b                                d neighbours, for any n
@@ -27,6 +30,7 @@
 // arXiv:2311.08105.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -43,6 +47,15 @@ struct Quantiser {
   WireFormat format = WireFormat::int8;
   std::uint64_t block = 0;
 };
+
+// Values sent from each chunk of so many elements: the largest, or signs of cosines
+// (reference/chunked.h).
+enum class ChunkCode { largest, cosines };
+inline constexpr std::size_t elements_of_chunk = 4096;
+
+constexpr std::size_t chunk_count(std::size_t elements) {
+  return (elements + elements_of_chunk - 1) / elements_of_chunk;
+}
 
 std::uint64_t payload_bytes(WireFormat format, std::uint64_t elements);
 std::uint64_t scale_count(const Quantiser& quantiser, std::uint64_t elements);  // of a message
@@ -64,6 +77,9 @@ std::uint64_t sharded_allreduce_bytes(std::uint64_t elements, int nodes, int per
 std::uint64_t power_sgd_bytes(std::uint64_t rows, std::uint64_t columns, int rank, int ranks,
                               int iterations = 1);
 std::uint64_t top_k_bytes(std::uint64_t kept, int ranks);
+// A message with `kept` values of each chunk, and what a rank sends to hand it to all.
+std::uint64_t chunk_message_bytes(ChunkCode code, std::uint64_t elements, std::uint64_t kept);
+std::uint64_t chunked_bytes(ChunkCode code, std::uint64_t elements, std::uint64_t kept, int ranks);
 std::uint64_t random_k_bytes(std::uint64_t kept, int ranks);
 std::uint64_t site_meeting_bytes(std::uint64_t elements, int sites, int site_ranks);
 std::uint64_t neighbour_bytes(std::uint64_t elements, int neighbours, WireFormat format);

@@ -130,7 +130,9 @@ void draw_exchange(WhatIf& world, Dice& dice) {
                                        "onebit / two-level / every 4 / nodes",
                                        "powersgd:4 / overlapped",
                                        "bf16 / every 8 / nodes",
-                                       "neighbours:ring / two-level / overlapped"},
+                                       "neighbours:ring / two-level / overlapped",
+                                       "chunktopk:64 / every 8 / nodes",
+                                       "dctsign:32"},
                                       dice);
   // Skips most exchanges that the ZeRO stage rejects.
   const std::string stage(setting(world, "zero_stage"));

@@ -1,8 +1,11 @@
 // Messages that replace gradients, computed by hand: PowerSGD's factors, sparse values, outer
 // steps.
 #include <catch2/catch.hpp>
+#include <cmath>
+#include <numbers>
 #include <vector>
 
+#include "kernels/reference/chunked.h"
 #include "kernels/reference/local_steps.h"
 #include "kernels/reference/low_rank.h"
 #include "kernels/reference/sparse.h"
@@ -59,6 +62,52 @@ TEST_CASE("sparse values are added where they belong, and no others") {
   Values c{5, 6, 7};
   CHECK(take(c, std::vector<std::uint32_t>{0, 2}) == Values{5, 7});
   CHECK(c == Values{0, 6, 0});
+}
+
+TEST_CASE("the largest of chunks, by hand") {
+  // Two chunks, the second of 3 elements, which all go: 9, -9, 3, 5 and -4, 0, 2, of mean 6/7 and
+  // spread 5.49, whose bins end at -7.4, 6/7 and 9.1.
+  Values c(4099);
+  c[7] = 9, c[8] = -9, c[100] = 3, c[4095] = 5, c[4096] = -4, c[4098] = 2, c[50] = 0.5f;
+  const ChunkMessage message = encode(ChunkCode::largest, c, 4);
+  CHECK(message.size() == 16 + (7 * 14 + 7) / 8);
+  const Values sent = decode(ChunkCode::largest, message, c.size(), 4);
+  const float low = -9, below = -4 / 2.f, above = (9 + 3 + 5 + 2) / 4.f;
+  CHECK(sent[7] == above);
+  CHECK(sent[8] == low);
+  CHECK(sent[4096] == below);
+  CHECK(sent[4097] == below);
+  CHECK(sent[4098] == above);
+  CHECK(sent[50] == 0);
+  c[7] = NAN;
+  CHECK(std::isnan(decode(ChunkCode::largest, encode(ChunkCode::largest, c, 4), c.size(), 4)[7]));
+}
+
+TEST_CASE("signs of cosines: an orthonormal transform, and what one coefficient stands for") {
+  std::vector<double> block(4096);
+  for (std::size_t e = 0; e < 4096; ++e) block[e] = std::sin(0.37 * double(e));
+  const std::vector<double> before = block;
+  cosine_transform(block, false);
+  // Coefficient (2, 3) by its definition, and the sum of squares.
+  double coefficient = 0, squares = 0, after = 0;
+  const auto cosine = [](std::size_t i, std::size_t j) {
+    return std::sqrt(2.0 / 64) *
+           std::cos(std::numbers::pi * (2.0 * double(j) + 1) * double(i) / 128);
+  };
+  for (std::size_t e = 0; e < 4096; ++e) {
+    coefficient += cosine(2, e / 64) * cosine(3, e % 64) * before[e];
+    squares += before[e] * before[e];
+    after += block[e] * block[e];
+  }
+  CHECK(block[2 * 64 + 3] == Approx(coefficient));
+  CHECK(after == Approx(squares));
+  cosine_transform(block, true);
+  for (std::size_t e = 0; e < 4096; e += 97) CHECK(block[e] == Approx(before[e]).margin(1e-12));
+  // A buffer that is one cosine, of the negative sign, arrives whole.
+  Values c(4096);
+  for (std::size_t e = 0; e < 4096; ++e) c[e] = float(-5 * cosine(2, e / 64) * cosine(3, e % 64));
+  const Values sent = decode(ChunkCode::cosines, encode(ChunkCode::cosines, c, 1), 4096, 1);
+  for (std::size_t e = 0; e < 4096; e += 61) CHECK(sent[e] == Approx(c[e]).margin(1e-6));
 }
 
 TEST_CASE("an outer step wants as many means as anchors, and velocities where there is momentum") {

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "kernels/emulated_world/exchange/chunked_gather.h"
 #include "kernels/emulated_world/exchange/exchange_case.h"
 #include "kernels/emulated_world/exchange/hierarchical_reduce_scatter.h"
 #include "kernels/emulated_world/exchange/neighbour_average.h"
@@ -224,6 +225,40 @@ TEST_CASE("sparse exchanges: sent plus owed equals meant") {
   CHECK_THROWS_WITH(average(state, views(buffers)), "kept: 9 (allowed: 1 to 8)");
 }
 
+TEST_CASE("values of chunks: sent plus owed equals meant, in messages of the closed form") {
+  for (const ChunkCode code : {ChunkCode::largest, ChunkCode::cosines}) {
+    for (const std::size_t elements : {500u, 4096u, 9000u}) {
+      for (const std::size_t kept : {1u, 64u, 4096u}) {
+        sent_plus_owed_equals_meant(
+            ChunkedGather{code, kept}, 3, elements,
+            [&](const ChunkedGather& state) { return sum(state.owed, elements); });
+        ChunkedGather state{code, kept};
+        auto buffers = random_buffers(3, elements, 1);
+        for (const std::size_t sent : average(state, views(buffers)).sent)
+          CHECK(sent == chunked_bytes(code, elements, kept, 3));
+      }
+    }
+    // The same buffers again and again: error feedback brings their mean through.
+    ChunkedGather state{code, 64};
+    std::vector<double> total(4096);
+    for (int call = 0; call < 400; ++call) {
+      auto buffers = random_buffers(3, 4096, 8);
+      average(state, views(buffers));
+      for (std::size_t e = 0; e < 4096; ++e) total[e] += buffers[0][e] / 400;
+    }
+    const auto meant = sum(random_buffers(3, 4096, 8), 4096);
+    double error = 0, all = 0;
+    for (std::size_t e = 0; e < 4096; ++e) {
+      error += std::pow(total[e] - meant[e] / 3, 2);
+      all += std::pow(meant[e] / 3, 2);
+    }
+    CHECK(error < 0.2 * all);
+  }
+  ChunkedGather state{ChunkCode::largest, 4097};
+  auto buffers = random_buffers(2, 8, 1);
+  CHECK_THROWS_WITH(average(state, views(buffers)), "kept: 4097 (allowed: 1 to 4096)");
+}
+
 TEST_CASE("every element travels in the end: top-k what adds up, random-k by chance") {
   for (const auto choice : {SparseAllreduce::Choice::top, SparseAllreduce::Choice::random}) {
     SparseAllreduce state{choice, 10};
@@ -294,6 +329,11 @@ TEST_CASE("closed forms of the exchanges, by hand") {
   CHECK(top_k_bytes(1000, 8) == 7 * 8000);
   CHECK(random_k_bytes(1000, 8) == 2 * 7 * 4 * 125);
   CHECK(neighbour_bytes(n, 2, WireFormat::bf16) == 4 * n);
+  // 256 chunks: SparseLoCo's 0.219 bits of an element, and Psyche's 0.0166.
+  CHECK(chunk_message_bytes(ChunkCode::largest, n, 64) == 256 * 64 * 14 / 8 + 16);
+  CHECK(chunk_message_bytes(ChunkCode::cosines, n, 4) == 256 * 4 * 17 / 8 + 4);
+  CHECK(chunk_message_bytes(ChunkCode::largest, 4096 + 10, 64) == (74 * 14 + 7) / 8 + 16);
+  CHECK(chunked_bytes(ChunkCode::cosines, 10, 4, 8) == 7 * (4 + 9));
   for (const std::size_t bytes :
        {plain_allreduce_bytes(n, 1, WireFormat::fp32), onebit_allreduce_bytes(n, 1),
         quantised_allreduce_bytes(n, 1, {}), hierarchical_reduce_scatter_bytes(n, 1, 1, {}, {}),

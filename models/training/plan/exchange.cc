@@ -6,10 +6,12 @@
 #include <charconv>
 #include <cmath>
 
+#include "kernels/exchange_bytes.h"
+
 namespace lambcast {
 namespace {
 
-enum class Takes { nothing, whole, rank, share };
+enum class Takes { nothing, whole, rank, share, of_chunk };
 
 // `hooked`: the pattern of libraries that exchange in hooks of the backward pass; none where no
 // library does. Bagua codes between the leaders of nodes: ByteGrad, QAdam, decentralised averages
@@ -43,6 +45,8 @@ constexpr Form forms[] = {
     {"powersgd", ExchangeKind::powersgd, Takes::rank, 4, ExchangePattern::flat},
     {"topk", ExchangeKind::topk, Takes::share, 4, ExchangePattern::flat},
     {"randomk", ExchangeKind::randomk, Takes::share, 4, ExchangePattern::flat},
+    {"chunktopk", ExchangeKind::chunk_topk, Takes::of_chunk, 4},
+    {"dctsign", ExchangeKind::dct_sign, Takes::of_chunk, 4},
     {"local", ExchangeKind::local, Takes::whole, 8},
     {"localsgd", ExchangeKind::local_sgd, Takes::whole, 0},
     {"neighbours:ring", ExchangeKind::neighbour_ring, Takes::nothing, 0,
@@ -52,7 +56,8 @@ constexpr Form forms[] = {
 };
 constexpr const char* allowed =
     "all_reduce, fp16, bf16, onebit, fp8, fp8:e5m2, int8, int4, qgz, qgz:int8, loco, loco:int8, "
-    "sdp4bit, powersgd:RANK, powersgd:RANK:ITERATIONS, topk:SHARE%, randomk:SHARE%, local:STEPS, "
+    "sdp4bit, powersgd:RANK, powersgd:RANK:ITERATIONS, topk:SHARE%, randomk:SHARE%, "
+    "chunktopk:KEPT and dctsign:KEPT of each 4096, local:STEPS, "
     "local:STEPS:SITE, localsgd:STEPS, localsgd:STEPS:SITE, neighbours:ring, "
     "neighbours:exponential; whole numbers from 1 to 65536; behind any of them / flat, two-level "
     "or sharded, / after or overlapped, or / every STEPS with / ranks, nodes or sites:RANKS; +ef "
@@ -87,7 +92,8 @@ double parameter_of(const Form& form, std::string_view text, const Where& where)
                fmt::format("{0}:{1}%, {0}:{2:g}, or 100% where all are meant", form.word, text,
                            value / 100));
   if (form.takes == Takes::share && number && value > 0 && value <= 1) return value;
-  if (form.takes != Takes::share && number && value >= 1 && value <= 65536 &&
+  const double most = form.takes == Takes::of_chunk ? elements_of_chunk : 65536;
+  if (form.takes != Takes::share && number && value >= 1 && value <= most &&
       value == std::floor(value))
     return value;
   fail_input(where, fmt::format("'{}' says no parameter of {}", text, form.word), allowed);
@@ -212,8 +218,8 @@ Exchange in_hooks(Exchange exchange) {
 std::string refused_form(const Exchange& exchange) {
   if (exchange.every > 1) {
     if (!codes_weights(exchange))
-      return "every H steps go weights coded by fp16, bf16, onebit, fp8, int8, int4, topk or "
-             "randomk";
+      return "every H steps go weights coded by fp16, bf16, onebit, fp8, int8, int4, topk, "
+             "randomk, chunktopk or dctsign";
     if (exchange.is_overlapped())
       return "it sends weights between sites, after a step; lambcast sites overlaps fragments";
     if (exchange.pattern == ExchangePattern::flat && exchange.site != 0)
@@ -281,7 +287,7 @@ bool hands_out_codes(const Exchange& exchange) {
 
 bool codes_weights(const Exchange& exchange) {
   return goes_in_half(exchange) || hands_out_codes(exchange) ||
-         exchange.kind == ExchangeKind::topk || exchange.kind == ExchangeKind::randomk;
+         (exchange.kind >= ExchangeKind::topk && exchange.kind <= ExchangeKind::dct_sign);
 }
 
 bool is_hierarchical(const Exchange& exchange) {

@@ -38,13 +38,15 @@ struct Exchange {
     powersgd,
     topk,
     randomk,
+    chunk_topk,
+    dct_sign,
     local,
     local_sgd,
     neighbour_ring,
     neighbour_exponential
   };
   Kind kind = Kind::all_reduce;
-  double parameter = 0;  // R, SHARE or H
+  double parameter = 0;  // R, SHARE, K or H
   int iterations = 0;    // of PowerSGD without a warm start
   int site = 0;          // ranks whose local steps are common; 0: each is alone
   // Without a value as DeepSpeed runs it: flat, after the backward pass.
@@ -66,11 +68,11 @@ struct Exchange {
 
 using ExchangeKind = Exchange::Kind;
 
-// "onebit", "fp16", "fp8", "qgz:int8", "powersgd:4", "powersgd:4:2", "topk:1%", "local:16",
-// "local:16:8", "neighbours:ring". A share is below 1 or in percent: "topk:1" would be all. Behind
-// it may stand a pattern, a schedule and a scope, in any order: "int8 / two-level / overlapped",
-// "int4+ef / every 30 / sites:8". "+ef" is error feedback; "fp32 / every 30" is "local:30"; the
-// scope "nodes", or "sites" alone, makes each node a site. Throws Error (usage).
+// "onebit", "fp16", "fp8", "qgz:int8", "powersgd:4", "powersgd:4:2", "topk:1%", "chunktopk:64",
+// "local:16", "local:16:8", "neighbours:ring". A share is below 1 or in percent: "topk:1" would be
+// all. Behind it may stand a pattern, a schedule and a scope, in any order: "int8 / two-level /
+// overlapped", "int4+ef / every 30 / sites:8". "+ef" is error feedback; "fp32 / every 30" is
+// "local:30"; the scope "nodes", or "sites" alone, makes each node a site. Throws Error (usage).
 Exchange parse_exchange(const std::string& text, const Where& where);
 // As it is written.
 std::string name_of(const Exchange& exchange);

@@ -76,6 +76,9 @@ inline constexpr Passes select_by_sample{8 + sampled * select_largest.bytes_per_
                                          1,
                                          {},
                                          8 + sampled * 32 + 5 + 2};
+// Rows of 4,096, each selected by one block of threads that holds it: magnitudes 4 + 4, read again
+// 4, places and values written (torch.topk of small rows; counted, not timed).
+inline constexpr Passes select_in_chunks{8 + 4, 0, 3, 0, 0};
 inline constexpr Passes outer_step{4 * 6, 1, 0, 0, 0};
 inline constexpr Passes pick{6, 0, 2, 0, 0};
 // Two factors, each with some 8 launches and 10 for each column that Gram-Schmidt makes orthogonal:

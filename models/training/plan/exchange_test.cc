@@ -28,6 +28,9 @@ TEST_CASE("exchange: as it is written, and back") {
                            "powersgd:4:2",
                            "topk:1%",
                            "randomk:0.1%",
+                           "chunktopk:64",
+                           "dctsign:32",
+                           "chunktopk:64 / two-level / every 30 / nodes",
                            "local:16",
                            "localsgd:16",
                            "local:16:8",
@@ -43,7 +46,7 @@ TEST_CASE("exchange: as it is written, and back") {
         "local:4:0", "local:4:2:2",  "powersgd",     "powersgd:0",     "powersgd:1.5",
         "topk:0%",   "topk:101%",    "topk:",        "local:x",        "local:0",
         "int4:",     "powersgd:nan", "neighbours",   "neighbours:",    "neighbours:2",
-        "ring"}) {
+        "ring",      "chunktopk",    "chunktopk:0",  "dctsign:4097",   "dctsign:1%"}) {
     INFO(text);
     CHECK_THROWS_WITH(parse_exchange(text, {"", 0, "--exchange"}), Contains("powersgd:RANK"));
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/training/plan/chunked_exchange.h"
 #include "models/training/plan/exchange_levels.h"
 #include "models/training/plan/gradient_owners.h"
 #include "models/training/plan/gradient_reduction.h"
@@ -82,6 +83,10 @@ double exchange_workspace_bytes(const TrainingPlan& training, const AveragedGrad
     case ExchangeKind::topk:
     case ExchangeKind::randomk:
       return of_sparse(training.exchange, training.kernels, gradients);
+    case ExchangeKind::chunk_topk:
+    case ExchangeKind::dct_sign:
+      return fp32 * all +
+             (gradients.ranks.ranks + 1) * chunked_message_bytes(training.exchange, all);
     case ExchangeKind::all_reduce:
     case ExchangeKind::local:
     case ExchangeKind::local_sgd:

@@ -13,6 +13,7 @@
 //   topk, of k = SHARE K                   4 K + 8 k (n + 1), and    8 K + 8 k (n + 1)
 //                                          16 k + K/64 + 0.27 MB
 //   randomk                                4 K + 8 k                 4 K + 8 k
+//   chunktopk, dctsign, of messages of M   4 K + M (n + 1)           the same
 //   others                                 none: weights are averaged where they lie
 //
 // Buffers of kernels/ are allocated once. PyTorch's allocator is assumed to find no free block of

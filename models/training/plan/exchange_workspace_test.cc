@@ -30,18 +30,20 @@ TEST_CASE("exchange workspace: gradients in fp32, messages both ways, and what k
     const char* exchange;
     double fused, pytorch;
   };
-  for (const Row& row : {Row{"all_reduce", 0, 0},
-                         {"local:16", 0, 0},
-                         {"localsgd:16", 0, 0},
-                         {"neighbours:ring", 0, 0},
-                         {"bf16", 2 * all, 2 * all},
-                         {"onebit", 4.25 * all, 5.25 * all},
-                         {"fp8", (4 + 2 + 4 / n) * all, (4 + 2 + 4 / n) * all},
-                         {"int8:owed", (4 + 2 + 4 / n) * all, (4 + 2 + 4 / n) * all},
-                         {"int4", (4 + 1 + 4 / n) * all, (4 + 1 + 4 / n) * all},
-                         {"topk:1%", 4 * all + 8 * kept * (n + 1) + 16 * kept + all / 64 + 0.27e6,
-                          8 * all + 8 * kept * (n + 1)},
-                         {"randomk:1%", 4 * all + 8 * kept, 4 * all + 8 * kept}}) {
+  for (const Row& row :
+       {Row{"all_reduce", 0, 0},
+        {"local:16", 0, 0},
+        {"localsgd:16", 0, 0},
+        {"neighbours:ring", 0, 0},
+        {"bf16", 2 * all, 2 * all},
+        {"onebit", 4.25 * all, 5.25 * all},
+        {"fp8", (4 + 2 + 4 / n) * all, (4 + 2 + 4 / n) * all},
+        {"int8:owed", (4 + 2 + 4 / n) * all, (4 + 2 + 4 / n) * all},
+        {"int4", (4 + 1 + 4 / n) * all, (4 + 1 + 4 / n) * all},
+        {"topk:1%", 4 * all + 8 * kept * (n + 1) + 16 * kept + all / 64 + 0.27e6,
+         8 * all + 8 * kept * (n + 1)},
+        {"randomk:1%", 4 * all + 8 * kept, 4 * all + 8 * kept},
+        {"chunktopk:64", (4 + 9 * 0.21875 / 8) * all, (4 + 9 * 0.21875 / 8) * all}}) {
     INFO(row.exchange);
     CHECK(workspace(row.exchange, Kernels::fused) == Approx(row.fused));
     CHECK(workspace(row.exchange, Kernels::deepspeed) == Approx(row.pytorch));

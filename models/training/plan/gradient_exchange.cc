@@ -8,8 +8,10 @@
 
 #include "kernels/exchange_bytes.h"
 #include "kernels/layout.h"
+#include "models/training/plan/chunked_exchange.h"
 #include "models/training/plan/compressed_allreduce.h"
 #include "models/training/plan/exchange_kernels.h"
+#include "models/training/plan/exchange_parts.h"
 #include "models/training/plan/optimizer_state.h"
 #include "sim/collectives/compressed_exchange.h"
 
@@ -23,22 +25,24 @@ double tensors_of(const ModelShape& model, const AveragedGradients& gradients) {
   return tensors;
 }
 
-class Writer {
+ExchangeParts parts_of(const TrainingPlan& training, const AveragedGradients& gradients,
+                       const ExchangeLevels& levels) {
+  const Exchange& exchange = training.exchange;
+  const AveragedGradients of = exchanged_gradients(exchange, gradients);
+  const double gradient = exchange.every > 1 ? 4
+                          : training.parallelism
+                              ? training.parallelism->gradient_bytes()
+                              : bytes_of(accumulation_data_type(training.recipe));
+  return {exchange, levels, of, tensors_of(*training.model, of), training.kernels == Kernels::fused,
+          gradient};
+}
+
+class Writer : ExchangeParts {
  public:
   // `levels` of the ranks that hold all of the gradients.
   Writer(const TrainingPlan& training, const AveragedGradients& gradients,
          const ExchangeLevels& levels)
-      : training_(training),
-        exchange_(training.exchange),
-        levels_(levels),
-        of_(exchanged_gradients(exchange_, gradients)),
-        group_(of_.ranks),
-        elements_(of_.elements),
-        tensors_(tensors_of(*training.model, of_)),
-        fused_(training.kernels == Kernels::fused),
-        gradient_(exchange_.every > 1    ? 4
-                  : training.parallelism ? training.parallelism->gradient_bytes()
-                                         : bytes_of(accumulation_data_type(training.recipe))) {}
+      : ExchangeParts(parts_of(training, gradients, levels)), training_(training) {}
 
   std::vector<StepPart> write() {
     switch (exchange_.kind) {
@@ -78,6 +82,10 @@ class Writer {
       case ExchangeKind::randomk:
         sparse();
         break;
+      case ExchangeKind::chunk_topk:
+      case ExchangeKind::dct_sign:
+        write_chunked(*this);
+        break;
       case ExchangeKind::local:
       case ExchangeKind::local_sgd:
         meet();
@@ -93,30 +101,6 @@ class Writer {
   }
 
  private:
-  void kernels(const char* name, Category part, const Passes& passes, double elements,
-               double tensors) {
-    parts_.push_back({name, part, KernelWork{passes, elements, tensors}});
-  }
-
-  void send(const ProcessGroup& group, std::string name, Op op, double bytes) {
-    if (bytes > 0 && group.ranks > 1)
-      parts_.push_back({std::move(name), Category::gradient_comm, call(group, op, bytes)});
-  }
-  void send(std::string name, Op op, double bytes) { send(group_, std::move(name), op, bytes); }
-
-  bool in_half() const { return gradient_ < 4; }
-  bool has_half_weights() const { return training_.recipe.precision.is_half(); }
-
-  void widen_gradients() {
-    if (in_half())
-      kernels("gradients to fp32", Category::compress, fused_ ? fused::widen : unfused::widen,
-              elements_, 1);
-  }
-  void narrow_gradients() {
-    if (in_half())
-      kernels("gradients to half", Category::decompress, fused_ ? fused::narrow : unfused::widen,
-              levels_.shards * elements_, 1);
-  }
   // The codes of all shares, each of `bytes`.
   void gather_codes(double bytes) {
     if (levels_.is_sharded()) parts_.push_back(hand_out_in_node(levels_, levels_.shards * bytes));
@@ -375,17 +359,11 @@ class Writer {
             {12 * sent + 8 + 6 * casts, 0, sent + 1 + casts, 0, 0}, elements_, tensors_);
   }
 
+  bool has_half_weights() const { return training_.recipe.precision.is_half(); }
+
   static constexpr std::uint64_t block = 2048;  // elements of a scale
 
   const TrainingPlan& training_;
-  const Exchange& exchange_;
-  const ExchangeLevels& levels_;
-  AveragedGradients of_;
-  const ProcessGroup& group_;
-  double elements_, tensors_;
-  bool fused_;
-  double gradient_;  // bytes of one as it is added up
-  std::vector<StepPart> parts_;
 };
 
 // Each rank that exchanges codes the change of its share of the weights since the last exchange,

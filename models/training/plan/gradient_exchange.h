@@ -29,6 +29,8 @@
 //   topk:SHARE    all_gather of 8 bytes for each of SHARE K values and indices: grows with n; error
 //                 feedback (Lin et al. 2018, arXiv:1712.01887)
 //   randomk:SHARE all_reduce of SHARE K values, indices from a seed; error feedback
+//   chunktopk:K,  messages of K values from each chunk of 4,096 (chunked_exchange.h)
+//   dctsign:K
 //   local:H       nothing for H - 1 steps, then weights averaged by an outer optimizer (DiLoCo,
 //                 arXiv:2311.08105). With fp16, and bf16 in its wrapper, ranks still exchange a
 //                 byte for overflow in each step: DeepSpeed does if its backward pass sums no

@@ -134,6 +134,10 @@ TEST_CASE("exchange: what goes over the wire is the closed form") {
   const auto kept = static_cast<std::size_t>(std::ceil(0.01 * static_cast<double>(all)));
   CHECK(wire_bytes("topk:1%") == Approx(static_cast<double>(top_k_bytes(kept, 32))));
   CHECK(wire_bytes("randomk:1%") == Approx(static_cast<double>(random_k_bytes(kept, 32))));
+  CHECK(wire_bytes("chunktopk:64") ==
+        Approx(static_cast<double>(chunked_bytes(ChunkCode::largest, all, 64, 32))));
+  CHECK(wire_bytes("dctsign:4") ==
+        Approx(static_cast<double>(chunked_bytes(ChunkCode::cosines, all, 4, 32))));
   CHECK(wire_bytes("fp8:e5m2") == wire_bytes("fp8"));
   CHECK(wire_bytes("localsgd:16") == wire_bytes("local:16"));
   // A further turn between the factors is as much again of what they are.
@@ -149,6 +153,22 @@ TEST_CASE("exchange: what goes over the wire is the closed form") {
   CHECK(wire_bytes("powersgd:8") > 1.5 * wire_bytes("powersgd:4"));
   // With so many ranks even 1 % of the values, gathered by all, costs as much as a third of them.
   CHECK(wire_bytes("topk:1%") > least / 2);
+}
+
+// 14 bits of 64 in 4,096 are SparseLoCo's 0.219 bits an element; its update of a node's share goes
+// to the other 7 nodes, which each decode it.
+TEST_CASE("exchange: chunks of weights every H steps, and the products of cosines") {
+  const TrainingPlan sites = with("chunktopk:64 / every 30 / sites:4");
+  const auto all = static_cast<std::size_t>(parameters(*sites.model));
+  CHECK(metrics_of(sites, StepKind::uniform).network_bytes_per_node.value() ==
+        Approx(7 * 0.21875 / 8 * static_cast<double>(all)).epsilon(1e-3));
+  CHECK(kept("chunktopk:64", 8) == 4);
+  CHECK(kept("dctsign:4", 8) == 4);
+  double flops = 0;
+  const TrainingPlan cosines = with("dctsign:4");
+  for (const StepPart& part : gradient_exchange(cosines, averaged_gradients(cosines)))
+    if (const auto* product = std::get_if<ProductWork>(&part.work)) flops += product->flops;
+  CHECK(flops == Approx(3 * 256 * static_cast<double>(all)));
 }
 
 TEST_CASE("exchange: neighbours send whole weights to as many as the graph has, whatever n") {
