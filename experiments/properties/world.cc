@@ -132,7 +132,11 @@ void draw_exchange(WhatIf& world, Dice& dice) {
                                        "bf16 / every 8 / nodes",
                                        "neighbours:ring / two-level / overlapped",
                                        "chunktopk:64 / every 8 / nodes",
-                                       "dctsign:32"},
+                                       "dctsign:32",
+                                       "topk:1% / store",
+                                       "int8 / relay",
+                                       "int4+ef / every 8 / nodes / fragments 2 / overlap 2",
+                                       "local:8 / fragments 4 / overlap 1"},
                                       dice);
   // Skips most exchanges that the ZeRO stage rejects.
   const std::string stage(setting(world, "zero_stage"));

@@ -20,10 +20,16 @@ namespace {
 // Ranks that share states must be all that an exchange is between.
 void exchange_in_layout(TrainingPlan& training) {
   Parallelism& how = *training.parallelism;
-  if (how.sharding != parallel::Sharding::none && how.shard_ranks != how.replicas())
+  const int site = site_ranks(training.exchange);
+  if (how.sharding != parallel::Sharding::none && site > 1) {
+    if (how.shard_ranks != site)
+      fail_input(flag("exchange"), fmt::format("the {} ranks of a site share states", site),
+                 fmt::format("--shard-ranks {}", site));
+  } else if (how.sharding != parallel::Sharding::none && how.shard_ranks != how.replicas()) {
     fail_input(flag("exchange"),
                "is between all ranks that hold the same weights, which shard_ranks divides",
                "no --shard-ranks");
+  }
   if (how.full_all_reduce)
     fail_input(flag("exchange"), "takes the place of the sums of --full-all-reduce",
                "one of the two");
@@ -32,7 +38,7 @@ void exchange_in_layout(TrainingPlan& training) {
                fmt::format("{} is int8, and --quantized-gradients is qgZ in int4",
                            name_of(training.exchange)),
                "one of the two");
-  if (how.sharding == parallel::Sharding::weights) {
+  if (how.sharding == parallel::Sharding::weights && site == 1) {
     how.quantized_gradients = true;
     how.quantized_by = training.exchange;
   }
@@ -132,6 +138,9 @@ void check_stage(const TrainingPlan& training) {
     fail_input(flag("exchange"),
                "DeepSpeed's BF16_Optimizer sums whole fp32 buffers, and in no other way",
                "fp16 or fp32, or --deepspeed-version 0.17.6 and later");
+  if (!training.parallelism && stage > 0 && site_ranks(training.exchange) > 1)
+    fail_input(flag("exchange"), "in sites none can share states outside a layout",
+               "with --framework megatron, torchtitan or other, and --shard-ranks");
   if (!training.parallelism && training.exchange.kind == Exchange::Kind::sdp4bit)
     fail_input(flag("exchange"), "sdp4bit is of Megatron-LM's distributed optimizer",
                "with --framework megatron, or qgz");

@@ -61,14 +61,14 @@ std::vector<WhatIfKey> optimizer_keys() {
        "how gradients are averaged: all_reduce, fp16, bf16 (of fp32 gradients), onebit, fp8, "
        "fp8:e5m2, int8, int4, fp8+ef, int8+ef and int4+ef (with error feedback), qgz, qgz:int8, "
        "loco, loco:int8 (qgz with error feedback), sdp4bit (weights in 4 bits too), powersgd:RANK "
-       "(of matrices that factors at "
-       "least halve), powersgd:RANK:ITERATIONS (without a warm start), topk:SHARE%, "
-       "randomk:SHARE%, chunktopk:KEPT and dctsign:KEPT (of each 4096), local:STEPS (DiLoCo), "
-       "localsgd:STEPS, and with :SITE between sites of so "
-       "many ranks, neighbours:ring, neighbours:exponential (default: all_reduce); behind it / "
-       "flat, two-level (node leaders) or sharded (each GPU a share of its node's sum), / after "
-       "the backward pass or overlapped (default: as the framework's libraries run it); or / "
-       "every STEPS, for the change of weights, with / ranks, nodes or sites:RANKS"},
+       "(of matrices that factors at least halve), powersgd:RANK:ITERATIONS (without a warm "
+       "start), topk:SHARE%, randomk:SHARE%, chunktopk:KEPT and dctsign:KEPT (of each 4096), "
+       "local:STEPS (DiLoCo), localsgd:STEPS, and with :SITE between sites of so many ranks, "
+       "neighbours:ring, neighbours:exponential (default: all_reduce); behind it / flat, "
+       "two-level (node leaders), sharded (each GPU a share of its node's sum), relay or store "
+       "(leaders through a hub), / after the backward pass or overlapped (default: as the "
+       "framework's libraries run it); or / every STEPS, for the change of weights, with / ranks, "
+       "nodes or sites:RANKS, / fragments P and / overlap STEPS"},
       {"var_update_scaler",
        "0/1 Adam: updates of its variance before their interval doubles (default: the file's, or "
        "16)",

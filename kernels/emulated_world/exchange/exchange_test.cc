@@ -3,7 +3,6 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "kernels/emulated_world/exchange/chunked_gather.h"
 #include "kernels/emulated_world/exchange/exchange_case.h"
 #include "kernels/emulated_world/exchange/hierarchical_reduce_scatter.h"
 #include "kernels/emulated_world/exchange/neighbour_average.h"

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "kernels/emulated_world/exchange/plain_allreduce.h"
+#include "kernels/reference/chunked.h"
 #include "kernels/reference/sparse.h"
 #include "sim/base/error.h"
 
@@ -38,6 +39,32 @@ Wire average(SparseAllreduce& o, Buffers buffers) {
   if (o.error_feedback) o.owed = std::move(c);
   hand_out(mean, buffers);
   ++o.calls;
+  return wire;
+}
+
+Wire average(ChunkedGather& o, Buffers buffers) {
+  check(buffers);
+  const std::size_t n = buffers.size(), elements = buffers[0].size();
+  Wire wire{std::vector<std::size_t>(n)};
+  if (n == 1) return wire;
+  if (o.kept < 1 || o.kept > elements_of_chunk)
+    fail_input(Where{"", 0, "kept"},
+               fmt::format("{} (allowed: 1 to {})", o.kept, elements_of_chunk));
+  std::vector<std::vector<float>> c = compensated(buffers, o.owed, elements);
+  std::vector<float> mean(elements);
+  const float share = static_cast<float>(1.0 / static_cast<double>(n));
+  for (std::size_t r = 0; r < n; ++r) {
+    const reference::ChunkMessage message = reference::encode(o.code, c[r], o.kept);
+    const std::vector<float> sent = reference::decode(o.code, message, elements, o.kept);
+    for (std::size_t e = 0; e < elements; ++e) {
+      mean[e] += share * sent[e];
+      c[r][e] -= sent[e];
+    }
+    // In the ring of the all-gather a rank passes on what all others but the next one sent.
+    wire.sent[r] = (n - 1) * message.size();
+  }
+  if (o.error_feedback) o.owed = std::move(c);
+  hand_out(mean, buffers);
   return wire;
 }
 

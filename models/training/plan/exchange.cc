@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <utility>
 
 #include "kernels/exchange_bytes.h"
 
@@ -59,16 +60,23 @@ constexpr const char* allowed =
     "sdp4bit, powersgd:RANK, powersgd:RANK:ITERATIONS, topk:SHARE%, randomk:SHARE%, "
     "chunktopk:KEPT and dctsign:KEPT of each 4096, local:STEPS, "
     "local:STEPS:SITE, localsgd:STEPS, localsgd:STEPS:SITE, neighbours:ring, "
-    "neighbours:exponential; whole numbers from 1 to 65536; behind any of them / flat, two-level "
-    "or sharded, / after or overlapped, or / every STEPS with / ranks, nodes or sites:RANKS; +ef "
-    "behind fp8, int8 and int4 for error feedback";
+    "neighbours:exponential; whole numbers from 1 to 65536; behind any of them / flat, two-level, "
+    "sharded, relay or store, / after or overlapped, or / every STEPS with / ranks, nodes or "
+    "sites:RANKS and / fragments P, / overlap STEPS; +ef behind fp8, int8 and int4 for error "
+    "feedback";
 
 bool is_local(const Exchange& exchange) {
   return exchange.kind == ExchangeKind::local || exchange.kind == ExchangeKind::local_sgd ||
          exchange.every > 1;
 }
 
-constexpr std::string_view pattern_words[] = {"flat", "two-level", "sharded"};
+// H of a weight.
+std::int64_t steps_between(const Exchange& exchange) {
+  if (exchange.every > 1) return exchange.every;
+  return is_local(exchange) ? static_cast<std::int64_t>(exchange.parameter) : 1;
+}
+
+constexpr std::string_view pattern_words[] = {"flat", "two-level", "sharded", "relay", "store"};
 constexpr std::string_view timing_words[] = {"after", "overlapped"};
 
 std::string_view word_of(ExchangePattern pattern) {
@@ -135,6 +143,14 @@ bool read_form(const std::string& word, Exchange& exchange) {
     exchange.every = every;
     return true;
   }
+  if (const int parts = number_behind("fragments ", word); parts > 0 && exchange.fragments == 1) {
+    exchange.fragments = parts;
+    return true;
+  }
+  if (const int steps = number_behind("overlap ", word); steps > 0 && exchange.overlap == 0) {
+    exchange.overlap = steps;
+    return true;
+  }
   const bool node = word == "nodes" || word == "sites";
   if (const int ranks = number_behind("sites:", word);
       exchange.site == 0 && (node || word == "ranks" || ranks > 0)) {
@@ -187,13 +203,10 @@ Exchange parse_exchange(const std::string& text, const Where& where) {
     fail_input(where, "fp32 is of weights that go every H steps",
                "fp32 / every STEPS; of gradients all_reduce, in the run's own format");
   // Weights that go whole have words of their own.
-  if (exchange.kind == ExchangeKind::all_reduce && exchange.every > 1)
-    exchange = {ExchangeKind::local,
-                static_cast<double>(exchange.every),
-                0,
-                exchange.site,
-                exchange.pattern,
-                exchange.timing};
+  if (exchange.kind == ExchangeKind::all_reduce && exchange.every > 1) {
+    exchange.kind = ExchangeKind::local;
+    exchange.parameter = std::exchange(exchange.every, 1);
+  }
   return exchange;
 }
 
@@ -202,8 +215,10 @@ std::string name_of(const Exchange& exchange) {
   if (exchange.pattern) name += fmt::format(" / {}", word_of(*exchange.pattern));
   if (exchange.timing) name += fmt::format(" / {}", word_of(*exchange.timing));
   if (exchange.every > 1) name += fmt::format(" / every {}", exchange.every);
-  if (exchange.site == Exchange::of_a_node) return name + " / nodes";
+  if (exchange.site == Exchange::of_a_node) name += " / nodes";
   if (exchange.every > 1 && exchange.site > 0) name += fmt::format(" / sites:{}", exchange.site);
+  if (exchange.fragments > 1) name += fmt::format(" / fragments {}", exchange.fragments);
+  if (exchange.overlap > 0) name += fmt::format(" / overlap {}", exchange.overlap);
   return name;
 }
 
@@ -216,12 +231,23 @@ Exchange in_hooks(Exchange exchange) {
 }
 
 std::string refused_form(const Exchange& exchange) {
+  const int parts = parts_of_weights(exchange);
+  if ((parts > 1 || exchange.overlap > 0) && !is_local(exchange))
+    return "fragments and overlap are of weights that go every H steps";
+  if (steps_between(exchange) % parts != 0)
+    return fmt::format("fragments times steps of overlap, {}, do not divide {} steps", parts,
+                       steps_between(exchange));
+  const bool is_store = exchange.pattern == ExchangePattern::store;
+  if (is_store && (exchange.kind < ExchangeKind::topk || exchange.kind > ExchangeKind::dct_sign ||
+                   exchange.kind == ExchangeKind::randomk))
+    return "a store adds nothing up: it is of topk, chunktopk and dctsign, others have a relay";
+  if (exchange.is_star() && averages_weights(exchange)) return "neighbours have no hub";
   if (exchange.every > 1) {
     if (!codes_weights(exchange))
       return "every H steps go weights coded by fp16, bf16, onebit, fp8, int8, int4, topk, "
              "randomk, chunktopk or dctsign";
     if (exchange.is_overlapped())
-      return "it sends weights between sites, after a step; lambcast sites overlaps fragments";
+      return "it sends weights between sites, not gradients of a pass: / overlap STEPS";
     if (exchange.pattern == ExchangePattern::flat && exchange.site != 0)
       return "the ranks of a site have one copy of the weights, which goes once";
     return {};
@@ -251,8 +277,11 @@ std::string codec_name(const Exchange& exchange) {
 }
 
 std::int64_t steps_per_exchange(const Exchange& exchange) {
-  if (exchange.every > 1) return exchange.every;
-  return is_local(exchange) ? static_cast<std::int64_t>(exchange.parameter) : 1;
+  return steps_between(exchange) / parts_of_weights(exchange);
+}
+
+int parts_of_weights(const Exchange& exchange) {
+  return exchange.fragments * std::max(1, exchange.overlap);
 }
 
 std::string seldom_meets(const Exchange& exchange, std::int64_t steps) {
@@ -276,6 +305,10 @@ int neighbours(const Exchange& exchange, int ranks) {
 }
 
 bool averages_weights(const Exchange& exchange) { return neighbours(exchange, 2) > 0; }
+
+bool travels_beside(const Exchange& exchange) {
+  return exchange.overlap > 0 || (averages_weights(exchange) && exchange.is_overlapped());
+}
 
 bool goes_in_half(const Exchange& exchange) {
   return exchange.kind == ExchangeKind::fp16 || exchange.kind == ExchangeKind::bf16;
@@ -329,13 +362,14 @@ std::string refused_with_zero(const Exchange& exchange, std::int64_t stage) {
   if (is_hierarchical(exchange))
     return stage > 0 ? "" : "it needs ZeRO: each rank keeps only the sums of its own share";
   if (stage == 0) return {};
+  if (is_local(exchange) && site_ranks(exchange) > 1 && !exchange.is_two_level()) return {};
   if (goes_in_half(exchange))
     return "ZeRO sums in what communication_data_type, or --fp32-gradients, says";
   if (exchange.is_in_other_form())
     return "node leaders and buckets leave every rank all sums, of which ZeRO keeps a share";
   if (is_local(exchange))
-    return "it lets the weights of ranks differ between exchanges, so that none can share "
-           "states";
+    return "without sites it lets the weights of ranks differ between exchanges, so that none can "
+           "share states";
   if (averages_weights(exchange))
     return "it averages with neighbours, so that weights differ and none can share states";
   if (stage == 3) return "ZeRO stage 3 reduces gradients in blocks, for which it has no form";

@@ -10,9 +10,10 @@
 
 namespace lambcast {
 
-// The senders: all ranks to one another; the leaders of nodes after a sum in each node; or every
-// rank, a share of its node's sum (exchange_levels.h).
-enum class ExchangePattern { flat, two_level, sharded };
+// The senders: all ranks to one another; the leaders of nodes after a sum in each node; every rank,
+// a share of its node's sum (exchange_levels.h); or leaders through a hub that adds up, or an
+// object store.
+enum class ExchangePattern { flat, two_level, sharded, relay, store };
 // The time of an exchange: all gradients after the last backward pass, or bucket by bucket as
 // that pass makes them.
 enum class ExchangeTiming { after, overlapped };
@@ -55,10 +56,16 @@ struct Exchange {
   // Above 1 the codec is of weights, every so many steps: their change since the last exchange is
   // coded, and an outer optimizer takes the average (DiLoCo). In between, sites train alone.
   int every = 1;
+  // Weights that go every H steps do so in fragments, each at a step of its own, and travel during
+  // the passes of so many steps (Streaming DiLoCo, arXiv:2501.18512); 0: after a step.
+  int fragments = 1, overlap = 0;
 
   static constexpr int of_a_node = -1;  // a site: the ranks of a node, before they are known
 
-  bool is_two_level() const { return pattern == ExchangePattern::two_level; }
+  bool is_star() const {
+    return pattern == ExchangePattern::relay || pattern == ExchangePattern::store;
+  }
+  bool is_two_level() const { return pattern == ExchangePattern::two_level || is_star(); }
   bool is_sharded() const { return pattern == ExchangePattern::sharded; }
   bool is_overlapped() const { return timing == ExchangeTiming::overlapped; }
   // Whether it is another form than DeepSpeed's: scales travel in their messages.
@@ -86,7 +93,8 @@ Exchange in_hooks(Exchange exchange);
 // Why an exchange has no such pattern, schedule or scope; empty if it has.
 std::string refused_form(const Exchange& exchange);
 
-// Steps of which one sends: H of local:H, localsgd:H and "every H", else 1.
+// Steps of which one sends: H of local:H, localsgd:H and "every H", else 1. Of P fragments that
+// overlap T steps, one of H / (P T) sends a part of P T.
 std::int64_t steps_per_exchange(const Exchange& exchange);
 
 // Largest H of a published study: DiLoCo (arXiv:2311.08105) trains with H from 50 to 2,000 steps.
@@ -103,8 +111,12 @@ int site_ranks(const Exchange& exchange);
 // Returns the number of ranks to which a rank sends its weights: both sides of a ring, one peer of
 // an exponential graph; 0 for exchanges among all.
 int neighbours(const Exchange& exchange, int ranks);
+int parts_of_weights(const Exchange& exchange);
+
 // Whether weights of neighbours are averaged rather than gradients of all.
 bool averages_weights(const Exchange& exchange);
+// Whether weights travel during the passes, which do not change them.
+bool travels_beside(const Exchange& exchange);
 
 // Whether gradients are rounded to 16 bits for an all-reduce.
 bool goes_in_half(const Exchange& exchange);

@@ -329,7 +329,8 @@ class Writer : ExchangeParts {
     const bool plain = exchange_.kind == ExchangeKind::local_sgd;
     kernels(plain ? "average weights" : "outer optimizer", Category::optimizer,
             plain ? average : outer, share, tensors_);
-    send(sites.shard, "all_gather weights in the site", Op::all_gather, 4 * elements_);
+    if (!of_.shared)
+      send(sites.shard, "all_gather weights in the site", Op::all_gather, 4 * elements_);
   }
 
   // The two ways round a ring one after the other, since ranks of a node may share a NIC. Of the
@@ -366,15 +367,23 @@ class Writer : ExchangeParts {
   const TrainingPlan& training_;
 };
 
+std::vector<StepPart> between_ranks(const TrainingPlan& training,
+                                    const AveragedGradients& gradients,
+                                    const ExchangeLevels& levels) {
+  std::vector<StepPart> parts = Writer(training, gradients, levels).write();
+  return training.exchange.is_star() ? through_hub(parts, levels) : parts;
+}
+
 // Each rank that exchanges codes the change of its share of the weights since the last exchange,
-// takes the outer step on the average, and the site hands out the new weights in fp32.
+// takes the outer step on the average, and the site hands out the new weights in fp32; where ranks
+// share states, they are gathered after the update anyway.
 std::vector<StepPart> meet_in_codes(const TrainingPlan& training, AveragedGradients weights,
                                     const ExchangeLevels& levels) {
   weights.bytes = 4;
-  weights.shared = false;
+  const bool shares_states = std::exchange(weights.shared, false);
   ExchangeLevels between = levels;
   between.shards = 1;
-  std::vector<StepPart> parts = Writer(training, weights, between).write();
+  std::vector<StepPart> parts = between_ranks(training, weights, between);
   const double share = weights.elements / levels.shards;
   const double tensors = tensors_of(*training.model, weights);
   const bool fused = training.kernels == Kernels::fused;
@@ -382,7 +391,8 @@ std::vector<StepPart> meet_in_codes(const TrainingPlan& training, AveragedGradie
                                KernelWork{{12, 1, 0, 0, 0}, share, tensors}});
   parts.push_back({"outer optimizer", Category::optimizer,
                    KernelWork{fused ? fused::outer_step : unfused::outer_step, share, tensors}});
-  if (levels.in_node()) parts.push_back(hand_out_in_node(levels, 4 * weights.elements));
+  if (levels.in_node() && !shares_states)
+    parts.push_back(hand_out_in_node(levels, 4 * weights.elements));
   return parts;
 }
 
@@ -394,8 +404,10 @@ std::vector<StepPart> gradient_exchange(const TrainingPlan& training,
                                         const AveragedGradients& gradients) {
   const Exchange& exchange = training.exchange;
   const ExchangeLevels levels = levels_of(exchange, gradients.ranks);
-  if (exchange.every > 1) return meet_in_codes(training, gradients, levels);
-  std::vector<StepPart> parts = Writer(training, gradients, levels).write();
+  if (exchange.every > 1)
+    return meet_in_codes(training, gradients.part(1. / parts_of_weights(exchange)), levels);
+  std::vector<StepPart> parts =
+      between_ranks(training, gradients.part(1. / parts_of_weights(exchange)), levels);
   if (!levels.in_node()) return parts;
   const double bytes = gradients.elements * (averages_weights(exchange) ? 4 : gradients.bytes);
   parts.insert(parts.begin(), sum_in_node(levels, bytes));
@@ -418,8 +430,9 @@ bool exchanges_in_hooks(const TrainingPlan& training) {
 }
 
 bool exchanges_gradients(const TrainingPlan& training) {
-  const bool in_passes =
-      training.parallelism && training.parallelism->sharding == parallel::Sharding::weights;
+  const bool in_passes = training.parallelism &&
+                         training.parallelism->sharding == parallel::Sharding::weights &&
+                         steps_per_exchange(training.exchange) == 1;
   return training.exchange.kind != Exchange::Kind::all_reduce && !is_onebit(training.optimizer()) &&
          training.data_parallel() > 1 && !in_passes;
 }

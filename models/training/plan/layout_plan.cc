@@ -31,7 +31,7 @@ class LayoutWriter {
         how_(*training.parallelism),
         grid_(parallel::dense_grid(how_.layout)),
         contents_(contents_of(training)),
-        owners_(owners_of(how_, training.model->experts > 0)),
+        owners_(summing(owners_of(how_, training.model->experts > 0), training.exchange)),
         replicas_(owners_.front().replicas),
         shards_(owners_.front().shards),
         tensors_(optimized_tensors(*training.model, how_.layout)),
@@ -70,8 +70,9 @@ class LayoutWriter {
     plan.dtensor = how_.framework.dtensor;
     plan_activations(plan, training_, grid_);
     share_weights(plan, *training_.model, how_, contents_.parameters,
-                  owners_of(how_, training_.model->experts > 0, {}), wire_bytes());
-    if (exchanges_gradients(training_)) {
+                  summing(owners_of(how_, training_.model->experts > 0, {}), training_.exchange),
+                  wire_bytes());
+    if (exchanges_gradients(training_) && sites() == 1) {
       plan.gradients_reduce.clear();
       plan.outer_gradients_reduce.clear();
       plan.expert_gradients_scatter.reset();
@@ -136,19 +137,18 @@ class LayoutWriter {
     const int chunks = plan_.pipeline->pipeline.chunks;
     const bool exchanges =
         (step_.sums_gradients() && exchanges_gradients(training_)) || hooks_momenta();
-    const bool hooked = exchanges && training_.exchange.is_overlapped();
-    const bool in_sites = site_ranks(training_.exchange) > 1;
-    const bool by_bucket = hooked && !averages_weights(training_.exchange);
+    const bool beside = exchanges && travels_beside(training_.exchange);
+    const bool by_bucket = exchanges && training_.exchange.is_overlapped() && !beside;
     const bool overlaps = by_bucket || how_.framework.overlaps_gradients;
-    const bool reduces = in_sites || by_bucket ||
-                         (step_.sums_gradients() && replicas_.ranks > 1 &&
-                          plan_.pipeline->gradients_reduce.empty() && !exchanges);
+    const bool sums = step_.sums_gradients() && replicas_.ranks > 1 && !exchanges;
+    const bool reduces =
+        by_bucket || (plan_.pipeline->gradients_reduce.empty() && (sites() > 1 || sums));
     std::vector<OpId> waits, reduced;
     beside_.clear();
     last_bucket_.clear();
     for (StepPart& part : step_start(training_, parameters_of(stage)))
       then(stage, std::move(part), 1);
-    if (hooked && !by_bucket) weights_beside(stage, reduced);
+    if (beside) weights_beside(stage, reduced);
     OpId passed = segment(stage, 0, first_weights(stage, waits));
     waits.push_back(passed);
     for (int i = 0; i < chunks; ++i) {
@@ -167,7 +167,7 @@ class LayoutWriter {
     last(stage) = reduced;
     if (reduces && !overlaps) then_reduce(stage);
     for (StepPart& part : last_bucket_) then(stage, std::move(part), 1);
-    if (exchanges && !hooked) exchange(stage);
+    if (exchanges && !by_bucket && !beside) exchange(stage);
   }
 
   // The first bucket of the last step's weights is gathered before the passes begin, the others
@@ -195,10 +195,10 @@ class LayoutWriter {
   // Another exchange than an all-reduce of all bits, after the passes; with gradients shared, as
   // often as there are micro batches.
   void exchange(int stage) {
-    const std::int64_t times = how_.sharding == Sharding::gradients ? training_.batch.gas : 1;
+    const bool each = how_.sharding == Sharding::gradients && sites() == 1;
     for (const Owners& owners : owners_)
       for (StepPart& part : gradient_exchange(training_, owners, parameters_of(stage)))
-        then(stage, std::move(part), times);
+        then(stage, std::move(part), each ? training_.batch.gas : 1);
   }
 
   // Weights are exchanged during the passes, which do not change them.

@@ -98,26 +98,33 @@ class StepWriter {
     const auto overlapped = [&](std::int64_t times) {
       overlap_reduction(reduction, hooked, times);
     };
-    if (hooked && averages_weights(training_.exchange)) {
-      weights_beside([&] { repeat(gas, plain); });
-    } else if (exchanged && reduction.each_micro_batch) {  // of ZeRO, with which there are no sites
-      repeat(gas, [&](std::int64_t times) {
-        plain(times);
-        exchange(times);
-      });
-    } else if (exchanged && !in_sites() && !hooked) {
-      repeat(gas, plain);
-      exchange(1);
-    } else if (reduction.overlapped) {
-      repeat(gas - reducing, plain);
-      repeat(reducing, overlapped);
-    } else if (reducing == gas) {
-      repeat(gas, reduced);
-    } else {
-      repeat(gas, plain);
-      if (reducing > 0) reduce_gradients(reduction, reducing);
-    }
-    if (exchanged && in_sites()) exchange(1);
+    const bool beside = exchanged && travels_beside(training_.exchange);
+    const auto passes = [&] {
+      if (beside && !in_sites()) {
+        repeat(gas, plain);
+      } else if (exchanged && reduction.each_micro_batch) {  // of ZeRO, which has no sites here
+        repeat(gas, [&](std::int64_t times) {
+          plain(times);
+          exchange(times);
+        });
+      } else if (exchanged && !in_sites() && !hooked) {
+        repeat(gas, plain);
+        exchange(1);
+      } else if (reduction.overlapped) {
+        repeat(gas - reducing, plain);
+        repeat(reducing, overlapped);
+      } else if (reducing == gas) {
+        repeat(gas, reduced);
+      } else {
+        repeat(gas, plain);
+        if (reducing > 0) reduce_gradients(reduction, reducing);
+      }
+    };
+    if (beside)
+      weights_beside(passes);
+    else
+      passes();
+    if (exchanged && in_sites() && !beside) exchange(1);
     if (training_.wrapper() == Wrapper::bf16)
       optimizer_pass("add up gradients in fp32", bf16_accumulation_passes(),
                      static_cast<double>(optimized_parameters(*training_.model)),

@@ -38,9 +38,11 @@ TrainingPlan data_parallel(FrameworkName framework) {
 Exchange parsed(const std::string& text) { return parse_exchange(text, {"", 0, "--exchange"}); }
 
 TEST_CASE("exchange form: pattern and timing are written behind the codec, in any order") {
-  for (const char* text : {"int8 / two-level / overlapped", "onebit / flat / after",
-                           "topk:1% / flat", "powersgd:4:2 / overlapped",
-                           "neighbours:ring / two-level", "onebit / sharded / overlapped"})
+  for (const char* text :
+       {"int8 / two-level / overlapped", "onebit / flat / after", "topk:1% / flat",
+        "powersgd:4:2 / overlapped", "neighbours:ring / two-level", "onebit / sharded / overlapped",
+        "int8 / relay / after", "topk:1% / store",
+        "int4:owed / every 24 / sites:4 / fragments 3 / overlap 2", "local:24:4 / fragments 3"})
     CHECK(name_of(parsed(text)) == text);
   CHECK(parsed("int8/overlapped/two-level") == parsed("int8 / two-level / overlapped"));
   CHECK(codec_name(parsed("topk:1% / flat")) == "topk:1%");
@@ -48,7 +50,8 @@ TEST_CASE("exchange form: pattern and timing are written behind the codec, in an
   for (const char* text : {"int8 /", "int8 / ring", "int8 / flat / flat", "int8 / flat / two-level",
                            "int8 / after / overlapped", "/ flat", "int8 / overlapped / after"}) {
     INFO(text);
-    CHECK_THROWS_WITH(parsed(text), Contains("flat, two-level or sharded, / after or overlapped"));
+    CHECK_THROWS_WITH(parsed(text),
+                      Contains("flat, two-level, sharded, relay or store, / after or overlapped"));
   }
 }
 
@@ -252,6 +255,77 @@ TEST_CASE("exchange form: sites exchange the change of their weights in few bits
     INFO(not_so);
     CHECK_FALSE(refused_form(parsed(not_so)).empty());
   }
+}
+
+TEST_CASE("exchange form: through a relay, which adds up, or an object store, which does not") {
+  const auto all = static_cast<double>(parameters(load_model("bert-large")));
+  const double kept = std::ceil(0.01 * all), nodes = 8;
+  const auto sent = [](const char* exchange) {
+    return step_in_form(exchange).network_bytes_per_node.value();
+  };
+  // A leader puts its message and gets those of all; over the one port of a relay go all of them.
+  CHECK(sent("topk:1% / store") == Approx((1 + nodes) * 8 * kept));
+  CHECK(sent("topk:1% / relay") == Approx(nodes * sent("topk:1% / store")));
+  CHECK(sent("chunktopk:64 / store") == Approx((1 + nodes) * 0.21875 / 8 * all).epsilon(1e-3));
+  // Codes of K bytes and scales there, those of the sum back: 8 / 7 of what 8 ranks send directly,
+  // by 8.
+  CHECK(sent("int8 / relay") ==
+        Approx(nodes * nodes / (nodes - 1) * sent("int8 / two-level")).epsilon(1e-3));
+  CHECK(sent("randomk:1% / relay") == Approx(nodes * 2 * 4 * kept).epsilon(1e-3));
+  for (const char* no_hub : {"int8 / store", "randomk:1% / store", "neighbours:ring / relay",
+                             "all_reduce / relay", "qgz / relay", "local:8 / relay"}) {
+    INFO(no_hub);
+    CHECK_FALSE(refused_form(parsed(no_hub)).empty());
+  }
+}
+
+TEST_CASE("exchange form: fragments of weights go at steps of their own, during the passes") {
+  CHECK(steps_per_exchange(parsed("int4+ef / every 24 / sites:4 / fragments 3 / overlap 2")) == 4);
+  CHECK(steps_per_exchange(parsed("local:24:4 / fragments 3")) == 8);
+  CHECK(parsed("fp32 / every 24 / sites:4 / fragments 3") == parsed("local:24:4 / fragments 3"));
+  for (const char* whole : {"int8 / every 24 / sites:4", "local:24:4", "local:24"}) {
+    INFO(whole);
+    const auto step = [&](const std::string& form) { return step_in_form(whole + form); };
+    const StepMetrics at_once = step(""), third = step(" / fragments 3"),
+                      beside = step(" / fragments 3 / overlap 1"),
+                      sixth = step(" / fragments 3 / overlap 2");
+    // Gradients are summed in the node, over links, in every step.
+    const double bytes = at_once.network_bytes_per_node.value();
+    CHECK(third.network_bytes_per_node.value() == Approx(bytes / 3).epsilon(1e-3));
+    CHECK(beside.network_bytes_per_node == third.network_bytes_per_node);
+    CHECK(sixth.network_bytes_per_node.value() == Approx(bytes / 6).epsilon(1e-3));
+    CHECK(third.step_time < at_once.step_time);
+    CHECK(beside.step_time < third.step_time);
+    CHECK(sixth.step_time <= beside.step_time);
+  }
+  for (const char* not_so : {"int8 / fragments 2", "int8 / overlap 1", "local:8:4 / fragments 3",
+                             "int8 / every 8 / fragments 4 / overlap 4"}) {
+    INFO(not_so);
+    CHECK_FALSE(refused_form(parsed(not_so)).empty());
+  }
+}
+
+// Sites of 8, the ranks of a node, on 4 nodes.
+TEST_CASE("exchange form: ranks of a site share states, and send their share every H steps") {
+  using parallel::Sharding;
+  for (const Sharding sharding : {Sharding::optimizer, Sharding::gradients, Sharding::weights})
+    for (const FrameworkName framework : {FrameworkName::megatron, FrameworkName::torchtitan}) {
+      TrainingPlan training = data_parallel(framework);
+      training.parallelism->sharding = sharding;
+      training.parallelism->shard_ranks = 8;
+      const auto sent = [&](const char* exchange, StepKind kind) {
+        training.exchange = parsed(exchange);
+        return metrics_of(training, kind).network_bytes_per_node.value();
+      };
+      const auto all = static_cast<double>(parameters(*training.model));
+      CHECK(sent("all_reduce", StepKind::uniform) > 4 * all);  // of copies, in every step
+      CHECK(sent("local:16:8", StepKind::silent) < 1e4);       // norms
+      CHECK(sent("local:16:8", StepKind::uniform) == Approx(2 * 0.75 * 4 * all).epsilon(0.01));
+      CHECK(sent("int8 / every 16 / sites:8", StepKind::uniform) ==
+            Approx(2 * 0.75 * (1 + 4. / 2048) * all).epsilon(0.01));
+      CHECK(refused_with_zero(training.exchange, static_cast<int>(sharding)).empty());
+    }
+  CHECK_THAT(refused_with_zero(parsed("local:16"), 1), Contains("without sites"));
 }
 
 TEST_CASE("exchange form: momenta of 1-bit optimizers go in two levels and in buckets") {
