@@ -27,7 +27,8 @@ bool is_plain(const Run& run) {
 
 bool fewer_elements(Exchange exchange) {
   return exchange == Exchange::power_sgd_4 || exchange == Exchange::top_k_1 ||
-         exchange == Exchange::random_k_1;
+         exchange == Exchange::random_k_1 || exchange == Exchange::chunk_top_k_64 ||
+         exchange == Exchange::dct_sign_64;
 }
 
 // With the step that the monitor chose.

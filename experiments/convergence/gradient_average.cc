@@ -2,6 +2,7 @@
 
 #include "kernels/emulated_world/compressed_allreduce.h"
 #include "kernels/emulated_world/exchange/hierarchical_reduce_scatter.h"
+#include "kernels/emulated_world/exchange/plain_allreduce.h"
 #include "kernels/emulated_world/exchange/power_sgd.h"
 #include "kernels/emulated_world/exchange/quantised_allreduce.h"
 #include "kernels/emulated_world/exchange/sparse_allreduce.h"
@@ -77,6 +78,12 @@ GradientAverage gradient_average(const text::Transformer& model, int ranks, Exch
       return averaging(SparseAllreduce{.kept = per_cent});
     case Exchange::random_k_1:
       return averaging(SparseAllreduce{.choice = Choice::random, .kept = per_cent});
+    case Exchange::fp16:
+      return [](Buffers buffers) { plain_allreduce(buffers, WireFormat::fp16); };
+    case Exchange::chunk_top_k_64:
+      return averaging(ChunkedGather{});
+    case Exchange::dct_sign_64:
+      return averaging(ChunkedGather{.code = ChunkCode::cosines});
     case Exchange::plain:
     case Exchange::local_steps_16:
     case Exchange::diloco_16:

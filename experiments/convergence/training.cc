@@ -57,6 +57,12 @@ const char* name_of(Exchange exchange) {
       return "top 1 %";
     case Exchange::random_k_1:
       return "random 1 %";
+    case Exchange::fp16:
+      return "fp16";
+    case Exchange::chunk_top_k_64:
+      return "64 of 4,096";
+    case Exchange::dct_sign_64:
+      return "64 signs of cosines";
     case Exchange::local_steps_16:
       return "16 local steps";
     case Exchange::diloco_16:
@@ -139,7 +145,7 @@ std::vector<Run> study_runs(const Recipe& recipe) {
   for (const Exchange exchange :
        {Exchange::fp8, Exchange::int8, Exchange::int4, Exchange::int4_unowed, Exchange::qgz_int4,
         Exchange::onebit, Exchange::onebit_sharded, Exchange::power_sgd_4, Exchange::top_k_1,
-        Exchange::random_k_1})
+        Exchange::random_k_1, Exchange::fp16, Exchange::chunk_top_k_64, Exchange::dct_sign_64})
     runs.push_back({Optimizer::lamb, exchange});
   for (const Exchange exchange : {Exchange::local_steps_16, Exchange::diloco_16,
                                   Exchange::neighbours_ring, Exchange::neighbours_exponential})

@@ -41,12 +41,15 @@ enum class Exchange {
   onebit,  // signs of gradients, with error feedback, from the first step on
   // The same between two nodes of two ranks, each a share of its node's sum in fp16.
   onebit_sharded,
-  int4,         // blocks of 64, with error feedback
-  int4_unowed,  // blocks of 64, no error feedback
-  qgz_int4,     // two ranks a node, int4 in both phases, with error feedback
-  power_sgd_4,  // rank 4, warm start
-  top_k_1,      // the largest per cent, error feedback
-  random_k_1,   // a random per cent, error feedback
+  int4,            // blocks of 64, with error feedback
+  int4_unowed,     // blocks of 64, no error feedback
+  qgz_int4,        // two ranks a node, int4 in both phases, with error feedback
+  power_sgd_4,     // rank 4, warm start
+  top_k_1,         // the largest per cent, error feedback
+  random_k_1,      // a random per cent, error feedback
+  fp16,            // partial sums rounded at every hop of a ring
+  chunk_top_k_64,  // the 64 largest of each 4,096 elements in 2 bits, error feedback
+  dct_sign_64,     // signs of 64 coefficients of each 4,096 elements, error feedback
   local_steps_16,
   diloco_16,  // outer lr 0.7, Nesterov momentum 0.9
   // Weights are averaged with neighbours alone after every step.

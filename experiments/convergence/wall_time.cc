@@ -19,6 +19,7 @@ namespace {
 const char* word_of(Exchange exchange) {
   switch (exchange) {
     case Exchange::plain:
+    case Exchange::fp16:  // gradients of this clock have 16 bits
       return "all_reduce";
     case Exchange::fp8:
       return "fp8";
@@ -38,6 +39,10 @@ const char* word_of(Exchange exchange) {
       return "topk:1%";
     case Exchange::random_k_1:
       return "randomk:1%";
+    case Exchange::chunk_top_k_64:
+      return "chunktopk:64";
+    case Exchange::dct_sign_64:
+      return "dctsign:64";
     case Exchange::local_steps_16:
       return "localsgd:16";
     case Exchange::diloco_16:
