@@ -30,10 +30,10 @@
 #include "validate/program/job_trace.h"
 #include "validate/program/level_fit.h"
 #include "validate/program/log_against_flags.h"
-#include "validate/program/measured_step.h"
 #include "validate/program/metric_file.h"
 #include "validate/program/trace_report.h"
 #include "validate/program/training_log.h"
+#include "validate/replay/measured_quantity.h"
 #include "validate/replay/user_runs.h"
 
 namespace lambcast {
@@ -289,11 +289,12 @@ Command add_calibrate(CLI::App& app) {
           "--measured", options->measured,
           fmt::format("a step of your own program, which the flags of simulate describe: "
                       "METRIC=VALUE such as step_time=5436ms; metrics: {}; may be repeated",
-                      fmt::join(measured_step_names(), ", ")))
+                      fmt::join(measured_names(), ", ")))
       ->allow_extra_args(false);
-  command->add_option("--runs", options->runs,
-                      "the same for many runs: a CSV with what-if keys and measured columns, as "
-                      "validate --as runs reads it (default: none)");
+  command->add_option(
+      "--runs", options->runs,
+      "the same for many runs: a CSV whose columns are what-if keys and the METRICs of "
+      "--measured, as validate --as runs reads it (default: none)");
   command
       ->add_option(
           "--log", options->logs,

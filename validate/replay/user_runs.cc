@@ -4,13 +4,10 @@
 
 #include <algorithm>
 
+#include "validate/replay/measured_quantity.h"
+
 namespace lambcast {
 namespace {
-
-// Quantities that may be measured: all except the last two, which need a length of the run.
-std::vector<std::string> measured_columns() {
-  return {quantity_names().begin(), quantity_names().end() - 2};
-}
 
 bool among(const std::vector<std::string>& words, const std::string& word) {
   return std::find(words.begin(), words.end(), word) != words.end();
@@ -23,7 +20,7 @@ bool is_key(const std::string& column) {
 
 void check_columns(const csv::Table& table) {
   std::vector<std::string> known = what_if_keys();
-  const std::vector<std::string> measured = measured_columns();
+  const std::vector<std::string> measured = measured_names();
   known.insert(known.end(), measured.begin(), measured.end());
   known.insert(known.end(), {"case", "peak_tflops"});
   bool any = false;
@@ -39,10 +36,11 @@ void check_columns(const csv::Table& table) {
     fail_input({table.name, 0, "mfu_pct"}, "needs a column peak_tflops: the share is of that");
 }
 
-double above_zero(const csv::Table& table, std::size_t row, const std::string& column) {
-  const double value = table.number(row, column);
-  if (!(value > 0)) fail_input({table.name, table.lines[row], column}, "must be above zero");
-  return value;
+double peak_tflops(const csv::Table& table, std::size_t row) {
+  const Where where{table.name, table.lines[row], "peak_tflops"};
+  const double peak = table.number(row, where.key);
+  if (!(peak > 0)) fail_input(where, "must be above zero");
+  return peak;
 }
 
 }  // namespace
@@ -59,14 +57,13 @@ std::vector<SourceFigure> figures_of_runs(const csv::Table& table) {
       if (is_key(table.header[column]) && !table.rows[row][column].empty())
         run.what_if[table.header[column]] = table.rows[row][column];
     const std::size_t before = figures.size();
-    for (const std::string& column : measured_columns()) {
-      if (!table.has(column) || table.text(row, column).empty()) continue;
+    for (const MeasuredQuantity& of : measured_quantities()) {
+      if (!table.has(of.name) || table.text(row, of.name).empty()) continue;
       SourceFigure& figure = figures.emplace_back(run);
-      figure.quantity = static_cast<Quantity>(
-          std::find(quantity_names().begin(), quantity_names().end(), column) -
-          quantity_names().begin());
-      figure.measured = above_zero(table, row, column);
-      if (column == "mfu_pct") figure.peak_tflops = above_zero(table, row, "peak_tflops");
+      figure.quantity = of.quantity;
+      figure.measured =
+          parse_measured(of, table.text(row, of.name), {table.name, table.lines[row], of.name});
+      if (of.name == "mfu_pct") figure.peak_tflops = peak_tflops(table, row);
     }
     if (figures.size() == before)
       fail_input({table.name, table.lines[row], {}}, "says nothing measured");

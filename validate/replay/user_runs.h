@@ -6,10 +6,9 @@
 
 namespace lambcast {
 
-// Measured columns are the quantities of source.h but days and run_time_s; mfu_pct needs a column
-// peak_tflops, and arithmetic is counted as the model's own. A column `case` names the row. Throws
-// Error for any other column, for a measured value that is no number above zero, and where nothing
-// is measured.
+// Measured columns have the names of measured_quantity.h; mfu_pct needs a column peak_tflops, and
+// arithmetic is counted as the model's own. A column `case` names the row. Throws Error for any
+// other column, for a measured value that is not above zero, and if nothing is measured.
 std::vector<SourceFigure> figures_of_runs(const csv::Table& table);
 
 }  // namespace lambcast

@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "validate/replay/measured_quantity.h"
+
 namespace lambcast {
 namespace {
 
@@ -26,6 +28,25 @@ TEST_CASE("runs: columns are what-if keys and what was measured") {
   CHECK(figures[1].row == 1);
   CHECK(figures[2].row == 2);
   CHECK_FALSE(figures[2].what_if.contains("model.layers"));  // empty: left out
+}
+
+TEST_CASE("runs: every word of --measured is a column, with its unit") {
+  const std::vector<SourceFigure> figures =
+      runs("model,step_time,memory,mfu\ngpt2,5436ms,71GiB,41%\n");
+  REQUIRE(figures.size() == 3);
+  CHECK(figures[0].measured == Approx(5.436));
+  CHECK(figures[1].quantity == Quantity::mfu_pct);
+  CHECK(figures[1].measured == Approx(41));
+  CHECK(figures[1].peak_tflops == 0);  // the device's
+  CHECK(figures[2].measured == Approx(71));
+  for (const MeasuredQuantity& of : measured_quantities()) {
+    const std::string value = of.example.substr(of.name.size() + 1);
+    const SourceFigure figure =
+        runs("model,peak_tflops," + of.name + "\ngpt2,312," + value + "\n").front();
+    CHECK(figure.quantity == of.quantity);
+    CHECK(figure.measured == parse_measured(of, value, {}));
+  }
+  CHECK_THROWS_WITH(runs("model,step_time\ngpt2,5436\n"), Contains("runs.csv:2: step_time"));
 }
 
 TEST_CASE("runs: what is no column, no number or no measurement is refused at its place") {

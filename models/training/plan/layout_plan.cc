@@ -36,8 +36,8 @@ class LayoutWriter {
         shards_(owners_.front().shards),
         tensors_(optimized_tensors(*training.model, how_.layout)),
         sliced_(parallel::sliced_parameters(*training.model, how_.layout).total()),
-        decaying_(decaying_share(optimizer_groups(*training.model), training.recipe.weight_decay > 0,
-                                 false)) {
+        decaying_(decaying_share(optimizer_groups(*training.model),
+                                 training.recipe.weight_decay > 0, false)) {
     plan_.seq_len = step.seq_len;
     plan_.rank_classes = how_.layout.pp;
     last_.resize(static_cast<std::size_t>(how_.layout.pp));

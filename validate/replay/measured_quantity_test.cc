@@ -1,4 +1,4 @@
-#include "validate/program/measured_step.h"
+#include "validate/replay/measured_quantity.h"
 
 #include <fmt/format.h>
 
@@ -18,6 +18,7 @@ TEST_CASE("measured step: a metric with its unit becomes a figure of the replay"
   CHECK(measured_step("mfu=41%", what_if).measured == Approx(41));
   CHECK(measured_step("mfu=0.41", what_if).measured == Approx(41));
   CHECK(measured_step("memory=71GiB", what_if).measured == Approx(71));
+  CHECK(measured_step("memory_gib=71", what_if).measured == 71);
   CHECK(measured_step("tokens_per_gpu_s=3400", what_if).quantity == Quantity::tokens_per_gpu_s);
 }
 
