@@ -70,7 +70,7 @@ std::vector<std::string> stages_of(const WhatIf& world) {
   const std::string_view framework = setting(world, "framework");
   const bool deepspeed = framework.empty() || framework == "deepspeed";
   const OptimizerModel& optimizer = optimizer_of(world);
-  const std::vector<std::string> share_nothing{"pytorch", "nvidia", "tensorflow", "jax", "bagua"};
+  const std::vector<std::string> share_nothing{"pytorch", "nvidia", "tensorflow", "bagua"};
   if (std::ranges::find(share_nothing, framework) != share_nothing.end() ||
       !(deepspeed ? shared_by_deepspeed(optimizer) : shared_by_others(optimizer)))
     return {"0"};

@@ -136,6 +136,7 @@ Framework choose_framework(const Words& words, const Zero& zero) {
   }
   if (const auto overlap = words.chosen<Overlap>("overlap")) {
     framework.overlaps_gradients = *overlap != Overlap::none;
+    framework.reduces_sums = false;
     if (!framework.overlaps_gradients) framework.overlaps_weights = false;
   }
   return framework;
@@ -340,7 +341,7 @@ void refuse_undivided(const ModelShape& model, const Parallelism& how) {
     fail_input(flag("framework"),
                fmt::format("{} is forecast as data parallelism: it has no tp, cp or pp",
                            name_of(how.framework.name)),
-               "megatron, torchtitan, deepspeed, colossalai, nemo, paddle, other");
+               "megatron, torchtitan, deepspeed, colossalai, nemo, paddle, jax, other");
   if (how.sharding != Sharding::none && plain && model.pyramid.empty() && !runs_whole_model(how))
     fail_input(flag("zero_stage"), "PyTorch's own sharding (FSDP) is forecast for torchtitan alone",
                "0, or --framework torchtitan");

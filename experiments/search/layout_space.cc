@@ -90,9 +90,10 @@ FrameworkName offers_as(FrameworkName framework) {
     case FrameworkName::nemo:
     case FrameworkName::paddle:
       return FrameworkName::megatron;
+    case FrameworkName::jax:
+      return FrameworkName::torchtitan;
     case FrameworkName::nvidia:
     case FrameworkName::tensorflow:
-    case FrameworkName::jax:
     case FrameworkName::bagua:
     case FrameworkName::other:
       return FrameworkName::pytorch;

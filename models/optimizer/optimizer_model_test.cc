@@ -125,6 +125,10 @@ TEST_CASE("optimizers: who launches how many kernels") {
   const Passes apex = passes(OptimizerType::lamb, StepKind::uniform, Kernels::nvidia);
   CHECK(apex.launches == 20);
   CHECK(apex.launches_per_tensor + apex.syncs + apex.syncs_per_tensor == 0);
+  // TensorFlow's operations one by one; decay is a product and a sum.
+  const Passes apart = passes(OptimizerType::lamb, StepKind::uniform, Kernels::unfused_adam);
+  CHECK(apart.bytes_per_element == 28 + 36 + 2 * 8 + 28 + 20 + 2 * 12 + 20 + 24);
+  CHECK(apart.launches_per_tensor == 3 + 4 + 2 + 3 + 2 + 6 + 2 + 3 + 6);
   // GaLore's update in the small space is launched with the rest of it.
   for (const Kernels kernels : {Kernels::fused, Kernels::deepspeed}) {
     const Passes small = galore_small_passes(kernels);

@@ -13,6 +13,7 @@ constexpr parallel::AxisOrder data_outside = {Axis::tp, Axis::cp, Axis::ep, Axis
 const std::vector<Framework>& described_frameworks() {
   static const std::vector<Framework> rows{{.name = FrameworkName::deepspeed,
                                             .split = SplitMethod::spread,
+                                            .in_buckets = true,
                                             .sends_parts = true,
                                             .hides_sharding = false,
                                             .prefetch_bucket = 5e7,
@@ -66,6 +67,21 @@ const std::vector<Framework>& described_frameworks() {
   return rows;
 }
 
+void reduce_sums(Framework& tensorflow) {
+  constexpr double fusion_buffer = 64 * 1024 * 1024;  // bytes
+  tensorflow.reduces_sums = tensorflow.in_buckets = true;
+  tensorflow.least_bucket = fusion_buffer / 4;
+  tensorflow.kernels = Kernels::unfused_adam;
+}
+
+void expose_communication(Framework& paddle) {
+  paddle.fp32_gradients = paddle.copies_gradients = false;
+  paddle.overlaps_gradients = paddle.overlaps_weights = paddle.overlaps_sends = false;
+  paddle.tensor_overlap = TensorOverlap::none;
+  paddle.sends_parts = true;
+  paddle.hides_sharding = false;
+}
+
 // The described ones, then programs that differ from one of them in their name alone.
 std::vector<Framework> all_frameworks() {
   constexpr std::pair<FrameworkName, FrameworkName> alike[] = {
@@ -73,7 +89,7 @@ std::vector<Framework> all_frameworks() {
       {FrameworkName::nemo, FrameworkName::megatron},
       {FrameworkName::paddle, FrameworkName::megatron},
       {FrameworkName::tensorflow, FrameworkName::pytorch},
-      {FrameworkName::jax, FrameworkName::pytorch},
+      {FrameworkName::jax, FrameworkName::torchtitan},
       {FrameworkName::bagua, FrameworkName::pytorch},
       {FrameworkName::other, FrameworkName::pytorch}};
   std::vector<Framework> rows = described_frameworks();
@@ -85,6 +101,8 @@ std::vector<Framework> all_frameworks() {
   Framework& other = rows.back();
   other.divides_model = true;
   other.most_sharing = parallel::Sharding::weights;
+  reduce_sums(rows[static_cast<std::size_t>(FrameworkName::tensorflow)]);
+  expose_communication(rows[static_cast<std::size_t>(FrameworkName::paddle)]);
   return rows;
 }
 

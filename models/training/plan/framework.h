@@ -11,9 +11,17 @@
 //   colossalai  tp-cp-ep-pp-dp  as weights    yes         exposed        none      exposed
 //
 // nemo is Megatron's. paddle is PaddleNLP, whose hybrid parallelism (fleet) follows Megatron-LM's.
+// Its options that hide communication are off by default: gradients, 16-bit as the weights, are
+// reduced when the passes are done, at stage 2 after each piece of each backward pass, and
+// collectives of tensor parallelism and sends of pipelines, in parts, are exposed.
+// jax is torchtitan's in cost: MaxText keeps weights in fp32, sharded and cast for use (GSPMD),
+// multiplies queries, keys, values and both halves of a gated feed-forward apart, and XLA fuses
+// what lies between products.
 // nvidia stands for the recipes of NVIDIA DeepLearningExamples, whose steps are DeepSpeed's without
-// any division of the model. tensorflow (Horovod), jax, bagua and other are data parallel as
-// pytorch is; how other divides a model is Megatron's.
+// any division of the model. tensorflow (Horovod), bagua and other are data parallel as pytorch
+// is; how other divides a model is Megatron's. With several micro batches tensorflow reduces their
+// sums, in Horovod's fusion buffers of 64 MiB, after the last backward pass, and it updates weights
+// operation by operation.
 //
 // pytorch is its DistributedDataParallel around plain modules, with torch.autocast if precision is
 // 16 bits. Gradients are in fp32, in buckets of 25 MB that overlap the backward pass. It has no
@@ -24,7 +32,12 @@
 // weight gradients), core/pipeline_parallel/schedules.py (overlap_p2p_comm of interleaved
 // schedules); DeepSpeed runtime/pipe/{engine,topology}.py, runtime/zero/config.py; torchtitan
 // distributed/parallel_dims.py, PyTorch FSDP2 fully_shard; ColossalAI
-// booster/plugin/hybrid_parallel_plugin.py (dp_outside).
+// booster/plugin/hybrid_parallel_plugin.py (dp_outside); PaddleNLP trainer/training_args.py
+// (amp_master_grad, tensor_parallel_config, sharding_parallel_config, pipeline_parallel_config);
+// MaxText configs/base.yml at 000e9355; NVIDIA DeepLearningExamples
+// TensorFlow/LanguageModeling/BERT/optimization.py (allreduce_post_accumulation), aws-samples
+// deep-learning-models models/nlp/albert/run_pretraining.py (allreduce), Horovod's
+// HOROVOD_FUSION_THRESHOLD.
 #pragma once
 
 #include <string>
@@ -85,6 +98,8 @@ struct Framework {
   bool fp32_gradients = false;      // on the wire and in the buffer; else as the weights
   bool keeps_buffers = false;       // gradients and quantized weights have their own for all steps
   bool overlaps_gradients = false;  // reduced during the last micro batch's backward pass
+  bool reduces_sums = false;        // of several micro batches after the last one's pass instead
+  bool in_buckets = false;          // what is reduced after the passes; else one buffer
   // Compressed gradients are exchanged in hooks of the backward pass, in the form of
   // in_hooks(Exchange): PyTorch's DDP has them for libraries such as Bagua.
   bool exchanges_in_hooks = false;

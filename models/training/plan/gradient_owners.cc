@@ -39,6 +39,29 @@ bool keeps_share_of_sum(const Parallelism& how) {
          how.shard_ranks == how.replicas();
 }
 
+std::vector<StepPart> gradient_sums(const Parallelism& how, const Owners& owners, int sites,
+                                    Bytes bytes) {
+  const std::string of = owners.of_experts ? " of experts" : "";
+  std::vector<StepPart> parts;
+  const auto add = [&](const std::string& name, const ProcessGroup& group, Op op, double sent) {
+    if (const auto made = some(call(group, op, sent)))
+      parts.push_back({name, Category::gradient_comm, *made});
+  };
+  const bool scatters =
+      how.sharding != parallel::Sharding::none && !how.full_all_reduce && !keeps_share_of_sum(how);
+  if (scatters) {
+    const ShardGroups& shards = owners.shards;
+    add("reduce_scatter gradients" + of, shards.shard, Op::reduce_scatter, bytes.value());
+    add("all_reduce gradients" + of + " between copies", shards.copies, Op::all_reduce,
+        bytes.value() / shards.shard.ranks);
+  } else {
+    add("all_reduce gradients" + of,
+        shard_groups(owners.replicas, owners.replicas.ranks / sites).shard, Op::all_reduce,
+        bytes.value());
+  }
+  return parts;
+}
+
 std::vector<Owners> owners_of(const Parallelism& how, bool with_experts, parallel::AxisSet apart) {
   const ProcessGroup dense =
       parallel::group(parallel::dense_grid(how.layout), {Axis::dp, Axis::cp, Axis::ep}, apart);

@@ -8,6 +8,7 @@
 
 #include "models/parallel/rank_parameters.h"
 #include "models/training/plan/parallelism.h"
+#include "models/training/plan/step_part.h"
 #include "sim/collectives/process_group.h"
 
 namespace lambcast {
@@ -43,6 +44,11 @@ struct Owners {
 // Whether ranks that share states or gradients sum them whole and keep their share, as DeepSpeed's
 // stages 1 and 2 do (gradient_reduction.h), rather than scatter them.
 bool keeps_share_of_sum(const Parallelism& how);
+
+// Returns the collectives that sum `bytes` of gradients over the ranks of one of `sites` sites:
+// all_reduce, or reduce_scatter where ranks share states, and all_reduce between copies.
+std::vector<StepPart> gradient_sums(const Parallelism& how, const Owners& owners, int sites,
+                                    Bytes bytes);
 
 // All others first, then experts, where the model has them. Siblings differ in no axis of `apart`:
 // stages reduce gradients after their passes at times of their own (nic_sharing.h), but all of them

@@ -139,7 +139,8 @@ class LayoutWriter {
         (step_.sums_gradients() && exchanges_gradients(training_)) || hooks_momenta();
     const bool beside = exchanges && travels_beside(training_.exchange);
     const bool by_bucket = exchanges && training_.exchange.is_overlapped() && !beside;
-    const bool overlaps = by_bucket || how_.framework.overlaps_gradients;
+    const bool waits_for_sums = how_.framework.reduces_sums && training_.batch.gas > 1;
+    const bool overlaps = by_bucket || (how_.framework.overlaps_gradients && !waits_for_sums);
     const bool sums = step_.sums_gradients() && replicas_.ranks > 1 && !exchanges;
     const bool reduces =
         by_bucket || (plan_.pipeline->gradients_reduce.empty() && (sites() > 1 || sums));
@@ -245,13 +246,9 @@ class LayoutWriter {
     if (hooks_momenta()) return momenta(owners.replicas, owners.of(held) / count);
     if (exchanges_gradients(training_) && training_.exchange.is_overlapped())
       return gradient_exchange(training_, owners, held, 1 / count);
-    std::vector<StepPart> parts;
-    for (const auto& [name, call] : reduction(owners, owners.of(held) * wire_bytes() / count))
-      parts.push_back({name, Category::gradient_comm, call});
-    return parts;
+    return gradient_sums(how_, owners, sites(), Bytes(owners.of(held) * wire_bytes() / count));
   }
 
-  bool is_deepspeed() const { return how_.framework.name == FrameworkName::deepspeed; }
   double wire_bytes() const { return gradient_bytes(training_); }
   bool hooks_momenta() const { return exchanges_momenta_in_hooks(training_, step_.kind); }
 
@@ -260,30 +257,11 @@ class LayoutWriter {
     const parallel::RankParameters held = parameters_of(stage);
     for (const Owners& owners : owners_) {
       const double elements = owners.of(held);
-      const std::int64_t buckets = is_deepspeed() ? bucket_count(training_, elements) : 1;
+      const auto buckets = how_.framework.in_buckets ? bucket_count(training_, elements) : 1;
       const double bytes = elements * wire_bytes() / static_cast<double>(buckets);
-      for (const auto& [name, call] : reduction(owners, bytes))
-        then(stage, name, Category::gradient_comm, Stream::communication, call, buckets);
+      for (StepPart& part : gradient_sums(how_, owners, sites(), Bytes(bytes)))
+        then(stage, std::move(part), buckets);
     }
-  }
-
-  std::vector<std::pair<std::string, Call>> reduction(const Owners& owners, double bytes) const {
-    const std::string of = owners.of_experts ? " of experts" : "";
-    std::vector<std::pair<std::string, Call>> calls;
-    const auto add = [&](const std::string& name, const Call& asked) {
-      if (const auto made = some(asked)) calls.emplace_back(name, *made);
-    };
-    if (!is_shared() || how_.full_all_reduce || keeps_share_of_sum(how_)) {
-      const ProcessGroup group =
-          shard_groups(owners.replicas, owners.replicas.ranks / sites()).shard;
-      add("all_reduce gradients" + of, call(group, Op::all_reduce, bytes));
-      return calls;
-    }
-    const ShardGroups& shards = owners.shards;
-    add("reduce_scatter gradients" + of, call(shards.shard, Op::reduce_scatter, bytes));
-    add("all_reduce gradients" + of + " between copies",
-        call(shards.copies, Op::all_reduce, bytes / shards.shard.ranks));
-    return calls;
   }
 
   // --- the end of the step ---

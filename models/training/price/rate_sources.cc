@@ -36,7 +36,8 @@ void read_adam_kernels(Kernels kernels, const StackSpec& stack, CostSources& sou
   if (kernels == Kernels::unfused_adam && stack.unfused_adam)
     sources.read("unfused_adam", stack.unfused_adam_from);
   else if (kernels == Kernels::unfused_adam)
-    sources.read("unfused_adam", {Kind::published, "PyTorch before 2.0 (torch/optim/adamw.py)"});
+    sources.read("unfused_adam",
+                 {Kind::published, "PyTorch before 2.0 (torch/optim/adamw.py), TensorFlow"});
   else if (kernels == Kernels::foreach_adam)
     sources.read("foreach_adam", {Kind::published, "PyTorch from 2.0 on (torch/optim/adamw.py)"});
 }
