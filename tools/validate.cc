@@ -141,8 +141,10 @@ int validate_command(const ValidateOptions& options) {
   if (training) print_text(replay_table(*training) + "\n");
   if (sources)
     print_text(source_table(*sources) + "\n" + left_out_table(*left_out) + "\n" +
-               one_step_table(after_one_step(unseen_stacks())) + "\n" +
-               speedup_table(compressed_speedups()) + "\n" +
+               one_step_table(after_one_step(unseen_stacks()), after_one_step(unseen_stacks(), 3)) +
+               "\n" + speedup_table(compressed_speedups()) +
+               (training ? "\n" + each_speedup_table(speedups_in_view(training->results)) : "") +
+               "\n" +
                choice_table(choice_of(layout_jobs(sources->results)),
                             choice_of(layout_jobs(results_of(*left_out)))) +
                "\n");

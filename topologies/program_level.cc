@@ -17,8 +17,8 @@ constexpr std::int64_t no_cluster_has_more_gpus = 1 << 24;
 std::optional<ProgramLevel> decode_program_level(const Table& table) {
   // Every key is read, so that the generated reference lists it.
   const auto said = [&](auto... keys) { return (0 + ... + static_cast<int>(table.has(keys))); };
-  const bool absent =
-      said("framework", "format", "level", "low", "high", "fewest_gpus", "most_gpus") == 0;
+  const bool absent = said("framework", "format", "level", "low", "high", "spread", "fewest_gpus",
+                           "most_gpus") == 0;
   if (absent) return std::nullopt;
   ProgramLevel program;
   program.framework = table.get<std::string>("framework");
@@ -32,6 +32,8 @@ std::optional<ProgramLevel> decode_program_level(const Table& table) {
                fmt::format("{} is outside its interval {} to {}", program.level.value, program.low,
                            program.high),
                "low <= level <= high, above 0");
+  if (table.has("spread")) program.spread = table.get<double>("spread");
+  if (!(program.spread >= 0)) fail_input(table.where("spread"), "must not be negative");
   if (!table.has("fewest_gpus") && !table.has("most_gpus")) return program;
   program.fewest_gpus = static_cast<int>(table.integer("fewest_gpus", 1, no_cluster_has_more_gpus));
   program.most_gpus =

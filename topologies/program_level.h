@@ -9,6 +9,8 @@
 //   level = { value = 1.19, kind = "fitted", source = "2 runs: ..." }
 //   low = 1.12               90 % interval of the level (validate/program/level_fit.h)
 //   high = 1.26
+//   spread = 0.062           standard deviation of one run about the level, in logarithms, where
+//                            several were measured (optional)
 //   fewest_gpus = 8          of the runs that were measured (optional)
 //   most_gpus = 64
 //
@@ -32,6 +34,7 @@ struct ProgramLevel {
   std::string framework, format;
   Sourced<double> level;
   double low = 1, high = 1;            // 90 % interval
+  double spread = 0;                   // of one run about the level; 0: not stated
   int fewest_gpus = 0, most_gpus = 0;  // of the measured runs; 0: not stated
   bool operator==(const ProgramLevel&) const = default;
 };

@@ -263,6 +263,7 @@ std::string cluster_with_program(const std::string& base, const std::string& nam
                       {"level", std::move(level)},
                       {"low", rounded(program.low, 4)},
                       {"high", rounded(program.high, 4)}};
+  if (program.spread > 0) section.insert("spread", rounded(program.spread, 4));
   if (program.fewest_gpus > 0) {
     section.insert("fewest_gpus", program.fewest_gpus);
     section.insert("most_gpus", program.most_gpus);

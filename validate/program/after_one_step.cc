@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "models/training/price/measured_program.h"
 #include "validate/calibrate/calibrate.h"
 #include "validate/program/level_fit.h"
 
@@ -24,26 +25,39 @@ std::string line(const std::string& program, const std::string& machine,
       fmt::format("{}/{}", score.after.inside, score.after.with_interval), score.width_after);
 }
 
+// Half of the differences of two runs of one program are larger, with run_spread each.
+double one_step_limit() { return std::expm1(0.6745 * std::sqrt(2.0) * run_spread); }
+
+// A level is that of one framework: another on the same machine keeps its prior.
+bool is_of_first_program(const SourceFigure& figure, const UnseenStack& stack) {
+  return figure.what_if.at("framework") == stack.framework;
+}
+
 }  // namespace
 
-std::vector<AfterOneStep> after_one_step(const std::vector<UnseenStack>& stacks) {
-  std::vector<AfterOneStep> measured;
+std::vector<AfterOneStep> after_one_step(const std::vector<UnseenStack>& stacks,
+                                         std::size_t measured) {
+  std::vector<AfterOneStep> all;
   for (const UnseenStack& stack : stacks) {
-    AfterOneStep of{stack.program, stack.machine, {}, {}};
-    std::vector<SourceFigure> others;
+    std::vector<SourceResult> before;
     for (const SourceResult& result : replay_figures(stack.rows))
-      if (result.ok() && mostly_computes(result)) {
-        others.push_back(result.of);
-        of.before.push_back(result);
+      if (result.ok() && mostly_computes(result) && is_of_first_program(result.of, stack))
+        before.push_back(result);
+    if (before.size() <= measured || before.front().of.name != stack.rows.front().name) continue;
+    AfterOneStep of{stack.program, stack.machine, {}, {}};
+    std::vector<SourceFigure> own, others;
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      if (i == own.size() * before.size() / measured && own.size() < measured) {
+        own.push_back(before[i].of);
+        continue;
       }
-    if (others.size() < 2 || others.front().name != stack.rows.front().name) continue;
-    of.before.erase(of.before.begin());
-    const LevelFit fit = fit_level({others.front()});
-    others.erase(others.begin());
-    of.after = replay_figures(with_program(others, fit.program));
-    measured.push_back(std::move(of));
+      others.push_back(before[i].of);
+      of.before.push_back(before[i]);
+    }
+    of.after = replay_figures(with_program(others, fit_level(own).program));
+    all.push_back(std::move(of));
   }
-  return measured;
+  return all;
 }
 
 OneStepScore score_of(const std::vector<AfterOneStep>& stacks) {
@@ -55,14 +69,19 @@ OneStepScore score_of(const std::vector<AfterOneStep>& stacks) {
   return {score_of(before), score_of(after), median_width(before), median_width(after)};
 }
 
-std::string one_step_table(const std::vector<AfterOneStep>& stacks) {
+std::string one_step_table(const std::vector<AfterOneStep>& stacks,
+                           const std::vector<AfterOneStep>& after_three) {
   std::string out = fmt::format("{:<29} {:<39} {:>4} {:>7} {:>6} {:>6} {:>8} {:>6}\n",
                                 "after one measured step of", "machine", "rows", "before", "med.",
                                 "p90", "inside", "width");
   for (const AfterOneStep& stack : stacks)
     out += line(stack.program, stack.machine, score_of({stack}));
   return out + line("all other runs", "", score_of(stacks)) +
-         "The first run sets the level of its program; the others are forecast with it.\n";
+         line("after three measured steps", "", score_of(after_three)) +
+         "The first run sets the level of its program; the others are forecast with it. Single "
+         "runs lie " +
+         fmt::format("{:.0f} % about their level: that allows a median of {:.1f} %.\n",
+                     100 * run_spread, 100 * one_step_limit());
 }
 
 }  // namespace lambcast

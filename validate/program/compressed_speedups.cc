@@ -77,4 +77,29 @@ std::string speedup_table(const std::vector<CompressedSpeedup>& speedups) {
   return out + all.line("all programs");
 }
 
+std::vector<CompressedSpeedup> speedups_in_view(const std::vector<ReplayResult>& results) {
+  const std::string coded = "1-bit Adam", plain = "Adam";
+  std::vector<CompressedSpeedup> speedups;
+  for (const ReplayResult& of : results) {
+    const std::size_t at = of.of.id.find(coded);
+    if (at == std::string::npos) continue;
+    const std::string name = std::string(of.of.id).replace(at, coded.size(), plain);
+    const auto against = std::ranges::find_if(
+        results, [&](const ReplayResult& other) { return other.of.id == name; });
+    if (against == results.end() || against->of.quantity != "samples_per_s") continue;
+    speedups.push_back({of.of.fitted || against->of.fitted ? "R" : "U", of.of.id,
+                        of.of.measured / against->of.measured, of.forecast / against->forecast});
+  }
+  return speedups;
+}
+
+std::string each_speedup_table(const std::vector<CompressedSpeedup>& speedups) {
+  std::string out = fmt::format("{:<28} {:>8} {:>8} {:>6} {:>5}\n", "speed-ups in view", "measured",
+                                "forecast", "error", "grade");
+  for (const CompressedSpeedup& one : speedups)
+    out += fmt::format("{:<28} {:>7.2f}x {:>7.2f}x {:>+5.1f}% {:>5}\n", one.run, one.measured,
+                       one.forecast, 100 * (one.forecast / one.measured - 1), one.program);
+  return out;
+}
+
 }  // namespace lambcast

@@ -5,11 +5,17 @@
 //
 // Errors that both runs share cancel, so a speed-up says more about the exchange than either step.
 //
-// Left out: rows whose programs state no plain run on the same machine.
+// Those of 1-bit Adam in DeepSpeed's blog are in view: some of their rows set parameters (grade R).
+// They are listed one by one, so that the trend with the number of GPUs shows.
+//
+// Left out: rows whose programs state no plain run on the same machine, and gains that a paper
+// states without the job ("up to 2.8x").
 #pragma once
 
 #include <string>
 #include <vector>
+
+#include "validate/replay/replay.h"
 
 namespace lambcast {
 
@@ -25,5 +31,12 @@ std::vector<CompressedSpeedup> compressed_speedups();
 
 // Medians by program, and over all.
 std::string speedup_table(const std::vector<CompressedSpeedup>& speedups);
+
+// The pairs "1-bit Adam" and "Adam" of the same network and GPUs among published cases; `program`
+// is R or U, the grade: U if neither set a parameter.
+std::vector<CompressedSpeedup> speedups_in_view(const std::vector<ReplayResult>& results);
+
+// A line for each, in their order.
+std::string each_speedup_table(const std::vector<CompressedSpeedup>& speedups);
 
 }  // namespace lambcast

@@ -15,6 +15,7 @@ constexpr double ends_of_90_percent = 1.645;
 constexpr double difference = 0.05;  // of x, for the slope
 // Times a forecast; the farthest level of a program that was published is 2.04 (program_levels.h).
 constexpr double farthest = 4;
+constexpr double known_runs = 4;  // that the spread of other programs' runs counts for; assumed
 constexpr int most_rounds = 20;
 constexpr double close_enough = 1e-6;
 
@@ -36,7 +37,8 @@ std::vector<SourceResult> replayed(std::vector<SourceFigure> figures) {
 double error_of(const SourceResult& result) { return std::log1p(result.error); }
 
 double noise_of(const SourceResult& result) {
-  return std::log(*result.high / *result.low) / 2 / ends_of_90_percent;
+  return std::hypot(std::log(*result.high / *result.low) / 2 / ends_of_90_percent,
+                    result.of.standard_error);
 }
 
 // P^2 of a run.
@@ -142,6 +144,7 @@ std::vector<SourceFigure> with_program(std::vector<SourceFigure> figures,
     said["cluster.program.level"] = fmt::format("{:.12f}", program.level.value);
     said["cluster.program.low"] = fmt::format("{:.12f}", program.low);
     said["cluster.program.high"] = fmt::format("{:.12f}", program.high);
+    if (program.spread > 0) said["cluster.program.spread"] = fmt::format("{:.12f}", program.spread);
     if (program.fewest_gpus == 0) continue;
     said["cluster.program.fewest_gpus"] = std::to_string(program.fewest_gpus);
     said["cluster.program.most_gpus"] = std::to_string(program.most_gpus);
@@ -169,9 +172,10 @@ LevelFit fit_level(const std::vector<SourceFigure>& figures) {
     if (arrived) break;
   }
   const double runs = static_cast<double>(times.size());
-  const double contradiction = runs > 1 ? std::max(1.0, round.misfit / (runs - 1)) : 1;
+  const double scatter =
+      runs > 1 ? (known_runs + round.misfit) / (known_runs + runs - 1) : 1;  // over run_spread^2
   if (1 / round.information > prior / 2) refuse_bound_by_network(round.slopes);
-  const double half = ends_of_90_percent * std::sqrt(contradiction / round.information);
+  const double half = ends_of_90_percent * std::sqrt(scatter / round.information);
   const std::vector<SourceResult> before = replayed(at_level(times, fit.program, 0));
   const std::vector<SourceResult> after = replayed(at_level(times, fit.program, round.x));
   for (std::size_t i = 0; i < times.size(); ++i)
@@ -179,6 +183,7 @@ LevelFit fit_level(const std::vector<SourceFigure>& figures) {
   fit.program.level = {std::exp(round.x), {Kind::fitted, source_of(times)}};
   fit.program.low = std::exp(round.x - half);
   fit.program.high = std::exp(round.x + half);
+  if (runs > 1) fit.program.spread = run_spread * std::sqrt(scatter);
   if (!memory.empty()) fit.memory = replayed(memory);
   return fit;
 }

@@ -46,6 +46,20 @@ WhatIf with(WhatIf what_if, const ProgramLevel& program) {
   return what_if;
 }
 
+// Logged steps that scatter widen the level as runs that scatter do.
+TEST_CASE("program level: the standard error of logged steps widens it") {
+  const double before = forecast_s(computing_run());
+  SourceFigure step = step_of(computing_run(), before);
+  const LevelFit steady = fit_level({step});
+  step.standard_error = 0.1;
+  const LevelFit scattered = fit_level({step});
+  const auto half = [](const LevelFit& fit) {
+    return std::log(fit.program.high / fit.program.low) / 2 / 1.645;
+  };
+  CHECK(half(scattered) > 1.5 * half(steady));
+  CHECK(half(scattered) < std::hypot(half(steady), 0.1));
+}
+
 TEST_CASE("program level: one measured step is met, and narrows the forecast of other runs") {
   const double before = forecast_s(computing_run());
   const LevelFit fit = fit_level({step_of(computing_run(), 1.3 * before)});
@@ -75,6 +89,10 @@ TEST_CASE("program level: more runs that agree narrow it, runs that contradict w
   const double one = width(fit_level({slower}));
   CHECK(width(fit_level({slower, slower, slower})) < one);
   CHECK(width(fit_level({slower, step_of(computing_run(), 1.8 * before)})) > one);
+  // So does the spread of further runs about the level: 0.05 over sqrt(6 / 4) where three agree.
+  CHECK(fit_level({slower}).program.spread == 0);
+  CHECK(fit_level({slower, slower, slower}).program.spread == Approx(0.041).margin(0.002));
+  CHECK(fit_level({slower, step_of(computing_run(), 1.8 * before)}).program.spread > 0.07);
 }
 
 TEST_CASE("program level: steps that wait for their network set no level") {

@@ -17,6 +17,8 @@
 //   2. the first five rows, which hold compilation and start-up (a fifth of fewer than 25 rows),
 //   3. rows further from the median than 4 scaled median absolute deviations, or 2 % of it:
 //      checkpoints and evaluations.
+// With s the spread of n steady rows, the logarithm of their median has the standard error
+// 1.25 s / sqrt(n), which widens the level that they set (level_fit.h).
 // The first number counts if a row has two ("instant/mean").
 //
 // Sources: Megatron-LM megatron/training/training.py, bigscience tr11 chronicles, GPT-NeoX

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
+#include <cmath>
 
 #include "sim/base/error.h"
 
@@ -34,7 +35,8 @@ TEST_CASE("training log: the median of Megatron-LM's steady iterations") {
   CHECK(log.rows == 35);
   CHECK(log.left_out == 7);
   std::string filled;
-  figure_of(log, "run.log", {}, filled);
+  const SourceFigure figure = figure_of(log, "run.log", {}, filled);
+  CHECK(figure.standard_error == Approx(1.2533 * log.spread / std::sqrt(35.0)));
   CHECK_THAT(filled, Catch::Contains("run.log: 35 of 42 steps, without the first 5, 1 outlier, 1 "
                                      "without an update; spread 0."));
 }

@@ -68,6 +68,7 @@ struct SourceFigure {
   std::string machine;  // empty: the same for all rows
   Quantity quantity = Quantity::step_time_s;
   double measured = 0;
+  double standard_error = 0;  // of the logarithm of what was measured, where steps were logged
   WhatIf what_if;
   // Descriptions that it names and that are no files, by "model NAME" (DescriptionTexts).
   std::map<std::string, std::string> texts;

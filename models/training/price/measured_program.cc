@@ -42,7 +42,8 @@ double drift(const ProgramLevel& level, int gpus) {
 
 ComputeWidth width_by_level(const TrainingPlan& training) {
   const ProgramLevel& level = *training.program;
-  const double of_run = std::hypot(run_spread, drift(level, training.gpus));
+  const double of_run =
+      std::hypot(level.spread > 0 ? level.spread : run_spread, drift(level, training.gpus));
   return {std::hypot(std::log(level.high / level.low) / 2, ends_of_90_percent * of_run), claimed};
 }
 

@@ -10,7 +10,8 @@
 // interval shrinks from the spread between programs to the spread between runs of one program.
 //
 // Half the interval of a pass, in logarithms, with [l, h] the 90 % interval of the level,
-// r = run_spread the standard deviation of one run against the level of its program, and
+// r the standard deviation of one run against the level of its program, run_spread unless several
+// runs of it were measured (validate/program/level_fit.h), and
 // g = growth_spread that of the drift with the number of GPUs:
 //
 //   w = sqrt((ln(h / l) / 2)^2 + (1.645 r)^2 + (1.645 g (z(n) - z(n_0)))^2)
