@@ -7,7 +7,7 @@ namespace {
 
 thread_local AskedKeys* listening = nullptr;
 
-// "kernel[3].name" is "kernel[].name".
+// Turns "kernel[3].name" into "kernel[].name".
 std::string without_numbers(std::string_view path) {
   std::string out;
   bool inside = false;

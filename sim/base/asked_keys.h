@@ -1,5 +1,5 @@
-// Records the keys that readers of descriptions (table.h) look up, with their types. The reference
-// of keys comes from the readers themselves, so none is missing and none is stale.
+// Records the keys that readers of descriptions (table.h) look up, with their types. The key
+// reference (`lambcast help`) is generated from these records, so it is complete and up to date.
 #pragma once
 
 #include <map>
@@ -8,7 +8,8 @@
 
 namespace lambcast {
 
-// Records the keys of all tables that this thread reads during its lifetime; one at a time.
+// Records the keys of all tables that this thread reads during the object's lifetime. One object at
+// a time.
 class AskedKeys {
  public:
   AskedKeys();
@@ -16,11 +17,11 @@ class AskedKeys {
   AskedKeys(const AskedKeys&) = delete;
   AskedKeys& operator=(const AskedKeys&) = delete;
 
-  // By dotted path, elements of lists as "kernel[]": "bandwidth, with source", "whole 1 to 256",
-  // "rdma, socket"; "table" for what has keys below it. In the order of the paths.
+  // The type of each key in words, by dotted path and in path order: "bandwidth, with source",
+  // "whole 1 to 256", "rdma, socket", or "table". Elements of lists are written as "kernel[]".
   const std::map<std::string, std::string>& keys() const { return keys_; }
 
-  // Called by tables: whether a recorder is active, and the key that was looked up. The first
+  // For tables: anyone() tells whether a recorder is active, note() records a key. The first
   // non-empty description of a key is kept.
   static bool anyone();
   static void note(std::string_view path, std::string_view what);

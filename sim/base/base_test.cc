@@ -15,15 +15,15 @@ namespace {
 using Catch::Matchers::Contains;
 using Catch::Matchers::Equals;
 
-TEST_CASE("shell words: quoted where a letter would not mean itself") {
+TEST_CASE("shell words: texts with special characters are quoted") {
   CHECK(shell_word("gpus=16,64") == "gpus=16,64");
   CHECK(shell_word("my file") == "'my file'");
   CHECK(shell_word("it's") == "'it'\\''s'");
   CHECK(shell_word("") == "''");
 }
 
-TEST_CASE("messages: what they quote is cut to a length that people can read") {
-  // Three bytes a character: the cut is between characters at every length.
+TEST_CASE("messages: long quotations are shortened") {
+  // Three bytes per character: no character is split at any length.
   std::string wide;
   for (int i = 0; i < 1'000'000; ++i) wide += "\u20ac";
   const std::string narrow(3'000'000, 'k');
@@ -41,7 +41,7 @@ TEST_CASE("messages: what they quote is cut to a length that people can read") {
   CHECK(shortened("abcdefghij", 9) == "abcdef [1 bytes left out] hij");
 }
 
-TEST_CASE("sort_stably: by a key or a comparison, equal elements as they came") {
+TEST_CASE("sort_stably: by a key or a comparison, and equal elements keep their order") {
   struct Named {
     int key;
     std::string name;
@@ -75,7 +75,7 @@ TEST_CASE("units: GB is decimal, GiB is binary, a bit is an eighth of a byte") {
   CHECK(parse_flop_rate("125 TFLOP/s", {}).value() == 125e12);
 }
 
-TEST_CASE("units: what is not a quantity is refused with what is allowed") {
+TEST_CASE("units: a text that is no quantity is refused with the allowed units") {
   const Where where{"cluster.toml", 12, "nic.bandwidth"};
   CHECK_THROWS_WITH(
       parse_bandwidth("100", where),
@@ -104,7 +104,7 @@ TEST_CASE("units: text for people has four significant digits") {
   CHECK(to_text_bits(Bandwidth(4.1e9 / 8)) == "4.1 Gbit/s");
 }
 
-TEST_CASE("errors: unknown words get a guess only when it is close") {
+TEST_CASE("errors: an unknown word gets a suggestion only if one is close") {
   const std::vector<std::string> names{"lamb", "onebit_lamb", "adam"};
   CHECK_THROWS_WITH(fail_unknown({"", 0, "--optimizer"}, "optimizer", "onebit_lam", names),
                     Equals("--optimizer: unknown optimizer 'onebit_lam', did you mean "
@@ -113,12 +113,13 @@ TEST_CASE("errors: unknown words get a guess only when it is close") {
   CHECK(closest("LAMB", names) == "lamb");
 }
 
-TEST_CASE("printable text is one line of UTF-8 that steers no terminal") {
+TEST_CASE("printable text is one line of UTF-8 without control characters") {
   CHECK(printable("a\x1b[31mb\x7f\n\tc\r") == "a [31mb   c ");
   CHECK(printable("\xc2\x9b"
                   "31m é ✓ 😀") == " 31m é ✓ 😀");
   CHECK(one_line("gpus: 0\nnodes: \x1b") == "gpus: 0; nodes:  ");
-  // Stray and missing continuation bytes, overlong forms, surrogates, above the last code point.
+  // Stray and missing continuation bytes, overlong forms, surrogates, and a code point above the
+  // last.
   CHECK(printable("\x80|\xc3|\xc0\xaf|\xed\xa0\x80|\xf5\x80\x80\x80|\xe2\x82") ==
         "\uFFFD|\uFFFD|\uFFFD\uFFFD|\uFFFD\uFFFD\uFFFD|\uFFFD\uFFFD\uFFFD\uFFFD|\uFFFD\uFFFD");
 }

@@ -9,7 +9,7 @@
 
 namespace lambcast {
 
-// A broken invariant of lambcast itself, never the user's fault.
+// Thrown for a broken invariant of lambcast itself, never for a user's mistake.
 class InternalError : public std::logic_error {
   using std::logic_error::logic_error;
 };
@@ -21,7 +21,7 @@ class InternalError : public std::logic_error {
 
 }  // namespace lambcast
 
-// LAMBCAST_CHECK(rank < ranks, "rank {} of {}", rank, ranks);
+// Example: LAMBCAST_CHECK(rank < ranks, "rank {} of {}", rank, ranks);
 #define LAMBCAST_CHECK(condition, ...)                                                  \
   do {                                                                                  \
     if (!(condition)) [[unlikely]]                                                      \

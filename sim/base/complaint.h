@@ -10,16 +10,16 @@
 namespace lambcast {
 
 struct Complaint {
-  std::string text;  // what failed, at which file where that is known, and what to try
+  std::string text;  // what failed, in which file if that is known, and what to try
   Exit code = Exit::failure;
 };
 
-// Error and InternalError keep their own message. Errors of the system name the path and the
-// reason; errors of the JSON library name the file that this thread read last. Every other
-// exception is a fault of this program.
+// Error and InternalError keep their own message. System errors name the path and the reason.
+// Errors of the JSON library name the file that this thread read last. Every other exception counts
+// as a fault of this program.
 Complaint complaint_of(const std::exception& error);
 
-// The reason of complaint_of() for an exhausted memory, which is also needed without allocating.
+// The message of complaint_of() if memory is exhausted. It is also needed without allocating.
 inline constexpr char no_memory[] =
     "there is not enough memory for this; try fewer GPUs, points or threads";
 

@@ -1,4 +1,4 @@
-// Numbers of things in sentences: "1 GPU", "8 GPUs".
+// Formats numbers of things in sentences: "1 GPU", "8 GPUs".
 #pragma once
 
 #include <fmt/format.h>
@@ -9,7 +9,7 @@
 
 namespace lambcast {
 
-// `noun` is one whose plural ends in s.
+// `noun` must have a plural that ends in s.
 inline std::string counted(std::int64_t number, std::string_view noun) {
   return fmt::format("{} {}{}", number, noun, number == 1 ? "" : "s");
 }

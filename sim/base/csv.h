@@ -1,10 +1,11 @@
 // RFC 4180 comma-separated values: one header row, '.' as decimal, full round-trip precision, no
-// comment lines. Sweeps append row by row, so that a killed run keeps what it finished.
+// comment lines. Sweeps append row by row, so that a killed run keeps its finished rows.
 //
 // Spreadsheets run a cell that begins with = + - @ (or a tab or a carriage return) as a formula,
-// and names come from anybody's files. Such a text, unless it is a number, is written with an
-// apostrophe before it, as is a text that begins with apostrophes and goes on like that; `parse`
-// and csv_reader.h take the apostrophe off again, so that every text survives the round trip.
+// and names may come from any file. Such a text, unless it is a number, is written with an
+// apostrophe in front of it. So is a text that is already of this form: one or more apostrophes,
+// then a formula. `parse` and csv_reader.h remove that apostrophe, so that every text survives the
+// round trip.
 #pragma once
 
 #include <cstddef>
@@ -20,17 +21,17 @@ namespace lambcast::csv {
 // Quotes a field if RFC 4180 requires it, and guards it against spreadsheets.
 std::string field(std::string_view text);
 
-// Whether a field as it stands in a file has the apostrophe of a guarded text.
+// Tells whether a field, as written in a file, has the apostrophe of a guarded text.
 bool is_guarded(std::string_view text);
 
-// The shortest decimal text that reads back as exactly `value`; empty for NaN, which in our files
-// means "does not apply".
+// Returns the shortest decimal text that reads back as exactly `value`. The text is empty for NaN,
+// which in our files means "does not apply".
 std::string number(double value);
 
-// One row without its line end.
+// Returns one row without its line end.
 std::string row(const std::vector<std::string>& fields);
 
-// The same written field by field, for rows by the million: in place, with no text of each field.
+// Builds one row field by field, without a string for each field: for millions of rows.
 class Row {
  public:
   explicit Row(std::size_t usual_bytes = 0) { line_.reserve(usual_bytes); }
@@ -49,19 +50,19 @@ class Row {
   bool begun_ = false;
 };
 
-// A parsed file. Lines that start with '#' before the header are kept apart: measurement files of
-// others use them for their source.
+// A parsed file. Lines that start with '#' before the header are kept as comments: other tools'
+// measurement files state their source there.
 struct Table {
   std::string name;  // for error messages
   std::vector<std::string> comments;
   std::vector<std::string> header;
   std::vector<std::vector<std::string>> rows;
-  std::vector<int> lines;  // the line of each row
+  std::vector<int> lines;  // line number of each row
 
-  // Index of a column; throws Error naming the file when it is absent.
+  // Returns the index of a column. Throws Error naming the file if the column is absent.
   std::size_t column(std::string_view title) const;
   const std::string& text(std::size_t row, std::string_view title) const;
-  // Throws Error naming file, line and column when the field is no finite number.
+  // Throws Error naming file, line and column if the field is not a finite number.
   double number(std::size_t row, std::string_view title) const;
   bool has(std::string_view title) const;
 };

@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::size_t chunk_bytes = std::size_t{1} << 18;
 
-// The bytes that mean something outside quotes.
+// Bytes with a meaning outside quotes.
 constexpr std::array<bool, 256> special = [] {
   std::array<bool, 256> found{};
   for (const char c : {',', '"', '\n', '\r'}) found[static_cast<unsigned char>(c)] = true;
@@ -36,8 +36,8 @@ std::size_t find_special(std::string_view text, std::size_t from) {
   return from;
 }
 
-// Commas and quotes among the next bytes of a line: `each` bits a byte, the top one of which marks
-// a hit.
+// Bit mask of the commas and quotes among the next `bytes` bytes of a line. Each byte has `each`
+// bits, the highest of which is set for a comma or quote.
 struct Marks {
 #ifdef __SSE2__
   static constexpr std::size_t bytes = 16, each = 1;
@@ -54,13 +54,13 @@ struct Marks {
     std::memcpy(&all, text, sizeof all);
     if constexpr (std::endian::native == std::endian::big) all = __builtin_bswap64(all);
     const auto are = [&](char c) {
-      const std::uint64_t other = all ^ (ones * static_cast<unsigned char>(c));  // 0 where it is c
+      const std::uint64_t other = all ^ (ones * static_cast<unsigned char>(c));  // 0 for bytes of c
       return ~(((other & low) + low) | other | low);
     };
     return are(',') | are('"');
   }
 #endif
-  // The same for the first `count` characters only.
+  // Returns the mask of the first `count` characters only.
   static std::uint64_t of(const char* text, std::size_t count) {
     const std::uint64_t found = of(text);
     return count < bytes ? found & ((std::uint64_t{1} << (each * count)) - 1) : found;
@@ -71,7 +71,7 @@ struct Marks {
 
 Reader Reader::of_file(const std::filesystem::path& path) {
   Reader reader(path.string());
-  // Without O_NONBLOCK the open of a pipe waits for a writer.
+  // Without O_NONBLOCK, opening a pipe waits for a writer.
   reader.file_ = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   struct stat status {};
   if (reader.file_ < 0 || fstat(reader.file_, &status) != 0)
@@ -91,7 +91,7 @@ Reader Reader::of_text(std::string_view text, std::string name) {
   return reader;
 }
 
-// The window may view the chunk, which stays where it is: a long string moves with its memory.
+// The window may view the chunk. A moved long string keeps its memory, so the view stays valid.
 Reader::Reader(Reader&& other) noexcept
     : name_(std::move(other.name_)),
       bytes_(other.bytes_),
@@ -153,13 +153,13 @@ bool Reader::next() {
   return true;
 }
 
-// Most rows are one line that lies whole in the window and needs no unquoting: their fields are
-// found there, and nothing is copied. All others are left to read_record.
+// Splits a row in place if it is one line, lies whole in the window and needs no unquoting, as most
+// rows do. Returns false for all others, which read_record() handles.
 bool Reader::split_line() {
   const std::string_view rest = window_.substr(position_);
   const std::size_t length = rest.find('\n');
   if (length == std::string_view::npos || length > max_record_bytes) return false;
-  if (rest.size() < length + Marks::bytes) return false;  // which are looked at at once
+  if (rest.size() < length + Marks::bytes) return false;  // read at once by Marks::of
   std::string_view line = rest.substr(0, length);
   if (line.ends_with('\r')) line.remove_suffix(1);
   if (line.find('\r') != std::string_view::npos || !split(line)) return false;
@@ -169,15 +169,15 @@ bool Reader::split_line() {
   return true;
 }
 
-// Returns false if the number of fields differs from the header's, or if one has a quote between
-// its quotes or behind them. Most fields are empty or a number: many bytes are examined at once,
-// since a search for each comma would take longer than the field is.
+// Splits a line without copying. Returns false if the number of fields differs from the header's,
+// or if a field has a quote inside or after its quotes. Most fields are empty or numbers, so many
+// bytes are examined at once: a search per comma would take longer.
 bool Reader::split(std::string_view line) {
   fields_.resize(header_.size());
   std::string_view* field = fields_.data();
   const std::string_view* const last = field + fields_.size() - 1;
   const char *begin = line.data(), *const end = begin + line.size();
-  int quotes = 0;  // of the field that begins at `begin`
+  int quotes = 0;  // number of quotes in the field that begins at `begin`
   const auto end_field = [&](const char* at) {
     *field = {begin + quotes / 2, at - quotes / 2};
     if (field->starts_with('\'') && is_guarded(*field)) field->remove_prefix(1);
@@ -206,7 +206,7 @@ bool Reader::split(std::string_view line) {
   return true;
 }
 
-// Empty lines are none.
+// Reads one record into `record_`. Empty lines are skipped.
 bool Reader::read_record() {
   do {
     if (at_end()) return false;
@@ -240,7 +240,7 @@ bool Reader::read_record() {
   return true;
 }
 
-// Behind the quote that opens a field, up to behind the one that closes it.
+// Reads a quoted field, from the character after the opening quote to the closing quote.
 void Reader::read_quoted() {
   while (!at_end()) {
     const std::size_t stop = std::min(window_.find('"', position_), window_.size());
@@ -288,7 +288,7 @@ void Reader::append(std::string_view bytes) {
     fail_input({name_, line_, {}}, "a record is longer than 1 MiB");
 }
 
-// A text that `field` guarded against spreadsheets is read as it was.
+// Ends a field and removes the apostrophe that csv::field() adds as a guard against spreadsheets.
 void Reader::end_field() {
   const std::size_t begin = ends_.empty() ? 0 : ends_.back();
   if (begin < record_.size() && record_[begin] == '\'' &&

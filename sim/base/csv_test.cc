@@ -29,7 +29,7 @@ TEST_CASE("csv: fields survive a round trip") {
   CHECK(csv::row({"1.5", "x \"y\"\nz"}) == "1.5,\"x \"\"y\"\"\nz\"");
   CHECK(csv::number(0.1) == "0.1");
   CHECK(csv::number(std::nan("")).empty());
-  // Field by field as in a list of texts, whole numbers too.
+  // Fields written one by one equal those written from a list, also for whole numbers.
   for (const double value : {0.0, -0.0, 0.1, 1.0, -7.0, 680e6, 1.5e9, 999999999999999.0, 1e15, 1e16,
                              -3e17, 1e300, std::nan("")}) {
     INFO(value);
@@ -57,7 +57,7 @@ TEST_CASE("csv: a text that spreadsheets run as a formula is guarded, and reads 
   CHECK(table.rows.at(0) == texts);
 }
 
-TEST_CASE("csv: a file is read record by record, whatever stands where its chunks meet") {
+TEST_CASE("csv: a file is read record by record, with any content at the ends of its chunks") {
   const std::filesystem::path path =
       std::filesystem::temp_directory_path() / fmt::format("lambcast_csv_{}", getpid());
   std::string expected;
@@ -80,7 +80,7 @@ TEST_CASE("csv: a file is read record by record, whatever stands where its chunk
   std::filesystem::remove(path);
 }
 
-// Only a line with an end is split where it stands; the last one, without, is put together.
+// A line with an end is split in place; the last one, without an end, is copied.
 TEST_CASE("csv: a line reads the same with and without its end") {
   for (const std::string line :
        {"a,b", ",", "a,", ",b", R"("a,b",c)", R"(c,"a,b")", R"("","")", R"("a""b",c)", R"("ab"c,d)",
@@ -101,7 +101,7 @@ TEST_CASE("csv: a line reads the same with and without its end") {
   CHECK(csv::parse("h\n\"\"\nx\n\n", "t.csv").rows.size() == 1);
 }
 
-TEST_CASE("csv: a stretch of a row says what its fields do, or nothing") {
+TEST_CASE("csv: the text of several fields equals these fields, or is empty") {
   csv::Reader reader = csv::Reader::of_text(
       "a,b,c,d\n1,2,,4\n1,2,\"x,y\",4\n1,\"2\",3,4\n1,'=2,3,4\n1,\"2\"\"\",3,4\n1,2,3,4\n",
       "t.csv");
@@ -110,11 +110,11 @@ TEST_CASE("csv: a stretch of a row says what its fields do, or nothing") {
     CHECK(reader.stretch(0, 3).empty());
     said.emplace_back(reader.stretch(1, 2));
   }
-  // The last stands at the end, where a row is put together.
+  // The last row stands at the end of the text, where rows are copied.
   CHECK(said == std::vector<std::string>{"2,", "2,\"x,y", "", "", "", ""});
 }
 
-TEST_CASE("csv: what is no table is refused before memory or patience end") {
+TEST_CASE("csv: texts that are no table are refused before they exhaust memory or time") {
   CHECK_THROWS_WITH(csv::Reader::of_file("/dev/zero"),
                     Contains("/dev/zero: cannot be read: it is no regular"));
   CHECK_THROWS_WITH(csv::Reader::of_file(std::filesystem::temp_directory_path()),
@@ -132,7 +132,7 @@ TEST_CASE("csv: what is no table is refused before memory or patience end") {
   CHECK_THROWS_WITH(csv::parse(std::string(2 * endless.size(), ','), "t.csv"), Contains("longer"));
 }
 
-TEST_CASE("csv: a broken file names its line") {
+TEST_CASE("csv: an error in a file names the line") {
   CHECK_THROWS_WITH(csv::parse("a,b\n1\n", "t.csv"), Contains("t.csv:2: has 1 fields"));
   CHECK_THROWS_WITH(csv::parse("a,b\n1,\"2\n", "t.csv"), Contains("never closed"));
   CHECK_THROWS_WITH(csv::parse("", "t.csv"), Contains("no header"));

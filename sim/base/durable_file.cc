@@ -30,7 +30,7 @@ void write_whole(int file, std::string_view text, const fs::path& path) {
   }
 }
 
-// Some file systems, and folders on some, cannot be synchronised: no error of the user's.
+// An error is thrown only for a faulty disk: some file systems and folders do not support fsync.
 void sync_to_disk(int file, const fs::path& path) {
   if (fsync(file) != 0 && is_of_disk(errno)) fail(path);
 }
@@ -41,9 +41,9 @@ std::optional<Access> access_of(const fs::path& path) {
   return Access{file.st_mode & 07777, file.st_uid, file.st_gid};
 }
 
-// Past the umask. Only root gives a file to another owner, and others theirs to no group but their
-// own: where the group is another, its members may do no more than everybody. File systems without
-// owners or rights refuse, and lose nothing by it.
+// Sets owner, group and rights, regardless of the umask. Only root may change the owner, and a user
+// may choose only among his own groups. If the group cannot be set, the group gets no more rights
+// than everybody. File systems without owners or rights refuse these calls, which does no harm.
 bool grant(int file, const Access& access) {
   const bool given =
       fchown(file, access.owner, access.group) == 0 ||
@@ -99,7 +99,7 @@ void AppendedFile::append(std::string_view text) { write_whole(file_, text, path
 void AppendedFile::sync() { sync_to_disk(file_, path_); }
 
 ReplacedFile::ReplacedFile(const fs::path& path) : path_(path), part_(path.string() + ".part") {
-  unlink(part_.c_str());  // of a run that was killed; its rights may forbid to write
+  unlink(part_.c_str());  // left by a killed run; its rights may forbid writing
   try {
     file_.emplace(part_, 0, access_of(path));
   } catch (...) {
@@ -120,7 +120,7 @@ void ReplacedFile::commit() {
   file_.reset();
   const int folder = open((path_.parent_path() / ".").c_str(), O_RDONLY | O_CLOEXEC);
   if (folder < 0) return;
-  fsync(folder);  // the new name; where it fails the old text stands there after a power cut
+  fsync(folder);  // saves the new name; if this fails, a power cut may restore the old text
   close(folder);
 }
 

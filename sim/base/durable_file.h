@@ -1,5 +1,5 @@
-// Files that survive a kill and a power cut: a sweep of hours must find its rows again, and readers
-// of a page or a table find all of it.
+// Files that survive a kill and a power cut: the rows of an interrupted sweep are still there, and
+// readers of a page or a table never find half of it.
 #pragma once
 
 #include <sys/types.h>
@@ -12,32 +12,32 @@
 
 namespace lambcast {
 
-// Whether an error number means a disk that is full or at fault, and not a wrong path.
+// Tells whether an error number means a full or faulty disk, not a wrong path.
 bool is_of_disk(int error);
 
-// Permission bits of a file, with the owner and the group that they apply to.
+// Permission bits of a file, and the owner and group to which they apply.
 struct Access {
   mode_t rights;
   uid_t owner;
   gid_t group;
 };
 
-// Writes behind what a file holds.
+// Appends to a file.
 class AppendedFile {
  public:
-  // Keeps the first `size` bytes and drops what stands behind them. With `access`, the file has it
-  // before anything is written, as far as this process may give it, and never opens to more; a new
-  // file without has the owner and the rights of the process (umask). A symbolic link is not
-  // followed: it would lead what is written out of its folder. Throws Error (failure).
+  // Keeps the first `size` bytes of the file and drops the others. With `access`, the file gets
+  // these rights before anything is written, as far as this process may set them, and never wider
+  // ones. Without `access`, a new file has the owner and rights of the process (umask). A symbolic
+  // link is not followed, since it could lead out of the folder. Throws Error (failure).
   AppendedFile(const std::filesystem::path& path, std::uintmax_t size,
                std::optional<Access> access = std::nullopt);
   ~AppendedFile();
   AppendedFile(const AppendedFile&) = delete;
   AppendedFile& operator=(const AppendedFile&) = delete;
 
-  // Throws Error (failure) naming the file; part of the text may be there then.
+  // Throws Error (failure) naming the file; a part of the text may be written by then.
   void append(std::string_view text);
-  // Returns once all of it is on disk.
+  // Returns once all appended text is on disk.
   void sync();
 
  private:
@@ -45,11 +45,10 @@ class AppendedFile {
   int file_;
 };
 
-// Written as a second file, FILE.part, that is renamed once it is on disk, so that a reader finds
-// the old text or the new one, of the owner, the group and the rights that the old one had: the
-// second file has them from its start, so that a kill at no moment opens to others what only its
-// owner may read. Without commit() the old file stays. Throws Error (failure) where that cannot be
-// done.
+// Replaces a file at once: the new text is written to FILE.part, which is renamed once it is on
+// disk. A reader finds either the old text or the new one. FILE.part has the owner, group and
+// rights of the old file from its start, so a kill never leaves private text readable to others.
+// Without commit() the old file stays. Throws Error (failure).
 class ReplacedFile {
  public:
   explicit ReplacedFile(const std::filesystem::path& path);
@@ -65,14 +64,14 @@ class ReplacedFile {
   std::optional<AppendedFile> file_;
 };
 
-// Throws Error (usage) if the path itself is a symbolic link: a folder of another user may hold one
-// that leads to a file of this user.
+// Throws Error (usage) if the path itself is a symbolic link: in another user's folder, such a link
+// may lead to a file of this user.
 void refuse_link(const std::filesystem::path& path);
 
-// All of it at once.
+// Replaces the file by one with this text (ReplacedFile).
 void replace_file(const std::filesystem::path& path, std::string_view text);
 
-// A file or an empty folder, where it is there. Throws Error (failure) where it stays.
+// Removes a file or an empty folder if it exists. Throws Error (failure) if it cannot be removed.
 void remove_file(const std::filesystem::path& path);
 
 }  // namespace lambcast

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A file in a folder of its own, where everybody may write.
+// A file in a folder of its own in which everybody may write.
 class OldFile {
  public:
   OldFile() {
@@ -47,7 +47,7 @@ class OldFile {
   fs::path folder_;
 };
 
-// A group that files may be given to, and not the one they get anyway.
+// Returns a group that this process may give to files and that is not their default group.
 gid_t another_group() {
   if (geteuid() == 0) return getegid() + 4243;
   std::vector<gid_t> groups(static_cast<std::size_t>(getgroups(0, nullptr)));
@@ -57,7 +57,7 @@ gid_t another_group() {
   return getegid();
 }
 
-TEST_CASE("durable file: who replaces a file leaves it to whom it belonged") {
+TEST_CASE("durable file: a replaced file keeps its owner") {
   const OldFile file;
   const uid_t owner = geteuid() == 0 ? 4242 : geteuid();
   const gid_t group = another_group();
@@ -73,8 +73,8 @@ TEST_CASE("durable file: who replaces a file leaves it to whom it belonged") {
   CHECK(file.alone());
 }
 
-TEST_CASE("durable file: a group that cannot be kept leaves no rights to another") {
-  if (geteuid() != 0) return;  // nobody else can be another
+TEST_CASE("durable file: if the group cannot be kept, other groups get no rights") {
+  if (geteuid() != 0) return;  // only root can set another owner
   const std::pair<mode_t, mode_t> rights[] = {
       {0660, 0600}, {0664, 0644}, {0640, 0600}, {0666, 0666}};
   for (const auto& [then, now] : rights) {
@@ -97,7 +97,7 @@ TEST_CASE("durable file: a group that cannot be kept leaves no rights to another
   }
 }
 
-TEST_CASE("durable file: a link is neither written through nor taken for the file it names") {
+TEST_CASE("durable file: a symbolic link is neither followed nor taken for its target") {
   const OldFile outside, folder;
   const fs::path link = folder.path(), part = folder.path().string() + ".part";
   fs::remove(link);
@@ -110,10 +110,10 @@ TEST_CASE("durable file: a link is neither written through nor taken for the fil
   CHECK(folder.text() == "new");
   CHECK_FALSE(fs::is_symlink(link));
   CHECK_NOTHROW(refuse_link(link));
-  CHECK_NOTHROW(refuse_link(part));  // there is none any more
+  CHECK_NOTHROW(refuse_link(part));  // the link is gone
 }
 
-TEST_CASE("durable file: what is not finished leaves the old text and nothing beside it") {
+TEST_CASE("durable file: an unfinished replacement leaves the old text and no second file") {
   const OldFile file;
   {
     ReplacedFile fresh(file.path());

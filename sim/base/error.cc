@@ -11,12 +11,12 @@
 namespace lambcast {
 namespace {
 
-// Longest parts of a message, in bytes. A path has at most 4096 on Linux; the longest lists of what
-// is allowed are those of keys.
+// Limits of the parts of a message, in bytes. A Linux path has at most 4096. The longest lists of
+// allowed values are lists of keys.
 constexpr std::size_t longest_path = 4096, longest_key = 200, longest_sentence = 1500;
 constexpr std::size_t longest_list = 10'000;
-// Longer words are taken for no misspelling; an edit distance costs their length times each
-// candidate's.
+// Longer words are not checked for typing errors, since an edit distance costs the product of both
+// lengths.
 constexpr std::size_t longest_slip = 100;
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
@@ -35,12 +35,12 @@ std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t mo
       row[j + 1] = std::min({substitute, row[j] + 1, diagonal + 1});
       least = std::min(least, row[j + 1]);
     }
-    if (least >= most) return most;  // no row holds less than the one before it
+    if (least >= most) return most;  // the minimum of a row never decreases
   }
   return std::min(row[b.size()], most);
 }
 
-// The candidates that the word is a part of, unless `guess` is a likely slip in spelling.
+// Returns the candidates that contain the word, or none if `guess` is a likely typing error.
 std::vector<std::string> holders_of(std::string_view word, const std::string& guess,
                                     std::span<const std::string> candidates) {
   constexpr std::size_t shortest = 4;
@@ -64,7 +64,7 @@ std::string describe(const Where& where, std::string_view what, std::string_view
   if (!where.key.empty()) text += shortened(where.key, longest_key) + ": ";
   text += shortened(what, longest_sentence);
   if (!allowed.empty()) text += fmt::format(" (allowed: {})", shortened(allowed, longest_list));
-  // TOML and JSON write "\u0000" in names; what() would end there.
+  // TOML and JSON names may contain "\u0000", at which what() would end.
   std::ranges::replace(text, '\0', ' ');
   return text;
 }
@@ -79,7 +79,7 @@ std::string closest(std::string_view word, std::span<const std::string> candidat
   std::size_t best_distance = std::max<std::size_t>(word.size() < 4 ? 1 : 2, word.size() / 3) + 1;
   for (const std::string& candidate : candidates) {
     if (word.size() >= 3 && candidate.starts_with(word)) return candidate;
-    // Each letter that the longer one has more is an edit.
+    // The edit distance is at least the difference of the lengths.
     const std::size_t longer = std::max(word.size(), candidate.size());
     if (2 * longer - word.size() - candidate.size() >= best_distance) continue;
     const std::size_t distance = edit_distance(word, candidate, best_distance);

@@ -1,8 +1,8 @@
-// Errors a user can act on.
+// Errors that a user can act on.
 //
-// Every mistake in a file, a flag or a combination of them is raised as one Error that names
-// where it stands (file:line:key), what is wrong and what is allowed, and that carries the exit
-// code promised to scripts. Mistakes of our own are a different thing: see check.h.
+// Every mistake in a file, a flag or a combination of flags is raised as one Error. It names the
+// place (file:line:key), what is wrong and what is allowed, and has the exit code documented for
+// scripts. Faults of lambcast itself are raised by check.h.
 #pragma once
 
 #include <span>
@@ -12,16 +12,16 @@
 
 namespace lambcast {
 
-// The exit codes users script against.
+// Exit codes that scripts may rely on.
 enum class Exit {
   done = 0,
-  failure = 1,  // something broke while running
+  failure = 1,  // an operation failed while running
   usage = 2,    // bad flags or bad input
   limit = 3,    // a limit of `validate` or --max-error was exceeded
-  missing = 4,  // the hardware or library needed is not here
+  missing = 4,  // required hardware or library not found
 };
 
-// A place in the user's input. An empty file means the command line; line 0 means unknown.
+// A place in the user's input. An empty file means the command line; line 0 means an unknown line.
 struct Where {
   std::string file;
   int line = 0;
@@ -37,18 +37,18 @@ class Error : public std::runtime_error {
   Exit code_;
 };
 
-// "cluster.toml:12: nic.bandwidth: <what> (allowed: <allowed>)"; absent parts are left out.
+// Returns "cluster.toml:12: nic.bandwidth: <what> (allowed: <allowed>)". Absent parts are left out.
 std::string describe(const Where& where, std::string_view what, std::string_view allowed = {});
 
 // Throws Error{Exit::usage} with the sentence of describe().
 [[noreturn]] void fail_input(const Where& where, std::string_view what,
                              std::string_view allowed = {});
 
-// The candidate closest to `word` by edit distance, or empty if none is close enough to be a
-// plausible slip (two letters or a third of the word, ignoring case), or that the word begins.
+// Returns the candidate closest to `word` by edit distance, or one that begins with `word`. Empty
+// if none is close enough for a typing error: two letters or a third of the word, ignoring case.
 std::string closest(std::string_view word, std::span<const std::string> candidates);
 
-// "unknown <what> 'lam', did you mean 'lamb'?" plus the list of candidates as what is allowed.
+// Throws "unknown <what> 'lam', did you mean 'lamb'?", with the candidates as what is allowed.
 [[noreturn]] void fail_unknown(const Where& where, std::string_view what, std::string_view word,
                                std::span<const std::string> candidates);
 

@@ -25,7 +25,7 @@ thread_local std::string last_read;
 class Source {
  public:
   explicit Source(const std::string& path) : path_(path), is_stdin_(path == "-") {
-    // Opened without waiting: a FIFO without a writer would block the program for ever.
+    // O_NONBLOCK: opening a FIFO without a writer would otherwise block for ever.
     if (!is_stdin_) descriptor_ = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     struct stat what {};
     if (descriptor_ < 0 || fstat(descriptor_, &what) != 0)
@@ -42,12 +42,13 @@ class Source {
   Source(const Source&) = delete;
   Source& operator=(const Source&) = delete;
 
-  // Bytes read, 0 at the end.
+  // Returns the number of bytes read, 0 at the end.
   std::size_t read_some(std::span<char> into) {
     while (true) {
       const ssize_t got = read(descriptor_, into.data(), into.size());
       if (got > 0) may_wait_for_writer_ = false;
-      // An end before the first byte: the other side is not open yet, or is closed already.
+      // End of file before the first byte: the writer has not opened the pipe yet, or has closed
+      // it.
       if (got == 0 && may_wait_for_writer_)
         wait_for_writer();
       else if (got >= 0)

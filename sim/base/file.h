@@ -1,4 +1,4 @@
-// The files users name: what is one, and reading it whole.
+// Reads the files that users name.
 #pragma once
 
 #include <cstddef>
@@ -7,18 +7,19 @@
 
 namespace lambcast {
 
-// A path rather than a preset's name: it has a slash, ends in ".toml" or ".json", or is
-// "-", stdin.
+// Tells whether `name` is a path and not a preset's name: it has a slash, ends in ".toml" or
+// ".json", or is "-" (stdin).
 bool is_path(std::string_view name);
 
-// Returns the text of a file, or of standard input for "-", without a byte order mark. Throws Error
-// (usage) naming the file if it cannot be read, is a folder, or is a pipe without a writer for 3 s.
-// The same holds if it is larger than any description or configuration could be (a device that
-// never ends), or is UTF-16. Standard input is read once and kept: a description is read again for
-// every change of it.
+// Returns the text of a file, or of standard input for "-", without a byte order mark. Standard
+// input is read once and kept, since a description is read again for every change of it.
+//
+// Throws Error (usage) naming the file if it cannot be read, is a folder, is UTF-16, is larger than
+// `max_mib` MiB (for instance a device that never ends), or is a pipe without a writer for 3 s.
 std::string read_file(const std::string& path, std::size_t max_mib = 64);
 
-// The path that this thread gave to read_file() last, or empty: an error without a place names it.
+// Returns the path that this thread gave to read_file() last, or an empty string. Errors that have
+// no place of their own name this file.
 const std::string& last_file_read();
 
 }  // namespace lambcast

@@ -37,7 +37,7 @@ class Folder {
   std::filesystem::path path_;
 };
 
-TEST_CASE("file: a byte order mark is no part of a text") {
+TEST_CASE("file: a byte order mark is not part of the text") {
   const Folder folder;
   CHECK(read_file(folder.file("bom.csv", "\xEF\xBB\xBFsize_bytes\n")) == "size_bytes\n");
   CHECK(read_file(folder.file("plain.csv", "size_bytes\n")) == "size_bytes\n");
@@ -45,7 +45,7 @@ TEST_CASE("file: a byte order mark is no part of a text") {
   CHECK(read_file(folder.file("empty", "")).empty());
 }
 
-TEST_CASE("file: UTF-16 is named, with and without its mark") {
+TEST_CASE("file: an error names UTF-16, with and without its mark") {
   const Folder folder;
   for (const std::string& text : {std::string("\xFF\xFE{\0", 4), std::string("\xFE\xFF\0{", 4),
                                   std::string("{\0}\0", 4), std::string("\0{\0}", 4)})
@@ -53,7 +53,7 @@ TEST_CASE("file: UTF-16 is named, with and without its mark") {
                       Contains("log.json: is UTF-16 text: make it UTF-8"));
 }
 
-TEST_CASE("file: what is no file of text is refused with its reason") {
+TEST_CASE("file: a path that is no text file is refused with the reason") {
   const Folder folder;
   CHECK_THROWS_WITH(read_file(folder.name("absent")),
                     Contains("absent: cannot be read: No such file or directory"));
@@ -62,7 +62,7 @@ TEST_CASE("file: what is no file of text is refused with its reason") {
   CHECK(read_file("/dev/null").empty());
 }
 
-TEST_CASE("file: a pipe is read to its end, and one without a writer does not hold us for ever") {
+TEST_CASE("file: a pipe is read to its end, and one without a writer does not block for ever") {
   const Folder folder;
   const std::string pipe = folder.name("pipe");
   REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);

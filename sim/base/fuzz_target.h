@@ -16,7 +16,7 @@
 
 namespace lambcast {
 
-// Calls `read`; an Error is what a parser may throw, anything else is a finding.
+// Calls `read`. An Error means that the parser refused the text; any other exception is a finding.
 template <typename Read>
 void may_refuse(Read read) {
   try {
@@ -26,7 +26,7 @@ void may_refuse(Read read) {
   }
 }
 
-// Calls `read` with each line: for words of which a file may hold many.
+// Calls `read` with each line, for values of which a file may hold many.
 template <typename Read>
 void each_line(std::string_view text, Read read) {
   while (!text.empty()) {

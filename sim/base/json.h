@@ -1,7 +1,6 @@
-// JSON as this project writes it, and reads what it wrote: the members of an object stay in the
-// order in which they were put (and are looked up one after the other: other tools' files may have
-// many). The library's parser and printer are compiled anew in every unit that calls them; here
-// they are once.
+// JSON that keeps the members of an object in the order of insertion. Members are found by linear
+// search, which is slow for objects of other tools with many members. The library's parser and
+// printer are compiled here once, not in every file that calls them.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -13,14 +12,14 @@ namespace lambcast {
 
 using Json = nlohmann::ordered_json;
 
-// Null where the text is no JSON.
+// Returns null if the text is not JSON.
 Json parse_json(std::string_view text);
 
-// Bytes that are no UTF-8 (names of files may be any) become U+FFFD.
-std::string json_line(const Json& value);   // without an end of line
-std::string json_lines(const Json& value);  // two spaces a level, the last line ended too
+// Bytes that are not UTF-8 become U+FFFD, since file names may hold any bytes.
+std::string json_line(const Json& value);   // without a line end
+std::string json_lines(const Json& value);  // indented by two spaces, with a final line end
 
-// A text in quotes: a string of JSON, and a basic string of TOML.
+// Returns the text in quotes, valid both as a JSON string and as a basic string of TOML.
 std::string json_string(std::string_view text);
 
 Json number_or_null(const std::optional<double>& value);

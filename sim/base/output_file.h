@@ -6,9 +6,9 @@
 
 namespace lambcast {
 
-// "-" is stdout. Throws Error naming the flag: usage where the file cannot be opened, since the
-// path is the user's, failure where it cannot be written whole (a full disk). What the file held
-// before stays until the new text is on disk.
+// Writes to stdout if `path` is "-". Throws Error naming the flag: usage if the file cannot be
+// opened, since the user gave the path; failure if writing fails (a full disk). The old content
+// stays until the new text is on disk.
 void write_output(const std::string& path, std::string_view flag, std::string_view text);
 
 }  // namespace lambcast

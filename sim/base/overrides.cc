@@ -27,7 +27,7 @@ bool is_same(std::string said, std::string value) {
          is_same_quantity<parse_bytes>(said, value);
 }
 
-// Throws Error where that is not a word or a list of them.
+// Returns the value of the key as words. Throws Error if it is neither a word nor a list of words.
 std::vector<std::string> words_at(Table table, std::string_view key) {
   for (std::size_t dot = key.find('.'); dot != key.npos; dot = key.find('.')) {
     const std::string_view part = key.substr(0, dot);
@@ -51,7 +51,7 @@ bool says(const Table& table, const std::string& key, const std::string& value) 
     try {
       return std::ranges::equal(words_at(table, place), words_of(value), is_same);
     } catch (const Error&) {
-      // The key is absent or its value is not words; setting it reports the error.
+      // The key is absent or its value is not a word; setting it reports the error.
     }
   }
   return false;

@@ -1,7 +1,7 @@
-// Keys of a description that flags change, and whose fault an error is then.
+// Keys of a description that flags change, and errors caused by such flags.
 //
-// A preset is right as it ships, so what is wrong with a changed one was typed: the flag is named,
-// not a line of a file that the user does not have.
+// Presets are correct as shipped, so an error in a changed preset comes from a flag. The error then
+// names the flag, not a line of a file that the user does not have.
 #pragma once
 
 #include <span>
@@ -17,15 +17,16 @@ namespace lambcast {
 // Key and value as text, in the order given.
 using Overrides = std::vector<std::pair<std::string, std::string>>;
 
-// Whether the table already has this value at the dotted key, with or without evidence and in any
-// unit: "200Gbit/s" is "25 GB/s" too.
+// Tells whether the table already has this value at the dotted key, with or without evidence and in
+// any unit: "200Gbit/s" equals "25 GB/s".
 bool says(const Table& table, const std::string& key, const std::string& value);
 
-// The overrides that change the description; the others leave it its evidence.
+// Returns the overrides that change a value. The others are dropped, so that the description keeps
+// its evidence.
 Overrides changes_of(const Table& table, const Overrides& overrides);
 
-// `error` with the flags in front, unless it names one already. `preset`: "NAME.toml", the place in
-// which is left out; empty for a file of the user's own.
+// Returns `error` with the flags in front, unless it names a flag already. `preset` is "NAME.toml",
+// a place that the message then leaves out, or empty for the user's own file.
 Error blame_flags(const Error& error, const std::string& preset,
                   std::span<const std::string> flags);
 

@@ -8,11 +8,11 @@
 namespace lambcast {
 namespace {
 
-// Room for a path, a sentence and a list of describe().
+// Limit of a message in bytes: enough for a path, a sentence and a list of describe().
 constexpr std::size_t longest_message = 20'000;
 
-// Bytes of the character that begins at `at`; 0 where none does (RFC 3629: no overlong forms, no
-// surrogates, nothing above U+10FFFF).
+// Returns the length in bytes of the UTF-8 character at `at`, or 0 if there is no valid one (RFC
+// 3629: no overlong forms, no surrogates, nothing above U+10FFFF).
 std::size_t utf8_length(std::string_view text, std::size_t at) {
   const auto byte = [&](std::size_t i) {
     return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0U;
@@ -20,7 +20,7 @@ std::size_t utf8_length(std::string_view text, std::size_t at) {
   const unsigned first = byte(0);
   if (first < 0x80) return 1;
   const std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  unsigned low = 0x80, high = 0xbf;  // of the second byte
+  unsigned low = 0x80, high = 0xbf;  // range of the second byte
   if (first == 0xe0) low = 0xa0;
   if (first == 0xed) high = 0x9f;
   if (first == 0xf0) low = 0x90;

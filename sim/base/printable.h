@@ -1,5 +1,5 @@
-// Names and messages come from files and flags, and may hold anything. An escape byte steers a
-// terminal, a line end makes two lines of one, and bytes that are no UTF-8 break JSON and SVG.
+// Names and messages come from files and flags, and may hold any bytes. An escape byte controls the
+// terminal, a line end splits a line, and bytes that are not UTF-8 break JSON and SVG.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace lambcast {
 
-// `text` as one line of valid UTF-8 without control characters (C0, DEL, C1): each of those becomes
-// a space, and each byte that is no UTF-8 the replacement character U+FFFD.
+// Returns `text` as one line of valid UTF-8. Each control character (C0, DEL, C1) becomes a space,
+// and each byte that is not UTF-8 becomes the replacement character U+FFFD.
 std::string printable(std::string_view text);
 
-// A message as people get it: what is wrong at several places stands behind semicolons.
+// Returns a message as one line for users: findings at several places are separated by semicolons.
 std::string one_line(std::string_view message);
 
 }  // namespace lambcast

@@ -1,5 +1,5 @@
 // Origin of a number. Every number that enters a forecast is a Sourced value, and every forecast
-// reports the kinds and sources it rests on.
+// reports the kinds and sources of its numbers.
 #pragma once
 
 #include <array>

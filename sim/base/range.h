@@ -1,5 +1,6 @@
-// Values that no machine has, refused where they stand: a rate a thousand times beyond what is
-// built, a share above one, a price without end. The forecast of one would be a number too.
+// Limits of plausible values: a rate a thousand times beyond existing hardware, a share above one
+// or an infinite price is refused at its place in the file, since its forecast would look like any
+// other.
 #pragma once
 
 #include <string_view>
@@ -12,10 +13,10 @@ namespace lambcast {
 
 template <typename T>
 struct Range {
-  T low, high;  // both allowed
+  T low, high;  // both ends are allowed
 };
 
-// Throws Error (usage) naming the place of `key` in `table` and what is allowed there.
+// Throws Error (usage) naming the place of `key` in `table` and the allowed range.
 void require(const Table& table, std::string_view key, double value, const Range<double>& range);
 void require(const Table& table, std::string_view key, Bandwidth value,
              const Range<Bandwidth>& range);
@@ -25,7 +26,7 @@ void require(const Table& table, std::string_view key, Bytes value, const Range<
 void require(const Table& table, std::string_view key, Duration value,
              const Range<Duration>& range);
 
-// The value of `key`, within the range; `otherwise` where the table has none.
+// Returns the value of `key`, which must be within the range, or `otherwise` if the key is absent.
 template <typename T>
 Sourced<T> get_within(const Table& table, std::string_view key, const Range<T>& range,
                       Sourced<T> otherwise) {
@@ -48,7 +49,7 @@ Sourced<T> get_within(const Table& table, std::string_view key, const Range<T>& 
   return value;
 }
 
-// Anything that moves or computes, with a factor of ten and more to spare on either side.
+// Ranges of all existing hardware, with a margin of at least a factor of ten at either end.
 inline constexpr Range<Bandwidth> any_bandwidth{Bandwidth(1e3), Bandwidth(1e14)};
 inline constexpr Range<FlopRate> any_flop_rate{FlopRate(1e9), FlopRate(1e18)};
 inline constexpr Range<Duration> any_latency{Duration(), Duration::picoseconds(10'000'000'000'000)};

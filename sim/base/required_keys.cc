@@ -7,8 +7,9 @@
 namespace lambcast {
 namespace {
 
-// Returns the part of the message for a missing key, or empty text. An unsettled condition is
-// named. A key whose condition does not hold is not looked up, so that it is reported as unknown.
+// Returns the part of the message about a missing key, or an empty text if the key is present or
+// not required. If the key that decides about it is absent, the text names the condition. A key
+// whose condition does not hold is not looked up, so that it is reported as unknown.
 std::string missing_text(const Table& section, const RequiredKey& required) {
   const auto given = required.given.empty() ? std::nullopt : section.find_text(required.given);
   if (given && std::ranges::find(required.values, *given) == required.values.end()) return {};

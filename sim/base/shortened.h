@@ -1,4 +1,4 @@
-// Messages quote what files and flags hold, which may be megabytes.
+// Shortens quoted text in messages: files and flags may hold megabytes.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace lambcast {
 
-// `text` itself up to `longest` bytes; a longer one is cut in its middle: its beginning, the number
-// of bytes that are left out, and its end. Characters of UTF-8 stay whole.
+// Returns `text` unchanged up to `longest` bytes. A longer text becomes its beginning, the number
+// of bytes left out, and its end. UTF-8 characters are never split.
 std::string shortened(std::string_view text, std::size_t longest);
 
 }  // namespace lambcast

@@ -21,16 +21,16 @@ namespace lambcast {
 struct Table::Document {
   toml::table root;
   std::string file;
-  std::map<const toml::node*, std::string> origins;  // values that came from --set
-  std::map<const toml::node*, std::string> texts;    // as they were written there
-  std::unordered_map<const toml::node*, int> lines;  // of a copy, whose nodes forget theirs
+  std::map<const toml::node*, std::string> origins;  // flags that set the values
+  std::map<const toml::node*, std::string> texts;    // texts of these values, as given
+  std::unordered_map<const toml::node*, int> lines;  // lines, which a copy's nodes lack
 };
 
-// One table of the document, with the keys that were looked up and the child tables handed out, so
-// that finish() can find unread keys.
+// One table of the document, with the keys that were looked up and the child tables that were
+// returned, so that finish() can find unread keys.
 struct Table::Node {
   std::shared_ptr<Document> document;
-  toml::table* table = nullptr;  // null where the file has no such table
+  toml::table* table = nullptr;  // null if the file has no such table
   std::string path;              // dotted, empty for the root
   std::set<std::string, std::less<>> asked;
   std::vector<std::shared_ptr<Node>> children;
@@ -40,7 +40,7 @@ struct Table::Node {
     if (!is_asked(key)) asked.emplace(key);
   }
 
-  // The same one each time, however often a description is decoded between changes to it.
+  // Returns the same child each time, also after changes to the description.
   std::shared_ptr<Node> child(std::string child_path, toml::table* child_table) {
     for (const auto& known : children) {
       if (known->path != child_path) continue;
@@ -61,7 +61,7 @@ std::string join_path(std::string_view path, std::string_view key) {
   return fmt::format("{}.{}", path, key);
 }
 
-// For the reference of keys; no recorder is active when a description is read for use.
+// Records the key for the generated key reference; ordinary runs have no recorder.
 template <typename Words>
 void note(std::string_view path, std::string_view key, Words words) {
   if (AskedKeys::anyone()) AskedKeys::note(join_path(path, key), words());
@@ -69,7 +69,7 @@ void note(std::string_view path, std::string_view key, Words words) {
 
 int line_of(const toml::node& node) { return static_cast<int>(node.source().begin.line); }
 
-// Remembers for the nodes of `copy` the lines of `parsed`, which it is a copy of.
+// Records the lines of the nodes of `copy`, which is a copy of `parsed`.
 void note_lines(const toml::node& parsed, const toml::node& copy,
                 std::unordered_map<const toml::node*, int>& lines) {
   lines.emplace(&copy, line_of(parsed));
@@ -134,7 +134,7 @@ struct QuantityReader {
   static Quantity read(const toml::node& node, const Where& where) {
     if (const auto value = node.value_exact<std::string>()) return parse(*value, where);
     if (const auto number = node.value<double>(); node.is_number() && number)
-      return parse(fmt::format("{}", *number), where);  // fails, naming the units allowed
+      return parse(fmt::format("{}", *number), where);  // throws an error with the allowed units
     fail_input(where, "is not a quantity", "text with number and unit");
   }
 };
@@ -274,7 +274,7 @@ Where Table::where(std::string_view key) const {
     if (const toml::node* child = node_->table->get(key)) {
       node = child;
     } else {
-      // A missing key is blamed on a value that a flag set in the same table, if there is one.
+      // The error of a missing key names a flag that set another value in the same table.
       for (const auto& [name, beside] : *node_->table)
         if (document.origins.contains(&beside)) node = &beside;
     }
@@ -299,7 +299,7 @@ std::optional<T> Table::find(std::string_view key) const {
   note(node_->path, key, [&] { return Reader<T>::words(); });
   if (!has(key)) return std::nullopt;
   const toml::node& node = *node_->table->get(key);
-  // A flag needs no quotes: 2.19 is a version where text is wanted, and a word a list of one.
+  // Flags need no quotes: 2.19 is accepted as a text, and a single word as a list of one.
   if constexpr (std::is_same_v<T, std::string> || std::is_same_v<T, std::vector<std::string>>) {
     const auto text = node_->document->texts.find(&node);
     if (text != node_->document->texts.end() && !node.is_string() && !node.is_array() &&
@@ -309,7 +309,7 @@ std::optional<T> Table::find(std::string_view key) const {
       if (text != node_->document->texts.end() && node.is_string())
         return T{*node.value_exact<std::string>()};
   }
-  // Places are made up only for what is wrong, and for the source of a number without evidence.
+  // A place is built only for errors and for the source of a number without evidence.
   if (!is_sourced<T> || node.is_table()) {
     try {
       return Reader<T>::read(node, {});

@@ -27,8 +27,9 @@ class Table {
   // Throws Error (usage) with the parser's message and line.
   static Table parse(std::string_view text, const std::string& file);
 
-  // Returns the same document at its root, as parsed, with no key read: for repeated reading of one
-  // text with different values set. Throws if a value was set already.
+  // Returns a copy of the document at its root, as parsed, without any key marked as read. It
+  // allows one text to be read repeatedly with different values set. Throws if a value was set
+  // already.
   Table copy() const;
 
   // Replaces or adds one value before reading, as `--set KEY=VALUE` does. `dotted_key` is relative
@@ -42,36 +43,37 @@ class Table {
   // Bandwidth, FlopRate, std::vector<T> of those, or Sourced<T> of the scalar ones.
   template <typename T>
   T get(std::string_view key) const;
-  // The same, absent allowed.
+  // Optional values: nullopt if the key is absent.
   template <typename T>
   std::optional<T> find(std::string_view key) const;
   template <typename T>
   T get_or(std::string_view key, T otherwise) const {
     return find<T>(key).value_or(std::move(otherwise));
   }
-  // A whole number within [low, high].
+  // Returns a whole number within [low, high].
   std::int64_t integer(std::string_view key, std::int64_t low, std::int64_t high) const;
-  // One of a fixed set of words; returns its index.
+  // Reads one of a fixed list of words and returns its index.
   std::size_t choice(std::string_view key, const std::vector<std::string>& words) const;
-  // The keys "kind" and "source" of the table; without either, `otherwise`.
+  // Returns the provenance of the table's keys "kind" and "source", or `otherwise` if both are
+  // absent.
   Provenance provenance_or(const Provenance& otherwise) const;
 
-  // [key] and [[key]]; an absent table reads as empty, absent tables as none.
+  // Returns [key] or all [[key]]. An absent table reads as empty, absent tables as an empty list.
   Table table(std::string_view key) const;
   std::vector<Table> tables(std::string_view key) const;
 
-  // Values as the words a flag would take: "8", "true", "1 Gbit/s"; one, or a list of them.
+  // Returns a value, or the values of a list, as a flag would give them: "8", "true", "1 Gbit/s".
   std::vector<std::string> words(std::string_view key) const;
-  // A single string as it stands, if the value is one.
+  // Returns the value unchanged if it is a single string.
   std::optional<std::string> find_text(std::string_view key) const;
 
-  // The keys present here, in the file's order, counted as read: for maps whose keys are free.
+  // Returns the keys of this table in file order and marks them as read: for maps with free keys.
   std::vector<std::string> keys() const;
 
   // Throws Error for every key, here and below, that was never read.
   void finish() const { refuse_unread(*this); }
 
-  // The place of a key, or of the table itself.
+  // Returns the place of a key, or of the table itself.
   Where where(std::string_view key = {}) const;
 
  private:

@@ -1,4 +1,4 @@
-// A folder that disappears with its object: of a test, of a picture that is drawn.
+// A folder that is removed together with its object, for tests and for drawing pictures.
 #pragma once
 
 #include <stdlib.h>
@@ -23,7 +23,7 @@ class TemporaryFolder {
 
   const std::filesystem::path& path() const { return path_; }
 
-  // Writes a file of that name and returns its path.
+  // Writes a file with this name and returns its path.
   std::string file(const std::string& name, const std::string& text) const {
     std::ofstream(path_ / name, std::ios::binary) << text;
     return (path_ / name).string();

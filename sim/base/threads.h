@@ -1,4 +1,4 @@
-// Threads, as many as the system starts.
+// Starts as many threads as the system allows.
 #pragma once
 
 #include <cstddef>
@@ -8,9 +8,9 @@
 
 namespace lambcast {
 
-// Runs `work` on `count` threads, or on as many as the system starts. Without any, the caller is to
-// do the work itself. The error that ended the start is dropped: thrown past a thread that runs, it
-// would end the program.
+// Runs `work` on `count` threads, or on fewer if the system refuses to start more. If none starts,
+// the caller must do the work itself. The error of a failed start is dropped: it would end the
+// program if thrown while threads run.
 template <typename Work>
 std::vector<std::thread> start_threads(int count, const Work& work) {
   std::vector<std::thread> threads;

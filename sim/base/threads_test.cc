@@ -8,7 +8,7 @@
 namespace lambcast {
 namespace {
 
-// Work of which one copy, given by its number, finds no memory.
+// Work whose copy constructor throws bad_alloc at a given copy.
 struct Greedy {
   std::atomic<int>& ran;
   int& copies_left;
@@ -20,7 +20,7 @@ struct Greedy {
   void operator()() const { ++ran; }
 };
 
-TEST_CASE("threads: as many as can be started do the work; the caller learns that there is none") {
+TEST_CASE("threads: work runs on all threads that start; the caller sees if none did") {
   for (const auto& [copies, started] : {std::pair{9, 4}, {4, 4}, {2, 2}, {1, 1}, {0, 0}}) {
     std::atomic<int> ran = 0;
     int left = copies;

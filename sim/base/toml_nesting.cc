@@ -8,11 +8,12 @@
 namespace lambcast {
 namespace {
 
-// Descriptions have up to five parts and four levels. The product bounds the depth of the tables.
+// Limits of the parts of a key and of nested brackets; descriptions have up to five parts and four
+// levels. The product of the limits bounds the depth of tables.
 constexpr int most_parts = 32, most_levels = 32;
 
-// The place behind the string that begins at `at`. One without an end takes the rest of its line,
-// or of the text where it is in triple quotes.
+// Returns the position after the string that begins at `at`. An unclosed string ends with its line,
+// or with the text if it has triple quotes.
 std::size_t behind_string(std::string_view text, std::size_t at) {
   const char quote = text[at];
   const std::string_view triple = quote == '"' ? R"(""")" : "'''";

@@ -1,5 +1,5 @@
-// Faults of TOML texts. toml++ parses, copies and frees tables by recursion: a key of 50,000 parts
-// ends the stack. Its messages print the end of a line as '\n'.
+// Checks of TOML texts before parsing. toml++ parses, copies and frees tables by recursion, so that
+// a key of 50,000 parts overflows the stack. Its messages print a line end as '\n'.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace lambcast {
 
-// Throws Error (usage) at `where`, with the line, for a key with more parts or brackets with more
-// levels than any description has. `text` is TOML, or a dotted key.
+// Throws Error (usage) at `where`, with the line, if a key has too many parts or brackets are
+// nested too deeply for any description. `text` is TOML, or a dotted key.
 void check_nesting(std::string_view text, const Where& where);
 
-// Returns what toml++ says of a text that is no TOML, with the end of a line in words.
+// Returns the error message of toml++, with "line end" in words.
 std::string fault_of_toml(std::string_view description);
 
 }  // namespace lambcast

@@ -81,7 +81,7 @@ double positive(double value, std::string_view text, std::string_view what, cons
   return value;
 }
 
-// Four significant digits, trailing zeros kept out of the way.
+// Formats four significant digits, without trailing zeros.
 std::string digits(double value) { return fmt::format("{:.4g}", value); }
 
 }  // namespace

@@ -21,7 +21,7 @@
 
 namespace lambcast {
 
-// Thrown (usage) where a time passes what a Duration holds.
+// Thrown (usage) if a time exceeds the range of Duration.
 class TooLong : public Error {
  public:
   using Error::Error;
@@ -31,7 +31,8 @@ class Duration {
  public:
   constexpr Duration() = default;
   static constexpr Duration picoseconds(std::int64_t ps) { return Duration(ps); }
-  // Rounds to the nearest picosecond. Throws Error when not finite, negative or over 106 days.
+  // Rounds to the nearest picosecond. Throws Error if the time is not finite, negative or over 106
+  // days.
   static Duration seconds(double s);
   static Duration microseconds(double us) { return seconds(us * 1e-6); }
 
@@ -72,7 +73,7 @@ class SimTime {
   Duration since_start_;
 };
 
-// A non-negative amount with a unit of its own; Tag keeps different amounts apart.
+// A non-negative amount. Each Tag makes a type of its own, so that units cannot be mixed.
 template <typename Tag>
 class Amount {
  public:
@@ -98,21 +99,21 @@ using Bandwidth = Amount<struct BandwidthTag>;  // bytes per second
 using Flops = Amount<struct FlopsTag>;
 using FlopRate = Amount<struct FlopRateTag>;  // operations per second
 
-// Throws Error when the rate is zero and the amount is not.
+// Throws Error if the rate is zero and the amount is not.
 Duration operator/(Bytes data, Bandwidth rate);
 Duration operator/(Flops work, FlopRate rate);
 Bandwidth operator/(Bytes data, Duration time);
 FlopRate operator/(Flops work, Duration time);
 
-// Text to quantity. All refuse a bare number, an unknown unit, NaN, infinity and a negative
-// value; zero is refused too except by parse_duration and parse_bytes. `where` names the place in
+// Converts text to quantities. All functions refuse a bare number, an unknown unit, NaN, infinity
+// and a negative value. Only parse_duration and parse_bytes accept zero. `where` names the place in
 // the error.
 Duration parse_duration(std::string_view text, const Where& where);    // ps ns us ms s min h
 Bytes parse_bytes(std::string_view text, const Where& where);          // B kB MB GB TB KiB MiB ...
 Bandwidth parse_bandwidth(std::string_view text, const Where& where);  // Gbit/s Gbps GB/s GiB/s ...
 FlopRate parse_flop_rate(std::string_view text, const Where& where);   // GFLOP/s TFLOP/s PFLOP/s
 
-// Quantity to text for people, 4 significant digits: "36.6 ms", "672 MB", "4.10 Gbit/s".
+// Converts quantities to text with 4 significant digits: "36.6 ms", "672 MB", "4.10 Gbit/s".
 std::string to_text(Duration d);
 std::string to_text(Bytes b);
 std::string to_text_bits(Bandwidth b);   // networks: Mbit/s, Gbit/s

@@ -1,4 +1,4 @@
-// Quantities with their units, one per line; what is accepted is finite and not negative.
+// Fuzzes quantities with units, one per line: every accepted value is finite and not negative.
 #include <cmath>
 
 #include "sim/base/fuzz_target.h"

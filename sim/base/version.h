@@ -9,7 +9,7 @@
 
 namespace lambcast {
 
-using Version = std::array<int, 3>;  // 2.8.3; what is not given is 0
+using Version = std::array<int, 3>;  // 2.8.3; absent parts are 0
 
 // Text after a third number is ignored. Throws Error (usage) at `where`.
 Version parse_version(std::string_view text, const Where& where);

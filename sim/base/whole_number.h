@@ -1,4 +1,4 @@
-// A text as a whole number.
+// Parses whole numbers.
 #pragma once
 
 #include <charconv>
@@ -8,8 +8,8 @@
 
 namespace lambcast {
 
-// Returns nothing for a text that is more or other than decimal digits, with or without a minus, or
-// a number beyond 64 bits.
+// Returns nothing unless the text consists of decimal digits with an optional minus and fits in 64
+// bits.
 inline std::optional<std::int64_t> whole_number(std::string_view text) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

@@ -1,5 +1,5 @@
-// For tests: every algorithm with every operation that it does, but what switches reduce, which
-// needs a transport that can.
+// For tests: every algorithm with each of its operations, except algorithms in which switches
+// reduce, since these need a transport that supports it.
 #pragma once
 
 #include <string>

@@ -14,20 +14,20 @@
 namespace lambcast {
 namespace {
 
-// How far the sends of an algorithm reach, which decides what a folded machine must write out.
+// Reach of an algorithm's sends, which decides which parts a folded machine must write out.
 enum class Reach {
-  neighbours,  // the next node: a part that is not full does nothing that a full one does not
-  distances,   // ranks at a distance, or before: parts do the same if all are full
-  everybody,   // every rank to each other at once: links are counted, not flows
-  trees,       // the nodes of both trees
+  neighbours,  // the next node: a part that is not full does nothing that full ones do not
+  distances,   // ranks at a distance, or earlier ranks: parts do the same if all are full
+  everybody,   // every rank to every other at once: links are counted, not flows
+  trees,       // neighbours in both trees
 };
 
 struct Algorithm {
   std::string_view name;
   std::array<bool, op_count> ops;  // by Op
   void (*build)(CommSchedule&, Bytes, const Placement&);
-  bool (*fits)(const ProcessGroup&);       // beyond the operation
-  bool (*symmetric)(const ProcessGroup&);  // full parts do the same
+  bool (*fits)(const ProcessGroup&);       // condition on the group in addition to the operation
+  bool (*symmetric)(const ProcessGroup&);  // whether full parts do the same
   Reach reach = Reach::neighbours;
 };
 
@@ -140,7 +140,7 @@ const Algorithm& find(std::string_view name) {
 
 bool supports(const Algorithm& algorithm, Op op, const ProcessGroup& group) {
   if (!algorithm.ops[static_cast<std::size_t>(op)]) return false;
-  // An all-gather by doubling needs whole powers; the all-reduce folds the rest away.
+  // An all-gather by doubling needs a power of two; the all-reduce folds the other ranks away.
   if (op == Op::all_gather && algorithm.name == "recursive_doubling")
     return is_power_of_two(group.ranks);
   return algorithm.fits(group);
@@ -182,7 +182,8 @@ int parts_written(std::string_view name, const ProcessGroup& group, int nodes_al
   if (algorithm.reach == Reach::neighbours) return 1;
   if (algorithm.reach == Reach::distances) return nodes % part == 0 ? 1 : 0;
   const auto parts = static_cast<int>(busiest_parts(nodes, part)->parts.size());
-  // A part stands for those that are not written.
+  // Each written part must stand for others: without a part that is not written, folding is
+  // useless.
   return part * (parts + 1) <= nodes ? parts : 0;
 }
 

@@ -25,7 +25,7 @@ std::vector<std::set<int>> held_after(const CommSchedule& schedule, int ranks) {
   return held;
 }
 
-TEST_CASE("collectives: every rank ends with something of every other") {
+TEST_CASE("collectives: every rank ends with data of every other rank") {
   for (const int n : {2, 3, 5, 6, 8, 12, 15, 16}) {
     const auto after = [&](const char* algorithm, Op op) {
       return held_after(make_schedule(algorithm, op, Bytes(1e6), {{n, 1}, 1, 1, false, n}), n);
@@ -67,7 +67,7 @@ TEST_CASE("collectives: bytes on the wires are conserved") {
         CHECK(sent(algorithm, Op::all_to_all).network_sent_per_node.value() ==
               Approx(gpus * (16. - gpus) / 16 * S));
       }
-      // A chain: of 16 ranks one sends nothing, of the nodes one.
+      // A chain: one of the 16 ranks and one of the nodes send nothing.
       for (const Op op : {Op::broadcast, Op::reduce}) {
         CHECK(sent("ring", op).sent_per_rank.value() == Approx(15. / 16 * S));
         CHECK(sent("ring", op).network_sent_per_node.value() ==
@@ -76,15 +76,15 @@ TEST_CASE("collectives: bytes on the wires are conserved") {
       // Only the last rank of a node has its neighbour on another node.
       CHECK(sent("shift", Op::send_recv).sent_per_rank.value() == Approx(S));
       CHECK(sent("shift", Op::send_recv).network_sent_per_node.value() == Approx(S));
-      // A ring leaves each node once per round, a tree and a hierarchy 2(N-1)/N times S.
+      // A ring leaves each node once per round; a tree and a hierarchy send 2(N-1)/N S per node.
       const double nodes = 16. / gpus;
       CHECK(sent("ring", Op::all_reduce).network_sent_per_node.value() == Approx(2 * 15. / 16 * S));
       CHECK(sent("tree", Op::all_reduce).network_sent_per_node.value() ==
             Approx(2 * (nodes - 1) / nodes * S));
       CHECK(sent("hierarchical", Op::all_reduce).network_sent_per_node.value() ==
             Approx(2 * (nodes - 1) / nodes * S));
-      // The node's switch gets a share in addition to the whole, and each rank its share of the
-      // tree.
+      // In addition to the whole S, the node's switch gets a share per rank, and each rank its
+      // share of the tree's traffic.
       if (gpus == 4) {
         const Traffic traffic = sent("nvls_tree", Op::all_reduce);
         CHECK(traffic.network_sent_per_node.value() == Approx(2 * 3. / 4 * S));
@@ -95,7 +95,7 @@ TEST_CASE("collectives: bytes on the wires are conserved") {
 }
 
 // For every n, each rank except the root sends its sum once, after all its inputs have arrived.
-TEST_CASE("collectives: a reduce gathers every rank's part at the root, once") {
+TEST_CASE("collectives: a reduce gathers every rank's part at the root once") {
   for (const int n : {2, 3, 5, 8, 13, 16}) {
     const Placement placement{{n, n}, 1, 1, false, 1};
     const CommSchedule schedule = make_schedule("binomial", Op::reduce, Bytes(8), placement);

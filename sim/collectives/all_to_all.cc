@@ -7,8 +7,8 @@ int rail_of(const Placement& placement) {
   return placement.by_rail_of_receiver ? Send::rail_of_receiver : Send::own_rail;
 }
 
-// From every written rank to the one `offset` after it, of `ranks` that wrap around and of which
-// `first` is the first: sends like `send`.
+// Adds sends like `send` from every stored rank to the rank `offset` places after it, modulo
+// `ranks`. The receivers are numbered from `first` on.
 void add_shifted(std::vector<Send>& sends, Send send, int offset, int first, int ranks,
                  const Placement& placement) {
   const int senders = placement.senders();
@@ -35,8 +35,8 @@ void shift_round(CommSchedule& schedule, int offset, Bytes bytes, std::int64_t t
       {add_sends(schedule, std::move(sends)), times, crosses ? 0 : 1, crosses ? 1 : 0});
 }
 
-// All sends of the exchange at once. Folded, the sends of one rank to the same place in other parts
-// of the machine are one.
+// Returns all sends of the exchange at once. If folded, the sends of one rank to the same place in
+// all other parts of the machine are merged.
 std::vector<Send> everything(Bytes block, const Placement& placement) {
   std::vector<Send> sends;
   const int part = placement.senders();
@@ -50,16 +50,16 @@ std::vector<Send> everything(Bytes block, const Placement& placement) {
   return sends;
 }
 
-// More ranks in a part than these are not written out.
+// Larger parts, in ranks, are not written out.
 constexpr int most_in_part = 256;
 
-// Whether links are counted and no flows (exchange_loads.h).
+// Returns whether links are counted instead of flows (exchange_loads.h).
 bool counts_links(const Placement& placement) {
   return placement.folded && placement.nodes() > 1 &&
          (!placement.full_parts || placement.senders() > most_in_part);
 }
 
-// One send for all that stay in their node, one for all that leave a full node.
+// Returns one send that stands for all within a node, and one for all that leave a full node.
 std::vector<Send> two_kinds(CommSchedule& schedule, Bytes block, const Placement& placement) {
   const double n = placement.ranks, full = placement.per_node;
   const double last = placement.ranks_on(placement.nodes() - 1);
@@ -94,10 +94,10 @@ void pairwise(CommSchedule& schedule, Bytes size, const Placement& placement) {
     for (int offset = 1; offset < n; ++offset) shift_round(schedule, offset, block, 1, placement);
     return;
   }
-  // Offsets that take every rank to another part of the machine load it alike where they lead to
-  // the same places there, and under one switch all do.
+  // Offsets that take every rank to another part load this part equally if they lead to the same
+  // places there; under a single switch all of them do.
   const int part = placement.senders();
-  const int far = n - 2 * part;  // the last of them, counted from the first
+  const int far = n - 2 * part;  // last of these offsets, counted from the first
   for (int offset = 1; offset < part; ++offset) shift_round(schedule, offset, block, 1, placement);
   const int kinds = placement.written == 1 ? 1 : part;
   for (int kind = 0; kind < kinds && kind <= far; ++kind)
@@ -111,8 +111,8 @@ void linear(CommSchedule& schedule, Bytes size, const Placement& placement) {
 }
 
 void deepspeed_gather(CommSchedule& schedule, Bytes size, const Placement& placement) {
-  // Half of the 4(n-1) requests are sends, and half of those carry 4 bytes of scale, which go with
-  // the signs to the same rank here.
+  // Half of the 4(n-1) requests are sends, and half of these carry 4 bytes of scale. Here the
+  // scales are part of the messages with the signs.
   post_everything(schedule, size, 4 * static_cast<std::int64_t>(placement.ranks - 1), placement);
   schedule.rounds.back().same_order = true;
 }
@@ -121,12 +121,13 @@ void bruck(CommSchedule& schedule, Bytes size, const Placement& placement) {
   const int n = placement.ranks;
   for (int distance = 1; distance < n; distance *= 2) {
     if (schedule.op == Op::all_gather) {
-      // All that a rank has, as far as the other lacks it, against the order of ranks.
+      // A rank sends all blocks that it has and its receiver lacks, to the rank `distance` places
+      // before it.
       shift_round(schedule, n - distance, size / n * std::min(distance, n - distance), 1,
                   placement);
       continue;
     }
-    int blocks = 0;  // those whose number has this bit set
+    int blocks = 0;  // number of blocks whose index has this bit set
     for (int block = 0; block < n; ++block)
       if ((block & distance) != 0) ++blocks;
     shift_round(schedule, distance, size / n * blocks, 1, placement);

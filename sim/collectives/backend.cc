@@ -32,7 +32,7 @@ const std::vector<std::string>& backend_words() {
 }
 
 Backend backend_of(std::string_view word, bool cuda_aware) {
-  const BackendTraits* found = nullptr;  // the row of the word alone where it has no cuda_aware one
+  const BackendTraits* found = nullptr;  // any row of the word, better with this cuda_aware
   for (const BackendTraits& row : table)
     if (row.word == word && (found == nullptr || row.cuda_aware == cuda_aware)) found = &row;
   LAMBCAST_CHECK(found != nullptr, "no backend is called {}", word);

@@ -1,4 +1,4 @@
-// Backends of the collectives of a training run: the vocabulary that configurations, plans, prices,
+// Backends of the collectives of a training run: the names that configurations, plans, prices,
 // calibrations and results share.
 //
 //   backend      spelt                 library  buffers  compressed_allreduce packs bits
@@ -7,7 +7,7 @@
 //   mpi_device   mpi with cuda_aware   MPI      device   as nccl; MPI stages through pinned memory
 //   compressed   compressed            NCCL     device   in one operation
 //
-// The algorithm that a library takes depends on its release: DecisionRules (choice.h).
+// The algorithm that a library runs depends on its release: DecisionRules (choice.h).
 //
 // Source: deepspeed/runtime/comm/{nccl,mpi,compressed}.py.
 #pragma once
@@ -21,19 +21,19 @@ namespace lambcast {
 
 enum class Backend { nccl, mpi_host, mpi_device, compressed };
 
-// Memory of the buffers that the library moves.
+// Memory in which the library's buffers lie.
 enum class Endpoint { gpu, host };
 
 struct BackendTraits {
   Backend backend;
-  std::string_view word;      // of flags, files and results
-  bool cuda_aware;            // set in addition to the word
-  std::string_view label;     // both, for people
-  std::string_view in_words;  // library and buffers
-  bool mpi;                   // of the MPI library, else of NCCL
+  std::string_view word;      // name in flags, files and results
+  bool cuda_aware;            // set in addition to the name
+  std::string_view label;     // name with cuda_aware, for people
+  std::string_view in_words;  // library and buffers in words
+  bool mpi;                   // MPI library; else NCCL
   Endpoint endpoint;
   bool packs_at_once;  // compressed_allreduce packs bits in one operation
-  Backend carrier;     // library of its collectives: compressed is nccl with other kernels
+  Backend carrier;     // backend of its collectives: compressed is nccl with other kernels
 };
 
 // Indexed by Backend.
@@ -44,10 +44,10 @@ inline const BackendTraits& traits_of(Backend backend) {
 }
 inline bool is_mpi(Backend backend) { return traits_of(backend).mpi; }
 
-// "nccl", "mpi", "compressed": each word once.
+// Returns "nccl", "mpi" and "compressed", each once.
 const std::vector<std::string>& backend_words();
 
-// `word` is one of them. cuda_aware affects mpi only.
+// `word` must be one of backend_words(). cuda_aware affects mpi only.
 Backend backend_of(std::string_view word, bool cuda_aware = false);
 
 }  // namespace lambcast

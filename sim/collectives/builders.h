@@ -1,5 +1,6 @@
-// The builders behind make_schedule(), one file per family. Each fills send_sets and rounds; the
-// caller has checked that the operation and group are supported and that there are two ranks.
+// The builders called by make_schedule(), one file per family. Each fills send_sets and rounds. The
+// caller has checked that the operation and the group are supported and that there are at least two
+// ranks.
 #pragma once
 
 #include <algorithm>
@@ -26,10 +27,10 @@ void deepspeed_gather(CommSchedule& schedule, Bytes size, const Placement& place
 void shift(CommSchedule& schedule, Bytes size, const Placement& placement);
 void binomial(CommSchedule& schedule, Bytes size, const Placement& placement);
 
-// Chains inside a node, one per NIC and hanging from the rank next to it: S up and S down. Those
-// that share a hop are merged into one send.
+// Adds chains inside a node, one per NIC, that start at the rank next to it: S up and S down. Sends
+// of several chains over one hop are merged.
 void add_chain(std::vector<Send>& sends, int node, Bytes size, const Placement& placement);
-// Adds sends of each NIC's share of S up to the switches that reduce it, and of the sum back.
+// Adds the sends of each NIC's share of S to the switches that reduce it, and of the sum back.
 void add_in_network(std::vector<Send>& sends, Bytes size, const Placement& placement);
 
 // Appends a send set and returns its index.
@@ -38,10 +39,10 @@ inline std::size_t add_sends(CommSchedule& schedule, std::vector<Send> sends) {
   return schedule.send_sets.size() - 1;
 }
 
-// The local rank next to NIC `rail`, for a node with `ranks` ranks in use.
+// Returns the local rank next to NIC `rail`, for a node with `ranks` ranks in use.
 inline int rank_near_nic(int rail, int nics, int ranks) { return rail * ranks / nics; }
 
-// NICs that a collective over these ranks can keep busy.
+// Returns the number of NICs per node that a collective over these ranks can use.
 inline int rails(const Placement& placement) {
   return placement.nodes() > 1 ? std::min(placement.nics, placement.per_node) : 1;
 }

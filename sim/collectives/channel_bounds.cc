@@ -10,7 +10,7 @@ constexpr double mebibyte = 1 << 20;
 constexpr double channels_of_a_peer = 2;
 constexpr Bytes unbounded(std::numeric_limits<double>::infinity());
 
-// Fewer threads than NCCL's own carry as much less of a channel's rate: an assumption.
+// Assumption: with fewer threads than NCCL's default, a channel's rate falls in proportion.
 double share_of_threads(const NcclTuning& tuning, std::string_view protocol) {
   const bool ll128 = protocol == "LL128";
   const int said = ll128 ? tuning.ll128_threads : tuning.threads;
@@ -23,8 +23,8 @@ double channels_of(const CommSchedule& schedule, Bytes size, const Transport& tr
                            size, placement.nodes(), placement.per_node);
 }
 
-// Returns into how many parts a round's bytes are cut for a hop. Each channel of a chain passes on
-// its part of its lane's slice, however few of them are in use.
+// Returns the number of parts into which a hop divides the round's bytes. Each channel of a chain
+// passes on its part of its lane's slice, even if few channels are in use.
 double parts_of_hop(const Round& round, const CommSchedule& schedule, double in_use, double all,
                     const Transport& transport) {
   const bool chain = round.pace == Pace::streaming && schedule.latencies == Latencies::ring;
@@ -62,8 +62,9 @@ ChannelBounds channel_bounds(const Round& round, const CommSchedule& schedule, B
   ChannelBounds least;
   if (round.channel_bytes.value() > 0) {
     const double channels = channels_of(schedule, size, transport, protocol, placement);
-    // In a node NCCL takes as many as fill its links under Simple (src/graph/search.cc), and the
-    // rate of all of Simple's together is part of the rate of NICs and links.
+    // Within a node NCCL uses as many channels as fill the links under Simple
+    // (src/graph/search.cc). The rate of all of Simple's channels is included in the rate of NICs
+    // and links.
     if (protocol.channel_rate.value() > 0 && (between || !simple)) {
       const double all = channels_of(schedule, unbounded, transport, protocol, placement);
       least.hop = by_rate(round, parts_of_hop(round, schedule, channels, all, transport), transport,

@@ -1,20 +1,20 @@
-// The most that channels of NCCL carry, in addition to the limits of links and NICs.
+// Limits of NCCL's channels, in addition to the limits of links and NICs.
 //
-// A channel of LL and LL128 passes on r bytes a second (channel_rate of Protocol). Between nodes
-// each channel also has a buffer of w bytes, cut into 8 steps, on its way: a step is sent once the
-// receiver has taken the step that had its place. With c channels, B bytes and a network hop of d
+// A channel of LL or LL128 passes on r bytes per second (channel_rate of Protocol). Between nodes
+// each channel also has a buffer of w bytes in 8 steps: a step is sent once the receiver has taken
+// the step that used the same place. With c channels, B bytes and a network hop of latency d
 //
-//   time >= B / (c r)            of LL and LL128
-//   time >= d B / (c w)          between nodes; of a message d (B / (c w) - 1), as its latency is d
+//   time >= B / (c r)            for LL and LL128
+//   time >= d B / (c w)          between nodes; a message: d (B / (c w) - 1), as its latency is d
 //
 //   w      Simple 4 MiB, LL128 4.4 MiB and LL 256 KiB of payload; messages 1 MiB (steps of 128 KiB)
 //
-// The first bound holds for a hop too, in which a channel of a chain (a broadcast) passes on no
-// more than its part of a slice.
+// The first bound also holds for a hop, on which a channel of a chain (a broadcast) passes on only
+// its part of a slice.
 //
-// The second bound is felt where a hop takes long: at 1 ms a message over two channels is no faster
-// than 2.1 GB/s. One published series shows it, weights of 1.34 GB that peers exchange over 1 to 5
-// ms of further latency: 0.60 s for each ms, 0.64 by this bound (Bagua, bert-large, 16 nodes).
+// The second bound matters for long hops: at 1 ms, a message over two channels is no faster than
+// 2.1 GB/s. One published series shows it: peers exchange weights of 1.34 GB over 1 to 5 ms of
+// additional latency and take 0.60 s per ms, 0.64 by this bound (Bagua, bert-large, 16 nodes).
 //
 // Source: NCCL src/include/device.h (NCCL_STEPS), src/init.cc (DEFAULT_BUFFSIZE,
 // DEFAULT_LL_BUFFSIZE, DEFAULT_LL128_BUFFSIZE, NCCL_P2P_NET_CHUNKSIZE), src/graph/paths.cc (two
@@ -25,12 +25,12 @@
 
 namespace lambcast {
 
-// Returns the bytes that one lane passes on at once. A lane of NCCL's rings has two channels, each
-// passing on two steps of its buffer; a lane of its trees and of a chain passes on one step
-// (src/enqueue.cc, src/include/collectives.h).
+// Returns the slice size: the bytes that a lane passes on at once. A lane of NCCL's rings has two
+// channels, each passing on two steps of its buffer; a lane of its trees and of a chain passes on
+// one step (src/enqueue.cc, src/include/collectives.h).
 Bytes slice_of(const Round& round, const Transport& transport);
 
-// Lower bounds for the flows of a repetition, and for a hop of one slice.
+// Lower bounds of the time of a repetition's flows, and of a hop of one slice.
 struct ChannelBounds {
   Duration flows, hop;
 };

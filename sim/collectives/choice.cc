@@ -7,7 +7,7 @@ namespace {
 
 constexpr double kib = 1024;
 
-// `size` is the whole vector.
+// `size` is the size of the whole vector.
 std::string openmpi_4_1_all_reduce(int n, double size) {
   const auto doubling_below = [&](double limit) {
     return size < limit ? "recursive_doubling" : "halving_doubling";
@@ -22,7 +22,7 @@ std::string openmpi_4_1_all_reduce(int n, double size) {
   return doubling_below(16 * kib);
 }
 
-// `block` is what one rank contributes.
+// `block` is the contribution of one rank.
 std::string openmpi_4_1_all_gather(int n, double block) {
   if (n < 32) return "recursive_doubling";
   if (n < 64)
@@ -34,7 +34,7 @@ std::string openmpi_4_1_all_gather(int n, double block) {
   return block < 4 * kib ? "recursive_doubling" : "neighbor_exchange";
 }
 
-// `block` is what one rank sends to one other.
+// `block` is the message from one rank to another.
 std::string openmpi_4_1_all_to_all(int n, double block) {
   if (n < 16) return "linear";
   if (n < 32) return block < 512 ? "bruck" : "linear";
@@ -49,7 +49,7 @@ std::string openmpi_4_0(Op op, int n, double size) {
     case Op::all_reduce:
       return size < 10000 ? "recursive_doubling" : "ring";
     case Op::all_gather:
-      // Total below 50 kB: recursive doubling, or Bruck; above: neighbour exchange or ring.
+      // Total below 50 kB: recursive doubling, or Bruck. Above: neighbour exchange or ring.
       if (size < 50000) return "recursive_doubling";
       return n % 2 == 0 ? "neighbor_exchange" : "ring";
     case Op::all_to_all:
@@ -105,8 +105,8 @@ std::vector<std::string> candidates(DecisionRules rules, Op op, Bytes size,
                                ? openmpi_4_0(op, group.ranks, size.value())
                                : openmpi_4_1(op, group.ranks, size.value());
   if (supports(rule, op, group)) return {rule};
-  // The rules name algorithms that need an even or a power-of-two number of ranks; what the library
-  // runs in their place then (coll_base_allgather.c).
+  // Rules may name algorithms for an even or a power-of-two number of ranks only. For other numbers
+  // the library runs these instead (coll_base_allgather.c).
   return {rule == "recursive_doubling" ? "bruck" : "ring"};
 }
 

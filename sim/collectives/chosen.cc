@@ -11,7 +11,7 @@
 namespace lambcast {
 namespace {
 
-// Returns the algorithms whose costs tables determined at a size; empty if no table did.
+// Returns the algorithms whose costs were measured at a size; empty if no table measured any.
 std::vector<std::string> measured_of(const Transport& transport, Bytes size) {
   for (const MeasuredAlgorithms& band : transport.measured)
     if (size < band.below || &band == &transport.measured.back()) return band.names;
@@ -22,7 +22,7 @@ bool goes_by_nccl(const CollectiveRequest& request, const Transport& transport) 
   return request.rules == DecisionRules::nccl && transport.tuning;
 }
 
-// Returns the algorithms rated by NCCL's own constants, cheapest first.
+// Returns the algorithms with NCCL's own estimates, cheapest first.
 std::vector<NcclChoice> rated_by_nccl(const CollectiveRequest& request,
                                       const Transport& transport) {
   NcclTuning tuning = *transport.tuning;
@@ -65,7 +65,7 @@ Chosen chosen_by_nccl(const CollectiveRequest& request, const Transport& transpo
   return chosen;
 }
 
-// Returns the algorithm that NCCL takes or, if its rule is unknown, the candidates to compare.
+// Returns the algorithm that NCCL chooses or, if its rule is unknown, the candidates to compare.
 Chosen chosen(const CollectiveRequest& request, const Transport& transport) {
   if (goes_by_nccl(request, transport)) {
     Chosen by_nccl = chosen_by_nccl(request, transport);
@@ -77,13 +77,14 @@ Chosen chosen(const CollectiveRequest& request, const Transport& transport) {
                                  [](const Protocol& one) { return one.in_switch.has_value(); }))};
 }
 
-// Returns NCCL's rated choices; none if the request or the library leaves no choice.
+// Returns NCCL's choices with estimates; empty if the request or the library leaves no choice.
 std::vector<NcclChoice> rated(const CollectiveRequest& request, const Transport& transport) {
   if (!request.algorithm.empty() || !goes_by_nccl(request, transport)) return {};
   return supported(rated_by_nccl(request, transport), request);
 }
 
-// Another algorithm than the one that runs, and NCCL's estimate of it over that of the best.
+// An algorithm other than the one that runs, and the ratio of NCCL's estimates of it and of the
+// best.
 struct Rated {
   std::string_view algorithm;
   double apart;
@@ -95,8 +96,8 @@ std::optional<Rated> next_best(const std::vector<NcclChoice>& choices, std::stri
   return std::nullopt;
 }
 
-// Returns the transports on the other side of a listed speed (nccl_tuning.h), if the NIC's name
-// plate hardly differs from it.
+// Returns transports with the NIC's nominal rate moved to the other side of a listed speed
+// (nccl_tuning.h), if it is very close to one.
 std::vector<Transport> beside_listed_speed(const CollectiveRequest& request,
                                            const Transport& transport) {
   std::vector<Transport> all;

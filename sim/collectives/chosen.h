@@ -1,5 +1,5 @@
-// Algorithms by which a request is costed. For NCCL it is the one that its rule takes, whose own
-// constants (nccl_tuning.h) do not depend on the network. Near a switching point of that rule,
+// Algorithms by which a request is priced. For NCCL it is the one that its rule selects by
+// constants that do not depend on the network (nccl_tuning.h). Near a switching point of that rule,
 // rival_of returns the algorithm that another release, plugin or topology would run instead.
 #pragma once
 
@@ -11,21 +11,21 @@
 
 namespace lambcast {
 
-// Algorithm that the library runs, and the candidates for its cost.
+// The algorithm that the library runs, and the candidates to be priced.
 struct Chosen {
-  std::string algorithm;  // empty: whichever is the cheapest
+  std::string algorithm;  // empty: the cheapest of `costed`
   std::vector<std::string> costed;
 };
 
 Chosen chosen_for(const CollectiveRequest& request, const Transport& transport);
 
-// NCCL's estimates that are so close to one another, as a factor, are no reason to trust which of
-// the two runs. Of the 82 choices between ring and tree that five earlier tunings of NCCL,
-// from 2.12 on, make otherwise than 2.28 over the sizes and layouts of Perlmutter's tables, 42 lie
-// within it by the estimates of 2.28.
+// If NCCL's estimates of two algorithms differ by less than this factor, its choice is uncertain.
+// Over the sizes and layouts of Perlmutter's tables, five earlier tunings of NCCL (from 2.12 on)
+// choose otherwise than 2.28 between ring and tree in 82 cases; in 42 of them the estimates of 2.28
+// lie within this factor.
 constexpr double near_tip = 1.25;
 
-// Estimates that are so close change places when a number of the description changes hardly.
+// If the estimates are this close, a small change of the description changes the choice.
 constexpr double at_tip = 1.01;
 
 struct RatedAlike {
@@ -33,11 +33,11 @@ struct RatedAlike {
   bool at_tip = false;
 };
 
-// The next best algorithm, where NCCL rates it so close to what it takes, or would if the NIC's
-// name plate differed by 0.05 %.
+// Returns the next best algorithm if NCCL's estimate of it is close to that of its choice, or would
+// be if the NIC's nominal rate differed by 0.05 %.
 std::optional<RatedAlike> rival_of(const CollectiveRequest& request, const Transport& transport);
 
-// Whether NCCL takes another for twice the size.
+// Returns whether NCCL chooses another algorithm at twice the size.
 bool tips_before_twice(const CollectiveRequest& request, const Transport& transport);
 
 }  // namespace lambcast

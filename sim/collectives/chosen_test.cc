@@ -5,7 +5,7 @@
 namespace lambcast {
 namespace {
 
-// The first power of two from 1 KiB on, in KiB, that NCCL rates better under Simple than under LL.
+// Returns the smallest power of two, in KiB from 1 on, at which NCCL rates Simple better than LL.
 double leaves_ll(NcclTuning tuning, Op op, int nodes, int local) {
   tuning.ll128 = false;
   const auto best = [&](bool simple, double size) {
@@ -18,9 +18,9 @@ double leaves_ll(NcclTuning tuning, Op op, int nodes, int local) {
   return size / 1024;
 }
 
-// Sizes at which the times of Perlmutter's tables jump or bend, from one node to eight of four
-// A100. The site had 2.18; later releases, which give LL twice the share, would leave it a size
-// later.
+// Sizes at which the times of Perlmutter's tables jump or bend, from one node to eight nodes of
+// four A100. The site used 2.18; later releases, in which LL gets twice the share, would leave LL
+// one size later.
 TEST_CASE("NCCL leaves LL at the sizes where tables of 2.18 jump") {
   NcclTuning perlmutter{.minor = 18, .gpus_per_node = 4, .mesh = true, .amd = true, .nics = 4};
   CHECK(leaves_ll(perlmutter, Op::all_gather, 1, 4) == 2048);
@@ -38,7 +38,7 @@ TEST_CASE("NCCL leaves LL at the sizes where tables of 2.18 jump") {
   CHECK(leaves_ll(perlmutter, Op::all_reduce, 2, 1) == 1024);
 }
 
-TEST_CASE("NCCL's estimates are close in half of what other releases choose otherwise") {
+TEST_CASE("NCCL's estimates are close in half of the cases in which releases choose differently") {
   int otherwise = 0, close = 0;
   const auto of = [](int minor, double size, int nodes, int local) {
     return nccl_choices(

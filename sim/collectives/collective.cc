@@ -17,11 +17,11 @@
 namespace lambcast {
 namespace {
 
-// Limits of machines that are not folded but written rank by rank; an all-to-all has n^2 flows.
+// Limits of machines that are not folded but written rank by rank. An all-to-all has n^2 flows.
 constexpr int max_unfolded_ranks = 65536, max_unfolded_all_to_all = 2048;
 
-// Nodes of a group that lie in full leaves of their own reach those next to theirs as they do those
-// far away, and under one switch every node is as near as any.
+// Moves the nodes of a group closer together if the routes stay equivalent: nodes in different full
+// leaves are equally far from each other, and under a single switch all nodes are.
 CollectiveRequest drawn_together(CollectiveRequest request, int nodes_alike) {
   int& stride = request.group.node_stride;
   const bool as_asked = request.expand || request.beside;
@@ -29,13 +29,13 @@ CollectiveRequest drawn_together(CollectiveRequest request, int nodes_alike) {
   return request;
 }
 
-// The parts that are written out to stand for all; zero: none do.
+// Returns the number of parts that are written out to stand for all; zero: not folded.
 int parts_of(const CollectiveRequest& request, std::string_view algorithm, int nodes_alike) {
   return request.expand || request.beside ? 0
                                           : parts_written(algorithm, request.group, nodes_alike);
 }
 
-// Returns the number of ranks of `parts` parts.
+// Returns the number of ranks in `parts` parts.
 std::int64_t ranks_written(const CollectiveRequest& request, int parts, int nodes_alike) {
   const ProcessGroup& group = request.group;
   if (parts == 0) return group.ranks;
@@ -54,7 +54,8 @@ bool can_write(const CollectiveRequest& request, std::string_view algorithm, int
          ranks_written(request, parts, nodes_alike) <= most_written(request.op, algorithm);
 }
 
-// Names the algorithm that does not fold, and those that would.
+// Throws Error (usage) if the collective is too large; it names the algorithm that does not fold,
+// and those that would.
 void check_size(const CollectiveRequest& request, std::string_view algorithm, int parts,
                 int nodes_alike) {
   if (can_write(request, algorithm, nodes_alike)) return;
@@ -80,7 +81,7 @@ void check_size(const CollectiveRequest& request, std::string_view algorithm, in
                         what, algorithm, why, most_written(request.op, algorithm), others));
 }
 
-// Adds the time since it began, or was stopped last.
+// Adds the time since its creation or the last call of stop().
 class Stopwatch {
  public:
   void stop(std::chrono::nanoseconds& total) {
@@ -110,13 +111,14 @@ bool has(const std::vector<Protocol>& protocols, std::string_view name) {
                      [&](const Protocol& protocol) { return protocol.name == name; });
 }
 
-// Between two ranks each, by rules of their own.
+// Returns whether the request consists of NCCL's messages between two ranks, which have rules of
+// their own.
 bool is_messages(const CollectiveRequest& request) {
   return request.rules == DecisionRules::nccl &&
          (request.op == Op::all_to_all || request.op == Op::send_recv);
 }
 
-// The one protocol that the request runs with; empty: the cheapest of several.
+// Returns the protocol that the request must use; empty: the cheapest of several.
 std::string_view bound_protocol(const CollectiveRequest& request, const Transport& transport) {
   if (!request.protocol.empty()) return request.protocol;
   if (!is_messages(request)) return {};
@@ -125,7 +127,7 @@ std::string_view bound_protocol(const CollectiveRequest& request, const Transpor
   return known ? name : std::string_view();
 }
 
-// Whether a protocol is one that the library would run this schedule with.
+// Returns whether the library would run this schedule with the protocol.
 bool offered(const Protocol& protocol, const CollectiveRequest& request, Latencies latencies,
              std::string_view bound) {
   if (latencies == Latencies::in_switch && !reduces_in_switch(protocol)) return false;
@@ -133,7 +135,7 @@ bool offered(const Protocol& protocol, const CollectiveRequest& request, Latenci
   return bound.empty() ? request.size <= protocol.largest : protocol.name == bound;
 }
 
-// All that the request may run with.
+// Returns all protocols that the request may use.
 std::vector<const Protocol*> known_protocols(const CollectiveRequest& request,
                                              const Transport& transport) {
   std::vector<const Protocol*> known;
@@ -150,7 +152,7 @@ Placement placement_of(const CollectiveRequest& request, const Machine& machine,
   return placement;
 }
 
-// The groups that stand in for one that is too large, if any can.
+// Returns the groups that replace one that is too large (stand_in.h), if there are any.
 std::optional<StandIns> groups_for(const CollectiveRequest& request, std::string_view algorithm,
                                    int nodes_alike) {
   const bool as_asked = request.expand || request.beside;
@@ -162,14 +164,14 @@ std::optional<StandIns> groups_for(const CollectiveRequest& request, std::string
   });
 }
 
-// Returns how many parts suffice for trees; one part has the uplinks of all.
+// Returns how many parts suffice for trees. A machine with one part has the uplinks of all.
 int of_trees(const CollectiveRequest& request, Machines& machines) {
   const Placement placement = placed(request.group, *machines.folded(1).machine);
   const auto parts = busiest_parts(placement.nodes(), placement.part, placement.uplinks);
   return static_cast<int>(parts->parts.size());
 }
 
-// Folded where parts stand for all.
+// Returns the folded machine if parts can stand for all, else a full one.
 Machines::Wired& machine_for(const CollectiveRequest& request, std::string_view algorithm,
                              Machines& machines) {
   const int parts = parts_of(request, algorithm, machines.nodes_alike());
@@ -185,7 +187,7 @@ NodeCaps caps_of(const std::vector<const Protocol*>& protocols) {
   return some ? NodeCaps::some : NodeCaps::none;
 }
 
-// `other_size`: the same of another size, if there is one; sends take the same links at any.
+// `other_size` is the same schedule at another size, if known; its routes are reused.
 std::shared_ptr<const LaidOut> lay_out(const CollectiveRequest& request,
                                        const std::string& algorithm, Machines::Wired& wired,
                                        const Transport& transport, NodeCaps caps,
@@ -213,7 +215,7 @@ std::shared_ptr<const LaidOut> lay_out(const CollectiveRequest& request,
   return std::make_shared<const LaidOut>(std::move(laid));
 }
 
-// As it was laid out before on a machine with this wiring, if it was.
+// Returns the schedule from the cache of machines with this wiring, or lays it out.
 std::shared_ptr<const LaidOut> laid_out(const CollectiveRequest& request,
                                         const std::string& algorithm, Machines& machines,
                                         Machines::Wired& wired, const Transport& transport) {
@@ -398,7 +400,7 @@ const CollectiveCurve::Choice& CollectiveCurve::choice(Bytes size) {
   const Chosen run = chosen_for(request_, *transport_);
   Choice choice;
   for (const std::string& algorithm : run.costed) choice.costed.push_back(&variant(algorithm));
-  // Named after the algorithm that runs, the first of those costed.
+  // The name is that of the algorithm that runs, the first of those priced.
   if (!run.algorithm.empty()) choice.algorithm = choice.costed.front()->first;
   return choices_.emplace(size, std::move(choice)).first->second;
 }

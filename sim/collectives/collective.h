@@ -1,5 +1,5 @@
-// One collective on one machine: which algorithm and protocol it takes, what it puts on the wires,
-// how long it lasts on its own, and the program that replays it inside a step.
+// One collective on one machine: its algorithm and protocol, its traffic, its time alone, and the
+// program that replays it inside a step.
 #pragma once
 
 #include <algorithm>
@@ -23,54 +23,54 @@ struct CollectiveRequest {
   Bytes size;
   ProcessGroup group;
   DecisionRules rules = DecisionRules::nccl;
-  std::string algorithm;      // empty: as the library chooses
-  std::string protocol;       // empty: as the library chooses
-  bool expand = false;        // --symmetry off: every rank and every round on its own
-  bool priced_alone = false;  // by the closed form; no program is written
-  // Place of the group if others overlap it; the full machine is used then.
+  std::string algorithm;      // empty: the library's choice
+  std::string protocol;       // empty: the library's choice
+  bool expand = false;        // --symmetry off: every rank and every round is simulated
+  bool priced_alone = false;  // by the closed form; no program is built
+  // Place of the group if other groups overlap it; the full machine is then used.
   std::optional<Place> beside{};
 };
 
-// How the time of a collective that is not simulated whole was found, and the range that holds the
-// true one.
+// The approximation of a collective that is not simulated in full, and the range that should hold
+// the true time.
 struct Approximation {
-  std::array<int, 2> ranks{};  // of the groups that it lies between or beyond (stand_in.h), if any
-  double scale = 1;            // its time over that of the program
-  double low = 1, high = 1;    // over its time
+  std::array<int, 2> ranks{};  // ranks of the two groups used (stand_in.h), if any
+  double scale = 1;            // its time divided by the program's time
+  double low = 1, high = 1;    // range of the true time, relative to the time
 };
 
 struct Collective {
   Op op;
   Bytes size;
-  std::string algorithm;  // the one that the time and all the rest are of
+  std::string algorithm;  // algorithm that all other members refer to
   std::string protocol;
   Duration time;  // analytic, alone on the machine
   Traffic traffic;
   std::shared_ptr<const Machine> machine;
-  // One flow for all sends that are alike, except in groups that others overlap and if `expand` is
+  // Program with one flow for all equal sends, except for overlapping groups and if `expand` is
   // set. Null if priced alone.
   std::shared_ptr<const CommProgram> program;
-  std::shared_ptr<const Topology> topology;  // the one the program's links belong to
-  // The library's own choice, if a measured algorithm is costed in its place (Transport::measured);
-  // else the same one.
+  std::shared_ptr<const Topology> topology;  // topology of the program's links
+  // The library's own choice if a measured algorithm is priced in its place (Transport::measured);
+  // else the same as `algorithm`.
   std::string chosen;
   bool counts_links = false;  // CommSchedule::everybody
   std::optional<Approximation> approximation{};
 };
 
-// Returns how a network model's time of the collective is approximated, if it is.
+// Returns how a network model's time of the collective is approximated, or nothing if it is exact.
 std::optional<Approximation> approximation_of(const Collective& collective, NetworkModel model);
 
-// Throws Error (usage) when a forced algorithm or protocol does not exist or apply.
+// Throws Error (usage) if a requested algorithm or protocol does not exist or apply.
 Collective plan_collective(const CollectiveRequest& request, Machines& machines,
                            const Transport& transport);
 
-// Algorithm that NCCL's rule is close to taking instead (chosen.h), so that another release, plugin
-// or topology may run it, and its analytic time.
+// The algorithm that NCCL's rule almost selects (chosen.h), so that another release, plugin or
+// topology may run it, and its analytic time.
 struct Rival {
   std::string algorithm, protocol;
   Duration time;
-  bool at_tip = false;  // runs if a number of the description changes hardly
+  bool at_tip = false;  // a small change of the description selects it
 };
 
 // Uncertainty near a switching point of NCCL's rule. `rival` is the other algorithm that may run at
@@ -84,27 +84,27 @@ struct Tip {
 Tip tip_of(const CollectiveRequest& request, Machines& machines, const Transport& transport,
            Duration time);
 
-// Times of one request over many sizes at little more than the cost of one. All bytes of a schedule
-// grow with the size, so every algorithm is written out, routed and lowered once, for
-// reference_size, and its rounds are scaled. Latencies are those of the requested size.
+// Times of one request at many sizes for little more than the cost of one. All bytes of a schedule
+// grow with the size, so every algorithm is laid out, routed and lowered once, for reference_size,
+// and its rounds are scaled. Latencies are those of the requested size.
 class CollectiveCurve {
  public:
   CollectiveCurve(const CollectiveRequest& request, std::shared_ptr<const Transport> transport,
                   Machines machines);
 
-  // The same as of plan_collective, to the rounding of a picosecond in each round; the algorithm is
-  // the one chosen. The names live as long as the curve.
+  // Returns the result of plan_collective, up to rounding to a picosecond per round. The algorithm
+  // is the library's choice. The names live as long as the curve.
   struct Forecast {
     Duration time;
     std::string_view algorithm, protocol;
   };
   Forecast forecast(Bytes size);
   Duration time(Bytes size) { return forecast(size).time; }
-  // As tip_of has it.
+  // Returns the same as tip_of().
   std::optional<Rival> rival(Bytes size);
 
-  // Changes rates and latencies from here on, on machines with the same wiring. Schedules and
-  // routes stay and are only priced again; flow times stay too if no rate changed.
+  // Changes rates and latencies, on machines with the same wiring. Schedules and routes are kept
+  // and only priced again; flow times are kept too if no rate changed.
   void reprice(std::shared_ptr<const Transport> transport, Machines machines);
 
  private:
@@ -118,13 +118,13 @@ class CollectiveCurve {
   struct Variant {
     std::shared_ptr<const LaidOut> laid;
     std::vector<Lowered> protocols;
-    bool priced = false;       // protocols are the transport's
-    bool transferred = false;  // and so are their transfers
+    bool priced = false;       // whether `protocols` are those of the transport
+    bool transferred = false;  // whether `transfers` belong to these protocols
   };
-  using Variants = std::map<std::string, Variant>;  // by algorithm
-  // Algorithm that runs at a size, and the candidates for its cost.
+  using Variants = std::map<std::string, Variant>;  // indexed by algorithm
+  // The algorithm that runs at a size, and the candidates to be priced.
   struct Choice {
-    std::string_view algorithm;  // empty: whichever is the cheapest
+    std::string_view algorithm;  // empty: the cheapest of `costed`
     std::vector<Variants::value_type*> costed;
   };
 
@@ -133,7 +133,8 @@ class CollectiveCurve {
   Variant written_out(const std::string& algorithm);
   Machines::Wired& machine_of(const std::string& algorithm);
   const Variant& priced(Variants::value_type& of);
-  // Returns the cheapest protocol's time at the size of the request; empty: none is offered.
+  // Returns the time of the cheapest protocol at the size of the request, or nothing if no protocol
+  // is offered.
   std::optional<Forecast> cheapest(Variants::value_type& costed);
 
   CollectiveRequest request_;
@@ -143,11 +144,11 @@ class CollectiveCurve {
   std::map<Bytes, Choice> choices_;
 };
 
-// Whether max-min sharing may end it sooner than the closed form of time: in some round, flows that
-// are unlike share a link, and what the narrowest leaves unused others take up (fair_share.h).
+// Returns whether max-min sharing may be faster than the closed form: in some round, unequal flows
+// share a link, so that some flows use capacity that others leave free (fair_share.h).
 bool shares_are_unlike(const Collective& collective);
 
-// Runs the program alone on a network model, event by event.
+// Returns the time of the program alone on a network model, simulated event by event.
 Duration simulate(const Collective& collective, NetworkModel model);
 
 }  // namespace lambcast

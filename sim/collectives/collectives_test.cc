@@ -34,7 +34,7 @@ Collective plan(std::string algorithm, Op op, double size, int ranks, const Node
       on, transport);
 }
 
-// One GPU per node on an ideal switch of bandwidth B: the textbook setting.
+// One GPU per node on an ideal switch of bandwidth B: the textbook case.
 double on_ideal_switch(const std::string& algorithm, Op op, double size, int n) {
   const NodeSpec node = node_of(1, 1, 1e12, 1e9);
   Machines ideal = machines(node, n, true);
@@ -53,7 +53,7 @@ TEST_CASE("collectives: closed forms on an ideal switch") {
     // A streaming chain: every edge carries S, the last rank is n-1 hops away.
     CHECK(on_ideal_switch("ring", Op::broadcast, S, n) == Approx((n - 1) * a + S / B));
     CHECK(on_ideal_switch("ring", Op::reduce, S, n) == Approx((n - 1) * a + S / B));
-    // One GPU per node has nothing to sum before.
+    // With one GPU per node, there is no reduction inside a node.
     CHECK(on_ideal_switch("hierarchical", Op::all_reduce, S, n) ==
           Approx(2 * (n - 1) * (a + S / n / B)));
     // log2 n rounds, each of the whole buffer.
@@ -63,21 +63,21 @@ TEST_CASE("collectives: closed forms on an ideal switch") {
           Approx(2 * (log * a + S * (n - 1) / n / B)));
     CHECK(on_ideal_switch("recursive_doubling", Op::all_gather, S, n) ==
           Approx(log * a + S * (n - 1) / n / B));
-    // The same rounds, each to one side.
+    // The same rounds, each in one direction.
     CHECK(on_ideal_switch("bruck", Op::all_gather, S, n) == Approx(log * a + S * (n - 1) / n / B));
     CHECK(on_ideal_switch("neighbor_exchange", Op::all_gather, S, n) ==
           Approx(n / 2 * a + S * (n - 1) / n / B));
-    // Everyone sends S/n to everyone else, in rounds or at once.
+    // Every rank sends S/n to every other rank, in rounds or at once.
     CHECK(on_ideal_switch("pairwise", Op::all_to_all, S, n) == Approx((n - 1) * (a + S / n / B)));
     CHECK(on_ideal_switch("linear", Op::all_to_all, S, n) == Approx(a + (n - 1) * S / n / B));
     // Half of all blocks travel in each of log2 n rounds.
     CHECK(on_ideal_switch("bruck", Op::all_to_all, S, n) == Approx(log * (a + S / 2 / B)));
     for (const Op op : {Op::broadcast, Op::reduce})
       CHECK(on_ideal_switch("binomial", op, S, n) == Approx(log * (a + S / B)));
-    // All at once, each over links of its own.
+    // All at once, each over its own links.
     CHECK(on_ideal_switch("shift", Op::send_recv, S, n) == Approx(a + S / B));
   }
-  // Two nodes: one edge per tree, half of S each way on both. More: an inner node moves 2S.
+  // Two nodes: one edge per tree, half of S each way on both. More nodes: an inner node moves 2S.
   CHECK(on_ideal_switch("tree", Op::all_reduce, S, 2) == Approx(2 * a + S / B));
   CHECK(on_ideal_switch("tree", Op::all_reduce, S, 8) == Approx(2 * 3 * a + 2 * S / B));
   CHECK(on_ideal_switch("tree", Op::all_reduce, S, 64) == Approx(2 * 6 * a + 2 * S / B));
@@ -93,16 +93,16 @@ TEST_CASE("collectives: ranks beyond a power of two hand over before and get the
           Approx((rounds + 2) * (a + S / B)));
     CHECK(on_ideal_switch("halving_doubling", Op::all_reduce, S, n) ==
           Approx(2 * halving + 2 * (a + S / B)));
-    // Back comes the rank's own part alone.
+    // Only the rank's own part comes back.
     CHECK(on_ideal_switch("halving_doubling", Op::reduce_scatter, S, n) ==
           Approx(halving + a + S / B + a + S / n / B));
-    // Bruck's last round moves what is left: nothing is sent twice, and no rank waits for another.
+    // Bruck's last round moves the remainder: nothing is sent twice, and no rank waits for another.
     CHECK(on_ideal_switch("bruck", Op::all_gather, S, n) ==
           Approx((rounds + 1) * a + S * (n - 1) / n / B));
   }
 }
 
-TEST_CASE("collectives: folded and full machines, both network models, give the same time") {
+TEST_CASE("collectives: folded and full machines and both network models give the same time") {
   const Transport transport = one_protocol(Duration::microseconds(3), Duration::microseconds(14));
   for (const auto& [gpus, nics, nodes] :
        {std::array{4, 1, 4}, std::array{4, 4, 2}, std::array{8, 2, 4}, std::array{3, 1, 3},
@@ -117,13 +117,13 @@ TEST_CASE("collectives: folded and full machines, both network models, give the 
       const auto folded = plan(c.algorithm, c.op, 100 * mb, group.ranks, node, both, transport);
       const auto full =
           plan(c.algorithm, c.op, 100 * mb, group.ranks, node, full_only, transport, true);
-      // Equal up to the picosecond that each of the expanded rounds is rounded to.
+      // Equal up to a picosecond of rounding in each of the expanded rounds.
       const double expected = folded.time.s();
       CHECK(full.time.s() == Approx(expected).epsilon(1e-8));
       CHECK(simulate(folded, NetworkModel::analytic).s() == Approx(expected).epsilon(1e-8));
       CHECK(simulate(full, NetworkModel::analytic).s() == Approx(expected).epsilon(1e-8));
-      // The fluid model redistributes what early flows leave over, so it is never slower; where all
-      // flows of a round meet the same bottleneck it is equal.
+      // The fluid model redistributes capacity that early flows free, so it is never slower. If all
+      // flows of a round share the same bottleneck, both models are equal.
       const double fluid = simulate(folded, NetworkModel::flow).s();
       CHECK(simulate(full, NetworkModel::flow).s() == Approx(fluid).epsilon(1e-8));
       CHECK(fluid <= expected * (1 + 1e-9));
@@ -150,8 +150,8 @@ TEST_CASE("collectives: the network's switches add what every NIC sends them onc
     int gpus;
     double link, nic, time;
   };
-  // Up and down, and in the node two hops among all or a chain of them. Where NICs are fast, the
-  // links of four GPUs carry 2 (p-1)/p S, or S (1 + 1/p) through their switch.
+  // Up and down the network, and within the node two hops (direct) or a chain of them. With fast
+  // NICs, the links of four GPUs carry 2 (p-1)/p S, or S (1 + 1/p) through their switch.
   for (const auto& [algorithm, gpus, link, nic, time] :
        {Expected{"collnet_direct", 1, 1e12, B, 2 * a + S / B},
         Expected{"collnet_chain", 1, 1e12, B, 2 * a + S / B},
@@ -176,7 +176,7 @@ TEST_CASE("collectives: the network's switches add what every NIC sends them onc
       CHECK(on(full, true).traffic.network_sent_per_node.value() == Approx(S));
     }
   }
-  // A network that does not reduce is refused; one node does not need it.
+  // A network that does not reduce is refused; a single node does not need it.
   const NodeSpec node = node_of(4, 4, 1e12, B);
   Machines two = machines(node, 2, true);
   Transport plain = reducing();
@@ -197,13 +197,13 @@ TEST_CASE("collectives: a round takes the latency of the farthest it reaches") {
     Machines two = machines(node, 2, true);
     return plan(algorithm, op, S, 2 * gpus, node, two, transport).time.s();
   };
-  // Ranks in pairs, of one node where its number is even: a block of each, then two of each to the
-  // other neighbour and back in turn.
+  // Ranks form pairs, within a node if it has an even number: first they exchange one block, then
+  // two blocks with the other neighbour and back in turn.
   CHECK(time("neighbor_exchange", Op::all_gather, 2) ==
         Approx(within + S / 4 / link + between + S / 2 / B));
   CHECK(time("neighbor_exchange", Op::all_gather, 3) ==
         Approx(between + S / 6 / B + 2 * (between + S / 3 / B)));
-  // Halves of the machine, then halves of a node.
+  // First between halves of the machine, then between halves of a node.
   for (const Op op : {Op::broadcast, Op::reduce})
     CHECK(time("binomial", op, 4) == Approx(between + S / B + 2 * (within + S / link)));
 }
@@ -212,8 +212,8 @@ TEST_CASE("collectives: odd shapes") {
   const NodeSpec node = node_of(4, 1, 40e9, 1e9);
   const Transport transport = one_protocol(alpha, alpha);
   Machines two_nodes = machines(node, 2, true);
-  // Five ranks on nodes of four: the second node holds one. The ring still leaves a node at the
-  // NIC's rate.
+  // Five ranks on nodes of four: the second node has one. The ring still leaves a node at the NIC's
+  // rate.
   const auto five = plan("ring", Op::all_reduce, 100 * mb, 5, node, two_nodes, transport);
   CHECK(five.time.s() == Approx(8 * (alpha.s() + 20 * mb / 1e9)));
   CHECK(five.traffic.sent_per_rank.value() == Approx(160 * mb));
@@ -222,13 +222,14 @@ TEST_CASE("collectives: odd shapes") {
   CHECK(one.time.ps() == 0);
   CHECK(simulate(one, NetworkModel::flow).ps() == 0);
   CHECK_FALSE(shares_are_unlike(one));
-  // Three ranks, recursive doubling: one pair folds, one round, and back.
+  // Three ranks, recursive doubling: one rank joins its pair, one round in the core, and the result
+  // back.
   const NodeSpec single = node_of(1, 1, 1e12, 1e9);
   Machines three_nodes = machines(single, 3, true);
   const auto three =
       plan("recursive_doubling", Op::all_reduce, mb, 3, single, three_nodes, transport);
   CHECK(three.time.s() == Approx(3 * (alpha.s() + mb / 1e9)));
-  // No rank sends within a node of one.
+  // With one rank per node, there are no sends within a node.
   CHECK_FALSE(shares_are_unlike(
       plan("hierarchical", Op::all_reduce, mb, 3, single, three_nodes, transport)));
 }
@@ -251,7 +252,7 @@ TEST_CASE("collectives: time never falls below bytes over bandwidth and grows wi
   }
 }
 
-TEST_CASE("collectives: several NICs share a ring, two-node trees pass their rate") {
+TEST_CASE("collectives: several NICs share a ring, two-node trees use their full rate") {
   const Transport transport = one_protocol(Duration(), Duration());
   const NodeSpec one = node_of(8, 1, 200e9, 10e9);
   const NodeSpec four = node_of(8, 4, 200e9, 10e9);
@@ -262,7 +263,7 @@ TEST_CASE("collectives: several NICs share a ring, two-node trees pass their rat
   };
   CHECK(time(one, "ring") == Approx(2 * 15. / 16 * S / 10e9));
   CHECK(time(four, "ring") == Approx(2 * 15. / 16 * S / 40e9));
-  // More NICs than GPUs are a bundle for each, as wide as all of its own.
+  // More NICs than GPUs are bundled, one bundle per GPU with the rate of all its NICs.
   const NodeSpec bundled = node_of(1, 4, 200e9, 10e9);
   Machines bundles = machines(bundled, 2, true);
   CHECK(plan("ring", Op::all_reduce, S, 2, bundled, bundles, transport).time.s() ==
@@ -271,7 +272,7 @@ TEST_CASE("collectives: several NICs share a ring, two-node trees pass their rat
   CHECK(time(four, "tree") == Approx(S / 40e9));
 }
 
-TEST_CASE("collectives: what crosses the network crosses the way to the NIC too") {
+TEST_CASE("collectives: data that crosses the network also crosses the way to the NIC") {
   NodeSpec node = node_of(1, 1, 1e12, 10e9);
   node.gpu_nic = Bandwidth(1e9);
   const Transport transport = one_protocol(alpha, alpha);
@@ -282,7 +283,7 @@ TEST_CASE("collectives: what crosses the network crosses the way to the NIC too"
   }
 }
 
-TEST_CASE("collectives: protocols trade latency for bandwidth and the cheapest wins") {
+TEST_CASE("collectives: protocols trade latency for bandwidth, and the cheapest is used") {
   Transport transport = one_protocol(alpha, alpha);
   transport.protocols.push_back(
       {"ll", {Duration(), alpha, Duration::microseconds(1)}, {}, 0.5, Bytes(1e18)});
@@ -292,7 +293,7 @@ TEST_CASE("collectives: protocols trade latency for bandwidth and the cheapest w
   CHECK(plan("ring", Op::all_reduce, 1e8, 4, node, both, transport).protocol == "simple");
 }
 
-TEST_CASE("collectives: what does not exist is refused") {
+TEST_CASE("collectives: unknown algorithms, protocols and sizes are refused") {
   const NodeSpec node = node_of(4, 1, 40e9, 1e9);
   Machines both = machines(node, 2, true);
   const Transport transport = one_protocol(alpha, alpha);
@@ -305,7 +306,7 @@ TEST_CASE("collectives: what does not exist is refused") {
                     Contains("1 node"));
 }
 
-TEST_CASE("collectives: an algorithm does its operations and no other") {
+TEST_CASE("collectives: an algorithm supports its operations and no other") {
   const std::map<std::string, std::vector<Op>> does{
       {"ring", {Op::all_reduce, Op::all_gather, Op::reduce_scatter, Op::broadcast, Op::reduce}},
       {"tree", {Op::all_reduce}},
@@ -334,7 +335,7 @@ TEST_CASE("collectives: an algorithm does its operations and no other") {
   CHECK(supports("nvls", Op::all_reduce, {4, 4}));
   CHECK_FALSE(supports("nvls", Op::all_gather, {4, 4}));
   CHECK_FALSE(supports("nvls", Op::all_reduce, {1, 1}));
-  // Over several nodes where the network reduces.
+  // Over several nodes, these need a network that reduces.
   CHECK(in_network("nvls", {16, 4}));
   CHECK_FALSE(in_network("nvls", {4, 4}));
   CHECK(in_network("collnet_chain", {16, 4}));
@@ -349,11 +350,12 @@ TEST_CASE("collectives: an algorithm does its operations and no other") {
   CHECK_FALSE(supports("neighbor_exchange", Op::all_gather, {15, 4}));
 }
 
-// Rule of coll_tuned_decision_fixed.c: one algorithm below a number of bytes, another from there.
+// A rule of coll_tuned_decision_fixed.c: one algorithm below a number of bytes, another from there
+// on.
 struct Limit {
   Op op;
   int ranks;
-  double bytes;  // of all_reduce and reduce_scatter the vector, else what a rank gives to one other
+  double bytes;  // all_reduce and reduce_scatter: the vector; else one rank's message
   const char* below;
   const char* from_there;
 };
@@ -375,7 +377,7 @@ constexpr const char *doubling = "recursive_doubling", *halving = "halving_doubl
                      *neighbors = "neighbor_exchange", *ring = "ring", *bruck = "bruck",
                      *linear = "linear", *pairwise = "pairwise";
 
-TEST_CASE("collectives: Open MPI 4.1 changes algorithm with size and ranks as its rules say") {
+TEST_CASE("collectives: Open MPI 4.1 changes algorithms with size and ranks as in its rules") {
   check_limits(DecisionRules::openmpi_4_1, {{Op::all_reduce, 3, 65536, doubling, ring},
                                             {Op::all_reduce, 3, 262144, ring, halving},
                                             {Op::all_reduce, 4, 8192, doubling, halving},
@@ -410,15 +412,15 @@ TEST_CASE("collectives: Open MPI 4.1 changes algorithm with size and ranks as it
                                             {Op::reduce_scatter, 4, 262144, halving, ring}});
 }
 
-TEST_CASE("collectives: Open MPI 4.0 changes algorithm with size and ranks as its rules say") {
+TEST_CASE("collectives: Open MPI 4.0 changes algorithms with size and ranks as in its rules") {
   check_limits(DecisionRules::openmpi_4_0, {{Op::all_reduce, 8, 10000, doubling, ring},
-                                            // Below 50 kB in all.
+                                            // The rule below 50 kB in total.
                                             {Op::all_gather, 8, 6250, doubling, neighbors},
                                             {Op::all_gather, 5, 10000, bruck, ring},
                                             {Op::all_to_all, 12, 200, linear, linear},
                                             {Op::all_to_all, 13, 200, bruck, linear},
                                             {Op::all_to_all, 13, 3000, linear, pairwise},
-                                            // Up to 12 KiB.
+                                            // The limit is 12 KiB.
                                             {Op::reduce_scatter, 8, 12289, halving, ring},
                                             {Op::reduce_scatter, 6, 12289, ring, ring}});
   for (const DecisionRules rules : {DecisionRules::openmpi_4_0, DecisionRules::openmpi_4_1}) {
@@ -427,7 +429,7 @@ TEST_CASE("collectives: Open MPI 4.0 changes algorithm with size and ranks as it
   }
 }
 
-TEST_CASE("collectives: NCCL weighs trees between nodes and its switch where there is one") {
+TEST_CASE("collectives: NCCL considers trees between nodes, and its switch if there is one") {
   const auto names = [](Op op, ProcessGroup group, bool in_switch) {
     return candidates(DecisionRules::nccl, op, Bytes(1e6), group, in_switch);
   };

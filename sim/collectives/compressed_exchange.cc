@@ -19,7 +19,7 @@ CompressedExchange compressed_exchange(double padded, int ranks, Backend backend
                         {"all_gather scales", Op::all_gather, scales}};
   exchange.gather = {{"all_gather signs", Op::all_gather, signs},
                      {"all_gather server scales", Op::all_gather, scales}};
-  // A barrier, priced as an all_reduce of no bytes, which takes the same number of rounds.
+  // A barrier is priced as an all_reduce of no bytes, which has the same number of rounds.
   if (backend == Backend::mpi_host)
     exchange.gather.push_back({"barrier", Op::all_reduce, Bytes(0)});
   return exchange;

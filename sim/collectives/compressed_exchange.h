@@ -25,18 +25,18 @@ namespace lambcast {
 struct ExchangeMessage {
   std::string_view name;
   Op op = Op::all_gather;
-  Bytes bytes;                   // the whole buffer, as Op counts it
-  std::string_view algorithm{};  // empty: as the library chooses
+  Bytes bytes;                   // whole buffer, as Op counts it
+  std::string_view algorithm{};  // empty: the library's choice
 };
 
-// Messages of a phase follow one another.
+// The messages of a phase are sent one after another.
 struct CompressedExchange {
   std::vector<ExchangeMessage> scatter, gather;
 
-  std::vector<ExchangeMessage> messages() const;  // of both
+  std::vector<ExchangeMessage> messages() const;  // messages of both phases
 };
 
-// `padded` elements over `ranks`.
+// Returns the exchange of `padded` elements over `ranks` ranks.
 CompressedExchange compressed_exchange(double padded, int ranks, Backend backend);
 
 }  // namespace lambcast

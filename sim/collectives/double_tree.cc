@@ -13,7 +13,7 @@
 namespace lambcast {
 namespace {
 
-// The parent of `node` in the first tree over `nodes`, -1 for the root.
+// Returns the parent of `node` in the first tree over `nodes` nodes, -1 for the root.
 int parent(int node, int nodes) {
   if (node == 0) return -1;
   const int bit = node & -node;
@@ -21,8 +21,8 @@ int parent(int node, int nodes) {
   return up < nodes ? up : node ^ bit;
 }
 
-// Loads of a part's links, by the place of a node in its part: traffic that the node sends and
-// receives, and traffic to and from other parts through the port of that place.
+// Loads of a part's links, by the position of a node in its part: traffic that the node sends and
+// receives, and traffic to and from other parts through the port at that position.
 class Loads {
  public:
   Loads(int parts, int part)
@@ -42,7 +42,7 @@ class Loads {
     return {loads_.data() + static_cast<std::size_t>(part) * width(), width()};
   }
 
-  // The first part of each kind, in the order of their loads.
+  // Returns the first part of each kind, in the order of their loads.
   std::vector<int> kinds() const {
     const auto below = [&](int a, int b) {
       return std::ranges::lexicographical_compare(of(a), of(b));
@@ -69,11 +69,11 @@ bool exceeds_nowhere(std::span<const int> a, std::span<const int> b) {
   return std::ranges::equal(a, b, [](int x, int y) { return x <= y; });
 }
 
-// Loads that decide when the last flow between nodes ends: what a node sends and receives, or what
-// an uplink carries out or in; zeros for the others.
+// Loads that decide when the last flow between nodes ends: traffic that a node sends or receives,
+// or that an uplink moves out or in. The others are zero.
 using Decisive = std::array<int, 4>;
 
-// Returns the highest load of an uplink. `ports` are those of a part's ports.
+// Returns the highest load of an uplink. `ports` are the loads of a part's ports.
 int highest_of(std::span<const int> ports, const std::vector<std::uint32_t>& uplinks) {
   const std::size_t each = uplinks.size() / ports.size();
   std::map<std::uint32_t, int> loads;
@@ -93,7 +93,7 @@ std::set<Decisive> decisive_in(std::span<const int> loads,
   return all;
 }
 
-// Returns few kinds that together hold the highest decisive loads of all `kinds`.
+// Returns a few of `kinds` that together have the highest decisive loads of all.
 std::vector<int> that_suffice(const Loads& loads, const std::vector<int>& kinds,
                               const std::vector<std::uint32_t>& uplinks) {
   std::vector<std::set<Decisive>> of;
@@ -164,7 +164,7 @@ BusiestParts find_parts(int nodes, int part, const std::vector<std::uint32_t>& u
   return with_edges(that_suffice(loads, busiest->parts, uplinks), busiest->edges, part);
 }
 
-// Limit of the cache; groups in a search over layouts have some dozens of shapes.
+// Limit of the cache; a search over layouts has some dozens of group shapes.
 constexpr std::size_t most_remembered = 64;
 
 }  // namespace

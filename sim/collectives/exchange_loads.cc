@@ -36,10 +36,10 @@ class LinkCounts {
   }
 
  private:
-  // A node with a number of members of each sibling.
+  // A node with a given number of members of each sibling.
   struct Node {
     int ranks;
-    Grid next_to;  // members, by sibling and NIC
+    Grid next_to;  // number of members, by sibling and NIC
   };
   struct Load {
     double messages = 0;
@@ -47,7 +47,7 @@ class LinkCounts {
   };
   struct Leaf {
     VertexId at;
-    Tally up, down;  // messages, by spine
+    Tally up, down;  // number of messages, by spine
   };
 
   Node node_of(int ranks) const {
@@ -66,7 +66,7 @@ class LinkCounts {
   const Node& node(int k) const { return k + 1 == group_.nodes() ? last_ : full_; }
   double elsewhere(const Node& node) const { return group_.ranks - node.ranks; }
 
-  // Ranks next to this NIC of their node, of the whole group.
+  // Returns the number of ranks of the whole group next to this NIC of their node.
   double next_to(std::size_t sibling, std::size_t nic) const {
     return (group_.nodes() - 1) * full_.next_to[sibling][nic] + last_.next_to[sibling][nic];
   }
@@ -96,7 +96,7 @@ class LinkCounts {
       *known = {link, messages};
   }
 
-  // The links of a node and its NICs, which those of the first one stand for.
+  // Counts the loads of a node's own links and NICs; the first node stands for all equal ones.
   void inside(const Node& node) {
     loads_.clear();
     for (std::size_t s = 0; s < siblings_; ++s)
@@ -124,7 +124,8 @@ class LinkCounts {
       over(nic, next_to(sibling, nic) - node.next_to[sibling][nic], true);
   }
 
-  // Members on a node whose messages to ranks next to `nic` leave through a leaf.
+  // Returns the number of members on a node whose messages to ranks next to `nic` leave through a
+  // leaf.
   double senders(const Node& node, std::size_t sibling, std::size_t leaf, std::size_t nic) const {
     if (by_receiver_) return leaf_of_[nic] == leaf ? node.ranks : 0;
     double through = 0;
@@ -151,7 +152,7 @@ class LinkCounts {
     for (const int part : unlike) at_leaves_of(part, everywhere);
   }
 
-  // The group's first node in a part or after it.
+  // Returns the first node of the group in a part or after it.
   int first_in(int part) const {
     const std::int64_t before = std::int64_t{part} * machine_.part;
     return static_cast<int>(std::min<std::int64_t>(
@@ -163,7 +164,8 @@ class LinkCounts {
     return machine_.port[at * nics_ + nic] % machine_.turns.size();
   }
 
-  // Ranks of these nodes, by sibling and NIC, and by the spine that serves its port.
+  // Returns the number of ranks of these nodes, by sibling and NIC and by the spine that serves
+  // their port.
   Grid receivers(int begin, int end) const {
     Grid all(siblings_ * nics_, Tally(machine_.turns.size()));
     for (int k = begin; k < end; ++k) {
@@ -199,8 +201,8 @@ class LinkCounts {
     for (const Leaf& leaf : leaves_) note_spines(leaf);
   }
 
-  // Messages to the ranks next to a NIC: down to its leaf, and up from the other leaves of its
-  // part.
+  // Counts the messages to the ranks next to a NIC: down to its leaf, and up from the other leaves
+  // of its part.
   void between_leaves_here(int k, std::size_t sibling, std::size_t nic, const Tally& sending) {
     const double ranks = node(k).next_to[sibling][nic];
     if (ranks == 0) return;
@@ -224,14 +226,14 @@ class LinkCounts {
 
   const ProcessGroup& group_;
   const Machine& machine_;
-  const std::vector<VertexId>& ends_;  // of the ranks, by slot
+  const std::vector<VertexId>& ends_;  // endpoints of the ranks, by slot
   Router& router_;
   bool by_receiver_;
   std::size_t nics_, siblings_;
   Node full_, last_;
   std::map<LinkId, Load> loads_;
-  std::vector<Leaf> leaves_;          // of a part
-  std::vector<std::size_t> leaf_of_;  // by NIC of a node
+  std::vector<Leaf> leaves_;          // leaves of a part
+  std::vector<std::size_t> leaf_of_;  // indexed by NIC of a node
   std::vector<LinkId> route_;
   ExchangeLoads most_;
 };

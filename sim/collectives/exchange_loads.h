@@ -1,9 +1,10 @@
-// Loads of the links in an exchange in which every rank sends one message to each other at once.
+// Link loads of an exchange in which every rank sends one message to every other rank at once.
 //
-// Messages are alike, so the links are counted instead of the n (n - 1) flows. Nodes with the same
-// number of ranks load their own links alike. A leaf that holds S senders loads its uplink to a
-// spine with S times the receivers elsewhere whose ports that spine serves, and the downlink from
-// it with the senders elsewhere for each such receiver here. Leaves and nodes need not be full.
+// All messages are equal, so links are counted instead of the n (n - 1) flows. Nodes with the same
+// number of ranks load their own links equally. In a leaf with S senders, the uplink to a spine has
+// S messages for each receiver in other leaves whose port that spine serves. The downlink from the
+// spine has, for each such receiver in this leaf, one message per sender of the other leaves.
+// Leaves and nodes need not be full.
 #pragma once
 
 #include <vector>
@@ -16,14 +17,14 @@
 
 namespace lambcast {
 
-// The most loaded link of each role (Topology::role) that messages within a node cross, and those
-// between nodes.
+// The most loaded links of each role (Topology::role), for messages within a node and between
+// nodes.
 struct ExchangeLoads {
   std::vector<FlowLoads::OnLink> local, crossing;
 };
 
-// `machine` is folded; one part of it is enough. Messages leave a node by the NIC of their
-// receiver's rail if `by_rail_of_receiver`, else by that of their sender.
+// `machine` must be folded; one written part is enough. With `by_rail_of_receiver`, messages leave
+// a node through the NIC of their receiver's rail, otherwise of their sender's.
 ExchangeLoads exchange_loads(const ProcessGroup& group, const Machine& machine, Endpoint endpoint,
                              Router& router, bool by_rail_of_receiver);
 

@@ -2,9 +2,9 @@
 
 namespace lambcast::builders {
 
-// Pipelined in chunks, the three phases run at once on different links: inside the node every rank
-// passes on S (p-1)/p twice (reduce-scatter and all-gather over p ranks), between nodes its share
-// of S/p goes twice around the ring of N.
+// Pipelined in chunks, the three phases use different links at the same time. Inside the node every
+// rank passes on S (p-1)/p twice (reduce-scatter and all-gather over p ranks); between nodes its
+// share of S/p goes twice around the ring of N nodes.
 void hierarchical(CommSchedule& schedule, Bytes size, const Placement& placement) {
   const int local = placement.per_node;
   const int nodes = placement.nodes();

@@ -1,14 +1,14 @@
 // NCCL's CollNet (src/device/all_reduce.h, src/transport/coll_net.cc): each NIC sends its share of
-// what the node has summed into the network, whose switches add those of all nodes and hand the sum
-// back (SHARP). Each link carries the share once up and once down, also between leaves and spines,
-// since a leaf passes on one sum. A ring of nodes in which every NIC sends its share to the next
-// one loads every link alike, and is what is written here.
+// the node's sum into the network. The switches add the sums of all nodes and return the total
+// (SHARP). Each link carries the share once up and once down, also between leaves and spines, since
+// a leaf passes on one sum. The sends written here form a ring of nodes in which every NIC sends
+// its share to the next one: it loads every link the same.
 #include "sim/collectives/builders.h"
 
 namespace lambcast::builders {
 namespace {
 
-// Up and down are two hops of a tree: in NCCL's own model 31 and 30 us against 14 for one.
+// Up and down are two hops of a tree: in NCCL's own model they take 31 and 30 us, one hop takes 14.
 void streaming(CommSchedule& schedule, std::vector<Send> sends, int local_hops, Bytes size,
                const Placement& placement) {
   schedule.latencies = Latencies::in_network;
@@ -33,7 +33,7 @@ void collnet_direct(CommSchedule& schedule, Bytes size, const Placement& placeme
   const int local = placement.per_node;
   std::vector<Send> sends;
   add_in_network(sends, size, placement);
-  // Every rank hands each other its part and gets the sum of it back.
+  // Every rank sends each other rank its part of the data and receives its part of the sum.
   for (int rank = 0; rank < placement.senders() && local > 1; ++rank) {
     const int first = placement.node_of(rank) * local;
     sends.push_back({rank, first + (rank - first + 1) % local, size * (2.0 * (local - 1) / local)});

@@ -19,7 +19,7 @@ double stalled_share(Bytes port_queue, double flows) {
 Duration incast_wait(const Round& round, const Placement& placement, const PortQueue& queue,
                      int connections) {
   const double flows = flows_at_port(placement, connections);
-  const double unhindered = round.same_order ? 2 : 10;  // packets of one message
+  const double unhindered = round.same_order ? 2 : 10;  // packets sent before an acknowledgement
   if (flows == 0 || round.at_once <= packet_payload * unhindered) return {};
   return queue.rto_min.scaled(stalled_share(queue.depth, flows));
 }

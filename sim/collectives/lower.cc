@@ -12,9 +12,9 @@
 namespace lambcast {
 namespace {
 
-// NCCL 2.4 has one channel a lane, so one tree, and broadcasts after all is reduced: each byte
-// passes an inner node's NIC twice each way, against once with two trees. 16 nodes on 10 GbE
-// took 2.06 times as long as two trees would (all_reduce, public nccl-tests table).
+// NCCL 2.4 has one channel per lane and so one tree, and broadcasts after everything is reduced:
+// each byte passes an inner node's NIC twice each way, with two trees once. 16 nodes on 10 GbE took
+// 2.06 times as long as two trees would (all_reduce, public nccl-tests table).
 constexpr int first_with_two_trees = 5;
 constexpr double of_one_tree = 0.5;
 
@@ -29,7 +29,7 @@ class Lowering {
         network_efficiency_(network_efficiency(schedule)),
         stream_cap_(transport.flow_cap * (transport.connections * channels_of_a_lane())) {}
 
-  // None of which ends before `at_least`.
+  // Returns flows of which none ends before `at_least`.
   FlowSet flows(const std::vector<Send>& sends, const std::shared_ptr<const Paths>& paths,
                 const SendRuns& runs, Duration at_least) const {
     FlowSet set(paths, {});
@@ -49,7 +49,7 @@ class Lowering {
     return set;
   }
 
-  // Returns the flow of a send, which does not end before `at_least`.
+  // Returns the flow of a send; it does not end before `at_least`.
   Flow flow(Bytes payload, const SendClass& of, Duration at_least) const {
     const Bytes bytes = payload / efficiency(of.crosses);
     Bandwidth limit = cap(of);
@@ -60,8 +60,8 @@ class Lowering {
     return {bytes, limit, of.weight, 1};
   }
 
-  // Returns the analytic time of flows(), without creating them. `shares` are those of the classes
-  // of loads.
+  // Returns the analytic time of flows() without creating them. `shares` are the shares of the
+  // classes of loads.
   Duration time(const std::vector<Send>& sends, const std::vector<SendClass>& classes,
                 const std::vector<Share>& shares) const {
     double longest = 0;
@@ -81,7 +81,7 @@ class Lowering {
     return longest > 0 ? of_longest / rate : Duration();
   }
 
-  // The longest that a send of each kind takes with its links to itself.
+  // Longest uncontended time of a send, within a node and between nodes.
   struct SoleTimes {
     Duration local, network;
   };
@@ -89,7 +89,7 @@ class Lowering {
                        const std::vector<Share>& shares) const {
     SoleTimes times;
     for (const SendClass& of : classes) {
-      if (!of.first_sibling) continue;  // the others are alike
+      if (!of.first_sibling) continue;  // siblings have equal sends
       Duration& longest = of.crosses ? times.network : times.local;
       const Bandwidth alone = shares[of.loads].alone;
       Bandwidth rate = of.crosses ? sole_cap() : Bandwidth();
@@ -118,17 +118,17 @@ class Lowering {
                                               : protocol_.efficiency;
   }
 
-  // NCCL opens its connections for every channel: two of a ring's lane, and as many are taken for
-  // messages (two to a peer, src/graph/paths.cc); one of each of a lane's two trees. MPI has none.
+  // NCCL opens its connections per channel: two for a ring's lane, two to a peer for messages
+  // (src/graph/paths.cc), one for each of a lane's two trees. MPI has no channels.
   double channels_of_a_lane() const {
     if (!transport_.tuning) return 1;
     const double of_ring = nccl_channels_of_a_lane(*transport_.tuning, group_.per_node);
     return latencies_ == Latencies::ring ? of_ring : of_ring / 2;
   }
 
-  // Returns the cap of a send: none within a node; else its streams' own limit, and its share of
-  // the protocol's rate out of a node, which siblings divide. The latter applies if the node is
-  // written down. Caps are payload, flows are wire bytes.
+  // Returns the cap of a send. There is none within a node. Between nodes it is the limit of its
+  // streams, and its share of the protocol's rate out of a node, divided among siblings. The second
+  // limit applies if the node is written. Caps are in payload, flows in wire bytes.
   Bandwidth cap(const SendClass& of) const {
     if (!of.crosses) return {};
     const Bandwidth own = stream_cap_ * static_cast<double>(of.weight);
@@ -149,12 +149,12 @@ class Lowering {
   const Transport& transport_;
   const Protocol& protocol_;
   Latencies latencies_;
-  double network_efficiency_;  // payload bytes per byte between nodes
-  Bandwidth stream_cap_;       // of one send; zero: none
+  double network_efficiency_;  // payload bytes per byte on the wire between nodes
+  Bandwidth stream_cap_;       // of one send; zero: no cap
 };
 
-// Returns the time added to a transfer because the last node waits for its turn (the equation of
-// transport.h).
+// Returns the time that a transfer takes longer because the last node waits for its turn (equation
+// in transport.h).
 Duration late_turn(Bytes message, const Transport& transport, int nodes, Duration transfer) {
   if (nodes < 3) return {};
   const double queued = std::min(1.0, transport.queue_ahead / message);
@@ -162,7 +162,8 @@ Duration late_turn(Bytes message, const Transport& transport, int nodes, Duratio
   return late > transport.burst ? late - transport.burst : Duration();
 }
 
-// NCCL's kernels move what stays within a node; its proxy thread posts the rest, one by one.
+// Returns the number of messages that the host posts. NCCL's kernels move data within a node; its
+// proxy thread posts only messages between nodes, one by one.
 double posted(const Round& round, const Transport& transport, const Placement& placement) {
   const auto messages = static_cast<double>(round.messages);
   if (!transport.tuning || placement.ranks < 2) return messages;
@@ -170,21 +171,22 @@ double posted(const Round& round, const Transport& transport, const Placement& p
   return messages * elsewhere / (placement.ranks - 1);
 }
 
-// A ring of MPI waits for a step's send before the next. NCCL's ranks do not: with g GPUs a node
-// its NIC sends the blocks of g - 1 while one is on its way to it.
+// Returns whether data passes in slices. A ring of MPI waits for the send of a step before the
+// next. NCCL's ranks do not: with g GPUs per node the NIC sends the blocks of g - 1 GPUs while
+// another block is on its way to it.
 bool slices(const Round& round, const Transport& transport) {
   const bool whole_blocks = round.pace == Pace::rotating && transport.tuning;
   return round.pace != Pace::stepwise && (transport.slice.value() > 0 || whole_blocks);
 }
 
-// Returns into how many slices a lane's share is cut; without a slice size it is passed on whole.
+// Returns the number of slices of a lane's share; it is one without a slice size.
 double slices_of(const Round& round, const Transport& transport, const Protocol& protocol) {
   if (transport.slice.value() == 0) return 1;
   const double least = round.pace == Pace::rotating ? protocol.slices : 1;
   return std::max(least, round.lane_bytes / slice_of(round, transport));
 }
 
-// The time that chunks in the switch add to a round: they pass while the NICs are busy.
+// Returns the time that chunks in the switch add to a round; they overlap the NICs' transfers.
 Duration of_chunks(const CommSchedule& schedule, const RoundTransfer& transfer, Bytes size,
                    const Transport& transport, const Protocol& protocol,
                    const Placement& placement) {
@@ -303,8 +305,8 @@ Duration time_of(const CommSchedule& schedule, const std::vector<RoundTransfer>&
 
 namespace {
 
-// Writes the rounds. flows_of(lowering, set, the time that no flow ends before) returns the flows
-// of a set, or null, which ends it.
+// Builds the program of all rounds. flows_of(lowering, set, at_least) returns the flows of a set,
+// none of which ends before `at_least`, or null, which makes the result nullopt.
 template <typename FlowsOf>
 std::optional<CommProgram> written(const LaidOut& laid, const std::vector<RoundTransfer>& transfers,
                                    const Transport& transport, const Protocol& protocol,
@@ -337,7 +339,7 @@ std::optional<CommProgram> written(const LaidOut& laid, const std::vector<RoundT
   return program;
 }
 
-// A flow of each class, if they take as long under max-min sharing as their shares tell; else null.
+// Returns one flow per class if max-min sharing takes as long as the shares tell; else null.
 std::shared_ptr<const FlowSet> told_by_shares(const Lowering& lowering,
                                               const std::vector<Send>& sends,
                                               const std::vector<SendClass>& classes,
@@ -377,7 +379,7 @@ CommProgram lower(const LaidOut& laid, const Topology& topology,
 std::optional<FoldedProgram> lower_folded(const LaidOut& laid, const Topology& topology,
                                           const std::vector<RoundTransfer>& transfers,
                                           const Transport& transport, const Protocol& protocol) {
-  std::vector<Alike::Trunk> trunks;  // of all sets
+  std::vector<Alike::Trunk> trunks;  // trunks of all sets
   const auto flows_of = [&](const Lowering& lowering, std::size_t set,
                             Duration at_least) -> std::shared_ptr<const FlowSet> {
     const Paths& paths = *laid.routes[set];

@@ -1,4 +1,4 @@
-// From a schedule to something the engine can run: every send becomes a flow over the links between
+// Turns a schedule into a program for the engine: every send becomes a flow over the links between
 // its two ends, every round a phase with the latency of the protocol in use.
 #pragma once
 
@@ -15,64 +15,66 @@
 
 namespace lambcast {
 
-// One repetition of a round without its latency. Both times grow with the bytes of the round.
+// Times of one repetition of a round without latency. All grow with the bytes of the round.
 struct RoundTransfer {
-  Duration flows;  // until the last has arrived
-  Duration hops;   // of a slice as large as the round, over its hops in a row
-  Duration local;  // of the slowest send inside a node, with its links to itself
+  Duration flows;  // until the last flow has arrived
+  Duration hops;   // of one slice with all bytes of the round, over its hops in sequence
+  Duration local;  // of the slowest send inside a node, alone on its links
 };
 
 struct RoundLatency {
   Duration latency;
-  double hidden = 0;  // as CommPhase has it
+  double hidden = 0;  // see CommPhase
 };
 
-// The latency of a round (the equations of transport.h).
+// Returns the latency of a round (equations in transport.h).
 RoundLatency latency_of(const Round& round, const RoundTransfer& transfer, const HopLatency& hop,
                         const Transport& transport, const Protocol& protocol,
                         const Placement& placement);
 
-// Returns the latencies that the hops of a schedule cost over a group of `nodes` nodes.
+// Returns the hop latencies of a schedule over a group of `nodes` nodes.
 const HopLatency& hop_of(const Protocol& protocol, Latencies latencies, int nodes);
 
-// A schedule on machines with the same wiring: all of it that rates and protocols do not change.
+// A schedule with its placement and routes. It depends on the wiring but not on rates or protocols,
+// so clusters with the same wiring share it.
 struct LaidOut {
   Placement placement;
   CommSchedule schedule;
   Routes routes;
   SendClasses classes;
-  NodeCaps caps = NodeCaps::none;  // that the classes tell apart
-  // Sets folded so far, by number. Not for several threads.
+  NodeCaps caps = NodeCaps::none;  // whether classes depend on node caps
+  // Sets folded so far, by number. Not thread-safe.
   using Folded = std::map<std::size_t, std::optional<FoldedSends>>;
   std::shared_ptr<Folded> folded = std::make_shared<Folded>();
 };
 
-// Every round of a schedule in order, for each protocol. `topology` has the rates.
+// Returns the transfers of every round of a schedule in order, for each protocol. `topology` has
+// the rates.
 std::vector<std::vector<RoundTransfer>> transfers_of(const LaidOut& laid, const Topology& topology,
                                                      const Transport& transport,
                                                      const std::vector<const Protocol*>& protocols);
 
-// Whether transfers_of gives the same with either: they differ in latencies alone.
+// Returns whether transfers_of gives the same with both transports: they differ only in latencies.
 bool transfers_alike(const Transport& a, const Transport& b);
 
-// The closed form of a schedule on its own, every size of it `scale` times as large as written:
-//   base + sum over rounds of times * (slowest flow + the latency it does not hide).
+// Returns the closed-form time of a schedule on its own, with all sizes multiplied by `scale`: base
+// + sum over rounds of times * (slowest flow + the latency that is not hidden).
 Duration time_of(const CommSchedule& schedule, const std::vector<RoundTransfer>& transfers,
                  double scale, const HopLatency& hop, const Transport& transport,
                  const Protocol& protocol, const Placement& placement);
 
-// With `expand` each repetition of a round is an event of its own; without, equal rounds in a row
-// are one (same answer, since the fluid model scales).
+// With `expand` each repetition of a round is an event of its own; without it, equal rounds in a
+// row are one event (with the same result, since the fluid model scales).
 //
-// The flows of all siblings are in the program: groups alike stay in step. Where a NIC serves more
-// of them than another, all wait for the slowest in every round.
+// The program has the flows of all siblings, and equal groups stay in step. If one NIC serves more
+// groups than another, all groups wait for the slowest in every round.
 CommProgram lower(const LaidOut& laid, const Topology& topology,
                   const std::vector<RoundTransfer>& transfers, const Transport& transport,
                   const Protocol& protocol, bool expand);
 
-// The same program for a schedule that has the network to itself, with sends that are alike as one,
-// and the links that these use. Links are not found for a set whose shares tell its time
-// (fair_share.h). Returns nothing if a set cannot be folded.
+// The program of a schedule that has the network to itself, with equal sends merged, and the links
+// of these sends. Links are not found for a set whose time follows from its shares (fair_share.h).
+// Returns nothing if a set cannot be folded.
 struct FoldedProgram {
   CommProgram program;
   std::shared_ptr<const Topology> topology;

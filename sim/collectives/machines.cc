@@ -5,7 +5,7 @@
 namespace lambcast {
 namespace {
 
-// Limit of what is kept, some 150 MB.
+// Limit of the cache in sends and runs of flows, about 150 MB.
 constexpr std::size_t most_kept = std::size_t{3} << 19;
 
 std::size_t size_of(const LaidOut& laid) {

@@ -1,4 +1,4 @@
-// The forms of one cluster that collectives are laid out on, and the schedules laid out before.
+// The forms of one cluster on which collectives are laid out, and the schedules laid out so far.
 #pragma once
 
 #include <algorithm>
@@ -15,26 +15,26 @@
 
 namespace lambcast {
 
-// Schedules that are laid out, for machines with the same wiring. A search for the bandwidth at
-// which a run breaks even prices each schedule at many rates.
+// Cache of schedules that are laid out, shared by machines with the same wiring. A search for the
+// break-even bandwidth of a run prices each schedule at many rates.
 class LaidOuts {
  public:
-  // Number of the wiring, algorithm, operation, group, nodes of the cluster, choices of the
-  // transport, and bytes.
+  // Number of the wiring, algorithm, operation, group, number of nodes of the cluster, choices of
+  // the transport, and bytes.
   using Key = std::tuple<int, std::string, Op, ProcessGroup, int, Endpoint, bool, NodeCaps, double>;
   // Returns the schedule of a key, or null.
   std::shared_ptr<const LaidOut> find(const Key& key) const;
-  // Returns one that differs in its bytes alone and has some, or null.
+  // Returns a schedule whose key differs only in the bytes and which has bytes to send, or null.
   std::shared_ptr<const LaidOut> of_other_size(Key key) const;
   void keep(const Key& key, std::shared_ptr<const LaidOut> laid);
 
  private:
   std::map<Key, std::shared_ptr<const LaidOut>> known_;
-  std::size_t kept_ = 0;  // sends and runs of flows, of all
+  std::size_t kept_ = 0;  // number of sends and runs of flows, over all schedules
 };
 
-// Two forms of the same cluster (see machine.h), each built when first needed; the full form grows
-// with the nodes. Threads may share the machines, but not this object.
+// Folded and full forms of one cluster (see machine.h), built when first needed. The full form
+// grows with the number of nodes. Threads may share the machines, but not this object.
 class Machines {
  public:
   class Wired {
@@ -43,29 +43,30 @@ class Machines {
     const std::shared_ptr<Router>& router();
 
    private:
-    std::shared_ptr<Router> router_;  // created when first used
+    std::shared_ptr<Router> router_;  // created at first use
   };
 
   Machines() = default;
-  // `nodes_alike` stand for all; zero: none do, and there is no folded form.
+  // `nodes_alike` nodes form a part that can stand for all parts; zero: there is no folded form.
   Machines(const NodeSpec& node, int nodes, Fabric fabric, int nodes_alike);
 
   int nodes_alike() const { return nodes_alike_; }
   int nodes() const { return nodes_; }
   const NodeSpec& node() const { return node_; }
-  // With `parts` parts written.
+  // Returns the folded form with `parts` parts written.
   Wired& folded(int parts);
   Wired& full();
-  // As far as a group reaches where nodes are alike: what lies beyond bears on none of its routes.
+  // Returns a full machine as large as the group spans, if nodes are alike: nodes beyond it do not
+  // affect its routes.
   Wired& around(const ProcessGroup& group);
-  // The same nodes, at least `nodes` of them.
+  // Returns machines with the same nodes, at least `nodes` of them.
   Machines reaching(int nodes) const;
 
-  // Null: none are kept.
+  // Returns the cache of schedules; null if there is none.
   LaidOuts* laid_outs() const { return laid_outs_.get(); }
   int wiring() const { return wiring_; }
-  // Keeps schedules with those of other machines. `wiring` is a number that machines share if they
-  // differ in rates alone.
+  // Shares a cache of schedules with other machines. `wiring` is a number that is equal for
+  // machines that differ only in rates.
   void keep(std::shared_ptr<LaidOuts> laid_outs, int wiring) {
     laid_outs_ = std::move(laid_outs);
     wiring_ = wiring;
@@ -78,8 +79,8 @@ class Machines {
   int nodes_ = 1;
   Fabric fabric_;
   int nodes_alike_ = 0;
-  std::map<int, Wired> folded_;    // by parts
-  std::map<int, Wired> unfolded_;  // by nodes
+  std::map<int, Wired> folded_;    // by number of parts
+  std::map<int, Wired> unfolded_;  // by number of nodes
   std::shared_ptr<LaidOuts> laid_outs_;
   int wiring_ = 0;
 };

@@ -1,4 +1,4 @@
-// How many channels NCCL takes for a message, against its rules worked out by hand.
+// Numbers of NCCL's channels for a message, compared with its rules worked out by hand.
 #include <catch2/catch.hpp>
 #include <tuple>
 
@@ -15,18 +15,18 @@ TEST_CASE("NCCL's channels of a size") {
                      int nodes = 2) {
     return nccl_channels_for(tuning, protocol, ring, Bytes(size), nodes, 8);
   };
-  // 32 KiB a channel, up to the 16 there are.
+  // One channel per 32 KiB, up to the 16 available.
   CHECK(of(eight_nics, "Simple", true, 8) == 1);
   CHECK(of(eight_nics, "Simple", true, 65535) == 1);
   CHECK(of(eight_nics, "Simple", false, 65536) == 2);
   CHECK(of(eight_nics, "Simple", false, 1e9) == 16);
-  // LL: 4 KiB in a tree, 4 KiB times 16 ranks in a ring; LL128: 5 KiB.
+  // LL: one per 4 KiB in a tree, per 4 KiB times 16 ranks in a ring. LL128: one per 5 KiB.
   CHECK(of(eight_nics, "LL", false, 3 * 4096) == 3);
   CHECK(of(eight_nics, "LL", true, 3 * 65536 - 1) == 2);
   CHECK(of(eight_nics, "LL", true, 3 * 65536) == 3);
   CHECK(of(eight_nics, "LL128", true, 3 * 5120) == 3);
-  // A node of A100 has 24, of Hopper 16, one of PCIe 2, whose rings of generation 3 take 256
-  // threads.
+  // A node of A100 has 24 channels, of Hopper 16. A PCIe node has 2; rings over generation 3 use
+  // 256 threads.
   CHECK(of({}, "Simple", true, 1e9, 1) == 24);
   CHECK(of({.gpu = Gpus::hopper}, "Simple", true, 1e9, 1) == 16);
   const NcclTuning pcie{.link_GBps = 12, .nvlink = false};
@@ -35,11 +35,11 @@ TEST_CASE("NCCL's channels of a size") {
   CHECK(of(pcie, "Simple", false, 65535, 1) == 1);
   CHECK(of(pcie, "Simple", true, 1e9, 1) == 2);
   CHECK(of({.link_GBps = 12.5, .nvlink = false}, "Simple", true, 65535, 1) == 1);
-  // Four to a NIC of 400 Gbit/s from Hopper on, up to 16.
+  // Four channels per NIC of 400 Gbit/s from Hopper on, up to 16.
   CHECK(of({.gpu = Gpus::hopper, .nics = 1, .nic_GBps = 50}, "Simple", true, 1e9) == 4);
   CHECK(of({.gpu = Gpus::hopper, .nics = 8, .nic_GBps = 50}, "Simple", true, 1e9) == 16);
   CHECK(of({.gpu = Gpus::hopper, .nics = 1, .nic_GBps = 25}, "Simple", true, 1e9) == 2);
-  // Fewer threads make a share smaller, limits of channels hold.
+  // Fewer threads reduce the share per channel, and limits of channels apply.
   CHECK(of({.nics = 8, .threads = 128}, "Simple", true, 65536) == 8);
   CHECK(of({.nics = 8, .threads = 128}, "LL", false, 8192) == 8);
   CHECK(of({.nics = 8, .ll128_threads = 160}, "LL128", true, 3 * 5120) == 12);

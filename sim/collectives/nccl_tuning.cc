@@ -12,16 +12,16 @@ namespace {
 enum WireProtocol { ll, ll128, simple };
 constexpr WireProtocol protocols[] = {ll, ll128, simple};
 
-// LL, LL128, Simple, microseconds.
+// Latencies of LL, LL128 and Simple in microseconds.
 struct PathLatencies {
   double base[3], nvlink[3], pcie[3], network[3];
 };
 
 // Constants that changed between versions.
 struct Version {
-  int from;  // minor version
+  int from;  // first minor version
   PathLatencies ring, tree;
-  double ll_share;          // of a ring's bandwidth over several nodes
+  double ll_share;          // LL's share of a ring's bandwidth over several nodes
   double ll_slower_inside;  // factor of a ring's local hops under LL over several nodes
   bool posting;             // the cost of posting a message bounds a ring's hops
   bool modern_caps;         // Hopper has constants of its own
@@ -41,12 +41,12 @@ constexpr Version versions[] = {{12, ring_of_2_12, tree_of_2_12, .25, 1.8, false
                                 {21, ring_of_2_18, tree_of_2_19, .5, 1, true, true},
                                 {23, ring_of_2_18, tree_of_2_23, .5, 1, true, true}};
 
-// Indexed by GPU, then by one, two and more nodes; GB/s.
+// Rates in GB/s, by GPU, then for one, two and more nodes.
 constexpr double tree_per_channel[4][3] = {
     {26.5, 18.5, 10}, {24, 23.6, 17.8}, {38.7, 41.4, 36}, {70, 42.8, 24}};
 constexpr double nvls_per_channel[4][3] = {{}, {}, {0, 57.7, 45.5}, {0, 96, 43.8}};
 constexpr double ll_one_node[4] = {39, 87.7, 141, 282};
-constexpr double ll_intel[2] = {39, 20.4}, ll_amd[2] = {22.5, 19.0};  // two nodes, more
+constexpr double ll_intel[2] = {39, 20.4}, ll_amd[2] = {22.5, 19.0};  // GB/s on two nodes, on more
 constexpr double ll128_per_channel[4] = {20, 20, 36.7, 73.4};
 constexpr double nvls_efficiency[4] = {0, 0, 0.85, 0.74};
 
@@ -56,7 +56,7 @@ constexpr std::array<std::array<double, 23>, 3> tree_share{
      {1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6, .6, .6, .6, .6, .8, .9, .9, .9, .9, 1, 1},
      {.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9}}};
 
-// Rates that the topology search tries for a channel between nodes, GB/s, descending.
+// Rates that the topology search tries for a channel between nodes, in GB/s, descending.
 constexpr double steps_to_ampere[] = {48, 30, 28, 24, 20, 18,  15,  12,  10, 9,
                                       7,  6,  5,  4,  3,  2.4, 1.2, .24, .12};
 constexpr double steps_of_hopper[] = {48, 45, 42, 40, 30,  24,  22,  20, 17.5,
@@ -83,14 +83,14 @@ int nics_of(const NcclTuning& tuning, int local) {
   return std::max(1, tuning.nics * local / tuning.gpus_per_node);
 }
 
-// Rings between nodes: bundles of slower NICs count as one.
+// Returns the number of rings between nodes. Several slow NICs bundled for one GPU count as one.
 int lanes_of(const NcclTuning& tuning, int local) {
   return std::min(nics_of(tuning, local), local);
 }
 
 constexpr double pcie_3_GBps = 12;
 
-// NCCL's listed speed that the NICs of a lane reach, the largest first.
+// Returns the highest speed in NCCL's list that the NICs of a lane reach.
 std::span<const double>::iterator listed_speed(const NcclTuning& tuning, int local) {
   const double nominal = tuning.nic_GBps * nics_of(tuning, local) / lanes_of(tuning, local);
   const auto steps = steps_of(tuning.gpu);
@@ -108,7 +108,8 @@ int nvls_channels(NcclTuning::Gpu gpu, int nodes) {
   return nodes > 1 ? 32 : 24;
 }
 
-// Four for each fast NIC from Hopper on, where there are few (src/graph/connect.cc).
+// Returns the number of channels between nodes: four per fast NIC from Hopper on, if there are few
+// (src/graph/connect.cc).
 int channels_between(const NcclTuning& tuning, int local) {
   const int used = nccl_channels(tuning, local).used, lanes = lanes_of(tuning, local);
   const double of_lane = tuning.nic_GBps * nics_of(tuning, local) / lanes;
@@ -133,20 +134,20 @@ class Model {
     network_steps_ = passes * (nodes - 1);
     if (tuning.minor < 23 && reduces_all_ && nodes > 1) network_steps_ = 2 * nodes;
     inside_ = tuning.link_GBps;
-    // A GPU alone still has a link: every rate stays above zero.
+    // A single GPU still counts as having a link, so that all rates stay above zero.
     if (tuning.mesh && tuning.gpus_per_node > 1)
       inside_ *= std::max(1.0, local - 1.0) / (tuning.gpus_per_node - 1);
     lanes_ = lanes_of(tuning, local);
     const auto step = listed_speed(tuning, local);
     step_ = *step;
-    // The search raises the rate inside until it is twice that between the nodes.
+    // The search raises the rate inside the node to up to twice that between nodes.
     auto raised = step;
     while (raised != steps_of(tuning.gpu).begin() && *raised < 2 * step_) --raised;
     raised_ = *raised;
     const NcclChannels between = nccl_channels(tuning, local);
     channels_ = nodes > 1 ? between.used : channels_inside(tuning);
-    // Wide channels are found in halves, but on Hopper and later where there are many (src/graph/
-    // search.cc, ncclTopoDupChannels).
+    // Wide channels are found as two halves, except on Hopper and later if there are many
+    // (src/graph/search.cc, ncclTopoDupChannels).
     const bool halves = step_ >= 25 && (gpu_ < 2 || step_ >= 50 || lanes_ <= 4);
     searched_ = nodes > 1 ? std::min(lanes_ * (halves ? 2.0 : 1.0), channels_) : channels_;
     bus_ = nodes > 1 ? lanes_ * step_ *
@@ -166,7 +167,7 @@ class Model {
         network && version_.posting ? (of_.amd ? 2 : 1) * (protocol == simple ? 3 : 1) : 0;
     double local = local_us(us, protocol);
     if (network && protocol == ll) local *= version_.ll_slower_inside;
-    // Fully exposed where each node has one GPU.
+    // Latencies are fully exposed if each node has one GPU.
     const bool exposed = local_ == 1 && of_.minor >= 23;
     const double hop = (exposed ? version_.tree : us).network[protocol] + reported_us(protocol);
     double latency = us.base[protocol] + (steps_ - network_steps_) * std::max(local, post) +
@@ -200,7 +201,7 @@ class Model {
     return latency + transfer_us(0.5 * bus * share);
   }
 
-  // Several nodes are joined by `trees`, or else by switches that reduce.
+  // Time of NVLS. Several nodes are joined by trees if `trees`, else by switches that reduce.
   double nvls(bool trees) const {
     const double channels = nvls_channels(of_.gpu, nodes_);
     const double inside =
@@ -226,7 +227,7 @@ class Model {
     return latency + transfer_us(channels * per_channel * ranks_ / steps_);
   }
 
-  // S / 2 of what the search found counts, though each NIC passes its share once.
+  // Half of the rate found by the search counts, although each NIC passes on its share once.
   double collnet_direct() const {
     const bool old = of_.minor < 19;
     const double latency =
@@ -274,7 +275,7 @@ class Model {
     return (of_.amd ? ll_amd : ll_intel)[scale_ - 1];
   }
 
-  // Once more for the flush of what Simple received.
+  // Returns the reported latency, doubled for Simple, which also flushes received data.
   double reported_us(WireProtocol protocol) const {
     return of_.nic_latency.us() * (protocol == simple ? 2 : 1);
   }
@@ -290,11 +291,11 @@ class Model {
   int nodes_, local_, ranks_;
   std::size_t scale_, gpu_;
   double steps_ = 0, network_steps_ = 0;
-  double inside_ = 0;  // links of one GPU
+  double inside_ = 0;  // rate of one GPU's links, GB/s
   int lanes_ = 1;      // rings between nodes
   double step_ = 0, raised_ = 0;
-  double channels_ = 0;  // in use: the search's, doubled
-  double searched_ = 0;  // what the rates per channel count
+  double channels_ = 0;  // channels in use, twice the number found by the search
+  double searched_ = 0;  // channels that the rates per channel apply to
   double bus_ = 0;
 };
 
@@ -330,7 +331,7 @@ int nccl_channels_for(const NcclTuning& tuning, std::string_view protocol, bool 
 double nvls_chunks(const NcclTuning& tuning, Bytes size, int nodes, int gpus_per_node) {
   constexpr int most_heads = 32;
   constexpr double kib = 1024;
-  // A chunk size in KiB, used from a number of its rounds on.
+  // A chunk size in KiB, and the number of its rounds from which it is used.
   struct Step {
     int kib, rounds;
   };

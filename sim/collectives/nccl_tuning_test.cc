@@ -1,5 +1,5 @@
-// NCCL's own model against sums written out by hand from the constants of its source, one protocol
-// at a time: hop latencies in us, rates in GB/s.
+// NCCL's own model, compared with sums written out by hand from the constants of its source, one
+// protocol at a time: hop latencies in us, rates in GB/s.
 #include "sim/collectives/nccl_tuning.h"
 
 #include <catch2/catch.hpp>
@@ -34,10 +34,10 @@ double us_of(const Case& of) {
   return -1;
 }
 
-// Microseconds of `bytes` at GB/s.
+// Returns the microseconds of `bytes` at `rate` GB/s.
 double at(double rate, double bytes) { return bytes / (1000 * rate); }
 
-// Nanoseconds of rounding apart.
+// Tolerance for rounding to nanoseconds.
 Approx sum(double us) { return Approx(us).epsilon(1e-6); }
 
 constexpr double S = 1 << 28, s = 1024;
@@ -50,31 +50,31 @@ TEST_CASE("NCCL's ring in a node") {
   CHECK(us_of({with(Only::ll), "ring", S, 1, 8}) == sum(6.6 + steps * .6 + at(87.7 * share, S)));
   CHECK(us_of({with(Only::ll128), "ring", S, 1, 8}) ==
         sum(14 + steps * 1.9 + at(.92 * 240 * share, S)));
-  // Half of a slow link is less than what LL is capped at; 24 channels of 20 GB/s cap LL128.
+  // Half of a slow link is below LL's cap; 24 channels of 20 GB/s are the cap of LL128.
   CHECK(us_of({with(Only::ll, {.link_GBps = 100}), "ring", S, 1, 8}) ==
         sum(6.6 + steps * .6 + at(50 * share, S)));
   CHECK(us_of({with(Only::ll128, {.link_GBps = 600}), "ring", S, 1, 8}) ==
         sum(14 + steps * 1.9 + at(480 * share, S)));
-  // Hopper has 16 channels of 36.7, from 2.18 on; before, those of Ampere.
+  // Hopper has 16 channels of 36.7 GB/s from 2.18 on; earlier versions use those of Ampere.
   CHECK(us_of({with(Only::ll128, {.gpu = Gpu::hopper, .link_GBps = 900}), "ring", S, 1, 8}) ==
         sum(14 + steps * 1.9 + at(16 * 36.7 * share, S)));
   CHECK(us_of({with(Only::ll128, {.gpu = Gpu::hopper, .minor = 17, .link_GBps = 900}), "ring", S, 1,
                8}) == sum(10 + steps * 1.9 + at(16 * 20 * share, S)));
   CHECK(us_of({with(Only::ll, {.gpu = Gpu::hopper, .link_GBps = 900}), "ring", S, 1, 8}) ==
         sum(6.6 + steps * .6 + at(141 * share, S)));
-  // Without NVLink, where there is no LL128.
+  // Without NVLink there is no LL128.
   CHECK(us_of({with(Only::simple, {.nvlink = false}), "ring", S, 1, 8}) ==
         sum(8.4 + steps * 5.7 + at(240 * share, S)));
   CHECK(us_of({with(Only::ll, {.nvlink = false}), "ring", S, 1, 8}) ==
         sum(6.6 + steps * 1.0 + at(87.7 * share, S)));
-  // A mesh uses three of seven links; before 2.18 Ampere's ring has 235 GB/s at most.
+  // A mesh uses three of seven links. Before 2.18, Ampere's ring has at most 235 GB/s.
   CHECK(us_of({with(Only::simple, {.mesh = true}), "ring", S, 1, 4}) ==
         sum(8.4 + 6 * 3.4 + at(240 * 3. / 7 * 4 / 6, S)));
   CHECK(us_of({with(Only::simple, {.minor = 17}), "ring", S, 1, 8}) ==
         sum(8.4 + steps * 3.4 + at(235 * share, S)));
   CHECK(us_of({with(Only::simple, {.gpu = Gpu::volta, .minor = 17}), "ring", S, 1, 8}) ==
         sum(8.4 + steps * 3.4 + at(240 * share, S)));
-  // Once around, and a broadcast through every rank.
+  // An all-gather goes once around the ring, a broadcast passes through every rank.
   CHECK(us_of({with(Only::simple), "ring", S, 1, 8, Op::all_gather}) ==
         sum(8.4 + 7 * 3.4 + at(240 * 8. / 7, S)));
   CHECK(us_of({with(Only::simple), "ring", S, 1, 8, Op::broadcast}) ==
@@ -82,29 +82,30 @@ TEST_CASE("NCCL's ring in a node") {
 }
 
 TEST_CASE("NCCL's ring between nodes") {
-  // Two nodes of eight with one NIC of 25 GB/s, listed 24: 28 hops inside, two between.
+  // Two nodes of eight GPUs with one NIC of 25 GB/s, listed as 24: 28 hops inside, two between
+  // nodes.
   const double share = 16. / 30;
   const double simple = 8.4 + 28 * 3.4 + 2 * 14;
   CHECK(us_of({with(Only::simple), "ring", S, 2, 8}) == sum(1.4 * simple + at(24 * share, S)));
   CHECK(us_of({with(Only::simple, {.gpu = Gpu::volta}), "ring", S, 2, 8}) ==
         sum(1.9 * simple + at(24 * share, S)));
-  // Below 64 bytes a channel and rank, of 2 and 16, nothing is added.
+  // Below 64 bytes per channel (2) and rank (16), the plateau factor 1.4 does not apply.
   CHECK(us_of({with(Only::simple), "ring", 2047, 2, 8}) == sum(simple + at(24 * share, 2047)));
   CHECK(us_of({with(Only::simple), "ring", 2048, 2, 8}) ==
         sum(1.4 * simple + at(24 * share, 2048)));
-  // Posting takes 1 us of LL, three times that of Simple, twice as much on AMD.
+  // Posting a message takes 1 us under LL, three times that under Simple, and twice as much on AMD.
   CHECK(us_of({with(Only::simple, {.amd = true}), "ring", s, 2, 8}) ==
         sum(8.4 + 28 * 6 + 2 * 14 + at(24 * share, s)));
   CHECK(us_of({with(Only::ll), "ring", S, 2, 8}) ==
         sum(6.6 + 28 * 1 + 2 * 2.7 + at(12 * share, S)));
   CHECK(us_of({with(Only::ll, {.amd = true}), "ring", S, 2, 8}) ==
         sum(6.6 + 28 * 2 + 2 * 2.7 + at(12 * share, S)));
-  // The one channel that the search found has 20 under LL128, below .92 of 24.
+  // The single channel found by the search has 20 GB/s under LL128, below .92 of 24 GB/s.
   CHECK(us_of({with(Only::ll128), "ring", S, 2, 8}) ==
         sum(14 + 28 * 1.9 + 2 * 4.0 + at(20 * share, S)));
   CHECK(us_of({with(Only::ll128, {.nic_GBps = 10}), "ring", S, 2, 8}) ==
         sum(14 + 28 * 1.9 + 2 * 4.0 + at(.92 * 10 * share, S)));
-  // Half of four lanes is above what LL is capped at: by CPU, on two nodes and on more.
+  // Half of four lanes' rate exceeds LL's cap, which depends on the CPU and on two or more nodes.
   const auto lanes = [](bool amd, int nodes) {
     return us_of({with(Only::ll, {.amd = amd, .nics = 4}), "ring", S, nodes, 8}) -
            us_of({with(Only::ll, {.amd = amd, .nics = 4}), "ring", s, nodes, 8});
@@ -113,13 +114,14 @@ TEST_CASE("NCCL's ring between nodes") {
   CHECK(lanes(true, 2) == sum(at(22.5 * share, S - s)));
   CHECK(lanes(false, 4) == sum(at(20.4 * 32 / 62, S - s)));
   CHECK(lanes(true, 4) == sum(at(19.0 * 32 / 62, S - s)));
-  // One GPU a node: every hop is exposed, and takes a tree's time.
+  // With one GPU per node every hop is exposed and takes a tree's latency.
   CHECK(us_of({with(Only::ll), "ring", s, 4, 1}) == sum(6.6 + 6 * 5.0 + at(12 * 4. / 6, s)));
   CHECK(us_of({with(Only::ll128), "ring", S, 4, 1}) == sum(14 + 6 * 8.5 + at(20. * 4 / 6, S)));
-  // Before 2.23 it was not, a hop more was between nodes, and LL128 had 0.7.
+  // Before 2.23 hops were not exposed, there was one hop more between nodes, and LL128 had 0.7 of
+  // the rate.
   CHECK(us_of({with(Only::ll128, {.minor = 22}), "ring", S, 4, 1}) ==
         sum(14 - 2 * 1.9 + 8 * 4.0 + at(.7 * 24 * 4 / 6, S)));
-  // 2.12: slower hops, LL with a quarter of the rate and 1.8 times the hops inside, no posting.
+  // 2.12: slower hops, LL with a quarter of the rate and hops inside 1.8 times as long, no posting.
   const NcclTuning old{.minor = 12};
   CHECK(us_of({with(Only::ll, old), "ring", S, 2, 8}) ==
         sum(3.6 + 26 * 1.8 * .47 + 4 * 2.7 + at(6 * share, S)));
@@ -127,14 +129,14 @@ TEST_CASE("NCCL's ring between nodes") {
         sum(8.4 + 26 * 3.4 + 4 * 28 + at(24 * share, 65535)));
   CHECK(us_of({with(Only::simple, old), "ring", 65536, 2, 8}) ==
         sum(1.9 * (8.4 + 26 * 3.4 + 4 * 28) + at(24 * share, 65536)));
-  // One of two channels: half the rate.
+  // With one of two channels, half the rate.
   CHECK(us_of({with(Only::simple, {.max_ctas = 1}), "ring", S, 2, 8}) ==
         sum(1.4 * simple + at(12 * share, S)));
 }
 
 TEST_CASE("NCCL's tree") {
-  // Four nodes: twice 7 hops inside and log2 4 between; half of 0.92 of 24 GB/s, limited to the
-  // 17.8 GB/s of one channel.
+  // Four nodes: 7 hops inside and log2 4 between nodes, both twice; half of 0.92 of 24 GB/s,
+  // limited to the 17.8 GB/s of one channel.
   const auto time = [](const NcclTuning& tuning, double size, int nodes = 4) {
     return us_of({tuning, "tree", size, nodes, 8});
   };
@@ -143,7 +145,8 @@ TEST_CASE("NCCL's tree") {
   CHECK(time(with(Only::ll), big) == sum(6.8 + 2 * (7 * .6 + 2 * 5.0) + at(bus / 3.8 / 2, big)));
   CHECK(time(with(Only::ll128), big) ==
         sum(14 + 2 * (7 * 1.25 + 2 * 8.5) + at(bus * .9375 / 2, big)));
-  // The share reached depends on the size: 64 KiB are 64 B times 2^10, the list's last is 2^22.
+  // The share of the rate depends on the size: 64 KiB are 64 B times 2^10, the last list entry is
+  // 2^22.
   CHECK(time(with(Only::simple), 65536) ==
         sum(8.4 + 2 * (7 * 4 + 2 * 14) + at(bus * .6 / 2, 65536)));
   CHECK(time(with(Only::simple), 64) == sum(8.4 + 2 * (7 * 4 + 2 * 14) + at(bus * .9 / 2, 64)));
@@ -152,14 +155,14 @@ TEST_CASE("NCCL's tree") {
         sum(8.4 + 2 * (7 * 4 + 2 * 14) + at(bus * .9 / 2, big / 2)));
   CHECK(time(with(Only::simple, {.nic_GBps = 10}), big) ==
         sum(8.4 + 2 * (7 * 4 + 2 * 14) + at(.92 * 10 / 2, big)));
-  // On two nodes the rate inside counts, raised to twice that of the NIC; a channel has 23.6, also
-  // where the search's is used twice.
+  // On two nodes the rate inside the node counts, raised to twice the NIC's. A channel has 23.6
+  // GB/s, also if the channels of the search are doubled.
   CHECK(time(with(Only::simple, {.nic_GBps = 10}), big, 2) ==
         sum(8.4 + 2 * (7 * 4 + 14) + at(.92 * 20 / 2, big)));
   CHECK(time(with(Only::simple), big, 2) == sum(8.4 + 2 * (7 * 4 + 14) + at(23.6 / 2, big)));
   CHECK(time(with(Only::simple, {.nics = 4}), big, 2) ==
         sum(8.4 + 2 * (7 * 4 + 14) + at(4 * 23.6 / 2, big)));
-  // Channels of 25 GB/s and more are found as two halves each, on Hopper up to four of them.
+  // Channels of 25 GB/s and more are found as two halves each; on Hopper only up to four of them.
   CHECK(time(with(Only::simple, {.nics = 4, .nic_GBps = 28}), big, 2) ==
         sum(8.4 + 2 * (7 * 4 + 14) + at(.92 * 4 * 48 / 2, big)));
   const auto hopper = [](int nics) {
@@ -178,13 +181,13 @@ TEST_CASE("NCCL's tree") {
         sum(2 * (7 * 28 + 2 * 28) + at(bus / 2, big)));
 }
 
-TEST_CASE("NCCL's tables as tuning.cc and search.cc print them") {
-  // Share of its rate that a tree reaches, from 64 bytes on, each for twice the size of the last.
+TEST_CASE("NCCL's tables equal those of tuning.cc and search.cc") {
+  // A tree's share of its rate, from 64 bytes on, for sizes that double.
   const std::vector<std::vector<double>> shares{
       {1, 1, 1, 1, .9, .8, .7, .7, .7, .7, .6, .5, .4, .4, .5, .6, .7, .8, .9, 1, 1, 1, 1},
       {1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6, .6, .6, .6, .6, .8, .9, .9, .9, .9, 1, 1},
       {.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9}};
-  const double slow = 1e-3;  // GB/s of links, so that latency hardly counts
+  const double slow = 1e-3;  // GB/s of links, so that latency is negligible
   const double reached[] = {.92 * slow / 3.8, .92 * slow * .9375, .92 * slow};
   for (const Only protocol : {Only::ll, Only::ll128, Only::simple}) {
     const auto row = static_cast<std::size_t>(protocol);
@@ -197,7 +200,7 @@ TEST_CASE("NCCL's tables as tuning.cc and search.cc print them") {
             Approx(at(reached[row] / 2 * shares[row][i], size)).epsilon(1e-4));
     }
   }
-  // The steps that a NIC's rate is taken down to.
+  // Listed speeds to which a NIC's rate is rounded down.
   const auto check_steps = [](Gpu gpu, const std::vector<double>& steps) {
     for (const double step : steps) {
       const auto of = [&](double nic) {
@@ -205,7 +208,7 @@ TEST_CASE("NCCL's tables as tuning.cc and search.cc print them") {
         return us_of({tuning, "ring", S, 2, 8}) - us_of({tuning, "ring", 1e-3, 2, 8});
       };
       INFO(step << " GB/s");
-      // A thousandth too little is enough.
+      // A rate just 0.1 % below a step is rounded down to the next one.
       const double latency = (gpu == Gpu::volta ? .9 : .4) * (8.4 + 28 * 3.4 + 2 * 14);
       CHECK(of(step * 1.0001) - latency == Approx(at(step * 16. / 30, S)).epsilon(1e-4));
       CHECK(of(step * 0.9995) - latency == Approx(at(step * 16. / 30, S)).epsilon(1e-4));
@@ -219,9 +222,9 @@ TEST_CASE("NCCL's tables as tuning.cc and search.cc print them") {
               {96, 48, 45.1, 42, 40, 30, 24, 22, 20, 17.5, 15, 12, 6, 3, 2.4, 1.2, .24, .12});
 }
 
-TEST_CASE("NCCL's latencies from version to version") {
+TEST_CASE("NCCL's latencies differ between versions") {
   // Latency of a message without transfer time: the base latency of a tree over four nodes of
-  // eight, and its 14 hops over NVLink or PCIe and four between nodes.
+  // eight, its 14 hops over NVLink or PCIe, and its four hops between nodes.
   struct Tree {
     int from, to;
     Only protocol;
@@ -249,7 +252,7 @@ TEST_CASE("NCCL's latencies from version to version") {
               sum(tree.base + 14 * tree.pcie + 4 * tree.network));
     }
   }
-  // A ring over two nodes: 26 hops inside and four between, before messages had to be posted.
+  // A ring over two nodes: 26 hops inside and four between nodes, in versions without posting.
   for (int minor = 12; minor < 18; ++minor) {
     INFO("2." << minor);
     const double network = minor < 14 ? 28 : 9.6;
@@ -266,15 +269,15 @@ TEST_CASE("NCCL's latencies from version to version") {
     CHECK(start("ring", Only::ll128, minor, true, 2) ==
           sum(14 + (30 - between) * 1.9 + between * 4.0));
   }
-  // LL has a quarter of a ring's rate, and half from 2.21.
+  // LL has a quarter of a ring's rate, from 2.21 on half.
   for (const int minor : {19, 20, 21, 22})
     CHECK(us_of({with(Only::ll, {.minor = minor}), "ring", S, 2, 8}) -
               us_of({with(Only::ll, {.minor = minor}), "ring", s, 2, 8}) ==
           sum(at(24 * (minor < 21 ? .25 : .5) * 16 / 30, S - s)));
 }
 
-TEST_CASE("NCCL's hops between nodes cost what a plugin reports of its NICs") {
-  // EFA's 75 us, twice under Simple: of a ring over four nodes six hops, of a tree four.
+TEST_CASE("NCCL's hops between nodes include the latency that a plugin reports") {
+  // 75 us for EFA, twice under Simple: six hops for a ring over four nodes, four hops for a tree.
   const auto more = [](NcclTuning tuning, std::string_view algorithm, int nodes, double size) {
     NcclTuning with_plugin = tuning;
     with_plugin.nic_latency = Duration::microseconds(75);
@@ -286,13 +289,13 @@ TEST_CASE("NCCL's hops between nodes cost what a plugin reports of its NICs") {
   CHECK(more(with(Only::simple), "ring", 4, 64) == sum(6 * 150));
   CHECK(more(with(Only::ll), "tree", 4, s) == sum(4 * 75));
   CHECK(more(with(Only::simple), "tree", 4, s) == sum(4 * 150));
-  // A ring's plateau takes its latency times 1.4; within a node nothing is reported.
+  // In a ring's plateau the latency counts 1.4 times; within a node none is added.
   CHECK(more(with(Only::simple), "ring", 4, S) == sum(1.4 * 6 * 150));
   CHECK(more(with(Only::simple), "ring", 1, S) == 0);
   NcclTuning hopper{.gpu = Gpu::hopper, .link_GBps = 450, .in_switch = true, .nics = 8};
   CHECK(more(hopper, "nvls_tree", 4, S) == sum(4 * 150));
   CHECK(more(hopper, "nvls", 1, S) == 0);
-  hopper.minor = 18;  // its NVLSTree ignored the latency
+  hopper.minor = 18;  // NVLSTree of 2.18 ignored the latency
   CHECK(more(hopper, "nvls_tree", 4, S) == 0);
 }
 
@@ -303,13 +306,13 @@ TEST_CASE("NCCL's NVLink switch") {
     tuning.minor = minor;
     return us_of({tuning, nodes > 1 ? "nvls_tree" : "nvls", S, nodes, 8});
   };
-  // 16 channels, one of them for the sums, at 0.85 of the links, both ways.
+  // 16 channels, one of them for the sums, at 0.85 of the links, in both directions.
   const double inside = 450. / 16 * .85 * 15 / 16 * 2;
   CHECK(time(28, 1, hopper) == sum(25 + at(16 * inside * 8 / 14, S)));
-  // Eight NICs at 48 GB/s are 24 a channel, which two nodes have twice.
+  // Eight NICs at 48 GB/s give 24 GB/s per channel, on two nodes twice that.
   CHECK(time(28, 2, hopper) == sum(25 + 2 * 20.9 + at(16 * inside * 16 / 30, S)));
   CHECK(time(28, 4, hopper) == sum(25 + 4 * 20.9 + at(16. * 24 * 32 / 62, S)));
-  // Sixteen GPUs with a NIC each have more than the switch: its cap is by the number of nodes.
+  // Sixteen GPUs with a NIC each exceed the switch, whose cap depends on the number of nodes.
   const NcclTuning wide{.gpu = Gpu::hopper,
                         .link_GBps = 900,
                         .gpus_per_node = 16,
@@ -318,16 +321,16 @@ TEST_CASE("NCCL's NVLink switch") {
                         .nic_GBps = 50};
   CHECK(us_of({wide, "nvls_tree", S, 2, 16}) == sum(25 + 2 * 20.9 + at(16 * 57.7 * 32 / 62, S)));
   CHECK(us_of({wide, "nvls_tree", S, 4, 16}) == sum(25 + 4 * 20.9 + at(16 * 45.5 * 64 / 126, S)));
-  // Before 2.28 it was 5/6 of the links or of half the NICs.
+  // Before 2.28 the rate was 5/6 of the links, or of half the NICs.
   CHECK(time(27, 1, hopper) == sum(25 + at(450. * 5 / 6, S)));
   CHECK(time(27, 2, hopper) == sum(25 + 2 * 14 + at(16. * 24 * 5 / 6, S)));
   CHECK(time(27, 4, hopper) == sum(25 + 4 * 14 + at(16. * 12 * 5 / 6, S)));
-  // Blackwell has 24 channels in a node and 32 between.
+  // Blackwell has 24 channels in a node and 32 between nodes.
   NcclTuning blackwell = hopper;
   blackwell.gpu = Gpu::blackwell;
   CHECK(time(28, 1, blackwell) == sum(25 + at(450 * .74 * 23 / 24 * 2 * 8 / 14, S)));
   CHECK(time(28, 4, blackwell) == sum(25 + 4 * 20.9 + at(8 * 48. * 32 / 62, S)));
-  // From 2.18, with Simple, and where a node has several GPUs.
+  // NVLS needs 2.18, Simple, and several GPUs per node.
   CHECK(time(18, 1, hopper) > 0);
   CHECK(time(17, 1, hopper) == -1);
   CHECK(time(28, 1, with(Only::ll, hopper)) == -1);
@@ -335,7 +338,7 @@ TEST_CASE("NCCL's NVLink switch") {
 }
 
 TEST_CASE("NCCL's CollNet") {
-  // Eight NICs at 24 GB/s, which the search lets a lane have twice inside; half counts.
+  // Eight NICs at 24 GB/s; the search lets a lane have twice that inside the node, and half counts.
   NcclTuning tuning{.nics = 8};
   tuning.sharp = true;
   const auto direct = [&](int minor, NcclTuning of, int nodes = 4, int local = 8) {
@@ -348,10 +351,10 @@ TEST_CASE("NCCL's CollNet") {
   };
   for (const int nodes : {2, 4, 16}) {
     CHECK(direct(28, tuning, nodes) == sum(2 * (3.7 + 7 * .4) + 31 + at(8 * 48 / 2., S)));
-    // A chain has no more than the links.
+    // A chain is limited by the links.
     CHECK(chain(28, tuning, nodes) == sum(2 * 7 * 2.8 + 30 + at(240 / 2., S)));
   }
-  // One GPU a node, two to a NIC, and Hopper.
+  // One GPU per node, two GPUs per NIC, and Hopper.
   CHECK(direct(28, tuning, 4, 1) == sum(31 + at(48 / 2., S)));
   CHECK(chain(28, tuning, 4, 1) == sum(30 + at(48 / 2., S)));
   NcclTuning fewer = tuning;
@@ -367,11 +370,12 @@ TEST_CASE("NCCL's CollNet") {
   CHECK(chain(17, tuning) == sum(2 * 7 * 8. + at(.75 * 240 / 2, S)));
   CHECK(direct(13, tuning) == -1);
   CHECK(direct(14, tuning) > 0);
-  // A plugin that reports a latency, and flushes.
+  // The latency that a plugin reports is added, twice because of the flush.
   NcclTuning slow = tuning;
   slow.nic_latency = Duration::microseconds(5);
   CHECK(chain(28, slow) - chain(28, tuning) == sum(10));
-  // CollNet needs several nodes of up to eight GPUs and Simple; the direct one needs an NVSwitch.
+  // CollNet needs Simple and several nodes of up to eight GPUs; the direct algorithm needs an
+  // NVSwitch.
   CHECK(direct(28, tuning, 1) == -1);
   CHECK(chain(28, tuning, 4, 9) == -1);
   CHECK(chain(28, with(Only::ll, tuning)) == -1);
@@ -395,7 +399,7 @@ TEST_CASE("NCCL's CollNet") {
 }
 
 TEST_CASE("NCCL's channels and lanes") {
-  // A lane of two channels for each NIC in use, limited by the GPUs that feed them.
+  // A lane of two channels for each NIC in use, limited by the number of GPUs.
   CHECK(nccl_channels({.nics = 8}, 8).standard == 16);
   CHECK(nccl_channels({.nics = 8}, 4).standard == 8);
   CHECK(nccl_channels({.nics = 1}, 4).standard == 2);
@@ -404,10 +408,10 @@ TEST_CASE("NCCL's channels and lanes") {
   CHECK(nccl_channels({.nics = 8, .max_ctas = 4}, 8).used == 4);
   CHECK(nccl_channels_of_a_lane({.nics = 8}, 4) == 2);
   CHECK(nccl_channels_of_a_lane({.nics = 1, .min_ctas = 4}, 4) == 4);
-  // Two NICs to a lane count as one of twice the rate: 48 of 50 listed.
+  // Two NICs per lane count as one with twice the rate: 48 GB/s are listed below 50.
   CHECK(us_of({with(Only::simple, {.nics = 16}), "ring", S, 2, 8}) ==
         sum(1.4 * (8.4 + 28 * 3.4 + 2 * 14) + at(8 * 48 * 16. / 30, S)));
-  // A rate below every step takes the smallest of the list.
+  // A rate below every step gets the lowest step of the list.
   CHECK(us_of({with(Only::simple, {.nic_GBps = .01}), "ring", S, 2, 8}) ==
         sum(1.4 * (8.4 + 28 * 3.4 + 2 * 14) + at(.12 * 16. / 30, S)));
 }

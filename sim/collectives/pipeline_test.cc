@@ -1,4 +1,5 @@
-// Slices, limits of a protocol and reduction in the switch, against the equations of transport.h.
+// Slices, limits of a protocol and reduction in the switch, compared with the equations of
+// transport.h.
 #include <catch2/catch.hpp>
 
 #include <cmath>
@@ -19,7 +20,7 @@ struct Setting {
   Transport transport;
 };
 
-// One protocol, 5 us a hop in the node and 20 us between nodes.
+// One protocol, with 5 us per hop in the node and 20 us between nodes.
 Setting setting(int gpus, int nodes) {
   Setting s;
   s.gpus = s.nics = gpus;
@@ -47,8 +48,8 @@ double seconds(const Setting& s, const char* algorithm, Op op, double size) {
   return plan(s, algorithm, op, size).time.s();
 }
 
-TEST_CASE("pipeline: a ring is paced by its link and by a slice on its way around") {
-  // 8 nodes of one GPU: 7 steps of S/8, all between nodes. Two slices a step, so f = W/2.
+TEST_CASE("pipeline: a ring is limited by its link and by a slice on its way around") {
+  // 8 nodes of one GPU: 7 steps of S/8, all between nodes. With two slices per step, f = W/2.
   Setting s = setting(1, 8);
   s.transport.slice = Bytes(100 * megabyte);
   s.transport.protocols[0].slices = 2;
@@ -57,23 +58,23 @@ TEST_CASE("pipeline: a ring is paced by its link and by a slice on its way aroun
     CHECK(seconds(s, "ring", Op::all_gather, size) ==
           Approx(7 * us + f + std::hypot(w - f, l)).epsilon(1e-7));
   }
-  // Far away from each other, one of the two is all that counts.
+  // If transfer and latency differ much, only the larger one counts.
   CHECK(seconds(s, "ring", Op::all_gather, 800 * megabyte) == Approx(7 * 0.1).epsilon(1e-3));
   CHECK(seconds(s, "ring", Op::all_gather, 8) == Approx(147 * us).epsilon(1e-3));
-  // Many slices: the fill goes, S/8 = 100 MB in 100 slices.
+  // With many slices the fill time f is small: S/8 = 100 MB in 100 slices.
   s.transport.slice = Bytes(1 * megabyte);
   const double w = 7 * 0.1, f = w / 100;
   CHECK(seconds(s, "ring", Op::all_gather, 800 * megabyte) ==
         Approx(7 * us + f + std::hypot(w - f, 140 * us)).epsilon(1e-7));
-  // One slice that is never cut: latency and transfer add up, as without slices.
+  // With a single uncut slice, latency and transfer add up, as without slices.
   s.transport.slice = Bytes(1e12);
   s.transport.protocols[0].slices = 1;
   CHECK(seconds(s, "ring", Op::all_gather, 8 * megabyte) == Approx(147 * us + 7e-3).epsilon(1e-6));
 }
 
 TEST_CASE("pipeline: a tree fills its pipe, then streams") {
-  // 2 nodes of one GPU: 2 hops; each edge carries S/2 each way in both trees, W = S/B. In k slices
-  // of S/2 the first takes 2 hops of S/2/k.
+  // 2 nodes of one GPU: 2 hops; each edge carries S/2 each way in both trees, W = S/B. With k
+  // slices of S/2, the first slice takes 2 hops of S/2/k.
   Setting s = setting(1, 2);
   s.transport.slice = Bytes(1 * megabyte);
   for (const double size : {1e6, 2e6, 20e6, 200e6}) {
@@ -83,10 +84,10 @@ TEST_CASE("pipeline: a tree fills its pipe, then streams") {
   }
 }
 
-TEST_CASE("pipeline: a tree of many nodes fills its pipe from slices of half of the payload") {
+TEST_CASE("pipeline: a tree of many nodes fills its pipe with slices of half the payload") {
   // 8 nodes of one GPU: up and down 3 levels are 6 hops, and each tree carries S/2. A first slice
-  // of S/2/k passes each hop alone, in 6 S/2/k/B; an inner node's NIC carries 2 S in all. In
-  // slices of 1 MB, k = S/2/MB, so that the pipe takes (3 - 2) S/B/k = 2 MB/B longer to fill.
+  // of S/2/k passes each hop alone, in 6 S/2/k/B; an inner node's NIC carries 2 S in total. With
+  // slices of 1 MB, k = S/2/MB, so that filling the pipe takes (3 - 2) S/B/k = 2 MB/B longer.
   Setting s = setting(1, 8);
   s.transport.slice = Bytes(1 * megabyte);
   for (const double size : {4e6, 20e6, 200e6})
@@ -94,24 +95,24 @@ TEST_CASE("pipeline: a tree of many nodes fills its pipe from slices of half of 
           Approx(7 * us + 6 * 20 * us + 2 * size / 1e9 + 2e6 / 1e9).epsilon(1e-6));
 }
 
-TEST_CASE("pipeline: a node's limit binds below the NICs and is shared by them") {
-  // 2 nodes of 4 GPUs and NICs of 1 GB/s: 4 GB/s, held to 1 GB/s of payload by the protocol.
+TEST_CASE("pipeline: a node's cap below its NICs' rate applies and is shared by them") {
+  // 2 nodes of 4 GPUs and NICs of 1 GB/s: 4 GB/s, capped at 1 GB/s of payload by the protocol.
   Setting s = setting(4, 2);
   for (HopLatency* hop : {&s.transport.protocols[0].ring, &s.transport.protocols[0].tree})
     *hop = {};
   CHECK(seconds(s, "ring", Op::all_gather, 64 * megabyte) == Approx(7. / 8 * 64e6 / 4e9));
   s.transport.protocols[0].node_cap = Bandwidth(1e9);
   CHECK(seconds(s, "ring", Op::all_gather, 64 * megabyte) == Approx(7. / 8 * 64e6 / 1e9));
-  s.transport.protocols[0].efficiency = 0.5;  // does not halve the limit, which is payload
+  s.transport.protocols[0].efficiency = 0.5;  // does not affect the cap, which is in payload
   CHECK(seconds(s, "ring", Op::all_gather, 64 * megabyte) == Approx(7. / 8 * 64e6 / 1e9));
-  // Trees take their share of it.
+  // Trees get their share of the cap.
   s.transport.protocols[0].tree_efficiency = 0.5;
   CHECK(seconds(s, "tree", Op::all_reduce, 64 * megabyte) == Approx(64e6 / 0.5e9));
   CHECK(seconds(s, "ring", Op::all_gather, 64 * megabyte) == Approx(7. / 8 * 64e6 / 1e9));
 }
 
-// 2 nodes of 8: rings of 8 GB over 16 channels of 1 GB/s, less than their links carry.
-TEST_CASE("pipeline: channels bound a ring, and few bytes have few of them") {
+// 2 nodes of 8: rings of 8 GB over 16 channels of 1 GB/s, less than the rate of their links.
+TEST_CASE("pipeline: channels limit a ring, and few bytes use few channels") {
   Setting s = setting(8, 2);
   s.nic = 1e12;
   Protocol& simple = s.transport.protocols[0];
@@ -120,7 +121,7 @@ TEST_CASE("pipeline: channels bound a ring, and few bytes have few of them") {
   s.transport.tuning = NcclTuning{.nics = 8};
   s.transport.slice = Bytes(1e12);
   const double latency = 7 * us + (14 * 5 + 1 * 20) * us;
-  // 15 steps of S/16 over 16 channels, and of 10 KiB over two; f = W where a block is one slice.
+  // 15 steps of S/16 over 16 channels, and of 10 KiB over two; f = W if a block is one slice.
   for (const auto& [size, channels] : {std::pair{8e9, 16.}, std::pair{10240., 2.}}) {
     INFO(size);
     CHECK(seconds(s, "ring", Op::all_gather, size) ==
@@ -130,22 +131,22 @@ TEST_CASE("pipeline: channels bound a ring, and few bytes have few of them") {
       CHECK(simulate(planned, NetworkModel::flow).s() == Approx(planned.time.s()).epsilon(1e-6));
     }
   }
-  // A tree passes all of S up and down a chain of seven hops twice, and one between nodes.
+  // A tree passes all of S twice up and down a chain of seven hops, and over one hop between nodes.
   CHECK(seconds(s, "tree", Op::all_reduce, 8e9) == Approx(16 * 8e9 / (16 * 1e9)).epsilon(1e-3));
-  // Simple's channels bound a hop; their combined rate is the NICs' share.
+  // Simple's channels limit a hop; their combined rate is the NICs' share.
   simple.name = "Simple";
   CHECK(seconds(s, "tree", Op::all_reduce, 8e9) == Approx(16 * 8e9 / (16 * 1e9)).epsilon(1e-3));
   s.transport.slice = Bytes(1);
   CHECK(seconds(s, "tree", Op::all_reduce, 8e9) < 1);
-  // Algorithms other than NCCL's rings and trees are not bounded.
+  // Algorithms other than NCCL's rings and trees are not limited.
   CHECK(seconds(s, "shift", Op::send_recv, 8e9) < 1);
 }
 
-TEST_CASE("pipeline: within one node other latencies hold") {
+TEST_CASE("pipeline: within one node other latencies apply") {
   Setting s = setting(4, 1);
   s.transport.protocols[0].alone =
       HopLatency{Duration::microseconds(3), Duration::microseconds(1), Duration()};
-  // 6 steps of an all-reduce.
+  // An all-reduce has 6 steps.
   CHECK(seconds(s, "ring", Op::all_reduce, 4) == Approx(9 * us).epsilon(1e-5));
   s.nodes = 2;
   CHECK(seconds(s, "ring", Op::all_gather, 4) == Approx((7 + 6 * 5 + 20) * us).epsilon(1e-4));
@@ -160,7 +161,7 @@ TEST_CASE("pipeline: the switch reduces at S (1 + 1/p) each way") {
       InSwitch{{Duration::microseconds(25), Duration(), Duration::microseconds(21)}, 0.8};
   const double S = 800 * megabyte;
   CHECK(seconds(s, "nvls", Op::all_reduce, S) == Approx(25 * us + S * 9 / 8 / 80e9).epsilon(1e-7));
-  // Cheaper than the ring's 2 * 7/8 S, so it is chosen; small sizes take the ring's low base.
+  // Cheaper than the ring's 2 * 7/8 S, so it is chosen; small sizes use the ring with its low base.
   CHECK(plan(s, "", Op::all_reduce, S).algorithm == "nvls");
   s.transport.protocols[0].ring = {};
   CHECK(plan(s, "", Op::all_reduce, 8).algorithm == "ring");
@@ -172,7 +173,7 @@ TEST_CASE("pipeline: the switch reduces at S (1 + 1/p) each way") {
         Approx(2 * 3. / 4 * S));
 }
 
-TEST_CASE("pipeline: folded or written out, in one event or many, the time is the same") {
+TEST_CASE("pipeline: folded or in full, in one event or many, the time is the same") {
   Setting s = setting(4, 4);
   s.link = 5e9;
   s.transport.slice = Bytes(megabyte);
@@ -194,7 +195,7 @@ TEST_CASE("pipeline: folded or written out, in one event or many, the time is th
   }
 }
 
-TEST_CASE("pipeline: what is left to wait for") {
+TEST_CASE("pipeline: exposed latency") {
   const Duration ten = Duration::microseconds(10);
   CHECK(exposed(ten, 0, ten) == ten);
   CHECK(exposed(ten, 0.75, Duration::microseconds(0)) == ten);
@@ -203,13 +204,14 @@ TEST_CASE("pipeline: what is left to wait for") {
   CHECK(exposed(ten, 1, Duration::seconds(1)).us() < 1e-4);
 }
 
-// When the last of `nodes` has its messages, in the time of one message: every node sends one to
-// each other in the order of their numbers, ports pass one message at a time, first come first
-// served.
+// Returns when the last node has received all its messages, in units of one message's time. Every
+// node sends one message to every other in the order of their numbers; ports pass one message at a
+// time, first come first served.
 int turns_one_by_one(int nodes) {
   int last = 0;
   for (int to = 0; to < nodes; ++to) {
-    // Sender i has sent those before `to` but its own: arrivals start at slot to, or to - 1.
+    // Sender i has already sent to the nodes before `to`, except itself: its message arrives at
+    // slot `to`, or to - 1.
     int free_at = 0;
     for (const bool earlier : {true, false}) {
       const int senders = earlier ? to : nodes - 1 - to;
@@ -221,7 +223,7 @@ int turns_one_by_one(int nodes) {
   return last;
 }
 
-TEST_CASE("turns: where all ranks post in the same order, the last node starts late") {
+TEST_CASE("turns: if all ranks post in the same order, the last node starts late") {
   const double message = 1e6;  // 1 ms at 1 GB/s
   for (const int nodes : {2, 3, 4, 8, 64}) {
     Setting s = setting(1, nodes);
@@ -230,33 +232,32 @@ TEST_CASE("turns: where all ranks post in the same order, the last node starts l
     };
     const double side_by_side = time("deepspeed_gather");
     CHECK(side_by_side == Approx(27 * us + (nodes - 1) * 1e-3));
-    // Whole messages queue up: one after the other, 2 N - 3 turns.
+    // Whole messages are queued one after another: 2 N - 3 turns.
     s.transport.queue_ahead = Bytes(2 * message);
     CHECK(turns_one_by_one(nodes) == 2 * nodes - 3);
     CHECK(time("deepspeed_gather") == Approx(27 * us + turns_one_by_one(nodes) * 1e-3));
-    // A quarter of each does: so does a quarter of the wait stay.
+    // If a quarter of each message is queued, a quarter of the wait remains.
     s.transport.queue_ahead = Bytes(message / 4);
     CHECK(time("deepspeed_gather") == Approx(side_by_side + (nodes - 2) * 0.25e-3));
-    // MPI's own linear exchange starts with another peer on every rank.
+    // MPI's own linear exchange starts with a different peer on every rank.
     CHECK(time("linear") == Approx(side_by_side));
-    // A token bucket that filled meanwhile pays for up to its size.
+    // A token bucket that filled meanwhile reduces the wait by up to its size.
     s.transport.burst = Duration::microseconds(100);
     CHECK(time("deepspeed_gather") ==
           Approx(side_by_side + std::max(0.0, (nodes - 2) * 0.25e-3 - 0.1e-3)));
   }
 }
 
-TEST_CASE(
-    "incast: exchanges wait for the timer when a port holds less than a packet of each flow") {
+TEST_CASE("incast: exchanges wait for the timer if a port holds less than a packet of each flow") {
   CHECK(stalled_share(full_packet * 63, 63) == Approx(0.5));
-  // The queue is a normal number of mean k and variance 2 k (incast.h), so that a port that holds
-  // k + z sqrt(2 k) overflows with the probability above z: 15.87 % for 1, 2.275 % for 2.
+  // The queue length is normal with mean k and variance 2 k (incast.h), so that a port with room
+  // for k + z sqrt(2 k) overflows with the probability above z: 15.87 % for 1, 2.275 % for 2.
   CHECK(stalled_share(full_packet * (50 + 10), 50) == Approx(0.158655).epsilon(1e-5));
   CHECK(stalled_share(full_packet * (50 + 20), 50) == Approx(0.0227501).epsilon(1e-5));
   CHECK(stalled_share(full_packet * (200 - 20), 200) == Approx(1 - 0.158655).epsilon(1e-5));
   CHECK(stalled_share(full_packet * 31, 63) > 0.95);
   CHECK(stalled_share(full_packet * 126, 63) < 0.001);
-  CHECK(stalled_share(full_packet * 0.9e6, 1e6) == Approx(1));  // sharper, the more flows there are
+  CHECK(stalled_share(full_packet * 0.9e6, 1e6) == Approx(1));  // the more flows, the sharper
 
   Setting s = setting(2, 8);
   s.nics = 1;
@@ -272,15 +273,15 @@ TEST_CASE(
     s.transport.port_queue = PortQueue{full_packet * 28, Duration::microseconds(200e3)};
     return (time(algorithm, message) - without) / 0.2;
   };
-  // Each of 2 GPUs receives from 14 over the same port: 28 flows, half of the exchanges wait.
+  // Each of 2 GPUs receives from 14 over the same port: 28 flows, and half of the exchanges wait.
   CHECK(waits("linear", 1e5) == Approx(0.5));
   CHECK(waits("deepspeed_gather", 1e5) == Approx(0.5));
   CHECK(waits("deepspeed_gather", 5e3) == Approx(0.5));
-  // One sender per receiver at a time, or messages that need no acknowledgement.
+  // No wait with one sender per receiver at a time, or with messages that need no acknowledgement.
   CHECK(waits("pairwise", 1e5) == 0);
   CHECK(waits("linear", 14e3) == 0);
   CHECK(waits("deepspeed_gather", 2.8e3) == 0);
-  // Rank by rank and event by event, it is the same.
+  // The result is the same rank by rank and event by event.
   const Collective full = plan(s, "linear", Op::all_to_all, 16e5, false, true);
   CHECK(full.time.s() == Approx(time("linear", 1e5)).epsilon(1e-6));
   CHECK(simulate(full, NetworkModel::flow).s() == Approx(full.time.s()).epsilon(1e-6));
@@ -291,9 +292,9 @@ TEST_CASE(
   CHECK(seconds(s, "linear", Op::all_to_all, 4e5) < 0.1);
 }
 
-// Messages of two ranks over two channels have 2 MiB on their way during a hop, so that beyond the
-// first 2 MiB a message takes a hop for each; the NIC alone takes 10 ms for 100 MB.
-TEST_CASE("pipeline: a message over a long way waits for its channels' buffers") {
+// Messages of two ranks over two channels have 2 MiB in flight during a hop. Beyond the first 2
+// MiB, a message takes one hop latency per 2 MiB; the NIC alone takes 10 ms for 100 MB.
+TEST_CASE("pipeline: a message over a long distance waits for its channels' buffers") {
   Setting s = setting(1, 2);
   s.nic = 1e10;
   s.transport.tuning = NcclTuning{};
@@ -306,8 +307,8 @@ TEST_CASE("pipeline: a message over a long way waits for its channels' buffers")
   CHECK(message(5000) == Approx((100e6 / 0x1p21 - 1) * 5e-3).epsilon(1e-6));
 }
 
-// A tree of two nodes carries S over c channels with 4 MiB of Simple each on its way.
-TEST_CASE("pipeline: a tree over a long way waits for its channels' buffers") {
+// A tree of two nodes carries S over c channels with 4 MiB each in flight under Simple.
+TEST_CASE("pipeline: a tree over a long distance waits for its channels' buffers") {
   Setting s = setting(1, 2);
   s.transport.protocols[0].name = "Simple";
   s.transport.tuning = NcclTuning{};

@@ -11,7 +11,7 @@
 namespace lambcast {
 namespace {
 
-// An uplink leads from the leaf of a NIC to the spine of its port (machine.h).
+// Returns the uplinks. An uplink leads from the leaf of a NIC to the spine of its port (machine.h).
 std::vector<std::uint32_t> find_uplinks(const ProcessGroup& group, const Machine& machine,
                                         const Place& place) {
   if (!machine.folded) return {};

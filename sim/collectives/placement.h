@@ -1,8 +1,8 @@
-// A process group laid on a machine: which nodes, slots and NICs its members use.
+// A process group placed on a machine: the nodes, slots and NICs that its members use.
 //
-// A member's own NIC is the one next to its slot. A group drives as many rails as its members on a
-// node have NICs: one for a data-parallel group of one member per node, each of eight such siblings
-// over a NIC of its own where there are eight, all over the same where there is one.
+// A member's own NIC is the one next to its slot. A group uses as many rails as its members on a
+// node have NICs. A data-parallel group with one member per node uses one: with eight NICs, each of
+// eight sibling groups uses a NIC of its own; with one NIC, all share it.
 #pragma once
 
 #include <cstdint>
@@ -22,33 +22,33 @@ struct Place {
   bool operator==(const Place&) const = default;
 };
 
-// A group, with the properties of its machine that a schedule depends on.
+// A group with the properties of its machine that affect a schedule.
 struct Placement : ProcessGroup {
-  int nics = 1;               // that the members on one node reach
-  double groups_per_nic = 1;  // siblings that meet there
-  // Only the sends of its first `written` nodes are written down, of parts of `part` nodes each;
-  // they stand for those of all (see machine.h). All nodes where not folded.
+  int nics = 1;               // NICs that the members on one node use
+  double groups_per_nic = 1;  // siblings that share a NIC
+  // If folded, only the sends of the first `written` nodes are stored, in parts of `part` nodes
+  // each; they stand for those of all nodes (see machine.h). Otherwise all nodes are written.
   bool folded = false;
   int written = 1;
   int part = 1;
   bool full_parts = true;  // all parts of the group are full
-  // Messages leave a node by the NIC of their receiver's rail, over the GPU next to it, and not by
-  // that of their sender (NCCL's PXN).
+  // Messages leave a node through the NIC of their receiver's rail and the GPU next to it, instead
+  // of the NIC of their sender's rail (NCCL's PXN).
   bool by_rail_of_receiver = false;
-  // Numbers of the uplinks by which flows between parts reach each node of a part: one per sibling
-  // and NIC, node by node. Nodes that share an uplink have its number. Empty where not folded.
+  // Number of the uplink that flows between parts use, for each node of a part, sibling and NIC, in
+  // that order. Nodes that share an uplink have the same number. Empty if not folded.
   std::vector<std::uint32_t> uplinks{};
 
-  // The ranks whose sends are written down.
+  // Returns the number of ranks whose sends are stored.
   int senders() const { return folded ? written * per_node : ranks; }
 };
 
 Placement placed(const ProcessGroup& group, const Machine& machine, const Place& place = {});
 
-// The NIC next to a slot, counted within the node.
+// Returns the NIC next to a slot, counted within the node.
 int nic_next_to(const Machine& machine, int slot);
 
-// The NICs next to the members that one sibling has on a node, each once.
+// Returns the NICs next to the members of one sibling on a node, without duplicates.
 std::vector<int> nics_of(const ProcessGroup& group, const Machine& machine, const Place& place,
                          int sibling);
 

@@ -1,18 +1,19 @@
-// Ranks that call a collective together, and sibling groups that do the same at once.
+// Ranks that call a collective together, and sibling groups that make the same call at once.
 //
-// A training layout cuts its ranks into groups per axis: with tensor parallelism over the 8 GPUs of
-// a node, GPU i of every node forms a data-parallel group of one member per node, and eight such
-// groups reduce their gradients at the same moment. What such a call costs depends on how its
-// members lie, not on where, so the group is a value:
+// A training layout divides its ranks into groups per axis: with tensor parallelism over the 8 GPUs
+// of a node, GPU i of every node forms a data-parallel group of one member per node, and eight such
+// groups reduce their gradients at the same moment. The cost of such a call depends on the relative
+// positions of its members only, so the group is a plain value:
 //
 //   member i   slot (i % per_node) * stride of node (i / per_node) * node_stride
 //   sibling k  the same, shifted by (k / stride) * per_node * stride + k % stride slots
 //
-// One group on whole nodes is {ranks, GPUs per node}; the data-parallel groups above are
-// {nodes, 1, 8, 1, 8}, and the two tensor-parallel groups of 4 on a node of 8 {4, 4, 1, 1, 2}.
+// One group on whole nodes is {ranks, GPUs per node}; the data-parallel groups above are {nodes, 1,
+// 8, 1, 8}, and the two tensor-parallel groups of 4 on a node of 8 {4, 4, 1, 1, 2}.
 //
-// Left out: groups on other nodes, which meet these in an oversubscribed fabric only. Both network
-// models of a step have them (collective_costs.h, peer_groups.h in models/training/price/).
+// Left out: groups on other nodes, which share only links of an oversubscribed fabric with these.
+// Both network models of a step include them (collective_costs.h, peer_groups.h in
+// models/training/price/).
 #pragma once
 
 #include <compare>
@@ -21,23 +22,24 @@ namespace lambcast {
 
 struct ProcessGroup {
   int ranks = 1;
-  int per_node = 1;  // members on each node that it touches; the last may have fewer
-  int stride = 1;    // in slots, from a member to the next on its node
+  int per_node = 1;  // members per node; the last node may have fewer
+  int stride = 1;    // slots from one member to the next on a node
   int node_stride = 1;
-  // Groups alike on the same nodes that make the same call at the same time: they share the nodes'
-  // NICs and links. Counts the group itself.
+  // Number of equal groups on the same nodes that make the same call at the same time and share the
+  // nodes' NICs and links. The group itself is counted.
   int siblings = 1;
 
-  // Nodes it touches; the n-th of them is node n * node_stride.
+  // Returns the number of nodes with members; the n-th of them is node n * node_stride.
   int nodes() const { return (ranks + per_node - 1) / per_node; }
   int node_of(int rank) const { return rank / per_node; }
   int ranks_on(int node) const;
   bool uniform() const { return ranks % per_node == 0; }
 
-  // Slots of a node that the siblings lie in: whole blocks of per_node * stride.
+  // Returns the number of slots of a node that the siblings span: whole blocks of per_node *
+  // stride.
   int slots() const;
   int slot_of(int rank, int sibling = 0) const;
-  // Nodes that it lies in: whole strides.
+  // Returns the number of nodes that the group spans: whole strides.
   int node_span() const { return nodes() * node_stride; }
 
   friend auto operator<=>(const ProcessGroup&, const ProcessGroup&) = default;

@@ -1,5 +1,5 @@
-// Groups that are not whole nodes, against closed forms and against the same groups run as programs
-// of their own on one network.
+// Groups that are not whole nodes, compared with closed forms and with the same groups run as
+// separate programs on one network.
 #include "sim/collectives/process_group.h"
 
 #include <algorithm>
@@ -57,12 +57,12 @@ TEST_CASE("process group: siblings share no slot and fill their blocks") {
     CHECK(static_cast<int>(slots.size()) == group.slots());
   }
   CHECK(ProcessGroup{6, 1, 1, 2, 4}.node_span() == 12);
-  // A group on its own leaves slots to others.
+  // A group without siblings leaves slots to others.
   CHECK(ProcessGroup{8, 2, 4}.slots() == 8);
   CHECK(ProcessGroup{8, 2, 4}.slot_of(3) == 4);
 }
 
-TEST_CASE("process group: eight groups of one GPU per node share the NICs there are") {
+TEST_CASE("process group: eight groups of one GPU per node share the NICs of the node") {
   // A ring over n nodes: 2(n-1) rounds of S/n over the NIC of its member. k groups at one NIC of
   // rate B have B/k each: 2(n-1)(alpha + k S/(nB)).
   const int n = 4;
@@ -76,19 +76,19 @@ TEST_CASE("process group: eight groups of one GPU per node share the NICs there 
   CHECK(time(1, 1) == time(1, 8));
 }
 
-TEST_CASE("process group: groups side by side in a node share its NICs, not one another's links") {
+TEST_CASE("process group: groups in one node share its NICs, not each other's links") {
   const double size = 64e6;
   const auto time = [&](const ProcessGroup& group, int nics) {
     return plan(group, "ring", Op::all_reduce, size, nics).time.s();
   };
-  // Inside a node of 8: rings of p have 2(p-1) rounds of S/p over the GPUs' own links.
+  // Inside a node of 8: rings of p ranks have 2(p-1) rounds of S/p over the GPUs' own links.
   for (const auto& [p, siblings] : {std::pair{2, 4}, {4, 2}, {8, 1}}) {
     const double alone = 2 * (p - 1) * (hop_time.s() + size / p / gpu_rate);
     CHECK(time({p, p, 1, 1, siblings}, 1) == Approx(alone));
     CHECK(time({p, p, siblings, 1, siblings}, 1) == Approx(alone));
   }
-  // Over 2 nodes, n = 8, one crossing per rail and round. Two groups of four, side by side, have
-  // half of the NICs each; interleaved, both reach all of them and have half of each.
+  // Over 2 nodes, n = 8, one crossing per rail and round. Two groups of four in adjacent slots have
+  // half of the NICs each; interleaved, both use all NICs and have half of each.
   for (const int stride : {1, 2}) {
     const auto groups = [&](int siblings, int nics) {
       return time({8, 4, stride, 1, siblings}, nics);
@@ -100,7 +100,7 @@ TEST_CASE("process group: groups side by side in a node share its NICs, not one 
   }
 }
 
-TEST_CASE("process group: what siblings send leaves the node as well") {
+TEST_CASE("process group: traffic per node includes that of siblings") {
   const Traffic alone = plan({4, 1, 8, 1, 1}, "ring", Op::all_reduce, 8e6, 8).traffic;
   const Traffic eight = plan({4, 1, 8, 1, 8}, "ring", Op::all_reduce, 8e6, 8).traffic;
   CHECK(alone.network_sent_per_node.value() == Approx(2 * 3. / 4 * 8e6));
@@ -108,7 +108,7 @@ TEST_CASE("process group: what siblings send leaves the node as well") {
   CHECK(eight.sent_per_rank == alone.sent_per_rank);
 }
 
-// When the last of all siblings ends that run as programs of their own, side by side.
+// Returns when the last sibling ends if all run as separate programs at the same time.
 Duration run_concurrently(const ProcessGroup& group, const char* algorithm, Op op, double size,
                           int nics) {
   Machines on = machines(group.slots(), nics, group.node_span());
@@ -139,7 +139,7 @@ Duration run_concurrently(const ProcessGroup& group, const char* algorithm, Op o
   return run(graph, *network).end.since_start();
 }
 
-TEST_CASE("process group: siblings as one program take as long as programs of their own") {
+TEST_CASE("process group: siblings as one program take as long as separate programs") {
   struct Case {
     const char* algorithm;
     Op op;
@@ -161,7 +161,7 @@ TEST_CASE("process group: siblings as one program take as long as programs of th
         CHECK(simulate(full, NetworkModel::flow).s() == Approx(apart).epsilon(1e-8));
         CHECK(simulate(folded, NetworkModel::flow).s() == Approx(apart).epsilon(1e-8));
         CHECK(full.time.s() == Approx(folded.time.s()).epsilon(1e-8));
-        // The closed form gives the same if all flows of a round meet the same bottleneck.
+        // The closed form gives the same if all flows of a round share the same bottleneck.
         const std::string name = c.algorithm;
         if (name == "ring" || name == "pairwise")
           CHECK(folded.time.s() == Approx(apart).epsilon(1e-8));
@@ -170,7 +170,7 @@ TEST_CASE("process group: siblings as one program take as long as programs of th
   }
 }
 
-TEST_CASE("routes: more than are kept at a time leave their flows what kept ones do") {
+TEST_CASE("routes: more links than are kept at a time give flows the same loads as kept ones") {
   const ProcessGroup group{480, 4, 2, 1, 2};
   Machines on = machines(group.slots(), 3, group.node_span());
   Machines::Wired& wired = on.full();
@@ -190,7 +190,7 @@ TEST_CASE("routes: more than are kept at a time leave their flows what kept ones
     const Topology& topology = wired.machine->topology;
     const std::vector<Share> kept = FairShares(topology).of(paths.links(), {}).shares(topology);
     CHECK(std::ranges::equal(paths.shares(), kept, same));
-    // Three NICs for eight GPUs are not alike: it shows by whose the flows leave.
+    // Three NICs do not divide eight GPUs equally, so the loads depend on the choice of the NIC.
     if (by_rail)
       CHECK_FALSE(std::ranges::equal(by_own, kept, same));
     else
@@ -198,7 +198,7 @@ TEST_CASE("routes: more than are kept at a time leave their flows what kept ones
   }
 }
 
-TEST_CASE("routes: threads that ask for the same links at once find them once") {
+TEST_CASE("routes: threads that request the same links at once find them once") {
   std::atomic<int> found = 0;
   const Paths paths(
       1000,
@@ -219,7 +219,7 @@ TEST_CASE("routes: threads that ask for the same links at once find them once") 
   CHECK(found == 1);
 }
 
-TEST_CASE("routes: threads that ask for links which one router finds do not meet in it") {
+TEST_CASE("routes: threads that request links from one router do not use it at the same time") {
   const ProcessGroup group{64, 8};
   Machines on = machines(8, 8, 8);
   Machines::Wired& wired = on.full();
@@ -239,9 +239,9 @@ TEST_CASE("routes: threads that ask for links which one router finds do not meet
     CHECK(together[i]->links().links == alone[i]->links().links);
 }
 
-TEST_CASE("routes: messages by rail leave by the NIC next to their receiver") {
-  // The second of two groups that take turns over eight GPUs: slots 1, 3, 5, 7 of two nodes, next
-  // to NICs 0, 1, 1, 2.
+TEST_CASE("routes: messages by rail leave through the NIC next to their receiver") {
+  // The second of two groups that alternate over eight GPUs: slots 1, 3, 5, 7 of two nodes, next to
+  // NICs 0, 1, 1, 2.
   const ProcessGroup group{8, 4, 2, 1, 2};
   Machines on = machines(8, 3, 2);
   Machines::Wired& wired = on.full();

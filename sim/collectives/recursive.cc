@@ -7,9 +7,9 @@ namespace {
 
 int power_of_two_below(int n) { return static_cast<int>(std::bit_floor(static_cast<unsigned>(n))); }
 
-// One round in which every rank of the power-of-two core exchanges `bytes` with rank ^ distance.
-// With n not a power of two the first 2 * extra ranks pair up beforehand, and the odd one of each
-// pair stands in the core for both (MPICH and Open MPI fold the same way).
+// A round in which every rank of the power-of-two core exchanges `bytes` with rank ^ distance. If n
+// is not a power of two, the first 2 * extra ranks form pairs first, and the odd rank of each pair
+// takes part in the core for both (as in MPICH and Open MPI).
 struct Core {
   explicit Core(const Placement& placement)
       : size(power_of_two_below(placement.ranks)), extra(placement.ranks - size) {}
@@ -34,7 +34,8 @@ void exchange_round(CommSchedule& schedule, const Core& core, int distance, Byte
       {add_sends(schedule, std::move(sends)), 1, crosses ? 0 : 1, crosses ? 1 : 0});
 }
 
-// The even rank of each folded pair hands its data over before the core runs, or gets the result.
+// Adds the round in which the even rank of each pair sends its data before the core runs, or gets
+// the result.
 void fold_round(CommSchedule& schedule, const Core& core, Bytes bytes, bool back,
                 const Placement& placement) {
   if (core.extra == 0) return;
@@ -96,7 +97,7 @@ void neighbor_exchange(CommSchedule& schedule, Bytes size, const Placement& plac
   };
   const bool many_nodes = placement.nodes() > 1;
   const Bytes block = size / n;
-  // Even ranks and their right neighbours share a node when the node holds an even number.
+  // Even ranks share a node with their right neighbours if the node has an even number of ranks.
   const bool right_is_local = placement.per_node % 2 == 0 || !many_nodes;
   schedule.rounds.push_back(
       {with_neighbors(true, block), 1, right_is_local ? 1 : 0, right_is_local ? 0 : 1});

@@ -3,8 +3,8 @@
 namespace lambcast::builders {
 namespace {
 
-// One ring per rail visits the ranks of a node in turn and leaves by the rank next to the rail's
-// NIC. Rings that share a hop inside a node are merged into one send.
+// One ring per rail visits the ranks of a node in turn and leaves the node at the rank next to the
+// rail's NIC. Sends of several rings over one hop inside a node are merged.
 std::vector<Send> ring_sends(Bytes per_ring_total, const Placement& placement) {
   const int rings = rails(placement);
   const Bytes share = per_ring_total / rings;
@@ -37,7 +37,7 @@ void ring(CommSchedule& schedule, Bytes size, const Placement& placement) {
   const int nodes = placement.nodes();
   const int lanes = nodes > 1 ? rails(placement) : placement.per_node;
   if (schedule.op == Op::broadcast || schedule.op == Op::reduce) {
-    // A chain through all ranks that streams, from the root or to it: every edge carries S, the
+    // A streaming chain through all ranks, from the root or to it: every edge carries S, and the
     // last rank waits for all hops.
     const std::size_t sends = add_sends(schedule, ring_sends(size, placement));
     schedule.rounds.push_back(

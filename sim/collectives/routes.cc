@@ -12,9 +12,9 @@
 namespace lambcast {
 namespace {
 
-constexpr std::size_t usual_links = 6;  // of a route
+constexpr std::size_t usual_links = 6;  // typical number of links of a route
 
-// Returns the weight of each flow; empty: all are 1.
+// Returns the weight of each flow; empty if all are 1.
 std::vector<std::uint32_t> weights_of(const std::vector<Send>& sends, int siblings) {
   std::vector<std::uint32_t> weights;
   if (std::ranges::all_of(sends, [](const Send& send) { return send.weight == 1; })) return weights;
@@ -47,12 +47,12 @@ class Finder {
     }
   }
 
-  // Appends the links of each of a set's sends; `halves` as CommSchedule has it.
+  // Appends the links of each send of a set. For `halves` see CommSchedule.
   void find(const std::vector<Send>& sends, bool halves, LinkLists& paths) {
     find(sends, halves, paths, [] {});
   }
 
-  // The same, a piece at a time.
+  // Finds the links of a set piece by piece.
   void find_pieces(const std::vector<Send>& sends, bool halves, LinkLists& piece,
                    const FairShares::Take& take) {
     piece.clear();
@@ -83,10 +83,10 @@ class Finder {
 
   // A rank of a sibling on the machine.
   struct Member {
-    int node;          // of the cluster; written down, it or its image
-    std::size_t at;    // among the machine's endpoints
-    std::size_t nics;  // the first of its node's
-    std::size_t nic;   // its own among them
+    int node;          // node of the cluster; the machine has this node or its image
+    std::size_t at;    // index of its endpoint in the machine
+    std::size_t nics;  // index of its node's first NIC
+    std::size_t nic;   // index of its own NIC within the node
   };
 
   Member member(int rank, int sibling) const {
@@ -116,7 +116,8 @@ class Finder {
     const VertexId in = machine_.nic[to.nics + to_nic];
     const std::uint32_t port = machine_.port[to.nics + to_nic];
     if (machine_.folded && from.node / machine_.written != to.node / machine_.written) {
-      // Out to where it would turn to the other part, and back in: the image of its target.
+      // The route leaves up to the switch that leads to the other part, and comes back to the image
+      // of its target.
       const VertexId turn = machine_.turns[port % machine_.turns.size()];
       if (is_written(from)) {
         append(leaves, links);
@@ -133,17 +134,18 @@ class Finder {
     }
   }
 
-  // Whether it stands where it is, and not elsewhere.
+  // Returns whether the member itself is written, not only its image.
   bool is_written(const Member& member) const { return !halves_ || member.node < machine_.written; }
 
-  // Between a rank and a NIC of its node.
+  // Links between a rank and a NIC of its node.
   struct Way {
     bool found = false;
     std::uint8_t links = 0;
     std::array<LinkId, 6> link{};
   };
 
-  // Nodes are wired alike, one after another: found for one node, and shifted.
+  // Returns the links between two ranks of a node. All nodes are wired alike and in sequence, so
+  // links are found for one node and shifted.
   Way inside(const Member& from, const Member& to) {
     const auto gpus = static_cast<std::size_t>(machine_.gpus_per_node);
     const std::size_t out = from.at % gpus, in = to.at % gpus;
@@ -186,7 +188,7 @@ class Finder {
     return links_of_node_;
   }
 
-  // One of the ways is shortest.
+  // Finds one of the shortest paths.
   void find_way(VertexId from, VertexId to, Way& way) {
     to_nic_.clear();
     router_.append_route(from, to, 0, to_nic_);
@@ -200,8 +202,8 @@ class Finder {
     links.insert(links.end(), way.link.begin(), way.link.begin() + way.links);
   }
 
-  // A rail names its NIC among those that the group reaches; without one a rank uses the NIC next
-  // to it, or next to whom it sends to.
+  // Returns the NIC of a member. A rail selects one of the NICs that the group uses; without a rail
+  // it is the NIC next to the member or to its receiver.
   static std::size_t nic(const Member& member, const Member& receiver, int rail,
                          const std::vector<int>& reached) {
     if (rail == Send::own_rail) return member.nic;
@@ -214,17 +216,17 @@ class Finder {
   Endpoint endpoint_;
   Router& router_;
   const Place& place_;
-  std::vector<Member> members_;          // by sibling and rank, where all are written down
-  std::vector<std::vector<int>> nics_;   // of a node, that each sibling reaches
-  std::vector<Way> ways_out_, ways_in_;  // by slot and NIC, of the first node
-  std::vector<Way> inside_;              // by both slots, of the first node
+  std::vector<Member> members_;          // by sibling and rank, if all are written
+  std::vector<std::vector<int>> nics_;   // NICs of a node that each sibling uses
+  std::vector<Way> ways_out_, ways_in_;  // by slot and NIC, in the first node
+  std::vector<Way> inside_;              // by both slots, in the first node
   std::size_t links_of_node_ = 0;
-  std::vector<LinkId> to_nic_;  // of the way at hand
-  bool halves_ = false;         // in the set at hand
+  std::vector<LinkId> to_nic_;  // links of the path being found
+  bool halves_ = false;         // whether the current set has halves
 };
 
-// Returns the loads of an exchange, by sibling: for the send within a node, if any, and for the one
-// between nodes.
+// Returns the loads of an exchange, by sibling: for the send within a node, if any, and for the
+// send between nodes.
 FlowLoads message_loads(const std::vector<Send>& sends, const ExchangeLoads& of, int siblings) {
   FlowLoads loads;
   for (const Send& send : sends)
@@ -261,14 +263,14 @@ Routes find_routes(const CommSchedule& schedule, const ProcessGroup& group,
       return {std::make_shared<const Paths>(
           flows, again(), message_loads(sends, each, group.siblings), machine->topology)};
     }
-    bool whole = false;  // all of it is in `written`
+    bool whole = false;  // whether `written` has all links
     const auto pieces = [&](const FairShares::Take& take) {
       if (whole) return take(written);
       finder.find_pieces(sends, schedule.halves, written, take);
       whole = written.size() == flows;
     };
     FlowLoads loads = shares.of(pieces, weights);
-    // `written` is kept if no other set overwrites it: sets of unequal flows need their links.
+    // `written` is reused if no other set overwrites it: sets of unequal flows need their links.
     if (whole && schedule.send_sets.size() == 1)
       return {
           std::make_shared<const Paths>(std::move(written), std::move(loads), machine->topology)};

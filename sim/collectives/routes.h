@@ -1,4 +1,4 @@
-// Links that the sends of a schedule take on a machine, and the rate that they leave each; found
+// Links that the sends of a schedule use on a machine, and the rate of each send on them. Found
 // once for all protocols.
 #pragma once
 
@@ -13,22 +13,22 @@
 
 namespace lambcast {
 
-// Indexed by CommSchedule::send_sets: the paths of the first sibling's sends, then of the next
-// one's.
+// Indexed by CommSchedule::send_sets: first the paths of the first sibling's sends, then those of
+// the next.
 using Routes = std::vector<std::shared_ptr<const Paths>>;
 
-// Limit of links kept at a time while shares are found. The four million flows of 2,048 ranks that
-// all write to each other at once would take 170 MB of links. Filling them would take longer than
-// finding them twice.
+// Limit of links kept at a time while shares are found. If 2,048 ranks all send to each other at
+// once, the links of the four million flows would take 170 MB, and storing them would take longer
+// than finding them twice.
 inline constexpr std::size_t most_links_kept = 1 << 21;
 
-// `router` is that of the machine's topology. The paths keep both, and use the router when their
-// links are requested.
+// `router` must belong to the machine's topology. The paths keep both, and use the router when
+// their links are requested.
 Routes find_routes(const CommSchedule& schedule, const ProcessGroup& group,
                    const std::shared_ptr<const Machine>& machine, Endpoint endpoint,
                    const std::shared_ptr<Router>& router, const Place& place = {});
 
-// The same routes on a machine with the same wiring and other capacities.
+// Returns the same routes on a machine with the same wiring and other capacities.
 Routes on(const Topology& topology, const Routes& routes);
 
 }  // namespace lambcast

@@ -6,7 +6,7 @@
 namespace lambcast {
 namespace {
 
-// Sends of different bytes are of different classes.
+// Returns a colour that differs for sends of different bytes or classes.
 Colour colour_of(const SendClass& of, const std::vector<Send>& sends) {
   const Colour where = Colour{of.loads} << 2 | Colour{of.crosses} << 1 | Colour{of.first_sibling};
   return mixed(mixed(mixed(mixed(0, sends[of.send].bytes.value()), of.share), where),
@@ -69,7 +69,7 @@ std::optional<FoldedSends> fold_sends(const std::vector<Send>& sends, const Path
   ColouredFlows coloured;
   coloured.colours.reserve(paths.size());
   each_class(sends, paths, SendRuns(placement), caps, [&](SendClass of, std::uint32_t count) {
-    of.first_sibling = true;  // siblings are alike
+    of.first_sibling = true;  // siblings are merged
     of_flows.insert(of_flows.end(), count, of);
     coloured.colours.insert(coloured.colours.end(), count, colour_of(of, sends));
   });

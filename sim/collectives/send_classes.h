@@ -1,7 +1,7 @@
-// Sends of a set, those that are alike together.
+// Groups the sends of a set that are alike.
 //
-//   in a row   SendRuns goes over all flows of a set in their order
-//   a class    sends of the same bytes over links of the same roles and loads (FlowLoads), which
+//   run        consecutive flows of a set, in the order of SendRuns
+//   class      sends of the same bytes over links of the same roles and loads (FlowLoads). They
 //              take equally long under every protocol and on all machines with the same wiring. A
 //              set is priced by its classes.
 #pragma once
@@ -18,22 +18,22 @@
 
 namespace lambcast {
 
-// Whether a protocol caps what leaves a node, so that sends differ by the bytes that do.
+// Whether a protocol caps the rate out of a node, so that sends also differ by the node's traffic.
 enum class NodeCaps { none, some };
 
 class SendRuns {
  public:
   explicit SendRuns(const Placement& group);
 
-  // `count` flows of one send that stay in their node or leave it alike.
+  // `count` flows of one send, all within their node or all leaving it.
   struct Run {
     const Send* send;
-    std::size_t at;  // the first among the flows
+    std::size_t at;  // index of the first of these flows
     bool crosses;
-    double share;  // of what leaves the node of its first sender, with NodeCaps::some; else 0
+    double share;  // of all bytes that leave its first node, if NodeCaps::some; else 0
     std::uint32_t count;
   };
-  // take(run) for all flows of a set, sibling by sibling.
+  // Calls take(run) for all flows of a set, sibling by sibling.
   template <typename Take>
   void each(const std::vector<Send>& sends, std::size_t flows, NodeCaps caps,
             const Take& take) const {
@@ -62,31 +62,32 @@ class SendRuns {
   int node_of(int rank) const {
     return nodes_.empty() ? group_.node_of(rank) : nodes_[static_cast<std::size_t>(rank)];
   }
-  // Whether all that leaves its node is written down.
+  // Returns whether all sends that leave the rank's node are stored.
   bool is_written(int rank) const { return !group_.folded || node_of(rank) < group_.written; }
   std::vector<Bytes> leaving_each_node(const std::vector<Send>& sends, NodeCaps caps) const;
 
   const Placement& group_;
-  std::vector<int> nodes_;  // by rank, if all are written down
+  std::vector<int> nodes_;  // by rank, if all are stored
 };
 
-// The same at all sizes of a schedule, which `send` gives the bytes of.
+// A class is valid for all sizes of a schedule; its bytes are those of `send`.
 struct SendClass {
-  std::uint32_t send;  // the first of them, among those of the set
+  std::uint32_t send;  // the first send of the class, as an index into the set
   std::uint32_t weight;
   bool crosses;
   bool first_sibling;
-  double share;         // as SendRuns::Run has it
-  std::uint32_t loads;  // among FlowLoads::classes of its set
+  double share;         // see SendRuns::Run
+  std::uint32_t loads;  // index into FlowLoads::classes of its set
 };
 
-// take(class, count) for all flows of a set in their order, `count` of a class in a row.
+// Calls take(class, count) for all flows of a set in their order, with `count` consecutive flows of
+// a class.
 template <typename Take>
 void each_class(const std::vector<Send>& sends, const Paths& paths, const SendRuns& runs,
                 NodeCaps caps, const Take& take) {
   const std::size_t of_one = sends_in(sends);
   auto loads = paths.loads().runs.begin();
-  std::uint32_t passed = 0;  // of the run at hand
+  std::uint32_t passed = 0;  // flows of the current run of loads
   runs.each(sends, paths.size(), caps, [&](const SendRuns::Run& run) {
     for (std::uint32_t left = run.count; left > 0;) {
       const std::uint32_t both = std::min(left, loads->flows - passed);
@@ -107,19 +108,19 @@ using SendClasses = std::vector<std::vector<SendClass>>;
 SendClasses send_classes(const CommSchedule& schedule, const Routes& routes,
                          const Placement& placement, NodeCaps caps);
 
-// Sends of a set that has the network to itself, with those that are alike written as one. Links of
-// a role have one capacity on all machines with the same wiring, so a set is folded once for them.
+// Sends of a set that has the network to itself, with equal sends merged. Links of a role have one
+// capacity on all machines with the same wiring, so a set is folded once for all of them.
 struct FoldedSends {
   struct Class {
     SendClass of;
     std::uint32_t count;
   };
   std::vector<Class> classes;
-  LinkLists paths;  // of each class, over trunks
+  LinkLists paths;  // path of each class, as a list of trunks
   std::vector<Alike::Trunk> trunks;
 };
 
-// Returns nothing if a route crosses two links that are alike.
+// Returns nothing if a route crosses two links of one class.
 std::optional<FoldedSends> fold_sends(const std::vector<Send>& sends, const Paths& paths,
                                       const Placement& placement, NodeCaps caps,
                                       const Topology& topology);

@@ -1,4 +1,4 @@
-// A collective alone on a network model, event by event.
+// Simulates a collective alone on a network model, event by event.
 #include <algorithm>
 
 #include "sim/collectives/collective.h"
@@ -18,7 +18,7 @@ std::optional<Approximation> approximation_of(const Collective& collective, Netw
   if (collective.approximation || model == NetworkModel::analytic || !collective.counts_links ||
       !shares_are_unlike(collective))
     return collective.approximation;
-  // Max-min rates are never below the shares, and a link moves all its bytes.
+  // Bounds of the time: max-min rates are never below the shares, and a link moves all its bytes.
   double least = 0, most = 0;
   for (const Flow& flow : collective.program->phases.front().flows->flows) {
     const double bytes = flow.bytes.value() / flow.weight;

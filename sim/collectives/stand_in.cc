@@ -16,7 +16,7 @@ ProcessGroup with_ranks(ProcessGroup group, int ranks) {
   return group;
 }
 
-// The groups that fill whole parts of the machine, below and above.
+// Returns the groups that fill whole parts of the machine, the next smaller and the next larger.
 std::array<ProcessGroup, 2> of_full_parts(const ProcessGroup& group, int part) {
   const int whole = group.ranks / (part * group.per_node);
   return {with_ranks(group, whole * part * group.per_node),
@@ -26,7 +26,7 @@ std::array<ProcessGroup, 2> of_full_parts(const ProcessGroup& group, int part) {
 std::array<ProcessGroup, 2> of_smaller(const ProcessGroup& group, const CanWrite& can_write) {
   int ranks = group.ranks;
   while (ranks > most_ranks || (ranks > 4 && !can_write(with_ranks(group, ranks)))) ranks /= 2;
-  ranks += ranks % 2;  // neighbour exchange is for even numbers
+  ranks += ranks % 2;  // neighbour exchange needs an even number
   return {with_ranks(group, ranks / 2 + ranks / 2 % 2), with_ranks(group, ranks)};
 }
 
@@ -60,7 +60,7 @@ Collective plan_by(const StandIns& groups, const CollectiveRequest& request, Mac
   Collective planned = plan_collective(second, larger, transport);
   const auto between = [&](Bytes a, Bytes b) { return a + (b - a) * groups.share; };
   const Duration own = planned.time;
-  // A duration is never negative, and a difference may be.
+  // Computed in doubles, since the difference may be negative and a Duration cannot.
   planned.time = Duration::seconds(
       std::max(0.5 * own.s(), near.time.s() + (own.s() - near.time.s()) * groups.share));
   planned.traffic = {

@@ -1,15 +1,14 @@
-// The time of a collective that is too large to write out and cannot be folded: between, or beyond,
-// those of two groups of the same shape.
+// The time of a collective that is too large to write out and cannot be folded, interpolated
+// between or extrapolated from the times of two groups of the same shape.
 //
-//   full parts      the groups with the last part of the machine left out, and filled: the time
-//                   grows linearly in the ranks between them
+//   full parts      groups without and with a filled last part of the machine; between them the
+//                   time grows linearly with the ranks
 //   smaller groups  if full parts do not fold either: groups of at most 16,384 and half as many
-//                   ranks; the time grows with log2 of the ranks beyond them, or linearly in them
-//                   for algorithms with as many rounds as ranks
+//                   ranks; beyond them the time grows with log2 of the ranks, or linearly for
+//                   algorithms with as many rounds as ranks
 //
-// The true time is taken to differ from the interpolated one by no more than the farther of both,
-// or by a tenth if that is more (assumed): a leaf that is filled in part loads its uplinks
-// otherwise than a full one.
+// The true time is assumed to differ from this estimate by no more than the farther of both times
+// does, or by a tenth if that is more: a partly filled leaf loads its uplinks differently.
 #pragma once
 
 #include <array>
@@ -23,16 +22,16 @@ namespace lambcast {
 
 struct StandIns {
   std::array<ProcessGroup, 2> groups;
-  double share = 0;  // of the way from the first group's time to the second's
+  double share = 0;  // position between the first group's time (0) and the second's (1)
 };
 
-// Returns groups that `can_write` takes, or nothing if the machine's nodes are not alike, as in a
+// Returns groups that `can_write` accepts, or nothing if the machine's nodes are not alike, as in a
 // torus.
 using CanWrite = std::function<bool(const ProcessGroup&)>;
 std::optional<StandIns> stand_ins(std::string_view algorithm, const ProcessGroup& group,
                                   int nodes_alike, const CanWrite& can_write);
 
-// Plans `request`, whose algorithm is named, by both groups.
+// Plans `request`, whose algorithm is given, from both groups.
 Collective plan_by(const StandIns& groups, const CollectiveRequest& request, Machines& machines,
                    const Transport& transport);
 

@@ -1,5 +1,5 @@
-// Whether ranks that do the same are simulated once, or every rank and round on its own: slower,
-// and the same answer.
+// Option: simulate equal ranks once, or every rank and round separately, which is slower and gives
+// the same result.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // The double binary tree of NCCL (double_tree.h). Each tree reduces and broadcasts half of the
-// data. Inside a node the ranks form a chain that hangs from the rank next to the NIC, or the
-// NVLink switch reduces (NVLS, NVLSTree).
+// data. Inside a node the ranks form a chain that starts at the rank next to the NIC, or the NVLink
+// switch reduces (NVLS, NVLSTree).
 #include <map>
 #include <memory>
 
@@ -17,7 +17,7 @@ int floor_log2(int value) {
 }
 
 // Positions of the trees' nodes in the written machine: unchanged, or, if folded, those of the
-// busiest parts one after another.
+// busiest parts in sequence.
 class Written {
  public:
   explicit Written(const Placement& placement) : placement_(placement) {
@@ -27,13 +27,13 @@ class Written {
       first_.try_emplace(part, static_cast<int>(first_.size()) * placement.part);
   }
 
-  // The edges of which something is written down.
+  // Returns the edges of which at least one half is written.
   std::vector<TreeEdge> edges() const {
     return busiest_ != nullptr ? busiest_->edges : edges_of_both_trees(placement_.nodes());
   }
 
-  // take(from, to) for the send as it is written down; what lies in two parts has two halves, each
-  // beginning or ending at a node that is not written, of the place that the other has in its part.
+  // Calls take(from, to) for a send as it is written. A send between two parts has two halves, each
+  // with one end at a node that is not written, at the position of the other end in its part.
   template <typename Take>
   void each(int from, int to, const Take& take) const {
     if (!placement_.folded) return take(from, to);
@@ -49,8 +49,8 @@ class Written {
 
  private:
   const Placement& placement_;
-  std::shared_ptr<const BusiestParts> busiest_;  // none where all are written
-  std::map<int, int> first_;                     // written node of each part
+  std::shared_ptr<const BusiestParts> busiest_;  // null if all nodes are written
+  std::map<int, int> first_;                     // first written node of each part
 };
 
 // Adds both trees over the nodes, one pair per rail, every edge both ways; nothing on one node.
@@ -73,12 +73,13 @@ void between_nodes(std::vector<Send>& sends, Bytes size, const Placement& placem
   }
 }
 
-// Per node, counted over the whole tree: the folded node is the busiest one, not the mean. Each
-// edge of the tree pair carries half of S, both ways, in both trees.
+// Returns the traffic per node, averaged over the whole tree, since the folded nodes are the
+// busiest. Each edge of the two trees carries half of S each way.
 Bytes network_traffic(Bytes size, int nodes) { return size * (2.0 * (nodes - 1) / nodes); }
 
-// The switch reads S from every rank and hands each its share of the sum; every rank sends its
-// share back and gets the whole: S (1 + 1/p) each way. Neighbours stand for the switch.
+// Adds the sends of a reduction in the switch, which reads S from every rank and sends each its
+// share of the sum; every rank sends its share back and gets the whole: S (1 + 1/p) each way. Sends
+// to neighbours stand for those to the switch.
 Bytes through_switch(std::vector<Send>& sends, Bytes size, const Placement& placement) {
   const int local = placement.per_node;
   const Bytes each = size * (1 + 1.0 / local);
@@ -96,7 +97,7 @@ void add_chain(std::vector<Send>& sends, int node, Bytes size, const Placement& 
   const int ranks = placement.ranks_on(node);
   const int chains = rails(placement);
   if (ranks == 1) return;
-  // Chains that end at a rank do not pass on to the next, which is the head of theirs.
+  // A chain that ends at a rank does not pass on to the next rank, which is its head.
   std::vector<int> passing(static_cast<std::size_t>(ranks), chains);
   for (int rail = 0; rail < chains; ++rail)
     --passing[static_cast<std::size_t>((rank_near_nic(rail, chains, ranks) + ranks - 1) % ranks)];
@@ -132,7 +133,7 @@ void in_switch(CommSchedule& schedule, Bytes size, const Placement& placement) {
   if (several) add_in_network(sends, size, placement);
   through_switch(sends, size, placement);
   schedule.latencies = Latencies::in_switch;
-  // NCCL's own model: 18 us through the network and back, where a hop of NVLSTree has 20.9.
+  // NCCL's own model: 18 us through the network and back; a hop of NVLSTree takes 20.9 us.
   schedule.rounds.push_back({add_sends(schedule, std::move(sends)), 1, 2, several ? 1 : 0, 0,
                              Pace::streaming, size / placement.per_node});
 }

@@ -13,8 +13,8 @@
 namespace lambcast {
 namespace {
 
-// One run. Events in the queue are the ends of compute tasks and of latencies between rounds; the
-// ends of flows come from the network.
+// State of one run. Events in the queue are the ends of compute tasks and of latencies between
+// rounds; the network reports the ends of flows.
 class Run {
  public:
   Run(const TaskGraph& graph, Network& network)
@@ -35,7 +35,7 @@ class Run {
       const auto flow_end = network_.next_event();
       if (queue_.empty() && !flow_end) break;
       ++timeline_.events;
-      // Flows end before anything else at the same instant, so that a task sees a free network.
+      // Ends of flows come first at an instant, so that a task starting then sees a free network.
       if (flow_end && (queue_.empty() || *flow_end <= queue_.next())) {
         now_ = *flow_end;
         finished_.clear();
@@ -64,7 +64,7 @@ class Run {
   struct Rounds {
     std::size_t phase = 0;
     std::int64_t done = 0;
-    SimTime began;  // of the flows under way
+    SimTime began;  // start of the flows in flight
   };
 
   void make_ready(TaskId task) {
@@ -159,7 +159,7 @@ Timeline run(const TaskGraph& graph, Network& network) { return Run(graph, netwo
 
 Duration exposed_time(const TaskGraph& graph, const Timeline& timeline,
                       const std::vector<Category>& wanted, const std::vector<Category>& covering) {
-  // Sweep over the edges of all spans, counting what is open on either side.
+  // Sweeps over the edges of all spans and counts the open spans of both kinds.
   struct Edge {
     SimTime at;
     int wanted, covering;

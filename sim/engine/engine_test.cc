@@ -30,7 +30,7 @@ TEST_CASE_METHOD(Fixture, "engine: a resource runs one task at a time, in order 
 }
 
 TEST_CASE_METHOD(Fixture, "engine: rounds pay their latency each, repetitions count") {
-  // 3 + 5 * (2 + 0) us, whether the five rounds are written as one or expanded.
+  // 3 + 5 * (2 + 0) us, both with the five rounds as one event and expanded.
   const auto nothing =
       std::make_shared<const FlowSet>(std::vector<std::vector<LinkId>>(), std::vector<Flow>());
   CommProgram program{microseconds(3), {{nothing, microseconds(2), 5}}, false};
@@ -42,7 +42,7 @@ TEST_CASE_METHOD(Fixture, "engine: rounds pay their latency each, repetitions co
   CHECK(expanded.events > 5);
 }
 
-TEST_CASE("engine: the effort of a run is its events, the flows it started and the rates solved") {
+TEST_CASE("engine: the effort of a run counts its events, started flows and solves") {
   Topology topology;
   const LinkId link = topology.add_link(topology.add_vertex(Vertex{}),
                                         topology.add_vertex(Vertex{}), Bandwidth(1e9), LinkKind{});
@@ -57,7 +57,7 @@ TEST_CASE("engine: the effort of a run is its events, the flows it started and t
   const Effort spent = effort() - before;
   CHECK(spent.events == static_cast<std::int64_t>(timeline.events));
   CHECK(spent.flows == 2);
-  CHECK(spent.solves == 2);  // both, then the longer one alone
+  CHECK(spent.solves == 2);  // both flows, then the longer one alone
 }
 
 TEST_CASE_METHOD(Fixture, "engine: exposed communication is what computation does not cover") {

@@ -1,5 +1,5 @@
-// The future, in order. Events at one instant leave by priority, then in the order they were
-// scheduled: no pointer, no hash, no second tie-break.
+// Queue of future events. Events at one instant leave by priority, then in the order they were
+// scheduled; no other tie-break (pointer, hash) is used.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace lambcast {
 template <typename Payload>
 class EventQueue {
  public:
-  // Lower priority values leave first.
+  // Events with lower priority values leave first.
   void push(SimTime at, int priority, Payload payload) {
     heap_.push({at, priority, scheduled_++, payload});
   }

@@ -9,7 +9,7 @@
 namespace lambcast {
 namespace {
 
-// Gathers the sets of programs by their paths, and writes folded ones.
+// Collects the flow sets of programs by their paths, and builds the folded ones.
 class Folding {
  public:
   Folding(const std::vector<std::shared_ptr<const CommProgram>>& programs,
@@ -26,7 +26,7 @@ class Folding {
       paths_.push_back(std::make_shared<const Paths>(std::move(paths)));
   }
 
-  // Null if the programs cannot be folded.
+  // Returns null if the programs cannot be folded.
   const std::shared_ptr<const Topology>& topology() const { return topology_; }
 
   std::shared_ptr<const CommProgram> folded(const CommProgram& program) {
@@ -37,7 +37,8 @@ class Folding {
   }
 
  private:
-  // Flows of sets on one Paths object are coloured by all that these sets move.
+  // Flows of sets that share a Paths object get one colour from the bytes, caps and weights of all
+  // these sets.
   void add(const FlowSet& set) {
     if (!added_.insert(&set).second) return;
     const auto [known, is_new] = by_paths_.try_emplace(set.paths.get(), moved_.size());
@@ -65,13 +66,13 @@ class Folding {
     return result = std::make_shared<const FlowSet>(paths_[of], std::move(flows));
   }
 
-  std::vector<ColouredFlows> moved_;  // by Paths object
+  std::vector<ColouredFlows> moved_;  // by Paths object, as numbered in by_paths_
   std::map<const Paths*, std::size_t> by_paths_;
   std::set<const FlowSet*> added_;
   std::optional<Alike> alike_;
   std::shared_ptr<const Topology> topology_;
   std::vector<std::shared_ptr<const Paths>> paths_;                // folded
-  std::map<const FlowSet*, std::shared_ptr<const FlowSet>> sets_;  // to the folded one
+  std::map<const FlowSet*, std::shared_ptr<const FlowSet>> sets_;  // folded set of each set
 };
 
 }  // namespace

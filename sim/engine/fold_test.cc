@@ -1,4 +1,4 @@
-// Folded programs take as long as all of their flows written out.
+// Folded programs take as long as the full ones.
 #include "sim/engine/fold.h"
 
 #include <catch2/catch.hpp>
@@ -11,8 +11,8 @@ namespace {
 
 constexpr int ports = 4, spines = 2;
 
-// Nodes under leaves of 4, joined by two spines: links out of and into each node, up to each spine
-// and down from it.
+// Nodes under leaves of 4, joined by two spines: a link each way between a node and its leaf, and
+// between a leaf and each spine.
 struct Tree {
   int nodes;
   std::shared_ptr<const Topology> topology;
@@ -43,7 +43,7 @@ Tree tree_of(int nodes) {
 using Random = std::mt19937;
 int below(Random& random, int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); }
 
-// Every node sends to the one `shift` after it, or some nodes to any.
+// Every node sends to the node `shift` places after it, or some nodes send to random nodes.
 FlowSet random_set(const Tree& tree, bool regular, Random& random) {
   const bool shifts = regular || below(random, 3) > 0;
   const int shift = 1 + below(random, tree.nodes - 1);
@@ -96,7 +96,7 @@ std::size_t flows_in(const std::vector<std::shared_ptr<const CommProgram>>& prog
   return flows;
 }
 
-TEST_CASE("fold: programs that meet end when they do with all flows written out") {
+TEST_CASE("fold: concurrent programs end at the times of their full flows") {
   std::size_t written = 0, folded_flows = 0;
   for (unsigned seed = 0; seed < 400; ++seed) {
     INFO("seed " << seed);
@@ -115,7 +115,7 @@ TEST_CASE("fold: programs that meet end when they do with all flows written out"
   CHECK(folded_flows * 2 < written);
 }
 
-TEST_CASE("fold: shifts by any number of nodes under one leaf are one flow each") {
+TEST_CASE("fold: shifts by any number of nodes under one leaf become one flow each") {
   const Tree tree = tree_of(2 * ports);
   std::vector<std::shared_ptr<const CommProgram>> programs{nullptr};
   for (int shift = 1; shift < ports; ++shift) {
@@ -128,7 +128,7 @@ TEST_CASE("fold: shifts by any number of nodes under one leaf are one flow each"
   }
   const FoldedPrograms folded = fold(programs, tree.topology);
   CHECK(folded.programs.front() == nullptr);
-  // The same flows go up and come down, so that one class of links is written.
+  // The same flows cross the links up and down, so that one class of links is kept.
   REQUIRE(folded.topology->links().size() == 1);
   CHECK(folded.topology->capacity(0).value() == Approx(ports * 1e9));
   for (std::size_t i = 1; i < programs.size(); ++i) {
@@ -139,8 +139,8 @@ TEST_CASE("fold: shifts by any number of nodes under one leaf are one flow each"
   }
 }
 
-// Each link of a ring of switches carries flows on their first and on their second hop.
-TEST_CASE("fold: routes that cross links alike twice stay as they are") {
+// Each link of a ring of switches has flows on their first and on their second hop.
+TEST_CASE("fold: routes that cross two links of one class are not folded") {
   Topology ring;
   for (int i = 0; i < 4; ++i) ring.add_vertex({VertexKind::fabric});
   for (VertexId i = 0; i < 4; ++i) ring.add_link(i, (i + 1) % 4, Bandwidth(1e9), LinkKind::network);

@@ -16,7 +16,7 @@ namespace lambcast {
 using TaskId = std::uint32_t;
 using ResourceId = std::uint32_t;
 
-// The place of a task in the account of a step; StepMetrics sums spans by category.
+// Category of a task; StepMetrics sums spans by category.
 enum class Category {
   forward,
   backward,
@@ -28,15 +28,15 @@ enum class Category {
 };
 std::string_view name_of(Category category);
 
-// A phase of a collective: the flows of one round, then the latency paid before the next round may
-// start; `times` such rounds in a row. Where rounds run into one another, the transfer covers
+// A phase of a collective: the flows of one round, then the latency before the next round may
+// start, repeated `times` times in a row. If rounds overlap, the transfer hides a part of the
 // latency: with c the share `hidden` of the time the flows took,
 //
 //   time = flows - c + sqrt(c^2 + latency^2)
 //
-// which is flows + latency without cover (c = 0), and the longer of flows and (flows - c) + latency
-// where one is much longer; where they are alike, each stalls the other at times, which the square
-// root stands for.
+// which is flows + latency without overlap (c = 0), and the longer of flows and (flows - c) +
+// latency if one is much longer. If both are about equal, each stalls the other at times; the
+// square root stands for these stalls.
 struct CommPhase {
   std::shared_ptr<const FlowSet> flows;
   Duration latency;
@@ -44,11 +44,11 @@ struct CommPhase {
   double hidden = 0;  // 0 to 1
 };
 
-// The part of `latency` that is left to wait for when the flows took `transfer`.
+// Returns the exposed part of `latency` if the flows took `transfer`.
 Duration exposed(Duration latency, double hidden, Duration transfer);
 
-// The rounds of one collective, ready to run. `fixed` is paid once, before the first round.
-// With `expand` every repetition is its own event; without, a run of equal rounds is one.
+// The rounds of one collective, ready to run. `fixed` is paid once, before the first round. With
+// `expand` every repetition is an event of its own; without it, a run of equal rounds is one event.
 struct CommProgram {
   Duration fixed;
   std::vector<CommPhase> phases;
@@ -59,14 +59,14 @@ struct Task {
   std::string name;
   Category category;
   ResourceId resource;
-  Duration duration;                     // of a compute task
-  const CommProgram* program = nullptr;  // of a communication task
+  Duration duration;                     // for compute tasks
+  const CommProgram* program = nullptr;  // for communication tasks
 };
 
 class TaskGraph {
  public:
   void reserve(std::size_t tasks);
-  // A resource executes one task at a time, in the order they become ready (then by id).
+  // A resource executes one task at a time, in the order in which they become ready (then by id).
   ResourceId add_resource(std::string name);
   TaskId add_compute(std::string name, Category category, ResourceId resource, Duration duration,
                      const std::vector<TaskId>& after = {});

@@ -8,7 +8,7 @@
 namespace lambcast {
 namespace {
 
-// Finds the classes. Links that flows use are numbered, so that what nobody uses costs little.
+// Finds the classes. Only links that flows use are numbered, so that unused links cost little.
 class Refinement {
  public:
   Refinement(std::span<const ColouredFlows> lists, std::size_t links, const ColourOfLink& colour_of)
@@ -30,7 +30,7 @@ class Refinement {
     refine();
   }
 
-  // Colours of all flows, by list.
+  // Returns the colours of all flows, by list.
   const std::vector<std::vector<Colour>>& flows() const { return flows_; }
   const std::vector<LinkId>& used() const { return used_; }
   std::uint32_t class_of(LinkId link) const { return class_[number_[link]]; }
@@ -50,7 +50,7 @@ class Refinement {
         colours_[link] = mixed(colours_[link], std::exchange(carried[link], 0));
       now = divide_classes();
     } while (now != before && now != used_.size());
-    if (now != before) colour_flows();  // else they are coloured by these classes
+    if (now != before) colour_flows();  // else flows already have the colours of these classes
   }
 
   void colour_flows() {
@@ -72,8 +72,8 @@ class Refinement {
       }
   }
 
-  // Puts links into classes by colour and returns their number. A colour depends on the one before,
-  // so that links of two classes never meet again.
+  // Divides links into classes by colour and returns their number. A colour depends on the previous
+  // one, so that two classes are never merged.
   std::size_t divide_classes() {
     std::vector<const Colour*> first(classes_, nullptr);
     std::unordered_map<Colour, std::uint32_t> split;
@@ -88,16 +88,16 @@ class Refinement {
   }
 
   std::span<const ColouredFlows> lists_;
-  std::vector<LinkLists> routes_;  // by list, over numbers of used links
+  std::vector<LinkLists> routes_;  // by list; links as their numbers
   std::vector<std::vector<Colour>> flows_;
-  std::vector<std::uint32_t> number_;  // by link
-  std::vector<LinkId> used_;           // by number, as are the next two
+  std::vector<std::uint32_t> number_;  // number of each link
+  std::vector<LinkId> used_;           // used link of each number; so are the next two
   std::vector<Colour> colours_;
   std::vector<std::uint32_t> class_;
   std::size_t classes_ = 1;
 };
 
-// Writes the classes down.
+// Writes the classes into an Alike.
 class Writer {
  public:
   explicit Writer(const Refinement& refined) : refined_(refined), classes_(refined.classes()) {}
@@ -111,7 +111,7 @@ class Writer {
   }
 
  private:
-  // A class of links. `crossed_by` sums up the classes of flows that cross it.
+  // A class of links. `crossed_by` is the sum of the colours of flows that cross it.
   struct Class {
     Colour crossed_by = 0;
     Alike::Links links{};
@@ -149,7 +149,7 @@ class Writer {
       of.links.first = link;
       in_order.push_back(&of);
     }
-    std::unordered_map<Colour, std::uint32_t> known;  // by the flows that cross it
+    std::unordered_map<Colour, std::uint32_t> known;  // indexed by the flows that cross the links
     for (Class* const of : in_order) {
       const auto next = static_cast<std::uint32_t>(known.size());
       of->trunk = known.try_emplace(of->crossed_by, next).first->second;
@@ -179,7 +179,7 @@ class Writer {
 
 }  // namespace
 
-// One round of a multiplicative hash. Colours are added up per link, so that high bits must reach
+// One round of a multiplicative hash. The colours of a link are summed, so high bits must affect
 // low ones.
 Colour mixed(Colour a, Colour b) {
   const Colour x = (a ^ (b + 0x9e3779b97f4a7c15)) * 0xbf58476d1ce4e5b9;

@@ -1,14 +1,14 @@
-// Flows and links that max-min rates treat alike, found by colour refinement (Paige and Tarjan,
-// SIAM J. Comput. 16(6), 1987, solve the same problem):
+// Finds flows and links that have equal max-min rates and loads, by colour refinement (Paige and
+// Tarjan, SIAM J. Comput. 16(6), 1987, solve the same problem):
 //
-//   two links are alike   if they have one colour at first, and carry as many flows of each class,
-//                         at the same hop of their routes
-//   two flows are alike   if they have one colour at first, and their routes cross links that are
+//   two links are alike   if they start with one colour, and have as many flows of each class, at
+//                         the same hop of their routes
+//   two flows are alike   if they start with one colour, and their routes cross links that are
 //                         alike in the same order
 //
 // This is the coarsest partition that is stable under both rules. Max-min rates are unique and
-// depend on link loads alone. So flows of a class have one rate, if first colours tell apart what
-// differs in bytes, caps and weights, and links of unlike capacities.
+// depend on link loads alone. So flows of a class have one rate, if flows that differ in bytes,
+// caps or weights, and links that differ in capacity, start with different colours.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ Colour mixed(Colour a, double b);
 
 struct ColouredFlows {
   const LinkLists* routes;
-  std::vector<Colour> colours;  // at first, of each flow
+  std::vector<Colour> colours;  // initial colour of each flow
 };
 
 struct Alike {
@@ -38,12 +38,12 @@ struct Alike {
     LinkId first;
     std::uint32_t count;
   };
-  // Classes of links. Those that the same flows cross, as on the way from a GPU to its NIC, form a
-  // trunk: only the narrowest of them limits.
+  // Classes of links that the same flows cross, as on the way from a GPU to its NIC. Only the
+  // narrowest of them limits these flows.
   using Trunk = std::vector<Links>;
 
-  std::vector<std::vector<Flows>> flows;  // by list of flows, in the order of the first of a class
-  std::vector<LinkLists> paths;           // of these classes, over trunks
+  std::vector<std::vector<Flows>> flows;  // by list of flows, ordered by the first flow of a class
+  std::vector<LinkLists> paths;           // paths of these classes, as lists of trunks
   std::vector<Trunk> trunks;
 };
 
@@ -52,7 +52,7 @@ using ColourOfLink = std::function<Colour(LinkId)>;
 std::optional<Alike> find_alike(std::span<const ColouredFlows> lists, std::size_t links,
                                 const ColourOfLink& colour_of);
 
-// Returns a topology with a link for each trunk, as wide as the narrowest of its classes.
+// Returns a topology with a link for each trunk, with the capacity of its narrowest class.
 Topology trunk_topology(std::span<const Alike::Trunk> trunks, const Topology& topology);
 
 }  // namespace lambcast

@@ -7,16 +7,16 @@
 namespace lambcast {
 
 struct Effort {
-  std::int64_t events = 0;  // of the engine
-  std::int64_t flows = 0;   // started
-  std::int64_t solves = 0;  // of max-min rates, each over the flows that share links
-  std::int64_t filled = 0;  // flows whose rates were filled, of all solves
+  std::int64_t events = 0;  // events of the engine
+  std::int64_t flows = 0;   // started flows
+  std::int64_t solves = 0;  // solves of max-min rates, each over flows that share links
+  std::int64_t filled = 0;  // flows whose rates were computed, over all solves
 
-  // Collectives planned, by every algorithm that they might take:
-  std::int64_t routes = 0;               // found, one a flow
-  std::chrono::nanoseconds routing{0};   // to find them
-  std::int64_t lowered = 0;              // schedules laid on the network
-  std::chrono::nanoseconds lowering{0};  // to write them out and to price their rounds
+  // Counts over all algorithms that were considered for a collective:
+  std::int64_t routes = 0;               // routes found, one per flow
+  std::chrono::nanoseconds routing{0};   // time spent finding them
+  std::int64_t lowered = 0;              // schedules turned into flow sets
+  std::chrono::nanoseconds lowering{0};  // time spent on that and on pricing their rounds
 
   Effort operator-(const Effort& before) const {
     return {events - before.events,   flows - before.flows,      solves - before.solves,
@@ -25,7 +25,7 @@ struct Effort {
   }
 };
 
-// Returns the totals of this thread since it began; callers subtract an earlier value.
+// Returns the totals of this thread since its start; callers subtract an earlier value.
 Effort& effort();
 
 }  // namespace lambcast

@@ -13,7 +13,7 @@ std::vector<Share> shares_of(const FlowSet& set, const Topology& topology) {
   return FairShares(topology).of(set.paths->links(), weights).shares(topology);
 }
 
-// The flows whose share per unit of weight is the least, as far as they were looked at.
+// The flows with the least share per unit of weight among those examined so far.
 struct First {
   double share = std::numeric_limits<double>::infinity();
   double least_bytes = 0, most_bytes = 0;  // per unit of weight
@@ -148,7 +148,7 @@ LastFlow last_flow(const FlowSet& set, const Topology& topology) {
   }
   if (all_move && first.least_bytes == first.most_bytes && first.most_bytes == most_bytes)
     return {Bytes(most_bytes), Bandwidth(first.share), most_bytes > 0};
-  last.max_min = longest == 0;  // nothing moves
+  last.max_min = longest == 0;  // no bytes to move
   return last;
 }
 

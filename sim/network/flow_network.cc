@@ -11,14 +11,14 @@
 namespace lambcast {
 namespace {
 
-// Rounded up, so that a flow never ends before its last byte.
+// The time is rounded up, so that a flow never ends before its last byte.
 Duration time_for(double bytes, double rate) {
   const double ps = std::ceil(bytes / rate * 1e12);
-  if (ps >= 9.2e18) return Duration::seconds(ps * 1e-12);  // refuses it: the user's bytes and rate
+  if (ps >= 9.2e18) return Duration::seconds(ps * 1e-12);  // throws: the bytes are the user's
   return Duration::picoseconds(static_cast<std::int64_t>(ps));
 }
 
-// A free place of a vector whose elements are named by number.
+// Returns a free index of a vector, or extends the vector.
 template <typename Id, typename Element>
 Id take(std::vector<Id>& free, std::vector<Element>& all) {
   if (free.empty()) {
@@ -52,7 +52,7 @@ void FlowNetwork::start(Ticket ticket, const FlowSet& flows, std::int64_t times,
   if (!begin(ticket, flows, times)) alone_.reset();
 }
 
-// Returns the cached time, or the one that follows from the shares alone.
+// Returns the remembered time, or the time that follows from the shares alone.
 std::optional<Duration> FlowNetwork::known_alone(const FlowSet& flows, std::int64_t times) {
   const auto [known, is_new] = known_.try_emplace({&flows, times});
   if (is_new) {
@@ -63,7 +63,7 @@ std::optional<Duration> FlowNetwork::known_alone(const FlowSet& flows, std::int6
   return known->second;
 }
 
-// As if its flows had been followed from the start.
+// Simulates the flows of `alone` from their start up to `now`.
 void FlowNetwork::make_up_for(const Alone& alone, SimTime now) {
   const SimTime moved_to = now_;
   now_ = alone.began;
@@ -89,7 +89,7 @@ bool FlowNetwork::begin(Ticket ticket, const FlowSet& flows, std::int64_t times)
       const double capacity = topology_.capacity(link).value();
       if (ceiling == 0 || capacity < ceiling) ceiling = capacity;
     }
-    if (ceiling == 0) return;  // neither links nor a cap: nothing to wait for
+    if (ceiling == 0) return;  // neither links nor a cap: the flow takes no time
     const FlowId id = rates_.add(links, flow.weight, ceiling);
     if (id >= flows_.size()) flows_.resize(id + 1);
     Active& active = flows_[id];
@@ -146,7 +146,7 @@ void FlowNetwork::end_flow(FlowId id) {
   if (--sets_[flow.set].flows_left == 0) ended_sets_.push_back(flow.set);
 }
 
-// Sets finish in the order they began, so that tickets are the same in every run.
+// Sets finish in the order in which they began, so that tickets have the same order in every run.
 void FlowNetwork::finish_sets(std::vector<Ticket>& finished) {
   std::sort(ended_sets_.begin(), ended_sets_.end(),
             [&](SetId a, SetId b) { return sets_[a].begun < sets_[b].begun; });
@@ -172,7 +172,7 @@ void FlowNetwork::settle() {
   const std::span<const FlowId> changed = rates_.solve();
   const auto queued = static_cast<std::ptrdiff_t>(ends_.size());
   for (const FlowId id : changed) queue_end(id);
-  // Ends that hold no longer are dropped if they are many.
+  // Outdated ends are removed once there are many.
   if (changed.size() > moving_ / 8 || ends_.size() > 64 + 2 * moving_) {
     std::erase_if(ends_, [&](const End& end) { return !holds(end); });
     std::make_heap(ends_.begin(), ends_.end());
@@ -186,7 +186,7 @@ void FlowNetwork::settle() {
   }
 }
 
-// The end of a flow at the rate that it has from now on.
+// Queues the end of a flow at its new rate.
 void FlowNetwork::queue_end(FlowId id) {
   Active& flow = flows_[id];
   flow.remaining = std::max(0.0, flow.remaining - flow.rate * (now_ - flow.updated).s());

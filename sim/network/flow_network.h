@@ -1,13 +1,13 @@
 // The fluid model: every flow moves at its max-min fair rate.
 //
-// Rates are found anew for the flows that a begin or an end affects (max_min.h). Two things keep
-// the rest cheap:
+// Rates are solved anew only for the flows that a start or an end affects (max_min.h). Two more
+// measures save time:
 //
-//   queue       the ends of flows in a heap. A flow whose rate did not change is not looked at.
-//   memory      the time of a set that had the network to itself from begin to end, unless its
-//               shares tell it at once (fair_share.h). It takes the same again, to the picosecond,
-//               so repeated rounds cost one event each. If another set begins meanwhile, the flows
-//               of the one under way are replayed.
+//   queue       a heap of the ends of flows. Flows with unchanged rates are not touched.
+//   memory      the time of a set that had the network to itself, or the time that follows from its
+//               shares (fair_share.h). The set takes the same time again, to the picosecond, so
+//               repeated rounds cost one event each. If another set begins meanwhile, the flows of
+//               the running set are replayed up to that instant.
 #pragma once
 
 #include <map>
@@ -24,7 +24,7 @@ class FlowNetwork final : public Network {
   std::optional<SimTime> next_event() override;
   void advance(SimTime now, std::vector<Ticket>& finished) override;
 
-  // Bytes per second on a link at this moment, for tests of conservation.
+  // Returns the current rate of a link in bytes per second, for tests of conservation.
   Bandwidth rate_on(LinkId link);
 
  private:
@@ -33,10 +33,10 @@ class FlowNetwork final : public Network {
 
   struct Active {
     SetId set = 0;
-    std::uint32_t queued = 0;  // times that its end was queued; the last one holds
+    std::uint32_t queued = 0;  // number of queued ends; only the last one is valid
     double remaining = 0;      // bytes, at `updated`
     double rate = 0;           // bytes per second
-    SimTime updated{};         // when `remaining` was true
+    SimTime updated{};         // time at which `remaining` was computed
     bool moves = false;
   };
   struct Set {
@@ -50,21 +50,21 @@ class FlowNetwork final : public Network {
     std::uint32_t queued;
     bool operator<(const End& other) const { return at > other.at; }
   };
-  // A set on its own in the network, known or yet to be: when it began, and what it took.
+  // A set that has the network to itself: its start, and its end if known.
   struct Alone {
     Ticket ticket;
     const FlowSet* flows;
     std::int64_t times;
     SimTime began;
-    std::optional<SimTime> end;  // remembered; its flows are not followed then
+    std::optional<SimTime> end;  // known end; if set, the flows are not simulated
   };
 
   void move_clock(SimTime now);
-  // Whether there was something to move.
+  // Returns whether the set has bytes to move.
   bool begin(Ticket ticket, const FlowSet& flows, std::int64_t times);
   std::optional<Duration> known_alone(const FlowSet& flows, std::int64_t times);
   void make_up_for(const Alone& alone, SimTime now);
-  // Brings rates and ends up to date.
+  // Updates rates and ends of flows.
   void settle();
   void queue_end(FlowId id);
   bool holds(const End& end) const;
@@ -75,13 +75,13 @@ class FlowNetwork final : public Network {
   SimTime now_;
   std::vector<Set> sets_;
   std::vector<SetId> free_sets_;
-  std::vector<SetId> ended_sets_;  // in this instant
+  std::vector<SetId> ended_sets_;  // sets that end at this instant
   std::uint64_t begun_ = 0;
-  std::vector<Ticket> empty_sets_;  // started with nothing to move
+  std::vector<Ticket> empty_sets_;  // sets without bytes to move
   MaxMin rates_;
-  std::vector<Active> flows_;  // by FlowId
-  std::size_t moving_ = 0;     // flows
-  std::vector<End> ends_;      // a heap, the next one first
+  std::vector<Active> flows_;  // indexed by FlowId
+  std::size_t moving_ = 0;     // number of flows in flight
+  std::vector<End> ends_;      // a heap with the next end first
   std::optional<Alone> alone_;
   std::map<std::pair<const FlowSet*, std::int64_t>, std::optional<Duration>> known_;
 };

@@ -1,4 +1,5 @@
-// The fluid model against one that forgets and finds every rate anew at every event.
+// Compares the fluid model with a plain one that keeps no state and solves all rates at every
+// event.
 #include "sim/network/flow_network.h"
 #include "sim/network/fair_share.h"
 
@@ -26,7 +27,7 @@ struct Fluid {
   double left, rate;
 };
 
-// Max-min fair: while rates rise together, the link or cap that is met first decides.
+// Max-min fair rates: all rates rise together until a link is full or a cap is reached.
 void find_rates(const Topology& topology, std::vector<Fluid>& fluids) {
   std::vector<double> room, rising;
   for (LinkId link = 0; link < topology.links().size(); ++link) {
@@ -112,7 +113,7 @@ Topology star(int links) {
   return topology;
 }
 
-// Flows over random links come and go, one or several at a time.
+// Adds and removes flows over random links, one or several at a time.
 int check_random_rates(std::uint32_t seed, int changes) {
   std::mt19937 random(seed);
   const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random()) % n; };
@@ -123,7 +124,7 @@ int check_random_rates(std::uint32_t seed, int changes) {
     topology.add_link(0, i + 1, Bandwidth(1e9 * (1 + below(3)) * (below(2) + 1)), LinkKind::local);
   MaxMin rates(topology);
   std::vector<Fluid> fluids;
-  std::list<std::pair<std::vector<LinkId>, Flow>> kept;  // where they stay
+  std::list<std::pair<std::vector<LinkId>, Flow>> kept;  // stable addresses for the links
   int compared = 0;
   for (int change = 0; change < changes; ++change) {
     for (std::uint32_t i = below(3) == 0 ? 8 : 1; i > 0 && !fluids.empty(); --i) {
@@ -162,15 +163,16 @@ int walk_random_rates(std::uint32_t cases) {
   return compared;
 }
 
-TEST_CASE("max-min: solving what a change affects gives the rates of a full solve") {
+TEST_CASE("max-min: solving only affected flows gives the rates of a full solve") {
   CHECK(walk_random_rates(200) > 10'000);
 }
 
-TEST_CASE("max-min: solving what a change affects in ten thousand cases", "[.long]") {
+TEST_CASE("max-min: solving only affected flows is right in ten thousand cases", "[.long]") {
   CHECK(walk_random_rates(10'000) > 500'000);
 }
 
-TEST_CASE("flow network: rates of groups and remembered sets are those of one that forgets") {
+TEST_CASE(
+    "flow network: rates of groups and remembered sets equal those of a model without memory") {
   const int links = 12;
   const Topology topology = star(links);
   std::mt19937 random(7);
@@ -190,7 +192,7 @@ TEST_CASE("flow network: rates of groups and remembered sets are those of one th
       }
       sets.emplace_back(on, flows);
     }
-    // Sets come back, close together or after a while in which the network falls idle.
+    // Sets are started again, shortly after one another or after the network was idle.
     std::vector<Start> starts;
     double now = 0;
     for (int i = 0; i < 40; ++i) {
@@ -205,8 +207,8 @@ TEST_CASE("flow network: rates of groups and remembered sets are those of one th
   }
 }
 
-// Rates filled until all of `flows` messages of 1 to 1,000 MB between random nodes have ended, as
-// many nodes under leaves of 32, which 8 spines join.
+// Returns the number of rates computed until `flows` messages of 1 to 1,000 MB between random pairs
+// have ended. There are as many nodes as messages, under leaves of 32 joined by 8 spines.
 std::int64_t filled_by_random_pairs(std::uint32_t flows) {
   constexpr std::uint32_t ports = 32, spines = 8;
   Topology topology;
@@ -239,14 +241,14 @@ std::int64_t filled_by_random_pairs(std::uint32_t flows) {
   return (effort() - before).filled;
 }
 
-TEST_CASE("flow network: work grows less than as flows to the power of 1.5 on random pairs") {
+TEST_CASE("flow network: work grows more slowly than flows to the power of 1.5 on random pairs") {
   const auto few = static_cast<double>(filled_by_random_pairs(256));
   const auto many = static_cast<double>(filled_by_random_pairs(2048));
   INFO(few << " and " << many << ": flows to the power of " << std::log(many / few) / std::log(8));
   CHECK(many / few < std::pow(8, 1.5));
 }
 
-TEST_CASE("fair shares: flows alike take what max-min filling says, in one event") {
+TEST_CASE("fair shares: equal flows take the time of max-min filling, in one event") {
   const Topology topology = star(12);
   std::mt19937 random(11);
   const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random()) % n; };
@@ -269,13 +271,13 @@ TEST_CASE("fair shares: flows alike take what max-min filling says, in one event
     network.start(0, set, 1, at(0));
     CHECK(network.next_event()->since_start().s() == Approx(plain).epsilon(1e-9));
   }
-  // A short flow that ends early leaves its link to the long one: the shares alone do not show it.
+  // A short flow that ends early leaves its link to the long one, which the shares do not show.
   const FlowSet unlike({{0}, {0}}, {{Bytes(1e6)}, {Bytes(2e6)}});
   CHECK_FALSE(last_flow(unlike, topology).max_min);
   CHECK(plain_ends(topology, {{0, &unlike}}).front() == Approx(3e-3));
 }
 
-TEST_CASE("flow network: an idle network takes as long for a set as the first time, in one event") {
+TEST_CASE("flow network: a repeated set on an idle network takes the same time, in one event") {
   const Topology topology = star(4);
   // Three flows that end one after the other: 1, 2 and 3 MB over a link of 1 GB/s.
   const FlowSet set({{0}, {0}, {0}}, {{Bytes(1e6)}, {Bytes(2e6)}, {Bytes(3e6)}});
@@ -296,8 +298,8 @@ TEST_CASE("flow network: an idle network takes as long for a set as the first ti
   CHECK(events_until_end(0) == 3);
   CHECK(events_until_end(1) == 1);
   CHECK(events_until_end(2) == 1);
-  // Another set begins 3 ms into it: 1 MB is over, of the others 1 and 2 MB are left. With the new
-  // 1 MB two end at 3 + 3 = 6 ms, and the third 1 MB later, at 7 ms.
+  // Another set begins at 3 ms: 1 MB is done, 1 and 2 MB of the two other flows are left. With the
+  // new 1 MB, two flows end at 3 + 3 = 6 ms, and the third 1 MB later, at 7 ms.
   network.start(1, set, 1, at(3));
   network.start(2, other, 1, at(3.003));
   CHECK(network.rate_on(0).value() == Approx(1e9));
@@ -313,7 +315,7 @@ TEST_CASE("flow network: an idle network takes as long for a set as the first ti
   CHECK(ends[1].second == Approx(3.007).epsilon(1e-9));
 }
 
-TEST_CASE("flow network: a set without anything to move is not remembered as the network's only") {
+TEST_CASE("flow network: a set without bytes to move does not count as alone in the network") {
   const Topology topology = star(2);
   const FlowSet nothing(std::vector<std::vector<LinkId>>{{0}}, {{Bytes(0)}});
   FlowNetwork network(topology);
@@ -327,8 +329,8 @@ TEST_CASE("flow network: a set without anything to move is not remembered as the
   CHECK_FALSE(network.next_event());
 }
 
-// 106 days are what its picoseconds can count.
-TEST_CASE("flow network: a flow that outlasts the clock is refused, and is no error of ours") {
+// The clock of 64-bit picoseconds ends at 106 days.
+TEST_CASE("flow network: a flow that outlasts the clock is a usage error, not an internal one") {
   const Topology topology = star(2);
   const FlowSet fits(std::vector<std::vector<LinkId>>{{0}}, {{Bytes(9e15)}});
   const FlowSet outlasts(std::vector<std::vector<LinkId>>{{0}}, {{Bytes(1e16)}});

@@ -7,9 +7,9 @@
 namespace lambcast {
 namespace {
 
-// Peers communicate over one bus (NVSwitch or the PCIe root). NICs hang off the PCIe root, which is
-// the same bus if peers use PCIe, and a hop further away if they use NVLink. Processes communicate
-// over host memory, which the NICs reach as well.
+// Peers communicate over one bus (NVSwitch or the PCIe root). NICs are attached to the PCIe root:
+// the same bus if peers use PCIe, a hop further away if they use NVLink. Processes communicate
+// through host memory, which the NICs reach as well.
 void wire_node(Machine& machine, const NodeSpec& spec, int node, int nics, Bandwidth nic_rate) {
   Topology& topology = machine.topology;
   const VertexId peers = topology.add_vertex({VertexKind::bus, node, 0});
@@ -51,7 +51,7 @@ std::shared_ptr<const Machine> build(const NodeSpec& node, int nodes, int part, 
   machine.nics_per_node = std::min(node.nics, node.gpus);
   machine.folded = folded;
   const double bundle = static_cast<double>(node.nics) / machine.nics_per_node;
-  // At most, as wire_node() has it, and a switch.
+  // Upper bounds of the vertices and links that wire_node() adds, plus a switch.
   const auto gpus = static_cast<std::size_t>(node.gpus);
   const auto nics = static_cast<std::size_t>(machine.nics_per_node);
   machine.topology.reserve(static_cast<std::size_t>(written) * (3 + 3 * gpus + nics) + 1,

@@ -10,7 +10,7 @@
 namespace lambcast {
 namespace {
 
-// Links and flows within rounding of a level are at it.
+// Links and flows within rounding of a level count as being at that level.
 constexpr double rounding = 1e-12, apart = 1e-11;
 constexpr int most_passes = 3, most_spreads = 12;
 constexpr double unlimited = std::numeric_limits<double>::infinity();
@@ -48,7 +48,7 @@ void MaxMin::add_to(LinkId link, FlowId id, std::uint32_t position) {
   if (carrier.narrow) touch(link, flow.weight);
 }
 
-// The load of a link is followed from here on.
+// Starts to track the load of a link.
 void MaxMin::become_narrow(Carrier& carrier, LinkId link) {
   carrier.narrow = true;
   carrier.load = carrier.fastest = 0;
@@ -84,10 +84,10 @@ void MaxMin::remove(FlowId id) {
     if (!carrier.narrow) continue;
     carrier.load -= rate(id);
     touch(link, -std::int64_t{flow.weight});
-    // Not at once, since flows that leave are often followed by others.
+    // Hysteresis: flows that end are often followed by others.
     if (carrier.count < 2 || carrier.ceilings < capacity(link) / 2) become_wide(carrier);
   }
-  if (flow.before == 0) std::erase(added_, id);  // never solved
+  if (flow.before == 0) std::erase(added_, id);  // not solved yet
   flow.state = State::gone;
   ++flow.reused;
   free_.push_back(id);
@@ -227,7 +227,7 @@ void MaxMin::freeze_all(double level, double reached) {
   }
 }
 
-// Whether a flow must freeze at a level; notes what limits it.
+// Returns whether a flow must freeze at a level, and stores its limit.
 bool MaxMin::is_full_for(FlowId id, double reached) {
   Flow& flow = flows_[id];
   flow.limit = at_ceiling;
@@ -292,7 +292,7 @@ void MaxMin::raise_by_heap() {
   }
 }
 
-// Whether further flows must be solved.
+// Returns whether further flows must be solved.
 bool MaxMin::spread() {
   const std::size_t before = solved_.size();
   for (const LinkId link : used_) spread_over(carriers_[link], link);
@@ -313,7 +313,7 @@ void MaxMin::spread_over(Carrier& carrier, LinkId link) {
   look_at_all(carrier, link, full);
 }
 
-// Flows that are not solved yet.
+// Visits the flows of a link that are not solved yet.
 void MaxMin::look_at_all(Carrier& carrier, LinkId link, bool full) {
   double fastest = 0;
   carrier.fastest = 0;
@@ -332,7 +332,7 @@ void MaxMin::look_at_all(Carrier& carrier, LinkId link, bool full) {
   });
 }
 
-// Loads of the links from now on.
+// Stores the new loads of the links.
 void MaxMin::settle_links() {
   for (const LinkId link : used_) {
     Carrier& carrier = carriers_[link];
@@ -346,7 +346,7 @@ void MaxMin::settle_links() {
   }
 }
 
-// All flows that share links with one that is solved, and so on.
+// Adds all flows that share links with a solved one, transitively.
 void MaxMin::join_connected() {
   for (std::size_t i = 0; i < solved_.size(); ++i)
     each_narrow(flows_[solved_[i]], [&](const Carrier& carrier, LinkId) {

@@ -1,17 +1,17 @@
-// Max-min fair rates of flows that come and go (Bertsekas and Gallager, Data Networks, section
-// 6.5.2), found anew for as few flows as a change affects.
+// Max-min fair rates of flows that start and end (Bertsekas and Gallager, Data Networks, section
+// 6.5.2), solved anew for as few flows as possible after each change.
 //
-// An allocation is max-min fair if every flow runs at its ceiling, or has a limit: a link that is
-// full and on which no flow of the same weight is faster. So after a change only these are solved,
-// with the rates of all others fixed:
+// An allocation is max-min fair if every flow runs at its ceiling, or has a limit: a full link on
+// which no flow of the same weight is faster. So after a change only these flows are solved, with
+// the rates of all others fixed:
 //
-//   at first   the flows that are new, and those whose limit has another load
-//   then       flows whose limit is full no longer or has a faster flow, and flows that are faster
-//              than one that a solved link limits; until there are none
+//   at first   new flows, and flows whose limiting link has another load
+//   then       flows whose limiting link is no longer full or has a faster flow, and flows that
+//              are faster than another flow that a solved link limits; until there are none
 //
 // Flows that are solved together are filled progressively: all rates rise until a link is full or a
-// flow meets its ceiling, these flows freeze, the others go on. A few levels are found by passes
-// over all links and flows, the further ones by a heap of links.
+// flow meets its ceiling; these flows freeze, and the others go on. The first few levels are found
+// by passes over all links and flows, the others with a heap of links.
 #pragma once
 
 #include <algorithm>
@@ -27,18 +27,19 @@ namespace lambcast {
 class MaxMin {
  public:
   using FlowId = std::uint32_t;
-  // `topology` must outlive it.
+  // `topology` must outlive this object.
   explicit MaxMin(const Topology& topology) : topology_(topology) {}
 
-  // `links` must outlive the flow and name none twice; `ceiling` is at most the capacity of each.
+  // Adds a flow. `links` must outlive it and have no duplicates; `ceiling` is at most the capacity
+  // of each link.
   FlowId add(std::span<const LinkId> links, std::uint32_t weight, double ceiling);
   void remove(FlowId id);
 
-  // Whether flows came or went since the last solve().
+  // Returns whether flows were added or removed since the last solve().
   bool changed() const { return !touched_.empty() || !added_.empty(); }
-  // Returns the flows whose rate is another now, valid until the next call.
+  // Returns the flows whose rate changed, valid until the next call.
   std::span<const FlowId> solve();
-  // Bytes per second, as of the last solve().
+  // Return the rate of a flow and of a link in bytes per second, as of the last solve().
   double rate(FlowId id) const { return flows_[id].level * flows_[id].weight; }
   double rate_on(LinkId link) const;
 
@@ -54,27 +55,27 @@ class MaxMin {
     double before;  // level at the last solve(), zero for a new flow
     LinkId limit;
     std::uint32_t weight;
-    std::uint64_t narrow = 0;  // links, by position; the last bit is that of all further ones
-    std::uint32_t reused = 0;  // tells apart the flows that have had this number
+    std::uint64_t narrow = 0;  // narrow links by position; the last bit is for all further ones
+    std::uint32_t reused = 0;  // distinguishes the flows that have had this number
     State state = State::gone;
   };
   struct On {
     FlowId flow;
     std::uint32_t reused;
-    std::uint32_t position;  // of the link among those of the flow
+    std::uint32_t position;  // position of the link in the flow's list
   };
   struct Carrier {
-    std::vector<On> flows;  // some of which may be gone
+    std::vector<On> flows;  // may include removed flows
     std::uint32_t count = 0;
-    bool narrow = false;  // cannot carry all its flows at their ceilings; the others limit none
+    bool narrow = false;  // cannot serve all flows at their ceilings; other links limit no flow
     bool touched = false, used = false;
-    double ceilings = 0;            // bytes per second, of all flows
-    std::int64_t added_weight = 0;  // since the last solve()
+    double ceilings = 0;            // sum over all flows, bytes per second
+    std::int64_t added_weight = 0;  // weight added since the last solve()
     double load = 0;                // bytes per second
-    double limits = 0;              // the least level of flows that it limits; zero if none
-    double fastest = 0;             // no flow has a higher level
-    // While flows are solved: what the others load it with, what those that are frozen do, what is
-    // left, the number and weight of flows that rise, the levels of those that froze.
+    double limits = 0;              // lowest level of a flow that this link limits; zero if none
+    double fastest = 0;             // upper bound of the levels of its flows
+    // State during a solve: the load of flows that are not solved, the load of frozen flows, the
+    // free capacity, the number and weight of rising flows, and the levels of frozen ones.
     double fixed = 0, filled = 0, room = 0, rising = 0;
     std::uint32_t solved = 0;
     double least_limited = 0, top = 0;
@@ -136,10 +137,10 @@ class MaxMin {
   const Topology& topology_;
   std::vector<Flow> flows_;
   std::vector<FlowId> free_;
-  std::vector<Carrier> carriers_;  // by link; empty until a flow is added
+  std::vector<Carrier> carriers_;  // by link; empty until the first flow is added
   std::vector<LinkId> touched_;
   std::vector<FlowId> added_;
-  std::vector<FlowId> solved_;  // those that are solved together, then those that changed
+  std::vector<FlowId> solved_;  // flows solved together, later the flows that changed
   std::vector<FlowId> rising_, full_;
   std::vector<LinkId> used_;
   std::vector<Next> heap_;

@@ -1,13 +1,12 @@
 // Times of flows that start together, by two models over the same topology:
 //
-//   AnalyticNetwork  each flow gets its fair share of the narrowest link on its route, and
-//                    keeps it: time = bytes / share. Closed form; only flows of its own set count.
+//   AnalyticNetwork  each flow keeps its fair share of the narrowest link on its route:
+//                    time = bytes / share. Closed form; other sets have no effect.
 //   FlowNetwork      max-min fair rates over all active flows, recomputed whenever a flow begins or
 //                    ends (fluid model; Bertsekas and Gallager, Data Networks, section 6.5.2).
 //
-// Where no two sets share a link and the flows of a set are alike, the two agree; a test holds them
-// to it. A network is driven by the engine with two calls: "when is your next event" and "advance
-// to t".
+// The two agree if no two sets share a link and the flows of a set are alike; a test checks this.
+// The engine drives a network with two calls: next_event() and advance().
 #pragma once
 
 #include <cstdint>
@@ -25,30 +24,32 @@
 
 namespace lambcast {
 
-// Rate of each of `flows` consecutive flows, and its rate alone: the narrowest link's capacity.
+// Rates of `flows` consecutive flows: `each` in the set, and `alone`, the narrowest link's
+// capacity.
 struct Share {
   Bandwidth each, alone;
   std::uint32_t flows;
 };
 
-// Links that bound the rate of each flow of a set while all its flows are active (fair_share.h).
-// Flows of the same weight over links of the same roles and loads are a class. The classes are
-// those of all machines with the same wiring.
+// Links that bound the rates of a set's flows while all of them are active (fair_share.h). Flows of
+// the same weight over links of the same roles and loads form a class. All machines with the same
+// wiring have the same classes.
 struct FlowLoads {
   struct OnLink {
     LinkId link;
-    double load;  // weight of all flows on it
+    double load;  // total weight of the flows on it
     bool operator==(const OnLink&) const = default;
   };
   struct Class {
     std::vector<OnLink> links;
     std::uint32_t weight = 1;
-    // Rate of each of its flows, and of one unit of its weight alone; zero without links.
+    // Returns the rate of each flow of the class, and the rate of one unit of weight alone; zero
+    // without links.
     Share share(const Topology& topology) const;
   };
   struct Run {
-    std::uint32_t of;     // class
-    std::uint32_t flows;  // in a row
+    std::uint32_t of;     // index of the class
+    std::uint32_t flows;  // number of consecutive flows
   };
   std::vector<Class> classes;
   std::vector<Run> runs;  // in the order of the flows
@@ -56,7 +57,7 @@ struct FlowLoads {
   std::vector<Share> shares(const Topology& topology) const;
 };
 
-// Lists of links, one after another: i is links [first[i], first[i + 1]).
+// Lists of links stored in one array: list i is links [first[i], first[i + 1]).
 struct LinkLists {
   std::vector<LinkId> links;
   std::vector<std::uint32_t> first{0};
@@ -71,28 +72,28 @@ struct LinkLists {
   void clear();
 };
 
-// Routes of the flows of a set, the same for all sizes, protocols and caps. The shares suffice for
-// a set that has the network to itself. So links are found when first requested, and kept from then
-// on: the million flows of an all-to-all use ten links each.
+// Routes of the flows of a set, shared by all sizes, protocols and caps. Links are found at the
+// first request, since a set that has the network to itself needs only the shares: the million
+// flows of an all-to-all use ten links each.
 class Paths {
  public:
   using Find = std::function<void(LinkLists&)>;  // appends the links of each flow
-  // `loads`: what bounds the flows on `topology`, if the caller has found it.
+  // `loads` are the loads of the flows on `topology`, if the caller has them.
   Paths(std::size_t flows, Find find, FlowLoads loads, const Topology& topology);
-  // Paths whose links are given.
+  // Paths with given links.
   Paths(LinkLists links, FlowLoads loads, const Topology& topology);
   explicit Paths(LinkLists links);
 
   std::size_t size() const { return flows_; }
   const LinkLists& links() const;
-  LinkLists find_links() const;  // the same, not kept
+  LinkLists find_links() const;  // finds the links without keeping them
   const std::vector<Share>& shares() const { return shares_; }
   const FlowLoads& loads() const { return *loads_; }
-  // The same paths on a machine with the same wiring and other capacities.
+  // Returns the same paths on a machine with the same wiring and other capacities.
   Paths on(const Topology& topology) const;
 
  private:
-  // Links found at the first request, by any thread.
+  // Links that any thread finds at the first request.
   struct Late {
     explicit Late(Find of) : find(std::move(of)) {}
     Find find;
@@ -106,28 +107,28 @@ class Paths {
   std::shared_ptr<Late> late_{};  // null if the links are given
 };
 
-// A transfer of `bytes` at no more than `cap` (zero: none; a TCP stream has one). `weight` equal
-// transfers on the same route may be written as one flow with the bytes of all: it counts `weight`
-// times where links are shared, and its cap is that of all of them.
+// A transfer of `bytes` at a rate of at most `cap`, as of a TCP stream (zero: no cap). `weight`
+// equal transfers on one route may be written as one flow with the bytes and the cap of all of
+// them; it counts `weight` times where links are shared.
 struct Flow {
   Bytes bytes;
   Bandwidth cap{};
   std::uint32_t weight = 1;
-  std::uint32_t count = 1;  // of such flows, on paths that follow one another
+  std::uint32_t count = 1;  // number of such flows, on consecutive paths
 
   bool operator==(const Flow&) const = default;
 };
 
 // Flows that start together and are waited for together: one round of a collective. Sets that
-// differ in bytes and caps alone share their paths.
+// differ only in bytes and caps share their paths.
 struct FlowSet {
   FlowSet(std::shared_ptr<const Paths> on, std::vector<Flow> of)
       : paths(std::move(on)), flows(std::move(of)) {}
-  // From a list of links for each flow.
+  // Builds a set from a list of links for each flow.
   FlowSet(const std::vector<std::vector<LinkId>>& on, std::vector<Flow> of);
 
   std::size_t size() const { return paths->size(); }
-  // visit(flow, number of its path), in order.
+  // Calls visit(flow, index of its path) in order.
   template <typename Visit>
   void each(const Visit& visit) const {
     std::size_t path = 0;
@@ -139,18 +140,18 @@ struct FlowSet {
   std::vector<Flow> flows;
 };
 
-// Names a started set when it finishes.
+// Identifies a started set when it finishes.
 using Ticket = std::uint32_t;
 
 class Network {
  public:
   virtual ~Network() = default;
-  // Starts `times` back-to-back repetitions of the set as one: every flow carries `times` its
-  // bytes. `flows` must outlive the network. An empty set finishes at `now`.
+  // Starts `times` back-to-back repetitions of the set as one: every flow has `times` its bytes.
+  // `flows` must outlive the network. An empty set finishes at `now`.
   virtual void start(Ticket ticket, const FlowSet& flows, std::int64_t times, SimTime now) = 0;
-  // When the next flow ends, if anything is in flight.
+  // Returns the time of the next end of a flow, if any flow is in flight.
   virtual std::optional<SimTime> next_event() = 0;
-  // Moves to `now` (never past next_event()) and appends the tickets of sets that are complete.
+  // Moves the clock to `now` (never past next_event()) and appends the tickets of finished sets.
   virtual void advance(SimTime now, std::vector<Ticket>& finished) = 0;
 };
 
@@ -160,7 +161,7 @@ std::string_view name_of(NetworkModel model);
 
 std::unique_ptr<Network> make_network(NetworkModel model, const Topology& topology);
 
-// The closed form of AnalyticNetwork for one set on its own.
+// Returns the time of one set alone by the closed form of AnalyticNetwork.
 Duration analytic_time(const FlowSet& flows, const Topology& topology);
 
 }  // namespace lambcast

@@ -26,7 +26,7 @@ Duration run_alone(Network& network, const FlowSet& flows) {
   return now.since_start();
 }
 
-// Links a, b, c in a row, one vertex apart.
+// Links a, b and c in a row.
 struct Line {
   Line() {
     for (int i = 0; i < 4; ++i)
@@ -40,9 +40,9 @@ struct Line {
 };
 
 TEST_CASE("flow network: the long flow of a line gets half of each shared link") {
-  // One flow over a and b, one over a alone, one over b alone, all links 1 GB/s: max-min gives each
-  // 0.5 GB/s. 1 GB, 1 GB and 0.5 GB: the third ends at 1 s; then the first is still held by a
-  // (0.5), and ends with the second at 2 s.
+  // One flow over a and b, one over a, one over b, all links 1 GB/s: max-min gives each 0.5 GB/s.
+  // Bytes: 1 GB, 1 GB and 0.5 GB. The third ends at 1 s; the first is still limited by a (0.5 GB/s)
+  // and ends with the second at 2 s.
   Line line;
   FlowNetwork network(line.topology);
   FlowSet flows{{{line.a, line.b}, {line.a}, {line.b}},
@@ -50,9 +50,9 @@ TEST_CASE("flow network: the long flow of a line gets half of each shared link")
   CHECK(run_alone(network, flows).s() == Approx(2.0).epsilon(1e-12));
 }
 
-TEST_CASE("flow network: what one flow leaves, others take up") {
-  // Two flows on c (2 GB/s), one of them also on a (1 GB/s) with a third: a gives 0.5 each, so the
-  // flow on c alone gets 1.5 GB/s.
+TEST_CASE("flow network: flows take up the capacity that another flow leaves") {
+  // Two flows on c (2 GB/s), one of them also on a (1 GB/s) with a third flow: a gives 0.5 GB/s
+  // each, so the flow on c alone gets 1.5 GB/s.
   Line line;
   FlowNetwork network(line.topology);
   const FlowSet flows{{{line.a, line.c}, {line.a}, {line.c}}, {{Bytes(gb), {}, 1, 3}}};
@@ -62,7 +62,7 @@ TEST_CASE("flow network: what one flow leaves, others take up") {
   CHECK(network.next_event()->since_start().s() == Approx(1 / 1.5));
 }
 
-TEST_CASE("flow network: a cap holds a flow below its share") {
+TEST_CASE("flow network: a cap keeps a flow below its share") {
   Line line;
   FlowNetwork network(line.topology);
   const FlowSet capped{{{line.a}}, {{Bytes(gb), Bandwidth(0.1 * gb)}}};
@@ -74,7 +74,7 @@ TEST_CASE("flow network: a cap holds a flow below its share") {
 }
 
 TEST_CASE("flow network: a cap is of all parts of a merged flow together") {
-  // Three parts get a third of 1 GB/s each; two of them are capped at 0.3 GB/s together.
+  // Three parts would get a third of 1 GB/s each; two of them are capped at 0.3 GB/s together.
   Line line;
   FlowNetwork network(line.topology);
   const FlowSet capped{{{line.a}}, {{Bytes(gb), Bandwidth(0.3 * gb), 2}}};
@@ -87,7 +87,7 @@ TEST_CASE("flow network: a cap is of all parts of a merged flow together") {
     CHECK(run_alone(*make_network(model, line.topology), capped).s() == Approx(1 / 0.3));
 }
 
-TEST_CASE("networks: a merged flow is its parts") {
+TEST_CASE("networks: a merged flow behaves like its parts") {
   Line line;
   const FlowSet parts{{{line.a}, {line.a}, {line.a}}, {{Bytes(gb), {}, 1, 3}}};
   const FlowSet merged{{{line.a}, {line.a}}, {{Bytes(2 * gb), {}, 2}, {Bytes(gb)}}};
@@ -98,8 +98,8 @@ TEST_CASE("networks: a merged flow is its parts") {
   CHECK(analytic_time(merged, line.topology).s() == Approx(3.0));
 }
 
-TEST_CASE("fair shares: weights follow paths that come a piece at a time") {
-  // Six parts share a's 1 GB/s: a sixth for each.
+TEST_CASE("fair shares: weights apply to paths that come in several pieces") {
+  // Weights of 2 + 3 + 1 = 6 share the 1 GB/s of link a: a sixth per unit.
   Line line;
   const std::vector<std::uint32_t> weights{2, 3, 1};
   LinkLists first, second;
@@ -107,7 +107,7 @@ TEST_CASE("fair shares: weights follow paths that come a piece at a time") {
   second.add(std::vector<LinkId>{line.a});
   second.add(std::vector<LinkId>{line.a, line.c});
   FairShares shares(line.topology);
-  for (int times = 0; times < 2; ++times) {  // and leave nothing behind
+  for (int times = 0; times < 2; ++times) {  // a call leaves no state behind
     const FlowLoads loads = shares.of(
         [&](const FairShares::Take& take) {
           take(first);
@@ -124,7 +124,7 @@ TEST_CASE("fair shares: weights follow paths that come a piece at a time") {
   }
 }
 
-TEST_CASE("networks: nothing to move ends at once, nothing moves faster than its narrowest link") {
+TEST_CASE("networks: empty flows end at once, and no flow is faster than its narrowest link") {
   Line line;
   const FlowSet nothing{{{line.a}}, {{Bytes(0)}}};
   const FlowSet some{{{line.a, line.b, line.c}}, {{Bytes(gb)}}};
@@ -134,7 +134,7 @@ TEST_CASE("networks: nothing to move ends at once, nothing moves faster than its
   }
 }
 
-TEST_CASE("flow network: two sets contend, the analytic model does not see it") {
+TEST_CASE("flow network: two sets contend, which the analytic model ignores") {
   Line line;
   const FlowSet set{{{line.a}}, {{Bytes(gb)}}};
   for (const auto model : {NetworkModel::analytic, NetworkModel::flow}) {
@@ -146,7 +146,7 @@ TEST_CASE("flow network: two sets contend, the analytic model does not see it") 
   }
 }
 
-TEST_CASE("router: routes are those of a search over the whole machine") {
+TEST_CASE("router: routes equal those of a search over the whole machine") {
   for (const bool pcie_peers : {false, true}) {
     const NodeSpec node{
         4, 2, Bandwidth(gb), pcie_peers, Bandwidth(gb), Bandwidth(gb), Bandwidth(gb)};
@@ -165,15 +165,16 @@ TEST_CASE("router: routes are those of a search over the whole machine") {
   }
 }
 
-TEST_CASE("router: GPUs forward nothing, equal ways are taken in turn, no way is an error") {
+TEST_CASE(
+    "router: GPUs do not forward, equal paths are taken in turn, a missing path is an error") {
   const NodeSpec node{4, 2, Bandwidth(gb), false, Bandwidth(gb), Bandwidth(gb), Bandwidth(gb)};
   const auto machine = build_machine(node, 3, single_switch);
   Router router(machine->topology);
-  // The way between peers is their bus, not a third GPU.
+  // The path between peers is their bus, not a third GPU.
   std::vector<LinkId> peers;
   router.append_route(machine->gpu[0], machine->gpu[3], 0, peers);
   CHECK(peers.size() == 2);
-  // Two switches side by side, two cables to the first: 3 ways, by salt.
+  // Two parallel switches, with two cables to the first: 3 paths, chosen by salt.
   Topology diamond;
   for (const VertexKind kind :
        {VertexKind::nic, VertexKind::fabric, VertexKind::fabric, VertexKind::fabric,
@@ -201,7 +202,7 @@ TEST_CASE("router: GPUs forward nothing, equal ways are taken in turn, no way is
 }
 
 TEST_CASE("router: endpoints that share one of their switches have ways of their own") {
-  // Four switches in a row, 0 to 3, an endpoint behind 0 and 1, one behind 0 and 3.
+  // Four switches in a row, 0 to 3; one endpoint on switches 0 and 1, one on 0 and 3.
   Topology row;
   for (int i = 0; i < 4; ++i) row.add_vertex({VertexKind::fabric, -1, i});
   const VertexId source = row.add_vertex({VertexKind::nic, 0, 0});
@@ -236,7 +237,7 @@ TEST_CASE("machine: a node without GPUs or NICs is none") {
   CHECK_THROWS_AS(build_machine(node, 2, single_switch), InternalError);
 }
 
-TEST_CASE("router: more equal ways than are kept are still taken in turn") {
+TEST_CASE("router: equal paths are taken in turn even if there are too many to keep") {
   Topology bundle;
   for (const VertexKind kind :
        {VertexKind::nic, VertexKind::fabric, VertexKind::fabric, VertexKind::nic})

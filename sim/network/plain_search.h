@@ -1,5 +1,5 @@
-// For tests: a route by a search of its own over the whole topology, as its definition says
-// (router.h).
+// For tests: finds a route by a plain search over the whole topology, following the definition in
+// router.h.
 #pragma once
 
 #include <boost/graph/adjacency_list.hpp>

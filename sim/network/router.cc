@@ -20,13 +20,13 @@ namespace {
 
 constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
 constexpr std::uint16_t unreached = std::numeric_limits<std::uint16_t>::max();
-// Counts kept before all are forgotten (128 MiB).
+// Limit of kept hop counts (128 MiB); beyond it all are dropped.
 constexpr std::size_t most_counts = std::size_t{1} << 26;
-// Salts after which the ways between two switches repeat, where they are kept.
+// Longest period of salts for which the paths between two switches are kept.
 constexpr std::uint32_t longest_period = 256;
-// Switches whose ways on to a target are kept.
+// Number of switches whose next hops to a target are kept.
 constexpr std::size_t most_ways_on = 128;
-// Pairs of switches whose ways are kept, a power of two.
+// Number of pairs of switches whose paths are kept; a power of two.
 constexpr std::size_t most_between = 4096;
 
 bool forwards(const Vertex& vertex) {
@@ -34,8 +34,7 @@ bool forwards(const Vertex& vertex) {
          vertex.kind == VertexKind::fabric;
 }
 
-// A link seen from one of its ends: the vertex at the other, and if it is a switch its number and
-// part.
+// A link seen from one end: the vertex at its other end and, for a switch, its number and part.
 using SwitchId = std::uint32_t;
 struct Neighbour {
   LinkId link;
@@ -44,13 +43,13 @@ struct Neighbour {
   SwitchId part = none;
 };
 
-// How two endpoints are joined where their first and last links leave no choice.
+// The links of two endpoints that have only one first and one last link.
 struct Ends {
-  const Neighbour* first = nullptr;  // null where there is a choice, or they are neighbours
+  const Neighbour* first = nullptr;  // null if there is a choice, or if they are neighbours
   const Neighbour* last = nullptr;
 };
 
-// The neighbours of each vertex, in the order their links were added.
+// The neighbours of each vertex, in the order in which their links were added.
 class Incidence {
  public:
   Incidence(const Topology& topology, VertexId Link::*end, VertexId Link::*other,
@@ -97,11 +96,11 @@ using Switches =
                                        boost::no_property, std::uint32_t, std::uint32_t>;
 using Against = boost::reverse_graph<Switches>;
 
-// Hops from the switches of a part to a target, as far as the search has come.
+// Hop counts from the switches of a part to a target, as far as the search has reached.
 struct Counts {
-  std::vector<std::uint16_t> hops;  // by place in the part
-  std::vector<SwitchId> met;        // in the order of the search
-  std::size_t searched = 0;         // of those met
+  std::vector<std::uint16_t> hops;  // indexed by position in the part
+  std::vector<SwitchId> met;        // switches reached, in search order
+  std::size_t searched = 0;         // number of `met` whose neighbours were searched
 };
 
 }  // namespace
@@ -144,27 +143,27 @@ class Router::Tables {
  private:
   struct Step {
     LinkId link;
-    SwitchId at;     // then
-    Counts* counts;  // to go on with; null at the target
+    SwitchId at;     // switch after this step
+    Counts* counts;  // hop counts from there; null at the target
   };
-  // Ways from a switch to those that are nearer to a target.
+  // Links from a switch to switches that are nearer to a target.
   struct WaysOn {
     SwitchId from = none;
-    const Counts* counts = nullptr;  // to which target
+    const Counts* counts = nullptr;  // identify the target
     std::vector<std::pair<LinkId, SwitchId>> ways;
   };
 
-  // All ways from one switch to another, shared by neighbouring endpoints.
+  // All paths from one switch to another, shared by neighbouring endpoints.
   struct Between {
     SwitchId from = none;
     SwitchId to = none;
-    std::uint32_t period = 0;  // of salts; zero where they are not kept
+    std::uint32_t period = 0;  // of salts; zero if the paths are not kept
     std::uint32_t hops = 0;
-    std::vector<LinkId> links;  // `hops` for each salt below the period
+    std::vector<LinkId> links;  // `hops` links for each salt below the period
   };
 
-  // Appends a route in the common case: endpoints whose own links leave no choice, on switches
-  // whose ways are kept. Returns false otherwise.
+  // Appends a route in the common case: endpoints that have one link each, on switches whose paths
+  // are kept. Returns false otherwise.
   bool append_known(VertexId from, VertexId to, std::uint32_t salt, std::vector<LinkId>& out) {
     const Ends ends = ends_of(from, to);
     if (ends.first == nullptr) return false;
@@ -191,7 +190,7 @@ class Router::Tables {
                          links.begin(), static_cast<std::uint32_t>(switch_.vertex.size()));
   }
 
-  // Switches that links join; a node's buses are a part of their own.
+  // Divides the switches into connected parts; the buses of a node are a part of their own.
   void find_parts() {
     std::vector<SwitchId> rank(switch_.vertex.size()), parent(switch_.vertex.size());
     const auto map_of = [](std::vector<SwitchId>& values) {
@@ -211,7 +210,8 @@ class Router::Tables {
     }
   }
 
-  // Counts to the switches of a part next to `to`, or to `to` itself if it is one of them.
+  // Returns the hop counts to the switches of a part next to `to`, or to `to` itself if it belongs
+  // to that part.
   Counts* counts_to(VertexId to, SwitchId part) {
     next_to_.clear();
     if (const SwitchId number = switch_.number[to]; number != none) {
@@ -241,7 +241,7 @@ class Router::Tables {
     kept_ = 0;
   }
 
-  // Boost's breadth-first search against the links, from where it stood until `goal` is met.
+  // Continues Boost's breadth-first search against the links until it reaches `goal`.
   bool reach(Counts& counts, SwitchId goal) {
     if (counts.hops[place_[goal]] != unreached) return true;
     Frontier frontier{&counts, place_[goal]};
@@ -252,7 +252,7 @@ class Router::Tables {
     return counts.hops[place_[goal]] != unreached;
   }
 
-  // The search's queue, which ends the search when the goal is met.
+  // The queue of the search, which becomes empty once the goal is reached.
   struct Frontier {
     Counts* counts;
     std::uint32_t goal;
@@ -274,7 +274,7 @@ class Router::Tables {
     Counts* counts;
     const std::uint32_t* place;
   };
-  // Colours for the search: what has a count was met.
+  // Colour map of the search: a switch with a hop count has been visited.
   struct Met {
     using key_type = SwitchId;
     using value_type = boost::default_color_type;
@@ -285,7 +285,7 @@ class Router::Tables {
     friend value_type get(const Met& met, SwitchId s) {
       return met.counts->hops[met.place[s]] == unreached ? boost::white_color : boost::gray_color;
     }
-    friend void put(const Met&, SwitchId, value_type) {}  // as the visitor has counted it
+    friend void put(const Met&, SwitchId, value_type) {}  // the visitor counts it
   };
 
   Ends ends_of(VertexId from, VertexId to) const {
@@ -323,7 +323,8 @@ class Router::Tables {
     return kept;
   }
 
-  // After how many salts the ways repeat: the least multiple of all choices that any of them meets.
+  // Returns the period of the salt: the least common multiple of the numbers of choices on the
+  // paths.
   std::uint32_t period_of(SwitchId from, const Counts& counts) {
     std::uint32_t period = 1;
     std::vector<SwitchId> here{from}, next;
@@ -342,7 +343,7 @@ class Router::Tables {
     return period;
   }
 
-  // Appends the links from a switch to the counts' target; the switch at which they end.
+  // Appends the links from a switch to the target of `counts` and returns the last switch.
   SwitchId append_hops(SwitchId at, const Counts& counts, std::uint32_t salt,
                        std::vector<LinkId>& out) {
     for (std::uint16_t left = counts.hops[place_[at]]; left > 0; --left) {
@@ -354,7 +355,7 @@ class Router::Tables {
     return at;
   }
 
-  // Returns the first step from an endpoint, which may hang on several parts.
+  // Returns the first step from an endpoint, which may have links to several parts.
   Step first_step(VertexId from, VertexId to, std::uint32_t salt) {
     std::uint32_t fewest = none;
     steps_.clear();
@@ -376,8 +377,8 @@ class Router::Tables {
     return steps_[salt % steps_.size()];
   }
 
-  // Returns the next hops of a switch `left` hops away. Flows of neighbouring endpoints request the
-  // same ones in a row, so the last results are kept.
+  // Returns the next hops of a switch `left` hops away. Neighbouring endpoints request the same
+  // hops in a row, so the last results are kept.
   const std::vector<std::pair<LinkId, SwitchId>>& ways_on(SwitchId at, const Counts& counts,
                                                           std::uint16_t left) {
     WaysOn& kept = ways_on_[at % ways_on_.size()];
@@ -385,7 +386,7 @@ class Router::Tables {
     kept.from = at;
     kept.counts = &counts;
     kept.ways.clear();
-    // Next to the target, its links are usually fewer than those of a spine.
+    // One hop from the target: the target usually has fewer links than a spine.
     const SwitchId target_switch = counts.met.front();
     if (left == 1 && counts.met.size() > 1 && counts.hops[place_[counts.met[1]]] != 0 &&
         in_degree(target_switch, switches_) < out_degree(at, switches_)) {
@@ -410,14 +411,14 @@ class Router::Tables {
   Numbering switch_;
   Incidence out_, in_;
   Switches switches_;
-  std::vector<SwitchId> part_;  // by switch, named after one of its switches
+  std::vector<SwitchId> part_;  // part of each switch, named after one of its switches
   std::vector<std::uint32_t> place_, part_size_;
   std::vector<std::unique_ptr<Counts>> to_switch_;
   std::map<std::vector<SwitchId>, std::unique_ptr<Counts>> to_several_;
   std::size_t kept_ = 0;
   std::vector<SwitchId> next_to_;
   std::vector<WaysOn> ways_on_;
-  std::vector<Between> between_;  // by a hash of both switches; empty until first used
+  std::vector<Between> between_;  // indexed by a hash of both switches; empty until first used
   std::vector<Step> steps_;
   std::vector<LinkId> choices_;
 };

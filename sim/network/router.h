@@ -1,12 +1,13 @@
-// Shortest routes over a topology, found once.
+// Shortest routes over a topology. Searches are kept and reused.
 //
-// Only buses and fabric switches forward, so a route is a step from its source to a switch, some
-// from switch to switch, and a last one. Hops from every switch to a target are counted by
-// Boost.Graph's breadth-first search over the switches alone, only as far as needed, and kept.
-// Endpoints, which are most of a machine, cost nothing, and all routes to the endpoints of a switch
-// share its count.
+// Only buses and fabric switches forward, so a route is a step from its source to a switch, steps
+// between switches, and a last step. Boost.Graph's breadth-first search counts the hops from every
+// switch to a target, over the switches alone and only as far as needed; the counts are kept.
+// Endpoints, the majority of vertices, cost nothing, and all routes to endpoints of a switch share
+// its counts.
 //
-// Used by one thread at a time: threads that share it lock in_use(). The topology may be shared.
+// Used by one thread at a time: threads that share a router lock in_use(). The topology may be
+// shared.
 #pragma once
 
 #include <memory>
@@ -20,17 +21,18 @@ namespace lambcast {
 
 class Router {
  public:
-  // Routes over the topology in its present form, which must outlive the router.
+  // `topology` must outlive the router and must not change.
   explicit Router(const Topology& topology);
   ~Router();
 
-  // Appends the links of a shortest path (fewest hops) from `from` to `to`. Among equal next hops,
-  // in the order their links were added, the one at position `salt` modulo their number is taken,
-  // which spreads flows as static routing (d-mod-k) does. Throws InternalError when no path exists.
+  // Appends the links of a shortest path (fewest hops) from `from` to `to`. Of equal next hops, in
+  // the order their links were added, the one at position `salt` modulo their number is chosen, as
+  // in static routing (d-mod-k). Throws InternalError if no path exists.
   void append_route(VertexId from, VertexId to, std::uint32_t salt, std::vector<LinkId>& out);
 
   std::mutex& in_use() { return in_use_; }
-  // Fair shares on the same links, under the lock in_use(): one memory of the loads of all links.
+  // Fair shares over the same links, used under the lock in_use(): link loads take memory only
+  // once.
   FairShares& shares() { return shares_; }
 
  private:
