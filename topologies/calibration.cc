@@ -26,12 +26,12 @@ double factor(const Table& table, std::string_view key) {
   return value;
 }
 
-// How many doublings `value` lies past the range.
+// Returns the number of doublings between `value` and the range; 0 inside it.
 double doublings_past(double value, const Calibration::Range& range) {
   return std::log2(std::max({1.0, value / range.high, range.low / value}));
 }
 
-// The half widths w, o, both of c, s, and those of u.
+// Half widths of a size band: w, o, both values of c, s, and the values of u (calibration.h).
 struct Strangeness {
   double per_doubling, other_operation, one_after_several, several_after_one, another_site;
   double of_rdma, of_sockets, nominal_rate, effective_rate;
@@ -45,16 +45,16 @@ struct Strangeness {
   double uncalibrated(NicRate rate, Typical typical) const {
     const double without = rate == NicRate::effective ? effective_rate : nominal_rate;
     if (typical == Typical::none) return without;
-    // Few fabrics show the rate of one stream, even if the rate of the NIC is known.
+    // Few fabrics show the rate of one stream, so a known NIC rate does not narrow this width.
     if (typical == Typical::socket && rate == NicRate::nominal) return of_sockets;
     return std::min(without, typical == Typical::rdma ? of_rdma : of_sockets);
   }
 };
 
-// A band whose fit is off by more is not called calibrated: exp(0.5) is 1.65.
+// A band whose fit is off by more does not count as calibrated: exp(0.5) is 1.65.
 constexpr double poor_fit = 0.5;
 
-constexpr double most_ranks = 32;  // of the public tables
+constexpr double most_ranks = 32;  // largest number of ranks in the public tables
 
 const Strangeness& strangeness_of(Bytes size, int ranks) {
   static constexpr Strangeness small{0.75, 0.4, 1.15, 1.15, 0.35, 0.8, 1.3, 1.8, 1.8},
@@ -64,14 +64,14 @@ const Strangeness& strangeness_of(Bytes size, int ranks) {
   return alike < small_below ? small : alike < medium_below ? medium : large;
 }
 
-// Whether tables measured a name of their list. An empty list stands for all that the library took
-// by itself, so for none once it may choose otherwise.
+// Returns whether a list of measured names applies to `name`. An empty list stands for the
+// library's own choices, and for nothing if the choice has changed.
 bool holds(const std::vector<std::string>& names, std::string_view name, bool choice_changed) {
   if (names.empty() || name.empty()) return !choice_changed;
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// Names of a list, where there is one.
+// Returns the names of a list, or an empty list if the key is absent.
 std::vector<std::string> names_of(const Table& table, std::string_view key, const char* what,
                                   const std::vector<std::string>& known) {
   if (!table.has(key)) return {};
@@ -82,7 +82,7 @@ std::vector<std::string> names_of(const Table& table, std::string_view key, cons
   return names;
 }
 
-// Distance to the nearest measured layout: doublings, and the square of c.
+// Distance to the nearest measured layout: doublings, and c as `side`.
 struct Distance {
   double doublings = 0, side = 0;
 };
@@ -124,7 +124,7 @@ std::optional<Calibration> decode_calibration(const Table& table) {
   }
   calibration.protocols =
       names_of(table, "protocols", "protocol of NCCL", {"LL", "LL128", "Simple"});
-  // They play no part in a forecast: validate compares them with the log that it is given.
+  // These keys do not affect forecasts: validate compares them with the log that it is given.
   table.find<std::vector<std::string>>("fitted_tables");
   calibration.sizes = {table.get<Bytes>("smallest").value(), table.get<Bytes>("largest").value()};
   if (!(calibration.sizes.low > 0) || calibration.sizes.high < calibration.sizes.low)
@@ -203,7 +203,7 @@ CalibratedInterval interval_of(const Calibration& calibration, Op op, Bytes size
                                   calibration.another_machine ? off.another_site : 0);
   const double low = -std::log(std::min(1.0, band->low)),
                high = std::log(std::max(1.0, band->high));
-  // A band whose rows were all off to one side still does not exclude the forecast itself.
+  // A band with all errors on one side still includes the forecast itself.
   const auto end = [&](double measured) {
     const double widened = std::hypot(std::hypot(measured, departure.of(nodes)),
                                       std::hypot(further, other, distance.side));

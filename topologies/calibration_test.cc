@@ -15,7 +15,7 @@ Calibration of_four_a_node(double fewest, double most) {
   return calibration;
 }
 
-TEST_CASE("calibration: an interval widens with the distance from what was measured") {
+TEST_CASE("calibration: an interval widens with the distance from the measured range") {
   Calibration calibration = of_four_a_node(1, 8);
   const Duration t = Duration::microseconds(100);
   const auto interval = [&](Op op, double size, int ranks, int nodes) {
@@ -27,8 +27,8 @@ TEST_CASE("calibration: an interval widens with the distance from what was measu
   CHECK(inside.low.us() == Approx(90));
   CHECK(inside.high.us() == Approx(110));
   CHECK(interval(Op::all_reduce, 2048, 8, 2).high.us() == Approx(200));
-  // Terms added to the band: 0.75 for twice the nodes, the root of two such squares for four times;
-  // 0.3 for another operation; one doubling for any size outside.
+  // Terms added to the band: 0.75 for twice the nodes, sqrt(2) x 0.75 for four times; 0.3 for
+  // another operation; one doubling for any size outside.
   const double band = std::log(1.1);
   const auto twice = interval(Op::all_reduce, 1e6, 64, 16);
   CHECK_FALSE(twice.calibrated);
@@ -40,8 +40,8 @@ TEST_CASE("calibration: an interval widens with the distance from what was measu
   const auto other = interval(Op::all_gather, 1e6, 32, 8);
   CHECK_FALSE(other.calibrated);
   CHECK(other.high.us() == Approx(100 * std::exp(std::hypot(band, 0.3))));
-  // Half the GPUs of each node are a doubling away, and as far as that where it is the nodes; of
-  // two layouts the nearest counts. Six of eight places in use: 3 a node.
+  // Half the GPUs of each node are one doubling away, as is half the nodes; the nearest of two
+  // layouts counts. Six of eight slots in use mean 3 GPUs per node.
   const auto half = interval(Op::all_reduce, 1e6, 8, 4);
   CHECK_FALSE(half.calibrated);
   CHECK(half.high.us() == Approx(100 * std::exp(std::hypot(band, 0.75))));
@@ -52,7 +52,7 @@ TEST_CASE("calibration: an interval widens with the distance from what was measu
   calibration.layouts.push_back({2, {8, 8}});
   CHECK(interval(Op::all_reduce, 1e6, 16, 8).calibrated);
   CHECK_FALSE(interval(Op::all_reduce, 1e6, 8, 4).calibrated);
-  // Several nodes, where one was measured, and the reverse.
+  // Several nodes if one was measured, and the reverse.
   calibration.layouts = {{4, {1, 1}}};
   CHECK(interval(Op::all_reduce, 1e6, 8, 2).high.us() ==
         Approx(100 * std::exp(std::hypot(band, std::hypot(0.75, 0.8)))));
@@ -61,7 +61,8 @@ TEST_CASE("calibration: an interval widens with the distance from what was measu
         Approx(100 * std::exp(std::hypot(band, std::hypot(0.75, 0.75)))));
 }
 
-TEST_CASE("calibration: less knowledge never narrows an interval, and none goes out of hand") {
+TEST_CASE(
+    "calibration: less knowledge never narrows an interval, and no interval exceeds its limit") {
   const Calibration calibration = of_four_a_node(2, 8);
   const Duration t = Duration::microseconds(1e6);
   const auto width = [&](const CalibratedInterval& interval) {
@@ -92,14 +93,14 @@ TEST_CASE("calibration: less knowledge never narrows an interval, and none goes 
       }
     }
   }
-  // Far enough away, a calibration says nothing any more.
+  // Far enough from the measured range, a calibration has no effect.
   const NicRate rate = NicRate::effective;
   CHECK(extrapolated(Op::all_reduce, 1e6, 16384, rate) == uncalibrated(1e6, 16384, rate));
-  // 64 MiB over 1,024 ranks leave each what 2 MiB do over 32.
+  // With 64 MiB, each of 1,024 ranks has as much as each of 32 ranks with 2 MiB.
   CHECK(uncalibrated(64 << 20, 256, rate) == uncalibrated(2 << 20, 8, rate));
   CHECK(uncalibrated(64 << 20, 8, rate) == Approx(0.55));
   CHECK(uncalibrated(64 << 20, 8, NicRate::nominal) == Approx(1));
-  // One whose own band is wider stays as wide.
+  // An interval whose own band is wider keeps that width.
   Calibration noisy = calibration;
   noisy.bands = {{Bytes(1e300), 0.1, 10}};
   for (const int nodes : {4, 64})
@@ -107,7 +108,8 @@ TEST_CASE("calibration: less knowledge never narrows an interval, and none goes 
               .high.us() == Approx(10 * t.us()));
 }
 
-TEST_CASE("calibration: another machine of the same hardware is not called calibrated") {
+TEST_CASE(
+    "calibration: tables of another machine of the same hardware do not count as calibrated") {
   Calibration calibration = of_four_a_node(2, 8);
   const Duration t = Duration::microseconds(100);
   const auto interval = [&](double size, int nodes) {
@@ -116,14 +118,15 @@ TEST_CASE("calibration: another machine of the same hardware is not called calib
   };
   CHECK(interval(1e6, 4).ground == Ground::calibrated);
   CHECK(interval(1e6, 32).ground == Ground::extrapolated);
-  // A band that fits badly is not called calibrated either, inside or not.
+  // A size band with a bad fit counts as extrapolated even inside the calibrated range.
   CHECK(interval(2048, 4).ground == Ground::extrapolated);
   calibration.another_machine = true;
   const auto preset = interval(1e6, 4);
   CHECK(preset.ground == Ground::same_hardware);
   CHECK_FALSE(preset.calibrated);
   CHECK(preset.high.us() == Approx(100 * std::exp(std::hypot(std::log(1.1), 0.3))));
-  // A user's own tables of one layout stand in front; elsewhere the preset still says what it knew.
+  // The user's own tables of one layout take precedence; for other layouts the preset's tables
+  // apply.
   Calibration own = of_four_a_node(1, 1);
   const double alone =
       interval_of(own, Op::all_reduce, Bytes(1e6), 16, 4, NicRate::nominal, Typical::rdma, t)
@@ -139,7 +142,7 @@ TEST_CASE("calibration: another machine of the same hardware is not called calib
   CHECK(at(4).high.us() < alone);
 }
 
-TEST_CASE("calibration: priors of other fabrics narrow what nobody measured") {
+TEST_CASE("calibration: priors of other fabrics narrow intervals of unmeasured machines") {
   const Duration t = Duration::microseconds(100);
   const auto half_width = [&](double size, Typical typical) {
     return std::log(uncalibrated_interval(Bytes(size), 8, NicRate::nominal, typical, t).high.us() /
@@ -166,7 +169,7 @@ std::string with(std::string_view was, std::string_view is) {
   return text;
 }
 
-TEST_CASE("calibration: a description is read, and one that cannot be is refused at its line") {
+TEST_CASE("calibration: a description is read, and an invalid one is refused at its line") {
   const auto read = [](const std::string& text) {
     return decode_calibration(Table::parse(text, "mine.toml"));
   };
@@ -206,14 +209,14 @@ TEST_CASE("calibration: a description is read, and one that cannot be is refused
   }
 }
 
-TEST_CASE("calibration: every ground has its words") {
+TEST_CASE("calibration: every ground has its text") {
   CHECK(in_words(Ground::calibrated) == "calibrated");
   CHECK(in_words(Ground::same_hardware) == "preset of the same hardware");
   CHECK(in_words(Ground::extrapolated) == "extrapolated");
   CHECK(in_words(Ground::none) == "not calibrated");
 }
 
-TEST_CASE("calibration: an algorithm or protocol that no row took is a prior") {
+TEST_CASE("calibration: an algorithm or protocol that no row ran rests on a prior") {
   Calibration calibration = of_four_a_node(2, 8);
   calibration.protocols = {"LL"};
   for (Calibration::Band& band : calibration.bands) band.algorithms = {"ring"};
@@ -230,11 +233,11 @@ TEST_CASE("calibration: an algorithm or protocol that no row took is a prior") {
   CHECK(tree.high ==
         uncalibrated_interval(Bytes(2e5), 16, NicRate::nominal, Typical::rdma, t).high);
   CHECK(interval({"ring", "Simple"}).high == tree.high);
-  // A poor fit to rings does not reduce the knowledge of trees below that of no table.
+  // A poor fit to rings does not make intervals of trees wider than without a table.
   calibration.bands.back() = {Bytes(1e300), 0.2, 5, {"ring"}};
   CHECK(interval({"ring", "LL"}).high.us() == Approx(500));
   CHECK(interval({"tree", "LL"}).high == tree.high);
-  // Beyond the layouts it is both.
+  // A tree beyond the measured layouts counts as extrapolated.
   calibration.layouts = {{4, {2, 2}}};
   CHECK(interval({"tree", "LL"}).ground == Ground::extrapolated);
 }

@@ -24,22 +24,22 @@
 namespace lambcast {
 namespace {
 
-// A measured rate that was rounded may stand a little above the name plate.
+// A rounded measured rate may be slightly above the nominal rate.
 constexpr double rounding = 1.01;
 
-// Rate of a channel, and the share of a NIC that more of them reach: 8 nodes of 8 H100 and NICs of
-// 50 GB/s passed 321 GB/s with 16 channels and 391 with 24 (nccl-tests#309).
+// Rate of a channel, and the share of a NIC's rate that additional channels reach: on 8 nodes of 8
+// H100 with NICs of 50 GB/s, 16 channels moved 321 GB/s and 24 moved 391 (nccl-tests#309).
 constexpr Bandwidth channel_rate(321e9 / 16);
 constexpr double most_of_nic = 391.0 / 400;
 
 // Over TCP a tree of two nodes moves no more than a ring, though half the bytes pass the NIC. Three
-// pairs of nodes reached 0.34 to 0.55 of that rate; this is the share that the table of
-// alps-gh200-tcp determines, 95 % interval 0.28 to 1.
+// pairs of nodes reached 0.34 to 0.55 of that rate; the table of alps-gh200-tcp determines this
+// share (95 % interval 0.28 to 1).
 constexpr double tree_over_two_sockets = 0.55;
 
 constexpr Range<double> any_factor{0.01, 100};
 
-// 48 bytes of each of 8.03e9 weights in 1.27 and 1.43 s, what steps of 3.18 and 2.69 s leave.
+// 48 bytes for each of 8.03e9 weights in 1.27 and 1.43 s: parts of steps of 3.18 and 2.69 s.
 constexpr Bandwidth updates_on_host(335e9);
 constexpr const char* of_updates =
     "as on nodes of 8 H200 and of 8 B200: Llama 3.1 8B with ZeRO-3 and AdamW on the host, 141 and "
@@ -57,10 +57,10 @@ std::optional<PortQueueSpec> decode_port_queue(const Table& nic, NetworkKind net
                            "Linux include/net/tcp.h, TCP_RTO_MIN; ip-route(8) can lower it"}})};
 }
 
-constexpr std::int64_t max_places = 65536;  // of a torus
+constexpr std::int64_t max_places = 65536;  // limit of a torus
 
-// Threads times sockets of each that NCCL opens for a channel (src/transport/net_socket.cc): by the
-// PCI vendor of the NIC 2 x 8 on AWS, 4 x 1 on Google Cloud, else one.
+// Returns NCCL's threads times sockets per channel (src/transport/net_socket.cc), by the PCI vendor
+// of the NIC: 2 x 8 on AWS, 4 x 1 on Google Cloud, else one.
 int connections_on_platform(const Table& nic) {
   constexpr int connections[] = {16, 4, 1};
   return nic.has("platform") ? connections[nic.choice("platform", {"aws", "gcp", "other"})] : 1;
@@ -133,8 +133,8 @@ StackSpec decode_stack(const Table& table) {
   return spec;
 }
 
-// "--set nic.bandwidth" alone describes another NIC, whose nominal rate is the given one. Returns
-// the nominal rate of this one if it is lower.
+// "--set nic.bandwidth" alone describes another NIC with that nominal rate. Returns the nominal
+// rate of the described NIC if it is lower.
 std::optional<Bandwidth> raise_name_plate(Table& table, const Overrides& overrides) {
   const auto of = [&](std::string_view key) {
     return std::ranges::find(overrides, key, &Overrides::value_type::first);
@@ -154,7 +154,7 @@ NicRate rate_of(const Sourced<Bandwidth>& reached, Bandwidth nominal) {
     case Kind::measured:
     case Kind::fitted:
       return NicRate::effective;
-    case Kind::published:  // the name plate is published too
+    case Kind::published:  // the nominal rate is published too
       return reached.value < nominal * 0.999 ? NicRate::effective : NicRate::nominal;
     case Kind::assumed:
       break;
@@ -166,9 +166,9 @@ bool measures(const Provenance& from) {
   return from.kind == Kind::measured || from.kind == Kind::fitted;
 }
 
-// Evidence of the description that its overrides leave in force. A NIC that is set to be faster is
-// never slower for a library that reaches more of an effective rate, and measured links keep the
-// share that belongs to a measured rate.
+// Returns the evidence that still applies after overrides. Thus a NIC that is set to be faster is
+// never slower for a library that gets more of an effective rate, and links keep the share that
+// belongs to a measured rate.
 Evidence evidence_of(const Table& description, const Overrides& overrides) {
   const auto sets = [&](std::string_view key) {
     return std::ranges::find(overrides, key, &Overrides::value_type::first) != overrides.end();
@@ -183,8 +183,8 @@ Evidence evidence_of(const Table& description, const Overrides& overrides) {
   return kept;
 }
 
-// NCCL's share of a NIC applies to the whole NIC. (MPI's share counts streams next to the timed
-// one.)
+// Checks that NCCL's share of a NIC does not exceed its nominal rate. (MPI's share may, since it
+// counts several streams.)
 void check_nic_efficiency(const Cluster& cluster, const Overrides& overrides) {
   constexpr const char* key = "nccl.nic_efficiency";
   if (std::ranges::find(overrides, key, &Overrides::value_type::first) == overrides.end()) return;
@@ -199,7 +199,7 @@ void check_nic_efficiency(const Cluster& cluster, const Overrides& overrides) {
         fmt::format("up to {:.3g}", most));
 }
 
-// A protocol as its spec has it, with what the library makes of all.
+// Returns the protocol of a spec, with the library's factors that apply to all protocols.
 Protocol protocol_of(const ProtocolSpec& spec, const LibrarySpec& library) {
   Protocol protocol{spec.name,
                     {spec.base.value, spec.local_hop.value, spec.network_hop.value},
@@ -221,8 +221,8 @@ Protocol protocol_of(const ProtocolSpec& spec, const LibrarySpec& library) {
   return protocol;
 }
 
-// An override that states no source does not take away the figure that set a scale. One that does
-// is of the program that runs, unless it names another.
+// An override without a source keeps the measured scale. One with a source refers to the program of
+// the run, unless another program is named.
 void keep_own_scales(const StackSpec& before, const Overrides& overrides, StackSpec& after) {
   const bool names_program = std::ranges::any_of(
       overrides, [](const auto& asked) { return asked.first == "stack.program"; });
@@ -235,7 +235,7 @@ void keep_own_scales(const StackSpec& before, const Overrides& overrides, StackS
   }
 }
 
-// The description without its overrides; none where it is incomplete without them.
+// Returns the description without its overrides, or nothing if it is incomplete without them.
 std::optional<Cluster> as_described(const Table& parsed, const std::string& origin) {
   try {
     return decode_cluster(parsed.copy(), origin);
@@ -338,7 +338,7 @@ Cluster load_cluster(const std::string& name_or_path, const Overrides& overrides
 }
 
 Cluster load_cluster(Table parsed, const std::string& name_or_path, const Overrides& said) {
-  // Overrides are compared with the text as it stands, not with the copy that is read for use.
+  // Overrides are compared with the parsed text itself, not with the copy in which keys are set.
   const Overrides overrides = changes_of(parsed, said);
   Table table = parsed.copy();
   std::vector<std::string> flags;
@@ -394,7 +394,7 @@ Transport transport_of(const Cluster& cluster, Backend backend) {
     transport.protocols.push_back(protocol_of(spec, library));
   for (const ProtocolSpec& spec : library.of_messages)
     transport.of_messages.push_back(protocol_of(spec, library));
-  // By way of another GPU over NVLink, whose NIC reaches GPU memory by itself
+  // PXN sends over NVLink through another GPU, whose NIC reads GPU memory directly
   // (src/graph/search.cc).
   transport.pxn = library.rules == DecisionRules::nccl && library.pxn &&
                   cluster.network == NetworkKind::rdma && cluster.gpu_peers != GpuPeers::pcie;
@@ -415,7 +415,7 @@ Bandwidth reached_nic_rate(const Cluster& cluster, const LibrarySpec& library,
   const double fitted = library.nic_efficiency.value;
   if (library.rules != DecisionRules::nccl) return rate * fitted;
   const NcclTuning machine = nccl_machine(cluster);
-  // NCCL's own number of channels is the measured case, also if its own limit binds: a rack of 72.
+  // The default number of channels is the measured case, even at NCCL's limit (72 GPUs).
   if (machine.min_ctas == 1 && machine.max_ctas == NcclTuning::most_channels) return rate * fitted;
   const NcclChannels channels = nccl_channels(machine, group.per_node);
   if (channels.used == channels.standard) return rate * fitted;
@@ -430,14 +430,14 @@ Machines machines_of(const Cluster& cluster, Backend backend, const ProcessGroup
   if (cluster.gpu_peers == GpuPeers::nvlink_mesh && cluster.gpus_per_node > 1)
     gpu_link = gpu_link * (std::max(1.0, group.per_node - 1.0) / (cluster.gpus_per_node - 1));
   gpu_link = gpu_link * library.link_efficiency.value;
-  // The kernel of a channel carries as much within a node as between nodes.
+  // A channel has the same rate within a node as between nodes.
   if (library.rules == DecisionRules::nccl && group.nodes() == 1)
     gpu_link = std::min(gpu_link, channel_rate * library.max_ctas);
   const bool pcie = cluster.gpu_peers == GpuPeers::pcie;
   const Bandwidth gpu_nic = cluster.gpu_nic.value;
   const int nics = nics_in_use(cluster, group.slots());
   Bandwidth nic = reached_nic_rate(cluster, library, group);
-  // If several groups share a NIC, one fills it while another waits.
+  // The factor does not apply if several groups share a NIC: one fills it while others wait.
   if (group.per_node == 1 && (group.siblings == 1 || nics >= group.slots()))
     nic = nic * library.single_gpu_efficiency.value;
   return {{group.slots(), nics, gpu_link, pcie,

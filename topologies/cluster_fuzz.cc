@@ -1,4 +1,4 @@
-// Descriptions of clusters, with their calibration and fabric.
+// Fuzzes descriptions of clusters, with their calibration and fabric.
 #include "sim/base/fuzz_target.h"
 #include "topologies/cluster.h"
 #include "topologies/foreign_description.h"

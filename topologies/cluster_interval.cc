@@ -13,7 +13,7 @@ std::string in_brackets(const std::vector<std::string>& keys) {
   return keys.empty() ? "" : fmt::format(" (--set changed {})", fmt::join(keys, ", "));
 }
 
-// A forecast that overrides bear on is no longer one of what was measured.
+// Marks a forecast that overrides affect as extrapolated.
 CalibratedInterval departed(const Cluster& cluster, const ProcessGroup& group,
                             CalibratedInterval interval) {
   if (cluster.departure.of(group.nodes()) == 0) return interval;
@@ -22,14 +22,13 @@ CalibratedInterval departed(const Cluster& cluster, const ProcessGroup& group,
   return interval;
 }
 
-// Half-width of the logarithm for all_to_alls of NCCL over RDMA between nodes: the shares of the
-// NIC behind all_to_all_efficiency (library.cc) spread by 0.27, and their mean is of three
+// Half width of the logarithm for all_to_alls of NCCL over RDMA between nodes. The NIC shares
+// behind all_to_all_efficiency (library.cc) have a spread of 0.27, and their mean is over three
 // clusters: 1.645 x 0.27 x sqrt(1 + 1/3) = 0.51.
 constexpr double all_to_all_width = 0.5;
 
-// Half-width of the logarithm for a preset over TCP whose NIC is not stated by its tables: one of
-// another size of the cloud instance is off by up to 2.5. Overrides change nothing about the
-// tables.
+// Half width of the logarithm for a preset over TCP whose tables do not state the NIC: cloud
+// instances of another size are off by up to 2.5. Overrides do not change this.
 const double other_instance_width = std::log(2.5);
 
 bool knows_all_to_all(const Cluster& cluster) {
@@ -38,7 +37,7 @@ bool knows_all_to_all(const Cluster& cluster) {
              cluster.calibration->operations.end();
 }
 
-// The least half-width of what tables of this machine left open.
+// Returns the minimum half width for facts that the tables leave open.
 double least_width(const Cluster& cluster, Backend backend, Op op, int nodes) {
   if (nodes == 1 || is_mpi(backend)) return 0;
   if (cluster.network == NetworkKind::rdma)
@@ -54,7 +53,7 @@ CalibratedInterval widened(CalibratedInterval interval, Duration forecast, doubl
   return interval;
 }
 
-// The interval of one algorithm, with the ground that it has without overrides.
+// Returns the interval of one algorithm, with the ground that it would have without overrides.
 CalibratedInterval own_interval(const Cluster& cluster, Backend backend, Op op, Bytes size,
                                 const ProcessGroup& group, Duration forecast, const RunBy& by) {
   const Typical typical = is_mpi(backend)                        ? Typical::none
@@ -62,7 +61,7 @@ CalibratedInterval own_interval(const Cluster& cluster, Backend backend, Op op, 
                                                                  : Typical::socket;
   const int nodes = group.nodes();
   const Departure& departure = cluster.departure;
-  // The NICs carry nothing within a node, so nothing about them is unknown there.
+  // NICs are not used within a node, so they add no uncertainty there.
   const NicEvidence nic = nodes == 1
                               ? NicEvidence(NicRate::effective)
                               : NicEvidence(nic_rate_of(cluster), departure.from_effective_nic);

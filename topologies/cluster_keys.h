@@ -1,4 +1,4 @@
-// The keys without which a cluster description says too little.
+// The keys that every cluster description needs.
 #pragma once
 
 #include "sim/base/required_keys.h"

@@ -24,7 +24,7 @@ std::string refusal_of(const std::string& text) {
   }
 }
 
-TEST_CASE("required keys: all that are missing are named at once, and nothing else is required") {
+TEST_CASE("required keys: an error names all missing keys, and no other key is required") {
   CHECK(refusal_of(all_there).empty());
   const std::string none = refusal_of("description = 'x'\n");
   for (const char* key : {"name", "device", "node.gpus", "node.gpu_peers", "node.gpu_link",
@@ -35,8 +35,8 @@ TEST_CASE("required keys: all that are missing are named at once, and nothing el
   CHECK_THAT(none, Contains("mine.toml") && Contains("10 keys are missing"));
 }
 
-// Each line of the full description is needed, so that no reader finds a key missing afterwards.
-TEST_CASE("required keys: the list is the one that the description is read by") {
+// Each line of the full description is needed, so that no reader reports another missing key later.
+TEST_CASE("required keys: the list matches the keys that the description's readers require") {
   const std::string text = all_there;
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = text.find('\n', begin) + 1;
@@ -46,7 +46,7 @@ TEST_CASE("required keys: the list is the one that the description is read by") 
       less.erase(begin, line.size());
       INFO(line);
       CHECK_THAT(refusal_of(less), Contains("missing"));
-      // With the name gone as well both are named; gpu_nic hangs on gpu_peers and makes a third.
+      // If the name is missing too, the error names both; without gpu_peers, gpu_nic is a third.
       const char* const expected =
           line.starts_with("gpu_peers") ? "3 keys are missing: name" : "2 keys are missing: name";
       if (!line.starts_with("name"))
@@ -56,7 +56,7 @@ TEST_CASE("required keys: the list is the one that the description is read by") 
   }
 }
 
-TEST_CASE("required keys: those of a fabric depend on its kind") {
+TEST_CASE("required keys: the keys of a fabric depend on its kind") {
   const auto missing = [](const std::string& kind) {
     return refusal_of(std::string(all_there).substr(11) + "[fabric]\nkind = '" + kind + "'\n");
   };
@@ -66,8 +66,9 @@ TEST_CASE("required keys: those of a fabric depend on its kind") {
   CHECK_THAT(missing("single-switch"), Contains("name: is missing"));
 }
 
-// A section that is read early, for what an override leaves in force, is judged whole all the same.
-TEST_CASE("cluster: a key that no section has is refused next to any other override") {
+// Sections that are read early, for the evidence that overrides keep, are still checked for unknown
+// keys.
+TEST_CASE("cluster: an unknown key of a section is refused next to any other override") {
   const Overrides others{{"nic.bandwidth", "20 Gbit/s"},
                          {"nic.nominal", "400 Gbit/s"},
                          {"node.gpu_link", "10 GB/s"},

@@ -14,9 +14,9 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-TEST_CASE("clusters: every preset loads, and every number in it says where it is from") {
+TEST_CASE("clusters: every preset loads, and every number in it has a source") {
   const std::vector<std::string> names = cluster_names();
-  // Names that users script against; more may ship.
+  // Preset names that are promised to users; more may ship.
   for (const char* promised :
        {"paper-eth40-v100", "paper-edr100-v100", "blog-eth40-v100", "blog-qdr40-v100", "dgx1-v100",
         "dgx2h-v100", "dgx-a100-80g", "perlmutter-a100", "selene-a100", "hgx-h100-ndr", "aws-p3dn",
@@ -32,7 +32,7 @@ TEST_CASE("clusters: every preset loads, and every number in it says where it is
          {cluster.gpu_link.provenance, cluster.nic_nominal.provenance,
           cluster.nic_bandwidth.provenance, cluster.nccl.nic_efficiency.provenance})
       CHECK_FALSE(from.source.empty());
-    // No description claims more from a NIC than its name plate.
+    // No description claims more than the nominal rate of a NIC.
     CHECK(cluster.nic_bandwidth.value <= cluster.nic_nominal.value);
   }
 }
@@ -54,7 +54,7 @@ TEST_CASE("clusters: --set reaches any key and names itself as the source") {
   CHECK_THROWS_WITH(load_cluster("no/such.toml", {}), Contains("no/such.toml: cannot be read"));
 }
 
-TEST_CASE("clusters: values no machine has are refused with their place and what is allowed") {
+TEST_CASE("clusters: implausible values are refused with their place and the allowed range") {
   struct Row {
     const char *key, *value, *allowed;
   };
@@ -79,7 +79,7 @@ TEST_CASE("clusters: values no machine has are refused with their place and what
                       Catch::StartsWith(std::string("--set cluster.") + row.key + ": " + row.key) &&
                           Contains(row.allowed));
   }
-  // In a file, the line.
+  // In a file, the error names the line.
   std::string text = cluster_text("commodity-10gbe");
   const auto at = text.find("\"9.4 Gbit/s\"");
   REQUIRE(at != std::string::npos);
@@ -92,7 +92,7 @@ TEST_CASE("clusters: values no machine has are refused with their place and what
 }
 
 TEST_CASE(
-    "clusters: a NIC of another rate brings its name plate, and contradicts one that is given") {
+    "clusters: a NIC of another rate sets its nominal rate, unless a contradicting one is given") {
   const Cluster faster = load_cluster("commodity-10gbe", {{"nic.bandwidth", "100 Gbit/s"}});
   CHECK(faster.nic_bandwidth.value.value() == 12.5e9);
   CHECK(faster.nic_nominal.value.value() == 12.5e9);
@@ -106,7 +106,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "clusters: a wrong word for what a library runs is refused at its key with the right ones") {
+    "clusters: an unknown algorithm of a library is refused at its key with the allowed names") {
   const auto forced = [](const char* key, const char* value) {
     return load_cluster("hgx-h100-ndr", {{key, value}});
   };
@@ -119,7 +119,7 @@ TEST_CASE(
                       "all_reduce 'rign', did you mean 'ring'? (allowed: ring, tree, nvls, "
                       "nvls_tree, collnet_direct, collnet_chain, hierarchical, "
                       "recursive_doubling, halving_doubling)"));
-    // One of another operation is no word for this one.
+    // Algorithms of other operations are not allowed here.
     CHECK_THROWS_WITH(forced(key.c_str(), "pairwise"), Catch::StartsWith(refused));
     CHECK_THROWS_WITH(forced(key.c_str(), "\"\""), Catch::StartsWith(refused));
     CHECK_THROWS_WITH(forced(key.c_str(), R"({value = "foo", kind = "assumed", source = "test"})"),
@@ -134,7 +134,9 @@ TEST_CASE(
                           Contains("unknown ") && Contains("(allowed: "));
 }
 
-TEST_CASE("clusters: what a --set lacks beside it names the flag, not a line of the preset") {
+TEST_CASE(
+    "clusters: an error about a --set that needs another key names the flag, not a line of the "
+    "preset") {
   CHECK_THROWS_WITH(load_cluster("commodity-10gbe", {{"fabric.kind", "fat-tree"}}),
                     Catch::Equals("--set cluster.fabric.kind: fabric.nodes_per_leaf: is missing"));
   CHECK_THROWS_WITH(
@@ -144,7 +146,7 @@ TEST_CASE("clusters: what a --set lacks beside it names the flag, not a line of 
                     Catch::StartsWith("--set cluster.nic.nominal: nic.bandwidth: 9.4 Gbit/s pass"));
 }
 
-TEST_CASE("cluster: calibrated are the layouts that were measured") {
+TEST_CASE("cluster: the measured layouts are calibrated") {
   const Cluster h100 = load_cluster("hgx-h100-ndr", {});
   const auto calibrated = [&](int ranks, int gpus_per_node) {
     return interval_of(h100, Backend::nccl, Op::all_reduce, Bytes(1 << 26), {ranks, gpus_per_node},
@@ -163,13 +165,13 @@ TEST_CASE("cluster: calibrated are the layouts that were measured") {
         "nodes, 2 on 1 to 8, 4 on 1 to 8");
 }
 
-TEST_CASE("cluster: a rate of NICs is effective where somebody got it out of them") {
+TEST_CASE("cluster: a NIC rate is effective if it was reached") {
   CHECK(nic_rate_of(load_cluster("paper-eth40-v100", {})) == NicRate::effective);
   CHECK(nic_rate_of(load_cluster("perlmutter-a100", {})) ==
         NicRate::nominal);                                               // 25 GB/s of 200 Gbit/s
-  CHECK(nic_rate_of(load_cluster("h200-ndr", {})) == NicRate::nominal);  // another machine's
+  CHECK(nic_rate_of(load_cluster("h200-ndr", {})) == NicRate::nominal);  // on another machine
   CHECK(nic_rate_of(load_cluster("paper-eth40-v100", {{"nic.bandwidth", "4 Gbit/s"}})) ==
-        NicRate::nominal);  // anybody can say that
+        NicRate::nominal);  // an override is no evidence
   const Cluster measured = load_cluster(
       "commodity-25gbe",
       {{"nic.bandwidth", R"({ value = "25 Gbit/s", kind = "measured", source = "iperf3" })"}});
@@ -178,7 +180,7 @@ TEST_CASE("cluster: a rate of NICs is effective where somebody got it out of the
         load_cluster("commodity-25gbe", {}).nccl.nic_efficiency.value);
 }
 
-TEST_CASE("clusters: no NIC is slower for being asked to be faster, on any preset") {
+TEST_CASE("clusters: no NIC is slower for being set to a higher rate, on any preset") {
   for (const std::string& name : cluster_names()) {
     const Cluster shipped = load_cluster(name, {});
     const double own = shipped.nic_bandwidth.value.value() * 8;
@@ -195,7 +197,7 @@ TEST_CASE("clusters: no NIC is slower for being asked to be faster, on any prese
   }
 }
 
-TEST_CASE("cluster: a calibration stands whole until an override changes what was measured") {
+TEST_CASE("cluster: a calibration applies until an override changes a measured property") {
   const auto standing = [](const char* name, const Overrides& overrides) {
     const Cluster cluster = load_cluster(name, overrides);
     REQUIRE(cluster.calibration);
@@ -239,7 +241,7 @@ TEST_CASE("cluster: a calibration stands whole until an override changes what wa
   }
   CHECK_FALSE(standing("perlmutter-a100", {{"nic.bandwidth", "25.1 GB/s"}}));
   CHECK_FALSE(standing("perlmutter-a100", {{"nccl.protocols", "LL"}}));  // one of two
-  // Nothing of this is communication over NCCL.
+  // These keys do not affect communication over NCCL.
   CHECK(standing("perlmutter-a100", {{"name", "mine"},
                                      {"description", "mine"},
                                      {"device", "h100"},
@@ -254,7 +256,7 @@ TEST_CASE("cluster: a calibration stands whole until an override changes what wa
                                      {"host_copy.pageable_to_host", "3 GB/s"}}));
   CHECK(load_cluster("perlmutter-a100", {{"calibration.source", "a better one"}})
             .calibration->source == "a better one");
-  // And where MPI was measured, the other way round.
+  // If MPI was measured, the keys of MPI matter and those of NCCL do not.
   CHECK(standing("emulated-ethernet-100mbit", {{"nccl.nic_efficiency", "0.5"}}));
   CHECK_FALSE(standing("emulated-ethernet-100mbit", {{"mpi.nic_efficiency", "0.5"}}));
   CHECK_FALSE(standing("emulated-ethernet-100mbit", {{"node.host_link", "9 GB/s"}}));
@@ -262,7 +264,7 @@ TEST_CASE("cluster: a calibration stands whole until an override changes what wa
         "not calibrated");
 }
 
-TEST_CASE("clusters: the queue of a switch port, where TCP can overflow it") {
+TEST_CASE("clusters: the queue of a switch port, which TCP can overflow") {
   const auto transport = [](const Overrides& overrides) {
     const Cluster cluster = load_cluster("paper-eth40-v100", overrides);
     return transport_of(cluster, Backend::mpi_host);
@@ -279,16 +281,16 @@ TEST_CASE("clusters: the queue of a switch port, where TCP can overflow it") {
                     Contains("only TCP loses packets"));
 }
 
-TEST_CASE("clusters: GPUs bring their share of the NICs") {
+TEST_CASE("clusters: each GPU adds its share of the NICs") {
   const Cluster cluster = load_cluster("perlmutter-a100", {});
   CHECK(nics_in_use(cluster, 4) == 4);
   CHECK(nics_in_use(cluster, 1) == 1);
   CHECK(nics_in_use(load_cluster("paper-eth40-v100", {}), 2) == 1);
 }
 
-TEST_CASE("clusters: GPUs joined in pairs bring only the links to the peers in use") {
-  // 195 GB/s to three peers: one peer is reached at a third of it. All-gather of two ranks: one
-  // step of S/2.
+TEST_CASE("clusters: GPUs joined in pairs use only the links to peers in use") {
+  // 195 GB/s to three peers: one peer gets a third of it. An all-gather of two ranks is one step of
+  // S/2.
   const auto seconds = [](const char* peers, int gpus) {
     Overrides all{
         {"node.gpu_peers", peers}, {"node.gpu_link", "195 GB/s"}, {"nccl.link_efficiency", "1"}};
@@ -307,7 +309,7 @@ TEST_CASE("clusters: GPUs joined in pairs bring only the links to the peers in u
   CHECK(seconds("nvlink-mesh", 4) == Approx(0.75 * 130 / 195).epsilon(1e-6));
 }
 
-TEST_CASE("clusters: libraries with few protocols, one GPU a node, reduction in the switch") {
+TEST_CASE("clusters: libraries with few protocols, one GPU per node, reduction in the switch") {
   const Cluster cluster = load_cluster("perlmutter-a100", {});
   REQUIRE(cluster.nccl.protocols.size() == 2);
   CHECK(cluster.nccl.protocols[0].name == "LL");
@@ -316,7 +318,7 @@ TEST_CASE("clusters: libraries with few protocols, one GPU a node, reduction in 
                     Contains("unknown protocol 'Simpel', did you mean 'Simple'?"));
   CHECK_THROWS_WITH(load_cluster("perlmutter-a100", {{"nccl.protocols", "[]"}}),
                     Contains("names none"));
-  // The lone GPU's share of its NIC: large all-gathers are slower by just that.
+  // A single GPU's share of its NIC slows large all-gathers by this factor.
   const auto seconds = [](const char* efficiency) {
     const Cluster one =
         load_cluster("perlmutter-a100", {{"nccl.single_gpu_efficiency", efficiency}});
@@ -345,8 +347,7 @@ TEST_CASE("clusters: groups of one GPU per node have NICs of their own, or share
   };
   CHECK(seconds(8, "8", "1") == seconds(1, "8", "1"));
   CHECK(seconds(8, "1", "1") == Approx(8 * seconds(1, "1", "1")).epsilon(1e-4));
-  // The rate that a lone GPU reaches through its NIC does not apply to a NIC that several keep
-  // busy.
+  // The share of a single GPU does not apply to a NIC that several groups keep busy.
   CHECK(seconds(8, "8", "0.5") == Approx(2 * seconds(8, "8", "1")).epsilon(1e-4));
   CHECK(seconds(8, "1", "0.5") == seconds(8, "1", "1"));
   const Cluster h100 = load_cluster("hgx-h100-ndr", {});
@@ -359,7 +360,7 @@ TEST_CASE("clusters: groups of one GPU per node have NICs of their own, or share
   CHECK_FALSE(calibrated(2));
 }
 
-// Time of a collective of 100 MB over all GPUs of a cluster with the given fabric.
+// Returns the time of a collective of 100 MB over all GPUs of a cluster with the given fabric.
 double flow_seconds(Op op, const char* algorithm, const Overrides& overrides, int nodes) {
   Overrides all{{"nccl.Simple.base", "0 us"},
                 {"nccl.Simple.local_hop", "0 us"},
@@ -381,14 +382,14 @@ double ring_seconds(const Overrides& overrides, int nodes) {
   return flow_seconds(Op::all_reduce, "ring", overrides, nodes);
 }
 
-TEST_CASE("fabrics: rings over rails meet no oversubscription that they do not cross") {
+TEST_CASE("fabrics: rings over rails are not slowed by uplinks that they do not cross") {
   const double ideal = ring_seconds({}, 8);
   CHECK(ideal == Approx(2 * 63. / 64 * 100e6 / (8 * 49e9)).epsilon(1e-6));
-  // Every node on one leaf per rail: nothing is shared.
+  // With all nodes on one leaf per rail, no link is shared.
   CHECK(ring_seconds({{"fabric.kind", "rail-optimised"}, {"fabric.nodes_per_leaf", "8"}}, 8) ==
         Approx(ideal));
-  // A ring crosses between leaves on one node in two per rail: 4:1 oversubscribed uplinks of two
-  // ports each carry 2 / 4 of a NIC, half of the crossing flow.
+  // Per rail, a ring crosses between leaves at every second node: 4:1 oversubscribed uplinks of two
+  // ports have 2 / 4 of a NIC's rate, half of the crossing flow.
   CHECK(ring_seconds({{"fabric.kind", "rail-optimised"},
                       {"fabric.nodes_per_leaf", "2"},
                       {"fabric.oversubscription", "4.0"}},
@@ -398,7 +399,8 @@ TEST_CASE("fabrics: rings over rails meet no oversubscription that they do not c
                       {"fabric.nodes_per_leaf", "1"},
                       {"fabric.routers_per_group", "4"}},
                      8) >= ideal * (1 - 1e-6));
-  // One of the four nodes of a leaf sends on: the uplinks of 4:1 carry that at the NICs' rate.
+  // One of the four nodes of a leaf sends to another leaf: 4:1 uplinks carry that at the NICs'
+  // rate.
   for (const char* const oversubscription : {"1.0", "4.0"}) {
     CHECK(ring_seconds({{"fabric.kind", "fat-tree"},
                         {"fabric.nodes_per_leaf", "4"},
@@ -409,7 +411,7 @@ TEST_CASE("fabrics: rings over rails meet no oversubscription that they do not c
                     Contains("4 places cannot hold 8 nodes"));
 }
 
-TEST_CASE("fabrics: leaves and spines at an oversubscription of 1 block no exchange") {
+TEST_CASE("fabrics: leaves and spines at an oversubscription of 1 are non-blocking") {
   const auto exchange_seconds = [](const Overrides& overrides) {
     return flow_seconds(Op::all_to_all, "pairwise", overrides, 8);
   };
@@ -423,7 +425,8 @@ TEST_CASE("fabrics: leaves and spines at an oversubscription of 1 block no excha
   }
 }
 
-TEST_CASE("collectives: the exchange of compressed_allreduce sends what the source sends") {
+TEST_CASE(
+    "collectives: the exchange of compressed_allreduce sends the bytes of DeepSpeed's source") {
   const Cluster cluster = load_cluster("paper-eth40-v100", {});
   for (const Backend backend : {Backend::nccl, Backend::mpi_host}) {
     for (const int ranks : {4, 8, 6}) {
@@ -436,7 +439,7 @@ TEST_CASE("collectives: the exchange of compressed_allreduce sends what the sour
       for (const Collective& part : compressed_exchange(series, backend, Bytes(4 * 1000)))
         sent += part.traffic.sent_per_rank.value();
       // 1000 elements padded to a multiple of n * lcm(n, 8): 32, 64, 144. Every rank sends its
-      // signs but its own chunk, twice, and its 4-byte scale to all others, twice.
+      // signs except its own chunk, twice, and its 4-byte scale to all others, twice.
       const double padded = ranks == 4 ? 1024 : ranks == 8 ? 1024 : 1008;
       CHECK(sent == Approx(2 * (ranks - 1.) / ranks * padded / 8 + 8 * (ranks - 1)));
     }

@@ -1,5 +1,5 @@
-// One collective over a range of sizes on a described cluster: what `lambcast collective` prints,
-// what `calibrate` fits and what `validate` holds against measured tables, all through here.
+// One collective over a range of sizes on a described cluster. `lambcast collective`, `calibrate`
+// and `validate` all use these functions.
 #pragma once
 
 #include <string>
@@ -13,9 +13,9 @@ struct CollectiveSetting {
   Op op = Op::all_reduce;
   ProcessGroup group;
   Backend backend = Backend::nccl;
-  std::string algorithm;  // empty: what the cluster forces, else as the library chooses
-  std::string protocol;   // empty: as the library chooses
-  bool expand = false;    // every rank and every round on its own
+  std::string algorithm;  // empty: forced by the cluster, else the library's choice
+  std::string protocol;   // empty: the library's choice
+  bool expand = false;    // every rank and every round is simulated
 };
 
 // A collective on its machine, prepared for many sizes.
@@ -25,21 +25,21 @@ struct CollectiveSeries {
   Transport transport;
 };
 
-// Returns the algorithm that a cluster file forces for an all_reduce, if it can run over this
-// group; else nothing, and the library chooses.
+// Returns the algorithm that a cluster file forces for an all_reduce if it supports this group.
+// Otherwise the text is empty, and the library chooses.
 std::string forced_algorithm(const LibrarySpec& library, Op op, const ProcessGroup& group);
 
 CollectiveSeries prepare(const Cluster& cluster, const CollectiveSetting& setting);
 
-// The analytic forecast of one size.
+// Returns the analytic forecast of one size.
 Collective forecast(CollectiveSeries& series, Bytes size);
 
-// The analytic times of many sizes.
+// Returns the curve of analytic times over size.
 CollectiveCurve curve_of(const Cluster& cluster, const CollectiveSetting& setting);
 
-// The messages of DeepSpeed's compressed_allreduce (sim/collectives/compressed_exchange.h) over an
-// fp32 vector of `size`, one after another, kernels left out. Of the series' request, the group
-// and `expand` count.
+// Returns the messages of DeepSpeed's compressed_allreduce (sim/collectives/compressed_exchange.h)
+// of an fp32 vector of `size`, in sequence and without kernels. Only the group and `expand` of the
+// series' request matter.
 std::vector<Collective> compressed_exchange(CollectiveSeries& series, Backend backend, Bytes size);
 
 }  // namespace lambcast

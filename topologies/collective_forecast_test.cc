@@ -7,7 +7,8 @@
 namespace lambcast {
 namespace {
 
-// To the rounding of a picosecond in each of some hundred rounds.
+// Compares a curve with planned sizes, up to rounding to a picosecond in each of some hundred
+// rounds.
 void check_curve(const Cluster& cluster, const CollectiveSetting& setting) {
   CollectiveSeries series = prepare(cluster, setting);
   CollectiveCurve curve = curve_of(cluster, setting);
@@ -19,7 +20,7 @@ void check_curve(const Cluster& cluster, const CollectiveSetting& setting) {
   }
 }
 
-TEST_CASE("collective curve: every size costs what planning it costs") {
+TEST_CASE("collective curve: every size has the time that planning gives") {
   for (const char* preset : {"hgx-h100-ndr", "aws-p4d", "perlmutter-a100", "commodity-10gbe"}) {
     const Cluster cluster = load_cluster(preset, {});
     for (const int nodes : {1, 2, 5}) {
@@ -45,8 +46,8 @@ TEST_CASE("collective curve: every size costs what planning it costs") {
   }
 }
 
-// LL128 and LL are for NCCL's collectives: an all_to_all and a pipeline's messages take Simple
-// between nodes, and LL inside one up to 16 KiB a message.
+// LL128 and LL serve NCCL's collectives. An all_to_all and a pipeline's messages use Simple between
+// nodes, and LL inside a node for up to 16 KiB per message.
 TEST_CASE("collective forecast: NCCL sends messages with LL or Simple") {
   const Cluster cluster = load_cluster("hgx-h100-ndr", {});
   const auto protocol = [&](Op op, int ranks, double size, const char* forced = "") {
@@ -69,8 +70,8 @@ TEST_CASE("collective forecast: NCCL sends messages with LL or Simple") {
   CHECK(protocol(Op::all_gather, 16, 1e6) == "LL128");
 }
 
-// NCCL_PROTO speaks of collectives (src/graph/tuning.cc; src/enqueue.cc decides for messages).
-TEST_CASE("collective forecast: a list of protocols is none of messages between two ranks") {
+// NCCL_PROTO applies to collectives (src/graph/tuning.cc); src/enqueue.cc decides for messages.
+TEST_CASE("collective forecast: a list of protocols does not apply to messages between two ranks") {
   const auto protocol = [](const char* listed, Op op, int ranks, double size) {
     const Cluster cluster = load_cluster("hgx-h100-ndr", {{"nccl.protocols", listed}});
     CollectiveSetting setting;
@@ -90,8 +91,8 @@ TEST_CASE("collective forecast: a list of protocols is none of messages between 
   CHECK(protocol("Simple", Op::all_reduce, 8, 16384) == "Simple");
 }
 
-// Rails of eight nodes meet over spines with a sixteenth of their bandwidth: what leaves by the NIC
-// of its receiver's rail never does.
+// Rails of eight nodes are joined by spines with a sixteenth of their bandwidth. Messages that
+// leave through the NIC of their receiver's rail never cross them.
 TEST_CASE("collective forecast: PXN keeps messages on their rail") {
   const auto seconds = [](const char* kind, const char* oversubscription, const char* pxn, Op op) {
     const Cluster cluster =
@@ -111,18 +112,18 @@ TEST_CASE("collective forecast: PXN keeps messages on their rail") {
   CHECK(seconds("rail-optimised", "16", "false", Op::all_to_all) > 4 * free);
   const double passed_on = seconds("rail-optimised", "1", "true", Op::send_recv);
   CHECK(seconds("rail-optimised", "16", "true", Op::send_recv) == Approx(passed_on));
-  // On one leaf for all it changes nothing.
+  // With a single leaf for all nodes, PXN changes nothing.
   CHECK(seconds("fat-tree", "1", "true", Op::all_to_all) ==
         Approx(seconds("fat-tree", "1", "false", Op::all_to_all)));
-  // Nor over sockets, or between GPUs that PCIe joins.
+  // PXN does not apply over sockets, or between GPUs joined by PCIe.
   CHECK_FALSE(transport_of(load_cluster("aws-ena-tcp", {}), Backend::nccl).pxn);
   CHECK_FALSE(transport_of(load_cluster("rtx6000d-roce", {}), Backend::nccl).pxn);
   CHECK_FALSE(transport_of(load_cluster("hgx-h100-ndr", {}), Backend::mpi_host).pxn);
 }
 
-// In a node the kernels of an all_to_all write to their peers themselves; a proxy thread posts what
-// goes over the network, and MPI every message.
-TEST_CASE("collective forecast: NCCL posts messages that leave the node, MPI all") {
+// In a node the kernels of an all_to_all write directly to their peers. A proxy thread posts
+// messages over the network; MPI posts every message.
+TEST_CASE("collective forecast: NCCL posts messages that leave the node, MPI posts all") {
   const auto seconds = [](Backend backend, int ranks, const char* overhead) {
     const Cluster cluster = load_cluster(
         "hgx-h100-ndr", {{"nccl.message_overhead", overhead}, {"mpi.message_overhead", overhead}});
@@ -144,7 +145,7 @@ TEST_CASE("collective forecast: NCCL posts messages that leave the node, MPI all
   CHECK(posting(Backend::mpi_host, 32) == Approx(31 * 10e-6));
 }
 
-// Prices a curve of `before` for `after`, and says whether any time is another one.
+// Prices a curve of `before` for `after`, and returns whether any time changes.
 bool moves_to(const Cluster& before, const Cluster& after, const CollectiveSetting& setting) {
   constexpr double sizes[] = {8.0, 5e4, 7e6, 1e9};
   CollectiveCurve curve = curve_of(before, setting), other = curve_of(after, setting);
@@ -162,7 +163,7 @@ bool moves_to(const Cluster& before, const Cluster& after, const CollectiveSetti
   return moved;
 }
 
-TEST_CASE("collective curve: priced again it is the curve of the other rates") {
+TEST_CASE("collective curve: after repricing it equals the curve of the new rates") {
   const std::vector<std::pair<std::string, std::string>> changes{
       {"nic.bandwidth", "3 Gbit/s"},
       {"node.gpu_link", "2 GB/s"},
@@ -208,7 +209,7 @@ TEST_CASE("collective curve: priced again it is the curve of the other rates") {
 
 // The table of this machine forced rings (NCCL_ALGO), and took 165.8 us for 4 MiB, 209.2 for 8 and
 // 301.9 for 16. NCCL takes trees up to 8 MiB by itself.
-TEST_CASE("collective forecast: a tree that nobody measured costs no more than the ring that was") {
+TEST_CASE("collective forecast: an unmeasured tree costs no more than a measured ring") {
   const Cluster cluster = load_cluster("dgx-a100-80g", {});
   CollectiveSetting setting;
   setting.group = {16, 8};
@@ -236,17 +237,17 @@ TEST_CASE("collective forecast: a tree that nobody measured costs no more than t
               (chosen.chosen == "ring" ? 4 : 1));
   }
   CHECK(forecast(series, Bytes(8 << 20)).chosen == "tree");
-  // The name is of the algorithm that the time is of.
+  // The name is that of the algorithm that was priced.
   CHECK(forecast(series, Bytes(8 << 20)).algorithm == "ring");
   CHECK(forecast(series, Bytes(8 << 20)).time.us() == Approx(209.2).epsilon(0.1));
-  // By name, a tree costs the prior of trees.
+  // A tree that is requested by name has the prior cost of trees.
   setting.algorithm = "tree";
   CollectiveSeries tree = prepare(cluster, setting);
   CHECK(forecast(tree, Bytes(8 << 20)).time > forecast(ring, Bytes(8 << 20)).time);
 }
 
-// Measured, 1,502 us for 1 MiB and 922 for 2.
-TEST_CASE("collective forecast: where NCCL's rule tips is known, and what else may run") {
+// The measured times were 1,502 us for 1 MiB and 922 us for 2 MiB.
+TEST_CASE("collective forecast: switching points of NCCL's rule are known, with the alternatives") {
   const Cluster cluster = load_cluster("alps-gh200-tcp", {});
   CollectiveSetting setting;
   setting.group = {8, 4};
@@ -256,12 +257,12 @@ TEST_CASE("collective forecast: where NCCL's rule tips is known, and what else m
     const Collective chosen = forecast(series, Bytes(size));
     return tip_of(series.request, series.machines, series.transport, chosen.time);
   };
-  // Twice the size is faster.
+  // A message of twice the size is faster.
   const Tip falls = tip(1 << 20);
   REQUIRE(falls.twice);
   CHECK(*falls.twice == forecast(series, Bytes(2 << 20)).time);
   CHECK_FALSE(tip(16 << 20).twice);
-  // On this machine, on one like it, and on one that nobody measured.
+  // On this machine, on equal hardware, and on a machine without tables.
   Cluster mine = cluster, unmeasured = cluster;
   mine.calibration->another_machine = false;
   unmeasured.calibration.reset();
@@ -297,7 +298,7 @@ TEST_CASE("collective forecast: where NCCL's rule tips is known, and what else m
   CHECK(near > 2);
   CHECK(near < 18);
   CHECK(measured > 0);
-  // No rival exists if the algorithm is given by name, nor over MPI.
+  // There is no rival if the algorithm is given by name, nor over MPI.
   setting.algorithm = "ring";
   CollectiveSeries told = prepare(cluster, setting);
   told.request.size = Bytes(1 << 20);
@@ -311,8 +312,8 @@ TEST_CASE("collective forecast: where NCCL's rule tips is known, and what else m
   CHECK_FALSE(tip_of(mpi.request, mpi.machines, mpi.transport, Duration::seconds(1)).rival);
 }
 
-// Protocols outside nccl.protocols serve no collective; messages use them all the same.
-TEST_CASE("collective forecast: messages may be told to go by what collectives may not") {
+// Protocols outside nccl.protocols serve no collective; messages use them nevertheless.
+TEST_CASE("collective forecast: messages may use protocols that collectives may not") {
   const auto by_ll = [](Op op) {
     const Cluster simple = load_cluster("aws-p4d", {});
     CollectiveSetting setting;
@@ -328,7 +329,7 @@ TEST_CASE("collective forecast: messages may be told to go by what collectives m
                     Catch::Contains("unknown protocol 'LL' (allowed: Simple)"));
 }
 
-TEST_CASE("collective forecast: one rank communicates with nobody, on any preset") {
+TEST_CASE("collective forecast: one rank does not communicate, on any preset") {
   for (const std::string& name : cluster_names()) {
     const Cluster cluster = load_cluster(name, {});
     for (const Op op : {Op::all_reduce, Op::all_gather, Op::all_to_all}) {

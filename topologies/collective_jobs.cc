@@ -45,7 +45,7 @@ CollectiveJob decode_job(const Table& table, const Cluster& cluster, std::size_t
   return job;
 }
 
-// Every job's repetitions in a row, and what they end with.
+// The repetitions of every job in sequence, and the last task of each job.
 struct Queue {
   TaskGraph graph;
   std::vector<TaskId> last;
@@ -76,7 +76,7 @@ CalibratedInterval interval_of_job(const Cluster& cluster, Backend backend,
                                    const CollectiveJob& job, const Collective& planned,
                                    const JobForecast& forecast) {
   ProcessGroup group = job.group;
-  if (forecast.together > forecast.alone) ++group.siblings;  // in effect
+  if (forecast.together > forecast.alone) ++group.siblings;  // counts as a group with a sibling
   return interval_of(
       cluster, backend, job.op, job.size, group, forecast.together,
       {planned.chosen, forecast.protocol, {}, planned.traffic.network_sent_per_node});

@@ -7,10 +7,10 @@
 //   gpus = 16
 //   first_node = 2        # counted from 0, as is first_gpu
 //
-// Optional: name, gpus_per_node (as many as the cluster has), first_gpu, stride, node_stride,
-// siblings (sim/collectives/process_group.h), start ("2 ms"), times (one after another), algorithm,
-// protocol. Each job takes the algorithm and protocol that it would take alone. GPUs may be in
-// several jobs: their streams share its links.
+// Optional: name, gpus_per_node (default: all of the cluster's), first_gpu, stride, node_stride,
+// siblings (sim/collectives/process_group.h), start ("2 ms"), times (repetitions in sequence),
+// algorithm, protocol. Each job uses the algorithm and protocol that it would use alone. A GPU may
+// belong to several jobs, whose streams then share its links.
 #pragma once
 
 #include <cstdint>
@@ -29,10 +29,10 @@ struct CollectiveJob {
   Place place{};
   Duration start{};
   int times = 1;
-  std::string algorithm, protocol;  // empty: as CollectiveSetting
+  std::string algorithm, protocol;  // empty: see CollectiveSetting
 };
 
-// Both times from the job's start to the end of its last repetition.
+// Times from the job's start to the end of its last repetition, alone and with the other jobs.
 struct JobForecast {
   std::string algorithm, protocol;
   Duration alone, together;

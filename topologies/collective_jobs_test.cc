@@ -20,7 +20,7 @@ Cluster cluster_of(const Overrides& overrides = {}) {
   return load_cluster("h200-ndr", all);
 }
 
-// A ring with one GPU per node; several of them share the node's one NIC.
+// A ring with one GPU per node; several rings share the single NIC of each node.
 CollectiveJob ring(int slot) {
   CollectiveJob job;
   job.name = "ring";
@@ -32,9 +32,9 @@ CollectiveJob ring(int slot) {
   return job;
 }
 
-TEST_CASE("jobs: what shares NICs takes its share, what shares nothing takes no longer") {
+TEST_CASE("jobs: jobs that share NICs divide their rate, others are not slowed") {
   const Cluster cluster = cluster_of();
-  // 2(n-1)/n S over 1 GB/s; three jobs at one NIC take three times as long, event by event as well.
+  // 2(n-1)/n S over 1 GB/s; three jobs at one NIC take three times as long, also event by event.
   const double alone = 2 * 3. / 4 * 0.8;
   for (const bool expand : {false, true}) {
     for (const JobForecast& job :
@@ -69,22 +69,22 @@ TEST_CASE("jobs: a job has the interval of a collective alone, unless it waits f
   CHECK(at_once[0].interval.high / at_once[0].together > single.high / apart[0].together);
 }
 
-TEST_CASE("jobs: the later one takes from the earlier only while both run") {
-  // The first runs alone for 0.6 s of 1.2; the rest takes twice as long next to the second, which
-  // has 0.6 s left then: 0.6 + 1.2, and 1.2 + 0.6 from its start at 0.6.
+TEST_CASE("jobs: a later job slows the earlier one only while both run") {
+  // The first job runs alone for 0.6 of its 1.2 s; its second half takes twice as long next to the
+  // second job, which then has 0.6 s left: 0.6 + 1.2 s, and 1.2 + 0.6 s from its start at 0.6 s.
   std::vector<CollectiveJob> jobs{ring(0), ring(1)};
   jobs[1].start = Duration::seconds(0.6);
   const auto forecasts = forecast_jobs(cluster_of(), jobs, Backend::nccl, false);
   CHECK(forecasts[0].together.s() == Approx(1.8).epsilon(1e-4));
   CHECK(forecasts[1].together.s() == Approx(1.8).epsilon(1e-4));
-  // Twice in a row takes twice as long.
+  // Two repetitions take twice as long.
   jobs = {ring(0)};
   jobs[0].times = 2;
   CHECK(forecast_jobs(cluster_of(), jobs, Backend::nccl, false)[0].together.s() ==
         Approx(2.4).epsilon(1e-4));
 }
 
-TEST_CASE("jobs: siblings are as many jobs") {
+TEST_CASE("jobs: siblings count as that many jobs") {
   std::vector<CollectiveJob> apart;
   for (int slot = 0; slot < 8; ++slot) apart.push_back(ring(slot));
   CollectiveJob joint = ring(0);
@@ -94,7 +94,7 @@ TEST_CASE("jobs: siblings are as many jobs") {
     CHECK(job.together.s() == Approx(together.s()).epsilon(1e-8));
 }
 
-TEST_CASE("jobs: a file is read, and what is wrong in it is named") {
+TEST_CASE("jobs: a file is read, and errors in it are named") {
   const Cluster cluster = cluster_of();
   const auto read = [&](const std::string& text) {
     return decode_jobs(Table::parse(text, "jobs.toml"), cluster);

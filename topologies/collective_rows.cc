@@ -16,7 +16,7 @@ void add_name(std::string& names, const std::string& name) {
   if (names.find(name) == std::string::npos) names += (names.empty() ? "" : "+") + name;
 }
 
-// `collective` follows what the row has; `tip` is its own.
+// Adds `collective` to a row, after its other messages. `tip` belongs to this collective.
 void add(CollectiveRow& row, const Collective& collective, const Tip& tip, const Cluster& cluster,
          const CollectiveQuestion& question) {
   const CollectiveSetting& setting = question.setting;

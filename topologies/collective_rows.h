@@ -1,5 +1,5 @@
-// One collective over a list of sizes: what `lambcast collective` tells, a row a size, by either
-// network model and with the interval of the forecast.
+// One collective over a list of sizes: the output of `lambcast collective`, with one row per size,
+// by either network model and with the interval of the forecast.
 #pragma once
 
 #include <string>
@@ -11,34 +11,35 @@ namespace lambcast {
 
 struct CollectiveQuestion {
   CollectiveSetting setting;
-  bool exchange = false;  // DeepSpeed's compressed_allreduce of fp32, in place of setting.op
+  bool exchange = false;  // DeepSpeed's compressed_allreduce of fp32, instead of setting.op
   NetworkModel network = NetworkModel::analytic;
-  std::vector<double> sizes;  // bytes, as nccl-tests counts them for the operation
+  std::vector<double> sizes;  // bytes, counted as in nccl-tests
 };
 
-// Row of a collective's table. A row of an exchange has the sums of its messages; different
+// A row of a collective's table. For an exchange it has the sums over its messages; different
 // algorithms and protocols are joined by '+'.
 struct CollectiveRow {
   double size = 0;
   Duration time{};
   std::string algorithm{}, protocol{};
   CalibratedInterval interval{Duration(), Duration(), true, Ground::calibrated};
-  // Time by the flow model; equal to `time` except for some collectives with unlike flows.
+  // Time by the flow model; equal to `time` except for some collectives with unequal flows.
   Duration flow_time{};
   Tip tip{};  // of a single collective
 
-  // Whether the flow model says something else, by 2 % or more.
+  // Returns whether the two network models differ by 2 % or more.
   bool models_part() const;
-  double algbw_GBps() const;  // 0 where nothing takes time
+  double algbw_GBps() const;  // 0 if the time is zero
 };
 
-// Throws Error (usage) for an algorithm or protocol that does not exist or apply; an exchange has
-// none to choose.
+// Throws Error (usage) for an algorithm or protocol that does not exist or apply. An exchange
+// accepts neither.
 std::vector<CollectiveRow> forecast_rows(const Cluster& cluster,
                                          const CollectiveQuestion& question);
 
-// From `first` to `last`, each `factor` times the one before, whole bytes. Throws Error naming
-// nccl-tests' flags -b, -e and -f for ranges that are none or have more than 10,000 sizes.
+// Returns sizes from `first` to `last`, each `factor` times the one before, in whole bytes. Throws
+// Error naming nccl-tests' flags -b, -e and -f if the range is invalid or has more than 10,000
+// sizes.
 std::vector<double> sizes_between(double first, double last, double factor);
 
 }  // namespace lambcast

@@ -55,7 +55,7 @@ TEST_CASE("collective rows: an exchange adds up its messages and names each algo
                     Catch::Contains("--algorithm: is not for compressed_allreduce"));
 }
 
-TEST_CASE("collective rows: what the flow model says stands beside the closed form") {
+TEST_CASE("collective rows: the time of the flow model stands next to the closed form") {
   const Cluster tree = load_cluster("hgx-h100-ndr", {{"fabric.kind", "fat-tree"},
                                                      {"fabric.nodes_per_leaf", "4"},
                                                      {"fabric.oversubscription", "4.0"}});
@@ -70,7 +70,9 @@ TEST_CASE("collective rows: what the flow model says stands beside the closed fo
   CHECK_FALSE(flow.models_part());
 }
 
-TEST_CASE("collective rows: a million ranks on full leaves, and what is not folded says so") {
+TEST_CASE(
+    "collective rows: a million ranks on full leaves, and an error for collectives that do not "
+    "fold") {
   const auto of_leaves = [](const char* nodes) {
     return load_cluster("hgx-h100-ndr", {{"fabric.kind", "fat-tree"},
                                          {"fabric.nodes_per_leaf", nodes},
@@ -83,7 +85,7 @@ TEST_CASE("collective rows: a million ranks on full leaves, and what is not fold
     question.setting.algorithm = algorithm;
     CHECK(forecast_rows(of_leaves("4"), question).front().algorithm == algorithm);
   }
-  // Leaves of no power of two, on which each tree has another place to begin.
+  // Leaves of 331 nodes, no power of two, so that the trees have different positions in each leaf.
   question.setting.algorithm = "tree";
   question.setting.group.ranks = 8 * 331 * 300;
   const CollectiveRow row = forecast_rows(of_leaves("331"), question).front();
@@ -91,7 +93,7 @@ TEST_CASE("collective rows: a million ranks on full leaves, and what is not fold
   REQUIRE(row.tip.approximation);
   CHECK(row.tip.approximation->low < 1);
   CHECK(row.tip.approximation->high > 1);
-  // 794,400 halved until 16,384 are not exceeded: 12,412, and half of them.
+  // 794,400 ranks halved until they are at most 16,384: 12,412, and half of them.
   CHECK(row.tip.approximation->ranks == std::array{6206, 12412});
   question.setting.expand = true;
   CHECK_THROWS_WITH(forecast_rows(of_leaves("331"), question),

@@ -7,7 +7,8 @@
 namespace lambcast {
 namespace {
 
-// The members of each description, all of them: a binding of too few names does not compile.
+// Lists the members of each description. A structured binding with a member missing does not
+// compile.
 
 auto members(const Provenance& all) {
   const auto& [kind, source] = all;
@@ -83,7 +84,7 @@ auto members(const Departure& all) {
   return std::tie(within_node, between_nodes, choice, from_effective_nic);
 }
 
-// A device is read: NCCL tunes by its generation.
+// The device is included, since NCCL tunes by its generation.
 auto members(const Cluster& all) {
   const auto& [name, description, device, device_stands_for, origin, gpus_per_node, max_nodes,
                gpu_peers, gpu_link, gpu_nic, host_link, host_memory, host_capacity, nics, network,
@@ -95,12 +96,12 @@ auto members(const Cluster& all) {
                   nic_burst, port_queue, fabric, nccl, mpi, calibration, departure);
 }
 
-// Hashes of values that are no description: numbers, words, optional and repeated values.
+// Hashes of values other than descriptions: numbers, words, optional and repeated values.
 
 std::size_t hash_of(const Duration& value) { return std::hash<std::int64_t>()(value.ps()); }
 std::size_t hash_of(const std::string& value) { return std::hash<std::string>()(value); }
 
-// As operator== compares it: by where it lies.
+// By address, as operator== compares it.
 std::size_t hash_of(const std::shared_ptr<const Calibration>& value) {
   return std::hash<std::shared_ptr<const Calibration>>()(value);
 }

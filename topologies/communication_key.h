@@ -1,8 +1,10 @@
-// Which clusters collectives cannot tell apart: what they take is found once for all of these.
+// Equality of clusters with respect to collectives: the times of collectives are found once for all
+// equal clusters.
 //
-// Equal are clusters of the same GPUs, wires, fabric, libraries and calibration, whatever their
-// names, prices, sizes, software stacks and copies to the host. What both functions read is one
-// list, and a member that joins Cluster does not compile before it is in the list or left out.
+// Clusters are equal if their GPUs, wires, fabric, libraries and calibration are equal. Names,
+// prices, sizes, software stacks and copies to the host do not matter. Both functions read one list
+// of members; a new member of Cluster does not compile until it is added to that list or marked as
+// left out.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +18,7 @@ namespace lambcast {
 std::size_t hash_of_communication(const Cluster& cluster);
 bool same_communication(const Cluster& a, const Cluster& b);
 
-// For tables with clusters as keys; these are not empty.
+// Hash for tables with clusters as keys, which must not be null.
 struct HashOfCommunication {
   std::size_t operator()(const std::shared_ptr<const Cluster>& cluster) const {
     return hash_of_communication(*cluster);

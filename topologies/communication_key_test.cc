@@ -47,7 +47,7 @@ const Overrides different{{"device", "v100-32g"},
                           {"mpi.nic_efficiency", "0.3"},
                           {"mpi.queue_ahead", "1 MB"}};
 
-TEST_CASE("communication key: names, prices and software stacks are no part of it") {
+TEST_CASE("communication key: names, prices and software stacks are not part of it") {
   const Cluster cluster = load_cluster("dgx-a100-80g", {});
   for (const auto& change : same) {
     INFO(change.first);
@@ -58,9 +58,9 @@ TEST_CASE("communication key: names, prices and software stacks are no part of i
   }
 }
 
-TEST_CASE("communication key: each key that collectives read makes another hash") {
+TEST_CASE("communication key: each key that collectives read changes the hash") {
   Cluster cluster = load_cluster("dgx-a100-80g", {});
-  cluster.calibration.reset();  // which overrides take away
+  cluster.calibration.reset();  // so that only the keys differ
   std::set<std::size_t> hashes{hash_of_communication(cluster)};
   std::vector<Overrides> all{{{"nccl.flow_cap", "2 GB/s"}, {"nccl.connections", "3"}},
                              {{"nccl.version", "2.4"}, {"nccl.tree_threshold", "1 MB"}}};
@@ -74,7 +74,7 @@ TEST_CASE("communication key: each key that collectives read makes another hash"
   }
 }
 
-TEST_CASE("communication key: a calibration is part of it, and so is where a rate is from") {
+TEST_CASE("communication key: the calibration and the evidence of rates are part of it") {
   const Cluster cluster = load_cluster("dgx-a100-80g", {});
   Cluster other = cluster;
   other.nic_bandwidth.provenance.kind = Kind::assumed;

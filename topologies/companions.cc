@@ -12,7 +12,7 @@ using Alone = std::optional<Sourced<Duration>> ProtocolSpec::*;
 struct Companions {
   const char* key;
   Latency stated, of_trees;
-  Alone alone;  // null: it has none
+  Alone alone;  // null if there is no such value
 };
 
 constexpr Companions all_companions[] = {

@@ -1,9 +1,9 @@
-// Latencies that a description leaves out and that go with one that it states.
+// Latencies that a description leaves out and derives from one that it states.
 //
-// In a file, a protocol's base, local_hop and network_hop stand for trees and for a single node too
-// unless tree_* and alone_* say otherwise. An override of one of the three changes the machine and
-// not what its author left out: those of trees keep their ratio to it, and those of a single node
-// stay. So the smallest override moves a forecast the least.
+// In a file, a protocol's base, local_hop and network_hop also apply to trees and to a single node
+// unless tree_* and alone_* are given. If an override changes one of the three, the latencies of
+// trees keep their ratio to it, and those of a single node stay. So a small override has a small
+// effect on a forecast.
 #pragma once
 
 #include "sim/base/overrides.h"
@@ -11,7 +11,7 @@
 
 namespace lambcast {
 
-// `before` is the description without the overrides that made `after` of it.
+// `before` is the description without the overrides, `after` the one with them.
 void keep_companions(const Cluster& before, const Overrides& overrides, Cluster& after);
 
 }  // namespace lambcast

@@ -1,5 +1,5 @@
-// Continuity: no real number of a description moves a collective by more than 1 % when it changes
-// by 0.01 %, unless NCCL's rule tips to an algorithm that the answer names as its rival.
+// Continuity: changing any real number of a description by 0.01 % changes no collective's time by
+// more than 1 %, unless NCCL's rule switches to an algorithm that the forecast names as its rival.
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@ namespace lambcast {
 namespace {
 
 struct RealKey {
-  std::string key, value;  // as --set takes it, 0.01 % above the description's own
+  std::string key, value;  // as for --set, 0.01 % above the description's own value
 };
 
 constexpr double nudge = 1.0001;
@@ -136,13 +136,14 @@ void check_cluster(const std::string& name, const std::vector<Op>& ops,
   }
 }
 
-TEST_CASE("continuity: a number that changes by 0.01 % moves no collective by more than 1 %") {
-  // The presets whose measured algorithms differ from NCCL's choice, and one of each other kind.
+TEST_CASE("continuity: a number that changes by 0.01 % changes no collective by more than 1 %") {
+  // The presets whose measured algorithms differ from NCCL's choice, and one preset of each other
+  // kind.
   for (const char* name : {"gcp-a3-mega", "aws-g4dn", "commodity-10gbe", "alps-gh200-tcp"})
     check_cluster(name, {Op::all_reduce}, {1, 4}, {65536, 64 << 20});
 }
 
-TEST_CASE("continuity: the same of every preset, operation and size", "[.long]") {
+TEST_CASE("continuity: the same for every preset, operation and size", "[.long]") {
   for (const std::string& name : cluster_names())
     check_cluster(name, {Op::all_reduce, Op::all_gather, Op::reduce_scatter, Op::all_to_all},
                   {1, 2, 4, 32}, {1024, 65536, 1 << 20, 16 << 20, 256 << 20, 1 << 30});

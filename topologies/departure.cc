@@ -26,7 +26,7 @@ double number_of(const Sourced<T>& value) {
   return number_of(value.value);
 }
 
-// Whether an override of `key` sets `field`, which may be a part of it or hold it.
+// Returns whether an override of `key` sets `field`, a part of it, or a table that contains it.
 bool sets(std::string_view key, std::string_view field) {
   const auto holds = [](std::string_view outer, std::string_view inner) {
     return inner == outer || (inner.starts_with(outer) && inner[outer.size()] == '.');
@@ -65,7 +65,7 @@ class Comparison {
     blame(field);
   }
 
-  // Fields of the groups between nodes first: NICs, their way to the GPUs, the fabric.
+  // Compares the fields between nodes: NICs, their connection to the GPUs, the fabric.
   void network(const Cluster& before, const Cluster& after) {
     constexpr Bears between = Bears::between_nodes;
     rate("nic.bandwidth", between, before.nic_bandwidth, after.nic_bandwidth);

@@ -15,7 +15,7 @@ TEST_CASE("departure: a term grows with the distance of each changed number") {
     return load_cluster("perlmutter-a100", overrides).departure;
   };
   CHECK(of({}) == Departure());
-  // 200 Gbit/s a NIC and four of them.
+  // The preset has four NICs of 200 Gbit/s per node.
   CHECK(of({{"nic.bandwidth", "100 Gbit/s"}}).between_nodes == Approx(0.5 * std::log(2)));
   CHECK(of({{"nic.bandwidth", "400 Gbit/s"}}).between_nodes == Approx(0.5 * std::log(2)));
   CHECK(of({{"nic.bandwidth", "100 Gbit/s"}}).within_node == 0);
@@ -31,7 +31,7 @@ TEST_CASE("departure: a term grows with the distance of each changed number") {
   CHECK(link.keys == std::vector<std::string>{"node.gpu_link"});
 }
 
-TEST_CASE("departure: an interval widens from that of the tables to that of no tables") {
+TEST_CASE("departure: an interval widens from its calibrated width to the width without tables") {
   for (const char* name : {"perlmutter-a100", "gcp-a3-mega", "paper-eth40-v100", "aws-g4dn"}) {
     const Cluster shipped = load_cluster(name, {});
     const ProcessGroup group{4 * shipped.gpus_per_node, shipped.gpus_per_node};
@@ -57,7 +57,8 @@ TEST_CASE("departure: an interval widens from that of the tables to that of no t
   }
 }
 
-TEST_CASE("departure: a description that is incomplete without overrides is as far as can be") {
+TEST_CASE(
+    "departure: a description that is incomplete without overrides has an infinite departure") {
   const std::string text = cluster_text("perlmutter-a100");
   const auto line = text.find("gpu_link");
   REQUIRE(line != std::string::npos);

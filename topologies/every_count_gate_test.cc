@@ -1,7 +1,7 @@
-// Both network models answer each operation of each preset, by both libraries, from no bytes to
-// 10 GB and from one GPU to a million. Times are finite, and more bytes take no less.
+// Both network models price each operation of each preset, with both libraries, from no bytes to 10
+// GB and from one GPU to a million. Times are finite and do not decrease with more bytes.
 //
-// CI takes a sample. All of them:
+// CI runs a sample. All combinations:
 //   build/topologies/topologies_test "every count: all*"
 #include <fmt/format.h>
 
@@ -19,7 +19,7 @@ namespace {
 constexpr int most_gpus = 1 << 20;
 constexpr std::size_t compressed_allreduce = op_count;
 
-// One GPU, a pair, a node, counts that fill the last node or leaf in part, and the most.
+// Returns one GPU, a pair, a node, counts that fill the last node or leaf partly, and the maximum.
 std::set<int> counts_of(const Cluster& cluster) {
   const int gpus = cluster.gpus_per_node, leaf = std::max(1, cluster.fabric.nodes_per_leaf) * gpus;
   std::set<int> counts{1, 2, 3, gpus, 2 * gpus + 1, leaf + 1, 1000, most_gpus};
@@ -55,7 +55,7 @@ void check_rows(const std::vector<CollectiveRow>& rows) {
   }
 }
 
-// Every `stride`-th combination; returns how many there were.
+// Prices every `stride`-th combination; returns how many were priced.
 int ask_every(int stride) {
   int at = 0, asked = 0;
   for (const std::string& name : cluster_names()) {

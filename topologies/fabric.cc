@@ -24,10 +24,10 @@ void attach(Machine& machine, std::size_t nic, VertexId to, Bandwidth rate) {
   machine.topology.add_duplex(machine.nic[nic], to, rate, LinkKind::network);
 }
 
-// Joins leaves through spines, one uplink to each; the uplinks of a leaf together carry what its
-// `ports` downlinks carry, divided by the oversubscription. No uplink is slower than a port unless
-// all that is left is one: what a single flow gets is the NIC's rate. Folded, what would go to
-// another leaf turns back at the spine that it would take.
+// Joins leaves through spines, one uplink to each. The uplinks of a leaf together have the rate of
+// its `ports` downlinks, divided by the oversubscription. No uplink is slower than a port unless
+// there is only one: a single flow gets the NIC's rate. If the machine is folded, flows to another
+// leaf turn back at the spine that they would cross.
 void add_spines(Machine& machine, const std::vector<VertexId>& leaves, int ports, Bandwidth rate,
                 double oversubscription) {
   const int spines = std::max(1, static_cast<int>(ports / oversubscription));
@@ -106,7 +106,7 @@ void dragonfly(Machine& machine, const NodeSpec& node, const FabricSpec& spec) {
       routers.push_back(add_switch(machine, static_cast<int>(routers.size())));
     attach(machine, nic, routers.back(), rate);
   }
-  // A group is always whole, or some pair of groups would have no cable between them.
+  // The last group is filled up, since otherwise some pair of groups would have no cable.
   const auto group_size = static_cast<std::size_t>(spec.routers_per_group);
   while (routers.size() % group_size != 0)
     routers.push_back(add_switch(machine, static_cast<int>(routers.size())));
@@ -114,7 +114,7 @@ void dragonfly(Machine& machine, const NodeSpec& node, const FabricSpec& spec) {
   for (std::size_t a = 0; a < routers.size(); ++a) {
     for (std::size_t b = a + 1; b < routers.size(); ++b) {
       const std::size_t group_a = a / group_size, group_b = b / group_size;
-      // Groups are joined by one cable each, spread over the routers of both.
+      // Two groups are joined by one cable each, spread over the routers of both.
       const bool joined = group_a == group_b || (a % group_size == group_b % group_size &&
                                                  b % group_size == group_a % group_size);
       if (joined) machine.topology.add_duplex(routers[a], routers[b], cable, LinkKind::network);
@@ -151,7 +151,7 @@ int nodes_alike(const FabricSpec& spec, int nodes) {
       return nodes > spec.nodes_per_leaf ? spec.nodes_per_leaf : 0;
     case FabricKind::torus:
     case FabricKind::dragonfly:
-      break;  // cables are in another order at every router, and so are routes of equal length
+      break;  // cables differ in order at every router, and so do routes of equal length
   }
   return 0;
 }

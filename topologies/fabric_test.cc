@@ -26,7 +26,7 @@ NodeSpec node_of(int gpus, int nics, bool pcie_peers = false) {
           Bandwidth(1e9), Bandwidth(10e9)};
 }
 
-TEST_CASE("fabrics: routes are those of a search over the whole machine") {
+TEST_CASE("fabrics: routes equal those of a search over the whole machine") {
   for (const FabricSpec& spec :
        {fabric(FabricKind::single_switch, 0, 1), fabric(FabricKind::fat_tree, 2, 1),
         fabric(FabricKind::fat_tree, 3, 2), fabric(FabricKind::rail_optimised, 2, 1),
@@ -46,7 +46,7 @@ TEST_CASE("fabrics: routes are those of a search over the whole machine") {
   }
 }
 
-TEST_CASE("fabrics: a full leaf stands for all, whatever its uplinks carry") {
+TEST_CASE("fabrics: a full leaf stands for all, at any load of its uplinks") {
   const HopLatency hop{Duration(), Duration::microseconds(3), Duration::microseconds(14)};
   const Transport transport{
       {{"simple", hop, hop, 1.0, Bytes(1e18)}}, Duration(), Bandwidth(), 1, Endpoint::gpu};
@@ -86,7 +86,8 @@ TEST_CASE("fabrics: a full leaf stands for all, whatever its uplinks carry") {
 }
 
 TEST_CASE(
-    "fabrics: nodes in leaves of their own are as far as the next leaf, and no further written") {
+    "fabrics: nodes in different leaves count as being in adjacent leaves, and no more are "
+    "written") {
   const HopLatency hop{Duration(), Duration::microseconds(3), Duration::microseconds(14)};
   const Transport transport{
       {{"simple", hop, hop, 1.0, Bytes(1e18)}}, Duration(), Bandwidth(), 1, Endpoint::gpu};
@@ -118,9 +119,8 @@ TEST_CASE(
   }
 }
 
-// Several leaves of several nodes: each is represented by two kinds of leaves, by several, or by
-// none.
-TEST_CASE("fabrics: trees are written out at the busiest leaves of each kind") {
+// Several leaves of several nodes: all leaves are represented by two kinds, by several, or by none.
+TEST_CASE("fabrics: trees are written at the busiest leaves of each kind") {
   const HopLatency hop{Duration(), Duration::microseconds(3), Duration::microseconds(14)};
   Transport transport{
       {{"simple", hop, hop, 1.0, Bytes(1e18)}}, Duration(), Bandwidth(), 1, Endpoint::gpu};
@@ -157,12 +157,12 @@ TEST_CASE("fabrics: trees are written out at the busiest leaves of each kind") {
             CHECK(folded.machine->folded == (parts > 0));
             if (parts == 0) continue;
             ++folded_cases;
-            // One for each way of an uplink, and for the busiest nodes.
+            // One leaf for each direction of an uplink, and others for the busiest nodes.
             CHECK(folded.machine->written <= std::min(parts, 4) * alike);
             CHECK(folded.time == full.time);
             CHECK(folded.traffic.network_sent_per_node == full.traffic.network_sent_per_node);
-            // The rate that flows inside a node leave to flows between nodes depends on both ends
-            // of the latter.
+            // The rate that flows inside a node leave for a flow between nodes depends on both ends
+            // of that flow.
             if (shares_are_unlike(full)) continue;
             ++alike_under_sharing;
             CHECK(simulate(folded, NetworkModel::flow).s() ==
@@ -176,8 +176,8 @@ TEST_CASE("fabrics: trees are written out at the busiest leaves of each kind") {
   CHECK(alike_under_sharing > 30);
 }
 
-// The last leaf, or the last node, is filled in part; strides divide the leaf or do not.
-TEST_CASE("fabrics: what is not full is folded by kind, in either model") {
+// The last leaf or node is partly filled; strides divide the leaf or do not.
+TEST_CASE("fabrics: partly filled leaves are folded by kind, in either model") {
   const HopLatency hop{Duration(), Duration::microseconds(3), Duration::microseconds(14)};
   Transport transport{
       {{"simple", hop, hop, 1.0, Bytes(1e18)}}, Duration(), Bandwidth(), 1, Endpoint::gpu};
@@ -220,8 +220,8 @@ TEST_CASE("fabrics: what is not full is folded by kind, in either model") {
                 Approx(full.traffic.sent_per_rank.value()).epsilon(1e-9));
           CHECK(folded.traffic.network_sent_per_node.value() ==
                 Approx(full.traffic.network_sent_per_node.value()).epsilon(1e-9));
-          // As for full leaves: what flows inside a node leave depends on both ends of a tree's
-          // edge.
+          // As for full leaves: the rate left by flows inside a node depends on both ends of a
+          // tree's edge.
           if (c.algorithm == "tree" && shares_are_unlike(full)) continue;
           const double exact = simulate(full, NetworkModel::flow).s();
           const double flow = simulate(folded, NetworkModel::flow).s();
@@ -240,7 +240,7 @@ TEST_CASE("fabrics: what is not full is folded by kind, in either model") {
   CHECK(bounded_cases > 10);
 }
 
-TEST_CASE("fabrics: groups that stand in for one say how far its time may lie") {
+TEST_CASE("fabrics: an interpolated time states its uncertainty") {
   const HopLatency hop{Duration(), Duration::microseconds(3), Duration::microseconds(14)};
   const Transport transport{
       {{"simple", hop, hop, 1.0, Bytes(1e18)}}, Duration(), Bandwidth(), 1, Endpoint::gpu};
@@ -276,11 +276,11 @@ TEST_CASE("fabrics: groups that stand in for one say how far its time may lie") 
     CHECK(planned.approximation->high < 1.6);
     CHECK(simulate(planned, NetworkModel::flow).s() == Approx(planned.time.s()).epsilon(0.01));
   }
-  // A torus has no parts that are alike.
+  // A torus has no equal parts.
   CHECK_FALSE(stand_ins("pairwise", {22, 2}, 0, [](const ProcessGroup&) { return true; }));
 }
 
-TEST_CASE("fabrics: where nodes are not alike none stands for others") {
+TEST_CASE("fabrics: if nodes are not alike, none stands for others") {
   const FabricSpec tree = fabric(FabricKind::fat_tree, 4, 2);
   CHECK(nodes_alike(tree, 8) == 4);
   CHECK(nodes_alike(tree, 9) == 4);  // two full leaves and a part of one
@@ -289,7 +289,7 @@ TEST_CASE("fabrics: where nodes are not alike none stands for others") {
   CHECK(nodes_alike(fabric(FabricKind::torus, 0, 1), 8) == 0);
   CHECK(nodes_alike(fabric(FabricKind::dragonfly, 1, 1), 8) == 0);
   CHECK(nodes_alike(fabric(FabricKind::single_switch, 0, 1), 7) == 1);
-  // Groups that do not fill leaves.
+  // These groups do not fill leaves.
   CHECK(parts_written("ring", {16, 2}, 4) == 1);
   CHECK(parts_written("ring", {12, 2}, 4) == 1);
   CHECK(parts_written("pairwise", {12, 2}, 4) == 0);
@@ -297,13 +297,14 @@ TEST_CASE("fabrics: where nodes are not alike none stands for others") {
   CHECK(parts_written("ring", {11, 2}, 4) == 0);
   CHECK(parts_written("ring", {8, 2, 1, 3}, 4) == 0);
   CHECK(parts_written("ring", {16, 2}, 0) == 0);
-  // Two mirrored leaves represent any number of trees; fewer than three are all written.
+  // Two mirrored leaves represent any number of leaves for trees; fewer than three leaves are all
+  // written.
   CHECK(parts_written("tree", {1 << 20, 8}, 32) == 2);
   CHECK(parts_written("nvls_tree", {1 << 20, 8}, 4) == 2);
   CHECK(parts_written("tree", {16, 2}, 4) == 0);
 }
 
-TEST_CASE("fabrics: of many kinds of leaves, those with the busiest uplinks and nodes suffice") {
+TEST_CASE("fabrics: among many kinds of leaves, those with the busiest uplinks and nodes suffice") {
   const HopLatency hop{Duration(), Duration::microseconds(3), Duration::microseconds(14)};
   const Transport transport{
       {{"simple", hop, hop, 1.0, Bytes(1e18)}}, Duration(), Bandwidth(), 1, Endpoint::gpu};
@@ -318,7 +319,7 @@ TEST_CASE("fabrics: of many kinds of leaves, those with the busiest uplinks and 
   CHECK(planned.machine->written == 2 * leaf);
 }
 
-TEST_CASE("fabrics: what a single switch does not have is refused by name") {
+TEST_CASE("fabrics: a key that a single switch does not have is refused by name") {
   for (const char* key : {"fabric.oversubscription", "fabric.nodes_per_leaf"})
     CHECK_THROWS_WITH(load_cluster("commodity-10gbe", {{key, "2"}}),
                       Catch::Contains("is of several switches") && Catch::Contains("fat-tree"));

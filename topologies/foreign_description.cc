@@ -17,7 +17,7 @@
 namespace lambcast {
 namespace {
 
-// The statements of a file as keys of a cluster with values, and the part that it leaves open.
+// The cluster keys and values that a file states, and the facts that it leaves open.
 struct Stated {
   std::vector<std::pair<std::string, std::string>> keys;
   std::string open;
@@ -37,7 +37,7 @@ std::string lower(std::string_view text) {
   return small;
 }
 
-// The lines of a text without colours, comments and blanks at their ends.
+// Returns the lines of a text without colours, comments and blanks at their ends.
 std::vector<std::string> plain_lines(std::string_view text) {
   std::vector<std::string> lines;
   for (std::size_t at = 0; at < text.size();) {
@@ -71,7 +71,7 @@ std::vector<std::string> words_in(const std::string& line) {
 
 // --- NCCL's XML ---
 
-// The value of an attribute in the text of an element.
+// Returns the value of an attribute in the text of an element.
 std::string attribute(std::string_view element, const char* name) {
   const std::string start = fmt::format(" {}=\"", name);
   const std::size_t at = element.find(start);
@@ -88,15 +88,16 @@ std::vector<std::string_view> elements(std::string_view text, std::string_view n
   return found;
 }
 
-// PCIe functions whose class begins with `kind`: 0x0302 and 0x0380 are GPUs, 0x0207 InfiniBand.
+// Returns the number of PCIe functions whose class begins with `kind`: 0x0302 and 0x0380 are GPUs,
+// 0x0207 is InfiniBand.
 std::int64_t functions_of(std::string_view text, std::string_view kind) {
   return std::ranges::count_if(elements(text, "pci"), [&](std::string_view function) {
     return attribute(function, "class").starts_with(kind);
   });
 }
 
-// GPUs of the job have a rank; a file written before it has none. The files that clouds give to
-// NCCL_TOPO_FILE have the PCIe functions alone.
+// Returns the number of GPUs. Those of the job have a rank, except in files written before the job.
+// The files of clouds for NCCL_TOPO_FILE have only PCIe functions.
 std::int64_t gpus_of(std::string_view text) {
   const auto all = elements(text, "gpu");
   if (all.empty()) return functions_of(text, "0x0302") + functions_of(text, "0x0380");
@@ -107,8 +108,8 @@ std::int64_t gpus_of(std::string_view text) {
   return ranked > 0 ? ranked : static_cast<std::int64_t>(all.size());
 }
 
-// The kinds of links: to switches, or to other GPUs.
-// Source: NCCL 2.30, src/graph/topo.h: classes 0x068000 and 0x0302...
+// Returns the kind of the GPUs' links: to switches or to other GPUs. Source: NCCL 2.30,
+// src/graph/topo.h: classes 0x068000 and 0x0302...
 std::string peers_of(std::string_view text) {
   const auto links = elements(text, "nvlink");
   const auto to_switch = [](std::string_view link) {
@@ -148,7 +149,7 @@ Stated of_nccl(std::string_view text) {
 Stated of_matrix(const std::vector<std::string>& lines) {
   Stated stated;
   std::int64_t gpus = 0, nics = 0;
-  std::set<std::string> between;  // of two GPUs
+  std::set<std::string> between;  // links of all pairs of GPUs
   const std::vector<std::string> columns = words_in(lines[0]);
   for (std::size_t i = 1; i < lines.size(); ++i) {
     const std::vector<std::string> words = words_in(lines[i]);
@@ -162,7 +163,7 @@ Stated of_matrix(const std::vector<std::string>& lines) {
   if (gpus > 0) stated.set("node.gpus", fmt::format("{}", gpus));
   const auto linked =
       std::ranges::count_if(between, [](const auto& at) { return at.starts_with("NV"); });
-  // Only switches give every pair of GPUs this many links: V100, A100, H100.
+  // Only switches give every pair of GPUs this number of links: V100, A100, H100.
   const bool switched = between.size() == 1 && gpus > 2 &&
                         std::set<std::string>{"NV6", "NV12", "NV18"}.contains(*between.begin());
   if (switched) stated.set("node.gpu_peers", "nvlink");
@@ -176,11 +177,11 @@ Stated of_matrix(const std::vector<std::string>& lines) {
 // --- Slurm ---
 
 struct Switches {
-  std::vector<std::string> leaves;              // lists of hosts
-  std::map<std::string, std::string> children;  // of the others, by name
+  std::vector<std::string> leaves;              // list of hosts of each leaf
+  std::map<std::string, std::string> children;  // of the other switches, by name
 };
 
-// "SwitchName=s0 Nodes=n[0-5] Switches=s[0-1] LinkSpeed=..": names ignore case.
+// Parses "SwitchName=s0 Nodes=n[0-5] Switches=s[0-1] LinkSpeed=..". Names ignore case.
 Switches switches_of_conf(const std::vector<std::string>& lines) {
   Switches found;
   for (const std::string& line : lines) {
@@ -200,7 +201,7 @@ Switches switches_of_conf(const std::vector<std::string>& lines) {
   return found;
 }
 
-// "- switch: s0", then "nodes: n[0-5]" or "children: s[0-1]".
+// Parses "- switch: s0", then "nodes: n[0-5]" or "children: s[0-1]".
 Switches switches_of_yaml(const std::vector<std::string>& lines) {
   Switches found;
   std::string name;
@@ -216,7 +217,8 @@ Switches switches_of_yaml(const std::vector<std::string>& lines) {
   return found;
 }
 
-// The hosts of a job on each leaf that has any. Throws Error (usage) for a host on no leaf.
+// Returns the number of a job's hosts on each leaf that has any. Throws Error (usage) for a host on
+// no leaf.
 std::vector<std::int64_t> hosts_by_leaf(const Switches& switches,
                                         const std::vector<std::string>& job) {
   std::map<std::string, std::size_t> leaf_of;
@@ -245,7 +247,7 @@ std::optional<std::vector<std::int64_t>> sizes_of(const Switches& switches) {
   return sizes;
 }
 
-// Leaves of a job that has unlike numbers of hosts on them are taken as equal.
+// If a job has unequal numbers of hosts on its leaves, they are treated as equal.
 Stated of_switches(const Switches& switches, const std::vector<std::string>& job) {
   Stated stated;
   stated.open = "how much wider than its uplinks a leaf is (fabric.oversubscription)";

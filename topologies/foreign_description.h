@@ -1,6 +1,7 @@
-// Descriptions of clusters that other programs write: NCCL's topology of a node, the matrix of
-// `nvidia-smi topo -m`, Slurm's topology.conf and topology.yaml. They state structure and no rate,
-// so none is a cluster by itself: it fills keys of a preset (--topology), and is refused as one.
+// Cluster descriptions written by other programs: NCCL's topology of a node, the matrix of
+// `nvidia-smi topo -m`, Slurm's topology.conf and topology.yaml. They state structure and no rates,
+// so none is a complete cluster: such a file sets keys of a preset (--topology) and is refused as a
+// cluster.
 #pragma once
 
 #include <optional>
@@ -14,21 +15,21 @@ namespace lambcast {
 struct ForeignDescription {
   const char* format = "";                                // "Slurm's topology.conf"
   std::vector<std::pair<std::string, std::string>> keys;  // of a cluster: {"node.gpus", "8"}
-  std::string open;  // what the file leaves open; empty for nothing
+  std::string open;  // facts that the file does not state; empty if complete
 };
 
-// Returns what a text of one of these formats states; nothing for another text. With the hosts of a
-// job, the leaves of Slurm's files are those that the job has hosts on, with as many nodes. Other
-// jobs are taken to need as much of the uplinks, node for node. Throws Error (usage) for a host
-// that is on no leaf.
+// Returns the keys that a text of one of these formats states; nothing for another text. With the
+// hosts of a job, only the leaves of Slurm's files with such hosts count, each with the job's
+// number of nodes on it. Other jobs are assumed to use an equal share of the uplinks per node.
+// Throws Error (usage) for a host that is on no leaf.
 std::optional<ForeignDescription> foreign_description(std::string_view text,
                                                       const std::vector<std::string>& hosts = {});
 
-// Throws Error (usage) for a text of one of these formats. The error names the format and the
-// flags for what it states, and what it leaves open.
+// Throws Error (usage) for a text of one of these formats. The error names the format, the flags
+// for its contents, and the facts that it does not state.
 void refuse_foreign_description(std::string_view text, const std::string& file);
 
-// Returns the text of a cluster's preset or file, unless that is of one of these formats.
+// Returns the text of a cluster's preset or file. Throws Error if it is in one of these formats.
 std::string cluster_description(const std::string& name_or_path);
 
 }  // namespace lambcast

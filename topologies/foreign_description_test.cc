@@ -20,7 +20,7 @@ std::string foreign_refusal(const std::string& text) {
   return "";
 }
 
-TEST_CASE("foreign descriptions: hosts of a list of Slurm") {
+TEST_CASE("foreign descriptions: hosts of Slurm's lists") {
   CHECK(hosts_in("n1") == 1);
   CHECK(host_names("n[08-10],a[1-2]x[0,3],m") ==
         std::vector<std::string>{"n08", "n09", "n10", "a1x0", "a2x0", "a1x3", "a2x3", "m"});
@@ -53,7 +53,7 @@ TEST_CASE("foreign descriptions: NCCL's topology gives GPUs, links and NICs") {
 }
 
 TEST_CASE("foreign descriptions: files of clouds and of AMD leave links open") {
-  // NCCL_TOPO_FILE of a virtual machine: PCIe functions alone.
+  // NCCL_TOPO_FILE of a virtual machine: only PCIe functions.
   const std::string functions =
       R"(<system version="1"><cpu><pci busid="0" class="0x060400"><pci busid="1" class="0x030200"/>
          <pci busid="2" class="0x020700"/><pci busid="3" class="0x030200"/></pci></cpu></system>)";
@@ -102,13 +102,13 @@ TEST_CASE("foreign descriptions: Slurm's switches give a fabric") {
       Contains("is Slurm's topology.yaml") && Contains("nodes_per_leaf=4)"));
 }
 
-TEST_CASE("foreign descriptions: a description of our own is none") {
+TEST_CASE("foreign descriptions: a description of our own is not one") {
   for (const char* text :
        {"", "\n", "name = \"x\"\n[node]\ngpus = 8\n", "# SwitchName=s0\nname = 3\n"})
     CHECK(foreign_refusal(text).empty());
 }
 
-TEST_CASE("foreign descriptions: several sites are no cluster") {
+TEST_CASE("foreign descriptions: several sites are not a cluster") {
   CHECK_THAT(foreign_refusal("name = \"x\"\n[[site]]\nname = \"a\"\n"),
              Contains("several sites") && Contains("lambcast sites --cluster f"));
 }

@@ -19,7 +19,7 @@ bool is_all(std::string_view list) {
                             [](unsigned char a, char b) { return std::tolower(a) == b; });
 }
 
-// Appends each text of a bracket, "01-03,7", to each of the names before it.
+// Appends each entry of a bracket, "01-03,7", to each of the names in front of it.
 bool multiply(std::vector<std::string>& names, std::string_view bracket) {
   std::vector<std::string> longer;
   for (std::size_t from = 0; from <= bracket.size();) {

@@ -1,4 +1,4 @@
-// Files of `collective --jobs`; a few small jobs are forecast as well.
+// Fuzzes files of `collective --jobs`; a few small jobs are also forecast.
 #include "sim/base/fuzz_target.h"
 #include "topologies/collective_jobs.h"
 

@@ -19,7 +19,7 @@ namespace {
 
 constexpr Range<double> up_to_one{1e-4, 1};
 
-// Replaces what the file overrides in the library's own constants.
+// Replaces the library's own constants by those of the file.
 void override_protocol(const Table& table, ProtocolSpec& protocol) {
   const auto time = [&](const char* key, Sourced<Duration>& ring, Sourced<Duration>& tree) {
     if (const auto value = find_within(table, key, any_latency)) ring = tree = *value;
@@ -31,7 +31,7 @@ void override_protocol(const Table& table, ProtocolSpec& protocol) {
   time("network_hop", protocol.network_hop, protocol.tree_network_hop);
   if (table.has("efficiency")) protocol.efficiency = factor(table, "efficiency", up_to_one);
   if (const auto value = table.find<Bytes>("largest")) protocol.largest = value;
-  // A description without values for a single node takes those of several nodes.
+  // A description without values for a single node uses those for several nodes.
   if (table.has("base")) protocol.alone_base.reset();
   if (table.has("local_hop")) protocol.alone_local_hop.reset();
   if (const auto value = find_within(table, "alone_base", any_latency)) protocol.alone_base = value;
@@ -42,7 +42,7 @@ void override_protocol(const Table& table, ProtocolSpec& protocol) {
     protocol.channel_rate = value;
 }
 
-// "NVLSTree" and "nvls_tree" are one.
+// Returns the name without case and separators: "NVLSTree" and "nvls_tree" are equal.
 std::string plain(std::string_view name) {
   std::string letters;
   for (const char c : name)
@@ -57,10 +57,10 @@ std::vector<std::string> split(const std::string& text, char at) {
   return parts;
 }
 
-// The names that a key lists, each by itself or all in one text as the environment has them. From
-// 2.24 on "ring;allreduce:tree" says the ring to all functions and then the tree to one (src/graph/
-// tuning.cc, parseList). Algorithms are listed for an all_reduce, as other functions have one here;
-// absent where nothing is said of it.
+// Returns the names that a key lists, one per entry or all in one text as in the environment. From
+// 2.24 on, "ring;allreduce:tree" means the ring for all functions and then the tree for one
+// (src/graph/tuning.cc, parseList). The list is that of all_reduce, since other functions have only
+// one algorithm here. Returns nothing if the text does not mention all_reduce.
 std::optional<std::vector<std::string>> names_of(const Table& table, std::string_view key) {
   const auto listed = table.get<std::vector<std::string>>(key);
   if (listed.size() != 1) return listed;
@@ -90,8 +90,8 @@ std::optional<std::vector<std::string>> names_of(const Table& table, std::string
 }
 
 // Parses a list in the form of NCCL_ALGO and NCCL_PROTO: names in any case, or after "^" the names
-// to leave out. Returns the names in `known` that it allows to an all_reduce. `not_modelled` may
-// only be left out.
+// to leave out. Returns the names in `known` that it allows for an all_reduce. Names in
+// `not_modelled` may only be left out.
 std::vector<std::string> listed_of(const Table& table, std::string_view key, const char* what,
                                    const std::vector<std::string>& known,
                                    const std::vector<std::string>& not_modelled = {}) {
@@ -116,7 +116,7 @@ std::vector<std::string> listed_of(const Table& table, std::string_view key, con
   return left;
 }
 
-// Leaves collectives only the protocols that the file lists, where it lists any.
+// Restricts collectives to the protocols that the file lists, if it lists any.
 void choose_protocols(const Table& table, LibrarySpec& spec) {
   if (!table.has("protocols")) return;
   std::vector<std::string> names;
@@ -131,7 +131,8 @@ void choose_protocols(const Table& table, LibrarySpec& spec) {
   spec.protocols.erase(out, spec.protocols.end());
 }
 
-// Returns whether the switches of this network reduce, if the file asks for that.
+// Returns whether the switches of this network reduce. Throws Error if the file enables it on a
+// network that cannot.
 bool reduces_in_network(const Table& table, const Surroundings& around, const LibrarySpec& spec) {
   if (!table.get_or<bool>("sharp", false)) return false;
   if (around.network != NetworkKind::rdma)
@@ -147,7 +148,7 @@ bool reduces_in_network(const Table& table, const Surroundings& around, const Li
   return true;
 }
 
-// "2.19" to 19.
+// Parses "2.19" as 19.
 int nccl_minor_version(const Table& table) {
   const auto text = table.get<std::string>("version");
   int minor = 0;
@@ -164,7 +165,8 @@ int nccl_minor_version(const Table& table) {
   return minor;
 }
 
-// Threads of a channel, in warps of 32; zero if the file does not say.
+// Returns the threads of a channel, a multiple of the warp size 32; zero if the file does not state
+// them.
 int threads_of(const Table& table, const char* key, int least, int most) {
   if (!table.has(key)) return 0;
   const auto threads = static_cast<int>(table.integer(key, least, most));
@@ -174,8 +176,8 @@ int threads_of(const Table& table, const char* key, int least, int most) {
   return threads;
 }
 
-// The version, and what NCCL_ALGO, NCCL_MIN_CTAS, NCCL_MAX_CTAS, NCCL_NTHREADS, NCCL_LL128_NTHREADS
-// and NCCL_TREE_THRESHOLD say.
+// Reads the version and the settings of NCCL_ALGO, NCCL_MIN_CTAS, NCCL_MAX_CTAS, NCCL_NTHREADS,
+// NCCL_LL128_NTHREADS and NCCL_TREE_THRESHOLD.
 void read_environment(const Table& table, LibrarySpec& spec) {
   if (table.has("version")) spec.minor_version = nccl_minor_version(table);
   spec.pxn = table.get_or<bool>("pxn", true);
@@ -213,13 +215,13 @@ void force_all_reduce(const Table& table, LibrarySpec& spec) {
   spec.all_reduce_from = forced->provenance;
 }
 
-// Removes settings without effect, so that they do not differ from absent ones.
+// Resets settings without effect, so that they equal absent ones.
 void forget_idle(LibrarySpec& spec) {
   spec.minor_version = nccl_choices_since(spec.minor_version, spec.nvls.has_value());
   if (!spec.flow_cap) spec.connections = 1;
 }
 
-// Returns NVLS by a table of the section, which may be empty.
+// Decodes NVLS from a table of the section, which may be empty.
 NvlsSpec decode_nvls(const Table& table, const Priors& priors) {
   const bool learned = priors.rdma.of.contains("nvls.base");
   const auto time = [&](const char* key, double us) {
@@ -235,7 +237,7 @@ NvlsSpec decode_nvls(const Table& table, const Priors& priors) {
       get_within(table, "chunk", any_latency, {Duration(), {Kind::assumed, "default"}})};
 }
 
-// A share of a rate: typical is what it is on other fabrics.
+// Reads a share of a rate; the default is the typical share on other fabrics.
 Sourced<double> typical_share(const Table& table, std::string_view key, const Range<double>& range,
                               const Surroundings& around, std::string_view prior) {
   const Priors::OfKind& priors = around.priors.on(around.network);
@@ -244,8 +246,8 @@ Sourced<double> typical_share(const Table& table, std::string_view key, const Ra
 }
 
 // Large all_to_alls of NCCL over RDMA reached 0.45 and 0.74 (one cluster, two settings), 0.67 and
-// 0.97 of the name plate of their NICs: geometric mean 0.68 over the four, 0.72 over the three
-// clusters. Taken as 0.70, where rings reach 0.90.
+// 0.97 of the nominal rate of their NICs: geometric mean 0.68 over the four, 0.72 over the three
+// clusters. 0.70 is used; rings reach 0.90.
 Sourced<double> all_to_all_efficiency(const Table& table, NetworkKind network) {
   const bool rdma = network == NetworkKind::rdma;
   return get_within(table, "all_to_all_efficiency", Range<double>{1e-4, 2},
@@ -306,7 +308,7 @@ LibrarySpec decode_library(const Table& table, DecisionRules standard, const Sur
         get_within(table, "reported_latency", any_latency,
                    {Duration(), {Kind::published, "NCCL src/transport/net_ib.cc, net_socket.cc"}});
   spec.flow_cap = find_within(table, "flow_cap", any_bandwidth);
-  // One thread serves a connection, whichever library opened it.
+  // One thread serves a connection, for any library.
   if (!spec.flow_cap && typical.of.contains("flow_cap"))
     spec.flow_cap = {Bandwidth(1e9) * typical.typical("flow_cap"),
                      {Kind::assumed, source_of(priors, network, "flow_cap")}};

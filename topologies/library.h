@@ -1,6 +1,6 @@
-// The sections [nccl] and [mpi] of a description: what a communication library makes of the machine
-// around it, with its own constants (library_defaults.h) and what is typical of fabrics (priors.h)
-// where nothing is said.
+// The sections [nccl] and [mpi] of a description: the costs of a communication library on the
+// machine. Values that are left out are the library's own constants (library_defaults.h) times the
+// factors typical of fabrics (priors.h).
 #pragma once
 
 #include "sim/base/range.h"
@@ -11,18 +11,18 @@ namespace lambcast {
 struct Surroundings {
   NetworkKind network;
   bool pcie_peers;
-  bool no_infiniband;  // nic.link_layer says another
-  bool link_known;     // somebody measured or fitted what the GPUs' links carry
+  bool no_infiniband;  // nic.link_layer names another network
+  bool link_known;     // the rate of the GPUs' links was measured or fitted
   NicRate nic_rate;
-  int connections;  // that NCCL opens for a channel over TCP on this platform
+  int connections;  // per channel of NCCL over TCP on this platform
   const Priors& priors;
 };
 
-// A share or factor, assumed to be `otherwise` where the key is left out.
+// Reads a share or factor, assumed to be `otherwise` if the key is absent.
 Sourced<double> factor(const Table& table, std::string_view key, const Range<double>& range,
                        double otherwise = 1);
 
-// Throws Error (usage) with file, line and key for what cannot be.
+// Throws Error (usage) with file, line and key for invalid values.
 LibrarySpec decode_library(const Table& table, DecisionRules standard, const Surroundings& around);
 
 }  // namespace lambcast

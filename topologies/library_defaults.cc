@@ -32,23 +32,23 @@ ProtocolSpec protocol(const char* name, HopsUs ring, HopsUs tree, double efficie
           std::nullopt};
 }
 
-// Rate that NCCL's model allows LL over more than two nodes (src/graph/tuning.cc, Intel).
+// Rate of LL over more than two nodes in NCCL's model (src/graph/tuning.cc, Intel).
 constexpr Bandwidth ll_of_four_nodes(20.4e9);
 
-// Rate at which the proxy threads and copies of one node move data over TCP, with any NICs.
+// Rate of all proxy threads and copies of one node over TCP, for any NICs.
 constexpr Bandwidth node_over_tcp(6e9);
 const char* const of_nodes_over_tcp =
     "4.5 to 7.7 GB/s left nodes with NICs of 100 Gbit/s and more over TCP (nccl#450 and others)";
 
-// Rate of one channel. LL: between the rates of 24 channels inside a node of V100 and of A100 in
-// NCCL's model, 39 and 87.7 GB/s. LL128: the limit of one channel of a ring there
-// (src/graph/tuning.cc). Simple: 16 channels passed 321 GB/s between nodes of H100 (nccl-
-// tests#309).
+// Returns the rate of one channel. LL: between the rates of 24 channels inside a node of V100 and
+// of A100 in NCCL's model, 39 and 87.7 GB/s. LL128: the limit of one channel of a ring in that
+// model (src/graph/tuning.cc). Simple: 16 channels moved 321 GB/s between nodes of H100
+// (nccl-tests#309).
 Bandwidth channel_rate_of(std::string_view protocol) {
   return Bandwidth(protocol == "LL" ? 3e9 : 20e9);
 }
 
-// Its constants, each times what it is on typical fabrics.
+// Multiplies the constants of a protocol by their typical factors.
 void expect_typical(ProtocolSpec& protocol, const Priors& priors, NetworkKind network) {
   const auto& known = priors.on(network).of;
   const auto prior = [&](const char* key) { return known.find(protocol.name + "." + key); };
@@ -88,13 +88,13 @@ std::vector<ProtocolSpec> nccl_protocols(NetworkKind network, bool pcie_peers,
   const Provenance assumed{Kind::assumed, sockets};
   const bool rdma = network == NetworkKind::rdma;
   const Provenance& wire = rdma ? published : assumed;
-  // Per hop inside a node: NVLink, or PCIe and host memory.
+  // Latencies per hop inside a node: over NVLink, or over PCIe and host memory.
   const double ll = pcie_peers ? 1.0 : 0.6;
   const double simple_ring = pcie_peers ? 5.7 : 3.4;
   std::vector<ProtocolSpec> protocols;
   protocols.push_back(protocol("LL", {6.6, ll, rdma ? 2.7 : 30.0}, {6.8, ll, rdma ? 5.0 : 30.0},
                                0.5, published, wire));
-  // LL128 needs 128-byte stores that stay whole, which PCIe and sockets do not give.
+  // LL128 needs 128-byte stores that are not split, which PCIe and sockets do not guarantee.
   if (rdma && !pcie_peers)
     protocols.push_back(protocol("LL128", {14, 1.9, 4.0}, {14, 1.25, 8.5}, 0.92, published, wire));
   protocols.push_back(protocol("Simple", {8.4, simple_ring, rdma ? 14.0 : 40.0},

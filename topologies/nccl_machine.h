@@ -1,6 +1,6 @@
-// The machine as NCCL's own cost model takes it (sim/collectives/nccl_tuning.h): the GPUs'
-// generation by the name of their device profile, links by NCCL's own count of them, NICs by their
-// name plate.
+// The machine in the form of NCCL's own cost model (sim/collectives/nccl_tuning.h): the GPUs'
+// generation from the name of their device profile, links as NCCL counts them, NICs by their
+// nominal rate.
 #pragma once
 
 #include <string>
@@ -12,12 +12,12 @@ namespace lambcast {
 
 NcclTuning nccl_machine(const Cluster& cluster);
 
-// Throws Error (usage) if the description `root` of `cluster` has [nccl.nvls] for GPUs that cannot
-// reduce in their NVSwitches. NVLink SHARP begins with Hopper.
+// Throws Error (usage) if the description `root` of `cluster` has [nccl.nvls] for GPUs whose
+// NVSwitches cannot reduce. NVLink SHARP begins with Hopper.
 void refuse_idle_nvls(const Table& root, const Cluster& cluster);
 
 // Returns why nccl.sharp has no effect for groups with this number of GPUs on each of several
-// nodes. Empty if it may have one, or if the description does not enable it.
+// nodes. Empty if it may have an effect, or if the description does not enable it.
 std::string why_sharp_is_idle(const Cluster& cluster, int gpus_per_node);
 
 }  // namespace lambcast

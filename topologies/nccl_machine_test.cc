@@ -15,21 +15,21 @@ std::string_view chosen(const NcclTuning& tuning, double size, int nodes, int lo
   return nccl_choices(tuning, Op::all_reduce, Bytes(size), nodes, local).front().algorithm;
 }
 
-TEST_CASE("NCCL's own model: worked by hand") {
+TEST_CASE("NCCL's own model: values worked out by hand") {
   // Perlmutter, 8 nodes of one A100 with a 25 GB/s NIC (listed step 24), AMD.
   const NcclTuning tuning = nccl_machine(load_cluster("perlmutter-a100", {}));
   CHECK(tuning.amd);
-  // All-gather of 32 KiB: ring LL, 7 hops of 5 us after 6.6, at 24/2 GB/s x 8/7.
+  // All-gather of 32 KiB: ring LL, 7 hops of 5 us after a base of 6.6 us, at 24/2 GB/s x 8/7.
   CHECK(expected_us(tuning, Op::all_gather, 32768, 8, 1) ==
         Approx(6.6 + 7 * 5 + 32768 / (12e3 * 8 / 7)));
-  // A ring of 1 GiB by Simple: 8.4 + 7 * 14 us at 24 GB/s.
+  // A ring of 1 GiB with Simple: 8.4 + 7 * 14 us at 24 GB/s.
   CHECK(expected_us(tuning, Op::all_gather, 1 << 30, 8, 1) ==
         Approx(8.4 + 7 * 14 + (1 << 30) / (24e3 * 8 / 7)));
-  // All-reduce of 1 GiB: the same ring twice around, latency times 1.4. A tree would have half of
-  // 0.92 * 24 GB/s, 11.04, against the ring's 24 * 8/14 = 13.7.
+  // All-reduce of 1 GiB: twice around the same ring, latency times 1.4. A tree would have half of
+  // 0.92 * 24 GB/s, 11.04, compared with the ring's 24 * 8/14 = 13.7.
   CHECK(expected_us(tuning, Op::all_reduce, 1 << 30, 8, 1) ==
         Approx(1.4 * (8.4 + 14 * 14) + (1 << 30) / (24e3 * 8 / 14)));
-  // One node of 4: 240 GB/s of NVLink, LL to 87.7; 8 bytes take ring LL, 6 hops of 0.6.
+  // One node of 4: 240 GB/s of NVLink, at most 87.7 with LL; 8 bytes use ring LL, 6 hops of 0.6 us.
   CHECK(expected_us(tuning, Op::all_reduce, 8, 1, 4) == Approx(6.6 + 6 * 0.6).epsilon(1e-3));
 }
 
@@ -37,12 +37,12 @@ TEST_CASE("NCCL's own model: a tree for latency and for two nodes, a ring for ba
   NcclTuning tuning = nccl_machine(load_cluster("perlmutter-a100", {}));
   CHECK(chosen(tuning, 65536, 8, 4) == "tree");
   CHECK(chosen(tuning, 1 << 30, 8, 4) == "ring");
-  // On two nodes each half of the data crosses the network once per direction, which pays where
-  // NICs are slow: four of 12.5 GB/s a node, of eight GPUs. A channel's 23.6 GB/s is less than what
-  // a ring makes of 25.
+  // On two nodes each half of the data crosses the network once per direction. This pays with slow
+  // NICs: four of 12.5 GB/s for eight GPUs. A channel's 23.6 GB/s is less than the ring's rate with
+  // NICs of 25 GB/s.
   CHECK(chosen(nccl_machine(load_cluster("aws-p4d", {})), 1 << 30, 2, 8) == "tree");
   CHECK(chosen(tuning, 1 << 30, 2, 4) == "ring");
-  // Hops of 28 us put a tree off: the ring takes over at a smaller size in 2.19 than in 2.23.
+  // Hops of 28 us make a tree slower: the ring takes over at a smaller size in 2.19 than in 2.23.
   const auto trees = [&](int minor) {
     tuning.minor = minor;
     int count = 0;
@@ -53,27 +53,27 @@ TEST_CASE("NCCL's own model: a tree for latency and for two nodes, a ring for ba
   CHECK(trees(19) < trees(23));
   // NCCL's model leaves out all_to_all.
   CHECK(nccl_choices(tuning, Op::all_to_all, Bytes(1024), 8, 4).empty());
-  // In the NVLink switch of a Hopper node for large messages.
+  // A Hopper node uses its NVLink switch for large messages.
   const NcclTuning hopper = nccl_machine(load_cluster("hgx-h100-ndr", {}));
   CHECK(chosen(hopper, 1 << 30, 1, 8) == "nvls");
   CHECK(chosen(hopper, 1024, 1, 8) == "ring");
 }
 
-TEST_CASE("NCCL's choice: what users tell it by its environment") {
+TEST_CASE("NCCL's choice: settings of users in its environment") {
   const auto of = [](const Overrides& keys) {
     return nccl_machine(load_cluster("hgx-h100-ndr", keys));
   };
-  // By name over several nodes.
+  // Algorithms by name, over several nodes.
   CHECK(chosen(of({}), 1 << 30, 4, 8) == "nvls_tree");
   CHECK(chosen(of({{"nccl.algorithms", "[\"ring\"]"}}), 1 << 30, 4, 8) == "ring");
   CHECK(chosen(of({{"nccl.algorithms", "[\"ring\", \"tree\"]"}}), 65536, 4, 8) == "tree");
   CHECK(nccl_choices(of({{"nccl.algorithms", "[\"nvls\"]"}}), Op::all_reduce, Bytes(1e6), 4, 8)
             .empty());
-  // An all_gather has the ring alone.
+  // An all_gather has only the ring.
   CHECK(nccl_choices(of({{"nccl.algorithms", "[\"tree\"]"}}), Op::all_gather, Bytes(1e6), 4, 8)
             .front()
             .algorithm == "ring");
-  // Rule of NCCL 2.4: by size, at any cost.
+  // The rule of NCCL 2.4: by size, regardless of cost.
   const NcclTuning old = of({{"nccl.tree_threshold", "4 MiB"}, {"nccl.version", "\"2.4\""}});
   CHECK(chosen(old, (4 << 20) - 1, 4, 8) == "tree");
   CHECK(chosen(old, 4 << 20, 4, 8) == "ring");
@@ -87,7 +87,7 @@ TEST_CASE("NCCL's choice: what users tell it by its environment") {
                     Catch::Matchers::Contains("8 is above max_ctas, 4"));
 }
 
-// As NCCL_ALGO and NCCL_PROTO take them.
+// The syntax of NCCL_ALGO and NCCL_PROTO.
 TEST_CASE("NCCL's algorithms and protocols are named in any case, or left out after a ^") {
   const auto of = [](const char* key, const char* value) {
     return load_cluster("hgx-h100-ndr", {{key, value}}).nccl;
@@ -100,7 +100,8 @@ TEST_CASE("NCCL's algorithms and protocols are named in any case, or left out af
         Names{"ring", "tree", "collnet_direct", "collnet_chain"});
   CHECK(of("nccl.algorithms", "CollNetDirect").algorithms == Names{"collnet_direct"});
   CHECK(of("nccl.algorithms", "[\"^CollNetDirect\", \"PAT\"]").algorithms.size() == 5);
-  // In one text, as in the environment; from 2.24 on function by function.
+  // One comma-separated string, as in NCCL_ALGO. NCCL 2.24 and later also accept a list per
+  // collective.
   CHECK(of("nccl.algorithms", "RING,TREE").algorithms == Names{"ring", "tree"});
   CHECK(of("nccl.algorithms", "[\"RING,TREE\"]").algorithms == Names{"ring", "tree"});
   CHECK(of("nccl.algorithms", "^TREE,NVLSTree").algorithms ==
@@ -132,7 +133,7 @@ TEST_CASE("NCCL's algorithms and protocols are named in any case, or left out af
 }
 
 // 16 rings of 20 GB/s fill the links of a node; 4 do not.
-TEST_CASE("NCCL's channels change what is reached within a node") {
+TEST_CASE("NCCL's channels limit the rate within a node") {
   const auto seconds = [](const char* key, const char* value) {
     const Cluster cluster = load_cluster("dgx-a100-80g", {{key, value}});
     CollectiveSetting setting;
@@ -146,9 +147,9 @@ TEST_CASE("NCCL's channels change what is reached within a node") {
   CHECK(seconds("nccl.max_ctas", "4") == Approx(7. / 8 * 64e9 / (4 * 321e9 / 16)).epsilon(0.01));
 }
 
-// NCCL_NTHREADS: 256 KiB of LL over a ring of 16 have 4 channels of 512 threads, or 16 of 128 that
-// carry a quarter each.
-TEST_CASE("NCCL's threads decide over how many channels little is spread, and what each carries") {
+// NCCL_NTHREADS: 256 KiB of LL over a ring of 16 use 4 channels of 512 threads, or 16 channels of
+// 128 threads with a quarter of the rate each.
+TEST_CASE("NCCL's threads decide how many channels small data uses, and the rate of each") {
   const auto us = [](const char* threads) {
     const Cluster cluster = load_cluster("dgx-a100-80g", {{"nccl.threads", threads},
                                                           {"nccl.LL.channel_rate", "1 GB/s"},
@@ -164,18 +165,18 @@ TEST_CASE("NCCL's threads decide over how many channels little is spread, and wh
     CollectiveSeries series = prepare(cluster, setting);
     return forecast(series, Bytes(262144)).time.us();
   };
-  const double block = 262144. / 16;  // in bytes; of 15 steps, after 15 hops of 1 us and a base
+  const double block = 262144. / 16;  // bytes; 15 steps, after 15 hops of 1 us and a base of 1 us
   CHECK(us("512") == Approx(16 + 15 * block / (4 * 1e3)).epsilon(1e-3));
   CHECK(us("128") == Approx(us("512")).epsilon(0.02));
-  // No more channels than there are: fewer threads are slower.
+  // The number of channels is limited: fewer threads are then slower.
   CHECK(us("64") == Approx(16 + 15 * block / (16 * 1e3 / 8)).epsilon(0.02));
   using Catch::Matchers::Contains;
   CHECK_THROWS_WITH(us("100"), Contains("100 threads are no whole warps"));
   CHECK_THROWS_WITH(us("1024"), Contains("64") && Contains("512"));
 }
 
-// nccl-tests#309: 8 nodes of 8 H100, ring forced, 16 channels against 24.
-TEST_CASE("NCCL's channels change the share of the NIC that is reached") {
+// nccl-tests#309: 8 nodes of 8 H100, ring forced, 16 channels compared with 24.
+TEST_CASE("NCCL's channels change the share of the NIC's rate") {
   const auto rate = [](const Overrides& keys) {
     Overrides all{{"nic.bandwidth", "50 GB/s"}, {"nccl.nic_efficiency", "0.8025"}};
     all.insert(all.end(), keys.begin(), keys.end());
@@ -186,7 +187,7 @@ TEST_CASE("NCCL's channels change the share of the NIC that is reached") {
   CHECK(rate({{"nccl.min_ctas", "16"}}) == Approx(321));
   CHECK(rate({{"nccl.min_ctas", "24"}}) == Approx(391));
   CHECK(rate({{"nccl.max_ctas", "8"}}) == Approx(321. / 2));
-  // A rack of 72 NICs has more than the 64 channels of NCCL's limit, which nobody set.
+  // A rack of 72 NICs exceeds NCCL's own limit of 64 channels, which no setting changed.
   const Cluster rack = load_cluster("gb200-nvl72", {});
   CHECK(reached_nic_rate(rack, rack.nccl, {144, 72}).value() ==
         Approx(rack.nic_bandwidth.value.value() * rack.nccl.nic_efficiency.value));
@@ -195,7 +196,7 @@ TEST_CASE("NCCL's channels change the share of the NIC that is reached") {
   CHECK(nccl_channels(half, 8).used == 8);
 }
 
-TEST_CASE("NCCL's choice: where the network's switches reduce") {
+TEST_CASE("NCCL's choice: networks whose switches reduce") {
   const auto with_sharp = [](const char* preset, const Overrides& keys = {}) {
     Overrides all{{"nccl.sharp", "true"}};
     all.insert(all.end(), keys.begin(), keys.end());
@@ -213,10 +214,10 @@ TEST_CASE("NCCL's choice: where the network's switches reduce") {
                     Contains("SHARP is InfiniBand's"));
   for (const char* preset : {"aws-p5", "gcp-a3-mega", "meta-h100-roce", "perlmutter-a100"})
     CHECK_THROWS_WITH(with_sharp(preset), Contains("nic.link_layer is another"));
-  CHECK_NOTHROW(with_sharp("h100-500w-ndr"));  // does not say
+  CHECK_NOTHROW(with_sharp("h100-500w-ndr"));  // states no link layer
 }
 
-TEST_CASE("NCCL's choice: why the network's switches do not reduce is said") {
+TEST_CASE("NCCL's choice: the reason why the network's switches do not reduce") {
   const auto why = [](int gpus_per_node, Overrides keys) {
     keys.emplace_back("nccl.sharp", "true");
     return why_sharp_is_idle(load_cluster("dgx-a100-80g", keys), gpus_per_node);
@@ -230,8 +231,8 @@ TEST_CASE("NCCL's choice: why the network's switches do not reduce is said") {
   CHECK_THAT(why(8, {{"nccl.algorithms", R"(["ring"])"}}), Contains("leaves out CollNet"));
 }
 
-// 32 nodes over EFA: a ring has 62 hops between nodes, a tree ten.
-TEST_CASE("NCCL's choice: NICs that report a latency keep it with the tree for longer") {
+// 32 nodes over EFA: a ring has 62 hops between nodes, a tree has ten.
+TEST_CASE("NCCL's choice: a latency that NICs report favours the tree up to larger sizes") {
   const auto ring_from = [](const char* latency) {
     const NcclTuning tuning =
         nccl_machine(load_cluster("aws-p4d", {{"nccl.reported_latency", latency}}));
@@ -247,7 +248,8 @@ TEST_CASE("NCCL's choice: NICs that report a latency keep it with the tree for l
 TEST_CASE("NCCL's version is a key of a description") {
   CHECK(load_cluster("hgx-h100-ndr", {}).nccl.minor_version == NcclTuning::newest);
   CHECK(load_cluster("hgx-h100-ndr", {{"nccl.version", "\"2.19\""}}).nccl.minor_version == 19);
-  // A release that chooses as the newest one bears on nothing measured, nor do streams over RDMA.
+  // A release with the choices of the newest one changes no calibrated interval, nor do streams
+  // over RDMA.
   const auto calibrated = [](const char* preset, const Overrides& keys) {
     return is_calibrated(load_cluster(preset, keys), Backend::nccl, 2);
   };
@@ -261,7 +263,7 @@ TEST_CASE("NCCL's version is a key of a description") {
                     Catch::Matchers::Contains("no version of NCCL known here"));
 }
 
-TEST_CASE("NCCL gets no more of a NIC than its name plate") {
+TEST_CASE("NCCL gets at most the nominal rate of a NIC") {
   const auto set = [](const char* share) {
     return load_cluster("hgx-h100-ndr", {{"nccl.nic_efficiency", share}});
   };

@@ -1,15 +1,15 @@
-// The most that the NICs of a node carry: no forecast moves its bytes faster, nor does the low end
-// of any interval.
+// The highest rate of a node's NICs: no forecast is faster, nor is the low end of any interval.
 //
-// A NIC carries no more than its nominal rate. An override of nic.bandwidth alone asks about a
-// slower NIC, whose nominal rate nobody states. With b the rate asked for, d the description's own
+// A NIC is never faster than its nominal rate. An override of nic.bandwidth alone describes a
+// slower NIC of unknown nominal rate. With b the rate of the override, d the description's own rate
 // and N its nominal rate, the limit of a NIC is then
 //
 //   max(b, N (b / d)^p),  p = 1 + log10(N / d)     for b < d
 //
-// The limit is N if nothing changes, and b from d / 10 down: what one machine reached beyond its
-// described rate holds for that NIC alone. The decade is assumed. A change of 1 % in b moves the
-// limit by p %, so by 2 % for a NIC that is described with a tenth of its nominal rate.
+// The limit is N if nothing changes, and b from d / 10 down: the margin that one machine reached
+// beyond its described rate is specific to its NIC. The factor 10 is assumed. A change of 1 % in b
+// moves the limit by p %, for instance by 2 % for a NIC that is described with a tenth of its
+// nominal rate.
 #pragma once
 
 #include "sim/base/overrides.h"

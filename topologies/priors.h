@@ -1,11 +1,11 @@
-// What is typical of fabrics whose tables were fitted: used where a description says nothing of
-// what NCCL makes of its network, and as the prior of a calibration.
+// Typical values of fabrics whose tables were fitted. They are used for constants of NCCL on a
+// network that a description leaves out, and as the prior of a calibration.
 //
-// A prior is of a factor f: the value is f times the constant that stands without it, NCCL's own
-// latencies and shares (library_defaults.h) or the rate of a link or NIC. Its logarithm is taken to
-// be normal over fabrics: mean log(typical), standard deviation `spread`. RDMA fabrics and TCP
-// sockets have priors of their own. The numbers are data, priors.toml, learned from the tables that
-// ship by validate/priors/learn_priors.h.
+// A prior is the distribution of a factor f: the value is f times the constant without it, which is
+// one of NCCL's own latencies and shares (library_defaults.h) or the rate of a link or NIC. Its
+// logarithm is assumed to be normal over fabrics: mean log(typical), standard deviation `spread`.
+// RDMA fabrics and TCP sockets have separate priors. The numbers are data, priors.toml, learned
+// from the shipped tables by validate/priors/learn_priors.h.
 #pragma once
 
 #include <map>
@@ -21,17 +21,17 @@ enum class NetworkKind { rdma, socket };
 struct Prior {
   double typical = 1;
   double spread = 1;
-  int fabrics = 0;  // whose own tables determine it; the others follow
+  int fabrics = 0;  // number of fabrics whose own tables determine it
 };
 
 struct Priors {
   struct OfKind {
-    int fabrics = 0;  // they were learned from, all together
+    int fabrics = 0;  // number of fabrics that the priors were learned from
     std::map<std::string, Prior, std::less<>> of;
 
-    // Nothing known: a factor of 1.
+    // Returns 1 if there is no prior for the key.
     double typical(std::string_view key) const;
-    // `otherwise` where nothing is known.
+    // Returns `otherwise` if there is no prior for the key.
     double spread(std::string_view key, double otherwise) const;
   };
   OfKind rdma, socket;
@@ -41,7 +41,7 @@ struct Priors {
   }
 };
 
-// "prior of 16 RDMA fabrics, 9 of which determine it", for provenance.
+// Returns "prior of 16 RDMA fabrics, 9 of which determine it", for provenance.
 std::string source_of(const Priors& priors, NetworkKind network, std::string_view key);
 
 Priors decode_priors(const Table& root);

@@ -1,4 +1,4 @@
-// Priors of fabrics, and clusters of both kinds of network under them.
+// Fuzzes priors of fabrics, and clusters of both kinds of network with these priors.
 #include "sim/base/fuzz_target.h"
 #include "topologies/cluster.h"
 #include "topologies/priors.h"

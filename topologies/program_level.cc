@@ -15,7 +15,7 @@ constexpr std::int64_t no_cluster_has_more_gpus = 1 << 24;
 }  // namespace
 
 std::optional<ProgramLevel> decode_program_level(const Table& table) {
-  // Every key is read, so that the generated reference lists it.
+  // Every key is looked up, so that the generated reference lists it.
   const auto said = [&](auto... keys) { return (0 + ... + static_cast<int>(table.has(keys))); };
   const bool absent = said("framework", "format", "level", "low", "high", "spread", "fewest_gpus",
                            "most_gpus") == 0;

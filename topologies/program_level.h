@@ -1,10 +1,10 @@
-// The level of a training program on a machine: the factor by which its passes take longer than the
-// kernels that this project forecasts for them. Programs that run the same kernels differ by 10 to
-// 40 %: they launch, fuse, lay out and overlap otherwise. One measured step of the user's own
-// program says most of it, so `lambcast calibrate --measured` writes it into the description:
+// The level of a training program on a machine: the ratio of its pass times to the times of the
+// kernels that this project forecasts for them. Programs with the same kernels differ by 10 to 40
+// %: they launch, fuse, lay out and overlap differently. One measured step of the user's own
+// program determines most of it, so `lambcast calibrate --measured` writes it into the description:
 //
 //   [program]
-//   framework = "megatron"   the program that was measured, a word of --framework
+//   framework = "megatron"   the measured program, a value of --framework
 //   format = "half"          the format of its products: half, single, fp8, ...
 //   level = { value = 1.19, kind = "fitted", source = "2 runs: ..." }
 //   low = 1.12               90 % interval of the level (validate/program/level_fit.h)
@@ -14,13 +14,13 @@
 //   fewest_gpus = 8          of the runs that were measured (optional)
 //   most_gpus = 64
 //
-// The level multiplies forward and backward of forecasts of that program, for any model and layout.
+// The level multiplies forward and backward times of that program, for any model and layout.
 //
-// A program without such a section has a prior: level 1, with the spread of the levels of programs
-// and machines that no constant was fitted to. The numbers are data, program_prior.toml, learned
-// from the published runs that ship by validate/program/program_levels.h.
+// A program without such a section has a prior: level 1, with the spread of levels over programs
+// and machines to which no constant was fitted. The numbers are data, program_prior.toml, learned
+// from the shipped published runs by validate/program/program_levels.h.
 //
-// Not modelled: a level of its own for products, attention and element-wise kernels.
+// Not modelled: separate levels for products, attention and element-wise kernels.
 #pragma once
 
 #include <optional>
@@ -39,11 +39,11 @@ struct ProgramLevel {
   bool operator==(const ProgramLevel&) const = default;
 };
 
-// The level of a program that nobody measured on the machine.
+// Prior of the level of a program that was not measured on the machine.
 struct ProgramPrior {
   double spread = 0;  // standard deviation of the level's logarithm; 0: the level is known
-  int programs = 0;   // whose levels gave it
-  int stacks = 0;     // a stack is one program on one machine in one format
+  int programs = 0;   // number of programs behind the prior
+  int stacks = 0;     // number of stacks: one program on one machine in one format
   bool operator==(const ProgramPrior&) const = default;
 };
 
@@ -51,7 +51,7 @@ ProgramPrior decode_program_prior(const Table& root);
 const ProgramPrior& shipped_program_prior();
 
 // Decodes the section [program] of a cluster description; nothing if it is absent. Throws Error
-// (usage) with file, line and key if low <= level <= high does not hold.
+// (usage) with file, line and key unless low <= level <= high.
 std::optional<ProgramLevel> decode_program_level(const Table& table);
 
 }  // namespace lambcast

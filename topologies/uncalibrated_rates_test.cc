@@ -1,4 +1,4 @@
-// Mechanisms that decide the rate of collectives on machines without tables, in closed form.
+// Mechanisms that determine the rate of collectives on machines without tables, in closed form.
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -20,7 +20,7 @@ double seconds(const std::string& preset, const Overrides& overrides, Op op, int
   return forecast(series, Bytes(bytes)).time.s();
 }
 
-TEST_CASE("uncalibrated rates: every NVSwitch of Hopper and later reduces, in a rack too") {
+TEST_CASE("uncalibrated rates: every NVSwitch of Hopper and later reduces, also in a rack") {
   for (const std::string& name : cluster_names()) {
     const Cluster cluster = load_cluster(name, {});
     INFO(name);
@@ -29,12 +29,12 @@ TEST_CASE("uncalibrated rates: every NVSwitch of Hopper and later reduces, in a 
                         cluster.device == "h100" || cluster.device == "b200";
     if (switched && modern) CHECK(cluster.nccl.nvls.has_value());
   }
-  // A table without keys counts.
+  // An empty table [nccl.nvls] counts as present.
   CHECK(load_cluster("meta-h100-roce", {}).nccl.nvls->efficiency.value == 0.85);
   CHECK_FALSE(load_cluster("dgx-a100-80g", {}).nccl.nvls);
 }
 
-TEST_CASE("uncalibrated rates: what is taken from another preset's network is as there") {
+TEST_CASE("uncalibrated rates: values copied from another preset's network equal the original") {
   const LibrarySpec source = load_cluster("hgx-h100-ndr", {}).nccl;
   for (const char* name : {"h200-ndr", "h100-500w-ndr"}) {
     const LibrarySpec taken = load_cluster(name, {}).nccl;
@@ -57,7 +57,8 @@ TEST_CASE("uncalibrated rates: what is taken from another preset's network is as
   }
 }
 
-// 192 channels x heads: from 12.6 MB chunks of 32 KiB, from 101 MB 64, from 1.6 GB 128.
+// 192 channels x heads: chunks of 32 KiB from 12.6 MB, of 64 KiB from 101 MB, of 128 KiB from 1.6
+// GB.
 TEST_CASE("uncalibrated rates: an all-reduce in the switch waits for its chunks") {
   const auto time = [](double size, const char* chunk) {
     return seconds("hgx-b200-ndr", {{"nccl.nvls.chunk", chunk}}, Op::all_reduce, 8, size, "nvls");
@@ -71,8 +72,8 @@ TEST_CASE("uncalibrated rates: an all-reduce in the switch waits for its chunks"
   }
   // The links carry S (1 + 1/8) at 1.1039 x 0.92 x 720 GB/s: 650 GB/s of S.
   CHECK(time(1e14, "0 ns") == Approx(1e14 / 650e9).epsilon(1e-3));
-  // Between nodes chunks pass while the NICs are busy: 2^30 B in 8192 chunks of 128 KiB at 1 us
-  // hide behind NICs of 20 Gbit/s, and are the slowest part at 2 us behind 400.
+  // Between nodes chunks pass while the NICs are busy: 2^30 B in 8192 chunks of 128 KiB at 1 us are
+  // hidden by NICs of 20 Gbit/s; at 2 us and NICs of 400 Gbit/s they are the slowest part.
   const auto over_nodes = [](const char* chunk, const char* nic) {
     return seconds("hgx-b200-ndr", {{"nccl.nvls.chunk", chunk}, {"nic.bandwidth", nic}},
                    Op::all_reduce, 16, 0x1p30, "nvls_tree");
@@ -83,7 +84,7 @@ TEST_CASE("uncalibrated rates: an all-reduce in the switch waits for its chunks"
 }
 
 // Rings and messages send 7/8 S over each link, at 0.92 of 720 GB/s.
-TEST_CASE("uncalibrated rates: rings inside a Blackwell node reach 0.92 of what its switch does") {
+TEST_CASE("uncalibrated rates: rings inside a Blackwell node reach 0.92 of its switch's rate") {
   for (const char* preset : {"hgx-b200-ndr", "hgx-b300-xdr", "gcp-a4"})
     for (const Op op : {Op::all_gather, Op::reduce_scatter, Op::all_to_all}) {
       INFO(preset);
@@ -91,7 +92,7 @@ TEST_CASE("uncalibrated rates: rings inside a Blackwell node reach 0.92 of what 
     }
 }
 
-TEST_CASE("uncalibrated rates: two racks are no slower with half the bytes") {
+TEST_CASE("uncalibrated rates: on two racks half the bytes are no slower") {
   for (const char* rack : {"gb200-nvl72", "gb300-nvl72"})
     for (double size = 1 << 20; size < 1e9; size *= 2) {
       INFO(rack << " " << size);
@@ -100,7 +101,7 @@ TEST_CASE("uncalibrated rates: two racks are no slower with half the bytes") {
     }
 }
 
-TEST_CASE("uncalibrated rates: an all_to_all gets a further share between nodes alone") {
+TEST_CASE("uncalibrated rates: the factor of an all_to_all applies only between nodes") {
   const auto time = [](Op op, int gpus, const char* share) {
     return seconds("hgx-h100-ndr", {{"nccl.all_to_all_efficiency", share}}, op, gpus, 1e12);
   };
@@ -108,14 +109,14 @@ TEST_CASE("uncalibrated rates: an all_to_all gets a further share between nodes 
   CHECK(time(Op::all_to_all, 8, "0.5") == time(Op::all_to_all, 8, "1"));
   CHECK(time(Op::all_gather, 16, "0.5") == time(Op::all_gather, 16, "1"));
   CHECK(load_cluster("hgx-h100-ndr", {}).nccl.all_to_all_efficiency.value == 0.78);
-  // A NIC share that was fitted to an all_to_all holds it already, and sockets fill the NIC.
+  // A NIC share fitted to an all_to_all already includes the factor, and sockets fill the NIC.
   CHECK(load_cluster("h20-roce", {}).nccl.all_to_all_efficiency.value == 1);
   CHECK(load_cluster("commodity-10gbe", {}).nccl.all_to_all_efficiency.value == 1);
 }
 
-// 15 of 16 parts of 1e11 B leave a GPU, and half of a node's parts stay: 8 of 16 cross. Eight GPUs
-// send 8e11 B / 2 in all at the node's 6 GB/s, independent of the NICs.
-TEST_CASE("uncalibrated rates: a node passes on 6 GB/s over TCP") {
+// 15 of 16 parts of 1e11 B leave a GPU, and 8 of 16 leave its node. Eight GPUs together send 8e11 B
+// / 2 at the node's 6 GB/s, independent of the NICs.
+TEST_CASE("uncalibrated rates: a node sends 6 GB/s over TCP") {
   const Overrides fast{{"node.gpus", "8"},
                        {"nic.nominal", "400 Gbit/s"},
                        {"nic.bandwidth", "400 Gbit/s"},
@@ -124,12 +125,13 @@ TEST_CASE("uncalibrated rates: a node passes on 6 GB/s over TCP") {
         Approx(8 * 1e11 / 2 / 6e9).epsilon(0.01));
 }
 
-// osu_allreduce over hosts, without a table of their own. One process a node of 10 GbE passes 0.645
-// GB/s, less than the NIC. The 4 or 8 of a node share what its memory copies.
+// osu_allreduce over hosts without a table. One process per node of 10 GbE reaches 0.645 GB/s, less
+// than the NIC. The 4 or 8 processes of a node share its memory's copy rate.
 // https://github.com/dexhunter/allreduce-experiments (b49158f), data/ompi-results;
 // https://github.com/converged-computing/performance-study (6f3df68), experiments/google/gke/gpu.
 TEST_CASE(
-    "uncalibrated rates: processes of MPI over TCP have a connection's rate, and one memory") {
+    "uncalibrated rates: MPI processes over TCP have a connection's rate each, and share one "
+    "memory") {
   struct Row {
     const char* gpus_per_node;
     const char* nic;
@@ -165,8 +167,8 @@ TEST_CASE("uncalibrated rates: over TCP a tree of two nodes moves no more than a
   CHECK(time("ring") / time("tree") == Approx(1.75 * 0.55).epsilon(0.01));
 }
 
-// NCCL 2.4 has one tree, whose inner nodes pass each byte twice each way.
-TEST_CASE("uncalibrated rates: a single tree moves half of what two do") {
+// NCCL 2.4 has one tree, whose inner nodes pass on each byte twice each way.
+TEST_CASE("uncalibrated rates: a single tree has half the rate of two") {
   const auto time = [](const char* version) {
     const Overrides asked{{"nccl.version", version}, {"nccl.tree_threshold", "1 TB"}};
     return seconds("commodity-10gbe",
@@ -176,9 +178,8 @@ TEST_CASE("uncalibrated rates: a single tree moves half of what two do") {
   CHECK(time("2.4") / time("2.18") == Approx(2).epsilon(0.01));
 }
 
-// Without slices a ring of g GPUs a node hides what its NICs wait for behind the blocks of the
-// others: f + sqrt((W - f)^2 + L^2), with f the 2 (N - 1) steps of W / (2 (n - 1)) over the
-// network.
+// Without slices, a ring of g GPUs per node hides the NICs' waits behind the blocks of other GPUs:
+// f + sqrt((W - f)^2 + L^2), with f the 2 (N - 1) steps of W / (2 (n - 1)) over the network.
 TEST_CASE("uncalibrated rates: the GPUs of a node keep its NIC busy over TCP") {
   constexpr double block = 1e6, rate = 9.4e9 / 8;
   const auto excess = [&](int per_node) {
@@ -197,15 +198,15 @@ TEST_CASE("uncalibrated rates: the GPUs of a node keep its NIC busy over TCP") {
            whole;
   };
   const double latency = 6 * 500e-6;
-  // One GPU a node: all steps cross, f = W.
+  // One GPU per node: all steps cross the network, f = W.
   CHECK(excess(1) == Approx(latency).epsilon(0.01));
-  // Eight: of 62 blocks 6 wait for the network.
+  // Eight GPUs per node: 6 of 62 blocks wait for the network.
   const double whole = 62 * block / rate, first = 6 * block / rate;
   CHECK(excess(8) == Approx(first + std::hypot(whole - first, latency) - whole).epsilon(0.01));
 }
 
 // src/transport/net_socket.cc: 2 threads x 8 sockets on AWS, 4 x 1 on Google Cloud.
-TEST_CASE("uncalibrated rates: the platform of a NIC says how many sockets NCCL opens") {
+TEST_CASE("uncalibrated rates: the platform of a NIC sets the number of NCCL's sockets") {
   const auto connections = [](const Overrides& overrides) {
     return load_cluster("commodity-100gbe", overrides).nccl.connections;
   };
@@ -215,7 +216,7 @@ TEST_CASE("uncalibrated rates: the platform of a NIC says how many sockets NCCL 
   CHECK(connections({{"nic.platform", "aws"}, {"nccl.connections", "2"}}) == 2);
 }
 
-TEST_CASE("uncalibrated rates: intervals hold what no table of the machine settles") {
+TEST_CASE("uncalibrated rates: intervals include facts that no table of the machine determines") {
   const auto half_width = [](const char* preset, Op op, int gpus) {
     const Cluster cluster = load_cluster(preset, {});
     const ProcessGroup group{gpus, std::min(gpus, cluster.gpus_per_node)};
@@ -227,7 +228,7 @@ TEST_CASE("uncalibrated rates: intervals hold what no table of the machine settl
   CHECK(half_width("hgx-h100-ndr", Op::all_to_all, 16) >= 0.5 - 1e-6);
   CHECK(half_width("hgx-h100-ndr", Op::all_to_all, 8) < 0.5);
   CHECK(half_width("h20-roce", Op::all_to_all, 16) < 0.5);
-  // The tables of this preset do not say which instance they are of.
+  // The tables of this preset do not state their instance type.
   CHECK(half_width("aws-ena-tcp", Op::all_reduce, 2) >= std::log(2.5) - 1e-6);
 }
 

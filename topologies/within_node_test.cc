@@ -6,7 +6,7 @@
 namespace lambcast {
 namespace {
 
-TEST_CASE("cluster: within a node nothing depends on the NICs or the fabric, on any preset") {
+TEST_CASE("cluster: within a node, NICs and fabric have no effect, on any preset") {
   for (const std::string& name : cluster_names()) {
     const Cluster shipped = load_cluster(name, {});
     const int gpus = shipped.gpus_per_node;
@@ -36,7 +36,7 @@ TEST_CASE("cluster: within a node nothing depends on the NICs or the fabric, on 
   }
 }
 
-TEST_CASE("cluster: a changed NIC bears on groups over several nodes alone") {
+TEST_CASE("cluster: a changed NIC affects only groups over several nodes") {
   const Cluster changed = load_cluster("hgx-h100-ndr", {{"nic.bandwidth", "10 Gbit/s"}});
   CHECK(is_calibrated(changed, Backend::nccl, 1));
   CHECK_FALSE(is_calibrated(changed, Backend::nccl, 2));
@@ -44,7 +44,7 @@ TEST_CASE("cluster: a changed NIC bears on groups over several nodes alone") {
   CHECK_FALSE(is_calibrated(
       load_cluster("hgx-h100-ndr", {{"nic.bandwidth", "10 Gbit/s"}, {"node.gpu_link", "100 GB/s"}}),
       Backend::nccl, 1));
-  // Constants that a description leaves out are those typical of the kind of network.
+  // Constants that a description leaves out depend on the kind of network.
   CHECK_FALSE(
       is_calibrated(load_cluster("v100-pcie-4", {{"nic.network", "socket"}}), Backend::nccl, 1));
 }

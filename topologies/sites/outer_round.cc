@@ -13,7 +13,7 @@
 namespace lambcast {
 namespace {
 
-// Backward takes twice the FLOPs of forward.
+// The backward pass takes twice the FLOPs of the forward pass.
 constexpr double backward_share = 2.0 / 3;
 
 constexpr std::array codecs{
@@ -23,15 +23,15 @@ constexpr std::array codecs{
     OuterCodec{"int8", 8, true, "prime (INTELLECT-1): requantised at each hop"},
     OuterCodec{"e3m0", 4, false, "Streaming DiLoCo: codes of unreduced values"},
     OuterCodec{"int4", 4, false, "Decoupled DiLoCo"},
-    // 64 of 4,096 values, an index of 12 bits and a value of 2.
+    // 64 of 4,096 values, each with an index of 12 bits and a value of 2 bits.
     OuterCodec{"topk-2bit", 64.0 * 14 / 4096, false, "SparseLoCo"},
 };
 
-// Bytes that a site sends and receives of a fragment, and its round trips.
+// Bytes of a fragment that a site sends and receives, and the number of round trips.
 struct Traffic {
   Bytes sent, received;
   double round_trips = 0;
-  bool at_once = true;  // sends while it receives
+  bool at_once = true;  // whether sending and receiving overlap
 };
 
 Traffic traffic_of(const OuterExchange& exchange, Via via, std::size_t sites) {
@@ -128,7 +128,7 @@ double longest_transfer_s(double exposed, double step, const OuterExchange& exch
   return low;
 }
 
-// Indices of the sites in the order in which they are ready, as many as the round waits for.
+// Returns the indices of the sites that the round waits for, in the order in which they are ready.
 std::vector<std::size_t> waited_for(std::span<const Duration> steps,
                                     const OuterExchange& exchange) {
   std::vector<std::size_t> order(steps.size());

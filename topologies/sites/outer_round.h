@@ -1,11 +1,12 @@
-// One round of training by sites that meet every H steps (DiLoCo, arXiv 2311.08105, and its kin),
-// in closed form. Inside a site all ranks hold the same weights at every step, so any sharding is
-// legal there. Between two meetings each site goes its own way.
+// One round of training by sites that exchange weights every H steps (DiLoCo, arXiv 2311.08105, and
+// related methods), in closed form. Inside a site all ranks have the same weights at every step, so
+// any sharding is possible there. Between two exchanges each site trains on its own.
 //
-//   R sites, P weights, b bits each on the wire, F fragments (Streaming DiLoCo, arXiv 2501.18512)
-//   p = P b / 8 / F                               bytes of a fragment; one travels every H/F steps
+//   R sites, P weights, b bits per weight on the wire, F fragments (Streaming DiLoCo, arXiv
+//   2501.18512)
+//   p = P b / 8 / F                               bytes of a fragment; one is sent every H/F steps
 //
-//   T, the time of a fragment, on the slowest link; up and down as TCP reaches them (site_group.h):
+//   T, the time of a fragment, on the slowest link; up and down as reached by TCP (site_group.h):
 //
 //     ring     2 (R-1)/R p / min(up, down) + (R-1) rtt    a hop adds the codes and sends the sum
 //     gather   p / min(up, down) + (R-1)/2 rtt      codes that cannot be added (E3M0, top-k)
@@ -26,8 +27,8 @@
 // layer; the second is the transfer of the lowest layer alone. The programs that ship (prime,
 // torchft, templar) wait for the whole exchange instead.
 //
-// With a quorum K the round starts when K of R sites are ready, and the others' work of the round
-// is lost. Utilisation is the share of all GPU time whose work enters the model.
+// With a quorum K the round starts when K of R sites are ready, and the work of the other sites in
+// this round is lost. Utilisation is the share of all GPU time whose work enters the model.
 //
 // A pair of sites with a rate and round trip of its own (site_group.h) delays a ring that crosses
 // it, at the best order of up to 8 sites (as listed above that), and each gather.
@@ -40,8 +41,8 @@
 // fragments with a syncer that merges them (up p, down p, 2 rtt), and is slow, fails and leaves on
 // its own. Their quorum K is the number of sites that must train at a moment for the run to go on.
 //
-// Left out: encoding (hidden by own threads in prime), the update of the outer optimizer (some
-// 40 bytes of memory traffic per weight a round), loss of packets, hops through other sites.
+// Left out: encoding (hidden in separate threads in prime), the update of the outer optimizer (some
+// 40 bytes of memory traffic per weight and round), packet loss, hops through other sites.
 #pragma once
 
 #include <optional>
@@ -56,7 +57,7 @@
 
 namespace lambcast {
 
-// How a weight's change travels.
+// Encoding of a weight's change on the wire.
 struct OuterCodec {
   std::string_view name;
   double bits = 32;       // per weight
@@ -64,7 +65,7 @@ struct OuterCodec {
   std::string_view of{};  // the programs or papers that use it
 };
 std::span<const OuterCodec> outer_codecs();
-// Throws Error (usage) for an unknown name; `flag` is named in it.
+// Returns the codec. Throws Error (usage) naming `flag` if the name is unknown.
 const OuterCodec& outer_codec(std::string_view name, const std::string& flag);
 
 struct OuterExchange {
@@ -78,13 +79,13 @@ struct OuterExchange {
   bool decoupled = false;
 };
 
-// Throws Error (usage) if a fragment has less than a step, or the quorum is not among the sites.
+// Throws Error (usage) if a fragment has less than one step, or the quorum is not 1 to `sites`.
 void require_possible(const OuterExchange& exchange, std::size_t sites);
 
 struct OuterRound {
   Duration compute;   // H steps of the last site waited for
-  Duration transfer;  // T of a fragment
-  Duration exposed;   // of all fragments
+  Duration transfer;  // time T of a fragment
+  Duration exposed;   // summed over all fragments
   Duration time() const { return compute + exposed; }
   Bytes sent, received;              // by a site in the round
   std::vector<std::size_t> members;  // sites that the round waits for, in the order they are ready
@@ -95,13 +96,13 @@ struct OuterRound {
   double utilisation = 1;            // includes it
 };
 
-// Returns the round of sites whose steps take `steps`, one for each site of the group.
+// Returns the round of sites with step times `steps`, one for each site of the group.
 OuterRound outer_round(const SiteGroup& group, std::span<const Duration> steps,
                        const OuterExchange& exchange);
 
-// Returns the bandwidth, the same up and down at all sites and reached by TCP, at which
-// communication takes 1 - `utilisation` of a round; nothing if latency alone takes more. With
-// `utilisation` 1 all of it is hidden.
+// Returns the bandwidth at which communication takes 1 - `utilisation` of a round, the same up and
+// down at all sites and as reached by TCP. Returns nothing if latency alone takes more. With
+// `utilisation` 1 all communication is hidden.
 std::optional<Bandwidth> bandwidth_for(double utilisation, const SiteGroup& group, Duration step,
                                        const OuterExchange& exchange);
 

@@ -60,15 +60,16 @@ TEST_CASE("outer round: transfers follow their closed forms") {
   CHECK(star.received.value() == Approx(1.5e9));
 }
 
-TEST_CASE("outer round: a blocking exchange is exposed whole, a delayed one by what is left") {
+TEST_CASE("outer round: a blocking exchange is exposed in full, a delayed one only in part") {
   const SiteGroup two = sites_of(2, 1e8, 1e8);
   // 1 GB at 0.1 GB/s: 10 s after 20 steps of 1 s.
   CHECK(round_of(two, exchange_of("int8", 20)).exposed.s() == Approx(10));
   CHECK(round_of(two, exchange_of("int8", 20)).utilisation == Approx(20.0 / 30));
-  // Four fragments of 2.5 s, each with one step to hide in.
+  // Four fragments of 2.5 s each, of which one step is hidden.
   CHECK(round_of(two, exchange_of("int8", 20, 4, 1)).exposed.s() == Approx(4 * 1.5));
   CHECK(round_of(two, exchange_of("int8", 20, 4, 3)).exposed.s() == Approx(0));
-  // A delay beyond the next fragment's start hides no more: the link carries 40 s in 20 s.
+  // A delay longer than the period of fragments hides no more: the link needs 40 s in a round of 20
+  // s.
   const SiteGroup slow = sites_of(2, 2.5e7, 2.5e7);
   CHECK(round_of(slow, exchange_of("int8", 20, 4, 20)).exposed.s() == Approx(20));
 }
@@ -124,7 +125,7 @@ TEST_CASE("outer round: the link carries one fragment at a time") {
     }
 }
 
-TEST_CASE("outer round: one site is the plain cluster") {
+TEST_CASE("outer round: a single site equals the plain cluster") {
   for (const Via via : {Via::direct, Via::store}) {
     const OuterRound round =
         round_of(sites_of(1, 1e6, 1e6, Duration::seconds(1), via), exchange_of("fp32", 1));
@@ -134,7 +135,7 @@ TEST_CASE("outer round: one site is the plain cluster") {
   }
 }
 
-TEST_CASE("outer round: a slow site holds up the others unless the quorum leaves it out") {
+TEST_CASE("outer round: a slow site delays the others unless the quorum leaves it out") {
   const SiteGroup group = sites_of(4, 1e12, 1e12);
   std::vector<Duration> steps = equal_steps(group, 1);
   steps[1] = Duration::seconds(1.5);
@@ -248,7 +249,7 @@ TEST_CASE("outer round: more bandwidth, fewer bits, more steps and more delay ar
         }
 }
 
-TEST_CASE("outer round: at the bandwidth of a utilisation the round has it") {
+TEST_CASE("outer round: the bandwidth for a utilisation gives this utilisation") {
   for (const Via via : {Via::direct, Via::store})
     for (const std::optional<int> layers : {std::optional<int>(), std::optional<int>(24)})
       for (const int delay : {0, 2})
@@ -261,7 +262,7 @@ TEST_CASE("outer round: at the bandwidth of a utilisation the round has it") {
           const SiteGroup group = sites_of(3, rate->value(), rate->value(), rtt, via);
           CHECK(round_of(group, exchange).utilisation == Approx(utilisation));
         }
-  // A blocking exchange is never hidden whole.
+  // A blocking exchange is never fully hidden.
   CHECK(!bandwidth_for(1, sites_of(2, 1, 1), Duration::seconds(1), exchange_of("bf16", 100)));
   // MaxText's page: 8e9 weights of 32 bits in 37 steps of 0.5 s need 14 Gbit/s.
   OuterExchange whole = exchange_of("fp32", 37, 1, 37);
@@ -271,7 +272,7 @@ TEST_CASE("outer round: at the bandwidth of a utilisation the round has it") {
   CHECK(needed->value() * 8 == Approx(14e9).epsilon(0.02));
 }
 
-TEST_CASE("outer round: what cannot be is refused with the flag") {
+TEST_CASE("outer round: invalid settings are refused with the flag") {
   OuterExchange exchange = exchange_of("int8", 10, 11);
   CHECK_THROWS_WITH(require_possible(exchange, 2), Contains("--fragments"));
   exchange.fragments = 10;

@@ -57,7 +57,7 @@ std::vector<Site> decode_site(const Table& table, const SiteLink& otherwise) {
   site.away = get_within(table, "away", any_pause, site.away);
   site.link = otherwise;
   site.link.up = get_within(table, "up", any_bandwidth, otherwise.up);
-  // A site that states its uplink alone has the same downlink, unless [wan] has one of its own.
+  // A site that states only its uplink has an equal downlink, unless [wan] states a different one.
   const bool alike = otherwise.up == otherwise.down;
   site.link.down = get_within(table, "down", any_bandwidth, alike ? site.link.up : otherwise.down);
   site.link.rtt = get_within(table, "rtt", any_latency, otherwise.rtt);

@@ -1,5 +1,5 @@
-// Sites that train one model over a wide area: how many GPUs of which cluster each has, and the
-// links between them.
+// Sites that train one model over a wide area: the cluster and number of GPUs of each site, and the
+// links between sites.
 //
 //   name = "two-regions"
 //   [wan]                          defaults of every site
@@ -19,9 +19,9 @@
 //   name = "east"
 //   cluster = "hgx-h100-ndr"       preset or file
 //   gpus = 64
-//   count = 1                      equal sites of this entry
+//   count = 1                      number of equal sites
 //   slow = 1.0                     factor on the time of its steps
-//   up, down, rtt                  in place of the defaults
+//   up, down, rtt                  instead of the defaults
 //   mtbf = "30 h"                  mean time between failures of the site (default: none)
 //   outage = "10 min"              from a failure to the next step (default 10 min, assumed)
 //   stays = "20 h"                 mean time until the site leaves (default: it never does)

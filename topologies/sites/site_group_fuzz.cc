@@ -1,4 +1,4 @@
-// Descriptions of sites and the links between them.
+// Fuzzes descriptions of sites and the links between them.
 #include "sim/base/fuzz_target.h"
 #include "topologies/sites/site_group.h"
 

@@ -25,7 +25,7 @@ TEST_CASE("sites: presets load, and each number has a source") {
   }
 }
 
-TEST_CASE("sites: a stated default changes nothing") {
+TEST_CASE("sites: stating a default value changes nothing") {
   const SiteGroup plain = decoded(head + two);
   const SiteGroup stated = decoded(head +
                                    "down = \"1 Gbit/s\"\njitter = \"0 s\"\nstreams = 16\nwindow = "
@@ -58,7 +58,7 @@ TEST_CASE("sites: TCP moves a window per round trip and stream") {
   CHECK(reached_rate(link, Bandwidth(1e12)) == Bandwidth(1e12));
 }
 
-TEST_CASE("sites: mistakes are named with their key") {
+TEST_CASE("sites: errors name their key") {
   CHECK_THROWS_WITH(decoded("name = \"pair\"\n" + two), Contains("wan.up") && Contains("wan.rtt"));
   CHECK_THROWS_WITH(decoded(head), Contains("[[site]]"));
   CHECK_THROWS_WITH(decoded(head + two + two), Contains("two sites are named 'a-1'"));
