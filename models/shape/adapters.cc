@@ -7,7 +7,7 @@
 namespace lambcast {
 namespace {
 
-// The one that decays, added where there is none.
+// Returns the index of the group with weight decay, which is added if it is missing.
 std::size_t group_of_adapters(std::vector<std::string>& groups) {
   const auto decay = std::ranges::find(groups, "decay");
   const auto group = static_cast<std::size_t>(decay - groups.begin());
@@ -30,8 +30,8 @@ void add_pair(ModelShape& shape, std::size_t group, int layer, const char* produ
   add("B", out, TensorSplit::outputs);
 }
 
-// Bytes a token: frozen products keep no input, adapted ones a mask of theirs and what dropout
-// leaves of it.
+// Changes bytes per token: frozen products keep no input, adapted ones keep a dropout mask of their
+// input and the input after dropout.
 void change_activations(Cost& block, const ModelShape& shape) {
   const auto h = static_cast<double>(shape.hidden), f = static_cast<double>(shape.ffn);
   const auto context = static_cast<double>(shape.heads * shape.value_size);
@@ -45,7 +45,7 @@ void change_activations(Cost& block, const ModelShape& shape) {
   block.product_input_bytes = block.whole_product_input_bytes = block.context_bytes = {};
 }
 
-// Experts are not adapted, and keep no input for a weight gradient.
+// Experts have no adapters, and as frozen products keep no input.
 void freeze_experts(Cost& routed) {
   routed.activation_bytes.per_token -= routed.product_input_bytes.per_token;
   routed.whole_activation_bytes.per_token -= routed.whole_product_input_bytes.per_token;

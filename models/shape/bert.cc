@@ -1,7 +1,7 @@
-// BERT (Devlin et al. 2019) as bing_bert trains it: DeepSpeedExamples training/bing_bert,
+// BERT (Devlin et al. 2019) as trained by bing_bert: DeepSpeedExamples training/bing_bert,
 // nvidia/modelingpreln.py for the tensors, deepspeed_train.py for the optimizer groups. The heads
-// compute only masked tokens, the pooler is trained by nobody. `pooler = false` leaves out the
-// pooler and the next-sentence head (BertForMaskedLM, RoBERTa).
+// compute only masked tokens, and the pooler is not trained. `pooler = false` leaves out the pooler
+// and the next-sentence head (BertForMaskedLM, RoBERTa).
 #include <fmt/format.h>
 
 #include "models/shape/block.h"
@@ -39,7 +39,7 @@ void add_block(const Scope& scope, bool pre_layer_norm) {
   if (!pre_layer_norm) scope.norm("output.LayerNorm", h);
 }
 
-// DeepSpeedTransformerLayer: query, key and value are one tensor, hence one trust ratio.
+// DeepSpeedTransformerLayer: query, key and value are one tensor with one trust ratio.
 void add_fused_block(const Scope& scope) {
   const std::int64_t h = scope.shape.hidden;
   const std::int64_t f = scope.shape.ffn;
@@ -57,7 +57,7 @@ void add_fused_block(const Scope& scope) {
   scope.vector("norm_b", h);
 }
 
-// A classifier, behind the pooler if there is one (BertForSequenceClassification).
+// Adds a classifier after the pooler, if there is one (BertForSequenceClassification).
 void add_classifier(ModelShape& shape, std::int64_t labels, bool pooler) {
   const Scope top{shape, -1, ""};
   if (pooler) top.linear("bert.pooler.dense", shape.hidden, shape.hidden);
@@ -78,7 +78,7 @@ void add_heads(ModelShape& shape, bool optimize_pooler, bool pooled) {
   if (pooled) top.linear("cls.seq_relationship", h, 2);
 }
 
-// Pooler and next-sentence head see the first token, the word head only the masked ones.
+// The pooler and the next-sentence head compute the first token, the word head only masked tokens.
 Cost outside_cost(const ModelShape& shape, bool final_norm, double masked) {
   const auto h = static_cast<double>(shape.hidden);
   Cost cost = norm_cost(shape.hidden) + norm_cost(shape.hidden, masked) +

@@ -14,7 +14,7 @@ constexpr std::int64_t max_ffn = 10'000'000;
 constexpr std::int64_t max_vocab = 10'000'000;
 constexpr std::int64_t max_tokens = 16'777'216;
 constexpr std::int64_t max_experts = 4096;
-constexpr std::int64_t max_expert_layers = 100'000;  // experts * layers that have them
+constexpr std::int64_t max_expert_layers = 100'000;  // limit of experts times layers with experts
 
 void add(const Scope& scope, std::string_view name, std::int64_t elements, std::size_t group,
          TensorSplit split, bool expert = false) {

@@ -1,32 +1,32 @@
-// Dense decoders: Llama (Touvron et al. 2023) and those that change parts of its block, and Mixtral
-// (Jiang et al. 2024). Names of tensors are those of Hugging Face transformers' LlamaForCausalLM
-// and MixtralForCausalLM, whatever an architecture calls its own.
+// Dense decoders: Llama (Touvron et al. 2023) and models that change parts of its block, and
+// Mixtral (Jiang et al. 2024). Names of tensors are those of Hugging Face transformers'
+// LlamaForCausalLM and MixtralForCausalLM, also for architectures that use other names.
 //
 //   [model]
-//   family = "decoder"      # or "llama", the same; "moe-llama" with experts, and then of the keys
-//                           # below kv_heads, tied_head, window alone
+//   family = "decoder"      # or "llama", the same; "moe-llama" with experts, which has only the
+//                           # keys kv_heads, tied_head and window of those below
 //   kv_heads                # optional: heads
 //   head_dim = 256          # optional: hidden / heads (Gemma, Qwen3)
 //   tied_head = true        # the head is the embedding
-//   head_bias = true        # of an untied one (Phi-2)
-//   labels = 2              # a classifier without a bias in the place of any head; 0: no head
+//   head_bias = true        # of an untied head (Phi-2)
+//   labels = 2              # a classifier without a bias replaces the head; 0: no head
 //   causal = false          # tokens attend to all others (ModernBERT)
 //   gated = false           # a feed-forward of two matrices (GPT-NeoX, Falcon, StarCoder2)
-//   qkv_bias, projection_bias, ffn_bias = true   # Qwen2: the first alone; GPT-NeoX: all
+//   qkv_bias, projection_bias, ffn_bias = true   # Qwen2: only the first; GPT-NeoX: all
 //   norm_bias = true        # norms subtract their mean and have a bias (LayerNorm)
-//   qk_norm = true          # of queries and keys, head by head (Qwen3); of all heads at once with
-//   qk_norm_whole = true    # (OLMo 2)
-//   norms = 4               # of a block: 2, or 4 with one behind each half too (Gemma 2); of a
-//                           # parallel block 1, or 2 with one of each half (GPT-NeoX, Falcon 40B)
-//   parallel_block = true   # the attention beside the feed-forward
-//   positions = 2050        # rows of learned positions (OPT); else heads are turned by theirs
+//   qk_norm = true          # norms of queries and keys, per head (Qwen3), or of all heads at once
+//   qk_norm_whole = true    # with this (OLMo 2)
+//   norms = 4               # of a block: 2, or 4 with one after each half too (Gemma 2); of a
+//                           # parallel block 1, or 2 with one for each half (GPT-NeoX, Falcon 40B)
+//   parallel_block = true   # attention and feed-forward in parallel
+//   positions = 2050        # rows of learned positions (OPT); else rotary positions
 //   joined = true           # one tensor of queries, keys and values, one of gate and up (Phi-3)
 //   dropout = true
 //   window, window_every, window_layers    # Mistral 7B looks back 4,096 tokens in every layer,
 //                           # Gemma 2 in each second, Gemma 3 512 in 5 of 6
 //
-// Where a norm stands before or behind its half bears on no cost (OLMo 2 has both behind): its
-// input is kept, and what comes out.
+// A norm costs the same before and after its half (OLMo 2 has both after): its input is kept, and
+// its output.
 #include <fmt/format.h>
 
 #include "models/shape/block.h"
@@ -158,7 +158,7 @@ void read_norms(const Table& model, ModelShape& shape) {
   shape.norms_queries = model.get_or<bool>("qk_norm", false);
 }
 
-// Outside the blocks, before and behind them.
+// Adds the tensors and costs outside the blocks, before and after them.
 void add_decoder(const Table& model, const DenseDecoder& decoder, std::int64_t positions) {
   ModelShape& shape = decoder.shape;
   const Scope top{shape, -1, "model."};

@@ -1,4 +1,4 @@
-// lambcast_embed compiles in the file, byte for byte.
+// Tests lambcast_embed, which compiles files into the program byte for byte.
 #include <catch2/catch.hpp>
 
 #include <fstream>
@@ -19,14 +19,14 @@ std::string contents(const std::string& path) {
 
 }  // namespace
 
-TEST_CASE("presets are embedded as they stand") {
+TEST_CASE("presets are embedded unchanged") {
   for (const std::string& name : model_presets())
     CHECK(model_preset_text(name) == contents(std::string(PRESETS_FOLDER) + "/" + name + ".toml"));
 }
 
 TEST_CASE("any text can be embedded") {
-  // An empty file, and one with everything that ends, escapes or outgrows a literal
-  // (CMakeLists.txt).
+  // An empty file, and one with every character that ends or escapes a literal, or exceeds its
+  // length limit (CMakeLists.txt).
   REQUIRE(hostile_files().size() == 2);
   CHECK(hostile_files()[0].text.empty());
   const EmbeddedFile hostile = hostile_files()[1];

@@ -1,13 +1,12 @@
-// The kinds of model a description can name. A family reads its own keys from [model] and fills in
-// tensors, groups and costs; name, provenance and the check of the whole are load.cc's.
+// The model families that a description can name. A family reads its own keys from [model] and
+// fills in tensors, groups and costs; load.cc adds name and provenance and checks the result.
 //
 //   bert       post-LN, or pre-LN as DeepSpeed's bing_bert; masked-word and next-sentence heads
-//   gpt        GPT-2: pre-LN decoder, learned positions, head tied to the embedding; with experts
-//   in
-//              every so many blocks (DeepSpeed-MoE)
+//   gpt        GPT-2: pre-LN decoder, learned positions, head tied to the embedding; optionally
+//              with experts in every n-th block (DeepSpeed-MoE)
 //   llama      rotary positions, RMS norms, grouped heads, gated feed-forward, no biases, own head
-//   decoder    the same family, for those that change some of it by keys (decoder.cc)
-//   moe-llama  Llama's block with a router and gated experts in the feed-forward's place (Mixtral)
+//   decoder    the same family, for models that change parts of it by keys (decoder.cc)
+//   moe-llama  Llama's block with a router and gated experts as the feed-forward (Mixtral)
 //   moe        many small experts, shared ones, latent attention (Qwen3-MoE, DeepSeek-V3, gpt-oss)
 //   t5         encoder and decoder, relative position bias in the first block, tied head
 //   switch     t5 with every second feed-forward a router and experts
@@ -15,8 +14,8 @@
 //   vgg        plain convolutions on images, with three large linear layers
 //   vit        vision transformer with a class token
 //   swin       pyramid of transformer blocks that attend in windows of an image; with experts
-//   feed-forward  blocks of two products and nothing else, or of experts: a layer by itself
-//   tensors    anything: every tensor written down, one FLOP count per sample
+//   feed-forward  blocks of two products and nothing else, or of experts: a single layer
+//   tensors    any model: a list of tensors, and one FLOP count per sample
 #pragma once
 
 #include <span>
@@ -32,9 +31,9 @@ struct Family {
   std::string_view name;
   // `file` is the whole description. Throws Error (usage) naming file, line and key.
   void (*build)(const Table& file, const Table& model, ModelShape& shape);
-  // The keys of [model], next to its name, without which the family is incomplete.
+  // The required keys of [model], in addition to its name.
   std::vector<std::string_view> required;
-  std::string_view preset;  // one of this family
+  std::string_view preset;  // a preset of this family
 };
 
 std::span<const Family> families();

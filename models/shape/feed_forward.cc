@@ -1,7 +1,7 @@
-// Blocks of two products with an activation between them, without attention, norms and residuals:
-// what programs that time one layer by itself train (Tutel's helloworld examples), whose input is
-// data and has no gradient: one layer. With `experts` it is a router and so many of them; the
-// exchange between GPUs that would carry that gradient is counted all the same.
+// Blocks of two products with an activation between them, without attention, norms and residuals.
+// Programs that time a single layer (Tutel's helloworld examples) train such a block; its input is
+// data and has no gradient. With `experts` it is a router and that number of blocks. The exchange
+// between GPUs that would carry the input's gradient is counted nevertheless.
 #include <fmt/format.h>
 
 #include "models/shape/block.h"

@@ -1,11 +1,11 @@
 // GPT-2 and GPT-3 (Radford et al. 2019, Brown et al. 2020) with the tensors of Hugging Face
-// transformers' GPT2LMHeadModel: fused query-key-value, head tied to the token embedding.
-// `labels` is a classifier in the place of that head.
+// transformers' GPT2LMHeadModel: fused query-key-value, head tied to the token embedding. With
+// `labels`, a classifier replaces that head.
 //
-// `parallel_block` puts the attention beside the feed-forward, without ln_2; `window` is what every
-// layer looks back, or every window_every-th. With `experts`, the last of every `sparse_every`
-// blocks has a gate and so many feed-forwards, as DeepSpeed's MoE layer registers them
-// (deepspeed/moe/layer.py).
+// `parallel_block` runs attention and feed-forward in parallel, without ln_2. `window` is the
+// number of tokens that every layer, or every window_every-th layer, looks back. With `experts`,
+// the last of every `sparse_every` blocks has a gate and that number of feed-forwards, as
+// DeepSpeed's MoE layer registers them (deepspeed/moe/layer.py).
 #include <fmt/format.h>
 
 #include "models/shape/block.h"

@@ -6,7 +6,8 @@
 namespace lambcast {
 namespace {
 
-// Numbers that decide the kernels of a block, in addition to the FLOPs of its matrix products.
+// Returns the numbers that determine the kernels of a block, in addition to the FLOPs of its matrix
+// products.
 auto kernels_of(const ModelShape& shape) {
   return std::tie(shape.hidden, shape.heads, shape.kv_heads, shape.head_size, shape.value_size,
                   shape.latent, shape.window, shape.window_every, shape.window_layers, shape.causal,
@@ -18,14 +19,14 @@ auto kernels_of(const ModelShape& shape) {
 
 bool same_flops(const Cost& a, const Cost& b) { return a.forward_flops == b.forward_flops; }
 
-// Whether each block of the model costs what `first` does.
+// Returns whether every block of the model costs the same as `first`.
 bool repeats(const ModelShape& shape, const Cost& first) {
   return shape.pyramid.empty() && !shape.decoder && shape.experts == 0 &&
          std::all_of(shape.blocks.begin(), shape.blocks.end(),
                      [&](const Cost& block) { return same_flops(block, first); });
 }
 
-// Convolutions are alike where the blocks of both nets are of the same kinds, however many of each:
+// Convolutional nets are alike if the blocks of both are of the same kinds, in any number:
 // ResNet-50 and ResNet-101, but not VGG or the plain blocks of ResNet-34.
 bool same_kinds(const ModelShape& a, const ModelShape& b) {
   const auto has_each = [](const ModelShape& all, const ModelShape& of) {

@@ -1,5 +1,5 @@
-// Whether two models compute the same, under any name. A time that was measured of one
-// says how long the other takes only if their shapes agree.
+// Compares the computation of two models, regardless of their names. A measured time of one model
+// applies to another only if their shapes agree.
 #pragma once
 
 #include "models/shape/shape.h"
@@ -7,13 +7,13 @@
 namespace lambcast {
 
 enum class Likeness {
-  same,    // every matrix product and every kernel between them is the same
-  blocks,  // all blocks of both are alike; their number, or what lies outside them, differs
+  same,    // all matrix products and the kernels between them are equal
+  blocks,  // all blocks are equal; their number, or the parts outside, differ
   other,
 };
 
-// Compares all that bears on the time of a forward and backward pass. The name, the longest and
-// the usual length, and the parameter groups do not.
+// Compares everything that affects the time of a forward and backward pass. The name, the maximum
+// and default lengths, and the parameter groups do not matter.
 Likeness likeness(const ModelShape& a, const ModelShape& b);
 
 }  // namespace lambcast

@@ -19,7 +19,7 @@ namespace {
 
 constexpr double max_parameters = 1e15;
 
-// "presets/bert-base.toml" -> "bert-base"
+// Turns "presets/bert-base.toml" into "bert-base".
 std::string_view preset_name(std::string_view file) {
   file.remove_prefix(file.rfind('/') + 1);
   return file.substr(0, file.rfind('.'));

@@ -1,4 +1,4 @@
-// Loading: overrides, files, and every refusal with its sentence.
+// Tests loading: overrides, files, and the message of every error.
 #include "models/shape/load.h"
 
 #include <unistd.h>
@@ -18,7 +18,7 @@ using Catch::Matchers::StartsWith;
 
 namespace {
 
-// A description in the working directory, gone with the test. Test cases may run side by side.
+// A description in the working directory, removed with the test. Test cases may run in parallel.
 struct File {
   const std::string path = "./load_test_" + std::to_string(getpid()) + ".toml";
   explicit File(const std::string& text) { std::ofstream(path) << text; }
@@ -40,7 +40,7 @@ std::string tensor(const std::string& keys) { return "[[tensor]]\n" + keys; }
 
 }  // namespace
 
-TEST_CASE("an unknown model is refused with a guess and a list") {
+TEST_CASE("an unknown model is refused with a suggestion and a list") {
   CHECK_THROWS_WITH(load_model("bert-larg"),
                     StartsWith("--model: unknown model 'bert-larg', did you mean 'bert-large'?") &&
                         Contains("allowed: bert-base, bert-large, gpt2,") && Contains("vit-l16"));
@@ -52,7 +52,7 @@ TEST_CASE("an unknown model is refused with a guess and a list") {
   }
 }
 
-TEST_CASE("a file that cannot be read is named") {
+TEST_CASE("an error names the file that cannot be read") {
   CHECK_THROWS_WITH(load_model("no/such.toml"),
                     "no/such.toml: cannot be read: No such file or directory");
   CHECK_THROWS_WITH(load_model("absent.toml"),
@@ -108,7 +108,7 @@ TEST_CASE("values out of range are refused") {
   refused("mixtral-8x7b", "model.experts", "4096",
           "4096 experts in each of 32 layers are too many (allowed: experts times layers up to "
           "100000)");
-  // 100,000 are not too many, and a GPT counts its layers with experts alone.
+  // A product of 100,000 is allowed, and a GPT counts only its layers with experts.
   CHECK(with("mixtral-8x7b", {{"model.experts", "3125"}}).experts == 3125);
   CHECK(with("gpt2", {{"model.layers", "40"},
                       {"model.experts", "4096"},
@@ -138,7 +138,7 @@ TEST_CASE("values out of range are refused") {
 }
 
 TEST_CASE("a model beyond 1e15 parameters is refused") {
-  // 10,000 * (4 * 1e12 + 2 * 1e13) = 2.4e17.
+  // 10,000 * (4 * 1e12 + 2 * 1e13) = 2.4e17 parameters.
   CHECK_THROWS_WITH(with("gpt2", {{"model.layers", "10000"},
                                   {"model.hidden", "1000000"},
                                   {"model.heads", "1000"},
@@ -152,7 +152,7 @@ TEST_CASE("experts of the first layer alone are a layer with experts") {
   CHECK(load_model(file.path).expert_layers == std::vector<bool>{true});
 }
 
-TEST_CASE("any model can be written down tensor by tensor") {
+TEST_CASE("any model can be described tensor by tensor") {
   const File file(small +
                   "activation_bytes_per_sample = \"4 kB\"\n"
                   "experts = 4\nexperts_per_token = 1\n" +
@@ -163,20 +163,20 @@ TEST_CASE("any model can be written down tensor by tensor") {
   const ModelShape shape = load_model(file.path);
   CHECK(parameters(shape) == 1000);
   CHECK(optimized_parameters(shape) == 800);
-  CHECK(active_parameters(shape) == 700);  // one expert of four stays
+  CHECK(active_parameters(shape) == 700);  // one expert of four is active
   CHECK(shape.layers == 2);
   CHECK(shape.groups == std::vector<std::string>{"decay", "none"});
   CHECK(shape.provenance.kind == Kind::assumed);
   CHECK(shape.provenance.source == file.path);
   CHECK(shape.expert_layers == std::vector<bool>{false, true});
-  // 1000 FLOPs and 4000 bytes split by elements: 300 + 500 + 200.
+  // 1000 FLOPs and 4000 bytes are split by elements: 300 + 500 + 200.
   CHECK(block_forward_flops(shape, 0, 0).value() == Approx(300));
   CHECK(block_forward_flops(shape, 1, 0).value() == Approx(500));
   CHECK(outside_forward_flops(shape, 0).value() == Approx(200));
   CHECK(activation_bytes(shape, 2, 0, true).value() == Approx(8000));
 }
 
-TEST_CASE("a written-down model with a length scales with it") {
+TEST_CASE("a model described by tensors scales with its length") {
   const File file(small + "max_seq_len = 512\ndefault_seq_len = 100\n" +
                   tensor("name = \"a\"\nelements = 3\nlayer = 0\n"));
   const ModelShape shape = load_model(file.path);
@@ -185,7 +185,8 @@ TEST_CASE("a written-down model with a length scales with it") {
 }
 
 // The list is complete, and has no key that the reader ignores.
-TEST_CASE("the keys that a family requires are those that it reads, and are named at once") {
+TEST_CASE(
+    "required keys of a family are those that it reads, and an error names all missing ones") {
   for (const Family& family : families()) {
     INFO(family.name);
     std::string only = "[model]\n";
@@ -212,7 +213,7 @@ TEST_CASE("the keys that a family requires are those that it reads, and are name
   }
 }
 
-TEST_CASE("mistakes in a description are placed") {
+TEST_CASE("errors in a description name their place") {
   const std::string a = tensor("name = \"a\"\nelements = 3\n");
   refuses(small, ":1: tensor: is missing (allowed: [[tensor]] tables)");
   refuses(small + a + a, ":9: tensor[1].name: tensor 'a' is listed twice");

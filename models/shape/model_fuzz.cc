@@ -1,4 +1,4 @@
-// Descriptions of models; what is accepted has parameters and work.
+// Fuzzes descriptions of models: every accepted model has parameters and FLOPs.
 #include "models/shape/load.h"
 #include "sim/base/fuzz_target.h"
 

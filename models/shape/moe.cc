@@ -7,25 +7,26 @@
 //   ffn = 768               # of one expert
 //   experts, experts_per_token
 //   head_dim = 128          # optional: hidden / heads
-//   qk_norm = true          # optional: norms of queries and keys, head by head; of all heads at
+//   qk_norm = true          # optional: norms of queries and keys, per head, or of all heads at
 //   qk_norm_whole = true    # once with this (OLMoE, MiniMax-M2)
 //   qkv_bias = true         # optional: of queries, keys and values (Qwen2-MoE, GLM-4.5)
 //   tied_head = true        # optional: the head is the embedding (Granite MoE, ERNIE 4.5)
 //   biases = true           # optional: of attention, router and experts (gpt-oss)
 //   window, window_every    # optional: tokens that every second layer looks back (gpt-oss: 128)
 //   dense_layers, dense_ffn # optional: the first layers without experts
-//   sparse_every, dense_ffn # optional: of so many layers the last has experts (Llama 4 Maverick:
-//   2) shared_ffn = 2048       # optional: of the experts that every token visits, together
-//   predicted_layers = 1    # optional: blocks behind the last, each with a head of its own, that
+//   sparse_every, dense_ffn # optional: the last of every sparse_every layers has experts (Llama 4
+//                           # Maverick: 2)
+//   shared_ffn = 2048       # optional: total width of the experts that every token visits
+//   predicted_layers = 1    # optional: blocks after the last, each with a head of its own, that
 //                           # predict the tokens after the next (multi-token prediction)
-//   query_rank, key_rank, rope_dim, value_dim   # optional: latent attention, head_dim without
-//   rope;
-//                           # without query_rank, queries come from the hidden vector (V2-Lite)
+//   query_rank, key_rank, rope_dim, value_dim   # optional: latent attention; head_dim excludes
+//                           # rope; without query_rank, queries come from the hidden vector
+//                           # (V2-Lite)
 //
 // Latent attention (DeepSeek-V2, arXiv 2405.04434): queries and keys-values come from vectors of
 // query_rank and key_rank elements; a head has head_dim + rope_dim elements of queries and keys,
-// value_dim of values. Per token 2 (h r_q + r_q a (d + d_r) + h (r_k + d_r) + r_k a (d + d_v)
-// + a d_v h) FLOPs and 2 a (d + d_r + d_v) per token pair.
+// value_dim of values. Per token 2 (h r_q + r_q a (d + d_r) + h (r_k + d_r) + r_k a (d + d_v) + a
+// d_v h) FLOPs and 2 a (d + d_r + d_v) per token pair.
 #include <fmt/format.h>
 
 #include "models/shape/block.h"
@@ -131,7 +132,7 @@ struct Decoder {
                              .heads = shape.heads,
                              .query_width = query_width(),
                              .key_width = key_width()});
-    // Keys as wide as queries; what the latent vectors cost instead of full matrices.
+    // Latent attention: keys are as wide as queries; products pass through the latent vectors.
     const auto h = static_cast<double>(shape.hidden);
     const auto q = static_cast<double>(query_width()), v = static_cast<double>(value_width());
     const auto rank_q = static_cast<double>(shape.latent->query_rank);
@@ -174,7 +175,7 @@ struct Decoder {
     return attention() + feed_forward(sparse) + norm_cost(shape.hidden) + norm_cost(shape.hidden);
   }
 
-  // Two vectors normed and joined into one before the block, a norm and the head behind it.
+  // Adds a predicting block: two normed vectors are joined before it, norm and head follow.
   void predict(std::int64_t depth) const {
     const std::int64_t h = shape.hidden;
     const Scope scope{shape, -1, fmt::format("model.predicted.{}.", depth)};
@@ -210,7 +211,7 @@ void read_attention(const Table& model, ModelShape& shape) {
   shape.latent = latent;
 }
 
-// The head over the vocabulary, or over `labels`.
+// Adds the head over the vocabulary, or over `labels`.
 void add_head(const Table& model, ModelShape& shape) {
   const bool tied = model.get_or<bool>("tied_head", false);
   if (add_labels(model, shape) || tied) return;

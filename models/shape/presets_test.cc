@@ -1,4 +1,4 @@
-// Every preset against the totals its authors or frameworks print.
+// Compares every preset with the totals that its authors or frameworks print.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -18,15 +18,15 @@ struct Expected {
   std::size_t optimized_tensors;
 };
 
-// bert: DeepSpeedExamples bing_bert, pieces added up in the BERT test below. gpt: closed form
-// L (12 h^2 + 13 h) + (V + s + 2) h, 12 tensors per layer and 4 outside. llama, mixtral: litgpt
-// prints 6.74, 68.98 and 46.70 B; Mistral 7.24 B; meta 65.2, 8.03, 70.55 and 405.85 B (L (2 h^2 + 2
-// h k + 3 h f + 2 h) + 2 V h + h with k the width of keys). t5, switch: Hugging Face prints
-// 737,668,096 and 3.79 B. Of experts: closed forms of the shapes in the cards, which print 30.5,
-// 235, 671 (without the 11.6 B of the predicting block), 1026, 20.91, 116.83 and 140.6 B; 26 and 52
-// B of Switch-Large and DeepSpeed-MoE. resnet*, vgg* and vit_l_16: torchvision's num_params.
-// Tensors of resnets: 3 a convolution (L with projections and the first) and 2; of vgg 2 each of 16
-// and 19. swin: closed form below; a layer of 2048 x 4096 has 2 h f + f + h.
+// bert: DeepSpeedExamples bing_bert, summed in the BERT test below. gpt: closed form L (12 h^2 + 13
+// h) + (V + s + 2) h, 12 tensors per layer and 4 outside. llama, mixtral: litgpt prints 6.74, 68.98
+// and 46.70 B; Mistral 7.24 B; meta 65.2, 8.03, 70.55 and 405.85 B (L (2 h^2 + 2 h k + 3 h f + 2 h)
+// + 2 V h + h with k the width of keys). t5, switch: Hugging Face prints 737,668,096 and 3.79 B.
+// Models with experts: closed forms of the shapes in the model cards, which print 30.5, 235, 671
+// (without the 11.6 B of the predicting block), 1026, 20.91, 116.83 and 140.6 B; 26 and 52 B for
+// Switch-Large and DeepSpeed-MoE. resnet*, vgg* and vit_l_16: torchvision's num_params. Tensors of
+// resnets: 3 per convolution (L including projections and the first) and 2; of vgg 2 for each of 16
+// and 19 layers. swin: closed form below; a layer of 2048 x 4096 has 2 h f + f + h.
 const Expected expected[] = {
     {"bert-base", 110'112'578, 109'521'986, 208, 206},
     {"bert-large", 336'234'306, 335'184'706, 400, 398},
@@ -94,7 +94,7 @@ TEST_CASE("presets have the published sizes") {
         std::set<std::string>(names.begin(), names.end()));
 }
 
-TEST_CASE("presets are consistent: unique names, every block has tensors and costs") {
+TEST_CASE("presets are consistent: unique names, and every block has tensors and costs") {
   for (const std::string& name : model_presets()) {
     INFO(name);
     const ModelShape shape = load_model(name);
@@ -106,7 +106,7 @@ TEST_CASE("presets are consistent: unique names, every block has tensors and cos
       layers.insert(tensor.layer);
     }
     CHECK(names.size() == shape.tensors.size());
-    const bool outside = shape.family != "feed-forward";  // which has nothing there
+    const bool outside = shape.family != "feed-forward";  // it has no part outside the blocks
     CHECK(*layers.begin() == (outside ? -1 : 0));
     CHECK(*layers.rbegin() == shape.layers - 1);
     CHECK(layers.size() == static_cast<std::size_t>(shape.layers + (outside ? 1 : 0)));
@@ -115,7 +115,7 @@ TEST_CASE("presets are consistent: unique names, every block has tensors and cos
     for (const GroupSize& group : optimizer_groups(shape)) elements += group.elements;
     CHECK(elements == optimized_parameters(shape));
 
-    // The split adds up to the whole, and no part is free.
+    // The parts sum to the total, and none has zero FLOPs.
     double flops = outside_forward_flops(shape, shape.default_seq_len).value();
     CHECK((flops > 0) == outside);
     for (std::int64_t layer = 0; layer < shape.layers; ++layer) {
@@ -131,9 +131,9 @@ TEST_CASE("presets are consistent: unique names, every block has tensors and cos
   }
 }
 
-TEST_CASE("bert-large is what DeepSpeed's bing_bert hands to a 1-bit optimizer") {
+TEST_CASE("bert-large has the tensors that DeepSpeed's bing_bert gives to a 1-bit optimizer") {
   const ModelShape shape = load_model("bert-large");
-  CHECK(shape.vocab == 30528);  // 30522 up to a multiple of 8
+  CHECK(shape.vocab == 30528);  // 30522 rounded up to a multiple of 8
   const std::vector<GroupSize> groups = optimizer_groups(shape);
   REQUIRE(groups.size() == 3);
   // no_decay: 24 layers of biases (4 h + f + h) and norms (4 h) = 13,312, embedding norm 2 h, final
@@ -146,13 +146,13 @@ TEST_CASE("bert-large is what DeepSpeed's bing_bert hands to a 1-bit optimizer")
   CHECK(groups[2].name == "position");
   CHECK(groups[2].elements == 512 * 1024);
   CHECK(groups[2].tensors == 1);
-  // Only the pooler stays out: h^2 + h.
+  // Only the pooler is not optimized: h^2 + h elements.
   for (const Tensor& tensor : shape.tensors)
     CHECK(tensor.optimized == (tensor.name.find("pooler") == std::string::npos));
   CHECK(parameters(shape) - optimized_parameters(shape) == 1024 * 1024 + 1024);
 }
 
-TEST_CASE("DeepSpeed's fused transformer kernel changes the tensors, not the elements") {
+TEST_CASE("DeepSpeed's fused transformer kernel changes the tensors, not the number of elements") {
   const ModelShape plain = load_model("bert-large");
   const ModelShape fused = with("bert-large", {{"model.fused_transformer_kernel", "true"}});
   CHECK(optimized_tensor_count(fused) == 302);  // 24 * 12 + 14
@@ -162,7 +162,7 @@ TEST_CASE("DeepSpeed's fused transformer kernel changes the tensors, not the ele
   for (std::size_t i = 0; i < a.size(); ++i) CHECK(a[i].elements == b[i].elements);
 }
 
-TEST_CASE("bert with the original's post-norms and vocabulary has Hugging Face's total") {
+TEST_CASE("bert with the original post-norms and vocabulary has Hugging Face's total") {
   // transformers BertForPreTraining of bert-large-uncased: 336,226,108 parameters in 398 tensors,
   // of bert-base-uncased 110,106,428 in 206.
   const std::vector<ModelOverride> original{{"model.pre_layer_norm", "false"},
@@ -176,8 +176,8 @@ TEST_CASE("bert with the original's post-norms and vocabulary has Hugging Face's
   CHECK(optimized_tensor_count(base) == 206);
 }
 
-TEST_CASE("families give the published totals of their other members") {
-  // switch-base-N of Hugging Face: 0.619, 1.072, 1.979, 7.415, 14.66 B for 8, 16, 32, 128, 256.
+TEST_CASE("families reproduce published totals of further models") {
+  // Hugging Face's switch-base-N: 0.619, 1.072, 1.979, 7.415, 14.66 B for N = 8, 16, 32, 128, 256.
   const auto switch_base = [](const char* experts) {
     return static_cast<double>(parameters(with("switch-base-64", {{"model.experts", experts}})));
   };
@@ -195,30 +195,31 @@ TEST_CASE("families give the published totals of their other members") {
   CHECK(parameters(with("llama2-7b", {{"model.kv_heads", "8"},
                                       {"model.ffn", "14336"},
                                       {"model.vocab", "128256"}})) == 8'030'261'248);
-  // Hugging Face t5-small 60,506,624.
+  // Hugging Face t5-small: 60,506,624.
   CHECK(parameters(with("t5-large", {{"model.encoder_layers", "6"},
                                      {"model.decoder_layers", "6"},
                                      {"model.hidden", "512"},
                                      {"model.heads", "8"},
                                      {"model.ffn", "2048"}})) == 60'506'624);
-  // Hugging Face google/t5-v1_1-large 783,150,080, with a head of its own.
+  // Hugging Face google/t5-v1_1-large: 783,150,080, with an untied head.
   CHECK(parameters(with("t5-large", {{"model.ffn", "2816"}, {"model.gated", "true"}})) ==
         783'150'080 - 32'128 * 1024);
 }
 
-TEST_CASE("only visited experts are active") {
+TEST_CASE("active parameters include only visited experts") {
   // Jiang et al. 2024: 13 B of 47 B. 46,702,792,704 - 32 * 6 * 3 * 4096 * 14336.
   const ModelShape mixtral = load_model("mixtral-8x7b");
   CHECK(active_parameters(mixtral) == 12'879'925'248);
   CHECK(active_parameters(mixtral) ==
         parameters(mixtral) - std::int64_t{32} * 6 * 3 * 4096 * 14336);
-  // One expert of 64 is a dense T5 with routers: 12 sparse layers drop 63 experts of 2 h f.
+  // With one of 64 experts, it is a dense T5 with routers: 12 sparse layers without 63 experts of 2
+  // h f.
   const ModelShape sparse = load_model("switch-base-64");
   CHECK(active_parameters(sparse) == parameters(sparse) - std::int64_t{12} * 63 * 2 * 768 * 3072);
   CHECK(active_parameters(load_model("gpt2")) == 124'439'808);
 }
 
-TEST_CASE("a model of small experts visits few of its parameters") {
+TEST_CASE("in a model of small experts a token uses few parameters") {
   CHECK(active_parameters(load_model("qwen3-30b-a3b")) == 3'353'032'704);
   CHECK(active_parameters(load_model("qwen3-235b-a22b")) == 22'190'763'520);
   CHECK(active_parameters(load_model("deepseek-v3")) == 38'240'382'976);
@@ -226,8 +227,8 @@ TEST_CASE("a model of small experts visits few of its parameters") {
 }
 
 TEST_CASE(
-    "MLPerf counts 1,068 TFLOP for a sequence of DeepSeek-V3, prediction and causal half "
-    "included") {
+    "MLPerf counts 1,068 TFLOP for a sequence of DeepSeek-V3, with prediction and half of the "
+    "square") {
   const ModelShape shape = load_model("deepseek-v3");
   double pairs = 0;
   for (const Cost& block : shape.blocks) pairs += block.forward_flops.per_token_pair;
@@ -237,16 +238,17 @@ TEST_CASE(
 }
 
 TEST_CASE("latent attention passes through vectors of its ranks") {
-  // DeepSeek-V3 per token: 2 (7168 1536 + 1536 128 192 + 7168 576 + 512 128 256 + 16384 7168), and
-  // 2 128 (192 + 128) a pair.
+  // DeepSeek-V3 per token: 2 (7168 1536 + 1536 128 192 + 7168 576 + 512 128 256 + 16384 7168)
+  // FLOPs, and 2 128 (192 + 128) per pair.
   const ModelShape shape = load_model("deepseek-v3");
   const Cost& dense = shape.blocks.front();
   CHECK(dense.forward_flops.per_token_pair == 2 * 128 * 320);
   CHECK(dense.forward_flops.per_token ==
         2.0 * (7168 * 1536 + 1536 * 24576 + 7168 * 576 + 512 * 32768 + 16384.0 * 7168) +
             6.0 * 7168 * 18432);
-  // Kept of a token at 2 bytes: the inputs of both norms and both parts; both latent vectors, as
-  // they come and normed; queries, keys as wide, values and context; four of the feed-forward.
+  // Kept per token at 2 bytes: the inputs of both norms and both halves; both latent vectors,
+  // before and after their norms; queries, keys of the same width, values and context; four values
+  // of the feed-forward.
   const double whole = 2 * (4 * 7168. + 2 * (1536 + 512));
   CHECK(shape.blocks[0].whole_activation_bytes.per_token == whole);
   CHECK(shape.blocks[0].activation_bytes.per_token ==
@@ -265,11 +267,11 @@ TEST_CASE("a Swin pyramid doubles its width where it quarters its tokens, and at
   CHECK(last.hidden == 1024);
   CHECK(last.heads == 32);
   CHECK(last.tokens == 6 * 6);
-  CHECK(last.windows == 1);  // an image smaller than a window
-  // First stage: 2 M (3 h^2 + h^2 + 8 h^2) and 4 h M per token of a window.
+  CHECK(last.windows == 1);  // the image is smaller than a window
+  // First stage with M tokens per window: 2 M (3 h^2 + h^2 + 8 h^2), and 4 h M per token.
   CHECK(shape.blocks.front().forward_flops.fixed == 2304.0 * (24 * 128 * 128 + 4 * 128 * 144));
-  // Outside of blocks: patches of 48 values; four tokens joined to one of twice the width, 4 M h^2,
-  // whose norm and product keep 2 h each at 2 bytes; the last norm and one token's classes.
+  // Outside the blocks: patches of 48 values; merging four tokens into one of twice the width, 4 M
+  // h^2, whose norm and product keep 2 h each at 2 bytes; the last norm, and one token's classes.
   double merged = 0, kept = 0;
   for (const auto& [tokens, h] : {std::pair{24. * 24, 256.}, {12. * 12, 512.}, {6. * 6, 1024.}}) {
     merged += 4 * tokens * h * h;

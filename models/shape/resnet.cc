@@ -12,8 +12,8 @@ namespace {
 
 std::int64_t halved(std::int64_t size) { return (size + 1) / 2; }
 
-// Convolution without bias, then batch norm. The norm's input is kept; so is the convolution's,
-// which is counted where it is produced.
+// Adds a convolution without bias and a batch norm. The norm's input is kept; the convolution's
+// input is counted where it is produced.
 void add_conv(const Scope& scope, Cost& cost, std::string_view conv, std::string_view norm,
               Convolution of) {
   of.norm = true;
@@ -33,9 +33,9 @@ void keep(Cost& cost, std::int64_t channels, std::int64_t size) {
 
 struct Stage {
   std::int64_t blocks = 0;
-  std::int64_t in = 0;     // channels into its first block
+  std::int64_t in = 0;     // channels into the stage's first block
   std::int64_t width = 0;  // channels of the 3x3 convolutions
-  std::int64_t size = 0;   // pixels along an edge, before its stride
+  std::int64_t size = 0;   // pixels along an edge, before the stage's stride
   std::int64_t stride = 1;
   bool basic = false;
 

@@ -1,4 +1,4 @@
-// Costs against closed forms, and lengths.
+// Compares costs with closed forms, and tests lengths of samples.
 #include "models/shape/shape.h"
 
 #include <catch2/catch.hpp>
@@ -15,7 +15,7 @@ double gflop(const ModelShape& shape, std::int64_t seq_len) {
   return forward_flops(shape, seq_len).value() * 1e-9;
 }
 
-// Elements of the matrices whose name contains `part`.
+// Returns the number of elements of tensors whose name contains `part`.
 double elements(const ModelShape& shape, const std::string& part) {
   double sum = 0;
   for (const Tensor& tensor : shape.tensors)
@@ -27,7 +27,7 @@ double elements(const ModelShape& shape, const std::string& part) {
 
 TEST_CASE("gpt FLOPs follow Narayanan et al. 2021") {
   // Per step and sample: 96 s L h^2 (1 + s/6h + V/16Lh) with recomputation, which repeats the
-  // blocks' forward pass but not the head's; without it 72 s L h^2 (1 + s/6h) + 6 s h V.
+  // blocks' forward pass but not the head's; without recomputation 72 s L h^2 (1 + s/6h) + 6 s h V.
   for (const char* name : {"gpt2", "gpt2-xl", "gpt3-175b", "megatron-8.3b"}) {
     const ModelShape shape = load_model(name);
     const auto L = static_cast<double>(shape.layers);
@@ -55,8 +55,8 @@ TEST_CASE("image FLOPs are twice the published multiply-adds") {
   }
 }
 
-TEST_CASE("a token passes each of its matrices once: 2 FLOPs per element") {
-  // Plus 4 s h per block for scores and context.
+TEST_CASE("a token uses each matrix once: 2 FLOPs per element") {
+  // In addition 4 s h per block for scores and context.
   const double s = 1000;
   const ModelShape llama = load_model("llama2-70b");
   const double dense = elements(llama, "_proj.") + elements(llama, "lm_head");
@@ -69,7 +69,7 @@ TEST_CASE("a token passes each of its matrices once: 2 FLOPs per element") {
         Approx(2 * s * visited + 32 * 4 * s * s * 4096).epsilon(1e-12));
 }
 
-TEST_CASE("bert's heads see only the tokens they need") {
+TEST_CASE("bert's heads compute only the tokens that they need") {
   // bert-large, 15 % masked: per token 24 L h^2 + 0.15 (2 h^2 + 2 h V), per pair 4 L h, per sample
   // pooler and next sentence 2 h^2 + 4 h.
   const ModelShape shape = load_model("bert-large");
@@ -77,15 +77,15 @@ TEST_CASE("bert's heads see only the tokens they need") {
   const double blocks = s * 24 * 24 * h * h + s * s * 24 * 4 * h;
   const double heads = 0.15 * s * (2 * h * h + 2 * h * 30528) + 2 * h * h + 4 * h;
   CHECK(forward_flops(shape, 128).value() == Approx(blocks + heads).epsilon(1e-12));
-  // The same model with the head on every token costs 0.85 of a head more.
+  // With the head on every token, the model costs 0.85 of a head more.
   const ModelShape all = with("bert-large", {{"model.masked_fraction", "1.0"}});
   CHECK((forward_flops(all, 128) - forward_flops(shape, 128)).value() ==
         Approx(0.85 * s * (2 * h * h + 2 * h * 30528)).epsilon(1e-9));
 }
 
-TEST_CASE("t5's decoder reads 114 tokens for 512 of the encoder") {
-  // At h = inner = 1024: cross-attention keys and values run over the encoder's 512 tokens, all
-  // else of the decoder over 114; scores over 512^2, 114^2 and 114 * 512 pairs.
+TEST_CASE("t5's decoder has 114 tokens for 512 of the encoder") {
+  // At h = inner = 1024: keys and values of cross-attention are computed for the encoder's 512
+  // tokens, all else in the decoder for 114; scores for 512^2, 114^2 and 114 * 512 pairs.
   const ModelShape shape = load_model("t5-large");
   const double h2 = 1024.0 * 1024, ff = 1024.0 * 4096, s = 512, t = 114;
   const double encoder = s * 2 * (4 * h2 + 2 * ff) + 4 * 1024 * s * s;
@@ -99,7 +99,7 @@ TEST_CASE("t5's decoder reads 114 tokens for 512 of the encoder") {
 }
 
 TEST_CASE("a switch layer costs its dense layer and the router") {
-  // Top-1: one expert per token, and 2 h E for the router.
+  // Top-1: one expert per token, and 2 h E FLOPs for the router.
   const ModelShape shape = load_model("switch-base-64");
   const double router = 512 * 2.0 * 768 * 64;
   CHECK((block_forward_flops(shape, 1, 512) - block_forward_flops(shape, 2, 512)).value() ==
@@ -109,14 +109,15 @@ TEST_CASE("a switch layer costs its dense layer and the router") {
 }
 
 TEST_CASE("activations follow Korthikanti et al. 2022") {
-  // Per block s h (34 + 5 a s / h); gpt outside: embedding mask s h, final norm 2 s h, head input
-  // 2 s h, logits 4 s V.
+  // Per block s h (34 + 5 a s / h); outside the blocks of a GPT: embedding mask s h, final norm 2 s
+  // h, head input 2 s h, logits 4 s V.
   const ModelShape shape = load_model("gpt3-175b");
   const double h = 12288, a = 96, s = 2048, V = 50257, L = 96;
   const double closed = L * s * h * (34 + 5 * a * s / h) + s * h * (1 + 2 + 2) + 4 * s * V;
   CHECK(activation_bytes(shape, 1, 2048, true).value() == Approx(closed).epsilon(1e-12));
   CHECK(activation_bytes(shape, 3, 2048, true).value() == Approx(3 * closed).epsilon(1e-12));
-  // bert-large adds the embedding norm and, on masked tokens, the transform's norm and product.
+  // bert-large also has the embedding norm and, for masked tokens, the transform's norm and
+  // product.
   const ModelShape bert = load_model("bert-large");
   const double blocks = 24 * 128 * 1024 * (34 + 5 * 16 * 128 / 1024.0);
   const double outside =
@@ -128,11 +129,11 @@ TEST_CASE("flash attention keeps no scores, dropout keeps masks") {
   const Bytes kept = activation_bytes(load_model("gpt2"), 1, 1024, true);
   const Bytes flash = activation_bytes(load_model("gpt2"), 1, 1024, false);
   CHECK((kept - flash).value() == Approx(12.0 * 5 * 12 * 1024 * 1024));  // L 5 a s^2
-  // Without dropout: 3 a s^2 and two masks of s h per block, one outside.
+  // Without dropout: 3 a s^2 and two masks of s h per block, and one mask outside.
   const Bytes dry = activation_bytes(with("gpt2", {{"model.dropout", "false"}}), 1, 1024, true);
   CHECK((kept - dry).value() ==
         Approx(12.0 * (3 * 12 * 1024 * 1024 + 2 * 1024 * 768) + 1024 * 768));
-  // The same of 196 patches and a class token.
+  // The same for 196 patches and a class token.
   const auto vit = [](const char* dropout) {
     return activation_bytes(with("vit-l16", {{"model.dropout", dropout}}), 1, 0, false).value();
   };
@@ -141,7 +142,7 @@ TEST_CASE("flash attention keeps no scores, dropout keeps masks") {
         24 * 197 * 1024 * 32. + 2 * 197 * 1024. + 2 * 196 * 768. + 2 * 1024 + 4 * 1000);
 }
 
-TEST_CASE("gated feed-forwards and grouped heads keep what they produce") {
+TEST_CASE("gated feed-forwards and grouped heads keep their outputs") {
   // llama2-70b block, s tokens, k = 1024 of 8 heads: norms 4 h, attention 2 h + 4 h + 4 k,
   // feed-forward 2 h + 8 f; outside norm 2 h, head input 2 h, logits 4 V.
   const ModelShape shape = load_model("llama2-70b");
@@ -154,24 +155,24 @@ TEST_CASE("gated feed-forwards and grouped heads keep what they produce") {
 TEST_CASE("resnet50 keeps what convolutions write and ReLUs hand on") {
   // With u = 64 * 56^2 = 200,704: convolutions write 55.375 u = 11,113,984 elements (Radosavovic et
   // al. 2020 print 11.1 M activations), ReLUs and the pooling 48.875 u, at 2 bytes; the classifier
-  // reads 2048 and writes 1000 at 4 bytes.
+  // reads 2048 values and writes 1000 at 4 bytes.
   const double u = 64.0 * 56 * 56;
   const double spatial = 2 * (55.375 + 48.875) * u;
   const double head = 2 * 2048 + 4 * 1000;
   CHECK(activation_bytes(load_model("resnet50"), 1, 0, true).value() == Approx(spatial + head));
   const ModelShape large = with("resnet50", {{"model.image_size", "448"}});
   CHECK(activation_bytes(large, 1, 0, true).value() == Approx(4 * spatial + head));
-  // Stages and blocks as torchvision counts them.
+  // Stages and blocks are numbered as in torchvision.
   for (const char* name :
        {"layer1.0.conv1", "layer1.2.conv3", "layer4.0.downsample", "layer4.2.bn3"})
     CHECK(elements(load_model("resnet50"), name) > 0);
   CHECK(elements(load_model("resnet50"), "layer4.2.conv2") == 9. * 512 * 512);
 }
 
-TEST_CASE("vgg16 keeps what convolutions and poolings write") {
+TEST_CASE("vgg16 keeps the outputs of convolutions and poolings") {
   // With u = 64 * 224^2 = 3,211,264 the stages write 2 u, 2 u / 2, 3 u / 4, 3 u / 8, 3 u / 32, and
   // their poolings u / 4, u / 8, u / 16, u / 32, u / 128, at 2 bytes. The linear layers read 25,088
-  // and hand on 4096 twice, and 1000 at 4 bytes.
+  // values and write 4096 twice, and 1000 at 4 bytes.
   const double u = 64.0 * 224 * 224;
   const double convolutions = (2 + 1 + 3. / 4 + 3. / 8 + 3. / 32) * u;
   const double poolings = (1. / 4 + 1. / 8 + 1. / 16 + 1. / 32 + 1. / 128) * u;
@@ -179,7 +180,7 @@ TEST_CASE("vgg16 keeps what convolutions and poolings write") {
         Approx(2 * (convolutions + poolings) + 2 * (25'088 + 2 * 4096) + 4 * 1000));
 }
 
-TEST_CASE("sequence lengths are the default, the requested one, or refused") {
+TEST_CASE("sequence lengths are the default or the requested one; invalid ones are refused") {
   const Where flag{{}, 0, "--seq-len"};
   const ModelShape bert = load_model("bert-large");
   CHECK(resolve_seq_len(bert, {}, flag) == 128);
@@ -220,16 +221,16 @@ TEST_CASE("tensor parallelism divides all of a block but 6 h elements, and 24 of
   CHECK(whole == 6 * h);
   CHECK(gpt.blocks[0].whole_activation_bytes.per_token == 10 * h);
   CHECK(gpt.blocks[0].activation_bytes.per_token == 34 * h);
-  // Outside: masks, last norm and head input are whole, logits are divided.
+  // Outside the blocks: masks, last norm and head input are whole, logits are divided.
   CHECK(gpt.outside.whole_activation_bytes.per_token == 5 * h);
   CHECK(gpt.embedding_activation_bytes.per_token == h);
   CHECK(load_model("gpt3-175b", std::vector<ModelOverride>{{"model.dropout", "false"}})
             .embedding_activation_bytes.per_token == 0);
-  // Qi et al. 2024, table 1.
+  // Source: Qi et al. 2024, table 1.
   CHECK(gpt.blocks[0].matrix_operand_bytes.per_token == 32 * h);
   // The inputs of the first products and the output gradients of the last are whole.
   CHECK(gpt.blocks[0].whole_matrix_operand_bytes.per_token == 2 * 4 * h);
-  // The same for each expert that a token visits.
+  // The same, for each expert that a token visits.
   CHECK(load_model("mixtral-8x7b").blocks[0].whole_matrix_operand_bytes.per_token ==
         (1 + 2) * 4 * 4096.);
   // The whole part is at most the total.
@@ -243,14 +244,14 @@ TEST_CASE("tensor parallelism divides all of a block but 6 h elements, and 24 of
     }
 }
 
-TEST_CASE("tensor parallelism divides the matrices of blocks in every family that has them") {
+TEST_CASE("tensor parallelism divides the matrices of blocks in every family that supports it") {
   for (const char* name : {"bert-large", "gpt2", "llama2-70b", "mixtral-8x7b", "t5-large",
                            "switch-base-64", "vit-l16", "megatron-8.3b"}) {
     const ModelShape shape = load_model(name);
     INFO(name);
     for (const Tensor& tensor : shape.tensors) {
       INFO(tensor.name);
-      // Matrices of blocks are divided, except routers; norms and their like are not.
+      // Matrices of blocks are divided, except routers. Norms and biases are in the other group.
       const bool router = tensor.name.find("gate.weight") != std::string::npos ||
                           tensor.name.find("router") != std::string::npos;
       if (tensor.layer >= 0 && group_of(shape, tensor) == "decay")
@@ -263,8 +264,8 @@ TEST_CASE("tensor parallelism divides the matrices of blocks in every family tha
 }
 
 // Rank 16 on Llama 2 70B's attention: 16 x (8,192 + 10,240 + 2 x 8,192) x 80; NVIDIA NeMo prints
-// 44.6 M trainable.
-TEST_CASE("adapters: they alone are trained, beside frozen products") {
+// 44.6 M trainable parameters.
+TEST_CASE("adapters: only they are trained, next to frozen products") {
   const ModelShape plain = load_model("llama2-70b");
   const ModelShape attention = with_adapters(plain, {.rank = 16}, {});
   CHECK(trained_parameters(plain) == parameters(plain));
@@ -273,26 +274,27 @@ TEST_CASE("adapters: they alone are trained, beside frozen products") {
   CHECK(parameters(attention) == parameters(plain) + 44'564'480);
   CHECK(optimized_tensor_count(attention) == 80 * 4);
   CHECK(optimizer_groups(attention).size() == 1);
-  // And up, with its gate, and down.
+  // With adapters also on up, including the gate, and on down.
   const ModelShape all = with_adapters(plain, {16, AdapterTargets::all}, {});
   CHECK(trained_parameters(all) ==
         44'564'480 + 16 * (8192 + 2 * 28672 + 28672 + 8192) * std::int64_t{80});
 
-  // Weights' gradients are a third of training; scores have both factors' still.
+  // Gradients of weights are a third of training; attention scores still have gradients of both
+  // factors.
   const double forward = forward_flops(plain, 2048).value();
   const double scores = 80 * 4 * 8192. * 2048 * 2048;
   CHECK(training_flops(attention, 2048).value() ==
         Approx(2 * forward + scores + 6. * 2048 * 44'564'480).epsilon(1e-12));
 
-  // Per token: a mask of each adapted input and what dropout leaves of the context; the frozen
-  // feed-forward's two inputs are not kept.
+  // Per token: a mask of each adapted input, and the context after dropout. The two inputs of the
+  // frozen feed-forward are not kept.
   const auto kept = [](const ModelShape& shape) {
     return shape.blocks[0].activation_bytes.per_token;
   };
   CHECK(kept(attention) - kept(plain) == Approx(8192 + 3 * 8192. - 2 * 8192 - 2 * 28672.));
   CHECK(kept(all) - kept(plain) == Approx(8192 + 3 * 8192. + 8192 + 28672.));
 
-  // The matrices of the 80 blocks alone are in fewer bits.
+  // Only the matrices of the 80 blocks are quantized.
   const ModelOverride bits{"model.quantized_bits", "4.5"};
   const ModelShape narrow = with_adapters(load_model("llama2-70b", {&bits, 1}), {.rank = 16}, {});
   std::int64_t quantized = 0;
@@ -301,7 +303,7 @@ TEST_CASE("adapters: they alone are trained, beside frozen products") {
   CHECK(quantized == 80 * 8192 * (10240 + 8192 + 3 * std::int64_t{28672}));
 }
 
-TEST_CASE("adapters: what cannot have them says so") {
+TEST_CASE("adapters: models that do not support them are refused") {
   using Catch::Contains;
   const Where where{"", 0, "lora_rank"};
   CHECK_THROWS_WITH(with_adapters(load_model("resnet50"), {.rank = 8}, where),
@@ -314,7 +316,7 @@ TEST_CASE("adapters: what cannot have them says so") {
   CHECK(trained_parameters(mixture) == 8 * (4096 + 6144 + 2 * 4096) * 32);
 }
 
-TEST_CASE("a parallel block has a norm, an input and a dropout mask less") {
+TEST_CASE("a parallel block has one norm, one input and one dropout mask less") {
   for (const auto& [name, norm, bytes] : {std::tuple{"gpt3-175b", 2, 5}, {"llama2-7b", 1, 4}}) {
     const ModelShape serial = load_model(name);
     const ModelShape parallel = with(name, {{"model.parallel_block", "true"}});
@@ -333,7 +335,7 @@ TEST_CASE("a parallel block has a norm, an input and a dropout mask less") {
                   Error);
 }
 
-TEST_CASE("a window is every layer's, or that of each so many, and takes no FLOPs") {
+TEST_CASE("a window applies to every layer or to every n-th, and reduces no FLOPs") {
   CHECK(load_model("mistral-7b").window == 4096);
   CHECK(load_model("mistral-7b").window_every == 1);
   CHECK(load_model("gpt-oss-20b").window_every == 2);

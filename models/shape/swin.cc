@@ -1,13 +1,13 @@
 // Swin Transformer (Liu et al. 2021, arXiv 2103.14030) with the position bias of version 2 (arXiv
-// 2111.09883) and, where asked, experts: tensors as microsoft/Swin-Transformer registers them
-// (models/swin_transformer_moe.py), whose dense models are the same code.
+// 2111.09883) and optional experts. Tensors as microsoft/Swin-Transformer registers them
+// (models/swin_transformer_moe.py), which also covers the dense models.
 //
 //   [model]
 //   family = "swin"
-//   hidden = 128             # of the first stage; doubles from stage to stage, as heads do
+//   hidden = 128             # of the first stage; doubles from stage to stage, as do the heads
 //   heads = 4
 //   depths = [2, 2, 18, 2]   # blocks of each stage
-//   window_size = 12         # tokens along an edge of what attends among itself
+//   window_size = 12         # tokens along an edge of an attention window
 //   image_size, patch_size, classes
 //   experts, experts_per_token   # optional: in every second block from stage `sparse_from` on
 //
@@ -24,7 +24,7 @@ namespace lambcast {
 namespace {
 
 constexpr std::int64_t channels = 3, ffn_ratio = 4;
-constexpr std::int64_t bias_width = 512;  // of the small network that makes the position bias
+constexpr std::int64_t bias_width = 512;  // of the small network that computes the position bias
 
 void add_experts(const Scope& scope, const PyramidStage& stage) {
   const std::int64_t experts = scope.shape.experts;
@@ -70,8 +70,8 @@ Cost block_cost(const ModelShape& shape, const PyramidStage& stage, bool sparse)
   return at_length(cost, stage.tokens, stage.windows);
 }
 
-// Four tokens of the stage before into each of `stage`: the inputs of its norm and of its product
-// are kept.
+// Merges four tokens of the previous stage into each token of `stage`. The inputs of its norm and
+// of its product are kept.
 void add_merging(const Scope& scope, const PyramidStage& stage) {
   const std::int64_t joined = 2 * stage.hidden;
   scope.matrix("downsample.reduction.weight", joined * stage.hidden);
@@ -152,7 +152,7 @@ void build_swin(const Table&, const Table& model, ModelShape& shape) {
   int layer = 0;
   for (std::int64_t s = 1; s <= stages; ++s) {
     const PyramidStage& stage = shape.pyramid[static_cast<std::size_t>(s - 1)];
-    // Registered behind the blocks of the stage before.
+    // Registered after the blocks of the previous stage.
     if (s > 1) add_merging({shape, -1, fmt::format("layers.{}.", s - 2)}, stage);
     for (std::int64_t b = 0; b < stage.layers; ++b, ++layer) {
       const bool sparse = s >= sparse_from && b % 2 == 1;

@@ -1,13 +1,15 @@
 // T5 (Raffel et al. 2020) and Switch Transformer (Fedus et al. 2022) with the tensors of Hugging
 // Face transformers' T5ForConditionalGeneration and SwitchTransformersForConditionalGeneration.
 //
-// The sequence length is the encoder's. The decoder's is a share of it, target_fraction; left out,
-// what span corruption with 15 % noise in spans of 3 tokens gives (Raffel et al. 2020, section
-// 3.1.4): 568 tokens become an input of 568 - 85 + 28 + 1 = 512 and a target of 85 + 28 + 1 = 114.
-// gated = true: a gate beside the up projection (T5 1.1, mT5, Flan-T5).
-// tied_head = false: a head of its own (the same).
-// biases = true, positions = 1026: biases of matrices and norms, learned positions and a norm
-// behind the embedding of each stack, in the place of relative_buckets (BART).
+// The sequence length is the encoder's. The decoder's length is target_fraction times it. The
+// default fraction is that of span corruption with 15 % noise in spans of 3 tokens (Raffel et al.
+// 2020, section 3.1.4): 568 tokens become an input of 568 - 85 + 28 + 1 = 512 and a target of 85 +
+// 28 + 1 = 114.
+//
+//   gated = true       a gate next to the up projection (T5 1.1, mT5, Flan-T5)
+//   tied_head = false  a head of its own (the same models)
+//   biases = true, positions = 1026   biases of matrices and norms, learned positions and a norm
+//                      after the embedding of each stack, instead of relative_buckets (BART)
 #include <fmt/format.h>
 
 #include "models/shape/block.h"
@@ -16,7 +18,7 @@
 namespace lambcast {
 namespace {
 
-constexpr double span_corruption = 114.0 / 512.0;  // tokens of the decoder per encoder token
+constexpr double span_corruption = 114.0 / 512.0;  // decoder tokens per encoder token
 constexpr double max_target_fraction = 16;
 
 struct Stack {
@@ -25,20 +27,20 @@ struct Stack {
   int first_layer = 0;
   std::int64_t layers = 0;
   std::int64_t inner = 0;             // heads * head_dim
-  std::int64_t relative_buckets = 0;  // 0: no bias by distance
+  std::int64_t relative_buckets = 0;  // 0: no position bias
   std::int64_t positions = 0;         // rows of learned positions
   bool biases = false;
-  std::int64_t sparse_every = 0;  // 0: no experts
+  std::int64_t sparse_every = 0;  // one of every sparse_every blocks has experts; 0: none
   bool dropout = false;
 };
 
-// With sparse_every = 2 the blocks 1, 3, 5, ...
+// Returns whether a block has experts: with sparse_every = 2 the blocks 1, 3, 5, ...
 bool is_sparse(const Stack& stack, int block) {
   if (stack.sparse_every == 0) return false;
   return stack.sparse_every == 1 || block % stack.sparse_every == 1;
 }
 
-// A matrix's bias, and a norm with its own, if the stack has biases.
+// Add the bias of a matrix, and a norm with its bias, if the stack has biases.
 void add_bias(const Scope& scope, const Stack& stack, std::string_view name, std::int64_t width,
               TensorSplit split = TensorSplit::replicated) {
   if (stack.biases) scope.vector(fmt::format("{}.bias", name), width, split);
@@ -138,7 +140,7 @@ void add_stack(ModelShape& shape, const Stack& stack, std::string_view feed_forw
     shape.expert_layers.push_back(sparse);
     shape.routed.push_back(sparse ? feed_forward_cost_of(shape, stack, true) : Cost{});
   }
-  // With biases it stands behind the embedding, where it costs the same.
+  // In stacks with biases this norm follows the embedding, at the same cost.
   const Scope top{shape, -1, stack.prefix};
   add_norm(top, stack, "final_layer_norm");
   if (stack.positions > 0) top.matrix("embed_positions.weight", stack.positions * shape.hidden);

@@ -1,13 +1,13 @@
-// Any model at all, written down tensor by tensor:
+// Any model, described tensor by tensor:
 //
 //   [model]
 //   name = "my-model"
 //   family = "tensors"
 //   forward_flops_per_sample = 8.2e9       # multiply-add = 2; split over the blocks by elements
 //   activation_bytes_per_sample = "90 MB"  # optional
-//   max_seq_len = 512                      # optional, for samples with a length:
-//   default_seq_len = 128                  # the two numbers above are for this one (without it for
-//                                          # the longest) and scale in proportion for others
+//   max_seq_len = 512                      # optional, for samples with a length
+//   default_seq_len = 128                  # length of the two numbers above (default:
+//                                          # max_seq_len); they scale with other lengths
 //   [[tensor]]
 //   name = "fc.weight"
 //   elements = 2048000
@@ -56,7 +56,8 @@ void add_tensors(const Table& file, ModelShape& shape) {
   if (shape.tensors.empty()) fail_input(file.where("tensor"), "is missing", "[[tensor]] tables");
 }
 
-// Elements per block, those outside last. Refuses a block without tensors.
+// Returns the elements per block; the last entry has those outside the blocks. Throws Error for a
+// block without tensors.
 std::vector<double> elements_by_block(const Table& file, const ModelShape& shape) {
   std::vector<double> elements(static_cast<std::size_t>(shape.layers) + 1);
   for (const Tensor& tensor : shape.tensors) {

@@ -12,9 +12,9 @@
 namespace lambcast {
 namespace {
 
-constexpr std::int64_t pooled = 7;  // pixels along an edge of what the linear layers read
+constexpr std::int64_t pooled = 7;  // pixels along an edge of the linear layers' input
 
-// A linear layer whose outputs are kept, and returns how many there are.
+// Adds a linear layer that keeps its outputs, and returns their number.
 std::int64_t add_linear(const Scope& scope, Cost& cost, std::string_view name, std::int64_t in,
                         std::int64_t out, double output_bytes) {
   scope.linear(name, in, out);

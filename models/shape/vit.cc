@@ -1,5 +1,5 @@
 // Vision transformer (Dosovitskiy et al. 2021) with the tensors of torchvision's VisionTransformer.
-// A sample is an image: (image_size / patch_size)^2 patches and a class token, always.
+// A sample is an image of fixed length: (image_size / patch_size)^2 patches and a class token.
 #include <fmt/format.h>
 
 #include "models/shape/block.h"

@@ -1,4 +1,4 @@
-// A preset of which some values are replaced: with("gpt2", {{"model.layers", "24"}}).
+// A preset with some values replaced: with("gpt2", {{"model.layers", "24"}}).
 #pragma once
 
 #include <string>
