@@ -1,20 +1,20 @@
-// Kernels of low-rank adapters beside a frozen product (Hu et al. 2021, arXiv 2106.09685):
+// Kernels of low-rank adapters next to a frozen product (Hu et al. 2021, arXiv 2106.09685):
 //
 //   y = x W + (alpha / r) (dropout(x) A) B        A (in, r), B (r, out), W frozen
 //
-// On M tokens of a rank, in and out its widths, bytes per element of 16 bits, each kernel apart
+// For M tokens per rank and widths in and out, at 2 bytes per element, each kernel separately
 // (NVIDIA NeMo, collections/nlp/modules/common/megatron/adapters/parallel_adapters.py):
 //
-//   forward    dropout 5 M in; x A (M, r, in); its product with B (M, out, r); scale 4 M out; added
-//              to the frozen product's output 6 M out
-//   backward   scale 4 M out; of B (r, out, M) and of x A (M, r, out); of A (in, r, M) and of x
-//              (M, in, r); dropout 5 M in; added to the frozen product's input gradient 6 M in
+//   forward    dropout 5 M in; x A (M, r, in); its product with B (M, out, r); scaling 4 M out;
+//              addition to the frozen product's output 6 M out
+//   backward   scaling 4 M out; gradients of B (r, out, M) and x A (M, r, out); of A (in, r, M) and
+//              x (M, in, r); dropout 5 M in; addition to the frozen product's input gradient 6 M in
 //
-// or compiled and not divided, where the product with B scales and adds to what is there, and
-// dropout backward adds too, 7 M in (NeMo collections/llm/peft/lora.py, TEFusedLoRALinear, which
-// Transformer Engine 2.7 brought, without tensor parallelism).
-// Adapters are in 16 bits where the frozen products are in fewer. Left out: below the first block's
-// adapters nothing needs a gradient, so that its frozen product has none of its input.
+// If compiled and without tensor parallelism, the product with B also scales and adds to the
+// existing output, and the backward dropout also adds, 7 M in (NeMo collections/llm/peft/lora.py,
+// TEFusedLoRALinear, available from Transformer Engine 2.7). Adapters have 16 bits if the frozen
+// products have fewer. Not modelled: no gradient is needed below the adapters of the first block,
+// so its frozen products need no input gradient.
 #pragma once
 
 #include <string_view>

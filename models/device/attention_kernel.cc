@@ -11,12 +11,12 @@ namespace {
 
 constexpr std::int64_t flash_tile = 128;
 
-// Share of the exponentials' time that is visible next to the products from cudnn on; backward with
-// the gradient of the softmax.
+// Share of the exponentials' time that is exposed next to the products, from cudnn on. Backward it
+// includes the gradient of the softmax.
 constexpr double shown_exponentials = 0.78, shown_exponentials_backward = 2.44;
 
 struct FlashShare {
-  double forward, backward;  // of the GPU's reached rate
+  double forward, backward;  // shares of the rate that the GPU reaches
 };
 
 FlashShare flash_share(AttentionKernel kernel, MatrixFormat format, const GpuRates& rates) {
@@ -25,7 +25,8 @@ FlashShare flash_share(AttentionKernel kernel, MatrixFormat format, const GpuRat
     return {share, 0.8 * share};
   }
   if (kernel >= AttentionKernel::cudnn) return {1.29, 1.03};
-  // Units of fp8 came with Hopper, whose matrix instructions the older kernels do not use.
+  // GPUs with fp8 units are Hopper or later; the older kernels do not use Hopper's matrix
+  // instructions.
   const double used = rates.of(MatrixFormat::fp8).peak.value.value() > 0 ? 0.62 : 1;
   if (kernel == AttentionKernel::flash2) return {used, 0.8 * used};
   return {0.5 * used, 0.45 * used};
@@ -45,7 +46,7 @@ double scores(const AttentionWork& w) {
 double computed_share(const AttentionWork& w) {
   if (!w.causal) return 1;
   const double tiles = std::max(1.0, static_cast<double>(w.keys) / flash_tile);
-  // The i-th row of tiles has i of them, and no more than the window and the diagonal.
+  // The i-th row of tiles has i tiles, limited by the window and the diagonal.
   const auto of_rows = [&](double most) {
     return most * (2 * tiles - most + 1) / (2 * tiles * tiles);
   };
@@ -56,15 +57,15 @@ double computed_share(const AttentionWork& w) {
   return (of_rows(tiles) * (every - back) + of_rows(seen) * back) / every;
 }
 
-// Elements of a head that `products` multiplies pass: forward queries by keys and scores by values;
-// backward scores, gradients of queries and keys, and of scores and values.
+// Returns the head elements that `products` products multiply. Forward: queries by keys, and scores
+// by values. Backward: scores, gradients of queries and keys, and of scores and values.
 double multiplied(const AttentionWork& w, int products) {
   const auto key = static_cast<double>(w.head_size);
   const double value = w.value_size > 0 ? static_cast<double>(w.value_size) : key;
   return products == 2 ? key + value : 3 * key + 2 * value;
 }
 
-// `products` of 2 head_size operations per score.
+// `products` is 2 forward and 5 backward, each with 2 head_size operations per score.
 std::vector<AttentionPiece> flash(AttentionKernel kernel, const AttentionWork& w, int products,
                                   const GpuRates& rates) {
   const FlashShare shares = flash_share(kernel, w.format, rates);
@@ -73,7 +74,7 @@ std::vector<AttentionPiece> flash(AttentionKernel kernel, const AttentionWork& w
   const auto head = static_cast<double>(w.head_size);
   KernelCost cost;
   cost.flops = Flops(2 * computed * multiplied(w, products));
-  // Queries and context, keys and values; their gradients too on the way back.
+  // Queries and context, keys and values; backward their gradients too.
   const double elements =
       static_cast<double>(w.batch) * head *
       (2 * static_cast<double>(w.heads * w.queries) + 2 * static_cast<double>(w.kv_heads * w.keys));
@@ -115,7 +116,7 @@ AttentionPiece batched(std::string_view name, const AttentionWork& w, std::int64
   return {name, true, product_cost(product, rates)};
 }
 
-// `bytes` per score in 16 bits.
+// `bytes` are per score in 16 bits.
 AttentionPiece by_bytes(std::string_view name, const AttentionWork& w, double bytes, int kernels,
                         const GpuRates& rates) {
   const double elements = scores(w) * bytes_per_element(w.format) / 2;

@@ -13,7 +13,7 @@ namespace {
 
 GpuRates rates_of(const std::string& device) { return load_device(device).rates.value(); }
 
-TEST_CASE("attention: a flash kernel computes half a causal square at once") {
+TEST_CASE("attention: a flash kernel computes half of a causal square") {
   const GpuRates h100 = rates_of("h100");
   AttentionWork work{1, 32, 32, 128, 8192, 8192, true};
   for (const AttentionKernel kernel :
@@ -43,7 +43,8 @@ TEST_CASE("attention: a flash kernel computes half a causal square at once") {
   CHECK(time(AttentionKernel::flash1) < time(AttentionKernel::unfused));
 }
 
-// For each score, its gradient and the share are read and a gradient is written, 2 bytes each.
+// For each score, its gradient and the softmax output are read and a gradient is written, 2 bytes
+// each.
 TEST_CASE("attention: the softmax that is not fused goes back over each score three times") {
   const AttentionWork work{1, 32, 32, 128, 1024, 1024, false};
   double bytes = 0;
@@ -63,8 +64,8 @@ TEST_CASE("attention: no size is negative") {
   }
 }
 
-// Counted tile by tile of 128 x 128: row i meets tiles max(1, i - w) to i.
-TEST_CASE("attention: a window leaves whole tiles on the diagonal and behind it") {
+// Counted tile by tile of 128 x 128: row i computes tiles max(1, i - w) to i.
+TEST_CASE("attention: a window leaves whole tiles on and below the diagonal") {
   const GpuRates a100 = rates_of("a100-80g");
   AttentionWork work{1, 3, 3, 128, 2048, 2048, true};
   const auto tiles = [&] {
@@ -94,7 +95,7 @@ TEST_CASE("attention: a window leaves whole tiles on the diagonal and behind it"
 }
 
 TEST_CASE("attention: rates are those published in the papers of its kernels") {
-  // On a GPU whose large products reach 260 of 312 TFLOP/s (A100) and 740 of 989 (H100), head 128,
+  // On GPUs whose large products reach 260 of 312 TFLOP/s (A100) and 740 of 989 (H100), head 128,
   // 16 x 16 heads, 8192 tokens, no mask. arXiv 2307.08691 figures 4 to 6, 2407.08608 figures 5, 6.
   const AttentionWork work{16, 16, 16, 128, 8192, 8192};
   const auto rates_at = [](const char* device, double share) {
@@ -110,7 +111,7 @@ TEST_CASE("attention: rates are those published in the papers of its kernels") {
   CHECK(tflops(attention_backward(AttentionKernel::flash2, work, a100)) ==
         Approx(190).epsilon(0.1));
   CHECK(tflops(attention_forward(AttentionKernel::flash2, work, h100)) == Approx(370).epsilon(0.1));
-  const GpuRates training = rates_of("h100");  // whose large products reach 613
+  const GpuRates training = rates_of("h100");  // its large products reach 613
   CHECK(tflops(attention_forward(AttentionKernel::cudnn, work, training)) ==
         Approx(600).epsilon(0.05));
   CHECK(tflops(attention_backward(AttentionKernel::cudnn, work, training)) ==
@@ -124,7 +125,7 @@ TEST_CASE("attention: rates are those published in the papers of its kernels") {
             tflops(attention_forward(AttentionKernel::cudnn, work, b200)) ==
         Approx(1.3).epsilon(0.01));
   CHECK(tflops(attention_forward(AttentionKernel::flash4, work, b200)) < 1605);
-  // The parts of its time are shorter by the same factor.
+  // The parts of the time decrease by the same factor.
   const auto rests = [&](AttentionKernel kernel, Rate rate) {
     return attention_forward(kernel, work, b200)[0].cost.rests_on[rate];
   };
@@ -133,7 +134,7 @@ TEST_CASE("attention: rates are those published in the papers of its kernels") {
           Approx(1.3).epsilon(0.01));
 }
 
-TEST_CASE("attention: kernels run where they were written for, and count as what was timed there") {
+TEST_CASE("attention: kernels run on supported GPUs, and count as a kernel that was timed there") {
   using enum AttentionKernel;
   const std::vector<AttentionKernel> all{unfused, flash1, flash2, cudnn, flash3, flash4};
   struct Case {
@@ -166,8 +167,8 @@ TEST_CASE("attention: kernels run where they were written for, and count as what
   CHECK(timed_as(flash3, rates_of("h200")) == flash3);
 }
 
-// Twice the exponentials a second let a GB300's attention come closer to its products' rate.
-TEST_CASE("attention: what of the softmax shows sets Hopper and Blackwell apart") {
+// With twice the exponentials per second, a GB300's attention comes closer to its products' rate.
+TEST_CASE("attention: exposed exponentials explain the shares of Hopper and Blackwell") {
   AttentionWork work;
   work.batch = 1, work.heads = work.kv_heads = 32, work.head_size = 128;
   work.queries = work.keys = 32768;

@@ -1,4 +1,4 @@
-// Norms of a block, and the branches of a parallel one.
+// Tests norms of a block, and the branches of a parallel one.
 #include <algorithm>
 #include <catch2/catch.hpp>
 
@@ -25,14 +25,15 @@ TEST_CASE("block time: a parallel block has one norm, one dropout add and a sum 
   CHECK(all("sum of branches") == 2 * 6 * 8192. * 6144);
   work.fusion = Fusion::compiled;
   CHECK(all("sum of branches") == 0);
-  // A norm of each half: the gradients of two inputs, each added by its norm.
+  // With a norm for each half there are gradients of two inputs, each added by its norm.
   work.fusion = Fusion::fused;
   work.norms = 2;
   CHECK(all("norm") == norms);
   CHECK(all("sum of branches") == 6 * 8192. * 6144);
 }
 
-TEST_CASE("block time: norms behind both halves are norms of as many elements, and end a block") {
+TEST_CASE(
+    "block time: norms after both halves cost the same as the others, and a block ends with one") {
   const GpuRates a100 = rates_of("a100-80g");
   BlockWork work = block_22b();
   const auto forward = [&] { return bytes_of(block_forward(work, a100), "norm"); };
@@ -41,7 +42,7 @@ TEST_CASE("block time: norms behind both halves are norms of as many elements, a
   work.norms = 4;
   CHECK(forward() == 2 * ahead);
   CHECK(backward() == 2 * gradients);
-  // The last product is computed again for the norm behind it.
+  // The last product is recomputed for the norm after it.
   work.repeated = Repeated::until_last_product;
   const auto downs = [&] {
     return std::ranges::count_if(block_backward(work, a100), [](const Piece& piece) {

@@ -38,7 +38,8 @@ void autocast(const PieceWriter& w, double elements) {
 }
 
 void norm_backward(const PieceWriter& w, const RankSizes& size) {
-  // Apart: gradients of weight and bias read both tensors again, the residual's is added after.
+  // Separate kernels: gradients of weight and bias read both tensors again, and the residual's
+  // gradient is added afterwards.
   const bool apart = w.work.fusion == Fusion::eager;
   const double width = w.work.autocast ? 2 : 1;
   autocast(w, count(size.norm_tokens, w.work.hidden));

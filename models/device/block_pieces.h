@@ -6,12 +6,12 @@
 
 namespace lambcast {
 
-// Sizes of a rank.
+// Sizes of the work of one rank.
 struct RankSizes {
   std::int64_t tokens, heads, kv_heads, head_size, value_size, ffn, up, vocab;
   double norm_tokens;
 
-  // Sizes for `share` of the tokens.
+  // Computes the sizes for `share` of the tokens.
   explicit RankSizes(const BlockWork& w, double share = 1);
   std::int64_t query_width() const { return heads * head_size; }
   std::int64_t context_width() const { return heads * value_size; }
@@ -35,17 +35,17 @@ MatrixFormat unscaled_format(const BlockWork& work);
 void norm(const PieceWriter& writer, const RankSizes& size);
 void norm_backward(const PieceWriter& writer, const RankSizes& size);
 
-// Between fp32 and the 16 bits of a product.
+// Adds a conversion between fp32 and the 16 bits of a product, under autocast.
 void autocast(const PieceWriter& writer, double elements);
 
-// Bias, dropout and residual.
+// Add the kernels of bias, dropout and residual.
 void residual(const PieceWriter& writer, const RankSizes& size);
 void residual_backward(const PieceWriter& writer, const RankSizes& size);
 
-// A linear layer in the block's format.
+// Adds a linear layer in the block's format.
 void linear(const PieceWriter& writer, std::string_view name, const RankSizes& size,
             std::int64_t in, std::int64_t out);
-// Both gradients of one linear layer, or that of its weights alone.
+// Adds both gradients of a linear layer, or only that of its weights.
 void linear_backward(const PieceWriter& writer, std::string_view name, const RankSizes& size,
                      std::int64_t in, std::int64_t out, MatrixFormat format, bool of_input = true);
 

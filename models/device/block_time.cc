@@ -18,7 +18,8 @@ using Writer = PieceWriter;
 void activation(const Writer& w, const RankSizes& size) {
   const double elements = count(size.tokens, size.ffn);
   const bool eager = w.work.fusion == Fusion::eager;
-  // Eager: gated, the product after the activation; else gelu after its bias.
+  // Eager: in a gated layer the product is a kernel after the activation; otherwise gelu follows
+  // its bias.
   w.memory("activation", elements, w.work.gated ? (eager ? 10 : 6) : (eager ? 8 : 4),
            eager ? 2 : 1);
 }
@@ -44,7 +45,7 @@ AttentionWork attention_work(const BlockWork& w, const RankSizes& size) {
           w.autocast};
 }
 
-// Ring::fused, after c blocks.
+// Joins the results of c blocks as Ring::fused.
 void join_fused_ring(const Writer& w, const RankSizes& size, int c) {
   const double keys_values = count(size.tokens, size.kv_heads * (size.head_size + size.value_size));
   const bool fp8 = w.work.fp8_attention;
@@ -58,7 +59,7 @@ void join_fused_ring(const Writer& w, const RankSizes& size, int c) {
   }
 }
 
-// Adds the result of one block of keys and values to that of the others.
+// Joins the results of all blocks of keys and values.
 void join_ring(const Writer& w, const RankSizes& size) {
   const int blocks = w.work.exchanges_heads ? 1 : w.work.context_parallel;
   if (blocks == 1) return;
@@ -90,7 +91,7 @@ void rotary(const Writer& w, const RankSizes& size) {
   w.memory("rotary", count(size.tokens, width), eager ? 16 : 4, eager ? 4 : 1);
 }
 
-// One linear layer's name and widths on a rank.
+// Name and widths of a linear layer on a rank.
 struct Linear {
   std::string_view name;
   std::int64_t in, out;
@@ -116,8 +117,8 @@ std::vector<Linear> query_key_value(const BlockWork& work, const RankSizes& size
   return linears;
 }
 
-// Products with adapters: queries, keys and values as one, the projection, up as one, down. Behind
-// a product that is cut by input features, each rank forms its part of the columns.
+// Products with adapters: queries, keys and values as one, the projection, up as one, down. For a
+// product that is split by input features, each rank computes its part of the columns.
 AdaptedProduct adapted_query_key_value(const BlockWork& work, const RankSizes& size) {
   return {size.tokens, work.hidden, size.qkv_width()};
 }
@@ -135,13 +136,14 @@ bool adapts_feed_forward(const BlockWork& work) {
   return work.adapters && work.adapters->feed_forward();
 }
 
-// Compiled, the second branch's product adds to what the first one's put out.
+// Without compilation, a separate kernel adds the two branches. Compiled code accumulates in the
+// second branch's product.
 void sum_branches(const Writer& w, const RankSizes& size) {
   if (w.work.parallel_block && w.work.fusion != Fusion::compiled)
     w.memory("sum of branches", count(size.tokens, w.work.hidden), 6);
 }
 
-// Returns whether the feed-forward has a norm of its own and does not share the attention's.
+// Returns whether the feed-forward has its own norm instead of sharing the attention's.
 bool has_own_norm(const BlockWork& work) { return work.norms > 1; }
 bool norms_behind(const BlockWork& work) { return work.norms == 4; }
 
@@ -160,7 +162,7 @@ void mixture_forward(const Writer& w, const RankSizes& size) {
 struct Block {
   const BlockWork& work;
   RankSizes size;
-  bool alternate;  // every second product alone
+  bool alternate;  // only every second product
 
   double width() const { return count(size.tokens, work.hidden); }
 };

@@ -12,9 +12,9 @@ double ms(const std::vector<Piece>& pieces, std::optional<Pass> pass = {}) {
   return total_time(pieces, {}, pass).ms();
 }
 
-// Evenly visited experts compute what the shape counts, router and shared ones included; attention
-// in one kernel computes the causal part of the square.
-TEST_CASE("block time: experts and latent attention are the model's operations") {
+// With even loads, experts compute the shape's FLOPs, including router and shared experts.
+// Attention in one kernel computes the causal part of the square.
+TEST_CASE("block time: experts and latent attention have the model's FLOPs") {
   const GpuRates h100 = rates_of("h100");
   for (const char* name : {"mixtral-8x7b", "qwen3-30b-a3b", "deepseek-v3"}) {
     INFO(name);
@@ -34,7 +34,7 @@ TEST_CASE("block time: experts and latent attention are the model's operations")
     const double core = 2 * block.forward_flops.per_token_pair * 4096 * 4096 * causal;
     const double forward = tokens * block.forward_flops.per_token + core;
     CHECK(flops(block_forward(work, h100)) == Approx(forward).epsilon(1e-3));
-    // Five products of attention backward, of queries' and values' widths, for two forward.
+    // Attention has two products forward and five backward, of the widths of queries and values.
     const double q = static_cast<double>(work.head_size), v = static_cast<double>(work.value_size);
     CHECK(flops(block_backward(work, h100)) ==
           Approx(2 * tokens * block.forward_flops.per_token + core * (3 * q + 2 * v) / (q + v))
@@ -52,7 +52,7 @@ TEST_CASE("block time: fp32 gradients are read and written by products of weight
   CHECK(bytes(block_backward) - backward == (8 - 2) * 6144. * 4 * 6144 / 8);
 }
 
-TEST_CASE("block time: many small experts take longer than one product of all their rows") {
+TEST_CASE("block time: many small experts take longer than one product with all their rows") {
   const GpuRates h100 = rates_of("h100");
   BlockWork work = block_work(load_model("qwen3-30b-a3b"), 1, 4096);
   const auto time = [&](std::int64_t local, double rows) {
@@ -63,20 +63,20 @@ TEST_CASE("block time: many small experts take longer than one product of all th
     return ms(block_forward(work, h100));
   };
   CHECK(time(16, 32768) > time(1, 32768));
-  CHECK(time(128, 20000) > time(16, 20000));  // 157 rows each: the edges of tiles are wasted
+  CHECK(time(128, 20000) > time(16, 20000));  // 157 rows each: edge tiles are partly wasted
   CHECK(time(16, 40000) > time(16, 32768));
-  // Recomputing experts repeats them, not the attention.
+  // Recomputing experts repeats only them, not the attention.
   work.repeated = Repeated::experts;
   for (const Piece& piece : block_backward(work, h100))
     if (piece.pass == Pass::recompute) CHECK(piece.part == BlockPart::feed_forward);
 }
 
-TEST_CASE("block time: operations are those of the model, split over tensor parallel ranks") {
+TEST_CASE("block time: FLOPs are those of the model, divided over tensor parallel ranks") {
   const ModelShape llama = load_model("llama2-70b");
   const GpuRates h100 = rates_of("h100");
   BlockWork work = block_work(llama, 2, 4096);
   CHECK((work.gated && work.causal && work.rotary && work.kv_heads == 8));
-  work.attention = AttentionKernel::unfused;  // the whole square, as forward_flops() counts
+  work.attention = AttentionKernel::unfused;  // the whole square, as in forward_flops()
   const double forward = 2 * block_forward_flops(llama, 0, 4096).value();
   CHECK(flops(block_forward(work, h100)) == Approx(forward));
   CHECK(flops(block_backward(work, h100)) == Approx(2 * forward));
@@ -87,12 +87,12 @@ TEST_CASE("block time: operations are those of the model, split over tensor para
     CHECK(t * flops(block_forward(work, h100)) == Approx(forward));
     CHECK(t * flops(block_backward(work, h100)) == Approx(2 * forward));
   }
-  // Every linear layer's weight gradient costs its forward product.
+  // The weight gradients of all linear layers cost as much as the forward products.
   const double linear = 2. * 2 * 4096 * 8192 * (8192 + 2 * 1024 + 8192 + 3 * 28672) / 8;
   CHECK(flops(block_backward(work, h100), Pass::weight_gradient) == Approx(linear));
 }
 
-TEST_CASE("block time: what each recompute repeats") {
+TEST_CASE("block time: the parts that each recompute repeats") {
   const GpuRates a100 = rates_of("a100-80g");
   BlockWork work = block_22b();
   const double forward = ms(block_forward(work, a100)), backward = ms(block_backward(work, a100));
@@ -101,7 +101,7 @@ TEST_CASE("block time: what each recompute repeats") {
   CHECK(ms(block_backward(work, a100), Pass::recompute) == Approx(forward));
   work.repeated = Repeated::until_last_product;
   const std::vector<Piece> early = block_backward(work, a100);
-  // All but the second of the two feed-forward products: 4 h^2 of 12 h^2 + 2 s h.
+  // All except the second of the two feed-forward products: 4 h^2 of 12 h^2 + 2 s h.
   CHECK(flops(early, Pass::recompute) / flops(block_forward(work, a100)) ==
         Approx(1 - 4 * 6144. / (12 * 6144 + 2 * 2048)));
   work.repeated = Repeated::attention_core;
@@ -110,11 +110,11 @@ TEST_CASE("block time: what each recompute repeats") {
   CHECK(total_time(selective, BlockPart::feed_forward, Pass::recompute) == Duration());
   work.repeated = Repeated::alternate_products;
   const std::vector<Piece> alternate = block_backward(work, a100);
-  // Key, projection and up, 1 + 1 + 4 of the 12 h^2: half of the linear operations.
+  // Key, projection and up, 1 + 1 + 4 of the 12 h^2: half of the linear FLOPs.
   CHECK(flops(alternate, Pass::recompute) == Approx(6 * 2 * 4 * 2048. * 6144 * 6144 / 8));
 }
 
-TEST_CASE("block time: the head of BERT sees the masked tokens alone") {
+TEST_CASE("block time: the head of BERT computes only the masked tokens") {
   const GpuRates rates = rates_of("a100-80g");
   const auto head = [&](const char* share) {
     const ModelShape bert =
@@ -124,7 +124,7 @@ TEST_CASE("block time: the head of BERT sees the masked tokens alone") {
   CHECK(head("0.25") == Approx(head("1.0") / 4).epsilon(0.01));
 }
 
-TEST_CASE("block time: sequence parallelism divides norms, dropout and residual, nothing else") {
+TEST_CASE("block time: sequence parallelism divides only norms, dropout and residual") {
   const GpuRates a100 = rates_of("a100-80g");
   BlockWork work = block_22b();
   const std::vector<Piece> whole = block_forward(work, a100);
@@ -138,10 +138,10 @@ TEST_CASE("block time: sequence parallelism divides norms, dropout and residual,
   CHECK(bytes_of(whole, "softmax") == 4 * 4 * 8 * 2048. * 2048);
 }
 
-TEST_CASE("block time: measured times of one layer, less its all-reduces") {
+TEST_CASE("block time: measured times of one layer, without its all-reduces") {
   // Table 4 of arXiv 2205.05198, one DGX A100, tp 8: 7.7 ms forward and 11.9 backward; 7.2 and 13.1
   // with sequence parallelism and selective recompute. Two all-reduces of s b h 2 bytes are exposed
-  // forward; backward they overlap the weight gradients. 230 GB/s of bus bandwidth.
+  // forward; backward they overlap the weight gradients. Bus bandwidth 230 GB/s.
   const GpuRates a100 = rates_of("a100-80g");
   const double all_reduces_ms = 2 * 2 * 7 / 8. * (2048 * 4 * 6144 * 2) / 230e9 * 1e3;
   BlockWork work = block_22b();
@@ -153,10 +153,9 @@ TEST_CASE("block time: measured times of one layer, less its all-reduces") {
   CHECK(ms(block_backward(work, a100)) == Approx(13.1).epsilon(0.12));
 }
 
-TEST_CASE("block time: heads of 108 elements, no multiple of 8, against heads of 216") {
+TEST_CASE("block time: heads of 108 elements, no multiple of 8, compared with heads of 216") {
   // BigScience, 78 layers of hidden 13824, tp 8, micro batch 4, recompute of every layer: 121.3 s
-  // with 64 heads, 162.7 s with 128, both with the same bubble and traffic on top: 1.34 times as
-  // long.
+  // with 64 heads, 162.7 s with 128, a ratio of 1.34. Bubble and traffic are the same in both.
   const GpuRates a100 = rates_of("a100-80g");
   BlockWork work = block_22b();
   work.hidden = 13824, work.ffn = 4 * 13824, work.repeated = Repeated::block;
@@ -169,7 +168,7 @@ TEST_CASE("block time: heads of 108 elements, no multiple of 8, against heads of
   CHECK(step(96) / step(64) < 1.06);  // heads of 144
 }
 
-TEST_CASE("block time: context parallelism shares queries, keys stay whole") {
+TEST_CASE("block time: context parallelism divides queries, and keys stay whole") {
   const GpuRates h100 = rates_of("h100");
   BlockWork work = block_work(load_model("llama2-7b"), 1, 4096);
   work.attention = AttentionKernel::cudnn;
@@ -178,11 +177,11 @@ TEST_CASE("block time: context parallelism shares queries, keys stay whole") {
   CHECK(4 * flops(block_forward(work, h100)) == Approx(alone));
 }
 
-// Transformer Engine writes the first of c partial contexts and adds the others, of a rank that has
-// them whole; gradients of keys and values come half by half, but the last. In fp8 they are widened
-// and their sum narrowed again. A ring kernel by kernel adds 45 bytes of each partial context, 18
-// of each gradient, and compiled 10 c and 10 (c + 1); heads exchanged for tokens leave one part and
-// the same operations.
+// Transformer Engine writes the first of c partial contexts and adds the others, on a rank that has
+// whole ones; gradients of keys and values come in halves, except the last. In fp8 they are
+// widened, and their sum is narrowed again. Joined kernel by kernel, a ring adds 45 bytes for each
+// partial context and 18 for each gradient; compiled, 10 c and 10 (c + 1). If heads are exchanged
+// for tokens, nothing is joined and the FLOPs are the same.
 TEST_CASE("block time: partial attention is joined, exchanged heads are not") {
   const GpuRates h100 = rates_of("h100");
   BlockWork work = block_work(load_model("llama2-7b"), 1, 4096);
@@ -190,7 +189,7 @@ TEST_CASE("block time: partial attention is joined, exchanged heads are not") {
   const double alone = flops(block_forward(work, h100));
   CHECK(bytes_of(block_forward(work, h100), "join ring") == 0);
   work.context_parallel = 4;
-  const double context = 1024. * 4096;  // as many as of keys, and of values
+  const double context = 1024. * 4096;  // elements; keys and values have as many
   CHECK(bytes_of(block_forward(work, h100), "join ring") == (2 + 2 + 3 * 6) * context);
   CHECK(bytes_of(block_backward(work, h100), "join ring") ==
         (2 + 2 + 3 * 6) * context + (3 + 2 * 3 + 6) * 2 * context);
@@ -211,9 +210,9 @@ TEST_CASE("block time: partial attention is joined, exchanged heads are not") {
   CHECK(4 * flops(block_forward(work, h100)) == Approx(alone));
 }
 
-// Three products that read the same input add up three gradients of it (r r r w), two halves of a
-// gated feed-forward two (r r w); what is multiplied stays the same.
-TEST_CASE("block time: products apart read their input each, and add up its gradients") {
+// Three products with the same input sum three gradients of it (r r r w), two halves of a gated
+// feed-forward two (r r w). The FLOPs stay the same.
+TEST_CASE("block time: separate products each read their input, and sum its gradients") {
   const GpuRates h100 = rates_of("h100");
   BlockWork work = block_work(load_model("llama3-8b"), 1, 4096);
   const auto called = [](const std::vector<Piece>& pieces, std::string_view name) {
@@ -240,7 +239,7 @@ TEST_CASE("block time: norms of queries and keys, biases of experts") {
   CHECK(qwen.norms_queries);
   CHECK_FALSE(qwen.biased_experts);
   CHECK(oss.biased_experts);
-  // 32 heads of queries and 4 of keys, of 128 elements
+  // 32 heads of queries and 4 of keys, of 128 elements.
   const BlockWork normed = block_work(qwen, 1, 1024);
   CHECK(bytes_of(block_forward(normed, h100), "query-key norm") == 4 * 1024. * 36 * 128);
   CHECK(bytes_of(block_backward(normed, h100), "query-key norm") == 6 * 1024. * 36 * 128);
@@ -257,8 +256,8 @@ TEST_CASE("block time: norms of queries and keys, biases of experts") {
   CHECK(bytes_of(block_forward(biased, h100), "expert bias") == 0);
 }
 
-// 4 x 2,048 tokens of 6,144, with dropout.
-TEST_CASE("block time: longer and wider work never takes less") {
+// The base size is 4 x 2,048 tokens of 6,144, with dropout.
+TEST_CASE("block time: longer and wider work never takes less time") {
   for (const char* device : {"v100-32g", "a100-80g", "h100", "b200"}) {
     const GpuRates rates = rates_of(device);
     double last_batch = 0, last_length = 0;
@@ -277,7 +276,7 @@ TEST_CASE("block time: longer and wider work never takes less") {
   }
 }
 
-TEST_CASE("block time: fewer bytes with fusion; fp8 halves products and adds casts") {
+TEST_CASE("block time: fusion moves fewer bytes; fp8 halves product times and adds casts") {
   const GpuRates h100 = rates_of("h100");
   BlockWork work = block_work(load_model("llama2-70b"), 1, 4096);
   work.attention = AttentionKernel::cudnn;
@@ -292,7 +291,7 @@ TEST_CASE("block time: fewer bytes with fusion; fp8 halves products and adds cas
   CHECK(bytes_of(block_forward(work, h100), "cast") == 4 * 4096. * 8192);
   CHECK(ms(block_backward(work, h100)) < half);
   CHECK(ms(block_backward(work, h100)) > half / 2);
-  // The head stays in 16 bits.
+  // The head stays in 16 bits, without casts.
   CHECK(bytes_of(head_backward(work, h100), "cast") == 0);
 }
 
@@ -314,8 +313,9 @@ TEST_CASE("block time: odd and empty sizes") {
   CHECK(ms(embedding_forward(work, a100)) > 0);
 }
 
-// Llama 2 70B's frozen block has as many products backward as forward, and attention's five against
-// two. An adapter of rank r has 2 M r (in + out) operations forward and twice that backward.
+// Llama 2 70B's frozen block has as many product FLOPs backward as forward, and attention has five
+// products instead of two. An adapter of rank r has 2 M r (in + out) FLOPs forward and twice that
+// backward.
 TEST_CASE("block time: frozen products have no weight gradients, their adapters do") {
   const GpuRates h100 = rates_of("h100");
   BlockWork plain = block_work(load_model("llama2-70b"), 1, 4096);
@@ -330,7 +330,7 @@ TEST_CASE("block time: frozen products have no weight gradients, their adapters 
   CHECK(flops(back, Pass::input_gradient) ==
         Approx(flops(backward, Pass::input_gradient) + thin).epsilon(1e-12));
   CHECK(ms(back) < 0.7 * ms(backward));
-  // Over four ranks: of what projection and down put out each forms a fourth of the columns.
+  // Over four ranks, each computes a fourth of the columns of the outputs of projection and down.
   BlockWork divided = frozen;
   divided.tensor_parallel = 4;
   divided.adapters->targets = AdapterTargets::all;
@@ -339,7 +339,8 @@ TEST_CASE("block time: frozen products have no weight gradients, their adapters 
                           (28672 / 4. + 8192 / 4.));
   CHECK(flops(block_backward(divided, h100), Pass::weight_gradient) ==
         Approx(quarter).epsilon(1e-12));
-  // Weights of 4.5 bits are written in 16 before each product of both passes: 2.5625 bytes.
+  // Weights of 4.5 bits are written in 16 bits before each product of both passes: 2.5625 bytes per
+  // element.
   BlockWork narrow = frozen;
   narrow.adapters->frozen_bits = 4.5;
   const double matrices = 8192. * (10240 + 8192 + 3 * 28672);
@@ -356,7 +357,7 @@ TEST_CASE("block time: frozen products have no weight gradients, their adapters 
   CHECK(flops(head_backward(frozen, h100)) == Approx(flops(head_backward(plain, h100)) / 2));
 }
 
-TEST_CASE("block time: attention in fp8 multiplies at its rate, between casts") {
+TEST_CASE("block time: attention in fp8 multiplies at the fp8 rate, between casts") {
   const GpuRates h100 = rates_of("h100");
   BlockWork half = block_work(load_model("llama2-70b"), 1, 4096);
   half.attention = AttentionKernel::cudnn;
@@ -369,7 +370,7 @@ TEST_CASE("block time: attention in fp8 multiplies at its rate, between casts") 
       if (piece.kind == PieceKind::attention) sum += piece.duration.ms();
     return sum;
   };
-  // The exponentials stay: less than twice as fast.
+  // The exponentials take the same time, so the speed-up is less than two.
   for (const auto& pass : {block_forward, block_backward}) {
     CHECK(core(pass(fp8, h100)) < 0.8 * core(pass(half, h100)));
     CHECK(core(pass(fp8, h100)) > 0.5 * core(pass(half, h100)));
@@ -380,7 +381,7 @@ TEST_CASE("block time: attention in fp8 multiplies at its rate, between casts") 
   CHECK(casts(fp8) - casts(half) == Approx(3 * 4096. * 10240));
 }
 
-// T = 64 tokens of 32 elements, 4 experts of 48 columns, two a token, all places filled.
+// T = 64 tokens of 32 elements, 4 experts of 48 columns, two per token, all places filled.
 BlockWork one_hot(std::int64_t choices) {
   BlockWork work;
   work.hidden = 32, work.ffn = 48;
@@ -398,7 +399,7 @@ BlockWork of_data(BlockWork work) {
   return work;
 }
 
-TEST_CASE("block time: one-hot routing multiplies tokens by places, five times") {
+TEST_CASE("block time: one-hot routing multiplies tokens by places in five products") {
   const GpuRates a100 = rates_of("a100-80g");
   const BlockWork copied = one_hot(0), multiplied = one_hot(2);
   const double product = 2.0 * 64 * 128 * 32;
@@ -411,7 +412,7 @@ TEST_CASE("block time: one-hot routing multiplies tokens by places, five times")
   CHECK(bytes_of(block_backward(multiplied, a100), "one-hot weights") == 64 * 128 * (6 + 8));
 }
 
-TEST_CASE("block time: without heads a block is its feed-forward alone") {
+TEST_CASE("block time: a block without heads is only its feed-forward") {
   BlockWork work;
   work.hidden = 32, work.ffn = 48, work.micro_batch = 1, work.seq_len = 64;
   const GpuRates a100 = rates_of("a100-80g");

@@ -14,13 +14,13 @@
 namespace lambcast {
 namespace {
 
-// Kernels that a framework starts for one transformer block, forward and backward together; an
-// unfused PyTorch encoder layer has about a third of them forward.
+// Number of kernels that a framework starts for one transformer block, forward and backward
+// together; an unfused PyTorch encoder layer has about a third of them forward.
 constexpr double launches_per_block = 120;
 
-// The same for a convolution with batch norm and ReLU under autocast: its weight cast, the
-// convolution, norm and ReLU forward; backward ReLU, norm, the gradients of input and weight, and
-// the cast of the latter.
+// The same for a convolution with batch norm and ReLU under autocast. Forward: weight cast,
+// convolution, norm and ReLU. Backward: ReLU, norm, the gradients of input and weight, and the
+// weight gradient's cast.
 constexpr double launches_per_convolution = 9;
 
 double launches_of(const ModelShape& model) {
@@ -38,8 +38,8 @@ double curve_time_s(const TrainingCurve& curve, double micro_batch) {
   return interpolate(curve.micro_batch, time, micro_batch);
 }
 
-// Returns the curve whose shape is used: the curve itself, or for a single point a fuller curve of
-// the same model and implementation. Null: there is none.
+// Returns the curve whose dependence on the micro batch is used: the curve itself or, for a single
+// point, a fuller curve of the same model and implementation. Null if there is none.
 const TrainingCurve* shape_of(const TrainingCurve& curve, const Device& device) {
   if (curve.micro_batch.size() > 1) return &curve;
   for (const TrainingCurve& fuller : device.training_curves)
@@ -68,7 +68,7 @@ double flops_per_token(const ModelShape& model, std::int64_t seq_len) {
          static_cast<double>(std::max<std::int64_t>(1, seq_len));
 }
 
-// A program, and the format of its products.
+// Name of a program, and the format of its products.
 struct Program {
   const std::string& name;
   MatrixFormat format;
@@ -84,8 +84,9 @@ double kernels_s(const ModelShape& model, const Program& program, double images,
   return convolution_times(model, std::llround(images), run, rates).both().s();
 }
 
-// The kernels of a net, times the ratio of the curve to the kernels of its own net: at as many
-// images if the blocks are alike, else at the nearest number of images that was timed.
+// Returns the time of the net's kernels, times the ratio of the curve to the kernels of its own
+// net. The ratio is taken at the same number of images if the blocks are alike, else at the nearest
+// number of images that was timed.
 double scaled_by_kernels_s(const Device& device, const TrainingCurve& curve,
                            const ModelShape& curve_model, const ModelShape& model, double images,
                            const Program& program) {
@@ -97,7 +98,8 @@ double scaled_by_kernels_s(const Device& device, const TrainingCurve& curve,
                    device.timed_rates.value_or(*device.rates));
 }
 
-// The curve's time for as many tokens (for images: as many FLOPs), scaled to this model's work.
+// Returns the curve's time for the same number of tokens (images: the same FLOPs), scaled to this
+// model's FLOPs.
 double scaled_time_s(const Device& device, const TrainingCurve& curve,
                      const ModelShape& curve_model, const ModelShape& model, double micro_batch,
                      std::int64_t seq_len) {
@@ -117,9 +119,9 @@ struct Estimate {
   bool extrapolated;
   Basis basis = Basis::rate;
   double micro_batch_doublings = 0, seq_len_doublings = 0;
-  bool measured = false;  // this model, or blocks like its own, by the same program
-  // A measured point lies below the floor of launches: the program replays graphs or starts fewer
-  // kernels.
+  bool measured = false;  // this program timed the model, or blocks like its own
+  // A measured point lies below the lower bound of launches: the program replays graphs or starts
+  // fewer kernels.
   bool fused = false;
 };
 
@@ -131,7 +133,7 @@ double doublings_to_nearest(const std::vector<double>& points, double at) {
   return least;
 }
 
-// How much a curve says about a model, from the most to the least.
+// How well a curve matches a model, from best to worst.
 enum class CurveMatch { same, blocks, other_program, by_name, other_model, other_kind, none };
 
 CurveMatch match(const TrainingCurve& curve, const ModelShape& model,
@@ -145,7 +147,8 @@ CurveMatch match(const TrainingCurve& curve, const ModelShape& model,
                ? CurveMatch::by_name
                : CurveMatch::none;
   const Likeness like = likeness(model, *shape);
-  // Nothing else tells of convolutions, so the nearest net of any program does.
+  // Curves of other models say nothing about convolutions, so the closest net of any program is
+  // used.
   const bool convolves = is_convolutional(model);
   if (convolves && like == Likeness::other)
     return curve.seq_len == 0 ? CurveMatch::other_model : CurveMatch::other_kind;
@@ -157,10 +160,11 @@ CurveMatch match(const TrainingCurve& curve, const ModelShape& model,
 
 struct Curves {
   CurveMatch match = CurveMatch::none;
-  std::vector<const TrainingCurve*> of;  // one model by one program, ordered by length
+  std::vector<const TrainingCurve*> of;  // of one model and program, ordered by length
 };
 
-// The curves that say most about the model; of several models or programs the first one's.
+// Returns the curves that match the model best; of several models or programs only those of the
+// first.
 Curves curves_for(const Device& device, const ModelShape& model,
                   const std::string& implementation) {
   Curves best;
@@ -178,7 +182,8 @@ Curves curves_for(const Device& device, const ModelShape& model,
   return best;
 }
 
-// The rates of a net's kernels: in 16 bits those of a curve, and in fp32 the run's.
+// Adds the rates of a net's kernels: those of a curve are in 16 bits, and a run in fp32 has its
+// own.
 void read_rates(const GpuRates& rates, MatrixFormat format, std::vector<NumberRead>& rests_on) {
   const auto read = [&](MatrixFormat of, const char* peak, const char* share) {
     rests_on.push_back({peak, rates.of(of).peak.provenance});
@@ -203,7 +208,7 @@ std::optional<Estimate> from_curves(const Device& device, const ModelShape& mode
   if (curves.empty()) return std::nullopt;
   if (match == CurveMatch::other_kind && has_convolution_kernels(device, model))
     return std::nullopt;
-  // Nothing is known of a model that does not ship but its name.
+  // Of a model without a preset, only the name is known.
   const ModelShape& curve_model =
       match == CurveMatch::by_name ? model : model_preset(curves.front()->model);
   const TrainingCurve* below = curves.front();
@@ -262,7 +267,7 @@ std::optional<Estimate> from_curves(const Device& device, const ModelShape& mode
   return estimate;
 }
 
-// A net without any curve, kernel by kernel.
+// Returns the time of a net without any curve, kernel by kernel.
 Estimate by_convolutions(const Device& device, const ModelShape& model, const Program& program,
                          double micro_batch) {
   Estimate estimate{kernels_s(model, program, micro_batch, *device.rates),
@@ -273,16 +278,16 @@ Estimate by_convolutions(const Device& device, const ModelShape& model, const Pr
   return estimate;
 }
 
-// FLOPs of a profiled block, which is one of BERT: four projections, two feed-forward products,
-// scores and values.
+// Returns the FLOPs of a profiled block, which is one of BERT: four projections, two feed-forward
+// products, scores and values.
 double forward_flops(const LayerCurve& curve) {
   const auto h = static_cast<double>(curve.hidden), f = static_cast<double>(curve.ffn);
   const auto s = static_cast<double>(curve.seq_len);
   return 2 * s * (4 * h * h + 2 * h * f) + 4 * s * s * h;
 }
 
-// A block of the same width with gates, experts, adapters or fewer key-value heads multiplies
-// something else.
+// Returns whether the model's blocks equal the profiled ones. A block of the same width with gates,
+// experts, adapters or fewer key-value heads has other products.
 bool has_blocks_of(const ModelShape& model, const LayerCurve& curve) {
   if (curve.hidden != model.hidden || curve.heads != model.heads || curve.ffn != model.ffn ||
       model.experts > 0 || model.adapters || model.decoder || !model.pyramid.empty())
@@ -315,7 +320,7 @@ std::optional<MicroBatchTime> from_layers(const Device& device, const ModelShape
   return std::nullopt;
 }
 
-// The best rate that any measured block reached, forward and backward, in FLOP/s.
+// Returns the highest rate of any measured block, forward and backward, in FLOP/s.
 std::pair<double, Provenance> measured_rate(const Device& device) {
   std::pair<double, Provenance> best{0, {}};
   for (const LayerCurve& curve : device.layers) {
@@ -329,13 +334,13 @@ std::pair<double, Provenance> measured_rate(const Device& device) {
   return best;
 }
 
-// How often training reads or writes what a convolutional net keeps for its backward pass, two
-// tensors for each convolution: the outputs of convolution and ReLU. Forward 6 tensors are moved
+// Number of times that training reads or writes the activations that a convolutional net keeps: two
+// tensors for each convolution, the outputs of convolution and ReLU. Forward moves 6 tensors
 // (convolution, norm and ReLU read and write), backward 12 (ReLU 3, norm 5, gradients of input and
 // weight 4).
 constexpr double passes_over_activations = 9;
 
-// A convolutional net without any curve takes no less than its memory traffic.
+// Raises the time of a convolutional net without any curve to that of its memory traffic.
 void bound_by_memory(const Device& device, const ModelShape& model, std::int64_t micro_batch,
                      Estimate& estimate) {
   if (!is_convolutional(model)) return;
@@ -382,9 +387,9 @@ MicroBatchTime micro_batch_time(const Device& device, const ModelShape& model,
   if (without_curve) bound_by_memory(device, model, micro_batch, *estimate);
   const double least = estimate->fused ? 0 : unfused_launches(device, model).s();
   if (least > estimate->seconds) {
-    // How many kernels, and how fast the host starts them, was held out nowhere.
+    // No held-out case measured the number of kernels and the launch rate of the host.
     estimate->basis = std::max(estimate->basis, Basis::rate);
-    // Number that sets at least half of the floor: an error of two in it moves the time.
+    // If launches dominate by a factor of two, the other numbers no longer affect the time.
     if (2 * estimate->seconds < least) estimate->rests_on.resize(1);
     estimate->rests_on.front().provenance = {
         Kind::assumed, fmt::format("the host starts {:.0f} kernels", launches_of(model))};

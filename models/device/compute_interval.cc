@@ -6,7 +6,7 @@
 namespace lambcast {
 namespace {
 
-// Blocks lack what another program lacks at least.
+// Blocks are at least as uncertain as times of another program.
 const HeldOut& constant_of(Basis basis) {
   switch (basis) {
     case Basis::this_machine:

@@ -15,7 +15,7 @@ namespace {
 
 double total_ms(const MicroBatchTime& time) { return time.forward.ms() + time.backward.ms(); }
 
-TEST_CASE("compute: published points come back exactly, in between time grows") {
+TEST_CASE("compute: published points are reproduced exactly, and time grows between them") {
   const Device v100 = load_device("v100-16g");
   const ModelShape bert = load_model("bert-large");
   const auto point = micro_batch_time(v100, bert, "deepspeed", 16, 128);
@@ -45,7 +45,7 @@ TEST_CASE("compute: a curve belongs to a shape, not to a name") {
   const MicroBatchTime renamed = changed({{"model.name", "renamed"}});
   CHECK(total_ms(renamed) == total_ms(bert));
   CHECK(renamed.basis == Basis::this_device);
-  // Blocks are all but the head, whose share of the FLOPs stays the same per token.
+  // 24 blocks are the whole model except the head, whose share of the FLOPs per token is constant.
   const Flops block = block_forward_flops(load_model("bert-large"), 0, 128);
   const double share = 24 * (block / forward_flops(load_model("bert-large"), 128));
   const MicroBatchTime deeper = changed({{"model.layers", "48"}});
@@ -59,9 +59,9 @@ TEST_CASE("compute: a curve belongs to a shape, not to a name") {
   CHECK(total_ms(wider) > 2 * total_ms(bert));
 }
 
-TEST_CASE("compute: the floor of launches follows the layers of a curve's model") {
-  // 8 samples in 47.9 ms are above 24 x 120 launches of 5 us, 14.4 ms, and below those of 17 us,
-  // 49 ms: that program starts fewer kernels, with 25 layers as with 24.
+TEST_CASE("compute: the lower bound of launches follows the layers of a curve's model") {
+  // 8 samples in 47.9 ms lie above 24 x 120 launches of 5 us, 14.4 ms, and below those of 17 us, 49
+  // ms: that program starts fewer kernels, with 25 layers as with 24.
   Device v100 = load_device("v100-16g");
   v100.framework_launch.value = Duration::microseconds(17);
   double last = 0;
@@ -74,7 +74,7 @@ TEST_CASE("compute: the floor of launches follows the layers of a curve's model"
   }
 }
 
-TEST_CASE("compute: a net that another program was timed on takes as much longer as its kernels") {
+TEST_CASE("compute: a net timed with another program scales with the times of its kernels") {
   const Device v100 = load_device("v100-16g");
   const ModelShape resnet = load_model("resnet50");
   const auto kernels = [&](const char* program, MatrixFormat format) {
@@ -87,11 +87,11 @@ TEST_CASE("compute: a net that another program was timed on takes as much longer
     const auto apart = micro_batch_time(v100, resnet, "deepspeed", 208, 0, format);
     CHECK(total_ms(apart) == Approx(fused * (kernels("deepspeed", format) / timed)));
     CHECK(apart.basis == Basis::kernels);
-    CHECK_FALSE(apart.measured);  // not of this program
+    CHECK_FALSE(apart.measured);  // not by this program
   }
 }
 
-TEST_CASE("compute: a model whose curve has no known shape is known by its name alone") {
+TEST_CASE("compute: a curve without a known shape matches a model by its name only") {
   Device device = load_device("v100-16g");
   for (TrainingCurve& curve : device.training_curves) curve.model = "mine";
   const std::vector<ModelOverride> mine{{"model.name", "mine"}};
@@ -120,7 +120,7 @@ TEST_CASE("compute: between the lengths of two curves time is between theirs, by
   }
 }
 
-TEST_CASE("compute: a floor of launches that a measured point lies below does not hold") {
+TEST_CASE("compute: the lower bound of launches does not apply if a measured point lies below it") {
   const ModelShape resnet = load_model("resnet50");
   Device h100 = load_device("h100");
   h100.framework_launch.value = Duration::microseconds(30);
@@ -133,7 +133,7 @@ TEST_CASE("compute: a floor of launches that a measured point lies below does no
   CHECK(total_ms_of(h100, 16) < total_ms_of(h100, 50));
   Device bare = h100;
   bare.training_curves.clear();
-  CHECK(total_ms_of(bare, 16) == Approx(total_ms_of(bare, 8)));  // both on the floor
+  CHECK(total_ms_of(bare, 16) == Approx(total_ms_of(bare, 8)));  // both equal the bound
   CHECK(total_ms_of(bare, 8) > total_ms_of(h100, 50));
 }
 
@@ -150,8 +150,9 @@ TEST_CASE("compute: the host starts nine kernels for each weight of a convolutio
   CHECK(floor_ms("resnet18") == Approx(21 * 9 * launch_ms));
 }
 
-// MLPerf's ResNet-50 by NVIDIA, whose curves are left out here. No constant was fitted to them.
-TEST_CASE("compute: without a curve the kernels of a convolutional net come within 1.4") {
+// NVIDIA's MLPerf results for ResNet-50, whose curves are left out here. No constant was fitted to
+// them.
+TEST_CASE("compute: without a curve, kernels of a convolutional net are within a factor of 1.4") {
   const ModelShape resnet = load_model("resnet50");
   for (const auto& [name, images_per_s] : {std::pair("l40s", 1935.0),
                                            {"a30", 1615.0},
@@ -167,7 +168,7 @@ TEST_CASE("compute: without a curve the kernels of a convolutional net come with
     CHECK(forecast < 1.1 * images_per_s);
     CHECK(forecast > images_per_s / 1.4);
     CHECK(fused.basis == Basis::kernels);
-    // Without the GPU's rates the net takes its memory traffic at least.
+    // Without the GPU's rates the net takes at least the time of its memory traffic.
     device.rates.reset();
     const MicroBatchTime bounded = micro_batch_time(device, resnet, "nvidia", 256, 0);
     CHECK(256 / (bounded.forward + bounded.backward).s() < 1.6 * images_per_s);
@@ -175,7 +176,7 @@ TEST_CASE("compute: without a curve the kernels of a convolutional net come with
   }
 }
 
-TEST_CASE("compute: what no curve covers says so") {
+TEST_CASE("compute: a time without a curve states it") {
   const ModelShape bert = load_model("bert-large");
   CHECK(micro_batch_time(load_device("v100-16g"), bert, "deepspeed", 3, 384).extrapolated);
   const auto h100 = micro_batch_time(load_device("h100"), bert, "deepspeed", 256, 128);
@@ -185,7 +186,7 @@ TEST_CASE("compute: what no curve covers says so") {
         Approx(3 * 256 * forward_flops(bert, 128).value() / (0.4 * 989e12) * 1e3));
 }
 
-TEST_CASE("compute: what a time rests on, and how far from the nearest measured point") {
+TEST_CASE("compute: basis of a time, and distance to the nearest measured point") {
   const Device v100 = load_device("v100-16g");
   const ModelShape bert = load_model("bert-large");
   const auto check = [](const MicroBatchTime& time, Basis basis, double micro_batch,
@@ -198,19 +199,19 @@ TEST_CASE("compute: what a time rests on, and how far from the nearest measured 
   check(micro_batch_time(v100, bert, "deepspeed", 512, 128), Basis::this_device, 2, 0);
   check(micro_batch_time(v100, bert, "deepspeed", 24, 128), Basis::this_device, std::log2(4 / 3.),
         0);
-  // A curve says nothing if the host cannot launch as fast.
+  // A curve does not apply if the host cannot launch as fast.
   Device slow_host = v100;
   slow_host.framework_launch.value = Duration::microseconds(12);
   CHECK(micro_batch_time(v100, bert, "deepspeed", 1, 128).basis == Basis::this_device);
   CHECK(micro_batch_time(slow_host, bert, "deepspeed", 1, 128).basis == Basis::rate);
-  // The nearer length is 512, where 16 sequences of 257 are 8.03.
+  // The nearer length is 512, where 16 sequences of 257 tokens are equivalent to 8.03.
   check(micro_batch_time(v100, bert, "deepspeed", 16, 257), Basis::this_device,
         std::log2(16 * 257 / 512. / 8), std::log2(512 / 257.));
   check(micro_batch_time(v100, load_model("gpt2"), "deepspeed", 8, 1024), Basis::other_model, 0, 1);
   check(micro_batch_time(load_device("h200"), bert, "deepspeed", 8, 128), Basis::rate, 0, 0);
 }
 
-TEST_CASE("compute interval: parts add as squares, and the share is that of the weakest part") {
+TEST_CASE("compute interval: parts add as squares, and the coverage is the lowest of the parts") {
   CHECK(compute_width(Basis::this_machine).log == held_out::this_machine.off);
   CHECK(compute_width(Basis::this_device, 1, 2).log ==
         Approx(std::sqrt(0.25 * 0.25 + 0.1 * 0.1 + 0.44 * 0.44)));
@@ -222,7 +223,7 @@ TEST_CASE("compute interval: parts add as squares, and the share is that of the 
   CHECK(compute_width(Basis::rate).log > compute_width(Basis::this_device).log);
 }
 
-TEST_CASE("compute interval: a measured kernel is as sure as its repeats agree") {
+TEST_CASE("compute interval: a measured kernel is as certain as its repeats agree") {
   KernelCurve kernel;
   kernel.elements = {100, 200};
   kernel.time_us = {10, 20};
@@ -265,14 +266,14 @@ source = "test"
   for (const auto& [batch, outside] :
        {std::pair{7, true}, std::pair{8, false}, std::pair{16, false}, std::pair{17, true}})
     CHECK(micro_batch_time(device, bert, "deepspeed", batch, 128).extrapolated == outside);
-  // Gated feed-forwards of the same width are other blocks.
+  // Gated feed-forwards of the same width are different blocks.
   const ModelShape gated =
       load_model("llama2-7b", std::vector<ModelOverride>{{"model.hidden", "1024"},
                                                          {"model.heads", "16"},
                                                          {"model.kv_heads", "16"},
                                                          {"model.ffn", "4096"}});
   CHECK(micro_batch_time(device, gated, "deepspeed", 12, 128).basis == Basis::rate);
-  // Numbers that the description leaves out are assumed, and say so.
+  // Numbers that the description leaves out are assumed and marked as such.
   CHECK(device.pageable_d2h.value == Bandwidth(3e9));
   CHECK(device.pageable_h2d.value == Bandwidth(3e9));
   CHECK(device.pinned_d2h.value == Bandwidth(6e9));
@@ -292,8 +293,9 @@ TEST_CASE("compute: interpolation is linear, extends its ends and stays above ze
   CHECK(interpolate({10, 20}, {1, 11}, 5) == 0);
 }
 
-// A curve of text once stood in for a net of images with one class more, in half the time.
-TEST_CASE("compute: nets of images take the time of the measured one by their kernels") {
+// Regression: a curve of text once applied to a net of images with one class more, with half the
+// time.
+TEST_CASE("compute: nets of images scale the time of a measured one by their kernels") {
   const auto us = [](const Device& device, const ModelShape& model, std::int64_t images) {
     const MicroBatchTime time = micro_batch_time(device, model, "nvidia", images, 0);
     return (time.forward + time.backward).us();
@@ -323,7 +325,7 @@ TEST_CASE("compute: nets of images take the time of the measured one by their ke
   CHECK(devices >= 6);
 }
 
-TEST_CASE("compute: a net of larger images takes no less time, whatever timed net it rests on") {
+TEST_CASE("compute: a net of larger images takes no less time, with any timed net as its basis") {
   for (const char* name : {"v100-16g", "a100-80g", "b200"}) {
     const Device device = load_device(name);
     for (const MatrixFormat format : {MatrixFormat::half, MatrixFormat::single})

@@ -10,17 +10,17 @@ namespace {
 constexpr double saved_by_2x2 = 36 / 16.0;            // products of 3 x 3 over those of a tile
 constexpr std::int64_t tile_edge = 4, products = 36;  // of F(4x4)
 // Share of a product's rate that a convolution reaches outside the matrix units: DeepBench's
-// convolutions on a V100 (validate/compute/convolutions_test.cc). In the matrix units both reach
-// the same.
+// convolutions on a V100 (validate/compute/convolutions_test.cc). In the matrix units both have the
+// same rate.
 constexpr double share_outside = 0.8;
 constexpr double widened_pixels = 36 / 16.0, widened_weights = 36 / 9.0;
 
 double square(std::int64_t size) { return static_cast<double>(size * size); }
 
-// Tensors of one convolution, in elements.
+// Sizes of the tensors of one convolution, in elements.
 struct Tensors {
   double input, output, weights;
-  // A 1 x 1 kernel with a stride skips pixels.
+  // Elements read: a 1 x 1 kernel with a stride skips pixels.
   double read_input;
 };
 
@@ -32,7 +32,7 @@ Tensors tensors_of(const Convolution& of, std::int64_t images) {
           of.kernel == 1 ? channels_in * square(of.size) : input};
 }
 
-// The product of one pass over `rows` pixels or tiles of one image.
+// Returns the product of one pass over `rows` pixels or tiles of all images.
 Product product_of(ConvolutionPass pass, std::int64_t rows, std::int64_t in, std::int64_t out,
                    std::int64_t taps, MatrixFormat format) {
   Product product{.format = format};
@@ -66,7 +66,8 @@ KernelCost by_4x4(const Convolution& of, std::int64_t images, ConvolutionPass pa
   const double plain = tensors.input + tensors.output + tensors.weights;
   const double widened =
       widened_pixels * tiled * (tensors.input + tensors.output) + widened_weights * tensors.weights;
-  // The product reads and writes the widened tensors; so do the transforms, next to the plain ones.
+  // The product reads and writes the transformed tensors; so do the transforms, in addition to the
+  // plain ones.
   const double bytes = bytes_per_element(format);
   product.moved = Bytes(bytes * widened);
   return product_cost(product, rates) + memory_cost(Bytes(bytes * (plain + widened)), 3, rates);
@@ -76,7 +77,7 @@ KernelCost moving(double elements, const ConvolutionRun& run, const GpuRates& ra
   return memory_cost(Bytes(elements * bytes_per_element(run.format)), 1, rates);
 }
 
-// Norm, sum and ReLU behind a convolution of N outputs.
+// Adds norm, sum and ReLU after a convolution of N outputs.
 void add_rest(const Convolution& of, double n, const ConvolutionRun& run, const GpuRates& rates,
               ConvolutionTimes& times) {
   if (run.fused && of.norm) {

@@ -9,7 +9,7 @@ namespace lambcast {
 namespace {
 
 // 100 multiprocessors, 100 TFLOP/s in 16 bits, 10 TFLOP/s outside the matrix units, 1 TB/s, no
-// start.
+// start time.
 GpuRates round_numbers() {
   GpuRates rates;
   rates.device = "round";
@@ -29,14 +29,14 @@ double us(const Convolution& of, ConvolutionPass pass, MatrixFormat format,
   return convolution_cost(of, 32, pass, format, rates).duration.us();
 }
 
-TEST_CASE("convolution: with slow memory it takes what its tensors take") {
+TEST_CASE("convolution: with slow memory it takes the time of its tensors") {
   const Bandwidth slow(1e10);
   const Convolution thin{.kernel = 1, .in = 8, .out = 8, .size = 112};
   const double elements = 32. * 8 * 112 * 112, weights = 64;
   for (const ConvolutionPass pass : {ConvolutionPass::forward, ConvolutionPass::input_gradient})
     CHECK(us(thin, pass, MatrixFormat::half, slow) ==
           Approx(2 * (2 * elements + weights) / 1e10 * 1e6));
-  // A kernel of 1 x 1 skips pixels; the gradient of its input has all of them.
+  // A 1 x 1 kernel with a stride skips pixels; its input gradient has all of them.
   const Convolution strided{.kernel = 1, .stride = 2, .in = 8, .out = 8, .size = 56};
   const double skipped = elements / 4;
   CHECK(us(strided, ConvolutionPass::forward, MatrixFormat::half, slow) ==
@@ -45,7 +45,7 @@ TEST_CASE("convolution: with slow memory it takes what its tensors take") {
         Approx(2 * (elements + skipped + weights) / 1e10 * 1e6));
 }
 
-TEST_CASE("convolution: the passes of one do the same operations") {
+TEST_CASE("convolution: all passes of one convolution have the same FLOPs") {
   const Convolution of{.kernel = 3, .in = 64, .out = 256, .size = 14};
   const double flops = 2. * 32 * 14 * 14 * 9 * 64 * 256;
   for (const ConvolutionPass pass : {ConvolutionPass::forward, ConvolutionPass::input_gradient,
@@ -54,7 +54,8 @@ TEST_CASE("convolution: the passes of one do the same operations") {
           flops);
 }
 
-TEST_CASE("convolution: Winograd's method multiplies less, in fp32 and for 3 x 3 alone") {
+TEST_CASE(
+    "convolution: Winograd's method needs fewer multiplications, only in fp32 and for 3 x 3") {
   const Convolution three{.kernel = 3, .in = 256, .out = 256, .size = 28};
   Convolution strided = three;
   strided.stride = 2;
@@ -67,7 +68,7 @@ TEST_CASE("convolution: Winograd's method multiplies less, in fp32 and for 3 x 3
 }
 
 // 2 images of 4 x 4 pixels and 16 channels: N = 512 elements of 2 bytes.
-TEST_CASE("convolution: norms, sums and ReLUs move what the header says") {
+TEST_CASE("convolution: norms, sums and ReLUs move the bytes stated in the header") {
   ModelShape net;
   net.convolutions = {
       {.kernel = 1, .in = 16, .out = 16, .size = 4, .norm = true, .relu = true, .shortcut = true}};
@@ -76,7 +77,7 @@ TEST_CASE("convolution: norms, sums and ReLUs move what the header says") {
     const auto only = [&](ConvolutionPass pass) {
       return convolution_cost(net.convolutions[0], 2, pass, run.format, round_numbers()).bytes;
     };
-    // The first convolution has no gradient of its input.
+    // The first convolution has no input gradient.
     return std::pair((times.forward.bytes - only(ConvolutionPass::forward)).value(),
                      (times.backward.bytes - only(ConvolutionPass::weight_gradient)).value());
   };
@@ -85,7 +86,7 @@ TEST_CASE("convolution: norms, sums and ReLUs move what the header says") {
         std::pair((4 + 1 / 16.) * n, (6 + 1 / 16.) * n));
   CHECK(bytes({.channels_last = true}) == std::pair(8 * n, 11 * n));
   CHECK(bytes({}) == std::pair(10 * n, 15 * n));  // input; input and output gradient
-  // Channels first suits fp32.
+  // fp32 needs no transposes for channels first.
   CHECK(bytes({.format = MatrixFormat::single}) == std::pair(16 * n, 22 * n));
 }
 
@@ -112,7 +113,7 @@ TEST_CASE("convolution: more images, channels or pixels never take less time") {
   }
 }
 
-TEST_CASE("convolution: a net takes longer apart than fused, and longer still in fp32") {
+TEST_CASE("convolution: a net takes longer with separate kernels, and still longer in fp32") {
   for (const char* device : {"v100-16g", "t4", "a100-80g", "h100"}) {
     const GpuRates rates = load_device(device).rates.value();
     for (const char* net : {"resnet18", "resnet50", "vgg16"}) {

@@ -16,10 +16,10 @@
 namespace lambcast {
 namespace {
 
-// Limits of a curve: a time above an hour or below a femtosecond is a wrong unit.
+// Limits of a curve: a time above an hour or below a femtosecond has a wrong unit.
 constexpr double most_elements = 1e15, most_us = 3.6e9, most_rate = 1e15, least = 1e-9;
 
-// Equally long lists of positive numbers, the first one ascending.
+// Reads a list of positive, ascending numbers, the x axis of a curve.
 std::vector<double> axis(const Table& table, std::string_view key) {
   auto values = table.get<std::vector<double>>(key);
   if (values.empty()) fail_input(table.where(key), "is empty");
@@ -43,7 +43,7 @@ std::vector<double> ordinates(const Table& table, std::string_view key, std::siz
   return values;
 }
 
-// The length of a curve is one that its model can have: 0 for images, whose samples have none.
+// Checks that the model of a curve can have its length: 0 for images, whose samples have no length.
 void check_length(const Table& table, const TrainingCurve& curve) {
   std::int64_t low = 0, high = 1 << 20;
   if (const ModelShape* preset = find_model_preset(curve.model)) {
@@ -56,7 +56,7 @@ void check_length(const Table& table, const TrainingCurve& curve) {
                fmt::format("{} to {}", low, high));
 }
 
-// A curve says its own kind and source; a profile says them once, at its device.
+// A curve states its own kind and source; a profile states them once, for the device.
 TrainingCurve decode_training_curve(const Table& table, const Provenance& of_device) {
   TrainingCurve curve;
   curve.model = table.get<std::string>("model");
@@ -85,7 +85,7 @@ KernelCurve decode_kernel(const Table& table, const Provenance& of_device) {
                fmt::format("{:g} is out of range", curve.bytes_per_element), "0 to 1e+06");
   if (table.has("spread_us"))
     curve.spread_us = ordinates(table, "spread_us", curve.elements.size(), most_us, true);
-  table.has("copy_share");  // for readers of the profile
+  table.has("copy_share");  // for programs that read the profile
   curve.provenance = table.provenance_or(of_device);
   return curve;
 }
@@ -121,8 +121,8 @@ Device decode_device(const Table& root, const std::optional<Provenance>& of_curv
   device.memory_capacity =
       get_within(table, "memory_capacity", Range<Bytes>{Bytes(1e6), Bytes(1e15)}).value;
   device.memory_bandwidth = get_within(table, "memory_bandwidth", any_bandwidth);
-  // Measured copies may stand a little above the name plate: it is rounded, and caches help. A
-  // profile has no name plate, its memory_bandwidth is what one kernel read.
+  // Measured copies may be slightly above the nominal rate, which is rounded, and caches help. A
+  // profile has no nominal rate; its memory_bandwidth is that of one kernel.
   const bool name_plate = device.memory_bandwidth.provenance.kind != Kind::measured;
   device.copy_bandwidth = get_within(
       table, "copy_bandwidth",

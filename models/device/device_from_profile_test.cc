@@ -7,8 +7,8 @@
 namespace lambcast {
 namespace {
 
-// The profiler runs on the emulated device (kernels/cuda_on_cpu), so its times mean nothing.
-TEST_CASE("devices: a profile of few elements, without layers or cuBLASLt, is a device at once") {
+// The profiler runs on the emulated device (kernels/cuda_on_cpu), so its times are meaningless.
+TEST_CASE("devices: a profile of few elements, without layers or cuBLASLt, loads as a device") {
   ProfileOptions options;
   options.min_bytes = options.max_bytes = 4 * 100;
   options.iterations = 1;

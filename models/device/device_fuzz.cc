@@ -1,4 +1,4 @@
-// Descriptions of devices.
+// Fuzzes descriptions of devices.
 #include "models/device/device.h"
 #include "sim/base/fuzz_target.h"
 

@@ -11,7 +11,7 @@ namespace {
 
 std::string flag_of(const std::string& key) { return "--set device." + key; }
 
-// One key of one curve: which of the list, and what of it.
+// A key of a curve: the index of the curve in its list, and the key.
 struct OfCurve {
   std::size_t index;
   std::string key;
@@ -35,7 +35,7 @@ OfCurve find_curve(const Device& device, const std::string& list, const std::str
   return find_curve(device.training_curves, list, key);
 }
 
-// A curve has one kind and source for all that it says.
+// Sets a key of a curve. A curve has one kind and source for all its values.
 void set_curve(const Table& root, const OfCurve& of, const std::string& list,
                const std::string& key, const std::string& value) {
   Table curve = root.tables(list)[of.index];
@@ -44,7 +44,8 @@ void set_curve(const Table& root, const OfCurve& of, const std::string& list,
   curve.set("source", flag_of(key), flag_of(key));
 }
 
-// "--set device.copy_bandwidth" alone describes another memory; the name plate is raised to it.
+// "--set device.copy_bandwidth" alone describes another memory, so the nominal rate is raised to
+// it.
 void raise_name_plate(Table& root, const Overrides& said) {
   const auto is_said = [&](std::string_view key) {
     return std::ranges::find(said, key, &Overrides::value_type::first) != said.end();
@@ -73,9 +74,10 @@ std::string curve_name(const LayerCurve& curve) {
 Device load_device(const Table& parsed, const std::string& name_or_path, const Overrides& said) {
   Table root = parsed.copy();
   if (said.empty()) return decode_device(root);
-  // The description itself, by which curves are found and keep their evidence.
+  // The unchanged description: overrides find its curves by name, and repeated values keep their
+  // evidence.
   const Device described = decode_device(parsed.copy());
-  // Values are compared with the parsed text, so that no read key of `root` is refused as unknown.
+  // Values are compared with the parsed text, since keys read from `root` could no longer be set.
   const std::vector<std::string> sections{"rates", "kernel", "layer", "training_curve"};
   std::vector<std::string> flags;
   for (const auto& [key, value] : said) {

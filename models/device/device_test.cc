@@ -18,14 +18,14 @@ using Catch::Matchers::Contains;
 
 double ms(const MicroBatchTime& time) { return time.forward.ms() + time.backward.ms(); }
 
-TEST_CASE("devices: all missing keys are named at once") {
+TEST_CASE("devices: an error names all missing keys") {
   CHECK_THROWS_WITH(decode_device(Table::parse("[device]\nname = 'x'\n", "mine.toml")),
                     "mine.toml:1: 3 keys are missing: device.memory_capacity, "
                     "device.memory_bandwidth, device.copy_bandwidth; lambcast presets show "
                     "a100-80g prints a description that has them");
 }
 
-TEST_CASE("devices: every preset loads and copies below its name plate") {
+TEST_CASE("devices: every preset loads, with copies slower than its nominal memory rate") {
   CHECK(device_names().size() == 14);
   for (const std::string& name : device_names()) {
     const Device device = load_device(name);
@@ -37,7 +37,7 @@ TEST_CASE("devices: every preset loads and copies below its name plate") {
   CHECK(load_device("gh200").memory_capacity.value() == 95 * 1024. * 1024 * 1024);
 }
 
-TEST_CASE("devices: values no device has are refused with their line and what is allowed") {
+TEST_CASE("devices: implausible values are refused with their line and the allowed range") {
   const auto refusal = [](const std::string& key, const std::string& value) {
     std::string text =
         "[device]\nname = \"mine\"\nmemory_capacity = \"80 GB\"\n"
@@ -80,7 +80,7 @@ TEST_CASE("devices: values no device has are refused with their line and what is
   CHECK(refusal("matrix_efficiency", "0.5").empty());
 }
 
-TEST_CASE("devices: times of kernels that no clock has shown are refused with their line") {
+TEST_CASE("devices: implausible times of kernels are refused with their line") {
   const auto refusal = [](const std::string& elements, const std::string& time_us) {
     try {
       decode_device(Table::parse(
@@ -102,7 +102,7 @@ TEST_CASE("devices: times of kernels that no clock has shown are refused with th
   CHECK_THAT(refusal("[1e3, 1e300]", "[5.0, 6.0]"), Contains("elements") && Contains("up to"));
 }
 
-TEST_CASE("devices: a curve of a length that its model cannot have is refused with its line") {
+TEST_CASE("devices: a curve with a length that its model cannot have is refused with its line") {
   const auto curve = [](const char* model, int seq_len) {
     return Table::parse(fmt::format("[device]\nname = \"mine\"\nmemory_capacity = \"80 GB\"\n"
                                     "memory_bandwidth = \"2 TB/s\"\ncopy_bandwidth = \"1.8 TB/s\"\n"
@@ -121,10 +121,10 @@ TEST_CASE("devices: a curve of a length that its model cannot have is refused wi
   const Device images = decode_device(curve("resnet50", 0));
   CHECK(ms(micro_batch_time(images, load_model("resnet50"), "deepspeed", 8, 0)) ==
         Approx(8 / 100. * 1e3));
-  // A curve of a model that does not ship says nothing of one that does.
+  // A curve of a model without a preset does not apply to a preset.
   const Device unknown = decode_device(curve("mine-too", 4096));
   CHECK(micro_batch_time(unknown, bert, "deepspeed", 8, 128).basis == Basis::rate);
-  // The longest sample that a model may have says nothing of how it computes.
+  // The maximum length of a sample does not affect its computation.
   const ModelShape shortened = load_model(
       "bert-large",
       std::vector<ModelOverride>{{"model.max_seq_len", "64"}, {"model.default_seq_len", "64"}});
@@ -134,7 +134,7 @@ TEST_CASE("devices: a curve of a length that its model cannot have is refused wi
   CHECK(micro_batch_time(known, gpt2, "deepspeed", 8, 1024).basis == Basis::other_model);
 }
 
-TEST_CASE("devices: a key that is set is assumed, what is left has its evidence") {
+TEST_CASE("devices: a changed key is assumed, the others keep their evidence") {
   const char* text = R"(
 [device]
 name = "lab"
@@ -162,7 +162,7 @@ backward_us = [2000.0, 4000.0]
   CHECK(faster.copy_bandwidth.value == Bandwidth(1e12));
   CHECK(faster.copy_bandwidth.provenance ==
         Provenance{Kind::assumed, "--set device.copy_bandwidth"});
-  CHECK(faster.memory_bandwidth.value == Bandwidth(1e12));  // of which no plate says less
+  CHECK(faster.memory_bandwidth.value == Bandwidth(1e12));  // no lower nominal rate is stated
   CHECK(faster.kernels.front().provenance == measured);
   CHECK_THROWS_WITH(set({{"copy_bandwidth", "1000 GB/s"}, {"memory_bandwidth", "500 GB/s"}}),
                     Contains("--set device.copy_bandwidth") && Contains("out of range"));
@@ -184,7 +184,7 @@ backward_us = [2000.0, 4000.0]
                     Contains("did you mean 'kernel.adam_step'?"));
 }
 
-TEST_CASE("devices: what the profiler writes is a device at once") {
+TEST_CASE("devices: a file written by the profiler loads as a device") {
   DeviceProfileDocument written;
   written.name = "Some GPU";
   written.source = "lambcast profile, a test";
@@ -208,20 +208,20 @@ TEST_CASE("devices: what the profiler writes is a device at once") {
   const ModelShape bert = load_model("bert-large");
   CHECK(micro_batch_time(device, bert, "deepspeed", 8, 128).rests_on.front().provenance.source ==
         "lambcast profile, a test");
-  // A shape that was not measured runs at the best rate of those that were: BERT-Large's block at
-  // micro batch 16 in 450 us.
+  // A shape that was not measured uses the highest measured rate: BERT-Large's block at micro batch
+  // 16 in 450 us.
   const ModelShape gpt2 = load_model("gpt2");
   const double block = 2 * 128. * (4 * 1024. * 1024 + 2 * 1024. * 4096) + 4 * 128. * 128 * 1024;
   const double rate = 3 * block * 16 / 450e-6;
   CHECK(ms(micro_batch_time(device, gpt2, "deepspeed", 64, 1024)) ==
         Approx(3 * 64 * forward_flops(gpt2, 1024).value() / rate * 1e3));
 
-  // Training in fp32 compares two peaks; one that was not measured is assumed.
+  // Training in fp32 compares two peaks; a peak that was not measured is assumed.
   CHECK(device.peak_half.provenance.kind == Kind::assumed);
   CHECK(device.peak_half.value.value() == Approx(150 * 4e12));
   CHECK(device.peak_single.value.value() == Approx(75 * 4e12));
 
-  // Without layers, where a product was measured and where not.
+  // Without layers, with and without a measured product.
   written.layers.clear();
   for (const FlopRate peak : {FlopRate(), FlopRate(700e12)}) {
     written.peak_half = peak;

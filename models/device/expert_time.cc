@@ -16,7 +16,7 @@ struct Experts {
   double h = static_cast<double>(hidden);
   double f = static_cast<double>(work.ffn);
   std::int64_t up = writer.work.gated ? 2 * work.ffn : work.ffn;
-  // Rows of one expert.
+  // Rows per expert, rounded up.
   std::int64_t rows = std::llround(std::ceil(work.rows / static_cast<double>(work.local)));
   std::int64_t tokens = std::llround(work.tokens), places = std::llround(work.sent);
 
@@ -26,7 +26,8 @@ struct Experts {
     return other;
   }
 
-  // All local experts at once. A router's and an expert's rows lie one after another: aligned.
+  // Adds the product of all local experts in one call. The rows of a router or an expert are
+  // contiguous, so they are aligned.
   void grouped(std::string_view name, std::int64_t m, std::int64_t n, std::int64_t k,
                bool weight_gradient = false) const {
     const Pass pass = weight_gradient ? Pass::weight_gradient : writer.pass;
@@ -40,7 +41,7 @@ struct Experts {
                   eager ? 8 : 2);
   }
 
-  // Bytes as they are, where memory() counts in 16 bits.
+  // Bytes are given for each format, since memory() assumes 16 bits.
   void weights(double half, double single) const {
     const double each = format == MatrixFormat::single ? single / 2 : half;
     const auto k = static_cast<int>(work.one_hot);

@@ -1,20 +1,20 @@
 // Rates that the kernels of a training step reach on one GPU, and times of kernels limited by
 // memory.
 //
-// Why beside the peaks of device.h: a share of one peak cannot tell a product of 128 columns from
-// one of 16,384, nor a softmax from either. Here each kernel is limited by what limits it:
+// They supplement the peaks of device.h, since one share of a peak does not describe a product of
+// 128 columns, one of 16,384 and a softmax. Here each kernel has its own limit:
 //
 //   matrix units      peak of the format x share      share: clock under power and quality of the
 //                                                     library's kernels, fitted per GPU and format
 //   fused attention   peak of 16 bits x share_attention, next to the exponentials of its softmax
-//                     (attention_kernel.h); 1.29 share_half if not given
-//   memory            copy_bandwidth of the device x share_memory (1 where not given): norms,
-//                     casts and activations move fewer bytes a second than a long copy
-//   exponentials      16 a clock and multiprocessor (32 from GB300): the softmax inside attention
+//                     (attention_kernel.h); 1.29 share_half by default
+//   memory            copy_bandwidth of the device x share_memory (default 1): norms, casts and
+//                     activations move fewer bytes per second than a long copy
+//   exponentials      16 per clock and multiprocessor (32 from GB300): the softmax inside attention
 //   start             idle time of the GPU around every kernel
 //
-// A device description says them in [rates] (models/device/presets). Left out: caches (what the
-// previous kernel wrote is read from memory), and kernels that run side by side.
+// A device description states them in [rates] (models/device/presets). Left out: caches (outputs of
+// the previous kernel are read from memory), and kernels that run concurrently.
 #pragma once
 
 #include <array>
@@ -30,8 +30,8 @@
 
 namespace lambcast {
 
-// Formats of the factors of a matrix product. single: fp32 data, TF32 if the GPU has it. half: fp16
-// and bf16. fp8 scales a tensor, mxfp8 and nvfp4 blocks of 32 and 16 elements.
+// Formats of the operands of a matrix product. single: fp32 data, TF32 if the GPU has it. half:
+// fp16 and bf16. fp8 has a scale per tensor, mxfp8 and nvfp4 per block of 32 and 16 elements.
 enum class MatrixFormat { single, half, fp8, mxfp8, nvfp4 };
 inline constexpr std::size_t matrix_formats = 5;
 
@@ -49,8 +49,9 @@ struct MatrixRate {
 
 struct GpuRates {
   std::string device;
-  // NVIDIA's number of the generation, which says what kernels run: 7.0 Volta, 7.5 Turing, 8.0
-  // Ampere, 8.9 Ada, 9.0 Hopper, 10.0 Blackwell. Not said: by the formats that the GPU multiplies.
+  // NVIDIA's number of the GPU generation, which determines the available kernels: 7.0 Volta, 7.5
+  // Turing, 8.0 Ampere, 8.9 Ada, 9.0 Hopper, 10.0 Blackwell. The default depends on the formats
+  // that the GPU multiplies.
   double compute_capability = generation::ampere;
   int multiprocessors = 0;
   std::array<MatrixRate, matrix_formats> matrix;
@@ -59,38 +60,38 @@ struct GpuRates {
   Sourced<Bandwidth> memory;
   Sourced<FlopRate> exponentials;
   Sourced<Duration> kernel_start;
-  // Held-out errors of whole models on this GPU that set none of its shares (validate/compute), if
-  // there are any.
+  // Errors of whole models on this GPU that set none of its shares (validate/compute), if there are
+  // any.
   std::optional<HeldOut> held_out;
 
   const MatrixRate& of(MatrixFormat format) const {
     return matrix[static_cast<std::size_t>(format)];
   }
-  // peak x share. Throws Error (usage) where the GPU has no units for the format.
+  // Returns peak x share. Throws Error (usage) if the GPU has no units for the format.
   FlopRate reached(MatrixFormat format) const;
 };
 
-// Numbers that the device's own keys give.
+// Numbers from the device's own keys.
 struct DeviceNumbers {
   std::string name;
   Sourced<FlopRate> peak_single, peak_half;
   Sourced<Bandwidth> copy_bandwidth;
 };
-// Reads [rates]. Throws Error (usage) with file, line and key for a share outside 0 .. 1, and a
+// Decodes [rates]. Throws Error (usage) with file, line and key for a share outside 0 .. 1, and a
 // share without a peak.
 GpuRates decode_rates(const Table& rates, const DeviceNumbers& device);
 
-// As `rates`, with every kernel `factor` times as long: a machine whose own figures say so (another
-// power limit, older libraries).
+// Returns `rates` with every kernel taking `factor` times as long: for a machine whose own
+// measurements show it (another power limit, older libraries).
 GpuRates slowed(GpuRates rates, double factor);
 
-// The numbers above that a kernel's time rests on: matrix units by format, then the others.
+// The rates that a kernel's time depends on: matrix units by format, then the others.
 enum class Rate { single, half, fp8, mxfp8, nvfp4, vector, memory, exponentials, start };
 inline constexpr std::size_t rate_count = 9;
 
 inline Rate rate_of(MatrixFormat format) { return static_cast<Rate>(format); }
 
-// Parts of a time by the rate that decides them; they add up to it.
+// Parts of a time by the rate that determines them; they sum to that time.
 struct RateTimes {
   std::array<Duration, rate_count> of;
 
@@ -107,7 +108,8 @@ struct KernelCost {
   RateTimes rests_on{};
 };
 
-// `kernels` in a row that do nothing but move `bytes` between them. No bytes, no kernel.
+// Returns the cost of `kernels` kernels in sequence that together move `bytes` and compute nothing.
+// Zero bytes mean no kernel.
 KernelCost memory_cost(Bytes bytes, int kernels, const GpuRates& rates);
 
 }  // namespace lambcast

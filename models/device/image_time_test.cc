@@ -7,7 +7,8 @@
 namespace lambcast {
 namespace {
 
-TEST_CASE("image time: windows attend apart, and cost copies; autocast widens what goes by bytes") {
+TEST_CASE(
+    "image time: windows attend separately and need copies; autocast doubles memory traffic") {
   const GpuRates a100 = rates_of("a100-80g");
   BlockWork whole;
   whole.hidden = 64, whole.heads = whole.kv_heads = 2, whole.ffn = 256;
@@ -15,7 +16,7 @@ TEST_CASE("image time: windows attend apart, and cost copies; autocast widens wh
   whole.fusion = Fusion::eager, whole.attention = AttentionKernel::unfused;
   BlockWork apart = whole;
   apart.windows = 4;
-  const double scores = 4.0 * 2 * 64 * 64 * 64;  // both products, of all pairs
+  const double scores = 4.0 * 2 * 64 * 64 * 64;  // both products, for all pairs
   CHECK(flops(block_forward(whole, a100)) - flops(block_forward(apart, a100)) ==
         Approx(0.75 * scores));
   CHECK(bytes_of(block_forward(whole, a100), "windows") == 0);
@@ -28,7 +29,7 @@ TEST_CASE("image time: windows attend apart, and cost copies; autocast widens wh
   CHECK(flops(block_backward(cast, a100)) == Approx(flops(block_backward(apart, a100))));
 }
 
-TEST_CASE("image time: four tokens merge into one of twice the width; patches into tokens") {
+TEST_CASE("image time: four tokens merge into one of twice the width, and patches into tokens") {
   const GpuRates a100 = rates_of("a100-80g");
   BlockWork work;
   work.hidden = 64, work.heads = work.kv_heads = 2, work.ffn = 256;

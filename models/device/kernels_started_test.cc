@@ -1,4 +1,4 @@
-// Kernels that a piece starts, and bytes that it moves, if they depend on the program.
+// Numbers of kernels and bytes of a piece that depend on the program.
 #include <catch2/catch.hpp>
 
 #include "models/device/image_time.h"
@@ -7,7 +7,7 @@
 namespace lambcast {
 namespace {
 
-// The start of every kernel shows in what a piece's time rests on.
+// Returns the number of kernels, from the start times in the rates that a piece's time rests on.
 double starts(const std::vector<Piece>& pieces, std::string_view name, const GpuRates& rates) {
   Duration sum;
   for (const Piece& piece : pieces)
@@ -28,10 +28,10 @@ TEST_CASE("kernels started: eager modules start one for each of their operations
   const GpuRates a100 = rates_of("a100-80g");
   struct Row {
     const char* name;
-    double eager, fused;  // kernels
+    double eager, fused;  // numbers of kernels
   };
   const BlockWork eager = gpt_block(Fusion::eager), fused = gpt_block(Fusion::fused);
-  // Two norms a block; bias and gelu; an addition behind each branch.
+  // Per block two norms, bias and gelu, and an addition after each branch.
   for (const Row& row : {Row{"norm", 2, 2},
                          {"softmax", 4, 1},
                          {"scores dropout", 1, 1},
@@ -42,7 +42,7 @@ TEST_CASE("kernels started: eager modules start one for each of their operations
     CHECK(starts(block_forward(eager, a100), row.name, a100) == Approx(row.eager));
     CHECK(starts(block_forward(fused, a100), row.name, a100) == Approx(row.fused));
   }
-  // Backward a norm's input, and the gradients of its weight and of its bias.
+  // Backward: gradients of a norm's input, weight and bias.
   CHECK(starts(block_backward(eager, a100), "norm", a100) == Approx(2 * 3));
   CHECK(starts(block_backward(fused, a100), "norm", a100) == Approx(2));
   CHECK(starts(block_backward(eager, a100), "scores dropout", a100) == Approx(1));
@@ -59,7 +59,7 @@ TEST_CASE("kernels started: a compiled loss is one of each pass") {
   }
 }
 
-// 40 tokens, of which each is sent to two of four experts; 90 copies come and are computed on.
+// 40 tokens, each sent to two of four experts; 90 copies arrive and are computed.
 TEST_CASE("kernels started: experts sort what came, and activate it as dense layers do") {
   const GpuRates a100 = rates_of("a100-80g");
   ExpertWork experts;
@@ -92,13 +92,13 @@ TEST_CASE("kernels started: experts sort what came, and activate it as dense lay
   CHECK(starts(back(Fusion::fused, false), "expert activation", a100) == Approx(1));
   CHECK(starts(back(Fusion::eager, false), "expert activation", a100) == Approx(2));
   CHECK(starts(back(Fusion::eager, true), "expert activation", a100) == Approx(1));
-  // In fp32 what goes into a product and what comes out are 4 bytes each; 23 rows an expert.
+  // In fp32 inputs and outputs of a product have 4 bytes per element; 23 rows per expert.
   BlockWork single = gpt_block(Fusion::fused);
   single.format = MatrixFormat::single;
   single.experts = experts;
   CHECK(bytes_of(block_forward(single, a100), "expert down") ==
         4 * 4 * (23 * 256. + 256. * 1024 + 23 * 1024.));
-  // A mask for each of two choices, and three that make one of them, normed and cast.
+  // One mask for each of two choices, and three kernels that combine, norm and cast them.
   experts.one_hot = 2;
   CHECK(starts(pieces(Fusion::eager, false), "one-hot weights", a100) == Approx(2 + 3));
 }
@@ -117,7 +117,7 @@ TEST_CASE("kernels started: partial attention is joined by some for every block 
 TEST_CASE("kernels started: norms of images read and write once forward, and three times back") {
   const GpuRates a100 = rates_of("a100-80g");
   BlockWork work = gpt_block(Fusion::eager);
-  const double elements = 2 * 512. * 2 * 1024;  // of tokens joined to twice the width
+  const double elements = 2 * 512. * 2 * 1024;  // tokens joined to twice the width
   CHECK(bytes_of(merging_forward(work, a100), "norm") == 4 * elements);
   CHECK(bytes_of(merging_backward(work, a100), "norm") == 16 * elements);
   CHECK(starts(merging_forward(work, a100), "norm", a100) == Approx(1));

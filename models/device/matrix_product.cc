@@ -10,7 +10,7 @@ namespace {
 
 struct Tile {
   std::int64_t m, n;
-  double share;  // of what the largest tile reaches
+  double share;  // of the largest tile's rate
 };
 constexpr Tile tiles[] = {{256, 128, 1},  {128, 256, 1},  {128, 128, 0.9},
                           {128, 64, 0.7}, {64, 128, 0.7}, {64, 64, 0.5}};
@@ -36,10 +36,10 @@ double least_compute_s(const Product& p, const GpuRates& rates) {
   double least = std::numeric_limits<double>::infinity();
   for (const std::int64_t split : splits) {
     const auto k = static_cast<double>(ceil_div(ceil_div(p.k, split), step) * step);
-    // For one element of a tile on one multiprocessor.
+    // Time per element of a tile on one multiprocessor.
     const double element_s =
         2 * (k / reached_by(p, rates).value() + ramp_s) * rates.multiprocessors;
-    // Every part is written and read once, in fp32.
+    // Each of the `split` parts of C is written and read once, in fp32.
     const double sums = split == 1 ? 0 : 8 * static_cast<double>(p.m * p.n * p.batch * split);
     for (const Tile& tile : tiles) {
       const std::int64_t blocks = ceil_div(p.m, tile.m) * ceil_div(p.n, tile.n) * p.batch * split;

@@ -10,7 +10,7 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-// 100 multiprocessors of 1 TFLOP/s in 16 bits, 1 TB/s, no start.
+// 100 multiprocessors of 1 TFLOP/s in 16 bits, 1 TB/s, no start time.
 GpuRates round_numbers() {
   GpuRates rates;
   rates.device = "round";
@@ -28,17 +28,17 @@ double us(const Product& product, const GpuRates& rates) {
 
 GpuRates rates_of(const std::string& device) { return load_device(device).rates.value(); }
 
-TEST_CASE("matrix product: one full wave, and one column of tiles more") {
-  // 10 x 10 tiles of 256 x 128 fill the 100 multiprocessors once; 3840 + 256 (512 bytes) of k:
-  // 2 * 256 * 128 * 4096 operations at 1 TFLOP/s.
+TEST_CASE("matrix product: one full wave, and one more column of tiles") {
+  // 10 x 10 tiles of 256 x 128 fill the 100 multiprocessors once; k is 3840 + 256 (the ramp of 512
+  // bytes): 2 * 256 * 128 * 4096 operations at 1 TFLOP/s.
   const Product full{2560, 1280, 3840};
   const double wave_us = 2 * 256 * 128 * 4096 / 1e12 * 1e6;
   CHECK(us(full, round_numbers()) == Approx(wave_us));
-  // Another column makes 110 blocks, 2 waves; as 128 x 128 they are 220, 3 waves of half the work
-  // at 0.9 of the rate: 1.67, the least.
+  // Another column makes 110 blocks, 2 waves. With tiles of 128 x 128 there are 220, 3 waves of
+  // half the work at 0.9 of the rate: 1.67 times as long, the minimum.
   CHECK(us({2560, 1281, 3840}, round_numbers()) == Approx(wave_us * 3 * 0.5 / 0.9));
   CHECK(us({2560, 1408, 3840}, round_numbers()) == Approx(wave_us * 3 * 0.5 / 0.9));
-  // A batch adds blocks as columns do.
+  // A batch adds blocks like columns do.
   CHECK(us({2560, 128, 3840, 10}, round_numbers()) == Approx(wave_us));
   CHECK(product_cost(full, round_numbers()).flops.value() == 2. * 2560 * 1280 * 3840);
 }
@@ -47,16 +47,16 @@ TEST_CASE("matrix product: fp32 outside the matrix units reaches its rate with a
   GpuRates rates = round_numbers();
   rates.compute_capability = generation::volta;
   rates.matrix[0] = {{FlopRate(10e12), {}}, {1, {}}};
-  // 100 tiles of 64 x 64 fill the GPU once; k and a step of 16, at 0.1 TFLOP/s each.
+  // 100 tiles of 64 x 64 fill the GPU once; k plus a ramp of 16, at 0.1 TFLOP/s each.
   const Product small{640, 640, 1024, 1, MatrixFormat::single};
   CHECK(us(small, rates) == Approx(2 * 64 * 64 * (1024 + 16) / 0.1e12 * 1e6));
-  // With TF32, ten times the rate: the smallest tile reaches half, and the ramp is 128.
+  // TF32 has ten times the rate; the smallest tile reaches half of it, and the ramp is 128.
   rates.compute_capability = generation::ampere;
   rates.matrix[0].peak.value = FlopRate(100e12);
   CHECK(us(small, rates) == Approx(2 * 64 * 64 * (1024 + 128) / 0.5e12 * 1e6));
 }
 
-TEST_CASE("matrix product: a thin one takes what its bytes take") {
+TEST_CASE("matrix product: a thin one takes the time to move its bytes") {
   // k = 32: (10240 + 10240) 32 elements in, 10240^2 out, 2 bytes each.
   const double bytes = 2 * (2 * 10240. * 32 + 10240. * 10240);
   GpuRates slow_memory = round_numbers();
@@ -72,7 +72,7 @@ TEST_CASE("matrix product: a thin one takes what its bytes take") {
   CHECK(product_cost(accumulated, slow_memory).bytes.value() == bytes + 6 * 10240. * 10240);
 }
 
-TEST_CASE("matrix product: the time never falls as a dimension grows") {
+TEST_CASE("matrix product: the time never decreases as a dimension grows") {
   for (const char* device : {"v100-32g", "a100-80g", "h100", "gb300", "t4"}) {
     const GpuRates rates = rates_of(device);
     for (const std::int64_t other : {1, 63, 512, 5121}) {
@@ -91,7 +91,7 @@ TEST_CASE("matrix product: the time never falls as a dimension grows") {
   }
 }
 
-TEST_CASE("matrix product: never above what the GPU reaches, large ones close to it") {
+TEST_CASE("matrix product: never faster than the GPU, and large ones are close to its rate") {
   for (const std::string& device : device_names()) {
     const GpuRates rates = rates_of(device);
     for (const MatrixFormat format : {MatrixFormat::single, MatrixFormat::half}) {
@@ -102,7 +102,8 @@ TEST_CASE("matrix product: never above what the GPU reaches, large ones close to
       CHECK(share > 0.9);
       product.m = 16;
       const KernelCost thin = product_cost(product, rates);
-      // A tile of 64 rows is filled to a quarter, and small tiles reach half in the matrix units.
+      // A tile of 64 rows is filled to a quarter, and small tiles reach half the rate in the matrix
+      // units.
       const bool outside = outside_matrix_units(format, rates);
       CHECK((thin.flops / thin.duration).value() <
             (outside ? 0.25 : 0.2) * rates.reached(format).value());
@@ -116,7 +117,7 @@ TEST_CASE("matrix product: rows that are no multiple of 16 bytes") {
   CHECK(rows_aligned(MatrixFormat::single, {108}));
   CHECK_FALSE(rows_aligned(MatrixFormat::fp8, {72}));
   const GpuRates a100 = rates_of("a100-80g");
-  // Scores of 64 heads of 108 elements leave the matrix units: 60 % of 19.5 TFLOP/s at most.
+  // Scores of 64 heads of 108 elements run outside the matrix units: at most 60 % of 19.5 TFLOP/s.
   Product scores{2048, 2048, 108, 64};
   scores.aligned_rows = false;
   const KernelCost unaligned = product_cost(scores, a100);
@@ -124,11 +125,11 @@ TEST_CASE("matrix product: rows that are no multiple of 16 bytes") {
   CHECK(us({2048, 2048, 112, 64}, a100) < 0.2 * unaligned.duration.us());
   Product head{8192, 50257, 1600};
   head.aligned_rows = false;
-  // The ramp keeps its pace: (2 * 1600 + 256) / (1600 + 256).
+  // The ramp keeps its rate: (2 * 1600 + 256) / (1600 + 256).
   CHECK(us(head, a100) / us({8192, 50304, 1600}, a100) == Approx(3456 / 1856.).epsilon(0.02));
 }
 
-TEST_CASE("matrix product: nothing to multiply costs nothing; formats a GPU lacks are refused") {
+TEST_CASE("matrix product: an empty product costs nothing; formats that a GPU lacks are refused") {
   for (const Product& empty :
        {Product{0, 8, 8}, Product{8, 0, 8}, Product{8, 8, 0}, Product{8, 8, 8, 0}})
     CHECK(product_cost(empty, round_numbers()).duration == Duration());
@@ -137,7 +138,7 @@ TEST_CASE("matrix product: nothing to multiply costs nothing; formats a GPU lack
                     Contains("a100-80g has no matrix units for fp8"));
 }
 
-TEST_CASE("gpu rates: a description's mistakes are named") {
+TEST_CASE("gpu rates: errors in a description are named") {
   const auto decode = [](const std::string& rates) {
     return decode_device(Table::parse(device_text("t4") + rates, "mine.toml"));
   };
@@ -151,9 +152,9 @@ TEST_CASE("gpu rates: a description's mistakes are named") {
   CHECK_THROWS_WITH(decode("share_halves = 1\n"), Contains("share_halves"));
 }
 
-// With 4 sources of typically 0.073 and 0.050 between programs, t of 7 and of 6 degrees of freedom
-// (1.895 and 1.943 in tables of Student's law).
-TEST_CASE("gpu rates: few sources count with what is typical, and widen") {
+// Combined with 4 typical sources of 0.073, and 0.050 between programs; Student's t for 7 and 6
+// degrees of freedom (1.895 and 1.943 in published tables).
+TEST_CASE("gpu rates: few sources are combined with typical ones, and widen the interval") {
   const ComputeWidth three = rates_width(HeldOut{0.044, 3});
   CHECK(three.log ==
         Approx(1.895 * std::sqrt((4 * 0.073 * 0.073 + 3 * 0.044 * 0.044) / 7 + 0.050 * 0.050))
@@ -171,7 +172,7 @@ TEST_CASE("gpu rates: without a source the width is that of a rate") {
   CHECK_FALSE(rates_width(rates_of("t4").held_out).coverage);
 }
 
-TEST_CASE("gpu rates: a slower machine takes as many times as long for everything") {
+TEST_CASE("gpu rates: on a slower machine everything takes longer by one factor") {
   const GpuRates rates = rates_of("h100"), slow = slowed(rates, 1.25);
   for (const Product& product :
        {Product{4096, 4096, 4096}, Product{4096, 4096, 8}, Product{1, 1, 1}})

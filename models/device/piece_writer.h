@@ -5,10 +5,10 @@
 
 namespace lambcast {
 
-// Of the rate of one large product, what a grouped one reaches: its blocks look up where their
-// expert begins and load another's weights. Published: 2,672 TFLOP/s in MXFP8 of a GB200 for
-// experts of 7,168 x 2,048 (Megatron-LM docs/discussions/deepseek-v3-gb200-optimization), of about
-// 3,350 that one large product reaches there (assumed).
+// Rate of grouped products relative to one large product: their blocks look up the start of their
+// expert and load other weights. Published: 2,672 TFLOP/s in MXFP8 on a GB200 for experts of 7,168
+// x 2,048 (Megatron-LM docs/discussions/deepseek-v3-gb200-optimization), of about 3,350 that one
+// large product reaches there (assumed).
 inline constexpr double grouped_share = 0.8;
 
 struct PieceWriter {
@@ -18,21 +18,22 @@ struct PieceWriter {
   BlockPart part;
   Pass pass;
 
-  // Costs of no duration are left out.
+  // Adds a piece unless its duration is zero.
   void add(std::string_view name, PieceKind kind, const KernelCost& cost) const;
-  // Bytes as in 16 bits.
+  // Adds a memory-bound piece; `bytes_each` are the bytes per element in 16 bits.
   void memory(std::string_view name, double elements, double bytes_each, int kernels = 1) const;
-  // Weight gradients of frozen weights are none.
+  // Adds a product, unless it is a weight gradient of frozen weights.
   void product(std::string_view name, std::int64_t m, std::int64_t n, std::int64_t k,
                MatrixFormat format, bool aligned, bool weight_gradient = false) const;
-  // `batch` products in one call.
+  // Adds `batch` products in one call.
   void grouped_product(std::string_view name, std::int64_t m, std::int64_t n, std::int64_t k,
                        std::int64_t batch, bool weight_gradient = false) const;
   bool is_frozen() const { return work.adapters && pass == Pass::weight_gradient; }
-  // Writes a block's quantized matrix in 16 bits before its product (models/shape/adapters.h).
+  // Adds a kernel that writes a block's quantized matrix in 16 bits before its product
+  // (models/shape/adapters.h).
   void widen(double elements) const;
-  // A factor in 16 bits becomes rows, and columns for a weight gradient, in 8, with its largest
-  // element found on the way.
+  // Adds a cast of a 16-bit operand to 8-bit rows, and to columns for a weight gradient, which also
+  // finds its largest element.
   void cast(double elements) const;
 };
 

@@ -13,7 +13,7 @@ namespace lambcast {
 
 inline GpuRates rates_of(const std::string& device) { return load_device(device).rates.value(); }
 
-// The 22 billion of Korthikanti et al. 2022, table 4.
+// The block of the 22-billion model of Korthikanti et al. 2022, table 4.
 inline BlockWork block_22b() {
   BlockWork work;
   work.hidden = 6144, work.heads = work.kv_heads = 64, work.ffn = 4 * 6144, work.vocab = 51200;

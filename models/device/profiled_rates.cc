@@ -29,13 +29,13 @@ struct LayerSum {
   double measured_us = 0, forecast_us = 0;
 };
 
-// Limits of layers that anyone times; beyond them products of their lengths overflow.
+// Returns whether a layer has a size that can be timed; larger products overflow.
 bool is_timeable(const LayerCurve& layer) {
   return layer.hidden <= 1 << 16 && layer.heads <= 1 << 10 && layer.ffn <= 1 << 18 &&
          layer.seq_len <= 1 << 17 && layer.micro_batch.back() <= 1 << 12;
 }
 
-// Zero for a layer that nobody times.
+// Returns zero for a layer that cannot be timed.
 LayerSum sum_of(const LayerCurve& layer, const Device& profile, const GpuRates& rates) {
   const cuda::LayerShape shape{static_cast<int>(layer.hidden), static_cast<int>(layer.heads),
                                static_cast<int>(layer.ffn), static_cast<int>(layer.seq_len)};
@@ -51,7 +51,7 @@ LayerSum sum_of(const LayerCurve& layer, const Device& profile, const GpuRates& 
   return sum;
 }
 
-// Fixed point: the share is multiplied by forecast over measured time until both agree.
+// Fixed-point iteration: the share is multiplied by forecast over measured time until both agree.
 double share_of_layers(const Device& profile, GpuRates rates) {
   double& share = rates.matrix[static_cast<std::size_t>(MatrixFormat::half)].share.value;
   for (int round = 0; round < 8; ++round) {
@@ -78,7 +78,7 @@ std::optional<Duration> least_start(const Device& profile) {
   return Duration::microseconds(least_us);
 }
 
-// Whether `word` stands in `text` as a word of its own, in either case.
+// Returns whether `text` contains `word` as a separate word, ignoring case.
 bool has_word(const std::string& text, const std::string& word) {
   std::string token;
   for (const char c : text + " ") {
@@ -103,8 +103,8 @@ std::optional<GpuRates> rates_of_preset(const Device& profile) {
   return rates;
 }
 
-// Name plate of a GPU without a preset, at its highest clock. Shares until a product sets them: the
-// usual ones of the presets.
+// Returns the nominal rates of a GPU without a preset, at its highest clock. Shares are the usual
+// ones of the presets until timed products set them.
 std::optional<GpuRates> rates_of_chip(const Device& profile, const TimedChip& chip) {
   if (chip.multiprocessors == 0 || chip.clock_mhz == 0) return std::nullopt;
   const double clocks = 1e6 * chip.clock_mhz * chip.multiprocessors;

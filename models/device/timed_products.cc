@@ -31,7 +31,7 @@ double& share_in(GpuRates& rates, MatrixFormat format) {
 
 TimedChip decode_chip(const Table& device) {
   TimedChip chip;
-  // Every key is read, so that the generated reference lists it.
+  // Every key is looked up, so that the generated reference lists it.
   const bool absent =
       !device.has("compute_capability") & !device.has("multiprocessors") & !device.has("clock_mhz");
   if (absent) return chip;
@@ -50,7 +50,7 @@ std::vector<TimedProducts> decode_products(const Table& root, const Provenance& 
     TimedProducts products{
         formats[table.choice("format", formats)], {}, table.provenance_or(of_device)};
     const auto times = table.get<std::vector<double>>("time_us");
-    table.has("spread_us");  // for readers of the profile
+    table.has("spread_us");  // for programs that read the profile
     const auto lengths = [&](const char* key) {
       const auto values = table.get<std::vector<double>>(key);
       if (values.size() != times.size())
@@ -99,7 +99,7 @@ const TimedProducts* products_of(const std::vector<TimedProducts>& all, MatrixFo
   return nullptr;
 }
 
-// Fixed point: the share is multiplied by forecast over measured time until both agree.
+// Fixed-point iteration: the share is multiplied by forecast over measured time until both agree.
 double fitted_share(const TimedProducts& timed, MatrixFormat format, GpuRates rates) {
   double& share = share_in(rates, format);
   if (share == 0) share = 0.5;

@@ -1,4 +1,5 @@
-// The parts of a profile that are no device: the chip, and matrix products timed by their shape.
+// The parts of a profile that do not belong to Device: the chip, and matrix products timed by
+// shape.
 #pragma once
 
 #include <vector>
@@ -8,7 +9,7 @@
 
 namespace lambcast {
 
-// Keys of [device]; 0: the file was written before they were.
+// Keys of [device]; 0: the file was written before these keys existed.
 struct TimedChip {
   double compute_capability = 0;
   int multiprocessors = 0;
@@ -30,22 +31,23 @@ struct TimedProducts {
 TimedChip decode_chip(const Table& device);
 std::vector<TimedProducts> decode_products(const Table& root, const Provenance& of_device);
 
-// Returns the one table of a file that sets the rate of `format`, or null. Half: fp16, else bf16.
+// Returns the table of a file that sets the rate of `format`, or null. Half: fp16, else bf16.
 // Single: tf32, else fp32.
 const TimedProducts* products_of(const std::vector<TimedProducts>& all, MatrixFormat format);
 
-// Returns whether the product of this index sets no rate: every third one.
+// Returns whether the product with this index is held back for checking instead of setting a rate:
+// every third one.
 constexpr bool is_held_back(std::size_t index) { return index % 3 == 2; }
 
 // Returns the share of the peak of `format` at which the products that are not held back, priced by
-// shape (matrix_product.h), take the time that was measured, all together.
+// shape (matrix_product.h), together take the measured time.
 double fitted_share(const TimedProducts& products, MatrixFormat format, GpuRates rates);
 
-// Errors |log(forecast / measured)| of the products that were held back, ascending.
+// Returns the errors |log(forecast / measured)| of the products that were held back, ascending.
 std::vector<double> held_back_errors(const TimedProducts& products, MatrixFormat format,
                                      const GpuRates& rates);
 
-// Returns a line for each format of a profile: median and 90th percentile of these errors.
+// Returns a line per format of a profile: median and 90th percentile of these errors.
 std::vector<std::string> held_back_lines(const std::string& profile);
 
 }  // namespace lambcast
