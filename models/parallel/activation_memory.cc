@@ -9,7 +9,7 @@
 namespace lambcast::parallel {
 namespace {
 
-// Bytes per sample, and of them what tensor parallelism leaves whole.
+// Bytes per sample, and the part that tensor parallelism leaves whole.
 struct Kept {
   PerSample all, whole;
 };
@@ -18,19 +18,19 @@ double samples_of(const ActivationSetting& setting) {
   return static_cast<double>(setting.micro_batch) / setting.cp;
 }
 
-// On one rank; `whole` is not divided over tp unless sequence parallelism does it.
+// Returns the bytes on one rank. `whole` is divided over tp only by sequence parallelism.
 double on_rank(const Kept& kept, const ActivationSetting& setting) {
   const double all = kept.all.at(setting.seq_len);
   const double undivided = setting.sequence_parallel ? 0 : kept.whole.at(setting.seq_len);
   return samples_of(setting) * (undivided + (all - undivided) / setting.tp);
 }
 
-// A rank's share of the tokens, which it sends to experts.
+// Returns the rank's share of the samples, whose tokens it sends to experts.
 double samples_sent(const ActivationSetting& setting) {
   return samples_of(setting) / (setting.sequence_parallel ? setting.tp : 1);
 }
 
-// Returns bytes of equally loaded rows, as a rank's experts have them.
+// Returns the bytes on a rank for the rows of its experts, equally loaded.
 double at_experts(const Kept& kept, const ActivationSetting& setting) {
   const ExpertLoad& experts = setting.experts;
   const double all = kept.all.at(setting.seq_len), whole = kept.whole.at(setting.seq_len);
@@ -44,7 +44,7 @@ void add(PerSample& sum, const PerSample& part, double times) {
   sum.per_token_pair += times * part.per_token_pair;
 }
 
-// All that is kept of a cost but its scores.
+// Returns all that a cost keeps, except scores.
 Kept kept_bytes(const Cost& cost, const ActivationSetting& setting) {
   Kept kept{cost.activation_bytes, cost.whole_activation_bytes};
   const double product = setting.product_bytes / 2, attention = setting.attention_bytes / 2;
@@ -62,7 +62,7 @@ std::int64_t tokens_of(const ModelShape& shape, int layer, std::int64_t seq_len)
   return decodes ? decoder_tokens(*shape.decoder, seq_len) : seq_len;
 }
 
-// A block with the experts that its tokens choose, where it has any.
+// A block, with the experts that its tokens choose, if any.
 struct Layer {
   const ModelShape& shape;
   const Cost& block;
@@ -80,7 +80,7 @@ struct Layer {
     if (at < of.expert_layers.size() && of.expert_layers[at]) routed = &of.routed[at];
   }
 
-  // Returns the bytes of the block, of which `experts` keep their own load.
+  // Returns the bytes of the block, with the load of experts for the part `experts`.
   double bytes(const Kept& all, const Kept& experts) const {
     if (routed == nullptr) return on_rank(all, setting);
     return on_rank(all, setting) - on_rank(experts, setting) + at_experts(experts, setting);
@@ -105,7 +105,7 @@ struct Layer {
     return bytes - on_rank(input(), setting);
   }
 
-  // Held by one-hot gating while the block computes.
+  // Returns the bytes of one-hot gating while the block computes.
   double gating() const {
     if (routed == nullptr || !setting.experts.one_hot) return 0;
     const auto k = static_cast<double>(shape.experts_per_token);
@@ -121,7 +121,7 @@ struct Layer {
   static Kept operands(const Cost& cost) {
     return {cost.matrix_operand_bytes, cost.whole_matrix_operand_bytes};
   }
-  // Only the input of the whole part is read later: a compiled block frees the rest.
+  // Only the input is read later from the whole part: a compiled block frees the others.
   Kept alternates(const Cost& cost, const PerSample& read) const {
     Kept kept{cost.alternate_bytes, cost.alternate_whole_bytes};
     if (!setting.fused_gates) return kept;
@@ -145,7 +145,7 @@ struct Layer {
   }
 };
 
-// Activations that a chunk keeps of one micro batch.
+// Activations that a chunk keeps for one micro batch.
 struct ChunkActivations {
   double kept = 0;
   double awaiting_weight = 0;

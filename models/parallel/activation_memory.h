@@ -4,39 +4,38 @@
 // (Korthikanti et al. 2022, table 2), on t ranks of tensor parallelism; a heads, ffn 4h:
 //   tensor parallel               s b h (10 + 24/t + 5 a s / (h t))
 //   and sequence parallel         s b h (34/t      + 5 a s / (h t))
-//   recompute selective           without the terms in a s: scores are computed again
+//   recompute selective           without the terms in a s: scores are recomputed
 //   recompute full                2 s b h, the layer's input (1/t of it with sequence parallelism),
 //                                 and one layer's whole activations while its backward pass runs
-//   recompute alternate           the input, and what attention and every second matrix put out
-//                                 (block.h), the last's aside where blocks are compiled
-// Attention in one kernel keeps no scores, so that "none" holds what "selective" does. Other shapes
-// follow from their blocks' costs (models/shape/block.h). Context parallelism divides s by c.
-// Besides (what Transformer Engine and Megatron-LM save for backward passes: pytorch/module/
-// linear.py, attention's fp8_tensors; core/fusions/fused_bias_swiglu.py), recompute alternate
-// aside:
+//   recompute alternate           the input, and the outputs of attention and every second product
+//                                 (block.h), except the last output if blocks are compiled
+// Attention in one kernel keeps no scores, so "none" keeps the same as "selective". Other shapes
+// follow from the costs of their blocks (models/shape/block.h). Context parallelism divides s by c.
+// Further savings, except with recompute alternate (tensors that Transformer Engine and Megatron-LM
+// save for backward passes: pytorch/module/linear.py, attention's fp8_tensors;
+// core/fusions/fused_bias_swiglu.py):
 //   products in 8 or 4 bits       inputs that weight gradients need, and the context for the
-//                                 projection's, in that many
-//   attention in fp8              queries, keys, values and context in 8
-//   gates in one kernel           a gate and what is gated, not the activated gate; or both in 8
-//                                 (--activation-func-fp8-input-store)
+//                                 projection's, in that number of bits
+//   attention in fp8              queries, keys, values and context in 8 bits
+//   gates in one kernel           a gate and the gated values, not the activated gate; or both in 8
+//                                 bits (--activation-func-fp8-input-store)
 //
-// Experts that T tokens of a rank choose k of keep what R = T k load t_e rows of t_e-th columns do
-// (models/device/expert_time.h): load is the capacity factor, since empty places are computed and
-// kept too, or what the fullest rank gets over the mean; inputs are gathered over the t_e ranks
-// that divide an expert, sequence parallelism or not. Where one-hot tensors carry S = T k load
-// tokens to their places (DeepSpeed moe/sharded_moe.py, GShard):
+// If T tokens of a rank choose k experts each, the experts keep the activations of R = T k load t_e
+// rows of 1/t_e of the columns (models/device/expert_time.h). load is the capacity factor, since
+// empty places are computed and kept too, or the ratio of the fullest rank to the mean; inputs are
+// gathered over the t_e ranks that divide an expert, with or without sequence parallelism. If
+// one-hot tensors move tokens to their S = T k load places (DeepSpeed moe/sharded_moe.py, GShard),
+// there are also:
 //   masks and weights             4 T S: both in 16 bits, operands of the two products
-//   what experts put out          2 S h, of which the weights take their gradient
-// and while the block computes, of which one does at a time, up to max(6, 4 k) T S: forward each
-// choice's weights and their sum in fp32 before the sum is cast, backward the gradient of the sum
-// in 16 bits and in fp32. `recompute experts` keeps the input of router and experts, 2 T h, instead
-// of all of it, shared experts included (Megatron-LM --recompute-modules moe); blocks without
-// experts keep everything. Outside the layers: embedding masks s b h, last norm and head input 4 s
-// b h, logits 4 s b V / t.
+//   outputs of experts            2 S h, needed for the gradient of the weights
+// and up to max(6, 4 k) T S while the block computes, one block at a time: forward each choice's
+// weights and their sum in fp32 before the sum is cast, backward the gradient of the sum in 16 bits
+// and in fp32. `recompute experts` keeps only the input of router and experts, 2 T h, also for
+// shared experts (Megatron-LM --recompute-modules moe); blocks without experts keep everything.
+// Outside the layers: embedding masks s b h, last norm and head input 4 s b h, logits 4 s b V / t.
 //
-// Each chunk counts as many micro batches as the schedule keeps in flight there at the fullest
-// moment (peak_held: p - r for 1f1b). Left out: buffers of collectives, workspaces and what the
-// allocator wastes.
+// Each chunk counts the largest number of micro batches that the schedule keeps in flight there
+// (peak_held: p - r for 1f1b). Left out: buffers of collectives, workspaces and allocator overhead.
 #pragma once
 
 #include <cstdint>
@@ -57,12 +56,12 @@ enum class Recompute { none, selective, alternate, full };
 const std::vector<std::string>& recompute_names();
 std::string_view name_of(Recompute recompute);
 
-// How a run loads the experts that tokens choose.
+// Load of the experts in a run.
 struct ExpertLoad {
-  double rows = 1;          // computed on for each one chosen: capacity factor, or imbalance
-  int tp = 0;               // inside an expert; 0: as tp
-  bool one_hot = false;     // products carry tokens to their places
-  bool recomputed = false;  // with their router and those that every token visits
+  double rows = 1;          // computed rows per chosen one: capacity factor or imbalance
+  int tp = 0;               // within an expert; 0: as tp
+  bool one_hot = false;     // products move tokens to their places
+  bool recomputed = false;  // together with the router and the shared experts
 };
 
 struct ActivationSetting {
@@ -70,12 +69,12 @@ struct ActivationSetting {
   int cp = 1;
   bool sequence_parallel = false;
   bool fused_attention = false;  // in one kernel
-  double product_bytes = 2;      // of an element that products read
-  double attention_bytes = 2;    // of queries, keys, values and context, kept for attention
-  bool fused_gates = false;      // the activated gate is formed again, what nobody reads let go
-  bool fp8_gates = false;        // and its inputs kept in 8 bits
+  double product_bytes = 2;      // per element that products read
+  double attention_bytes = 2;    // per element of queries, keys, values and context
+  bool fused_gates = false;      // the activated gate is recomputed, unneeded tensors are freed
+  bool fp8_gates = false;        // its inputs are kept in 8 bits
   Recompute recompute = Recompute::none;
-  // Full recomputation divides the inputs it keeps over tp even without sequence parallelism
+  // Full recomputation divides the kept inputs over tp even without sequence parallelism
   // (Megatron-LM distribute_saved_activations, DeepSpeed partition_activations).
   bool divides_checkpoints = false;
   ExpertLoad experts = {};
@@ -83,23 +82,23 @@ struct ActivationSetting {
   std::int64_t seq_len = 1;
 };
 
-// One micro batch on one layer.
+// Activations of one micro batch in one layer.
 struct LayerActivations {
   Bytes kept;             // from its forward to its backward pass
   Bytes recomputed;       // added while its passes run: recomputation, or one-hot gating
-  Bytes awaiting_weight;  // from the gradient of its input to that of its weights, if apart
+  Bytes awaiting_weight;  // from the input gradient to a separate weight gradient
 };
 LayerActivations layer_activations(const ModelShape& shape, int layer,
                                    const ActivationSetting& setting);
 
 struct StageActivations {
-  Bytes kept;        // by all micro batches in flight, embedding and head included
-  Bytes head;        // of these: last norm, head input and logits of one micro batch
+  Bytes kept;        // by all micro batches in flight, including embedding and head
+  Bytes head;        // part of `kept`: last norm, head input and logits of one micro batch
   Bytes recomputed;  // the largest layer of the stage
   Bytes total() const { return kept + recomputed; }
 };
 
-// By stage; `contents` by position, for the pipeline.
+// Returns the activations by stage; `contents` are those of the pipeline, by position.
 std::vector<StageActivations> activation_memory(const ModelShape& shape, const Pipeline& pipeline,
                                                 std::span<const ChunkContent> contents,
                                                 const ActivationSetting& setting);

@@ -42,7 +42,7 @@ TEST_CASE("activations: the table of Korthikanti et al. 2022, row by row") {
     }
 }
 
-TEST_CASE("activations: what is computed again is held for one layer") {
+TEST_CASE("activations: recomputed activations exist for one layer at a time") {
   const ModelShape shape = load_model("gpt3-175b");
   ActivationSetting setting{.tp = 8, .seq_len = 2048};
   const auto layer = [&] { return layer_activations(shape, 0, setting); };
@@ -56,10 +56,9 @@ TEST_CASE("activations: what is computed again is held for one layer") {
   CHECK(layer().kept.value() == Approx(2 * gpt_seq * gpt_width / 8));
 }
 
-// torchtitan's run of Llama 3.1 8B: input, query, value, context, gate and output of each block.
-// Llama 2 70B, adapters of rank 16 on attention, per token, k = 1,024 wide keys: two norms 4 h, two
-// adapted inputs 3 h each, queries, context and keys 4 h + 4 k, feed-forward 4 f.
-TEST_CASE("activations: what products, attention and gates keep in fewer bits") {
+// Llama 2 70B with rank-16 adapters on attention. Bytes per token, with k = 1,024 key channels: two
+// norms 4 h; two adapter inputs 3 h each; queries, context and keys 4 h + 4 k; feed-forward 4 f.
+TEST_CASE("activations: products, attention and gates keep fewer bits") {
   const double h = 8192, k = 1024, f = 28672;
   const ModelShape plain = load_model("llama2-70b");
   const ModelShape adapted = with_adapters(plain, {.rank = 16}, {});
@@ -69,8 +68,8 @@ TEST_CASE("activations: what products, attention and gates keep in fewer bits") 
   };
   CHECK(kept(adapted) == Approx(4 * h + 6 * h + 4 * h + 4 * k + 4 * f));
   CHECK(kept(plain) == Approx(4 * h + 4 * h + 4 * h + 4 * k + 6 * f));
-  // In fp8: both norms' outputs and the input of the down projection; the context for its
-  // projection in addition.
+  // In fp8: outputs of both norms and the input of the down projection, and in addition the context
+  // for the projection.
   setting.product_bytes = 1;
   CHECK(kept(plain) == Approx(4 * h + 2 * h + 4 * h + 4 * k + h + 5 * f));
   CHECK(kept(adapted) == Approx(4 * h + 6 * h + 4 * h + 4 * k + 4 * f));
@@ -82,7 +81,7 @@ TEST_CASE("activations: what products, attention and gates keep in fewer bits") 
   CHECK(kept(adapted) == Approx(7 * h + (3 * h + 2 * h + 2 * k + 2 * f) / 4));
 }
 
-TEST_CASE("activations: adapters keep less than whole training, of experts too") {
+TEST_CASE("activations: adapters keep less than full training, also with experts") {
   for (const char* name : {"llama2-70b", "mixtral-8x7b", "gpt3-175b"}) {
     CAPTURE(name);
     const ModelShape plain = load_model(name);
@@ -91,6 +90,7 @@ TEST_CASE("activations: adapters keep less than whole training, of experts too")
   }
 }
 
+// torchtitan's run of Llama 3.1 8B: input, query, value, context, gate and output of each block.
 TEST_CASE("activations: every second product of a gated block with grouped heads") {
   const ModelShape llama = load_model("llama3-8b");
   const double h = 4096, kv = 1024, f = 14336, tokens = 8192;
@@ -107,7 +107,7 @@ TEST_CASE("activations: every second product of a gated block with grouped heads
 }
 
 // 5 a s^2 with dropout, 2 a s^2 without, over t ranks; 96 and 32 heads.
-TEST_CASE("activations: a fused kernel keeps no scores, so that none and selective are alike") {
+TEST_CASE("activations: a fused kernel keeps no scores, so that none and selective are equal") {
   for (const auto& [name, scores] : {std::pair{"gpt3-175b", 5 * 96.}, {"llama3-8b", 2 * 32.}}) {
     const ModelShape model = load_model(name);
     ActivationSetting setting{.tp = 4, .recompute = Recompute::selective, .seq_len = 2048};
@@ -120,9 +120,9 @@ TEST_CASE("activations: a fused kernel keeps no scores, so that none and selecti
   }
 }
 
-// 32 s h of a block await its weight gradients (Qi et al. 2024, table 1), 8 s h of them on every
-// tensor rank; a parallel block has one input and one output gradient of both pairs, 28 and 4.
-TEST_CASE("activations: what awaits weight gradients, of a parallel block too") {
+// 32 s h of a block are kept for its weight gradients (Qi et al. 2024, table 1), 8 s h of them on
+// every tensor rank. A parallel block shares one input and one output gradient, so 28 and 4.
+TEST_CASE("activations: tensors kept for weight gradients, also in a parallel block") {
   const double sh = 2048 * 12288.;
   const ActivationSetting setting{.tp = 8, .seq_len = 2048};
   const auto awaiting = [&](const char* parallel) {
@@ -134,9 +134,9 @@ TEST_CASE("activations: what awaits weight gradients, of a parallel block too") 
   CHECK(awaiting("true") == Approx(4 * sh + 24 * sh / 8));
 }
 
-// T = 1,024 tokens, S = T k places. DeepSpeed moe/sharded_moe.py: of one choice the backward pass
-// holds most (the gradient in 16 bits and in fp32), of several the forward pass.
-TEST_CASE("activations: one-hot gating holds fp32 weights while its block computes") {
+// T = 1,024 tokens, S = T k places. DeepSpeed moe/sharded_moe.py: with one choice the backward pass
+// needs most (the gradient in 16 bits and in fp32), with several the forward pass.
+TEST_CASE("activations: one-hot gating needs fp32 weights while its block computes") {
   const ModelShape shape = load_model("mixtral-8x7b");
   for (const std::int64_t k : {1, 2, 3}) {
     ModelShape chosen = shape;
@@ -163,7 +163,7 @@ TEST_CASE("activations: context parallelism divides the sequence") {
         Approx(layer_activations(llama, 0, whole).kept.value()));
 }
 
-TEST_CASE("activations: first and last stage, and one micro batch after another") {
+TEST_CASE("activations: first and last stage, and micro batches in flight") {
   const ModelShape shape = load_model("gpt3-175b");
   const double h = gpt_width;
   const double s = gpt_seq;
@@ -173,8 +173,8 @@ TEST_CASE("activations: first and last stage, and one micro batch after another"
       .tp = 8, .sequence_parallel = true, .recompute = Recompute::selective, .seq_len = 2048};
   const auto stages =
       activation_memory(shape, pipeline, split_stages(SplitMethod::even, 96, p), setting);
-  // Korthikanti et al. 2022, section 4.3: the first stage holds L layers' worth of one micro
-  // batch, and s b h p / t of masks behind the embedding.
+  // Korthikanti et al. 2022, section 4.3: the first stage keeps the activations of L layers for one
+  // micro batch, and s b h p / t of masks after the embedding.
   CHECK(stages[0].kept.value() == Approx(96 * 34 * s * h / 8 + s * h * p / 8));
   CHECK(stages[1].kept.value() == Approx(7 * 12 * 34 * s * h / 8));
   const double head = 4 * s * h / 8 + 4 * s * 50257 / 8;

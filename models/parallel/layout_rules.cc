@@ -102,7 +102,7 @@ void check_sequence(Findings& out, const ParallelLayout& layout, const ModelShap
     if (layout.cp > 1) out.refuse("layout-sequence", "cp", "samples have no sequence to divide");
     return;
   }
-  // The two halves of a causal sequence that a rank takes, one from either end.
+  // A rank takes two parts of a causal sequence, one from either end.
   const int ends = use.exchanges_heads ? 1 : 2;
   if (layout.cp > 1 && use.seq_len % (ends * layout.cp) != 0)
     out.refuse("layout-sequence", "cp",
@@ -138,7 +138,7 @@ void check_experts(Findings& out, const ParallelLayout& layout, const ModelShape
         fmt::format("cp {} x dp {} is not divisible by ep {}", layout.cp, layout.dp, layout.ep));
 }
 
-// Ranks from one pipeline stage to the next.
+// Returns the distance in ranks from one pipeline stage to the next.
 int stage_stride(const RankGrid& grid) {
   Coordinates second{};
   second[static_cast<std::size_t>(Axis::pp)] = 1;

@@ -1,5 +1,5 @@
-// Requirements of a layout on the model and on the run: rules that programs refuse to start
-// without, and choices with unexpected costs.
+// Requirements of a layout on the model and on the run: rules without which programs refuse to
+// start, and choices with unexpected costs.
 //
 // Sources: Megatron-LM training/arguments.py (validate_args), core/parallel_state.py and
 // core/transformer/transformer_config.py.
@@ -28,7 +28,7 @@ struct LayoutUse {
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
   SplitMethod split = SplitMethod::even;
   bool exchanges_heads = false;  // context parallelism divides the heads of attention too
-  bool one_mesh = false;  // experts and all other layers are cut by the same axes (Colossal-AI)
+  bool one_mesh = false;         // experts and other layers share axes (Colossal-AI)
 };
 
 std::vector<Finding> check(const ParallelLayout& layout, const ModelShape& shape,

@@ -10,7 +10,7 @@ namespace {
 
 using Messages = std::vector<std::string>;
 
-// "code: message" of every finding.
+// Returns "code: message" of every finding.
 Messages findings(const ParallelLayout& layout, const char* model, const LayoutUse& use) {
   Messages messages;
   for (const Finding& finding : check(layout, load_model(model), use))
@@ -18,7 +18,7 @@ Messages findings(const ParallelLayout& layout, const char* model, const LayoutU
   return messages;
 }
 
-// A 175B step as it is trained: nothing to say.
+// A layout of GPT-3 175B as it is trained, without findings.
 const ParallelLayout good{.tp = 8, .dp = 8, .pp = 16, .virtual_stages = 6, .gpus_per_node = 8};
 const LayoutUse used{.gpus = 1024,
                      .micro_batches = 192,
@@ -28,7 +28,7 @@ const LayoutUse used{.gpus = 1024,
 
 }  // namespace
 
-TEST_CASE("layout rules: exchanged heads are divided over context parallelism too") {
+TEST_CASE("layout rules: exchanged heads are also divided over context parallelism") {
   LayoutUse use = used;
   use.exchanges_heads = true;
   use.gpus = 4;
@@ -40,9 +40,10 @@ TEST_CASE("layout rules: exchanged heads are divided over context parallelism to
   }));
 }
 
-// Megatron-LM cuts experts and all other layers by two grids. tp-cp-ep-pp-dp places stages 8 x 1
-// ranks apart for experts and 1 apart for the others, which it refuses; Colossal-AI has one mesh.
-TEST_CASE("layout rules: stages of experts lie on the ranks of all other layers") {
+// Megatron-LM divides experts and all other layers by two grids. It refuses tp-cp-ep-pp-dp, in
+// which stages are 8 x 1 ranks apart for experts and 1 rank apart for the others; Colossal-AI has
+// one mesh.
+TEST_CASE("layout rules: stages of experts have the ranks of all other layers") {
   const AxisOrder around = parse_order("tp-cp-ep-pp-dp", {});
   const ParallelLayout layout{.ep = 8, .dp = 16, .pp = 4, .gpus_per_node = 8, .order = around};
   LayoutUse use{.gpus = 64, .micro_batches = 8, .seq_len = 4096};
@@ -51,7 +52,7 @@ TEST_CASE("layout rules: stages of experts lie on the ranks of all other layers"
                  "all other layers lie on different ranks; try: tp-cp-ep-dp-pp"});
   use.one_mesh = true;
   CHECK(findings(layout, "mixtral-8x7b", use).empty());
-  // Experts cut by etp 1 x ep 8, all other layers by tp 2 x ep 8: no mesh has both.
+  // Experts divided by etp 1 x ep 8, other layers by tp 2 x ep 8: no single mesh has both.
   ParallelLayout thin = layout;
   thin.tp = 2;
   thin.etp = 1;
@@ -63,7 +64,7 @@ TEST_CASE("layout rules: stages of experts lie on the ranks of all other layers"
   CHECK(findings(outermost, "mixtral-8x7b", use).empty());
 }
 
-TEST_CASE("layout rules: what runs gets no finding") {
+TEST_CASE("layout rules: valid layouts get no finding") {
   CHECK(findings(good, "gpt3-175b", used).empty());
   CHECK(findings({.dp = 64, .gpus_per_node = 8}, "resnet50", {.gpus = 64}).empty());
   CHECK(findings({.tp = 2, .ep = 8, .dp = 8, .gpus_per_node = 8}, "mixtral-8x7b",
@@ -130,7 +131,7 @@ TEST_CASE("layout rules: each refusal is one line that names the rule") {
         Messages{"layout-sequence: cp: samples have no sequence to divide"});
 }
 
-TEST_CASE("layout rules: what runs but costs more than it seems is said") {
+TEST_CASE("layout rules: valid layouts with unexpected costs get a warning or a note") {
   const auto said = [](const ParallelLayout& layout, const char* model, LayoutUse use) {
     use.gpus = static_cast<int>(layout.world());
     use.seq_len = 2048;

@@ -1,14 +1,14 @@
 // FLOPs of training on one sequence, as papers count them.
 //
-// Model FLOPs are those the mathematics needs: forward, and twice that backward. Hardware FLOPs add
-// what recomputation repeats. For a GPT (Narayanan et al. 2021, equation 3 and appendix;
-// Korthikanti et al. 2022, appendix A), per sequence:
+// Model FLOPs are the minimum: forward, and twice that backward. Hardware FLOPs include
+// recomputation. For a GPT (Narayanan et al. 2021, equation 3 and appendix; Korthikanti et al.
+// 2022, appendix A), per sequence:
 //   model      72 L s h^2 (1 + s/(6h) + V/(12 h L))
 //   selective  + 4 L s^2 h           scores and context of every layer once more
 //   alternate  about half of every layer's matrices once more
 //   full       96 L s h^2 (1 + s/(6h) + V/(16 h L))    every layer once more, not the head
 // Korthikanti et al. print 72 L s h^2 (1 + s/(3h) + V/(12 h L)) for selective: three times the
-// scores and context that are repeated. Their hardware utilisation rests on it.
+// recomputed scores and context. Their hardware utilisation uses it.
 //
 // Attention counts the full s x s square (as for Llama 3.1 405B in MLPerf Training v5.0: 21,508
 // TFLOP) or its causal half (Llama 3.1 8B in v5.1: 421.6 TFLOP).
@@ -24,7 +24,7 @@ namespace lambcast::parallel {
 
 enum class AttentionCount { full, causal };
 
-// Scores and context of all layers in one forward pass.
+// Returns the FLOPs of scores and context of all layers in one forward pass.
 Flops attention_core_flops(const ModelShape& shape, std::int64_t seq_len, AttentionCount count);
 
 Flops model_flops(const ModelShape& shape, std::int64_t seq_len,
@@ -32,7 +32,8 @@ Flops model_flops(const ModelShape& shape, std::int64_t seq_len,
 Flops hardware_flops(const ModelShape& shape, std::int64_t seq_len, Recompute recompute,
                      AttentionCount count = AttentionCount::full);
 
-// Selective recomputation as Korthikanti et al. count it: only to reproduce their figures.
+// Returns FLOPs with selective recomputation as Korthikanti et al. count it, only to reproduce
+// their figures.
 Flops korthikanti_selective_flops(const ModelShape& shape, std::int64_t seq_len);
 
 }  // namespace lambcast::parallel

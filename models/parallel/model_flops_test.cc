@@ -29,7 +29,7 @@ TEST_CASE("FLOPs: the closed forms of Narayanan et al. 2021 and Korthikanti et a
           Approx(72 * layers * (1 + s / (6 * h) + V / (12 * h * L) + s / (18 * h))));
     CHECK(korthikanti_selective_flops(shape, seq_len).value() ==
           Approx(72 * layers * (1 + s / (3 * h) + V / (12 * h * L))));
-    // Half of scores and context: 12 L s^2 h less a pass forward and two backward.
+    // The causal half of scores and context: 12 L s^2 h less, in a forward and two backward passes.
     CHECK(model_flops(shape, seq_len, AttentionCount::causal).value() ==
           Approx(72 * layers * (1 + s / (12 * h) + V / (12 * h * L))));
     CHECK(hardware_flops(shape, seq_len, Recompute::selective, AttentionCount::causal).value() ==
@@ -37,7 +37,7 @@ TEST_CASE("FLOPs: the closed forms of Narayanan et al. 2021 and Korthikanti et a
   }
 }
 
-TEST_CASE("FLOPs: utilisation as Korthikanti et al. print it") {
+TEST_CASE("FLOPs: utilisation as printed by Korthikanti et al.") {
   const csv::Table table = published("step_flops.csv");
   REQUIRE(table.rows.size() == 2);
   for (std::size_t row = 0; row < table.rows.size(); ++row) {
@@ -45,7 +45,7 @@ TEST_CASE("FLOPs: utilisation as Korthikanti et al. print it") {
     const ModelShape shape = gpt_of(table, row, 2048, 51200);
     const double per_second = table.number(row, "batch") / table.number(row, "iter_s") /
                               table.number(row, "gpus") / a100_peak * 100;
-    // Three digits of the time and of the share.
+    // The time and the share are printed with three digits.
     CHECK(model_flops(shape, 2048).value() * per_second ==
           Approx(table.number(row, "mfu_pct")).epsilon(0.006));
     CHECK(korthikanti_selective_flops(shape, 2048).value() * per_second ==
@@ -53,7 +53,7 @@ TEST_CASE("FLOPs: utilisation as Korthikanti et al. print it") {
   }
 }
 
-TEST_CASE("FLOPs: BigScience's TFLOP/s follow from its times, recomputation counted") {
+TEST_CASE("FLOPs: BigScience's TFLOP/s follow from its times, with recomputation") {
   const csv::Table table = published("bigscience.csv");
   REQUIRE(table.rows.size() == 28);
   int exact = 0;
@@ -70,7 +70,7 @@ TEST_CASE("FLOPs: BigScience's TFLOP/s follow from its times, recomputation coun
   CHECK(exact == 26);
 }
 
-TEST_CASE("FLOPs: Llama 3.1 as MLPerf's submitters count it") {
+TEST_CASE("FLOPs: Llama 3.1 as counted by MLPerf's submitters") {
   // training_results_v5.0 and v5.1, NVIDIA, config_common.sh: TFLOP per sequence of 8192.
   const auto llama = [](const char* layers, const char* hidden, const char* ffn,
                         const char* heads) {

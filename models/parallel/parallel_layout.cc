@@ -12,7 +12,7 @@
 namespace lambcast::parallel {
 namespace {
 
-// `size` members, each `stride` after the one before: of ranks, slots or nodes.
+// `size` members with a distance of `stride`, in ranks, slots or nodes.
 struct Level {
   int stride;
   int size;
@@ -38,8 +38,9 @@ struct Placement {
   bool even = true;
 };
 
-// A run of ranks starts at multiples of its extent. It stays inside nodes, or fills its share of
-// each node that it crosses, only if extents and nodes divide one another.
+// Adds a run of ranks to the placement. A run starts at multiples of its extent. It stays inside
+// nodes, or fills its share of each node that it crosses, only if extents and nodes divide one
+// another.
 void place(Level run, int node, int world, Placement& placement) {
   const int extent = run.stride * run.size;
   if (run.stride >= node) {

@@ -11,7 +11,8 @@ namespace {
 
 constexpr Where flag{"", 0, "--order"};
 
-// Every group, by brute force: ranks in order, keyed by their coordinates outside `members`.
+// Returns every group by brute force: ranks in order, grouped by their coordinates outside
+// `members`.
 std::vector<std::vector<int>> groups_of(const RankGrid& grid, AxisSet members) {
   std::map<std::vector<int>, std::vector<int>> groups;
   for (int rank = 0; rank < grid.ranks(); ++rank) {
@@ -26,7 +27,7 @@ std::vector<std::vector<int>> groups_of(const RankGrid& grid, AxisSet members) {
   return list;
 }
 
-// Whether the closed form names these ranks, counted from the first.
+// Returns whether the closed form gives these ranks, relative to the first.
 bool describes(const ProcessGroup& group, const std::vector<int>& ranks, int gpus_per_node) {
   if (group.ranks != static_cast<int>(ranks.size())) return false;
   for (int i = 0; i < group.ranks; ++i) {
@@ -48,7 +49,7 @@ std::vector<RankGrid> many_grids() {
   std::vector<RankGrid> grids;
   AxisOrder order = default_order;
   do {
-    if (order[2] != Axis::ep) continue;  // it adds no ranks to this grid: its place is indifferent
+    if (order[2] != Axis::ep) continue;  // it adds no ranks to this grid
     for (const int tp : {1, 2, 3, 4, 8})
       for (const int cp : {1, 2})
         for (const int dp : {1, 2, 3, 4})
@@ -85,7 +86,7 @@ TEST_CASE("layout: coordinates are a rank in a mixed radix") {
     CHECK(ep == 0);
     CHECK(rank_of(grid, {tp, cp, ep, dp, pp}) == rank);
   }
-  // Experts: the same ranks, ep before dp, cp gone.
+  // The expert grid has the same ranks, with ep before dp and without cp.
   const RankGrid experts = expert_grid(layout);
   CHECK(experts.ranks() == 120);
   CHECK(experts.sizes == std::array<int, 5>{4, 1, 2, 3, 5});
@@ -93,7 +94,7 @@ TEST_CASE("layout: coordinates are a rank in a mixed radix") {
 }
 
 TEST_CASE("layout: the groups of Megatron-LM's default order on nodes of 8") {
-  // tp 8: data-parallel neighbours are one per node, 8 groups side by side.
+  // tp 8: data-parallel neighbours are one per node, with 8 groups on the same nodes.
   const RankGrid tp8 = dense_grid({.tp = 8, .dp = 4, .pp = 16, .gpus_per_node = 8});
   CHECK(group(tp8, {Axis::tp}) == ProcessGroup{8, 8, 1, 1, 1});
   CHECK(group(tp8, {Axis::dp}, {Axis::pp}) == ProcessGroup{4, 1, 1, 1, 8});
@@ -108,12 +109,12 @@ TEST_CASE("layout: the groups of Megatron-LM's default order on nodes of 8") {
   // tp 1: data parallelism fills the node first.
   const RankGrid tp1 = dense_grid({.dp = 32, .gpus_per_node = 8});
   CHECK(group(tp1, {Axis::dp}) == ProcessGroup{32, 8, 1, 1, 1});
-  // tp beyond a node.
+  // tp larger than a node.
   const RankGrid wide = dense_grid({.tp = 16, .dp = 2, .gpus_per_node = 8});
   CHECK(group(wide, {Axis::tp}) == ProcessGroup{16, 8, 1, 1, 1});
 }
 
-TEST_CASE("layout: Colossal-AI's order puts pipeline neighbours into the node") {
+TEST_CASE("layout: Colossal-AI's order puts pipeline neighbours in one node") {
   const ParallelLayout layout{
       .tp = 2, .dp = 4, .pp = 4, .gpus_per_node = 8, .order = parse_order("tp-cp-ep-pp-dp", flag)};
   const RankGrid grid = dense_grid(layout);
@@ -121,15 +122,15 @@ TEST_CASE("layout: Colossal-AI's order puts pipeline neighbours into the node") 
   CHECK(group(grid, {Axis::dp}) == ProcessGroup{4, 1, 1, 1, 8});
   // Stages finish at different times: only the tp groups of one stage reduce at once.
   CHECK(group(grid, {Axis::dp}, {Axis::pp}) == ProcessGroup{4, 1, 1, 1, 2});
-  // 8 stages of 2 ranks: the neighbours 3 and 4 lie on different nodes.
+  // 8 stages of 2 ranks: the neighbours 3 and 4 are on different nodes.
   const RankGrid deep = dense_grid({.tp = 2, .pp = 8, .gpus_per_node = 8, .order = layout.order});
   CHECK(stage_pair(deep, 2, 3) == ProcessGroup{2, 2, 2, 1, 2});
   CHECK(stage_pair(deep, 3, 4) == ProcessGroup{2, 1, 1, 1, 2});
   CHECK(stage_pair(deep, 5, 5).ranks == 1);
 }
 
-TEST_CASE("layout: experts of a tensor size of their own lie over the dense layers' tensor ranks") {
-  // Megatron-LM, tp 2 and etp 1: 32 experts' ranks are 16 pairs.
+TEST_CASE("layout: experts with another tensor size extend over the dense layers' tensor ranks") {
+  // Megatron-LM, tp 2 and etp 1: the ranks of 32 experts are 16 pairs.
   const ParallelLayout layout{.tp = 2, .ep = 32, .dp = 48, .pp = 3, .gpus_per_node = 8, .etp = 1};
   CHECK(layout.expert_replicas() == 3);
   const RankGrid experts = expert_grid(layout);
@@ -138,8 +139,8 @@ TEST_CASE("layout: experts of a tensor size of their own lie over the dense laye
   CHECK(group(experts, {Axis::dp}) == ProcessGroup{3, 1, 1, 4, 8});
 }
 
-// 4 stages of 8 ranks, twice: a stage is one node of 8 GPUs, and its replicas lie on two nodes.
-TEST_CASE("layout: in one mesh stages lie around the ranks of experts") {
+// 4 stages of 8 ranks, twice: a stage is one node of 8 GPUs, and its replicas are on two nodes.
+TEST_CASE("layout: in one mesh stages are arranged around the ranks of experts") {
   const ParallelLayout layout{
       .ep = 8, .dp = 16, .pp = 4, .gpus_per_node = 8, .order = parse_order("tp-cp-ep-pp-dp", {})};
   CHECK(has_pipeline_around_experts(layout));
@@ -154,13 +155,14 @@ TEST_CASE("layout: in one mesh stages lie around the ranks of experts") {
   CHECK_FALSE(has_pipeline_around_experts(whole));
 }
 
-TEST_CASE("layout: experts take their all-to-all from neighbours, their reduction from afar") {
+TEST_CASE(
+    "layout: experts exchange tokens with neighbours, and reduce gradients over distant ranks") {
   const ParallelLayout layout{.ep = 8, .dp = 32, .gpus_per_node = 8};
   CHECK(group(expert_grid(layout), {Axis::ep}) == ProcessGroup{8, 8, 1, 1, 1});
   CHECK(group(expert_grid(layout), {Axis::dp}) == ProcessGroup{4, 1, 1, 1, 8});
 }
 
-TEST_CASE("layout: the closed form is even exactly where it names every group's members") {
+TEST_CASE("layout: the closed form is even exactly if it gives every group's members") {
   int even = 0;
   int uneven = 0;
   for (const RankGrid& grid : many_grids())
@@ -180,7 +182,7 @@ TEST_CASE("layout: the closed form is even exactly where it names every group's 
   CHECK(uneven > 1000);
 }
 
-TEST_CASE("layout: siblings are the groups alike on the same nodes, slot by slot") {
+TEST_CASE("layout: siblings are the equal groups on the same nodes, slot by slot") {
   int seen = 0;
   for (const RankGrid& grid : many_grids())
     for (const AxisSet& members : used_sets) {

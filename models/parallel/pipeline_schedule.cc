@@ -24,8 +24,8 @@ Slots gpipe(const Pipeline& pipeline) {
   return slots;
 }
 
-// The passes of a stage over chunks in turn: p micro batches of the first chunk, the same of the
-// next; of the last ones there may be fewer.
+// Iterates over the passes of a stage: p micro batches of the first chunk, p of the next, and so
+// on. The last turn may have fewer micro batches.
 class Turns {
  public:
   Turns(const Pipeline& pipeline, SlotKind kind)
@@ -51,7 +51,7 @@ class Turns {
   int group_, first_ = 0, chunk_ = 0, within_ = 0;
 };
 
-// 1f1b is the case of one chunk.
+// Returns the interleaved order; 1f1b is the case of one chunk.
 Slots interleaved(const Pipeline& pipeline, int ahead) {
   const int passes = pipeline.micro_batches * pipeline.chunks;
   const int warm_up = std::min(passes, ahead);
@@ -65,7 +65,8 @@ Slots interleaved(const Pipeline& pipeline, int ahead) {
   return slots;
 }
 
-// `warm_up` forward slots, then B, the W of `lag` micro batches before, and one forward more.
+// Returns `warm_up` forward slots, then repeatedly B, the W of `lag` micro batches earlier, and one
+// forward slot.
 Slots zero_bubble(int micro_batches, int warm_up, int lag) {
   Slots slots;
   slots.reserve(3 * static_cast<std::size_t>(micro_batches));
@@ -112,7 +113,7 @@ class VeeStage {
 };
 
 Slots vee(const Pipeline& pipeline, int stage) {
-  // The order is that of a full pipeline, less the micro batches that there are not.
+  // The order is that of a longer pipeline, without the micro batches that do not exist.
   const int full = std::max(pipeline.micro_batches, 2 * pipeline.stages - 1);
   VeeStage out(pipeline.micro_batches);
   for (int i = 0; i < 2 * (pipeline.stages - stage) - 1; ++i) out.forward(0);
@@ -132,7 +133,7 @@ Slots vee(const Pipeline& pipeline, int stage) {
     out.forward(1);
     out.backward(1);
   }
-  // Inputs first, for the other stages wait for them.
+  // Input gradients come first, since other stages wait for them.
   for (int i = 0; i < stage; ++i) {
     out.add(SlotKind::input_gradient, 0);
     out.add(SlotKind::input_gradient, 1);
@@ -190,8 +191,8 @@ std::string refusal(const Pipeline& pipeline) {
   if (schedule != PipelineSchedule::interleaved && schedule != PipelineSchedule::zbv && chunks != 1)
     return fmt::format("{} has one chunk per stage, not {}", name_of(schedule), chunks);
   if (schedule != PipelineSchedule::interleaved || stages == 1 || chunks == 1) return "";
-  // Megatron-LM refuses a last group of fewer micro batches than stages: they would wait for one
-  // another.
+  // Megatron-LM refuses a last group with fewer micro batches than stages, in which stages would
+  // wait for one another.
   if (micro_batches % stages != 0)
     return fmt::format("interleaved needs micro batches ({}) divisible by pp {}", micro_batches,
                        stages);

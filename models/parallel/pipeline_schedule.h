@@ -7,10 +7,10 @@
 //   interleaved  1f1b over v chunks of layers per stage; min(m v, 2 (p - r - 1) + (v - 1) G)
 //                forward first, G = p micro batches of a chunk at a time (Megatron-LM
 //                core/pipeline_parallel/schedules.py, get_pp_rank_microbatches)
-//   zb1p, zb2p   backward in two: B the gradient of the input, which the stage before waits for,
-//                and W that of the weights, which nobody does (Qi et al. 2024, ZB-H1 and ZB-H2,
-//                figures 2 and 3). Stage r: p - r forward first and W r micro batches behind B;
-//                2 (p - r) - 1 forward first and W 2 r behind
+//   zb1p, zb2p   the backward pass in two slots: B the gradient of the input, which the previous
+//                stage waits for, and W the gradient of the weights, which no stage waits for (Qi
+//                et al. 2024, ZB-H1 and ZB-H2, figures 2 and 3). zb1p on stage r: p - r forward
+//                first, W r micro batches after B. zb2p: 2 (p - r) - 1 forward first, W 2 r after B
 //   zbv          two chunks per stage, the second in reverse order of stages (Qi et al. 2024,
 //                section 6; PyTorch distributed/pipelining/schedules.py, ScheduleZBVZeroBubble)
 //
@@ -40,7 +40,7 @@ std::string_view name_of(PipelineSchedule schedule);  // "1f1b"
 const std::vector<std::string>& pipeline_schedule_names();
 PipelineSchedule parse_pipeline_schedule(std::string_view text, const Where& where);
 
-// Whether it computes the gradients of inputs and weights in slots of their own.
+// Returns whether the schedule computes gradients of inputs and of weights in separate slots.
 bool splits_backward(PipelineSchedule schedule);
 
 struct Pipeline {
@@ -49,14 +49,14 @@ struct Pipeline {
   int chunks = 1;  // per stage: 1; any for interleaved; 2 for zbv
   int micro_batches = 1;
 
-  // A chunk's place among all, in the order of a forward pass, and the other way round.
+  // Convert between a chunk of a stage and its position in the order of a forward pass.
   int position(int stage, int chunk) const;
   int stage_at(int position) const;
   int chunk_at(int position) const;
   int positions() const { return stages * chunks; }
 };
 
-// Why the schedule cannot run, as a sentence without its place; empty if it can.
+// Returns why the schedule cannot run, as a sentence without its place; empty if it can.
 std::string refusal(const Pipeline& pipeline);
 
 enum class SlotKind : std::uint8_t { forward, backward, input_gradient, weight_gradient };
@@ -69,32 +69,33 @@ struct PipelineSlot {
 };
 inline constexpr int max_chunks = 256;
 
-// In the order in which the stage runs them; by stage. The pipeline must not be refused.
+// Return the slots in the order in which the stage runs them; the second function for all stages.
+// refusal() of the pipeline must be empty.
 std::vector<PipelineSlot> stage_slots(const Pipeline& pipeline, int stage);
 std::vector<std::vector<PipelineSlot>> pipeline_slots(const Pipeline& pipeline);
 
-// The same pipeline with so few micro batches that its stages keep no less at once: 1F1B warms up
-// within two turns of p micro batches, and then every turn is as the one before.
+// Returns the pipeline with fewer micro batches, but with the same peak of kept micro batches: 1F1B
+// warms up within two turns of p micro batches, and later turns are equal.
 Pipeline shortest_alike(const Pipeline& pipeline);
 
-// The most that a stage keeps at once for backward passes to come. A micro batch weighs held[chunk]
-// from its forward slot to the end of its backward or input gradient, and then
-// awaiting_weight[chunk] to the end of its weight gradient (the inputs and output gradients of its
-// matrices, 32 s b h of 34 s b h + 5 a s^2 b bytes in a GPT layer; Qi et al. 2024, table 1).
+// Returns the peak that a stage keeps for later backward passes. A micro batch weighs held[chunk]
+// from its forward slot to the end of its backward or input-gradient slot, and then
+// awaiting_weight[chunk] to the end of its weight-gradient slot (the inputs and output gradients of
+// its matrices, 32 s b h of 34 s b h + 5 a s^2 b bytes in a GPT layer; Qi et al. 2024, table 1).
 double peak_held(std::span<const PipelineSlot> slots, std::span<const double> held,
                  std::span<const double> awaiting_weight);
 
-// The same in micro batches of a chunk, each as 1.
+// Returns that peak as a number of micro batches of chunks, each with weight 1.
 int in_flight(const Pipeline& pipeline, int stage);
 
 // Returns the share of passes that do not overlap a pass of the other direction.
 //
-// The forward pass of one micro batch may overlap the backward pass of another, each covering the
+// The forward pass of one micro batch may overlap the backward pass of another, each hiding the
 // other's exchanges (Megatron-LM --overlap-moe-expert-parallel-comm). The warm-up and the cool-down
-// have no such pair. For the first stage, which has the most, these are the passes before its first
-// backward one, and an equal number after its last forward one. Their share of all its passes is (2
-// (p - 1) + (v - 1) p + 1) / (m v) when interleaved, p / m in 1F1B, 1 / m without a pipeline.
-// Source: Megatron-LM core/pipeline_parallel/{schedules,combined_1f1b}.py.
+// have no such pairs. For the first stage, which has the most unpaired passes, these are the passes
+// before its first backward one, and an equal number after its last forward one. Their share of all
+// its passes is (2 (p - 1) + (v - 1) p + 1) / (m v) if interleaved, p / m in 1F1B, 1 / m without a
+// pipeline. Source: Megatron-LM core/pipeline_parallel/{schedules,combined_1f1b}.py.
 double unpaired_share(const Pipeline& pipeline);
 
 }  // namespace lambcast::parallel

@@ -7,7 +7,7 @@
 namespace lambcast::parallel {
 namespace {
 
-// "F0a F1a B0a W0a": kind, micro batch, chunk.
+// Returns "F0a F1a B0a W0a": kind, micro batch, chunk.
 std::string text_of(const std::vector<PipelineSlot>& slots) {
   std::string text;
   for (const PipelineSlot& slot : slots) {
@@ -33,14 +33,14 @@ std::vector<Pipeline> many_pipelines() {
 
 }  // namespace
 
-TEST_CASE("pipeline: names read back, others are refused with a guess") {
+TEST_CASE("pipeline: names are parsed, unknown ones are refused with a suggestion") {
   for (const std::string& name : pipeline_schedule_names())
     CHECK(name_of(parse_pipeline_schedule(name, {})) == name);
   CHECK_THROWS_WITH(parse_pipeline_schedule("zb1", {"", 0, "--pipeline-schedule"}),
                     Catch::Contains("did you mean 'zb1p'"));
 }
 
-TEST_CASE("pipeline: what cannot run is refused in a sentence that names the rule") {
+TEST_CASE("pipeline: invalid pipelines are refused in a sentence that names the rule") {
   using enum PipelineSchedule;
   CHECK(refusal({interleaved, 4, 2, 10}) ==
         "interleaved needs micro batches (10) divisible by pp 4");
@@ -51,14 +51,14 @@ TEST_CASE("pipeline: what cannot run is refused in a sentence that names the rul
   CHECK_FALSE(refusal({interleaved, 2, 257, 8}).empty());
 }
 
-TEST_CASE("pipeline: orders as the papers and programs print them") {
+TEST_CASE("pipeline: orders as printed by the papers and programs") {
   using enum PipelineSchedule;
   CHECK(text_of(stage_slots({gpipe, 2, 1, 3}, 1)) == "F0a F1a F2a B2a B1a B0a");
   // Narayanan et al. 2021, figure 4, first and last of 4 devices.
   CHECK(text_of(stage_slots({one_f_one_b, 4, 1, 6}, 0)) ==
         "F0a F1a F2a F3a B0a F4a B1a F5a B2a B3a B4a B5a");
   CHECK(text_of(stage_slots({one_f_one_b, 4, 1, 3}, 3)) == "F0a B0a F1a B1a F2a B2a");
-  // Megatron-LM, pp 2, 2 chunks, 4 micro batches: 4 and 2 forward slots ahead of the steady state.
+  // Megatron-LM, pp 2, 2 chunks, 4 micro batches: 4 and 2 forward slots before the steady state.
   CHECK(text_of(stage_slots({interleaved, 2, 2, 4}, 0)) ==
         "F0a F1a F0b F1b F2a B0b F3a B1b F2b B0a F3b B1a B2b B3b B2a B3a");
   CHECK(text_of(stage_slots({interleaved, 2, 2, 4}, 1)) ==
@@ -84,8 +84,8 @@ TEST_CASE("pipeline: positions count chunks in the order of a forward pass") {
       }
   const Pipeline vee{PipelineSchedule::zbv, 4, 2, 8};
   CHECK(vee.stage_at(3) == 3);
-  CHECK(vee.stage_at(4) == 3);  // the turn
-  CHECK(vee.stage_at(7) == 0);  // the loss is where the embedding is
+  CHECK(vee.stage_at(4) == 3);  // here the order of stages reverses
+  CHECK(vee.stage_at(7) == 0);  // the loss is on the embedding's stage
 }
 
 TEST_CASE("pipeline: each stage runs every micro batch of every chunk once, in causal order") {
@@ -93,7 +93,7 @@ TEST_CASE("pipeline: each stage runs every micro batch of every chunk once, in c
     CAPTURE(name_of(pipeline.schedule), pipeline.stages, pipeline.chunks, pipeline.micro_batches);
     const std::size_t passes = splits_backward(pipeline.schedule) ? 3 : 2;
     for (const auto& slots : pipeline_slots(pipeline)) {
-      std::map<std::pair<int, int>, std::string> order;  // of kinds, by chunk and micro batch
+      std::map<std::pair<int, int>, std::string> order;  // order of kinds, by chunk and micro batch
       for (const PipelineSlot& slot : slots)
         order[{slot.chunk, slot.micro_batch}] += "FBIW"[static_cast<std::size_t>(slot.kind)];
       const auto expected = static_cast<std::size_t>(pipeline.chunks * pipeline.micro_batches);
@@ -123,8 +123,8 @@ TEST_CASE("pipeline: micro batches in flight follow the closed forms") {
           if (r == 0)
             CHECK(chunks / static_cast<double>(v) == Approx(p * (1 + (p - 1.) / (p * v))));
         }
-        // Qi et al. 2024, table 2 (their stages count from 1): p - r whole ones and r that await
-        // their weight gradient; 2 (p - r) - 1 and 2 r.
+        // Qi et al. 2024, table 2 (stages counted from 1 there): p - r whole micro batches and r
+        // that await their weight gradient; 2 (p - r) - 1 and 2 r.
         const double whole[] = {1};
         const double none[] = {0};
         const auto h1 = stage_slots({zb1p, p, 1, m}, r);
@@ -133,13 +133,13 @@ TEST_CASE("pipeline: micro batches in flight follow the closed forms") {
         const auto h2 = stage_slots({zb2p, p, 1, m}, r);
         CHECK(peak_held(h2, whole, none) == 2 * (p - r) - 1);
         CHECK(peak_held(h2, whole, whole) == 2 * p - 1);
-        // Two chunks of half a stage: p micro batches as in 1f1b, the same on every stage.
+        // Two chunks of half a stage: p micro batches as in 1f1b, the same number on every stage.
         CHECK(in_flight({zbv, p, 2, m}, r) == 2 * p);
       }
-  CHECK(in_flight({one_f_one_b, 8, 1, 3}, 0) == 3);  // no more than there are
+  CHECK(in_flight({one_f_one_b, 8, 1, 3}, 0) == 3);  // there are only 3
 }
 
-TEST_CASE("pipeline schedule: a short pipeline keeps what a long one does") {
+TEST_CASE("pipeline schedule: a short pipeline keeps as many micro batches as a long one") {
   const std::vector<double> held{5, 1, 3}, none{0, 0, 0};
   for (const int p : {1, 2, 3, 8})
     for (const int v : {1, 2, 3})
@@ -155,12 +155,12 @@ TEST_CASE("pipeline schedule: a short pipeline keeps what a long one does") {
   CHECK(shortest_alike({PipelineSchedule::gpipe, 2, 1, 100}).micro_batches == 100);
 }
 
-TEST_CASE("pipeline: what is held is weighed by chunk") {
+TEST_CASE("pipeline: kept activations are weighted by chunk") {
   const auto slots = stage_slots({PipelineSchedule::interleaved, 2, 2, 4}, 0);
   const double first_only[] = {1, 0};
   const double second_only[] = {0, 1};
-  // F0a F1a F0b F1b F2a B0b F3a: four of the first chunk before its first backward, of the second
-  // two.
+  // F0a F1a F0b F1b F2a B0b F3a: before its first backward slot, the first chunk has four forward
+  // slots, the second two.
   CHECK(peak_held(slots, first_only, first_only) == 4);
   CHECK(peak_held(slots, second_only, second_only) == 2);
 }

@@ -13,7 +13,7 @@ namespace {
 using Picoseconds = std::int64_t;
 constexpr Picoseconds never = -1;
 
-// Throws the Error of a sum of Durations where it passes what they hold.
+// Adds two times. Throws Error if the sum exceeds the range of Duration.
 Picoseconds sum(Picoseconds a, Picoseconds b) {
   Picoseconds sum = 0;
   if (__builtin_add_overflow(a, b, &sum)) [[unlikely]]
@@ -21,7 +21,7 @@ Picoseconds sum(Picoseconds a, Picoseconds b) {
   return sum;
 }
 
-// Position of a stage in its order.
+// Progress of a stage in its order of slots.
 struct Cursor {
   std::vector<PipelineSlot> slots;
   std::size_t next = 0;
@@ -49,7 +49,7 @@ class Replay {
       cursor.last_gradient.resize(static_cast<std::size_t>(pipeline.chunks));
       cursors_.push_back(std::move(cursor));
     }
-    // The first position has its input, the last has the gradient of its output.
+    // The first position has its input from the start, the last has the gradient of its output.
     std::fill_n(forward_.begin(), pipeline.micro_batches, 0);
     std::fill_n(backward_.end() - pipeline.micro_batches, pipeline.micro_batches, 0);
   }
@@ -88,7 +88,7 @@ class Replay {
            static_cast<std::size_t>(micro_batch);
   }
 
-  // When the slot's input is there; `never` if it is not known yet.
+  // Returns the arrival of the slot's input, or `never` if it is not known yet.
   Picoseconds arrival(const PipelineSlot& slot, int position) const {
     switch (slot.kind) {
       case SlotKind::forward:
@@ -156,7 +156,7 @@ class Replay {
     wake(receiver, target, slot);
   }
 
-  // Only a stage that stopped for just this input can go on now.
+  // Marks the receiver as runnable if it waits for exactly this input.
   void wake(int receiver, int target, const PipelineSlot& sent) {
     const Cursor& cursor = cursors_[static_cast<std::size_t>(receiver)];
     if (cursor.next == cursor.slots.size()) return;
@@ -176,18 +176,18 @@ class Replay {
   std::vector<int> runnable_;
 };
 
-// Turns, of as many micro batches as stages, in which a repeating schedule is looked for.
-constexpr int reach = 4;  // of what a start depends on, and one more
+// Numbers of turns, of as many micro batches as stages, in the search for a repetition.
+constexpr int reach = 4;  // turns that a start depends on, and one more
 constexpr int most_period = 2, last_turns = 2;
 constexpr int least_turns = 10;
 
-// How much later a turn starts than the one `turns` before it.
+// Time between a turn and the one `turns` turns earlier.
 struct Repetition {
   int turns;
   Duration later;
 };
 
-// Looks at the turns before the last ones, in which forward slots may be missing.
+// Finds a repetition in the turns before the last ones, which may lack forward slots.
 class Steady {
  public:
   Steady(const Pipeline& pipeline, const PipelineTime& time) : pipeline_(pipeline), time_(time) {}
@@ -224,7 +224,7 @@ class Steady {
   const PipelineTime& time_;
 };
 
-// Adds `times` repetitions.
+// Lengthens a pipeline by `times` repetitions.
 void lengthen(PipelineTime& time, const Repetition& by, std::int64_t times, int micro_batches,
               int micro_batches_before) {
   const Duration later = by.later * times;
@@ -242,7 +242,7 @@ void lengthen(PipelineTime& time, const Repetition& by, std::int64_t times, int 
   time.slots.clear();
 }
 
-// Returns the time of a long pipeline by that of a shorter one that repeats, if there is one.
+// Returns the time of a long pipeline from a shorter one that repeats, or nothing.
 std::optional<PipelineTime> by_repetition(const Pipeline& pipeline,
                                           std::span<const ChunkTimes> times, Transfers transfers) {
   if (pipeline.schedule == PipelineSchedule::gpipe) return std::nullopt;

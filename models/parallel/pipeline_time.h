@@ -1,20 +1,20 @@
-// When each slot of a pipeline runs: the earliest start by its order and what it waits for.
+// Time at which each slot of a pipeline runs: the earliest start by its order and its inputs.
 //
-//   start = max(end of the stage's slot before, arrival of its input)
+//   start = max(end of the stage's previous slot, arrival of its input)
 //   forward of position k needs forward of k - 1; backward (or input gradient) needs that of k + 1
 //   arrival = end of the sender's slot + transfer
-// Positions are chunks in the order of a forward pass (Pipeline::position). One pass over the
-// slots, in any order that the waiting allows: the result does not depend on it.
+// Positions are chunks in the order of a forward pass (Pipeline::position). One pass over the slots
+// suffices, in any order that respects the dependencies; the result does not depend on the order.
 //
 // A transfer is either overlapped (interleaved with overlap_p2p_comm in Megatron-LM: the sender
 // goes on) or exposed (plain 1f1b, DeepSpeed's blocking sends: the sender's next slot starts when
-// the data has arrived). Receivers wait in both cases, if they are early. Left out: a sender that
-// waits for its receiver to be ready, and transfers that share a link.
+// the data has arrived). In both cases receivers wait if they are early. Left out: a sender that
+// waits until its receiver is ready, and transfers that share a link.
 //
-// All schedules except gpipe repeat: with a turn of p micro batches, a stage runs the slots of one
-// turn after those of the one before. If every slot of some turns starts D after the slot c turns
-// before, so do all that follow, as far as the order repeats: a start depends on slots of the last
-// 3 turns alone. A long pipeline is therefore replayed with k c turns fewer, and k D is added.
+// All schedules except gpipe repeat: with a turn of p micro batches, a stage runs the same slots in
+// every turn. If every slot of some turns starts D after the same slot c turns earlier, all later
+// slots do too, as long as the order repeats: a start depends only on slots of the last 3 turns. A
+// long pipeline is therefore replayed with k c turns fewer, and k D is added.
 #pragma once
 
 #include <span>
@@ -25,14 +25,14 @@
 
 namespace lambcast::parallel {
 
-// One micro batch at one position.
+// Times of one micro batch at one position.
 struct ChunkTimes {
   Duration forward;
   Duration backward;  // both gradients in one slot
   Duration input_gradient;
   Duration weight_gradient;
   Duration send_forward;   // to the next position; unused at the last
-  Duration send_backward;  // to the position before; unused at the first
+  Duration send_backward;  // to the previous position; unused at the first
 };
 
 enum class Transfers { overlapped, exposed };
@@ -44,30 +44,30 @@ struct SlotTime {
 
 struct StageTime {
   Duration first_start;
-  Duration last_end;  // with an exposed transfer after the last slot
+  Duration last_end;  // including an exposed transfer after the last slot
   Duration busy;      // computing
-  Duration sending;   // held up by its own exposed transfers
-  // By chunk: the slot after which the chunk's gradients are complete, where their reduction may
-  // begin while other chunks and stages still compute.
+  Duration sending;   // blocked by its own exposed transfers
+  // For each chunk, the slot after which its gradients are complete. Their reduction may begin
+  // then, while other chunks and stages still compute.
   std::vector<SlotTime> last_gradient;
 
-  // Between its first slot and its last.
+  // Returns the idle time between the first slot and the last.
   Duration idle() const { return last_end - first_start - busy - sending; }
 };
 
 struct PipelineTime {
-  Duration makespan;  // from the first slot of all to the last
+  Duration makespan;  // from the first slot of all stages to the last
   std::vector<StageTime> stages;
   std::vector<std::vector<SlotTime>> slots;  // as in pipeline_slots(); only on request
 
-  // The longest stage from its first slot to its last: the period of steps whose optimizer does not
-  // wait for all stages, as zero-bubble schedules have it.
+  // Returns the longest time of a stage from its first slot to its last: the period of steps whose
+  // optimizer does not wait for all stages, as in zero-bubble schedules.
   Duration longest_stage() const;
 };
 
 enum class Detail { stages, slots };
 
-// `times` by position. The pipeline must not be refused (pipeline_schedule.h).
+// `times` are indexed by position. refusal() of the pipeline must be empty (pipeline_schedule.h).
 PipelineTime pipeline_time(const Pipeline& pipeline, std::span<const ChunkTimes> times,
                            Transfers transfers, Detail detail = Detail::stages);
 

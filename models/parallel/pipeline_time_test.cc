@@ -13,7 +13,7 @@ using enum PipelineSchedule;
 
 Duration units(std::int64_t count) { return Duration::picoseconds(count); }
 
-// The same at every position: tf, tB and tW of a whole stage, divided over its chunks.
+// Returns equal times for every position: tf, tB and tW of a whole stage, divided over its chunks.
 std::vector<ChunkTimes> even_times(const Pipeline& pipeline, std::int64_t forward,
                                    std::int64_t input, std::int64_t weight, std::int64_t send = 0) {
   const std::int64_t v = pipeline.chunks;
@@ -44,12 +44,12 @@ std::vector<ChunkTimes> random_times(const Pipeline& pipeline, std::mt19937& ran
   return times;
 }
 
-// The same rules, plainly: every slot's end is relaxed until nothing moves.
+// A plain implementation of the same rules: every slot's end is relaxed until nothing changes.
 std::vector<std::vector<SlotTime>> relaxed(const Pipeline& pipeline,
                                            const std::vector<ChunkTimes>& times,
                                            Transfers transfers) {
   const auto slots = pipeline_slots(pipeline);
-  std::map<std::tuple<int, int, int>, Duration> arrived;  // forward?, position, micro batch
+  std::map<std::tuple<int, int, int>, Duration> arrived;  // by (forward?, position, micro batch)
   std::vector<std::vector<SlotTime>> result(slots.size());
   for (std::size_t s = 0; s < slots.size(); ++s) result[s].resize(slots[s].size());
   for (bool moved = true; moved;) {
@@ -100,19 +100,19 @@ TEST_CASE("pipeline time: gpipe and 1f1b idle for p - 1 micro batches") {
         }
 }
 
-TEST_CASE("pipeline time: interleaving divides the idle time by the chunks") {
+TEST_CASE("pipeline time: interleaving divides the idle time by the number of chunks") {
   for (const int p : {2, 3, 4, 8})
     for (const int v : {1, 2, 3, 6})
       for (const int rounds : {1, 2, 5}) {
         const Pipeline pipeline{interleaved, p, v, rounds * p};
         CAPTURE(p, v, rounds);
-        // Forward and backward of a stage take 6 and 12: whole numbers in every chunk.
+        // Forward and backward of a stage take 6 and 12, which are whole numbers in every chunk.
         CHECK(makespan(pipeline, 6, 6, 6) == rounds * p * 18 + (p - 1) * 18 / v);
       }
 }
 
-TEST_CASE("pipeline time: zero-bubble schedules idle as their paper says") {
-  // Qi et al. 2024, table 2. A stage counts from its first slot to its last.
+TEST_CASE("pipeline time: zero-bubble schedules have the idle time of their paper") {
+  // Qi et al. 2024, table 2. A stage is timed from its first slot to its last.
   for (const int p : {2, 3, 4, 8})
     for (const int m : {2 * p, 3 * p + 1, 6 * p})
       for (const auto& [f, b, w] : {std::tuple{2, 2, 2}, {4, 4, 3}, {5, 5, 5}, {6, 7, 5}}) {
@@ -125,7 +125,7 @@ TEST_CASE("pipeline time: zero-bubble schedules idle as their paper says") {
       }
 }
 
-TEST_CASE("pipeline time: the replay is the earliest start, whatever the times") {
+TEST_CASE("pipeline time: the replay gives the earliest starts, for any times") {
   std::mt19937 random(7);
   for (const std::string& name : pipeline_schedule_names())
     for (const int p : {1, 2, 3, 5})
@@ -157,7 +157,7 @@ TEST_CASE("pipeline time: the replay is the earliest start, whatever the times")
         }
 }
 
-TEST_CASE("pipeline time: repeated turns are left out, to the same picosecond") {
+TEST_CASE("pipeline time: leaving out repeated turns changes no picosecond") {
   std::mt19937 random(11);
   const auto below = [&](std::uint64_t n) { return static_cast<int>(random() % n); };
   for (int i = 0; i < 3000; ++i) {
@@ -169,7 +169,7 @@ TEST_CASE("pipeline time: repeated turns are left out, to the same picosecond") 
     }
     if (schedule == zbv) pipeline.chunks = 2;
     std::vector<ChunkTimes> times = random_times(pipeline, random);
-    if (below(2) == 0) std::fill(times.begin(), times.end(), times.front());  // or nearly alike
+    if (below(2) == 0) std::fill(times.begin(), times.end(), times.front());  // or nearly equal
     if (below(2) == 0) times.back().forward += units(1);
     for (const Transfers transfers : {Transfers::overlapped, Transfers::exposed}) {
       CAPTURE(name_of(schedule), pipeline.stages, pipeline.chunks, pipeline.micro_batches);
@@ -192,9 +192,9 @@ TEST_CASE("pipeline time: repeated turns are left out, to the same picosecond") 
   }
 }
 
-TEST_CASE("pipeline time: exposed transfers of 1f1b cost two messages a micro batch") {
-  // In the steady state a stage between others sends one activation and one gradient per micro
-  // batch, and its neighbours wait for both.
+TEST_CASE("pipeline time: exposed transfers of 1f1b cost two messages per micro batch") {
+  // In the steady state a middle stage sends one activation and one gradient per micro batch, and
+  // its neighbours wait for both.
   const int p = 4;
   const int m = 64;
   const Pipeline pipeline{one_f_one_b, p, 1, m};
@@ -215,12 +215,13 @@ TEST_CASE("pipeline time: gradients of late stages are complete first") {
   const PipelineTime time =
       pipeline_time(pipeline, even_times(pipeline, 1, 1, 1), Transfers::overlapped);
   for (std::size_t r = 0; r < 4; ++r) {
-    // The cool-down leaves stage r idle for r backward passes of the stages before it.
+    // In the cool-down, stage r ends r backward passes before the makespan; earlier stages run
+    // them.
     CHECK(time.stages[r].last_gradient[0].end.ps() == time.makespan.ps() - 2 * static_cast<int>(r));
     CHECK(time.stages[r].last_gradient[0].start.ps() ==
           time.stages[r].last_gradient[0].end.ps() - 2);
   }
-  // Chunks of a stage: the last of the model first.
+  // Among the chunks of a stage, the last of the model is first.
   const Pipeline chunked{interleaved, 4, 3, 8};
   const PipelineTime chunks =
       pipeline_time(chunked, even_times(chunked, 3, 3, 3), Transfers::overlapped);
@@ -231,7 +232,7 @@ TEST_CASE("pipeline time: gradients of late stages are complete first") {
   }
 }
 
-TEST_CASE("pipeline time: the slowest stage sets the pace") {
+TEST_CASE("pipeline time: the slowest stage determines the rate") {
   const Pipeline pipeline{one_f_one_b, 4, 1, 100};
   std::vector<ChunkTimes> times = even_times(pipeline, 10, 10, 10);
   times[3].forward = units(15);
@@ -246,12 +247,12 @@ TEST_CASE("pipeline time: a step of 16 stages, 6 chunks and 1,536 micro batches"
   const Pipeline pipeline{interleaved, 16, 6, 1536};
   const PipelineTime time =
       pipeline_time(pipeline, even_times(pipeline, 60, 60, 60, 1), Transfers::overlapped);
-  // Idle (p - 1) / v and the transfers of the first micro batch on its way there and back.
+  // Idle time (p - 1) / v, and the transfers of the first micro batch forward and back.
   CHECK(time.makespan.ps() >= 1536 * 180 + 15 * 180 / 6 + 2 * 15);
   CHECK(time.makespan.ps() <= 1536 * 180 + 15 * 180 / 6 + 2 * 96 * 2);
 }
 
-TEST_CASE("pipeline time: what passes 106 days is refused, not counted backwards") {
+TEST_CASE("pipeline time: a time above 106 days is refused instead of overflowing") {
   const Pipeline pipeline{one_f_one_b, 2, 1, 8};
   const Duration long_pass = Duration::seconds(1e6);
   const std::vector<ChunkTimes> times(2, {long_pass, long_pass, long_pass, long_pass, {}, {}});

@@ -14,7 +14,7 @@ inline csv::Table published(const std::string& name) {
   return csv::parse(read_file(path), path);
 }
 
-// The row's hidden, layers and heads; ffn 4 h, dropout, scores kept.
+// Returns a GPT with the row's hidden, layers and heads; ffn 4 h, dropout, scores kept.
 inline ModelShape gpt_of(const csv::Table& table, std::size_t row, std::int64_t seq_len,
                          std::int64_t vocab) {
   const auto hidden = static_cast<std::int64_t>(table.number(row, "hidden"));

@@ -7,7 +7,7 @@
 namespace lambcast::parallel {
 namespace {
 
-constexpr std::int64_t vocabulary_multiple = 128;  // times tp; Megatron-LM's default
+constexpr std::int64_t vocabulary_multiple = 128;  // multiplied by tp; Megatron-LM's default
 
 double padded_share(std::int64_t vocab, int tp) {
   if (tp == 1) return 1;
@@ -16,7 +16,7 @@ double padded_share(std::int64_t vocab, int tp) {
   return static_cast<double>(padded) / static_cast<double>(vocab) / tp;
 }
 
-// Adds a tensor's elements on one rank, as if trained.
+// Adds a tensor's elements on one rank, counted as trained.
 void add_trained(const Tensor& tensor, const ModelShape& shape, const ParallelLayout& layout,
                  RankParameters& chunk) {
   const auto elements = static_cast<double>(tensor.elements);

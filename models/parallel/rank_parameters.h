@@ -3,8 +3,8 @@
 // For a GPT of width h on t ranks of tensor parallelism (Megatron-LM; Narayanan et al. 2021):
 //   per layer        (12 h^2 + 7 h) / t + 6 h
 //   first chunk      V h / t + s_max h more (token and position embedding)
-//   last chunk       2 h more (last norm), and V h / t again where the head is the embedding's
-//                    copy on another stage; a head of its own is V h / t
+//   last chunk       2 h more (last norm), and V h / t again if the head is a copy of the embedding
+//                    on another stage, or an untied head
 // V is padded to a multiple of 128 t when t > 1 (Megatron-LM, _vocab_size_with_padding).
 #pragma once
 
@@ -19,40 +19,41 @@
 namespace lambcast::parallel {
 
 struct RankParameters {
-  // Held by one rank of tensor parallelism; gradients summed over dp and cp.
+  // Divided over tensor-parallel ranks; gradients are summed over dp and cp.
   double divided = 0;
-  // Held by all alike; with sequence parallelism each sees s / t tokens of them, and their
-  // gradients are summed over tp too.
+  // The same on all tensor-parallel ranks. With sequence parallelism each rank uses them for s / t
+  // tokens, and their gradients are summed over tp too.
   double whole = 0;
   // Parameters of the rank's experts; gradients are summed over the ranks with the same experts.
   double experts = 0;
   // Frozen parameters next to adapters.
   double frozen = 0;
-  double quantized = 0;  // the part of `frozen` in fewer bits (Adapters::frozen_bits)
-  // The tied part of `divided`: embedding and head as one tensor on two stages; the first and last
+  double quantized = 0;  // the part of `frozen` stored in Adapters::frozen_bits
+  // The tied part of `divided`: embedding and head as one tensor on two stages. The first and last
   // stage sum its gradients.
   double tied = 0;
-  // The part of `divided` or `frozen` that is rows of the vocabulary.
+  // The part of `divided` or `frozen` that consists of rows of the vocabulary.
   double vocabulary = 0;
 
   double total() const { return divided + whole + experts; }  // with gradients
   double held() const { return total() + frozen; }
-  RankParameters& operator+=(const RankParameters& other);  // of another chunk
+  RankParameters& operator+=(const RankParameters& other);  // adds those of another chunk
 };
 
-// Returns the share of a tensor that one of tp ranks holds; for the vocabulary more than 1 / tp.
+// Returns the share of a tensor on one of tp ranks; for the vocabulary it exceeds 1 / tp.
 double tensor_share(TensorSplit split, const ModelShape& shape, int tp);
 
-// Trained elements of the whole model on one tensor rank: what its stages and expert ranks together
-// hold, a tied head once. A share of it, of experts or of all others, is a share of their tensors,
-// sliced or whole.
+// Returns the trained elements of the whole model on one tensor rank: those of all stages and
+// expert ranks together, with a tied head counted once. Tensors, sliced or whole, are in proportion
+// to these numbers, for experts and for all others.
 RankParameters sliced_parameters(const ModelShape& shape, const ParallelLayout& layout);
 
-// The model's head is its embedding, transposed.
+// Returns whether the model's head is its embedding, transposed.
 bool has_tied_head(const ModelShape& shape);
 
-// By position; `contents` from split_stages() for the pipeline. Tensors outside the blocks belong
-// to the first chunk if they are registered before the blocks, else to the last.
+// Returns the parameters by position; `contents` are those of split_stages() for the pipeline.
+// Tensors outside the blocks belong to the first chunk if they are registered before the blocks,
+// else to the last.
 std::vector<RankParameters> rank_parameters(const ModelShape& shape, const ParallelLayout& layout,
                                             const Pipeline& pipeline,
                                             std::span<const ChunkContent> contents);

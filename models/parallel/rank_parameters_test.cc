@@ -43,7 +43,7 @@ TEST_CASE("parameters of a rank: the closed forms of a GPT") {
   CHECK_FALSE(has_tied_head(load_model("resnet50")));
 }
 
-TEST_CASE("parameters of a rank: in a V the embedding and its head share a stage") {
+TEST_CASE("parameters of a rank: in zbv the embedding and its head share a stage") {
   const ModelShape shape = load_model("gpt2");
   const Pipeline pipeline{PipelineSchedule::zbv, 3, 2, 8};
   const auto chunks =
@@ -56,7 +56,7 @@ TEST_CASE("parameters of a rank: in a V the embedding and its head share a stage
   CHECK(sum == static_cast<double>(parameters(shape)));
 }
 
-TEST_CASE("parameters of a rank: every family adds up to the model") {
+TEST_CASE("parameters of a rank: in every family they sum to the model") {
   for (const char* name : {"bert-large", "gpt2-xl", "llama2-70b", "mixtral-8x7b", "t5-large",
                            "switch-base-64", "vit-l16"}) {
     const ModelShape shape = load_model(name);
@@ -66,7 +66,7 @@ TEST_CASE("parameters of a rank: every family adds up to the model") {
     const auto whole =
         rank_parameters(shape, {}, pipeline, split_stages(SplitMethod::even, layers, 1));
     CHECK(whole[0].total() == Approx(static_cast<double>(parameters(shape))).epsilon(1e-12));
-    // Tensors that are not replicated are held once by the ranks of tp and ep together.
+    // The ranks of tp and ep together hold each tensor that is not replicated once.
     ParallelLayout layout{.tp = 4, .dp = 8};
     if (shape.experts > 0) layout.ep = 8;
     const auto parts =
@@ -81,7 +81,7 @@ TEST_CASE("parameters of a rank: every family adds up to the model") {
   }
 }
 
-TEST_CASE("parameters of a rank: key-value heads are repeated beyond their number") {
+TEST_CASE("parameters of a rank: key-value heads are repeated if there are more ranks") {
   const ModelShape shape = load_model("llama2-70b");  // 64 heads, 8 of keys and values
   const Pipeline pipeline{PipelineSchedule::one_f_one_b, 1, 1, 1};
   const auto contents = split_stages(SplitMethod::even, 80, 1);
@@ -94,7 +94,7 @@ TEST_CASE("parameters of a rank: key-value heads are repeated beyond their numbe
   CHECK(at(16) * 16 == Approx(at(1) + keys_and_values).epsilon(1e-12));
 }
 
-TEST_CASE("parameters of a rank: frozen weights are held, and adapters alone have gradients") {
+TEST_CASE("parameters of a rank: frozen weights are held, and only adapters have gradients") {
   const ModelShape shape = with_adapters(load_model("gpt2-xl"), {16}, {});
   const double h = 1600, blocks = 48;
   for (const int t : {1, 5}) {

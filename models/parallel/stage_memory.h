@@ -1,4 +1,4 @@
-// Memory of a rank of each pipeline stage at its fullest: states and activations together.
+// Peak memory of a rank of each pipeline stage: states and activations together.
 #pragma once
 
 #include <span>
@@ -16,11 +16,12 @@ struct StageMemory {
   StageActivations activations;
 
   Bytes total() const { return states.total() + activations.total(); }
-  // "weights", "gradients", "optimizer", "activations", "recomputed"; those that are not zero.
+  // Returns "weights", "gradients", "optimizer", "activations" and "recomputed", without those that
+  // are zero.
   std::vector<std::pair<std::string_view, Bytes>> parts() const;
 };
 
-// tp and cp of `setting` are those of the layout.
+// tp and cp of `setting` must be those of the layout.
 std::vector<StageMemory> memory_by_stage(const ModelShape& shape, const ParallelLayout& layout,
                                          const Pipeline& pipeline,
                                          std::span<const ChunkContent> contents,

@@ -39,14 +39,14 @@ TEST_CASE("states: the tables of Megatron-LM and ZeRO") {
   }
 }
 
-TEST_CASE("states: experts are sharded over the ranks that have the same ones") {
+TEST_CASE("states: experts are sharded over the ranks with the same experts") {
   const RankParameters mixed{.divided = 100, .experts = 1000};
   const StateMemory memory = state_memory(mixed, fp16_states, Sharding::optimizer, {64, 8});
   CHECK(memory.weights.value() == 2200);
   CHECK(memory.optimizer.value() == Approx(12 * (100 / 64. + 1000 / 8.)));
 }
 
-TEST_CASE("memory: parts add up, stage by stage") {
+TEST_CASE("memory: parts sum to the total, stage by stage") {
   const ModelShape shape = load_model("mixtral-8x7b");
   const ParallelLayout layout{.tp = 2, .ep = 4, .dp = 4, .pp = 4};
   const Pipeline pipeline{PipelineSchedule::one_f_one_b, 4, 1, 16};
@@ -61,7 +61,7 @@ TEST_CASE("memory: parts add up, stage by stage") {
     CHECK(sum.value() == Approx(stage.total().value()));
     CHECK(stage.parts().size() == 5);
   }
-  // One stage less in flight, one after another; the ends hold embedding and head.
+  // Later stages keep one micro batch less in flight; the ends hold embedding and head.
   CHECK(stages[1].activations.kept > stages[2].activations.kept);
   CHECK(stages[0].states.weights > stages[1].states.weights);
 }
@@ -98,7 +98,7 @@ TEST_CASE("memory: figure 1 of Korthikanti et al. within 10 %") {
   }
 }
 
-TEST_CASE("memory: zero-bubble and other schedules as Qi et al. measured them, within 10 %") {
+TEST_CASE("memory: schedules as measured by Qi et al., within 10 %") {
   const csv::Table table = published("zero_bubble_memory.csv");
   REQUIRE(table.rows.size() == 16);
   double sum = 0;
@@ -128,8 +128,8 @@ TEST_CASE("memory: zero-bubble and other schedules as Qi et al. measured them, w
   CHECK(sum / static_cast<double>(table.rows.size()) < 0.05);
 }
 
-TEST_CASE("memory: BigScience's topology search, with one constant for all that is not modelled") {
-  // CUDA context, communicators, buckets and the allocator's waste: about 10 GB in every run, taken
+TEST_CASE("memory: BigScience's topology search, with one constant for everything not modelled") {
+  // CUDA context, communicators, buckets and allocator overhead: about 10 GB in every run, taken
   // from the first rows of sets A and C.
   const csv::Table table = published("bigscience.csv");
   REQUIRE(table.rows.size() == 28);

@@ -16,7 +16,7 @@ std::vector<double> sums_of(std::span<const double> weights) {
   return sums;
 }
 
-// Each part takes as many as the fullest one needs, until the items are used up.
+// Returns parts that are each filled with ceil(items / parts) items until none are left.
 std::vector<int> partition_fill(int items, int parts) {
   const int each = (items + parts - 1) / parts;
   std::vector<int> firsts;
@@ -24,7 +24,7 @@ std::vector<int> partition_fill(int items, int parts) {
   return firsts;
 }
 
-// From boundaries over layers, the ends attached.
+// Returns the chunks from boundaries between layers, and adds embedding and head to the ends.
 std::vector<ChunkContent> chunks_of_layers(const std::vector<int>& firsts) {
   std::vector<ChunkContent> chunks;
   for (std::size_t i = 0; i + 1 < firsts.size(); ++i)
@@ -34,7 +34,7 @@ std::vector<ChunkContent> chunks_of_layers(const std::vector<int>& firsts) {
   return chunks;
 }
 
-// From boundaries over embedding, layers and head.
+// Returns the chunks from boundaries over embedding, layers and head.
 std::vector<ChunkContent> chunks_of_items(const std::vector<int>& firsts) {
   const int layers = firsts.back() - 2;
   std::vector<ChunkContent> chunks;
@@ -98,8 +98,8 @@ std::vector<int> partition_least_spread(std::span<const double> weights, int par
   const auto heaps = static_cast<std::size_t>(parts);
   if (items <= heaps) return partition_uniform(static_cast<int>(items), parts);
   const std::vector<double> sums = sums_of(weights);
-  // best[j][i]: the first i items in j heaps. Keeping only the best is what DeepSpeed does, though
-  // the spread of a whole is not made of the best of its parts.
+  // best[j][i]: the first i items in j parts. DeepSpeed also keeps only the best of each, although
+  // the best total spread need not consist of them.
   struct Best {
     double most = std::numeric_limits<double>::infinity();
     double least = std::numeric_limits<double>::infinity();

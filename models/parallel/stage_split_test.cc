@@ -15,7 +15,7 @@ std::vector<int> layers_of(const std::vector<ChunkContent>& chunks) {
   return layers;
 }
 
-// Heaviest less lightest heap.
+// Returns the difference between the heaviest and the lightest part.
 double spread(const std::vector<double>& weights, const std::vector<int>& firsts) {
   std::vector<double> heaps;
   for (std::size_t part = 0; part + 1 < firsts.size(); ++part)
@@ -30,7 +30,7 @@ constexpr SplitMethod methods[] = {SplitMethod::even, SplitMethod::count_ends, S
 
 }  // namespace
 
-TEST_CASE("split: layers as the programs hand them out") {
+TEST_CASE("split: layers as distributed by the programs") {
   CHECK(layers_of(split_stages(SplitMethod::even, 96, 16)) == std::vector<int>(16, 6));
   // BigScience: 78 layers on 12 stages.
   std::vector<int> fill(12, 7);
@@ -54,7 +54,7 @@ TEST_CASE("split: layers as the programs hand them out") {
   std::vector<int> qwen(32, 3);
   qwen.front() = qwen.back() = 2;
   CHECK(layers_of(split_stages(SplitMethod::count_ends, 94, 32)) == qwen);
-  // Qi et al. 2024, 22 layers: one per chunk, the first chunk is the embedding alone.
+  // Qi et al. 2024, 22 layers: one per chunk, the first chunk has only the embedding.
   const auto one_each = split_stages(SplitMethod::count_ends, 22, 24);
   CHECK(one_each.front() == ChunkContent{0, 0, true, false});
   CHECK(one_each[1] == ChunkContent{0, 1, false, false});
@@ -82,7 +82,7 @@ TEST_CASE("split: every layer once and in order, embedding first and head last")
       }
 }
 
-TEST_CASE("split: what does not divide is refused in a sentence with its numbers") {
+TEST_CASE("split: numbers that do not divide are refused in a sentence that states them") {
   CHECK(refusal(SplitMethod::even, 78, 12) ==
         "78 layers are not divisible by 12 stages and chunks");
   CHECK(refusal(SplitMethod::count_ends, 78, 12) ==
@@ -91,17 +91,17 @@ TEST_CASE("split: what does not divide is refused in a sentence with its numbers
   CHECK(refusal(SplitMethod::count_ends, 70, 12).empty());
 }
 
-TEST_CASE("split: by weight a heavy embedding takes layers from its stage") {
-  // An embedding and a head as heavy as two layers each; 12 layers on 4 stages.
+TEST_CASE("split: by weight, a heavy embedding reduces the layers of its stage") {
+  // An embedding and a head with the weight of two layers each; 12 layers on 4 stages.
   std::vector<double> weights(14, 1.0);
   weights.front() = weights.back() = 2;
   CHECK(layers_of(split_by_weight(weights, 4)) == std::vector<int>{2, 4, 4, 2});
-  // All alike: as spread, over the two more.
+  // With equal weights the result is `spread`, which distributes the remaining layers.
   const std::vector<double> alike(80, 1.0);
   CHECK(partition_least_spread(alike, 12) == partition_uniform(80, 12));
 }
 
-TEST_CASE("split: two heaps by weight are the most even of all") {
+TEST_CASE("split: two parts by weight are as equal as possible") {
   std::mt19937 random(3);
   for (int round = 0; round < 200; ++round) {
     std::vector<double> weights(5 + random() % 9);

@@ -1,5 +1,4 @@
-// Weights, gradients and optimizer state of a rank, and how sharding over its replicas divides
-// them.
+// Weights, gradients and optimizer state of a rank, and their division over replicas by sharding.
 //
 // Bytes per parameter (Megatron-LM, docs on the distributed optimizer; Rajbhandari et al. 2020,
 // section 3.1), with d replicas:
@@ -9,8 +8,8 @@
 //   fp32                                16      8 + 8/d
 //   fp16 (DeepSpeed)                    16      4 + 12/d
 //   bf16 (DeepSpeed's BF16_Optimizer)   20      8 + 12/d   (bf16 gradients and their fp32 sums)
-// Further sharding takes gradients (ZeRO stage 2: 2 + 14/d of the last) and weights (stage 3:
-// 16/d). Adam and LAMB have two fp32 moments, 8 bytes; momentum SGD one.
+// Further sharding divides gradients (ZeRO stage 2: 2 + 14/d instead of 4 + 12/d) and weights
+// (stage 3: 16/d). Adam and LAMB have two fp32 moments, 8 bytes; momentum SGD one.
 #pragma once
 
 #include "models/parallel/rank_parameters.h"
@@ -21,25 +20,25 @@ namespace lambcast::parallel {
 // Bytes per parameter.
 struct StateBytes {
   double weights = 2;
-  double gradients = 2;  // as they add up over micro batches
-  double master = 4;     // fp32 weights; 0 when the weights are fp32
+  double gradients = 2;  // accumulated over micro batches
+  double master = 4;     // fp32 weights; 0 if the weights are fp32
   double moments = 8;
-  double optimizer_gradients = 0;  // an fp32 copy that the optimizer makes of 16-bit gradients
-  double frozen = 2;               // of weights without gradients
-  double quantized = 2;            // of these, of the blocks' matrices
+  double optimizer_gradients = 0;  // the optimizer's fp32 copy of 16-bit gradients
+  double frozen = 2;               // weights without gradients
+  double quantized = 2;            // of frozen weights, the blocks' matrices
 
   double optimizer() const { return master + moments + optimizer_gradients; }
   double total() const { return weights + gradients + optimizer(); }
 };
 
-// Bytes of an element of Adam's states where they can be narrower than fp32 (Transformer Engine's
+// Bytes per element of Adam's states, which can be narrower than fp32 (Transformer Engine's
 // FusedAdam, Megatron-LM --use-precision-aware-optimizer). Master weights in 2 bytes are fp16, or
 // the half of an fp32 value that the bf16 weight lacks. Scales of fp8 states are not counted.
 struct StateTypes {
   double momentum = 4, variance = 4, master = 4;
 
   bool are_usual() const { return *this == StateTypes{}; }
-  // Returns the bytes that an update reads and writes less per element.
+  // Returns the bytes per element that an update reads and writes less than with fp32 states.
   double saved_traffic() const { return 2 * (12 - momentum - variance - master); }
   bool operator==(const StateTypes&) const = default;
 };
@@ -50,10 +49,10 @@ inline constexpr StateBytes fp16_states = {2, 2, 4, 8, 0};
 inline constexpr StateBytes bf16_summed_gradients = {2, 6, 4, 8, 0};
 inline constexpr StateBytes fp32_states = {4, 4, 0, 8, 0};
 
-// States that the replicas divide, each including the ones before: ZeRO stages 0 to 3.
+// States that the replicas divide, each including the previous ones: ZeRO stages 0 to 3.
 enum class Sharding { none, optimizer, gradients, weights };
 
-// Ranks that hold the same parameters; shards are theirs.
+// Number of ranks with the same parameters, which sharding divides.
 struct Replicas {
   int dense = 1;    // dp cp
   int experts = 1;  // tp dp cp / (etp ep)
