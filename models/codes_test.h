@@ -1,4 +1,4 @@
-// The codes of findings, in their order: what the tests of rules compare.
+// Returns the codes of findings in order, for tests of rules.
 #pragma once
 
 #include <string>

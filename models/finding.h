@@ -1,9 +1,9 @@
-// Message of a check about a configuration that could be read.
+// A message about a configuration that could be read.
 //
-// A user mistake that leaves nothing to go on with is an Error (sim/base/error.h) and stops at
-// once. A finding is gentler: it is collected, shown beside the forecast and turned into an Error
-// only where the caller insists (refuse_errors), so that all of them are seen at once and flags
-// that override the file have had their say.
+// A user error that makes a forecast impossible is an Error (sim/base/error.h), thrown at once. A
+// finding is milder: findings are collected and shown next to the forecast, so that all are visible
+// at once and flags that override the file are considered. They become an Error only by
+// refuse_errors().
 #pragma once
 
 #include <span>
@@ -15,8 +15,8 @@
 namespace lambcast {
 
 enum class Severity {
-  error,    // the run modelled would not start
-  warning,  // it would start, but does not do what the file seems to say
+  error,    // the modelled run would not start
+  warning,  // the run would start, but differs from what the file suggests
   note,     // for information
 };
 
@@ -38,8 +38,8 @@ struct Finding {
   std::string message;  // a sentence for people, which starts with its place: "ds.json:12: key: "
 };
 
-// Throws Error{Exit::usage} with the messages of all findings of severity error, one a line, if
-// there is any.
+// Throws Error{Exit::usage} with the messages of all findings of severity error, one per line, if
+// there are any.
 inline void refuse_errors(std::span<const Finding> findings) {
   std::string text;
   for (const Finding& finding : findings) {

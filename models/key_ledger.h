@@ -1,4 +1,4 @@
-// The treatment of each key of an input file.
+// The effect of each key of an input file.
 #pragma once
 
 #include <string>
@@ -8,15 +8,15 @@ namespace lambcast {
 
 enum class Treatment {
   applied,   // the forecast depends on it
-  costless,  // it bears on no step's cost, for the reason given
-  named,     // a finding tells what is taken instead
+  costless,  // it does not affect the cost of a step; `reason` says why
+  named,     // a finding states the value used instead
 };
 
 struct LedgerEntry {
   std::string key;
   int line = 0;
   Treatment treatment = Treatment::applied;
-  std::string reason;  // of costless and named ones
+  std::string reason;  // for costless and named keys
 };
 
 }  // namespace lambcast

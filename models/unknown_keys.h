@@ -1,5 +1,5 @@
 // Each unknown key of a file is compared with every known one and becomes a finding. A file with
-// hundreds of them is not of the program that it is given for.
+// hundreds of unknown keys belongs to another program.
 #pragma once
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@ namespace lambcast {
 
 inline constexpr std::ptrdiff_t most_unknown_keys = 500;
 
-// Throws Error (usage) when the findings hold too many of the code "unknown-key".
+// Throws Error (usage) if the findings include too many of the code "unknown-key".
 inline void refuse_many_unknown_keys(const std::vector<Finding>& findings, const std::string& file,
                                      std::string_view program) {
   if (std::ranges::count(findings, "unknown-key", &Finding::code) < most_unknown_keys) return;

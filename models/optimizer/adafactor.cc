@@ -1,18 +1,18 @@
-// Adafactor (Shazeer and Stern 2018, arXiv:1804.04235) as Colossal-AI's DistributedAdaFactor runs
-// it (colossalai/nn/optimizer/distributed_adafactor.py), without a first moment.
+// Adafactor (Shazeer and Stern 2018, arXiv:1804.04235) as in Colossal-AI's DistributedAdaFactor
+// (colossalai/nn/optimizer/distributed_adafactor.py), without a first moment.
 #include "models/optimizer/optimizer_model.h"
 
 namespace lambcast {
 namespace {
 
-// About 22 passes over the shard, a kernel each; nothing waits for the host. Fused: three rounds
-// over all tensors, and workspace (kernels/cuda/factored.h).
+// About 22 passes over the shard, a kernel each, without synchronisation. Fused: three rounds over
+// all tensors, and workspace (kernels/cuda/factored.h).
 Passes adafactor_update(StepKind, Kernels kernels, bool) {
   if (kernels == Kernels::fused) return {24.5, 6, 0, 0, 0, "adafactor_step"};
   return {88, 0, 22, 0, 0};
 }
 
-// A row and a column of means for a matrix, the whole second moment of a vector.
+// A matrix has a row and a column of means, a vector its whole second moment.
 double adafactor_states(const StateTensor& tensor, const Projection&) {
   return 4 * (tensor.rows > 0 ? tensor.rows + tensor.columns : tensor.elements);
 }

@@ -1,5 +1,5 @@
 // Adam and AdamW. DeepSpeed: FusedAdam (csrc/adam/multi_tensor_adam.cu), one multi-tensor kernel;
-// where a stack ran PyTorch's own, unfused.
+// unfused if a stack used PyTorch's own.
 #include "models/optimizer/optimizer_model.h"
 
 namespace lambcast {

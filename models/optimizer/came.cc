@@ -1,4 +1,4 @@
-// CAME (Luo et al. 2023, arXiv:2307.02047) as Colossal-AI's DistributedCAME runs it
+// CAME (Luo et al. 2023, arXiv:2307.02047) as in Colossal-AI's DistributedCAME
 // (colossalai/nn/optimizer/distributed_came.py): Adafactor with a first moment and a factored
 // residual.
 #include "models/optimizer/optimizer_model.h"

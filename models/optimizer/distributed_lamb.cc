@@ -1,6 +1,6 @@
-// Colossal-AI's DistributedLamb (colossalai/nn/optimizer/distributed_lamb.py): LAMB whose norms are
-// right where ranks share a tensor. Unfused, with a trust ratio read by the host for each tensor
-// and two all-reduces of scalars where ranks share it; nothing clamps the ratio.
+// Colossal-AI's DistributedLamb (colossalai/nn/optimizer/distributed_lamb.py): LAMB with correct
+// norms if ranks share a tensor. Unfused, with a trust ratio per tensor that the host reads, and
+// two all-reduces of scalars if ranks share the tensor. The ratio is not clamped.
 #include "models/optimizer/optimizer_model.h"
 
 namespace lambcast {

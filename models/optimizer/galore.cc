@@ -1,8 +1,8 @@
-// GaLore (Zhao et al. 2024, arXiv:2403.03507) with 8-bit AdamW, as Colossal-AI's DistGaloreAwamW
-// runs it (colossalai/nn/optimizer/distributed_galore.py): a matrix's gradient is projected to a
-// low rank, its moments kept there in 8 bits. It saves states, not bytes on the wire: gradients are
-// averaged whole before. The first step and every update_proj_gap-th after it compute the
-// projections anew (StepKind::refresh, galore_refresh_flops).
+// GaLore (Zhao et al. 2024, arXiv:2403.03507) with 8-bit AdamW, as in Colossal-AI's DistGaloreAwamW
+// (colossalai/nn/optimizer/distributed_galore.py): a matrix's gradient is projected to a low rank,
+// at which its moments are kept in 8 bits. It saves states, not bytes on the wire: whole gradients
+// are averaged before. The first step and every update_proj_gap-th step after it recompute the
+// projections (StepKind::refresh, galore_refresh_flops).
 #include "models/optimizer/galore.h"
 
 #include <algorithm>
@@ -10,11 +10,11 @@
 namespace lambcast {
 namespace {
 
-// An estimate, not counted from a run: clone of p 8, back projection added 12, decay 12; one
-// torch.cuda.synchronize() a tensor. Adam in the small space and the products are apart. Fused:
-// project 4, weights and their copy in 16 bits 10, of either 1/2 for the factor beside a matrix
-// (kernels/cuda/galore.h, counted in kernels/limits.md at rank 128 of 1,024); three launches with
-// Adam's, each over all tensors. Nothing waits.
+// An estimate, not counted from a run, in bytes per element: clone of p 8, addition of the back
+// projection 12, decay 12; one torch.cuda.synchronize() per tensor. Adam in the small space and the
+// products are counted separately. Fused: projection 4, weights and their 16-bit copy 10, and 1/2
+// for each of the two factors (kernels/cuda/galore.h, counted in kernels/limits.md at rank 128 of
+// 1,024). Three launches including Adam's, each over all tensors, without synchronisation.
 Passes galore_update(StepKind, Kernels kernels, bool) {
   if (kernels == Kernels::fused) return {4.5 + 10.5, 3, 0, 0, 0};
   return {8 + 12 + 12, 0, 14, 0, 1};
@@ -42,8 +42,9 @@ double galore_small_elements(const StateTensor& tensor, const Projection& projec
                                              : tensor.elements;
 }
 
-// Zeros for the update 4, written in place from the gradient 4 and two codes read and written; of
-// the fused kernel those alone (kernels/cuda/eight_bit.h). Launches are among the update's.
+// Zeros for the update 4, written in place from the gradient 4, and two 8-bit codes read and
+// written. The fused kernel has only the latter (kernels/cuda/eight_bit.h). Launches are counted
+// with the update.
 Passes galore_small_passes(Kernels kernels) {
   if (kernels == Kernels::fused) return {12, 0, 0, 0, 0, "eight_bit_adam"};
   return {4 + 4 + 8 + 4, 0, 0, 0, 0};
@@ -62,20 +63,20 @@ double galore_refresh_flops(const StateTensor& tensor, const Projection& project
 
 namespace {
 
-// Steps of a run that compute GaLore's projections anew, the first and every `gap`-th after it, and
-// those of them that exchange, if only multiples of `every` do.
+// Number of steps that recompute GaLore's projections, the first and every `gap`-th after it, and
+// the number of those that also exchange, if only multiples of `every` do.
 struct Refreshes {
   std::int64_t all = 0, exchanging = 0;
 };
 Refreshes refreshes_of(std::int64_t steps, std::int64_t gap, std::int64_t every) {
   Refreshes refreshes{(steps + gap - 1) / gap, 0};
-  // Step 1 + gap k is one for a k in `every`, or for none.
+  // Of every `every` consecutive values of k, at most one makes step 1 + gap k an exchange.
   for (std::int64_t k = 0; k < std::min(every, refreshes.all); ++k)
     if ((1 + gap * k) % every == 0) refreshes.exchanging += 1 + (refreshes.all - 1 - k) / every;
   return refreshes;
 }
 
-// Steps of which some send nothing and some refresh.
+// Returns steps of which some send nothing and some refresh.
 StepPhases galore_phases(const RunOfSteps& run) {
   if (run.refresh_gap == 0) return uniform_phases(run);
   const std::int64_t sending = run.steps / run.steps_per_exchange;

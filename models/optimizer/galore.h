@@ -1,29 +1,29 @@
-// What GaLore does to one tensor: a gradient of m x n is projected to rank r, Adam's step taken on
-// the r max(m, n) elements of that, its update projected back, 4 m n r; and every update_proj_gap
-// steps a singular value decomposition of the whole gradient on every rank, 4 m n s + 8 s^3 with s
-// the smaller side, in fp32, which a GPU runs at a few percent of
-// that peak, bound by panels and round trips to the host. Vectors, and matrices whose
-// smaller side is no larger than r, take AdamW as they are.
+// Costs of GaLore for one tensor. A gradient of m x n elements is projected to rank r, Adam's step
+// is taken on its r max(m, n) elements, and the update is projected back, 4 m n r FLOPs. Every
+// update_proj_gap steps each rank computes a singular value decomposition of the whole gradient, 4
+// m n s + 8 s^3 with s the smaller side, in fp32. A GPU runs it at a few percent of its fp32 peak,
+// limited by panels and round trips to the host. Vectors, and matrices whose smaller side is at
+// most r, use plain AdamW.
 //
-// What scales the update has no part in what it costs.
+// Scaling factors of the update do not affect its cost.
 #pragma once
 
 #include "models/optimizer/optimizer_model.h"
 
 namespace lambcast {
 
-// Share of the peak of half-precision products. fp32 outside the tensor units has 1/16 of it on
-// A100 and H100; MAGMA's gesdd of 4160 x 4160 reaches 3 % of that, 4.3 s on a Titan X
+// Share of the peak of half-precision products. fp32 outside the tensor units has 1/16 of that peak
+// on A100 and H100; MAGMA's gesdd of 4160 x 4160 reaches 3 % of it, 4.3 s on a Titan X
 // (pytorch#1373).
 inline constexpr double svd_share_of_peak = 0.002;
 
-// Whether a matrix's smaller side is above the rank. Of others nothing is projected or decomposed,
-// and the moments are whole.
+// Returns whether a matrix's smaller side exceeds the rank. Other tensors are not projected or
+// decomposed, and keep whole moments.
 bool galore_projects(const StateTensor& tensor, const Projection& projection);
 
-// Elements that Adam steps on, and whose moments are kept.
+// Returns the number of elements that Adam updates and keeps moments of.
 double galore_small_elements(const StateTensor& tensor, const Projection& projection);
-// Adam's kernel on each of them, of bitsandbytes or of kernels/.
+// Returns the costs of Adam's kernel per such element, of bitsandbytes or of kernels/.
 Passes galore_small_passes(Kernels kernels);
 
 double galore_flops(const StateTensor& tensor, const Projection& projection);

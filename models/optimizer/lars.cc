@@ -4,7 +4,7 @@
 namespace lambcast {
 namespace {
 
-// Norms of p in fp32 and g in fp16; then g, p and m read, p, m and the fp16 copy of p written: a
+// Norms of p in fp32 and g in fp16; then g, p and m read, p, m and the fp16 copy of p written: one
 // multi-tensor kernel each, and one that turns norms into rates. Fused: lars_norms of p and g in
 // fp32 and lars_apply with the copy, in two launches each (kernels/cuda/lars.h).
 Passes lars_update(StepKind, Kernels kernels, bool) {

@@ -1,13 +1,13 @@
-// Lion (Chen et al. 2023, arXiv:2302.06675): the sign of a mix of momentum and gradient, so that
+// Lion (Chen et al. 2023, arXiv:2302.06675): the sign of a mix of momentum and gradient, so only
 // one state is kept. DeepSpeed: FusedLion (csrc/lion/multi_tensor_lion.cu), one multi-tensor
-// kernel, which fp16 wraps in FP16_UnfusedOptimizer (runtime/engine.py names FusedAdam alone as
+// kernel, which fp16 wraps in FP16_UnfusedOptimizer (runtime/engine.py lists only FusedAdam as
 // fused).
 #include "models/optimizer/optimizer_model.h"
 
 namespace lambcast {
 namespace {
 
-// g, p and m read, p and m written; the fused kernel writes the weights in 16 bits too.
+// g, p and m read, p and m written; the fused kernel also writes the weights in 16 bits.
 Passes lion_update(StepKind, Kernels kernels, bool) {
   if (kernels == Kernels::fused) return {12 + 8 + 2, 1, 0, 0, 0, "lion_step"};
   return {12 + 8, 1, 0, 0, 0};

@@ -5,12 +5,13 @@
 namespace lambcast {
 namespace {
 
-// PyTorch expressions on one tensor after another (torch/optim/_muon.py): momentum and Nesterov
-// lerp_ 12 each, cast to bf16 6, norm 2, division 4, weight decay 8, update with a bf16 direction
-// 10. Launches: these seven, a transposition, and three products in each of five iterations.
+// PyTorch expressions on one tensor after another (torch/optim/_muon.py), in bytes: momentum and
+// Nesterov lerp_ 12 each, cast to bf16 6, norm 2, division 4, weight decay 8, update with a bf16
+// direction 10. Launches: these seven, a transposition, and three products in each of five
+// iterations.
 Passes muon_update(StepKind, Kernels, bool) { return {12 + 12 + 6 + 2 + 4 + 8 + 10, 0, 23, 0, 0}; }
 
-// One momentum of a matrix, two moments of AdamW of everything else.
+// One momentum for a matrix, two moments of AdamW for all other tensors.
 double muon_states(const StateTensor& tensor, const Projection&) {
   return (tensor.rows > 0 ? 4 : 8) * tensor.elements;
 }

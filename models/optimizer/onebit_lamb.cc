@@ -5,8 +5,8 @@
 namespace lambcast {
 namespace {
 
-// Kernels that the operations counted in kernels/deepspeed_traffic.h start, with those on single
-// numbers.
+// Number of kernels started by the operations counted in kernels/deepspeed_traffic.h, including
+// those on scalars.
 Passes onebit_lamb_update(StepKind step, Kernels kernels, bool decays) {
   if (kernels == Kernels::fused)
     return step == StepKind::compression ? Passes{38.25, 3, 0, 0, 0, "onebit_lamb_step"}

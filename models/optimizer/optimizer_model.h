@@ -1,6 +1,6 @@
-// The optimizers that lambcast forecasts: one row each in the table below, one file each for its
-// costs. Every difference between optimizers is a member of OptimizerModel. To add one, write its
-// file and add its row (.github/CONTRIBUTING.md).
+// The optimizers that lambcast forecasts: one row each in the table below, and one file each for
+// its costs. Every difference between optimizers is a member of OptimizerModel. To add one, write
+// its file and its row (.github/CONTRIBUTING.md).
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace lambcast {
 
-// The table: NAME is OptimizerType::NAME, described by NAME_model of its file.
+// The table of optimizers: NAME is OptimizerType::NAME, and its file defines NAME_model.
 #define LAMBCAST_OPTIMIZERS(ROW) \
   ROW(adam)                      \
   ROW(adamw)                     \
@@ -41,36 +41,36 @@ enum class OptimizerType {
 #define LAMBCAST_ROW(name) name,
   LAMBCAST_OPTIMIZERS(LAMBCAST_ROW)
 #undef LAMBCAST_ROW
-      count,  // none: how many there are
+      count,  // number of optimizers
 };
 inline constexpr auto optimizer_count = static_cast<std::size_t>(OptimizerType::count);
 
-// One tensor of a model, as factored and projected states depend on it.
+// One tensor of a model, for factored and projected states.
 struct StateTensor {
   double elements = 0;
   double rows = 0, columns = 0;  // 0: a vector
 };
 
-// How GaLore projects, under the names of Colossal-AI's get_galore_param_groups and constructor.
-// The constructor's is_paged (bitsandbytes: states in managed memory, which the driver moves to the
-// host where a GPU's own is full) is not modelled: states are taken to be the GPU's, its default.
+// Settings of GaLore's projection, with the names of Colossal-AI's get_galore_param_groups and
+// constructor. The constructor's is_paged is not modelled (bitsandbytes: states in managed memory,
+// which the driver moves to the host if GPU memory is full): states are in GPU memory, its default.
 struct Projection {
   std::int64_t rank = 256;
-  std::int64_t update_proj_gap = 200;  // steps from one decomposition to the next
-  std::int64_t min_8bit_size = 4096;   // elements of a state; smaller ones stay in fp32
+  std::int64_t update_proj_gap = 200;  // steps between decompositions
+  std::int64_t min_8bit_size = 4096;   // elements of a state; smaller ones are fp32
 
   bool operator==(const Projection&) const = default;
 };
 
-// Work of a step on each whole matrix of a block, beyond its passes. Embeddings, head and
+// Work of a step on each whole matrix of a block, in addition to its passes. Embeddings, head and
 // vectors run AdamW.
 struct MatrixWork {
   double (*product_flops)(const StateTensor& matrix);
-  // Share of the peak of half-precision products that these reach, its name among the numbers of a
-  // forecast, and where it is from. Assumed.
+  // Share of the peak of half-precision products that these products reach, its name in a forecast,
+  // and its source. Assumed.
   double share;
   std::string_view share_name, share_source;
-  // FLOPs of decompositions, in the mean over steps.
+  // FLOPs of decompositions, averaged over steps.
   double (*decomposition_flops)(const StateTensor& matrix) = nullptr;
   // Elements of two fp32 factors that ranks add up instead of coming to the whole matrix.
   double (*factor_elements)(const StateTensor& matrix) = nullptr;
@@ -81,38 +81,38 @@ struct OptimizerModel {
   std::string_view name;   // "onebit_lamb": flags, files and columns
   std::string_view title;  // "1-bit LAMB": pages and figures
   std::string_view label;  // "1-bit Lamb", as its messages say it
-  OptimizerType plain;     // what its speed-up is against; itself where it compresses nothing
+  OptimizerType plain;     // baseline of its speed-up; itself without compression
   bool of_deepspeed;
-  std::optional<OptimizerType> in_onebit = {};  // the same one in DeepSpeed's 1-bit form
-  // DeepSpeed wraps it in FP16_Optimizer, which passes one flat tensor per group. All others get
-  // every tensor from FP16_UnfusedOptimizer.
+  std::optional<OptimizerType> in_onebit = {};  // its 1-bit form in DeepSpeed
+  // DeepSpeed wraps it in FP16_Optimizer, which passes one flat tensor per group. Other optimizers
+  // get every tensor from FP16_UnfusedOptimizer.
   bool flat_in_fp16 = false;
   bool onebit = false;  // sends signs after a warm-up
   bool is_lamb = false;
-  // Takes a norm of every tensor's weights and update, which ranks that share states must sum.
+  // Computes a norm of every tensor's weights and update, which ranks with shared states must sum.
   bool layerwise = false;
   std::optional<MatrixWork> matrix_work = {};
-  bool in_kernels = true;  // kernels/cuda has its step; Kernels::fused are DeepSpeed's where not
-  // Its step in kernels/cuda leaves the 16-bit copy of the weights to round_to, a pass behind it.
+  bool in_kernels = true;  // kernels/cuda has its step; if not, Kernels::fused means DeepSpeed's
+  // Its step in kernels/cuda leaves the 16-bit copy of the weights to a separate pass, round_to.
   bool rounds_apart = false;
 
-  // The update, without compressed_allreduce. Kernels::fused are those of kernels/. `decays`: there
-  // is weight decay, which unfused optimizers launch kernels for.
+  // Returns the costs of the update, without compressed_allreduce. Kernels::fused are those of
+  // kernels/. With weight decay (`decays`) unfused optimizers launch additional kernels.
   Passes (*update)(StepKind step, Kernels kernels, bool decays);
-  // The kinds of its steps over a run.
+  // Returns the kinds of steps over a run.
   StepPhases (*phases)(const RunOfSteps& run) = uniform_phases;
-  // Every element has the same states, in any tensor.
+  // Whether every element has the same states, in any tensor.
   bool same_states = true;
-  // Bytes of fp32 (or 8-bit) states, without the master weights.
+  // Returns the bytes of fp32 (or 8-bit) states, without master weights.
   double (*state_bytes)(const StateTensor& tensor, const Projection& projection);
 
-  // Blocking all-reduces of a number of each tensor where ranks share its states or the tensor
-  // itself, and how many numbers are stacked in one over tensor-parallel ranks.
+  // Number of blocking all-reduces of a scalar per tensor, if ranks share its states or the tensor
+  // itself; and the number of scalars that tensor-parallel ranks stack in one all-reduce.
   int sums_per_tensor = 0;
   int numbers_over_slices = 1;
-  // Statistics of a matrix that are kept as means of its rows and of its columns.
+  // Number of statistics of a matrix that are kept as means of its rows and columns.
   int factored_statistics = 0;
-  // Share of the published run before compression starts; 0: none, and nothing to start.
+  // Share of the published run before compression starts; 0: no compression.
   double published_freeze_share = 0;
 };
 
@@ -121,16 +121,16 @@ inline std::string_view name_of(OptimizerType type) { return model_of(type).name
 inline bool is_onebit(OptimizerType type) { return model_of(type).onebit; }
 inline bool is_lamb(OptimizerType type) { return model_of(type).is_lamb; }
 
-// Returns the optimizer to compare with when compression is judged: the type itself if it
+// Returns the optimizer to use when compression is judged: the 1-bit form, or the type itself if it
 // compresses.
 OptimizerType onebit_of(OptimizerType type);
 
-// In the order of OptimizerType.
+// Returns the models in the order of OptimizerType.
 std::span<const OptimizerModel* const> optimizer_models();
-// Their names.
+// Returns the names of the optimizers, in the same order.
 const std::vector<std::string>& optimizer_names();
 
-// States of two fp32 moments, and of one.
+// Return the bytes of states with two fp32 moments, and with one.
 double two_moments(const StateTensor& tensor, const Projection&);
 double one_moment(const StateTensor& tensor, const Projection&);
 

@@ -26,13 +26,13 @@ TEST_CASE("optimizers: every type has its row, and every row is whole") {
     for (const Kernels kernels : {Kernels::deepspeed, Kernels::unfused_adam, Kernels::foreach_adam,
                                   Kernels::nvidia, Kernels::fused}) {
       const Passes passes = model.update(StepKind::uniform, kernels, true);
-      // Weights read and written, and the gradient read.
+      // At least the weights are read and written, and the gradient is read.
       CHECK(passes.bytes_per_element >= 12);
       CHECK(passes.launches + passes.launches_per_tensor > 0);
       // An optimizer without norms of tensors has no synchronisation.
       if (model.type == OptimizerType::adam || model.type == OptimizerType::adamw) {
         CHECK(passes.syncs + passes.syncs_per_tensor == 0);
-        // A tensor at a time, or all at once.
+        // Launches are per tensor, or over all tensors at once.
         CHECK((kernels == Kernels::unfused_adam ? passes.launches : passes.launches_per_tensor) ==
               0);
       }
@@ -48,7 +48,7 @@ TEST_CASE("optimizers: every type has its row, and every row is whole") {
   CHECK(names.size() == optimizer_names().size());
 }
 
-TEST_CASE("optimizers: the phases of a run are all its steps") {
+TEST_CASE("optimizers: the phases of a run have all its steps") {
   for (const OptimizerModel* model : optimizer_models())
     for (const std::int64_t steps : {1, 2, 7, 1000})
       for (const auto& [every, gap] : {std::pair(1, 4), std::pair(3, 4), std::pair(3, 0)})
@@ -78,8 +78,7 @@ TEST_CASE("optimizers: which are DeepSpeed's own") {
                                           "onebit_lamb", "zero_one_adam"});
 }
 
-// Our kernels are launched once for all tensors, except for those whose norms depend on one
-// another.
+// Our kernels are launched once for all tensors; updates that need norms have several launches.
 TEST_CASE("optimizers: who launches how many kernels") {
   const auto passes = [](OptimizerType type, StepKind step, Kernels kernels, bool decays = true) {
     return model_of(type).update(step, kernels, decays);
@@ -102,7 +101,7 @@ TEST_CASE("optimizers: who launches how many kernels") {
     CHECK(fused.launches == launches);
     CHECK(fused.launches_per_tensor + fused.syncs + fused.syncs_per_tensor == 0);
   }
-  // A product for each of momentum, decay and variance, and what it is added by.
+  // Momentum, decay and variance each need a product and an addition.
   for (const OptimizerType type : {OptimizerType::onebit_adam, OptimizerType::zero_one_adam}) {
     const auto each = [&](StepKind step, bool decays) {
       return passes(type, step, Kernels::deepspeed, decays).launches_per_tensor;
@@ -113,15 +112,15 @@ TEST_CASE("optimizers: who launches how many kernels") {
   }
   CHECK(passes(OptimizerType::onebit_adam, StepKind::compression, Kernels::deepspeed)
             .launches_per_tensor == 13 - 2);
-  // fused_lamb_cuda_kernel.cu in fp32, 4 bytes a number: part 1 reads gradient, weight and both
+  // fused_lamb_cuda_kernel.cu in fp32, 4 bytes per number: part 1 reads gradient, weight and both
   // moments and writes the moments (6); part 3 reads weight and moments and writes the weight (4);
-  // the weight's copy in 16 bits takes 2 bytes. Part 2 sums what the blocks left.
+  // the weight's copy in 16 bits takes 2 bytes. Part 2 sums the partial results of the blocks.
   for (const Kernels kernels : {Kernels::deepspeed, Kernels::fused})
     CHECK(passes(OptimizerType::lamb, StepKind::uniform, kernels).bytes_per_element ==
           (6 + 4) * 4 + 2);
   CHECK(passes(OptimizerType::lamb, StepKind::uniform, Kernels::deepspeed).launches_per_tensor ==
         3);
-  // Apex takes norms of weights and updates between its passes over all tensors.
+  // Apex computes norms of weights and updates between its passes over all tensors.
   const Passes apex = passes(OptimizerType::lamb, StepKind::uniform, Kernels::nvidia);
   CHECK(apex.launches == 20);
   CHECK(apex.launches_per_tensor + apex.syncs + apex.syncs_per_tensor == 0);
@@ -136,7 +135,7 @@ TEST_CASE("optimizers: who launches how many kernels") {
   }
 }
 
-TEST_CASE("optimizers: states as their papers count them") {
+TEST_CASE("optimizers: states as counted in their papers") {
   const StateTensor matrix{4096.0 * 4096, 4096, 4096}, vector{4096};
   const auto bytes = [](OptimizerType type, const StateTensor& tensor) {
     return model_of(type).state_bytes(tensor, {});
@@ -152,7 +151,7 @@ TEST_CASE("optimizers: states as their papers count them") {
   CHECK(bytes(OptimizerType::dion, vector) == 8 * 4096);
   CHECK(bytes(OptimizerType::schedule_free_adamw, matrix) == 8 * matrix.elements);
   CHECK(bytes(OptimizerType::adam_mini, matrix) == 4 * matrix.elements + 4 * 4096);
-  // 8 + 8 (n / m + m / n) of a square; a side above 10,000 has no basis.
+  // 8 + 8 (n / m + m / n) for a square; a side above 10,000 has no basis.
   CHECK(bytes(OptimizerType::soap, matrix) == 24 * matrix.elements);
   CHECK(bytes(OptimizerType::soap, vector) == 8 * 4096);
   CHECK(bytes(OptimizerType::soap, {4096.0 * 14336, 4096, 14336}) ==
@@ -160,7 +159,7 @@ TEST_CASE("optimizers: states as their papers count them") {
   CHECK(bytes(OptimizerType::adafactor, matrix) == 4 * (4096 + 4096));
   CHECK(bytes(OptimizerType::adafactor, vector) == 4 * 4096);
   CHECK(bytes(OptimizerType::came, matrix) == 4 * matrix.elements + 8 * (4096 + 4096));
-  // Moments of 4096 x 256 in 8 bits with their block scales, and a basis of as many in 16.
+  // Moments of 4096 x 256 in 8 bits with block scales, and a basis of the same size in 16 bits.
   CHECK(bytes(OptimizerType::galore_adamw8bit, matrix) == Approx((2 + 8.0 / 256 + 2) * 4096 * 256));
   CHECK(bytes(OptimizerType::galore_adamw8bit, {100}) == 800);  // too small for 8 bits
 }
@@ -190,13 +189,13 @@ TEST_CASE("muon: the added FLOPs are the published shares of a step") {
 }
 
 TEST_CASE("muon: five Newton-Schulz iterations on the smaller side") {
-  // 5 (4 n^2 m + 2 n^3): 30 n^3 of a square; 5.50 TFLOP of a block's projection of Llama-3-8B.
+  // 5 (4 n^2 m + 2 n^3): 30 n^3 for a square; 5.50 TFLOP for a projection of Llama-3-8B's block.
   CHECK(muon_flops({1024.0 * 1024, 1024, 1024}) == 30.0 * 1024 * 1024 * 1024);
   CHECK(muon_flops({4096.0 * 14336, 14336, 4096}) == Approx(5.497e12).epsilon(1e-3));
   CHECK(muon_flops({4096.0 * 14336, 4096, 14336}) == muon_flops({4096.0 * 14336, 14336, 4096}));
 }
 
-TEST_CASE("soap: products with both bases, and a tenth of what renews them") {
+TEST_CASE("soap: products with both bases, and a tenth of their renewal") {
   const double n = 1024, m = 4096, cubes = n * n * n + m * m * m;
   CHECK(soap_product_flops({n * m, n, m}) == Approx(6 * n * m * (n + m) + 0.6 * cubes));
   CHECK(soap_decomposition_flops({n * m, n, m}) == Approx(0.8 / 3 * cubes));
@@ -211,7 +210,7 @@ TEST_CASE("galore: products of projection and of decomposition") {
   CHECK(galore_refresh_flops({128.0 * 128, 128, 128}, {}) == 0);
 }
 
-TEST_CASE("galore: rank and the least size of 8 bits say what is kept and computed") {
+TEST_CASE("galore: rank and min_8bit_size determine states and FLOPs") {
   const StateTensor tall{8192.0 * 1024, 8192, 1024}, vector{5000};
   const auto bytes = [](const StateTensor& tensor, const Projection& projection) {
     return model_of(OptimizerType::galore_adamw8bit).state_bytes(tensor, projection);
@@ -221,11 +220,11 @@ TEST_CASE("galore: rank and the least size of 8 bits say what is kept and comput
   CHECK(galore_flops(tall, thin) == 4.0 * 8192 * 1024 * 32);
   CHECK(galore_refresh_flops(tall, thin) == galore_refresh_flops(tall, {}));
   CHECK(bytes(tall, thin) == Approx(bytes(tall, {}) / 8));
-  // At a rank as large as the smaller side nothing is projected, and no basis kept.
+  // With a rank as large as the smaller side nothing is projected, and no basis is kept.
   CHECK(galore_small_elements(tall, whole) == tall.elements);
   CHECK(galore_flops(tall, whole) == 0);
   CHECK(bytes(tall, whole) == Approx((2 + 8.0 / 256) * tall.elements));
-  // The state decides: for a projected matrix, that of its small space.
+  // The size of the state decides: for a projected matrix, the size in its small space.
   const Projection most{.rank = 32, .min_8bit_size = 8192 * 32 + 1};
   CHECK(bytes(tall, most) == 8 * 8192 * 32 + 2 * 1024 * 32);
   CHECK(bytes(vector, most) == 8 * 5000);

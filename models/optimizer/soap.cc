@@ -5,7 +5,7 @@ namespace {
 
 constexpr double max_precond_dim = 10'000, precondition_frequency = 10;
 
-// A side that has a basis, else 0.
+// Returns the length of a side with a basis, else 0.
 double based(double side) { return side <= max_precond_dim ? side : 0; }
 
 double cubes(const StateTensor& matrix) {
@@ -13,9 +13,9 @@ double cubes(const StateTensor& matrix) {
   return n * n * n + m * m * m;
 }
 
-// PyTorch expressions on one tensor after another (soap.py): lerp_ of the first moment 12, mul_ and
-// addcmul_ of the second 8 + 12, sqrt, add_ and division 8 + 8 + 12, step 12, weight decay 8.
-// Launches: these eight, nine products, and the transpositions of four of them.
+// PyTorch expressions on one tensor after another (soap.py), in bytes: lerp_ of the first moment
+// 12, mul_ and addcmul_ of the second 8 + 12, sqrt, add_ and division 8 + 8 + 12, step 12, weight
+// decay 8. Launches: these eight, nine products, and the transpositions of four of them.
 Passes soap_update(StepKind, Kernels, bool decays) {
   return {12 + 20 + 28 + 12 + (decays ? 8.0 : 0), 0, 21, 0, 0};
 }

@@ -17,15 +17,16 @@ StepPhases onebit_phases(const RunOfSteps& run) {
           {StepKind::compression, run.steps - dry - warmup}};
 }
 
-// Interval by interval, since a run may have 10^9 steps: of those after `from` up to `to`,
-// to / interval - from / interval are multiples of the interval. The dry run was step 1.
+// Counts interval by interval, since a run may have 10^9 steps: among the steps after `from` up to
+// `to`, to / interval - from / interval are multiples of the interval. The dry run was step 1.
 ZeroOneSteps zero_one_steps(const OnebitSchedule& schedule, std::int64_t steps) {
   ZeroOneSteps counts;
-  // Frozen at the end of the first step beyond var_freeze_step, of which the dry run is none.
+  // The variance is frozen at the end of the first step after var_freeze_step, not counting the dry
+  // run.
   const std::int64_t last = steps + 1;
   const std::int64_t frozen =
       std::min(steps, std::max<std::int64_t>(1, schedule.var_freeze_step)) + 1;
-  const std::int64_t updates = schedule.var_update_scaler;  // at each interval
+  const std::int64_t updates = schedule.var_update_scaler;  // in each interval
   std::int64_t from = 1;
   for (std::int64_t interval = 1; from < frozen; interval *= 2) {
     const std::int64_t met = from / interval;
@@ -39,7 +40,7 @@ ZeroOneSteps zero_one_steps(const OnebitSchedule& schedule, std::int64_t steps) 
   const std::int64_t most = schedule.local_step_clipper;
   const std::int64_t lasts = schedule.local_step_scaler;
   for (std::int64_t interval = 1; from < last;) {
-    // The longest interval, or one that no step meets, lasts to the end.
+    // The longest interval, or one longer than the remaining steps, lasts to the end.
     const bool to_the_end = interval == most || interval > last || lasts >= last - from;
     const std::int64_t to = to_the_end ? last : from + lasts;
     const std::int64_t onebit = to / interval - from / interval;

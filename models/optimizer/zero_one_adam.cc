@@ -10,7 +10,7 @@ using namespace expression;
 Passes fused(StepKind step) {
   if (step == StepKind::warmup) return {30, 1, 0, 0, 0, "adam_step"};
   if (step == StepKind::round) return {22.125, 1, 0, 0, 0, "zero_one_onebit_step"};
-  // The begin of a synchronisation, which takes the local step, and its end, which decodes.
+  // The start of a synchronisation, which takes the local step, and its end, which decodes.
   return step == StepKind::compression ? Passes{32 + 22.125, 2, 0, 0, 0}
                                        : Passes{34, 1, 0, 0, 0, "zero_one_local_step"};
 }
@@ -18,7 +18,7 @@ Passes fused(StepKind step) {
 Passes zero_one_adam_update(StepKind step, Kernels kernels, bool decays) {
   if (kernels == Kernels::fused) return fused(step);
   const double common = momentum + direction + apply + (decays ? decay : 0);
-  const double undecayed = decays ? 0 : 2;  // launches
+  const double undecayed = decays ? 0 : 2;  // launches that are saved
   if (step == StepKind::warmup) return {common + variance, 0, 13 - undecayed, 0, 0};
   if (step == StepKind::silent) return {common + apply, 0, 13 - undecayed, 0, 0};
   if (step == StepKind::round)

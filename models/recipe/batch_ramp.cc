@@ -28,7 +28,7 @@ std::int64_t whole_of(std::string_view text, const Where& where) {
 
 std::int64_t divided_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-// The phases until all is consumed that the ramp takes; the last one lasts on.
+// Returns the phases of the ramp; the last one has no end.
 std::vector<BatchPhase> growth(const BatchRamp& ramp, std::int64_t full) {
   const std::int64_t increments = (full - ramp.start) / ramp.increment;
   LAMBCAST_CHECK(increments > 0 && increments <= most_batches, "{} increments", increments);
@@ -37,7 +37,7 @@ std::vector<BatchPhase> growth(const BatchRamp& ramp, std::int64_t full) {
   while (consumed < ramp.samples) {
     const std::int64_t level = consumed * increments / ramp.samples;
     const std::int64_t batch = ramp.start + level * ramp.increment;
-    // The first multiple of the batch that reaches the next boundary.
+    // Number of steps of this batch until the next boundary is reached.
     const std::int64_t left = (level + 1) * ramp.samples - consumed * increments;
     const std::int64_t steps = divided_up(left, batch * increments);
     phases.push_back({batch, steps});

@@ -6,10 +6,10 @@
 //
 //   b(c) = START + INCREMENT floor(c N / SAMPLES)   for c < SAMPLES, then B
 //
-// A step that begins below a boundary keeps its batch beyond it. Micro batches stay as they are,
-// fewer of them make a step; sums of gradients and updates cost as much as at the full batch.
-// Source: Megatron-LM, core/num_microbatches_calculator.py (RampupBatchsizeNumMicroBatches-
-// Calculator).
+// A step that begins below a boundary keeps its batch beyond it. The size of micro batches stays,
+// and a step has fewer of them; sums of gradients and updates cost the same as at the full batch.
+// Source: Megatron-LM, core/num_microbatches_calculator.py
+// (RampupBatchsizeNumMicroBatchesCalculator).
 #pragma once
 
 #include <cstdint>
@@ -22,33 +22,34 @@ namespace lambcast {
 
 struct BatchRamp {
   std::int64_t start = 0;      // > 0, below the full batch
-  std::int64_t increment = 0;  // > 0, divides what lies between
-  std::int64_t samples = 0;    // > 0, over which the batch grows
+  std::int64_t increment = 0;  // > 0, divides the difference to the full batch
+  std::int64_t samples = 0;    // > 0, number of samples over which the batch grows
   friend bool operator==(const BatchRamp&, const BatchRamp&) = default;
 };
 
-// Each is simulated.
+// Limit of batch sizes, each of which is simulated.
 inline constexpr std::int64_t most_batches = 4096;
 
-// "START:INCREMENT:SAMPLES"; throws Error (usage).
+// Parses "START:INCREMENT:SAMPLES"; throws Error (usage).
 BatchRamp parse_ramp(std::string_view text, const Where& where);
 
-// Throws Error (usage) where whole increments, as many as are simulated, do not lead from the start
-// to batches of `full`: of all that is below, `full` is the batch of such a ramp.
+// Throws Error (usage) unless a whole number of increments, at most `most_batches`, leads from the
+// start to `full`.
 void check_reaches(const BatchRamp& ramp, std::int64_t full, const Where& where);
 
-// Steps in a row of one batch.
+// Consecutive steps with one batch size.
 struct BatchPhase {
   std::int64_t batch = 0;
   std::int64_t steps = 0;
   friend bool operator==(const BatchPhase&, const BatchPhase&) = default;
 };
 
-// The phases of steps 1..total_steps in order: none of zero steps, steps adding up to total_steps.
+// Returns the phases of steps 1..total_steps in order. No phase has zero steps, and all steps sum
+// to total_steps.
 std::vector<BatchPhase> batch_phases(const BatchRamp& ramp, std::int64_t full,
                                      std::int64_t total_steps);
 
-// The samples of steps 1..steps, and the fewest steps that consume so many.
+// Return the samples of steps 1..steps, and the fewest steps that consume `samples`.
 std::int64_t samples_in(const BatchRamp& ramp, std::int64_t full, std::int64_t steps);
 std::int64_t steps_for(const BatchRamp& ramp, std::int64_t full, std::int64_t samples);
 

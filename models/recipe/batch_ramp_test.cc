@@ -9,7 +9,7 @@ using Catch::Matchers::Contains;
 
 const Where where{"", 0, "--rampup-batch-size"};
 
-// Megatron-LM's calculator, called before every step, written out.
+// Replays Megatron-LM's calculator, which is called before every step.
 std::vector<std::int64_t> replay(const BatchRamp& ramp, std::int64_t full, std::int64_t steps) {
   std::vector<std::int64_t> batches;
   const std::int64_t increments = (full - ramp.start) / ramp.increment;
@@ -27,13 +27,13 @@ std::vector<std::int64_t> replay(const BatchRamp& ramp, std::int64_t full, std::
   return batches;
 }
 
-TEST_CASE("batch ramp: phases are the steps of the calculator") {
+TEST_CASE("batch ramp: phases equal the calculator's steps") {
   struct Row {
     BatchRamp ramp;
     std::int64_t full;
   };
-  // Boundaries met and passed, increments shorter than a step, samples that increments do not
-  // divide.
+  // Boundaries met exactly and passed, increments shorter than a step, samples that increments do
+  // not divide.
   const Row rows[] = {{{16, 16, 640}, 64},  {{16, 16, 1000}, 64}, {{192, 16, 3000}, 2048},
                       {{1, 1, 7}, 8},       {{8, 24, 100}, 32},   {{4, 4, 1}, 16},
                       {{32, 32, 4096}, 96}, {{3, 5, 997}, 48}};
@@ -57,7 +57,7 @@ TEST_CASE("batch ramp: phases are the steps of the calculator") {
   }
 }
 
-TEST_CASE("batch ramp: that of GPT-3 has 95 increments over 5,859,375 samples") {
+TEST_CASE("batch ramp: GPT-3's ramp has 95 increments over 5,859,375 samples") {
   const BatchRamp ramp = parse_ramp("16:16:5859375", where);
   CHECK(ramp == BatchRamp{16, 16, 5859375});
   CHECK_NOTHROW(check_reaches(ramp, 1536, where));
@@ -68,7 +68,7 @@ TEST_CASE("batch ramp: that of GPT-3 has 95 increments over 5,859,375 samples") 
   CHECK(phases.back().batch == 1536);
 }
 
-TEST_CASE("batch ramp: what is none is refused") {
+TEST_CASE("batch ramp: an invalid ramp is refused") {
   CHECK_THROWS_WITH(parse_ramp("16:16", where),
                     Contains("--rampup-batch-size: '16:16' is no ramp of the batch"));
   CHECK_THROWS_WITH(parse_ramp("16:16:many", where),

@@ -10,7 +10,7 @@ Curriculum linear(std::int64_t min, std::int64_t max, std::int64_t total, std::i
   return {CurriculumSchedule::fixed_linear, min, max, total, step, 1, {}, {}};
 }
 
-// The loop of an engine that calls the scheduler before every step, written out.
+// Replays an engine that calls the scheduler before every step.
 std::vector<std::int64_t> replay(const Curriculum& c, std::int64_t steps) {
   std::vector<std::int64_t> lengths;
   std::int64_t current = c.min_difficulty;
@@ -48,7 +48,7 @@ void check_against_replay(const Curriculum& c, std::int64_t steps) {
 
 TEST_CASE("curriculum: the tutorial's 8 to 1024 over 15000 steps") {
   const Curriculum c = linear(8, 1024, 15000, 8);
-  // 16 is reached when t / 15000 * 1016 + 8 >= 16, that is at t = ceil(15000 * 8 / 1016) = 119.
+  // 16 is reached if t / 15000 * 1016 + 8 >= 16, that is at t = ceil(15000 * 8 / 1016) = 119.
   CHECK(seq_len_at(c, 118) == 8);
   CHECK(seq_len_at(c, 119) == 16);
   CHECK(seq_len_at(c, 14999) == 1016);
@@ -68,7 +68,7 @@ TEST_CASE("curriculum: rounding can start below the minimum and end after the to
   CHECK(seq_len_at(late, 103) == 1000);
 }
 
-TEST_CASE("curriculum: phases are the replayed steps, whatever the schedule") {
+TEST_CASE("curriculum: phases equal the replayed steps, for any schedule") {
   for (const std::int64_t total : {1, 7, 100, 999})
     for (const std::int64_t step : {1, 8, 64, 100}) {
       check_against_replay(linear(64, 1000, total, step), 1200);
@@ -81,7 +81,7 @@ TEST_CASE("curriculum: phases are the replayed steps, whatever the schedule") {
     }
 }
 
-TEST_CASE("curriculum: a square root reaches half way in a quarter of the steps") {
+TEST_CASE("curriculum: a square root reaches half of the range in a quarter of the steps") {
   Curriculum c = linear(8, 1032, 400, 8);
   c.schedule = CurriculumSchedule::fixed_root;
   c.root_degree = 2;
@@ -89,25 +89,27 @@ TEST_CASE("curriculum: a square root reaches half way in a quarter of the steps"
   CHECK(seq_len_at(c, 100) == 520);
 }
 
-TEST_CASE("curriculum: discrete steps are inclusive and may fall until the maximum is met") {
+TEST_CASE(
+    "curriculum: discrete steps include their limits and may decrease until the maximum is "
+    "reached") {
   Curriculum c{CurriculumSchedule::fixed_discrete, 128, 512, 0, 0, 1, {128, 256, 512}, {5, 10}};
   CHECK(length_phases(c, 20) == std::vector<SeqLenPhase>{{128, 5}, {256, 5}, {512, 10}});
   CHECK(length_phases(c, 5) == std::vector<SeqLenPhase>{{128, 5}});
   check_against_replay(c, 20);
   c.difficulty = {256, 128, 512};
   CHECK(length_phases(c, 12) == std::vector<SeqLenPhase>{{256, 5}, {128, 5}, {512, 2}});
-  c.difficulty = {512, 128, 256};  // the maximum is met at once, and never left
+  c.difficulty = {512, 128, 256};  // the maximum is reached at once, and kept
   CHECK(length_phases(c, 12) == std::vector<SeqLenPhase>{{512, 12}});
   check_against_replay(c, 12);
 }
 
-TEST_CASE("curriculum: a minimum at or above the maximum stays for good") {
+TEST_CASE("curriculum: a minimum at or above the maximum stays") {
   CHECK(length_phases(linear(512, 512, 100, 8), 50) == std::vector<SeqLenPhase>{{512, 50}});
   CHECK(length_phases(linear(513, 512, 100, 8), 50) == std::vector<SeqLenPhase>{{513, 50}});
   CHECK(length_phases(linear(8, 512, 100, 8), 0).empty());
 }
 
-TEST_CASE("curriculum: a run of 10^15 steps costs no more than its phases") {
+TEST_CASE("curriculum: a run of 10^15 steps costs no more than its number of phases") {
   const std::int64_t steps = 1'000'000'000'000'000;
   const std::vector<SeqLenPhase> all = length_phases(linear(8, 1024, steps / 2, 8), steps);
   CHECK(all.size() == 128);

@@ -1,4 +1,4 @@
-// In which types a run keeps its weights and sums its gradients.
+// Types in which a run keeps its weights and sums its gradients.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,10 @@ constexpr double bytes_of(DataType type) { return type == DataType::fp32 ? 4 : 2
 
 struct Precision {
   DataType weights = DataType::fp32;
-  std::optional<DataType> gradients;  // on the wire; absent: as the weights
-  std::optional<DataType> sums;       // of micro batches; absent: as the engine has it (wrapper.h)
-  // Window of dynamic loss scaling, which doubles the scale after that many steps without overflow;
-  // absent: the scale stays, or there is none.
+  std::optional<DataType> gradients;  // on the wire; absent: type of the weights
+  std::optional<DataType> sums;       // over micro batches; absent: the engine's (wrapper.h)
+  // Window of dynamic loss scaling, which doubles the scale after that number of steps without
+  // overflow; absent: no scale, or a constant one.
   std::optional<std::int64_t> loss_scale_window;
 
   bool is_half() const { return weights != DataType::fp32; }

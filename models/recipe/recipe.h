@@ -1,6 +1,6 @@
-// Training recipe, from any file or flag: optimizer, precision, sharing among ranks, compressed
-// exchange and its first step. Neutral values; the decoders of frameworks' files
-// (models/deepspeed/recipe.h) fill them in, the plan of a step (models/training) reads them.
+// Training recipe, from any file or flag: optimizer, precision, sharding over ranks, compressed
+// exchange and its first step. The values are independent of frameworks: decoders of their files
+// (models/deepspeed/recipe.h) fill them in, and the plan of a step (models/training) reads them.
 #pragma once
 
 #include <cstdint>
@@ -13,26 +13,27 @@
 
 namespace lambcast {
 
-// ZeRO (arXiv:1910.02054): what data-parallel ranks share of optimizer states (stage 1), gradients
-// (2) and weights (3), and how gradients are reduced then.
+// ZeRO (arXiv:1910.02054): data-parallel ranks share optimizer states (stage 1), gradients (2) and
+// weights (3); and settings of the reduction of gradients.
 struct Zero {
   int stage = 0;
-  bool overlap = false;               // buckets are reduced while the backward pass goes on
-  bool reduce_scatter = true;         // a bucket is flattened, and the rank's share copied back
+  bool overlap = false;               // buckets are reduced during the backward pass
+  bool reduce_scatter = true;         // buckets are flattened, the rank's share copied back
   std::int64_t bucket = 500'000'000;  // elements
-  bool any_optimizer = false;         // taken though nobody tested it with ZeRO
-  // Elements in stage 3: gathered ahead in one call, of the largest weights that stay whole, of all
-  // that are whole at once, and until the next use of weights that are kept for it.
+  bool any_optimizer = false;         // accepted although not tested with ZeRO
+  // Limits in stage 3, in elements: weights gathered ahead in one call, largest weights that stay
+  // whole, all weights that are whole at once, and distance to the next use up to which weights are
+  // kept.
   std::int64_t prefetch = 50'000'000, persistent = 100'000, live = 1'000'000'000,
                reuse = 1'000'000'000;
 
   bool operator==(const Zero&) const = default;
 };
 
-// Differences among releases of the engine that runs the optimizer.
+// Differences between releases of the engine that runs the optimizer.
 struct Engine {
-  bool checks_every_tensor = true;  // for overflow, one by one; else the norm tells
-  bool wraps_bf16_as_fp16 = true;   // without ZeRO; else it shards states and sums in fp32
+  bool checks_every_tensor = true;  // for overflow, one by one; else through the norm
+  bool wraps_bf16_as_fp16 = true;   // without ZeRO; else states are sharded and sums are fp32
 
   bool operator==(const Engine&) const = default;
 };
@@ -52,11 +53,12 @@ struct Recipe {
   bool operator==(const Recipe&) const = default;
 };
 
-// The optimizer steps before the first compressed one, for onebit_adam and onebit_lamb.
+// Returns the number of optimizer steps before the first compressed one, for onebit_adam and
+// onebit_lamb.
 //
 // With fp16 or bf16 the wrapper's constructor makes a dry run that counts as a step, so the freeze
-// falls after step freeze_step - 1; without a wrapper the dry run eats the first real gradient and
-// the freeze falls after step freeze_step. 0 and 1 act as 2.
+// follows step freeze_step - 1. Without a wrapper the dry run uses up the first real gradient, and
+// the freeze follows step freeze_step. 0 and 1 act as 2.
 std::int64_t warmup_steps(const Recipe& recipe);
 
 }  // namespace lambcast
