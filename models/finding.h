@@ -35,7 +35,7 @@ constexpr std::string_view name_of(Severity severity) {
 struct Finding {
   Severity severity = Severity::note;
   std::string code;     // kebab-case, for scripts: "zero-with-onebit"
-  std::string message;  // a sentence for people, which starts with its place: "ds.json:12: key: "
+  std::string message;  // a sentence with its place in front: "ds.json:12: key: "
 };
 
 // Throws Error{Exit::usage} with the messages of all findings of severity error, one per line, if

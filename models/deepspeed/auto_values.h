@@ -1,4 +1,4 @@
-// Values of keys that say "auto", which Hugging Face fills in before DeepSpeed reads the file.
+// Values of keys with the word "auto", which Hugging Face replaces before DeepSpeed reads the file.
 //
 //   key of zero_optimization             value, from the model's hidden size h
 //   reduce_bucket_size                   h h
@@ -16,8 +16,8 @@
 
 namespace lambcast::deepspeed {
 
-// Fills the values in and says so in the finding of each; a hidden size of 0 leaves those that
-// need it. Drops the findings of keys for which `is_given` tells that a flag has the value.
+// Sets these values and states them in the finding of each key. A hidden size of 0 leaves the
+// values that need it. The findings of keys that a flag sets (`is_given`) are removed.
 void settle_auto_values(DeepSpeedConfig& config, Whole hidden,
                         const std::function<bool(std::string_view key)>& is_given);
 

@@ -11,10 +11,10 @@ const std::string text = R"({"train_batch_size": "auto", "gradient_clipping": "a
   "zero_optimization": {"stage": 3, "reduce_bucket_size": "auto",
     "stage3_prefetch_bucket_size": "auto", "stage3_param_persistence_threshold": "auto"}})";
 
-TEST_CASE("auto values: buckets follow from the hidden size, as Hugging Face fills them") {
+TEST_CASE("auto values: buckets follow from the hidden size, as set by Hugging Face") {
   DeepSpeedConfig config = parse_config(text, "ds.json");
   settle_auto_values(config, 896, [](std::string_view key) { return key == "train_batch_size"; });
-  // 896 x 896, 0.9 of it in whole elements, 10 x 896: those of Qwen2-0.5B.
+  // Values for Qwen2-0.5B: 896 x 896, 0.9 of it in whole elements, 10 x 896.
   CHECK(config.zero.reduce_bucket_size.value == 802'816);
   CHECK(config.zero.prefetch_bucket_size.value == 722'534);
   CHECK(config.zero.param_persistence_threshold.value == 8960);
@@ -27,7 +27,7 @@ TEST_CASE("auto values: buckets follow from the hidden size, as Hugging Face fil
   CHECK(filled == 4);
 }
 
-TEST_CASE("auto values: without a hidden size buckets stay DeepSpeed's, and are named") {
+TEST_CASE("auto values: without a hidden size buckets keep DeepSpeed's values, and are named") {
   DeepSpeedConfig config = parse_config(text, "ds.json");
   settle_auto_values(config, 0, [](std::string_view) { return false; });
   CHECK(config.zero.reduce_bucket_size.value == 500'000'000);

@@ -15,7 +15,8 @@ std::string too_small(std::int64_t number, std::string_view name) {
   return fmt::format("{}: {} has to be greater than 0", name, number);
 }
 
-// A user of flags meets the rule in words, next to the sentence with which DeepSpeed stops.
+// For values from flags, returns the rule in words with DeepSpeed's message; for others only the
+// message.
 std::string in_words(std::string_view rule, const std::string& sentence, const Where& where) {
   if (!where.key.starts_with("--")) return sentence;
   return fmt::format("{} (DeepSpeed: \"{}\")", rule, sentence);
@@ -28,7 +29,8 @@ void refuse_too_large(std::int64_t number, std::string_view name, const Where& w
     fail_input(where, fmt::format("{}: {} is too large", name, number), largest_batch());
 }
 
-// The product of two numbers of at most max_batch each, refused if it exceeds that.
+// Returns the product of two numbers of at most max_batch each. Throws Error if it exceeds
+// max_batch.
 std::int64_t multiply(std::int64_t a, std::int64_t b, const Where& where) {
   if (a > max_batch / b)
     fail_input(where, fmt::format("Train batch size: {} * {} is too large", a, b), largest_batch());
@@ -47,7 +49,7 @@ void check(const BatchNumbers& numbers, const Where& where) {
   check(numbers.gas, gas_name, where);
 }
 
-// Returns a batch that would fit: whole micro batches on every GPU.
+// Returns a batch that would fit, with whole micro batches on every GPU.
 std::string fitting(const BatchNumbers& given, std::int64_t world, const Where& where) {
   std::string of;
   std::int64_t multiple = world;

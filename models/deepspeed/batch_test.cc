@@ -10,7 +10,7 @@ using Catch::Matchers::Contains;
 using Catch::Matchers::Equals;
 constexpr auto none = std::nullopt;
 
-TEST_CASE("batch: what is missing is inferred in DeepSpeed's order") {
+TEST_CASE("batch: missing numbers are inferred in DeepSpeed's order") {
   struct Row {
     BatchNumbers given;
     std::int64_t world;
@@ -35,12 +35,12 @@ TEST_CASE("batch: what is missing is inferred in DeepSpeed's order") {
   for (const Row& row : rows) {
     INFO("train " << row.expected.train << " world " << row.world);
     CHECK(resolve_batch(row.given, row.world) == row.expected);
-    // The equation itself.
+    // The result satisfies the equation.
     CHECK(row.expected.micro * row.expected.gas * row.world == row.expected.train);
   }
 }
 
-TEST_CASE("batch: DeepSpeed's assertions in its own sentences") {
+TEST_CASE("batch: DeepSpeed's assertions in its own words") {
   CHECK_THROWS_WITH(resolve_batch({}, 8),
                     Equals("Either train_batch_size or train_micro_batch_size_per_gpu needs to be "
                            "provided"));
@@ -62,7 +62,7 @@ TEST_CASE("batch: DeepSpeed's assertions in its own sentences") {
   CHECK_THROWS_WITH(resolve_batch({4, none, none}, 8),
                     Equals("Micro batch size per gpu: 0 has to be greater than 0 (allowed: a train "
                            "batch size that is a multiple of 8 = 8 GPUs)"));
-  // A world size taken for 1 where there are 4 ranks.
+  // A world size of 1 is assumed, but there are 4 ranks.
   CHECK_THROWS_WITH(resolve_batch({8, 2, 1}, 1),
                     Equals("Check batch related parameters. train_batch_size is not equal to "
                            "micro_batch_per_gpu * gradient_acc_step * world_size 8 != 2 * 1 * 1 "

@@ -16,7 +16,7 @@ namespace {
 using hjson::Kind;
 using hjson::Value;
 
-// Whether a block is there but switched off: "enabled" is false or an empty value.
+// Returns whether a block is present but disabled: "enabled" is false or an empty value.
 bool switched_off(const Value& value) {
   if (value.kind == Kind::null || (value.kind == Kind::boolean && !value.boolean)) return true;
   if (value.kind != Kind::object) return false;
@@ -31,7 +31,7 @@ std::vector<std::string> names_of(std::span<const KnownKey> known) {
   return names;
 }
 
-// `stage`: of ZeRO, for its own keys.
+// Reports unknown and unmodelled keys. `stage` is the ZeRO stage, for ZeRO's own keys.
 void check_keys(const Section& section, std::span<const KnownKey> known, std::int64_t stage = 0) {
   for (const KnownKey& key : known) {
     const Value* value = section.object.find(key.name);
@@ -79,7 +79,7 @@ void read_batch(const Section& root, DeepSpeedConfig& config) {
   config.batch.gas = one("gradient_accumulation_steps");
 }
 
-// `enabled` of a precision: true, false, or "auto", whose place is kept for
+// Reads `enabled` of a precision: true, false, or "auto", whose place is kept for
 // settle_auto_precision().
 void read_enabled(const Section& block, Setting<bool>& enabled, std::optional<Where>& is_auto) {
   const Value* value = block.object.find("enabled");
@@ -106,7 +106,7 @@ Fp16Config read_fp16(const Section& root, std::optional<Where>& is_auto) {
   return fp16;
 }
 
-// "bfloat16" is the old name; where both stand, "bf16" counts.
+// "bfloat16" is the old name; if both are present, "bf16" counts.
 Setting<bool> read_bf16(const Section& root, std::optional<Where>& is_auto) {
   Setting<bool> enabled{false};
   for (const char* key : {"bf16", "bfloat16"}) {
@@ -123,7 +123,7 @@ Setting<bool> read_bf16(const Section& root, std::optional<Where>& is_auto) {
 ZeroConfig read_zero(const Section& root) {
   ZeroConfig zero;
   const Value* value = root.object.find("zero_optimization");
-  if (value != nullptr && value->kind == Kind::boolean) {  // the form before there were stages
+  if (value != nullptr && value->kind == Kind::boolean) {  // the form before stages existed
     zero.stage = {value->boolean ? 1 : 0, true, value->line};
     return zero;
   }
@@ -150,7 +150,7 @@ ZeroConfig read_zero(const Section& root) {
     read(*block, prefix + "max_live_parameters", zero.max_live_parameters, 0);
     read(*block, prefix + "max_reuse_distance", zero.max_reuse_distance, 0);
   }
-  // A device that is modelled is read elsewhere (parallelism.h).
+  // A modelled device is read in parallelism.h.
   const auto find_unmodelled = [&](const char* key, std::string_view modelled) {
     const Value* offload = block->object.find(key);
     if (offload == nullptr || switched_off(*offload)) return;
@@ -197,7 +197,7 @@ Setting<std::optional<DataType>> read_grad_accum_dtype(const Section& root) {
              fmt::format("'{}' is not a valid DtypeEnum", *name.value), "fp16, bf16, fp32");
 }
 
-// Refuses an absent key of the curriculum with the sentence DeepSpeed has for it.
+// Throws Error with DeepSpeed's text if a key of the curriculum is absent.
 void require(const Section& section, std::string_view key, std::string_view sentence) {
   if (section.object.find(key) == nullptr)
     fail_input({section.file, section.object.line, section.path},

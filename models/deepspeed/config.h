@@ -1,8 +1,8 @@
 // An unmodified DeepSpeed configuration file as typed data.
 //
-// Every value carries DeepSpeed's default and whether (and on which line) the file gives it.
-// Reading refuses what cannot be read at all; what DeepSpeed would refuse at start-up or silently
-// ignore are findings (see rules.h), because a flag may still override the value in question.
+// Every value has DeepSpeed's default, and records whether (and on which line) the file sets it.
+// Reading throws Error only for text that cannot be read. Settings that DeepSpeed would refuse at
+// start-up or silently ignore become findings (rules.h), since a flag may still override them.
 //
 // Source: DeepSpeed 0.16.5 (runtime/config.py, runtime/constants.py) and 0.19.6.
 #pragma once
@@ -44,21 +44,21 @@ struct ZeroConfig {
   Setting<bool> contiguous_gradients{true};
   Setting<bool> use_multi_rank_bucket_allreduce{true};
   Setting<bool> round_robin_gradients{false};
-  // Settings of stage 3, under these names or with "stage3_" before them; in elements.
+  // Settings of stage 3 in elements, with these names or with "stage3_" in front.
   Setting<Whole> prefetch_bucket_size{50'000'000};
   Setting<Whole> param_persistence_threshold{100'000};
   Setting<Whole> max_live_parameters{1'000'000'000};
   Setting<Whole> max_reuse_distance{1'000'000'000};
-  int offload_line = 0;  // line that enables offloading which is not modelled; 0: none
+  int offload_line = 0;  // line that enables unmodelled offloading; 0: none
 };
 
 struct DeepSpeedConfig {
   std::string file;                           // for messages
-  Setting<Version> release{release::newest};  // that reads the file; it does not say so itself
+  Setting<Version> release{release::newest};  // that reads the file; the file does not state it
   // Three optionals without a line: resolve_batch() needs the world size, which is not in the file.
   BatchNumbers batch;
-  std::optional<Where> auto_batch;           // the first of the three that says "auto"
-  std::optional<OptimizerConfig> optimizer;  // absent: the training script brings its own
+  std::optional<Where> auto_batch;           // the first of the three with the value "auto"
+  std::optional<OptimizerConfig> optimizer;  // absent: the training script creates one
   Fp16Config fp16;
   Setting<bool> bf16_enabled{false};
   std::optional<Where> auto_fp16, auto_bf16;  // `enabled` is "auto": see precision.h
@@ -68,19 +68,19 @@ struct DeepSpeedConfig {
   Setting<bool> prescale_gradients{false};
   Setting<double> gradient_predivide_factor{1};
   Setting<std::optional<DataType>> communication_data_type;
-  Setting<std::optional<DataType>> grad_accum_dtype;  // of data_types
-  std::optional<Curriculum> curriculum;  // of the sequence length; absent when not enabled
-  std::optional<Elasticity> elasticity;  // takes the place of `batch`; absent when not enabled
-  // How the file divides the model, by key of what-ifs (parallelism.h).
+  Setting<std::optional<DataType>> grad_accum_dtype;  // one of data_types
+  std::optional<Curriculum> curriculum;  // of the sequence length; absent if not enabled
+  std::optional<Elasticity> elasticity;  // replaces `batch`; absent if not enabled
+  // Division of the model that the file states, as what-if keys (parallelism.h).
   std::vector<std::pair<std::string, std::string>> layout;
-  std::vector<Finding> findings;  // about the text: unknown keys, "auto", not modelled
+  std::vector<Finding> findings;  // on the text: unknown keys, "auto", not modelled
 };
 
-// Throws Error (file:line:key) for text that is no HJSON, a value of the wrong type or out of
-// range, an optimizer or backend there is no model of, and an incomplete curriculum or elasticity.
+// Throws Error (file:line:key) for text that is not HJSON, a value of the wrong type or out of
+// range, an optimizer or backend that is not modelled, and an incomplete curriculum or elasticity.
 DeepSpeedConfig parse_config(std::string_view text, const std::string& file);
 
-// Reads the file at `path`. Throws Error when it cannot be read or is larger than 16 MiB.
+// Reads the file at `path`. Throws Error if it cannot be read or is larger than 16 MiB.
 DeepSpeedConfig load_config(const std::string& path);
 
 }  // namespace lambcast::deepspeed

@@ -1,5 +1,5 @@
-// Fixtures have the shape of configurations seen in public repositories: DeepSpeedExamples
-// (bing_bert, BingBertSquad), EleutherAI/gpt-neox and forks of it, Megatron scripts, tutorials.
+// Fixtures follow configurations in public repositories: DeepSpeedExamples (bing_bert,
+// BingBertSquad), EleutherAI/gpt-neox and its forks, Megatron scripts, tutorials.
 #include "models/deepspeed/config.h"
 
 #include <fmt/format.h>
@@ -49,7 +49,7 @@ std::string with_backend(const char* backend, const char* cuda_aware) {
   return text;
 }
 
-TEST_CASE("config: 1-bit LAMB over NCCL, every value where it stands") {
+TEST_CASE("config: 1-bit LAMB over NCCL, every value with its line") {
   const DeepSpeedConfig config = read_text(with_backend("nccl", "false"));
   CHECK(config.batch.train == 65536);
   CHECK(config.batch.micro == 64);
@@ -91,7 +91,7 @@ TEST_CASE("config: a precision of another library is a warning, since the foreca
   CHECK(read_text(R"({"train_batch_size": 8, "amp": {"enabled": false}})").findings.empty());
 }
 
-TEST_CASE("config: a logger that synchronises each collective is named") {
+TEST_CASE("config: a finding names a logger that synchronises each collective") {
   const auto found = [](const char* enabled) {
     return read_text(fmt::format(R"({{"train_batch_size": 8, "comms_logger": {{"enabled": {}}}}})",
                                  enabled))
@@ -130,12 +130,12 @@ TEST_CASE("config: 0/1 Adam and its defaults") {
   CHECK(check_config(config).empty());
   CHECK(check_run(config, 125000).empty());
   CHECK(codes(check_run(config, 12500)) == std::vector<std::string>{"never-frozen"});
-  // Silent from step 12,500 + 32,678 + 1 on.
+  // Steps are silent from step 12,500 + 32,678 + 1 on.
   CHECK(codes(check_run(config, 45178)) == std::vector<std::string>{"no-silent-step"});
   CHECK(check_run(config, 45179).empty());
 }
 
-TEST_CASE("config: the SQuAD spelling, only \"enabled\" under fp16") {
+TEST_CASE("config: the spelling of SQuAD files, only \"enabled\" under fp16") {
   const DeepSpeedConfig config = read_text(R"({
     "train_batch_size": 96, "train_micro_batch_size_per_gpu": 3,
     "optimizer": { "type": "OnebitAdam", "params": { "lr": 3e-5, "freeze_step": 400,
@@ -148,7 +148,7 @@ TEST_CASE("config: the SQuAD spelling, only \"enabled\" under fp16") {
   CHECK(check_config(config).empty());
 }
 
-TEST_CASE("config: the type of the optimizer in any capitalisation") {
+TEST_CASE("config: the type of the optimizer in any upper or lower case") {
   const std::pair<const char*, OptimizerType> spellings[] = {
       {"Adam", OptimizerType::adam},
       {"AdamW", OptimizerType::adamw},
@@ -185,7 +185,7 @@ TEST_CASE("config: relaxed spellings and tabs, as in tutorials and hand-edited f
   CHECK(check_config(config).empty());
 }
 
-TEST_CASE("config: unknown top-level keys are findings, blocks without a model are noted") {
+TEST_CASE("config: unknown top-level keys are findings, blocks that are not modelled are noted") {
   const DeepSpeedConfig config = read_text(R"({
     "train_batch_size": 256, "gradient_accumulation_steps": 1,
     "optimizer": { "type": "Adam", "params": { "lr": 0.001, "betas": [0.8, 0.999], "eps": 1e-8,
@@ -206,7 +206,7 @@ TEST_CASE("config: unknown top-level keys are findings, blocks without a model a
   CHECK_THAT(config.findings[2].message, Contains("ds.json:9: sparse_attention"));
 }
 
-TEST_CASE("config: gpt-neox's file gets all of its refusals at once") {
+TEST_CASE("config: gpt-neox's file gets all its errors at once") {
   const DeepSpeedConfig config = read_text(R"({
     "train_batch_size": 256, "gradient_accumulation_steps": 1, "gradient_clipping": 1.0,
     "tensorboard": { "enabled": true, "output_path": "./logs" },
@@ -222,7 +222,7 @@ TEST_CASE("config: gpt-neox's file gets all of its refusals at once") {
                            "keyword argument 'cuda-aware', did you mean 'cuda_aware'?\n"
                            "ds.json:8: zero_optimization.stage: 1bit-Adam is not compatible with "
                            "ZeRO"));
-  // freeze_step 2 gives a single warm-up step.
+  // freeze_step 2 results in a single warm-up step.
   CHECK(warmup_steps(recipe_of(config)) == 1);
   CHECK(codes(check_run(config, 100)) == std::vector<std::string>{"freeze-early"});
 }
@@ -246,7 +246,7 @@ TEST_CASE("config: 1-bit parameters left under a plain optimizer are a warning")
   CHECK_THAT(config.findings[0].message, Contains("unexpected keyword argument 'freeze_step'"));
 }
 
-TEST_CASE("config: a template with its placeholders still in it") {
+TEST_CASE("config: a template with unfilled placeholders") {
   CHECK_THROWS_WITH(read_text("{\n  \"train_batch_size\": GB_SIZE,\n  "
                               "\"train_micro_batch_size_per_gpu\": MB_SIZE,\n}"),
                     Equals("ds.json:2: train_batch_size: the text 'GB_SIZE,' is not a whole "
@@ -295,7 +295,7 @@ TEST_CASE("config: every known top-level key is accepted") {
   CHECK(config.zero.stage.given);
 }
 
-TEST_CASE("config: the gradients travel in the precision of the training") {
+TEST_CASE("config: gradients are sent in the precision of the training") {
   CHECK(recipe_of(read_text("fp16: {enabled: true}")).precision.on_wire() == DataType::fp16);
   CHECK(recipe_of(read_text("bf16: {enabled: true}")).precision.on_wire() == DataType::bf16);
   CHECK(recipe_of(read_text("fp16: {enabled: false}")).precision.on_wire() == DataType::fp32);
@@ -303,7 +303,7 @@ TEST_CASE("config: the gradients travel in the precision of the training") {
         DataType::bf16);
 }
 
-TEST_CASE("config: weight decay is the file's, none where it says nothing, and flags' by default") {
+TEST_CASE("config: weight decay is the file's value, zero by default; runs by flags have decay") {
   const auto decays = [](const char* params) {
     return recipe_of(read_text(fmt::format(R"({{"optimizer": {{"type": "OneBitLamb",
       "params": {{{}}}}}}})",
@@ -338,7 +338,7 @@ TEST_CASE("config: a curriculum of the sequence length") {
     "schedule_config": { "difficulty": [64, 512], "max_step": [100] } } })");
   CHECK(length_phases(*discrete.curriculum, 300) ==
         std::vector<SeqLenPhase>{{64, 100}, {512, 200}});
-  // Switched off, it may be incomplete; of another metric, it shortens nothing.
+  // A disabled curriculum may be incomplete; one with another metric shortens nothing.
   CHECK_FALSE(read_text("curriculum_learning: {enabled: false}").curriculum);
   const DeepSpeedConfig other =
       read_text("curriculum_learning: {enabled: true, curriculum_type: \"vocab\"}");
@@ -382,7 +382,7 @@ TEST_CASE("config: curricula that cannot be followed are refused") {
   refused("min_difficulty: 1e9, max_difficulty: 64", "is not a whole number from 1");
 }
 
-TEST_CASE("config: wrong types and values name file, line and key") {
+TEST_CASE("config: errors for wrong types and values name file, line and key") {
   const auto refused = [](const char* text, const char* sentence) {
     INFO(text);
     CHECK_THROWS_WITH(read_text(text), Contains(sentence));
@@ -425,7 +425,7 @@ TEST_CASE("config: wrong types and values name file, line and key") {
           "int8");
 }
 
-TEST_CASE("config: a file is read from disk, and what is no file is refused") {
+TEST_CASE("config: a file is read from disk, and a path that is no file is refused") {
   const std::string path = "deepspeed_config_test.json";
   {
     std::ofstream file(path);

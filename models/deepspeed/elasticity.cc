@@ -39,7 +39,7 @@ Setting<Whole> read_whole(const Section& block, std::string_view key, Whole fall
   return number;
 }
 
-// Ascending and without duplicates, which change nothing.
+// Returns the list sorted and without duplicates, which do not affect the result.
 Setting<std::vector<Whole>> read_micro_batches(const Section& block) {
   constexpr std::string_view key = "micro_batch_sizes";
   const Value* value = block.object.find(key);
@@ -80,7 +80,7 @@ Whole least_common_multiple(const std::vector<Whole>& sizes, const Where& where)
   return lcm;
 }
 
-// A number, or text that Python's float() takes for one.
+// Reads the version: a number, or a text that Python's float() accepts.
 ElasticityVersion read_version(const Section& block, Whole model_parallel_size) {
   const Value* value = block.object.find("version");
   const std::string text = value != nullptr ? value_text(*value) : "0.2";
@@ -104,7 +104,7 @@ ElasticityVersion read_version(const Section& block, Whole model_parallel_size) 
   return version == 0.1 ? ElasticityVersion::v0_1 : ElasticityVersion::v0_2;
 }
 
-// DeepSpeed looks for the keys alone: a null or "auto" counts too.
+// DeepSpeed only checks whether the keys are present: null and "auto" count too.
 std::optional<Where> find_other_batch(const Section& root) {
   for (const char* key :
        {"train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"})
@@ -126,7 +126,7 @@ void read_gpu_range(const Section& block, Elasticity& e) {
   e.max_gpus = high.value;
 }
 
-// The version, and how it parts the GPUs.
+// Reads the version and, for version 0.2, the GPUs per node.
 void read_nodes(const Section& block, Elasticity& e) {
   const Setting<Whole> model_parallel = read_whole(block, "model_parallel_size", 1);
   const Where at_model_parallel = where_of(block, "model_parallel_size", model_parallel.line);
@@ -146,17 +146,17 @@ void read_nodes(const Section& block, Elasticity& e) {
   if (e.version == ElasticityVersion::v0_2) e.gpus_per_node = gpus.value;
 }
 
-// Samples a step, of one node in version 0.2.
+// Returns the limit of samples per step, in version 0.2 for one node.
 Whole limit_of(const Elasticity& e) { return e.max_train_batch / e.gpus_per_node; }
 
-// The range of GPU counts, of nodes in version 0.2.
+// Range of GPU counts, in version 0.2 of node counts.
 struct Range {
   Whole low;
   Whole high;
 };
 
-// Every valid count g has g * m divide the batch, so that the divisors of the batch are all there
-// is to look at: DeepSpeed tries every number up to half of it.
+// For every valid count g, g * m divides the batch, so only divisors of the batch are examined.
+// DeepSpeed tries every number up to half of it.
 std::vector<Whole> valid_counts(Whole batch, const std::vector<Whole>& micro_batches, Range range) {
   std::vector<Whole> valid;
   const auto add = [&](Whole count) {
@@ -177,10 +177,10 @@ std::vector<Whole> valid_counts(Whole batch, const std::vector<Whole>& micro_bat
 
 struct Choice {
   Whole batch = 0;
-  std::optional<std::vector<Whole>> valid;  // nothing: no candidate was taken
+  std::optional<std::vector<Whole>> valid;  // nothing: no candidate was chosen
 };
 
-// _get_compatible_gpus_v01 with the limits of one node, where counts are of nodes.
+// Computes _get_compatible_gpus_v01, with the limits of one node if counts are of nodes.
 Choice choose(const Elasticity& e) {
   const Whole limit = limit_of(e);
   std::vector<Whole> bases = e.micro_batches;
@@ -192,7 +192,7 @@ Choice choose(const Elasticity& e) {
     candidates.insert(base >= limit ? base : base * *(above - 1));
   }
   Range range{e.min_gpus / e.gpus_per_node, e.max_gpus / e.gpus_per_node};
-  if (range.high == 0) range.high = limit / e.micro_batches.front();  // Python's `or`
+  if (range.high == 0) range.high = limit / e.micro_batches.front();  // as by Python's `or`
   Choice best{e.micro_batches.front(), std::nullopt};
   for (const Whole batch : candidates) {
     std::vector<Whole> valid = valid_counts(batch, e.micro_batches, range);
@@ -204,8 +204,8 @@ Choice choose(const Elasticity& e) {
   return best;
 }
 
-// The batch of version 0.2 for a world size of its own, in doubles as DeepSpeed has it; nothing if
-// rounding gives it another number of ranks.
+// Returns the separate batch of version 0.2 for an invalid world size, in doubles as in DeepSpeed.
+// Returns nothing if rounding changes the number of ranks.
 std::optional<Whole> own_batch(const Elasticity& e, Whole world) {
   const auto nodes = static_cast<double>(world) / static_cast<double>(e.gpus_per_node);
   const double ranks = nodes * static_cast<double>(e.gpus_per_node);
@@ -219,7 +219,7 @@ std::optional<Whole> own_batch(const Elasticity& e, Whole world) {
   return static_cast<Whole>(e.prefer_larger ? *largest : *smallest);
 }
 
-// The eight counts about `world`, of what may be thousands.
+// Returns the eight counts around `world` as a text; there may be thousands.
 std::string list_about(const std::vector<Whole>& counts, Whole world) {
   const auto size = std::ssize(counts);
   const auto here = std::lower_bound(counts.begin(), counts.end(), world) - counts.begin();

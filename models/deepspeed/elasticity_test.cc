@@ -1,5 +1,5 @@
-// Figures marked [1] are those of DeepSpeed's tests/unit/elasticity/test_elastic.py (0.16.5); the
-// others come from a run of its elasticity.py on the same section.
+// Numbers marked [1] are from DeepSpeed's tests/unit/elasticity/test_elastic.py (0.16.5); the
+// others are results of its elasticity.py for the same section.
 #include "models/deepspeed/elasticity.h"
 
 #include <fmt/format.h>
@@ -79,14 +79,14 @@ TEST_CASE("elasticity: the least common multiple may exceed the limit") {
   CHECK_THROWS_WITH(batch_of(section, 5), Contains("World size (5) is not valid"));
 }
 
-TEST_CASE("elasticity: of two candidates with as many counts, the larger or the smaller") {
-  // 24 = 24 * 1 and 42 have eight each.
+TEST_CASE("elasticity: of two candidates with equal counts, the larger or the smaller is chosen") {
+  // 24 = 24 * 1 and 42 have eight valid counts each.
   const std::string smaller = thirty_two + "version: 0.1, prefer_larger_batch: false";
   CHECK(batch_of(smaller, 4) == Batch{24, 3, 2});
   CHECK(batch_of(smaller, 1) == Batch{24, 3, 8});
   CHECK_THROWS_WITH(batch_of(smaller, 7), Contains("[1, 2, 3, 4, 6, 8, 12, 24]"));
   CHECK(codes(elastic(smaller, 4).findings) == std::vector<std::string>{"batch-from-elasticity"});
-  // Neither the order of the list nor an entry twice makes a difference.
+  // Neither the order of the list nor a duplicate entry changes the result.
   for (const char* sizes : {"[1, 2, 3, 7]", "[7, 3, 2, 1]", "[3, 1, 7, 2, 7, 1]"}) {
     const std::string section = fmt::format(
         "max_train_batch_size: 32, micro_batch_sizes: {}, version: 0.1, prefer_larger_batch: ",
@@ -96,8 +96,7 @@ TEST_CASE("elasticity: of two candidates with as many counts, the larger or the 
   }
 }
 
-TEST_CASE(
-    "elasticity: version 0.2 counts nodes, and gives any other world size a batch of its own") {
+TEST_CASE("elasticity: version 0.2 counts nodes, and gives any other world size a separate batch") {
   struct Row {
     int gpus_per_node;
     std::int64_t world;
@@ -122,35 +121,35 @@ TEST_CASE(
     CHECK(codes(got.findings) == std::vector<std::string>{row.valid ? "batch-from-elasticity"
                                                                     : "elastic-batch-of-its-own"});
   }
-  // Fewer GPUs than one node has count as no limit.
+  // Fewer GPUs than one node has mean no limit.
   const std::string part =
       "max_train_batch_size: 480, micro_batch_sizes: [2, 3], max_gpus: 4, "
       "num_gpus_per_node: 8";
   CHECK(batch_of(part, 8) == Batch{384, 3, 16});
   CHECK(batch_of(part, 24) == Batch{384, 2, 8});
   CHECK(batch_of(part, 40) == Batch{480, 3, 4});
-  // No micro batch, or not every one, fits so many ranks.
+  // No micro batch, or not every one, fits this number of ranks.
   CHECK_THROWS_WITH(batch_of(ten_thousand + "num_gpus_per_node: 8", 20000),
                     Equals("ds.json:2: elasticity: Train batch size: 0 has to be greater than 0"));
   CHECK_THROWS_WITH(
       batch_of(ten_thousand + "num_gpus_per_node: 8, prefer_larger_batch: false", 1000),
       Contains("Train batch size: 0"));
-  // 1.0 / 49 * 49 is below 1, and DeepSpeed counts 0 ranks.
+  // 1.0 / 49 * 49 is below 1, so DeepSpeed counts 0 ranks.
   CHECK_THROWS_WITH(batch_of(ten_thousand + "num_gpus_per_node: 49", 1),
                     Contains("World size (1) is not valid"));
-  // No candidate has a valid count, and the smaller batch is preferred: DeepSpeed stumbles over
-  // its own None, in either version.
+  // No candidate has a valid count, and the smaller batch is preferred: DeepSpeed fails on its own
+  // None, in both versions.
   const std::string none =
       "max_train_batch_size: 8, micro_batch_sizes: [4], min_gpus: 100, max_gpus: 200, "
       "prefer_larger_batch: false, version: ";
   CHECK_THROWS_WITH(batch_of(none + "0.2", 2), Contains("valid GPU counts: []"));
   CHECK_THROWS_WITH(batch_of(none + "0.1", 2), Contains("valid GPU counts: []"));
-  // num_gpus_per_node says nothing to version 0.1.
+  // num_gpus_per_node has no effect in version 0.1.
   CHECK(batch_of(ten_thousand + "num_gpus_per_node: 8, version: 0.1", 64) == Batch{9792, 17, 9});
 }
 
 TEST_CASE("elasticity: a micro batch is scaled by highly composite numbers") {
-  // Numbers with more divisors than any smaller one.
+  // Highly composite numbers have more divisors than any smaller number.
   constexpr std::size_t last = 720'720;
   std::vector<int> divisors(last + 1, 0);
   for (std::size_t d = 1; d <= last; ++d)
@@ -173,7 +172,7 @@ TEST_CASE("elasticity: a micro batch is scaled by highly composite numbers") {
   CHECK(train(1'000'000'000) == last);
 }
 
-TEST_CASE("elasticity: a section that is absent or not enabled leaves the batch alone") {
+TEST_CASE("elasticity: a section that is absent or not enabled leaves the batch unchanged") {
   for (const char* text : {"train_batch_size: 8", "train_batch_size: 8\nelasticity: null",
                            "train_batch_size: 8\nelasticity: {}",
                            "train_batch_size: 8\nelasticity: {enabled: false, max_gpus: -1}"}) {
@@ -183,7 +182,7 @@ TEST_CASE("elasticity: a section that is absent or not enabled leaves the batch 
   }
 }
 
-TEST_CASE("elasticity: batch numbers beside it are refused, or ignored where it says so") {
+TEST_CASE("elasticity: batch numbers next to it are refused, or ignored if it says so") {
   const std::string adam = "optimizer: {type: \"Adam\"},\n";
   for (const char* key :
        {"train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"}) {
@@ -204,12 +203,12 @@ TEST_CASE("elasticity: batch numbers beside it are refused, or ignored where it 
     CHECK(codes(check_config(ignoring)) == std::vector<std::string>{"no-effect"});
     CHECK(elastic_batch(ignoring.elasticity.value(), 7).batch == Batch{42, 3, 2});
   }
-  // The key counts, for any value.
+  // The presence of the key counts, for any value.
   CHECK(codes(check_config(config_with(thirty_two, adam + "train_batch_size: null,"))) ==
         std::vector<std::string>{"batch-beside-elasticity"});
 }
 
-TEST_CASE("elasticity: sections DeepSpeed refuses, in its own sentences") {
+TEST_CASE("elasticity: sections that DeepSpeed refuses, in its own words") {
   const auto refused = [](const std::string& keys, const char* sentence) {
     INFO(keys);
     CHECK_THROWS_WITH(config_with(keys), Contains(sentence));
@@ -261,7 +260,7 @@ TEST_CASE("elasticity: sections DeepSpeed refuses, in its own sentences") {
           "Elasticity V0.1 does not support model-parallel training. Given model-parallel size: 4");
 }
 
-TEST_CASE("elasticity: model parallelism has no model, slips in names are found") {
+TEST_CASE("elasticity: model parallelism is refused, misspelt names are found") {
   CHECK_THROWS_WITH(config_with(thirty_two + "model_parallel_size: 4, num_gpus_per_node: 8"),
                     Equals("ds.json:2: elasticity.model_parallel_size: only data parallelism is "
                            "modelled (allowed: 1)"));

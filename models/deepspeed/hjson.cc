@@ -50,8 +50,8 @@ class Parser {
   }
 
   bool at_end() const { return at_ >= text_.size(); }
-  // Returns the character `ahead` of the next one. NUL also marks the end, so use at_end() if a NUL
-  // in the text would matter.
+  // Returns the character `ahead` positions after the next one. NUL also marks the end, so use
+  // at_end() if a NUL in the text matters.
   char peek(std::size_t ahead = 0) const {
     return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0';
   }
@@ -225,7 +225,7 @@ class Parser {
     return code;
   }
 
-  // Drops from each line as much indentation as stands before the opening quotes.
+  // Removes from each line the indentation of the opening quotes.
   std::string parse_multiline() {
     const int first_line = line_;
     const std::size_t indent = at_ - line_start_;
@@ -258,8 +258,8 @@ class Parser {
            starts("/*");
   }
 
-  // true, false, null or a number where a comma, a bracket, a comment or the line end follows it;
-  // else the rest of the line as text.
+  // Parses true, false, null or a number if a comma, a bracket, a comment or the line end follows;
+  // otherwise the remainder of the line as text.
   void parse_quoteless(Value& value) {
     if (at_end() || punctuators.find(peek()) != std::string_view::npos) fail("a value is missing");
     const std::size_t begin = at_;

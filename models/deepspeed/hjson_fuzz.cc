@@ -1,4 +1,4 @@
-// DeepSpeed configurations, and what is computed from them before any forecast.
+// Fuzzes DeepSpeed configurations, and their evaluation before a forecast.
 #include "models/deepspeed/rules.h"
 #include "sim/base/fuzz_target.h"
 

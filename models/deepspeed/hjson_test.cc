@@ -64,7 +64,7 @@ TEST_CASE("hjson: a root without braces, an empty file and one of comments only"
   CHECK(read("\xEF\xBB\xBF{}").kind == Kind::object);
 }
 
-TEST_CASE("hjson: a quoteless string runs to the end of its line, comma included") {
+TEST_CASE("hjson: a quoteless string extends to the end of its line, including a comma") {
   const Value root = read("{ \"train_batch_size\": GB_SIZE,\n path: /data, # set\n v: 007\n}");
   CHECK(root.find("train_batch_size")->text == "GB_SIZE,");
   CHECK(root.find("train_batch_size")->kind == Kind::string);
@@ -72,7 +72,7 @@ TEST_CASE("hjson: a quoteless string runs to the end of its line, comma included
   CHECK(root.find("v")->text == "007");  // hjson-py: not a number
 }
 
-TEST_CASE("hjson: numbers as Python reads them") {
+TEST_CASE("hjson: numbers are read as in Python") {
   const auto whole = [](const char* text) {
     return read(fmt::format("x: {}", text)).find("x")->whole;
   };
@@ -82,7 +82,7 @@ TEST_CASE("hjson: numbers as Python reads them") {
   CHECK(whole("5e8") == 500000000);
   CHECK(whole("64.0") == 64);
   CHECK(whole("9223372036854775807") == 9223372036854775807);
-  CHECK_FALSE(whole("9223372036854775808"));  // 2^63 fits no int64 and lies beyond 2^53
+  CHECK_FALSE(whole("9223372036854775808"));  // 2^63 does not fit into int64 and exceeds 2^53
   CHECK_FALSE(whole("2.5"));
   CHECK(read("x: 9223372036854775808").find("x")->number == 0x1p63);
   for (const char* text :
@@ -93,7 +93,7 @@ TEST_CASE("hjson: numbers as Python reads them") {
   CHECK_THROWS_WITH(read("x: 1e999"), Contains("ds.json:1: '1e999' is out of the range"));
 }
 
-TEST_CASE("hjson: quoted strings know escapes, multiline strings lose their indent") {
+TEST_CASE("hjson: quoted strings have escapes, multiline strings lose their indentation") {
   CHECK(read(R"(s: "a\n\u00e9\ud83d\ude00\ud800")").find("s")->text ==
         "a\n\xC3\xA9\xF0\x9F\x98\x80\xEF\xBF\xBD");
   const Value root = read("{\n  s:\n    '''\n    one\n      two\n    '''\n  t: 1\n}");
@@ -106,14 +106,14 @@ TEST_CASE("hjson: every line end counts once") {
   CHECK(read("{\ra: 1\rb: 2\r}").find("b")->line == 3);
 }
 
-TEST_CASE("hjson: duplicate keys are refused with DeepSpeed's sentence") {
+TEST_CASE("hjson: duplicate keys are refused with DeepSpeed's message") {
   CHECK_THROWS_WITH(read("{\n\"lr\": 1,\n\"x\": {},\n\"lr\": 2\n}"),
                     Equals("ds.json:4: lr: Duplicate keys in DeepSpeed config: ['lr']"));
   CHECK_THROWS_WITH(read("a: {b: 1\n b: 2\n c: 1\n c: 2\n c: 3\n}"),
                     Equals("ds.json:2: b: Duplicate keys in DeepSpeed config: ['b', 'c']"));
 }
 
-TEST_CASE("hjson: what is no HJSON is refused with its line") {
+TEST_CASE("hjson: text that is not HJSON is refused with its line") {
   const auto refused = [](std::string_view text, const char* sentence) {
     INFO(text);
     CHECK_THROWS_WITH(read(text), Contains(sentence));
@@ -136,7 +136,7 @@ TEST_CASE("hjson: what is no HJSON is refused with its line") {
   refused("{ /* x", "a comment /* is never closed");
 }
 
-TEST_CASE("hjson: any bytes are read or refused, never worse") {
+TEST_CASE("hjson: any bytes are read or refused") {
   CHECK_THROWS_WITH(read("{\n\"a\": \"\xFF\"}"), Equals("ds.json:2: not UTF-8 text"));
   for (const char* bytes : {"\x80", "\xC0\x80", "\xC3", "\xE0\x80\x80", "\xED\xA0\x80",
                             "\xF0\x80\x80\x80", "\xF4\x90\x80\x80", "\xF5\x80\x80\x80"})
@@ -146,7 +146,7 @@ TEST_CASE("hjson: any bytes are read or refused, never worse") {
   CHECK(read(nul).find("a")->text == std::string("x\0y", 3));
 }
 
-TEST_CASE("hjson: nesting is limited, so that the stack is not") {
+TEST_CASE("hjson: nesting is limited to protect the stack") {
   const auto nested = [](int depth, char open) {
     return fmt::format("a: {}", std::string(static_cast<std::size_t>(depth), open));
   };
@@ -156,13 +156,13 @@ TEST_CASE("hjson: nesting is limited, so that the stack is not") {
   std::string objects;
   for (int i = 0; i < 100'000; ++i) objects += "a:{";
   CHECK_THROWS_WITH(read(objects), Contains("nested more than 100 levels deep"));
-  // The value of a member of the root stands at depth 1: 99 arrays fit above the limit of 100.
+  // The value of a member of the root has depth 1: 99 arrays fit within the limit of 100.
   CHECK_NOTHROW(read(nested(99, '[').append(99, ']')));
   CHECK_THROWS_AS(read(nested(100, '[').append(100, ']')), Error);
 }
 
 TEST_CASE("hjson: a file without line ends is read in linear time") {
-  // 200,000 values in one line of 1.2 MB: were each value to look at the rest of its line, this
+  // 200,000 values in one line of 1.2 MB: if each value searched the remainder of its line, this
   // would take 2e11 steps.
   std::string text = "{\"a\": [";
   for (int i = 0; i < 200'000; ++i) text += "12345,";

@@ -20,7 +20,7 @@ const char* reason_of(Bearing bearing) {
              : "";
 }
 
-// Keys of the optimizer and of loss scaling that are factors of the update.
+// Returns a reason for keys of the optimizer and of loss scaling that only scale the update.
 const char* factor_reason(std::string_view key) {
   static const std::set<std::string_view> factors{
       "lr",           "betas",           "eps",
@@ -33,7 +33,7 @@ const char* factor_reason(std::string_view key) {
              : "";
 }
 
-// Returns why a key of a section that is read bears on no cost.
+// Returns why a key of a section that is read does not affect the cost.
 const char* section_reason(std::string_view key) {
   static const std::map<std::string_view, const char*> reasons{
       {"fp16.hysteresis", "a value of loss scaling"},
@@ -80,7 +80,7 @@ class Ledger {
  private:
   static constexpr const char* host_and_disks = "weights on the host and states on disks";
 
-  // As read_zero finds it (config.cc).
+  // The same condition as in read_zero (config.cc).
   static bool is_unmodelled_device(std::string_view key, std::string_view device) {
     const bool weights = key == "zero_optimization.offload_param.device";
     const bool states = key == "zero_optimization.offload_optimizer.device";
@@ -107,7 +107,7 @@ class Ledger {
     return {key, line, reason.empty() ? Treatment::applied : Treatment::costless, reason};
   }
 
-  // The finding about a key, without its place.
+  // Returns the finding about a key, without its place.
   std::string sentence_of(const std::string& key) const {
     for (const Finding& finding : config_.findings) {
       const std::size_t at = finding.message.find(" " + key + ": ");

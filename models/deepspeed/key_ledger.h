@@ -1,4 +1,4 @@
-// The treatment of each key of a DeepSpeed file.
+// The effect of each key of a DeepSpeed file.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace lambcast::deepspeed {
 
-// Keys are dotted: "zero_optimization.stage". Throws Error as parse_config does.
+// Keys are dotted: "zero_optimization.stage". Throws Error like parse_config().
 std::vector<LedgerEntry> key_ledger(std::string_view text, const std::string& file);
 
 }  // namespace lambcast::deepspeed

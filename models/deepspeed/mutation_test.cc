@@ -1,4 +1,4 @@
-// Damaged files: for any bytes, reading ends in a configuration or in an Error, and a configuration
+// Damaged files: for any bytes, reading gives a configuration or throws Error, and a configuration
 // can be checked.
 #include <catch2/catch.hpp>
 #include <cstdint>
@@ -9,7 +9,7 @@
 namespace lambcast::deepspeed {
 namespace {
 
-// splitmix64 (Steele et al., 2014): the same files on every machine.
+// splitmix64 (Steele et al., 2014) gives the same files on every machine.
 struct Random {
   std::uint64_t state;
   std::size_t below(std::size_t bound) {
@@ -79,7 +79,7 @@ std::string mutated(Random& random) {
   for (std::size_t edits = 1 + random.below(4); edits > 0; --edits) {
     const std::size_t at = random.below(text.size() + 1);
     switch (random.below(5)) {
-      case 0:  // one byte becomes any byte, NUL too
+      case 0:  // one byte becomes any byte, including NUL
         if (at < text.size()) text[at] = static_cast<char>(random.below(256));
         break;
       case 1:
@@ -88,7 +88,7 @@ std::string mutated(Random& random) {
       case 2:
         text.insert(at, snippets[random.below(std::size(snippets))]);
         break;
-      case 3:  // a stretch of the file once more
+      case 3:  // repeats a part of the file
         text.insert(at, text.substr(random.below(text.size() + 1), random.below(60)));
         break;
       default:  // a number becomes another
@@ -100,7 +100,7 @@ std::string mutated(Random& random) {
   return text;
 }
 
-TEST_CASE("mutation: only Error escapes, and what was read can be checked") {
+TEST_CASE("mutation: only Error is thrown, and a configuration can be checked") {
   Random random{2021};
   int read = 0;
   int elastic = 0;
@@ -133,7 +133,7 @@ TEST_CASE("mutation: only Error escapes, and what was read can be checked") {
       FAIL("something other than Error on:\n" << text);
     }
   }
-  // Both ends are met often, or the mutations would test little.
+  // Both outcomes must be frequent, or the mutations would test little.
   CHECK(read > 1000);
   CHECK(elastic > 1000);
   CHECK(refused > 1000);

@@ -10,9 +10,9 @@ namespace lambcast::deepspeed {
 namespace {
 
 struct TypeName {
-  std::string_view key;  // what DeepSpeed compares the lower-case type with
+  std::string_view key;  // compared with the lower-case type
   OptimizerType type;
-  std::string_view spelling;  // as configurations write it
+  std::string_view spelling;  // usual spelling in configurations
 };
 
 constexpr std::array<TypeName, 8> type_names{{
@@ -26,8 +26,8 @@ constexpr std::array<TypeName, 8> type_names{{
     {"muon", OptimizerType::muon, "Muon"},
 }};
 
-// Optimizers DeepSpeed has and lambcast has no model of: deepspeed/runtime/config.py 0.16.5 and
-// 0.19.6, and the plain ones of torch.optim.
+// Optimizers of DeepSpeed that are not modelled: deepspeed/runtime/config.py 0.16.5 and 0.19.6, and
+// the plain ones of torch.optim.
 constexpr std::array<std::string_view, 15> unmodelled_types{
     "adagrad", "muadam", "muadamw", "musgd", "sgd",   "rmsprop",   "adadelta",  "adamax",
     "radam",   "nadam",  "asgd",    "rprop", "lbfgs", "adafactor", "sparseadam"};
@@ -74,7 +74,7 @@ void read_backend(const Section& params, Setting<std::string>& setting) {
   setting = {*name.value, true, name.line};
 }
 
-// The keyword arguments of the constructor that DeepSpeed hands the params to.
+// Returns the keyword arguments of the constructor that DeepSpeed calls with the params.
 std::vector<std::string> keywords(OptimizerType type) {
   if (type == OptimizerType::lion) return {"lr", "betas", "weight_decay", "set_grad_none"};
   if (type == OptimizerType::muon)
@@ -112,7 +112,7 @@ void check_keywords(const Section& params, OptimizerType type) {
           fmt::format("__init__() got an unexpected keyword argument '{}'", member.key);
       const std::string guess = closest(member.key, known);
       if (!guess.empty()) what += fmt::format(", did you mean '{}'?", guess);
-      // The plain optimizers have several classes behind one type, with different keywords.
+      // A plain optimizer's type may select one of several classes with different keywords.
       add(params, is_onebit(type) ? Severity::error : Severity::warning, "unknown-optimizer-param",
           member.key, member.line, what);
     }

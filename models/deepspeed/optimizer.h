@@ -1,5 +1,5 @@
-// The `optimizer` block: its type and every hyper-parameter of the optimizers lambcast models, with
-// the defaults of DeepSpeed's constructors.
+// The `optimizer` block: its type, and every hyper-parameter of the modelled optimizers with the
+// defaults of DeepSpeed's constructors.
 //
 // Source: DeepSpeed 0.16.5, runtime/fp16/onebit/{adam,lamb,zoadam}.py, ops/adam/fused_adam.py,
 // ops/lamb/fused_lamb.py and _configure_basic_optimizer in runtime/engine.py.
@@ -18,16 +18,16 @@ namespace lambcast::deepspeed {
 
 using lambcast::backend_of;
 
-// One structure for all types: a hyper-parameter that the type does not have keeps its default.
+// One structure for all types; hyper-parameters that a type does not have keep their defaults.
 struct OptimizerConfig {
   OptimizerType type = OptimizerType::adam;
-  int line = 0;  // of the type
+  int line = 0;  // line of the type
 
   Setting<double> lr{1e-3};
   Setting<std::array<double, 2>> betas{{0.9, 0.999}};
   Setting<double> eps{1e-8};
   Setting<double> weight_decay{0.0};
-  Setting<bool> bias_correction{true};  // the 1-bit optimizers never look at it
+  Setting<bool> bias_correction{true};  // not used by the 1-bit optimizers
   Setting<bool> eps_inside_sqrt{false};
   Setting<bool> amsgrad{false};
   Setting<bool> adam_w_mode{true};
@@ -37,9 +37,9 @@ struct OptimizerConfig {
   Setting<double> max_coeff{10.0};
   Setting<double> min_coeff{0.01};
 
-  Setting<Whole> freeze_step{100000};  // onebit_adam, onebit_lamb: the step compression starts at
-  Setting<std::string> comm_backend_name{"nccl"};  // or hccl, which lambcast has no model of
-  Setting<bool> cuda_aware{false};                 // only the mpi backend looks at it
+  Setting<Whole> freeze_step{100000};              // onebit_adam, onebit_lamb: start of compression
+  Setting<std::string> comm_backend_name{"nccl"};  // or hccl, which is not modelled
+  Setting<bool> cuda_aware{false};                 // used only by the mpi backend
 
   Setting<double> coeff_beta{0.9};
   Setting<double> factor_max{4.0};
@@ -48,19 +48,19 @@ struct OptimizerConfig {
 
   Setting<Whole> var_freeze_step{100000};
   Setting<Whole> var_update_scaler{16};     // kappa
-  Setting<Whole> local_step_scaler{32678};  // sic, not 32768
+  Setting<Whole> local_step_scaler{32678};  // as in DeepSpeed (not 32768)
   Setting<Whole> local_step_clipper{16};    // H
 };
 
-// Nothing for hccl.
+// Returns nothing for hccl, which is not modelled.
 std::optional<Backend> backend_of(const OptimizerConfig& config);
 
-// Reads the `optimizer` block of `root`, or nothing where it is absent or names no type, which
-// means that the training script brings its own.
+// Reads the `optimizer` block of `root`. Returns nothing if it is absent or names no type, in which
+// case the training script creates the optimizer.
 //
-// Throws Error for a type lambcast does not model, a backend DeepSpeed does not have and wrong
-// types. What only DeepSpeed's constructors refuse (unknown keyword, max_grad_norm, amsgrad) is a
-// finding of severity error with their sentence.
+// Throws Error for a type that is not modelled, a backend that DeepSpeed does not have, and wrong
+// types. Settings that only DeepSpeed's constructors refuse (unknown keyword, max_grad_norm,
+// amsgrad) become findings of severity error with DeepSpeed's text.
 std::optional<OptimizerConfig> read_optimizer(const Section& root);
 
 }  // namespace lambcast::deepspeed

@@ -27,7 +27,7 @@ bool is_on(const Value& value) {
   fail_input(where, fmt::format("{} is not modelled yet", what), allowed);
 }
 
-// Refuses keys of features that are modelled but not read from the file: `flags` set them.
+// Refuses keys of features that are modelled but not read from the file; `flags` set them.
 [[noreturn]] void refuse_for_flags(const Where& where, std::string_view what,
                                    std::string_view flags, std::string_view allowed) {
   fail_input(where,
@@ -37,7 +37,8 @@ bool is_on(const Value& value) {
 
 using Said = std::vector<std::pair<std::string, std::string>>;
 
-// Above 1 it divides. DeepSpeed's own default for the stages of a pipeline is the word "auto".
+// Reads a size; above 1 it divides the model. DeepSpeed's default for the stages of a pipeline is
+// "auto".
 void read_size(const Section& section, std::string_view key, const char* as, Said& said) {
   const Value* value = section.object.find(key);
   if (value == nullptr || is_empty(*value)) return;
@@ -81,7 +82,7 @@ void read_tensor_parallel(const Section& root, Said& said) {
                  "one size");
   };
   for (const char* key : {"autotp_size", "tp_size"}) read_tp(section, key);
-  for (const char* name : {"tensor_parallel", "tp"}) {  // one an alias of the other
+  for (const char* name : {"tensor_parallel", "tp"}) {  // the second is an alias
     const Value* inner = value->find(name);
     if (inner == nullptr || inner->kind != Kind::object) continue;
     const Section group{*inner, fmt::format("tensor_parallel.{}", name), root.file, root.findings};
@@ -91,8 +92,8 @@ void read_tensor_parallel(const Section& root, Said& said) {
   if (!sizes.empty()) said.push_back(sizes.front());
 }
 
-// AutoEP sends real counts of tokens and computes a rank's experts in one grouped product, unless
-// told otherwise.
+// AutoEP sends the actual numbers of tokens, and computes a rank's experts in one grouped product
+// by default.
 void read_experts(const Section& root, Said& said) {
   const Value* value = root.object.find("expert_parallel");
   const Value* outside = root.object.find("use_data_before_expert_parallelism");
@@ -116,7 +117,7 @@ void read_experts(const Section& root, Said& said) {
   if (data_first) said.emplace_back("order", "tp-cp-dp-ep-pp");
 }
 
-// Only stage 3 looks at these keys (known_keys.h).
+// These keys affect only stage 3 (known_keys.h).
 void read_sharding(const Section& root, Said& said) {
   const Value* value = root.object.find("zero_optimization");
   if (value == nullptr || value->kind != Kind::object) return;
@@ -132,14 +133,14 @@ void read_sharding(const Section& root, Said& said) {
     const Value* on = value->find(key);
     if (on != nullptr && is_on(*on)) said.emplace_back(as, "true");
   }
-  // Looked at where gradients are quantized (runtime/zero/stage3.py).
+  // This key is used if gradients are quantized (runtime/zero/stage3.py).
   const Value *quantized = value->find("zero_quantized_gradients"),
               *loco = value->find("zeropp_loco_param");
   if (quantized != nullptr && is_on(*quantized) && loco != nullptr && loco->kind == Kind::object)
     said.emplace_back("exchange", "loco");
 }
 
-// The key of earlier releases says it of the processor's memory alone.
+// The key of earlier releases means offloading to host memory only.
 void read_offload(const Section& root, Said& said) {
   const Value* value = root.object.find("zero_optimization");
   if (value == nullptr || value->kind != Kind::object) return;

@@ -29,7 +29,7 @@ std::string layout_of(const std::string& member) {
   return all;
 }
 
-TEST_CASE("parallelism: what divides the model, in the words of what-ifs") {
+TEST_CASE("parallelism: divisions of the model become what-if keys") {
   CHECK(layout_of(R"("pipeline": { "stages": 4 })") == "pp=4 ");
   CHECK(layout_of(R"("pipeline": { "stages": 2, "activation_checkpoint_interval": 1 })") ==
         "pp=2 recompute=full ");
@@ -61,7 +61,7 @@ TEST_CASE("parallelism: what divides the model, in the words of what-ifs") {
   CHECK(layout_of(R"("zero_optimization": { "stage": 0, "cpu_offload": true })") == "");
 }
 
-TEST_CASE("parallelism: sequences and experts divided, in the words of what-ifs") {
+TEST_CASE("parallelism: divisions of sequences and experts become what-if keys") {
   CHECK(layout_of(R"("sequence_parallel_size": 4)") == "cp=4 ");
   CHECK(layout_of(R"("expert_parallel": { "enabled": true, "autoep_size": 8,
             "preset_model": "mixtral" })") == "ep=8 expert_kernels=grouped capacity_factor=0 ");
@@ -73,7 +73,7 @@ TEST_CASE("parallelism: sequences and experts divided, in the words of what-ifs"
   CHECK(layout_of(R"("use_data_before_expert_parallelism": true)") == "");
 }
 
-TEST_CASE("parallelism: what there is no model of is refused, with its place") {
+TEST_CASE("parallelism: settings that are not modelled are refused with their place") {
   CHECK_THAT(
       refusal(R"("pipeline": true)"),
       Equals("ds.json:2: pipeline: pipeline parallelism is not read from the file yet: leave it "
@@ -89,7 +89,7 @@ TEST_CASE("parallelism: what there is no model of is refused, with its place") {
       Catch::Contains("number_checkpoints: recomputing activations is not read from the file yet"));
 }
 
-TEST_CASE("parallelism: a size that is none is refused, wherever it stands") {
+TEST_CASE("parallelism: an invalid size is refused, in any section") {
   for (const char* form :
        {R"("tensor_parallel": {{ "autotp_size": {} }})",
         R"("tensor_parallel": {{ "tp_size": {} }})",
@@ -104,7 +104,7 @@ TEST_CASE("parallelism: a size that is none is refused, wherever it stands") {
   }
 }
 
-TEST_CASE("parallelism: sections that divide nothing stay accepted") {
+TEST_CASE("parallelism: sections that divide nothing are accepted") {
   for (const char* member :
        {R"("pipeline": {})", R"("pipeline": null)", R"("pipeline": { "stages": 1 })",
         R"("pipeline": { "stages": "auto", "partition": "best", "seed_layers": false,
@@ -120,7 +120,8 @@ TEST_CASE("parallelism: sections that divide nothing stay accepted") {
   }
 }
 
-TEST_CASE("parallelism: a slip inside a section is named, and no key that DeepSpeed knows there") {
+TEST_CASE(
+    "parallelism: a misspelt key inside a section is named, and no key that DeepSpeed has there") {
   const std::pair<const char*, const char*> slips[] = {
       {R"("tensor_parallel": { "autotp_sise": 8 })",
        "ds.json:2: tensor_parallel.autotp_sise: DeepSpeed has no such key, did you mean "
@@ -149,7 +150,7 @@ TEST_CASE("parallelism: a slip inside a section is named, and no key that DeepSp
   CHECK(known.findings.empty());
 }
 
-TEST_CASE("parallelism: divided activations are a key of what-ifs") {
+TEST_CASE("parallelism: divided activations become a what-if key") {
   CHECK(layout_of(R"("activation_checkpointing": { "partition_activations": true })") ==
         "partition_activations=true ");
   CHECK(layout_of(R"("activation_checkpointing": { "partition_activations": false })").empty());

@@ -1,16 +1,15 @@
 // Precision of a file that leaves the choice to Hugging Face.
 //
-// "auto" in fp16.enabled and bf16.enabled is replaced by the Trainer, from --fp16 and --bf16 of the
-// training script, before DeepSpeed reads the file. A file alone does not say which, but who leaves
-// the choice open does not train in fp32, so
+// The Trainer replaces "auto" in fp16.enabled and bf16.enabled, according to --fp16 and --bf16 of
+// the training script, before DeepSpeed reads the file. The file does not tell which of them is
+// set, but a user who leaves the choice open does not train in fp32. So the assumption is
 //
-//   one of the two is "auto"   that one, unless the file turns the other on
-//   both are                   bf16; fp16 for LAMB and the 1-bit optimizers, since DeepSpeed's
-//   LAMBs
-//                              insist on dynamic loss scaling and the others were verified with it
+//   one of the two is "auto"   this one, unless the file enables the other
+//   both are "auto"            bf16; fp16 for LAMB and the 1-bit optimizers, since DeepSpeed's
+//                              LAMBs need dynamic loss scaling and the others were verified with it
 //
-// and the finding `auto-precision` says so. Source: transformers 4.x,
-// integrations/deepspeed.py (HfTrainerDeepSpeedConfig.trainer_config_process).
+// and the finding `auto-precision` states it. Source: transformers 4.x, integrations/deepspeed.py
+// (HfTrainerDeepSpeedConfig.trainer_config_process).
 #pragma once
 
 #include <vector>
@@ -19,8 +18,8 @@
 
 namespace lambcast::deepspeed {
 
-// Turns "auto" into on or off. Call it once flags have had their say about the optimizer, and only
-// where none said the precision.
+// Turns "auto" into on or off. Call it after the flags have set the optimizer, and only if no flag
+// sets the precision.
 std::vector<Finding> settle_auto_precision(DeepSpeedConfig& config);
 
 }  // namespace lambcast::deepspeed

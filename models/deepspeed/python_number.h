@@ -1,5 +1,5 @@
-// Numbers of a configuration as hjson-py reads them: 11e-3, 2e-4, -1, 1E5, but neither 007 nor .5
-// nor NaN, which are text there.
+// Numbers of a configuration as read by hjson-py: 11e-3, 2e-4, -1 and 1E5 are numbers; 007, .5 and
+// NaN are text.
 #pragma once
 
 #include <cstdint>
@@ -8,15 +8,16 @@
 
 namespace lambcast::deepspeed {
 
-// Whether `text` is -?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?
+// Returns whether `text` matches -?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?
 bool is_python_number(std::string_view text);
 
 struct PythonNumber {
   double real = 0;                    // finite
-  std::optional<std::int64_t> whole;  // exact; 5e8 counts as whole, as hjson-py has it
+  std::optional<std::int64_t> whole;  // exact; 5e8 counts as whole, as in hjson-py
 };
 
-// The value of what is_python_number(), or nothing if it is out of the range of a double.
+// Returns the value of a text that is_python_number(), or nothing if it exceeds the range of a
+// double.
 std::optional<PythonNumber> python_number(std::string_view text);
 
 }  // namespace lambcast::deepspeed

@@ -19,7 +19,7 @@ std::size_t first_invalid(std::string_view text) {
     const std::size_t extra = lead < 0x80 ? 0 : lead < 0xE0 ? 1 : lead < 0xF0 ? 2 : 3;
     for (std::size_t k = 1; k <= extra; ++k)
       if ((byte(i + k) & 0xC0) != 0x80) return i;
-    // Overlong forms, surrogates and what lies past U+10FFFF show in the second byte.
+    // Overlong forms, surrogates and code points above U+10FFFF are recognised by the second byte.
     if ((lead == 0xE0 && second < 0xA0) || (lead == 0xED && second > 0x9F) ||
         (lead == 0xF0 && second < 0x90) || (lead == 0xF4 && second > 0x8F))
       return i;

@@ -1,5 +1,4 @@
-// A DeepSpeed configuration as the recipe of a run: the one place where its words turn into the
-// values that plans and forecasts read.
+// Converts a DeepSpeed configuration to the recipe of a run, whose values plans and forecasts read.
 //
 // Source: DeepSpeed v0.15.4 to v0.19.5, runtime/engine.py (get_data_types), runtime/config.py.
 #pragma once
@@ -12,7 +11,8 @@ namespace lambcast::deepspeed {
 // Returns the engine of a release (release.h).
 Engine engine_of(const Version& release);
 
-// Without an optimizer, Adam's; the defaults of DeepSpeed stand for what the file leaves out.
+// Returns the recipe of a file. Missing keys get DeepSpeed's defaults; a missing optimizer becomes
+// Adam.
 Recipe recipe_of(const DeepSpeedConfig& config);
 
 }  // namespace lambcast::deepspeed

@@ -14,7 +14,7 @@ Wrapper of(OptimizerType type, const char* text, const Version& release = releas
   return wrapper_of(recipe_of(config));
 }
 
-TEST_CASE("recipe: precision, ZeRO stage and optimizer choose it, as the engine does") {
+TEST_CASE("recipe: precision, ZeRO stage and optimizer select the wrapper, as in the engine") {
   const auto adam = OptimizerType::adamw, onebit = OptimizerType::onebit_adam;
   for (const auto type : {adam, onebit, OptimizerType::zero_one_adam})
     CHECK(of(type, "fp16: {enabled: true}") == Wrapper::fp16);
@@ -48,7 +48,7 @@ TEST_CASE("recipe: precision, ZeRO stage and optimizer choose it, as the engine 
 }
 
 TEST_CASE(
-    "recipe: gradients add up in the weights' type, before 0.17.6 bf16 without ZeRO in fp32") {
+    "recipe: gradients accumulate in the weights' type; before 0.17.6, bf16 without ZeRO in fp32") {
   const auto sums = [](const char* text, const Version& release = release::newest) {
     DeepSpeedConfig config = parse_config(text, "ds.json");
     config.release.value = release;

@@ -13,7 +13,7 @@
 namespace lambcast::deepspeed {
 namespace {
 
-// Collects findings about keys of one configuration.
+// Collects findings on keys of one configuration.
 struct Findings {
   const DeepSpeedConfig& config;
   std::vector<Finding> list;
@@ -80,7 +80,7 @@ void check_accumulation(Findings& out) {
 
 void check_loss_scale(Findings& out, OptimizerType type) {
   const Fp16Config& fp16 = out.config.fp16;
-  // Later releases read fp16.loss_scale alone, for any precision.
+  // Later releases read only fp16.loss_scale, for any precision.
   const bool whatever = out.config.release.value >= release::takes_lamb_in_bf16;
   const bool is_static = (fp16.enabled.value || whatever) && fp16.loss_scale.value != 0;
   const bool is_bf16 = !fp16.enabled.value && out.config.bf16_enabled.value && !whatever;
@@ -168,7 +168,7 @@ void check_onebit(Findings& out, const OptimizerConfig& optimizer) {
     const std::string_view subject = type == OptimizerType::onebit_adam   ? "1bit-Adam"
                                      : type == OptimizerType::onebit_lamb ? "1bit-Lamb"
                                                                           : "0/1 Adam";
-    const int line = out.config.zero.stage.line;  // 0: of a flag
+    const int line = out.config.zero.stage.line;  // 0: set by a flag
     out.add(Severity::error, "onebit-with-zero",
             line > 0 ? "zero_optimization.stage" : "--zero-stage", line,
             fmt::format("{} is not compatible with ZeRO{}", subject,
@@ -194,7 +194,7 @@ void check_onebit(Findings& out, const OptimizerConfig& optimizer) {
   check_freeze_given(out, optimizer);
 }
 
-// ZeRO accepts the Adam optimizers (runtime/zero/utils.py, ZERO_SUPPORTED_OPTIMIZERS), requires
+// ZeRO accepts the Adam optimizers (runtime/zero/utils.py, ZERO_SUPPORTED_OPTIMIZERS), needs
 // zero_allow_untested_optimizer for others, and refuses 1-bit ones.
 void check_tested_with_zero(Findings& out, const OptimizerConfig& optimizer) {
   const OptimizerModel& model = model_of(optimizer.type);

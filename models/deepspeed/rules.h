@@ -1,10 +1,10 @@
 // Consequences of a configuration in DeepSpeed: combinations that it refuses at start-up, settings
 // that it silently ignores, and freeze steps with an unexpected effect.
 //
-// Source: DeepSpeed 0.16.5 and, where releases differ, those of release.h: runtime/engine.py
+// Source: DeepSpeed 0.16.5 and, if releases differ, those of release.h: runtime/engine.py
 // (_do_sanity_check, _configure_basic_optimizer, allreduce_bucket), runtime/config.py,
-// runtime/fp16/onebit/*.py; sentences of DeepSpeed are quoted as they stand there, so that a search
-// for them leads to the source.
+// runtime/fp16/onebit/*.py. Messages of DeepSpeed are quoted literally, so that searching for them
+// finds the source.
 //
 // Codes of severity error: fp16-with-bf16, onebit-with-zero, static-loss-scale, max-grad-norm,
 // amsgrad, untested-zero-optimizer, unknown-optimizer-param, fp16-master-weights, grad-accum-dtype,
@@ -19,8 +19,8 @@
 
 namespace lambcast::deepspeed {
 
-// The findings of the file (config.findings) and those of its combinations. Call it once flags
-// have overridden the file, and pass the result to refuse_errors() to insist.
+// Returns the findings of the file (config.findings) and of its combinations. Call it after flags
+// have overridden the file; refuse_errors() throws if one is an error.
 std::vector<Finding> check_config(const DeepSpeedConfig& config);
 
 // Returns findings that depend on the number of optimizer steps of the run (> 0).

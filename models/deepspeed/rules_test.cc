@@ -13,14 +13,14 @@ using Catch::Matchers::Equals;
 
 constexpr const char* fp16 = "fp16: {enabled: true}";
 
-// A configuration of one optimizer, its params and more lines of the root.
+// Returns a configuration with one optimizer, its params and additional lines.
 DeepSpeedConfig of(const char* type, const char* params, const char* more = fp16) {
   return parse_config(
       fmt::format("optimizer: {{type: \"{}\", params: {{{}}}}}\n{}", type, params, more),
       "ds.json");
 }
 
-// The message of the one finding with this code; fails the test if there is none, or several.
+// Returns the only finding with this code; fails the test if there is none, or several.
 Finding the_only(const std::vector<Finding>& findings, const char* code) {
   Finding found;
   int count = 0;
@@ -47,7 +47,7 @@ void check_error(const DeepSpeedConfig& config, const char* code, const char* se
   CHECK_THROWS_WITH(refuse_errors(check_config(config)), Contains(sentence));
 }
 
-TEST_CASE("rules: no 1-bit optimizer under ZeRO, each in its own words") {
+TEST_CASE("rules: no 1-bit optimizer under ZeRO, each with its own message") {
   for (const int stage : {1, 2, 3}) {
     const std::string zero = fmt::format("{}\nzero_optimization: {{stage: {}}}", fp16, stage);
     check_error(of("OneBitAdam", "freeze_step: 5", zero.c_str()), "onebit-with-zero",
@@ -62,7 +62,7 @@ TEST_CASE("rules: no 1-bit optimizer under ZeRO, each in its own words") {
                   "onebit-with-zero"));
 }
 
-TEST_CASE("rules: of all but Adam ZeRO wants the file to allow the untested") {
+TEST_CASE("rules: under ZeRO all optimizers except Adam must be allowed by the file") {
   const std::string zero = fmt::format("{}\nzero_optimization: {{stage: 1}}", fp16);
   check_error(
       of("Lamb", "", zero.c_str()), "untested-zero-optimizer",
@@ -76,7 +76,7 @@ TEST_CASE("rules: of all but Adam ZeRO wants the file to allow the untested") {
   const std::string allowed = zero + "\nzero_allow_untested_optimizer: true";
   CHECK_NOTHROW(refuse_errors(check_config(of("Lamb", "", allowed.c_str()))));
   CHECK_NOTHROW(refuse_errors(check_config(of("AdamW", "", zero.c_str()))));
-  // Nor does it accept those that a training script brings.
+  // Optimizers that a training script creates are not accepted either.
   for (const OptimizerType type : {OptimizerType::came, OptimizerType::adafactor,
                                    OptimizerType::lars, OptimizerType::distributed_lamb}) {
     for (const auto& [text, refused] : {std::pair{zero, true}, {allowed, false}}) {
@@ -104,7 +104,7 @@ TEST_CASE("rules: the LAMBs need a dynamic loss scale") {
   check_error(of("OneBitLamb", "freeze_step: 5", fixed), "static-loss-scale",
               "ds.json:2: fp16.loss_scale: DeepSpeed onebitlamb optimizer requires dynamic loss");
   CHECK_FALSE(has(check_config(of("Adam", "", fixed)), "static-loss-scale"));
-  // fp32: the loss scale is not looked at, until it is looked at alone.
+  // fp32: older releases ignore the loss scale, later ones check nothing else.
   const char* off = "fp16: {enabled: false, loss_scale: 128}";
   CHECK_FALSE(has(check_config(at(before, of("Lamb", "", off))), "static-loss-scale"));
   check_error(at(from, of("Lamb", "", off)), "static-loss-scale", "fp16.loss_scale");
@@ -117,7 +117,7 @@ TEST_CASE("rules: precisions that exclude each other") {
               "fp16-master-weights", "only supported with ZeRO Stage 2");
 }
 
-TEST_CASE("rules: in which type gradients may add up without ZeRO") {
+TEST_CASE("rules: types in which gradients may accumulate without ZeRO") {
   const std::string bf16 = "bf16: {enabled: true}\n";
   const char* sums_bf16 = "data_types: {grad_accum_dtype: \"bf16\"}";
   const char* sums_fp32 = "data_types: {grad_accum_dtype: \"fp32\"}";
@@ -145,7 +145,7 @@ TEST_CASE("rules: in which type gradients may add up without ZeRO") {
     CHECK_FALSE(has(check_config(of("Adam", "", text.c_str())), "grad-accum-dtype"));
 }
 
-TEST_CASE("rules: what the constructors of the optimizers refuse") {
+TEST_CASE("rules: settings that the constructors of the optimizers refuse") {
   check_error(of("OneBitLamb", "max_grad_norm: 1.0, freeze_step: 5"), "max-grad-norm",
               "'max_grad_norm' is not supported as an optimizer parameter, please switch to using "
               "the deepspeed parameter 'gradient_clipping'");
@@ -164,7 +164,7 @@ TEST_CASE("rules: what the constructors of the optimizers refuse") {
   check_error(of("OneBitAdam", "coeff_beta: 0.9"), "unknown-optimizer-param", "'coeff_beta'");
 }
 
-TEST_CASE("rules: settings that do not do what they seem to") {
+TEST_CASE("rules: settings with an unexpected effect") {
   CHECK_THAT(the_only(check_config(of("OneBitLamb", "")), "freeze-step-missing").message,
              Equals("ds.json:1: optimizer.params.freeze_step: not given: nothing is compressed "
                     "before DeepSpeed's default, step 100000"));
@@ -174,7 +174,7 @@ TEST_CASE("rules: settings that do not do what they seem to") {
       Contains("Currently the convergence of 1-bit Lamb is only verified under FP16"));
   const DeepSpeedConfig bf16 = of("OneBitAdam", "freeze_step: 9", "bf16: {enabled: true}");
   the_only(check_config(at({0, 17, 5}, bf16)), "onebit-with-bf16");
-  CHECK_FALSE(has(check_config(bf16), "onebit-with-bf16"));  // 0.17.6 shards nothing
+  CHECK_FALSE(has(check_config(bf16), "onebit-with-bf16"));  // 0.17.6 does not shard states
   CHECK_THAT(the_only(check_config(
                           of("Adam", "", "prescale_gradients: true\ngradient_predivide_factor: 8")),
                       "no-effect")
@@ -207,7 +207,7 @@ TEST_CASE("rules: settings that do not do what they seem to") {
   the_only(check_config(of("OneBitLamb", "freeze_step: 9, factor_max: 0.1")), "factor-bounds");
 }
 
-TEST_CASE("rules: bf16 states of 0.19 are said not to be modelled") {
+TEST_CASE("rules: bf16 states of 0.19 are reported as not modelled") {
   for (const char* key : {"bf16_master_weights_and_grads", "bf16_optimizer_states"}) {
     const auto with = [&](const char* value) {
       return check_config(
@@ -267,7 +267,7 @@ TEST_CASE("rules: every key of ZeRO has an effect or a note") {
                       "effect: only ZeRO stage 3 looks at it\n"));
     CHECK_THAT(with("zenflow: {topk_ratio: 0.1}"), Contains("not-modelled"));
   }
-  // Keys of stage 3 alone: read there, or reported as left out.
+  // Keys of stage 3 only: read there, or reported as left out.
   const auto at_3 = [&](const char* key) {
     return notes(fmt::format("stage: 3, {}", key).c_str());
   };
@@ -301,14 +301,14 @@ TEST_CASE("rules: a curriculum that starts with empty sequences is refused") {
 }
 
 TEST_CASE("rules: warm-up steps, with and without the dry run of the fp16 wrapper") {
-  // With the wrapper real step k is counted as k + 1, so the freeze falls after step F - 1.
+  // With the wrapper, step k counts as k + 1, so the freeze follows step F - 1.
   CHECK(warmup_steps(recipe_of(of("OneBitAdam", "freeze_step: 1000"))) == 999);
   CHECK(warmup_steps(recipe_of(of("OneBitAdam", "freeze_step: 1000", ""))) == 1000);
   for (const char* freeze : {"freeze_step: 0", "freeze_step: 1", "freeze_step: 2"})
     CHECK(warmup_steps(recipe_of(of("OneBitLamb", freeze))) == 1);
 }
 
-TEST_CASE("rules: a freeze step against the length of the run") {
+TEST_CASE("rules: the freeze step compared with the length of the run") {
   const DeepSpeedConfig config = of("OneBitLamb", "freeze_step: 1000");
   CHECK_THAT(the_only(check_run(config, 999), "never-compressed").message,
              Equals("ds.json:1: optimizer.params.freeze_step: 999 warm-up steps in a run of 999: "

@@ -13,7 +13,7 @@ namespace {
 using hjson::Kind;
 using hjson::Value;
 
-// The value of `key` to be read, or null if there is nothing to read.
+// Returns the value of `key`, or null if there is none to read.
 const Value* wanted(const Section& section, std::string_view key) {
   const Value* value = section.object.find(key);
   if (value == nullptr || value->kind != Kind::string || value->text != "auto") return value;

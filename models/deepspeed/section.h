@@ -1,5 +1,5 @@
-// Typed reading of one object of a configuration file: every wrong type is an Error that names
-// file, line and dotted key, and "auto" is a finding.
+// Typed reading of one object of a configuration file. Every wrong type is an Error that names
+// file, line and dotted key; "auto" becomes a finding.
 #pragma once
 
 #include <array>
@@ -17,12 +17,12 @@
 
 namespace lambcast::deepspeed {
 
-// A value with DeepSpeed's default, and where the file gives another.
+// A value, initially DeepSpeed's default, and its line if the file sets it.
 template <typename T>
 struct Setting {
   T value{};
-  bool given = false;  // false: the file is silent (or says "auto") and `value` is the default
-  int line = 0;        // of the file, where given
+  bool given = false;  // false: absent or "auto" in the file, `value` is the default
+  int line = 0;        // of the file, if given
 };
 
 struct Section {
@@ -37,13 +37,14 @@ Where where_of(const Section& section, std::string_view key, int line);
 void add(const Section& section, Severity severity, std::string code, std::string_view key,
          int line, std::string_view sentence);
 
-// The section under `key`, or nothing if it is absent or null. Throws Error if it is no object.
+// Returns the section under `key`, or nothing if it is absent or null. Throws Error if it is not an
+// object.
 std::optional<Section> subsection(const Section& section, std::string_view key);
 
-// Each read() leaves `setting` alone if the key is absent, and adds the finding `auto-value` if it
-// is "auto": Hugging Face replaces that word before DeepSpeed sees it. A boolean may be written 0
-// or 1, as Python has it; null counts as absent where None is DeepSpeed's own default. Numbers
-// outside [low, high] are refused.
+// Each read() leaves `setting` unchanged if the key is absent. For "auto" it adds the finding
+// `auto-value`, since Hugging Face replaces that word before DeepSpeed reads the file. A boolean
+// may be written as 0 or 1, as in Python; null counts as absent if None is DeepSpeed's default.
+// Numbers outside [low, high] are refused.
 using Whole = std::int64_t;
 inline constexpr Whole whole_max = std::numeric_limits<Whole>::max();
 inline constexpr double real_max = std::numeric_limits<double>::max();
@@ -62,9 +63,10 @@ void read(const Section& section, std::string_view key,
 void read(const Section& section, std::string_view key, Setting<std::vector<Whole>>& setting,
           Whole low);
 
-// Adds a finding `unknown-key` with a "did you mean" for each key that is not in `known`.
+// Adds a finding `unknown-key` with a suggestion for each key that is not in `known`.
 void find_unknown_keys(const Section& section, std::span<const std::string> known);
-// Throws Error (usage) with one for the first of them: for sections in which DeepSpeed does so.
+// Throws Error (usage) with such a finding for the first unknown key: for sections in which
+// DeepSpeed does the same.
 void refuse_unknown_keys(const Section& section, std::span<const std::string> known);
 
 }  // namespace lambcast::deepspeed

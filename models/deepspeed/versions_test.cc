@@ -29,7 +29,7 @@ std::vector<std::string> severities_and_codes(const std::vector<Finding>& findin
   return all;
 }
 
-TEST_CASE("versions: what the tutorials ask of PyTorch and NCCL") {
+TEST_CASE("versions: the tutorials' requirements on PyTorch and NCCL") {
   const DeepSpeedConfig onebit = config(OptimizerType::onebit_lamb);
   const auto old_torch = check("torch=1.7.1", onebit);
   REQUIRE(old_torch.size() == 1);
@@ -45,7 +45,7 @@ TEST_CASE("versions: what the tutorials ask of PyTorch and NCCL") {
   CHECK(check("torch=1.7,nccl=2.1", config(OptimizerType::lamb)).empty());
 }
 
-TEST_CASE("versions: releases of DeepSpeed that train something else") {
+TEST_CASE("versions: releases of DeepSpeed that train differently") {
   const DeepSpeedConfig onebit = config(OptimizerType::onebit_adam);
   const auto code = [&](const char* versions, int gas) {
     const auto findings = check(versions, onebit, 8, gas);
@@ -60,7 +60,7 @@ TEST_CASE("versions: releases of DeepSpeed that train something else") {
   CHECK(code("deepspeed=0.20", 1) == "onebit-removed");
 }
 
-TEST_CASE("versions: nobody named a release, and the newest one speaks for itself") {
+TEST_CASE("versions: without a given release, the newest one gets notes only") {
   const auto found = check_versions({}, config(OptimizerType::onebit_adam), 8, 8);
   CHECK(severities_and_codes(found) == std::vector<std::string>{"note onebit-removed"});
   CHECK_THAT(found[0].message, Contains("removed its 1-bit optimizers on 2026-09-12"));
@@ -77,7 +77,7 @@ TEST_CASE("versions: FP16_Optimizer of 0.17.6 to 0.18.1 updates nothing under fp
     const auto found = severities_and_codes(check(text.c_str(), config(OptimizerType::adam)));
     CHECK(found == (updates ? std::vector<std::string>{}
                             : std::vector<std::string>{"warning nothing-updated"}));
-    CHECK(check(text.c_str(), config(OptimizerType::lamb)).empty());  // has another wrapper
+    CHECK(check(text.c_str(), config(OptimizerType::lamb)).empty());  // it has another wrapper
     DeepSpeedConfig bf16 = config(OptimizerType::adam);
     bf16.fp16.enabled.value = false;
     bf16.bf16_enabled.value = true;
@@ -85,7 +85,8 @@ TEST_CASE("versions: FP16_Optimizer of 0.17.6 to 0.18.1 updates nothing under fp
   }
 }
 
-TEST_CASE("versions: bf16 without ZeRO is said to differ by release, unless one is named") {
+TEST_CASE(
+    "versions: a note states that bf16 without ZeRO depends on the release, unless one is given") {
   DeepSpeedConfig bf16 = config(OptimizerType::adamw);
   bf16.fp16.enabled.value = false;
   bf16.bf16_enabled.value = true;
@@ -102,7 +103,7 @@ TEST_CASE("versions: bf16 without ZeRO is said to differ by release, unless one 
   CHECK(check_versions({}, bf16, 8, 1).empty());
 }
 
-TEST_CASE("versions: what is none is an error") {
+TEST_CASE("versions: an invalid version is an error") {
   for (const auto& [text, words] : {std::pair{"torch", "'torch' is not NAME=VERSION"},
                                     {"", "'' is not NAME=VERSION"},
                                     {"torch=", "'' is no version"},
