@@ -14,7 +14,7 @@
 namespace lambcast::megatron {
 namespace {
 
-// Names of older releases of Megatron-LM.
+// Names of arguments in older releases of Megatron-LM.
 const std::map<std::string, std::string>& former_names() {
   static const std::map<std::string, std::string> names{
       {"model-parallel-size", "tensor-model-parallel-size"},
@@ -163,7 +163,7 @@ void ArgumentReader::refuse(const std::string& key, std::string_view what) const
   fail_input(where(key), fmt::format("{} is not modelled", what));
 }
 
-// The finding about an argument, without its place.
+// Returns the finding about an argument, without its place.
 std::string ArgumentReader::sentence_about(const std::string& key) const {
   for (const Finding& finding : findings_) {
     const std::size_t at = finding.message.find(key + ": ");

@@ -1,5 +1,5 @@
-// The arguments of a Megatron-LM run by name, each with its place in the text. An ill-formed
-// argument that is read is refused: Throws Error (usage) with file, line and argument.
+// The arguments of a Megatron-LM run by name, each with its place in the text. Reading an
+// ill-formed argument throws Error (usage) with file, line and argument.
 #pragma once
 
 #include <cstdint>
@@ -21,33 +21,34 @@ class ArgumentReader {
  public:
   static constexpr std::int64_t most_whole = 1'000'000'000'000;
 
-  // An unknown argument that is close to a known one is refused with that, any other is a finding.
+  // An unknown argument that is close to a known one is refused with a suggestion; others become
+  // findings.
   ArgumentReader(std::string_view text, const std::string& file, const Variables& given,
                  std::vector<Finding>& findings);
 
   bool has(const std::string& key) const;
-  bool is_bert() const;                     // by its program or arguments of its own
-  void refuse_encoder() const;              // of an encoder with a decoder
+  bool is_bert() const;                     // by its program or its specific arguments
+  void refuse_encoder() const;              // refuses encoder-decoder models
   bool flag(const std::string& key) const;  // an argument without a value
   std::vector<std::string> values(const std::string& key) const;
   std::optional<std::string> word(const std::string& key) const;
   std::optional<std::int64_t> whole(const std::string& key, std::int64_t high = most_whole) const;
   double real(const std::string& key, double otherwise) const;  // a share
   std::int64_t needed(const std::string& key, std::int64_t high = most_whole) const;
-  // Position among `words`, or nothing.
+  // Returns the position of the value among `words`, or nothing if the argument is absent.
   std::optional<std::size_t> choice(const std::string& key,
                                     const std::vector<std::string>& words) const;
 
-  // Content of a file that the script writes as a here-document; null for other files.
+  // Returns the content of a file that the script writes as a here-document; null for other files.
   const std::string* written_file(const std::string& path) const;
 
   Where where(const std::string& key) const;
   void note(const std::string& key, const char* code, std::string_view sentence) const;
   [[noreturn]] void refuse(const std::string& key, std::string_view what) const;
 
-  // Adds a finding for each argument that bears on the cost of other runs and was not read.
+  // Adds a finding for each argument that was not read and affects the cost of other runs.
   void name_unread() const;
-  // Returns the treatment of each argument; complete once all others have been read.
+  // Returns the effect of each argument; complete once all others have been read.
   std::vector<LedgerEntry> ledger() const;
 
  private:

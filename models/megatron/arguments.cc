@@ -56,7 +56,7 @@ class Decoder {
     if (const auto value = read_.whole(argument)) set(key, fmt::format("{}", *value));
   }
 
-  // The JSON decides the ZeRO stage and the optimizer; --zero-stage repeats the former.
+  // The JSON determines the ZeRO stage and the optimizer; --zero-stage repeats the stage.
   void deepspeed_config() {
     for (const char* key : {"deepspeed-config", "ds-config"})
       if (const auto path = read_.word(key)) {
@@ -68,7 +68,8 @@ class Decoder {
   void layout() {
     set_whole("tp", "tensor-model-parallel-size");
     set_whole("pp", "pipeline-model-parallel-size");
-    // Megatron-DeepSpeed divides sequences by heads (Ulysses), and experts by a name of its own.
+    // Megatron-DeepSpeed divides sequences by heads (Ulysses), and has a separate argument for
+    // experts.
     const bool ulysses = deepspeed_ && read_.whole("ds-sequence-parallel-size").value_or(1) > 1;
     set_whole("cp", ulysses ? "ds-sequence-parallel-size" : "context-parallel-size");
     const bool of_deepspeed = deepspeed_ && read_.has("moe-expert-parallel-size");
@@ -103,7 +104,7 @@ class Decoder {
     if (ranks) set("gpus_per_node", fmt::format("{}", *ranks));
   }
 
-  // A list has a way for each layer.
+  // A list states the exchange of each layer.
   void exchange_context() {
     if (read_.whole("context-parallel-size").value_or(1) == 1) return;
     const std::vector<std::string> ways = read_.values("cp-comm-type");
@@ -122,11 +123,11 @@ class Decoder {
     const std::string zero = deepspeed_ ? read_.word("zero-stage").value_or("0") : "";
     if (shared) set_whole("shard_groups", "num-distributed-optimizer-instances");
     set("zero_stage", deepspeed_ ? zero : fmt::format("{}", fsdp ? stage : shared ? 1 : 0));
-    // Main gradients are fp32 under bf16 alone, unless an argument changes it.
+    // Main gradients are fp32 only under bf16, unless an argument changes it.
     const bool half = read_.flag("fp16") && !read_.flag("accumulate-allreduce-grads-in-fp32");
     const bool narrow = read_.flag("grad-reduce-in-bf16");
     const bool single = !read_.flag("fp16") && !read_.flag("bf16");
-    if (narrow && single)  // distributed_data_parallel.py: else the type of the weight
+    if (narrow && single)  // distributed_data_parallel.py: else the weight's type
       read_.note("grad-reduce-in-bf16", "flag-no-effect", "gradients of fp32 weights are in fp32");
     else if (narrow || (half && !deepspeed_))
       set("fp32_gradients", "false");
@@ -152,9 +153,9 @@ class Decoder {
       read_.note("fp8-param-gather", "not-modelled", "MXFP8 weights are gathered in bf16");
   }
 
-  // Master weights are kept by Transformer Engine's Adam, which keeps of fp32 only what bf16 lacks,
-  // or by Megatron-LM in fp32 where a recipe other than delayed scaling casts them (core/optimizer/
-  // optimizer_config.py, use_precision_aware_optimizer_no_fp8_or_ds_fp8).
+  // Transformer Engine's Adam keeps only the bits of fp32 master weights that bf16 lacks.
+  // Megatron-LM keeps fp32 master weights if a recipe other than delayed scaling casts them
+  // (core/optimizer/optimizer_config.py, use_precision_aware_optimizer_no_fp8_or_ds_fp8).
   void state_types() {
     const auto type_of = [&](const char* key, const std::vector<std::string>& types) {
       return types[read_.choice(key, types).value_or(0)];
@@ -211,7 +212,7 @@ class Decoder {
                  "the input of every layer is taken to be kept, not of every few");
   }
 
-  // Modules of "selective"; without a list the attention core.
+  // Reads the modules of "selective"; the default is the attention core.
   bool recomputes_experts() const {
     const auto modules = read_.values("recompute-modules");
     const bool experts = std::ranges::find(modules, "moe") != modules.end();
@@ -274,8 +275,8 @@ class Decoder {
     ramp();
   }
 
-  // Megatron-DeepSpeed stops at --train-tokens if they come before the iterations or samples. With
-  // a curriculum a sequence has fewer tokens than its length.
+  // Megatron-DeepSpeed stops at --train-tokens if it is reached before the iterations or samples.
+  // With a curriculum a sequence has fewer tokens than its length.
   void length() {
     const auto iterations = read_.whole("train-iters");
     const auto samples = iterations ? std::nullopt : read_.whole("train-samples");
@@ -283,7 +284,7 @@ class Decoder {
     const auto sequence = read_.whole("seq-length"), batch = read_.whole("global-batch-size");
     const bool curriculum =
         read_.flag("curriculum-learning") || result_.config.find("curriculum") != std::string::npos;
-    std::optional<std::int64_t> whole;  // sequences in the tokens
+    std::optional<std::int64_t> whole;  // sequences for the tokens
     if (tokens && sequence && !curriculum) whole = (*tokens + *sequence - 1) / *sequence;
     if (tokens && (!whole || (iterations && !batch)))
       read_.note("train-tokens", "not-modelled", "the length is taken from iterations or samples");
@@ -298,8 +299,8 @@ class Decoder {
     }
   }
 
-  // Returns whether attention is one kernel. Megatron-DeepSpeed multiplies scores in kernels of
-  // their own by default, and Megatron-LM does with --transformer-impl local.
+  // Returns whether attention is one kernel. Megatron-DeepSpeed computes scores in separate kernels
+  // by default, and Megatron-LM does with --transformer-impl local.
   bool is_fused() const {
     bool asked = false;
     for (const char* kernel : {"use-flash-attn", "use-flash-attn-v1", "use-flash-attn-v2",
@@ -320,7 +321,7 @@ class Decoder {
     set("rampup_batch_size", fmt::format("{}", fmt::join(values, ":")));
   }
 
-  // The batch of its last step is the full one.
+  // Reads a schedule of batch sizes; the last one is the full batch.
   void schedule() {
     const std::string key = "step-batch-size-schedule";
     if (read_.has("rampup-batch-size"))

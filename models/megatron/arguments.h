@@ -1,18 +1,18 @@
 // The argument list of a Megatron-LM run as what-if keys and the description of its model.
 //
-// The text is words as a shell takes them: quotes, '\' at the end of a line, '#' comments. What an
-// example script puts around them may stay: NAME=( ... ) around a list, NAME=value before it, and
-// $NAME in it. A whole script, from "#!" on, is read for its lists and for what it gives torchrun
-// (shell_words.h): a variable without a value may stand for a path, and an argument that bears on
-// the cost may not stand in a branch.
+// The text consists of shell words: quotes, '\' at the end of a line, '#' comments. It may include
+// the surroundings in an example script: NAME=( ... ) around a list, NAME=value before it, and
+// $NAME in it. In a whole script, which begins with "#!", the lists and the arguments of torchrun
+// are read (shell_words.h): a variable without a value may stand for a path, and an argument that
+// affects the cost may not depend on a branch.
 //
 //   model        --num-layers --hidden-size --ffn-hidden-size --num-attention-heads
 //                --num-query-groups --swiglu --vocab-size --max-position-embeddings ...
 //                (without --vocab-size that of the tokenizer: vocabulary.h)
-//                with --swiglu a llama, else a gpt (models/shape/families.h), or a bert where the
-//                program is pretrain_bert.py or arguments are its own (--bert-*, --mask-*); with
-//                --num-experts and gated experts a moe-llama, or a moe where --kv-channels or
-//                --qk-layernorm say so; what is none of these a decoder: --kv-channels,
+//                with --swiglu a llama, else a gpt (models/shape/families.h), or a bert if the
+//                program is pretrain_bert.py or has arguments of BERT (--bert-*, --mask-*); with
+//                --num-experts and gated experts a moe-llama, or a moe with --kv-channels or
+//                --qk-layernorm; other models are a decoder: --kv-channels,
 //                --num-query-groups, --position-embedding-type rope or
 //                --untie-embeddings-and-output-weights without --swiglu, --qk-layernorm,
 //                --add-qkv-bias, --disable-bias-linear, --normalization;
@@ -35,9 +35,9 @@
 //                --no-overlap-p2p-communication
 //   graphs       --cuda-graph-impl --enable-cuda-graph --external-cuda-graph, of whole layers
 //
-// Of torchrun's own arguments --nproc-per-node and --nnodes give the GPUs. Arguments that bear on
-// no cost are ignored; those that do and are not modelled are findings or refused; an unknown one
-// that is close to a known one is refused with that, any other is a finding.
+// torchrun's --nproc-per-node and --nnodes determine the GPUs. Arguments that do not affect the
+// cost are ignored; those that do and are not modelled become findings or are refused; an unknown
+// one that is close to a known one is refused with a suggestion, any other becomes a finding.
 // Source: Megatron-LM core_r0.14, megatron/training/arguments.py (names and defaults).
 #pragma once
 
@@ -53,17 +53,17 @@
 namespace lambcast::megatron {
 
 struct Arguments {
-  // As flags of the same names say it: {"tp", "8"}, {"framework", "megatron"}.
+  // As for flags of the same names: {"tp", "8"}, {"framework", "megatron"}.
   std::vector<std::pair<std::string, std::string>> what_if;
-  std::string model;              // the description, in TOML; empty where no layers are named
-  bool lacks_vocabulary = false;  // the description has no `vocab`, which --set model.vocab gives
+  std::string model;              // description in TOML; empty if no layers are given
+  bool lacks_vocabulary = false;  // `vocab` is missing; --set model.vocab gives it
   std::vector<Finding> findings;
   std::vector<LedgerEntry> ledger;
-  std::string config_name;  // the file of --deepspeed_config; empty without one
+  std::string config_name;  // the file of --deepspeed_config; empty if absent
   std::string config;       // its content, if the script writes it
 };
 
-// `given` holds values of a script's variables (launch.h). Throws Error (usage) with file, line and
+// `given` has values of a script's variables (launch.h). Throws Error (usage) with file, line and
 // argument.
 Arguments decode(std::string_view text, const std::string& file, const Variables& given = {});
 

@@ -12,7 +12,7 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-// The arguments of a GPT-3 175B run as an example script lists them.
+// Arguments of a GPT-3 175B run as listed in an example script.
 const std::string gpt3 = R"(#!/bin/bash
 export CUDA_DEVICE_MAX_CONNECTIONS=1
 
@@ -86,7 +86,7 @@ std::string refusal(const std::string& text) {
   return "";
 }
 
-TEST_CASE("Megatron arguments: gradients of fp32 weights are in fp32, whatever is asked") {
+TEST_CASE("Megatron arguments: gradients of fp32 weights are in fp32, for any argument") {
   std::string single = llama;
   single.erase(single.find("--bf16 --fp8-format hybrid"), 26);
   const Arguments arguments = decode(single, "args.txt");
@@ -120,8 +120,9 @@ TEST_CASE("Megatron arguments: an example script's run") {
   const ModelShape shape = shape_of(script);
   CHECK(shape.layers == 96);
   CHECK(shape.ffn == 4 * 12288);
-  CHECK(shape.vocab == 51200);  // to a multiple of 128 x 8
-  // Positions beyond the sequences of the run are weights all the same, and a sequence has its own.
+  CHECK(shape.vocab == 51200);  // rounded up to a multiple of 128 x 8
+  // Positions beyond the run's sequences are weights nevertheless, and the sequence length is
+  // separate.
   for (const char* positions : {"4096", "1024"}) {
     std::string other = script;
     other.replace(other.find("embeddings 2048"), 15, std::string("embeddings ") + positions);
@@ -137,7 +138,7 @@ TEST_CASE("Megatron arguments: a ramp of the batch has three numbers") {
   CHECK_THAT(refusal(script), Contains("--rampup-batch-size: has 2 values"));
 }
 
-TEST_CASE("Megatron arguments: steps alike of the batch are a ramp, others are refused") {
+TEST_CASE("Megatron arguments: equal steps of the batch are a ramp, others are refused") {
   std::string script = gpt3;
   script.erase(script.find("export"), 7);
   script.erase(script.find("    --global-batch-size 1536\n"), 29);
@@ -171,7 +172,7 @@ TEST_CASE("Megatron arguments: steps alike of the batch are a ramp, others are r
     CHECK_THAT(refusal(scheduled(schedule)), Contains(words));
 }
 
-TEST_CASE("Megatron arguments: an encoder beside a decoder is refused by its name") {
+TEST_CASE("Megatron arguments: an encoder next to a decoder is refused by its name") {
   for (const char* text : {"--encoder-num-layers 12 --decoder-num-layers 12 --hidden-size 768",
                            "--num-layers 12 --encoder-seq-length 512 --decoder-seq-length 128"})
     CHECK_THAT(refusal(text), Contains("describes an encoder with a decoder (T5)") &&
@@ -195,11 +196,11 @@ TEST_CASE("Megatron arguments: layout, shares, precision and overlap of a llama"
   CHECK_FALSE(keys.contains("send_overlap"));
   const auto blocking = what_if(decode(llama + "--no-overlap-p2p-communication", "args.txt"));
   CHECK(blocking.at("send_overlap") == "false");
-  // 8B with 256 rows more in both vocabulary matrices: a multiple of 128 x 4.
+  // 8B with 256 more rows in both vocabulary matrices: a multiple of 128 x 4.
   CHECK(parameters(shape_of(llama)) == 8'030'261'248 + 2 * 256 * 4096);
 }
 
-TEST_CASE("Megatron arguments: attention through a window, of all layers or every second") {
+TEST_CASE("Megatron arguments: attention with a window, in all layers or every second") {
   const auto windowed = [](const std::string& more) { return shape_of(llama + more); };
   CHECK(windowed("").window == 0);
   CHECK(windowed("--window-size 1024,0").window == 1024);
@@ -209,14 +210,14 @@ TEST_CASE("Megatron arguments: attention through a window, of all layers or ever
   for (const char* text :
        {"--window-size 1024", "--window-size 0,0", "--window-size 1024,8", "--window-size x,0"})
     CHECK_THROWS_AS(windowed(text), Error);
-  // All but each sixth.
+  // All layers except each sixth have the window.
   const ModelShape sixth = windowed("--window-size 1024,0 --window-attn-skip-freq 6");
   CHECK(sixth.window_every == 6);
   CHECK(sixth.window_layers == 5);
 }
 
 // A decoder of 2 layers of 64, 4 heads, 256 columns, 1,024 padded words, 128 positions.
-TEST_CASE("Megatron arguments: what is neither GPT nor Llama is a decoder of its parts") {
+TEST_CASE("Megatron arguments: a model that is neither GPT nor Llama is a decoder with its parts") {
   const std::string plain =
       "--num-layers 2 --hidden-size 64 --num-attention-heads 4 --ffn-hidden-size 256 "
       "--vocab-size 1024 --seq-length 128 --max-position-embeddings 128 --micro-batch-size 1 "
@@ -233,7 +234,7 @@ TEST_CASE("Megatron arguments: what is neither GPT nor Llama is a decoder of its
   CHECK(more("--untie-embeddings-and-output-weights") == 1024 * 64);
   CHECK(more("--qk-layernorm") == 2 * 2 * 16);
   CHECK(more("--kv-channels 32") == 2 * (4 * 64 * 64 + 3 * 64));
-  // Keys and values of one head of four, with their biases.
+  // Keys and values of one head instead of four, with their biases.
   CHECK(more("--group-query-attention --num-query-groups 1") == -2 * 2 * (48 * 64 + 48));
   // Biases of 2 x (3 x 64 + 64 + 256 + 64), and of 2 x 2 + 1 norms.
   CHECK(more("--position-embedding-type rope --disable-bias-linear") == -128 * 64 - 2 * 576);
@@ -255,10 +256,10 @@ TEST_CASE("Megatron arguments: dropout is off where neither of its two rates is 
   CHECK_THAT(model("--hidden-dropout 0 --attention-dropout 0.1"), Contains("dropout = true"));
 }
 
-TEST_CASE("Megatron arguments: a gated feed-forward without a width is 8 h / 3") {
+TEST_CASE("Megatron arguments: a gated feed-forward without a given width has 8 h / 3") {
   std::string text = llama;
   text.erase(text.find("--ffn-hidden-size"), 23);
-  CHECK(shape_of(text).ffn == 10880);  // 4096 x 8 / 3 = 10922, down to a multiple of 64
+  CHECK(shape_of(text).ffn == 10880);  // 4096 x 8 / 3 = 10922, rounded down to a multiple of 64
 }
 
 TEST_CASE("Megatron arguments: experts") {
@@ -271,13 +272,13 @@ TEST_CASE("Megatron arguments: experts") {
   CHECK(shape.experts_per_token == 2);
 }
 
-TEST_CASE("Megatron arguments: a layout alone names no model") {
+TEST_CASE("Megatron arguments: a layout without layers describes no model") {
   const Arguments arguments = decode("--tensor-model-parallel-size 2", "a");
   CHECK(arguments.model.empty());
   CHECK(what_if(arguments).at("tp") == "2");
 }
 
-TEST_CASE("Megatron arguments: a script is read for what it gives its run") {
+TEST_CASE("Megatron arguments: a script is read for the arguments of its run") {
   const Arguments arguments = decode(
       "#!/bin/bash\nCHECKPOINT=$1\nTP=2\nARGS=(\n  --tensor-model-parallel-size $TP\n"
       "  --num-layers 4 --hidden-size 64 --num-attention-heads 4\n  --seq-length 128\n"
@@ -346,7 +347,7 @@ TEST_CASE("Megatron arguments: slips and what is not modelled are one line with 
   CHECK(unknown.findings[0].code == "unknown-key");
 }
 
-TEST_CASE("Megatron arguments: no text makes anything but arguments or an error") {
+TEST_CASE("Megatron arguments: any text gives arguments or an error") {
   for (const std::string& whole : {gpt3, llama})
     for (std::size_t end = 0; end < whole.size(); end += 5) {
       try {
@@ -357,8 +358,8 @@ TEST_CASE("Megatron arguments: no text makes anything but arguments or an error"
     }
 }
 
-// examples/bert/train_bert_340m_distributed.sh: nothing but the program tells it from a GPT.
-TEST_CASE("Megatron arguments: BERT is known by its program or by arguments of its own") {
+// examples/bert/train_bert_340m_distributed.sh: only the program distinguishes it from a GPT.
+TEST_CASE("Megatron arguments: BERT is recognised by its program or its specific arguments") {
   const std::string arguments =
       "--num-layers 24 --hidden-size 1024 --num-attention-heads 16 --seq-length 512 "
       "--max-position-embeddings 512 --vocab-size 30522 --micro-batch-size 4 "
@@ -376,7 +377,7 @@ TEST_CASE("Megatron arguments: BERT is known by its program or by arguments of i
   CHECK_THAT(refusal(arguments + " --swiglu --mask-prob 0.15"), Contains("a BERT with gates"));
 }
 
-TEST_CASE("Megatron arguments: how experts are reached, filled and recomputed") {
+TEST_CASE("Megatron arguments: exchange, capacity and recomputation of experts") {
   const std::string mixtral =
       "--num-layers 32 --hidden-size 4096 --ffn-hidden-size 14336 --num-attention-heads 32 "
       "--num-experts 8 --moe-router-topk 2 --swiglu --seq-length 4096 --vocab-size 32000 "
@@ -405,9 +406,9 @@ TEST_CASE("Megatron arguments: how experts are reached, filled and recomputed") 
     }));
 }
 
-// 24 layers of 1024, every second with 64 experts of 4 x 1024, as Megatron-DeepSpeed's
-// examples_deepspeed/MoE: word and position embeddings, then 12 h^2 + 13 h a dense layer, and
-// 63 x (8 h^2 + 5 h) + 64 h more in each of 12.
+// 24 layers of 1024, every second with 64 experts of 4 x 1024, as in Megatron-DeepSpeed's
+// examples_deepspeed/MoE. Elements: word and position embeddings, 12 h^2 + 13 h per dense layer,
+// and 63 x (8 h^2 + 5 h) + 64 h more in each of 12 layers.
 TEST_CASE("arguments: Megatron-DeepSpeed's experts and sequence parallelism") {
   const std::string base =
       "--num-layers 24 --hidden-size 1024 --num-attention-heads 16 --seq-length 2048 "

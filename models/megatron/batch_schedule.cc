@@ -59,7 +59,7 @@ std::vector<Step> steps_of(std::string_view text, std::int64_t tokens, const Whe
   return steps;
 }
 
-// To less than a sample.
+// Returns whether steps have equal distances, within one sample, and equal increments.
 bool is_even(const std::vector<Step>& steps) {
   const auto last = static_cast<std::int64_t>(steps.size()) - 1;
   const double apart = static_cast<double>(steps.back().samples) / static_cast<double>(last);

@@ -1,11 +1,11 @@
-// Megatron-LM's --step-batch-size-schedule "0:16 2.4B:320 4.8B:624": from so many tokens on
-// (samples, where no --seq-length is given) batches of so many samples. Numbers may end in K, M, B
-// or T.
+// Megatron-LM's --step-batch-size-schedule "0:16 2.4B:320 4.8B:624": pairs of a number of tokens
+// (of samples without --seq-length) and the batch size in samples from there on. Numbers may end in
+// K, M, B or T.
 //
-// Steps alike, as far from one another and as large, are the ramp of --rampup-batch-size
-// (models/recipe/batch_ramp.h), to which Megatron-LM turned its own example: START the first batch,
-// INCREMENT what each adds, SAMPLES where the last begins, to a sample. Others are refused: each of
-// their batches is a phase of a run of its own.
+// Steps with equal distances and equal increments are the ramp of --rampup-batch-size
+// (models/recipe/batch_ramp.h), as Megatron-LM itself treats its example: START is the first batch,
+// INCREMENT the growth per step, SAMPLES the begin of the last step, with a tolerance of one
+// sample. Other schedules are refused: each of their batches must be a separate phase of the run.
 // Source: Megatron-LM, core/num_microbatches_calculator.py
 // (StepBatchsizeNumMicroBatchesCalculator).
 #pragma once
@@ -20,11 +20,11 @@
 namespace lambcast::megatron {
 
 struct ScheduledBatch {
-  std::int64_t full = 0;  // the last
-  std::string ramp;       // "START:INCREMENT:SAMPLES"; empty: the same from the first on
+  std::int64_t full = 0;  // the last batch
+  std::string ramp;       // "START:INCREMENT:SAMPLES"; empty: constant batch
 };
 
-// Throws Error (usage).
+// Returns the batch and its ramp. Throws Error (usage) for an invalid schedule.
 ScheduledBatch scheduled_batch(std::string_view text, std::optional<std::int64_t> seq_length,
                                const Where& where);
 

@@ -6,7 +6,7 @@
 namespace lambcast::megatron {
 namespace {
 
-// Source: Megatron-LM core_r0.14 and later, Megatron-DeepSpeed and its fork of BigScience,
+// Source: Megatron-LM core_r0.14 and later, Megatron-DeepSpeed and BigScience's fork of it,
 // megatron/training/arguments.py; PyTorch, torch/distributed/run.py.
 constexpr CostlessGroup groups[] = {
     {"starts and finds the ranks, before the first step",
@@ -229,7 +229,7 @@ constexpr CostlessGroup groups[] = {
      "export-offline-model export-qk-l2-norm export-real-quant-cfg export-te-mcore-model "
      "modelopt-enabled"}};
 
-// Arguments of the same sources that bear on the cost of some run.
+// Arguments of the same sources that affect the cost of some run.
 constexpr std::string_view unmodelled =
     "inference activation-func activation-func-fp8-input-store activation-offload-fraction "
     "add-bias-linear attention-output-gate attention-softmax-in-fp32 autocast-dtype "

@@ -10,7 +10,7 @@ namespace {
 // Source: Megatron-LM core_r0.14, megatron/training/arguments.py and examples/; PyTorch
 // torch/distributed/run.py.
 constexpr std::string_view bearing[] = {
-    // read
+    // Arguments that are read.
     "num-layers", "hidden-size", "ffn-hidden-size", "num-attention-heads", "group-query-attention",
     "num-query-groups", "kv-channels", "swiglu", "glu-activation", "quick-geglu",
     "transformer-impl", "use-flash-attn", "use-flash-attn-v1", "use-flash-attn-v2",
@@ -39,15 +39,15 @@ constexpr std::string_view bearing[] = {
     "cuda-graph-scope", "cuda-graph-impl", "cuda-graph-modules", "use-precision-aware-optimizer",
     "main-grads-dtype", "main-params-dtype", "exp-avg-dtype", "exp-avg-sq-dtype",
     "no-store-param-remainders",
-    // of Megatron-DeepSpeed
+    // Arguments of Megatron-DeepSpeed.
     "deepspeed", "zero-stage", "checkpoint-activations", "partition-activations",
     "distribute-checkpointed-activations", "num-key-value-heads", "ds-sequence-parallel-size",
     "moe-expert-parallel-size", "expert-interval", "topk", "mlp-type", "moe-train-capacity-factor",
     "disable-moe-token-dropping", "enable-expert-tensor-parallelism", "use-tutel",
-    // of BERT
+    // Arguments of BERT.
     "bert-no-binary-head", "bert-load", "bert-embedder-type", "mask-prob", "mask-type",
     "mask-factor", "short-seq-prob",
-    // refused
+    // Arguments that are refused.
     "pipeline-model-parallel-split-rank", "decoder-first-pipeline-num-layers",
     "decoder-last-pipeline-num-layers", "pipeline-model-parallel-layout",
     "hierarchical-context-parallel-sizes", "multi-latent-attention", "mtp-num-layers",

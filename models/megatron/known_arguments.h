@@ -1,5 +1,5 @@
-// Arguments of Megatron-LM, Megatron-DeepSpeed and torchrun that bear on a step's cost, so that a
-// slip in a name is found.
+// Arguments of Megatron-LM, Megatron-DeepSpeed and torchrun that affect a step's cost, for finding
+// misspelt names.
 #pragma once
 
 #include <span>
@@ -9,17 +9,18 @@
 
 namespace lambcast::megatron {
 
-// Without "--", with '-' for '_'.
+// Returns names without "--", with '-' for '_'.
 const std::vector<std::string>& known_arguments();
 
-// An argument that bears on the cost and is not modelled, with what is taken instead.
+// An argument that affects the cost and is not modelled, and a sentence on the assumption used
+// instead.
 struct NamedArgument {
   std::string_view name, sentence;
 };
 
 std::span<const NamedArgument> named_arguments();
 
-// Arguments that a run is refused for, with any value.
+// Arguments with which a run is refused, for any value.
 inline constexpr const char* unmodelled_arguments[] = {"pipeline-model-parallel-split-rank",
                                                        "decoder-first-pipeline-num-layers",
                                                        "decoder-last-pipeline-num-layers",
@@ -33,7 +34,7 @@ inline constexpr const char* unmodelled_arguments[] = {"pipeline-model-parallel-
                                                        "optimizer-cpu-offload",
                                                        "hybrid-attention-ratio"};
 
-// Whether it is read or refused.
+// Returns whether an argument is read or refused.
 bool bears_on_cost(std::string_view name);
 
 }  // namespace lambcast::megatron

@@ -17,7 +17,7 @@ bool is_number(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == text.npos;
 }
 
-// The value of an option in `text`, which begins with its name: "--nodes=48".
+// Returns the value of an option in `text`, for example 48 in "--nodes=48".
 std::string option_value(std::string_view text, std::string_view name) {
   const std::size_t begin = text.find(name);
   if (begin == text.npos) return {};
@@ -26,7 +26,7 @@ std::string option_value(std::string_view text, std::string_view name) {
   return std::string(text.substr(0, digits));
 }
 
-// Variables that Slurm sets from #SBATCH lines.
+// Returns the variables that Slurm sets from #SBATCH lines.
 Variables slurm_variables(std::string_view text) {
   constexpr std::pair<std::string_view, const char*> options[] = {
       {"--nodes=", "SLURM_NNODES"},
@@ -51,7 +51,7 @@ std::size_t program_of(const std::vector<ShellWord>& words) {
   return static_cast<std::size_t>(place - words.begin());
 }
 
-// The name of the launch's program without its folder; empty if it has none.
+// Returns the name of the launch's program without its folder; empty if it has none.
 std::string program_name(const Launch& launch) {
   const std::size_t program = program_of(launch.words);
   if (program == launch.words.size()) return {};
@@ -59,7 +59,7 @@ std::string program_name(const Launch& launch) {
   return path.substr(path.rfind('/') + 1);
 }
 
-// Throws Error (usage) for a program whose model arguments of Megatron-LM do not describe here.
+// Throws Error (usage) for a program whose model is not described by Megatron-LM's arguments here.
 void check_program(const Launch& launch, const std::string& file) {
   constexpr std::pair<std::string_view, std::string_view> others[] = {
       {"mamba", "Mamba layers"},
@@ -92,7 +92,7 @@ bool names_model(const ShellWord& word) {
 
 bool has_model(const Launch& launch) { return std::ranges::any_of(launch.words, names_model); }
 
-// Line of the argument's last occurrence outside comments up to the launch.
+// Returns the line of the argument's last occurrence outside comments up to the launch.
 int line_of(std::string_view text, std::string_view argument, int launched) {
   int found = launched, line = 1;
   for (std::size_t at = 0; at < text.size() && line <= launched; ++line) {
@@ -105,7 +105,7 @@ int line_of(std::string_view text, std::string_view argument, int launched) {
   return found;
 }
 
-// The number that the launcher's words give an option, by any of its names.
+// Returns the number that the launcher's words give for an option, by any of its names.
 std::string launcher_number(const std::vector<ShellWord>& words, std::size_t program,
                             const std::vector<std::string_view>& names) {
   std::string number;
@@ -121,7 +121,8 @@ std::string launcher_number(const std::vector<ShellWord>& words, std::size_t pro
   return number;
 }
 
-// The GPUs of the launch, as arguments of torchrun; empty if the launcher does not state them.
+// Returns the GPUs of the launch as arguments of torchrun; empty if the launcher does not state
+// them.
 std::vector<ShellWord> world_of(const Launch& launch, std::size_t program) {
   const auto number = [&](const std::vector<std::string_view>& names) {
     return launcher_number(launch.words, program, names);
@@ -156,7 +157,7 @@ std::vector<ShellWord> arguments_of(std::string_view text, const Launch& launch)
   std::vector<ShellWord> words;
   const bool named = program < launch.words.size();
   if (named) words = world_of(launch, program);
-  // A model in front of its program is read all the same.
+  // A model in front of its program is also read.
   const auto model = std::ranges::find_if(launch.words, names_model);
   const bool before = model - launch.words.begin() < static_cast<std::ptrdiff_t>(program);
   const std::size_t end = named ? program : launch.words.size();
@@ -180,7 +181,7 @@ bool is_pretraining(const Launch& launch) {
   return name.empty() || has_model(launch) || name.find("pretrain_") != std::string::npos;
 }
 
-// Throws Error (usage) if the script starts other programs alone and holds no model.
+// Throws Error (usage) if the script starts only other programs and has no model.
 void refuse_other_program(std::string_view text, const std::string& file,
                           const std::vector<Launch>& launches) {
   for (const char* model : {"--num-layers", "--num_layers"})
@@ -204,7 +205,7 @@ void check_given(std::string_view text, const std::string& file, const Variables
       fail_input({"", 0, "--set-var"}, fmt::format("'{}' is no variable of {}", name, file));
 }
 
-// Without a launch the lists of a script are read as they stand, in which variables do not count.
+// Without a launch the lists of a script are read directly, and given variables have no effect.
 void check_unlaunched(const std::string& file, const Variables& given,
                       std::vector<Finding>& findings) {
   if (!given.empty())
@@ -219,7 +220,7 @@ void check_unlaunched(const std::string& file, const Variables& given,
                                "they stand")});
 }
 
-// The launch to read, if there is one.
+// Returns the launch to read, if there is one.
 std::optional<Launch> chosen(std::vector<Launch> launches, const std::string& file,
                              std::vector<Finding>& findings) {
   std::erase_if(launches, [](const Launch& launch) { return !is_pretraining(launch); });

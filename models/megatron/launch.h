@@ -12,18 +12,19 @@
 namespace lambcast::megatron {
 
 struct LaunchArguments {
-  // Arguments of the program, after --nnodes, --nproc-per-node and --world-size of its launcher.
+  // Arguments of the program, preceded by --nnodes, --nproc-per-node and --world-size of its
+  // launcher.
   std::vector<ShellWord> words;
   std::string program;
-  std::map<std::string, std::string> files;    // here-documents that the script writes
-  std::map<std::string, std::string> reasons;  // commands that took a value from a name
+  std::map<std::string, std::string> files;    // here-documents written by the script
+  std::map<std::string, std::string> reasons;  // by name: command that removed its value
 };
 
-// Reads a script's launch, behind any launcher. Text without a launch is read as lists of arguments
-// (shell_words.h). If launches differ, the first is read and a finding names the others.
+// Reads the launch in a script, with any launcher. Text without a launch is read as lists of
+// arguments (shell_words.h). If launches differ, the first is read and a finding names the others.
 //
-// Throws Error (usage) if the launch depends on a variable without a value, and if `given` names
-// a variable that the script does not use.
+// Throws Error (usage) if the launch depends on a variable without a value, and if `given` names a
+// variable that the script does not use.
 LaunchArguments launch_arguments(std::string_view text, const std::string& file,
                                  const Variables& given, std::vector<Finding>& findings);
 

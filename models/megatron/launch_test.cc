@@ -11,7 +11,7 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-// A script whose last lines launch the program.
+// Returns a script whose last lines launch the program.
 std::string script(const std::string& launch) {
   return "#!/bin/bash\nGPUS_PER_NODE=8\nNNODES=4\nMODEL_ARGS=(\n    --num-layers 24\n"
          "    --hidden-size 2048\n    --num-attention-heads 16\n    --seq-length 2048\n"
@@ -65,7 +65,8 @@ TEST_CASE("launches: a variable without a value is refused by its name, and can 
   CHECK_THROWS_WITH(keys(text, {{"STAGES", "2"}}), Contains("'STAGES' is no variable of train.sh"));
 }
 
-TEST_CASE("launches: one node is torchrun's default, and positions have several digits") {
+TEST_CASE(
+    "launches: torchrun's default is one node, and positional parameters may have several digits") {
   const std::string program = "pretrain_gpt.py ${MODEL_ARGS[@]} $LAYOUT";
   CHECK(keys(script("torchrun --nproc_per_node 8 " + program)).at("gpus") == "8");
   const std::string text =
@@ -73,8 +74,8 @@ TEST_CASE("launches: one node is torchrun's default, and positions have several 
   CHECK(keys(text, {{"1", "7"}, {"10", "500"}}).at("steps") == "500");
 }
 
-// transformer.py of Megatron-DeepSpeed; its forks gate by --glu-activation.
-TEST_CASE("launches: Megatron-DeepSpeed's attention is fused if a kernel is asked for") {
+// transformer.py of Megatron-DeepSpeed; its forks have gates by --glu-activation.
+TEST_CASE("launches: Megatron-DeepSpeed's attention is fused if a kernel is selected") {
   const std::string program = "deepspeed --num_nodes 4 pretrain_gpt.py ${MODEL_ARGS[@]} $LAYOUT";
   CHECK(keys(script(program + " --deepspeed")).at("attention") == "unfused");
   CHECK_FALSE(keys(script(program + " --deepspeed --use-flash-attn-v2")).contains("attention"));
@@ -86,7 +87,7 @@ TEST_CASE("launches: Megatron-DeepSpeed's attention is fused if a kernel is aske
   CHECK(model(" --glu-activation swiglu") != model(""));
 }
 
-TEST_CASE("launches: a branch on an unset variable leaves what it assigns without a value") {
+TEST_CASE("launches: names assigned in a branch on an unset variable have no value") {
   const std::string text = script(
       "PP=1\nif [ \"$BIG\" = yes ]; then PP=4; fi\n"
       "python pretrain_gpt.py ${MODEL_ARGS[@]} --pipeline-model-parallel-size $PP");
@@ -104,20 +105,20 @@ TEST_CASE("launches: a name that is a list in one branch and a text in the other
   CHECK(keys("A=y\n" + text).at("tp") == "4");
 }
 
-TEST_CASE("launches: programs whose models are not arguments of Megatron-LM are refused by name") {
+TEST_CASE("launches: programs with other models than Megatron-LM's are refused by name") {
   for (const char* program : {"pretrain_mamba", "pretrain_hybrid", "pretrain_vision_classify",
                               "pretrain_retro", "pretrain_ict", "pretrain_t5", "pretrain_vlm"}) {
     const std::string launch = std::string("torchrun --nproc_per_node 8 tools/") + program + ".py ";
     CHECK_THROWS_WITH(keys(script(launch + "${MODEL_ARGS[@]}")),
                       Contains(std::string("train.sh:17: ") + program + ".py trains a model of"));
   }
-  // Names that only contain one: "predict", "gpt5".
+  // Program names that only contain such a name: "predict", "gpt5".
   for (const char* program : {"pretrain_predict", "pretrain_gpt5", "pretrain_bert", "train_own"})
     CHECK(keys(script(std::string("torchrun ") + program + ".py ${MODEL_ARGS[@]}"))
               .at("micro_batch") == "4");
 }
 
-TEST_CASE("launches: a value for a script that launches nothing is refused, never dropped") {
+TEST_CASE("launches: a value for a script without a launch is refused, not ignored") {
   const std::string lists = "#!/bin/bash\nTP=2\nARGS=(\n--num-layers 2\n)\n";
   CHECK_THROWS_WITH(keys(lists, {{"TP", "4"}}), Contains("--set-var: train.sh launches no"));
   CHECK_THROWS_WITH(keys("--num-layers TP", {{"TP", "4"}}), Contains("has no variables"));
@@ -127,7 +128,7 @@ TEST_CASE("launches: a value for a script that launches nothing is refused, neve
   CHECK(findings.front().code == "no-launch");
 }
 
-TEST_CASE("launches: a comment ends a command, and what follows is named") {
+TEST_CASE("launches: a comment ends a command, and the following arguments are named") {
   const Arguments arguments = decode(
       script("python pretrain_gpt.py ${MODEL_ARGS[@]} \\\n# --bf16 \\\n  --fp16"), "train.sh");
   REQUIRE(arguments.findings.size() == 1);

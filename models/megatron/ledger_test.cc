@@ -15,14 +15,14 @@ const std::string base =
     "--max-position-embeddings 1024 --vocab-size 50257 --micro-batch-size 2 --global-batch-size 64 "
     "--train-iters 300 --bf16 ";
 
-// The treatment of `key` among the arguments `more` and those of `base`.
+// Returns the effect of `key` among the arguments `more` and those of `base`.
 Treatment treatment_of(const std::string& key, const std::string& more) {
   for (const LedgerEntry& entry : decode(base + more, "a").ledger)
     if (entry.key == key) return entry.treatment;
   throw std::logic_error("no such entry");
 }
 
-TEST_CASE("ledger: arguments are applied, costless for a reason, or named") {
+TEST_CASE("ledger: arguments are applied, costless with a reason, or named") {
   CHECK(treatment_of("--num-layers", "") == Treatment::applied);
   CHECK(treatment_of("--bf16", "") == Treatment::applied);
   CHECK(treatment_of("--seed", "--seed 4") == Treatment::costless);
@@ -44,14 +44,14 @@ TEST_CASE("ledger: arguments are applied, costless for a reason, or named") {
   CHECK(treatment_of("--cuda-graph-impl", "--cuda-graph-impl local") == Treatment::applied);
   CHECK(treatment_of("--cuda-graph-scope", "--cuda-graph-impl local --cuda-graph-scope attn") ==
         Treatment::named);
-  // They have no effect in this run.
+  // These arguments have no effect in this run.
   CHECK(treatment_of("--fp8-param-gather", "--fp8-param-gather") == Treatment::named);
   CHECK(treatment_of("--exp-avg-dtype", "--exp-avg-dtype bf16") == Treatment::named);
   CHECK(treatment_of("--cp-comm-type", "--cp-comm-type a2a") == Treatment::named);
   CHECK(treatment_of("--ddp-bucket-size", "--ddp-bucket-size 1000000") == Treatment::named);
   CHECK(treatment_of("--softmax-type", "--softmax-type off-by-one") == Treatment::named);
   CHECK(treatment_of("--zzzzzzzz", "--zzzzzzzz 1") == Treatment::named);
-  // Arguments of experts: this run has none.
+  // Arguments of experts, which this run does not have.
   CHECK(treatment_of("--moe-grouped-gemm", "--moe-grouped-gemm") == Treatment::named);
 }
 
@@ -59,8 +59,8 @@ bool same_answer(const Arguments& a, const Arguments& b) {
   return a.what_if == b.what_if && a.model == b.model;
 }
 
-// A real argument changes the answer, is named in a finding, is refused, or is costless.
-TEST_CASE("ledger: no known argument is dropped in silence") {
+// An existing argument changes the result, is named in a finding, is refused, or is costless.
+TEST_CASE("ledger: no known argument is ignored silently") {
   std::vector<std::string> names = known_arguments();
   for (const CostlessGroup& group : costless_groups())
     for (std::size_t at = 0; at < group.names.size();) {
@@ -72,7 +72,8 @@ TEST_CASE("ledger: no known argument is dropped in silence") {
   for (const std::string& name : names) {
     if (base.find("--" + name + " ") != std::string::npos) continue;
     bool taken = false, told = !costless_reason(name).empty();
-    // Runs in which flags of one framework and layout or another count, and values of all kinds.
+    // Runs of two frameworks and of several layouts, with values of all kinds, so that every
+    // argument applies in one of them.
     for (const std::string& run : {base, base + "--deepspeed --tensor-model-parallel-size 2 ",
                                    base + "--nproc-per-node 8 --attention-dropout 0 "})
       for (const char* value : {"", " 2", " none", " local", " 64,0", " 0"}) {
@@ -94,8 +95,8 @@ TEST_CASE("ledger: no known argument is dropped in silence") {
   CHECK(accepted > 500);
 }
 
-// Arguments that change kernels, messages or parameters of some run are not called costless.
-TEST_CASE("ledger: arguments that cost are not cleared") {
+// Arguments that change kernels, messages or parameters of some run do not count as costless.
+TEST_CASE("ledger: arguments that affect the cost are not called costless") {
   for (const char* name : {"cp-comm-type",
                            "moe-grouped-gemm",
                            "fp8-param-gather",
@@ -130,7 +131,7 @@ TEST_CASE("ledger: arguments that cost are not cleared") {
     INFO(name);
     CHECK(costless_reason(name).empty());
   }
-  // Gates of any name, of which --swiglu alone has another default width.
+  // Gates have any name; only --swiglu has another default width.
   CHECK(decode(base + "--quick-geglu", "a").model ==
         decode(base + "--swiglu --ffn-hidden-size 4096", "a").model);
 }
@@ -152,7 +153,7 @@ TEST_CASE("ledger: the run ends at the first of tokens, samples and iterations")
   CHECK(value("--curriculum-learning --train-samples 100 --train-tokens 1281", "samples") == "100");
 }
 
-TEST_CASE("ledger: a static loss scale is named where Megatron-LM has it") {
+TEST_CASE("ledger: a static loss scale is named for Megatron-LM") {
   const auto named = [](const std::string& text) {
     const std::string model =
         "--num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 128 ";
@@ -165,7 +166,7 @@ TEST_CASE("ledger: a static loss scale is named where Megatron-LM has it") {
   CHECK_FALSE(named("--fp16 --loss-scale 12 --deepspeed"));  // the JSON has its own
 }
 
-TEST_CASE("ledger: names of older releases, and real ones near others") {
+TEST_CASE("ledger: names of older releases, and existing names similar to others") {
   const auto tp = [](const std::string& text) {
     const Arguments arguments = decode(base + text, "a");
     return std::ranges::find(arguments.what_if, "tp", &std::pair<std::string, std::string>::first)
@@ -177,7 +178,7 @@ TEST_CASE("ledger: names of older releases, and real ones near others") {
     CHECK_NOTHROW(decode(base + real, "a"));
 }
 
-TEST_CASE("vocabulary: tokenizers whose names are known") {
+TEST_CASE("vocabulary: tokenizers with known names") {
   CHECK(vocabulary_of_type("GPT2BPETokenizer")->words == 50257);
   CHECK_FALSE(vocabulary_of_type("HFTokenizer"));
   CHECK(vocabulary_of_name("google/mt5-base")->words == 250100);

@@ -1,4 +1,4 @@
-// Arguments of Megatron-LM, and the description that they become.
+// Fuzzes arguments of Megatron-LM, and the resulting description.
 #include "models/megatron/arguments.h"
 #include "models/shape/load.h"
 #include "sim/base/fuzz_target.h"

@@ -33,8 +33,8 @@ std::int64_t expert_interval(const ArgumentReader& read) {
   return read.whole("expert-interval", 10'000).value_or(2);
 }
 
-// The vocabulary of the tokenizer's type, or that its files' names tell. --merge-file is GPT-2's
-// alone, and pretrain_bert.py's usual tokenizer is BERT's uncased one.
+// Returns the vocabulary of the tokenizer's type, or the one indicated by the names of its files.
+// Only GPT-2 has --merge-file, and pretrain_bert.py's usual tokenizer is BERT's uncased one.
 std::optional<std::int64_t> words_of_tokenizer(const ArgumentReader& read) {
   const auto taken = [&](const std::string& key, const Vocabulary& of) {
     read.note(key, "vocab-size-assumed",
@@ -81,7 +81,8 @@ class ModelWriter {
     if (!is_rotary(read_)) line("positions", longest_sequence(read_));
   }
 
-  // A model of experts has RMS norms, rotary positions and no biases.
+  // Adds findings for parts that a model of experts does not have: it has RMS norms, rotary
+  // positions and no biases.
   void name_other_parts() {
     const auto other = [&](const char* key, bool differs, const char* sentence) {
       if (read_.has(key) && differs) read_.note(key, "not-modelled", sentence);
@@ -97,7 +98,7 @@ class ModelWriter {
     const std::int64_t hidden = read_.needed("hidden-size", 1'000'000);
     const std::int64_t heads = read_.needed("num-attention-heads", 10'000);
     const std::int64_t channels = read_.whole("kv-channels", 10'000).value_or(hidden / heads);
-    // The fork of BLOOM names the activation whose gate doubles the first product.
+    // The fork for BLOOM names the activation, whose gate doubles the first product.
     const bool gated =
         read_.flag("swiglu") || read_.flag("quick-geglu") || read_.has("glu-activation");
     const bool experts = has_experts(read_), bert = read_.is_bert();
@@ -144,12 +145,12 @@ class ModelWriter {
       toml_ += fmt::format("dropout = {}\n", read_.real("hidden-dropout", 0.1) > 0 ||
                                                  read_.real("attention-dropout", 0.1) > 0);
     toml_ += "flash_attention = true\n";
-    // Norms first, and the head sees every token (core/models/bert/bert_model.py).
+    // Norms come first, and the head computes every token (core/models/bert/bert_model.py).
     if (bert) toml_ += "pre_layer_norm = true\nmasked_fraction = 1.0\n";
   }
 
-  // --window-size BACK,AHEAD of every layer, with --window-attn-skip-freq N of all but each N-th
-  // (core/transformer/utils.py, is_layer_window_attention).
+  // Reads --window-size BACK,AHEAD for every layer, or with --window-attn-skip-freq N for all
+  // except each N-th (core/transformer/utils.py, is_layer_window_attention).
   void window() {
     if (!read_.has("window-size")) return;
     const std::string text = fmt::format("{}", fmt::join(read_.values("window-size"), ","));
@@ -166,7 +167,7 @@ class ModelWriter {
     line("window_layers", whole_every.value_or(2) - 1);
   }
 
-  // Megatron-LM's default with --swiglu is 8 h / 3 in multiples of 64.
+  // Megatron-LM's default with --swiglu is 8 h / 3, rounded down to a multiple of 64.
   void feed_forward(std::int64_t hidden, bool gated, bool experts) {
     const std::int64_t usual = read_.flag("swiglu") ? 4 * hidden * 2 / 3 / 64 * 64 : 4 * hidden;
     const std::int64_t dense = read_.whole("ffn-hidden-size", 10'000'000).value_or(usual);

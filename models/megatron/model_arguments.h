@@ -1,4 +1,4 @@
-// From arguments of Megatron's programs to the description of their model, in TOML
+// Converts arguments of Megatron's programs to the description of their model, in TOML
 // (models/shape/load.h).
 #pragma once
 
@@ -10,13 +10,14 @@ namespace lambcast::megatron {
 
 struct ModelDescription {
   std::string toml;
-  bool lacks_vocabulary = false;  // no argument tells `vocab`
+  bool lacks_vocabulary = false;  // no argument determines `vocab`
 };
 
-// Throws Error (usage) with file, line and argument.
+// Returns the description. Throws Error (usage) with file, line and argument.
 ModelDescription describe_model(const ArgumentReader& read);
 
-// Whether the model has experts. Megatron-DeepSpeed's default is one expert: a dense model.
+// Returns whether the model has experts. Megatron-DeepSpeed's default of one expert is a dense
+// model.
 bool has_experts(const ArgumentReader& read);
 
 }  // namespace lambcast::megatron

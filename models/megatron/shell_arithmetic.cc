@@ -13,7 +13,7 @@ namespace {
 
 using Number = std::int64_t;
 
-// Wraps around as the shell's 64-bit arithmetic does.
+// Wraps around like the shell's 64-bit arithmetic.
 Number wrapped(char op, Number a, Number b) {
   const auto x = static_cast<std::uint64_t>(a), y = static_cast<std::uint64_t>(b);
   return static_cast<Number>(op == '+' ? x + y : op == '-' ? x - y : x * y);
@@ -42,7 +42,7 @@ class Calculator {
  private:
   static constexpr int most_nested = 100;
 
-  // NAME OP= value, or a condition.
+  // Parses NAME OP= value, or a condition.
   Number assignment() {
     if (++depth_ > most_nested) return failed();
     skip_spaces();
@@ -82,7 +82,7 @@ class Calculator {
     return condition != 0 ? first : second;
   }
 
-  // Reads a side that is evaluated only if `chosen`.
+  // Reads an operand that is evaluated only if `chosen`.
   template <typename Read>
   Number side(bool chosen, Read read) {
     const bool before = quiet_;
@@ -191,7 +191,7 @@ class Calculator {
     Number value = 0;
     const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), value);
     const auto length = static_cast<std::size_t>(end - rest.data());
-    // A number of another base: 010, 0x10, 2#10.
+    // Numbers with another base: 010, 0x10, 2#10.
     const bool other_base = (length > 1 && rest[0] == '0') ||
                             rest.substr(length).starts_with("#") ||
                             variable_length(rest.substr(length)) > 0;

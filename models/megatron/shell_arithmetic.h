@@ -10,14 +10,14 @@
 namespace lambcast::megatron {
 
 struct ArithmeticNames {
-  // Returns the value of a bare name, or nothing if it has none.
+  // Returns the value of a name, or nothing if it has none.
   std::function<std::optional<std::int64_t>(const std::string&)> value;
-  // Assigns; called only for the sides of && || ?: that are evaluated.
+  // Assigns a value. Not called in operands of && || ?: that are not evaluated.
   std::function<void(const std::string&, std::int64_t)> assign;
 };
 
-// Returns nothing for a name without a value, a division by zero, and other syntax. Octal numbers,
-// numbers with a base and elements of arrays are such syntax.
+// Returns nothing for a name without a value, a division by zero, and unsupported syntax, such as
+// octal numbers, numbers with a base and elements of arrays.
 std::optional<std::int64_t> arithmetic(std::string_view text, const ArithmeticNames& names);
 
 }  // namespace lambcast::megatron

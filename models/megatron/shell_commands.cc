@@ -17,7 +17,7 @@ namespace {
 
 using enum ShellStatus;
 
-// Length of "NAME=", "NAME+=" or "NAME[INDEX]="; 0 for other words.
+// Returns the length of "NAME=", "NAME+=" or "NAME[INDEX]="; 0 for other words.
 std::size_t assigned(std::string_view source) {
   std::size_t name = variable_length(source);
   if (name == 0) return 0;
@@ -30,7 +30,8 @@ std::size_t assigned(std::string_view source) {
   return rest.starts_with("+=") ? name + 2 : rest.starts_with("=") ? name + 1 : 0;
 }
 
-// Files and commands that set up a shell and assign nothing that a launch uses.
+// Returns whether a text names a file or command that sets up a shell and assigns nothing that a
+// launch uses.
 bool sets_up_shell(std::string_view text) {
   constexpr std::array<std::string_view, 9> parts{"/activate", "conda",     "bashrc",
                                                   "profile",   "/etc/",     "modules",
@@ -79,7 +80,7 @@ class Command {
     return all.contains(word);
   }
 
-  // Values in front of a command end with it.
+  // Values in front of a command apply only to that command.
   ShellStatus execute_with(std::span<const ShellSource> prefix) {
     if (prefix.empty()) return execute();
     const auto exported = state_.values.exported();
@@ -103,7 +104,7 @@ class Command {
 
   void add(std::string text, int line) {
     std::string unset = missing_name(text);
-    // A backslash that ends a line of a string is no argument.
+    // A backslash at the end of a line of a string is not an argument.
     if (text == "\\") return;
     const bool branch = std::erase(text, branch_mark) > 0;
     words_.push_back({std::move(text), line, std::move(unset), branch});
@@ -118,7 +119,7 @@ class Command {
     const std::size_t length = assigned(word.text);
     const bool append = word.text[length - 2] == '+';
     const std::string name(word.text.substr(0, variable_length(word.text)));
-    // The shell gives up the rest of the line.
+    // The shell would skip the remainder of the line.
     if (state_.values.is_readonly(name))
       fail_input({state_.file, word.line, {}}, fmt::format("'{}' is readonly", name),
                  "write the arguments out, without the shell");
@@ -137,7 +138,7 @@ class Command {
     state_.values.assign_item(name, index.substr(1, index.size() - 2), value.items.front(), append);
   }
 
-  // export, readonly, local and declare.
+  // Evaluates export, readonly, local and declare.
   void declare(std::span<const ShellSource> words) {
     const std::string_view command = words.front().text;
     const bool local = command != "export" && command != "readonly";
@@ -148,7 +149,7 @@ class Command {
       } else if (assigned(word.text) > 0 || variable_length(word.text) == word.text.size()) {
         declare(word, options, local);
       } else {
-        // Words that become assignments, as in export "$NAME=1".
+        // Handles words that expand to assignments, as in export "$NAME=1".
         for (const std::string& field : state_.values.fields(word.text)) {
           if (!missing_name(field.substr(0, assigned(field))).empty() || assigned(field) == 0) {
             if (!missing_name(field).empty()) state_.values.forget_all(reason(command, word.line));
@@ -205,7 +206,7 @@ class Command {
     return launch();
   }
 
-  // A here-document that sed -i changed is not known any more.
+  // A here-document that sed -i changed is no longer known.
   void edit_files() {
     if (std::ranges::none_of(words_, [](const auto& word) { return word.text.starts_with("-i"); }))
       return;
@@ -262,7 +263,7 @@ class Command {
     }
   }
 
-  // Names that a command fills from what is not read.
+  // Removes the values of names that a command sets from unread input.
   void forget() {
     const std::string what = reason(words_.front().text, words_.front().line);
     for (const char* name : {"REPLY", "MAPFILE", "OPTARG", "OPTIND"})
@@ -280,7 +281,7 @@ class Command {
     return !state_.doubt.empty() ? unknown : value == "0" ? no : yes;
   }
 
-  // set -- WORDS; options of set change no value.
+  // Evaluates set -- WORDS; options of set change no value.
   void set() {
     if (words_.size() > 1 && words_[1].text.size() == 2 && words_[1].text[1] == 'a')
       state_.values.export_all(words_[1].text == "-a");
@@ -294,7 +295,8 @@ class Command {
     state_.values.set_positional(texts);
   }
 
-  // printf -v NAME with one whole number or text; other formats give the name no value.
+  // Evaluates printf -v NAME with one whole number or text; with other formats the name has no
+  // value.
   void print() {
     const std::string& name = words_[2].text;
     const bool one = words_.size() == 5 && (words_[3].text == "%d" || words_[3].text == "%s");
@@ -335,7 +337,7 @@ class Command {
     state_.values.set_positional(outer);
   }
 
-  // bash -c TEXT, and texts that other launchers pass on, are evaluated; programs are recorded.
+  // Evaluates bash -c TEXT and texts of other launchers, and records programs.
   ShellStatus launch() {
     static const std::set<std::string_view> assumed_to_succeed{
         "mkdir", "cd", "echo", "printf", "cat", "ulimit", "module", "sleep", "trap"};
@@ -358,7 +360,7 @@ class Command {
     return unknown;
   }
 
-  // The text of bash -c at `place`, with its parameters behind it.
+  // Evaluates the text of bash -c at `place`, with the parameters that follow it.
   void in_new_shell(std::size_t place) {
     state_.values.open_scope();
     state_.values.keep_exported();
@@ -373,7 +375,7 @@ class Command {
   ShellState& state_;
   const EvaluateText& evaluate_;
   std::vector<ShellWord> words_;
-  bool sets_up_ = false;  // a word of the source names a file that sets up a shell
+  bool sets_up_ = false;  // a word names a file that sets up a shell
 };
 
 }  // namespace

@@ -14,7 +14,7 @@
 
 namespace lambcast::megatron {
 
-// A word as it stands in the script; NAME=( ... ) is one word with items.
+// A word in the source of the script; NAME=( ... ) is one word with items.
 struct ShellSource {
   int line = 0;
   std::string_view text;
@@ -27,19 +27,19 @@ enum class ShellStop { none, next, loop, function, script };
 
 // State of an evaluation, shared by the texts that a script evaluates.
 struct ShellState {
-  // Characters of the script that are evaluated. A word, and a repetition of a loop or a text that
-  // is evaluated anew, count that much next to theirs.
+  // Limits of the evaluated text, in characters. Each word, and each repetition of a loop or of an
+  // evaluated text, counts as that many more characters.
   static constexpr int most_steps = 1 << 18, of_word = 16, of_repetition = 512;
   static constexpr int most_nested = 32;
   static constexpr std::size_t most_text = 2 << 20;  // ShellValues::written
 
   std::string file;
   ShellValues values;
-  std::map<std::string, std::pair<std::string, int>> functions = {};  // body, its line
-  std::vector<std::string> conditions = {};  // names that undecided branches depend on
-  std::string doubt = {};                    // the name behind the last unknown status
+  std::map<std::string, std::pair<std::string, int>> functions = {};  // body and its line
+  std::vector<std::string> conditions = {};  // names on which undecided branches depend
+  std::string doubt = {};                    // name that caused the last unknown status
   ShellStop stop = ShellStop::none;
-  // Names behind a break or continue, and behind a return, that may or may not run.
+  // Names that decide whether a break or continue, and a return, runs.
   std::string undecided_stop = {}, undecided_return = {};
   bool may_exit = false;  // an undecided branch ended with exit
   int steps = 0, depth = 0;
@@ -51,8 +51,8 @@ struct ShellState {
 
 using EvaluateText = std::function<void(std::string_view text, int line)>;
 
-// Evaluates a loop or a function. If `undecided` names a variable on which its end depends, the
-// names that it changed have no value afterwards.
+// Evaluates a loop or a function. If `undecided` names a variable on which its end depends, names
+// that it changed have no value afterwards.
 void evaluate_bounded(ShellState& state, std::string& undecided, const std::function<void()>& body);
 
 // Runs assignments and the shell's own commands, records launches, and skips other commands.

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view blanks = " \t\r\n";
 constexpr std::size_t most_text = 1 << 18;     // characters of a word
-constexpr std::size_t most_trimmed = 1 << 10;  // characters of a text that loses a part
+constexpr std::size_t most_trimmed = 1 << 10;  // characters of a text from which a part is removed
 
 // Removes the shortest or longest prefix or suffix that matches `pattern`.
 std::string trimmed(const std::string& text, std::string_view pattern, bool prefix, bool longest) {
@@ -29,7 +29,7 @@ std::string trimmed(const std::string& text, std::string_view pattern, bool pref
   return text;
 }
 
-// Replaces the text FROM of "/FROM/TO" or "//FROM/TO"; nothing for patterns.
+// Replaces the text FROM by TO for "/FROM/TO" or "//FROM/TO"; returns nothing for patterns.
 std::optional<std::string> replaced(const std::string& text, std::string_view rest) {
   const bool every = rest.starts_with("//");
   rest.remove_prefix(every ? 2 : 1);
@@ -55,7 +55,7 @@ bool lacks_value(const std::vector<std::string>& items) {
 
 }  // namespace
 
-// The fields that a word becomes.
+// Builds the fields that a word expands to.
 class ShellValues::Expansion {
  public:
   Expansion(ShellValues& values, bool split) : values_(values), split_(split) {}
@@ -84,7 +84,7 @@ class ShellValues::Expansion {
     if (c == '\'') {
       append(source.substr(1, source.size() - 2));
     } else if (c == '"') {
-      // "$@" and "${A[@]}" of no items give no field.
+      // "$@" and "${A[@]}" without items give no field.
       open_ = open_ || !(source.ends_with("@]}\"") || source == "\"$@\"" || source == "\"${@}\"");
       inside_quotes(source.substr(1, source.size() - 2));
     } else if (c == '\\') {
@@ -96,7 +96,7 @@ class ShellValues::Expansion {
     }
   }
 
-  // $'text' without escapes is 'text'; others have no value.
+  // $'text' without escapes equals 'text'; others have no value.
   std::size_t behind_dollar(std::string_view source, std::size_t at) {
     if (at == source.size() || (source[at] != '\'' && source[at] != '"'))
       return name_behind(source, at, split_);
@@ -109,7 +109,7 @@ class ShellValues::Expansion {
     return end;
   }
 
-  // A plain $NAME, $1 or $@ after its dollar sign.
+  // Expands a plain $NAME, $1 or $@ after its dollar sign.
   std::size_t name_behind(std::string_view source, std::size_t at, bool split) {
     std::size_t length = variable_length(source.substr(at));
     constexpr std::string_view special = "0123456789@*?!";
@@ -136,7 +136,7 @@ class ShellValues::Expansion {
     }
   }
 
-  // ${...}, $((...)), $(...), $# or `...`.
+  // Expands ${...}, $((...)), $(...), $# or `...`.
   void substitution(std::string_view source, bool split) {
     if (source == "$#") return add(values_.parameter("#"), split);
     if (source.starts_with("${"))
@@ -218,7 +218,7 @@ std::string ShellValues::calculated(std::string_view source) {
   return without_value(missing.empty() ? command_output : std::string_view(missing));
 }
 
-// Takes the values from the names of an expression that was not evaluated, if it may assign.
+// Removes the values of names in an expression that was not evaluated, if it may assign.
 void ShellValues::forget_assigned(std::string_view text) {
   bool assigns = text.find("++") != text.npos || text.find("--") != text.npos;
   for (std::size_t at = text.find('='); at != text.npos; at = text.find('=', at + 1)) {
@@ -254,7 +254,7 @@ std::string ShellValues::length_of(std::string_view name) {
   return std::to_string(text_of(key).size());
 }
 
-// The values of what stands between ${ and }.
+// Returns the values of the text between ${ and }.
 std::vector<std::string> ShellValues::parameter(std::string_view inside) {
   if (inside.starts_with("#")) return {length_of(inside.substr(1))};
   if (inside == "@") return positional();
@@ -276,7 +276,7 @@ std::vector<std::string> ShellValues::parameter(std::string_view inside) {
   return rest.starts_with("[") ? element(name, rest) : otherwise(name, rest);
 }
 
-// ${NAME[@]}, ${NAME[*]}, ${NAME[@]:first:count} and ${NAME[index]}.
+// Expands ${NAME[@]}, ${NAME[*]}, ${NAME[@]:first:count} and ${NAME[index]}.
 std::vector<std::string> ShellValues::element(const std::string& name, std::string_view rest) {
   const auto found = values_.find(name);
   if (found == values_.end()) return {without_value(name)};
@@ -302,7 +302,8 @@ std::vector<std::string> ShellValues::element(const std::string& name, std::stri
   return {*index < size ? items[static_cast<std::size_t>(*index)] : ""};
 }
 
-// ${NAME:-word}, ${NAME:=word}, ${NAME:+word} and ${NAME:?word}, with and without the colon.
+// Expands ${NAME:-word}, ${NAME:=word}, ${NAME:+word} and ${NAME:?word}, with and without the
+// colon.
 std::vector<std::string> ShellValues::otherwise(const std::string& name, std::string_view rest) {
   const bool colon = rest.starts_with(":");
   const char kind = rest.size() > (colon ? 1 : 0) ? rest[colon ? 1 : 0] : '\0';
@@ -322,7 +323,7 @@ std::vector<std::string> ShellValues::otherwise(const std::string& name, std::st
   return {value};
 }
 
-// ${NAME:first} and ${NAME:first:count}.
+// Expands ${NAME:first} and ${NAME:first:count}.
 std::vector<std::string> ShellValues::part_of(const std::string& name, std::string_view range) {
   const std::string text = text_of(name);
   const std::size_t colon = range.find(':');
@@ -337,7 +338,7 @@ std::vector<std::string> ShellValues::part_of(const std::string& name, std::stri
   return {text.substr(begin, static_cast<std::size_t>(*count))};
 }
 
-// Removed prefixes and suffixes, replaced parts and changed case.
+// Removes prefixes and suffixes, replaces parts and changes case.
 std::vector<std::string> ShellValues::edited(const std::string& name, std::string_view rest) {
   const std::string text = text_of(name);
   if (!missing_name(text).empty()) return {text};

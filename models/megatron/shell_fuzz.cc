@@ -1,4 +1,4 @@
-// Launch scripts.
+// Fuzzes launch scripts.
 #include "models/megatron/shell_script.h"
 #include "sim/base/fuzz_target.h"
 

@@ -11,7 +11,8 @@ namespace {
 constexpr std::size_t npos = std::string_view::npos;
 constexpr int deepest = 100;
 
-// Index after the closing bracket that matches the one before `at`; quotes inside are skipped.
+// Returns the index after the closing bracket that matches the one before `at`; quotes inside are
+// skipped.
 std::size_t after_bracket(std::string_view text, std::size_t at, char open, char close, int depth);
 
 std::size_t after_double_quote(std::string_view text, std::size_t at, int depth);
@@ -56,7 +57,7 @@ std::size_t after_bracket(std::string_view text, std::size_t at, char open, char
   return npos;
 }
 
-// The parts of what stands between braces: {a,b} or {1..4}; none if it is neither.
+// Returns the parts of the text between braces: {a,b} or {1..4}; none if it is neither.
 std::vector<std::string> brace_parts(std::string_view inside) {
   std::vector<std::string> parts;
   const std::size_t dots = inside.find("..");
@@ -167,7 +168,7 @@ bool read_here_document(std::string_view text, std::size_t& at, const HereDocume
 }
 
 bool is_comparable(std::string_view text, std::string_view pattern) {
-  constexpr std::size_t most_product = 1 << 20;  // of their lengths
+  constexpr std::size_t most_product = 1 << 20;  // product of their lengths
   return pattern.find_first_of("[\\") == npos && text.size() * pattern.size() <= most_product;
 }
 

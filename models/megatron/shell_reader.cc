@@ -99,7 +99,7 @@ void ShellReader::redirections() {
   for (skip_spaces(); redirection(); skip_spaces()) continue;
 }
 
-// Passes over the command of <( ... ) or >( ... ).
+// Skips the command of <( ... ) or >( ... ).
 bool ShellReader::substituted_process() {
   if (at("<(") || at(">(")) ++at_;
   if (!at("(")) return false;

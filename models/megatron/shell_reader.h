@@ -11,7 +11,7 @@
 
 namespace lambcast::megatron {
 
-// A place in a shell text. Commands are passed over where it is not live.
+// A position in a shell text. Commands are skipped, not evaluated, while it is not live.
 class ShellReader : protected ShellCursor {
  protected:
   ShellReader(std::string_view text, int first_line, ShellState& state)
@@ -20,16 +20,16 @@ class ShellReader : protected ShellCursor {
   bool live() const { return live_ && state_.stop == ShellStop::none; }
   [[noreturn]] void fail(std::string_view what) const;
 
-  // Skips blanks, ends of commands and comments, and reads announced here-documents.
+  // Skips blanks, ends of commands and comments, and reads the here-documents announced before.
   void skip_separators();
   std::string_view raw();   // the word that begins here
-  std::string_view peek();  // the same, without moving
+  std::string_view peek();  // the same word, without moving
   void expect(std::string_view word);
   void expect_close(std::string_view close);
-  // Returns the text between (( and )), and moves behind it.
+  // Returns the text between (( and )), and moves after it.
   std::string_view arithmetic_text();
 
-  // The words of a command, without its redirections.
+  // Returns the words of a command, without its redirections.
   std::vector<ShellSource> sources();
   void redirections();
 

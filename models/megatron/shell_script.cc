@@ -28,7 +28,7 @@ class Evaluator : ShellReader {
   }
 
  private:
-  // Commands up to a word that closes them.
+  // Evaluates commands up to a word that closes them.
   ShellStatus list() {
     static const std::set<std::string_view> closers{"then", "elif", "else", "fi",
                                                     "do",   "done", "esac", "}"};
@@ -51,7 +51,7 @@ class Evaluator : ShellReader {
     return state_.stop;
   }
 
-  // A command in a shell of its own changes no variables and does not end the script.
+  // A command in a subshell does not change variables or end the script.
   void close_command(bool own_shell, ShellStop before) {
     if (!own_shell) return state_.values.keep_scope();
     state_.values.undo_scope();
@@ -140,7 +140,7 @@ class Evaluator : ShellReader {
     return std::exchange(state_.may_exit, outer) ? unknown : status;
   }
 
-  // Evaluates both sides from the same state, if it is not known which of them runs.
+  // Evaluates both sides from the same state, if it is unknown which of them runs.
   void branches(const std::function<void()>& first, const std::function<void()>& second) {
     if (!live()) return first(), second();
     const std::string doubt = state_.doubt.empty() ? std::string(command_output) : state_.doubt;
@@ -154,7 +154,7 @@ class Evaluator : ShellReader {
     const ShellStop other = state_.stop;
     state_.conditions.pop_back();
     state_.may_exit = state_.may_exit || one == ShellStop::script || other == ShellStop::script;
-    // A side that ends the script is taken not to run.
+    // A side that ends the script is assumed not to run.
     if (other == ShellStop::script && one != ShellStop::script) {
       state_.values.undo_scope();
       state_.values.redo(finals);
@@ -192,7 +192,7 @@ class Evaluator : ShellReader {
         status, [&] { list(); }, rest);
   }
 
-  // Evaluates the side that the status names, and passes over the other.
+  // Evaluates the side selected by the status, and skips the other.
   void decide(ShellStatus status, const std::function<void()>& first,
               const std::function<void()>& second) {
     if (status == unknown) return branches(first, second);
@@ -221,7 +221,7 @@ class Evaluator : ShellReader {
     if (at_ == text_.size() || peek() == "esac") return;
     if (at("(")) ++at_;
     ShellStatus status = no;
-    bool read = true;  // every pattern
+    bool read = true;  // every pattern is comparable
     for (skip_spaces(); at_ < text_.size() && text_[at_] != ')'; skip_spaces()) {
       const std::size_t begin = at_;
       const std::string_view source = raw();
@@ -271,7 +271,8 @@ class Evaluator : ShellReader {
     });
   }
 
-  // Whether the number of words is known: none is without a value, or a pattern of file names.
+  // Returns whether the number of words is known: no word lacks a value or is a pattern of file
+  // names.
   bool is_counted(const std::vector<std::string>& words) {
     for (const std::string& word : words) {
       state_.doubt = missing_name(word);
@@ -280,7 +281,7 @@ class Evaluator : ShellReader {
     return true;
   }
 
-  // for ((first; condition; step)).
+  // Evaluates for ((first; condition; step)).
   ShellStatus counted() {
     const std::string_view text = arithmetic_text();
     const std::size_t one = text.find(';'),
@@ -312,7 +313,7 @@ class Evaluator : ShellReader {
     });
   }
 
-  // Evaluates a loop's body as often as `next` holds. `next` moves to the body.
+  // Evaluates a loop's body while `next` succeeds. `next` moves to the body.
   ShellStatus loop(const std::function<ShellStatus()>& next) {
     evaluate_bounded(state_, state_.undecided_stop, [&] {
       for (bool again = true; again;) {
@@ -337,8 +338,8 @@ class Evaluator : ShellReader {
       state_.stop = ShellStop::none;
   }
 
-  // A body that may run any number of times: twice as a branch, so that names which the first
-  // repetition changed have no value in the second.
+  // Evaluates a body that may run any number of times: twice as a branch, so that names changed by
+  // the first repetition have no value in the second.
   void undecided_body() {
     const std::size_t body = at_;
     branches([&] { list(), end_of_body(); }, [] {});

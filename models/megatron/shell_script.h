@@ -16,24 +16,24 @@ using Variables = std::map<std::string, std::string>;
 struct Launch {
   int line = 0;
   std::vector<ShellWord> words;  // launcher, program, arguments
-  std::string condition;         // variable that decides whether it runs; empty: it always runs
+  std::string condition;         // variable on which it depends; empty: it always runs
 };
 
 struct Script {
   std::vector<Launch> launches;
   std::map<std::string, std::string> files;    // content of here-documents by file name
-  std::vector<ShellWord> strays;               // arguments that begin a command of their own
+  std::vector<ShellWord> strays;               // arguments at the start of a command
   std::vector<ShellWord> sourced;              // files of 'source', which are not read
-  std::map<std::string, std::string> reasons;  // commands that took a value from a name
+  std::map<std::string, std::string> reasons;  // by name: command that removed its value
 };
 
-// Evaluates assignments, arrays, +=, quotes, ${X:-n} and its kin, $((...)), if, case, for, while,
-// functions, subshells, pipelines, here-documents, eval and bash -c. Output of commands, variables
-// that are never assigned and those that a command set which is not evaluated (read, source) have
-// no value; words that contain one carry its name in ShellWord::unset. `given` holds such values,
-// positional parameters as "1", "2".
+// Evaluates assignments, arrays, +=, quotes, ${X:-n} and similar forms, $((...)), if, case, for,
+// while, functions, subshells, pipelines, here-documents, eval and bash -c. The output of commands,
+// variables that are never assigned, and variables set by a command that is not evaluated (read,
+// source) have no value. A word that contains one has its name in ShellWord::unset. `given`
+// provides such values, positional parameters as "1", "2".
 //
-// Throws Error (usage) with file and line for syntax outside this subset and for scripts of more
+// Throws Error (usage) with file and line for syntax outside this subset and for scripts with more
 // than 256 kB of evaluated words, 500 repetitions or 2 MB of written text.
 Script run_script(std::string_view text, const std::string& file, const Variables& given = {});
 

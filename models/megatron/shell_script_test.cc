@@ -13,12 +13,12 @@
 namespace lambcast::megatron {
 namespace {
 
-// In the scripts GO stands for a launch.
+// In the scripts, GO stands for a launch.
 struct Example {
   const char *script, *arguments;
 };
 
-// The arguments are those that bash 5.2 passes.
+// The expected arguments are those that bash 5.2 passes.
 constexpr Example examples[] = {
     {"TP=2\n(TP=4)\nGO --tp $TP", "--tp 2"},
     {"TP=2\n(TP=4; GO --tp $TP)", "--tp 4"},
@@ -195,7 +195,7 @@ std::vector<ShellWord> launched(std::string text) {
   return {words.begin() + 4, words.end()};
 }
 
-TEST_CASE("shell: scripts pass the arguments that bash passes") {
+TEST_CASE("shell: scripts pass the same arguments as bash") {
   for (const Example& example : examples) {
     INFO(example.script);
     std::vector<std::string> texts;
@@ -208,7 +208,7 @@ TEST_CASE("shell: scripts pass the arguments that bash passes") {
   }
 }
 
-TEST_CASE("shell: values that are not evaluated are missing, never old") {
+TEST_CASE("shell: values that are not evaluated are missing, never outdated") {
   for (const char* script : refused) {
     INFO(script);
     bool missing = false;
@@ -217,7 +217,7 @@ TEST_CASE("shell: values that are not evaluated are missing, never old") {
   }
 }
 
-TEST_CASE("shell: syntax that is not evaluated is refused with its line") {
+TEST_CASE("shell: unsupported syntax is refused with its line") {
   using Catch::Matchers::Contains;
   CHECK_THROWS_WITH(launched("case 4 in 4) A=4 ;& 8) A=8 ;; esac\nGO"),
                     Contains("t.sh:2: ';&' is not supported in scripts"));
@@ -230,7 +230,7 @@ TEST_CASE("shell: syntax that is not evaluated is refused with its line") {
 }
 
 // Loops and recursions end, and no text is read beyond its end.
-TEST_CASE("shell: changed scripts are evaluated or refused") {
+TEST_CASE("shell: modified scripts are evaluated or refused") {
   std::mt19937 random(1);
   const std::string_view pieces = "(){}[]<>|&;$`'\"\\#=!*?~-+%/,:@01 \n";
   for (int round = 0; round < 15; ++round)
@@ -252,7 +252,7 @@ TEST_CASE("shell: changed scripts are evaluated or refused") {
     }
 }
 
-TEST_CASE("shell: a small script takes little time, however much it asks for") {
+TEST_CASE("shell: a small script takes little time, for any number of repetitions") {
   const std::string grow = "A=aaaaaaaaaaaaaaaa\nfor i in 1 2 3 4 5 6 7 8 9 10 11 12; do ";
   const std::pair<std::string, const char*> greedy[] = {
       {"while true; do python pretrain_gpt.py --num-layers 2; done", "repeats too often"},
@@ -267,10 +267,10 @@ TEST_CASE("shell: a small script takes little time, however much it asks for") {
   for (const auto& [script, refusal] : greedy)
     CHECK_THROWS_WITH(run_script(script, "t.sh"), Catch::Matchers::Contains(refusal));
   for (const std::string& script : slow) CHECK_NOTHROW(run_script(script, "t.sh"));
-  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(8));  // 0.1 s as measured
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(8));  // 0.1 s when measured
 }
 
-TEST_CASE("shell: a refusal names the command that took the value") {
+TEST_CASE("shell: an error names the command that removed the value") {
   const std::string script =
       "#!/bin/bash\nTP=2\nsource ./more.sh\npython pretrain_gpt.py --num-layers 2 --tp $TP\n";
   std::vector<Finding> findings;

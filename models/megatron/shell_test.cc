@@ -55,7 +55,7 @@ ShellStatus primary(TestWords words, std::string& doubt) {
   return words.size() == 3 ? compared(words[0], words[1], words[2]) : unknown;
 }
 
-// Terms between `either` or `other`: one decides the whole if it has the status `decisive`.
+// Joins terms with `either` or `other`: a term with the status `decisive` decides the result.
 template <typename Term>
 ShellStatus joined(TestWords words, const char* either, const char* other, ShellStatus decisive,
                    Term term) {

@@ -8,8 +8,8 @@ namespace lambcast::megatron {
 
 enum class ShellStatus { yes, no, unknown };
 
-// Evaluates the words of a condition. Files are never looked at: their tests are unknown. `doubt`
-// receives the name of a variable without a value that the result depends on.
+// Evaluates the words of a condition. Files are never examined: their tests are unknown. `doubt`
+// receives the name of a variable without a value on which the result depends.
 ShellStatus shell_test(const std::vector<std::string>& words, std::string& doubt);
 
 }  // namespace lambcast::megatron

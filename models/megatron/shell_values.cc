@@ -14,14 +14,15 @@ namespace {
 
 constexpr char missing_mark = '\x01';
 constexpr std::size_t longest_value = 1 << 18;  // characters of a value
-constexpr std::size_t most_items = 10'000;      // of an array
+constexpr std::size_t most_items = 10'000;      // items of an array
 
 std::string cut(std::string text) {
   if (text.size() > longest_value) text.resize(longest_value);
   return text;
 }
 
-// The longer of two values that begin alike, with marks on what it adds; nothing for others.
+// Returns the longer of two values with the same beginning, with marks on the added part; nothing
+// for others.
 std::optional<ShellValue> extended(const ShellValue& a, const ShellValue& b) {
   if (a.list != b.list || (!a.list && (a.items.empty() || b.items.empty()))) return std::nullopt;
   const bool a_longer = a.list ? a.items.size() > b.items.size() : a.items[0] > b.items[0];
@@ -184,7 +185,7 @@ void ShellValues::redo(const Changes& finals) {
 }
 
 void ShellValues::merge_scope(const Changes& other) {
-  // Names that only the other side changed.
+  // Names that only the other side changed are recorded too.
   for (const auto& [name, value] : other) record(name);
   const Changes formers = scopes_.back();
   keep_scope();

@@ -1,4 +1,4 @@
-// Variables of a shell script, and the words that they expand to.
+// Variables of a shell script, and the expansion of words.
 #pragma once
 
 #include <map>
@@ -19,42 +19,42 @@ struct ShellValue {
   bool operator==(const ShellValue&) const = default;
 };
 
-// A text that stands for the missing value of the variable `name`. Concatenation keeps it.
+// Returns a text that stands for the missing value of the variable `name`. Concatenation keeps it.
 std::string without_value(std::string_view name);
 
 // Returns the name of the first variable without a value in `text`; empty if there is none.
 std::string missing_name(std::string_view text);
 
-// Returns the text with "$NAME" for each variable without a value.
+// Returns the text with "$NAME" in place of each variable without a value.
 std::string with_names(std::string text);
 
-// Begins a word that an undecided branch adds to a list.
+// First character of a word that an undecided branch adds to a list.
 constexpr char branch_mark = '\x03';
 
-// The name that stands for the output of a command.
+// Name that stands for the output of a command.
 constexpr std::string_view command_output = "output";
 
 class ShellValues {
  public:
-  static constexpr std::size_t field_cost = 32;  // that a field counts next to its characters
+  static constexpr std::size_t field_cost = 32;  // cost of a field, in addition to its characters
 
-  // Former or final values by name; nothing for a name that was never assigned.
+  // Previous or final values by name; nothing for a name that was never assigned.
   using Changes = std::map<std::string, std::optional<ShellValue>>;
 
   // `given` values replace all assignments to their names.
   explicit ShellValues(Variables given);
 
   void assign(const std::string& name, ShellValue value, bool append);
-  // NAME[index]=text. Arrays with gaps and associative arrays have no value.
+  // Assigns NAME[index]=text. Arrays with gaps and associative arrays have no value.
   void assign_item(const std::string& name, std::string_view index, std::string text, bool append);
   // Assigns positional parameters and loop variables, which `given` does not replace.
   void bind(const std::string& name, std::string text) { slot(name) = {{std::move(text)}}; }
   void unset(const std::string& name);
-  // Takes the value from a name, or from all names; `reason` tells which command may have set it.
+  // Removes the value of a name, or of all names; `reason` names the command that may have set it.
   void forget(const std::string& name, const std::string& reason);
   void forget_all(const std::string& reason);
   const std::map<std::string, std::string>& reasons() const { return reasons_; }
-  std::size_t written() const { return written_; }  // characters assigned and expanded in all
+  std::size_t written() const { return written_; }  // characters assigned and expanded
 
   // Attributes of declare, readonly and export.
   void make_integer(const std::string& name) { integers_.insert(name); }
@@ -67,10 +67,10 @@ class ShellValues {
   // Unsets all names that a new shell does not inherit.
   void keep_exported();
 
-  // Variables of a function's own end with its call.
+  // Local variables exist until the end of the function call.
   void enter_function() { locals_.emplace_back(); }
   void leave_function();
-  // Begins a variable of the function's own, without a value. Does nothing outside functions.
+  // Creates a local variable of the function, without a value. Does nothing outside functions.
   void make_local(const std::string& name);
 
   // Expands a word of source text, split at unquoted spaces.
@@ -85,14 +85,14 @@ class ShellValues {
   std::vector<std::string> positional() const;
   void set_positional(const std::vector<std::string>& words);
 
-  // Records changes, to undo them (subshells, pipelines) or to evaluate both sides of an undecided
+  // Record changes, to undo them (subshells, pipelines) or to evaluate both sides of an undecided
   // branch. Scopes nest.
   void open_scope() { scopes_.emplace_back(); }
   void keep_scope();
   Changes undo_scope();  // returns the final values
   void redo(const Changes& finals);
-  // Closes the scope of one side of a branch; `other` holds the final values of the other side.
-  // Keeps the values that both agree on; the others have none.
+  // Closes the scope of one side of a branch; `other` has the final values of the other side. Names
+  // with equal values on both sides keep them; others have no value.
   void merge_scope(const Changes& other);
 
  private:

@@ -10,21 +10,21 @@ namespace lambcast::megatron {
 namespace {
 
 constexpr std::size_t most_words = 100'000;
-constexpr std::size_t most_letters = 10'000;  // of a word
+constexpr std::size_t most_letters = 10'000;  // characters of a word
 
 bool is_name(char c, bool first) {
   return c == '_' || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
          (!first && c >= '0' && c <= '9');
 }
 
-// The length of the name that `text` begins with.
+// Returns the length of the name at the start of `text`.
 std::size_t name_length(std::string_view text) {
   std::size_t length = 0;
   while (length < text.size() && is_name(text[length], length == 0)) ++length;
   return length;
 }
 
-// Stands in a word on both sides of the name of a variable without a value.
+// Encloses the name of a variable without a value inside a word.
 constexpr char unset_mark = '\x01';
 
 template <std::size_t N>
@@ -69,8 +69,8 @@ class Splitter {
 
   [[noreturn]] void fail(std::string_view what) const { fail_input({file_, line_, {}}, what); }
 
-  // NAME=( and NAME+=( open a list, NAME=value defines; anything else is a word, of a script a
-  // command.
+  // Reads one item: NAME=( and NAME+=( open a list, NAME=value defines a variable; anything else is
+  // a word, in a script a command.
   void take() {
     const std::size_t name = name_length(text_.substr(at_));
     const std::string_view behind = text_.substr(std::min(at_ + name, text_.size()));
@@ -127,7 +127,7 @@ class Splitter {
     return at_ == text_.size() || text_[at_] == '\n' || text_[at_] == ';' || text_[at_] == ')';
   }
 
-  // Keeps the arguments behind the first "--" of a command that launches a run; the name of its
+  // Keeps the arguments from the first "--" of a command that launches a run; the name of its
   // program is not one of them.
   void command() {
     if (depth_ == 0 && text_.substr(at_).starts_with("--")) return add_word();
@@ -193,7 +193,7 @@ class Splitter {
     ++at_;
   }
 
-  // $NAME, ${NAME}, ${NAME:-value}, ${NAME[@]}.
+  // Expands $NAME, ${NAME}, ${NAME:-value}, ${NAME[@]}.
   void expand(std::string& out) {
     const bool braces = at_ + 1 < text_.size() && text_[at_ + 1] == '{';
     const std::size_t begin = at_ + (braces ? 2 : 1);
@@ -223,7 +223,7 @@ class Splitter {
       out += unset(name);
   }
 
-  // $1 and the like.
+  // Returns whether a character names a special parameter, such as $1.
   static bool is_special(char c) {
     return (c >= '0' && c <= '9') || std::string_view("@*#?$!").find(c) != std::string_view::npos;
   }
@@ -237,7 +237,7 @@ class Splitter {
     return quoted ? text.substr(1, text.size() - 2) : text;
   }
 
-  // $( ... ) and $(( ... )).
+  // Replaces $( ... ) and $(( ... )) by a missing value.
   void substitute(std::string& out) {
     const std::size_t begin = at_;
     int open = 0;

@@ -13,7 +13,7 @@ std::vector<std::string> words(std::string_view text) {
   return all;
 }
 
-TEST_CASE("shell words: quotes, comments and lines that go on") {
+TEST_CASE("shell words: quotes, comments and line continuations") {
   CHECK(words("--tp 8 \\\n  --name 'a b'  # not this\n--x=\"1 2\"") ==
         std::vector<std::string>{"--tp", "8", "--name", "a b", "--x=1 2"});
   CHECK(words("").empty());
@@ -21,13 +21,13 @@ TEST_CASE("shell words: quotes, comments and lines that go on") {
   CHECK(shell_words("a\n\nb", "f")[1].line == 3);
 }
 
-TEST_CASE("shell words: lists, definitions and what stands for them") {
+TEST_CASE("shell words: lists, definitions and their use") {
   CHECK(words("TP=8\nARGS=(\n  --tp $TP\n  --pp ${PP:-2}\n)\n${ARGS[@]}\n") ==
         std::vector<std::string>{"--tp", "8", "--pp", "2"});
   CHECK(words("A=1\nB=\"$A$A\"\n--x ${B}") == std::vector<std::string>{"--x", "11"});
 }
 
-TEST_CASE("shell words: what has no value is named") {
+TEST_CASE("shell words: a variable without a value is named") {
   const std::vector<ShellWord> of =
       shell_words("P=$1\n--tp $TP --save ${P}/x --n $((2*3))", "a.sh");
   REQUIRE(of.size() == 6);

@@ -8,12 +8,12 @@ namespace lambcast::megatron {
 namespace {
 
 struct Known {
-  std::string_view part;  // of a name in small letters
+  std::string_view part;  // part of a name in lower case
   Vocabulary vocabulary;
 };
 
 // Source: Megatron-LM, training/arguments.py (--tokenizer-type); len(tokenizer) of the models on
-// Hugging Face. The first that fits is taken.
+// Hugging Face. The first match is used.
 constexpr std::array<Vocabulary, 4> types{{{50257, "GPT2BPETokenizer"},
                                            {30522, "BertWordPieceLowerCase"},
                                            {28996, "BertWordPieceCase"},

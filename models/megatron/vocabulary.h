@@ -1,4 +1,4 @@
-// Vocabularies of tokenizers that a Megatron run names.
+// Vocabulary sizes of tokenizers that a Megatron run names.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ struct Vocabulary {
   std::string_view tokenizer;
 };
 
-// The vocabulary of a tokenizer's type, or of a model or file whose name is known ("t5-small",
+// Return the vocabulary of a tokenizer type, or of a model or file with a known name ("t5-small",
 // "llama-7b/tokenizer.model"); nothing for others.
 std::optional<Vocabulary> vocabulary_of_type(std::string_view type);
 std::optional<Vocabulary> vocabulary_of_name(std::string_view name);
