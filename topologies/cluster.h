@@ -116,7 +116,7 @@ struct HostCopySpec {
 
 // Measured factors of this machine's software, relative to the device profile.
 struct StackSpec {
-  std::string implementation;     // whose training curves to use: "deepspeed", "nvidia"
+  std::string implementation;     // program of the training curves: "deepspeed", "nvidia"
   Sourced<double> compute_scale;  // factor on the profile's forward and backward times
   // Relative standard deviations of a micro batch's time, from one micro batch to the next and from
   // one GPU to another: a step waits for the slowest (models/training/price/slowest_rank.h).

@@ -14,7 +14,7 @@ namespace lambcast {
 
 struct ForeignDescription {
   const char* format = "";                                // "Slurm's topology.conf"
-  std::vector<std::pair<std::string, std::string>> keys;  // of a cluster: {"node.gpus", "8"}
+  std::vector<std::pair<std::string, std::string>> keys;  // keys of a cluster: {"node.gpus", "8"}
   std::string open;  // facts that the file does not state; empty if complete
 };
 

@@ -41,7 +41,7 @@ struct NumberRead {
 struct MicroBatchTime {
   Duration forward;
   Duration backward;
-  std::vector<NumberRead> rests_on;  // first "forward_backward": a curve, or how they were found
+  std::vector<NumberRead> rests_on;  // first "forward_backward": a curve, or a method
   bool measured = false;             // this program timed this shape or its blocks
   bool extrapolated = false;         // outside the range of the curve used
   // Inputs of the interval: the basis, and the doublings to the nearest measured point.

@@ -23,7 +23,7 @@ namespace lambcast {
 // pass.
 struct TrainingCurve {
   std::string model;           // preset whose shape was timed; else only a name
-  std::string implementation;  // "deepspeed", "nvidia": whose kernels and framework
+  std::string implementation;  // framework with its kernels: "deepspeed", "nvidia"
   std::int64_t seq_len = 0;
   std::vector<double> micro_batch;  // ascending
   std::vector<double> samples_per_s;

@@ -23,7 +23,7 @@ void Description::set_all(std::initializer_list<const char*> keys) {
   for (const char* key : keys) set(key, true);
 }
 
-// A run is of sequences of max_position_embeddings, up to 4,096 tokens (config.h).
+// A run has sequences of max_position_embeddings, at most 4,096 tokens (config.h).
 void add_lengths(ConfigReader& config, std::string_view key, Description& model) {
   constexpr std::int64_t most_default_length = 4096;
   const std::int64_t longest = config.whole(key, 1, 1 << 24);

@@ -1,5 +1,5 @@
-// The architectures whose config.json is read (config.h), each a function that writes the keys of
-// [model] (models/shape/families.h).
+// The architectures whose config.json is read (config.h). Each is a function that writes the keys
+// of [model] (models/shape/families.h).
 #pragma once
 
 #include <initializer_list>
@@ -13,15 +13,15 @@ namespace lambcast::huggingface {
 inline constexpr std::int64_t most_width = 1'000'000;
 inline constexpr std::int64_t most_ffn = 10'000'000;
 
-// The keys of [model], in TOML.
+// Builds the keys of [model], in TOML.
 class Description {
  public:
   void set(std::string_view key, std::int64_t value);
   void set(std::string_view key, bool value);
   void set(std::string_view key, double value);
-  void set(std::string_view key, std::string_view value);  // of words without quotes, backslashes
+  void set(std::string_view key, std::string_view value);  // without quotes, backslashes
   void set(std::string_view key, const char* value) { set(key, std::string_view(value)); }
-  void set_all(std::initializer_list<const char*> keys);  // to true
+  void set_all(std::initializer_list<const char*> keys);  // sets them to true
   const std::string& text() const { return text_; }
 
  private:
@@ -35,18 +35,19 @@ struct Width {
 // Adds the keys that decoders share: widths, layers, heads, vocabulary and lengths.
 Width add_decoder(ConfigReader& config, Description& model);
 void add_lengths(ConfigReader& config, std::string_view key, Description& model);
-// As add_decoder, with the feed-forward and heads of a size of their own.
+// Does the same as add_decoder, and adds the feed-forward and a separate head size.
 void add_dense(ConfigReader& config, Description& model);
-// `layer_types` names each layer's attention. Without it every `pattern`-th layer looks back all.
+// Reads `layer_types`, which names each layer's attention. Without it every `pattern`-th layer
+// attends to all tokens.
 void read_layer_types(ConfigReader& config, std::int64_t pattern, Description& model);
-// sliding_window, of every layer.
+// Reads sliding_window, which applies to every layer.
 void read_window(ConfigReader& config, Description& model);
 void refuse_own_head_size(ConfigReader& config, const Width& width);
 void refuse_biases(ConfigReader& config);
-// A sliding_window that use_sliding_window turns on.
+// Refuses a sliding_window that use_sliding_window enables.
 void refuse_window(ConfigReader& config);
 
-// dense.cc
+// Defined in dense.cc:
 void describe_llama(ConfigReader& config, Description& model);
 void describe_mistral(ConfigReader& config, Description& model);
 void describe_qwen2(ConfigReader& config, Description& model);
@@ -66,7 +67,7 @@ void describe_cohere(ConfigReader& config, Description& model);
 void describe_gpt2(ConfigReader& config, Description& model);
 void describe_bert(ConfigReader& config, Description& model);
 
-// variants.cc
+// Defined in variants.cc:
 void describe_seed_oss(ConfigReader& config, Description& model);
 void describe_internlm2(ConfigReader& config, Description& model);
 void describe_glm4(ConfigReader& config, Description& model);
@@ -81,7 +82,7 @@ void describe_bloom(ConfigReader& config, Description& model);
 void describe_gpt_bigcode(ConfigReader& config, Description& model);
 void describe_modernbert(ConfigReader& config, Description& model);
 
-// encoders.cc
+// Defined in encoders.cc:
 void describe_roberta(ConfigReader& config, Description& model);
 void describe_electra(ConfigReader& config, Description& model);
 void describe_distilbert(ConfigReader& config, Description& model);
@@ -89,7 +90,7 @@ void describe_t5(ConfigReader& config, Description& model);
 void describe_bart(ConfigReader& config, Description& model);
 void describe_vit(ConfigReader& config, Description& model);
 
-// sparse.cc
+// Defined in sparse.cc:
 void describe_qwen2_moe(ConfigReader& config, Description& model);
 void describe_olmoe(ConfigReader& config, Description& model);
 void describe_phimoe(ConfigReader& config, Description& model);

@@ -86,7 +86,7 @@ constexpr Architecture architectures[] = {{"llama", "decoder", describe_llama},
                                           {"gpt2", "gpt", describe_gpt2},
                                           {"bert", "bert", describe_bert}};
 
-// Architectures that no family models, each with the part that it lacks.
+// Architectures that no family models, with the part that the families lack.
 struct Unmodelled {
   std::string_view model_type, part;
 };
@@ -135,7 +135,7 @@ constexpr Unmodelled unmodelled[] = {{"deepseek_v32", sparse_attention},
                                      {"whisper", "sound"},
                                      {"clip", "towers of text and images"}};
 
-// Parts that cost something and are not counted, if a file has them.
+// Parts that cost time and are not counted, if a file has them.
 struct LeftOut {
   const char* key;
   const char* what;
@@ -161,8 +161,8 @@ bool has_no_part(const hjson::Value& value) {
          (value.kind == hjson::Kind::array && value.items.empty());
 }
 
-// Whether one letter tells the names apart. Files are written by programs: a name that differs by
-// more, or in a digit, is another architecture.
+// Returns whether two names differ in one letter. Files are written by programs, so a name that
+// differs by more, or in a digit, is another architecture.
 bool is_slip_of(std::string_view name, std::string_view known) {
   while (!name.empty() && !known.empty() && name.front() == known.front())
     name.remove_prefix(1), known.remove_prefix(1);
@@ -194,7 +194,8 @@ const Architecture& architecture_of(ConfigReader& config) {
              all);
 }
 
-// Layers of other kinds than attention, or attention of other kinds, are in no family.
+// Throws Error for layers other than attention, and for other kinds of attention, which no family
+// models.
 void refuse_other_layers(ConfigReader& config) {
   const hjson::Value* types = config.find("layer_types");
   if (types == nullptr) return;
@@ -204,8 +205,8 @@ void refuse_other_layers(ConfigReader& config) {
                     "full_attention, sliding_attention");
 }
 
-// Values of a class where a file leaves them out.
-// Source: transformers 4.57, models/gemma3/configuration_gemma3.py (Gemma3TextConfig).
+// Values of a class for keys that a file leaves out. Source: transformers 4.57,
+// models/gemma3/configuration_gemma3.py (Gemma3TextConfig).
 constexpr std::string_view gemma3_defaults =
     R"({"vocab_size": 262208, "hidden_size": 2304, "intermediate_size": 9216,
         "num_hidden_layers": 26, "num_attention_heads": 8, "num_key_value_heads": 4,
@@ -229,7 +230,8 @@ constexpr Defaults text_defaults[] = {
         "num_hidden_layers": 26, "num_attention_heads": 8, "num_key_value_heads": 4,
         "head_dim": 256, "max_position_embeddings": 8192, "sliding_window": 4096})"}};
 
-// Adds the values that the file leaves out. A misspelt key is refused as it is without them.
+// Adds the values that the file leaves out. Misspelt keys are refused as they would be without
+// defaults.
 void add_defaults(hjson::Value& root, std::string_view values, const std::string& file) {
   const hjson::Value defaults = hjson::parse(values, file);
   ConfigReader config(root, file);
@@ -238,13 +240,13 @@ void add_defaults(hjson::Value& root, std::string_view values, const std::string
     if (!config.has(member.key) && !config.is_null(member.key)) missing.push_back(member);
   config.refuse_misspelt();
   for (hjson::Member& member : missing) {
-    member.line = 0;  // no line of the file
+    member.line = 0;  // not from a line of the file
     root.members.push_back(std::move(member));
   }
 }
 
-// The root of a file, or of its text model: a file of more than text has that in `text_config`,
-// without values that its class has by default.
+// Returns the root of a file, or the model of its `text_config` if it is multimodal. There, default
+// values of the class may be left out.
 hjson::Value text_model(std::string_view json, const std::string& file) {
   hjson::Value root = hjson::parse(json, file);
   const hjson::Value* text = root.find("text_config");
@@ -265,7 +267,8 @@ hjson::Value text_model(std::string_view json, const std::string& file) {
   return root;
 }
 
-// "models/Llama-3-8B/config.json" is Llama-3-8B, "mixtral.json" mixtral.
+// Returns a model name for a file: Llama-3-8B for "models/Llama-3-8B/config.json", mixtral for
+// "mixtral.json".
 std::string name_of_file(std::string_view file) {
   std::string_view name = file;
   if (name.ends_with("/config.json")) name.remove_suffix(12);
@@ -279,7 +282,7 @@ std::string name_of_file(std::string_view file) {
   return safe.empty() ? "model" : safe;
 }
 
-// The keys of [model] that a config.json makes, and its keys with their treatment.
+// The keys of [model] that result from a config.json, and the effect of its keys.
 struct Translated {
   std::string text;
   std::vector<LedgerEntry> ledger;
@@ -306,7 +309,8 @@ LedgerEntry entry_of(const hjson::Member& member, const ConfigReader& config) {
   return entry;
 }
 
-// Returns the bits of a weight that bitsandbytes holds (models/shape/adapters.h). 0: it holds none.
+// Returns the bits per weight of a model quantized by bitsandbytes (models/shape/adapters.h); 0 if
+// it is not.
 double quantized_bits(const hjson::Value& root) {
   const hjson::Value* how = root.find("quantization_config");
   if (how == nullptr || how->kind != hjson::Kind::object) return 0;
@@ -342,7 +346,7 @@ Translated translate(std::string_view json, const std::string& file) {
   return translated;
 }
 
-// A sentence about parts of a file that are not text.
+// Returns sentences about parts of files that are not text.
 std::vector<std::string> other_parts(const hjson::Value& root, const std::string& file) {
   for (const char* key : {"text_config", "vision_config", "audio_config"})
     if (const hjson::Value* part = root.find(key); part != nullptr && !has_no_part(*part))
@@ -357,7 +361,7 @@ std::string description_of(std::string_view json, const std::string& file) {
   return translate(json, file).text;
 }
 
-// Keys around a text_config belong to the other parts, except those that both parts share.
+// Keys around a text_config belong to other parts, except those that both parts share.
 std::vector<LedgerEntry> key_ledger(std::string_view json, const std::string& file) {
   std::vector<LedgerEntry> ledger = translate(json, file).ledger;
   const hjson::Value root = hjson::parse(json, file);

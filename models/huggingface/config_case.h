@@ -1,4 +1,4 @@
-// For tests: the model that a config.json describes, and what becomes of one that none is.
+// For tests: the model that a config.json describes, and the error of a file that describes none.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -16,7 +16,7 @@ inline ModelShape shape_of(const std::string& json) {
   return load_model(Table::parse(text, "x.toml"), "./x.toml", {});
 }
 
-// The sentence a file is refused with; empty when it is not refused.
+// Returns the error message for a file; empty if it is not refused.
 inline std::string refusal(const std::string& json) {
   try {
     description_of(json, "config.json");

@@ -1,4 +1,4 @@
-// Reads keys of a config.json and records which ones, with their places.
+// Reads keys of a config.json and records which keys were read, with their places.
 #pragma once
 
 #include <cstdint>
@@ -18,27 +18,28 @@ class ConfigReader {
 
   Where where(std::string_view key) const;
 
-  // Null and absent are the same: transformers writes both.
+  // Returns the value of a key. Null counts as absent: transformers writes both.
   const hjson::Value* find(std::string_view key);
   bool has(std::string_view key) { return find(key) != nullptr; }
   bool is_null(std::string_view key);  // written as null, not absent
 
-  // All throw Error (usage) with file, line and key for a value of another type or out of range,
-  // those without `otherwise` for a missing one too.
+  // All throw Error (usage) with file, line and key for a value of another type or out of range.
+  // Those without `otherwise` also throw if the key is absent.
   std::int64_t whole(std::string_view key, std::int64_t low, std::int64_t high);
   std::optional<std::int64_t> optional_whole(std::string_view key, std::int64_t low,
                                              std::int64_t high);
   bool truth(std::string_view key, bool otherwise);
-  double share(std::string_view key);  // 0 where it is absent
+  double share(std::string_view key);  // 0 if it is absent
   std::string word(std::string_view key);
 
   [[noreturn]] void refuse(std::string_view key, std::string_view what,
                            std::string_view allowed) const;
 
-  // Whether the key was looked for, in whichever way.
+  // Returns whether the key was looked up by any function.
   bool was_asked(std::string_view key) const;
 
-  // Refuses a key that is close to one that was read in vain: it is misspelt.
+  // Throws Error for a key that is close to one that was looked up but absent: it is probably
+  // misspelt.
   void refuse_misspelt() const;
 
  private:

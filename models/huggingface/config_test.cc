@@ -12,7 +12,7 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-// Field names and values as the models' authors published them.
+// Keys and values as published by the models' authors.
 const std::string llama = R"({
   "architectures": ["LlamaForCausalLM"],
   "attention_bias": false,
@@ -122,7 +122,7 @@ std::string changed(std::string text, const std::string& from, const std::string
   return text.replace(at, from.size(), to);
 }
 
-TEST_CASE("config.json: models have the parameters that their authors count") {
+TEST_CASE("config.json: models have the parameters counted by their authors") {
   CHECK(parameters(shape_of(llama)) == 8'030'261'248);
   CHECK(parameters(shape_of(mixtral)) == 46'702'792'704);
   CHECK(parameters(shape_of(gpt2)) == 124'439'808);
@@ -131,7 +131,7 @@ TEST_CASE("config.json: models have the parameters that their authors count") {
   CHECK(of_llama.max_seq_len == 8192);
   CHECK(of_llama.default_seq_len == 4096);
   CHECK(of_llama.kv_heads == 8);
-  // As transformers counts BertForMaskedLM, which has no pooler.
+  // The count of transformers' BertForMaskedLM, which has no pooler.
   const ModelShape of_bert = shape_of(bert);
   CHECK(of_bert.layers == 12);
   CHECK(parameters(of_bert) == 109'514'298);
@@ -143,7 +143,7 @@ TEST_CASE("config.json: a width that no model has is refused") {
   CHECK_THAT(refusal(wide("10000001")), Catch::Contains("intermediate_size"));
 }
 
-TEST_CASE("config.json: a head tied to the embedding is no second matrix") {
+TEST_CASE("config.json: a head tied to the embedding is not counted twice") {
   const std::string tied =
       changed(llama, "\"tie_word_embeddings\": false", "\"tie_word_embeddings\": true");
   CHECK(parameters(shape_of(llama)) - parameters(shape_of(tied)) == 128256L * 4096);
@@ -158,7 +158,7 @@ TEST_CASE("config.json: biases of matrices are tensors") {
   CHECK(tensor_count(shape_of(biased)) - tensor_count(shape_of(llama)) == 32 * 7);
 }
 
-TEST_CASE("config.json: Mistral's and Mixtral's sliding window is every layer's") {
+TEST_CASE("config.json: Mistral's and Mixtral's sliding window applies to every layer") {
   const std::string mistral =
       changed(changed(llama, "\"llama\"", "\"mistral\""), "{", "{ \"sliding_window\": 4096,");
   CHECK(shape_of(mistral).window == 4096);
@@ -216,19 +216,19 @@ TEST_CASE("config.json: what is missing, ill-typed or not modelled is one line w
     CHECK_THAT(sentence, Contains(words));
     CHECK(sentence.find('\n') == std::string::npos);
   }
-  // All of it is a share.
+  // A share of 1 is allowed.
   CHECK(refusal(changed(gpt2, "\"attn_pdrop\": 0.1", "\"attn_pdrop\": 1")).empty());
 }
 
-// A key with a space once read beyond the list.
-TEST_CASE("config.json: a key is costless by its whole name alone") {
+// Regression: a key with a space was once compared with several list entries.
+TEST_CASE("config.json: only whole names of keys are costless") {
   CHECK_FALSE(costless_reason("bos_token_id").empty());
   for (const char* key :
        {"", " ", " bos_token_id", "bos_token_id ", "bos_token", "torchscript tie_encoder_decoder"})
     CHECK(costless_reason(key).empty());
 }
 
-TEST_CASE("config.json: no text makes anything but a description or an error") {
+TEST_CASE("config.json: any text gives a description or an error") {
   for (const std::string& whole : {llama, mixtral, qwen3_moe, gpt2, bert})
     for (std::size_t end = 0; end < whole.size(); end += 7) {
       const std::string cut = whole.substr(0, end);

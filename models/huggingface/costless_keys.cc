@@ -5,7 +5,7 @@
 namespace lambcast::huggingface {
 namespace {
 
-// Keys separated by spaces, each with one before and behind it.
+// Keys separated by spaces, each with a space before and after it.
 struct CostlessKeys {
   std::string_view reason, keys;
 };

@@ -5,7 +5,7 @@
 namespace lambcast::huggingface {
 namespace {
 
-// A class with tied weights by default.
+// Whether a class ties its head to the embedding by default.
 constexpr bool tied = true;
 constexpr bool untied = false;
 
@@ -129,7 +129,7 @@ void describe_opt(ConfigReader& config, Description& model) {
   model.set("gated", false);
   model.set("norm_bias", true);
   if (config.truth("enable_bias", true)) model.set_all({"qkv_bias", "projection_bias", "ffn_bias"});
-  // Two rows more than tokens, of padding.
+  // The table of positions has two rows of padding.
   model.set("positions", config.whole("max_position_embeddings", 1, 1 << 24) + 2);
   read_tied(config, tied, model);
   read_dropout(config, {"attention_dropout", "dropout"}, model);

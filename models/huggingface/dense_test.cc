@@ -1,4 +1,5 @@
-// Dense decoders of Hugging Face against the parameters that their authors or model cards count.
+// Compares dense decoders of Hugging Face with the parameters counted by their authors or model
+// cards.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
@@ -11,7 +12,7 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-// Keys as the published files have them; `more` is a list of further ones.
+// Sizes with their published keys; `more` is a list of further keys.
 struct Sizes {
   int layers, hidden, heads, ffn, vocab, longest;
 };
@@ -68,10 +69,10 @@ struct Published {
   std::size_t tensors;
 };
 
-// Gemma: embedding and rest of the reports' tables (1: arXiv 2403.08295, 2: 2408.00118) at the
-// 256,000 words of the files; 3: the 1B of the card. Pythia: the table of its README. Falcon, OPT,
-// Phi, StarCoder2, Qwen, OLMo 2, Mistral Nemo, Granite, SmolLM3, Command R: elements of the
-// published checkpoints.
+// Gemma: embedding and other parameters from the tables of the reports (1: arXiv 2403.08295, 2:
+// 2408.00118) at the 256,000 words of the files; 3: the 1B of the card. Pythia: the table of its
+// README. Falcon, OPT, Phi, StarCoder2, Qwen, OLMo 2, Mistral Nemo, Granite, SmolLM3, Command R:
+// elements of the published checkpoints.
 const Published published[] = {
     {qwen2_5_half, 494'032'768, 290},
     {decoder("qwen2", {28, 3584, 28, 18944, 152064, 131072},
@@ -140,7 +141,7 @@ const Published published[] = {
      12'247'782'400, 363},
 };
 
-TEST_CASE("config.json: dense decoders have the parameters that their authors count") {
+TEST_CASE("config.json: dense decoders have the parameters counted by their authors") {
   for (const Published& model : published) {
     INFO(model.config);
     const ModelShape shape = shape_of(model.config);
@@ -148,7 +149,8 @@ TEST_CASE("config.json: dense decoders have the parameters that their authors co
     CHECK(tensor_count(shape) == model.tensors);
     CHECK(shape.causal);
     CHECK(shape.flash_attention);
-    // Every matrix but the embedding is multiplied once a token, a tied embedding as the head.
+    // Every matrix except the embedding is multiplied once per token; a tied embedding is
+    // multiplied as the head.
     double matrices = 0;
     for (const Tensor& tensor : shape.tensors)
       if (group_of(shape, tensor) == "decay" && !tensor.name.starts_with("model.embed"))
@@ -181,7 +183,7 @@ TEST_CASE("config.json: windows of some layers are counted") {
   CHECK_THAT(refusal(olmo3(R"("full_attention")")), Contains("layer_types: 1 layers are listed"));
 }
 
-TEST_CASE("config.json: blocks differ as their architectures say") {
+TEST_CASE("config.json: blocks differ according to their architectures") {
   const ModelShape gemma = shape_of(gemma3_1b);
   CHECK(gemma.norms == 4);
   CHECK(gemma.norms_queries);
@@ -201,7 +203,7 @@ TEST_CASE("config.json: blocks differ as their architectures say") {
   CHECK(shape_of(phi2).dropout);
 }
 
-TEST_CASE("config.json: what a dense decoder has and no family models is one line") {
+TEST_CASE("config.json: an unmodelled part of a dense decoder is one line") {
   const auto with = [](std::string json, const char* from, const char* to) {
     const auto at = json.find(from);
     REQUIRE(at != std::string::npos);
@@ -227,7 +229,7 @@ TEST_CASE("config.json: what a dense decoder has and no family models is one lin
   }
 }
 
-TEST_CASE("config.json: what costs something and is left out is said") {
+TEST_CASE("config.json: parts that cost time and are left out are reported") {
   CHECK(left_out(qwen2_5_half, "config.json").empty());
   const std::vector<std::string> of_gemma = left_out(gemma2_9b, "config.json");
   REQUIRE(of_gemma.size() == 2);
@@ -238,7 +240,7 @@ TEST_CASE("config.json: what costs something and is left out is said") {
 
 // Llama 3 8B without its head, 8,030,261,248 - 128,256 * 4096, and with 2 labels of 4096 weights;
 // BERT-Large's encoder and pooler, 335,141,888, and 2 * 1024 + 2 (transformers' model cards).
-TEST_CASE("config.json: a classifier has labels in the place of the words") {
+TEST_CASE("config.json: a classifier has labels instead of the vocabulary") {
   const std::string llama =
       R"({"architectures": ["LlamaForSequenceClassification"], "model_type": "llama",
           "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32,
@@ -254,7 +256,7 @@ TEST_CASE("config.json: a classifier has labels in the place of the words") {
   CHECK(parameters(shape_of(bert)) == 335'143'938);
 }
 
-TEST_CASE("config.json: the class decides the head") {
+TEST_CASE("config.json: the class determines the head") {
   const std::string sizes =
       R"("hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4,
          "intermediate_size": 128, "vocab_size": 1000, "max_position_embeddings": 32})";
@@ -279,7 +281,7 @@ TEST_CASE("config.json: the class decides the head") {
                Contains(fmt::format("architectures: the head of {} is not modelled", name)));
 }
 
-TEST_CASE("config.json: what costs and is in no family is told") {
+TEST_CASE("config.json: parts that cost time and belong to no family are reported") {
   const std::vector<std::string> told =
       left_out(R"({"architectures": ["GPT2LMHeadModel"], "model_type": "gpt2",
                    "n_embd": 64, "n_head": 4, "n_layer": 2, "n_positions": 32, "vocab_size": 1000,
@@ -294,7 +296,7 @@ TEST_CASE("config.json: what costs and is in no family is told") {
             .empty());
 }
 
-TEST_CASE("config.json: weights that bitsandbytes quantizes have its bits") {
+TEST_CASE("config.json: weights quantized by bitsandbytes have its bits") {
   const auto bits = [](const char* how) {
     const std::string json =
         fmt::format(R"({{"model_type": "gpt2", "n_embd": 64, "n_head": 4, "n_layer": 2,
@@ -310,8 +312,9 @@ TEST_CASE("config.json: weights that bitsandbytes quantizes have its bits") {
   CHECK(bits(R"("quant_method": "awq", "bits": 4)") == 0);
 }
 
-TEST_CASE("config.json: of more than text the text model is taken, with the values of its class") {
-  // LLaVA 1.5 7B: Llama's defaults and 64 words more. Vicuna's 6,738,415,616 parameters.
+TEST_CASE(
+    "config.json: in a multimodal file the text model is read, with the defaults of its class") {
+  // LLaVA 1.5 7B: Llama's defaults, 64 more words, and otherwise Vicuna's 6,738,415,616 parameters.
   const std::string llava =
       R"({"architectures": ["LlavaForConditionalGeneration"], "model_type": "llava",
           "text_config": {"model_type": "llama", "max_position_embeddings": 4096,
@@ -325,7 +328,7 @@ TEST_CASE("config.json: of more than text the text model is taken, with the valu
   CHECK_THAT(told[0], Contains("c.json:2: text_config: not modelled: what is not text"));
 }
 
-TEST_CASE("config.json: an architecture of no family is refused with its part") {
+TEST_CASE("config.json: an unmodelled architecture is refused with the part that is missing") {
   const std::pair<const char*, const char*> cases[] = {
       {"deepseek_v32", "deepseek_v32 with attention to the tokens that an indexer picks is"},
       {"qwen3_next", "qwen3_next with layers of linear attention is"},
@@ -341,7 +344,7 @@ TEST_CASE("config.json: an architecture of no family is refused with its part") 
              Contains("layer_types: a layer of 'mamba' is not modelled"));
 }
 
-TEST_CASE("config.json: a Gemma 3 text model has the values of its class") {
+TEST_CASE("config.json: a Gemma 3 text model has the defaults of its class") {
   const std::string text = description_of(
       R"({"model_type": "gemma3_text", "hidden_size": 2560, "num_hidden_layers": 34,
           "intermediate_size": 10240, "sliding_window": 1024})",

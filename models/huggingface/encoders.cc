@@ -9,7 +9,7 @@
 namespace lambcast::huggingface {
 namespace {
 
-// Names that an architecture gives the sizes of its blocks.
+// Names of an architecture for the sizes of its blocks.
 struct Names {
   const char *hidden, *heads, *layers, *ffn;
 };
@@ -36,7 +36,7 @@ void add_words(ConfigReader& config, Description& model) {
 constexpr Names bert_names{"hidden_size", "num_attention_heads", "num_hidden_layers",
                            "intermediate_size"};
 
-// Reads what is as in BERT. Of RoBERTa's positions the first two stand for padding.
+// Reads the parts that equal BERT's. RoBERTa's first two positions are padding.
 void add_bert(ConfigReader& config, std::int64_t unused_positions, Description& model) {
   add_blocks(config, bert_names, model);
   add_words(config, model);
@@ -69,7 +69,7 @@ void describe_distilbert(ConfigReader& config, Description& model) {
 }
 
 void describe_t5(ConfigReader& config, Description& model) {
-  constexpr std::int64_t usual_length = 512;  // of its pre-training; no key states it
+  constexpr std::int64_t usual_length = 512;  // length of its pre-training; no key states it
   model.set("hidden", config.whole("d_model", 1, most_width));
   model.set("heads", config.whole("num_heads", 1, 10'000));
   model.set("head_dim", config.whole("d_kv", 1, 10'000));
@@ -89,7 +89,7 @@ void describe_t5(ConfigReader& config, Description& model) {
   model.set("dropout", config.has("dropout_rate") ? config.share("dropout_rate") > 0 : true);
 }
 
-// BART and mBART: both stacks alike, learned positions (two rows more), biases everywhere.
+// BART and mBART: both stacks are equal, learned positions (two extra rows), biases everywhere.
 void describe_bart(ConfigReader& config, Description& model) {
   const std::int64_t hidden = add_blocks(
       config, {"d_model", "encoder_attention_heads", "encoder_layers", "encoder_ffn_dim"}, model,

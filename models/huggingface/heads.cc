@@ -10,16 +10,16 @@ namespace {
 enum class Head {
   words,     // over the vocabulary
   masked,    // the same, without BERT's pooler and next-sentence head
-  sequence,  // labels of a sample
-  token,     // labels of each token, counted as those of a sample
-  pair,      // two labels of each token
-  one,       // one label of a sample
-  images,    // classes of an image
+  sequence,  // labels per sample
+  token,     // labels per token, counted as one per sample
+  pair,      // two labels per token
+  one,       // one label per sample
+  images,    // classes of images
   none,
 };
 
-// Classes by the end of their names.
-// Source: transformers 4.57, modeling_layers.py, models/bert/modeling_bert.py.
+// Classes by the ends of their names. Source: transformers 4.57, modeling_layers.py,
+// models/bert/modeling_bert.py.
 struct ClassEnd {
   std::string_view end;
   Head head;
@@ -40,7 +40,7 @@ constexpr ClassEnd class_ends[] = {{"ElectraForPreTraining", Head::one},
                                    {"Model", Head::none}};
 
 Head head_of(ConfigReader& config, const std::string& name) {
-  // Heads of reward models differ: one row, or a block before it.
+  // Heads of reward models differ: one row, or a block before the head.
   const bool reward = name.find("Reward") != name.npos;
   for (const ClassEnd& known : class_ends)
     if (name.ends_with(known.end) && !reward) return known.head;

@@ -1,4 +1,4 @@
-// The head that the class in a config.json's `architectures` has.
+// The head of the class in a config.json's `architectures`.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace lambcast::huggingface {
 
-// Adds the keys of a head other than that over the vocabulary. Throws Error (usage) for a class
-// whose head no family has; a file without classes has the head of its family.
+// Adds the keys of a head other than one over the vocabulary. Throws Error (usage) for a class
+// whose head no family has. A file without classes has the head of its family.
 void describe_head(ConfigReader& config, std::string_view family, Description& model);
 
 }  // namespace lambcast::huggingface

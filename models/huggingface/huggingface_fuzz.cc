@@ -1,4 +1,4 @@
-// A config.json of Hugging Face, and the description that it becomes.
+// Fuzzes config.json files of Hugging Face, and the resulting description.
 #include "models/huggingface/config.h"
 #include "models/shape/load.h"
 #include "sim/base/fuzz_target.h"

@@ -1,4 +1,4 @@
-// Families of Hugging Face against the parameters that model cards and checkpoints count.
+// Compares families of Hugging Face with the parameters counted in model cards and checkpoints.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
@@ -13,7 +13,8 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-// A config.json of `type` with `keys`: "layers hidden heads ffn vocab longest" under usual names.
+// Returns a config.json of `type` with `keys`: "layers hidden heads ffn vocab longest" with their
+// usual names.
 std::string config_of(const char* type, const char* sizes, const char* keys) {
   std::istringstream read(sizes);
   std::string json = fmt::format(R"({{"model_type": "{}")", type);
@@ -29,8 +30,8 @@ struct PublishedSize {
 };
 
 const PublishedSize published_sizes[] = {
-    // Dense: InternLM2-7B, Seed-OSS-36B, GLM-4-9B-0414, Minitron-8B, StableLM-2-1.6B, EXAONE 4.0
-    // 1.2B, ERNIE 4.5 0.3B, AFM-4.5B, Apertus-8B, Command R7B, OLMo-7B, Qwen2.5-VL-7B (text).
+    // Dense models: InternLM2-7B, Seed-OSS-36B, GLM-4-9B-0414, Minitron-8B, StableLM-2-1.6B, EXAONE
+    // 4.0 1.2B, ERNIE 4.5 0.3B, AFM-4.5B, Apertus-8B, Command R7B, OLMo-7B, Qwen2.5-VL-7B (text).
     {"internlm2", "32 4096 32 14336 92544 32768", R"("num_key_value_heads": 8, "bias": false)",
      7.738e9},
     {"seed_oss", "64 5120 80 27648 155136 524288",
@@ -75,9 +76,9 @@ const PublishedSize published_sizes[] = {
      R"("architectures": ["ModernBertForMaskedLM"], "attention_bias": false,
         "global_attn_every_n_layers": 3, "local_attention": 128)",
      149.66e6},
-    // Experts: Qwen1.5-MoE-A2.7B, OLMoE-1B-7B, Phi-3.5-MoE, DeepSeek-V2-Lite and V2, Moonlight,
-    // Kimi K2, GLM-4.5-Air without its predicting block, MiniMax-M2, Llama 4 Scout and Maverick
-    // (text), ERNIE 4.5 21B-A3B, Granite 3.0 3B-A800M.
+    // Models with experts: Qwen1.5-MoE-A2.7B, OLMoE-1B-7B, Phi-3.5-MoE, DeepSeek-V2-Lite and V2,
+    // Moonlight, Kimi K2, GLM-4.5-Air without its predicting block, MiniMax-M2, Llama 4 Scout and
+    // Maverick (text), ERNIE 4.5 21B-A3B, Granite 3.0 3B-A800M.
     {"qwen2_moe", "24 2048 16 5632 151936 8192",
      R"("num_key_value_heads": 16, "moe_intermediate_size": 1408, "num_experts": 60,
         "shared_expert_intermediate_size": 5632, "num_experts_per_tok": 4,
@@ -192,9 +193,9 @@ std::string description_or_refusal(const std::string& json) {
   }
 }
 
-// A key that is applied changes the description with its value, or is refused; any other is not
-// read, and the ledger has a reason.
-TEST_CASE("config.json: no key is dropped in silence") {
+// An applied key changes the description with its value, or is refused. Any other key is not read,
+// and the ledger has a reason.
+TEST_CASE("config.json: no key is ignored silently") {
   for (const PublishedSize& model : published_sizes) {
     const std::string json = config_of(model.type, model.sizes, model.keys);
     const std::string whole = description_of(json, "c.json");

@@ -15,13 +15,14 @@ void add_experts(ConfigReader& config, std::string_view key, Description& model)
   model.set("experts_per_token", config.whole("num_experts_per_tok", 1, experts));
 }
 
-// Grouped attention with heads of their own size, and a head that may be the embedding.
+// Adds grouped attention with a separate head size, and a head that may be the embedding.
 void add_sparse(ConfigReader& config, bool tied, Description& model) {
   model.set("head_dim", add_decoder(config, model).head);
   read_truth(config, "tie_word_embeddings", tied, {"tied_head"}, model);
 }
 
-// Experts that every token visits, each as wide as a routed one, and the first dense layers.
+// Adds the experts that every token visits, each with the width of a routed one, and the dense
+// first layers.
 void add_shared(ConfigReader& config, const char* shared, const char* dense, std::int64_t ffn,
                 Description& model) {
   if (const auto count = config.optional_whole(shared, 0, 10); count.value_or(0) > 0)
@@ -39,7 +40,7 @@ void read_step(ConfigReader& config, const char* key, const char* dense, Descrip
   model.set("dense_ffn", config.whole(dense, 1, most_ffn));
 }
 
-// Blocks that predict further tokens.
+// Adds blocks that predict further tokens.
 void add_predicted(ConfigReader& config, Description& model) {
   if (const auto depth = config.optional_whole("num_nextn_predict_layers", 0, 16);
       depth.value_or(0) > 0)
@@ -120,7 +121,7 @@ void describe_minimax_m2(ConfigReader& config, Description& model) {
   add_experts(config, "num_local_experts", model);
 }
 
-// In each layer with experts, the one that all tokens visit is as wide as a routed one.
+// In each layer with experts, one expert of the routed width is visited by all tokens.
 void describe_llama4(ConfigReader& config, Description& model) {
   add_sparse(config, false, model);
   refuse_biases(config);
@@ -152,7 +153,7 @@ void describe_granitemoe(ConfigReader& config, Description& model) {
 }
 
 void describe_deepseek_v3(ConfigReader& config, Description& model) {
-  config.find("head_dim");  // heads are of the latent attention's sizes
+  config.find("head_dim");  // heads have the sizes of latent attention
   add_decoder(config, model);
   refuse_tied_head(config);
   if (config.optional_whole("moe_layer_freq", 1, 10'000).value_or(1) != 1)

@@ -11,13 +11,13 @@ void read_tied_head(ConfigReader& config, bool otherwise, Description& model) {
   read_truth(config, "tie_word_embeddings", otherwise, {"tied_head"}, model);
 }
 
-// Attention and feed-forward have biases where their keys say so.
+// Reads whether attention and feed-forward have biases.
 void read_both_biases(ConfigReader& config, Description& model) {
   read_truth(config, "attention_bias", false, {"qkv_bias", "projection_bias"}, model);
   read_truth(config, "mlp_bias", false, {"ffn_bias"}, model);
 }
 
-// The widths of a decoder whose file names them as GPT-2's does. Returns the number of heads.
+// Adds the widths of a decoder whose file uses GPT-2's names. Returns the number of heads.
 std::int64_t add_gpt_names(ConfigReader& config, const char* width, Description& model) {
   const std::int64_t hidden = config.whole(width, 1, most_width);
   const std::int64_t heads = config.whole("n_head", 1, 10'000);
@@ -111,7 +111,7 @@ void describe_cohere2(ConfigReader& config, Description& model) {
   read_tied_head(config, true, model);
 }
 
-// Its scores have a bias by distance, for which transformers runs no fused kernel.
+// BLOOM's scores have a bias by distance, for which transformers has no fused kernel.
 void describe_bloom(ConfigReader& config, Description& model) {
   add_gpt_names(config, config.has("n_embed") ? "n_embed" : "hidden_size", model);
   model.set("max_seq_len", config.optional_whole("seq_length", 1, 1 << 24).value_or(2048));
@@ -128,7 +128,8 @@ void describe_gpt_bigcode(ConfigReader& config, Description& model) {
   read_dropout(config, {"attn_pdrop", "embd_pdrop", "resid_pdrop"}, model);
 }
 
-// Every third layer attends to all tokens, the others to local_attention ones around them.
+// Every third layer attends to all tokens, the others to `local_attention` tokens around each
+// token.
 void describe_modernbert(ConfigReader& config, Description& model) {
   add_dense(config, model);
   model.set("causal", false);

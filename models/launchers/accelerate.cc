@@ -11,7 +11,8 @@ constexpr CostlessKeys launch_keys{
     "rdzv_backend rdzv_conf same_network gpu_ids debug enable_cpu_affinity "
     "downcast_bf16 num_cpu_threads_per_process"};
 
-// The DeepSpeed JSON that Accelerate makes of its keys (utils/dataclasses.py, DeepSpeedPlugin).
+// Builds the DeepSpeed JSON that Accelerate derives from its keys (utils/dataclasses.py,
+// DeepSpeedPlugin).
 void read_deepspeed(KeyReader keys, LauncherFile& result) {
   result.config_path = keys.text("deepspeed_config_file");
   const auto stage = keys.whole("zero_stage", 0);
@@ -37,7 +38,7 @@ void read_deepspeed(KeyReader keys, LauncherFile& result) {
                   clipping ? fmt::format(", \"gradient_clipping\": {}", *clipping) : "");
 }
 
-// Words and numbers of PyTorch's ShardingStrategy.
+// Returns the ZeRO stage for a name or number of PyTorch's ShardingStrategy.
 const char* stage_of_strategy(KeyReader& keys, std::string_view key, std::string_view strategy) {
   constexpr std::pair<std::string_view, const char*> stages[] = {
       {"full_shard", "3"},         {"1", "3"}, {"shard_grad_op", "2"}, {"2", "2"},
@@ -77,7 +78,7 @@ void read_fsdp(KeyReader keys, std::int64_t machines, bool second) {
   second |= keys.whole(keys.either("fsdp_version", "version")).value_or(1) == 2;
   const std::string_view named = keys.either("fsdp_sharding_strategy", "sharding_strategy");
   const std::string strategy = keys.word(named, "full_shard");
-  // FSDP1 has no such Boolean: newer files write the strategy there.
+  // In FSDP1 this key is not a Boolean: newer files give the strategy here.
   const std::string reshard =
       keys.word(keys.either("fsdp_reshard_after_forward", "reshard_after_forward"),
                 second ? "true" : strategy);

@@ -1,4 +1,4 @@
-// Takes typed values of keys from a launcher's file and keeps the treatment of each key.
+// Reads typed values of keys from a launcher's file and records the effect of each key.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace lambcast::launchers {
 
-// Keys separated by blanks; one that ends in '*' stands for all that begin so.
+// Keys separated by blanks; one that ends in '*' stands for all keys with that beginning.
 struct CostlessKeys {
   std::string_view reason, keys;
 };
@@ -28,7 +28,7 @@ class KeyReader {
     return map_.find(other) == nullptr ? key : other;
   }
 
-  // Null and absent are the same. Marks the key as applied.
+  // Returns the value of a key, and marks it as applied. Null counts as absent.
   const hjson::Value* find(std::string_view key);
   std::optional<KeyReader> section(std::string_view key);
   // All throw Error (usage) with file, line and key for a value of another type.
@@ -41,17 +41,17 @@ class KeyReader {
   // Returns whether a key has this text. Marks it as applied if so.
   bool says(std::string_view key, std::string_view word);
 
-  // Writes a whole number as a what-if key if the file has it.
+  // Sets a what-if key to a whole number if the file has the key.
   void copy(std::string_view key, const char* what_if);
   void set(const char* what_if, std::string_view value);
-  // A note on a part of the file that costs something and is not in the forecast.
+  // Adds a note on a part of the file that costs time and is not in the forecast.
   void leave_out(std::string_view key, std::string_view what);
   [[noreturn]] void refuse(std::string_view key, std::string_view what, std::string_view allowed);
 
-  // Sets the treatment of a key.
+  // Sets the effect of a key.
   LedgerEntry& entry(std::string_view key, Treatment treatment, std::string_view reason);
 
-  // Gives the keys that were not looked for to the ledger: costless for the reason of their group,
+  // Adds the keys that were not looked up to the ledger: costless with the reason of their group,
   // or named in one finding.
   void finish(const std::vector<CostlessKeys>& costless);
 

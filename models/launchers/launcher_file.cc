@@ -10,7 +10,7 @@
 namespace lambcast::launchers {
 namespace {
 
-// A program, by a key at the start of a line that its files alone have.
+// A program, recognised by a key at the start of a line that only its files have.
 struct Program {
   std::string_view key, name;
   void (*read)(KeyReader&, LauncherFile&);
@@ -35,7 +35,7 @@ constexpr Program programs[] = {{"compute_environment", "Hugging Face Accelerate
                                 {"model_class", "LLaMA-Factory", refuse_first_version},
                                 {"base_model", "axolotl", read_axolotl}};
 
-// Whether a line of the text begins with "key:".
+// Returns whether a line of the text begins with "key:".
 bool has_line(std::string_view text, std::string_view key) {
   for (std::size_t at = text.find(key); at != text.npos; at = text.find(key, at + 1))
     if ((at == 0 || text[at - 1] == '\n') && text.substr(at + key.size()).starts_with(':'))
@@ -45,7 +45,7 @@ bool has_line(std::string_view text, std::string_view key) {
 
 constexpr Program neox{"pipe_parallel_size", "GPT-NeoX", read_neox};
 
-// Whether a key of GPT-NeoX, in which '-' and '_' are the same, stands outside comments.
+// Returns whether a key of GPT-NeoX, in which '-' and '_' are equivalent, occurs outside comments.
 bool has_neox_key(std::string_view text) {
   for (const std::string_view key : {"pipe_parallel_size", "pipe-parallel-size"})
     for (std::size_t at = text.find(key); at != text.npos; at = text.find(key, at + 1)) {

@@ -4,14 +4,14 @@
 //                  DEEPSPEED   deepspeed_config: stage, accumulation, clipping, offloading, or the
 //                              JSON that it names
 //                  FSDP        fsdp_config: sharding strategy, reshard_after_forward, activation
-//                              checkpointing; forecast as torchtitan runs it
+//                              checkpointing; forecast as in torchtitan
 //                  MEGATRON_LM megatron_lm_config: degrees, accumulation, distributed optimizer
 //                  MULTI_GPU, NO   PyTorch's DDP
 //   LLaMA-Factory  batch, cutoff_len, precision, optim, finetuning_type with LoRA and its targets,
 //                  quantization_bit, gradient checkpointing (on unless disabled), the DeepSpeed
 //                  JSON that it names, else DDP
-//   axolotl        the same under its names; fsdp; tensor and context parallel sizes
-//   GPT-NeoX       model, degrees, batch, and the DeepSpeed JSON that its keys amount to
+//   axolotl        the same with its names; fsdp; tensor and context parallel sizes
+//   GPT-NeoX       model, degrees, batch, and the DeepSpeed JSON that results from its keys
 //
 // The model of LLaMA-Factory and axolotl is a name on Hugging Face's hub: --model gives it.
 // Sources: accelerate 16cb6eb (commands/config/config_args.py, utils/dataclasses.py), LLaMA-Factory
@@ -30,11 +30,11 @@ namespace lambcast::launchers {
 
 struct LauncherFile {
   std::string_view program;
-  // As flags of the same names say it: {"gpus", "16"}.
+  // As for flags of the same names: {"gpus", "16"}.
   std::vector<std::pair<std::string, std::string>> what_if;
-  std::string config;       // the DeepSpeed JSON that the file amounts to; empty for none
+  std::string config;       // resulting DeepSpeed JSON; empty for none
   std::string config_path;  // of the DeepSpeed JSON that the file names; empty for none
-  std::string model;        // its description in TOML; empty where the file names none
+  std::string model;        // description in TOML; empty if the file has no model
   std::vector<Finding> findings;
   std::vector<LedgerEntry> ledger;  // nested keys as "fsdp_config.fsdp_version"
 };

@@ -1,4 +1,4 @@
-// YAML of launchers: what is read amounts to a DeepSpeed JSON that is read.
+// Fuzzes YAML of launchers: the resulting DeepSpeed JSON must be readable.
 #include "models/deepspeed/config.h"
 #include "models/launchers/launcher_file.h"
 #include "sim/base/fuzz_target.h"

@@ -131,7 +131,7 @@ std::string refusal(const std::string& text) {
   return {};
 }
 
-TEST_CASE("launchers: Accelerate's file is DeepSpeed's JSON and flags") {
+TEST_CASE("launchers: Accelerate's file gives DeepSpeed's JSON and flags") {
   REQUIRE(is_launcher_file(accelerate));
   const LauncherFile file = decode(accelerate, "a.yaml");
   CHECK(file.program == "Hugging Face Accelerate");
@@ -183,7 +183,7 @@ TEST_CASE("launchers: Accelerate's FSDP and Megatron-LM") {
              Contains("a.yaml:1: distributed_type: xla is not modelled (allowed: NO, MULTI_GPU"));
 }
 
-TEST_CASE("launchers: LLaMA-Factory's file is LoRA on quantized weights") {
+TEST_CASE("launchers: LLaMA-Factory's file gives LoRA on quantized weights") {
   const LauncherFile file = decode(factory, "f.yaml");
   CHECK(file.config_path == "ds_z2_config.json");
   for (const auto& [key, value] : {std::pair("lora_rank", "16"),
@@ -239,7 +239,7 @@ TEST_CASE("launchers: axolotl's file") {
   CHECK(entry_of(file, "gradient_checkpointing").treatment == Treatment::named);
 }
 
-TEST_CASE("launchers: GPT-NeoX's file is a model and DeepSpeed's JSON") {
+TEST_CASE("launchers: GPT-NeoX's file gives a model and DeepSpeed's JSON") {
   const std::string text = R"(# Pythia 160M
 {
    "pipe-parallel-size": 0, # 0 is no pipeline
@@ -280,7 +280,7 @@ TEST_CASE("launchers: GPT-NeoX's file is a model and DeepSpeed's JSON") {
   REQUIRE(config.optimizer.has_value());
   CHECK(entry_of(file, "rotary_ndims").treatment == Treatment::named);
   CHECK(entry_of(file, "partition_activations").treatment == Treatment::named);
-  // LLaMA 7B: a gate takes a third of the width, in multiples.
+  // LLaMA 7B: gate and up each have a third of the width, rounded up to a multiple.
   const LauncherFile llama = decode(
       "pipe_parallel_size: 1\nnum_layers: 32\nhidden_size: 4096\nnum_attention_heads: 32\n"
       "seq_length: 2048\nactivation: swiglu\nintermediate_size: 32768\nmlp_multiple_of: 256\n",
@@ -296,8 +296,8 @@ TEST_CASE("launchers: GPT-NeoX's file is a model and DeepSpeed's JSON") {
   CHECK_FALSE(is_launcher_file("{\n# \"pipe_parallel_size\": 1\n\"train_batch_size\": 8}"));
 }
 
-// Leaving out a key changes the run, or the ledger says why not.
-TEST_CASE("launchers: no key is silent") {
+// Leaving out a key changes the run, or the ledger states why not.
+TEST_CASE("launchers: no key is ignored silently") {
   for (const char* text : {accelerate, fsdp, factory, axolotl, neox}) {
     const LauncherFile whole = decode(text, "a.yaml");
     const auto asked = [](const LauncherFile& file) {
@@ -317,7 +317,7 @@ TEST_CASE("launchers: no key is silent") {
         continue;
       }
       if (entry.treatment != Treatment::applied || !is_launcher_file(without)) continue;
-      // Values that are the default of their key.
+      // Keys that have their default value in these files.
       constexpr std::string_view defaults[] = {
           "finetuning_type",          "deepspeed_config.offload_param_device",
           "mixed_precision",          "lora_r",
@@ -329,7 +329,7 @@ TEST_CASE("launchers: no key is silent") {
   }
 }
 
-TEST_CASE("YAML: maps, lists, scalars and what is refused") {
+TEST_CASE("YAML: maps, lists, scalars and refused text") {
   const hjson::Value root = parse_yaml(
       "---\na: 1_000\nb: \"x: # y\"\nc:\n- 1\n- {d: [2, 'it''s'], e: no}\n- f: 3\n  g:\n    - h\n"
       "i: |\n  text\n  more\nj: 1e-5  # k\nl: ~\nm: v1.2\n",
@@ -380,7 +380,7 @@ TEST_CASE("YAML: aliases are copies, merge keys add what a map lacks") {
   CHECK(root.find("long")->text == "one two");
 }
 
-TEST_CASE("YAML: aliases that multiply, deep nesting and long texts are bounded") {
+TEST_CASE("YAML: multiplying aliases, deep nesting and long texts are limited") {
   std::string bomb = "a0: &a0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n", deep = "a: ", blocks;
   for (int i = 1; i < 12; ++i) {
     bomb += fmt::format("a{}: &a{} [", i, i);

@@ -34,7 +34,7 @@ Json json_of(const hjson::Value& value) {
   return map;
 }
 
-// The description of the model, line by line.
+// Builds the description of the model, line by line.
 class ModelLines {
  public:
   void set(std::string_view key, std::int64_t value) {
@@ -52,7 +52,7 @@ class ModelLines {
 
 constexpr std::int64_t most_width = 1'000'000;
 
-// `otherwise` is negative for a key that is needed.
+// Reads a whole number. A negative `otherwise` means that the key is required.
 std::int64_t bounded(KeyReader& keys, std::string_view key, std::int64_t otherwise = -1) {
   const std::int64_t value = keys.whole(key).value_or(otherwise);
   if (value < 0)
@@ -66,7 +66,7 @@ bool is_gated(const std::string& activation) {
   return std::ranges::find(gated, activation) != std::end(gated);
 }
 
-// A gate takes a third of the width, so that matrices have as many elements as without.
+// In a gated layer, gate and up each have a third of intermediate_size.
 void add_feed_forward(KeyReader& keys, std::int64_t hidden, ModelLines& model) {
   const bool gated = is_gated(keys.word("activation", "gelu"));
   const std::int64_t multiple = bounded(keys, "mlp_multiple_of", 1);
@@ -81,7 +81,7 @@ void add_feed_forward(KeyReader& keys, std::int64_t hidden, ModelLines& model) {
   if (!gated) model.set_false("gated");
 }
 
-// "[[["global"], "all"]]" as its kinds, in the order of the file.
+// Expands "[[["global"], "all"]]" to the kinds of attention, in file order.
 std::vector<std::string> attention_kinds(const hjson::Value* config) {
   std::vector<std::string> kinds;
   if (config == nullptr) return {"global"};
@@ -105,7 +105,7 @@ void read_attention(KeyReader& keys) {
     keys.leave_out("attention_config", "all layers are taken to have fused attention");
 }
 
-// The vocabulary belongs to the tokenizer, which the file names at best.
+// The vocabulary belongs to the tokenizer; the file at most names it.
 void add_vocabulary(KeyReader& keys, ModelLines& model) {
   const std::string type = keys.text("tokenizer_type"), file = keys.text("vocab_file");
   const bool gpt2 = type == "GPT2BPETokenizer" || file.find("gpt2") != file.npos;
@@ -170,7 +170,7 @@ std::string model_of(KeyReader& keys) {
 
 void read_layout(KeyReader& keys) {
   keys.copy("model_parallel_size", "tp");
-  // 0 is an engine without a pipeline.
+  // 0 means an engine without a pipeline.
   keys.set("pp", fmt::format("{}", std::max<std::int64_t>(
                                        keys.whole("pipe_parallel_size", 0).value_or(0), 1)));
   keys.copy("global_num_gpus", "gpus");
@@ -187,7 +187,7 @@ void read_layout(KeyReader& keys) {
     keys.leave_out("partition_activations", "each rank is taken to keep whole checkpoints");
 }
 
-// fp16 with "type": "bfloat16" is bf16, as is "precision": "bfloat16".
+// fp16 with "type": "bfloat16" means bf16, as does "precision": "bfloat16".
 void add_precision(KeyReader& keys, Json& config) {
   const auto section = [&](const char* key) {
     const hjson::Value* value = keys.find(key);
@@ -218,7 +218,7 @@ void add_precision(KeyReader& keys, Json& config) {
   }
 }
 
-// The keys that GPT-NeoX hands to DeepSpeed (deepspeed_args.py).
+// Returns the keys that GPT-NeoX passes to DeepSpeed (deepspeed_args.py).
 std::string config_of(KeyReader& keys) {
   Json config = Json::object();
   if (const hjson::Value* extra = keys.find("deepspeed_extra_args")) config = json_of(*extra);
@@ -228,7 +228,7 @@ std::string config_of(KeyReader& keys) {
         "zero_allow_untested_optimizer", "communication_data_type", "prescale_gradients",
         "sparse_gradients", "amp", "flops_profiler", "comms_logger", "elasticity"})
     if (const hjson::Value* value = keys.find(key)) config[key] = json_of(*value);
-  // The batch may be in another file of the run, so flags give it.
+  // Another file of the run may state the batch, so flags must give it.
   if (!config.contains("train_batch_size") && !config.contains("train_micro_batch_size_per_gpu"))
     config["train_micro_batch_size_per_gpu"] = "auto";
   if (!config.contains("gradient_clipping")) config["gradient_clipping"] = 1.0;

@@ -1,4 +1,5 @@
-// Reads files of LLaMA-Factory and axolotl (launcher_file.h), both on the Trainer of Hugging Face.
+// Reads files of LLaMA-Factory and axolotl (launcher_file.h), both based on the Trainer of Hugging
+// Face.
 #pragma once
 
 #include "models/launchers/key_reader.h"

@@ -19,10 +19,10 @@ namespace {
 using hjson::Kind;
 using hjson::Value;
 
-// A comment after the last line. yaml-cpp takes the end of a text for a missing quote; the scalar
-// then contains this.
+// A comment after the last line. At the end of the text yaml-cpp adds a missing quote; the scalar
+// then contains this comment.
 constexpr std::string_view end_mark = "# lambcast: end of the text";
-constexpr std::size_t most_keys = 2000;  // of one map: keys are compared with one another
+constexpr std::size_t most_keys = 2000;  // keys of one map, which are compared pairwise
 
 [[noreturn]] void fail_yaml(const std::string& file, int line, std::string_view what) {
   fail_input({file, line, {}}, fmt::format("YAML: {}", what));
@@ -57,7 +57,7 @@ Value plain_scalar(const std::string& text) {
   return value;
 }
 
-// The number of values in a tree, itself included, and how deeply they are nested.
+// Number of values in a tree, including itself, and its depth.
 struct Extent {
   std::size_t values = 1;
   int depth = 0;
@@ -87,7 +87,7 @@ void add_member(Value& map, hjson::Member member, const std::string& file) {
   map.members.push_back(std::move(member));
 }
 
-// Returns the maps that a merge key names: one, or a list.
+// Returns the maps that a merge key names: one, or a list of them.
 std::vector<Value> maps_of(Value value, int line, const std::string& file) {
   const bool several = value.kind == Kind::array;
   std::vector<Value> maps = several ? std::move(value.items) : std::vector<Value>();
@@ -97,14 +97,15 @@ std::vector<Value> maps_of(Value value, int line, const std::string& file) {
   return maps;
 }
 
-// Adds merged keys at the end of a map: its own take precedence wherever they stand.
+// Adds merged keys at the end of a map. The map's own keys take precedence at any position.
 void add_merged(const std::vector<Value>& merged, Value& map, const std::string& file) {
   for (const Value& source : merged)
     for (const hjson::Member& member : source.members)
       if (map.find(member.key) == nullptr) add_member(map, member, file);
 }
 
-// Builds the tree from yaml-cpp's events: its own tree has no bound on what aliases amount to.
+// Builds the tree from yaml-cpp's events, since its own tree does not limit the expansion of
+// aliases.
 class TreeBuilder : public YAML::EventHandler {
  public:
   explicit TreeBuilder(const std::string& file) : file_(file) {}
@@ -156,7 +157,7 @@ class TreeBuilder : public YAML::EventHandler {
     YAML::anchor_t anchor = 0;
     YAML::Mark mark;
     std::string key;
-    int key_line = 0;     // 0: no key waits for its value
+    int key_line = 0;     // line of a key without a value yet; 0: none
     bool merges = false;  // the key is <<
     std::vector<Value> merged;
   };
@@ -248,7 +249,7 @@ int lines_in(std::string_view text) {
   return text.ends_with('\n') ? ends : ends + 1;
 }
 
-// yaml-cpp takes a byte of 4 for the end of a text, and would leave out what follows.
+// yaml-cpp treats a byte of value 4 as the end of the text, and would ignore the text after it.
 void refuse_control_characters(std::string_view text, const std::string& file) {
   int line = 1;
   for (const char c : text) {

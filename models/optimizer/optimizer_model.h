@@ -78,9 +78,9 @@ struct MatrixWork {
 
 struct OptimizerModel {
   OptimizerType type;
-  std::string_view name;   // "onebit_lamb": flags, files and columns
-  std::string_view title;  // "1-bit LAMB": pages and figures
-  std::string_view label;  // "1-bit Lamb", as its messages say it
+  std::string_view name;   // in flags, files and columns: "onebit_lamb"
+  std::string_view title;  // on pages and in figures: "1-bit LAMB"
+  std::string_view label;  // in its own messages: "1-bit Lamb"
   OptimizerType plain;     // baseline of its speed-up; itself without compression
   bool of_deepspeed;
   std::optional<OptimizerType> in_onebit = {};  // its 1-bit form in DeepSpeed

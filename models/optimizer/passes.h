@@ -59,7 +59,7 @@ constexpr bool compresses(StepKind kind) {
 enum class Kernels { deepspeed, unfused_adam, foreach_adam, nvidia, fused };
 inline constexpr std::size_t kernels_count = static_cast<std::size_t>(Kernels::fused) + 1;
 std::string_view name_of(Kernels kernels);   // in flags and results; the first three share a name
-std::string_view in_words(Kernels kernels);  // "DeepSpeed's unfused"
+std::string_view in_words(Kernels kernels);  // for example "DeepSpeed's unfused"
 
 struct Passes {
   double bytes_per_element = 0;

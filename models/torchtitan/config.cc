@@ -59,7 +59,7 @@ class Decoder {
                  "[model], [training], [parallelism], ...");
   }
 
-  // A degree; -1 and absent: what is left.
+  // Returns a degree; nothing if it is -1 or absent, which means the remaining ranks.
   std::optional<std::int64_t> degree(const Table& table, const char* key) const {
     if (!table.has(key) || table.get<std::int64_t>(key) == -1) return std::nullopt;
     return table.integer(key, 1, 65536);
@@ -76,7 +76,7 @@ class Decoder {
         {model.get_or<std::string>("name", ""), model.get_or<std::string>("flavor", "")});
     if (preset != presets.end()) {
       set("model", preset->second);
-      // No block behind the last by default (models/deepseek_v3, num_mtp_layers).
+      // The default has no block after the last (models/deepseek_v3, num_mtp_layers).
       if (preset->second == "deepseek-v3") set("model.predicted_layers", "0");
     } else
       job_.findings.push_back(
@@ -93,7 +93,7 @@ class Decoder {
     }
   }
 
-  // A list or, in releases of 2024 and 2025, one text with commas.
+  // Reads a list or, in releases of 2024 and 2025, one text with commas.
   static Names converters_of(const Table& model) {
     const auto text = model.find_text("converters");
     if (!text) return model.get_or<Names>("converters", {});
@@ -162,7 +162,7 @@ class Decoder {
     set("pipeline_schedule", words[chosen]);
     const bool two = std::string_view(words[chosen]) == "interleaved" ||
                      std::string_view(words[chosen]) == "zbv";
-    if (two) set("interleave", "2");  // torchtitan's own choice for looped schedules
+    if (two) set("interleave", "2");  // torchtitan's default for looped schedules
   }
 
   void training() {
@@ -190,7 +190,7 @@ class Decoder {
     if (fp8_ == "fp8" && !single) set("fp8_weight_gather", gathers_float8() ? "true" : "false");
     if (table.get_or<bool>("enable_cpu_offload", false))
       fail_input(table.where("enable_cpu_offload"), "states on the host are not modelled", "false");
-    // FSDP sums gradients in fp32 unless told otherwise.
+    // FSDP sums gradients in fp32 by default.
     if (table.has("mixed_precision_reduce") &&
         table.choice("mixed_precision_reduce", {"float32", "bfloat16"}) == 1) {
       if (single)
@@ -261,7 +261,7 @@ class Decoder {
             {Severity::note, "not-modelled", describe(table.where(named.key), named.sentence)});
   }
 
-  // Why a key has no effect on this job; empty if it has one.
+  // Returns why a key has no effect on this job; empty if it has one.
   const char* idle(const std::string& name) const {
     const auto is = [&](const char* key, const char* value) {
       return std::ranges::find(job_.what_if, std::pair<std::string, std::string>(key, value)) !=
@@ -322,7 +322,7 @@ class Decoder {
     }
   }
 
-  // The keys of products in narrow formats, by the names of their sections.
+  // Returns the keys of products in narrow formats, by the names of their sections.
   std::vector<std::pair<std::string, Table>> formats() const {
     std::vector<std::pair<std::string, Table>> sections{{"float8", root_.table("float8")}};
     for (const char* products : {"linear", "grouped_mm"})

@@ -1,8 +1,7 @@
 // A torchtitan job file (TOML) as what-if keys.
 //
 //   [model] name, flavor            a preset; converters = ["float8"] or "quantize.linear.float8",
-//   or one text
-//                                   computes in fp8
+//                                   also as one text: computes in fp8
 //   [training] local_batch_size (batch_size), global_batch_size, seq_len, steps, compile,
 //                                   mixed_precision_param, mixed_precision_reduce
 //   [parallelism] tensor_parallel_degree, enable_async_tensor_parallel, pipeline_parallel_degree,
@@ -12,12 +11,13 @@
 //   [activation_checkpoint] mode    selective repeats every second product
 //   [compile] enable, components, [optimizer] name
 //
-// FSDP shards weights (stage 3), in pipelines gradients alone (2), whose weights stay gathered over
-// the micro batches of a step; fsdp_reshard_after_forward = "always" or "never" says otherwise.
-// A pipeline cuts a rank's batch into micro batches of pipeline_parallel_microbatch_size.
+// FSDP shards weights (stage 3). In pipelines it shards only gradients (2), and weights stay
+// gathered over the micro batches of a step; fsdp_reshard_after_forward = "always" or "never"
+// overrides this. A pipeline divides a rank's batch into micro batches of
+// pipeline_parallel_microbatch_size.
 //
-// Sections and keys that bear on no cost are ignored; an unknown one that is close to a known one
-// is refused with that, any other is a finding. Source: torchtitan v0.2,
+// Sections and keys that do not affect the cost are ignored; an unknown one that is close to a
+// known one is refused with a suggestion, any other becomes a finding. Source: torchtitan v0.2,
 // torchtitan/config/job_config.py (names and defaults), distributed/parallel_dims.py.
 #pragma once
 
@@ -32,10 +32,10 @@
 namespace lambcast::torchtitan {
 
 struct Job {
-  // As flags of the same names say it; the model is a preset's name, or absent.
+  // As for flags of the same names; the model is a preset's name, or absent.
   std::vector<std::pair<std::string, std::string>> what_if;
   std::vector<Finding> findings;
-  std::vector<LedgerEntry> ledger;  // keys as "training.steps"; of other sections their names
+  std::vector<LedgerEntry> ledger;  // keys as "training.steps"; unread sections as a whole
 };
 
 // Throws Error (usage) with file, line and key.

@@ -121,7 +121,7 @@ TEST_CASE("torchtitan job: converters are a list, or one text") {
   CHECK(precision("converters = \"\"") == "bf16");
 }
 
-TEST_CASE("torchtitan job: a pipeline keeps weights gathered and cuts the batch") {
+TEST_CASE("torchtitan job: a pipeline keeps weights gathered and divides the batch") {
   const std::string text =
       changed(changed(job, "pipeline_parallel_degree = 1",
                       "pipeline_parallel_degree = 4\npipeline_parallel_schedule = "
@@ -137,7 +137,7 @@ TEST_CASE("torchtitan job: a pipeline keeps weights gathered and cuts the batch"
   CHECK(decode(text, "job.toml").findings.size() == 1);
 }
 
-TEST_CASE("torchtitan job: copies of shards, and names of older releases") {
+TEST_CASE("torchtitan job: replicated shards, and names of older releases") {
   check_keys(changed(changed(job, "replicate_degree = 1", "replicate_degree = 2"),
                      "shard_degree = -1", "shard_degree = 16"),
              {{"shard_ranks", "16"}, {"zero_stage", "3"}});
@@ -151,7 +151,7 @@ TEST_CASE("torchtitan job: copies of shards, and names of older releases") {
              {{"global_batch", "64"}, {"micro_batch", "8"}});
 }
 
-TEST_CASE("torchtitan job: flavours that a preset is, experts among ranks") {
+TEST_CASE("torchtitan job: flavours that are presets, and experts divided over ranks") {
   const auto of = [](const std::string& name, const std::string& flavor) {
     const std::string text = changed(job, "name = \"llama3\"", "name = \"" + name + "\"");
     return changed(text, "flavor = \"70B\"", "flavor = \"" + flavor + "\"");
@@ -202,7 +202,7 @@ TEST_CASE("torchtitan job: slips and what is not modelled are one line with its 
   CHECK(other.findings[0].code == "no-preset");
 }
 
-TEST_CASE("torchtitan job: no text makes anything but a job or an error") {
+TEST_CASE("torchtitan job: any text gives a job or an error") {
   for (std::size_t end = 0; end < job.size(); end += 3) {
     try {
       decode(job.substr(0, end), "j");
@@ -212,7 +212,7 @@ TEST_CASE("torchtitan job: no text makes anything but a job or an error") {
   }
 }
 
-TEST_CASE("torchtitan job: bits of summed gradients, and what is compiled") {
+TEST_CASE("torchtitan job: bits of summed gradients, and compiled components") {
   check_keys(changed(job, "steps = 1000", "steps = 1000\nmixed_precision_reduce = \"bfloat16\""),
              {{"fp32_gradients", "false"}});
   CHECK_THROWS_WITH(
@@ -230,7 +230,7 @@ TEST_CASE("torchtitan job: bits of summed gradients, and what is compiled") {
   CHECK_THAT(decode(other, "job.toml").findings.back().message, Contains("'aot_eager'"));
 }
 
-TEST_CASE("torchtitan job: what costs and is not applied is named") {
+TEST_CASE("torchtitan job: keys that affect the cost and are not applied are named") {
   const auto told = [](const std::string& text, const char* words) {
     return std::ranges::any_of(decode(text, "job.toml").findings, [&](const Finding& finding) {
       return finding.message.find(words) != std::string::npos;
@@ -246,8 +246,8 @@ TEST_CASE("torchtitan job: what costs and is not applied is named") {
              "training.zzzzzzzzzz: unknown key: not applied"));
 }
 
-// Without a key that is applied the job is another, or refused, or has the key's usual value.
-TEST_CASE("torchtitan job: the ledger tells each key") {
+// Without an applied key the job changes or is refused, or the key has its usual value.
+TEST_CASE("torchtitan job: the ledger states the effect of each key") {
   const auto treatment = [](const std::string& text, const std::string& key) {
     for (const LedgerEntry& entry : decode(text, "j").ledger)
       if (entry.key == key) return entry.treatment;
@@ -265,7 +265,8 @@ TEST_CASE("torchtitan job: the ledger tells each key") {
   }
 }
 
-// The run, the findings or the refusal of the job with this line in place of the section's own.
+// Returns the what-if keys, the findings or the error of the job, with this line replacing the
+// section's own.
 std::string told(std::string text, const std::string& section, const std::string& line) {
   const auto begin = text.find("[" + section + "]\n") + section.size() + 2;
   const auto own = text.find("\n" + line.substr(0, line.find(' ')) + " =", begin);
@@ -282,8 +283,7 @@ std::string told(std::string text, const std::string& section, const std::string
   }
 }
 
-TEST_CASE(
-    "torchtitan job: each key that the ledger calls applied changes the run when it changes") {
+TEST_CASE("torchtitan job: each key that the ledger calls applied changes the run if it changes") {
   const std::vector<std::array<std::string, 3>> keys{
       {"model", "name = \"llama3\"", "name = \"qwen3\""},
       {"model", "flavor = \"70B\"", "flavor = \"8B\""},

@@ -1,6 +1,5 @@
-// Names of torchtitan's job files.
-// Source: torchtitan, torchtitan/config_manager.py and config/job_config.py, releases of 2024 to
-// 2026.
+// Names of keys in torchtitan's job files. Source: torchtitan, torchtitan/config_manager.py and
+// config/job_config.py, releases of 2024 to 2026.
 #pragma once
 
 #include <map>
@@ -13,15 +12,15 @@ namespace lambcast::torchtitan {
 
 using Names = std::vector<std::string>;
 
-// Read, or known to bear on no step's cost; sections without names are left unread.
+// Keys by section that are read, or do not affect a step's cost; and sections that are never read.
 const std::map<std::string, Names>& known_keys();
 const Names& silent_sections();
 
-// Known keys that bear on no step's cost, each with a space before and behind it.
+// Returns known keys that do not affect a step's cost, each with a space before and after it.
 std::string_view files_and_values();
 
-// Keys that bear on a step's cost and are not applied, with what is taken instead of a value other
-// than the usual one.
+// A key that affects a step's cost and is not applied: its usual value, and a sentence on the
+// assumption used for other values.
 struct NamedKey {
   const char *section, *key, *usual, *sentence;
 };

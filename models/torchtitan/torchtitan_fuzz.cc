@@ -1,4 +1,4 @@
-// Job files of torchtitan.
+// Fuzzes job files of torchtitan.
 #include "models/torchtitan/config.h"
 #include "sim/base/fuzz_target.h"
 
