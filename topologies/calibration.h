@@ -2,12 +2,12 @@
 // it. It tells for any forecast whether it lies inside the measured range, and gives it an
 // interval.
 //
-// Inside means: the operation, size and layout were measured (as many GPUs of each node, and a
-// number of nodes between the fewest and the most measured with so many), rows of that size band
-// ran the algorithm, and some row ran the protocol. If the tables forced the ring, forecasts of a
-// tree rest on a prior. Inside, the interval of a time t is [t * low, t * high], with low and high
-// the 5th and 95th percentile of measured / forecast over the rows of that size band, each forecast
-// by a fit to the other half (validate/calibrate).
+// Inside means: the operation, size and layout were measured (this number of GPUs of each node, on
+// a number of nodes in the range measured with it), rows of that size band ran the algorithm, and
+// some row ran the protocol. If the tables forced the ring, forecasts of a tree rest on a prior.
+// Inside, the interval of a time t is [t * low, t * high], with low and high the 5th and 95th
+// percentile of measured / forecast over the rows of that size band, each forecast by a fit to the
+// other half (validate/calibrate).
 //
 // Outside, each end moves away from t, in logarithms, but at most to u, the half width of a
 // description without a calibration, unless its own band is wider:

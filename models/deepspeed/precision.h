@@ -2,7 +2,7 @@
 //
 // The Trainer replaces "auto" in fp16.enabled and bf16.enabled, according to --fp16 and --bf16 of
 // the training script, before DeepSpeed reads the file. The file does not tell which of them is
-// set, but a user who leaves the choice open does not train in fp32. So the assumption is
+// set, but leaving the choice open makes no sense for fp32. So the assumption is
 //
 //   one of the two is "auto"   this one, unless the file enables the other
 //   both are "auto"            bf16; fp16 for LAMB and the 1-bit optimizers, since DeepSpeed's

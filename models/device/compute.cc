@@ -208,7 +208,7 @@ std::optional<Estimate> from_curves(const Device& device, const ModelShape& mode
   if (curves.empty()) return std::nullopt;
   if (match == CurveMatch::other_kind && has_convolution_kernels(device, model))
     return std::nullopt;
-  // Of a model without a preset, only the name is known.
+  // Only the name is known of a model without a preset.
   const ModelShape& curve_model =
       match == CurveMatch::by_name ? model : model_preset(curves.front()->model);
   const TrainingCurve* below = curves.front();

@@ -128,7 +128,7 @@ Device decode_device(const Table& root, const std::optional<Provenance>& of_curv
       table, "copy_bandwidth",
       name_plate ? Range<Bandwidth>{any_bandwidth.low, 1.1 * device.memory_bandwidth.value}
                  : any_bandwidth);
-  // Rates that `lambcast profile` cannot measure without cuBLASLt.
+  // Defaults of rates that `lambcast profile` cannot measure without cuBLASLt.
   device.peak_half =
       get_within(table, "peak_half", any_flop_rate,
                  {FlopRate(150 * device.memory_bandwidth.value.value()),

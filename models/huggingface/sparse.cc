@@ -94,7 +94,7 @@ void describe_olmoe(ConfigReader& config, Description& model) {
   add_experts(config, "num_experts", model);
 }
 
-// Biases of its projections, norms and head, a millionth of its parameters, are left out.
+// Left out: biases of projections, norms and head, a millionth of the parameters.
 void describe_phimoe(ConfigReader& config, Description& model) {
   add_sparse(config, false, model);
   read_truth(config, "attention_bias", false, {"qkv_bias"}, model);

@@ -70,7 +70,7 @@ struct Refreshes {
 };
 Refreshes refreshes_of(std::int64_t steps, std::int64_t gap, std::int64_t every) {
   Refreshes refreshes{(steps + gap - 1) / gap, 0};
-  // Of every `every` consecutive values of k, at most one makes step 1 + gap k an exchange.
+  // At most one of `every` consecutive values of k makes step 1 + gap k an exchange.
   for (std::int64_t k = 0; k < std::min(every, refreshes.all); ++k)
     if ((1 + gap * k) % every == 0) refreshes.exchanging += 1 + (refreshes.all - 1 - k) / every;
   return refreshes;

@@ -45,7 +45,7 @@ TEST_CASE("csv: a text that spreadsheets run as a formula is guarded, and reads 
   CHECK(csv::field("=cmd|'/c calc'!A1") == "\"'=cmd|'/c calc'!A1\"");
   CHECK(csv::row({"+1 apart", "-x", "@sum", "\ttab"}) ==
         "\"'+1 apart\",\"'-x\",\"'@sum\",\"'\ttab\"");
-  // Numbers and other names stay as they are.
+  // Numbers and other names are written unchanged.
   for (const char* plain : {"-1.5", "-1e-300", "-inf", "a=b", "'it", "'", "-"}) {
     INFO(plain);
     CHECK(csv::field(plain) == plain);

@@ -72,7 +72,7 @@ enum class Latencies { ring, tree, in_switch, in_network };
 // siblings.
 struct Traffic {
   Bytes sent_per_rank;          // mean over ranks
-  Bytes network_sent_per_node;  // mean over nodes, only what leaves the node
+  Bytes network_sent_per_node;  // mean over nodes, only bytes that leave the node
 };
 
 struct CommSchedule {

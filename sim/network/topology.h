@@ -21,7 +21,7 @@ struct Vertex {
   int index = 0;  // among the vertices of the same kind in its node
 };
 
-// Kind of a link, for accounting: `network` links join nodes to the fabric.
+// Kind of a link, for accounting: `network` links lie outside the nodes.
 enum class LinkKind { local, network };
 
 using VertexId = std::uint32_t;
