@@ -27,8 +27,8 @@ enum class ShellStop { none, next, loop, function, script };
 
 // State of an evaluation, shared by the texts that a script evaluates.
 struct ShellState {
-  // Limits of the evaluated text, in characters. Each word, and each repetition of a loop or of an
-  // evaluated text, counts as that many more characters.
+  // Limits of the evaluated text, in characters. Each word counts as of_word more characters, each
+  // repetition of a loop or of an evaluated text as of_repetition more.
   static constexpr int most_steps = 1 << 18, of_word = 16, of_repetition = 512;
   static constexpr int most_nested = 32;
   static constexpr std::size_t most_text = 2 << 20;  // ShellValues::written
