@@ -173,7 +173,7 @@ enum class NicRate { nominal, effective };
 
 // A rate that an override states is nominal; `moved` is its departure from an effective rate.
 struct NicEvidence {
-  // NOLINTNEXTLINE(google-explicit-constructor): a kind alone, as of a description as it stands.
+  // NOLINTNEXTLINE(google-explicit-constructor): without overrides a NicRate suffices.
   NicEvidence(NicRate of, std::optional<double> from = {}) : rate(of), moved(from) {}
 
   NicRate rate;

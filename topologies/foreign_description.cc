@@ -178,7 +178,7 @@ Stated of_matrix(const std::vector<std::string>& lines) {
 
 struct Switches {
   std::vector<std::string> leaves;              // list of hosts of each leaf
-  std::map<std::string, std::string> children;  // of the other switches, by name
+  std::map<std::string, std::string> children;  // switches below each other switch, by name
 };
 
 // Parses "SwitchName=s0 Nodes=n[0-5] Switches=s[0-1] LinkSpeed=..". Names ignore case.

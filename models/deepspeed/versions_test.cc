@@ -77,7 +77,7 @@ TEST_CASE("versions: FP16_Optimizer of 0.17.6 to 0.18.1 updates nothing under fp
     const auto found = severities_and_codes(check(text.c_str(), config(OptimizerType::adam)));
     CHECK(found == (updates ? std::vector<std::string>{}
                             : std::vector<std::string>{"warning nothing-updated"}));
-    CHECK(check(text.c_str(), config(OptimizerType::lamb)).empty());  // it has another wrapper
+    CHECK(check(text.c_str(), config(OptimizerType::lamb)).empty());  // LAMB has another wrapper
     DeepSpeedConfig bf16 = config(OptimizerType::adam);
     bf16.fp16.enabled.value = false;
     bf16.bf16_enabled.value = true;

@@ -116,7 +116,7 @@ AttentionPiece batched(std::string_view name, const AttentionWork& w, std::int64
   return {name, true, product_cost(product, rates)};
 }
 
-// `bytes` are per score in 16 bits.
+// `bytes` is the number of bytes moved per score if scores have 16 bits.
 AttentionPiece by_bytes(std::string_view name, const AttentionWork& w, double bytes, int kernels,
                         const GpuRates& rates) {
   const double elements = scores(w) * bytes_per_element(w.format) / 2;

@@ -33,7 +33,7 @@ TEST_CASE("devices: every preset loads, with copies slower than its nominal memo
     CHECK(device.copy_bandwidth.value < device.memory_bandwidth.value);
   }
   CHECK_THROWS_WITH(load_device("v100"), Contains("did you mean one of 'v100-16g', 'v100-32g'"));
-  // 97,871 MiB in nvidia-smi, of 96 GB: more than the H100's 80.
+  // nvidia-smi shows 97,871 MiB of its 96 GB. An H100 has 80 GB.
   CHECK(load_device("gh200").memory_capacity.value() == 95 * 1024. * 1024 * 1024);
 }
 
@@ -204,7 +204,7 @@ TEST_CASE("devices: a file written by the profiler loads as a device") {
   CHECK(find_kernel(device, "adam_step")->spread_us == std::vector<double>{0.1, 0.2});
   CHECK(find_kernel(device, "lamb_step") == nullptr);
   CHECK(find_kernel(device, "adam_step", 30.5) != nullptr);
-  CHECK(find_kernel(device, "adam_step", 28) == nullptr);  // of another release
+  CHECK(find_kernel(device, "adam_step", 28) == nullptr);  // timed in another release
   const ModelShape bert = load_model("bert-large");
   CHECK(micro_batch_time(device, bert, "deepspeed", 8, 128).rests_on.front().provenance.source ==
         "lambcast profile, a test");

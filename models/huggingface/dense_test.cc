@@ -264,7 +264,8 @@ TEST_CASE("config.json: the class determines the head") {
     return parameters(shape_of(
         fmt::format(R"({{"model_type": "{}", "architectures": ["{}"], {})", type, name, sizes)));
   };
-  // No head; two labels of 64 weights; 1000 words of 64.
+  // In turn no head, a head of two labels with 64 weights each (twice), and a head of 1000 words
+  // with 64 weights each.
   const std::int64_t llama = count("llama", "LlamaModel");
   CHECK(count("llama", "LlamaForTokenClassification") == llama + 128);
   CHECK(count("llama", "LlamaForQuestionAnswering") == llama + 128);

@@ -106,7 +106,8 @@ TEST_CASE("activations: every second product of a gated block with grouped heads
   CHECK((alternate.kept + alternate.recomputed).value() == Approx(all.kept.value()));
 }
 
-// 5 a s^2 with dropout, 2 a s^2 without, over t ranks; 96 and 32 heads.
+// Scores have 5 a s^2 bytes with dropout and 2 a s^2 without, divided over t ranks. The models have
+// a = 96 and a = 32 heads.
 TEST_CASE("activations: a fused kernel keeps no scores, so that none and selective are equal") {
   for (const auto& [name, scores] : {std::pair{"gpt3-175b", 5 * 96.}, {"llama3-8b", 2 * 32.}}) {
     const ModelShape model = load_model(name);

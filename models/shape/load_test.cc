@@ -184,7 +184,7 @@ TEST_CASE("a model described by tensors scales with its length") {
   CHECK(forward_flops(shape, 200).value() == Approx(2000));
 }
 
-// The list is complete, and has no key that the reader ignores.
+// The required keys suffice to load a model, and the reader ignores none of them.
 TEST_CASE(
     "required keys of a family are those that it reads, and an error names all missing ones") {
   for (const Family& family : families()) {

@@ -134,7 +134,7 @@ struct Convolution {
   std::int64_t in = 0, out = 0;  // channels
   std::int64_t size = 0;         // pixels along an edge of its output
   bool norm = false;             // a batch norm follows
-  bool relu = false;             // and a ReLU
+  bool relu = false;             // a ReLU follows the convolution and its norm
   bool shortcut = false;         // before the ReLU a shortcut is added
   bool operator==(const Convolution&) const = default;
 };

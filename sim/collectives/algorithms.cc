@@ -16,7 +16,7 @@ namespace {
 
 // Reach of an algorithm's sends, which decides which parts a folded machine must write out.
 enum class Reach {
-  neighbours,  // the next node: a part that is not full does nothing that full ones do not
+  neighbours,  // the next node: a part that is not full does only what full parts do
   distances,   // ranks at a distance, or earlier ranks: parts do the same if all are full
   everybody,   // every rank to every other at once: links are counted, not flows
   trees,       // neighbours in both trees

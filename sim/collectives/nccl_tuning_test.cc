@@ -145,8 +145,8 @@ TEST_CASE("NCCL's tree") {
   CHECK(time(with(Only::ll), big) == sum(6.8 + 2 * (7 * .6 + 2 * 5.0) + at(bus / 3.8 / 2, big)));
   CHECK(time(with(Only::ll128), big) ==
         sum(14 + 2 * (7 * 1.25 + 2 * 8.5) + at(bus * .9375 / 2, big)));
-  // The share of the rate depends on the size: 64 KiB are 64 B times 2^10, the last list entry is
-  // 2^22.
+  // The share of the rate depends on the size: 64 KiB are 64 B times 2^10. The list of shares ends
+  // at 64 B times 2^22.
   CHECK(time(with(Only::simple), 65536) ==
         sum(8.4 + 2 * (7 * 4 + 2 * 14) + at(bus * .6 / 2, 65536)));
   CHECK(time(with(Only::simple), 64) == sum(8.4 + 2 * (7 * 4 + 2 * 14) + at(bus * .9 / 2, 64)));
