@@ -169,7 +169,7 @@ TEST_CASE("cluster: a NIC rate is effective if it was reached") {
   CHECK(nic_rate_of(load_cluster("paper-eth40-v100", {})) == NicRate::effective);
   CHECK(nic_rate_of(load_cluster("perlmutter-a100", {})) ==
         NicRate::nominal);                                               // 25 GB/s of 200 Gbit/s
-  CHECK(nic_rate_of(load_cluster("h200-ndr", {})) == NicRate::nominal);  // on another machine
+  CHECK(nic_rate_of(load_cluster("h200-ndr", {})) == NicRate::nominal);  // another machine's rate
   CHECK(nic_rate_of(load_cluster("paper-eth40-v100", {{"nic.bandwidth", "4 Gbit/s"}})) ==
         NicRate::nominal);  // an override is no evidence
   const Cluster measured = load_cluster(
@@ -240,7 +240,7 @@ TEST_CASE("cluster: a calibration applies until an override changes a measured p
     CHECK(load_cluster("perlmutter-a100", {{key, value}}) == load_cluster("perlmutter-a100", {}));
   }
   CHECK_FALSE(standing("perlmutter-a100", {{"nic.bandwidth", "25.1 GB/s"}}));
-  CHECK_FALSE(standing("perlmutter-a100", {{"nccl.protocols", "LL"}}));  // one of two
+  CHECK_FALSE(standing("perlmutter-a100", {{"nccl.protocols", "LL"}}));  // one of two protocols
   // These keys do not affect communication over NCCL.
   CHECK(standing("perlmutter-a100", {{"name", "mine"},
                                      {"description", "mine"},

@@ -53,7 +53,7 @@ struct ZeroConfig {
 };
 
 struct DeepSpeedConfig {
-  std::string file;                           // for messages
+  std::string file;                           // name of the file, for messages
   Setting<Version> release{release::newest};  // that reads the file; the file does not state it
   // Three optionals without a line: resolve_batch() needs the world size, which is not in the file.
   BatchNumbers batch;

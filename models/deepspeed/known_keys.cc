@@ -65,7 +65,7 @@ std::span<const KnownKey> top_level_keys() {
       {"timers", silent},
       {"log_level", silent},
       {"flops_profiler", silent},
-      {"comms_logger", unmodelled},  // it synchronises each collective
+      {"comms_logger", unmodelled},  // the logger synchronises each collective
       {"tensorboard", silent},
       {"wandb", silent},
       {"csv_monitor", silent},

@@ -22,7 +22,7 @@ template <typename T>
 struct Setting {
   T value{};
   bool given = false;  // false: absent or "auto" in the file, `value` is the default
-  int line = 0;        // of the file, if given
+  int line = 0;        // line in the file, if given
 };
 
 struct Section {

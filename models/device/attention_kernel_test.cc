@@ -111,7 +111,7 @@ TEST_CASE("attention: rates are those published in the papers of its kernels") {
   CHECK(tflops(attention_backward(AttentionKernel::flash2, work, a100)) ==
         Approx(190).epsilon(0.1));
   CHECK(tflops(attention_forward(AttentionKernel::flash2, work, h100)) == Approx(370).epsilon(0.1));
-  const GpuRates training = rates_of("h100");  // its large products reach 613
+  const GpuRates training = rates_of("h100");  // large products reach 613 TFLOP/s
   CHECK(tflops(attention_forward(AttentionKernel::cudnn, work, training)) ==
         Approx(600).epsilon(0.05));
   CHECK(tflops(attention_backward(AttentionKernel::cudnn, work, training)) ==

@@ -162,7 +162,7 @@ void mixture_forward(const Writer& w, const RankSizes& size) {
 struct Block {
   const BlockWork& work;
   RankSizes size;
-  bool alternate;  // only every second product
+  bool alternate;  // recomputes only every second product
 
   double width() const { return count(size.tokens, work.hidden); }
 };

@@ -112,10 +112,10 @@ std::string_view name_of(Repeated repeated);
 
 // The experts of a block on one rank; expert_time.h states their costs.
 struct ExpertWork {
-  std::int64_t all = 0, local = 1;          // experts of the block, and on the rank
-  std::int64_t ffn = 0;                     // columns of an expert on the rank
-  std::int64_t shared_ffn = 0;              // of experts that every token visits, on the rank
-  double tokens = 0;                        // of the rank, before the exchange
+  std::int64_t all = 0, local = 1;  // experts of the block, and on the rank
+  std::int64_t ffn = 0;             // columns of an expert on the rank
+  std::int64_t shared_ffn = 0;      // width of the experts that every token visits, on the rank
+  double tokens = 0;                // tokens of the rank before the exchange
   double sent = 0, received = 0, rows = 0;  // copies of tokens sent, received and computed
   // Experts per token if tokens are multiplied to their places (expert_time.h); 0: tokens are
   // copied.
@@ -125,7 +125,7 @@ struct ExpertWork {
 struct BlockWork {
   // Sizes of the model.
   std::int64_t hidden = 0, heads = 0, kv_heads = 0, ffn = 0, vocab = 0;
-  std::int64_t head_size = 0, value_size = 0;  // of queries and keys, of values; 0: hidden / heads
+  std::int64_t head_size = 0, value_size = 0;  // per head: query or key, value; 0: hidden / heads
   std::optional<LatentAttention> latent;
   std::int64_t window = 0;  // ModelShape's, as the next two; costs are the mean of all blocks
   std::int64_t window_every = 1, window_layers = 1;
@@ -136,19 +136,19 @@ struct BlockWork {
   std::int64_t patch_values = 0;  // values of an image patch that becomes a token; 0: no patches
   bool drop_path = false;         // a factor for each branch and sample
   bool gated = false, causal = false, rotary = false;
-  std::int64_t encoder_tokens = 0;  // of a sample; a decoder's block attends to them too
+  std::int64_t encoder_tokens = 0;  // tokens per sample to which a decoder's block attends too
   bool norms_queries = false, biased_experts = false;
-  double head_share = 1;              // share of the tokens
-  std::optional<Adapters> adapters;   // on frozen weights
-  std::optional<ExpertWork> experts;  // replace the feed-forward
+  double head_share = 1;              // share of the tokens that the head computes
+  std::optional<Adapters> adapters;   // adapters on frozen weights
+  std::optional<ExpertWork> experts;  // experts that replace the feed-forward
   // Sizes of the run.
   std::int64_t micro_batch = 1, seq_len = 0;
   bool dropout = false;
   int tensor_parallel = 1, context_parallel = 1;
   bool sequence_parallel = false;
-  MatrixFormat format = MatrixFormat::half;  // of the blocks' weights; the head has half
+  MatrixFormat format = MatrixFormat::half;  // format of the blocks' weights; the head's is half
   AttentionKernel attention = AttentionKernel::flash2;
-  bool fp8_attention = false;  // its products read 8 bits; else 16, for any block format
+  bool fp8_attention = false;  // attention reads 8 bits; else 16, for any block format
   Fusion fusion = Fusion::fused;
   bool eager_loss = false;  // the loss is not compiled with the other kernels
   Repeated repeated = Repeated::nothing;

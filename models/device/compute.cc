@@ -160,7 +160,7 @@ CurveMatch match(const TrainingCurve& curve, const ModelShape& model,
 
 struct Curves {
   CurveMatch match = CurveMatch::none;
-  std::vector<const TrainingCurve*> of;  // of one model and program, ordered by length
+  std::vector<const TrainingCurve*> of;  // curves of one model and program, ordered by length
 };
 
 // Returns the curves that match the model best; of several models or programs only those of the

@@ -87,7 +87,7 @@ TEST_CASE("compute: a net timed with another program scales with the times of it
     const auto apart = micro_batch_time(v100, resnet, "deepspeed", 208, 0, format);
     CHECK(total_ms(apart) == Approx(fused * (kernels("deepspeed", format) / timed)));
     CHECK(apart.basis == Basis::kernels);
-    CHECK_FALSE(apart.measured);  // not by this program
+    CHECK_FALSE(apart.measured);  // measured only with another program
   }
 }
 

@@ -60,7 +60,7 @@ struct Arguments {
   std::vector<Finding> findings;
   std::vector<LedgerEntry> ledger;
   std::string config_name;  // the file of --deepspeed_config; empty if absent
-  std::string config;       // its content, if the script writes it
+  std::string config;       // content of that file, if the script writes it
 };
 
 // `given` has values of a script's variables (launch.h). Throws Error (usage) with file, line and

@@ -85,7 +85,7 @@ TEST_CASE("ledger: no known argument is ignored silently") {
                    return finding.message.find("--" + name + ":") != std::string::npos;
                  });
         } catch (const Error&) {
-          continue;  // it needs another value, or is refused
+          continue;  // the argument needs another value, or is refused
         }
       }
     INFO(name);

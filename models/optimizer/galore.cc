@@ -27,7 +27,7 @@ double galore_states(const StateTensor& tensor, const Projection& projection) {
   const double moments = (in_8_bits ? 2 + scale : 8) * elements;
   if (!galore_projects(tensor, projection)) return moments;
   const auto rank = static_cast<double>(projection.rank);
-  return moments + 2 * std::min(tensor.rows, tensor.columns) * rank;  // and the basis, in 16 bits
+  return moments + 2 * std::min(tensor.rows, tensor.columns) * rank;  // the basis has 16 bits
 }
 
 }  // namespace

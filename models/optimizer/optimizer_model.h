@@ -83,7 +83,7 @@ struct OptimizerModel {
   std::string_view label;  // in its own messages: "1-bit Lamb"
   OptimizerType plain;     // baseline of its speed-up; itself without compression
   bool of_deepspeed;
-  std::optional<OptimizerType> in_onebit = {};  // its 1-bit form in DeepSpeed
+  std::optional<OptimizerType> in_onebit = {};  // DeepSpeed's 1-bit form of this optimizer
   // DeepSpeed wraps it in FP16_Optimizer, which passes one flat tensor per group. Other optimizers
   // get every tensor from FP16_UnfusedOptimizer.
   bool flat_in_fp16 = false;

@@ -27,7 +27,7 @@ struct RunOfSteps {
   std::int64_t steps = 0;
   bool dry_run = false;                 // the first step only initialises the optimizer
   std::int64_t warmup = 0;              // steps before the first compressed one, with a dry run
-  std::int64_t steps_per_exchange = 1;  // of gradients
+  std::int64_t steps_per_exchange = 1;  // steps from one exchange of gradients to the next
   OnebitSchedule onebit;
   std::int64_t refresh_gap = 0;  // steps between decompositions of GaLore; 0: none
 };

@@ -59,7 +59,7 @@ std::string_view name_of(Recompute recompute);
 // Load of the experts in a run.
 struct ExpertLoad {
   double rows = 1;          // computed rows per chosen one: capacity factor or imbalance
-  int tp = 0;               // within an expert; 0: as tp
+  int tp = 0;               // tensor ranks of an expert; 0: as tp
   bool one_hot = false;     // products move tokens to their places
   bool recomputed = false;  // together with the router and the shared experts
 };
@@ -68,11 +68,11 @@ struct ActivationSetting {
   int tp = 1;
   int cp = 1;
   bool sequence_parallel = false;
-  bool fused_attention = false;  // in one kernel
+  bool fused_attention = false;  // attention runs in one kernel
   double product_bytes = 2;      // per element that products read
   double attention_bytes = 2;    // per element of queries, keys, values and context
   bool fused_gates = false;      // the activated gate is recomputed, unneeded tensors are freed
-  bool fp8_gates = false;        // its inputs are kept in 8 bits
+  bool fp8_gates = false;        // inputs of fused gates are kept in 8 bits
   Recompute recompute = Recompute::none;
   // Full recomputation divides the kept inputs over tp even without sequence parallelism
   // (Megatron-LM distribute_saved_activations, DeepSpeed partition_activations).
@@ -84,9 +84,9 @@ struct ActivationSetting {
 
 // Activations of one micro batch in one layer.
 struct LayerActivations {
-  Bytes kept;             // from its forward to its backward pass
-  Bytes recomputed;       // added while its passes run: recomputation, or one-hot gating
-  Bytes awaiting_weight;  // from the input gradient to a separate weight gradient
+  Bytes kept;             // kept from the layer's forward to its backward pass
+  Bytes recomputed;       // added while the layer's passes run: recomputation, or one-hot gating
+  Bytes awaiting_weight;  // kept from the input gradient to a separate weight gradient
 };
 LayerActivations layer_activations(const ModelShape& shape, int layer,
                                    const ActivationSetting& setting);

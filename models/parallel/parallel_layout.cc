@@ -33,7 +33,7 @@ int product(const std::vector<Level>& levels) {
 }
 
 struct Placement {
-  std::vector<Level> slots;  // in the node
+  std::vector<Level> slots;  // levels within the node
   std::vector<Level> nodes;
   bool even = true;
 };

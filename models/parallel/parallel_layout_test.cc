@@ -49,7 +49,7 @@ std::vector<RankGrid> many_grids() {
   std::vector<RankGrid> grids;
   AxisOrder order = default_order;
   do {
-    if (order[2] != Axis::ep) continue;  // it adds no ranks to this grid
+    if (order[2] != Axis::ep) continue;  // ep adds no ranks to this grid
     for (const int tp : {1, 2, 3, 4, 8})
       for (const int cp : {1, 2})
         for (const int dp : {1, 2, 3, 4})

@@ -39,7 +39,7 @@ enum class Transfers { overlapped, exposed };
 
 struct SlotTime {
   Duration start;
-  Duration end;  // of its computation, without an exposed transfer
+  Duration end;  // end of the computation, before an exposed transfer
 };
 
 struct StageTime {
@@ -58,7 +58,7 @@ struct StageTime {
 struct PipelineTime {
   Duration makespan;  // from the first slot of all stages to the last
   std::vector<StageTime> stages;
-  std::vector<std::vector<SlotTime>> slots;  // as in pipeline_slots(); only on request
+  std::vector<std::vector<SlotTime>> slots;  // in the order of pipeline_slots(); only on request
 
   // Returns the longest time of a stage from its first slot to its last: the period of steps whose
   // optimizer does not wait for all stages, as in zero-bubble schedules.

@@ -169,7 +169,7 @@ TEST_CASE("pipeline time: leaving out repeated turns changes no picosecond") {
     }
     if (schedule == zbv) pipeline.chunks = 2;
     std::vector<ChunkTimes> times = random_times(pipeline, random);
-    if (below(2) == 0) std::fill(times.begin(), times.end(), times.front());  // or nearly equal
+    if (below(2) == 0) std::fill(times.begin(), times.end(), times.front());  // equal or nearly so
     if (below(2) == 0) times.back().forward += units(1);
     for (const Transfers transfers : {Transfers::overlapped, Transfers::exposed}) {
       CAPTURE(name_of(schedule), pipeline.stages, pipeline.chunks, pipeline.micro_batches);

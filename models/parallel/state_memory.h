@@ -25,7 +25,7 @@ struct StateBytes {
   double moments = 8;
   double optimizer_gradients = 0;  // the optimizer's fp32 copy of 16-bit gradients
   double frozen = 2;               // weights without gradients
-  double quantized = 2;            // of frozen weights, the blocks' matrices
+  double quantized = 2;            // frozen matrices of the blocks, if quantized
 
   double optimizer() const { return master + moments + optimizer_gradients; }
   double total() const { return weights + gradients + optimizer(); }

@@ -32,7 +32,7 @@ struct Zero {
 
 // Differences between releases of the engine that runs the optimizer.
 struct Engine {
-  bool checks_every_tensor = true;  // for overflow, one by one; else through the norm
+  bool checks_every_tensor = true;  // one by one for overflow; else through the norm of all
   bool wraps_bf16_as_fp16 = true;   // without ZeRO; else states are sharded and sums are fp32
 
   bool operator==(const Engine&) const = default;
@@ -42,7 +42,7 @@ struct Recipe {
   OptimizerType optimizer = OptimizerType::adam;
   Precision precision;
   Zero zero;
-  Backend backend = Backend::nccl;  // of compressed momenta
+  Backend backend = Backend::nccl;  // library that exchanges compressed momenta
   OnebitSchedule onebit;
   Projection projection;                 // of GaLore
   double weight_decay = 0.01;            // 0: none; as in published recipes where nothing is said

@@ -106,7 +106,7 @@ TEST_CASE("presets are consistent: unique names, and every block has tensors and
       layers.insert(tensor.layer);
     }
     CHECK(names.size() == shape.tensors.size());
-    const bool outside = shape.family != "feed-forward";  // it has no part outside the blocks
+    const bool outside = shape.family != "feed-forward";  // this family has only blocks
     CHECK(*layers.begin() == (outside ? -1 : 0));
     CHECK(*layers.rbegin() == shape.layers - 1);
     CHECK(layers.size() == static_cast<std::size_t>(shape.layers + (outside ? 1 : 0)));

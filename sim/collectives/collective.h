@@ -35,7 +35,7 @@ struct CollectiveRequest {
 // the true time.
 struct Approximation {
   std::array<int, 2> ranks{};  // ranks of the two groups used (stand_in.h), if any
-  double scale = 1;            // its time divided by the program's time
+  double scale = 1;            // time of the collective divided by that of its program
   double low = 1, high = 1;    // range of the true time, relative to the time
 };
 
@@ -79,7 +79,7 @@ struct Rival {
 struct Tip {
   std::optional<Rival> rival{};
   std::optional<Duration> twice{};
-  std::optional<Approximation> approximation{};  // of the time itself, set by the caller
+  std::optional<Approximation> approximation{};  // approximation of the time, set by the caller
 };
 Tip tip_of(const CollectiveRequest& request, Machines& machines, const Transport& transport,
            Duration time);

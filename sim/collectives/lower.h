@@ -17,9 +17,9 @@ namespace lambcast {
 
 // Times of one repetition of a round without latency. All grow with the bytes of the round.
 struct RoundTransfer {
-  Duration flows;  // until the last flow has arrived
-  Duration hops;   // of one slice with all bytes of the round, over its hops in sequence
-  Duration local;  // of the slowest send inside a node, alone on its links
+  Duration flows;  // time until the last flow has arrived
+  Duration hops;   // time of one slice with all bytes of the round, over its hops in sequence
+  Duration local;  // time of the slowest send inside a node, alone on its links
 };
 
 struct RoundLatency {

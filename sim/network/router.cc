@@ -157,7 +157,7 @@ class Router::Tables {
   struct Between {
     SwitchId from = none;
     SwitchId to = none;
-    std::uint32_t period = 0;  // of salts; zero if the paths are not kept
+    std::uint32_t period = 0;  // period of the salts; zero if the paths are not kept
     std::uint32_t hops = 0;
     std::vector<LinkId> links;  // `hops` links for each salt below the period
   };
