@@ -7,10 +7,11 @@
 namespace lambcast {
 namespace {
 
-// Least change of the time that is told: by another release or plugin, and at the switching point.
+// Least relative changes of the time that are reported: with another release or plugin, and at the
+// switching point itself.
 constexpr double noticeable = 0.1, noticeable_at_tip = 0.01;
 
-// How a time was found that is none of a simulation of all ranks.
+// Returns the note for a time that was not found by simulating all ranks.
 Finding found_by(const Approximation& by, std::string text) {
   text += by.ranks[0] > 0
               ? fmt::format(

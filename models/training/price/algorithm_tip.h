@@ -15,7 +15,8 @@
 
 namespace lambcast {
 
-// A collective as forecast: what runs it, for how long, and what else may.
+// A forecast collective: its algorithm and protocol, its time, and the alternatives near a
+// switching point.
 struct TippingCollective {
   Op op = Op::all_reduce;
   Bytes size;
@@ -27,8 +28,8 @@ struct TippingCollective {
   Duration moves() const;
 };
 
-// A note where what else may run lasts a tenth longer or shorter (at the very switching point, a
-// hundredth), or a message of twice the size is forecast faster.
+// Returns a note if the alternative is more than a tenth faster or slower (a hundredth at the
+// switching point itself), if a message of twice the size is faster, or if the time is approximate.
 std::optional<Finding> find_tip(const TippingCollective& collective);
 
 }  // namespace lambcast

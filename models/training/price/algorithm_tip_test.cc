@@ -10,8 +10,8 @@
 namespace lambcast {
 namespace {
 
-// Two nodes of four GH200 over TCP. The ring under LL was measured to take 1,502 us for 1 MiB,
-// while 2 MiB took 922 us. Ten such sums are most of the communication.
+// Two nodes of four GH200 over TCP: a ring with LL took 1,502 us for 1 MiB, and 922 us for 2 MiB
+// (measured). Here the collective takes 10 %, 1 % and nothing of the time.
 TEST_CASE("judge: a collective that matters near a tip of NCCL's rule is named") {
   const auto at = [](double collective_s, double rest_s) {
     CostSources sources;
@@ -28,7 +28,7 @@ TEST_CASE("judge: a collective that matters near a tip of NCCL's rule is named")
   CHECK(at(1, 9) == 1);
   CHECK(at(1, 99) == 0);
   CHECK(at(0, 1) == 0);
-  // As calls, steps and a run have it: the one that it moves furthest in all of its calls.
+  // A step keeps the collective with the largest change over all of its calls, and so does a run.
   CostSources step;
   const Tip half{std::nullopt, Duration::seconds(0.5)};
   step.tips({Op::all_gather, Bytes(1), "ring", "LL", Duration::seconds(1), half}, 3);

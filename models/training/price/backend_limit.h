@@ -20,7 +20,7 @@ namespace lambcast {
 // Returns why the backend of a 1-bit run fails on this cluster, in words; nothing if it runs.
 std::optional<std::string> why_backend_fails(const TrainingPlan& training);
 
-// The same as a warning.
+// Returns the same reason as a warning.
 std::optional<Finding> find_backend_that_fails(const TrainingPlan& training);
 
 }  // namespace lambcast

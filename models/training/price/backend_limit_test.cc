@@ -15,7 +15,7 @@ TrainingPlan with_backend(const char* cluster, int gpus, const char* word, bool 
   return training;
 }
 
-TEST_CASE("backend limit: compressed runs on no GPU of NVIDIA, device buffers need InfiniBand") {
+TEST_CASE("backend limit: compressed runs on no NVIDIA GPU, and device buffers need InfiniBand") {
   for (const char* cluster : {"commodity-10gbe", "dgx-a100-80g", "hgx-h100-ndr"}) {
     INFO(cluster);
     CHECK_FALSE(why_backend_fails(with_backend(cluster, 16, "nccl", false)));
@@ -24,7 +24,7 @@ TEST_CASE("backend limit: compressed runs on no GPU of NVIDIA, device buffers ne
     const bool tcp = std::string_view(cluster) == "commodity-10gbe";
     CHECK(why_backend_fails(with_backend(cluster, 16, "mpi", true)).has_value() == tcp);
   }
-  // One node: no network.
+  // A single node sends nothing over the network.
   CHECK_FALSE(why_backend_fails(with_backend("commodity-10gbe", 4, "mpi", true)));
 }
 

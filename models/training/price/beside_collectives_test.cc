@@ -5,7 +5,9 @@
 namespace lambcast {
 namespace {
 
-TEST_CASE("beside collectives: of four chunks behind a product one shows, of gathered ones none") {
+TEST_CASE(
+    "beside collectives: one of four chunks behind a product is exposed, none if they are "
+    "gathered") {
   const auto us = [](double n) { return Duration::microseconds(n); };
   CHECK(beyond_chunks(us(8), us(100), 4, false) == us(2));
   CHECK(beyond_chunks(us(8), us(100), 4, true) == us(0));
@@ -13,8 +15,9 @@ TEST_CASE("beside collectives: of four chunks behind a product one shows, of gat
   CHECK(beyond_chunks(us(8), us(4), 4, true) == us(5));
 }
 
-// 3/10 of a collective that ends first. Where it outlasts the kernels they take 10/7 of their time.
-TEST_CASE("beside collectives: kernels lose no more to a collective than while they run") {
+// With a share of 3/10, kernels lose 3/10 of a collective that ends first. If the collective
+// outlasts them, they take 10/7 of their time.
+TEST_CASE("beside collectives: kernels lose time to a collective only while both run") {
   const auto us = [](double n) { return Duration::microseconds(n); };
   CHECK(lost_beside(us(100), us(140), 0.3).us() == Approx(30));
   CHECK(lost_beside(us(200), us(140), 0.3).us() == Approx(60));

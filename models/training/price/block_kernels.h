@@ -18,28 +18,30 @@ struct BlockKernels {
                const ActivationCalls& of_encoder, const GpuRates& rates);
 
   const BlockWork& work;
-  const ExpertPlan* experts = nullptr;  // of blocks that have them
+  const ExpertPlan* experts = nullptr;  // null for blocks without experts
   const ActivationCalls& activations;
-  const ActivationCalls& of_encoder;  // of a decoder's; else unused
+  const ActivationCalls& of_encoder;  // used only by a decoder
   std::vector<Piece> forward, backward;
 
-  // The pieces among which those of `pass` are: a repeated forward pass is part of the backward.
+  // Returns the list that contains the pieces of `pass`. A repeated forward pass is part of the
+  // backward list.
   const std::vector<Piece>& pieces_of(Pass pass) const {
     return pass == Pass::forward ? forward : backward;
   }
   Duration products(const std::vector<std::string_view>& names, Pass pass) const;
   Duration attention_core(Pass pass) const;
 
-  // Products with tensor parallelism's collectives before the first and after the last: of a
-  // parallel block both branches at once. Of an encoder's keys and values none is the last.
+  // The first and last products between which tensor parallelism's collectives lie. A parallel
+  // block has one pair for both branches; the pair of an encoder's keys and values has no last
+  // product.
   struct Pair {
     std::vector<std::string_view> first, last;
     const ActivationCalls& calls;
   };
   std::vector<Pair> pairs() const;
-  // Repeating a block up to its last product repeats the collectives between its products too.
+  // Whether a repeated forward pass issues the collectives between a block's products again.
   bool repeats_collectives() const;
-  // Whether `pass` is a repeated one that need not come to the end of these products.
+  // Whether `pass` is a repeated forward pass that ends before the last of these products.
   bool ends_before(const std::vector<std::string_view>& products, Pass pass) const;
 };
 
@@ -49,11 +51,11 @@ struct BlockKinds {
   std::optional<BlockKernels> experts;
 };
 
-// Returns the blocks of one stack in a chunk; all of them if the plan has no stacks.
+// Returns the blocks of one stack that lie in a chunk, or all its blocks if the plan has no stacks.
 parallel::ChunkContent part_of(const parallel::ChunkContent& content, const PipelinePlan& plan,
                                std::size_t stack);
 
-// Whether this part of a chunk is where the stack begins.
+// Whether the first block of the stack lies in this part of a chunk.
 bool begins(const parallel::ChunkContent& part, const BlocksAlike& stack);
 
 // Returns the kernels of each stack, or of all blocks if there are none. Refers to `plan`.

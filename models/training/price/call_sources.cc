@@ -46,8 +46,8 @@ class Reader {
       sources_.read_for(spent_, prefix_ + "all_reduce", library_.all_reduce_from);
   }
 
-  // Reads the latencies of the protocol in use. The last protocol, the widest, has names without a
-  // prefix and also stands for a protocol that is not in the list.
+  // Reads the latencies of the protocol in use. The last protocol in the list has names without a
+  // prefix and also stands for protocols that are not in the list.
   void read_latency() const {
     if (library_.nvls && cost_.algorithm.starts_with("nvls")) {
       read(latencies_, prefix_ + "base", library_.nvls->base);
@@ -72,7 +72,7 @@ class Reader {
       read(latencies_, prefix + (alone ? "latency" : "local_latency"), local);
   }
 
-  // Reads the numbers by which a library's use of the wires differs from their capacity.
+  // Reads the library's efficiencies, caps and overheads.
   void read_library() const {
     const bool all_to_all = call_.op == Op::all_to_all;
     if (call_.group.per_node > 1 && library_.rules == DecisionRules::nccl)
@@ -106,7 +106,8 @@ class Reader {
     return cost_.traffic.network_sent_per_node / (nic * nics_in_use(cluster_, gpus));
   }
 
-  // As links, against the rate of the NICs of one GPU.
+  // Returns the time of the NICs that also depends on `gpu_nic`: all of it unless the way from a
+  // GPU to its NICs is at least twice as fast as those NICs.
   Duration gpu_ways() const {
     const double nics_each = static_cast<double>(cluster_.nics) / cluster_.gpus_per_node;
     const Bandwidth own = cluster_.nic_bandwidth.value * std::max(1.0, nics_each);
@@ -126,7 +127,7 @@ class Reader {
   bool between_nodes_, host_;
   CostSources& sources_;
   Duration spent_, wires_, latencies_;
-  Duration links_, nics_;  // the part of wires_ that each determines
+  Duration links_, nics_;  // the parts of wires_ that depend on the rates of links and of NICs
 };
 
 }  // namespace

@@ -9,13 +9,14 @@
 namespace lambcast {
 namespace {
 
-// Some 20 and 40 MB; machines written out in full are few and large.
+// Limits of the caches. Costs take some 20 MB and shapes some 40 MB; shared machines are large, so
+// few are kept.
 constexpr std::size_t most_costs = 65536, most_shapes = 2048, most_shared = 4;
-// Some 5 kB each.
+// Limit of the cached clusters, some 5 kB each.
 constexpr std::size_t most_clusters = 4096;
 
-// The groups that share the leaves of a tree with this one: it, and those on the nodes that it
-// skips.
+// Returns the number of groups that share the leaves of a tree: this group, and one on each node
+// that it skips.
 int groups_in_leaves(const FabricSpec& fabric, const ProcessGroup& group, Op op) {
   const bool is_tree =
       fabric.kind == FabricKind::fat_tree || fabric.kind == FabricKind::rail_optimised;
@@ -108,7 +109,8 @@ const CollectiveCost& CollectiveCosts::cost(const Setting& setting, Backend back
   RunBy by{collective.chosen, collective.protocol, tip.rival,
            collective.traffic.network_sent_per_node};
   if (by.rival) by.rival->time = by.rival->time.scaled(time / collective.time);
-  // Once nothing can throw any more: what is too long to simulate is found so at each question.
+  // The cost is cached only when it is complete: a collective that is too long to simulate throws
+  // again at each request.
   const CollectiveCost cost{
       time,
       widened(interval_of(cluster, backend, op, size, request.group, time, by), tip.approximation),

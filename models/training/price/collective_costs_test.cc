@@ -18,7 +18,8 @@ Duration time_on(CollectiveCosts& costs, const std::shared_ptr<const Cluster>& c
 
 TEST_CASE("collective costs: clusters that are equal share them, whoever read them") {
   CollectiveCosts costs;
-  const Duration first = time_on(costs, cluster_of({}));  // gone behind the call
+  const Duration first =
+      time_on(costs, cluster_of({}));  // the cluster is destroyed after this call
   CHECK(time_on(costs, cluster_of({})) == first);
   CHECK(costs.counts().asked == 2);
   CHECK(costs.counts().planned == 1);
@@ -119,9 +120,10 @@ TEST_CASE("collective costs: a price does not depend on the sizes before") {
   CHECK(compared > 500);
 }
 
-// GPU i of every second node sums over a tree of 2:1. With the groups on the other nodes, a leaf of
-// 2 nodes sends 16 flows over 8 uplinks: each has half of a NIC's rate. Over a leaf of 4, a ring of
-// each of 2 groups leaves from one node: 16 flows over 16 uplinks.
+// GPU i of every second node, on a tree with oversubscription 2:1. With the groups on the other
+// nodes, a leaf of 2 nodes sends 16 flows over 8 uplinks, so that each flow has half of a NIC's
+// rate. On a leaf of 4 nodes, the ring of each of the 2 groups leaves from one node: 16 flows over
+// 16 uplinks.
 TEST_CASE("collective costs: a group shares uplinks with those on the nodes that it skips") {
   const auto seconds = [](const char* leaf, const char* oversubscription, int node_stride,
                           bool expand) {
@@ -144,7 +146,7 @@ TEST_CASE("collective costs: a group shares uplinks with those on the nodes that
   }
 }
 
-TEST_CASE("collective costs: what cannot be simulated is so each time that it is asked for") {
+TEST_CASE("collective costs: a collective that cannot be simulated fails at every request") {
   CollectiveCosts costs;
   const auto slow = cluster_of({{"nic.bandwidth", "1 kB/s"}});
   const auto ask = [&](NetworkModel network) {

@@ -11,7 +11,8 @@ constexpr double least_share = 0.01;
 }  // namespace
 
 CostSources::Entry& CostSources::entry(std::string_view cost, const Provenance& from) {
-  // Operations alike read their costs in one order: most are found where the last one was, or next.
+  // Similar operations read their costs in the same order: most are found at the last position or
+  // the next one.
   for (std::size_t i = 0; i < entries_.size(); ++i, ++at_) {
     if (at_ >= entries_.size()) at_ = 0;
     if (entries_[at_].cost == cost) return entries_[at_];
@@ -58,7 +59,7 @@ double RunSources::time_s() const {
 std::vector<RunSources::Spent> RunSources::spent() const {
   std::vector<Spent> all;
   for (const Part& part : parts_) {
-    std::size_t at = 0;  // steps of a run read much the same in one order
+    std::size_t at = 0;  // the steps of a run read their costs in similar order
     const std::size_t before = all.size();
     for (const CostSources::Entry& entry : part.of_step->entries_) {
       std::size_t tried = 0;

@@ -1,5 +1,5 @@
-// The costs that a forecast rests on. price() notes every number as it reads it (price.h), so that
-// no cost can be forgotten and none is listed that nothing rests on.
+// The costs that a forecast depends on. price() notes every number when it reads it (price.h), so
+// that the list is complete and contains no unused cost.
 #pragma once
 
 #include <cstddef>
@@ -19,17 +19,16 @@ namespace lambcast {
 struct CostSource {
   std::string cost;
   Provenance provenance;
-  double share = 1;  // of the time of all operations, that of those whose prices read it
+  double share = 1;  // share of the time of all operations that depends on this cost
 };
 
-// Costs read by the prices of a step, operation after operation: each cost once, in the order of
-// its first use.
+// Costs read while the operations of a step are priced: each cost once, in the order of first use.
 class CostSources {
  public:
   void read(std::string_view cost, const Provenance& from);
   // Reads a cost that determines only `part` of the operation's time.
   void read_for(Duration part, std::string_view cost, const Provenance& from);
-  // An operation of that time rests on what was read since the last one.
+  // Ends an operation of length `time`, which depends on the costs read since the last one.
   void spend(Duration time);
   // Records `times` calls of a collective near a switching point of NCCL's rule.
   void tips(const TippingCollective& collective, double times);
@@ -40,32 +39,32 @@ class CostSources {
     std::string cost;
     Provenance provenance;
     double time_s = 0;
-    bool is_read = false;  // by the operation under way
+    bool is_read = false;  // by the current operation
   };
   Entry& entry(std::string_view cost, const Provenance& from);
   std::vector<Entry> entries_;
-  std::size_t at_ = 0;  // of the last that was read
+  std::size_t at_ = 0;  // entry that was read last
   double time_s_ = 0;
   std::optional<TippingCollective> tipping_;
-  double moved_s_ = 0;  // by it, in all its calls
+  double moved_s_ =
+      0;  // the largest change of time near a switching point, over all calls of `tipping_`
 };
 
-// Sources of the steps of a run. It shares the records of its steps, so that a sweep, which needs
-// only the weakest kind, copies no names.
+// Sources of the steps of a run. The records of its steps are shared instead of copied: a sweep
+// needs only the weakest kind.
 class RunSources {
  public:
   RunSources() = default;
-  explicit RunSources(CostSources of_step);  // of a single one
+  explicit RunSources(CostSources of_step);  // a run of a single step
   // Adds `steps` steps with the same sources; `of_step` is not null.
   void add(std::shared_ptr<const CostSources> of_step, double steps);
 
   // Returns each cost once, in the order of its first use.
   std::vector<CostSource> shares() const;
-  // The weakest kind among those that matter, of at least a hundredth of the time: what they rest
-  // on together.
+  // Returns the weakest kind among the costs that affect at least a hundredth of the time.
   Kind weakest() const;
-  // Returns the collective near a switching point that it changes most, if that is at least a
-  // hundredth of the time.
+  // Returns the collective whose alternative changes the run's time most, if that change is at
+  // least a hundredth of the time.
   std::optional<TippingCollective> tipping() const;
 
  private:

@@ -17,8 +17,8 @@ std::map<std::string, double> shares_of(const TrainingPlan& training) {
   return shares;
 }
 
-// 1-bit Adam in fp32 exchanges every tensor by itself, many of them alike: a call that is priced
-// once and made n times waits n times.
+// 1-bit Adam in fp32 exchanges every tensor separately, and many tensors have the same size. A call
+// that is priced once and made n times counts n times.
 TEST_CASE("cost sources: what is priced once counts as often as it is done") {
   TrainingPlan training = training_of({OptimizerType::onebit_adam, 8});
   training.recipe.precision.weights = DataType::fp32;
@@ -34,9 +34,9 @@ TEST_CASE("cost sources: what is priced once counts as often as it is done") {
   }
 }
 
-// Eight GPUs of a node reach 300 GB/s of NVLink and 1.2 GB/s of NIC: only the latter is felt. On
-// the node alone the links are.
-TEST_CASE("cost sources: of links and NICs the ones that are waited for") {
+// The eight GPUs of a node have 300 GB/s of NVLink and 1.2 GB/s of NIC: only the NIC determines the
+// time. Within one node the links do.
+TEST_CASE("cost sources: time counts for the links or NICs that determine it") {
   TrainingPlan training = training_of(
       {OptimizerType::adam, 16, "dgx1-v100", "bert-large", {{"nic.bandwidth", "10Gbit/s"}}});
   const std::map<std::string, double> between = shares_of(training);
@@ -49,7 +49,7 @@ TEST_CASE("cost sources: of links and NICs the ones that are waited for") {
   CHECK(inside.count("nic_bandwidth") == 0);
 }
 
-TEST_CASE("cost sources: those of a run are its steps', each cost once, and the weakest counts") {
+TEST_CASE("cost sources: a run has the costs of its steps, each once, and the weakest counts") {
   const auto seconds = [](double s) { return Duration::seconds(s); };
   const Provenance measured{Kind::measured, "x"}, published{Kind::published, "y"};
   CostSources warm_up, compression;
@@ -77,7 +77,7 @@ TEST_CASE("cost sources: those of a run are its steps', each cost once, and the 
   CHECK(shares[2].cost == "c");
   CHECK(shares[2].share == Approx(30. / 100));
   CHECK(run.weakest() == Kind::assumed);
-  // A cost of less than a hundredth of the time decides nothing.
+  // A cost of less than a hundredth of the time does not determine the weakest kind.
   RunSources warm;
   warm.add(std::make_shared<const CostSources>(warm_up), 1000);
   warm.add(std::make_shared<const CostSources>(compression), 1);

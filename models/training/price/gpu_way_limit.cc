@@ -10,7 +10,8 @@
 namespace lambcast {
 namespace {
 
-// A rate typed in bytes where bits were meant is 8 times the name plate, give or take its losses.
+// A rate in bytes typed as bits differs from the name plate by a factor of 8, within this relative
+// margin for losses.
 constexpr double near_eight = 0.1;
 
 bool is_pcie(const Cluster& cluster) { return cluster.gpu_peers == GpuPeers::pcie; }

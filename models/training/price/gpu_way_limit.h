@@ -1,8 +1,9 @@
-// Limits on what a NIC carries other than its own rate, and rates above its name plate.
+// Notes on two limits: links of a GPU that are slower than its NICs, and rates above a NIC's name
+// plate.
 //
-// A ring enters and leaves a node by one GPU for each NIC, so no NIC carries more of it than the
-// way of that GPU to the NICs: `node.gpu_nic`, or `node.gpu_link` if GPUs meet over PCIe. Several
-// NICs of one GPU share its way. Presets mostly assume it.
+// A ring enters and leaves a node by one GPU for each NIC, so a NIC carries at most what the path
+// between that GPU and the NICs carries: `node.gpu_nic`, or `node.gpu_link` if GPUs communicate
+// over PCIe. Several NICs of one GPU share its path. Most presets assume this value.
 #pragma once
 
 #include <optional>
@@ -14,14 +15,14 @@ namespace lambcast {
 
 struct Cluster;
 
-// The nic.bandwidth beyond which a faster NIC is no faster to NCCL's rings; none if its own rate is
-// the limit.
+// Returns the nic.bandwidth above which a faster NIC does not make NCCL's rings faster; nothing if
+// the NIC itself is the limit.
 std::optional<Bandwidth> gpu_way_limit(const Cluster& cluster, int nodes);
 
-// The same as a note that names the limit.
+// Returns the same limit as a note.
 std::optional<Finding> find_gpu_way_limit(const Cluster& cluster, int nodes);
 
-// A note for a rate that --set states above the name plate of the description's NIC.
+// Returns a note if --set states a rate above the name plate of the description's NIC.
 std::optional<Finding> find_above_name_plate(const Cluster& cluster);
 
 }  // namespace lambcast

@@ -19,7 +19,7 @@ Duration ring(const Cluster& cluster) {
 }
 
 TEST_CASE(
-    "nic limit: where the way of a GPU holds, a faster NIC is no faster, and a note says so") {
+    "nic limit: if the path of a GPU is the limit, a faster NIC is no faster, and a note says so") {
   const auto with = [](const char* name, double bit_per_s) {
     return load_cluster(
         name, {{"nic.count", "1"}, {"nic.bandwidth", fmt::format("{} bit/s", bit_per_s)}});
@@ -33,7 +33,7 @@ TEST_CASE(
     const double at = limit->value() * 8;
     CHECK(ring(with(name, at * 1.01)) / ring(with(name, at * 4)) == Approx(1).epsilon(1e-3));
     CHECK_FALSE(gpu_way_limit(with(name, at * 0.99), 2));
-    // Over sockets the streams may carry less than the way of a GPU.
+    // Over sockets, the streams may be slower than the path of a GPU, so only RDMA is checked.
     if (fast.network == NetworkKind::rdma)
       CHECK(ring(with(name, at * 0.8)) > ring(with(name, at)).scaled(1.05));
     CHECK_FALSE(gpu_way_limit(fast, 1));
@@ -43,7 +43,7 @@ TEST_CASE(
   CHECK_THAT(finding->message, Contains("node.gpu_nic") && Contains("(assumed)"));
 }
 
-TEST_CASE("nic limit: a rate above the name plate is said to be another NIC's") {
+TEST_CASE("nic limit: a note reports a rate above the name plate as that of another NIC") {
   const auto message = [](const Overrides& overrides) {
     const auto finding = find_above_name_plate(load_cluster("commodity-10gbe", overrides));
     return finding ? finding->message : "";

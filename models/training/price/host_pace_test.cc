@@ -11,7 +11,7 @@ namespace {
 
 Duration us(double value) { return Duration::microseconds(value); }
 
-TEST_CASE("host pace: a chunk lasts no less than its kernels take to start") {
+TEST_CASE("host pace: a chunk takes at least as long as starting its kernels") {
   ChunkPrice chunk;
   chunk.forward.compute = us(3), chunk.forward.exposed = us(4);
   chunk.input_gradient.compute = us(2), chunk.weight_gradient.compute = us(1);
@@ -22,7 +22,8 @@ TEST_CASE("host pace: a chunk lasts no less than its kernels take to start") {
   const auto lasts = [&] {
     return chunk.forward.time() + chunk.input_gradient.time() + chunk.weight_gradient.time();
   };
-  pace_by_host(chunk, reads, rates, us(1));  // ten within 6 us of kernels and 4 of collectives
+  pace_by_host(chunk, reads, rates,
+               us(1));  // ten launches of 1 us within 6 us of kernels and 4 us of collectives
   CHECK(reads.paced == Duration());
   CHECK(lasts() == us(10));
   pace_by_host(chunk, reads, rates, us(2));
@@ -32,8 +33,8 @@ TEST_CASE("host pace: a chunk lasts no less than its kernels take to start") {
   CHECK(chunk.forward.compute / chunk.weight_gradient.compute == Approx(3));
 }
 
-// A step of small micro batches, as a run without a layout and under one.
-TEST_CASE("host pace: layouts wait for the host as runs without one do") {
+// A step with small micro batches waits for the host equally with and without a layout.
+TEST_CASE("host pace: runs with and without a layout wait for the host alike") {
   TrainingPlan layout = layout_training({.dp = 8});
   TrainingPlan none = layout;
   none.parallelism.reset();

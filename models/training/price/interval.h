@@ -1,15 +1,15 @@
-// Interval of a step's time. Its inputs err in two independent groups, as networks and GPUs are:
-// all wires together and all computations together. The step is priced and run with one group at
-// the low and at the high end of its intervals, and the other as expected. With wires d and
-// computations e away from the expected t, the interval is
+// Interval of a step's time. Its inputs err in two independent groups: all wires together, and all
+// computations together. The step is priced and run with one group at the low and at the high end
+// of its intervals, and with the other as expected. If wires move the expected time t by d and
+// computations by e, the interval is
 //
 //   t -+ sqrt(d^2 + e^2)
 //
-// but begins no earlier than the least that a step can take (nic_sharing.h).
+// It begins no earlier than the least time of a step (nic_sharing.h).
 //
-// Adding up half-widths would be wrong if operations overlap: hidden work may grow until it is
-// exposed, and shortens no step. If wires were fitted to whole steps, the errors of the two groups
-// cancel in part, and the interval is too wide.
+// Adding half widths of operations would be wrong if they overlap: hidden work may grow until it is
+// exposed, and does not shorten the step. If wires were fitted to whole steps, the errors of the
+// two groups partly cancel, and the interval is too wide.
 #pragma once
 
 #include <array>
@@ -31,7 +31,8 @@ inline constexpr std::array all_ends{End::expected, End::wires_low, End::wires_h
 // expected time.
 enum class Intervals { left_out, found };
 
-// `wires` and `compute`: with either kind at its ends.
+// Returns the interval around `expected`, given the times with `wires` and with `compute` at their
+// ends.
 Interval interval_of(Duration expected, const Interval& wires, const Interval& compute,
                      Duration least = {});
 

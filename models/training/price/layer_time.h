@@ -1,7 +1,7 @@
-// How long one micro batch takes in a block, forward and backward, as papers time a layer by
-// itself: the passes that the step is made of (pass_price.h), less what stands outside the blocks
-// and less the stream of sharded weights, which runs ahead of its block. Recomputation is part of
-// the backward pass. Of blocks that differ (some with experts) the mean of the first chunk.
+// Time of one micro batch in a block, forward and backward, as papers report the time of a layer.
+// It is the time of the step's passes (pass_price.h) without the kernels outside the blocks and
+// without the stream of sharded weights, which runs ahead of its block. Recomputation is part of
+// the backward pass. If blocks differ (some with experts), it is the mean over the first chunk.
 #pragma once
 
 #include <optional>
@@ -17,8 +17,8 @@ struct LayerTime {
   Interval forward_interval, backward_interval;
 };
 
-// Returns the time of a layer in the run's first steps. Absent without a layout, in which no block
-// is priced by itself.
+// Returns the time of a layer in the first steps of the run; nothing without a layout, because then
+// blocks are not priced separately.
 std::optional<LayerTime> layer_time(const TrainingPlan& training, CollectiveCosts& costs);
 
 }  // namespace lambcast

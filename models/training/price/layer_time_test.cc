@@ -7,8 +7,8 @@
 namespace lambcast {
 namespace {
 
-// qwen3-30b-a3b of so many layers on one DGX A100, its experts over the GPUs. Of a few tokens the
-// host is slower than the kernels that it starts.
+// qwen3-30b-a3b with `layers` layers on one DGX A100, with experts distributed over its GPUs. With
+// few tokens the host is slower than the kernels that it starts.
 LayerTime layer(const char* layers, std::int64_t tokens, double launch = 1) {
   TrainingPlan training = training_of({OptimizerType::adamw, 8, "dgx-a100-80g"});
   const std::vector<ModelOverride> so_many{{"model.layers", layers}};
@@ -36,7 +36,7 @@ TEST_CASE("layer time: a layer takes as long among two as among ten, the host's 
     CHECK(two.forward_interval.low < two.forward);
     CHECK(two.backward_interval.high > two.backward);
   }
-  // Two products for each of the forward pass.
+  // The backward pass has two products for each one of the forward pass.
   const LayerTime busy = layer("2", 4096);
   CHECK(busy.backward > busy.forward.scaled(1.5));
   CHECK(busy.backward < busy.forward.scaled(2.5));

@@ -59,8 +59,8 @@ int node_of_stage(const parallel::RankGrid& grid, int stage) {
   return parallel::rank_of(grid, coordinates) / grid.gpus_per_node;
 }
 
-// Returns the least time in which the gradients of the busiest node leave it; nothing if they are
-// not summed, or in a form of fewer bytes.
+// Returns the least time in which the gradients of the busiest node leave it; zero if they are not
+// summed or are compressed.
 Duration least_of_gradients(const PipelinePlan& plan, const TrainingPlan& training,
                             const DistinctStep& step) {
   const Parallelism& how = *training.parallelism;

@@ -1,18 +1,18 @@
-// Lower bound of a step's time under a layout, for searches that compare thousands of layouts and
-// need the few fastest. It is found from the kernels of a block and the exposed exchanges of its
-// experts' tokens. Other collectives, head, optimizer and a replay of the pipeline are left out.
+// Lower bound of a step's time under a layout, for searches that look for the few fastest among
+// thousands of layouts. It includes the kernels of the blocks and the exposed exchanges of experts'
+// tokens. It leaves out other collectives, the head, the optimizer and a replay of the pipeline.
 //
-// A stage computes m micro batches through its chunks; before its first slot one has passed the
-// positions before it, and after its last slot one passes them backward. With t_i, both ways
-// through the blocks of position i, and C_s the positions of stage s:
+// A stage computes m micro batches in its chunks. Before its first slot, one micro batch passes the
+// positions before it; after its last slot, one passes them backward. With t_i the time of the
+// blocks of position i, forward and backward, and C_s the positions of stage s:
 //
 //   step >= max over s of  m sum(t_i, i in C_s) + sum(t_i, i < s)
 //
-// Where the backward pass is split, stages end apart from one another, and the second sum is left
-// out.
+// The second sum is left out if the backward pass is split, since stages then end separately.
 //
-// Summed gradients of S bytes leave each of n nodes at least (n - 1) / n times. A node sends those
-// of all its stages and ranks, which its NICs at their limit (topologies/nic_limit.h) bound too.
+// When gradients of S bytes are summed over n nodes, each node sends at least (n - 1) / n S. The
+// gradients of all stages and ranks of a node pass its NICs, whose limit (topologies/nic_limit.h)
+// gives another bound.
 #pragma once
 
 #include "models/training/plan/distinct_steps.h"
@@ -21,7 +21,7 @@
 
 namespace lambcast {
 
-// Nothing where the blocks of a model are not alike (images).
+// Returns the lower bound; zero if the blocks of the model differ (images).
 Duration least_step_time(const TrainingPlan& training, const DistinctStep& step,
                          CollectiveCosts& costs);
 

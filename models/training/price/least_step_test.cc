@@ -9,8 +9,8 @@
 namespace lambcast {
 namespace {
 
-// 48 blocks alike, of t each, m micro batches: 48 m t on one stage, and on p stages 48/p m t of the
-// last and 48/p t on each before it.
+// 48 equal blocks of time t each, m micro batches. One stage takes 48 m t. The last of p stages
+// takes 48/p m t, and each stage before it adds 48/p t.
 TEST_CASE("least step: blocks of the fullest stage and the way through those before it") {
   const auto least = [](const LayoutCase& of) {
     CollectiveCosts costs;
@@ -30,8 +30,8 @@ TEST_CASE("least step: blocks of the fullest stage and the way through those bef
   }
 }
 
-// Eight stages on each of two nodes send half of all gradients from each: gpt2-xl's 1,638 M
-// parameters, its embedding twice, of 2 bytes. The limit of one NIC is 1 Gbit/s.
+// Eight stages lie on each of two nodes, and each node sends half of all gradients: 2 bytes for
+// each of gpt2-xl's 1,638 M parameters, with the embedding counted twice. The one NIC has 1 Gbit/s.
 TEST_CASE("least step: the gradients of all stages of a node pass its NICs") {
   LayoutCase of{.dp = 2, .pp = 8, .micro_batches = 1};
   TrainingPlan training = layout_training(of);

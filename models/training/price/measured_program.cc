@@ -24,7 +24,8 @@ bool has_assumed_share(const Device& device, MatrixFormat format) {
   return device.rates->of(format).share.provenance.kind == Kind::assumed;
 }
 
-// A plain number set with --set leaves the evidence of the preset's share in force.
+// Whether the share of the peak is only assumed. A number given by --set replaces a preset's share
+// without changing the evidence for it.
 bool lacks_share(const Device& device, MatrixFormat format) {
   if (!has_assumed_share(device, format)) return false;
   if (!device.rates->of(format).share.provenance.source.starts_with("--set")) return true;
@@ -33,9 +34,9 @@ bool lacks_share(const Device& device, MatrixFormat format) {
          has_assumed_share(load_device(device.name), format);
 }
 
-// Standard deviation of the drift from the nearest measured number of GPUs to this one.
+// Standard deviation of the drift from the nearest measured number of GPUs to `gpus`.
 double drift(const ProgramLevel& level, int gpus) {
-  if (level.fewest_gpus == 0) return 0;  // the description does not say
+  if (level.fewest_gpus == 0) return 0;  // the description gives no number of GPUs
   const int nearest = std::clamp(gpus, level.fewest_gpus, level.most_gpus);
   return growth_spread * std::abs(expected_largest_of(gpus) - expected_largest_of(nearest));
 }

@@ -27,8 +27,8 @@ void set_scale_of(const std::string& program, TrainingPlan& training) {
   training.cluster = std::make_shared<const Cluster>(cluster);
 }
 
-// Over all GPUs and formats: a measured level narrows, a scale that another program set does not,
-// and an assumed share of the peak removes the claim.
+// For all GPUs and formats: a measured level narrows the interval, a scale set by another program
+// does not, and an assumed share of the peak removes the coverage.
 TEST_CASE("measured program: no unmeasured program claims the width of a measured one") {
   for (const std::string& name : device_names()) {
     const Device device = load_device(name);
@@ -55,7 +55,7 @@ TEST_CASE("measured program: no unmeasured program claims the width of a measure
   }
 }
 
-// From 8 GPUs to 512 the expected largest of normal numbers grows from 1.42 to 3.04 (tables of
+// The expected largest of n normal numbers grows from 1.42 for n = 8 to 3.04 for n = 512 (tables of
 // order statistics, Harter 1961).
 TEST_CASE("measured program: intervals grow with the distance to the measured numbers of GPUs") {
   TrainingPlan training = plan_on("h100", MatrixFormat::half);
@@ -75,8 +75,8 @@ TEST_CASE("measured program: intervals grow with the distance to the measured nu
   CHECK(width_at(512) == Approx(std::hypot(unstated, 1.645 * growth_spread * 1.62)).epsilon(0.01));
 }
 
-// A share set by the user is a what-if: the width stays that of the described share.
-TEST_CASE("measured program: a share that --set states keeps the evidence of the preset's") {
+// A share of the peak set by the user is a what-if: the width stays that of the preset's share.
+TEST_CASE("measured program: a share set by --set keeps the evidence of the preset's share") {
   for (const std::string& name : device_names()) {
     const Device device = load_device(name);
     if (!device.rates) continue;
@@ -92,9 +92,9 @@ TEST_CASE("measured program: a share that --set states keeps the evidence of the
   }
 }
 
-// dgx2h-v100 was measured with NVIDIA's recipe: +-0.08 for it, and for others the +-0.25 of another
-// machine and the spread of programs.
-TEST_CASE("measured program: a curve is this machine's for the program that gave it") {
+// dgx2h-v100 was measured with NVIDIA's recipe: +-0.08 for this recipe. For other programs it is
+// +-0.25, the error on another machine, plus the spread of programs.
+TEST_CASE("measured program: the curve of a machine is its own only for the program that gave it") {
   TrainingPlan training = training_of({OptimizerType::lamb, 16, "dgx2h-v100"});
   training.prior = shipped_program_prior();
   CollectiveCosts costs;
@@ -110,7 +110,7 @@ TEST_CASE("measured program: a curve is this machine's for the program that gave
   }
 }
 
-// One program on both sides errs alike; of two programs each has a level of its own.
+// Two runs of one program have the same error; runs of two programs have a level each.
 TEST_CASE("measured program: the level of a program cancels in a ratio of its own runs") {
   TrainingPlan one = layout_training({}), other = one;
   other.parallelism->framework.name = FrameworkName::torchtitan;
@@ -119,7 +119,8 @@ TEST_CASE("measured program: the level of a program cancels in a ratio of its ow
   CHECK_FALSE(common_sources(one, other).all());
 }
 
-// A plain scale moves away from the figure that set it: never wider than without the figure.
+// A scale set by --set moves away from the figure that set the preset's scale, but the interval is
+// never wider than without that figure.
 TEST_CASE("measured program: distance from the program's own scale widens") {
   TrainingPlan training = plan_on("a100-80g", MatrixFormat::half);
   const double unmeasured = width_of_passes(training).log;

@@ -1,22 +1,21 @@
-// Times of the collectives of a pipeline's passes, if several stages lie on one node and share its
+// Times of the collectives of a pipeline's passes if several stages lie on one node and share its
 // NICs.
 //
-// A call of one stage lasts T_1 while the other s - 1 stages of the node are silent, and T_s if all
-// of them make the same call at once (`siblings` of ProcessGroup). A stage is in such a call for
-// the share u of the step, so that a call meets (s - 1) u others on average:
+// A call of one stage takes T_1 if the other s - 1 stages of the node are silent, and T_s if all of
+// them make the same call at once (`siblings` of ProcessGroup). A stage is in such a call for the
+// share u of the step, so that a call meets (s - 1) u calls of other stages on average:
 //
 //   T = T_1 + (T_s - T_1) u,    u = mean over stages of (calls of a stage in a step) / makespan
 //
-// Each side depends on the other. The pipeline is priced with u = 1 first, and again with the u
-// that it shows. With calls that fill the NICs, m micro batches and p stages on every node this
-// gives
+// T and u depend on each other. The pipeline is priced with u = 1 first, and again with the u that
+// results. If calls fill the NICs, m micro batches and p stages on every node give
 //
 //   makespan = W (1 + (p - 1) / (p m)),   W = the time for which all calls keep a NIC busy
 //
-// which is W and the calls of the first stages of a pipeline that fills.
+// where the second term is the calls of the first stages while the pipeline fills.
 //
-// Left out: which stages meet. On the shared network (shared_step.h) they meet as they happen to,
-// so that their calls are priced with their own siblings alone.
+// Not modelled: which of the stages meet. The shared network (shared_step.h) finds that itself, so
+// its calls are priced with the siblings of their own stage only.
 #pragma once
 
 #include <algorithm>
@@ -27,12 +26,12 @@ namespace lambcast {
 
 class MeetingStages {
  public:
-  // `on` is the cluster and how its network is modelled; its group is each call's. `meeting` is u.
+  // `on` is the cluster and its network model; the group is taken from each call. `meeting` is u.
   MeetingStages(const PipelinePlan& plan, const CollectiveCosts::Setting& on,
                 CollectiveCosts& costs, End end, double meeting)
       : plan_(plan), on_(on), costs_(costs), end_(end), meeting_(meeting) {}
 
-  // Returns the cost with all `priced_with` stages at once.
+  // Returns the cost if all `priced_with` stages make the call at once.
   const CollectiveCost& cost(const Call& call) const;
   int priced_with(const Call& call) const;
   Duration time(const Call& call) const;
@@ -50,7 +49,7 @@ class MeetingStages {
 // Returns u of a priced pipeline.
 double meeting_of(const PipelinePlan& plan, const PipelinePrice& price);
 
-// Returns `price(u)` for the u that it shows itself. Three rounds come within 2 % of it; their
+// Returns `price(u)` for the u that results from it. Three rounds come within 2 % of it; their
 // number is fixed, so that the answer changes continuously.
 template <typename PriceWith>
 PipelinePrice with_stages_meeting(const PipelinePlan& plan, const PriceWith& price_with) {

@@ -10,8 +10,8 @@ namespace {
 using parallel::Axis;
 using parallel::Sharding;
 
-// Pipeline stages of GPUs of one node each, as torchtitan places them if data parallelism is the
-// outermost axis; sharded gradients are reduced in every pass.
+// Pipeline stages with one GPU on each node, as torchtitan places them if data parallelism is the
+// outermost axis. Gradients are sharded and reduced in every pass.
 TrainingPlan reduced_in_passes(const std::string& model, int pp, int gpus, Sharding sharding,
                                std::int64_t micro_batches = 8) {
   TrainingPlan training = training_of({OptimizerType::adamw, gpus, "commodity-10gbe", model, {}});
@@ -55,7 +55,7 @@ TEST_CASE("stages that meet: both network models agree on collectives inside pas
         }
 }
 
-// The first p - 1 calls find the other stages of the node silent: W (1 + (p - 1) / (p m)).
+// During the first p - 1 calls the other stages of the node are silent: W (1 + (p - 1) / (p m)).
 TEST_CASE(
     "stages that meet: a pipeline that fills its NICs takes their time and a first micro batch") {
   for (const int micro_batches : {4, 8, 32}) {
@@ -67,7 +67,7 @@ TEST_CASE(
     const PipelinePrice price = price_pipeline(plan, training, costs, End::expected, 0);
     MeetingStages all(plan, {training.cluster, {}, training.network, training.expand}, costs,
                       End::expected, 1);
-    Duration busy;  // the mean stage's calls, if all four stages make them at once
+    Duration busy;  // calls of the mean stage, if all four stages make them at once
     for (const std::vector<CallsMade>& calls : price.calls)
       for (const CallsMade& made : calls)
         if (all.priced_with(*made.call) > 1) busy += all.time(*made.call) * made.times;
@@ -76,7 +76,8 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("stages that meet: the price is of the share that it shows") {
+TEST_CASE(
+    "stages that meet: the share that a price is made with is the share that results from it") {
   const TrainingPlan training = reduced_in_passes("gpt2-xl", 4, 16, Sharding::gradients);
   CollectiveCosts costs;
   const StepRun step = sharded_step(training);
@@ -96,7 +97,7 @@ TEST_CASE("stages that meet: the price is of the share that it shows") {
   CHECK(shown == Approx(meeting).epsilon(0.02));
 }
 
-// Four nodes of one stage each: nothing changes with the share.
+// Four nodes with one stage each: the share is 0.
 TEST_CASE("stages that meet: a stage alone on its node meets none") {
   TrainingPlan training = reduced_in_passes("gpt2-xl", 4, 16, Sharding::gradients);
   training.parallelism->layout.order = parallel::default_order;

@@ -10,7 +10,8 @@
 namespace lambcast {
 namespace {
 
-// The rate of each link: what flows carry is the time for which they keep a NIC busy.
+// Rate of every link of this topology. The bytes of a flow are set so that they take the time for
+// which the call keeps a NIC busy.
 constexpr Bandwidth one_nic(1e12);
 
 std::size_t node_of(const StepPlan& plan, const PlanOp& op) {

@@ -1,18 +1,18 @@
-// NICs that several stages of a pipeline share, and the floor that they set under a step.
+// NICs that several stages of a pipeline share, and the lower bound that they set on a step.
 //
 // Stages whose ranks lie on one node (order tp-cp-ep-pp-dp) reduce gradients and gather weights
-// over the same NICs. Each begins when its own passes end, so that they meet in part. A call that
-// lasts T alone and keeps its NICs busy for w of that takes the share w / T of their rate, and
-// shares the NICs with others at max-min fair rates (sim/network/flow_network.h). With release
-// times r_j and one NIC the last call then ends at
+// over the same NICs. Each stage begins when its own passes end, so their calls overlap in part. A
+// call that lasts T alone and keeps its NICs busy for w of that takes the share w / T of their
+// rate, and shares the NICs with others at max-min fair rates (sim/network/flow_network.h). With
+// release times r_j and one NIC, the last call ends at
 //
 //   max over k of  r_k + sum of w_j over all j with r_j >= r_k
 //
-// where no call is slower than its NIC. Calls that are part of passes are not among these:
-// meeting_stages.h prices them.
+// if no call is slower than its NIC. Calls during the passes are not included: meeting_stages.h
+// prices them.
 //
 // A step lasts at least as long as the bytes that leave its busiest node take at the limit of the
-// node's NICs (topologies/nic_limit.h). This bounds the low end of its interval as well.
+// node's NICs (topologies/nic_limit.h). This also bounds the low end of its interval.
 #pragma once
 
 #include <memory>
@@ -22,22 +22,22 @@
 
 namespace lambcast {
 
-// Returns how many stages of a node issue a call of the passes at once: its siblings are of all of
-// them. A send is of one stage.
+// Returns how many stages of a node make a call of the passes at once, which its siblings include.
+// It is 1 for a send.
 int stages_among(const PipelinePlan& plan, const Call& call);
 
 // Returns the NICs that a call of a stage uses on the stage's node while it lasts `time`.
 NicUse nic_use(const PipelinePlan& plan, int stage, const Call& call, Bytes per_node, Duration time,
                const TrainingPlan& training);
 
-// Returns the bytes that leave each node with a stage's first rank in the step, all its stages
-// together.
+// Returns the bytes that leave each node with the first rank of a stage in a step, summed over all
+// stages of the node.
 std::vector<Bytes> bytes_by_node(const StepPlan& plan, const std::vector<Price>& prices);
 
-// Returns the least time of a step by the NICs of its busiest node.
+// Returns the lower bound of a step that the NICs of its busiest node set.
 Duration least_on_nics(const StepPlan& plan, const std::vector<Price>& prices);
 
-// Calls of a step as flows over the NICs where they meet.
+// Calls of a step, as flows over the NICs that they share.
 class NicSharing {
  public:
   NicSharing(const StepPlan& plan, const std::vector<Price>& prices);
@@ -45,14 +45,14 @@ class NicSharing {
   // Whether calls of two stages use one NIC.
   bool any() const { return any_; }
   const Topology& topology() const { return topology_; }
-  // Returns a program for each operation that uses a NIC of several stages, lasting as long alone
-  // as its price is at that end; null for others.
+  // Returns a program for each operation that uses a NIC shared by several stages, and null for the
+  // others. Alone, the program lasts as long as the operation's price at that end.
   std::vector<std::shared_ptr<const CommProgram>> programs(End end) const;
 
  private:
   const std::vector<Price>& prices_;
   Topology topology_;
-  std::vector<std::vector<LinkId>> paths_;  // by operation; empty: shares no NIC
+  std::vector<std::vector<LinkId>> paths_;  // by operation; empty if it shares no NIC
   bool any_ = false;
 };
 

@@ -20,7 +20,7 @@ struct StagesOnNode {
   int tp = 1;
 };
 
-// All stages lie on each node, as Colossal-AI places them.
+// Each node has ranks of all stages, as Colossal-AI places them.
 TrainingPlan stages_on_node(const StagesOnNode& of) {
   TrainingPlan training =
       training_of({OptimizerType::adamw, of.gpus, of.cluster, of.model, of.settings});
@@ -71,23 +71,23 @@ TEST_CASE("NIC sharing: stages of one node take about as long as on the shared n
   }
 }
 
-// gpt2-xl has 1,557.6 M parameters and its embedding of 80.4 M twice, on the first stage and on the
-// last. Four nodes sum 2 bytes of each in rings, which send 2 x 3/4 of them from every node; the
-// first and the last stage lie on one node, so that the tied embedding leaves none.
+// gpt2-xl has 1,557.6 M parameters, and its embedding of 80.4 M twice: on the first and on the last
+// stage. Four nodes sum 2 bytes of each parameter in rings, so each node sends 2 x 3/4 of them. The
+// first and the last stage lie on one node, so the tied embedding is not sent.
 TEST_CASE("NIC sharing: the bytes of a node are those of all its stages") {
   const StepMetrics step = run_of(stages_on_node({"gpt2-xl", 4})).metrics;
   CHECK(step.network_bytes_per_node.value() ==
         Approx(2 * 2 * 3 / 4. * (1557.6e6 + 80.4e6)).epsilon(1e-3));
 }
 
-// One NIC never idles between the first release and the last end.
-TEST_CASE("NIC sharing: the last reduction ends as one server's does") {
+// A single NIC is never idle between the first release and the last end.
+TEST_CASE("NIC sharing: the last reduction ends as in a queue with one server") {
   const TrainingPlan training = stages_on_node({"gpt2-xl", 4});
   const StepRun step = run_of(training);
   struct Reduction {
     double released = 0, work = 0, end = 0;
   };
-  std::map<int, Reduction> reductions;  // of each stage, all its buckets
+  std::map<int, Reduction> reductions;  // by stage, over all its buckets
   for (std::size_t i = 0; i < step.plan.ops.size(); ++i) {
     if (step.plan.ops[i].name != "all_reduce gradients") continue;
     const Span& span = step.execution.timeline.spans[i];
@@ -110,7 +110,7 @@ TEST_CASE("NIC sharing: the last reduction ends as one server's does") {
   CHECK(last == Approx(by_formula).epsilon(0.01));
 }
 
-TEST_CASE("NIC sharing: stages with NICs of their own take no turns") {
+TEST_CASE("NIC sharing: stages with NICs of their own share none") {
   const auto shares = [](int nics) {
     const TrainingPlan training = stages_on_node(
         {"gpt2-xl", 4, 32, 1, 8, {{"nic.count", std::to_string(nics)}}, "dgx-a100-80g", 2});
@@ -118,13 +118,15 @@ TEST_CASE("NIC sharing: stages with NICs of their own take no turns") {
     return NicSharing(step.plan, step.prices).any();
   };
   CHECK(shares(1));
-  CHECK(shares(2));  // two stages to a NIC
+  CHECK(shares(2));  // two stages share a NIC
   CHECK_FALSE(shares(4));
   CHECK_FALSE(shares(8));
 }
 
-// Two stages of two tensor ranks and two replicas on each node of eight.
-TEST_CASE("NIC sharing: siblings of passes are of all stages of a node, those of sends of one") {
+// Each node of eight GPUs holds two stages, each with two tensor ranks and two replicas.
+TEST_CASE(
+    "NIC sharing: siblings of calls in passes are of all stages of a node, siblings of sends of "
+    "one") {
   const TrainingPlan training = stages_on_node({"gpt2-xl", 2, 16, 1, 8, {}, "dgx-a100-80g", 2});
   const PipelinePlan plan = *run_of(training).plan.pipeline;
   REQUIRE(plan.activations.sum);

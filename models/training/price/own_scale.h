@@ -1,10 +1,9 @@
-// Width of a time whose scale a figure of this machine set, and what remains of it when --set
-// changes the scale:
+// Width of a time if a figure of this machine set its scale, also after --set changes the scale:
 //
 //   w = sqrt(w_own^2 + ln(scale / own)^2), at most the width without such a figure
 //
-// w_own is the half width at the scale of the figure, in logarithms. The width has no step: it
-// grows from w_own at the described scale to that of other machines.
+// w_own is the half width at the scale of the figure, in logarithms. The width is continuous: it
+// grows from w_own at the described scale to the width of other machines.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +13,7 @@
 
 namespace lambcast {
 
-// |ln(scale / own)|; infinite if no figure of the machine set the scale.
+// Returns |ln(scale / own)|; infinite if no figure of the machine set the scale.
 inline double distance_from_own(double scale, const std::optional<double>& own) {
   return own ? std::abs(std::log(scale / *own)) : std::numeric_limits<double>::infinity();
 }

@@ -69,7 +69,7 @@ class PipelinePricer {
     wire_.per_node += cost.traffic.network_sent_per_node * (count / stages_.priced_with(call));
     wire_.collectives += times;
     calibrated_ &= cost.interval.calibrated;
-    const Duration time = stages_.time(call) * times;  // may forget `cost`
+    const Duration time = stages_.time(call) * times;  // may invalidate `cost`
     wire_.communication += time;
     if (stages_.priced_with(call) > 1) wire_.meeting += time;
     add(calls_, call, times * repeats_);
@@ -81,13 +81,13 @@ class PipelinePricer {
     return call ? cost_of(*call, times) : Duration();
   }
 
-  // One block's share of a call that is issued once for every `pieces` pieces of all blocks.
+  // Returns a block's share of a call that is issued once for every `pieces` pieces of all blocks.
   Duration cost_of_block(const Call& call, int blocks, int pieces = 1) {
     const std::int64_t all = std::int64_t{blocks} * plan_.weight_pieces;
     return cost_of(call, (all + pieces - 1) / pieces).scaled(1.0 / blocks);
   }
 
-  // Returns a block's share of a collective of all experts in a chunk.
+  // Returns a block's share of a collective that only blocks with experts issue.
   Duration cost_of_experts(const std::optional<Call>& call, const ChunkContent& content) {
     return cost_of(call, layers_with_experts(content)).scaled(1.0 / content.layers);
   }
@@ -99,7 +99,8 @@ class PipelinePricer {
 
   // --- one block, one micro batch ---
 
-  // A forward pass, in its own place or repeated before the backward pass (`pass`).
+  // Returns the exposed time of a forward pass, also if it is repeated before the backward pass
+  // (`pass`).
   Duration exposed_forward(const BlockKernels& block, Pass pass) {
     Duration exposed;
     const bool chunked = plan_.tensor_overlap >= TensorOverlap::all;
@@ -155,8 +156,8 @@ class PipelinePricer {
     return cost_of(plan_.adapters_gather, 3 * pairs) + cost_of(plan_.adapters_exchange, pairs);
   }
 
-  // Tokens to their experts and back in one pass; `other` is the pass of another micro batch that
-  // runs meanwhile where exchanges are overlapped.
+  // Returns the exposed time of sending tokens to their experts and back in one pass. `other` is
+  // the pass of another micro batch that overlaps the exchanges.
   Duration exposed_exchanges(const BlockKernels& block, Duration other) {
     if (!block.experts) return {};
     const ExpertPlan& plan = *block.experts;
@@ -170,7 +171,7 @@ class PipelinePricer {
     return rows + beside + (exchanges - beside).scaled(unpaired_);
   }
 
-  // Returns the time to copy a gathered or scattered tensor into the order of dimensions.
+  // Returns the time to copy a gathered or scattered tensor into its own order of dimensions.
   Duration copy_of(const std::optional<Call>& call, const ActivationCalls& calls) const {
     return call ? memory_cost(calls.copied, 1, rates_).duration : Duration();
   }
@@ -180,7 +181,7 @@ class PipelinePricer {
            (!plan_.dtensor || block.work.repeated == Repeated::alternate_products);
   }
 
-  // Exchanges of keys and values, and of their gradients, beyond the attention of one pass.
+  // Returns the exposed time of exchanging keys and values in a forward pass.
   Duration exposed_keys(Duration attention) {
     const Ring ring = plan_.block.ring;
     const double c = plan_.context_rounds + 1;
@@ -224,7 +225,7 @@ class PipelinePricer {
     return chunk;
   }
 
-  // Stacks in order, else all blocks of the chunk.
+  // Adds the stacks in order, or all blocks of the chunk if there are no stacks.
   void add_blocks(ChunkPrice& chunk, const ChunkContent& content, int predicted) {
     for (std::size_t s = 0; s < kinds_.size(); ++s) {
       const ChunkContent alike = part_of(content, plan_, s);
@@ -254,7 +255,7 @@ class PipelinePricer {
     reads_.launches += (idle.forward + idle.backward) * layers;
   }
 
-  // Records the calls that `make` issues as calls of the pass.
+  // Runs `make` and records the calls that it issues as calls of the pass.
   template <typename Make>
   void of_pass(PassPrice& pass, Make make) {
     std::vector<CallsMade> chunk = std::exchange(calls_, {});
@@ -281,7 +282,7 @@ class PipelinePricer {
     pass.communication += one.communication * layers;
   }
 
-  // Kernels outside the blocks.
+  // Adds kernels outside the blocks.
   void add_pieces(ChunkPrice& chunk, const std::vector<Piece>& forward,
                   const std::vector<Piece>& backward) {
     reads_.kernels += rests_on(forward) + rests_on(backward);
@@ -291,7 +292,7 @@ class PipelinePricer {
     chunk.input_gradient.compute += total_time(backward) - weight;
   }
 
-  // Adds the entry from one stage of a pyramid to the next, or into a decoder.
+  // Adds the transition from one stage of a pyramid to the next, or into a decoder.
   void enter(ChunkPrice& chunk, const BlockKernels& block) {
     if (block.work.encoder_tokens > 0) return add_embedding(chunk, block);
     add_pieces(chunk, merging_forward(block.work, rates_), merging_backward(block.work, rates_));
@@ -319,7 +320,7 @@ class PipelinePricer {
     pass.communication += time;
   }
 
-  // Forward to the next position, and gradients to the one before.
+  // Adds the sends of activations to the next position and of gradients to the previous one.
   void add_sends(std::size_t position, ChunkPrice& chunk) {
     const auto sent = [&](const Call& call) {
       return call.group.ranks == 1 ? Duration() : cost_of(call) + cost_of(plan_.sends_gather);
@@ -339,7 +340,7 @@ class PipelinePricer {
     return cost_of_block(*call, blocks) + handling_of_block(plan_.weights_quantized);
   }
 
-  // Weights gathered ahead of the blocks that compute with them, gradients reduced behind.
+  // Adds weights gathered ahead of the blocks that use them, and gradients reduced behind them.
   void share_weights(const ChunkContent& content, ChunkPrice& chunk) {
     if (content.layers == 0) return;
     const bool outside = content.embedding || content.head;
@@ -378,7 +379,7 @@ class PipelinePricer {
   }
 
   // Returns the share of computation lost while `dense` and `experts` collectives run, each in its
-  // own group.
+  // own process group.
   double lost_to(Duration dense, Duration experts) const {
     const auto& first =
         plan_.weights_gather ? *plan_.weights_gather : plan_.gradients_reduce.front();
@@ -396,7 +397,8 @@ class PipelinePricer {
     return sum;
   }
 
-  // Adds what `pass` waits for on the stream of sharded weights, `calls_`: both share the NICs.
+  // Adds the time that `pass` waits for the stream of sharded weights, whose calls are `calls_`.
+  // The calls of both use the same NICs.
   void stream(PassPrice& pass, int blocks, const WeightStream& dense, const WeightStream& experts) {
     const Duration all = dense.of(blocks) + experts.of(blocks);
     pass.communication += all;
@@ -414,15 +416,15 @@ class PipelinePricer {
   const PipelinePlan& plan_;
   const TrainingPlan& training_;
   MeetingStages stages_;
-  double off_;  // times of kernels, over the expected ones
+  double off_;  // factor on the times of kernels
   GpuRates rates_;
   Duration launch_;
-  double unpaired_;  // share of passes that do not overlap one of the other direction
+  double unpaired_;  // share of passes that overlap no pass of the other direction
   std::vector<BlockKinds> kinds_;
   Wire wire_;
   std::vector<CallsMade> calls_;  // of the chunk being priced
   ChunkReads reads_;
-  std::int64_t repeats_ = 1;  // of blocks, which are priced once
+  std::int64_t repeats_ = 1;  // number of blocks for which the block being priced stands
   bool calibrated_ = true, covered_ = true;
 };
 

@@ -2,7 +2,8 @@
 // communication.
 //
 // A pass is the pieces of its blocks in order (models/device/block_time.h) with the collectives of
-// pipeline_plan.h between them. The exposed time of a collective of C that overlaps a product of G:
+// pipeline_plan.h between them. Exposed time of a collective of time C that overlaps a product of
+// time G:
 //
 //   backward, behind a product     max(0, C - G)
 //   scattered chunk by chunk       max(C / t, C - G (1 - 1/t))     TensorOverlap::all, chunks
@@ -13,25 +14,25 @@
 // (Chunks: Transformer Engine common/comm_gemm_overlap/comm_gemm_overlap.cpp, split_overlap_ag and
 // _rs; PyTorch torch/distributed/_symmetric_memory.)
 //
-// Sharded weights travel on a stream of their own (weight_stream.h). If both they and the pass's
-// own collectives leave the node, they cannot use a NIC at once: a pass lasts at least their sum.
+// Sharded weights have a stream of their own (weight_stream.h). If both they and the pass's own
+// collectives leave the node, they cannot use a NIC at once: a pass lasts at least their sum.
 //
-// Exchanges of tokens that overlap the pass of another micro batch have no such pass at the
-// pipeline's ends (models/parallel/pipeline_schedule.h).
+// At the pipeline's ends, exchanges of tokens have no pass of another micro batch to overlap
+// (models/parallel/pipeline_schedule.h).
 //
-// No pass is shorter than the host takes to start its kernels (host_pace.h).
+// A pass takes at least as long as the host takes to start its kernels (host_pace.h).
 //
-// NCCL's kernels run on the multiprocessors that compute: what a collective hides behind is longer
-// by a share of the hidden time,
+// NCCL's kernels run on the multiprocessors that compute. Computation that overlaps a collective is
+// longer by this share of the overlapped time:
 //
 //   min(32, 4 x ranks on a node) blocks / multiprocessors
 //
-// A channel takes one multiprocessor, and a node has four channels for each GPU that takes part
+// A channel takes one multiprocessor, and a node has four channels for each participating GPU
 // (assumed: NCCL opens two to four for each NIC, at most 32). This holds for gradients and for
-// sharded weights. Those of experts have groups of their own with fewer ranks on a node, each
-// weighted by its time on the stream. It does not hold for chunks sent by copy engines
-// (TensorOverlap::all, a ring of keys and values), nor for tensor parallelism during weight
-// gradients, where published runs show none of it (Korthikanti et al. 2022, table 5).
+// sharded weights. Collectives of experts' weights have process groups with fewer ranks on a node;
+// both groups are weighted by their time on the stream. It does not hold for chunks sent by copy
+// engines (TensorOverlap::all, a ring of keys and values), nor for tensor parallelism during weight
+// gradients, where published runs show no slowdown (Korthikanti et al. 2022, table 5).
 #pragma once
 
 #include <vector>
@@ -45,7 +46,7 @@
 
 namespace lambcast {
 
-// A call of a plan, which outlives this, and how often it is made.
+// A call of a plan, and how often it is made. The plan must outlive it.
 struct CallsMade {
   const Call* call;
   std::int64_t times;
@@ -67,7 +68,7 @@ struct Wire {
   Bytes per_gpu, per_node;
   std::int64_t collectives = 0;
   Duration communication;
-  Duration meeting;  // the part of it that is priced with other stages of the node
+  Duration meeting;  // the part of `communication` that is priced with other stages of the node
 
   Wire& operator+=(const Wire& other) {
     per_gpu += other.per_gpu;
@@ -82,24 +83,25 @@ struct Wire {
 // Price of one pass of one micro batch.
 struct PassPrice {
   Duration compute;  // kernels
-  Duration exposed;  // collectives that nothing hides
+  Duration exposed;  // collectives that nothing overlaps
   Duration communication;
-  std::vector<CallsMade> calls;  // through all blocks of the chunk, without sends
+  std::vector<CallsMade> calls;  // in all blocks of the chunk, without sends
   Duration time() const { return compute + exposed; }
 };
 
-// Sources of the times of both passes, other than collectives.
+// Sources of the times of both passes, except for collectives.
 struct ChunkReads {
   RateTimes kernels;
-  Duration launches;  // of experts' kernels, by the host
+  Duration launches;  // the host starts kernels of experts
   Duration paced;     // time beyond kernels and collectives, because the host starts each kernel
   Duration lost;      // slowdown by overlapping collectives, which occupy multiprocessors
-  Duration kept;      // the same by overlapping exchanges of tokens
+  Duration kept;      // slowdown by overlapping exchanges of tokens
 };
 
 struct ChunkPrice {
   PassPrice forward, input_gradient, weight_gradient;
-  Duration blocks_forward, blocks_backward;  // of these, in blocks, without sharded weights
+  Duration blocks_forward,
+      blocks_backward;  // the part of the passes in blocks, without sharded weights
   Duration send_forward, send_backward;
   ChunkReads reads;
 
@@ -117,13 +119,13 @@ struct PipelinePrice {
   std::vector<Duration> meeting;  // the part of communication priced with other stages of a node
   std::vector<Bytes> wire_bytes_per_gpu, network_bytes_per_node;
   std::vector<std::int64_t> num_collectives;
-  std::vector<std::vector<CallsMade>> calls;  // by position, of one micro batch
+  std::vector<std::vector<CallsMade>> calls;  // calls of one micro batch, by position
   bool calibrated = true;
-  bool covered = true;  // a calibration stands behind every collective
+  bool covered = true;  // whether all collectives are calibrated
 };
 
-// With every collective, or every computation, at an end of its interval; `compute_width` is half
-// that of computations, in logarithms.
+// Returns the price with all collectives, or all computations, at `end` of their intervals.
+// `compute_width` is the half-width of computations, in logarithms.
 PipelinePrice price_pipeline(const PipelinePlan& plan, const TrainingPlan& training,
                              CollectiveCosts& costs, End end, double compute_width);
 

@@ -11,19 +11,20 @@
 namespace lambcast {
 namespace {
 
-// Whether kernels are known; those of a ViT's image patches are not (models/device/image_time.h).
+// Whether kernels can be priced by shape. Those of a ViT's image patches cannot
+// (models/device/image_time.h).
 bool has_kernels(const ModelShape& model, const Device& device) {
   return device.rates && model.hidden > 0 && model.ffn > 0 &&
          (model.max_seq_len > 0 || !model.pyramid.empty());
 }
 
-// The kernels of the convolutions of a net are known by its program, in each format.
+// Whether the model has convolutions, whose kernels are known by program and format.
 bool has_convolution_kernels(const TrainingPlan& training) {
   return training.device->rates && !training.model->convolutions.empty();
 }
 
-// The program whose times a run is forecast by: that of the cluster's figures, except that a net of
-// convolutions runs the kernels of a program that the user named.
+// Returns the program whose times the forecast uses: that of the cluster's figures, or, for a net
+// of convolutions, the program named by the user.
 std::string implementation_of(const TrainingPlan& training) {
   const bool named = !steps_as_deepspeed(training.framework);
   return has_convolution_kernels(training) && named ? std::string(name_of(training.framework))
@@ -50,24 +51,24 @@ Passage by_kernels(const TrainingPlan& training, std::int64_t seq_len, Collectiv
                   {},
                   all.reads,
                   whole.parallelism->experts};
-  passage.kernels->paced = {};  // noted below
+  passage.kernels->paced = {};  // added below
   const Sourced<Duration>& launch = training.device->framework_launch;
   const Duration kernels = passage.forward + passage.backward - all.reads.paced;
   const Duration start = rates_of_slowest(whole, 1).kernel_start.value;
-  // The host starts every kernel that is priced, and more where the program does not fuse them.
+  // The host starts every priced kernel, and more kernels if the program does not fuse them.
   const double launches = start > Duration() ? all.reads.kernels[Rate::start] / start : 0;
   const double least = whole.parallelism->captured ? 0 : launch.value.scaled(launches) / kernels;
   const double unfused = unfused_launches(*training.device, *training.model) / kernels;
   if (unfused > 1 && !training.program)
     passage.width = {std::max(passage.width.log, std::log(unfused)), std::nullopt};
-  // A bound of at least half the other time is named: it changes the time if it errs by a factor of
-  // 2.
+  // The launch time is a source if it takes at least half of the kernels' time: an error by a
+  // factor of 2 then changes the result.
   if (unfused > 1 || least > 0.5) passage.rests_on = {{"framework_launch", launch.provenance}};
   if (least > 2) passage.kernels.reset();
   return passage;
 }
 
-// The rates that a ratio of kernels' times rests on.
+// Adds the GPU's rates that determine a ratio of kernel times.
 void read_ratio(const GpuRates& rates, std::vector<NumberRead>& rests_on) {
   rests_on.push_back({"matrix_share_single", rates.of(MatrixFormat::single).share.provenance});
   rests_on.push_back({"matrix_share", rates.of(MatrixFormat::half).share.provenance});
@@ -77,7 +78,7 @@ void read_ratio(const GpuRates& rates, std::vector<NumberRead>& rests_on) {
   rests_on.push_back({"kernel_start", rates.kernel_start.provenance});
 }
 
-// Forward and backward of the run's kernels, in microbatches without communication.
+// Forward and backward times of the run's kernels, without communication.
 struct KernelTimes {
   Duration forward, backward;
 };
@@ -90,7 +91,7 @@ KernelTimes kernels_of(const TrainingPlan& training, std::int64_t seq_len, Colle
   return {chunk.forward.time(), chunk.input_gradient.time() + chunk.weight_gradient.time()};
 }
 
-// By how much the run's pass options lengthen passes that were timed without them.
+// Factors by which the run's pass options prolong passes that were timed without them.
 struct OptionRatio {
   double forward = 1, backward = 1;
 };
@@ -123,15 +124,16 @@ KernelSums kernels_in(DataType weights, const TrainingPlan& training, std::int64
   return {all, times[rate_of(in.parallelism->format)]};
 }
 
-// How much longer passes take in fp32 than in half precision, in which a curve took `measured`:
+// Returns how much longer passes take in fp32 than in half precision, in which they took
+// `measured`:
 //
 //   T = K_32 + (C - K_16) (K_32 - P_32) / (K_16 - P_16)   if C > K_16
 //   T = K_32 C / K_16                                     else
 //
-// C is the curve's time, K that of all kernels and P that of the products among them, in both
-// formats. All programs leave products to one library, so a program slower than its kernels loses
-// time outside its products: the excess grows as the other kernels do. Without the GPU's rates, the
-// ratio is that of the peaks.
+// The ratio is T / C. C is the measured time, K the time of all kernels and P that of the products
+// among them, in both formats. All programs use one library for products, so a program slower than
+// its kernels loses time outside its products: the excess grows as the other kernels do. Without
+// the GPU's rates, the ratio is that of the peaks.
 double single_over_half(const TrainingPlan& training, std::int64_t seq_len, Duration measured,
                         CollectiveCosts& costs) {
   const Device& device = *training.device;
@@ -144,7 +146,8 @@ double single_over_half(const TrainingPlan& training, std::int64_t seq_len, Dura
   return (single.all + (measured - half.all).scaled(beside)) / measured;
 }
 
-// The part of the time that options add or save rests on the GPU's rates.
+// Widens the interval by the part of the time that options add or save, which depends on the GPU's
+// rates.
 void widen_by_options(Passage& passage, Duration without, const TrainingPlan& training) {
   const Duration with = passage.forward + passage.backward;
   const double changed = std::abs(1 - without / with);
@@ -152,7 +155,7 @@ void widen_by_options(Passage& passage, Duration without, const TrainingPlan& tr
   if (changed > 0) read_ratio(*training.device->rates, passage.rests_on);
 }
 
-// Curves are of half-precision training.
+// Returns the passage by measured curves, which are of half-precision training.
 Passage by_curves(const TrainingPlan& training, MicroBatchTime time, std::int64_t seq_len,
                   CollectiveCosts& costs) {
   const Device& device = *training.device;
@@ -193,7 +196,8 @@ Passage by_curves(const TrainingPlan& training, MicroBatchTime time, std::int64_
   return passage;
 }
 
-// Nothing where the run's own program was timed: on this GPU, or by a step of the user's.
+// Returns the timings of other programs; none if the run's own program was timed on this GPU or by
+// a step of the user's.
 std::vector<OtherTiming> other_timings(const TrainingPlan& training, std::int64_t seq_len) {
   std::vector<OtherTiming> timings;
   if (training.program || !training.recipe.precision.is_half() ||
@@ -210,7 +214,7 @@ std::vector<OtherTiming> other_timings(const TrainingPlan& training, std::int64_
   return timings;
 }
 
-// Half the interval in logarithms that reaches from the passes to what another program may take.
+// Returns the half-width, in logarithms, that reaches from the passes to another program's timing.
 double width_to(const OtherTiming& timing, const Passage& passage) {
   return std::abs(std::log(timing.passes / (passage.forward + passage.backward))) -
          timing.uncertainty;

@@ -1,5 +1,5 @@
 // Time of one micro batch forward and backward if no layout divides the model (pipeline_plan.h has
-// the others):
+// the layouts):
 //
 //   measured   if the model or its blocks were timed on this GPU (models/device/compute.h), scaled
 //              to the cluster's stack; in fp32 longer by the same factor as its kernels
@@ -7,14 +7,14 @@
 //              (pass_price.h), if the GPU's rates are known and the model has blocks; no faster
 //              than the host starts these kernels. If starting those of an unfused program would
 //              take longer, the interval reaches that time, and no coverage is claimed
-//   rate       else FLOPs, over what another model or block reached or over a share of the peak
+//   rate       else FLOPs, divided by the rate of another model or block, or by a share of the peak
 //
 // Options of the passes (pass_options.h) make a measured time longer or shorter by the ratio of the
 // kernels' times with and without them; the interval grows by the part of the time that they
 // change.
 //
 // Another program may have timed this model on this GPU. If that time lies outside the interval,
-// two sources disagree: the interval then reaches the time, and no coverage is claimed.
+// the two sources disagree: the interval then reaches the time, and no coverage is claimed.
 //
 // Memory forecasts use the same attention kernel: a fused one keeps no scores.
 #pragma once
@@ -28,12 +28,13 @@
 
 namespace lambcast {
 
-// Time of the same passes on this GPU by a program other than the run's.
+// Time of the same passes on this GPU under a program other than the run's.
 struct OtherTiming {
   std::string program;
   Provenance provenance;
   Duration passes;
-  double uncertainty = 0;  // in logarithms, of a micro batch or length that was not timed itself
+  double uncertainty =
+      0;  // half-width in logarithms, for a micro batch or length that was not timed
 };
 
 struct Passage {
@@ -41,22 +42,22 @@ struct Passage {
   ComputeWidth width;
   Basis basis = Basis::rate;
   std::vector<NumberRead> rests_on;
-  // For Basis::kernels: further sources of the time of both passes.
+  // With Basis::kernels: further sources of the time of both passes.
   std::optional<ChunkReads> kernels;
   ExpertUse experts;
-  // The timing farthest outside the interval, to which `width` then reaches.
+  // The timing farthest outside the interval, which `width` was enlarged to reach.
   std::optional<OtherTiming> contradicted_by = {};
 };
 
-// Returns DeepSpeed's layout that divides nothing, with the run's pass options: passes without a
-// layout are priced and held by it. Absent if the model has no blocks or the GPU no rates.
+// Returns the layout that divides nothing under DeepSpeed, with the run's pass options. It prices
+// passes without a layout. Absent if the model has no blocks or the GPU no rates.
 std::optional<Parallelism> undivided(const TrainingPlan& training);
 
-// Returns the layout by which a run's kernels are priced: its own, or one that divides nothing if
-// there is no better basis; else absent.
+// Returns the layout that prices the run's kernels: its own, or one that divides nothing if there
+// is no better basis; else absent.
 std::optional<Parallelism> priced_as(const TrainingPlan& training);
 
-// Returns the layout that a user stated: the run's own, or one that divides nothing if its passes
+// Returns the layout that the user stated: the run's own, or one that divides nothing if the passes
 // have options.
 std::optional<Parallelism> stated_layout(const TrainingPlan& training);
 
@@ -64,12 +65,12 @@ std::optional<Parallelism> stated_layout(const TrainingPlan& training);
 // a bias for each pair, have no fused kernel.
 AttentionKernel usual_attention(const ModelShape& model, const Device& device);
 
-// Returns how DeepSpeed runs the passes if nobody says otherwise; absent as `undivided` is. A model
-// whose passes were timed on this GPU has the attention of its description.
+// Returns DeepSpeed's default pass options; absent if undivided() is. A model whose passes were
+// timed on this GPU has the attention of its description.
 std::optional<PassOptions> usual_pass_options(const TrainingPlan& training);
 
-// Whether attention keeps its scores for the backward pass: a property of the kernel that passes
-// are priced with, else of the model's description.
+// Whether attention keeps its scores for the backward pass. Depends on the attention kernel that
+// passes are priced with, or else on the model's description.
 bool keeps_scores(const TrainingPlan& training);
 
 Passage passage(const TrainingPlan& training, std::int64_t seq_len, CollectiveCosts& costs);

@@ -20,7 +20,7 @@ TrainingPlan bert_on(const char* cluster, std::int64_t micro_batch) {
   return training;
 }
 
-TEST_CASE("passage: a model that nobody timed costs what a layout that divides nothing does") {
+TEST_CASE("passage: a model that was never timed costs as much as a layout that divides nothing") {
   for (const char* cluster : {"hgx-h100-ndr", "commodity-10gbe", "gb200-nvl72"}) {
     TrainingPlan training = training_of({OptimizerType::adam, 1, cluster, "gpt2-xl"});
     training.batch = {64, 64, 1};
@@ -38,7 +38,7 @@ TEST_CASE("passage: a model that nobody timed costs what a layout that divides n
 }
 
 // Every timing of a model on a GPU lies inside the interval of that model's passes there, or is
-// named. On the A100 of 40 GB NVIDIA's program took 205 ms for 16 sequences of 512; the kernels'
+// reported. On the A100 of 40 GB NVIDIA's program took 205 ms for 16 sequences of 512; the kernels'
 // rates give 130 ms, and at most 191.
 TEST_CASE("passage: two sources of one time overlap, or the answer names the other") {
   int named = 0, timings = 0;
@@ -76,13 +76,15 @@ TEST_CASE("passage: two sources of one time overlap, or the answer names the oth
   training.seq_len = 512;
   const Forecast forecast = forecast_of(training);
   CHECK(std::ranges::count(judge(training, forecast), "sources-disagree", &Finding::code) == 1);
-  // A step of the user's own decides.
+  // A step measured by the user takes precedence.
   training.program = ProgramLevel{"deepspeed", "half", {1, {Kind::fitted, "test"}}, 0.97, 1.03};
   CHECK(std::ranges::count(judge(training, forecast), "sources-disagree", &Finding::code) == 0);
 }
 
-// The scale of paper-edr100-v100 is 1.16, fitted on that machine: +-0.08, and on others +-0.25.
-TEST_CASE("passage: an asked scale widens the interval by its distance from the machine's own") {
+// The scale of paper-edr100-v100 is 1.16, fitted on that machine: +-0.08. A scale far from it has
+// +-0.25, as on other machines.
+TEST_CASE(
+    "passage: a scale set by the user widens the interval by its distance from the machine's own") {
   const auto passes_at = [](const char* scale) {
     return passage_of(training_of({OptimizerType::adam,
                                    4,
@@ -100,7 +102,7 @@ TEST_CASE("passage: an asked scale widens the interval by its distance from the 
 
 // BERT-Large on one V100 of 16 GB, sequence 128, micro batch 8: fp32 multiplies 1.87 TFLOP at
 // 13.3 TFLOP/s, 140 ms, and moves other data for some 60 ms. NVIDIA's TensorFlow takes 203 ms.
-TEST_CASE("passage: fp32 takes its products' time and what the program loses beside them") {
+TEST_CASE("passage: fp32 takes the time of its products and what the program loses outside them") {
   TrainingPlan training = bert_on("dgx1-v100", 8);
   training.recipe.precision.weights = DataType::fp32;
   const Passage passes = passage_of(training);
@@ -113,7 +115,7 @@ TEST_CASE("passage: the host starts the kernels of small batches no faster") {
   TrainingPlan small = bert_on("hgx-h100-ndr", 1);
   Passage fast = passage_of(small);
   const Duration kernels = fast.forward + fast.backward;
-  // It may be those of a program that fuses nothing.
+  // The run may use a program that fuses nothing.
   const double unfused = unfused_launches(*small.device, *small.model) / kernels;
   CHECK(unfused > 1);
   CHECK(fast.basis == Basis::kernels);
@@ -150,7 +152,7 @@ TEST_CASE("passage: what was measured comes first") {
   TrainingPlan without_rates = measured;
   without_rates.device = std::make_shared<const Device>(bare);
   CHECK(passage_of(without_rates).forward.us() == Approx(half * peaks));
-  // Not of another model: its kernels are closer.
+  // For another model there is no curve, so its kernels are priced.
   measured.model = std::make_shared<const ModelShape>(load_model("gpt2"));
   CHECK(passage_of(measured).basis == Basis::kernels);
 }

@@ -27,7 +27,8 @@ TEST_CASE("peer groups: stages that fill nodes unevenly have none") {
 
 TEST_CASE("peer groups: groups of a stage cover its nodes") {
   const Nodes stage{8, 9, 10, 11, 12, 13, 14, 15};
-  // Pairs with the next stage, rings of two nodes, rings of every second node, one of all.
+  // Pairs with the next stage, rings of two nodes, rings of every second node, and one ring of all
+  // nodes.
   CHECK(peer_distances({.ranks = 2, .node_stride = 8}, 8, stage) == Nodes{0, 1, 2, 3, 4, 5, 6, 7});
   CHECK(peer_distances({.ranks = 16, .per_node = 8}, 8, stage) == Nodes{0, 2, 4, 6});
   CHECK(peer_distances({.ranks = 4, .node_stride = 2}, 8, stage) == Nodes{0, 1});

@@ -8,7 +8,8 @@
 
 namespace lambcast {
 
-// Adds up chunks that are priced already; `wires` are the loads of one micro batch through each.
+// Adds up the prices of all chunks of a stage; `wires` are the loads of one micro batch in each
+// chunk.
 void sum_up(const parallel::Pipeline& pipeline, const std::vector<Wire>& wires,
             PipelinePrice& price);
 

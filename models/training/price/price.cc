@@ -19,14 +19,13 @@
 namespace lambcast {
 namespace {
 
-// Half the interval of memory-bound work, in logarithms, without a figure of the machine.
+// Half-width of memory-bound work without a figure of the machine, in logarithms.
 constexpr double memory_width = held_out::this_device.off;
 
-// The same of updates on the host, of which two runs of one kind of machine were seen: a factor of
-// two.
+// Half-width of updates on the host: a factor of two. Two runs on one kind of machine are known.
 constexpr double host_update_width = 0.7;
 
-// The same for an optimizer's products, which were not timed here: a factor of two.
+// Half-width of an optimizer's products, which were not timed here: a factor of two.
 constexpr double products_width = 0.7;
 
 Price of(Duration time) {
@@ -36,7 +35,7 @@ Price of(Duration time) {
   return price;
 }
 
-// `width` is half the interval of the time, in logarithms.
+// Returns the price of a computation; `width` is its half-width, in logarithms.
 Price computation(Duration time, double width) {
   Price price = of(time);
   price.compute = {time.scaled(std::exp(-width)), time.scaled(std::exp(width))};
@@ -74,7 +73,7 @@ class Pricer {
   }
 
  private:
-  // --- what prices rest on ---
+  // --- sources of prices ---
 
   void note(std::string_view cost, const Provenance& from) const {
     if (sources_ != nullptr) sources_->read(cost, from);
@@ -90,7 +89,7 @@ class Pricer {
     return number.value;
   }
 
-  // The stack's scales, which are 1 and 0 by default.
+  // Notes the scales of the stack that differ from their defaults.
   void note_scales() const {
     const StackSpec& stack = cluster_.stack;
     if (stack.compute_scale.value != 1) note("compute_scale", stack.compute_scale.provenance);
@@ -99,14 +98,16 @@ class Pricer {
     if (stack.gpu_spread.value > 0) note("gpu_spread", stack.gpu_spread.provenance);
   }
 
-  // `shared` among ranks, of which one is the fullest.
+  // Notes the sources of experts' times. `shared`: experts are distributed over ranks, so that the
+  // fullest rank counts.
   void note_experts(const ExpertUse& use, bool shared) const {
     if (shared || use.capacity_factor > 0) note("expert_imbalance", use.imbalance.provenance);
     note("grouped_products",
          {Kind::assumed, "80 % of one large product's rate, from one published rate of a GB200"});
   }
 
-  // Each number with the time that it determines, in `passes` passes forward and backward.
+  // Notes each source of kernel times with the time that it determines, in `passes` passes forward
+  // and backward.
   void note_kernels(const ChunkReads& reads, double passes) const {
     RateTimes kernels = reads.kernels;
     for (Duration& time : kernels.of) time = time.scaled(passes);
@@ -120,7 +121,7 @@ class Pricer {
     note(reads.kept, "token_exchange_share", exchange_share_from());
   }
 
-  // For a segment that is `part` of the stage's passes.
+  // Notes the kernels of a segment that makes up `part` of the stage's passes.
   void note_kernels(int stage, double part) const {
     const std::vector<ChunkPrice>& chunks = pipeline_at(End::expected).chunks;
     for (std::size_t position = 0; position < chunks.size(); ++position)
@@ -128,7 +129,7 @@ class Pricer {
         note_kernels(chunks[position].reads, part * plan_->pipeline.micro_batches);
   }
 
-  // Records the sources of `times` calls, of which the operation waits for a share.
+  // Records the sources of `times` calls; the operation waits for the share `waited` of their time.
   void note(const Call& call, double times, double waited) {
     if (sources_ == nullptr) return;
     const CollectiveCost& cost = cost_of(call);
@@ -204,7 +205,7 @@ class Pricer {
           note(*made.call, times * static_cast<double>(made.times), 1 - hidden_share(stage));
   }
 
-  // Returns the share of the collectives in a stage's passes that nothing waits for.
+  // Returns the share of a stage's collectives that is hidden behind computation.
   double hidden_share(int of_stage) const {
     const PipelinePrice& expected = pipeline_at(End::expected);
     const auto stage = static_cast<std::size_t>(of_stage);
@@ -213,8 +214,8 @@ class Pricer {
     return all > Duration() ? std::clamp(1 - exposed / all, 0.0, 1.0) : 0;
   }
 
-  // The segment's share of all that the stage's passes send. Other stages on the node bring
-  // loads of their own.
+  // Adds the segment's share of all that the stage's passes send. Other stages on the node add
+  // their own loads.
   void add_loads(const StageWork& work, Price& price) const {
     const PipelinePrice& expected = pipeline_at(End::expected);
     const parallel::Pipeline& pipeline = plan_->pipeline;
@@ -224,7 +225,7 @@ class Pricer {
     for (std::size_t position = 0; position < expected.calls.size(); ++position) {
       if (pipeline.stage_at(static_cast<int>(position)) != work.stage) continue;
       for (const CallsMade& made : expected.calls[position]) {
-        // Each pair of stages exchanges once, from where the lower of them lies.
+        // Each pair of stages exchanges once, at the place of the lower stage.
         const auto sent = std::find_if(plan_->sends.begin(), plan_->sends.end(),
                                        [&](const Call& call) { return &call == made.call; });
         const bool sends = sent != plan_->sends.end();
@@ -265,13 +266,14 @@ class Pricer {
     if (passes.least_bytes_per_element > 0)
       price.compute.low =
           price.compute.low.scaled(passes.least_bytes_per_element / passes.bytes_per_element);
-    // No compression kernel was held out.
+    // Held-out data includes no compression kernel, so no coverage is claimed.
     if (!update) price.coverage.reset();
     return price;
   }
 
   Price price(const PlanOp& op, const ProductWork& work) const {
-    const double share = read(work.cost, work.share_of_peak);  // the order in which sources stand
+    const double share =
+        read(work.cost, work.share_of_peak);  // read first: sources are listed in this order
     const FlopRate rate = read("matrix_peak", device_.peak_half) * share;
     return computation((Flops(work.flops) / rate) * op.times, products_width);
   }
@@ -316,9 +318,9 @@ class Pricer {
 
   Price price(const PlanOp&, const Wait&) const { return {}; }
 
-  // Returns the share of a stage's passes spent in exposed collectives between nodes: an
-  // overlapping collective that leaves the node takes turns with those. The flow model shares the
-  // network itself.
+  // Returns the share of a stage's passes spent in exposed collectives between nodes. An
+  // overlapping collective that leaves the node takes turns on the NICs with these. Zero in the
+  // flow model, which shares the network itself.
   double turns_on_nics(const PlanOp& op, const Call& beside) {
     if (beside.group.nodes() == 1 || training_.network == NetworkModel::flow) return 0;
     const PipelinePrice& expected = pipeline_at(End::expected);
@@ -417,11 +419,11 @@ class Pricer {
   const Device& device_;
   CollectiveCosts& costs_;
   Passage passage_;
-  const PipelinePlan* plan_ = nullptr;  // under a layout
+  const PipelinePlan* plan_ = nullptr;  // null without a layout
   Intervals intervals_;
-  CostSources* sources_;                                  // or none
+  CostSources* sources_;                                  // or null
   std::array<PipelinePrice, all_ends.size()> pipelines_;  // by End
-  // Collectives priced so far, by stage and by whether they overlap its first segment.
+  // Collectives priced so far, by stage and by whether they overlap its first segment only.
   struct BesideKernels {
     Duration expected, low, high;
   };

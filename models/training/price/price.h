@@ -1,4 +1,4 @@
-// How long each operation of a plan lasts, how far that may be off, and what it puts on the wire.
+// Time of each operation of a plan, its interval, and the bytes that it sends.
 //
 //   PassWork    share of a micro batch's forward or backward time (passage.h)
 //   StageWork   a segment of the pipeline's replay (pass_price.h)
@@ -6,8 +6,8 @@
 //   KernelWork  a measured curve, else max(bytes / copy bandwidth, launches) + waits
 //               (models/optimizer/passes.h)
 //   ProductWork FLOPs / a share of the GPU's peak
-//   HostCopy    bytes over the rates of buffers.h, and a wait each
-//   HostUpdate  bytes of all ranks of a node over what updates reach of the host's memory
+//   HostCopy    bytes / rates of buffers.h, and a wait for each
+//   HostUpdate  bytes of all ranks of a node / the host memory bandwidth that updates reach
 //   Call        the collective alone on the cluster (collective_costs.h)
 #pragma once
 
@@ -22,17 +22,17 @@
 
 namespace lambcast {
 
-// The passes of one pipeline stage over all micro batches; their sum is the time of the longest
-// stage.
+// The passes of one pipeline stage over all micro batches; the parts add up to the time of the
+// longest stage.
 struct StagePasses {
-  Duration forward, backward;  // computing
-  Duration exposed;            // in collectives and sends that nothing hides
+  Duration forward, backward;  // kernels
+  Duration exposed;            // collectives and sends that nothing overlaps
   Duration communication;      // in all collectives, hidden ones included
-  Duration bubble;             // waiting for other stages
+  Duration bubble;             // waits for other stages
 };
 
 // The NICs that a call keeps busy on the node of its stage, and the share of their rate that it
-// takes while nothing else uses them.
+// takes if nothing else uses them.
 struct NicUse {
   int node = 0;
   std::vector<int> used;
@@ -48,33 +48,33 @@ struct Load {
 // Total price of an operation over all its repetitions.
 struct Price {
   Duration time;
-  // With every collective, or every computation, at the ends of its interval
+  // Times with all collectives, or all computations, at the ends of their intervals
   // (topologies/calibration.h, models/device/compute_interval.h).
   Interval wires, compute;
-  // The share of such intervals that should hold; absent where held-out forecasts support none:
-  // collectives without a calibration, kernels of compression.
+  // The share of such intervals that should hold the true value. Absent if held-out forecasts
+  // support none: collectives without a calibration, and compression kernels.
   std::optional<double> coverage = 1;
-  bool calibrated = true;             // a collective inside what the cluster was calibrated on
-  Basis basis = Basis::this_machine;  // what a pass rests on
-  // The latter count the ranks of one stage on a node.
+  bool calibrated = true;             // whether a collective is inside the calibrated range
+  Basis basis = Basis::this_machine;  // source of the time of a pass
+  // Bytes per node count the ranks of one stage on a node.
   Bytes wire_bytes_per_gpu, network_bytes_per_node;
-  Duration least_on_nics;  // of these bytes, at the limit of a node's NICs
-  NicUse nics;             // of a call between nodes, under a pipeline
+  Duration least_on_nics;  // time of network_bytes_per_node at the limit of a node's NICs
+  NicUse nics;             // for a call between nodes, under a pipeline
   double num_collectives = 0;
-  // Share of a slowdown of passes that is a wait for NICs. It counts as exposed communication in
-  // every category of operation.
+  // The share of a slowdown of passes that is a wait for NICs. It counts as exposed communication
+  // for every category of operation.
   double waits_for_nics = 0;
-  std::optional<StagePasses> passes;  // of the last segment of a stage: totals of the stage
+  std::optional<StagePasses> passes;  // totals of the stage; set for its last segment only
   // Network load of this segment; used only by the shared-network model (shared_step.h). `hidden`
-  // is the share of it that hides behind kernels.
+  // is the share of it that overlaps kernels.
   std::vector<Load> loads;
   double hidden = 0;
 
   Duration at(End end) const;
 };
 
-// One price an operation, in their order. With `sources`, adds what they rest on: every number that
-// a price was made of.
+// Returns one price for each operation, in the plan's order. Adds to `sources` every number that a
+// price was made of.
 std::vector<Price> price(const StepPlan& plan, const TrainingPlan& training, CollectiveCosts& costs,
                          Intervals intervals = Intervals::found, CostSources* sources = nullptr);
 

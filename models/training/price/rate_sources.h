@@ -9,18 +9,18 @@
 
 namespace lambcast {
 
-// Products read a peak, and the share of it that is reached.
+// Reads the sources of kernel times. Products read a peak, and the share of it that is reached.
 void read_rates(const RateTimes& times, const GpuRates& rates, CostSources& sources);
 
-// The peak and share of products in `format`, as costs are called; those of half precision have
-// the bare name.
+// Names of the costs of products in `format`: their peak, and the share of it that is reached. Half
+// precision has no suffix.
 std::string peak_name(MatrixFormat format);
 std::string share_name(MatrixFormat format);
 
-// Notes the source of Adam's kernels if they are neither DeepSpeed's nor fused.
+// Reads the source of Adam's kernels if they are neither DeepSpeed's nor fused.
 void read_adam_kernels(Kernels kernels, const StackSpec& stack, CostSources& sources);
 
-// Returns the source of compression kernels that nobody timed.
+// Returns the source of the times of compression kernels that were not measured.
 Provenance compression_kernels_from(Kernels kernels, const Exchange& exchange);
 
 }  // namespace lambcast

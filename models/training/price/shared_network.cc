@@ -19,14 +19,14 @@ bool fits(const ProcessGroup& group, const Place& place, int nodes, int gpus_per
   return last < gpus_per_node && place.node + group.node_span() <= nodes;
 }
 
-// Returns the part of a group that fits a machine at a place. If the ranks of a stage straddle
-// nodes (pipeline stages of 6 on nodes of 8), some of its siblings are on the next nodes.
+// Returns a group with only as many siblings as fit the machine at a place. If the ranks of a stage
+// straddle nodes (pipeline stages of 6 on nodes of 8), some of its siblings are on the next nodes.
 ProcessGroup laid_of(ProcessGroup group, const Place& place, int nodes, int gpus_per_node) {
   while (group.siblings > 1 && !fits(group, place, nodes, gpus_per_node)) --group.siblings;
   return group;
 }
 
-// The program with its rounds' flows changed by `change`, once for each set, and its waits scaled.
+// Returns the program with `change` applied once to each set of flows, and with its waits scaled.
 template <typename Change>
 CommProgram changed(const CommProgram& program, double wait_factor, const Change& change) {
   std::map<const FlowSet*, std::shared_ptr<const FlowSet>> known;
@@ -45,7 +45,7 @@ CommProgram changed(const CommProgram& program, double wait_factor, const Change
   return result;
 }
 
-// Programs of the same rounds that go through them together.
+// Merges programs with the same rounds into one whose rounds contain the flows of all.
 CommProgram in_step(const std::vector<std::shared_ptr<const CommProgram>>& programs) {
   std::map<const FlowSet*, std::shared_ptr<const FlowSet>> known;
   CommProgram result = *programs.front();
@@ -68,7 +68,7 @@ CommProgram in_step(const std::vector<std::shared_ptr<const CommProgram>>& progr
   return result;
 }
 
-// The time that the busiest link between nodes takes for what the rounds put on it.
+// Returns the time that the busiest link between nodes takes for the program's bytes.
 Duration busiest_link(const CommProgram& program, const Topology& topology) {
   std::map<LinkId, Duration> links;
   for (const CommPhase& phase : program.phases)

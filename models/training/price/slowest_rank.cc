@@ -10,7 +10,7 @@ namespace lambcast {
 double expected_largest_of(int normal_numbers) {
   const double n = normal_numbers;
   const double share = (n - 0.375) / (n + 0.25);
-  // Phi is monotone: halve the interval that holds the quantile.
+  // Bisection: Phi is monotone.
   double low = 0, high = 10;
   for (int i = 0; i < 60; ++i) {
     const double middle = (low + high) / 2;

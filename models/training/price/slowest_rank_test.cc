@@ -8,9 +8,9 @@ namespace lambcast {
 namespace {
 
 // The largest of 64 numbers is 2.34 standard deviations above their mean (tables of order
-// statistics, Harter 1961). Between two sums a spread of micro batches averages out, and one of
-// GPUs does not.
-TEST_CASE("slowest rank: a step computes as long as it") {
+// statistics, Harter 1961). The spread between micro batches averages out between two sums; the
+// spread between GPUs does not.
+TEST_CASE("slowest rank: a step computes as long as its slowest rank") {
   CHECK(expected_largest_of(1) == 0);
   CHECK(expected_largest_of(2) == Approx(0.5642).epsilon(0.05));
   CHECK(expected_largest_of(64) == Approx(2.34).epsilon(0.01));

@@ -7,7 +7,7 @@ namespace {
 
 Duration milliseconds(double time) { return Duration::seconds(time * 1e-3); }
 
-// `stages` alike stages, m micro batches, passes of 1 ms forward and 2 ms backward.
+// Plan of `stages` equal stages and `micro_batches` micro batches.
 PipelinePlan even_plan(int stages, int micro_batches) {
   PipelinePlan plan;
   plan.pipeline = {parallel::PipelineSchedule::one_f_one_b, stages, 1, micro_batches};
@@ -26,7 +26,7 @@ PipelinePrice priced(const PipelinePlan& plan) {
   return price;
 }
 
-TEST_CASE("stretches: they follow one another from the start of the step to the stage's end") {
+TEST_CASE("stretches: segments follow one another from the start of the step to the stage's end") {
   const PipelinePlan plan = even_plan(4, 8);
   const PipelinePrice price = priced(plan);
   for (int stage = 0; stage < 4; ++stage) {
@@ -39,7 +39,7 @@ TEST_CASE("stretches: they follow one another from the start of the step to the 
   }
 }
 
-// m + p - 1 passes of all stages fit one after the other: each that takes 1/m of e longer.
+// m + p - 1 passes of all stages follow one another, and each takes e / m longer.
 TEST_CASE("stretches: stages that are all longer by e end e (m + p - 1) / m later") {
   const PipelinePlan plan = even_plan(4, 8);
   const PipelinePrice price = priced(plan);

@@ -1,4 +1,4 @@
-// When the blocks of a pass have their sharded weights, on a stream of collectives of its own.
+// When the blocks of a pass have their sharded weights, on a separate stream of collectives.
 //
 // Weights are gathered ahead, block after block, at most one block beyond the one that computes;
 // gradients are scattered behind the backward pass on the same stream. A block waits for its own
@@ -9,8 +9,8 @@
 //
 // The first `kept` blocks of a pass have their weights already.
 //
-// What lies outside the blocks (embedding, head) comes first, weights, or last, gradients, and
-// hides behind nothing. Sources: PyTorch FSDP's notes on prefetching (BACKWARD_PRE,
+// Weights outside the blocks (embedding, head) are gathered first, and their gradients scattered
+// last. Neither overlaps computation. Sources: PyTorch FSDP's notes on prefetching (BACKWARD_PRE,
 // limit_all_gathers); DeepSpeed runtime/zero/partitioned_param_coordinator.py.
 #pragma once
 
@@ -18,7 +18,8 @@
 
 namespace lambcast {
 
-// Collectives of one block, and the outer ones, once for the weights outside the blocks.
+// Times of the collectives of one block, and of the outer ones, which run once for the weights
+// outside the blocks.
 struct WeightStream {
   Duration gather{}, scatter{}, outer_gather{}, outer_scatter{};
   int kept = 0;
