@@ -7,8 +7,9 @@ namespace {
 
 using parallel::Axis;
 
-// Inputs of a product are gathered as the product reads them, in 8 or 4 bits (Transformer Engine
-// pytorch/distributed.py, gather_along_first_dim; torchao Float8ColwiseParallel).
+// Bytes of a gathered product input relative to 16 bits. Inputs are gathered in the product's own
+// format, also in 8 or 4 bits (Transformer Engine pytorch/distributed.py, gather_along_first_dim;
+// torchao Float8ColwiseParallel).
 double gathered_share(MatrixFormat format) {
   return format == MatrixFormat::single ? 1 : bytes_per_element(format) / 2;
 }
@@ -37,9 +38,9 @@ ActivationCalls divided_tensors(const Activations& of, bool dtensor) {
   return calls;
 }
 
-// Adds the collectives of adapters under tensor parallelism. Tensors r wide are all_gathered.
-// Products computed for all tokens and a share of the columns are exchanged for all columns of a
-// rank's tokens, or gathered.
+// Adds the collectives of adapters under tensor parallelism. Tensors r wide are all-gathered. A
+// product computed for all tokens and a share of the columns is then exchanged for all columns of a
+// rank's own tokens (or, without sequence parallelism, gathered).
 void join_adapters(PipelinePlan& plan, const Activations& of) {
   const auto rank = static_cast<double>(of.model.adapters->rank);
   plan.adapters_gather = some(call(of.tensor, Op::all_gather, 2 * of.tokens * rank));
@@ -48,9 +49,9 @@ void join_adapters(PipelinePlan& plan, const Activations& of) {
                                : call(of.tensor, Op::all_gather, of.bytes);
 }
 
-// Adds the collectives of context parallelism, in the bits in which attention multiplies
-// (Transformer Engine pytorch/attention/dot_product_attention/context_parallel.py: quantized before
-// they are sent, both ways).
+// Adds the collectives of context parallelism, in the number format of attention. Transformer
+// Engine quantizes before it sends, in both passes
+// (pytorch/attention/dot_product_attention/context_parallel.py).
 void divide_context(PipelinePlan& plan, const Activations& of) {
   const ProcessGroup context = parallel::group(of.grid, {Axis::cp});
   const double t = of.how.layout.tp;
@@ -60,7 +61,7 @@ void divide_context(PipelinePlan& plan, const Activations& of) {
   const double each = (of.how.fp8_attention ? 1 : 2) * of.tokens * width;
   if (of.how.framework.context_exchange == ContextExchange::heads) {
     plan.queries_exchange = call(context, Op::all_to_all, each * heads);
-    // Fewer than ranks are repeated.
+    // If there are fewer key-value heads than ranks, they are repeated.
     plan.keys_exchange =
         call(context, Op::all_to_all, each * std::max<double>(kv_heads, of.how.layout.cp));
     return;
@@ -75,8 +76,8 @@ void divide_context(PipelinePlan& plan, const Activations& of) {
 }
 
 // Returns the activations that leave a chunk, as a multiple of those of `block`. In an
-// encoder-decoder they are the encoder's tokens, plus the decoder's if it has begun (Megatron-LM
-// core/pipeline_parallel/schedules.py, get_tensor_shapes).
+// encoder-decoder they are the encoder's tokens, plus the decoder's tokens once the decoder has
+// begun (Megatron-LM core/pipeline_parallel/schedules.py, get_tensor_shapes).
 double carried(const PipelinePlan& plan, std::size_t position) {
   if (plan.block.encoder_tokens == 0) return 1;
   const double encoder =

@@ -1,5 +1,6 @@
-// Collectives that carry activations through the passes of one micro batch: of tensor, sequence and
-// context parallelism, of adapters, and between stages. pipeline_plan.h has the place of each.
+// Collectives that carry activations through the passes of one micro batch: those of tensor,
+// sequence and context parallelism, of adapters, and between stages. pipeline_plan.h says when each
+// is called.
 #pragma once
 
 #include "models/training/plan/pipeline_plan.h"
@@ -7,7 +8,7 @@
 
 namespace lambcast {
 
-// Writes the calls into `plan`, whose blocks are set already.
+// Adds the calls to `plan`, whose blocks must be set.
 void plan_activations(PipelinePlan& plan, const TrainingPlan& training,
                       const parallel::RankGrid& grid);
 

@@ -12,27 +12,28 @@ namespace lambcast {
 struct AveragedGradients {
   ProcessGroup ranks;
   double elements = 0;
-  // Shares of the model's tensors, whole or sliced: tensors outside experts, and tensors of
-  // experts.
+  // Shares of the model's tensors that these gradients cover: of tensors outside experts, and of
+  // experts. A slice of a tensor counts as a tensor.
   double share = 1, expert_share = 1;
-  // Ranks that divide one side of a matrix, and of an expert's.
+  // Numbers of ranks that divide one side of a matrix outside experts, and of an expert's matrix.
   int tensor_parallel = 1, expert_tensor_parallel = 1;
-  double bytes = 2;     // of an element that travels as it is
-  bool shared = false;  // ranks share states
+  double bytes = 2;     // of an element that is sent uncompressed
+  bool shared = false;  // whether ranks share optimizer states
 
   double share_of(const Tensor& tensor) const { return tensor.expert ? expert_share : share; }
-  // The same of a part of them, such as a bucket.
+  // Returns the gradients of a part of the elements, such as a bucket.
   AveragedGradients part(double of_all) const;
 };
 
-// Gradients under pure data parallelism, or those of the parameters `held` by a layout's rank,
-// averaged over `ranks`.
+// Returns the gradients under pure data parallelism, or those of the parameters `held` by a
+// layout's rank, averaged over `ranks`.
 AveragedGradients averaged_gradients(const TrainingPlan& training);
 AveragedGradients averaged_gradients(const TrainingPlan& training,
                                      const parallel::RankParameters& held,
                                      const ProcessGroup& ranks);
 
-// The same gradients, or a share of them, among those that exchange them (exchange_levels.h).
+// Returns the gradients, or the share of them, that each exchanging rank sends, and the ranks that
+// exchange them (exchange_levels.h).
 AveragedGradients exchanged_gradients(const Exchange& exchange, AveragedGradients gradients);
 
 }  // namespace lambcast

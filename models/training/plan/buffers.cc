@@ -24,7 +24,8 @@ std::vector<std::int64_t> compressed_buffers(const TrainingPlan& training) {
 }
 
 std::vector<std::int64_t> flat_groups(const TrainingPlan& training) {
-  // Both sharding wrappers align to 2 n elements, so that shards begin at multiples of 4 bytes.
+  // ZeRO and BF16_Optimizer pad groups to multiples of 2 n elements, so that shards begin at
+  // multiples of 4 bytes.
   const std::int64_t alignment = is_sharded(training.wrapper()) ? 2 * training.gpus : 1;
   std::vector<std::int64_t> groups;
   for (const GroupSize& group : optimizer_groups(*training.model))

@@ -1,6 +1,6 @@
-// How an optimizer sees the parameters: the flat groups a wrapper makes of them, the padded buffers
-// that compressed_allreduce is called on, and the copies between GPU and host that its mpi backend
-// makes.
+// The parameters as an optimizer gets them: the flat groups that a wrapper makes, the padded
+// buffers that compressed_allreduce is called on, and the copies between GPU and host that its mpi
+// backend makes.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,16 @@
 
 namespace lambcast {
 
-// Elements of each parameter group as a wrapper flattens it, its padding included.
+// Returns the elements of each parameter group as a wrapper flattens it, with its padding.
 std::vector<std::int64_t> flat_groups(const TrainingPlan& training);
 
-// Padded sizes of the buffers that compressed_allreduce is called on, in order: each a multiple of
-// n * lcm(n, 8) for n ranks that exchange. If each has a share of the elements, of that share.
+// Returns the padded sizes of the buffers that compressed_allreduce is called on, in order. Each is
+// a multiple of n * lcm(n, 8) for n exchanging ranks. If each rank has a share of the elements, the
+// buffers are those of its share.
 std::vector<std::int64_t> compressed_buffers(const TrainingPlan& training);
 
-// Copies between GPU and host memory: the cluster's own figures, else the device profile's. A
-// cluster's figure for MPI's staging is one rate for both directions.
+// Bandwidths of copies between GPU and host memory: the cluster's own figures, else the device
+// profile's. A cluster's figure for MPI's staging is one rate for both directions.
 struct HostCopies {
   Sourced<Bandwidth> pageable_to_host, pageable_to_device;  // numpy buffers of mpi.py
   Sourced<Bandwidth> staged_to_host, staged_to_device;      // MPI's own pinned buffers

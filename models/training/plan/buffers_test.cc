@@ -13,8 +13,8 @@ std::int64_t sum(const std::vector<std::int64_t>& values) {
   return std::accumulate(values.begin(), values.end(), std::int64_t{0});
 }
 
-// N = 335,184,706 elements of BERT-Large are given to the optimizer (without the pooler); padded to
-// a multiple of n * lcm(n, 8), worked out by hand.
+// The optimizer gets N = 335,184,706 elements of BERT-Large (without the pooler), padded to a
+// multiple of n * lcm(n, 8). Expected values are worked out by hand.
 struct Padded {
   int ranks;
   std::int64_t elements;
@@ -27,7 +27,7 @@ TEST_CASE("buffers: 1-bit LAMB fuses everything into one padded buffer") {
     const TrainingPlan training = training_of({OptimizerType::onebit_lamb, row.ranks});
     CHECK(compressed_buffers(training) == std::vector<std::int64_t>{row.elements});
   }
-  // Odd worlds: lcm(3, 8) = 24 and lcm(12, 8) = 24.
+  // Numbers of ranks that are not powers of two: lcm(3, 8) = 24 and lcm(12, 8) = 24.
   for (const auto& [ranks, multiple] : {std::pair{1, 8}, {3, 72}, {5, 200}, {12, 288}}) {
     const std::int64_t padded =
         compressed_buffers(training_of({OptimizerType::onebit_lamb, ranks}))[0];
@@ -40,20 +40,20 @@ TEST_CASE("buffers: 1-bit LAMB fuses everything into one padded buffer") {
 TEST_CASE("buffers: the 1-bit Adams pad each group with fp16 and each tensor without") {
   for (const auto type : {OptimizerType::onebit_adam, OptimizerType::zero_one_adam}) {
     TrainingPlan training = training_of({type, 128});
-    // decay 334,303,232, no_decay 357,186 and position 524,288; at 128 ranks padded to 16384s:
-    // 20404.25.. -> 20405, 21.8 -> 22 and 32 of them.
+    // Groups of decay 334,303,232, no_decay 357,186 and position 524,288 elements, padded at 128
+    // ranks to multiples of 16,384: 20404.25.. -> 20405, 21.8 -> 22, and 32 of them.
     CHECK(compressed_buffers(training) ==
           std::vector<std::int64_t>{20405 * 16384, 22 * 16384, 32 * 16384});
     training.recipe.precision.weights = DataType::bf16;
     CHECK(compressed_buffers(training)[0] == 20405 * 16384);
-    // BF16_Optimizer of DeepSpeed before 0.17.6 gives a rank 1/128 of each group, aligned to 256:
-    // 2,611,744 -> 160 x 16384, 2,792 and 4,096.
+    // BF16_Optimizer of DeepSpeed before 0.17.6 gives a rank 1/128 of each group, aligned to 256
+    // elements: 2,611,744 -> 160 x 16384, 2,792 -> 16384 and 4,096 -> 16384.
     training.recipe.engine.wraps_bf16_as_fp16 = false;
     CHECK(compressed_buffers(training) == std::vector<std::int64_t>{160 * 16384, 16384, 16384});
     training.recipe.precision.weights = DataType::fp32;
     const std::vector<std::int64_t> buffers = compressed_buffers(training);
     CHECK(buffers.size() == 398);
-    // A LayerNorm bias of 1024 elements travels as 16384.
+    // A LayerNorm bias of 1024 elements is padded to 16384.
     CHECK(*std::min_element(buffers.begin(), buffers.end()) == 16384);
     for (const std::int64_t buffer : buffers) CHECK(buffer % 16384 == 0);
   }
@@ -81,13 +81,13 @@ TEST_CASE("buffers: gradient buckets close once they exceed 5e8 elements") {
 TEST_CASE("buffers: ZeRO closes a bucket before it would exceed reduce_bucket_size") {
   TrainingPlan training = training_of({OptimizerType::adam, 8});
   training.recipe.zero.stage = 2;
-  // Elements of the tensors given to the optimizer, without the pooler.
+  // The elements of the tensors that the optimizer gets, without the pooler.
   CHECK(gradient_reduction(training).buckets == std::vector<std::int64_t>{335'184'706});
   for (const std::int64_t limit : {50'000'000, 5'000'000, 1, 0}) {
     training.recipe.zero.bucket = limit;
     const std::vector<std::int64_t> buckets = gradient_reduction(training).buckets;
     CHECK(sum(buckets) == 335'184'706);
-    // The word embedding, registered first, is larger than most buckets and comes last.
+    // The word embedding is registered first, so it comes last. It is larger than most buckets.
     const std::int64_t largest = limit < 31'260'672 ? 31'260'672 : limit;
     for (const std::int64_t bucket : buckets) CHECK(bucket <= largest);
     if (limit < 2) CHECK(buckets.size() == optimized_tensor_count(*training.model));
@@ -95,7 +95,7 @@ TEST_CASE("buffers: ZeRO closes a bucket before it would exceed reduce_bucket_si
   training.recipe.zero.bucket = 5'000'000;
   const std::vector<std::int64_t> backwards = gradient_reduction(training).buckets;
   CHECK(backwards.back() == 31'260'672);
-  // Stage 1 without overlap goes through the parameters in order.
+  // Stage 1 without overlap takes the parameters in order.
   training.recipe.zero.stage = 1;
   CHECK(gradient_reduction(training).buckets.front() == 31'260'672);
   training.recipe.zero.overlap = true;
@@ -125,7 +125,7 @@ TEST_CASE("buffers: DDP's buckets hold 25 MiB from the last layer backwards") {
   }
 }
 
-TEST_CASE("buffers: DDP's bucket of 25 MiB is full to the element") {
+TEST_CASE("buffers: DDP's bucket of 25 MiB holds exactly its number of elements") {
   TrainingPlan training = training_of({OptimizerType::lamb});
   training.overlap = Overlap::ddp;
   ModelShape model = *training.model;
@@ -139,7 +139,8 @@ TEST_CASE("buffers: DDP's bucket of 25 MiB is full to the element") {
   CHECK(buckets(full + 1) == std::vector<std::int64_t>{full + 1, 1});
 }
 
-TEST_CASE("buffers: gradients travel as communication_data_type, else in the training precision") {
+TEST_CASE(
+    "buffers: gradients are sent as communication_data_type, else in the training precision") {
   TrainingPlan training = training_of({});
   CHECK(gradient_bytes(training) == 2);
   training.recipe.precision.gradients = DataType::fp32;
@@ -151,12 +152,12 @@ TEST_CASE("buffers: gradients travel as communication_data_type, else in the tra
   CHECK(gradient_bytes(training) == 2);
 }
 
-TEST_CASE("volume: the bytes on the wires are the closed forms, to the byte") {
+TEST_CASE("volume: the bytes on the wires match the closed forms exactly") {
   for (const char* cluster : {"paper-eth40-v100", "paper-edr100-v100", "azure-ndv2"}) {
     for (const Padded& row : bert_large_padded) {
       INFO(cluster << ", " << row.ranks << " ranks");
-      // Every cluster runs the flat ring here; tree and hierarchy send the same per rank on the
-      // mean, which the collectives' own tests hold.
+      // Every cluster uses the flat ring here. Tree and hierarchy send the same number of bytes per
+      // rank on average, which the tests of collectives check.
       const TrainingPlan training = training_of(
           {OptimizerType::onebit_lamb,
            row.ranks,
@@ -164,11 +165,12 @@ TEST_CASE("volume: the bytes on the wires are the closed forms, to the byte") {
            "bert-large",
            {{"nccl.all_reduce", "{value = \"ring\", kind = \"assumed\", source = \"test\"}"}}});
       const double n = row.ranks, share = 2 * (n - 1) / n;
-      // fp16 gradients of all 336,234,306 parameters around the ring.
+      // fp16 gradients of all 336,234,306 parameters, all-reduced in a ring.
       const double warmup = share * 2 * 336'234'306;
       CHECK(std::abs(metrics_of(training, StepKind::warmup).wire_bytes_per_gpu.value() - warmup) <
             0.5);
-      // Two phases of packed signs, two of 4-byte scales to n-1 others, one byte of overflow flag.
+      // Two phases of packed signs, two of 4-byte scales to n - 1 other ranks, and one byte of
+      // overflow flag.
       const double compression =
           share * static_cast<double>(row.elements) / 8 + 8 * (n - 1) + share;
       CHECK(std::abs(metrics_of(training, StepKind::compression).wire_bytes_per_gpu.value() -
@@ -177,9 +179,9 @@ TEST_CASE("volume: the bytes on the wires are the closed forms, to the byte") {
   }
 }
 
-TEST_CASE("volume: 1-bit is 16 times less than fp16 on the same elements") {
+TEST_CASE("volume: 1-bit sends 16 times fewer bytes than fp16 for the same elements") {
   for (const Padded& row : bert_large_padded) {
-    // Signs alone, without scales and flag: 2(n-1)/n Np/8 against 2(n-1)/n 2 Np.
+    // Only the signs, without scales and flag: 2(n-1)/n Np/8 bytes against 2(n-1)/n 2 Np.
     const TrainingPlan training = training_of({OptimizerType::onebit_lamb, row.ranks});
     const double n = row.ranks, share = 2 * (n - 1) / n;
     const double signs = metrics_of(training, StepKind::compression).wire_bytes_per_gpu.value() -

@@ -13,7 +13,7 @@ class ExchangeWriter {
   ExchangeWriter(Backend carrier, const ExchangeLevels& levels, std::int64_t padded)
       : carrier_(carrier), levels_(levels), group_(levels.between), padded_(padded) {}
 
-  // `gradient`: bytes of one in the node.
+  // `gradient` is the bytes of one gradient element summed in the node.
   std::vector<StepPart> write(const CompressionPasses& passes, double gradient) {
     const CompressedExchange exchange = compressed_exchange(elements(), group_.ranks, carrier_);
     const Staging staging =
@@ -46,8 +46,8 @@ class ExchangeWriter {
            Call{group_, carrier_, message.op, message.bytes, std::string(message.algorithm)}});
   }
 
-  // numpy arrays when not cuda_aware, each copy waited for, or MPI's own staging of what every rank
-  // sends in a phase, down and up again.
+  // Without cuda_aware, MPI sends numpy arrays, and every copy is waited for. Otherwise MPI itself
+  // stages what every rank sends in a phase, to the host and back.
   void stage_through_host(const std::vector<StagingCopy>& copies) {
     if (!is_mpi(carrier_)) return;
     HostCopy work;

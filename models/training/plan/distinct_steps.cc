@@ -6,7 +6,7 @@
 namespace lambcast {
 namespace {
 
-// Without a wrapper the first step of a 1-bit optimizer is its dry run.
+// Whether the first step is a dry run, as it is for a 1-bit optimizer without a wrapper.
 bool begins_with_dry_run(const Recipe& recipe) {
   return is_onebit(recipe.optimizer) && wrapper_of(recipe) == Wrapper::none;
 }
@@ -23,7 +23,7 @@ StepPhases phases_of(const TrainingPlan& training) {
                .refresh_gap = training.flattens() ? 0 : recipe.projection.update_proj_gap});
 }
 
-// Phases without the steps before a checkpoint.
+// Removes the first `steps` steps, those before a checkpoint, from the phases.
 template <typename Phase>
 void drop_first(std::int64_t steps, std::vector<Phase>& phases) {
   while (!phases.empty() && steps >= phases.front().steps) {
@@ -33,7 +33,7 @@ void drop_first(std::int64_t steps, std::vector<Phase>& phases) {
   if (!phases.empty()) phases.front().steps -= steps;
 }
 
-// Walks phases that cover the run.
+// Position in a list of phases that covers the run.
 template <typename Phase>
 class Walk {
  public:
@@ -51,7 +51,7 @@ class Walk {
  private:
   std::vector<Phase> phases_;
   std::size_t at_ = 0;
-  std::int64_t done_ = 0;  // of the phase
+  std::int64_t done_ = 0;  // steps of the current phase
 };
 
 }  // namespace
@@ -80,8 +80,9 @@ std::int64_t samples_of(const TrainingPlan& training) {
   return samples;
 }
 
-// The lists cover the run; they are walked side by side. 0/1 Adam interleaves its kinds, so with a
-// curriculum or a ramp its kinds are taken in turn, which only shifts steps between shapes.
+// Phases of the optimizer, sequence lengths and batches each cover the run, and are walked in
+// parallel. 0/1 Adam interleaves its step kinds; with a curriculum or a ramp they are taken one
+// kind after another, which only moves steps between shapes.
 std::vector<DistinctStep> distinct_steps(const TrainingPlan& training) {
   const std::int64_t at_once = training.batch.train / std::max<std::int64_t>(1, training.batch.gas);
   std::vector<DistinctStep> all;

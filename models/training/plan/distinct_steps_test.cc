@@ -44,7 +44,7 @@ Counts counts_of(const TrainingPlan& training) {
   return counts;
 }
 
-TEST_CASE("distinct steps: plain optimizers have one") {
+TEST_CASE("distinct steps: plain optimizers have a single one") {
   for (const auto type : {OptimizerType::adam, OptimizerType::adamw, OptimizerType::lamb})
     CHECK(counts_of(training_of({type})) == Counts{5993});
 }
@@ -53,8 +53,8 @@ TEST_CASE("distinct steps: freeze_step F gives F - 1 warm-up updates with fp16 a
   struct Row {
     std::int64_t freeze_step, with_fp16, without;
   };
-  // With fp16 the wrapper's dry run counts as a step; without it the dry run eats the first real
-  // gradient. 0, 1 and 2 all freeze after the first step that can.
+  // With fp16 the wrapper's dry run counts as a step; without it the dry run uses up the first real
+  // gradient. With F = 0, 1 and 2 the variance freezes after the first step at which it can.
   const Row rows[] = {{0, 1, 2},      {1, 1, 2},          {2, 1, 2},          {3, 2, 3},
                       {100, 99, 100}, {5993, 5992, 5993}, {5994, 5993, 5993}, {100000, 5993, 5993}};
   for (const auto type : {OptimizerType::onebit_adam, OptimizerType::onebit_lamb}) {
@@ -79,14 +79,14 @@ TEST_CASE("distinct steps: without a wrapper the first step is a dry run") {
     const std::vector<DistinctStep> steps = distinct_steps(training);
     CHECK(steps[0].kind == StepKind::dry_run);
     CHECK(steps[0].steps == 1);
-    // Gradients are summed in full and an empty momentum exchanged; nothing is updated.
+    // A dry run sums gradients in full and exchanges an empty momentum, but updates nothing.
     const StepMetrics dry = metrics_of(training, StepKind::dry_run);
     const StepMetrics warmup = metrics_of(training, StepKind::warmup);
     CHECK(dry.optimizer == Duration());
     CHECK(dry.compress > Duration());
     CHECK(dry.wire_bytes_per_gpu > warmup.wire_bytes_per_gpu);
     training.recipe.precision.weights =
-        DataType::bf16;  // in its constructor, the wrapper of 0.19 makes it
+        DataType::bf16;  // the wrapper of 0.19 makes the dry run in its constructor
     CHECK(distinct_steps(training).front().kind == StepKind::warmup);
   }
 }
@@ -103,18 +103,19 @@ TEST_CASE("distinct steps: 0/1 Adam's policy replayed") {
     std::int64_t steps, var_freeze_step, local_step_scaler;
     Counts expected;
   };
-  // kappa 16, H 16. First the bing_bert recipe, then the tutorial's, then one that never freezes.
-  // The never frozen one by hand: 16 updates at each interval 1, 2, ..., 4096 are 208. Those of
-  // interval 2^i are its multiples from 2^(i+4) on, so interval 8192 begins at step 131072 and is
-  // met there, at 139264 and at 147456.
+  // kappa 16, H 16. The rows are the bing_bert recipe, the tutorial's recipe, and one that never
+  // freezes. The last is worked out by hand: 16 updates at each interval 1, 2, ..., 4096 are 208.
+  // The updates with interval 2^i are at its multiples from 2^(i+4) on, so interval 8192 begins at
+  // step 131072 and has updates there, at 139264 and at 147456.
   const Row rows[] = {
       {150000, 12500, 32678, {0, 153, 74043, 75804}},
       {100000, 1000, 1000, {0, 96, 8717, 91187}},
       {150000, 1'000'000, 32678, {0, 211, 149789, 0}},
-      // Before anything happens: every step is a full one.
+      // A run so short that every step is a full one.
       {16, 100000, 32678, {0, 16, 0, 0}},
-      // Frozen as soon as can be, at the end of the first step after the dry run; then four 1-bit
-      // synchronisations until the interval doubles, and at interval 2 one in two is silent.
+      // Frozen as early as possible, at the end of the first step after the dry run. Then four
+      // 1-bit synchronisations until the interval doubles; with interval 2, every second step is
+      // silent.
       {8, 0, 4, {0, 1, 5, 2}},
   };
   for (const Row& row : rows) {
@@ -129,7 +130,7 @@ TEST_CASE("distinct steps: 0/1 Adam's policy replayed") {
   }
 }
 
-// zoadam.py's policy as it stands there, step by step; the dry run was the first.
+// The policy of zoadam.py replayed step by step; the dry run was step 1.
 ZeroOneSteps replayed(const OnebitSchedule& schedule, std::int64_t steps) {
   ZeroOneSteps counts;
   std::int64_t var_interval = 1, var_counter = 0, local_interval = 1, local_counter = 0;
@@ -154,7 +155,7 @@ ZeroOneSteps replayed(const OnebitSchedule& schedule, std::int64_t steps) {
   return counts;
 }
 
-TEST_CASE("distinct steps: counted by intervals, 0/1 Adam's steps are those of the replay") {
+TEST_CASE("distinct steps: 0/1 Adam's steps counted by intervals equal those of the replay") {
   OnebitSchedule schedule;
   for (const std::int64_t steps : {1, 2, 17, 100, 1023, 5000}) {
     for (const std::int64_t frozen : {0, 1, 5, 64, 1000, 100'000}) {
@@ -178,18 +179,18 @@ TEST_CASE("distinct steps: counted by intervals, 0/1 Adam's steps are those of t
   }
 }
 
-TEST_CASE("distinct steps: an interval that may double without end leaves only silent steps") {
+TEST_CASE("distinct steps: an interval that doubles without limit leaves only silent steps") {
   TrainingPlan training = training_of({OptimizerType::zero_one_adam});
   training.steps = 1000;
   training.recipe.onebit.var_freeze_step = 0;
   training.recipe.onebit.local_step_scaler = 1;
   training.recipe.onebit.local_step_clipper = std::numeric_limits<std::int64_t>::max();
-  // The dry run is step 1 and the first update step 2; step s meets interval 2^(s - 3), which
-  // divides it at 3 and 4 alone.
+  // The dry run is step 1 and the first update step 2. Step s has interval 2^(s - 3), which divides
+  // s only for s = 3 and 4.
   CHECK(counts_of(training) == Counts{0, 1, 2, 997});
 }
 
-TEST_CASE("distinct steps: a length curriculum splits them and loses no step") {
+TEST_CASE("distinct steps: a length curriculum splits steps and loses none") {
   TrainingPlan training = training_of({});
   training.recipe.onebit.freeze_step = 51;
   training.steps = 300;
@@ -200,8 +201,9 @@ TEST_CASE("distinct steps: a length curriculum splits them and loses no step") {
   curriculum.difficulty_step = 32;
   training.recipe.curriculum = curriculum;
   CHECK(counts_of(training) == Counts{0, 50, 250});
-  // t/100 * 96 + 32, rounded down to a multiple of 32: 64 from t = 34 (33.3), 96 from t = 67, 128
-  // from t = 100. The freeze after step 50 cuts the phase of 64.
+  // Length at step t: t/100 * 96 + 32, rounded down to a multiple of 32, hence 64 from t = 34
+  // (33.3), 96 from t = 67 and 128 from t = 100. The freeze after step 50 splits the phase of
+  // length 64.
   const std::vector<DistinctStep> steps = distinct_steps(training);
   const std::vector<std::pair<std::int64_t, std::int64_t>> expected{
       {32, 33}, {64, 17}, {64, 16}, {96, 33}, {128, 201}};
@@ -213,7 +215,7 @@ TEST_CASE("distinct steps: a length curriculum splits them and loses no step") {
   }
 }
 
-TEST_CASE("distinct steps: after a checkpoint a curriculum goes on where it was") {
+TEST_CASE("distinct steps: after a checkpoint a curriculum continues at its step") {
   TrainingPlan training = training_of({OptimizerType::lamb});
   Curriculum curriculum;
   curriculum.min_difficulty = 32;
@@ -233,7 +235,8 @@ TEST_CASE("distinct steps: after a checkpoint a curriculum goes on where it was"
 }
 
 TEST_CASE(
-    "distinct steps: a batch ramp splits them, goes on after a checkpoint and counts its samples") {
+    "distinct steps: a batch ramp splits steps, continues after a checkpoint and counts its "
+    "samples") {
   TrainingPlan training = training_of({OptimizerType::lamb});  // 8 GPUs x 16 samples
   training.batch = {512, 16, 4};
   training.ramp = BatchRamp{128, 128, 3840};  // 1,280 samples at each of 128, 256, 384

@@ -14,10 +14,11 @@ namespace {
 
 enum class Takes { nothing, whole, rank, share, of_chunk };
 
-// `hooked`: the pattern of libraries that exchange in hooks of the backward pass; none where no
-// library does. Bagua codes between the leaders of nodes: ByteGrad, QAdam, decentralised averages
-// (arXiv:2107.01499, section 3.4; bagua-core-internal comm_ops, hierarchical by default). PyTorch's
-// powerSGD_hook and fp16_compress_hook, and top-k over Horovod (GRACE), run among all ranks.
+// A codec and its parameter. `hooked` is the pattern in which libraries run it in hooks of the
+// backward pass; absent if none does. Bagua codes between the leaders of nodes: ByteGrad, QAdam,
+// decentralised averages (arXiv:2107.01499, section 3.4; bagua-core-internal comm_ops, hierarchical
+// by default). PyTorch's powerSGD_hook and fp16_compress_hook, and top-k over Horovod (GRACE), run
+// among all ranks.
 struct Form {
   const char* word;
   ExchangeKind kind;
@@ -128,7 +129,7 @@ Exchange parse_codec(const std::string& text, const Where& where) {
   fail_input(where, fmt::format("unknown exchange '{}'", text), allowed);
 }
 
-// The whole number behind `before`; 0 if there is none in its range.
+// Returns the whole number that follows `before` in `word`; 0 if there is none from 1 to 65536.
 int number_behind(std::string_view before, std::string_view word) {
   int value = 0;
   if (!word.starts_with(before)) return 0;
@@ -137,7 +138,7 @@ int number_behind(std::string_view before, std::string_view word) {
   return status == std::errc{} && read == end && value >= 1 && value <= 65536 ? value : 0;
 }
 
-// Reads one word behind a codec; each kind of word may stand once.
+// Reads one word after a codec; returns false for an unknown word or a second one of its kind.
 bool read_form(const std::string& word, Exchange& exchange) {
   if (const int every = number_behind("every ", word); every > 0 && exchange.every == 1) {
     exchange.every = every;
@@ -166,7 +167,8 @@ bool read_form(const std::string& word, Exchange& exchange) {
   return read(exchange.pattern, pattern_words) || read(exchange.timing, timing_words);
 }
 
-// Replaces the suffix "+ef" by that of the table; codecs that always have error feedback lose it.
+// Replaces the suffix "+ef" with the one used in the table. Codecs that always have error feedback
+// have no suffix there.
 std::string with_feedback(const std::string& codec) {
   constexpr std::string_view suffix = "+ef";
   if (!codec.ends_with(suffix)) return codec;

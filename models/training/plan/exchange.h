@@ -1,4 +1,4 @@
-// Which exchange of gradients a training runs; what each does is in gradient_exchange.h.
+// The exchange of gradients that a training runs; gradient_exchange.h describes each one.
 #pragma once
 
 #include <cstdint>
@@ -49,18 +49,20 @@ struct Exchange {
   Kind kind = Kind::all_reduce;
   double parameter = 0;  // R, SHARE, K or H
   int iterations = 0;    // of PowerSGD without a warm start
-  int site = 0;          // ranks whose local steps are common; 0: each is alone
-  // Without a value as DeepSpeed runs it: flat, after the backward pass.
+  int site = 0;          // ranks that share local steps; 0: each rank is alone
+  // Unset: as DeepSpeed runs it, flat and after the backward pass.
   std::optional<ExchangePattern> pattern = {};
   std::optional<ExchangeTiming> timing = {};
-  // Above 1 the codec is of weights, every so many steps: their change since the last exchange is
-  // coded, and an outer optimizer takes the average (DiLoCo). In between, sites train alone.
+  // Steps between exchanges. Above 1, the codec applies to weights: their change since the last
+  // exchange is coded, and an outer optimizer applies the average (DiLoCo). In between, sites train
+  // separately.
   int every = 1;
   // Weights that go every H steps do so in fragments, each at a step of its own, and travel during
   // the passes of so many steps (Streaming DiLoCo, arXiv:2501.18512); 0: after a step.
   int fragments = 1, overlap = 0;
 
-  static constexpr int of_a_node = -1;  // a site: the ranks of a node, before they are known
+  static constexpr int of_a_node =
+      -1;  // value of `site` for the ranks of a node, until their number is set
 
   bool is_star() const {
     return pattern == ExchangePattern::relay || pattern == ExchangePattern::store;
@@ -68,7 +70,7 @@ struct Exchange {
   bool is_two_level() const { return pattern == ExchangePattern::two_level || is_star(); }
   bool is_sharded() const { return pattern == ExchangePattern::sharded; }
   bool is_overlapped() const { return timing == ExchangeTiming::overlapped; }
-  // Whether it is another form than DeepSpeed's: scales travel in their messages.
+  // Whether the form differs from DeepSpeed's: each message then contains its scales.
   bool is_in_other_form() const { return is_two_level() || is_sharded() || is_overlapped(); }
   friend bool operator==(const Exchange&, const Exchange&) = default;
 };
@@ -81,16 +83,16 @@ using ExchangeKind = Exchange::Kind;
 // overlapped", "int4+ef / every 30 / sites:8". "+ef" is error feedback; "fp32 / every 30" is
 // "local:30"; the scope "nodes", or "sites" alone, makes each node a site. Throws Error (usage).
 Exchange parse_exchange(const std::string& text, const Where& where);
-// As it is written.
+// Returns the text form of an exchange.
 std::string name_of(const Exchange& exchange);
-// The same without pattern, schedule and scope.
+// Returns the text form without pattern, schedule and scope.
 std::string codec_name(const Exchange& exchange);
 
-// The form in which libraries run such an exchange in hooks of the backward pass: pattern and
-// timing where `exchange` names none.
+// Returns the exchange with the form in which libraries run it in hooks of the backward pass. A
+// pattern or timing that `exchange` sets is kept.
 Exchange in_hooks(Exchange exchange);
 
-// Why an exchange has no such pattern, schedule or scope; empty if it has.
+// Returns why an exchange cannot have its pattern, schedule or scope; empty if it can.
 std::string refused_form(const Exchange& exchange);
 
 // Steps of which one sends: H of local:H, localsgd:H and "every H", else 1. Of P fragments that
@@ -108,8 +110,8 @@ std::string seldom_meets(const Exchange& exchange, std::int64_t steps);
 // without an exchange: the data-parallel ranks of one site of local:H:R. 1: none do.
 int site_ranks(const Exchange& exchange);
 
-// Returns the number of ranks to which a rank sends its weights: both sides of a ring, one peer of
-// an exponential graph; 0 for exchanges among all.
+// Returns the number of ranks to which a rank sends its weights: two in a ring, one in an
+// exponential graph, 0 for exchanges among all ranks.
 int neighbours(const Exchange& exchange, int ranks);
 int parts_of_weights(const Exchange& exchange);
 
@@ -121,42 +123,42 @@ bool travels_beside(const Exchange& exchange);
 // Whether gradients are rounded to 16 bits for an all-reduce.
 bool goes_in_half(const Exchange& exchange);
 
-// Whether ranks end with codes of all sums, which each decodes: of 1, 4 or 8 bits.
+// Whether the result is sent to all ranks in 1, 4 or 8 bits, which each rank decodes.
 bool hands_out_codes(const Exchange& exchange);
 
-// Whether weights that go every H steps may be coded so.
+// Whether the codec may be used for weights exchanged every H steps.
 bool codes_weights(const Exchange& exchange);
 
-// Whether the exchange is qgZ, LoCo or SDP4Bit, which run on two levels; whether it is LoCo (error
-// feedback).
+// Whether the exchange is qgZ, LoCo or SDP4Bit, which run on two levels; and whether it is LoCo,
+// which has error feedback.
 bool is_hierarchical(const Exchange& exchange);
 bool is_loco(const Exchange& exchange);
-// Whether messages of 4 or 8 bits on one level carry error feedback.
+// Whether it is an exchange of 4 or 8 bits on one level with error feedback.
 bool owes_on_one_level(const Exchange& exchange);
 
-// How an exchange on two levels codes an element: bytes in the node and between nodes, and elements
-// of one scale of 4 bytes.
+// Coding of an element in an exchange on two levels: its bytes in the node and between nodes, and
+// the number of elements that share a 4-byte scale.
 struct Coding {
   double inside = 0.5, between = 0.5;
   int block = 2048;
 };
 Coding coding_of(const Exchange& exchange);
 
-// Returns the bytes of a weight that ranks with shared states gather after an update: `plain`, or
-// of SDP4Bit the change of the weight in 4 bits, with a scale for each 2,048.
+// Returns the bytes per weight that ranks with shared states gather after an update: `plain`, or
+// for SDP4Bit those of the weight's change in 4 bits, with a scale for each 2,048.
 double gathered_weight_bytes(const Exchange& exchange, double plain);
 
-// Returns the fp32 bytes kept per element that an exchange changes (PowerSGD: of matrices that it
-// makes smaller): error feedback, the outer optimizer's weights and momentum. State that depends on
-// the number of ranks is in exchange_state.h.
+// Returns the fp32 bytes that are kept for each exchanged element (PowerSGD: of the matrices that
+// it factors): error feedback, and the outer optimizer's weights and momentum. State that depends
+// on the number of ranks is in exchange_state.h.
 double kept_bytes(const Exchange& exchange);
 
-// Why such an exchange cannot stand in for the reduction of ZeRO's `stage`; empty: it can.
+// Returns why an exchange cannot replace the reduction of ZeRO's `stage`; empty if it can.
 std::string refused_with_zero(const Exchange& exchange, std::int64_t stage);
 
-// Returns one exchange of each kind, with the parameters that papers and tutorials start from.
-// `zero` adds the exchanges that need shared states; `site` > 1 adds local steps between sites of
-// that many ranks.
+// Returns one exchange of each kind, with the default parameters of papers and tutorials. `zero`
+// adds the exchanges that need shared states; `site` > 1 adds local steps between sites of that
+// many ranks.
 std::vector<Exchange> usual_exchanges(bool zero = false, int site = 1);
 
 }  // namespace lambcast

@@ -15,7 +15,8 @@ namespace {
 constexpr Quantiser fp8{WireFormat::fp8_e4m3, 0}, int8{WireFormat::int8, 2048},
     int4{WireFormat::int4, 2048};
 
-// The rows `name` | counted | of a table that the kernels' own test holds against their traffic.
+// Reads the rows `name` | counted | of a table that the kernels' own test compares with their
+// traffic.
 std::map<std::string, double> counted_in_limits() {
   std::ifstream file(LAMBCAST_KERNEL_LIMITS);
   std::map<std::string, double> counted;
@@ -33,7 +34,7 @@ std::map<std::string, double> counted_in_limits() {
   return counted;
 }
 
-TEST_CASE("exchange kernels: each moves what is counted of it") {
+TEST_CASE("exchange kernels: the bytes of each kernel match the table of limits") {
   std::vector<Passes> all{fused::widen,           fused::narrow,      fused::compress_signs,
                           fused::add_owed,        fused::top_k(0.01), fused::random_k(0.01),
                           fused::add_at(0.01, 4), fused::outer_step,  fused::average(2)};
@@ -51,7 +52,7 @@ TEST_CASE("exchange kernels: each moves what is counted of it") {
   }
 }
 
-TEST_CASE("exchange kernels: what no profile measures has no name in it") {
+TEST_CASE("exchange kernels: a kernel that no profile measures has no name there") {
   CHECK(fused::top_k(0.02).kernel.empty());
   CHECK(fused::random_k(0.001).kernel.empty());
   CHECK(fused::dequantise_sum(int8, 4).kernel.empty());
@@ -59,8 +60,8 @@ TEST_CASE("exchange kernels: what no profile measures has no name in it") {
   CHECK(fused::average(1).kernel.empty());
 }
 
-// Bytes for 32 ranks' gradients in 16 bits: greatest magnitude, 2; cast, 2 + 1; chunks summed, 1 +
-// 4, and cast, 5; cast back, 1 + 2. Error feedback reads the error and the gradient and writes
+// Bytes per element of 32 ranks' 16-bit gradients: greatest magnitude 2; cast 2 + 1; sum of chunks
+// 1 + 4 and cast 5; cast back 1 + 2. Error feedback reads the error and the gradient and writes
 // their sum, 2 + 4 + 4; subtracting the sent values takes 8.
 TEST_CASE("exchange kernels: the framework's own kernels move what PyTorch reads and writes") {
   TrainingPlan training = training_of({OptimizerType::adam, 32});
@@ -78,11 +79,11 @@ TEST_CASE("exchange kernels: the framework's own kernels move what PyTorch reads
   for (const char* exchange : {"fp8", "int8", "int4"})
     CHECK(both(exchange) == Approx(2 + 3 + 5 + 5 + 3));
   CHECK(both("int8:owed") - both("int8") == Approx((10 + 8) * (1 + 1. / 32)));
-  // Picked at random: 6; each value sent is read and written with its index.
+  // Random selection takes 6 bytes; each sent value is read and written with its index.
   CHECK(both("randomk:1%") == Approx(10 + 6 + 16 * 0.01 + 8));
   CHECK(both("topk:1%") == Approx(10 + 7500 + 16 * 0.01 * 32 + 8));
-  // PyTorch 1.8 took so long, and later releases may select in 32 bytes an element: the interval
-  // holds both, and names the release.
+  // PyTorch 1.8 took 7,500 bytes per element, and later releases may select in 32: the interval
+  // contains both, and the source names the release.
   training.exchange = parse_exchange("topk:1%", {});
   CollectiveCosts costs;
   const Forecast largest = forecast(training, costs);
@@ -94,7 +95,8 @@ TEST_CASE("exchange kernels: the framework's own kernels move what PyTorch reads
   for (const CostSource& each : largest.sources.shares())
     if (each.cost == "compression_kernels") source = each.provenance.source;
   CHECK_THAT(source, Catch::Contains("PyTorch 1.8") && Catch::Contains("later releases"));
-  // Each neighbour's weights are added, 12, divided, 8, and cast to 16 bits, 6, before Adam's own.
+  // Each neighbour's weights are added (12), divided (8) and cast to 16 bits (6), in addition to
+  // Adam's own kernels.
   const auto averaged = [&](const char* exchange) {
     return bytes(exchange, Category::optimizer) - bytes("all_reduce", Category::optimizer);
   };
@@ -105,7 +107,7 @@ TEST_CASE("exchange kernels: the framework's own kernels move what PyTorch reads
 }
 
 // Measured on a V100 for the 54 matrices of ResNet-50 (arXiv:2103.00543): 45, 64 and 130 ms at
-// ranks 4, 8 and 16, two factors of some 8 launches and 10 for each column.
+// ranks 4, 8 and 16. This fits 8 + 10 r launches per factor, two factors per matrix.
 TEST_CASE("exchange kernels: PowerSGD launches more kernels for every column of a factor") {
   TrainingPlan training = training_of({OptimizerType::adam, 32});
   const auto launches = [&](const char* exchange) {
@@ -123,12 +125,13 @@ TEST_CASE("exchange kernels: PowerSGD launches more kernels for every column of 
   CHECK(launches("powersgd:8") > 1.5 * launches("powersgd:4"));
 }
 
-// A profile in which a kernel takes a microsecond for every thousand elements.
+// Returns a profile in which a kernel takes a microsecond for every thousand elements.
 KernelCurve measured(const std::string& name) {
   return {name, {1e6, 1e9}, {1e3, 1e6}, {}, 0, {Kind::measured, "a profile"}};
 }
 
-TEST_CASE("exchange kernels: an older profile's times stand for kernels that move as much") {
+TEST_CASE(
+    "exchange kernels: an older profile's times are used for kernels that move as many bytes") {
   TrainingPlan training = training_of({OptimizerType::zero_one_adam, 8});
   training.kernels = Kernels::fused;
   const auto rests_on = [&](double bytes_per_element) {
@@ -140,11 +143,12 @@ TEST_CASE("exchange kernels: an older profile's times stand for kernels that mov
     return metrics_of(profiled, StepKind::round).optimizer;
   };
   const Duration unprofiled = metrics_of(training, StepKind::round).optimizer;
-  CHECK(rests_on(26) == unprofiled);  // that did not decode as it went
+  CHECK(rests_on(26) == unprofiled);  // the older kernel did not decode in its update
   CHECK(rests_on(22.125) != unprofiled);
 }
 
-TEST_CASE("exchange kernels: the 1-bit optimizers decode in their update, not beside it") {
+TEST_CASE(
+    "exchange kernels: the 1-bit optimizers decode in their update, without a kernel of its own") {
   TrainingPlan training = training_of({OptimizerType::onebit_adam, 8});
   for (const OptimizerType type :
        {OptimizerType::onebit_adam, OptimizerType::zero_one_adam, OptimizerType::onebit_lamb})
@@ -155,7 +159,7 @@ TEST_CASE("exchange kernels: the 1-bit optimizers decode in their update, not be
   CHECK(metrics_of(training, StepKind::compression).decompress > Duration());
 }
 
-TEST_CASE("exchange kernels: of a profile that has them the times are taken, as measured") {
+TEST_CASE("exchange kernels: times of a profile that has them are used as measured") {
   TrainingPlan training = training_of({OptimizerType::adam, 8});
   training.kernels = Kernels::fused;
   Device device = *training.device;
@@ -170,7 +174,7 @@ TEST_CASE("exchange kernels: of a profile that has them the times are taken, as 
     const StepMetrics step = metrics_of(training, StepKind::uniform);
     return (step.compress + step.decompress).us();
   };
-  // Widened, coded, summed, an eighth coded again, decoded, narrowed.
+  // Widen, code, sum, code an eighth again, decode, narrow.
   CHECK(kernel_us("int8:owed") == Approx(5.125 * thousands).epsilon(1e-4));
   CHECK(kernel_us("onebit") == Approx(5 * thousands).epsilon(1e-4));
   CHECK(kernel_us("topk:1%") == Approx((2 + 8) * thousands).epsilon(1e-4));

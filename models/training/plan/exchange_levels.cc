@@ -5,7 +5,7 @@
 namespace lambcast {
 namespace {
 
-// Sites are nodes here: their ranks hold the same weights.
+// Returns the levels with sites in place of nodes. The ranks of a site hold the same weights.
 ExchangeLevels levels_of_sites(const Exchange& exchange, const ProcessGroup& ranks) {
   const int site = site_ranks(exchange);
   const ShardGroups groups = shard_groups(ranks, site);

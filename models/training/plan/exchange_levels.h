@@ -1,4 +1,4 @@
-// The levels of an exchange: which ranks sum in a node before it, and which ranks it is between.
+// The levels of an exchange: which ranks first sum within a node, and which ranks exchange.
 //
 //   pattern     in the node                    between nodes                    sent by a GPU
 //   flat        nothing                        all n ranks                      K
@@ -38,7 +38,7 @@ namespace lambcast {
 
 struct ExchangeLevels {
   ExchangePattern pattern = ExchangePattern::flat;
-  ProcessGroup node;     // of one rank: there is one level
+  ProcessGroup node;     // of one rank if there is only one level
   ProcessGroup between;  // the ranks that exchange
   int shards = 1;        // shares of the elements, each exchanged by its own group of ranks
 
@@ -46,7 +46,8 @@ struct ExchangeLevels {
   bool is_sharded() const { return shards > 1; }
 };
 
-// `ranks` hold the same parameters. Sharded levels need as many of them on each node.
+// Returns the levels of an exchange among `ranks`, which hold the same parameters. Sharded levels
+// require the same number of ranks on each node.
 ExchangeLevels levels_of(const Exchange& exchange, const ProcessGroup& ranks);
 
 // The same, whose copies of a share sum no gradients where they are sites.

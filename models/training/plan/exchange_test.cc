@@ -52,14 +52,14 @@ TEST_CASE("exchange: as it is written, and back") {
   }
 }
 
-TEST_CASE("exchange: fp32 is the codec of weights, which go every H steps") {
+TEST_CASE("exchange: fp32 is the codec of weights exchanged every H steps") {
   CHECK(parse_exchange("fp32 / every 30", {}).kind == ExchangeKind::local);
   for (const char* text : {"fp32", "fp32 / two-level", "fp32 / flat / after"})
     CHECK_THROWS_WITH(parse_exchange(text, {"", 0, "--exchange"}),
                       Contains("fp32 is of weights") && Contains("all_reduce"));
 }
 
-TEST_CASE("exchange: a share of 1 is not all elements by a slip") {
+TEST_CASE("exchange: a share of 1, which would be all elements, is rejected") {
   CHECK_THROWS_WITH(
       parse_exchange("topk:1", {"", 0, "--exchange"}),
       "--exchange: topk:1 is all elements (allowed: topk:1%, topk:0.01, or 100% where "

@@ -38,7 +38,8 @@ double of_levels(const Exchange& exchange, Kernels kernels, const AveragedGradie
   return (fp32 + messages + fp32 / g + fp32 / n) * gradients.elements;
 }
 
-// The gradients that are exchanged at once: where it overlaps the backward pass, a bucket's.
+// Returns the gradients that are exchanged at once: all, or a bucket if the exchange overlaps the
+// backward pass.
 AveragedGradients exchanged_at_once(const TrainingPlan& training, const AveragedGradients& of) {
   const AveragedGradients gradients = exchanged_gradients(training.exchange, of);
   if (!training.exchange.is_overlapped() || of.elements == 0) return gradients;
@@ -51,7 +52,7 @@ double exchange_workspace_bytes(const TrainingPlan& training, const AveragedGrad
   if (!exchanges_gradients(training)) return 0;
   const AveragedGradients gradients = exchanged_at_once(training, of);
   const double all = gradients.elements;
-  // Codes of the other shares of the node, too.
+  // Number of other shares of the node, whose codes the rank also receives.
   const double others =
       training.exchange.every > 1 ? 0 : levels_of(training.exchange, of.ranks).shards - 1;
   const auto coded = [&](double bytes) {

@@ -1,5 +1,5 @@
 // Temporary memory of a gradient exchange, in addition to its persistent state: gradients in fp32
-// while they are coded, messages sent and received, and scratch space of kernels.
+// during coding, messages sent and received, and scratch space of kernels.
 //
 //   K elements, n ranks, bytes             fused kernels             PyTorch's operations
 //   fp16, bf16                             2 K                       2 K
@@ -17,11 +17,11 @@
 //   others                                 none: weights are averaged where they lie
 //
 // Buffers of kernels/ are allocated once. PyTorch's allocator is assumed to find no free block of
-// that size among freed activations, so the buffers add to the activations. Exchanging K in buckets
-// would need less, which no framework does that runs these exchanges after the last backward pass.
+// that size among freed activations, so the buffers add to the activations. An exchange in buckets
+// would need less, but no framework that exchanges after the last backward pass does that.
 //
 // Sources: kernels/cuda/{compression,quantisation,low_rank,top_k}.h; Colossal-AI
-// quantization/fp8.py; ZeRO++ as DeepSpeed has it, runtime/comm/coalesced_collectives.py.
+// quantization/fp8.py; ZeRO++ in DeepSpeed, runtime/comm/coalesced_collectives.py.
 #pragma once
 
 #include "models/training/plan/gradient_exchange.h"

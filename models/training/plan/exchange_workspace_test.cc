@@ -22,7 +22,9 @@ double workspace(const char* exchange, Kernels kernels) {
   return exchange_workspace_bytes(training, averaged_gradients(training));
 }
 
-TEST_CASE("exchange workspace: gradients in fp32, messages both ways, and what kernels search") {
+TEST_CASE(
+    "exchange workspace: gradients in fp32, messages in both directions, and scratch space of "
+    "kernels") {
   const TrainingPlan plain = with("all_reduce", Kernels::fused);
   const double all = averaged_gradients(plain).elements, n = 8;
   const double kept = std::ceil(0.01 * all);

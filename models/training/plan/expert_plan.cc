@@ -10,18 +10,18 @@ namespace {
 
 using parallel::Axis;
 
-// Share of the forward pass in the kernels that the host starts for a block with experts: assumed.
+// Share of the launches of a block with experts that are in the forward pass: assumed.
 constexpr double forward_launch_share = 0.35;
 
-// Launches of both passes in 8 and 4 bits, fitted: Megatron-Bridge performance summary 26.02,
+// Launches of both passes in 8 and 4 bits. Fitted to Megatron-Bridge performance summary 26.02:
 // DeepSeek-V3 on B200 (32 experts on a rank) and Qwen3-235B on B300 (overlapped).
 constexpr double expert_launches = 32;        // of one expert
-constexpr double overlapped_launches = 2060;  // of a block cut into pieces
-// Shares of these launches in 16 bits. An expert's products need 6 of 22 kernels, without casts of
-// 4 factors and the re-ordering of their scales (12), counted in Transformer Engine's modules. A
-// block needs some 65 of 80, without those of its two other linear layers: a rough count, made with
-// one figure in view (Megatron's model zoo, Qwen3-235B on H100, overlapped), which therefore counts
-// as fitted.
+constexpr double overlapped_launches = 2060;  // of a block that is divided into pieces
+// Shares of these launches in 16 bits. An expert's products need 6 of 22 kernels: 16 bits save the
+// casts of 4 factors and the re-ordering of their scales (12), as counted in Transformer Engine's
+// modules. A block needs some 65 of 80 kernels, without those of its two other linear layers. This
+// rough count was chosen with one figure in view (Megatron's model zoo, Qwen3-235B on H100,
+// overlapped), so it counts as fitted.
 constexpr double expert_launches_16_bit = 6.0 / 22;
 constexpr double overlapped_launches_16_bit = 0.8;
 
@@ -29,7 +29,8 @@ Call exchange(const ProcessGroup& group, double bytes) {
   return {group, Backend::nccl, Op::all_to_all, Bytes(bytes)};
 }
 
-// The members of a group on one node, and those that lie alike on its nodes.
+// Return the members of a group on one node, and the group of members with the same place on each
+// node.
 ProcessGroup on_node(ProcessGroup group) {
   group.ranks = group.per_node;
   group.node_stride = 1;

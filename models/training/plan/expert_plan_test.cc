@@ -13,8 +13,8 @@ namespace lambcast {
 namespace {
 using parallel::Sharding;
 
-// Qwen3-30B-A3B (48 layers, hidden 2048, 128 experts of 768 columns, 8 a token) on DGX A100s, whose
-// sums go round rings.
+// Qwen3-30B-A3B (48 layers, hidden size 2048, 128 experts of 768 columns, 8 per token) on DGX
+// A100s, which sum gradients in rings.
 struct ExpertCase {
   int ep = 8, dp = 8, tp = 1, etp = 0, pp = 1;
   ExpertUse use = {};
@@ -52,7 +52,7 @@ ExpertPlan plan_of(const ExpertCase& of) {
   return expert_plan(*training.model, *training.parallelism, block_work_of(training, 1000)).value();
 }
 
-constexpr double token_bytes = 2.0 * 2000 * 2048;  // of a micro batch of 2 x 1000
+constexpr double token_bytes = 2.0 * 2000 * 2048;  // in a micro batch of 2 x 1000
 
 TEST_CASE("experts: an exchange carries a copy of a token for each of its experts") {
   const ExpertPlan plan = plan_of({});
@@ -60,19 +60,21 @@ TEST_CASE("experts: an exchange carries a copy of a token for each of its expert
   CHECK(plan.inside->group == ProcessGroup{8, 8, 1, 1, 1});
   CHECK(plan.inside->bytes.value() == 8 * token_bytes);
   CHECK_FALSE(plan.between);
-  // To a capacity, full or not; dropless, until the fullest rank has its own.
+  // With a capacity factor: 8 x 1.25 copies, full or not. Dropless: 8 x 1.5, as all wait for the
+  // fullest rank.
   CHECK(plan_of({.use = {.capacity_factor = 1.25}}).inside->bytes.value() == 10 * token_bytes);
   CHECK(plan_of({.use = {.imbalance = {1.5, {}}}}).inside->bytes.value() == 12 * token_bytes);
   CHECK_FALSE(plan_of({.ep = 1}).inside);
-  // A rank that has all experts computes what its own tokens choose, but to a capacity its places.
+  // A rank with all experts computes the choices of its own tokens; with a capacity factor it
+  // computes all places.
   CHECK(plan_of({.ep = 1, .use = {.imbalance = {1.5, {}}}}).block.experts->rows == 2000 * 8);
   CHECK(plan_of({.ep = 1, .use = {.capacity_factor = 1.5}}).block.experts->rows == 3000 * 8);
 }
 
-// With g owners of E/g experts each, one expert of a token meets one owner; E/g + 1 must meet two.
-// With E = 4, g = 2, k = 2 the second lies with the first in one of three cases: 1/3 + 2 * 2/3 =
-// 5/3.
-TEST_CASE("experts: tokens sent once meet as many ranks as own their experts") {
+// With g owners of E/g experts each, a token with one expert is sent to one owner, and one with E/g
+// + 1 experts to at least two. With E = 4, g = 2, k = 2, the second expert is at the first one's
+// owner in one of three cases: 1/3 + 2 * 2/3 = 5/3.
+TEST_CASE("experts: tokens sent once go to as many ranks as own their experts") {
   CHECK(owners_met(128, 1, 8) == Approx(1));
   CHECK(owners_met(4, 2, 2) == Approx(5 / 3.));
   CHECK(owners_met(4, 3, 2) == Approx(2));
@@ -80,7 +82,7 @@ TEST_CASE("experts: tokens sent once meet as many ranks as own their experts") {
   const ExpertUse once{.dispatch = Dispatch::deduplicated};
   CHECK(plan_of({.use = once}).inside->bytes.value() ==
         Approx(token_bytes * owners_met(128, 8, 8)));
-  // Over four nodes: once to each node, from there to each rank; the slower leg counts.
+  // With four nodes: once to each node, and from there to each rank; the slower part counts.
   const ExpertPlan far = plan_of({.ep = 32, .dp = 32, .use = once});
   CHECK(far.at_once);
   CHECK(far.between->group == ProcessGroup{4, 1, 1, 1, 8});
@@ -89,8 +91,9 @@ TEST_CASE("experts: tokens sent once meet as many ranks as own their experts") {
   CHECK(far.inside->bytes.value() == Approx(token_bytes * owners_met(128, 8, 32)));
 }
 
-// Tutel: the same bytes inside the node and between nodes, in messages eight times as large.
-TEST_CASE("experts: a hierarchical exchange moves everything twice, in larger messages") {
+// Tutel: the same bytes inside the node and between nodes, in messages that are eight times as
+// large.
+TEST_CASE("experts: a hierarchical exchange sends everything twice, in larger messages") {
   const ExpertPlan plan =
       plan_of({.ep = 32, .dp = 32, .use = {.dispatch = Dispatch::hierarchical}});
   CHECK_FALSE(plan.at_once);
@@ -99,7 +102,7 @@ TEST_CASE("experts: a hierarchical exchange moves everything twice, in larger me
   CHECK(plan.between->group.ranks == 4);
 }
 
-TEST_CASE("experts: nodes of one GPU exchange nothing inside, nodes of two do") {
+TEST_CASE("experts: nodes of one GPU exchange nothing inside, nodes of two GPUs do") {
   for (const int on_node : {1, 2, 8}) {
     TrainingPlan training =
         expert_training({.ep = 16, .dp = 16, .use = {.dispatch = Dispatch::hierarchical}});
@@ -117,22 +120,22 @@ TEST_CASE("experts: tensor parallelism inside them gathers the rows of its ranks
   const ExpertPlan plan = plan_of({.ep = 4, .dp = 4, .tp = 2});
   REQUIRE(plan.rows_gather);
   CHECK(plan.rows_gather->group.ranks == 2);
-  // Each rank starts from half of the tokens, and computes the rows of both.
+  // Each rank starts with half of the tokens and computes the rows of both ranks.
   CHECK(plan.block.experts->rows == 2000 * 8);
   CHECK(plan.block.experts->ffn == 384);
   CHECK(plan.rows_gather->bytes.value() == 8 * token_bytes);
-  // So is the expert that all tokens visit, where there is one: of 2,048 columns.
+  // A shared expert is divided too: 1,024 of its 2,048 columns.
   CHECK(plan_of({.ep = 4, .dp = 4, .tp = 2, .model = "deepseek-v3"}).block.experts->shared_ffn ==
         1024);
-  // Megatron-LM with etp 1: experts lie over both ranks of a tensor group.
+  // Megatron-LM with etp 1: experts are distributed over both ranks of a tensor group.
   const ExpertPlan whole = plan_of({.ep = 8, .dp = 4, .tp = 2, .etp = 1});
   CHECK_FALSE(whole.rows_gather);
   CHECK(whole.block.experts->rows == 1000 * 8);
   CHECK(whole.inside->group.ranks == 8);
 }
 
-// Two exchanges forward and two backward in each of 48 layers, 7 of 8 bytes leave the rank; dense
-// gradients are summed over 8 ranks, those of experts over none.
+// Each of 48 layers has two exchanges forward and two backward, of which 7/8 leave the rank. Dense
+// gradients are summed over 8 ranks; each expert is on one rank, so its gradients are not summed.
 TEST_CASE("experts: a step sends four exchanges a layer and sums gradients among equals") {
   const ModelShape shape = load_model("qwen3-30b-a3b");
   double experts = 0;
@@ -142,12 +145,12 @@ TEST_CASE("experts: a step sends four exchanges a layer and sums gradients among
   const double exchanges = 3 * 48 * 4 * 7 / 8. * 8 * token_bytes;
   CHECK(expert_step({}).wire_bytes_per_gpu.value() ==
         Approx(exchanges + 2 * 7 / 8. * 4 * dense).epsilon(1e-3));
-  // Twice the ranks: each expert is held twice.
+  // With twice the ranks, each expert is on two of them.
   CHECK(expert_step({.dp = 16}).wire_bytes_per_gpu.value() ==
         Approx(exchanges + 2 * 15 / 16. * 4 * dense + 2 * 1 / 2. * 4 * experts / 8).epsilon(1e-3));
 }
 
-TEST_CASE("experts: hidden exchanges cost less, late ranks more, more starts more") {
+TEST_CASE("experts: overlapped exchanges cost less; an uneven load and more launches cost more") {
   const auto time = [](ExpertUse use) { return expert_step({.use = use}).step_time; };
   const Duration plain = time({});
   CHECK(time({.overlapped = true, .kernels = ExpertKernels::grouped}) <
@@ -155,13 +158,12 @@ TEST_CASE("experts: hidden exchanges cost less, late ranks more, more starts mor
   CHECK(time({.kernels = ExpertKernels::grouped}) < plain);
   CHECK(time({.imbalance = {1.5, {}}}) > plain);
   CHECK(time({.capacity_factor = 2}) > plain);
-  // Started by the host piece by piece, small micro batches gain nothing from the overlap.
+  // If the host starts the pieces one by one, small micro batches gain nothing from the overlap.
   CHECK(time({.overlapped = true}) > time({.overlapped = true, .kernels = ExpertKernels::grouped}));
 }
 
-// For each product of an expert, 8 bits start 22 kernels and 16 bits 6; for a block cut into
-// pieces, 80 and about 65. Kernels started in the forward pass are not started again in the
-// backward pass.
+// An expert's products start 22 kernels in 8 bits and 6 in 16 bits; a block cut into pieces starts
+// 80 and about 65. Each launch belongs to one of both passes.
 TEST_CASE("experts: the host starts kernels for each expert of a rank, and for pieces of blocks") {
   TrainingPlan training = expert_training({.use = {.overlapped = true}});
   const auto plan = [&] {
@@ -182,9 +184,9 @@ TEST_CASE("experts: the host starts kernels for each expert of a rank, and for p
   CHECK(time.forward / time.least_forward == Approx(time.backward / time.least_backward));
 }
 
-// 2,000 tokens a micro batch against experts of 3 x 768 columns: 2 x 2000 / 2304 of their
-// arithmetic.
-TEST_CASE("experts: a dispatch by products that is more than the experts is a finding") {
+// With 2,000 tokens per micro batch and experts of 3 x 768 columns, the dispatch takes 2 x 2000 /
+// 2304 of the experts' FLOPs.
+TEST_CASE("experts: a dispatch by products that costs more than the experts is a finding") {
   const auto finding = find_one_hot_dispatch(expert_training({.use = deepspeed_experts}));
   REQUIRE(finding.has_value());
   CHECK_THAT(finding->message, Catch::Contains("2000 tokens") && Catch::Contains("1.7 times"));
@@ -193,8 +195,8 @@ TEST_CASE("experts: a dispatch by products that is more than the experts is a fi
       find_one_hot_dispatch(expert_training({.use = deepspeed_experts, .model = "mixtral-8x7b"})));
 }
 
-// In 16 bits the host starts the six products of an expert alone, in 8 their casts too.
-TEST_CASE("experts: fewer bits are more kernels to start") {
+// In 16 bits the host starts only the six products of an expert, in 8 bits their casts too.
+TEST_CASE("experts: fewer bits need more kernels") {
   const auto launches = [](MatrixFormat format, int ep) {
     TrainingPlan training = expert_training({.ep = ep});
     training.parallelism->format = format;
@@ -206,7 +208,7 @@ TEST_CASE("experts: fewer bits are more kernels to start") {
   CHECK(launches(MatrixFormat::half, 4) == Approx(2 * launches(MatrixFormat::half, 8)));
 }
 
-TEST_CASE("experts: passes of the warm-up and the cool-down have no partner") {
+TEST_CASE("experts: passes of the warm-up and the cool-down have no pass to overlap") {
   using parallel::PipelineSchedule;
   CHECK(parallel::unpaired_share({PipelineSchedule::one_f_one_b, 1, 1, 7}) == Approx(1 / 7.));
   CHECK(parallel::unpaired_share({PipelineSchedule::one_f_one_b, 5, 1, 7}) == Approx(5 / 7.));
@@ -223,8 +225,7 @@ TEST_CASE("experts: overlap hides less of a short step's exchanges") {
                            .dp = 16,
                            .use = {.overlapped = overlapped, .kernels = ExpertKernels::grouped},
                            .micro_batches = micro_batches});
-      // Gradient collectives take turns with exchanges, the less the more of the exchanges is
-      // hidden.
+      // Overlapping gradient collectives would take turns with the exposed token exchanges.
       training.parallelism->framework.overlaps_gradients = false;
       CollectiveCosts costs;
       return run_step(training, {StepKind::uniform, 1000, 1}, costs).metrics.step_time.s();
@@ -235,9 +236,9 @@ TEST_CASE("experts: overlap hides less of a short step's exchanges") {
   CHECK(gain(2) == Approx(gain(8) * (1 - 1 / 2.) / (1 - 1 / 8.)).epsilon(1e-6));
 }
 
-// Four nodes, whose tokens cross NICs as their gradients do. Where NICs are all that takes time,
-// nothing is gained by sending both at once.
-TEST_CASE("experts: gradients beside exchanges between nodes take turns with them") {
+// Four nodes, whose tokens cross the NICs as their gradients do. If NICs take all of the time,
+// sending both at once saves nothing.
+TEST_CASE("experts: gradients that overlap token exchanges between nodes take turns with them") {
   TrainingPlan training = expert_training({.ep = 16, .dp = 32, .micro_batches = 1});
   auto slow = std::make_shared<Cluster>(*training.cluster);
   slow->nic_bandwidth.value = slow->nic_nominal.value = Bandwidth(1e7);
@@ -252,15 +253,16 @@ TEST_CASE("experts: gradients beside exchanges between nodes take turns with the
   INFO(ratio);
   CHECK(ratio > 0.98);
   CHECK(ratio < 1.1);
-  // The turn that a pass waits for is communication, as where they meet on a shared network.
+  // The time that a pass waits for its turn counts as communication, as it does on a shared
+  // network.
   training.network = NetworkModel::flow;
   CHECK(beside.backward.s() == Approx(step(true).backward.s()).epsilon(1e-6));
   CHECK(beside.exposed_comm > 10 * beside.backward);
 }
 
-// Three blocks of 10 us. Gathers of 4 us hide, except the first; with 14 us every block waits for
-// the last; scatters of 4 us leave the last one exposed.
-TEST_CASE("sharded weights: what a pass waits for on their stream") {
+// Three blocks of 10 us. Gathers of 4 us are hidden, except for the first; with 14 us every block
+// waits for its gather. Scatters of 4 us leave the last one exposed.
+TEST_CASE("sharded weights: how long a pass waits for its stream of weights") {
   const auto us = [](double value) { return Duration::microseconds(value); };
   const auto exposed = [&](double gather, double scatter, double first = 0, double last = 0) {
     return exposed_on_stream({us(gather), us(scatter), us(first), us(last)}, 3, us(30)).us();
@@ -269,7 +271,7 @@ TEST_CASE("sharded weights: what a pass waits for on their stream") {
   CHECK(exposed(14, 0) == Approx(3 * 14 + 10 - 30));
   CHECK(exposed(0, 4) == Approx(4));
   CHECK(exposed(4, 4, 5, 3) == Approx(5 + 4 + 4 + 3));
-  // Two blocks have their weights: those of the third arrive while the second computes, or 4 us
+  // Two blocks keep their weights. Those of the third arrive while the second computes, or 4 us
   // late.
   for (const auto& [gather, waits] : {std::pair{4, 1}, std::pair{14, 5}}) {
     const WeightStream kept{.gather = us(gather), .outer_gather = us(1), .kept = 2};
@@ -278,9 +280,9 @@ TEST_CASE("sharded weights: what a pass waits for on their stream") {
   }
 }
 
-// In a pass longer than its weight stream, all except the first gather hides. Hidden collectives
-// occupy as many of 108 multiprocessors as NCCL has blocks: 4 for each of 8 ranks of a node, for
-// experts too.
+// In a pass that is longer than its weight stream, only the first gather is exposed. Hidden
+// collectives occupy as many of the 108 multiprocessors as NCCL has blocks: 4 for each of 8 ranks
+// of a node, and the same for those of experts.
 TEST_CASE(
     "sharded weights: what hides costs computation its blocks once, of experts as of others") {
   TrainingPlan training = expert_training({.ep = 1, .sharding = Sharding::weights});
@@ -303,7 +305,8 @@ TEST_CASE("sharded weights: streams of experts and of all others are one") {
   CHECK(both.of(5) == us(5 * 33 + 77));
 }
 
-TEST_CASE("experts: ranks hold their experts, and share states with those that hold the same") {
+TEST_CASE(
+    "experts: ranks hold their experts, and share states with the ranks that hold the same ones") {
   const auto held = [](const ExpertCase& of, const std::string& name) {
     for (const auto& [found, bytes] : forecast_memory(expert_training(of)).parts)
       if (found == name) return bytes.value();
@@ -317,8 +320,8 @@ TEST_CASE("experts: ranks hold their experts, and share states with those that h
 }
 
 // A GPT of 24 layers with 12 tensors each. In every second layer the 4 tensors of the feed-forward
-// are replaced by those of 128 experts and a gate; Qwen3 stacks a layer's experts in two tensors.
-TEST_CASE("experts: an optimizer is launched for the tensors of the rank's own") {
+// are replaced by those of 128 experts and a gate. Qwen3 stacks a layer's experts in two tensors.
+TEST_CASE("experts: an optimizer is launched only for the tensors of its own rank") {
   const auto tensors = [](const ExpertCase& of) {
     const StepPlan plan = plan_layout_step(expert_training(of), {StepKind::uniform, 1000, 1});
     for (const PlanOp& op : plan.ops)
@@ -336,14 +339,14 @@ TEST_CASE("experts: an optimizer is launched for the tensors of the rank's own")
   CHECK(tensors({.ep = 8}) == stacked);
 }
 
-TEST_CASE("experts: blocks without them, shared ones and predicted layers have their place") {
+TEST_CASE("experts: blocks without experts, shared experts and predicted layers are all counted") {
   const ExpertCase of{.ep = 8, .dp = 8, .model = "deepseek-v3"};
   const ExpertPlan plan = plan_of(of);
   CHECK(plan.predicted_layers == 1);
   CHECK(std::count(plan.layers.begin(), plan.layers.end(), true) == 58);
   CHECK(plan.block.experts->shared_ffn == 2048);
   CHECK(block_work_of(expert_training(of), 1000).ffn == 18432);
-  // 59 layers with experts, the predicted one among them.
+  // 59 layers with experts, including the predicted one.
   const double exchanges = 3 * 59 * 4 * 7 / 8. * 8 * (2.0 * 2000 * 7168);
   const double reduced = expert_step(of).wire_bytes_per_gpu.value() - exchanges;
   double experts = 0;

@@ -1,7 +1,7 @@
-// Rows that a rank computes for each expert that one of its tokens chooses: to a capacity its
-// places, full or not; dropless, those of the fullest of the ranks that share the experts. A rank
-// that has all of them computes what its own tokens choose, however uneven: only the products of
-// its experts differ in size.
+// Returns the rows that a rank computes for each expert choice of its tokens. With a capacity
+// factor they are the places, full or not; dropless, they are those of the fullest rank that shares
+// the experts. A rank with all experts computes the choices of its own tokens, however uneven: only
+// the sizes of its products differ.
 #pragma once
 
 #include "models/training/plan/parallelism.h"

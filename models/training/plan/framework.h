@@ -1,6 +1,5 @@
 // Defaults of a training framework under a layout: rank order, collectives, and the overlap of
-// communication with computation. A framework is a row of values, each of which can be set
-// otherwise.
+// communication with computation. A framework is a row of values, each of which can be changed.
 //
 //               order           gradients on  reduction   weights after  tensor    pipeline
 //                               the wire      overlaps    the step       parallel  sends
@@ -24,8 +23,8 @@
 // operation by operation.
 //
 // pytorch is its DistributedDataParallel around plain modules, with torch.autocast if precision is
-// 16 bits. Gradients are in fp32, in buckets of 25 MB that overlap the backward pass. It has no
-// axis except data and experts.
+// 16 bits. Gradients are in fp32, in buckets of 25 MB that overlap the backward pass. It supports
+// only data and expert parallelism.
 //
 // Sources: Megatron-LM core/distributed/distributed_data_parallel.py (buckets of max(40e6, 1e6 d)
 // elements, fp32 main_grad), core/tensor_parallel/layers.py (gradients of inputs reduced during
@@ -52,19 +51,19 @@
 
 namespace lambcast {
 
-// Which collectives of tensor parallelism hide behind products.
+// Which tensor-parallel collectives overlap matrix products.
 //   none       none
-//   backward   gradients of inputs behind the weight gradient of the same layer, and with sequence
-//              parallelism the input gathered again behind the input gradient
-//   all        those, and forward ones chunk by chunk behind their products (Transformer Engine's
-//              user buffers, PyTorch's asynchronous tensor parallelism): all but one of t chunks
-//              that are scattered, and all that are gathered
-//   chunks     those, but gradients of inputs chunk by chunk behind their own product
-//              (tp_comm_overlap_rs_dgrad), as where frozen weights leave no weight gradient
+//   backward   sums of input gradients overlap the weight gradient of the same layer; with sequence
+//              parallelism, re-gathered inputs overlap the input gradient
+//   all        also forward collectives overlap their products, chunk by chunk (Transformer
+//              Engine's user buffers, PyTorch's asynchronous tensor parallelism). One of t
+//              scattered chunks is exposed, and none of t gathered ones
+//   chunks     as all, but sums of input gradients overlap their own product chunk by chunk
+//              (tp_comm_overlap_rs_dgrad), as if frozen weights leave no weight gradient
 enum class TensorOverlap { none, backward, all, chunks };
 const std::vector<std::string>& tensor_overlap_names();
 
-// Tensors exchanged by context parallelism: keys and values in a ring, or heads for tokens before
+// Tensors that context parallelism exchanges: keys and values in a ring, or heads for tokens before
 // and after attention (DeepSpeed-Ulysses, arXiv 2309.14509).
 enum class ContextExchange { ring, heads };
 const std::vector<std::string>& context_exchange_names();
@@ -86,7 +85,7 @@ enum class FrameworkName {
 const std::vector<std::string>& framework_names();
 std::string_view name_of(FrameworkName name);
 
-// Whether a model that nothing divides runs as under DeepSpeed: NVIDIA's recipes do.
+// Whether an undivided model runs as under DeepSpeed; this includes NVIDIA's recipes.
 constexpr bool steps_as_deepspeed(FrameworkName name) {
   return name == FrameworkName::deepspeed || name == FrameworkName::nvidia;
 }
@@ -103,34 +102,37 @@ struct Framework {
   // Compressed gradients are exchanged in hooks of the backward pass, in the form of
   // in_hooks(Exchange): PyTorch's DDP has them for libraries such as Bagua.
   bool exchanges_in_hooks = false;
-  bool overlaps_weights = false;  // gathered after a sharded update, during the next forward pass
+  bool overlaps_weights =
+      false;  // gathers weights during the next forward pass after a sharded update
   TensorOverlap tensor_overlap = TensorOverlap::none;
-  bool overlaps_sends = false;  // of interleaved and zero-bubble pipelines
-  bool sends_parts = false;     // 1/t of an activation each, gathered in the node, without sequence
-                                // parallelism
-  // Weight gathers and gradient scatters overlap computation. DeepSpeed is designed to. Yet on 128
-  // to 1,024 A100s its stage 3 adds no less time for micro batches of 16 sequences than of 1
-  // (DeepSpeed and Azure, blog of 2022-07-26). So none of it is taken to hide.
+  bool overlaps_sends = false;  // in interleaved and zero-bubble pipelines
+  bool sends_parts = false;  // each rank sends 1/t of an activation without sequence parallelism,
+                             // and the node gathers it Whether weight gathers and gradient scatters
+                             // overlap computation. False for DeepSpeed, although it is designed to
+                             // overlap them: on 128 to 1,024 A100s its stage 3 adds as much time
+                             // for micro batches of 16 sequences as for one sequence (DeepSpeed and
+                             // Azure, blog of 2022-07-26).
   bool hides_sharding = true;
-  // Elements gathered in one call where a block has more: matrix by matrix (DeepSpeed
-  // stage3_prefetch_bucket_size, which a larger matrix crosses alone). Zero: a block at once.
+  // Elements gathered in one call, if a block has more: then it is gathered matrix by matrix
+  // (DeepSpeed stage3_prefetch_bucket_size; a larger matrix is one call). Zero: a block at once.
   double prefetch_bucket = 0;
-  // Elements of the largest weights that stay whole on every rank, gathered once after an update
-  // (DeepSpeed stage3_param_persistence_threshold).
+  // Largest number of elements of a weight that stays whole on every rank; such weights are
+  // gathered once after an update (DeepSpeed stage3_param_persistence_threshold).
   double persistent_tensor = 0;
-  // Sharded weights are the optimizer's own in fp32, cast for every gather (FSDP2); else a 16-bit
-  // copy exists next to the optimizer's.
+  // Whether the sharded weights are the optimizer's own in fp32, cast for every gather (FSDP2).
+  // Otherwise there is a 16-bit copy in addition to the optimizer's.
   bool shards_fp32 = false;
-  // Host time per shard and call in which weights are put together or gradients taken apart, during
-  // which the GPU waits: DeepSpeed handles the part of every rank in Python
-  // (runtime/zero/partition_parameters.py, AllGatherCoalescedHandle.wait; runtime/comm/
-  // coalesced_collectives.py, reduce_scatter_coalesced). Fitted: two rows of deepspeed_azure_zero3.
+  // Host time per shard and call for assembling gathered weights or dividing gradients, during
+  // which the GPU waits. DeepSpeed handles each rank's part in Python
+  // (runtime/zero/partition_parameters.py, AllGatherCoalescedHandle.wait;
+  // runtime/comm/coalesced_collectives.py, reduce_scatter_coalesced). Fitted to two rows of
+  // deepspeed_azure_zero3.
   double shard_handling_us = 0;
-  // Memory that the allocator holds unused, as a share of what comes and goes: 3 % with expandable
+  // Memory that the allocator holds unused, as a share of temporary memory: 3 % with expandable
   // segments, which torchtitan sets, else 10 % (assumed).
   double unused_memory = 0.1;
-  // Elements of weights that stand whole at once (DeepSpeed stage3_max_live_parameters). Zero:
-  // those of two blocks and of the vocabulary.
+  // Elements of gathered weights that are in memory at once (DeepSpeed stage3_max_live_parameters).
+  // Zero: those of two blocks and of the vocabulary.
   double live_elements = 0;
   // Weights are kept after the forward pass if fewer elements are used before their next use
   // (DeepSpeed stage3_max_reuse_distance). Zero: none is kept.
@@ -140,19 +142,21 @@ struct Framework {
   // With sums in fp32, they are held in addition to a micro batch's 16-bit gradients; otherwise an
   // fp32 copy is made for the update.
   bool sums_beside = false, copies_gradients = false;
-  double least_bucket = 0;  // elements; a bucket is max(least_bucket, bucket_per_rank d)
+  double least_bucket = 0;  // elements of a bucket: max(least_bucket, bucket_per_rank d)
   double bucket_per_rank = 0;
   Fusion fusion = Fusion::fused;
-  bool autocast = false;              // models/device/image_time.h
-  Kernels kernels = Kernels::nvidia;  // of the update; DeepSpeed's are a choice
-  bool eager_loss = false;            // of a compiled model
-  // Tensor parallelism as DTensor writes it (pipeline_plan.h), not Megatron-LM's layers.
+  bool autocast = false;  // torch.autocast around the passes (models/device/image_time.h)
+  Kernels kernels = Kernels::nvidia;  // kernels of the update; DeepSpeed has others
+  bool eager_loss = false;            // of a compiled model: the loss is not compiled
+  // Whether tensor parallelism is that of PyTorch's DTensor (pipeline_plan.h), instead of
+  // Megatron-LM's.
   bool dtensor = false;
-  // Queries, keys, values and both halves of a gated feed-forward are products of their own.
+  // Whether queries, keys, values and both halves of a gated feed-forward are separate products.
   bool separate_products = false;
-  Ring ring = Ring::fused;  // how it is computed, block_time.h
+  Ring ring = Ring::fused;  // implementation of ring attention (block_time.h)
   ContextExchange context_exchange = ContextExchange::ring;
-  // Limits of the framework: tensor and pipeline parallelism, and the states that ranks can share.
+  // Limits of the framework: whether it has tensor and pipeline parallelism, and the most that
+  // ranks can share.
   bool divides_model = true;
   parallel::Sharding most_sharing = parallel::Sharding::weights;
 

@@ -39,7 +39,7 @@ ExchangeParts parts_of(const TrainingPlan& training, const AveragedGradients& gr
 
 class Writer : ExchangeParts {
  public:
-  // `levels` of the ranks that hold all of the gradients.
+  // `levels` are those of the ranks that hold all of the gradients.
   Writer(const TrainingPlan& training, const AveragedGradients& gradients,
          const ExchangeLevels& levels)
       : ExchangeParts(parts_of(training, gradients, levels)), training_(training) {}
@@ -114,7 +114,7 @@ class Writer : ExchangeParts {
             elements_, 1);
   }
 
-  // Both phases of compressed_allreduce on gradients in fp32, or the first one and a sum.
+  // Adds compressed_allreduce on fp32 gradients, or its first phase and a sum if states are shared.
   void signs() {
     const double n = group_.ranks;
     const auto padded = static_cast<double>(
@@ -148,7 +148,7 @@ class Writer : ExchangeParts {
   struct Message {
     double payload, scales;
   };
-  // Returns `elements` cut into a chunk for each of `ranks` ranks.
+  // Returns the bytes of `elements` divided into one chunk for each of `ranks` ranks.
   static Message message_of(const Quantiser& quantiser, double elements, int ranks) {
     const auto n = static_cast<std::uint64_t>(ranks);
     const std::uint64_t chunk = (static_cast<std::uint64_t>(elements) + n - 1) / n;
@@ -156,7 +156,7 @@ class Writer : ExchangeParts {
             static_cast<double>(4 * n * scale_count(quantiser, chunk))};
   }
 
-  // Scales are messages of their own, or stand in front of their chunks.
+  // Sends coded chunks and their scales: in one message in hooked forms, else in two.
   void send_coded(const char* chunks, const char* scales, Op op, const Message& message) {
     const bool together = exchange_.is_in_other_form();
     send(chunks, op, message.payload + (together ? message.scales : 0));
@@ -176,7 +176,7 @@ class Writer : ExchangeParts {
     narrow_gradients();
   }
 
-  // Error feedback is read and written while coding: for the rank's gradients, then for its sum.
+  // Sends coded gradients and sums them; coding updates the error feedback of gradients and sums.
   void send_scaled_and_sum(const Quantiser& quantiser, const Message& message) {
     const double n = group_.ranks;
     const bool owes = owes_on_one_level(exchange_);
@@ -206,7 +206,7 @@ class Writer : ExchangeParts {
       compress("sum and cast", unfused::sum_and_cast, elements_);
   }
 
-  // DeepSpeed's kernels read 16 bits, and sum and code in one pass.
+  // Adds an exchange on two levels. DeepSpeed's kernels read 16 bits, and sum and code in one pass.
   void hierarchical() {
     const Coding coding = coding_of(exchange_);
     const auto quantiser_of = [&](double bytes) -> Quantiser {
@@ -251,7 +251,7 @@ class Writer : ExchangeParts {
         elements_ / g);
   }
 
-  // Matrices that a factorisation makes smaller; the others are all-reduced as they are.
+  // Exchanges factors of the matrices that they make smaller; all-reduces all other tensors.
   void factored() {
     const double rank = exchange_.parameter, turns = std::max(1, exchange_.iterations);
     const FactoredGradients factored = factored_of(*training_.model, rank, of_);
@@ -315,15 +315,15 @@ class Writer : ExchangeParts {
       kernels("keep error feedback", Category::decompress, unfused::keep_owed, elements_, tensors_);
   }
 
-  // Ranks of a site have the same weights: each meets with a share of them those of the other sites
-  // that have the same share, and the site gathers what came out.
+  // Averages weights between sites. All ranks of a site have the same weights: each averages a
+  // share with the ranks of other sites that have the same share, and the site gathers the results.
   void meet() {
     const ShardGroups sites = shard_groups(group_, site_ranks(exchange_));
     const bool alone = sites.shard.ranks == 1;
     const double share = elements_ / sites.shard.ranks;
     send(sites.copies, alone ? "all_reduce weights" : "all_reduce weights between sites",
          Op::all_reduce, 4 * share);
-    // Divided, and cast to 16 bits.
+    // Divide, and cast to 16 bits.
     const Passes average = has_half_weights() ? Passes{8 + 6, 2, 0, 0, 0} : Passes{8, 1, 0, 0, 0};
     const Passes outer = fused_ ? fused::outer_step : unfused::outer_step;
     const bool plain = exchange_.kind == ExchangeKind::local_sgd;
@@ -333,9 +333,10 @@ class Writer : ExchangeParts {
       send(sites.shard, "all_gather weights in the site", Op::all_gather, 4 * elements_);
   }
 
-  // The two ways round a ring one after the other, since ranks of a node may share a NIC. Of the
-  // exponential graph the mean step: hops as long as a node leave it from every rank, one h shorter
-  // than that from h of its g, which are (g - 1) / g of a hop in all.
+  // Sends weights to neighbours. The two directions of a ring follow each other, since ranks of a
+  // node may share a NIC. For the exponential graph, the mean step is taken: hops of at least a
+  // node's size leave the node from every rank; a shorter hop h leaves it from h of its g ranks,
+  // which adds up to (g - 1) / g of a hop.
   void with_neighbours() {
     const double bytes = 4 * elements_, sent = neighbours(exchange_, group_.ranks);
     if (exchange_.kind == ExchangeKind::neighbour_ring || group_.nodes() == 1) {
@@ -354,7 +355,7 @@ class Writer : ExchangeParts {
         kernels("weights to half", Category::optimizer, fused::narrow, elements_, tensors_);
       return;
     }
-    // PyTorch adds each neighbour's, divides and casts to 16 bits.
+    // PyTorch adds each neighbour's weights, divides the sum and casts it to 16 bits.
     const double casts = has_half_weights() ? 1 : 0;
     kernels("average weights", Category::optimizer,
             {12 * sent + 8 + 6 * casts, 0, sent + 1 + casts, 0, 0}, elements_, tensors_);
@@ -398,8 +399,8 @@ std::vector<StepPart> meet_in_codes(const TrainingPlan& training, AveragedGradie
 
 }  // namespace
 
-// In a node gradients, or weights to average, go as they are, and so does the result that is not
-// gathered as it was coded.
+// Within a node, gradients or weights to average are uncompressed, and so are results that are not
+// gathered in coded form.
 std::vector<StepPart> gradient_exchange(const TrainingPlan& training,
                                         const AveragedGradients& gradients) {
   const Exchange& exchange = training.exchange;

@@ -1,9 +1,9 @@
-// Alternatives to an all-reduce of uncompressed gradients, next to the 1-bit optimizers: the
-// messages, the kernels around them, and the persistent state. DeepSpeed's form is flat: all ranks
-// exchange all gradients after the last backward pass.
+// Alternatives to an all-reduce of uncompressed gradients, in addition to the 1-bit optimizers:
+// their messages, the kernels around them, and the persistent state. DeepSpeed's form is flat: all
+// ranks exchange all gradients after the last backward pass.
 //
 //   K elements, n ranks, per step and rank
-//   fp16, bf16    all_reduce of 2 K bytes, of gradients that are added up in fp32 (PyTorch's
+//   fp16, bf16    all_reduce of 2 K bytes, of gradients that are accumulated in fp32 (PyTorch's
 //                 fp16_compress_hook and bf16_compress_hook, Horovod's Compression.fp16)
 //   onebit        signs and scales with error feedback, as compressed_allreduce.h sends momenta,
 //                 from the first step and without a frozen variance: not 1-bit Adam's algorithm
@@ -11,21 +11,21 @@
 //                 bytes (Colossal-AI quantization/fp8.py, fp8_communication), in e4m3 or e5m2
 //   int8, int4    the same in K or K/2 bytes, a scale per 2,048 elements (ZeRO++,
 //                 arXiv:2306.10209, section 3.3, on one level)
-//   fp8:owed,     the same with error feedback: of a rank's gradients, 4 K bytes, and of its sums,
-//   int8:owed,    4 K/n, which the fused kernels read and write as they code
-//   int4:owed
+//   fp8+ef,       the same with error feedback: of a rank's gradients, 4 K bytes, and of its sums,
+//   int8+ef,      4 K/n, which the fused kernels read and write while they code
+//   int4+ef
 //   qgz           K/2 bytes all_to_all in the node, summed, then K/2g between nodes with g ranks
-//                 each; a rank is left with its share (ZeRO++, section 3.3); or K and K/g, int8
+//                 each; a rank is left with its share (ZeRO++, section 3.3); with int8 K and K/g
 //   loco          the same with error feedback on both levels, K and K/g elements: DeepSpeed's in
-//                 8 bits, widened and narrowed by kernels of their own (coalesced_collectives.py,
+//                 8 bits, widened and narrowed by separate kernels (coalesced_collectives.py,
 //                 all_to_all_loco_quant_reduce); the fused kernels' in fp32
 //   sdp4bit       as qgz, K bytes in the node and K/2g between nodes, a scale per 128 elements;
 //                 ranks gather the changes of weights in 4 bits (Jia et al. 2024,
 //                 arXiv:2410.15526; jindajia/SDP4Bit, scripts of speed)
 //   powersgd:R    all_reduce of 4 R (h + w) bytes of a matrix, others plain; 6 h w R FLOPs; error
-//                 feedback (Vogels et al. 2019, arXiv:1905.13727). A factor of w R is kept for the
-//                 next step to start from; powersgd:R:I starts anew and turns I times between both
-//                 factors, I times their bytes and (4 I + 2) h w R FLOPs
+//                 feedback (Vogels et al. 2019, arXiv:1905.13727). A factor of w R is kept as the
+//                 start of the next step; powersgd:R:I starts anew and iterates I times over both
+//                 factors: I times their bytes and (4 I + 2) h w R FLOPs
 //   topk:SHARE    all_gather of 8 bytes for each of SHARE K values and indices: grows with n; error
 //                 feedback (Lin et al. 2018, arXiv:1712.01887)
 //   randomk:SHARE all_reduce of SHARE K values, indices from a seed; error feedback
@@ -34,41 +34,41 @@
 //   local:H       nothing for H - 1 steps, then weights averaged by an outer optimizer (DiLoCo,
 //                 arXiv:2311.08105). With fp16, and bf16 in its wrapper, ranks still exchange a
 //                 byte for overflow in each step: DeepSpeed does if its backward pass sums no
-//                 gradients (runtime/utils.py, CheckOverflow). With sites, as below, they do not
-//   localsgd:H    the same without one: the average is what all go on from (arXiv:1805.09767)
-//   local:H:R     between sites of R ranks, of clusters far apart: in a site gradients are
-//                 all_reduced in every step, as without it. Every H steps each rank all_reduces
-//                 4 K/R bytes of weights with the same shard's ranks in other sites, takes the
-//                 outer step on them, and the site gathers 4 K bytes
+//                 gradients (runtime/utils.py, CheckOverflow). With sites, see below, they do not
+//   localsgd:H    the same without an outer optimizer: all continue from the average
+//                 (arXiv:1805.09767)
+//   local:H:R     between sites of R ranks, of clusters far apart: within a site gradients are
+//                 all_reduced in every step, as without the exchange. Every H steps each rank
+//                 all_reduces 4 K/R bytes of weights with the ranks of other sites that have the
+//                 same shard, takes the outer step on them, and the site gathers 4 K bytes
 //   neighbours:G  a rank steps on its own gradients, then averages its 4 K bytes of weights with
-//                 neighbours alone: both sides of a ring, or in the one-peer exponential graph the
+//                 neighbours only: both sides of a ring, or in the one-peer exponential graph the
 //                 rank 2^(step mod log2 n) further on (arXiv:1705.09056, arXiv:2110.13363)
 //
-// Other forms of them, the first and the last of libraries that hook into the backward pass:
+// Other forms of these exchanges. Libraries that hook into the backward pass use the first and the
+// third:
 //
-//   two-level     the ranks of a node sum their gradients at a leader, in g K bytes of a gradient's
-//                 g; the leaders alone exchange as above; a broadcast in the node hands out the sum
+//   two-level     the ranks of a node sum their uncompressed gradients at a leader; only the
+//                 leaders exchange as above; a broadcast in the node distributes the sum
 //   sharded       the ranks of a node scatter that sum, and each exchanges its share as above
 //                 (exchange_levels.h)
-//   overlapped    each bucket is exchanged as the backward pass fills it, so that every bucket pays
-//                 all latencies. Weights of neighbours travel whole, during both passes
-//
+//   overlapped    each bucket is exchanged when the backward pass has filled it, so that every
+//                 bucket has all latencies. Weights of neighbours are sent whole during both passes
 //   every H       the change of weights is coded every H steps, between ranks or sites, and an
-//   outer
-//                 optimizer takes its average, as of local:H:R
+//                 outer optimizer applies its average, as with local:H:R
 //
-// In the first three, top-k takes its threshold from a sample (arXiv:1712.01887), and scales stand
-// in front of their chunks: one message, not two. Kernels of buckets that overlap run on the
-// communication's stream, and count as communication; what they take from the pass is not modelled.
+// In the first three forms, top-k takes its threshold from a sample (arXiv:1712.01887), and scales
+// precede their chunks in one message instead of two. Kernels of overlapped buckets run on the
+// stream of communication and count as communication; the slowdown of the passes is not modelled.
 // Source: Bagua (arXiv:2107.01499, section 3.4; bagua-core-internal, communicators/mod.rs:
 // reduce_inplace, broadcast; comm_ops/centralized_low_precision_synchronous;
 // kernels/bagua_kernels.cu: 32 bytes in front of a chunk; decentralized.py: one bucket, started
 // before the forward pass); PyTorch distributed/algorithms/ddp_comm_hooks.
 //
-// Where ranks share optimizer states (ZeRO stages 1 and 2), a rank needs the sums of its share
-// alone: onebit, fp8, int8 and int4 gather nothing, since the weights are gathered after the step
-// anyway; and at stage 2 gradients are exchanged after every micro batch. With stage 3 qgz is a
-// part of the passes (weight_sharing.h).
+// If ranks share optimizer states (ZeRO stages 1 and 2), a rank needs only the sums of its share:
+// onebit, fp8, int8 and int4 then gather nothing, since weights are gathered after the step. At
+// stage 2 gradients are exchanged after every micro batch. With stage 3 qgz is part of the passes
+// (weight_sharing.h).
 //
 // Bytes are those of kernels/exchange_bytes.h. The effect on convergence is not modelled.
 #pragma once
@@ -85,7 +85,7 @@
 
 namespace lambcast {
 
-// Whether another exchange stands in for the reduction of gradients.
+// Whether an exchange replaces the reduction of gradients.
 bool exchanges_gradients(const TrainingPlan& training);
 
 // Whether the program runs exchanges in hooks of the backward pass by default.
@@ -94,7 +94,8 @@ bool exchanges_in_hooks(const TrainingPlan& training);
 std::vector<StepPart> gradient_exchange(const TrainingPlan& training,
                                         const AveragedGradients& gradients);
 
-// A share of what a layout's rank holds, such as a bucket, among its owners.
+// Returns the exchange of a `share` of a layout rank's gradients, such as a bucket, among its
+// owners.
 std::vector<StepPart> gradient_exchange(const TrainingPlan& training, const Owners& owners,
                                         const parallel::RankParameters& held, double share = 1);
 

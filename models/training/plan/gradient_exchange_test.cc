@@ -23,26 +23,29 @@ double wire_bytes(const std::string& exchange) {
   return metrics_of(with(exchange), StepKind::uniform).wire_bytes_per_gpu.value();
 }
 
-// Per element of a buffer of a thousand.
+// Returns the bytes kept per element.
 double kept(const std::string& exchange, int ranks, bool shared = false) {
   const AveragedGradients gradients{.ranks = {ranks, 4}, .elements = 1000, .shared = shared};
   return exchange_state_bytes(with(exchange), gradients) / 1000;
 }
 
-TEST_CASE("exchange: the server's error of 1-bit is divided over the ranks, and kept by no shard") {
+TEST_CASE(
+    "exchange: the server's error of 1-bit is divided over ranks, and not kept with shared "
+    "states") {
   for (const int ranks : {1, 8, 64})
     CHECK(kept("onebit", ranks) == Approx(kept("onebit", ranks, true) + 4.0 / ranks));
   CHECK(kept("int8", 8) == kept("int8", 8, true));
 }
 
-TEST_CASE("exchange: what is kept of an element, by exchange") {
+TEST_CASE("exchange: bytes kept per element, by exchange") {
   CHECK(kept("topk:1%", 8) == 4);
-  CHECK(kept("local:16", 8) == 8);  // weights that all left from, and the outer momentum
+  CHECK(kept("local:16", 8) == 8);  // the common starting weights, and the outer momentum
   CHECK(kept("localsgd:16", 8) == 0);
   CHECK(kept("qgz:int8", 8) == 0);
   CHECK(kept("int4:owed", 8) == 4 + 4. / 8);
   CHECK(kept("int8:owed", 8, true) == 4);
-  // A node's four ranks: errors of whole gradients, and of the quarter that goes between nodes.
+  // With four ranks on a node: errors of whole gradients, and of the quarter that is sent between
+  // nodes.
   CHECK(kept("loco", 8, true) == 1 + 0.25);
   TrainingPlan fused = with("loco:int8");
   fused.kernels = Kernels::fused;
@@ -50,7 +53,7 @@ TEST_CASE("exchange: what is kept of an element, by exchange") {
 }
 
 TEST_CASE(
-    "exchange: PowerSGD owes of matrices that it makes smaller, and keeps a factor to start") {
+    "exchange: PowerSGD keeps errors of the matrices that it factors, and a factor to start from") {
   const TrainingPlan warm = with("powersgd:4"), anew = with("powersgd:4:2");
   const ModelShape& bert = *warm.model;
   const auto bytes = [](const TrainingPlan& training) {
@@ -65,13 +68,14 @@ TEST_CASE(
         4 * (of.rows + of.columns) < of.elements / 2)
       columns += of.columns;
   CHECK(bytes(warm) == 4 * factored + 4 * 4 * columns);
-  CHECK(bytes(with("powersgd:1024")) == 0);  // all tensors go whole
+  CHECK(bytes(with("powersgd:1024")) == 0);  // all tensors are sent whole
 }
 
 TEST_CASE(
-    "exchange: sites sum gradients in themselves, and meet with a share of the weights each") {
-  // 32 ranks, 4 a node. Gradients in 16 bits are 2 (s - 1) / s 2 K of a site of s; every 500 steps
-  // there are 2 (32/s - 1) / (32/s) 4 K / s of weights between sites, and (s - 1) / s 4 K in each.
+    "exchange: sites sum gradients internally, and each rank averages a share of the weights") {
+  // 32 ranks on nodes of 4. Per rank, a site of s ranks sums 16-bit gradients: 2 (s - 1) / s 2 K
+  // bytes. Every 500 steps, 2 (32/s - 1) / (32/s) 4 K / s bytes of weights go between sites and (s
+  // - 1) / s 4 K bytes within each site.
   const double all = static_cast<double>(parameters(load_model("bert-large")));
   for (const int s : {2, 4, 8, 16}) {
     INFO(s);
@@ -84,7 +88,8 @@ TEST_CASE(
     CHECK(silent.wire_bytes_per_gpu.value() == Approx(inside).epsilon(1e-6));
     CHECK(meeting.wire_bytes_per_gpu.value() ==
           Approx(inside + between + (s - 1.) / s * 4 * all).epsilon(1e-6));
-    // A NIC carries nothing of sites on a node, and one link of each ring between sites.
+    // Sites within a node send nothing over the NICs. Between sites, one link of each ring uses a
+    // NIC.
     if (s <= 4) {
       CHECK(silent.network_bytes_per_node.value() == 0);
       CHECK(meeting.network_bytes_per_node.value() == Approx(s * between).epsilon(0.01));
@@ -93,7 +98,7 @@ TEST_CASE(
   }
   CHECK(exchange_state_bytes(with("localsgd:500:4"), averaged_gradients(with("localsgd:500:4"))) ==
         0);
-  // In the run one step of 500 meets; sites of one rank are what local:H is without them.
+  // Weights are averaged in one of 500 steps. Sites of one rank are the same as local:H.
   TrainingPlan training = with("local:500:4");
   training.steps = 1000;
   REQUIRE(distinct_steps(training).size() == 2);
@@ -101,14 +106,14 @@ TEST_CASE(
   CHECK(wire_bytes("local:500:1") == wire_bytes("local:500"));
 }
 
-TEST_CASE("exchange: a slow network between sites of a node is met in one step of H") {
+TEST_CASE("exchange: a slow network between sites is used in only one step of H") {
   CollectiveCosts costs;
   const auto run_s = [&](const std::string& exchange) {
     TrainingPlan training = with(exchange);
     training.steps = 1000;
     return forecast(training, costs).run.time_s;
   };
-  // The fewer meetings the nearer to a step that never leaves the node.
+  // The fewer exchanges there are, the closer the mean step is to a step without any.
   const double never = metrics_of(with("local:500:4"), StepKind::silent).step_time.s() * 1000;
   const double rare = run_s("local:500:4"), often = run_s("local:10:4");
   CHECK(never < rare);
@@ -140,7 +145,7 @@ TEST_CASE("exchange: what goes over the wire is the closed form") {
         Approx(static_cast<double>(chunked_bytes(ChunkCode::cosines, all, 4, 32))));
   CHECK(wire_bytes("fp8:e5m2") == wire_bytes("fp8"));
   CHECK(wire_bytes("localsgd:16") == wire_bytes("local:16"));
-  // A further turn between the factors is as much again of what they are.
+  // Each further iteration sends the factors once more.
   double factors = 0;
   for (const Tensor& tensor : bert.tensors)
     if (const StateTensor of = state_tensor(bert, tensor);
@@ -151,7 +156,7 @@ TEST_CASE("exchange: what goes over the wire is the closed form") {
   CHECK(wire_bytes("powersgd:4:3") - wire_bytes("powersgd:4") == Approx(2 * factors).epsilon(1e-3));
   CHECK(wire_bytes("powersgd:4") < least / 30);
   CHECK(wire_bytes("powersgd:8") > 1.5 * wire_bytes("powersgd:4"));
-  // With so many ranks even 1 % of the values, gathered by all, costs as much as a third of them.
+  // With so many ranks, gathering 1 % of the values costs as much as sending a third of all values.
   CHECK(wire_bytes("topk:1%") > least / 2);
 }
 
@@ -184,10 +189,10 @@ TEST_CASE("exchange: neighbours send whole weights to as many as the graph has, 
     training.exchange = parse_exchange(exchange, {});
     return metrics_of(training, StepKind::uniform).gradient_comm.s();
   };
-  // With two ranks both graphs are one pair, and on one node all hops stay inside.
+  // With two ranks both graphs are one pair; on one node all hops are internal.
   CHECK(time_of("neighbours:ring", 2) == time_of("neighbours:exponential", 2));
-  // A ring leaves a node of 4 from one rank to either side, long hops from all: a NIC carries 2
-  // copies of the weights, or (log2 4 + 3/4) / log2 16 of 4.
+  // A ring leaves a node of 4 from one rank on either side: a NIC carries 2 copies of the weights.
+  // In the exponential graph long hops leave from all ranks: (log2 4 + 3/4) / log2 16 of 4 copies.
   const double ring = time_of("neighbours:ring", 16), peers = time_of("neighbours:exponential", 16);
   CHECK(peers / ring == Approx((2 + 0.75) / 4 * 4 / 2).epsilon(0.1));
   CHECK(time_of("neighbours:ring", 64) == Approx(ring).epsilon(0.02));
@@ -200,7 +205,7 @@ TEST_CASE("exchange: neighbours send whole weights to as many as the graph has, 
     CHECK(refused_with_zero(parse_exchange("qgz", {}), stage).empty());
 }
 
-TEST_CASE("exchange: local steps send in one of H, and errors are owed in fp32") {
+TEST_CASE("exchange: local steps send in one of H steps, and errors are kept in fp32") {
   TrainingPlan training = with("local:16");
   training.steps = 1000;
   const std::vector<DistinctStep> distinct = distinct_steps(training);
@@ -208,7 +213,7 @@ TEST_CASE("exchange: local steps send in one of H, and errors are owed in fp32")
   CHECK(distinct[0].kind == StepKind::silent);
   CHECK(distinct[0].steps == 938);
   CHECK(distinct[1].steps == 62);
-  // The overflow flag alone, which fp32 has not.
+  // Only the overflow flag, which fp32 does not have.
   CHECK(metrics_of(training, StepKind::silent).wire_bytes_per_gpu.value() < 2);
   CHECK(metrics_of(training, StepKind::silent).num_collectives == 1);
   TrainingPlan single = training;
@@ -223,7 +228,7 @@ TEST_CASE("exchange: local steps send in one of H, and errors are owed in fp32")
   const TrainingPlan factors = with("powersgd:4");
   CHECK(state("powersgd:4") == exchange_state_bytes(factors, averaged_gradients(factors)));
   CHECK(state("fp8") == 0);
-  // Plain averaging has no outer optimizer, neither its states nor its kernel.
+  // Plain averaging has no outer optimizer, and hence neither its states nor its kernel.
   const TrainingPlan outer = with("local:16"), none = with("localsgd:16");
   CHECK(forecast_memory(none).peak.value() == plain);
   CHECK(distinct_steps(none).size() == 2);
@@ -236,7 +241,7 @@ double wire_bytes(TrainingPlan training, const std::string& exchange) {
   return metrics_of(training, StepKind::uniform).wire_bytes_per_gpu.value();
 }
 
-TEST_CASE("exchange: where ranks share states nothing is gathered but the weights") {
+TEST_CASE("exchange: if ranks share states, only the weights are gathered") {
   TrainingPlan training = training_of({OptimizerType::adam, 32});
   training.batch = {32 * 16 * 4, 16, 4};
   training.recipe.zero.stage = 1;
@@ -260,13 +265,13 @@ TEST_CASE("exchange: where ranks share states nothing is gathered but the weight
   CHECK(sums("sdp4bit") == Approx(mixed).epsilon(1e-4));
   CHECK(sums("loco") == sums("qgz"));
   CHECK(sums("loco:int8") == sums("qgz:int8"));
-  // At stage 2 after each of the four micro batches.
+  // At stage 2, after each of the four micro batches.
   training.recipe.zero.stage = 2;
   CHECK(sums("fp8") == Approx(4 * fp8).epsilon(1e-5));
   CHECK(sums("qgz") == Approx(4 * qgz).epsilon(1e-4));
 }
 
-TEST_CASE("exchange: what an element moves through qgZ's kernels, and the average of a shard") {
+TEST_CASE("exchange: bytes per element of qgZ's kernels, and of the average of a shard") {
   TrainingPlan training = training_of({OptimizerType::adam, 32});
   training.recipe.zero.stage = 1;
   const auto passes = [&](const char* exchange, const char* kernel) {
@@ -276,7 +281,8 @@ TEST_CASE("exchange: what an element moves through qgZ's kernels, and the averag
     FAIL(kernel << " is in no step");
     return Passes{};
   };
-  // In int4 half a byte of each element is read, and written for one of four after the sum.
+  // In int4 half a byte of each element is read, and half a byte is written for each four after the
+  // sum.
   CHECK(passes("qgz", "sum and quantize").bytes_per_element == 0.5 + 0.5 / 4);
   CHECK(passes("qgz:int8", "sum and quantize").bytes_per_element == 1 + 1. / 4);
   CHECK(passes("sdp4bit", "sum and quantize").bytes_per_element == 1 + 0.5 / 4);
@@ -285,7 +291,7 @@ TEST_CASE("exchange: what an element moves through qgZ's kernels, and the averag
   CHECK(passes("loco", "sum and quantize").bytes_per_element == 0.5 + 10.5 / 4);
   CHECK(passes("loco", "quantize").launches == 3);
   training.kernels = Kernels::fused;
-  // Fused kernels read 32 bits: gradients are widened first, and summed before they are coded.
+  // Fused kernels read 32 bits: gradients are widened first, and summed before coding.
   CHECK(passes("qgz", "gradients to fp32").bytes_per_element == 6);
   CHECK(passes("qgz", "quantize").bytes_per_element == 4 + 0.5);
   CHECK(passes("loco", "quantize").bytes_per_element == 4 + 0.5 + 8);
@@ -309,8 +315,9 @@ bool compresses_or_back(Category part) {
   return part == Category::compress || part == Category::decompress;
 }
 
-// kernels/cuda/{quantisation,sparse,top_k,low_rank}.h, and 6 to widen gradients or narrow them.
-TEST_CASE("exchange: the fused kernels move what their headers count") {
+// Bytes of kernels/cuda/{quantisation,sparse,top_k,low_rank}.h, plus 6 for widening or narrowing
+// gradients.
+TEST_CASE("exchange: the bytes of the fused kernels match those in their headers") {
   TrainingPlan training = training_of({OptimizerType::adam, 32});
   training.kernels = Kernels::fused;
   const auto bytes = [&](const char* exchange) {
@@ -336,7 +343,7 @@ TEST_CASE("exchange: the fused kernels move what their headers count") {
   CHECK(bytes("powersgd:4:3") - bytes("powersgd:4") == Approx(2 * (4 + 4)).epsilon(0.01));
 }
 
-TEST_CASE("exchange: gradients in fp32 are neither widened nor narrowed, and read as they are") {
+TEST_CASE("exchange: fp32 gradients are neither widened nor narrowed") {
   TrainingPlan training = training_of({OptimizerType::adam, 32});
   const auto bytes = [&](const char* exchange) {
     training.exchange = parse_exchange(exchange, {});
@@ -361,7 +368,7 @@ TEST_CASE("exchange: gradients in fp32 are neither widened nor narrowed, and rea
     INFO(exchange);
     CHECK(more_in_fp32(exchange) == Approx(-12));
   }
-  // Sparse messages are added to gradients in fp32, which stay in fp32.
+  // Sparse messages are added to fp32 gradients, which stay in fp32.
   CHECK(more_in_fp32("topk:1%") == Approx(-6));
   CHECK(more_in_fp32("randomk:1%") == Approx(-6));
   CHECK(more_in_fp32("powersgd:4") == Approx(-12).epsilon(0.01));
@@ -384,11 +391,11 @@ TEST_CASE("exchange: what selects and averages waits for nothing on the host") {
     CHECK(passes.syncs + passes.syncs_per_tensor == 0);
   }
   const Passes average = passes_of("localsgd:4", "average weights");
-  CHECK(average.launches == 2);  // of all tensors at once
+  CHECK(average.launches == 2);  // for all tensors together
   CHECK(average.launches_per_tensor + average.syncs + average.syncs_per_tensor == 0);
 }
 
-TEST_CASE("exchange: in a layout between the ranks that hold the same parameters") {
+TEST_CASE("exchange: in a layout it is between the ranks that hold the same parameters") {
   TrainingPlan training = training_of({OptimizerType::adam, 32, "dgx-a100-80g"});
   Parallelism how;
   how.layout = {2, 1, 1, 16, 1, 1, 8, parallel::default_order};
@@ -402,8 +409,8 @@ TEST_CASE("exchange: in a layout between the ranks that hold the same parameters
   CHECK(wire_bytes(training, "powersgd:4") < passes + (plain - passes) / 20);
   training.exchange = parse_exchange("local:16", {});
   CHECK(metrics_of(training, StepKind::silent).wire_bytes_per_gpu.value() ==
-        Approx(passes).epsilon(0.03));  // norms, which every rank holds, are not halved
-  // Sites of 4 of the 16 that hold the same half: one node of 8.
+        Approx(passes).epsilon(0.03));  // norms are on every rank and not halved
+  // Sites of 4 among the 16 ranks with the same half: one node of 8.
   training.exchange = parse_exchange("local:16:4", {});
   CHECK(metrics_of(training, StepKind::silent).wire_bytes_per_gpu.value() ==
         Approx(passes + 2 * 3. / 4 * 4 * all / 2).epsilon(0.03));
@@ -413,11 +420,11 @@ TEST_CASE("exchange: in a layout between the ranks that hold the same parameters
   training.exchange = parse_exchange("powersgd:4", {});
   const double owed = forecast_memory(training).peak.value();
   training.exchange = {};
-  // The error feedback, and a buffer of that size for the next sum.
+  // The error feedback, and a buffer of the same size for the next sum.
   CHECK(owed - forecast_memory(training).peak.value() == Approx(2 * 4 * all / 2).epsilon(0.02));
 }
 
-TEST_CASE("exchange: the run is held against an all_reduce of all bits") {
+TEST_CASE("exchange: the run is compared with an uncompressed all-reduce") {
   CollectiveCosts costs;
   CHECK(forecast(with("int4"), costs).run.speedup_vs_baseline > 1);
   CHECK(forecast(with("topk:1%"), costs).run.speedup_vs_baseline < 1);

@@ -1,7 +1,8 @@
 // Process groups that sum gradients and share states under a layout. Parameters outside experts are
 // replicated on dp cp ranks, those of experts on the tp cp dp / (etp ep) ranks with the same
-// experts. Among these, shard_ranks share one copy of the states (ZeRO); the others hold further
-// copies. Sources: Megatron-LM core/distributed, expert_data_parallel; DeepSpeed utils/groups.py.
+// experts. Among these, shard_ranks ranks share one copy of the states (ZeRO); the others hold
+// further copies. Sources: Megatron-LM core/distributed, expert_data_parallel; DeepSpeed
+// utils/groups.py.
 #pragma once
 
 #include <vector>
@@ -13,19 +14,20 @@
 
 namespace lambcast {
 
-// The ranks that share states, and the copies of one share.
+// The ranks that share states, and the ranks with copies of one share.
 struct ShardGroups {
   ProcessGroup shard, copies;
 };
 
-// `replicas` in groups of `shard_ranks`, which divides them: in a node first.
+// Divides `replicas` into groups of `shard_ranks`, which must divide their number; groups are
+// filled within a node first.
 ShardGroups shard_groups(const ProcessGroup& replicas, int shard_ranks);
 
-// The first rank of every node: one for each group among the siblings.
+// Returns the group of the first ranks of every node.
 ProcessGroup node_leaders(const ProcessGroup& ranks);
 
-// Ranks that hold the same parameters, experts or all others: gradients are summed over them,
-// shards are theirs.
+// Ranks that hold the same parameters, either of experts or all others. Gradients are summed over
+// `replicas`; `shards` share the states.
 struct Owners {
   bool of_experts = false;
   ProcessGroup replicas;
@@ -34,15 +36,15 @@ struct Owners {
   double of(const parallel::RankParameters& held) const {
     return of_experts ? held.experts : held.total() - held.experts;
   }
-  // The same by whether experts hold it.
+  // Returns the part of `held` in experts, or the part outside them.
   parallel::RankParameters part_of(const parallel::RankParameters& held) const {
     return of_experts ? parallel::RankParameters{.experts = held.experts}
                       : parallel::RankParameters{.divided = held.divided, .whole = held.whole};
   }
 };
 
-// Whether ranks that share states or gradients sum them whole and keep their share, as DeepSpeed's
-// stages 1 and 2 do (gradient_reduction.h), rather than scatter them.
+// Whether ranks that share states or gradients sum whole gradients and keep their share, as
+// DeepSpeed's stages 1 and 2 do (gradient_reduction.h), instead of scattering them.
 bool keeps_share_of_sum(const Parallelism& how);
 
 // Returns the collectives that sum `bytes` of gradients over the ranks of one of `sites` sites:

@@ -7,7 +7,7 @@
 namespace lambcast {
 namespace {
 
-// Members of sibling k as (node, slot), the first sibling's node being 0.
+// Returns the members of each sibling group as (node, slot), with the first node numbered 0.
 std::set<std::vector<std::pair<int, int>>> members(const ProcessGroup& group) {
   std::set<std::vector<std::pair<int, int>>> all;
   for (int sibling = 0; sibling < group.siblings; ++sibling) {
@@ -20,19 +20,19 @@ std::set<std::vector<std::pair<int, int>>> members(const ProcessGroup& group) {
 }
 
 TEST_CASE("gradient owners: shards lie in a node first, their copies beside and behind it") {
-  const ProcessGroup replicas{64, 8};  // of 8 nodes
+  const ProcessGroup replicas{64, 8};  // on 8 nodes
   CHECK(shard_groups(replicas, 64).shard == replicas);
   CHECK(shard_groups(replicas, 64).copies == ProcessGroup());
   CHECK(shard_groups(replicas, 1).shard == ProcessGroup{1, 1, 1, 1, 8});
   CHECK(shard_groups(replicas, 1).copies == replicas);
-  // Two shards of four on a node: a share's copies are four slots apart.
+  // Two shards of four on a node: the copies of a share are four slots apart.
   CHECK(shard_groups(replicas, 4).shard == ProcessGroup{4, 4, 1, 1, 2});
   CHECK(shard_groups(replicas, 4).copies == ProcessGroup{16, 2, 4, 1, 4});
   CHECK(shard_groups(replicas, 8).copies == ProcessGroup{8, 1, 8, 1, 8});
-  // Shards of two nodes: a share's copies are two nodes apart, in the same slot.
+  // Shards of two nodes: the copies of a share are two nodes apart, in the same slot.
   CHECK(shard_groups(replicas, 16).shard == ProcessGroup{16, 8});
   CHECK(shard_groups(replicas, 16).copies == ProcessGroup{4, 1, 1, 2, 8});
-  // Every second slot is another model's: shards and copies keep to their own.
+  // Every second slot belongs to another model: shards and copies use only their own slots.
   const ProcessGroup spread{16, 4, 2, 1, 2};
   CHECK(members(shard_groups(spread, 2).shard) ==
         std::set<std::vector<std::pair<int, int>>>{

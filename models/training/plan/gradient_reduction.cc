@@ -8,7 +8,7 @@
 namespace lambcast {
 namespace {
 
-// Buckets that close once they exceed `limit` elements.
+// Fills buckets that are closed once they exceed `limit` elements.
 std::vector<std::int64_t> filled_over(const std::vector<std::int64_t>& pieces, double limit) {
   std::vector<std::int64_t> buckets;
   std::int64_t filled = 0;
@@ -22,7 +22,8 @@ std::vector<std::int64_t> filled_over(const std::vector<std::int64_t>& pieces, d
   return buckets;
 }
 
-// Buckets that close before they would exceed `limit` elements; what is larger is one alone.
+// Fills buckets that are closed before they would exceed `limit` elements. A larger piece is a
+// bucket of its own.
 std::vector<std::int64_t> filled_up_to(const std::vector<std::int64_t>& pieces,
                                        std::int64_t limit) {
   std::vector<std::int64_t> buckets;
@@ -51,7 +52,7 @@ std::vector<std::int64_t> tensor_sizes(const ModelShape& model, bool optimized_o
 constexpr double engine_bucket = 500e6;            // elements
 constexpr double ddp_bucket = 25.0 * 1024 * 1024;  // bytes
 
-// Returns DDP's buckets, from the last layer backwards.
+// Returns DDP's buckets, from the last layer to the first.
 std::vector<std::int64_t> ddp_buckets(const TrainingPlan& training) {
   return filled_over(tensor_sizes(*training.model, false, true), ddp_bucket_elements(training));
 }
@@ -63,7 +64,7 @@ GradientReduction of_ddp(const TrainingPlan& training) {
   return reduction;
 }
 
-// Traffic of turning an element of `from` bytes into one of `to` bytes.
+// Returns the bytes moved to convert an element of `from` bytes into one of `to` bytes.
 double conversion(double from, double to) { return from == to ? 0 : from + to; }
 
 GradientReduction of_bf16_optimizer(const TrainingPlan& training) {
@@ -84,12 +85,12 @@ GradientReduction of_zero(const TrainingPlan& training) {
   GradientReduction reduction;
   reduction.each_micro_batch = zero.stage >= 2;
   reduction.overlapped = reduction.double_buffered = zero.overlap;
-  // Hooks fill the buckets as the backward pass goes; stage 1 without overlap does so afterwards.
+  // Hooks fill the buckets during the backward pass; stage 1 without overlap fills them afterwards.
   const bool backwards = reduction.each_micro_batch || reduction.overlapped;
   reduction.buckets = filled_up_to(tensor_sizes(*training.model, true, backwards), zero.bucket);
   reduction.fill_bytes = 2 * held;
-  // Averaged, and the rank's share moved to the gradients of its shard; with reduce_scatter the
-  // bucket is flattened before, and the share copied back after.
+  // The bucket is averaged, and the rank's share moved to the gradients of its shard. With
+  // reduce_scatter the bucket is flattened before, and the share copied back after.
   reduction.scale_bytes = 2 * held + 2 * conversion(held, sent) + 2 * held * share;
   if (zero.reduce_scatter) reduction.scale_bytes += 2 * held + 2 * held * share;
   return reduction;

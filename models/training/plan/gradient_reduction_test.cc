@@ -10,7 +10,7 @@
 namespace lambcast {
 namespace {
 
-TEST_CASE("gradient reduction: DDP hides communication behind the backward pass") {
+TEST_CASE("gradient reduction: DDP's communication overlaps the backward pass") {
   for (const char* cluster : {"paper-eth40-v100", "paper-edr100-v100", "azure-ndv2"}) {
     for (const int gpus : {2, 8, 16, 32}) {
       TrainingPlan training = training_of({OptimizerType::lamb, gpus, cluster});
@@ -19,27 +19,27 @@ TEST_CASE("gradient reduction: DDP hides communication behind the backward pass"
       training.overlap = Overlap::ddp;
       const StepMetrics overlapped = metrics_of(training, StepKind::uniform);
       INFO(cluster << ", " << gpus << " GPUs");
-      // Buckets cost latency each, which on these small worlds the overlap earns back; but where
-      // hardly anything can hide (8 nodes on 4 Gbit/s), they cost more than it.
+      // Each bucket adds latency, which overlap outweighs in these small runs. If hardly anything
+      // can overlap (8 nodes with 4 Gbit/s), the added latency is larger.
       const bool hides_little = std::string(cluster) == "paper-eth40-v100" && gpus == 32;
       CHECK(overlapped.step_time <= serial.step_time.scaled(hides_little ? 1.01 : 1));
       CHECK(overlapped.exposed_comm <= overlapped.gradient_comm);
       // The step exceeds its computation by the exposed communication.
       CHECK(overlapped.step_time == overlapped.forward + overlapped.backward +
                                         overlapped.optimizer + overlapped.exposed_comm);
-      // The compute itself is the same, and so are the bytes.
+      // Computation and bytes are the same.
       CHECK(overlapped.forward == serial.forward);
       CHECK(overlapped.backward == serial.backward);
       CHECK(overlapped.wire_bytes_per_gpu.value() ==
             Approx(serial.wire_bytes_per_gpu.value()).epsilon(1e-12));
-      // The last bucket has nothing left to hide behind.
+      // Nothing is left to overlap the last bucket.
       CHECK(overlapped.exposed_comm > Duration());
     }
   }
 }
 
-// ZeRO sums the gradients of what the optimizer is given, and gathers its three groups, padded to
-// multiples of 2n.
+// ZeRO sums the gradients that the optimizer gets, and gathers its three groups, padded to
+// multiples of 2 n.
 constexpr double summed = 335'184'706, gathered = 335'184'720;  // 8 ranks
 
 TEST_CASE("gradient reduction: ZeRO all-reduces gradients, updates a share and gathers weights") {
@@ -48,20 +48,20 @@ TEST_CASE("gradient reduction: ZeRO all-reduces gradients, updates a share and g
   for (const std::int64_t stage : {1, 2}) {
     training.recipe.zero.stage = stage;
     const StepMetrics sharded = metrics_of(training, StepKind::uniform);
-    // 2(n-1)/n 2N of gradients, (n-1)/n 2N of weights.
+    // 2(n-1)/n 2N bytes of gradients, (n-1)/n 2N of weights.
     CHECK(sharded.wire_bytes_per_gpu.value() ==
           Approx(7. / 8 * 2 * (2 * summed + gathered)).epsilon(1e-12));
     CHECK(sharded.num_collectives == 1 + 3);
     // A rank updates an eighth of the parameters.
     CHECK(sharded.optimizer < plain.optimizer);
   }
-  // Weights and gradients of an fp32 run are 4 bytes each.
+  // In an fp32 run, weights and gradients have 4 bytes each.
   training.recipe.precision.weights = DataType::fp32;
   CHECK(metrics_of(training, StepKind::uniform).wire_bytes_per_gpu.value() ==
         Approx(7. / 8 * 4 * (2 * summed + gathered)).epsilon(1e-12));
 }
 
-TEST_CASE("gradient reduction: what an element moves around its collective, byte by byte") {
+TEST_CASE("gradient reduction: bytes moved per element around its collective") {
   TrainingPlan training = training_of({OptimizerType::adam, 8, "paper-edr100-v100"});
   Recipe& recipe = training.recipe;
   const auto moved = [&] {
@@ -69,18 +69,18 @@ TEST_CASE("gradient reduction: what an element moves around its collective, byte
     return std::pair(reduction.fill_bytes, reduction.scale_bytes);
   };
   const double held = 2, share = 1. / 8;
-  // Copied into the flat buffer and divided; out of it again.
+  // Copied into the flat buffer and divided; then copied out of it.
   CHECK(moved() == std::pair(2 * held, 4 * held));
   recipe.zero.stage = 2;
-  // Averaged, flattened, and an eighth moved to the shard and back.
+  // Averaged and flattened; an eighth is moved to the shard and back.
   CHECK(moved() == std::pair(2 * held, 2 * held + 2 * held + 4 * held * share));
   recipe.zero.reduce_scatter = false;
   const double plain = 2 * held + 2 * held * share;
   CHECK(moved() == std::pair(2 * held, plain));
-  // Sent as fp32, each of the two ways reads one type and writes the other.
+  // If sent as fp32, each of the two conversions reads one type and writes the other.
   recipe.precision.gradients = DataType::fp32;
   CHECK(moved() == std::pair(2 * held, plain + 2 * (2 + 4)));
-  // Weights in fp32 sent as fp16, and as they are.
+  // fp32 weights, with gradients sent as fp16 and as fp32.
   recipe.precision.weights = DataType::fp32;
   recipe.precision.gradients = DataType::fp16;
   CHECK(moved() == std::pair(8., 2 * plain + 2 * (4 + 2)));
@@ -91,7 +91,7 @@ TEST_CASE("gradient reduction: what an element moves around its collective, byte
 TEST_CASE("gradient reduction: BF16_Optimizer sends its fp32 sums in another type") {
   TrainingPlan training = bf16_of({OptimizerType::adamw, 8, "paper-edr100-v100"});
   training.recipe.engine.wraps_bf16_as_fp16 = false;
-  // Divided as bf16, turned from fp32 and back, added to the sums in fp32.
+  // Divided as bf16, converted from fp32 and back, added to the fp32 sums.
   CHECK(gradient_reduction(training).scale_bytes == 2 * 2 + 2 * (4 + 2) + 4 + 4);
   training.recipe.precision.gradients = DataType::fp32;
   CHECK(gradient_reduction(training).scale_bytes == 2 * 4 + 4 + 4);
@@ -116,7 +116,7 @@ TEST_CASE(
     CHECK(each.num_collectives == gas + 3);
     CHECK(each.exposed_comm == each.gradient_comm);
     CHECK(each.step_time == parts_of(each));
-    // Without accumulation the stages differ in nothing that takes time.
+    // Without gradient accumulation both stages take the same time.
     training.batch = {16 * 8, 16, 1};
     const StepMetrics two = metrics_of(training, StepKind::uniform);
     training.recipe.zero.stage = 1;
@@ -124,14 +124,14 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("gradient reduction: without reduce_scatter ZeRO sends the same and copies less") {
+TEST_CASE("gradient reduction: without reduce_scatter ZeRO sends the same bytes and copies less") {
   TrainingPlan training = training_of({OptimizerType::adam, 8, "paper-edr100-v100"});
   training.recipe.zero.stage = 2;
   const StepMetrics scattered = metrics_of(training, StepKind::uniform);
   training.recipe.zero.reduce_scatter = false;
   const StepMetrics whole = metrics_of(training, StepKind::uniform);
   CHECK(whole.wire_bytes_per_gpu == scattered.wire_bytes_per_gpu);
-  // Flattening reads and writes 2 bytes an element, the rank's eighth is copied back.
+  // Flattening reads and writes 2 bytes per element, and the rank's eighth is copied back.
   const double bytes = 4 * summed * (1 + 1 / 8.);
   CHECK((scattered.gradient_comm - whole.gradient_comm).s() ==
         Approx(bytes / training.device->copy_bandwidth.value.value()).epsilon(1e-6));
@@ -160,7 +160,8 @@ TEST_CASE(
       CHECK(hidden.backward == serial.backward);
       CHECK(hidden.step_time ==
             hidden.forward + hidden.backward + hidden.optimizer + hidden.exposed_comm);
-      // A pass cannot hide what another left over: stage 2 exposes as much each time.
+      // A pass cannot overlap communication of another one: stage 2 exposes the same time in each
+      // pass.
       const double weights = 3e-9 * static_cast<double>(one.num_collectives);  // rounding
       const StepMetrics two = with(true, 2);
       const double each = (two.exposed_comm - one.exposed_comm).s();
@@ -181,9 +182,10 @@ TEST_CASE(
   training.recipe.zero.stage = 2;
   const StepMetrics serial = metrics_of(training, StepKind::uniform);
   training.recipe.zero.overlap = true;
-  // 5e8 elements hold all of BERT-Large.
+  // One bucket of 5e8 elements holds all of BERT-Large.
   CHECK(metrics_of(training, StepKind::uniform).step_time == serial.step_time);
-  // If the wire is far slower than the pass, a bucket waits for the reduction of the last but one.
+  // If the wire is far slower than the pass, a bucket waits for the reduction of the one before the
+  // last.
   training.recipe.zero.bucket = 40'000'000;
   CollectiveCosts costs;
   const StepRun run = run_step(training, {StepKind::uniform, 128, 1}, costs);
@@ -208,7 +210,7 @@ TEST_CASE(
   training.recipe.engine.wraps_bf16_as_fp16 = false;
   for (const StepKind kind : {StepKind::warmup, StepKind::compression}) {
     const StepMetrics step = metrics_of(training, kind);
-    // Gradients, or what the rank owns of each group in signs and scales.
+    // Gradients, or the signs and scales of the rank's part of each group.
     double bytes = 7. / 4 * 2 * gathered;  // the same padded groups
     if (kind == StepKind::compression) {
       bytes = 3 * 8 * 7.;
@@ -217,7 +219,7 @@ TEST_CASE(
     }
     CHECK(step.wire_bytes_per_gpu.value() == Approx(bytes + 7. / 8 * 2 * gathered).epsilon(1e-12));
   }
-  // An eighth of the elements is compressed, up to launches and waits.
+  // An eighth of the elements is compressed; launches and waits stay the same.
   TrainingPlan fp16 = training_of({OptimizerType::onebit_adam, 8, "paper-edr100-v100"});
   CHECK(metrics_of(training, StepKind::compression).compress.s() <
         metrics_of(fp16, StepKind::compression).compress.s() / 7);

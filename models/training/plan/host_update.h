@@ -1,21 +1,23 @@
-// ZeRO-Offload (Ren et al. 2021, arXiv:2101.06840): the states of Adam lie in the host's memory and
-// are updated by its processors, which all ranks of a node share. After the last micro batch
+// ZeRO-Offload (Ren et al. 2021, arXiv:2101.06840): the states of Adam are in the host's memory,
+// and are updated by its processors, which all ranks of a node share. After the last micro batch,
+// the following happen one after another:
 //
-//   gradients to the host   each micro batch's in 16 bits, 2 bytes an element of the rank's share;
-//                           the sum of those before it goes up and comes back with it. At stage 1
-//                           and 2 the sum in fp32 at the end, alone where there is one micro batch
-//   update                  bytes of host memory an element over node.host_memory: weight, moments
-//                           and gradient read 16, all but the gradient written 12; the gradient
+//   gradients to the host   those of each micro batch in 16 bits, 2 bytes per element of the rank's
+//                           share; the sum of earlier ones is copied to the GPU and back with them.
+//                           At stages 1 and 2 the fp32 sum is copied at the end, and nothing else
+//                           if there is one micro batch
+//   update                  bytes of host memory per element over node.host_memory: weight, moments
+//                           and gradient read 16; weight and moments written 12; the gradient
 //                           scaled in place 8; the new weight to 16 bits 6; at stage 3 the
 //                           gradient to fp32 6
 //   weights to the GPU      in 16 bits
 //
-// one after another: that copies hide behind the backward pass is not modelled.
+// Not modelled: copies that overlap the backward pass.
 //
 // Source: DeepSpeed 0.14.4, csrc/adam/cpu_adam_impl.cpp, runtime/zero/stage_1_and_2.py
-// (async_accumulate_grad_in_cpu_via_gpu,
-// async_inplace_copy_grad_to_fp32_buffer_from_gpu), stage3.py (partition_grads,
-// unscale_and_clip_grads, _reassign_or_swap_out_partitioned_parameters).
+// (async_accumulate_grad_in_cpu_via_gpu, async_inplace_copy_grad_to_fp32_buffer_from_gpu),
+// stage3.py (partition_grads, unscale_and_clip_grads,
+// _reassign_or_swap_out_partitioned_parameters).
 #pragma once
 
 #include <string>
@@ -25,8 +27,7 @@
 
 namespace lambcast {
 
-// Memory that holds the optimizer's states and where they are updated; the flag's values are "none"
-// and "cpu".
+// Place of the optimizer's states and of their update; the flag's values are "none" and "cpu".
 enum class OptimizerOn { gpu, host };
 const std::vector<std::string>& offload_names();
 

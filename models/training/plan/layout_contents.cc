@@ -34,7 +34,7 @@ PipelinePlan computation_of(const TrainingPlan& training, std::int64_t seq_len) 
 }
 
 double optimized_tensors(const ModelShape& shape, const parallel::ParallelLayout& layout) {
-  const std::int64_t matrices = shape.experts * shape.hidden * shape.ffn;  // of a layer's experts
+  const std::int64_t matrices = shape.experts * shape.hidden * shape.ffn;  // in one layer's experts
   const bool stacked = std::ranges::any_of(shape.tensors, [&](const Tensor& tensor) {
     return tensor.expert && tensor.elements >= matrices;
   });
@@ -97,10 +97,10 @@ BlockWork block_work_of(const TrainingPlan& training, std::int64_t seq_len) {
   work.exchanges_heads = how.framework.context_exchange == ContextExchange::heads;
   work.repeated = how.repeated;
   work.dropout = training.model->dropout;
-  // GPT's and MPT's queries, keys and values are one product everywhere.
+  // In GPT and MPT, queries, keys and values are one product in every framework.
   work.separate_products = how.framework.separate_products && work.rotary;
   work.autocast = autocasts(how);
-  // Autocast's products write 16 bits, which are widened apart.
+  // Products under autocast write 16-bit gradients, which a separate kernel widens.
   work.fp32_gradients = how.framework.fp32_gradients && !work.autocast;
   return work;
 }

@@ -1,38 +1,38 @@
-// Contents of a layout's ranks, in no order of execution: the layers and parameters of each
-// pipeline chunk, and the work of one block. The plan of a step and its memory forecast both start
-// here.
+// Contents of a layout's ranks, without an order of execution: the layers and parameters of each
+// pipeline chunk, and the work of one block. The plan of a step and its memory forecast are both
+// based on them.
 #pragma once
 
 #include "models/training/plan/step_plan.h"
 
 namespace lambcast {
 
-// Which layers each chunk holds, and the parameters of one rank there, by position.
+// The layers of each chunk, and the parameters of one rank there, by position.
 struct LayoutContents {
   std::vector<parallel::ChunkContent> chunks;
   std::vector<parallel::RankParameters> parameters;
 };
 LayoutContents contents_of(const TrainingPlan& training);
 
-// Returns the computation of one micro batch's passes, without collectives: the chunks and the work
+// Returns the computation of one micro batch's passes without collectives: the chunks, and the work
 // of their blocks.
 PipelinePlan computation_of(const TrainingPlan& training, std::int64_t seq_len);
 
-// Tensors that the optimizer of one rank is given, of a stage in the mean. Of E experts that are
-// registered one by one a rank holds those of E / ep; where one tensor has all of a layer's, its
-// part of that one.
+// Returns the number of tensors that the optimizer of one rank gets, averaged over stages. If
+// experts are registered one by one, a rank has those of E / ep experts; if one tensor holds all
+// experts of a layer, it has a part of that tensor.
 double optimized_tensors(const ModelShape& shape, const parallel::ParallelLayout& layout);
 
-// Returns the work of one micro batch in a block of one rank. For a pyramid the block is of its
-// last stage, or of `stage`; for an encoder-decoder of its encoder.
+// Returns the work of one micro batch in a block of one rank. For a pyramid it is a block of the
+// last stage, or of `stage`; for an encoder-decoder a block of the encoder.
 BlockWork block_work_of(const TrainingPlan& training, std::int64_t seq_len);
 BlockWork block_work_of(const TrainingPlan& training, const PyramidStage& stage);
 
-// Whether torch.autocast is about the passes: in fp32 it has nothing to cast.
+// Whether torch.autocast is active in the passes. In fp32 it has nothing to cast.
 bool autocasts(const Parallelism& how);
 
-// Stages of images, on one rank (experiments/scenario/layout_choice.h refuses to divide them); an
-// encoder and its decoder; none of others.
+// Returns the stages of an image model, which run on one rank (experiments/scenario/layout_choice.h
+// refuses to divide them), or an encoder and its decoder; empty for other models.
 std::vector<BlocksAlike> stacks_of(const TrainingPlan& training, std::int64_t seq_len);
 
 }  // namespace lambcast

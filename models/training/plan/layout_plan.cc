@@ -89,7 +89,7 @@ class LayoutWriter {
 
   // --- operations ---
 
-  // Collectives of a stage lie where the stage does; those of several, where the first does.
+  // A collective is placed at its stage; one of several stages, at the first of them.
   enum class Among { stage, stages };
 
   OpId add(int stage, std::string name, Category part, Stream stream, Work work,
@@ -101,7 +101,7 @@ class LayoutWriter {
     return static_cast<OpId>(plan_.ops.size() - 1);
   }
 
-  // After everything of the stage so far.
+  // Adds an operation after all previous operations of the stage.
   void then(int stage, std::string name, Category part, Stream stream, Work work,
             std::int64_t times = 1, Among among = Among::stage) {
     std::vector<OpId>& last = last_[static_cast<std::size_t>(stage)];
@@ -125,7 +125,7 @@ class LayoutWriter {
     return sum;
   }
 
-  // Number of sites of local steps; inside each, gradients are summed in every step.
+  // Returns the number of sites of local steps; each sums its gradients in every step.
   int sites() const {
     const int ranks = site_ranks(training_.exchange);
     return ranks > 1 ? replicas_.ranks / ranks : 1;
@@ -171,8 +171,8 @@ class LayoutWriter {
     if (exchanges && !by_bucket && !beside) exchange(stage);
   }
 
-  // The first bucket of the last step's weights is gathered before the passes begin, the others
-  // during them (Megatron-LM core/distributed, overlap_param_gather).
+  // Gathers the first bucket of the last step's weights before the passes begin, and the other
+  // buckets during them (Megatron-LM core/distributed, overlap_param_gather).
   std::vector<OpId> first_weights(int stage, std::vector<OpId>& beside) {
     const std::int64_t buckets = bucket_count(training_, parameters_of(stage).total());
     std::vector<OpId> first = last(stage);
@@ -193,8 +193,8 @@ class LayoutWriter {
     return first;
   }
 
-  // Another exchange than an all-reduce of all bits, after the passes; with gradients shared, as
-  // often as there are micro batches.
+  // Adds an exchange other than an uncompressed all-reduce after the passes, once for each micro
+  // batch if gradients are shared.
   void exchange(int stage) {
     const bool each = how_.sharding == Sharding::gradients && sites() == 1;
     for (const Owners& owners : owners_)
@@ -202,7 +202,7 @@ class LayoutWriter {
         then(stage, std::move(part), each ? training_.batch.gas : 1);
   }
 
-  // Weights are exchanged during the passes, which do not change them.
+  // Exchanges weights during the passes, which do not change them.
   void weights_beside(int stage, std::vector<OpId>& sent) {
     std::vector<OpId> after = last(stage);
     for (const Owners& owners : owners_)
@@ -220,7 +220,7 @@ class LayoutWriter {
 
   std::vector<OpId>& last(int stage) { return last_[static_cast<std::size_t>(stage)]; }
 
-  // A chunk's buckets as they become whole; the last of the stage comes after its last pass.
+  // Reduces a chunk's buckets as they fill; the last bucket of the stage follows its last pass.
   void reduce(int stage, const Owners& owners, const parallel::RankParameters& held, bool is_last,
               OpId ready, std::vector<OpId>& reduced) {
     std::int64_t buckets = bucket_count(training_, owners.of(held));
@@ -239,7 +239,7 @@ class LayoutWriter {
     reduced.push_back(ready);
   }
 
-  // The operations on one of `buckets` equal buckets: its sum, or what stands in for it.
+  // Returns the operations on one of `buckets` equal buckets: its reduction or its exchange.
   std::vector<StepPart> bucket(const Owners& owners, const parallel::RankParameters& held,
                                std::int64_t buckets) const {
     const auto count = static_cast<double>(buckets);
@@ -252,7 +252,7 @@ class LayoutWriter {
   double wire_bytes() const { return gradient_bytes(training_); }
   bool hooks_momenta() const { return exchanges_momenta_in_hooks(training_, step_.kind); }
 
-  // Others keep gradients in one buffer where nothing is overlapped.
+  // Without overlap, frameworks other than DeepSpeed keep gradients in one buffer.
   void then_reduce(int stage) {
     const parallel::RankParameters held = parameters_of(stage);
     for (const Owners& owners : owners_) {
@@ -268,7 +268,7 @@ class LayoutWriter {
 
   void barrier() {
     std::vector<OpId> all;
-    std::vector<OpId> ends;  // what the two stages that hold what is tied have done
+    std::vector<OpId> ends;  // last operations of the two stages that hold the tied weights
     for (int s = 0; s < how_.layout.pp; ++s) {
       whole(s);
       if (parameters_of(s).tied > 0) ends.insert(ends.end(), last(s).begin(), last(s).end());
@@ -288,9 +288,9 @@ class LayoutWriter {
     for (int s = 0; s < how_.layout.pp; ++s) last(s) = {done};
   }
 
-  // Both sums are inside one copy of the model, in every step, independent of exchanges between
-  // replicas. DeepSpeed's pipeline reduces tied gradients even if it reduces no others
-  // (runtime/pipe/engine.py, _exec_reduce_tied_grads).
+  // Sums gradients of norms, as tied() does for tied weights, within one copy of the model in every
+  // step, independent of exchanges between replicas. DeepSpeed's pipeline reduces tied gradients
+  // even if it reduces no others (runtime/pipe/engine.py, _exec_reduce_tied_grads).
   void whole(int stage) {
     if (!how_.sequence_parallel) return;
     const double bytes = parameters_of(stage).whole * how_.gradient_bytes();
@@ -318,7 +318,7 @@ class LayoutWriter {
            (how_.sharding == Sharding::optimizer || how_.sharding == Sharding::gradients);
   }
 
-  // Under a pipeline bf16 keeps BF16_Optimizer, which has nearly the same passes as ZeRO's wrapper.
+  // Under a pipeline, bf16 runs BF16_Optimizer, which has nearly the same passes as ZeRO's wrapper.
   Wrapper wrapper() const {
     const bool other = how_.layout.pp > 1 && training_.recipe.precision.weights != DataType::fp16;
     return other ? Wrapper::zero : training_.wrapper();
@@ -346,8 +346,8 @@ class LayoutWriter {
     else if (wrapper() != Wrapper::none)
       pass("unscale, clip and copy",
            wrapper_passes(wrapper(), training_.optimizer(), kernels, training_.recipe.engine));
-    // Weights' and updates' norms of tensors that lie on several ranks: all at once, but of an
-    // optimizer that sums them tensor by tensor (extras).
+    // Norms of weights and updates of tensors that several ranks share: one call for all tensors.
+    // An optimizer that sums them tensor by tensor has its calls in extras().
     const OptimizerModel& optimizer = model_of(training_.optimizer());
     if (optimizer.layerwise && optimizer.sums_per_tensor == 0)
       if (const auto norms = some(call(shards_.shard, Op::all_reduce, 2 * 4 * tensors_));
@@ -373,7 +373,7 @@ class LayoutWriter {
     for (StepPart& part : updated_weights(stage, "")) then(stage, std::move(part), 1);
   }
 
-  // Work and calls of the update that are no passes (optimizer_state.h).
+  // Adds work and calls of the update other than its passes (optimizer_state.h).
   void extras(int stage) {
     UpdateDivision division{parameters_of(stage).total() / sliced_,
                             is_shared() ? shards_.shard.ranks : 1, how_.layout.tp,
@@ -406,15 +406,15 @@ class LayoutWriter {
   const Parallelism& how_;
   parallel::RankGrid grid_;
   LayoutContents contents_;
-  std::vector<Owners> owners_;  // of all but experts, and of experts
-  ProcessGroup replicas_;       // of all but experts
+  std::vector<Owners> owners_;  // of parameters outside experts, and of experts
+  ProcessGroup replicas_;       // of parameters outside experts
   ShardGroups shards_;
-  double tensors_;  // which unfused kernels are launched for
+  double tensors_;  // number of tensors that unfused kernels are launched for
   double sliced_;   // parameters of the whole model
   DecayingShare decaying_;
   StepPlan plan_;
-  std::vector<std::vector<OpId>> last_;  // by stage: what its next operation waits for
-  // Calls that overlap the passes of the stage being written, and operations right after them.
+  std::vector<std::vector<OpId>> last_;  // by stage: operations that its next operation waits for
+  // Calls that overlap the passes of the current stage, and operations on its last bucket after it.
   std::vector<std::pair<Slowdown, std::int64_t>> beside_;
   std::vector<StepPart> last_bucket_;
 };

@@ -21,23 +21,24 @@ bool asks_all_for_overflow(Wrapper wrapper, OptimizerType type, Kernels kernels,
 
 Passes wrapper_passes(Wrapper wrapper, OptimizerType type, Kernels kernels, const Engine& engine) {
   const OptimizerModel& optimizer = model_of(type);
-  // Our kernels: norm from fp16 2, unscale and clip into fp32 6; the weights' copy 6 where the
-  // update does not write it as it goes.
+  // Fused kernels: norm of fp16 gradients 2, unscale and clip into fp32 6; a copy of the weights 6,
+  // unless the update writes it.
   if (kernels == Kernels::fused && optimizer.in_kernels)
     return optimizer.rounds_apart ? Passes{8 + 6, 4, 0, 1, 0} : Passes{8, 3, 0, 1, 0};
-  // Apex: norm of the fp16 gradients, everything else inside the optimizer's kernels.
+  // Apex: norm of the fp16 gradients; all other work is inside the optimizer's kernels.
   if (kernels == Kernels::nvidia) return {2, 4, 0, 1, 0};
   // Overflow check 10 (float() and sum()), fp32 copy 6, norm 4, unscale 8, fp16 copy 6.
   if (!is_fp16(wrapper)) return {34, 20, 1, 2, 0};
   if (asks_all_for_overflow(wrapper, type, kernels, engine)) {
-    // FP16_Optimizer of 0.3.0 without the check 10. LAMB flattens twice 8 and takes the norm 10 of
-    // fp16 gradients, which its kernel unscales; fp16 copy 6. Waits: two a group, and the flag's.
+    // FP16_Optimizer of 0.3.0, without the overflow check (10). For LAMB: two flattenings of 8, the
+    // norm of fp16 gradients 10, which LAMB's kernel unscales, and the fp16 copy 6. Waits: two per
+    // group, and one for the flag.
     return wrapper == Wrapper::fp16 ? Passes{deepspeed_fp16_wrapper_bytes - 10, 20, 2, 5, 0}
                                     : Passes{24, 20, 1, 8, 0};
   }
-  // float(), sum() and a wait for each tensor, copies to fp32 and back; norms of groups.
+  // float(), sum() and a wait for each tensor, copies to fp32 and back; norms of whole groups.
   if (wrapper == Wrapper::fp16) return {deepspeed_fp16_wrapper_bytes, 20, 4, 5, 1};
-  // The same with a norm of each tensor and each unscaled alone.
+  // The same with a norm for each tensor, and each tensor unscaled separately.
   return {deepspeed_lamb_wrapper_bytes, 0, 9, 7, 1};
 }
 
@@ -46,10 +47,10 @@ Passes autocast_passes(Kernels kernels) {
                                           : Passes{8 + 4 + 8, 4 + 3, 0, 1, 0};
 }
 
-Passes bf16_accumulation_passes() { return {6 + 12, 0, 2, 0, 0}; }  // to fp32, added
+Passes bf16_accumulation_passes() { return {6 + 12, 0, 2, 0, 0}; }  // converted to fp32, added
 
 Passes bf16_gradient_passes(bool clips) {
-  // Norm 4; clip 8; the fp32 sums and the bf16 gradients set to zero, 4 and 2.
+  // Norm 4; clip 8; clearing the fp32 sums 4 and the bf16 gradients 2.
   return {4 + (clips ? 8. : 0.) + 4 + 2, 4, clips ? 2. : 1., 1, 0};
 }
 
@@ -86,7 +87,7 @@ CompressionPasses compression_passes(OptimizerType type, Backend backend, Kernel
                                      int ranks) {
   const double n = ranks;
   if (kernels == Kernels::fused) {
-    // The updates of the 1-bit optimizers decode as they go.
+    // The updates of the 1-bit optimizers also decode.
     const Passes decode = is_onebit(type) ? Passes{} : Passes{4.125, 1, 0, 0, 0, "onebit_decode"};
     return {{16.125, 2, 0, 0, 0, "onebit_worker_momentum"},
             {0.125 + 8.125 / n, 2, 0, 0, 0, ranks == 8 ? "onebit_server_n8" : ""},

@@ -15,7 +15,8 @@ double waits(const Passes& passes, int tensors) {
   return passes.syncs + passes.syncs_per_tensor * tensors;
 }
 
-TEST_CASE("optimizer cost: DeepSpeed moves and waits for what was counted on its own steps") {
+TEST_CASE(
+    "optimizer cost: bytes and waits of DeepSpeed's optimizers match those counted in its steps") {
   const auto step = [](OptimizerType type, StepKind kind) {
     return update_passes(type, kind, Kernels::deepspeed);
   };
@@ -47,9 +48,10 @@ TEST_CASE("optimizer cost: DeepSpeed moves and waits for what was counted on its
   }
 }
 
-// Only weight decay needs wd * p 8 and its addition 12. 1-bit LAMB then also computes the
+// Only weight decay needs wd * p (8) and its addition (12). 1-bit LAMB then also computes the
 // momentum's share of the update, 8 + 4 and a wait (deepspeed/runtime/fp16/onebit/lamb.py).
-TEST_CASE("optimizer cost: without weight decay unfused optimizers move and wait for less") {
+TEST_CASE(
+    "optimizer cost: without weight decay unfused optimizers move fewer bytes and wait less") {
   const auto step = [](OptimizerType type, StepKind kind, bool decays,
                        Kernels kernels = Kernels::deepspeed) {
     const double share = decays ? 1 : 0;
@@ -78,7 +80,7 @@ TEST_CASE("optimizer cost: without weight decay unfused optimizers move and wait
       CHECK(saved(optimizer->type, StepKind::uniform, Kernels::fused) == 0);
 }
 
-TEST_CASE("optimizer cost: biases and norms, a group of their own, do not decay") {
+TEST_CASE("optimizer cost: biases and norms are a separate group without decay") {
   const ModelShape bert = load_model("bert-large");
   double matrices = 0, elements = 0;
   for (const Tensor& tensor : bert.tensors) {
@@ -95,7 +97,8 @@ TEST_CASE("optimizer cost: biases and norms, a group of their own, do not decay"
   CHECK(each.elements > 0.99);
   const DecayingShare flat = decaying_share(groups, true, true);
   CHECK(flat.elements == each.elements);
-  CHECK(flat.tensors == Approx(2. / 3));  // decay, no_decay, and the positions, which decay
+  CHECK(flat.tensors ==
+        Approx(2. / 3));  // the groups decay and positions have decay, no_decay has none
   const DecayingShare none = decaying_share(groups, false, false);
   CHECK(none.elements + none.tensors == 0);
   const Passes compression =
@@ -129,7 +132,7 @@ TEST_CASE(
         Approx(4 * elements).epsilon(1e-6));
 }
 
-// Launches and waits of a kernel of DeepSpeed's step.
+// Launches and waits of a kernel of DeepSpeed's step, which the host handles.
 struct Host {
   double launches = 0, waits = 0;
 };
@@ -145,7 +148,7 @@ Host host_of(const TrainingPlan& training, const std::string& kernel) {
   return {};
 }
 
-TEST_CASE("optimizer cost: DeepSpeed hands optimizers that it does not flatten every tensor") {
+TEST_CASE("optimizer cost: optimizers that DeepSpeed does not flatten get every tensor") {
   struct Row {
     OptimizerType type;
     double launches, waits;  // of the update
@@ -169,15 +172,15 @@ TEST_CASE("optimizer cost: DeepSpeed hands optimizers that it does not flatten e
     CHECK(host_of(training, "unscale, clip and copy").launches == 9 * tensors);
     CHECK(host_of(training, "unscale, clip and copy").waits == 7 + tensors);
   }
-  // Work of the wrapper for every tensor, which fused kernels do not avoid.
+  // The wrapper works on every tensor; fused kernels do not avoid that.
   const TrainingPlan flat = training_of({OptimizerType::adam, 16, "hgx-h100-ndr"});
   CHECK(host_of(flat, "optimizer").launches == 1);
   CHECK(host_of(flat, "unscale, clip and copy").waits == 5 + tensors);
 }
 
 TEST_CASE("optimizer cost: fused steps move what their kernels move, and the copy in 16 bits") {
-  // The update, and the work around it: norm 2, unscaled copy 6, and 6 for a copy that the update
-  // does not write.
+  // Bytes of the update, and of the work around it: norm 2, unscaled copy 6, and 6 more if the
+  // update does not write the 16-bit copy.
   struct Row {
     OptimizerType type;
     double update, around;
@@ -197,7 +200,7 @@ TEST_CASE("optimizer cost: fused steps move what their kernels move, and the cop
     CHECK(update_passes(row.type, StepKind::uniform, Kernels::fused).bytes_per_element ==
           row.update);
     CHECK(around.bytes_per_element == row.around);
-    // Two of the norm, the unscaled copy, and that in 16 bits.
+    // Two launches for the norm, one for the unscaled copy, and one for the copy in 16 bits.
     CHECK(around.launches == (row.around > 8 ? 4 : 3));
     CHECK(host_of(training, "optimizer").waits == 0);
   }
@@ -206,14 +209,14 @@ TEST_CASE("optimizer cost: fused steps move what their kernels move, and the cop
   lion.kernels = Kernels::fused;
   CHECK(host_of(lion, "unscale, clip and copy").waits == 1);
   CHECK(metrics_of(lion, StepKind::uniform).optimizer < deepspeed);
-  // There is no fused SGD.
+  // SGD has no fused kernel.
   TrainingPlan sgd = training_of({OptimizerType::sgd, 16});
   const Duration plain = metrics_of(sgd, StepKind::uniform).optimizer;
   sgd.kernels = Kernels::fused;
   CHECK(metrics_of(sgd, StepKind::uniform).optimizer == plain);
 }
 
-TEST_CASE("optimizer cost: who asks all ranks for overflow, and with a barrier behind") {
+TEST_CASE("optimizer cost: which wrappers check all ranks for overflow, with a barrier after it") {
   const auto collectives = [](OptimizerType type, const Engine& engine) {
     TrainingPlan training = training_of({type, 16});
     training.recipe.engine = engine;
@@ -226,7 +229,7 @@ TEST_CASE("optimizer cost: who asks all ranks for overflow, and with a barrier b
   TrainingPlan fused = training_of({OptimizerType::lamb, 16});
   fused.kernels = Kernels::fused;
   CHECK(metrics_of(fused, StepKind::uniform).num_collectives == 1);
-  // MPI scatters signs and scales in one; on the host a barrier is behind each of the three
+  // MPI scatters signs and scales in one call. On the host a barrier follows each of the three
   // buffers.
   TrainingPlan mpi = training_of({OptimizerType::onebit_adam, 16});
   const auto of_backend = [&](Backend backend) {

@@ -14,7 +14,7 @@ bool is_cut_by_outputs(TensorSplit split) {
   return split != TensorSplit::replicated && split != TensorSplit::inputs;
 }
 
-// A tensor that the optimizer is given, and how tensor parallelism divides it.
+// A tensor of the optimizer, and how tensor parallelism divides it.
 struct GivenTensor {
   StateTensor whole;
   TensorSplit split = TensorSplit::replicated;
@@ -74,8 +74,8 @@ WholeMatrices whole_matrices(const Parallelism& how) {
 double state_bytes_per_element(OptimizerType type, const ModelShape& model,
                                const UpdateDivision& division, const Projection& projection) {
   const OptimizerModel& optimizer = model_of(type);
-  // A layout search calls this for thousands of layouts, with models of tens of thousands of
-  // tensors.
+  // Early return: a layout search calls this for thousands of layouts, with models of tens of
+  // thousands of tensors.
   if (optimizer.same_states) return optimizer.state_bytes({1}, projection);
   double bytes = 0, elements = 0;
   for (const GivenTensor& tensor : given_tensors(optimizer, model, division.flat)) {
@@ -111,16 +111,16 @@ namespace {
 
 using Among = SharedCall::Among;
 
-// Calls of one kind, one per tensor of the model that needs it.
+// Calls of one kind, for the tensors of the model that need them.
 struct Calls {
-  double count = 0, bytes = 0;  // of all together
+  double count = 0, bytes = 0;  // totals of all calls
   void add(double times, double bytes_each) {
     count += times;
     bytes += times * bytes_each;
   }
 };
 
-// Each of a stage's part of the model.
+// Adds the calls for a stage's part of the model.
 void write(const char* name, Among among, Op op, const Calls& calls, const UpdateDivision& division,
            std::vector<SharedCall>& to) {
   const auto times = static_cast<std::int64_t>(std::llround(calls.count * division.of_model));
@@ -184,7 +184,7 @@ void add_statistics(const OptimizerModel& optimizer, const ModelShape& model,
         division, to);
 }
 
-// Elements of a bucket of gradients: DeepSpeed's default of reduce_bucket_size.
+// Elements of a gradient bucket: DeepSpeed's default of reduce_bucket_size.
 constexpr double bucket_elements = 5e8;
 
 void add_whole_matrices(const Calls& matrices, double gradient_bytes,
@@ -199,7 +199,7 @@ void add_whole_matrices(const Calls& matrices, double gradient_bytes,
   if (ranks > 1 && division.matrices == WholeMatrices::gathered && elements > 0) {
     const auto buckets = static_cast<std::int64_t>(std::ceil(elements / bucket_elements));
     const Bytes bucket(gradient_bytes * elements / static_cast<double>(buckets));
-    // The other half of an all_reduce that takes the place of a reduce_scatter.
+    // With the reduce_scatter, this makes up an all_reduce.
     to.push_back({"all_gather summed gradients", Among::shards, Op::all_gather, bucket, buckets});
     to.push_back({"all_gather momenta", Among::shards, Op::all_gather, bucket, 2 * buckets});
     to.push_back({"all_gather updates", Among::shards, Op::all_gather, bucket, buckets});
@@ -263,7 +263,7 @@ UpdateExtras update_extras(OptimizerType type, StepKind step, Kernels kernels,
   UpdateExtras extras;
   add_statistics(optimizer, model, division, extras.calls);
   if (type != OptimizerType::galore_adamw8bit) return extras;
-  double small = 0, projecting = 0, decomposing = 0;  // the first two of the rank's slices
+  double small = 0, projecting = 0, decomposing = 0;  // the first two count only the rank's slices
   Calls gathered;
   for (const GivenTensor& tensor : given_tensors(optimizer, model, division.flat)) {
     const double slice = division.flat

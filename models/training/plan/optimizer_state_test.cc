@@ -17,14 +17,15 @@ TEST_CASE("optimizer states: bytes per element of a whole model") {
   const auto bytes = [&](OptimizerType type) { return state_bytes_per_element(type, bert); };
   CHECK(bytes(OptimizerType::onebit_lamb) == 8);
   CHECK(bytes(OptimizerType::lars) == 4);
-  // Rows and columns of matrices of 1,024: 4 (1/1024 + 1/1024 or less), and whole vectors.
+  // Row and column means of matrices with 1,024 rows: at most 4 (1/1024 + 1/1024), and whole
+  // vectors.
   CHECK(bytes(OptimizerType::adafactor) > 4.0 / 1024);
   CHECK(bytes(OptimizerType::adafactor) < 0.015);
   CHECK(bytes(OptimizerType::came) - 4 == Approx(2 * bytes(OptimizerType::adafactor)).epsilon(0.3));
   CHECK(bytes(OptimizerType::galore_adamw8bit) < 2);
 }
 
-TEST_CASE("optimizer states: GaLore projects in every step and decomposes in each 200th") {
+TEST_CASE("optimizer states: GaLore projects in every step and decomposes in every 200th") {
   TrainingPlan training = training_of({OptimizerType::galore_adamw8bit});
   training.steps = 1000;
   const std::vector<DistinctStep> steps = distinct_steps(training);
@@ -39,8 +40,8 @@ TEST_CASE("optimizer states: GaLore projects in every step and decomposes in eac
 }
 
 TEST_CASE("optimizer states: GaLore refreshes between and at the exchanges of local steps") {
-  // Steps 1, 201, 401, ... of 10,000: of 50 those that 9 divides (801, 2601, ...) exchange too, and
-  // of those that 16 would, none.
+  // Of the 50 refreshes at steps 1, 201, 401, ... of 10,000, those at a multiple of 9 (801, 2601,
+  // ...) exchange too. None is at a multiple of 16.
   struct Row {
     double every;
     std::int64_t exchanging, local;
@@ -96,7 +97,7 @@ TEST_CASE("optimizer states: every setting of GaLore has its effect") {
   CHECK(usual.refreshes == 5);
   CHECK(thin.refreshes == 5);
   CHECK(rare.refreshes == 2);
-  // Moments and basis, and Adam's kernels and the products, are a quarter.
+  // Moments and basis are a quarter, and so are Adam's kernels and the products.
   CHECK(thin.memory < usual.memory);
   CHECK(thin.optimizer_s < usual.optimizer_s);
   CHECK(rare.memory == usual.memory);
@@ -110,7 +111,7 @@ TEST_CASE("optimizer states: every setting of GaLore has its effect") {
   const auto small = [](const UpdateExtras& of) { return of.kernels.at(0).elements; };
   CHECK(small(extras(64)) == Approx(small(extras(256)) / 4).epsilon(0.02));
   CHECK(extras(64).products.at(0).flops == Approx(extras(256).products.at(0).flops / 4));
-  // If the rank is as large as all matrices, nothing is decomposed, so nothing is gathered for it.
+  // If the rank is as large as all matrices, nothing is decomposed, and no gradients are gathered.
   CHECK(extras(256).calls.size() == 1);
   CHECK(extras(1024).calls.empty());
   CHECK(extras(1024).products.empty());
@@ -125,7 +126,7 @@ const SharedCall* find(const UpdateExtras& extras, const std::string& name) {
   return at == extras.calls.end() ? nullptr : &*at;
 }
 
-TEST_CASE("optimizer states: what shared tensors sum crosses one call after another") {
+TEST_CASE("optimizer states: sums of shared tensors are sent one call after another") {
   const ModelShape bert = load_model("bert-large");
   const std::int64_t tensors = optimized_tensor_count(bert);
   const auto extras = [&](OptimizerType type, const UpdateDivision& division) {
@@ -137,24 +138,25 @@ TEST_CASE("optimizer states: what shared tensors sum crosses one call after anot
   CHECK(lamb.calls[0].bytes == Bytes(4));
   const UpdateExtras sliced = extras(OptimizerType::distributed_lamb, {1, 8, 2});
   REQUIRE(sliced.calls.size() == 2);
-  CHECK(sliced.calls[0].bytes == Bytes(4));  // the update's norm: weights are whole in 16 bits
-  CHECK(sliced.calls[1].bytes == Bytes(8));  // both, stacked
+  CHECK(sliced.calls[0].bytes == Bytes(4));  // the update's norm: 16-bit weights are on every rank
+  CHECK(sliced.calls[1].bytes == Bytes(8));  // both norms, stacked
   CHECK(extras(OptimizerType::adafactor, {1, 1, 2}).calls[0].bytes == Bytes(4));
   CHECK(extras(OptimizerType::distributed_lamb, {1, 1, 1}).calls.empty());
   CHECK(extras(OptimizerType::lamb, {1, 8, 2}).calls.empty());
   CHECK(extras(OptimizerType::galore_adamw8bit, {1, 1, 1}).products.size() == 1);
-  // A stage has its part of the tensors.
+  // A stage has its own part of the tensors.
   CHECK(extras(OptimizerType::distributed_lamb, {0.5, 8, 1}).calls[0].times == (tensors + 1) / 2);
 }
 
-TEST_CASE("optimizer states: matrices whose rows do not divide are gathered whole, and squared") {
+TEST_CASE(
+    "optimizer states: matrices whose rows do not divide are gathered whole, with their squares") {
   const ModelShape bert = load_model("bert-large");
   const auto extras = [&](OptimizerType type, int shards) {
     return update_extras(type, StepKind::uniform, Kernels::deepspeed, bert, {1, shards, 1}, 2);
   };
-  // At 2 every matrix divides, at 7 none does: the square and the gradient
-  // of all matrices in fp32, of CAME once more for its residual.
-  const double in_matrices = 334'897'152;  // all but vectors
+  // With 2 shards the rows of every matrix divide, with 7 those of none. Then gradient and square
+  // of all matrices are gathered in fp32, for CAME once more for its residual.
+  const double in_matrices = 334'897'152;  // all elements outside vectors
   CHECK(find(extras(OptimizerType::adafactor, 2), "all_gather gradients and squares") == nullptr);
   const UpdateExtras uneven = extras(OptimizerType::adafactor, 7);
   const SharedCall* gathered = find(uneven, "all_gather gradients and squares");
@@ -163,8 +165,8 @@ TEST_CASE("optimizer states: matrices whose rows do not divide are gathered whol
         Approx(2 * 4 * in_matrices).epsilon(0.01));
   const UpdateExtras came = extras(OptimizerType::came, 7);
   CHECK(find(came, "all_gather gradients and squares")->times == 2 * gathered->times);
-  // The others sum a vector of column means where the plugin has them do so, else none: 1,024, and
-  // 4,096 of the 24 matrices behind the feed-forward's inner width.
+  // Only with sums_columns is a vector of column means summed per matrix: 1,024 elements, and 4,096
+  // for the 24 matrices after the inner width of the feed-forward.
   CHECK(find(extras(OptimizerType::adafactor, 2), "all_reduce columns of matrices") == nullptr);
   const UpdateExtras even = update_extras(OptimizerType::adafactor, StepKind::uniform,
                                           Kernels::deepspeed, bert, {1, 2, 1, true}, 2);
@@ -213,7 +215,7 @@ TEST_CASE("optimizer states: factored statistics cross as the cut of each matrix
              *sliced = "all_reduce statistics of slices", *means = "all_reduce means of slices",
              *rows = "all_gather rows of slices", *parts = "all_gather gradients and squares",
              *columns = "all_reduce columns of matrices";
-  // Slices of 64 x 64 on 4 ranks, shards of 2: 64 columns, half of 64 rows, 64 columns.
+  // Slices of 64 x 64 on 4 ranks with 2 shards: 64 columns, half of 64 rows, 64 columns.
   const UpdateDivision even{.shards = 2, .tensor_ranks = 4};
   expect(even, numbers, 3, 3 * 4);
   expect(even, sliced, 2, 2 * 4);
@@ -221,20 +223,20 @@ TEST_CASE("optimizer states: factored statistics cross as the cut of each matrix
   expect(even, rows, 1, 4 * 256 / 2);
   expect(even, parts, 0, 0);
   expect(even, columns, 0, 0);
-  // Nothing is shared: the whole matrix needs no communication.
+  // Without shards the whole matrix needs no communication.
   const UpdateDivision unshared{.tensor_ranks = 4};
   expect(unshared, numbers, 0, 0);
   expect(unshared, means, 2, 4 * (64 + 64));
   expect(unshared, rows, 1, 4 * 256);
-  // 3 divides neither 64 nor 32: all is gathered, so rows need neither sum nor gather.
+  // 3 divides neither 64 nor 32: everything is gathered, so rows are neither summed nor gathered.
   const UpdateDivision uneven{.shards = 3, .tensor_ranks = 4};
   expect(uneven, parts, 6, 2 * 4 * (64 * 64 + 64 * 64 + 32 * 64));
   expect(uneven, means, 2, 4 * (64 + 64));
   expect(uneven, rows, 0, 0);
-  // LowLevelZero sums columns over the world, whether rows divide or not.
+  // LowLevelZero sums columns over all ranks, whether or not rows divide.
   for (const int shards : {2, 3})
     expect({.shards = shards, .sums_columns = true}, columns, 3, 4 * (64 + 256 + 64));
-  // DistributedLamb sums both norms of whole tensors too where there are shards.
+  // With shards, DistributedLamb also sums both norms of whole tensors.
   const auto norms = [&](int shards) {
     return find(update_extras(OptimizerType::distributed_lamb, StepKind::uniform,
                               Kernels::deepspeed, model, {.shards = shards, .tensor_ranks = 4}, 2),
@@ -281,7 +283,8 @@ TEST_CASE("optimizer states: flat vectors are neither factored nor projected, an
     CHECK(extras.calls.empty());
     CHECK(extras.products.empty());
   }
-  // BF16_Optimizer, which wrapped bf16 before DeepSpeed 0.17.6; ZeRO of an untested optimizer.
+  // BF16_Optimizer, which wrapped bf16 before DeepSpeed 0.17.6, and ZeRO with an untested
+  // optimizer.
   TrainingPlan training = training_of({OptimizerType::adafactor, 16});
   const auto states = [&] {
     for (const auto& [part, bytes] : forecast_memory(training).parts)
@@ -314,7 +317,7 @@ TEST_CASE("optimizer states: GaLore decomposes whole gradients on every rank, ga
   };
   const UpdateExtras whole = refresh(1), divided = refresh(4);
   CHECK(whole.calls.empty());
-  double replicated = 0;  // of matrices that every tensor rank holds whole
+  double replicated = 0;  // of matrices that every tensor-parallel rank holds whole
   for (const Tensor& tensor : bert.tensors)
     if (tensor.optimized && tensor.split == TensorSplit::replicated)
       replicated += galore_flops(state_tensor(bert, tensor), {});
@@ -331,9 +334,9 @@ TEST_CASE("optimizer states: GaLore decomposes whole gradients on every rank, ga
             .calls.empty());
 }
 
-// BERT-Large, n = 1,024: query, key, value and output 30 n^3 each, two matrices of n x 4 n
-// 5 (16 + 2) n^3 each; 6 matrices and 12 n^2 elements in each of 24 blocks.
-TEST_CASE("optimizer states: Muon computes with the matrices of blocks alone") {
+// BERT-Large, n = 1,024. FLOPs: query, key, value and output 30 n^3 each; two matrices of n x 4 n 5
+// (16 + 2) n^3 each. Each of 24 blocks has 6 matrices and 12 n^2 elements.
+TEST_CASE("optimizer states: Muon computes only with the matrices of blocks") {
   const ModelShape bert = load_model("bert-large");
   const auto of = [&](const UpdateDivision& division) {
     return update_extras(OptimizerType::muon, StepKind::uniform, Kernels::deepspeed, bert, division,
@@ -349,20 +352,20 @@ TEST_CASE("optimizer states: Muon computes with the matrices of blocks alone") {
   CHECK(of({.shards = 8}).products[0].flops == Approx(flops / 8));
   CHECK(of({.shards = 8}).calls.empty());
 
-  // There and back: 2 x 144 / 8 exchanges of a matrix's elements in 16 bits.
+  // Sent and returned: 2 x 144 / 8 exchanges of a matrix's elements in 16 bits.
   const UpdateExtras exchanged = of({.shards = 8, .matrices = WholeMatrices::exchanged});
   const SharedCall* shards = find(exchanged, "all_to_all shards of matrices");
   REQUIRE(shards != nullptr);
   CHECK(shards->times == 36);
   CHECK(shards->bytes.value() == Approx(2 * elements / 144));
 
-  // 302 million elements are one bucket; momenta are gathered twice.
+  // 302 million elements fit one bucket; momenta are gathered twice.
   const UpdateExtras gathered = of({.shards = 8, .matrices = WholeMatrices::gathered});
   REQUIRE(find(gathered, "all_gather momenta") != nullptr);
   CHECK(find(gathered, "all_gather momenta")->times == 2);
   CHECK(find(gathered, "all_gather updates")->bytes.value() == Approx(2 * elements));
 
-  // Each tensor-parallel rank computes all of it, from slices of the fp32 momentum.
+  // Each tensor-parallel rank computes whole matrices, gathered from slices of the fp32 momentum.
   const UpdateExtras sliced = of({.shards = 2, .tensor_ranks = 4});
   CHECK(sliced.products[0].flops == Approx(flops / 2));
   const SharedCall* momenta = find(sliced, "all_gather momenta of slices");

@@ -1,5 +1,5 @@
-// Overlap of gradients and network in steps that do not compress; gradient_reduction.h describes
-// each.
+// Overlap of gradient communication with computation in steps without compression;
+// gradient_reduction.h describes each kind.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace lambcast {
 enum class Overlap {
   none,  // after the backward pass
   ddp,   // in buckets of 25 MB during the last backward pass, as PyTorch DDP does
-  zero,  // as ZeRO's overlap_comm does it, which is the recipe's (Zero::overlap)
+  zero,  // as ZeRO's overlap_comm, which is set in the recipe (Zero::overlap)
 };
 const std::vector<std::string>& overlap_names();
 std::string_view name_of(Overlap overlap);

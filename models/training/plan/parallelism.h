@@ -1,9 +1,9 @@
-// Division of one model over the ranks of a job, in framework-neutral terms. A DeepSpeed file,
-// Megatron's arguments and flags decode into this if they set more than data parallelism. No value
-// here is a time.
+// Division of one model over the ranks of a job, in framework-neutral terms. DeepSpeed files,
+// Megatron's arguments and flags are converted to this if they set more than data parallelism. No
+// value here is a time.
 //
-// d ranks hold a copy of the model each, divided by t (tensor), c (context) and p (pipeline):
-// gpus = t c d p. Of a copy's states, ranks that would hold the same share them by `sharding`:
+// d ranks hold one copy of the model each, divided by t (tensor), c (context) and p (pipeline):
+// gpus = t c d p. Ranks that would hold the same states share them according to `sharding`:
 //
 //   none        every rank its own (ZeRO stage 0)
 //   optimizer   optimizer states (ZeRO 1, Megatron's distributed optimizer): gradients are
@@ -12,8 +12,8 @@
 //   weights     weights too (ZeRO 3, FSDP FULL_SHARD): each block's are gathered before its
 //               forward and its backward pass of every micro batch
 //
-// among `shard_ranks` of them, with the gradients of the copies all-reduced beyond (MiCS,
-// HYBRID_SHARD). ZeRO++ sends less of sharded weights (Wang et al. 2023):
+// `shard_ranks` ranks share one copy; gradients are then all-reduced between copies (MiCS,
+// HYBRID_SHARD). ZeRO++ sends fewer bytes of sharded weights (Wang et al. 2023):
 //
 //   hpZ         a second copy in 16 bits, sharded over `secondary_ranks` of a node, from which the
 //               backward pass gathers
@@ -51,35 +51,37 @@ struct Parallelism {
   int shard_ranks = 1;                                          // 1 for Sharding::none
   int secondary_ranks = 1;                                      // hpZ; 1: no second copy
   bool quantized_weights = false, quantized_gradients = false;  // qwZ, qgZ
-  Exchange quantized_by{Exchange::Kind::qgz};                   // where gradients are
-  // Sharding::optimizer: every rank sums all gradients, though it updates its share alone (Apex's
-  // distributed LAMB with full_ar): one collective over all ranks instead of one in the shards and
-  // one between them.
+  Exchange quantized_by{Exchange::Kind::qgz};                   // codec of quantized_gradients
+  // With Sharding::optimizer: every rank sums all gradients, although it updates only its share
+  // (Apex's distributed LAMB with full_ar). This is one collective over all ranks instead of one in
+  // the shards and one between them.
   bool full_all_reduce = false;
-  // Factored optimizers sum their column means over the ranks that share states
+  // Whether factored optimizers sum their column means over the ranks that share states
   // (optimizer_state.h).
   bool sums_columns = false;
-  OptimizerOn optimizer_on = OptimizerOn::gpu;  // with gradients shared those lie there too
+  OptimizerOn optimizer_on = OptimizerOn::gpu;  // gradients that are shared are there too
   bool sequence_parallel = false;
-  parallel::Recompute recompute = parallel::Recompute::none;  // what is not kept
-  Repeated repeated = Repeated::nothing;                      // which kernels run again for it
-  // Inputs of blocks that full recomputation keeps are divided over tp, and gathered before it.
+  parallel::Recompute recompute = parallel::Recompute::none;  // activations that are not kept
+  Repeated repeated = Repeated::nothing;                      // kernels that run again for them
+  // Whether the inputs of blocks kept by full recomputation are divided over tp, and gathered
+  // before it.
   bool partitions_activations = false;
   MatrixFormat format = MatrixFormat::half;  // of the blocks' products
   AttentionKernel attention = AttentionKernel::flash2;
   bool fp8_attention = false;
-  bool fp8_gates = false;  // inputs of gated activations kept in fp8
-  // Matrices of blocks that are multiplied in fp8 are gathered in fp8 too: by torchao
-  // (enable_fsdp_float8_all_gather), and Transformer Engine's weights in fp8 (--fp8-param-gather).
+  bool fp8_gates = false;  // whether inputs of gated activations are kept in fp8
+  // Whether matrices of blocks that are multiplied in fp8 are also gathered in fp8: by torchao
+  // (enable_fsdp_float8_all_gather), or with Transformer Engine's fp8 weights (--fp8-param-gather).
   bool fp8_gather = false;
-  bool captured = false;  // CUDA graphs replay the kernels of a block
+  bool captured = false;  // whether CUDA graphs replay the kernels of a block
   parallel::StateTypes states;
   ExpertUse experts;
-  double weight_bytes = 2;  // per element as computed with and gathered
+  double weight_bytes = 2;  // per element in computation and gathers
 
-  // Ranks that hold the same weights: gradients are summed over them.
+  // Returns the number of ranks with the same weights, over which gradients are summed.
   int replicas() const { return layout.dp * layout.cp; }
-  // Ranks with the same experts that share their states: all of them, or all in a shard group.
+  // Returns the number of ranks that share states of the same experts: all with these experts, or
+  // those in a shard group.
   int expert_shard_ranks() const {
     const int held = layout.expert_replicas();
     return sharding == parallel::Sharding::none ? 1 : std::max(1, held * shard_ranks / replicas());

@@ -1,9 +1,9 @@
-// How passes run apart from any division of the model: what --recompute, --attention, --fusion and
-// their kin say.
+// Options of the passes that do not divide the model, as set by --recompute, --attention, --fusion
+// and similar flags.
 //
-// A layout that divides nothing under DeepSpeed, or in NVIDIA's recipes, is no layout. Its step is
-// that of step_plan.h, and its passes are priced (passage.h) and held (layout_memory.h) with these
-// options.
+// A layout that divides nothing, under DeepSpeed or in NVIDIA's recipes, is not a layout: its step
+// is planned by step_plan.h, and its passes are priced (passage.h) and held in memory
+// (layout_memory.h) with these options.
 #pragma once
 
 #include "models/training/plan/parallelism.h"
@@ -25,8 +25,8 @@ struct PassOptions {
 PassOptions pass_options_of(const Parallelism& how);
 void set_pass_options(Parallelism& how, const PassOptions& options);
 
-// Whether every rank runs the whole model as DeepSpeed's stages 0 to 2 and NVIDIA's recipes do: no
-// axis but data, and states shared by all ranks or by none, on the GPU.
+// Whether every rank runs the whole model, as with DeepSpeed's stages 0 to 2 and NVIDIA's recipes:
+// only data parallelism, and states shared by all ranks or by none, on the GPU.
 bool runs_whole_model(const Parallelism& how);
 
 }  // namespace lambcast

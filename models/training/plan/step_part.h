@@ -1,5 +1,5 @@
-// A piece of a step that another module writes and the plan of the step (step_plan.h,
-// layout_plan.h) sets in its order: of an exchange of gradients, of an update on the host.
+// A part of a step that one module writes, such as an exchange of gradients or an update on the
+// host, and that the plan of the step (step_plan.h, layout_plan.h) puts in order.
 #pragma once
 
 #include <string>

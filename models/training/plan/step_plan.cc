@@ -19,12 +19,12 @@
 namespace lambcast {
 namespace {
 
-// Tasks of the forward passes of a step that is written out; more take minutes and gigabytes.
+// Most tasks in the forward passes of an unrolled step; more would take minutes and gigabytes.
 constexpr std::int64_t max_unrolled_tasks = 1'000'000;
 
 constexpr std::size_t usual_ops = 16;
 
-// Appends operations, each after the one before by default.
+// Appends operations, by default each after the previous one.
 class StepWriter {
  public:
   StepWriter(const TrainingPlan& training, const DistinctStep& step)
@@ -72,7 +72,7 @@ class StepWriter {
 
   bool hooks_momenta() const { return exchanges_momenta_in_hooks(training_, step_.kind); }
 
-  // Sites of local steps sum gradients in themselves, in every step.
+  // Whether sites of local steps sum gradients internally, in every step.
   bool in_sites() const { return site_ranks(training_.exchange) > 1; }
   ProcessGroup gradient_ranks() const {
     return in_sites() ? shard_groups(all_ranks(training_), site_ranks(training_.exchange)).shard
@@ -131,7 +131,7 @@ class StepWriter {
                      static_cast<double>(optimized_tensor_count(*training_.model)), gas);
   }
 
-  // All micro batches are alike: one represents all, unless every operation is written out.
+  // Adds micro batches. They are all equal: one represents all, unless every operation is unrolled.
   void repeat(std::int64_t count, const std::function<void(std::int64_t)>& micro_batches) {
     if (!training_.per_block) {
       if (count > 0) micro_batches(count);
@@ -147,7 +147,8 @@ class StepWriter {
     for (std::int64_t i = 0; i < count; ++i) micro_batches(1);
   }
 
-  // A pass as a whole or, where everything is written out, block by block: backward from the last.
+  // Adds a pass as a whole or, if everything is unrolled, block by block; backward starts at the
+  // last block.
   void pass(bool backward, std::int64_t times) {
     const Category part = backward ? Category::backward : Category::forward;
     const char* name = backward ? "backward" : "forward";
@@ -161,8 +162,9 @@ class StepWriter {
            PassWork{backward, share(i), share(i + 1)}, times);
   }
 
-  // A bucket is reduced once the backward pass has made its share of the gradients, while the pass
-  // goes on; with two buckets it goes on until it would need the one that is on its way.
+  // Adds a backward pass that overlaps the reduction. A bucket is reduced once the backward pass
+  // has produced its gradients. With two buckets the pass continues until it needs the bucket that
+  // is being reduced.
   void overlap_reduction(const GradientReduction& reduction, bool hooked, std::int64_t times) {
     then("forward", Category::forward, Stream::compute, PassWork{}, times);
     const auto& buckets = reduction.buckets;
@@ -223,13 +225,13 @@ class StepWriter {
                                      Bytes(static_cast<double>(elements) * element)});
   }
 
-  // Another exchange than an all-reduce of all bits.
+  // Adds an exchange other than an uncompressed all-reduce.
   void exchange(std::int64_t times) {
     for (StepPart& part : gradient_exchange(training_, averaged_gradients(training_)))
       then(std::move(part), times);
   }
 
-  // A share of the exchange on the communication stream; returns its last operation.
+  // Adds a share of the exchange on the communication stream; returns its last operation.
   OpId exchange_beside(double share, std::int64_t times, std::vector<OpId> after) {
     std::vector<StepPart> parts =
         hooks_momenta()
@@ -242,7 +244,7 @@ class StepWriter {
     return after.front();
   }
 
-  // Weights are exchanged during the passes, which do not change them.
+  // Exchanges weights during the passes, which do not change them.
   void weights_beside(const std::function<void()>& passes) {
     const OpId sent = exchange_beside(1, 1, {});
     passes();
@@ -250,7 +252,7 @@ class StepWriter {
                 {last_, sent});
   }
 
-  // For ranks that sum no gradients, or if the wrapper checks all ranks for overflow anyway.
+  // Adds the overflow flag, if the wrapper always checks all ranks or if ranks sum no gradients.
   void overflow_flag() {
     const Wrapper wrapper = training_.wrapper();
     if (training_.gpus == 1 || !is_fp16(wrapper)) return;
@@ -309,7 +311,8 @@ class StepWriter {
     then(name, Category::optimizer, Stream::compute, KernelWork{passes, elements, tensors}, times);
   }
 
-  // compressed_allreduce over all buffers. Equal buffers are one unless everything is written out.
+  // Adds compressed_allreduce of all buffers. Equal buffers are one operation unless everything is
+  // unrolled.
   void compress() {
     const std::vector<std::int64_t> buffers = compressed_buffers(training_);
     if (training_.expand) {

@@ -1,18 +1,18 @@
 // Plan of one optimizer step, without times: operations in order, each on a stream of its rank,
-// with the bytes it moves or the work it computes. Pure data: it can be printed, priced (price.h),
-// executed (step.h) and counted, and holds no bandwidth, no latency, no time.
+// with the bytes that it moves or the work that it computes. The plan can be printed, priced
+// (price.h), executed (step.h) and counted; it contains no bandwidth, latency or time.
 //
-// A step is `gas` micro batches forward and backward, then, after the last backward,
+// A step is `gas` micro batches forward and backward. After the last backward pass follow
 //
 //   uniform, warmup   gradients summed over ranks: buckets filled, all_reduced, scaled, copied back
 //                     (with ZeRO or Overlap::ddp earlier: gradient_reduction.h), then the optimizer
 //   compression       overflow flag all_reduced, optimizer up to the momentum, compressed_allreduce
 //                     (compressed_allreduce.h) once per fused buffer (LAMB), per parameter group
-//                     (Adam, fp16; bf16: of the rank's share of it) or per tensor (Adam, fp32)
+//                     (Adam, fp16; with bf16 for the rank's share of it) or per tensor (Adam, fp32)
 //   silent            no communication (0/1 Adam between its sync points)
 //
-// Where the wrapper shards the optimizer (models/recipe/wrapper.h), weights are all_gathered
-// after every step, group by group. No part of DeepSpeed's stage 0 overlaps another.
+// If the wrapper shards the optimizer (models/recipe/wrapper.h), weights are all_gathered after
+// every step, group by group. DeepSpeed's stage 0 has no overlap.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@
 
 namespace lambcast {
 
-// A rank executes the operations of one stream one at a time.
+// A stream of a rank, which executes its operations one at a time.
 enum class Stream { compute, communication };
 std::string_view name_of(Stream stream);
 
@@ -40,17 +40,17 @@ struct PlanOp {
   Work work;
   std::int64_t times = 1;  // equal operations in a row
   std::vector<OpId> after;
-  int rank_class = 0;  // ranks alike: the stage of a pipeline
+  int rank_class = 0;  // class of equal ranks: the stage of a pipeline
 };
 
 struct StepPlan {
-  std::vector<PlanOp> ops;  // an operation comes after all that it waits for
+  std::vector<PlanOp> ops;  // an operation follows all operations that it waits for
   std::int64_t seq_len = 0;
   int rank_classes = 1;
-  std::optional<PipelinePlan> pipeline;  // of StageWork
+  std::optional<PipelinePlan> pipeline;  // to which StageWork refers
 };
 
-// Throws Error (usage) where everything is to be written out and that is too much.
+// Returns the plan of a step. Throws Error (usage) if it should be unrolled but is too large.
 StepPlan plan_step(const TrainingPlan& training, const DistinctStep& step);
 
 }  // namespace lambcast

@@ -1,15 +1,15 @@
-// Work of a step before its first pass, if a framework keeps its own buffers for all steps; bytes
-// read and written by one rank for each element.
+// Work of a step before its first pass, if a framework has its own buffers for all steps. One rank
+// reads and writes, in bytes per element:
 //
-//   gradients   set to zero, as the passes add to them: 2 or 4 (Megatron-LM core/distributed/
+//   gradients   cleared, because the passes add to them: 2 or 4 (Megatron-LM core/distributed/
 //               param_and_grad_buffer.py, reset)
 //   weights     of blocks that are multiplied in 8 or 4 bits, quantized for all micro batches: read
 //               in 16 bits, written as rows and as columns, 4 or 3 (Transformer Engine
-//               pytorch/module/base.py, get_weight_workspace); gathered in 8 bits, they are rows
-//               already, 2. Frozen ones were so before
+//               pytorch/module/base.py, get_weight_workspace). If gathered in 8 bits, they already
+//               are rows: 2. Frozen weights are quantized before training
 //
-// Neither applies to sharded weights, nor to an optimizer by layers, which Megatron-LM does not
-// have: such runs use other programs. Left out: quantization by FSDP after every gather.
+// Neither applies to sharded weights, nor to layerwise optimizers, which Megatron-LM does not have:
+// such runs use other programs. Not modelled: quantization by FSDP after every gather.
 #pragma once
 
 #include <vector>

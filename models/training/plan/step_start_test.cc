@@ -13,7 +13,7 @@ namespace {
 
 using parallel::Sharding;
 
-// Bytes by name, of a rank that holds 700 elements in its blocks, 90 in norms and 210 of the
+// Returns bytes by name for a rank with 700 elements in its blocks, 90 in norms and 210 in the
 // vocabulary.
 std::map<std::string, double> starts_with(const TrainingPlan& training) {
   parallel::RankParameters held;
@@ -35,7 +35,7 @@ TEST_CASE("step start: gradients are cleared, matrices of blocks quantized once"
   how.format = MatrixFormat::nvfp4;
   CHECK(starts_with(training).at("quantize weights") == 3 * 700);
 
-  // They stand before the first weights are gathered, which the passes wait for.
+  // Both precede the gather of the first weights, which the passes wait for.
   const StepPlan plan = plan_layout_step(training, {StepKind::uniform, 1024, 1});
   REQUIRE(plan.ops.size() > 3);
   CHECK(plan.ops[0].name == "clear gradients");
@@ -44,7 +44,7 @@ TEST_CASE("step start: gradients are cleared, matrices of blocks quantized once"
   CHECK(plan.ops[2].after == std::vector<OpId>{1});
 }
 
-TEST_CASE("step start: nothing of sharded weights, nor where each step has its own buffers") {
+TEST_CASE("step start: no work with sharded weights, nor if each step has its own buffers") {
   TrainingPlan training = layout_training({.dp = 2, .sharding = Sharding::weights});
   training.parallelism->format = MatrixFormat::fp8;
   CHECK(starts_with(training).empty());
@@ -55,7 +55,7 @@ TEST_CASE("step start: nothing of sharded weights, nor where each step has its o
   CHECK(starts_with(training).empty());
 }
 
-TEST_CASE("step start: it comes once a step, however many micro batches follow") {
+TEST_CASE("step start: its work is done once per step, for any number of micro batches") {
   const auto ms = [](std::int64_t micro_batches, bool keeps_buffers) {
     TrainingPlan training = layout_training({.micro_batches = micro_batches});
     training.parallelism->framework.keeps_buffers = keeps_buffers;

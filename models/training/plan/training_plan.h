@@ -1,4 +1,4 @@
-// One training run, checked and complete: everything a forecast depends on.
+// One checked and complete training run: all inputs of a forecast.
 #pragma once
 
 #include <memory>
@@ -28,10 +28,10 @@ struct TrainingPlan {
   std::shared_ptr<const Device> device;
   Recipe recipe;
   Batch batch;                      // train = micro * gas * data_parallel()
-  std::optional<BatchRamp> ramp{};  // on which the run grows to that batch
+  std::optional<BatchRamp> ramp{};  // the ramp that ends at `batch`
   // The level of this program on this machine, if it was measured (measured_program.h).
   std::optional<ProgramLevel> program{};
-  ProgramPrior prior{};                                // of that level, if it was not
+  ProgramPrior prior{};  // of that level, if the program was not measured
   FrameworkName framework = FrameworkName::deepspeed;  // the program that runs
   int gpus = 1;
   int gpus_per_node = 1;
@@ -40,43 +40,44 @@ struct TrainingPlan {
   // Steps before the checkpoint that this run resumes from: freeze_step counts them too.
   std::int64_t steps_done = 0;
   Kernels kernels = Kernels::deepspeed;
-  // Update kernels of the framework. DeepSpeed has others for each optimizer (stack_kernels).
+  // Update kernels of the framework. DeepSpeed's depend on the optimizer (stack_kernels).
   std::optional<Kernels> framework_kernels{};
-  Overlap overlap = Overlap::none;  // or ddp; ZeRO's is in the recipe
-  Exchange exchange{};              // of steps that sum gradients
+  Overlap overlap = Overlap::none;  // none or ddp; ZeRO's overlap is in the recipe
+  Exchange exchange{};              // used in steps that sum gradients
   NetworkModel network = NetworkModel::analytic;
-  bool expand = false;     // --symmetry off: every rank and round on its own
+  bool expand = false;     // --symmetry off: every rank and round is simulated
   bool per_block = false;  // one task per micro batch and block, for traces and --symmetry off
 
   // Set if the model is divided over ranks, or its states in ways other than DeepSpeed's stages 0
-  // to 2; the batch's `gpus` are then the layout's dp.
+  // to 2. The batch's `gpus` are then the layout's dp.
   std::optional<Parallelism> parallelism;
-  // Without that: how passes run, if a user says otherwise than DeepSpeed does.
+  // Without parallelism: options of the passes, if the user changes DeepSpeed's.
   std::optional<PassOptions> passes{};
 
   OptimizerType optimizer() const { return recipe.optimizer; }
   Backend backend() const { return recipe.backend; }
   Wrapper wrapper() const { return wrapper_of(recipe); }
-  // Ranks among which the optimizer's state is divided.
+  // Returns the number of ranks that share the optimizer's state.
   int shards() const { return is_sharded(wrapper()) ? gpus : 1; }
-  // Whether DeepSpeed hands the optimizer each parameter group, or a rank's shard of it, as one
-  // vector; under a pipeline bf16 keeps BF16_Optimizer. Other frameworks track the owner of each
-  // shard.
+  // Whether DeepSpeed passes each parameter group, or a rank's shard of it, to the optimizer as one
+  // vector. Under a pipeline, bf16 uses BF16_Optimizer, which does. Other frameworks track the
+  // owner of each shard.
   bool flattens() const {
-    if (model_of(optimizer()).matrix_work) return false;  // it reads whole matrices of the vector
+    if (model_of(optimizer()).matrix_work)
+      return false;  // such optimizers read whole matrices from the vector
     if (!parallelism) return is_flat(wrapper());
     if (parallelism->framework.name != FrameworkName::deepspeed) return false;
     const bool bf16 = recipe.precision.weights == DataType::bf16;
     return is_flat(wrapper()) || (bf16 && parallelism->layout.pp > 1);
   }
-  // Ranks that see different samples.
+  // Returns the number of ranks with different samples.
   int data_parallel() const { return parallelism ? parallelism->layout.dp : gpus; }
   int nodes() const { return (gpus + gpus_per_node - 1) / gpus_per_node; }
   // Model, cluster and device are compared by address.
   bool operator==(const TrainingPlan&) const = default;
 };
 
-// The ranks of pure data parallelism, node by node.
+// Returns the group of all ranks of pure data parallelism, filled node by node.
 inline ProcessGroup all_ranks(const TrainingPlan& training) {
   return {training.gpus, training.gpus_per_node};
 }

@@ -10,9 +10,9 @@ namespace {
 
 using parallel::Sharding;
 
-// Bytes read and written per element: int8 widened to 16 bits; a gradient quantized, summed and
-// quantized again after the exchange in the node, and summed after that between nodes. Error
-// feedback in the node adds 10 (gradient_exchange.h).
+// Bytes read and written per element: int8 widened to 16 bits takes 3. A gradient is quantized,
+// summed and quantized again after the exchange within the node, and summed after that between
+// nodes. Error feedback within the node adds 10 (gradient_exchange.h).
 constexpr double dequantized_bytes = 3;
 double quantized_exchange_bytes(const Exchange& exchange, double gradient) {
   return gradient + 3 * coding_of(exchange).inside + (is_loco(exchange) ? 10 : 0);
@@ -81,7 +81,7 @@ class SharingWriter {
   }
 
   // Returns how many pieces of a block fill one gradient bucket. Stage 3 of full training is priced
-  // piece by piece, as its host time was fitted (Framework::shard_handling_us).
+  // piece by piece, because its host time was fitted that way (Framework::shard_handling_us).
   int pieces_in_bucket(double piece) const {
     const bool buckets = how_.framework.name == FrameworkName::deepspeed &&
                          (how_.sharding == Sharding::gradients || model_.adapters);
@@ -119,7 +119,7 @@ class SharingWriter {
                                model_.predicted_layers);
   }
 
-  // `block`: elements of a block's experts on this rank.
+  // Adds calls for experts; `block` is the number of elements of a block's experts on this rank.
   void share_experts(PipelinePlan& plan, double block) const {
     const ProcessGroup& shard = owners_.back().shards.shard;
     plan.expert_gradients_scatter = some(call(shard, Op::reduce_scatter, block * gradient_bytes_));

@@ -1,19 +1,19 @@
 // Collectives of a micro batch with sharded gradients or weights (ZeRO stages 2 and 3, FSDP,
 // ZeRO++, hybrid shards). A block's gradients are reduced to the ranks that update them, and
-// weights are gathered before use; experts among the ranks that hold the same ones.
+// weights are gathered before use; those of experts among the ranks that hold the same ones.
 //
-//   gradients   reduce_scatter in the shard, all_reduce between its copies; of DeepSpeed's stage 2
+//   gradients   reduce_scatter in the shard, all_reduce between its copies; DeepSpeed's stage 2:
 //               all_reduce, in buckets of blocks; quantized (qgZ): all_to_all of int4 in the node,
 //               then between nodes
-//   weights     all_gather, in 16 bits or int8 (qwZ); before the backward pass again, then within
-//               secondary_ranks (hpZ), but of the blocks that are kept. Small ones stay whole: one
+//   weights     all_gather, in 16 bits or int8 (qwZ); again before the backward pass, then within
+//               secondary_ranks (hpZ), except for the kept blocks. Small ones stay whole: one
 //               all_gather after each update
 //
 // Updated weights of ranks that share optimizer states (stages 1 and 2) are gathered after the
 // step, in 16 bits. SDP4Bit gathers changes: a rank codes the change of its own weights in 4 bits,
-// with a scale for each 2,048, and every rank adds what it receives to the weights that it has. Its
-// kernels read the weight before and after and write 4 bits, of a share; and read 4 bits and a
-// weight and write a weight, of all. Their bytes are counted; they were not timed.
+// with a scale for each 2,048, and every rank adds the received changes to its weights. For its
+// share, a rank reads the weight before and after and writes 4 bits; for all weights, it reads 4
+// bits and a weight and writes a weight. These bytes are counted; the kernels were not timed.
 //
 // Sources: DeepSpeed runtime/zero/{stage3,partitioned_param_coordinator}.py,
 // runtime/comm/coalesced_collectives.py; ZeRO++ arXiv:2306.10209; torch FSDP; SDP4Bit
@@ -29,44 +29,45 @@
 
 namespace lambcast {
 
-// Nothing where neither is sharded. `parameters`: of one rank, by chunk. `gradient_bytes`: of an
-// element on the wire (gradient_reduction.h).
+// Adds the calls to `plan`, if gradients or weights are sharded. `parameters` are those of one
+// rank, by chunk; `gradient_bytes` those of an element on the wire (gradient_reduction.h).
 void share_weights(PipelinePlan& plan, const ModelShape& model, const Parallelism& how,
                    const std::vector<parallel::RankParameters>& parameters,
                    const std::vector<Owners>& owners, double gradient_bytes);
 
-// Elements of weights that are shared but stay whole, on a rank without tensor parallelism, which
-// DeepSpeed's stage 3 does not have.
+// Elements of weights that are shared in principle but stay whole, on a rank without tensor
+// parallelism, which DeepSpeed's stage 3 does not have.
 struct PersistentWeights {
   double inside = 0, vocabulary = 0;
   double all() const { return inside + vocabulary; }
 };
 PersistentWeights persistent_weights(const ModelShape& model, const Parallelism& how);
 
-// Returns how many blocks, the last ones, keep their weights from the forward to the backward pass:
+// Returns how many of the last blocks keep their weights from the forward to the backward pass.
 // DeepSpeed's stage 3 releases a block only if its next use is further than R elements away
-// (stage3_max_reuse_distance). Between the two passes of a block with k blocks behind it the head H
-// is used twice, and each of these blocks (B) forward, backward, and once more if it is computed
-// again:
+// (stage3_max_reuse_distance). Between the two passes of a block followed by k blocks, the head H
+// is used twice, and each of these blocks (B) forward, backward, and once more if it is recomputed.
+// A block is kept if
 //
 //   2 H + (2 or 3) k B < R
 int kept_blocks(const ModelShape& model, const Parallelism& how);
 
-// Returns the bytes an element in which the weights of a block are gathered.
+// Returns the bytes per element of a block's gathered weights.
 double block_weight_bytes(const ModelShape& model, const Parallelism& how);
 
-// Matrices of a block that are gathered: a bucket ahead that is smaller than one of them gathers
-// each alone (taken as equally large), however much smaller it is.
+// Returns the number of matrices of a block that are gathered. If the prefetch bucket is smaller
+// than one of them, each matrix (all taken as equally large) is gathered separately, however small
+// the bucket.
 int gathered_matrices(const ModelShape& model, const Parallelism& how);
 
-// Bytes of a weight as it is gathered: in the blocks, and of vocabularies.
+// Bytes per gathered weight: in the blocks, and in vocabularies.
 struct GatheredBytes {
   double blocks = 2, outer = 2;
 };
 GatheredBytes gathered_bytes(const ModelShape& model, const Parallelism& how);
 
-// Returns the parts that gather updated weights, in order. `held`: parameters of the rank; `when`:
-// follows the names of the calls.
+// Returns the parts that gather updated weights, in order. `held` are the parameters of the rank;
+// `when` is appended to the names of the calls.
 std::vector<StepPart> gather_weights(const std::vector<Owners>& owners,
                                      const parallel::RankParameters& held,
                                      const GatheredBytes& gathered, const Exchange& exchange,

@@ -22,9 +22,10 @@ PipelinePlan passes_of(const TrainingPlan& training) {
   return *plan_step(training, {StepKind::uniform, 1024, 1}).pipeline;
 }
 
-// Collectives that hide behind nothing: the vocabulary is gathered once before a micro batch's
-// blocks. After them its gradients are scattered over the shard and summed over its copies once.
-TEST_CASE("weight sharing: a pass takes as much longer as the outer weights' collectives take") {
+// Collectives that nothing overlaps: the vocabulary is gathered once, before a micro batch's
+// blocks. After the blocks its gradients are scattered over the shard once, and summed over its
+// copies once.
+TEST_CASE("weight sharing: a pass is longer by the time of the outer weights' collectives") {
   for (const int shard_ranks : {16, 8, 2}) {
     INFO(shard_ranks);
     const TrainingPlan training = sharded(shard_ranks);
@@ -56,9 +57,10 @@ TEST_CASE("weight sharing: a pass takes as much longer as the outer weights' col
   }
 }
 
-// GPT-2 XL: 48 blocks of 30.74 million elements, and a head of 80.4 million. Between the passes of
-// a block with k behind it 2 x 80.4 + 2 k x 30.74 million are used, fewer than 1e9 up to k = 13.
-TEST_CASE("weight sharing: DeepSpeed keeps weights whose next use is near") {
+// GPT-2 XL has 48 blocks of 30.74 million elements, and a head of 80.4 million. Between the passes
+// of a block followed by k blocks, 2 x 80.4 + 2 k x 30.74 million elements are used: fewer than 1e9
+// up to k = 13.
+TEST_CASE("weight sharing: DeepSpeed keeps weights that are used again soon") {
   TrainingPlan training = sharded(16);
   Parallelism& how = *training.parallelism;
   const auto kept = [&](double reuse) {
@@ -70,9 +72,9 @@ TEST_CASE("weight sharing: DeepSpeed keeps weights whose next use is near") {
   CHECK(kept(1e6) == 0);
   CHECK(kept(0) == 0);
   how.recompute = parallel::Recompute::full;
-  CHECK(kept(1e9) == 10);  // 2 x 80.4 + 3 k x 30.74 million up to k = 9
+  CHECK(kept(1e9) == 10);  // 2 x 80.4 + 3 k x 30.74 million are fewer than 1e9 up to k = 9
   how.recompute = parallel::Recompute::none;
-  // The time of the gathers before the backward pass goes with the blocks.
+  // The gathers before the backward pass take time in proportion to the blocks gathered.
   CollectiveCosts costs;
   const auto gathered = [&](double reuse) {
     how.framework.reuse_elements = reuse;
@@ -86,8 +88,8 @@ TEST_CASE("weight sharing: DeepSpeed keeps weights whose next use is near") {
   CHECK(kept(1e9) == 0);
 }
 
-// GPT-2 XL's vocabulary of 50,257 x 1,600: 2 bytes of each weight over the shard; its gradients
-// there, and of each share the sum over the copies.
+// GPT-2 XL's vocabulary of 50,257 x 1,600: 2 bytes of each weight are gathered over the shard, its
+// gradients are scattered there, and each share is summed over the copies.
 TEST_CASE("weight sharing: bytes of the outer weights") {
   const double outer = 50257. * 1600;
   for (const int shard_ranks : {16, 8, 2}) {
@@ -103,7 +105,7 @@ TEST_CASE("weight sharing: bytes of the outer weights") {
   }
 }
 
-// ZeRO++: the host's part of a gather, and the kernel that widens int8, 1 read and 2 written.
+// ZeRO++: the host's part of a gather, and the kernel that widens int8 (1 byte read, 2 written).
 TEST_CASE("weight sharing: weights that came in 8 bits are widened") {
   TrainingPlan training = sharded(16);
   training.parallelism->quantized_weights = true;
@@ -111,14 +113,14 @@ TEST_CASE("weight sharing: weights that came in 8 bits are widened") {
   CHECK(plan.weights_quantized.value() == Approx((1 + 2) * plan.weights_gather->bytes.value()));
 }
 
-// 1 million weights of two bytes among 8 ranks.
+// Gathers 1 million weights of two bytes among 8 ranks.
 std::vector<StepPart> gathered_by(const Exchange& exchange) {
   Owners owners;
   owners.shards.shard = {8, 8};
   return gather_weights({owners}, parallel::RankParameters{.divided = 1e6}, {}, exchange, "");
 }
 
-TEST_CASE("weights gather: 16 bits, or of SDP4Bit changes in 4 bits with a scale per 2,048") {
+TEST_CASE("weights gather: 16 bits, or with SDP4Bit changes in 4 bits with a scale per 2,048") {
   const std::vector<StepPart> plain = gathered_by({});
   REQUIRE(plain.size() == 1);
   CHECK(plain.front().name == "all_gather weights");
@@ -134,7 +136,7 @@ TEST_CASE("weights gather: 16 bits, or of SDP4Bit changes in 4 bits with a scale
   CHECK(add.passes.bytes_per_element == 0.5 + 2 + 2);
 }
 
-TEST_CASE("weights gather: a rank that shares with nobody gathers nothing") {
+TEST_CASE("weights gather: a rank that shares no weights gathers nothing") {
   CHECK(gather_weights({Owners()}, parallel::RankParameters{.divided = 1e6}, {},
                        {Exchange::Kind::sdp4bit}, "")
             .empty());

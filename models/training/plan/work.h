@@ -34,11 +34,11 @@ struct KernelWork {
 struct ProductWork {
   double flops = 0;
   Sourced<double> share_of_peak;
-  std::string_view cost = "share_of_peak";  // what that share is called among sources
+  std::string_view cost = "share_of_peak";  // name of this share among the sources
 };
 
-// Copies between GPU and host memory, each waited for: numpy's pageable buffers, or the pinned ones
-// that MPI stages device buffers through.
+// Copies between GPU and host memory, each with a wait: numpy's pageable buffers, or the pinned
+// ones through which MPI stages device buffers.
 struct HostCopy {
   double down_bytes = 0, up_bytes = 0;
   double waits = 0;
@@ -46,7 +46,7 @@ struct HostCopy {
 };
 
 // An optimizer's update on the host's processors, whose memory the ranks of a node share: bytes
-// read and written for one of them, and how many of them update at once.
+// read and written for one rank, and the number of ranks that update at once.
 struct HostUpdate {
   double bytes = 0;
   int ranks = 1;
@@ -55,11 +55,11 @@ struct HostUpdate {
 // One collective.
 struct Call {
   ProcessGroup group;
-  Backend backend = Backend::nccl;  // its carrier (backend.h)
+  Backend backend = Backend::nccl;  // backend that carries it (backend.h)
   Op op = Op::all_reduce;
   Bytes bytes;
-  std::string algorithm = {};  // empty: as the cluster or the library chooses
-  Place place = {};            // where the group's first member lies
+  std::string algorithm = {};  // empty: the choice of the cluster or library
+  Place place = {};            // place of the group's first member
 };
 
 // Returns a call over NCCL with the library's own choice of algorithm.
@@ -67,27 +67,28 @@ inline Call call(const ProcessGroup& group, Op op, double bytes) {
   return {group, Backend::nccl, op, Bytes(bytes)};
 }
 
-// A call over one rank is none.
+// Returns the call, or nothing if it has a single rank or no bytes.
 inline std::optional<Call> some(const Call& call) {
   return call.group.ranks > 1 && call.bytes.value() > 0 ? std::optional(call) : std::nullopt;
 }
 
-// Under a layout: a segment of a pipeline stage's passes over all micro batches (pipeline_plan.h),
-// cut when gradients are complete. Segment 0 ends with the first micro batch's forward pass.
-// Segment 1 + i ends when the gradients of its i-th chunk from the end may be reduced, and the last
-// with the stage's last pass.
+// Under a layout: a segment of a pipeline stage's passes over all micro batches (pipeline_plan.h).
+// Segments end when gradients are complete: segment 0 with the first micro batch's forward pass,
+// segment 1 + i when the gradients of its i-th chunk from the end may be reduced, and the last
+// segment with the stage's last pass.
 struct StageWork {
   int stage = 0;
   int segment = 0;
 };
 
-// Nothing but order.
+// An operation that only orders others.
 struct Wait {};
 
 // Time that kernels lose to an overlapping collective (pass_price.h).
 struct Slowdown {
   Call beside;
-  bool first_only = false;  // overlaps the first segment only, which may be the shorter
+  bool first_only =
+      false;  // whether the call overlaps only the first segment, which may be the shorter
 };
 
 using Work = std::variant<PassWork, StageWork, MemoryWork, KernelWork, ProductWork, HostCopy,
