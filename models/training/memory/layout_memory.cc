@@ -21,7 +21,7 @@ using parallel::Sharding;
 
 constexpr double gib = 1024.0 * 1024 * 1024;
 
-// Fitted: two runs of BigScience's search under nvidia-smi (bigscience_a100, its fitted rows).
+// Fitted to two runs of BigScience's search under nvidia-smi (the fitted rows of bigscience_a100).
 constexpr double communicator_bytes = 0.5 * gib;
 constexpr double context_bytes = 1.5 * gib;
 
@@ -74,7 +74,7 @@ parallel::StateBytes state_bytes(const TrainingPlan& training) {
     states.weights = states.master;
     states.master = 0;
   } else if (how.framework.shards_fp32) {
-    states.optimizer_gradients = states.gradients;  // sharded, next to the whole sums
+    states.optimizer_gradients = states.gradients;  // sharded, in addition to the unsharded sums
   } else if (how.framework.sums_beside && how.framework.fp32_gradients) {
     states.gradients = parallel::bf16_summed_gradients.gradients;
   } else if (how.framework.copies_gradients && !how.framework.fp32_gradients) {
@@ -87,13 +87,14 @@ parallel::StateBytes state_bytes(const TrainingPlan& training) {
   return states;
 }
 
-// Tokens of one micro batch on one rank.
+// Returns the tokens of one micro batch on one rank.
 double tokens_of(const TrainingPlan& training) {
   return static_cast<double>(training.batch.micro * training.seq_len) /
          training.parallelism->layout.cp;
 }
 
-// Weights whole while they are needed, and their gradients until they are reduced.
+// Returns the bytes of gathered weights while they are in use, and of their gradients until they
+// are reduced.
 double sharded_buffers(const ModelShape& model, const Parallelism& how, const RankParameters& held,
                        double block) {
   const double outer = held.vocabulary;
@@ -102,7 +103,7 @@ double sharded_buffers(const ModelShape& model, const Parallelism& how, const Ra
     const double live = std::max(how.framework.live_elements, block * kept_blocks(model, how));
     return how.weight_bytes * std::min(live + whole, held.held());
   }
-  const double gradient = 2 + how.gradient_bytes();  // as computed, and as reduced
+  const double gradient = 2 + how.gradient_bytes();  // in the computed and the reduced format
   const double whole = 2 * block * block_weight_bytes(model, how) + outer * how.weight_bytes;
   return model.adapters ? whole : whole + gradient * std::max(block, outer / 2);
 }
@@ -112,9 +113,9 @@ double bucket_bytes(const Parallelism& how, const RankParameters& held) {
   return 2 * how.gradient_bytes() * std::min(how.framework.least_bucket, held.total());
 }
 
-// Bytes that one block's backward pass needs in addition to the activations: gradients of the
-// feed-forward's inner tensors, of the block's input and of its residual. Experts add gradients of
-// the input of their rows.
+// Returns the bytes that one block's backward pass needs in addition to the activations: gradients
+// of the feed-forward's inner tensors, of the block's input and of its residual. Experts add
+// gradients of the inputs of their rows.
 double gradient_bytes_of_block(const TrainingPlan& training) {
   const BlockWork work = block_work_of(training, training.seq_len);
   const double tokens = tokens_of(training);
@@ -143,7 +144,7 @@ double buffers_of(const TrainingPlan& training, const RankParameters& held, doub
 // Bytes of the loss without its softmax, which counts among the activations.
 struct LossBytes {
   double held = 0;
-  double unfilled = 0;  // the place of 16-bit logits, too small for what comes after them
+  double unfilled = 0;  // freed 16-bit logits, too small for later allocations
 };
 
 // Returns the fp32 bytes of the loss: PyTorch's backward pass holds the gradient twice. A loss
@@ -159,9 +160,9 @@ LossBytes loss_bytes(const TrainingPlan& training) {
   return {(divided ? 12 : 8) * logits, how.framework.dtensor ? 2 * logits : 0};
 }
 
-// Returns the host memory for the optimizer states of all ranks of a node. Each shard holds weight,
-// moments and gradient in fp32. Stages 1 and 2 over several micro batches add gradient sums, and
-// stage 3 the weights, in 16 bits. All of it is pinned or kept (host_update.h).
+// Returns the host memory for the optimizer states of all ranks of a node. Each shard has weight,
+// moments and gradient in fp32. Stages 1 and 2 with several micro batches add gradient sums in 16
+// bits, and stage 3 adds weights in 16 bits. All of it is pinned or kept (host_update.h).
 double host_bytes(const TrainingPlan& training, const RankParameters& parameters) {
   const Parallelism& how = *training.parallelism;
   if (how.optimizer_on == OptimizerOn::gpu) return 0;
@@ -170,7 +171,8 @@ double host_bytes(const TrainingPlan& training, const RankParameters& parameters
   return (16 + (further ? 2 : 0)) * shard * std::min(how.layout.gpus_per_node, training.gpus);
 }
 
-// Tensor, data and model-parallel groups, a pair to each neighbour, the tied pair and the world.
+// Communicators: tensor, data and model-parallel groups, one pair with each neighbour, the pair of
+// tied stages, and the world.
 double runtime_bytes(const parallel::ParallelLayout& layout) {
   int communicators = 1;
   if (layout.tp > 1) ++communicators;

@@ -2,18 +2,19 @@
 // plus the memory of the framework and its libraries.
 //
 //   weights, gradients, optimizer
-//                 state_memory.h, by framework: FSDP2 shards fp32 weights that are the optimizer's
-//                 own; DeepSpeed's bf16 keeps 16-bit gradients and fp32 sums; Megatron's optimizer
-//                 copies 16-bit gradients to fp32. Frozen weights are held as the products read
-//                 them, in 8 or 4 bits too (Transformer Engine, fp8_model_init)
+//                 state_memory.h, by framework: FSDP2 shards the optimizer's own fp32 weights;
+//                 DeepSpeed's bf16 keeps 16-bit gradients and fp32 sums; Megatron's optimizer
+//                 copies 16-bit gradients to fp32. Frozen weights have the format of their
+//                 products, also 8 or 4 bits (Transformer Engine, fp8_model_init)
 //   activations   kept from forward to backward passes (activation_memory.h)
 //   loss          a rank's tokens x V / t x 8 unless it is compiled: PyTorch's backward pass holds
 //                 its gradient twice in fp32; 12 if PyTorch divides the loss over tensor
 //                 parallelism (loss.py). The softmax's 4 count among the activations. The loss is
-//                 freed before the blocks' backward passes begin, so if those need more,
+//                 freed before the blocks' backward passes begin. If these need more memory, they
+//                 count instead of the loss, as the next two parts:
 //   recomputed    (activation_memory.h) and block_gradients, of a block's inner tensors (f / t,
 //                 three if gated), its input and its residual
-//   buffers       sharded weights while they are whole and their gradients until they are reduced;
+//   buffers       gathered weights while in use, and their gradients until they are reduced;
 //                 DeepSpeed's two buckets if it shards states (else a bucket is flattened after the
 //                 backward pass, in the place of activations); under sequence parallelism a
 //                 gathered input and an output before it is scattered, 2 x 2 s b h; the same amount
@@ -23,9 +24,10 @@
 //                 16-bit logits, 2 V / t a token, which is too small for later allocations
 //   runtime       CUDA context with PyTorch's kernels, and buffers of each communicator
 //
-// Whole at a time: FSDP two blocks (the one that computes and the next), embedding and head;
-// DeepSpeed's stage 3 max_live_parameters, 1e9 elements. nvidia-smi shows all parts;
-// torch.cuda.max_memory_reserved not the runtime, max_memory_allocated not what is unused either.
+// Gathered at a time: with FSDP two blocks (the one that computes and the next), embedding and
+// head; with DeepSpeed's stage 3 max_live_parameters, 1e9 elements. nvidia-smi shows all parts;
+// torch.cuda.max_memory_reserved does not show the runtime, and max_memory_allocated neither that
+// nor unused memory.
 //
 // Sources: PyTorch FSDP2, torchtitan train.py; DeepSpeed runtime/zero/config.py; Megatron-LM
 // core/tensor_parallel/layers.py (GlobalMemoryBuffer). Runtime: fitted, see the constants.
@@ -35,14 +37,14 @@
 
 namespace lambcast {
 
-// Forecasts the memory of one rank per pipeline stage of a layout; the second function that of the
-// fullest rank.
+// Forecasts the memory of one rank per pipeline stage of a layout, and the memory of the fullest
+// rank.
 std::vector<MemoryForecast> forecast_stage_memory(const TrainingPlan& training);
 MemoryForecast forecast_layout_memory(const TrainingPlan& training);
 
-// Returns the parts of memory without a layout: what passes hold in addition to states, as under a
-// layout that divides nothing, and the runtime. A model without known blocks uses the value of its
-// description.
+// Returns the parts of memory other than states for a run without a layout: the memory of passes,
+// as under a layout that divides nothing, and the runtime. A model without known blocks uses the
+// value of its description.
 std::vector<std::pair<std::string, Bytes>> undivided_passes(const TrainingPlan& training);
 
 }  // namespace lambcast

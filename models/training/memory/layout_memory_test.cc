@@ -12,7 +12,8 @@ namespace lambcast {
 namespace {
 using parallel::Sharding;
 
-TEST_CASE("layout memory: what compression owes is held for each stage and tensor rank") {
+TEST_CASE(
+    "layout memory: error feedback of compression is counted for each stage and tensor rank") {
   TrainingPlan training = layout_training({.tp = 5, .dp = 2, .pp = 2});
   const auto held = [&](OptimizerType type, Kernels kernels) {
     training.recipe.optimizer = type;
@@ -24,7 +25,7 @@ TEST_CASE("layout memory: what compression owes is held for each stage and tenso
   };
   CHECK_FALSE(held(OptimizerType::adam, Kernels::deepspeed).contains("worker_error"));
   const auto adam = held(OptimizerType::onebit_adam, Kernels::deepspeed);
-  // A fifth of half the model, and what stages hold of embeddings.
+  // A fifth of half the model, plus the stages' parts of embeddings.
   const double part = static_cast<double>(parameters(*training.model)) / 10;
   CHECK(adam.at("worker_error") == Approx(4 * part).epsilon(0.1));
   CHECK(adam.at("server_error") == adam.at("worker_error") / 2);
@@ -52,15 +53,15 @@ TEST_CASE("layout memory: parts add up, and show what only a framework holds") {
       parts({.dp = 8, .sharding = Sharding::weights, .framework = FrameworkName::torchtitan});
   CHECK(fsdp.at("weights") == Approx(4 * model / 8));
   CHECK(fsdp.at("optimizer") == Approx(8 * model / 8));
-  // Two blocks of 12 h^2 + 13 h, with their part of the positions and the last norm, and the
-  // vocabulary whole, in 16 bits; the gradients of the larger of a block and half of the
-  // vocabulary, as they were computed and as they are reduced.
+  // Two blocks of 12 h^2 + 13 h elements, with their part of the positions and the last norm, and
+  // the whole vocabulary, in 16 bits. Gradients of a block or of half the vocabulary, whichever is
+  // larger, in their computed and reduced formats.
   const double h = 1600, block = 12 * h * h + 13 * h + (1024 + 2) * h / 48, vocabulary = 50257 * h;
   CHECK(fsdp.at("buffers") == Approx(2 * (2 * block + vocabulary) + (2 + 4) * vocabulary / 2));
   const auto zero =
       parts({.dp = 8, .sharding = Sharding::weights, .framework = FrameworkName::deepspeed});
   CHECK(zero.at("weights") == Approx(2 * model / 8));
-  CHECK(zero.at("buffers") > fsdp.at("buffers"));  // a billion elements live, and two buckets
+  CHECK(zero.at("buffers") > fsdp.at("buffers"));  // a billion live elements, and two buckets
   const auto on_host = parts({.dp = 8,
                               .sharding = Sharding::weights,
                               .framework = FrameworkName::deepspeed,
@@ -68,17 +69,19 @@ TEST_CASE("layout memory: parts add up, and show what only a framework holds") {
   CHECK(on_host.at("weights") == zero.at("weights"));
   CHECK_FALSE((on_host.contains("optimizer") || on_host.contains("gradients")));
   CHECK(zero.at("gradients") > 0);
-  // A CUDA context of 1.5 GiB and half of one for each communicator: the world; tensor and data
-  // parallel and four of the pipeline; context parallel, whose ranks share the gradients too.
+  // A CUDA context of 1.5 GiB, and 0.5 GiB for each communicator: one for the world, one each for
+  // tensor and data parallelism, four for the pipeline, and those of context parallelism, whose
+  // ranks also share the gradients.
   const double half = 0.5 * 1024 * 1024 * 1024;
   CHECK(parts({}).at("runtime") == 4 * half);
   CHECK(parts({.tp = 5, .dp = 2, .pp = 2}).at("runtime") == 10 * half);
   CHECK(parts({.cp = 2}).at("runtime") == 6 * half);
 }
 
-// GPT-2 XL's states on 4 ranks of one node take 18 bytes a parameter at stage 3, and 16 at stage 2
-// with a single micro batch. The sharding does not change the total, and none stays on the GPU.
-TEST_CASE("layout memory: offloaded states fit into the hosts, where their size is said") {
+// GPT-2 XL's states on 4 ranks of one node take 18 bytes per parameter at stage 3, and 16 at stage
+// 2 with a single micro batch. Sharding does not change the total, and no states stay on the GPU.
+TEST_CASE(
+    "layout memory: offloaded states must fit the hosts, if the description states their memory") {
   TrainingPlan training = layout_training({.dp = 4,
                                            .sharding = Sharding::weights,
                                            .framework = FrameworkName::deepspeed,
@@ -99,8 +102,8 @@ TEST_CASE("layout memory: offloaded states fit into the hosts, where their size 
   CHECK_FALSE(with_capacity("24 GB"));
 }
 
-// Buffers of activations of a micro batch: a gathered input and an output to be scattered, 2 bytes
-// an element each.
+// Buffers for activations of a micro batch: a gathered input and an output to be scattered, with 2
+// bytes per element each.
 TEST_CASE("layout memory: sequence parallelism holds two whole activations") {
   const auto buffers = [](bool sequence_parallel) {
     const TrainingPlan training =
@@ -114,8 +117,8 @@ TEST_CASE("layout memory: sequence parallelism holds two whole activations") {
         Approx(2 * 2. * 1024 * static_cast<double>(training.model->hidden)));
 }
 
-// 2 a s^2 in 32 blocks, though the model's description speaks of one kernel.
-TEST_CASE("layout memory: attention that is not fused keeps the scores of every model") {
+// 2 a s^2 bytes in 32 blocks, although the model's description assumes a fused kernel.
+TEST_CASE("layout memory: unfused attention keeps the scores of every model") {
   TrainingPlan training = layout_training({.dp = 4, .sharding = Sharding::weights});
   training.model = std::make_shared<const ModelShape>(load_model("llama3-8b", {}));
   const auto activations = [&](AttentionKernel kernel) {
@@ -128,9 +131,8 @@ TEST_CASE("layout memory: attention that is not fused keeps the scores of every 
         Approx(32 * 2 * 32. * 1024 * 1024));
 }
 
-// Bytes in fp32 in addition to the kept softmax: the gradient twice, or the three tensors of
-// PyTorch's divided loss. If some of the remaining memory is unused, the place of the 16-bit logits
-// is too.
+// fp32 bytes in addition to the kept softmax: the gradient twice, or the three tensors of PyTorch's
+// divided loss. If some memory is unused, the place of the 16-bit logits is too.
 TEST_CASE("layout memory: the loss holds logits two or three times") {
   const auto part = [](FrameworkName framework, const std::string& name, double unused) {
     TrainingPlan training = layout_training({.tp = 5, .framework = framework});
@@ -147,7 +149,8 @@ TEST_CASE("layout memory: the loss holds logits two or three times") {
   CHECK(part(FrameworkName::torchtitan, "unused", 0) == Approx(2 * logits));
 }
 
-// A bucket is flattened once the activations are gone, but where states are shared two stand by.
+// Without shared states a bucket is flattened after the activations are freed, so it needs no
+// buffer; with shared states there are two buckets.
 TEST_CASE("layout memory: DeepSpeed's buckets") {
   const auto has_buffers = [](Sharding sharding) {
     const TrainingPlan training =
@@ -160,7 +163,7 @@ TEST_CASE("layout memory: DeepSpeed's buckets") {
   CHECK(has_buffers(Sharding::optimizer));
 }
 
-TEST_CASE("layout memory: frozen weights are held as products read them, and have no states") {
+TEST_CASE("layout memory: frozen weights have the format of their products, and no states") {
   TrainingPlan training = layout_training({.dp = 4});
   const double weights = static_cast<double>(parameters(*training.model));
   training.model = std::make_shared<const ModelShape>(with_adapters(*training.model, {16}, {}));
@@ -175,7 +178,7 @@ TEST_CASE("layout memory: frozen weights are held as products read them, and hav
   CHECK(part("optimizer") == Approx(12 * adapters));
   training.parallelism->format = MatrixFormat::fp8;
   CHECK(part("weights") == Approx(weights + 2 * adapters));
-  // QLoRA: 12 h^2 elements of each block in 4.127 bits, the rest in 16.
+  // QLoRA: 12 h^2 elements of each block in 4.127 bits, all others in 16.
   ModelShape narrow = *training.model;
   narrow.adapters->frozen_bits = 4.127;
   training.model = std::make_shared<const ModelShape>(narrow);
@@ -184,8 +187,8 @@ TEST_CASE("layout memory: frozen weights are held as products read them, and hav
   CHECK(part("weights") == Approx(4.127 / 8 * matrices + 2 * (weights - matrices) + 2 * adapters));
 }
 
-// Mixtral 8x7B on one GPU, T = 1,024 tokens of h = 4,096, two of 8 experts of f = 14,336 each: 2 h
-// (input) + 6 f (gated in one kernel) a row.
+// Mixtral 8x7B on one GPU, T = 1,024 tokens of h = 4,096, two of 8 experts of f = 14,336 each.
+// Bytes per row: 2 h (input) + 6 f (gated, in one kernel).
 TrainingPlan training_of_experts(ExpertUse use) {
   TrainingPlan training = layout_training({});
   training.model = std::make_shared<const ModelShape>(load_model("mixtral-8x7b", {}));
@@ -200,23 +203,24 @@ double activation_part(const TrainingPlan& training) {
   return 0;
 }
 
-TEST_CASE("layout memory: experts keep the rows that they compute, to a capacity or imbalanced") {
+TEST_CASE(
+    "layout memory: experts keep the rows that they compute, with a capacity or an imbalance") {
   const double row = 32 * (2 * 4096. + 6 * 14336.), rows = 2 * 1024;
   const double even = activation_part(training_of_experts({}));
   CHECK(activation_part(training_of_experts({.capacity_factor = 2})) - even == Approx(rows * row));
-  // Among ranks that share experts, not on one that has all.
+  // Imbalance counts if ranks share the experts, not if one rank has all.
   CHECK(activation_part(training_of_experts({.imbalance = {1.5, {}}})) == even);
   TrainingPlan shared = training_of_experts({.imbalance = {1.5, {}}});
   shared.gpus = shared.parallelism->layout.dp = shared.parallelism->layout.ep = 2;
   shared.batch.train *= 2;
   CHECK(activation_part(shared) - even == Approx(rows / 2 * row));
-  // Masks and weights of 1,024 x 2,048 places in 16 bits, and what the experts put out.
+  // Masks and weights of 1,024 x 2,048 places in 16 bits, and the outputs of the experts.
   const double one_hot =
       activation_part(training_of_experts({.capacity_factor = 1, .routing = Routing::one_hot}));
   CHECK(one_hot - even == Approx(32 * (2 * 2 * 1024 * rows + 2 * rows * 4096)));
 }
 
-TEST_CASE("layout memory: recomputed experts keep what the router read") {
+TEST_CASE("layout memory: recomputed experts keep the input of the router") {
   TrainingPlan training = training_of_experts({.capacity_factor = 1.25});
   const double all = activation_part(training);
   training.parallelism->repeated = Repeated::experts;
@@ -225,8 +229,8 @@ TEST_CASE("layout memory: recomputed experts keep what the router read") {
         Approx(32 * (rows * (2 * 4096. + 6 * 14336.) - 2 * 1024 * 4096)));
 }
 
-// A fifth of the inputs, 48 x 2 s h, on each of five ranks.
-TEST_CASE("layout memory: checkpoints in parts") {
+// Each of five ranks keeps a fifth of the inputs, 48 x 2 s h bytes.
+TEST_CASE("layout memory: checkpoints divided over ranks") {
   TrainingPlan training = layout_training({.tp = 5});
   training.parallelism->recompute = parallel::Recompute::full;
   const double whole = activation_part(training);

@@ -12,14 +12,15 @@
 namespace lambcast {
 namespace {
 
-// The same batch in micro steps of `micro`, which divides the samples of a GPU.
+// Returns the run with the same batch in micro batches of `micro`, which must divide a GPU's
+// samples.
 TrainingPlan in_steps_of(TrainingPlan training, std::int64_t micro) {
   training.batch.gas = training.batch.micro * training.batch.gas / micro;
   training.batch.micro = micro;
   return training;
 }
 
-// The largest divisor of `samples` up to `most`.
+// Returns the largest divisor of `samples` that is at most `most`.
 std::int64_t largest_divisor(std::int64_t samples, std::int64_t most) {
   std::int64_t largest = 1;
   for (std::int64_t low = 1; low * low <= samples; ++low) {
@@ -61,7 +62,7 @@ bool has_zero(const Recipe& recipe) {
   return (tested || recipe.zero.any_optimizer) && !optimizer.onebit;
 }
 
-// The first higher stage that is enough by itself, else the first with a smaller micro batch.
+// Returns the first higher ZeRO stage that is sufficient alone, or else with a smaller micro batch.
 std::optional<std::string> higher_stage(const TrainingPlan& training) {
   if (!has_zero(training.recipe)) return std::nullopt;
   for (const bool smaller : {false, true}) {
@@ -82,8 +83,8 @@ struct DeviceMemory {
   Bytes capacity;
 };
 
-// Memory capacities of the devices that ship, smallest first. They are read once, because every
-// point of a sweep that does not fit needs them.
+// Memory capacities of the device presets, smallest first. They are read once, because every point
+// of a sweep that does not fit needs them.
 const std::vector<DeviceMemory>& device_memories() {
   static const std::vector<DeviceMemory> memories = [] {
     std::vector<DeviceMemory> all;
@@ -105,15 +106,16 @@ std::optional<std::string> larger_device(const TrainingPlan& training) {
 
 // --- under a layout ---
 
-// The flags that were changed, and the run with them.
+// The flags that were changed, and the changed run.
 struct Change {
   std::string flags;
   TrainingPlan training;
 };
-// Ever more of one kind.
+// Changes of one kind, in increasing strength.
 using Changes = std::vector<Change>;
 
-// Copies of tokens by their places, instead of products with one-hot tensors.
+// Returns the change that sends tokens to experts by copies instead of products with one-hot
+// tensors.
 Changes copied_tokens(const TrainingPlan& training) {
   if (training.model->experts == 0 || training.parallelism->experts.routing != Routing::one_hot)
     return {};
@@ -143,7 +145,7 @@ Changes more_recomputation(const TrainingPlan& training) {
   return changes;
 }
 
-// experiments/scenario/layout_choice.cc refuses more.
+// Returns the highest sharding that experiments/scenario/layout_choice.cc allows.
 parallel::Sharding most_sharing(const TrainingPlan& training) {
   using enum parallel::Sharding;
   const Parallelism& how = *training.parallelism;
@@ -176,7 +178,7 @@ bool is_legal(const TrainingPlan& training) {
       });
 }
 
-// Twice as much of one axis, and again, from the ranks that hold the same weights.
+// Returns repeated doublings of one axis, which take the ranks from data parallelism.
 Changes more_division(const TrainingPlan& training, const char* flag,
                       int parallel::ParallelLayout::*axis) {
   Changes changes;
@@ -200,7 +202,7 @@ Changes more_division(const TrainingPlan& training, const char* flag,
   return changes;
 }
 
-// Fewer experts to a rank, among the ranks that there are.
+// Returns repeated doublings of expert parallelism, within the same ranks.
 Changes more_expert_ranks(const TrainingPlan& training) {
   Changes changes;
   TrainingPlan with = training;
@@ -213,8 +215,8 @@ Changes more_expert_ranks(const TrainingPlan& training) {
   return changes;
 }
 
-// Returns the change that offloads the optimizer to the host, if DeepSpeed's Adam shards states
-// already.
+// Returns the change that offloads the optimizer to the host, if DeepSpeed's Adam already shards
+// states.
 Changes optimizer_on_host(const TrainingPlan& training) {
   TrainingPlan with = training;
   Parallelism& how = *with.parallelism;
@@ -237,7 +239,8 @@ std::vector<Changes> kinds_of_change(const TrainingPlan& training) {
           optimizer_on_host(training)};
 }
 
-// Fewer replicas take more steps to the same batch.
+// Returns the flags of a change. With fewer replicas, they increase gradient accumulation to keep
+// the batch.
 std::string same_batch(const Change& change, std::int64_t steps_before) {
   const std::int64_t steps = change.training.batch.gas;
   return steps == steps_before ? change.flags
@@ -252,8 +255,7 @@ std::optional<std::string> with_smaller_steps(const Change& change, std::int64_t
   return with_peak(fmt::format("{} {}", change.flags, steps_flags(in_steps->batch)), *in_steps);
 }
 
-// Returns the smallest sufficient change of each kind, at the run's micro batch or with a smaller
-// one.
+// Returns the smallest sufficient change of each kind, with the run's micro batch or a smaller one.
 std::vector<std::string> least_changes(const TrainingPlan& training, bool smaller,
                                        const std::string& before = {}) {
   std::vector<std::string> remedies;
@@ -274,8 +276,8 @@ std::vector<std::string> least_changes(const TrainingPlan& training, bool smalle
   return remedies;
 }
 
-// Returns changes that suffice with a smaller micro batch; if none does, with full recomputation
-// too.
+// Returns changes that suffice with a smaller micro batch; if there are none, changes that also
+// need full recomputation.
 std::vector<std::string> combined_changes(const TrainingPlan& training) {
   std::vector<std::string> remedies = least_changes(training, true);
   if (!remedies.empty() || training.parallelism->recompute == parallel::Recompute::full)

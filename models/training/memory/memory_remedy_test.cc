@@ -20,7 +20,7 @@ TrainingPlan too_large(OptimizerType type, const char* model, std::int64_t micro
   return training;
 }
 
-// The number behind a flag of a remedy.
+// Returns the number after a flag of a remedy.
 std::int64_t after(const std::string& remedy, const std::string& flag) {
   const auto at = remedy.find(flag + " ");
   REQUIRE(at != std::string::npos);
@@ -45,7 +45,7 @@ TEST_CASE("memory remedy: the largest micro batch that fits, and the batch stays
   }
 }
 
-TEST_CASE("memory remedy: a micro batch of one sample less, where it fits") {
+TEST_CASE("memory remedy: a micro batch that is smaller by one sample, if it fits") {
   TrainingPlan training = training_of({OptimizerType::lamb, 64, "dgx-a100-80g", "bert-large"});
   while (forecast_memory(training).fits) ++training.batch.micro;
   const std::int64_t fits = training.batch.micro - 1;
@@ -54,7 +54,7 @@ TEST_CASE("memory remedy: a micro batch of one sample less, where it fits") {
 }
 
 TEST_CASE("memory remedy: every flag named was forecast to fit") {
-  // Weights and state alone are too much: only dividing them helps.
+  // Weights and states alone exceed the memory: only dividing them helps.
   TrainingPlan training = too_large(OptimizerType::adamw, "llama2-7b", 1, 4);
   const std::vector<std::string> remedies = memory_remedies(training);
   REQUIRE_FALSE(remedies.empty());
@@ -62,7 +62,7 @@ TEST_CASE("memory remedy: every flag named was forecast to fit") {
   training.recipe.zero.stage = after(remedies[0], "--zero-stage");
   CHECK(forecast_memory(training).fits);
 
-  // A stage that is not enough by itself comes with a micro batch.
+  // A stage that does not suffice alone is combined with a micro batch.
   training = too_large(OptimizerType::adamw, "llama2-7b", 1024, 1);
   training.recipe.zero.stage = 0;
   const std::string both = memory_remedies(training).at(0);
@@ -101,7 +101,7 @@ TEST_CASE("memory remedy: no stage is named that the framework lacks") {
   }
 }
 
-TEST_CASE("memory remedy: a larger GPU, where there is one") {
+TEST_CASE("memory remedy: a larger GPU, if there is one") {
   TrainingPlan training = training_of({OptimizerType::onebit_lamb, 64});
   training.batch = {64 * 64, 64, 1};
   REQUIRE_FALSE(forecast_memory(training).fits);

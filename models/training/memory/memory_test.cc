@@ -26,7 +26,7 @@ std::map<std::string, double> parts_of(const TrainingPlan& training) {
   return parts;
 }
 
-// Without what passes hold and the runtime.
+// Returns the parts other than those of passes and the runtime.
 std::map<std::string, double> states_of(const TrainingPlan& training) {
   std::map<std::string, double> parts = parts_of(training);
   for (const char* part :
@@ -41,7 +41,7 @@ double without_passes(const TrainingPlan& training) {
   return sum;
 }
 
-TEST_CASE("memory: fp16 LAMB holds 16 bytes a parameter") {
+TEST_CASE("memory: fp16 LAMB holds 16 bytes per parameter") {
   for (const auto type : {OptimizerType::lamb, OptimizerType::adam}) {
     const auto parts = states_of(training_of({type, 32}));
     CHECK(parts.at("weights") == 2 * all);
@@ -62,14 +62,13 @@ TEST_CASE("memory: fp32 needs no master copy") {
   CHECK_FALSE(parts.contains("master_weights"));
 }
 
-TEST_CASE(
-    "memory: 1-bit LAMB holds 24 + 4/n bytes a parameter and what the step needs for a while") {
+TEST_CASE("memory: 1-bit LAMB holds 24 + 4/n bytes per parameter, and temporaries of the step") {
   TrainingPlan training = training_of({OptimizerType::onebit_lamb, 32});
   const auto parts = parts_of(training);
   CHECK(parts.at("fresh_variance") == 4 * optimized);
   CHECK(parts.at("worker_error") == 4 * padded_32);
   CHECK(parts.at("server_error") == 4 * padded_32 / 32);
-  // The momentum before the step and fp32 gradients, 8 bytes; signs as bytes and packed.
+  // The momentum before the step and fp32 gradients, 8 bytes; signs, both as bytes and packed.
   CHECK(parts.at("temporaries") == Approx(8 * optimized + 1.25 * padded_32));
   CHECK(without_passes(training) - parts.at("temporaries") ==
         Approx(4 * all + (12 + 4) * optimized + (4 + 4 / 32.) * padded_32));
@@ -82,7 +81,7 @@ TEST_CASE(
 TEST_CASE("memory: the 1-bit Adams hold no second variance") {
   const auto parts = parts_of(training_of({OptimizerType::onebit_adam, 32}));
   CHECK_FALSE(parts.contains("fresh_variance"));
-  // Per group, each padded to a multiple of 1024.
+  // Buffers of each group, padded to a multiple of 1024.
   CHECK(parts.at("worker_error") >= 4 * optimized);
   CHECK(parts.at("worker_error") < 4 * (optimized + 3 * 1024));
   CHECK_FALSE(parts.contains("momentum_accumulator"));
@@ -119,7 +118,8 @@ TEST_CASE("memory: bf16 without ZeRO is held as fp16 since DeepSpeed 0.17.6") {
   CHECK(parts_of(bf16) == parts_of(fp16));
 }
 
-TEST_CASE("memory: bf16 without ZeRO sharded the optimizer and held gradients twice before") {
+TEST_CASE(
+    "memory: bf16 without ZeRO sharded the optimizer and held gradients twice before 0.17.6") {
   TrainingPlan training = training_of({OptimizerType::adamw, 32, "dgx-a100-80g"});
   training.recipe.engine.wraps_bf16_as_fp16 = false;
   training.recipe.precision.weights = DataType::bf16;
@@ -129,7 +129,7 @@ TEST_CASE("memory: bf16 without ZeRO sharded the optimizer and held gradients tw
   CHECK(parts.at("gradient_sums") == 4 * optimized);
   for (const char* part : {"master_weights", "momentum", "variance"})
     CHECK(parts.at(part) == Approx(4 * optimized / 32));
-  // Under ZeRO they add up as bf16, unless data_types.grad_accum_dtype says fp32.
+  // Under ZeRO, gradients are summed in bf16, unless data_types.grad_accum_dtype sets fp32.
   training.recipe.zero.stage = 1;
   CHECK_FALSE(parts_of(training).contains("gradient_sums"));
   training.recipe.precision.sums = DataType::fp32;
@@ -137,7 +137,7 @@ TEST_CASE("memory: bf16 without ZeRO sharded the optimizer and held gradients tw
   training.recipe.zero.stage = 2;
   CHECK(parts_of(training).at("gradients") == Approx(4 * all / 32));
 
-  // 8 bytes a parameter and 12 / 64 of 6.7 G parameters: DeepSpeed trains this on 80 GB.
+  // 8 bytes per parameter and 12 / 64 of 6.7 G parameters: DeepSpeed trains this model on 80 GB.
   TrainingPlan llama = training_of({OptimizerType::adamw, 64, "dgx-a100-80g", "llama2-7b"});
   llama.batch = {64, 1, 1};
   llama.recipe.precision.weights = DataType::bf16;
@@ -146,8 +146,8 @@ TEST_CASE("memory: bf16 without ZeRO sharded the optimizer and held gradients tw
         Approx((8 + 12 / 64.) * static_cast<double>(parameters(*llama.model))));
 }
 
-// A layout that divides nothing holds the same activations; 5 a s^2 b in 48 blocks are scores.
-TEST_CASE("memory: attention keeps its scores where its passes are priced so") {
+// A layout that divides nothing has the same activations; 5 a s^2 b in 48 blocks are scores.
+TEST_CASE("memory: attention keeps its scores if its passes are priced so") {
   TrainingPlan training = training_of({OptimizerType::adam, 8, "hgx-h100-ndr", "gpt2-xl", {}});
   training.seq_len = 1024;
   const double fused = parts_of(training).at("activations");
@@ -157,7 +157,7 @@ TEST_CASE("memory: attention keeps its scores where its passes are priced so") {
   CHECK(parts_of(layout).at("activations") == Approx(fused));
   layout.parallelism->attention = AttentionKernel::unfused;
   CHECK(parts_of(layout).at("activations") - fused == Approx(48 * 16 * 5 * 25. * 1024 * 1024));
-  // Timed as a whole, it keeps the value of the model's description.
+  // If the model was timed as a whole, the value of its description is used.
   TrainingPlan timed = training_of({OptimizerType::adam, 8});
   REQUIRE_FALSE(priced_as(timed));
   const double kept = parts_of(timed).at("activations");
@@ -166,8 +166,8 @@ TEST_CASE("memory: attention keeps its scores where its passes are priced so") {
   CHECK(kept - parts_of(timed).at("activations") == Approx(24 * 16 * 5 * 16. * 128 * 128));
 }
 
-// 16 bytes a parameter either way, and the same passes.
-TEST_CASE("memory: a run holds as much as by a layout that divides nothing") {
+// 16 bytes per parameter and the same passes, with and without a layout.
+TEST_CASE("memory: a run without a layout holds as much as with one that divides nothing") {
   for (const std::int64_t micro : {1, 8}) {
     TrainingPlan training = training_of({OptimizerType::adam, 8, "hgx-h100-ndr", "gpt2-xl", {}});
     training.seq_len = 1024;
@@ -179,8 +179,8 @@ TEST_CASE("memory: a run holds as much as by a layout that divides nothing") {
   }
 }
 
-// Two fp32 copies of the masked tokens' logits, in addition to the kept ones.
-TEST_CASE("memory: BERT's loss is of its masked tokens") {
+// Two fp32 copies of the masked tokens' logits, in addition to the kept logits.
+TEST_CASE("memory: BERT's loss covers its masked tokens") {
   const TrainingPlan training = training_of({OptimizerType::adam, 8});
   const ModelShape& bert = *training.model;
   CHECK(bert.head_share < 0.2);
@@ -189,7 +189,7 @@ TEST_CASE("memory: BERT's loss is of its masked tokens") {
         Approx(8 * tokens * bert.head_share * static_cast<double>(bert.vocab)));
 }
 
-TEST_CASE("memory: what fills the GPU to the byte fits") {
+TEST_CASE("memory: a run that exactly fills the GPU fits") {
   TrainingPlan training = training_of({OptimizerType::lamb, 32});
   Device device = *training.device;
   device.memory_capacity = forecast_memory(training).peak;

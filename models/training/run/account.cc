@@ -28,7 +28,7 @@ Duration& part_of(StepMetrics& metrics, Category category) {
   return metrics.bubble;
 }
 
-// Returns the coverage of the whole: none if one part has none, else the smaller one.
+// Returns the coverage of two parts together: none if one of them has none, else the smaller one.
 std::optional<double> weaker(std::optional<double> a, std::optional<double> b) {
   if (!a || !b) return std::nullopt;
   return std::min(*a, *b);
@@ -70,8 +70,9 @@ StepMetrics account(const StepPlan& plan, const std::vector<Price>& prices,
   metrics.bubble += mean(std::max(Duration(), bubbles));
   metrics.step_time = timeline.end.since_start();
   if (plan.pipeline) {
-    // Ranks of several stages run at once: what is left of the step when they neither compute nor
-    // wait for one another. Where nothing is, some stages compute while others wait for theirs.
+    // Stages run at the same time, so exposed communication is the part of the step in which the
+    // mean stage neither computes nor waits for others. If that is negative, some stages compute
+    // while others wait for theirs, so it is taken off the bubble.
     metrics.exposed_comm = metrics.step_time - metrics.forward - metrics.backward -
                            metrics.compress - metrics.decompress - metrics.optimizer -
                            metrics.bubble;

@@ -1,5 +1,5 @@
-// The account of a step that ran: how long its parts took, what it put on the wires, and what its
-// time rests on.
+// Totals of an executed step: the time of its parts, the bytes on the wires, and the evidence for
+// its time.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace lambcast {
 
-// Under a pipeline all parts are means over its stages, and add up to the step.
+// Totals of a step. Under a pipeline, all parts are means over its stages and add up to the step.
 struct StepMetrics {
   Duration step_time;
   // Interval of step_time from the errors of wires and computations (interval.h).
@@ -16,13 +16,13 @@ struct StepMetrics {
   // Share of steps that should lie inside the interval. Absent if held-out forecasts do not support
   // one: without a calibration, with compression, or if compute times are of another GPU or model.
   std::optional<double> coverage;
-  bool calibrated = true;     // collectives lie inside what the cluster was calibrated on
-  Basis basis = Basis::rate;  // what forward and backward rest on
+  bool calibrated = true;     // whether collectives are inside the calibrated range
+  Basis basis = Basis::rate;  // evidence for forward and backward times
   Duration forward, backward, gradient_comm, exposed_comm, compress, decompress, optimizer, bubble;
   std::optional<StandIn> stand_in;  // as in Execution
   Bytes wire_bytes_per_gpu;
-  Bytes network_bytes_per_node;  // of all stages on a node, mean over nodes
-  double num_collectives = 0;    // under a pipeline the mean over its stages
+  Bytes network_bytes_per_node;  // of all stages on a node, averaged over nodes
+  double num_collectives = 0;    // under a pipeline averaged over its stages
 };
 
 StepMetrics account(const StepPlan& plan, const std::vector<Price>& prices,

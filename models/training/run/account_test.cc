@@ -8,7 +8,7 @@
 namespace lambcast {
 namespace {
 
-// Stages run at once; time not accounted to any other part is exposed communication.
+// Stages run at the same time; time that is not in any other part is exposed communication.
 TEST_CASE("account: the parts of a pipeline's step add up, with compression too") {
   for (const char* exchange : {"all_reduce", "int8"}) {
     TrainingPlan training = layout_training({.dp = 4, .pp = 2});

@@ -1,12 +1,13 @@
-// Share of a run's steps that exchange compressed momentum. If it is small, the run's speed-up is
-// no evidence on compression.
+// Share of a run's steps that exchange compressed momentum. If it is small, the run's speed-up says
+// little about compression.
 #pragma once
 
 #include "models/training/run/forecast.h"
 
 namespace lambcast {
 
-// Steps that exchange compressed momentum, or nothing at all (0/1 Adam's silent ones).
+// Returns the share of steps that exchange compressed momentum, or nothing at all (0/1 Adam's
+// silent steps).
 inline double compressed_share(const Forecast& forecast) {
   double steps = 0;
   for (const StepForecast& step : forecast.steps)

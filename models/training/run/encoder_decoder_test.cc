@@ -9,14 +9,15 @@
 namespace lambcast {
 namespace {
 
-// T5 large: 24 blocks of 512 tokens, then 24 of 114, hidden 1024.
+// T5 large: 24 encoder blocks of 512 tokens, then 24 decoder blocks of 114, hidden size 1024.
 TrainingPlan t5_training(LayoutCase of, double target = 114. / 512) {
   TrainingPlan training = layout_training(of);
   training.model = std::make_shared<const ModelShape>(load_model(
       "t5-large",
       std::vector<ModelOverride>{{"model.target_fraction", fmt::format("{:.17g}", target)}}));
   training.seq_len = 512;
-  training.parallelism->attention = AttentionKernel::unfused;  // the square that shapes count
+  training.parallelism->attention =
+      AttentionKernel::unfused;  // its score squares are those that shapes count
   return training;
 }
 
@@ -30,7 +31,7 @@ double products_of(const std::vector<Piece>& pieces) {
   return sum.value();
 }
 
-TEST_CASE("encoder and decoder: each block multiplies what its shape counts") {
+TEST_CASE("encoder and decoder: the products of each block match its shape's count") {
   for (const char* gated : {"false", "true"}) {
     TrainingPlan training = t5_training({});
     training.model = std::make_shared<const ModelShape>(
@@ -57,10 +58,11 @@ TEST_CASE("encoder and decoder: collectives carry the tokens of their own stack"
   CHECK(plan.loss_sum->bytes.value() == 4 * 3 * 114);
 }
 
-// One sum a pair of products each way, of an encoder's 2 and a decoder's 3, and one of the
-// encoder's tokens back; 2 of embeddings, 3 of the loss, 1 of the head's input, 2 of norm and
-// overflow. In parts 2 a pair forward and 3 back, of the encoder's tokens 1 and 2; 2 of each
-// embedding, 5 of the head, and the gradients of norms.
+// Each pair of products has a sum forward and one backward: 2 pairs per encoder block, 3 per
+// decoder block, and one more sum of the encoder's tokens backward. Outside the blocks: 2 sums for
+// embeddings, 3 for the loss, 1 for the head's input, 2 for norm and overflow. With sequence
+// parallelism a pair has 2 calls forward and 3 backward, the encoder's tokens 1 and 2. Outside are
+// then 2 for each embedding, 5 for the head, and one for the gradients of norms.
 TEST_CASE("encoder and decoder: a decoder's block has a third pair of products") {
   CollectiveCosts costs;
   const auto calls = [&](bool sequence_parallel) {
@@ -72,7 +74,7 @@ TEST_CASE("encoder and decoder: a decoder's block has a third pair of products")
   CHECK(calls(true) == 24 * (2 * 5) + 24 * (3 * 5 + 3) + 2 * 2 + 5 + 2 + 1);
 }
 
-TEST_CASE("encoder and decoder: stages of a decoder are sent both stacks' activations") {
+TEST_CASE("encoder and decoder: stages of a decoder receive the activations of both stacks") {
   const PipelinePlan plan = pipeline_of(t5_training({.pp = 4}));
   REQUIRE(plan.sends.size() == 3);
   const double encoder = 512 * 2 * 1024, decoder = 114 * 2 * 1024;
@@ -81,8 +83,7 @@ TEST_CASE("encoder and decoder: stages of a decoder are sent both stacks' activa
   CHECK(plan.sends[2].bytes.value() == Approx(encoder + decoder));
 }
 
-TEST_CASE(
-    "encoder and decoder: fewer targets make a shorter step, and less than a longer encoder") {
+TEST_CASE("encoder and decoder: fewer target tokens make a shorter step, more make a longer one") {
   CollectiveCosts costs;
   const auto step_us = [&](double target) {
     return run_step(t5_training({.tp = 2}, target), {StepKind::uniform, 512, 1}, costs)
@@ -93,7 +94,8 @@ TEST_CASE(
   CHECK(step_us(1) > 1.2 * usual);
 }
 
-// Halves of two stages lie on either side of the border; an uneven one has blocks of both.
+// With an even number of stages, stacks meet at a border between stages; otherwise one stage has
+// blocks of both.
 TEST_CASE("encoder and decoder: each stack begins in one chunk") {
   for (const int stages : {1, 2, 3, 4}) {
     const PipelinePlan plan = pipeline_of(t5_training({.pp = stages}));

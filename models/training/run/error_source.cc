@@ -14,7 +14,8 @@ namespace {
 
 constexpr std::size_t implementations = kernels_count, operations = op_count, carriers = 3;
 
-// Numbers of sources: single ones, then one for each implementation and collective.
+// Indices of sources: single sources, then one for each kernel implementation, and one for each
+// collective.
 constexpr std::size_t passes = 0, gradient_copies = 1, to_and_from_host = 2, exchange_kernels = 3;
 constexpr std::size_t plain_kernels = 4, onebit_kernels = plain_kernels + implementations;
 constexpr std::size_t collectives = onebit_kernels + implementations;
@@ -25,7 +26,8 @@ std::size_t of_call(const Call& call) {
          static_cast<std::size_t>(call.op);
 }
 
-// A 1-bit optimizer's update and its compression are written in the same way, the one as the other.
+// Returns the source of kernels. A 1-bit optimizer's update and compression are implemented alike,
+// so they share one.
 std::size_t of_kernels(OptimizerType optimizer, Kernels kernels, Category part) {
   const auto implementation = static_cast<std::size_t>(kernels);
   if (is_onebit(optimizer)) return onebit_kernels + implementation;
@@ -61,8 +63,8 @@ bool same_tables(const Calibration* a, const Calibration* b) {
   return *a == other && same_tables(a->preset.get(), b->preset.get());
 }
 
-// Whether both clusters' collectives rest on the same tables and constants, read at any time, up to
-// the rates of their NICs.
+// Whether both clusters' collectives depend on the same tables and constants (which may have been
+// read at different times), except for the rates of their NICs.
 bool alike_but_for_nics(const Cluster& a, const Cluster& b) {
   if (!same_tables(a.calibration ? &*a.calibration : nullptr,
                    b.calibration ? &*b.calibration : nullptr))
@@ -73,7 +75,7 @@ bool alike_but_for_nics(const Cluster& a, const Cluster& b) {
   other.nic_nominal = a.nic_nominal;
   other.nic_bandwidth = a.nic_bandwidth;
   other.nic_limit = a.nic_limit;
-  // A library's share of the rate, which depends on the description.
+  // The share of the NIC's rate that a library reaches; it depends on the description.
   other.nccl.nic_efficiency = a.nccl.nic_efficiency;
   other.mpi.nic_efficiency = a.mpi.nic_efficiency;
   return same_communication(a, other);
@@ -93,7 +95,7 @@ TimeAtEnds time_at_ends(const StepRun& step, OptimizerType optimizer, Kernels ke
   TimeAtEnds time;
   time.s = step.metrics.step_time.s();
   time.at.fill({time.s, time.s});
-  // In a serial timeline, the step changes by the change of each operation.
+  // In a serial timeline the step changes by the sum of the changes of its operations.
   const bool serial = in_a_row(step.execution.timeline);
   std::array<bool, error_sources> present{};
   for (std::size_t i = 0; i < step.prices.size(); ++i) {
@@ -144,7 +146,7 @@ RatioInterval ratio_of(const TimeAtEnds& a, const TimeAtEnds& b, const ErrorSour
   const auto add = [&](std::size_t source, double one, double other) {
     const double low = std::min({one, other, ratio.value});
     const double high = std::max({one, other, ratio.value});
-    if (low == high) return;  // most sources are in neither run
+    if (low == high) return;  // most sources occur in neither run
     below += std::pow(std::log(low / ratio.value), 2);
     above += std::pow(std::log(high / ratio.value), 2);
     if (high > low) ratio.shares.push_back({source, low, high});

@@ -4,20 +4,21 @@
 // Operations whose times have the same origin err together and form one source: the model's passes,
 // copies in the GPU's memory, the kernels of one implementation, copies to the host, one collective
 // of one library. A source moves all its operations to the low or to the high end of their
-// intervals (price.h). The step is executed anew, so hidden work does not move it. Sources err
-// independently of one another: with s a source and r = ln(a / b) the logarithm of the ratio of two
+// intervals (price.h). The step is then executed again, so that hidden work does not change it.
+// Sources err independently. With s a source and r = ln(a / b) the logarithm of the ratio of two
 // runs' times,
 //
 //   interval of the ratio = exp(r -+ sqrt(sum over s of (r(s) - r)^2)),
 //
-// The shortfalls below and the excesses above are summed separately. A source common to both runs
-// cancels. For runs on different machines a source is common if it rests on the same data: kernels
-// on one description of a GPU under the same software, passes if the same program runs on both (its
-// level cancels), collectives on descriptions that differ at most in the rate of their NICs. Other
-// sources move each run by itself.
+// where changes below r and above r are summed separately. A source common to both runs cancels.
+// For runs on different machines a source is common if it depends on the same data: kernels on one
+// description of a GPU under the same software, passes if the same program runs on both (its level
+// cancels), collectives on descriptions that differ at most in the rate of their NICs. Other
+// sources change each run separately.
 //
-// Whether one library errs in two collectives alike is not known; taking them apart makes intervals
-// of ratios wider than they are when it does. A run's own interval takes them together (step.h).
+// It is unknown whether the errors of two collectives of one library are equal. They are taken as
+// independent, which makes intervals of ratios too wide if they are equal. A run's own interval
+// takes them as one error (step.h).
 #pragma once
 
 #include <array>
@@ -32,7 +33,7 @@ namespace lambcast {
 
 inline constexpr std::size_t error_sources = 35;
 
-// The time of a step or a run, and what it would be with each source alone at either end.
+// Time of a step or a run, and its time with one source at either end of its interval.
 struct TimeAtEnds {
   struct Ends {
     double low_s = 0, high_s = 0;
@@ -40,18 +41,18 @@ struct TimeAtEnds {
   double s = 0;
   std::array<Ends, error_sources> at{};
 
-  // Adds `times` steps of this kind.
+  // Adds `times` steps with these times.
   void add(const TimeAtEnds& step, double times);
 };
 
-// Of a step with this optimizer and these kernels.
+// Returns the times of a step with this optimizer and these kernels.
 TimeAtEnds time_at_ends(const StepRun& step, OptimizerType optimizer, Kernels kernels);
 
 // Kind of operation whose times a source moves.
 enum class ErrorOf { passes, copies, plain_kernels, exchange_kernels, onebit_kernels, wires };
 ErrorOf what_errs(std::size_t source);
 
-// The collective that a source stands for; nothing for kernels, copies and passes.
+// The collective that a source stands for; absent for kernels, copies and passes.
 struct MeasuredCall {
   Backend backend = Backend::nccl;
   Op op = Op::all_reduce;
@@ -59,7 +60,7 @@ struct MeasuredCall {
 std::optional<MeasuredCall> measured_call(std::size_t source);
 
 // Name of a source ("all_reduce over nccl"), and the measurement, with its command, that would
-// narrow it.
+// narrow its interval.
 std::string name_of_source(std::size_t source);
 std::string measurement_of(std::size_t source);
 
@@ -71,16 +72,16 @@ struct ErrorShare {
 
 struct RatioInterval {
   double value = 1, low = 1, high = 1;
-  std::vector<ErrorShare> shares;  // the widest first; those that move nothing are left out
+  std::vector<ErrorShare> shares;  // widest first; sources without an effect are omitted
 };
 
 using ErrorSources = std::bitset<error_sources>;
 
-// The sources by which both runs err alike.
+// Returns the sources whose errors are the same in both runs.
 ErrorSources common_sources(const TrainingPlan& a, const TrainingPlan& b);
 
-// a / b, such as a speed-up: the time of the plain run over that of the other. On one machine all
-// sources are common.
+// Returns the ratio a / b with its interval, such as a speed-up: the time of the plain run divided
+// by that of the other. On one machine all sources are common.
 RatioInterval ratio_of(const TimeAtEnds& a, const TimeAtEnds& b,
                        const ErrorSources& common = ErrorSources().set());
 

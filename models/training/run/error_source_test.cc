@@ -18,28 +18,28 @@ const ErrorShare* share_of(const RatioInterval& ratio, const std::string& name) 
   return found == ratio.shares.end() ? nullptr : &*found;
 }
 
-TEST_CASE("error_source: a run against itself is certain, whatever it rests on") {
+TEST_CASE("error_source: the ratio of a run to itself is certain") {
   const Forecast run = forecast_of(training_of({OptimizerType::onebit_lamb, 64}));
   const RatioInterval same = ratio_of(run.time, run.time);
   CHECK(same.value == 1);
   CHECK(same.low == 1);
   CHECK(same.high == 1);
   CHECK(same.shares.empty());
-  // On another machine its errors are its own, and those of both runs add up.
+  // On another machine the errors are independent, and those of both runs add up.
   const RatioInterval apart = ratio_of(run.time, run.time, ErrorSources());
   CHECK(apart.low < 1);
   CHECK(apart.high > 1);
   CHECK(apart.low * apart.high == Approx(1).epsilon(1e-9));
 }
 
-TEST_CASE("error_source: common errors cancel, so a ratio is known better than its two times") {
+TEST_CASE("error_source: common errors cancel, so a ratio is more certain than its two times") {
   const Forecast run = forecast_of(training_of({OptimizerType::onebit_lamb, 64}));
   REQUIRE(run.run.speedup.has_value());
   const RatioInterval& speedup = *run.run.speedup;
   CHECK(speedup.value == Approx(run.run.speedup_vs_baseline).epsilon(1e-9));
   CHECK(speedup.low < speedup.value);
   CHECK(speedup.high > speedup.value);
-  // Dividing the ends of both runs' own intervals is wider.
+  // Dividing the interval ends of both runs gives a wider interval.
   double plain_low = run.plain_time.s, plain_high = run.plain_time.s;
   for (const auto& at : run.plain_time.at) {
     plain_low -= run.plain_time.s - at.low_s;
@@ -47,14 +47,14 @@ TEST_CASE("error_source: common errors cancel, so a ratio is known better than i
   }
   CHECK(speedup.high / speedup.low <
         plain_high / plain_low * run.run.time_high_s / run.run.time_low_s);
-  // Compute is in both: at its slow end both runs are longer and the ratio nearer to 1.
+  // Passes are in both runs: at their slow end both runs are longer and the ratio is closer to 1.
   const ErrorShare* passes = share_of(speedup, "passes");
   REQUIRE(passes != nullptr);
   CHECK(std::abs(std::log(passes->high / passes->low)) <
         0.5 * std::log(speedup.high / speedup.low));
 }
 
-TEST_CASE("error_source: shares add up in squares, on each side by itself, the widest first") {
+TEST_CASE("error_source: shares add up in squares, separately on each side, widest first") {
   const RatioInterval speedup =
       *forecast_of(training_of({OptimizerType::onebit_lamb, 64})).run.speedup;
   double below = 0, above = 0;
@@ -71,7 +71,8 @@ TEST_CASE("error_source: shares add up in squares, on each side by itself, the w
   }
   CHECK(speedup.low == Approx(speedup.value * std::exp(-std::sqrt(below))));
   CHECK(speedup.high == Approx(speedup.value * std::exp(std::sqrt(above))));
-  // Only the plain run and the warm-up reduce gradients: their error moves the speed-up.
+  // Only the plain run and the warm-up reduce gradients, so the error of all_reduce changes the
+  // speed-up.
   REQUIRE(share_of(speedup, "all_reduce over nccl") != nullptr);
 }
 
@@ -79,8 +80,7 @@ double longer_by(const Price& price) {
   return (interval_of(price.time, price.wires, price.compute).high - price.time).s();
 }
 
-TEST_CASE(
-    "error_source: a source moves the step as far as its operations do where nothing overlaps") {
+TEST_CASE("error_source: without overlap, a source changes the step as much as its operations") {
   const TrainingPlan training = training_of({OptimizerType::lamb, 64});
   CollectiveCosts costs;
   const StepRun step = run_step(training, {StepKind::uniform, training.seq_len, 1}, costs);
@@ -104,7 +104,7 @@ TEST_CASE("error_source: each has a name and a measurement of its own") {
   CHECK(names.contains("all_to_all over mpi (cuda_aware)"));
 }
 
-TEST_CASE("error_source: what hides behind the backward pass moves no step") {
+TEST_CASE("error_source: communication hidden behind the backward pass does not change the step") {
   TrainingPlan training = training_of({OptimizerType::lamb, 16, "hgx-h100-ndr"});
   training.overlap = Overlap::ddp;
   CollectiveCosts costs;

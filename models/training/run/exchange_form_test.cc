@@ -13,7 +13,7 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-// 32 GPUs on 8 nodes of 4.
+// Returns a training on 32 GPUs: 8 nodes of 4.
 TrainingPlan in_form(const std::string& exchange, const Overrides& settings = {}) {
   TrainingPlan training =
       training_of({.optimizer = OptimizerType::adam, .gpus = 32, .settings = settings});
@@ -25,7 +25,7 @@ StepMetrics step_in_form(const std::string& exchange, const Overrides& settings 
   return metrics_of(in_form(exchange, settings), StepKind::uniform);
 }
 
-// Under a layout that divides nothing.
+// Returns a training under a layout that divides nothing.
 TrainingPlan data_parallel(FrameworkName framework) {
   TrainingPlan training = training_of({OptimizerType::adam, 32, "dgx-a100-80g"});
   Parallelism how;
@@ -55,7 +55,7 @@ TEST_CASE("exchange form: pattern and timing are written behind the codec, in an
   }
 }
 
-TEST_CASE("exchange form: hooks run a codec as its library does, unless the form is stated") {
+TEST_CASE("exchange form: hooks run a codec as its library does, unless the form is set") {
   const auto hooked = [](const char* text) { return name_of(in_hooks(parsed(text))); };
   for (const char* between_leaders :
        {"onebit", "fp8", "int8", "int4:owed", "neighbours:ring", "neighbours:exponential"})
@@ -68,7 +68,7 @@ TEST_CASE("exchange form: hooks run a codec as its library does, unless the form
   CHECK(hooked("int8 / after") == "int8 / two-level / after");
 }
 
-TEST_CASE("exchange form: what has no form, and ZeRO, refuse one") {
+TEST_CASE("exchange form: exchanges without forms, and ZeRO, reject one") {
   for (const char* own : {"all_reduce / flat", "qgz / two-level", "loco / after",
                           "local:16 / overlapped", "localsgd:4:8 / two-level"})
     CHECK_FALSE(refused_form(parsed(own)).empty());
@@ -91,9 +91,9 @@ TEST_CASE("exchange form: node leaders lie on all nodes, one for each of the sib
   CHECK(node_leaders({4, 4}).ranks == 1);
 }
 
-// A leader exchanges with 7 others what a rank exchanges with 31, and only leaders use the NICs:
-// 2 7/8 (K + 4 bytes of scales for each 2,048) of int8 a node.
-TEST_CASE("exchange form: in two levels a NIC carries what leaders exchange") {
+// A leader exchanges with 7 others what a rank in the flat form exchanges with 31, and only leaders
+// use the NICs: 2 7/8 (K + 4 bytes of scales for each 2,048) bytes of int8 per node.
+TEST_CASE("exchange form: on two levels a NIC carries what leaders exchange") {
   const auto all = static_cast<std::size_t>(parameters(load_model("bert-large")));
   const auto of_node = [](const char* exchange) {
     return step_in_form(exchange).network_bytes_per_node.value();
@@ -113,7 +113,7 @@ TEST_CASE("exchange form: in two levels a NIC carries what leaders exchange") {
 }
 
 TEST_CASE(
-    "exchange form: a leader sums its node's gradients first, and hands out what comes back") {
+    "exchange form: a leader first sums its node's gradients, and then distributes the result") {
   const TrainingPlan training = in_form("int8 / two-level");
   const auto all = static_cast<double>(parameters(*training.model));
   const std::vector<StepPart> parts = gradient_exchange(training, averaged_gradients(training));
@@ -127,14 +127,14 @@ TEST_CASE(
     CHECK(in_node.group.nodes() == 1);
     CHECK(in_node.bytes.value() == 2 * all);  // fp16
   }
-  // One message each way: scales stand in front of their chunks.
+  // One message each way: scales precede their chunks.
   CHECK(std::get<Call>(parts[2].work).op == Op::all_to_all);
   CHECK(std::get<Call>(parts[4].work).op == Op::all_gather);
   CHECK(gradient_exchange(in_form("int8"), averaged_gradients(training)).size() == 7);
   // Leaders keep the error feedback of gradients; that of sums is divided over them.
   const TrainingPlan owed = in_form("int8:owed / two-level");
   CHECK(exchange_state_bytes(owed, averaged_gradients(owed)) == Approx((4 + 4. / 8) * all));
-  // With one node there is no peer to exchange with, and with one GPU a node all are leaders.
+  // With one node there are no peers; with one GPU per node all ranks are leaders.
   TrainingPlan one = training_of({.optimizer = OptimizerType::adam, .gpus = 4});
   one.exchange = training.exchange;
   CHECK(metrics_of(one, StepKind::uniform).network_bytes_per_node.value() == 0);
@@ -150,10 +150,10 @@ TEST_CASE(
   CHECK(names("int8 / two-level / overlapped") == names("int8 / flat / overlapped"));
 }
 
-// On 8 nodes an all_to_all takes one hop and a ring's all_gather 7: a hop of 10 ms more delays one
-// message by 80 ms, and B buckets B times. A large message also waits for its channels' buffers
-// (channel_bounds.h), so that the whole one is of one bit here.
-TEST_CASE("exchange form: every bucket pays the latencies of an exchange") {
+// On 8 nodes an all_to_all takes one hop and a ring's all_gather 7, so a hop that is 10 ms longer
+// delays one message by 80 ms, and B buckets B times. A large message also waits for its channels'
+// buffers (channel_bounds.h), so the exchange without buckets uses one bit here.
+TEST_CASE("exchange form: every bucket has the latencies of an exchange") {
   const auto with_hop = [](const char* exchange, const char* hop) {
     return step_in_form(exchange, {{"nccl.Simple.network_hop", hop}, {"nccl.LL.network_hop", hop}})
         .step_time.s();
@@ -169,21 +169,22 @@ TEST_CASE("exchange form: every bucket pays the latencies of an exchange") {
   CHECK(later("onebit / two-level / after") == Approx(0.08).epsilon(0.05));
 }
 
-// 8 ranks of one place in their nodes exchange a quarter of the elements each, and all 4 of a node
-// use its NICs: together a node sends what its leader would.
+// The 8 ranks of one place in their nodes exchange a quarter of the elements, and all 4 ranks of a
+// node use its NICs: together they send the same bytes as a leader.
 TEST_CASE("exchange form: sharded, each rank of a node exchanges its share of the node's sum") {
   const TrainingPlan training = in_form("onebit / sharded");
   const auto all = static_cast<double>(parameters(*training.model));
   const std::vector<StepPart> parts = gradient_exchange(training, averaged_gradients(training));
   const auto call_at = [&](std::size_t i) { return std::get<Call>(parts.at(i).work); };
-  REQUIRE(parts.size() == 9);  // sum, widen, compress, scatter, serve, gather, in the node, decode
+  REQUIRE(parts.size() ==
+          9);  // sum, widen, compress, scatter, average, gather, all_gather in the node, decode
   CHECK(call_at(0).op == Op::reduce_scatter);
   CHECK(call_at(0).group.ranks == 4);
   CHECK(call_at(0).bytes.value() == 2 * all);  // fp16
   CHECK(std::get<KernelWork>(parts[2].work).elements == Approx(all / 4).epsilon(1e-4));
   CHECK(call_at(3).op == Op::all_to_all);
   CHECK(call_at(3).group == ProcessGroup{8, 1, 4, 1, 4});
-  // Signs of all, and a scale of each of 8 chunks of 4 shares.
+  // Signs of all elements, and a scale for each of 8 chunks of 4 shares.
   CHECK(call_at(6).op == Op::all_gather);
   CHECK(call_at(6).group.ranks == 4);
   CHECK(call_at(6).bytes.value() == Approx(all / 8 + 4 * 32).epsilon(1e-4));
@@ -194,10 +195,10 @@ TEST_CASE("exchange form: sharded, each rank of a node exchanges its share of th
   for (const std::string codec : {"onebit", "int8", "int4", "fp8", "randomk:1%"})
     CHECK(of_node((codec + " / sharded").c_str()) ==
           Approx(of_node((codec + " / two-level").c_str())).epsilon(1e-3));
-  // Error feedback of a quarter, and of the sums of a thirty-second.
+  // Error feedback of a quarter of the elements, and of sums of a thirty-second.
   CHECK(exchange_state_bytes(training, averaged_gradients(training)) ==
         Approx((4 + 4. / 8) * all / 4));
-  // Sums of sparse values are gathered as they are.
+  // Sums of sparse values are gathered uncompressed.
   const TrainingPlan sparse = in_form("randomk:1% / sharded");
   const Call last =
       std::get<Call>(gradient_exchange(sparse, averaged_gradients(sparse)).back().work);
@@ -205,11 +206,11 @@ TEST_CASE("exchange form: sharded, each rank of a node exchanges its share of th
   CHECK(last.bytes.value() == 2 * all);
 }
 
-// 1-bit Adam's momenta, one buffer under fp16: 2 (m-1)/m Np/8 + 8 (m-1) bytes of each share. Among
-// all ranks 28 of 32 chunks of each of 4 ranks leave a node, and 31 of 32 in the ring of the
+// 1-bit Adam's momenta, one buffer under fp16: 2 (m-1)/m Np/8 + 8 (m-1) bytes for each share. In
+// the flat form, 28 of 32 chunks of each of 4 ranks leave a node, and 31 of 32 in the ring of the
 // gather: 4.47 Np/8 instead of 1.75.
 TEST_CASE(
-    "exchange form: a composition says codec, pattern, schedule and scope, and is read back") {
+    "exchange form: a composition of codec, pattern, schedule and scope is parsed and printed") {
   for (const char* text : {"int4:owed / two-level / every 30 / nodes", "onebit / every 4",
                            "topk:1% / sharded / every 16 / sites:8", "local:16 / nodes"}) {
     CHECK(name_of(parsed(text)) == text);
@@ -223,8 +224,8 @@ TEST_CASE(
     CHECK_THROWS_WITH(parsed(text), Contains("/ every STEPS with"));
 }
 
-// Every 4 steps the change of the weights, in int8 with a scale for each 2,048: 2 7/8 (K + 4
-// K/2048) bytes of a node whose 4 ranks are a site, and nothing in between.
+// Every 4 steps the change of the weights is sent in int8 with a scale for each 2,048: 2 7/8 (K + 4
+// K/2048) bytes per node, whose 4 ranks are a site. In between nothing is sent.
 TEST_CASE("exchange form: sites exchange the change of their weights in few bits") {
   const auto in = [](const std::string& exchange) {
     TrainingPlan training = in_form(exchange);
@@ -242,10 +243,10 @@ TEST_CASE("exchange form: sites exchange the change of their weights in few bits
     CHECK(sent(by) == Approx(closed).epsilon(1e-3));
   }
   CHECK(steps_per_exchange(parsed("int8 / every 4")) == 4);
-  // Weights whole are local:4:4, which sends 4 bytes instead of one and its scale.
+  // Uncompressed weights are local:4:4, which sends 4 bytes instead of one byte and its scale.
   CHECK(in("fp32 / every 4 / nodes").exchange == Exchange{ExchangeKind::local, 4, 0, 4});
   CHECK(sent("local:4:4") == Approx(3.99 * sent("int8 / every 4 / nodes")).epsilon(0.01));
-  // For a share: outer weights and momentum, error feedback of the share and of the sums of 8
+  // For a share: outer weights and momentum, error feedback of the share, and that of the sums of 8
   // sites.
   const TrainingPlan owed = in("int4+ef / every 4 / nodes");
   CHECK(exchange_state_bytes(owed, averaged_gradients(owed)) ==
@@ -345,10 +346,10 @@ TEST_CASE("exchange form: momenta of 1-bit optimizers go in two levels and in bu
           Approx(static_cast<double>(onebit_allreduce_bytes(all, 8))).epsilon(0.01));
     CHECK(sent(levels) == Approx(1.75 / 4.47 * sent("")).epsilon(0.01));
     const StepMetrics warmup = metrics_of(in(levels), StepKind::warmup);
-    CHECK(warmup.wire_bytes_per_gpu.value() > 1e9);  // gradients, all of them
+    CHECK(warmup.wire_bytes_per_gpu.value() > 1e9);  // uncompressed gradients
   }
   CHECK(sent("onebit / overlapped") == Approx(sent("")).epsilon(0.01));
-  // Errors of a share and of what its rank serves.
+  // Error feedback of a share, and of the sums that the rank computes.
   const auto held = [&](const std::string& exchange) {
     double bytes = 0;
     for (const auto& [part, size] : forecast_memory(in(exchange)).parts)
@@ -363,21 +364,23 @@ TEST_CASE("exchange form: momenta of 1-bit optimizers go in two levels and in bu
   CHECK(beside.exposed_comm < beside.gradient_comm);
 }
 
-TEST_CASE("exchange form: what overlaps hides behind the backward pass, but for its end") {
+TEST_CASE(
+    "exchange form: overlapped exchanges are hidden behind the backward pass, except at its end") {
   const StepMetrics after = step_in_form("int8 / two-level / after");
   const StepMetrics beside = step_in_form("int8 / two-level / overlapped");
   CHECK(beside.step_time < after.step_time);
   CHECK(beside.exposed_comm < beside.gradient_comm);
   CHECK(after.exposed_comm == after.gradient_comm);
-  CHECK(beside.compress + beside.decompress == Duration());  // on the communication's stream
+  CHECK(beside.compress + beside.decompress ==
+        Duration());  // their kernels are on the stream of communication
   // Weights of neighbours are exchanged during both passes.
   const StepMetrics weights = step_in_form("neighbours:exponential / two-level / overlapped");
   CHECK(weights.exposed_comm < weights.gradient_comm);
   CHECK(weights.exposed_comm + weights.forward + weights.backward >= weights.gradient_comm);
 }
 
-// BERT-Large exceeds 25 MiB with two matrices of a feed-forward, or with one and the four of an
-// attention: 3 buckets for 2 of 24 layers, and one of the embeddings.
+// Tensors of BERT-Large exceed 25 MiB with two matrices of a feed-forward, or with one of them and
+// the four of an attention: 3 buckets for 2 of 24 layers, and one for the embeddings.
 TEST_CASE("exchange form: PyTorch's buckets hold whole tensors, with and without a layout") {
   TrainingPlan training = data_parallel(FrameworkName::pytorch);
   const auto all = static_cast<double>(parameters(*training.model));
@@ -390,7 +393,7 @@ TEST_CASE("exchange form: PyTorch's buckets hold whole tensors, with and without
   CHECK(gradient_reduction(training).buckets.size() == 37);
 }
 
-TEST_CASE("exchange form: with and without a layout the same is sent, in buckets") {
+TEST_CASE("exchange form: the same bytes are sent in buckets with and without a layout") {
   TrainingPlan training = data_parallel(FrameworkName::pytorch);
   training.recipe.precision.weights = DataType::fp32;
   const Parallelism how = *training.parallelism;

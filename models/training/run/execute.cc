@@ -68,7 +68,7 @@ Execution execute(const StepPlan& plan, const std::vector<Price>& prices, Interv
     return execution;
   }
   const Duration expected = execution.timeline.end.since_start();
-  // Nothing to run again: what is in a row lasts as long as its operations together.
+  // Operations in a row need no further run: the step lasts as long as all of them together.
   const auto lasts = [&](End end) {
     Duration sum;
     for (const Price& price : prices) sum += price.at(end);

@@ -1,14 +1,14 @@
-// Runs the priced operations of a step: when each begins and ends.
+// Executes the priced operations of a step, which gives their begins and ends.
 //
-// In streams: each rank class computes on one stream and communicates on another, an operation
-// starts when its stream is free and all that it waits for has ended, and collectives last as long
-// as they do alone on the network, unless stages meet on a node's NICs (nic_sharing.h).
-// shared_step.h has the other form, in which all collectives meet on the network.
+// In streams: each rank class computes on one stream and communicates on another. An operation
+// starts when its stream is free and all operations that it waits for have ended. Collectives take
+// the same time as alone on the network, unless stages share a node's NICs (nic_sharing.h).
+// shared_step.h has the other form, in which all collectives share the network.
 //
 // There is one communication stream, not one per kind of wire. Messages of tensor, context,
-// pipeline and expert parallelism are parts of passes (pass_price.h). Engines enqueue the rest
-// (gradients, weights and norms) one behind the other, mostly over the same NICs. Left out: a call
-// within nodes that overlaps one between them, and would end earlier than forecast.
+// pipeline and expert parallelism are parts of passes (pass_price.h). Engines enqueue the other
+// collectives (gradients, weights and norms) one after another, mostly over the same NICs. Not
+// modelled: a call within nodes that overlaps one between them would end earlier than forecast.
 #pragma once
 
 #include <functional>
@@ -29,12 +29,12 @@ struct StandIn {
 };
 
 struct Execution {
-  TaskGraph graph;  // a task for each operation, of the same number
+  TaskGraph graph;  // one task for each operation, with the same number
   Timeline timeline;
   Interval interval;  // of the step
   // Programs on a shared network or shared NICs; empty if nothing is shared.
   std::vector<std::shared_ptr<const CommProgram>> programs;
-  // Additional wait of each segment of passes for other stages beyond its price, because theirs are
+  // Additional wait of each segment of passes beyond its price, because passes of other stages are
   // longer on a shared network (shared_step.h). By operation; empty in streams.
   std::vector<Duration> waits;
   std::optional<StandIn> stand_in;  // in streams although a shared network was requested
@@ -43,18 +43,18 @@ struct Execution {
 Execution execute(const StepPlan& plan, const std::vector<Price>& prices,
                   Intervals intervals = Intervals::found);
 
-// The operations on the streams of their rank classes, each with its program if it has one, else as
-// long as its price is at that end and it waits longer.
+// Returns the operations on the streams of their rank classes. An operation has its program if
+// there is one; otherwise it takes its price at that end plus its wait.
 TaskGraph graph_of(const StepPlan& plan, const std::vector<Price>& prices, End end,
                    const std::vector<std::shared_ptr<const CommProgram>>& programs = {},
                    const std::vector<Duration>& waits = {});
 
-// Finds the timeline of the expected times, last, and the interval from the runs at the ends. None
-// ends before `least`.
+// Runs the step with expected times, as the last run, and sets its timeline; finds the interval
+// from the runs at the ends. No end is before `least`.
 void run_at_ends(Execution& execution, Intervals intervals, Duration least,
                  const std::function<Timeline(End)>& run_at);
 
-// Whether each operation begins when the one before it ends, so that nothing overlaps.
+// Whether each operation begins when the previous one ends, so that nothing overlaps.
 bool in_a_row(const Timeline& timeline);
 
 }  // namespace lambcast

@@ -29,21 +29,21 @@ Price wire(double expected, double low, double high) {
   return price;
 }
 
-TEST_CASE("execute: the interval of a step is what runs at either end give") {
+TEST_CASE("execute: the interval of a step follows from its runs at either end") {
   // A backward pass of 10 (5 to 20) ms that overlaps a collective of 8 (4 to 16) ms.
   StepPlan beside;
   beside.ops = {op("backward", Stream::compute, PassWork{true}),
                 op("all_reduce", Stream::communication, Call{})};
   const Execution step = execute(beside, {compute(10, 5, 20), wire(8, 4, 16)});
   CHECK(step.timeline.end.since_start() == ms(10));
-  // Low: fast wires hide as well as before (0 off), behind a fast pass the collective shows (8, 2
-  // off). Half widths would have taken the pass for all of the step: 5 off.
+  // Low: with fast wires the step stays the same (0 off); behind a fast pass the collective is
+  // exposed (8 ms, 2 off). Half-widths alone would have changed the whole pass: 5 off.
   CHECK(step.interval.low.s() == Approx(ms(8).s()));
-  // High: a slow collective outlasts the pass by 6, a slow pass lasts 10 longer; half widths would
-  // have added all 8 of the collective, hidden ones included.
+  // High: a slow collective exceeds the pass by 6 ms, and a slow pass takes 10 ms longer.
+  // Half-widths alone would have added 8 ms for the collective, including its hidden part.
   CHECK(step.interval.high.s() == Approx(0.010 + std::hypot(0.006, 0.010)));
 
-  // In a row nothing hides: the half widths, d and e, meet at sqrt(d^2 + e^2).
+  // Serial operations do not overlap: the half-widths d and e add up to sqrt(d^2 + e^2).
   StepPlan chain = beside;
   chain.ops[1].after = {0};
   const Execution serial = execute(chain, {compute(10, 5, 20), wire(8, 4, 16)});
@@ -51,7 +51,7 @@ TEST_CASE("execute: the interval of a step is what runs at either end give") {
   CHECK(serial.interval.low.s() == Approx(0.018 - std::hypot(0.004, 0.005)));
   CHECK(serial.interval.high.s() == Approx(0.018 + std::hypot(0.008, 0.010)));
 
-  // Left out, both ends are the expected time.
+  // Without intervals, both ends are the expected time.
   const Execution fast = execute(chain, {compute(10, 5, 20), wire(8, 4, 16)}, Intervals::left_out);
   CHECK(fast.timeline.end == serial.timeline.end);
   CHECK(fast.interval.low == ms(18));

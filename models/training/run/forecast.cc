@@ -53,7 +53,8 @@ constexpr StepFigure figures[] = {
     {"tflops_per_gpu", &StepForecast::tflops_per_gpu, nullptr},
 };
 
-// The figure of each part of a step, "forward_us". A part without one does not compile.
+// The figure of each part of a step, such as "forward_us". A part without a figure does not
+// compile.
 constexpr auto figures_of_parts = [] {
   std::array<double StepForecast::*, step_parts.size()> all{};
   for (std::size_t i = 0; i < all.size(); ++i)
@@ -64,7 +65,7 @@ constexpr auto figures_of_parts = [] {
   return all;
 }();
 
-// Adds `step`, as often as there are steps like it, to the sums of its kind.
+// Adds `step`, multiplied by the number of steps `like` it, to the sums of its kind.
 void add_step(StepForecast& sum, const StepMetrics& step, const TrainingPlan& training,
               const DistinctStep& like) {
   const auto steps = static_cast<double>(like.steps);
@@ -88,7 +89,7 @@ void add_step(StepForecast& sum, const StepMetrics& step, const TrainingPlan& tr
                         training_flops(*training.model, like.seq_len).value() * 1e-12;
 }
 
-// Turns sums over steps into means per step and rates.
+// Converts sums over steps into means per step and rates.
 void finish_step(StepForecast& step) {
   const double time_s = step.step_time_us * 1e-6;
   const auto steps = static_cast<double>(step.steps);
@@ -101,7 +102,7 @@ void finish_step(StepForecast& step) {
   step.step_time_high_us /= steps;
 }
 
-// Runs a step. The error for one that exceeds the range of the clock names the step's settings.
+// Runs a step. If the step exceeds the range of the clock, the error names its settings.
 const KnownStep& step_of(const TrainingPlan& training, KnownRun& run, const DistinctStep& step,
                          CollectiveCosts& costs, Sources sources) {
   try {
@@ -117,7 +118,7 @@ const KnownStep& step_of(const TrainingPlan& training, KnownRun& run, const Dist
   }
 }
 
-// Adds the run to `time` and, with `sources`, what its steps rest on.
+// Adds the run to `time` and, if given, the sources of its steps to `sources`.
 std::vector<StepForecast> forecast_steps(const TrainingPlan& training, KnownRun& run,
                                          CollectiveCosts& costs, TimeAtEnds& time,
                                          RunSources* sources = nullptr) {
@@ -155,7 +156,7 @@ RunForecast sum_up(const TrainingPlan& training, const std::vector<StepForecast>
   return run;
 }
 
-// Up to four packets of room per flow exchanges were seen to wait for TCP's timer, if rarely
+// Packets of queue per flow up to which exchanges may wait for TCP's timer: at 4 they rarely did
 // (validate/measured/incast.csv).
 constexpr double roomy = 4;
 
@@ -178,7 +179,8 @@ std::optional<Finding> incast(const TrainingPlan& training) {
                   packets > flows ? ", which is low here: up to half did when measured" : "")};
 }
 
-// The lengths of a recipe's shorter stages have no figures of their own.
+// Warns if a measured time lies outside the interval of the passes. Shorter sequence lengths of a
+// curriculum are not checked.
 std::optional<Finding> sources_disagree(const TrainingPlan& training) {
   const auto is_of_model = [&](const TrainingCurve& curve) {
     return is_curve_of(curve, *training.model);
@@ -204,7 +206,7 @@ std::optional<Finding> find_idle_sharp(const TrainingPlan& training) {
   return Finding{Severity::warning, "sharp-idle", "nccl.sharp has no effect: " + idle};
 }
 
-// Notes on limits of the network and on what a library may choose.
+// Adds notes on limits of the network and on choices of the library.
 void add_network_findings(const TrainingPlan& training, const Forecast& forecast,
                           std::vector<Finding>& findings) {
   const Cluster& cluster = *training.cluster;
@@ -237,7 +239,7 @@ TrainingPlan plain_run(const TrainingPlan& training) {
   if (plain.parallelism && is_hierarchical(training.exchange))
     plain.parallelism->quantized_gradients = false;
   plain.recipe.optimizer = baseline_of(training.optimizer());
-  // A 1-bit optimizer with the kernels of this project is compared with the kernels of the program.
+  // A 1-bit optimizer with the fused kernels is compared with the program's own kernels.
   if (plain.optimizer() != training.optimizer())
     plain.kernels =
         plain.framework_kernels.value_or(stack_kernels(plain.cluster->stack, plain.optimizer()));
@@ -352,7 +354,7 @@ std::vector<Finding> judge(const TrainingPlan& training, const Forecast& forecas
                      levels.between.ranks, 100 * padding / (1 + padding))});
   }
   if (const auto finding = incast(training)) findings.push_back(*finding);
-  // Only if the whole interval supports it: otherwise the verdict stays open.
+  // A loss is reported only if the whole interval shows it.
   if (!alone && forecast.memory.fits && forecast.run.speedup && forecast.run.speedup->high < 1 &&
       compressed_share(forecast) >= least_compressed_share) {
     findings.push_back(

@@ -1,5 +1,5 @@
-// The forecast of a whole run: its steps by kind, their sum, what it holds in memory, what stands
-// in the way, and what every cost rests on.
+// The forecast of a whole run: its steps by kind, their sum, its memory, its findings, and the
+// sources of all costs.
 #pragma once
 
 #include <optional>
@@ -16,13 +16,12 @@
 
 namespace lambcast {
 
-// The mean step of one kind; under a curriculum or a ramp averaged over its lengths and
-// batches.
+// The mean step of one kind. Under a curriculum or a ramp it is averaged over lengths and batches.
 struct StepForecast {
   StepKind kind = StepKind::uniform;
   std::int64_t steps = 0;
   double step_time_us = 0;
-  // As in StepMetrics.
+  // See StepMetrics.
   double step_time_low_us = 0, step_time_high_us = 0;
   std::optional<double> coverage = 1;
   bool calibrated = true;
@@ -39,7 +38,8 @@ struct StepForecast {
 struct StepFigure {
   std::string_view name;
   double StepForecast::*value;
-  double (*of_step)(const StepMetrics& step);  // null: a rate, which follows from the others
+  double (*of_step)(
+      const StepMetrics& step);  // null for rates, which are computed from other figures
 };
 std::span<const StepFigure> step_figures();
 
@@ -48,7 +48,7 @@ PartTimes part_times(const StepForecast& step);
 struct RunForecast {
   std::int64_t steps = 0;
   double time_s = 0;
-  double time_low_s = 0, time_high_s = 0;  // all its steps at the end of their intervals
+  double time_low_s = 0, time_high_s = 0;  // with all steps at the end of their intervals
   double samples_per_s = 0;
   double gpu_hours = 0;
   std::optional<double> cost_usd;  // absent without a price
@@ -57,7 +57,7 @@ struct RunForecast {
     return cost_usd ? std::optional(*cost_usd * seconds / time_s) : std::nullopt;
   }
   double wire_bytes_per_gpu = 0;
-  // Against the plain optimizer of the same family, same everything else.
+  // Compared with the plain optimizer of the same family in an otherwise equal run.
   std::string baseline_optimizer;
   double volume_reduction = 1;
   double speedup_vs_baseline = 1;
@@ -69,32 +69,32 @@ struct RunForecast {
 struct Forecast {
   std::vector<StepForecast> steps;  // one of each kind
   RunForecast run;
-  TimeAtEnds time, plain_time;  // of the run and of the one its speed-up is against
+  TimeAtEnds time, plain_time;  // of the run, and of the run that it is compared with
   MemoryForecast memory;
   RunSources sources;
 };
 
 Forecast forecast(const TrainingPlan& training, CollectiveCosts& costs);
 
-// The same for the run alone: without the plain run, and without results of the comparison.
+// Forecasts only the run: without the plain run and the results of a comparison.
 Forecast forecast_alone(const TrainingPlan& training, CollectiveCosts& costs);
 
-// The time alone of such a run, for a ratio.
+// Returns only the time of such a run, for a ratio.
 TimeAtEnds run_time(const TrainingPlan& training, CollectiveCosts& costs);
 
-// Sets the results of a comparison with another run of the same work, which is called `name`.
+// Sets the results of a comparison with another run of the same work, called `name`.
 void compare_with(const Forecast& other, const std::string& name, Forecast& forecast);
 
 // Returns findings on the run itself, beyond its configuration: it does not fit, communication is
-// hardly exposed so that compression cannot help, compression loses, its exchange overflows the
+// hardly exposed so that compression cannot help, compression loses, or its exchange overflows the
 // switch.
 std::vector<Finding> judge(const TrainingPlan& training, const Forecast& forecast);
 
-// The run that a forecast's speed-up is against: the same one with the plain optimizer of the
-// family and gradients that are summed.
+// Returns the run that the speed-up refers to: the same run with the plain optimizer of the family
+// and summed gradients.
 TrainingPlan plain_run(const TrainingPlan& training);
 
-// The plain optimizer a 1-bit optimizer is compared with; itself for a plain one.
+// Returns the plain optimizer that a 1-bit optimizer is compared with; a plain one is its own.
 OptimizerType baseline_of(OptimizerType type);
 
 }  // namespace lambcast

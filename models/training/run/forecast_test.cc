@@ -18,8 +18,8 @@ TEST_CASE("forecast: 1000 warm-up steps of 5993 reduce the volume 4.57 times") {
     REQUIRE(result.steps.size() == 2);
     CHECK(result.steps[0].steps == 1000);
     CHECK(result.steps[1].steps == 4993);
-    // 5993 W / (1000 W + 4993 C). W counts all 336.2 M parameters and C the 335.2 M the optimizer
-    // sees, so W / C is 16.05 and not 16.
+    // 5993 W / (1000 W + 4993 C). W counts all 336.2 M parameters and C the 335.2 M of the
+    // optimizer, so W / C is 16.05 instead of 16.
     const double n = gpus, share = 2 * (n - 1) / n;
     const double warmup = share * 2 * 336'234'306;
     const double compression = share *
@@ -38,7 +38,7 @@ TEST_CASE("forecast: 1000 warm-up steps of 5993 reduce the volume 4.57 times") {
   }
 }
 
-TEST_CASE("forecast: a run is its steps") {
+TEST_CASE("forecast: the time of a run is the sum of its steps") {
   for (const auto type : {OptimizerType::lamb, OptimizerType::onebit_lamb,
                           OptimizerType::onebit_adam, OptimizerType::zero_one_adam}) {
     TrainingPlan training = training_of({type, 16});
@@ -55,7 +55,7 @@ TEST_CASE("forecast: a run is its steps") {
                                         step.compress_us + step.decompress_us + step.optimizer_us));
       CHECK(step.samples_per_s == Approx(256 / (step.step_time_us * 1e-6)));
       CHECK(step.tokens_per_s == Approx(128 * step.samples_per_s));
-      // 3 x forward FLOPs of 16 samples a step on each GPU.
+      // 3 x forward FLOPs of 16 samples per step on each GPU.
       CHECK(step.tflops_per_gpu == Approx(16 * training_flops(*training.model, 128).value() *
                                           1e-12 / (step.step_time_us * 1e-6)));
     }
@@ -69,7 +69,7 @@ TEST_CASE("forecast: a run is its steps") {
   }
 }
 
-TEST_CASE("forecast: a price a GPU-hour gives the cost of the run") {
+TEST_CASE("forecast: a price per GPU-hour gives the cost of the run") {
   TrainingPlan training = training_of(
       {OptimizerType::lamb, 16, "paper-eth40-v100", "bert-large", {{"usd_per_gpu_hour", "2.5"}}});
   const Forecast result = forecast_of(training);
@@ -89,13 +89,13 @@ TEST_CASE("forecast: the baseline is the plain optimizer of the family") {
   CHECK(compressed.run.speedup_vs_baseline == Approx(baseline.run.time_s / compressed.run.time_s));
   CHECK(baseline.run.speedup_vs_baseline == 1);
   CHECK(baseline.run.volume_reduction == 1);
-  // On 4.1 Gbit/s it pays, on NVLink alone it does not.
+  // At 4.1 Gbit/s compression pays; with NVLink only it does not.
   CHECK(compressed.run.speedup_vs_baseline > 1);
   CHECK(forecast_of(training_of({OptimizerType::onebit_lamb, 8, "paper-edr100-v100"}))
             .run.speedup_vs_baseline < 1);
 }
 
-TEST_CASE("forecast: less warm-up means less time where compression pays") {
+TEST_CASE("forecast: less warm-up saves time if compression pays") {
   double last = 0;
   for (const std::int64_t freeze_step : {2, 500, 1000, 3000, 5993, 6000}) {
     TrainingPlan training = training_of({OptimizerType::onebit_lamb, 64});
@@ -179,7 +179,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("forecast: a length curriculum changes compute and not communication") {
+TEST_CASE("forecast: a length curriculum changes computation but not communication") {
   TrainingPlan constant = training_of({OptimizerType::onebit_lamb, 16});
   TrainingPlan growing = constant;
   Curriculum curriculum;
@@ -203,7 +203,7 @@ TEST_CASE("forecast: a length curriculum changes compute and not communication")
   }
 }
 
-TEST_CASE("forecast: what it rests on is named, and the weakest of it counts") {
+TEST_CASE("forecast: its sources are listed, and the weakest one determines its kind") {
   const Forecast alone = forecast_of(training_of({OptimizerType::lamb, 1}));
   for (const CostSource& source : alone.sources.shares()) {
     CHECK_FALSE(source.cost.empty());
@@ -224,7 +224,7 @@ TEST_CASE("forecast: what it rests on is named, and the weakest of it counts") {
     FAIL("nothing is said of " << cost);
     return Provenance();
   };
-  // The way to the NIC and what lies between the nodes, as the description has them.
+  // The paths to the NIC and between the nodes, as described.
   TrainingCase rails{OptimizerType::lamb, 64, "azure-ndv2"};
   const Forecast single_switch = forecast_of(training_of(rails));
   const Provenance to_nic = source_of(single_switch, "gpu_nic");
@@ -244,10 +244,9 @@ TEST_CASE("forecast: what it rests on is named, and the weakest of it counts") {
   CHECK(many.sources.weakest() == Kind::assumed);
 }
 
-// All numbers of this run are measured but one, which decides how long the optimizer of its warm-up
-// takes: PyTorch launches one kernel after another.
-TEST_CASE(
-    "forecast: one assumed number that matters is what a run rests on, one that does not is not") {
+// All numbers of this run are measured, except one that determines how long the optimizer of its
+// warm-up takes: PyTorch launches one kernel after another.
+TEST_CASE("forecast: one assumed number matters to a run only if it affects its time") {
   TrainingPlan training = training_of({OptimizerType::onebit_lamb, 1});
   Device device = *training.device;
   const Provenance measured{Kind::measured, "this machine"};
@@ -274,14 +273,15 @@ TEST_CASE(
   CHECK(slow.weakest() == Kind::assumed);
   CHECK(share_of(slow, "framework_launch") > 0.1);
   CHECK(share_of(slow, "framework_launch") + share_of(slow, "forward_backward") <= 1 + 1e-9);
-  // Launches as fast as this hide behind what the kernels move.
+  // Such fast launches take less time than the kernels' memory traffic.
   const RunSources fast = rests_on(0.001, Kind::assumed);
   CHECK(fast.weakest() == Kind::measured);
   CHECK(share_of(fast, "framework_launch") < 0.01);
   CHECK(share_of(fast, "optimizer_memory_bandwidth") > 0.01);
 }
 
-TEST_CASE("forecast: a shallow queue of the switch costs compressed steps a timer, and is named") {
+TEST_CASE(
+    "forecast: a shallow queue of the switch costs compressed steps a timer, with a finding") {
   TrainingCase deep{OptimizerType::onebit_lamb, 64}, shallow = deep;
   shallow.settings = {{"nic.port_queue", "64 KiB"}, {"nic.rto_min", "150 ms"}};
   const auto with_mpi = [](const TrainingCase& of) {
@@ -290,8 +290,8 @@ TEST_CASE("forecast: a shallow queue of the switch costs compressed steps a time
     return forecast_of(training);
   };
   const Forecast without = with_mpi(deep), with = with_mpi(shallow);
-  // Rings of the warm-up share no port; in the exchange of 4 GPUs on each of 16 nodes 240 flows
-  // meet in a queue of 43 packets.
+  // Rings of the warm-up do not share ports. In the exchange of 4 GPUs on each of 16 nodes, 240
+  // flows share a queue of 43 packets.
   CHECK(with.steps[0].step_time_us == Approx(without.steps[0].step_time_us));
   CHECK(with.steps[1].step_time_us == Approx(without.steps[1].step_time_us + 150e3).epsilon(1e-3));
   std::vector<std::string> costs;
@@ -319,8 +319,8 @@ TEST_CASE("forecast: a shallow queue of the switch costs compressed steps a time
   CHECK(incast("64 KiB", 8).empty());  // two nodes
 }
 
-// A prior gives the rate of one TCP stream. A NIC beyond it has no effect, which is reported; more
-// streams make it count.
+// A prior gives the rate of one TCP stream. A NIC above this rate has no effect, which is reported;
+// with more streams it has one.
 TEST_CASE("judge: streams that stop before the NIC does are named, and more of them help") {
   const auto run = [](const char* connections, const char* nic, const char* channels = "1",
                       int gpus = 64) {
@@ -337,14 +337,13 @@ TEST_CASE("judge: streams that stop before the NIC does are named, and more of t
   };
   const auto [one, said] = run("1", "100 Gbit/s");
   CHECK_THAT(said, Contains("100 Gbit/s up to 10.32 Gbit/s, what 2 TCP streams to a peer carry"));
-  // The preset's rate is reached by its NICs, so a NIC beyond this rate has no effect, and one
-  // below it has.
+  // The streams carry as much as a NIC of 10.32 Gbit/s: a faster NIC has no effect, a slower has.
   CHECK_THAT(said, Contains("to them a NIC beyond 10.32 Gbit/s is no faster"));
   CHECK(run("1", "10.33 Gbit/s").first == one);
   CHECK(run("1", "10.2 Gbit/s").first > one);
   CHECK(run("1", "200 Gbit/s").first == one);
   CHECK(run("4", "100 Gbit/s").first < one);
-  // Twice the channels (NCCL_MIN_CTAS) carry the same as twice the connections.
+  // Twice the channels (NCCL_MIN_CTAS) carry as much as twice the connections.
   CHECK_THAT(run("1", "100 Gbit/s", "4").second,
              Contains("up to 20.64 Gbit/s, what 4 TCP streams"));
   CHECK(run("1", "100 Gbit/s", "4").first == run("2", "100 Gbit/s").first);
@@ -353,11 +352,12 @@ TEST_CASE("judge: streams that stop before the NIC does are named, and more of t
   const int node = load_cluster("commodity-100gbe", {}).gpus_per_node;
   CHECK(run("1", "100 Gbit/s", "1", 2 * node).second == said);
   CHECK(run("1", "100 Gbit/s", "1", node).second.empty());
-  CHECK(run("16", "50 Gbit/s").first < run("16", "25 Gbit/s").first);  // beyond, PCIe limits
+  CHECK(run("16", "50 Gbit/s").first <
+        run("16", "25 Gbit/s").first);  // above that rate PCIe is the limit
 }
 
-// AWS's plugin chooses LL128 by itself, on p5 alone.
-TEST_CASE("judge: a protocol that a plugin's tuner takes and the description lacks is named") {
+// AWS's plugin chooses LL128 on its own, only on p5.
+TEST_CASE("judge: a note reports a protocol that a plugin's tuner uses and the description lacks") {
   const auto named = [](const char* cluster, int gpus, const Overrides& overrides) {
     TrainingPlan training = training_of({OptimizerType::lamb, gpus, cluster});
     training.cluster = std::make_shared<const Cluster>(load_cluster(cluster, overrides));
@@ -371,7 +371,7 @@ TEST_CASE("judge: a protocol that a plugin's tuner takes and the description lac
   CHECK_FALSE(named("hgx-h100-ndr", 16, {}));
 }
 
-TEST_CASE("judge: what fits by less than the error of its memory is warned of") {
+TEST_CASE("judge: memory that fits by less than its forecast error gives a warning") {
   TrainingPlan training = training_of({OptimizerType::lamb, 32});
   Device device = *training.device;
   const Bytes peak = forecast_memory(training).peak;
@@ -385,7 +385,7 @@ TEST_CASE("judge: what fits by less than the error of its memory is warned of") 
   CHECK(codes_at(0.99) == std::vector<std::string>{"out-of-memory"});
 }
 
-TEST_CASE("judge: what does not fit, what loses and what has nobody to talk to") {
+TEST_CASE("judge: a run that does not fit, one that loses, and one without peers") {
   TrainingPlan training = training_of({OptimizerType::onebit_lamb, 8, "dgx2h-v100"});
   const std::vector<Finding> losing = judge(training, forecast_of(training));
   CHECK(codes(losing) == std::vector<std::string>{"compression-loses"});
@@ -432,12 +432,12 @@ TEST_CASE("judge: what does not fit, what loses and what has nobody to talk to")
   training.device = std::make_shared<const Device>(roomy);
   CHECK(judge(training, forecast_of(training)).empty());
 
-  // 4096 ranks pad each of 398 tensors to a multiple of 4096 * 4096.
+  // With 4096 ranks each of 398 tensors is padded to a multiple of 4096 * 4096.
   training = training_of({OptimizerType::onebit_adam, 4096});
   training.recipe.precision.weights = DataType::fp32;
   CHECK_THAT(codes(judge(training, forecast_of(training))),
              Catch::Matchers::VectorContains(std::string("padding-dominates")));
-  // A rank's shard of both groups is padded as much.
+  // A rank's shards of both groups are padded as much.
   training.recipe.precision.weights = DataType::bf16;
   training.recipe.precision.sums = DataType::fp32;
   CHECK(training.shards() == 4096);

@@ -6,8 +6,8 @@
 namespace lambcast {
 namespace {
 
-// Without what distinct_steps() alone reads: which steps a run has and how many of each, not what
-// one of them does or holds. It is this plan that is run.
+// Removes the inputs that only distinct_steps() reads: they determine the kinds and numbers of
+// steps, but neither the time nor the memory of one step. The result is the plan that is run.
 TrainingPlan without_length(const TrainingPlan& training) {
   TrainingPlan run = training;
   run.steps = 1;
@@ -19,7 +19,7 @@ TrainingPlan without_length(const TrainingPlan& training) {
   return run;
 }
 
-// In the place of the oldest where there are `most` already.
+// Adds an element; replaces the oldest one if there are `most` already.
 template <typename T>
 T& keep(T added, std::size_t most, std::vector<T>& kept, std::size_t& oldest) {
   if (kept.size() < most) return kept.emplace_back(std::move(added));

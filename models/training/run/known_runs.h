@@ -19,24 +19,26 @@ namespace lambcast {
 struct KnownStep {
   StepMetrics metrics;
   TimeAtEnds time;
-  std::shared_ptr<const CostSources> sources;  // null: not requested yet
+  std::shared_ptr<const CostSources> sources;  // null until requested
 };
 
 enum class Sources { noted, left_out };
 
-// A run is known by all that running a step of it can read: by a plan from which its length and
-// its schedules are gone, of the same model, cluster and device in memory.
+// Cached steps of a run. Its key is the plan without length and schedules; model, cluster and
+// device are compared by address.
 class KnownRun {
  public:
   explicit KnownRun(TrainingPlan without_length) : plan_(std::move(without_length)) {}
   const TrainingPlan& plan() const { return plan_; }
 
-  // Valid until the next call. Throws what run_step does.
+  // Returns the results of a step, which are valid until the next call. Throws the errors of
+  // run_step().
   const KnownStep& step(const DistinctStep& step, CollectiveCosts& costs, Sources sources);
   const MemoryForecast& memory();
 
  private:
-  // Kinds of steps times lengths and batches. A longer curriculum finds none of its steps again.
+  // Limit of cached steps: kinds times lengths and batches. A longer curriculum reuses none of
+  // them.
   static constexpr std::size_t most = 32;
   struct Step {
     DistinctStep step;
@@ -44,18 +46,18 @@ class KnownRun {
   };
   TrainingPlan plan_;
   std::vector<Step> steps_;
-  std::size_t oldest_ = 0;  // where all places are taken
+  std::size_t oldest_ = 0;  // index to replace if the cache is full
   std::optional<MemoryForecast> memory_;
 };
 
-// One per thread, kept with the costs that the runs were forecast with.
+// Cache of runs, one per thread, stored with the costs that the runs were forecast with.
 class KnownRuns {
  public:
-  // Valid until the next call.
+  // Returns the cached run, which is valid until the next call.
   KnownRun& of(const TrainingPlan& training);
 
  private:
-  static constexpr std::size_t most = 8;  // a point compares two or three
+  static constexpr std::size_t most = 8;  // a point of a sweep compares two or three runs
   std::vector<KnownRun> runs_;
   std::size_t oldest_ = 0;
 };

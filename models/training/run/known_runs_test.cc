@@ -46,7 +46,7 @@ std::vector<TrainingPlan> unlike_runs() {
   return all;
 }
 
-TEST_CASE("known runs: what is remembered of other runs is what the whole run's plan gives") {
+TEST_CASE("known runs: cached results of other runs equal those of the run's whole plan") {
   const std::vector<TrainingPlan> runs = unlike_runs();
   CollectiveCosts costs;
   std::size_t most_steps = 0;
@@ -84,7 +84,7 @@ TEST_CASE("known runs: what is remembered of other runs is what the whole run's 
       }
     }
   }
-  CHECK(most_steps > 32);  // more than are remembered, as there are more runs
+  CHECK(most_steps > 32);  // more than are cached, and so are the runs
 }
 
 TEST_CASE("known runs: the time alone is that of the forecast") {
@@ -98,7 +98,7 @@ TEST_CASE("known runs: the time alone is that of the forecast") {
   }
 }
 
-TEST_CASE("known runs: runs that freeze at other steps run none anew") {
+TEST_CASE("known runs: runs that freeze at other steps reuse all steps") {
   TrainingPlan training = training_of({});
   CollectiveCosts costs;
   const double early = forecast(training, costs).run.time_s;

@@ -15,8 +15,8 @@ namespace lambcast {
 namespace {
 using parallel::Sharding;
 
-// Megatron-LM sums what every tensor rank holds whole: norms and the biases behind a block's two
-// scatters, positions and the last norm, in fp32.
+// With sequence parallelism, Megatron-LM sums the gradients of tensors that every tensor rank holds
+// whole, in fp32: norms and the biases after a block's two scatters, positions and the last norm.
 TEST_CASE("layout step: gradients that sequence parallelism leaves partial are summed") {
   const StepPlan plan = plan_step(layout_training({.tp = 5, .dp = 2, .sequence_parallel = true}),
                                   {StepKind::uniform, 1024, 1});
@@ -29,9 +29,9 @@ TEST_CASE("layout step: gradients that sequence parallelism leaves partial are s
   CHECK(std::get<Call>(norms->work).bytes.value() == 4 * whole);
 }
 
-// Ranks that hold pieces of a tensor sum its statistics: those of a tensor group, and of a shard
-// where states are sharded.
-TEST_CASE("layout step: statistics of tensors are summed where a tensor is divided") {
+// Ranks with pieces of a tensor sum its statistics: the ranks of a tensor group, and those of a
+// shard if states are sharded.
+TEST_CASE("layout step: statistics of tensors are summed over the ranks that divide a tensor") {
   const auto groups = [](Sharding sharding) {
     TrainingPlan training = layout_training({.tp = 5, .dp = 4, .sharding = sharding});
     training.recipe.optimizer = OptimizerType::adafactor;
@@ -45,8 +45,8 @@ TEST_CASE("layout step: statistics of tensors are summed where a tensor is divid
   CHECK(groups(Sharding::optimizer) == std::vector<int>{4, 5});
 }
 
-// Norms and biases that every tensor rank holds whole made the model longer with each of them.
-TEST_CASE("layout step: what is done once a tensor is done as often on any number of ranks") {
+// Norms and biases, which every tensor rank holds whole, count once for any number of ranks.
+TEST_CASE("layout step: the work per tensor is the same for any number of ranks") {
   const auto seen = [](int tp, OptimizerType type, int pp = 1) {
     TrainingPlan training =
         layout_training({.tp = tp, .dp = 2, .pp = pp, .sharding = Sharding::optimizer});
@@ -71,15 +71,14 @@ TEST_CASE("layout step: what is done once a tensor is done as often on any numbe
     CHECK(seen(tp, OptimizerType::distributed_lamb).first == 398);
     CHECK(seen(tp, OptimizerType::galore_adamw8bit).second == Approx(decomposing));
   }
-  // A pipeline stage holds a share of the tensors; the copy of the embedding for the head adds a
-  // few.
+  // A pipeline stage has a share of the tensors; the head's copy of the embedding adds a few.
   const auto staged = static_cast<double>(seen(2, OptimizerType::distributed_lamb, 2).first);
   CHECK(staged >= 398);
   CHECK(staged < 398 * 1.12);
 }
 
-// DeepSpeed converts what it scatters (runtime/zero/stage3.py, __avg_scatter_grads).
-TEST_CASE("layout step: gradients in fp32 are twice the bytes at ZeRO's stages 2 and 3 too") {
+// DeepSpeed converts the gradients that it scatters (runtime/zero/stage3.py, __avg_scatter_grads).
+TEST_CASE("layout step: fp32 gradients take twice the bytes at ZeRO's stages 2 and 3 too") {
   for (const Sharding sharding : {Sharding::gradients, Sharding::weights}) {
     TrainingPlan training =
         layout_training({.dp = 8, .sharding = sharding, .framework = FrameworkName::deepspeed});
@@ -101,8 +100,9 @@ TEST_CASE("layout step: gradients in fp32 are twice the bytes at ZeRO's stages 2
   }
 }
 
-// The branches of a parallel block share what is gathered before them and scattered behind: 2 of
-// 4 calls forward, 3 of 6 backward (2 and 2 sums without sequence parallelism), in each of 48.
+// The branches of a parallel block share the gathers before them and the scatters after them: 2
+// instead of 4 calls forward and 3 instead of 6 backward (without sequence parallelism 2 and 2
+// sums), in each of 48 blocks.
 TEST_CASE("layout step: a parallel block has half the collectives of tensor parallelism") {
   CollectiveCosts costs;
   for (const bool sequence_parallel : {false, true}) {
@@ -119,8 +119,9 @@ TEST_CASE("layout step: a parallel block has half the collectives of tensor para
   }
 }
 
-// Tied gradients are summed for two stages too; inputs are gathered in their product's format.
-TEST_CASE("layout step: the ends sum what is tied; inputs are gathered in a product's own bits") {
+// Two stages sum tied gradients; inputs are gathered in the format of their product.
+TEST_CASE(
+    "layout step: end stages sum tied gradients; inputs are gathered in their product's format") {
   TrainingPlan training = layout_training({.tp = 5, .pp = 2, .sequence_parallel = true});
   const auto plan = [&] { return plan_step(training, {StepKind::uniform, 1024, 1}); };
   int sums = 0;
@@ -135,8 +136,9 @@ TEST_CASE("layout step: the ends sum what is tied; inputs are gathered in a prod
   CHECK(plan().pipeline->activations.gather->bytes.value() == 1024 * 1600);
 }
 
-// DeepSpeed exchanges queries and outputs, keys and values: four of a rank's 200 tokens each way.
-TEST_CASE("layout step: heads exchanged for tokens go over the wire twice each pass") {
+// DeepSpeed exchanges queries, outputs, keys and values: four tensors of a rank's 200 tokens in
+// each pass.
+TEST_CASE("layout step: exchanging heads for tokens sends every tensor in each pass") {
   LayoutCase of{.cp = 5, .framework = FrameworkName::deepspeed};
   const TrainingPlan training = layout_training(of);
   CollectiveCosts costs;
@@ -148,9 +150,8 @@ TEST_CASE("layout step: heads exchanged for tokens go over the wire twice each p
   CHECK(sent(2000) - sent(1000) == Approx(48 * 8 * 2 * 4 * part).epsilon(1e-6));
 }
 
-// Gathers of weights hide behind a pass, not behind the collectives of the pass that leave by the
-// same NIC.
-TEST_CASE("layout step: sharded weights and tensor parallelism over nodes share the NICs") {
+// Gathers of weights overlap a pass, but not the collectives of the pass that use the same NIC.
+TEST_CASE("layout step: sharded weights and tensor parallelism between nodes share the NICs") {
   TrainingPlan training = layout_training({.tp = 5,
                                            .dp = 4,
                                            .micro = 5,
@@ -169,7 +170,7 @@ TEST_CASE("layout step: sharded weights and tensor parallelism over nodes share 
 }
 
 // A node of 8, whose processors update 1/8 of the weights for each of 8 ranks. A weight takes 48
-// bytes of memory traffic at stage 3 and 42 at stage 2, where 8 micro batches are added up.
+// bytes of memory traffic at stage 3, and 42 at stage 2, with 8 accumulated micro batches.
 TEST_CASE("layout step: an optimizer on the host waits for its memory, and for copies") {
   const auto finish = [](Sharding sharding, std::int64_t micro_batches = 8) {
     const TrainingPlan training = layout_training({.dp = 8,
@@ -208,16 +209,17 @@ TEST_CASE("layout step: an optimizer on the host waits for its memory, and for c
   CHECK(stage3.up == Approx((2 * 7 + 2) * weights / 8));
   CHECK(stage2.down == Approx((2 * 8 + 4) * weights / 8));
   CHECK(stage2.up == Approx((2 * 7 + 2) * weights / 8));
-  // Nothing is added up of one micro batch: in fp32 at stage 2, in 16 bits at stage 3.
+  // With one micro batch nothing is accumulated: gradients are copied in fp32 at stage 2, in 16
+  // bits at stage 3.
   CHECK(finish(Sharding::gradients, 1).down == Approx(4 * weights / 8));
   CHECK(finish(Sharding::weights, 1).down == Approx(2 * weights / 8));
   CHECK(finish(Sharding::weights, 1).up == Approx(2 * weights / 8));
   CHECK(stage3.ends.high.s() == Approx(std::exp(0.7) * stage3.seconds));
 }
 
-// DeepSpeed's stages 1 and 2 sum gradients whole and keep their share; stage 2 of adapters, 16 x 6
-// widths in each of 48 blocks, in one bucket of 5e8 elements, or in several smaller ones.
-TEST_CASE("layout step: DeepSpeed sums what it shares in buckets, whole") {
+// DeepSpeed's stages 1 and 2 sum whole gradients and keep their share. Adapters at stage 2 have 16
+// x 6 widths in each of 48 blocks, in one bucket of 5e8 elements or in several smaller ones.
+TEST_CASE("layout step: DeepSpeed sums whole gradients in buckets") {
   TrainingPlan training = layout_training(
       {.dp = 8, .sharding = Sharding::gradients, .framework = FrameworkName::deepspeed});
   const auto plan = [&] { return *plan_step(training, {StepKind::uniform, 1024, 1}).pipeline; };
@@ -236,8 +238,8 @@ TEST_CASE("layout step: DeepSpeed sums what it shares in buckets, whole") {
   CHECK(plan().reduced_pieces == 1);
 }
 
-// 16 stages of GPT-2 XL on two nodes of 8 GPUs: the eighth sends to the other node, and the
-// fourteen others that have a next one send within theirs.
+// 16 stages of GPT-2 XL on two nodes of 8 GPUs: the eighth stage sends to the other node. The
+// fourteen others, except for the last stage, send within their node.
 TEST_CASE("layout step: stages that share a node send to the next node too") {
   const auto passes = [](const TrainingPlan& training) {
     return *plan_step(training, {StepKind::uniform, 1024, 1}).pipeline;
@@ -260,21 +262,21 @@ TEST_CASE("layout step: stages that share a node send to the next node too") {
   CHECK(sends(15) == Duration());
   CHECK(priced.chunks[8].send_backward == sends(7));
   CHECK(priced.chunks[0].send_backward == Duration());
-  // An activation of every micro batch one way, a gradient the other.
+  // Each micro batch sends an activation one way and a gradient the other.
   for (const std::size_t stage : {7, 8})
     CHECK(priced.network_bytes_per_node[stage].value() == Approx(32 * 2. * 1024 * 1600));
   CHECK(priced.network_bytes_per_node[6].value() == 0);
-  // No other stage sends to the other node, except that both ends sum the tied embedding in fp32:
-  // each of the two nodes sends as much of either.
+  // No other stage sends to the other node, except that both end stages sum the tied embedding in
+  // fp32: each node sends all of its bytes.
   const StepMetrics step = run_step(training, {StepKind::uniform, 1024, 1}, costs).metrics;
   CHECK(step.network_bytes_per_node.value() == Approx(32 * 2. * 1024 * 1600 + 4. * 50257 * 1600));
-  // In chunks the last stage sends to the first one, and back.
+  // With several chunks the last stage sends to the first one, and back.
   training = layout_training({.pp = 16, .chunks = 3, .micro_batches = 32});
   const PipelinePlan interleaved = passes(training);
   REQUIRE(interleaved.sends.size() == 47);
   CHECK(interleaved.sends[15].group.nodes() == 2);
   CHECK(interleaved.sends[16].group.nodes() == 1);
-  // A V turns on the GPUs of its last stage, which sends nothing there.
+  // In a V-shaped schedule the last stage holds both chunks at the turn, and sends nothing there.
   training = layout_training({.pp = 12, .chunks = 2, .micro_batches = 24});
   training.parallelism->schedule = parallel::PipelineSchedule::zbv;
   const PipelinePlan v = passes(training);
@@ -284,8 +286,8 @@ TEST_CASE("layout step: stages that share a node send to the next node too") {
   for (const std::size_t p : {7, 15}) CHECK(v.sends[p].group.nodes() == 2);
 }
 
-// Without sequence parallelism every tensor rank holds the whole of what is sent: DeepSpeed sends a
-// part from each and gathers them, Megatron-LM sends the whole from each.
+// Without sequence parallelism every tensor rank has the whole activation. In DeepSpeed each rank
+// sends a part, and the receivers gather them; in Megatron-LM each sends the whole.
 TEST_CASE("layout step: what ranks send in parts is gathered where no rank computes with a part") {
   for (const auto& [framework, sequence_parallel, sent, gathered] :
        {std::tuple{FrameworkName::deepspeed, false, 1. / 5, true},
@@ -306,8 +308,8 @@ TEST_CASE("layout step: what ranks send in parts is gathered where no rank compu
   }
 }
 
-// DeepSpeed's stage 3 of GPT-2 XL: a block of 12 h^2 + 13 h, h = 1,600, has vectors of up to 4 h
-// and matrices of h^2 to 4 h^2. Outside the blocks are two vectors and the positions' 1,024 h.
+// DeepSpeed's stage 3 of GPT-2 XL: a block of 12 h^2 + 13 h elements, h = 1,600, has vectors of up
+// to 4 h and matrices of h^2 to 4 h^2. Outside the blocks are two vectors and 1,024 h positions.
 TEST_CASE("layout step: DeepSpeed's stage 3 gathers small weights once, others matrix by matrix") {
   TrainingPlan training = layout_training(
       {.dp = 8, .sharding = Sharding::weights, .framework = FrameworkName::deepspeed});
@@ -332,22 +334,22 @@ TEST_CASE("layout step: DeepSpeed's stage 3 gathers small weights once, others m
   framework.persistent_tensor = 0;
   CHECK(once(plan()) == 0);
   CHECK(gathered(plan()) == Approx(all));
-  framework.persistent_tensor = 3e6;  // matrices of h^2 too, and positions
+  framework.persistent_tensor = 3e6;  // whole are now also matrices of h^2, and positions
   CHECK(once(plan()) > 2 * 48 * h * h);
   CHECK(gathered(plan()) + once(plan()) == Approx(all));
   CHECK(forecast_layout_memory(training).peak.value() > default_memory);
   framework.persistent_tensor = 1e5;
   framework.prefetch_bucket = 1e7;
   CHECK(plan().pipeline->weight_pieces == 4);
-  // However small the bucket, a matrix is whole: four of GPT's block, seven of Llama's.
+  // For any small bucket, each matrix is gathered whole: four in GPT's block, seven in Llama's.
   framework.prefetch_bucket = 1e3;
   CHECK(plan().pipeline->weight_pieces == 4);
   training.model = std::make_shared<const ModelShape>(load_model("llama3-8b"));
   CHECK(plan().pipeline->weight_pieces == 7);
 }
 
-// In fine-tuning, gradients, update and weights gathered are the adapters' only: 16 x 6 widths of
-// 1,600 in 48 blocks, over 5 ranks. Nothing is gathered again for weight gradients; adapters gather
+// In fine-tuning only the adapters have gradients, updates and gathered weights: 16 x 6 widths of
+// 1,600 in 48 blocks, over 5 ranks. Nothing is gathered again for weight gradients. Adapters gather
 // tensors 16 wide and exchange tokens for columns.
 TEST_CASE("layout step: adapters alone are reduced, and join what tensor ranks hold apart") {
   TrainingPlan training = layout_training(
@@ -368,8 +370,8 @@ TEST_CASE("layout step: adapters alone are reduced, and join what tensor ranks h
   CHECK(plan.pipeline->adapters_gather->bytes.value() == 2 * 1000 * 16);
   CHECK(plan.pipeline->adapters_exchange->op == Op::all_to_all);
   CHECK(plan.pipeline->adapters_exchange->bytes.value() == 2 * 1000 * 1600 / 5.);
-  // In each of 48 blocks, forward and back: three gathers and an exchange for attention, and the
-  // same for the feed-forward if it has adapters.
+  // Each of 48 blocks has, forward and backward, three gathers and an exchange for attention, and
+  // as many for the feed-forward if it has adapters.
   CollectiveCosts costs;
   const auto collectives = [&](AdapterTargets targets) {
     TrainingPlan of = layout_training({.tp = 5,
@@ -404,7 +406,7 @@ TEST_CASE("layout step: buckets of gradients are all gradients, however many the
   }
 }
 
-// Weights of the last step come bucket by bucket; the passes begin with the first.
+// Weights of the last step are gathered bucket by bucket; the passes begin after the first bucket.
 TEST_CASE("layout step: the first bucket of weights comes before the passes") {
   TrainingPlan training = layout_training({.dp = 4, .sharding = Sharding::optimizer});
   training.parallelism->framework.least_bucket = 4e8;  // of 1.56e9
@@ -424,8 +426,8 @@ TEST_CASE("layout step: the first bucket of weights comes before the passes") {
   CHECK(passes->after == std::vector<OpId>{gathers.front()});
 }
 
-// Frozen weights leave input gradients nothing to be scattered behind but their own product.
-TEST_CASE("layout step: input gradients of frozen products hide chunk by chunk alone") {
+// With frozen weights, the scatter of input gradients can only overlap its own product.
+TEST_CASE("layout step: input gradients of frozen products are hidden only chunk by chunk") {
   const auto exposed = [](bool frozen, TensorOverlap overlap) {
     TrainingPlan training = layout_training({.tp = 5, .micro = 4, .sequence_parallel = true});
     if (frozen)

@@ -39,9 +39,9 @@ TEST_CASE("layout step: parts are means over stages and add up to the step") {
   }
 }
 
-// DeepSpeed-Ulysses: over c ranks queries, keys, values and context change hands, 4 (c - 1) / c
-// tokens / c x hidden x 2 bytes a block and pass; Megatron's ring sends keys and values c - 1
-// times, twice as much backward.
+// DeepSpeed-Ulysses exchanges queries, keys, values and context over c ranks: 4 (c - 1) / c tokens
+// / c x hidden x 2 bytes per block and pass. Megatron's ring sends keys and values c - 1 times, and
+// twice that backward.
 TEST_CASE("layout step: heads exchanged for tokens, and a ring") {
   const auto plan_of = [](FrameworkName framework) {
     return plan_layout_step(layout_training({.cp = 5, .framework = framework}),
@@ -61,9 +61,10 @@ TEST_CASE("layout step: heads exchanged for tokens, and a ring") {
   CHECK(ring.keys_values->bytes.value() == 2 * part);
 }
 
-// PyTorch gathers keys and values of all heads once, and passes their gradients round in fp32; what
-// a compiler traced waits for each of them, what runs eagerly computes on what it has.
-TEST_CASE("layout step: keys and values gathered, and a compiler that waits for them") {
+// PyTorch gathers keys and values of all heads once, and passes their gradients around in fp32. A
+// traced program waits for each of these; an eager one computes meanwhile with the data that it
+// has.
+TEST_CASE("layout step: keys and values are gathered, and a traced program waits for them") {
   const auto training_with = [](Fusion fusion) {
     TrainingPlan training = layout_training({.cp = 5, .framework = FrameworkName::torchtitan});
     training.parallelism->framework.fusion = fusion;
@@ -88,11 +89,11 @@ TEST_CASE("layout step: keys and values gathered, and a compiler that waits for 
   CHECK(exposed(Fusion::compiled) > exposed(Fusion::eager));
 }
 
-// Activations of x = 2 s b h bytes each way and block. Megatron-LM gathers its two inputs again for
-// their weight gradients; DTensor keeps them. If the block is recomputed, DTensor reuses the
-// recomputed inputs, and stops before it scatters the last product's output: 4 + 4 + 6 against 4 +
-// 3 + 4.
-TEST_CASE("layout step: DTensor gathers no input again, and copies what it gathers") {
+// Activations of x = 2 s b h bytes in each direction and block. Megatron-LM gathers its two inputs
+// again for their weight gradients; DTensor keeps them. If the block is recomputed, DTensor reuses
+// the recomputed inputs, and stops before it scatters the last product's output: 4 + 4 + 6 calls
+// against 4 + 3 + 4.
+TEST_CASE("layout step: DTensor gathers no input twice, and copies gathered inputs") {
   const auto training_with = [](FrameworkName framework, Repeated repeated) {
     TrainingPlan training = layout_training(
         {.tp = 5, .micro_batches = 1, .framework = framework, .sequence_parallel = true});
@@ -113,8 +114,8 @@ TEST_CASE("layout step: DTensor gathers no input again, and copies what it gathe
   CHECK(sent(FrameworkName::megatron, Repeated::block) -
             sent(FrameworkName::torchtitan, Repeated::until_last_product) ==
         Approx(3 * one).epsilon(1e-6));
-  // Gradients of the inputs of several products are added up before they are scattered, so that
-  // no overlap of products and collectives hides that scatter.
+  // Input gradients of several products are added up before the scatter, so the scatter overlaps no
+  // product.
   const auto exposed = [&](FrameworkName framework) {
     TrainingPlan training = training_with(framework, Repeated::nothing);
     training.parallelism->framework.tensor_overlap = TensorOverlap::all;
@@ -123,8 +124,8 @@ TEST_CASE("layout step: DTensor gathers no input again, and copies what it gathe
   CHECK(exposed(FrameworkName::torchtitan) > exposed(FrameworkName::megatron));
 }
 
-// In a pipeline that hardly communicates, all times deviate by the factor of its kernels, and so do
-// the waits between its stages: at w off, each segment lasts exp(-+w) as long.
+// In a pipeline with little communication, all times and the waits between stages scale with the
+// error of its kernels: at an error of w, each segment takes exp(-+w) times as long.
 TEST_CASE("layout step: a pipeline is replayed at either end of its interval") {
   const StepRun step = step_of({.pp = 4, .micro_batches = 16});
   const double width = rates_width(layout_training({}).device->rates->held_out).log;
@@ -140,13 +141,13 @@ TEST_CASE("layout step: a pipeline is replayed at either end of its interval") {
     CHECK(price.wires.high >= price.time);
   }
   CHECK(stretches >= 8);
-  // Whole steps less their optimizer, whose kernels are off on their own.
+  // Approximate, because the optimizer's kernels have an error of their own.
   CHECK(step.metrics.step_time_low.s() ==
         Approx(step.metrics.step_time.s() * std::exp(-width)).epsilon(0.05));
 }
 
-// A pipeline of p equal stages idles (p - 1) of m + p - 1 turns; embedding and head make the ends
-// longer, so the bubble is no smaller than that of the mean stage.
+// A pipeline of p equal stages is idle for p - 1 of m + p - 1 slots. Embedding and head prolong the
+// end stages, so the bubble is at least that of equal stages.
 TEST_CASE("layout step: the bubble shrinks with micro batches and with interleaving") {
   const auto share = [](const LayoutCase& of) {
     const StepMetrics step = step_of(of).metrics;
@@ -161,21 +162,23 @@ TEST_CASE("layout step: the bubble shrinks with micro batches and with interleav
   CHECK(share({.pp = 4, .chunks = 4, .micro_batches = 8}) < few);
 }
 
-// Ring bytes of a rank: all_reduce 2 (n - 1) / n, reduce_scatter and all_gather (n - 1) / n.
+// Ring bytes of a rank: all_reduce 2 (n - 1) / n, reduce_scatter and all_gather (n - 1) / n of the
+// data.
 TEST_CASE(
     "layout step: gradients of a data-parallel group are summed once, in the framework's bytes") {
   const double parameters_of_model = static_cast<double>(parameters(*layout_training({}).model));
   const double plain = step_of({.dp = 4}).metrics.wire_bytes_per_gpu.value();
   CHECK(plain == Approx(2 * 3 / 4. * 4 * parameters_of_model).epsilon(0.001));
-  // fp32 gradients scattered, 16-bit weights gathered.
+  // fp32 gradients are scattered, 16-bit weights gathered.
   const double sharded =
       step_of({.dp = 4, .sharding = Sharding::optimizer}).metrics.wire_bytes_per_gpu.value();
   CHECK(sharded == Approx(3 / 4. * (4 + 2) * parameters_of_model).epsilon(0.001));
 }
 
-// Apex's distributed LAMB on two nodes of 8: one all_reduce over all ranks, a norm of weights and
-// update per tensor and the weights in the node; textbook sharding instead scatters in the node and
-// sums an eighth between the nodes. One collective less outweighs its bytes inside the node.
+// Apex's distributed LAMB on two nodes of 8: one all_reduce over all ranks, the norms of weights
+// and updates per tensor, and the weights within the node. Textbook sharding instead scatters
+// within the node and sums an eighth between the nodes. Saving one collective outweighs its bytes
+// within the node.
 TEST_CASE("layout step: distributed LAMB sums over all ranks and shares its update in the node") {
   LayoutCase of{.dp = 16, .micro_batches = 1, .sharding = Sharding::optimizer};
   TrainingPlan training = layout_training(of);
@@ -190,7 +193,8 @@ TEST_CASE("layout step: distributed LAMB sums over all ranks and shares its upda
         .metrics.wire_bytes_per_gpu.value();
   };
   const double model = 2.0 * static_cast<double>(parameters(*training.model));
-  // Scattered and gathered in the node, an eighth summed between two.
+  // Reduce-scatter and all-gather within the node (8 GPUs), all-reduce of one eighth between the
+  // two nodes.
   CHECK(bytes() == Approx((2 * 7 / 8. + 1 / 8.) * model).epsilon(0.001));
   training.parallelism->full_all_reduce = true;
   CHECK(bytes() == Approx((2 * 15 / 16. + 7 / 8.) * model).epsilon(0.001));
@@ -202,7 +206,7 @@ TEST_CASE("layout step: distributed LAMB sums over all ranks and shares its upda
   const Call& call = std::get<Call>(norms->work);
   CHECK(call.group.ranks == 8);
   CHECK(call.bytes.value() == 2 * 4 * static_cast<double>(optimized_tensor_count(*training.model)));
-  // Colossal-AI's sums a number of each tensor instead, one after another.
+  // Colossal-AI's distributed LAMB instead sums one number for each tensor, one after another.
   training.recipe.optimizer = OptimizerType::distributed_lamb;
   std::int64_t together = 0, apart = 0;
   for (const PlanOp& op : plan_step(training, {StepKind::uniform, 1024, 1}).ops) {
@@ -214,7 +218,7 @@ TEST_CASE("layout step: distributed LAMB sums over all ranks and shares its upda
 }
 
 // LARS keeps one moment where LAMB keeps two.
-TEST_CASE("layout step: LARS is LAMB with less to hold and to move") {
+TEST_CASE("layout step: LARS has less memory and traffic than LAMB") {
   TrainingPlan training = layout_training({.dp = 8});
   const auto with = [&](OptimizerType type) {
     training.recipe.optimizer = type;
@@ -228,9 +232,8 @@ TEST_CASE("layout step: LARS is LAMB with less to hold and to move") {
         Approx(4.0 * static_cast<double>(parameters(*training.model))).epsilon(0.001));
 }
 
-// Rajbhandari et al. 2019, section 7: weights gathered twice and gradients scattered once, every
-// micro batch.
-TEST_CASE("layout step: what a copy of the model sums itself, it sums in compressed steps too") {
+// Sums within one copy of the model, of tied weights and of norms, are independent of exchanges.
+TEST_CASE("layout step: sums within a copy of the model are also made in compressed steps") {
   TrainingPlan training = layout_training({.tp = 5,
                                            .dp = 2,
                                            .pp = 2,
@@ -239,14 +242,14 @@ TEST_CASE("layout step: what a copy of the model sums itself, it sums in compres
   training.recipe.optimizer = OptimizerType::zero_one_adam;
   for (const StepKind kind :
        {StepKind::warmup, StepKind::round, StepKind::compression, StepKind::silent}) {
-    INFO(name_of(kind));  // of the first stage and the last
+    INFO(name_of(kind));  // each count of 2 is the first stage and the last one
     const std::vector<PlanOp> ops = plan_layout_step(training, {kind, 1024, 1}).ops;
     CHECK(std::ranges::count(ops, "all_reduce tied embedding", &PlanOp::name) == 2);
     CHECK(std::ranges::count(ops, "all_reduce gradients of norms", &PlanOp::name) == 2);
   }
 }
 
-TEST_CASE("layout step: both ends of a pipeline sum what is tied at the same time") {
+TEST_CASE("layout step: both ends of a pipeline sum tied weights at the same time") {
   const StepRun step = step_of({.dp = 2, .pp = 4, .micro_batches = 8});
   std::vector<SimTime> begins;
   for (std::size_t i = 0; i < step.plan.ops.size(); ++i)
@@ -256,6 +259,8 @@ TEST_CASE("layout step: both ends of a pipeline sum what is tied at the same tim
   CHECK(begins[0] == begins[1]);
 }
 
+// Rajbhandari et al. 2019, section 7: in every micro batch, weights are gathered twice and
+// gradients scattered once.
 TEST_CASE("layout step: sharded weights move three times the model per micro batch") {
   LayoutCase of{.dp = 8,
                 .micro_batches = 3,
@@ -271,8 +276,8 @@ TEST_CASE("layout step: sharded weights move three times the model per micro bat
   CHECK(per_micro_batch == Approx(3 * 7 / 8. * model).epsilon(0.1));
 }
 
-// Shoeybi et al. 2019: four all_reduces of 2 s b h bytes per block and micro batch; with sequence
-// parallelism the same bytes as gathers and scatters, and inputs gathered again.
+// Shoeybi et al. 2019: four all_reduces of 2 s b h bytes per block and micro batch. With sequence
+// parallelism, the same bytes are sent by gathers and scatters, and inputs are gathered again.
 TEST_CASE("layout step: tensor parallelism sends its activations") {
   const double x = 2.0 * 1024 * 1600;
   const double blocks = 48 * 8;
@@ -290,7 +295,7 @@ TEST_CASE("layout step: ranks of a stage compute a share of the model") {
   CHECK(step_of({.cp = 2}).metrics.forward.s() < whole.s() * 0.75);
 }
 
-TEST_CASE("layout step: what overlaps shortens the step, and memory is the fullest stage's") {
+TEST_CASE("layout step: overlap shortens the step, and memory is that of the fullest stage") {
   LayoutCase of{.dp = 32, .micro_batches = 2};
   TrainingPlan training = layout_training(of);
   CollectiveCosts costs;
@@ -302,10 +307,9 @@ TEST_CASE("layout step: what overlaps shortens the step, and memory is the fulle
   CHECK(four.peak < one.peak);
 }
 
-// Time that the sharding stage adds to computation on Azure's A100s
+// Time that sharding weights adds to computation on Azure's A100s
 // (models/training/plan/framework.h).
-TEST_CASE(
-    "layout step: DeepSpeed's sharded weights hide behind nothing, FSDP's behind the blocks") {
+TEST_CASE("layout step: DeepSpeed's sharded weights overlap nothing, FSDP's overlap the blocks") {
   const auto exposed = [](FrameworkName framework, std::int64_t micro) {
     return step_of({.dp = 16,
                     .micro = micro,
@@ -318,9 +322,11 @@ TEST_CASE(
   CHECK(exposed(FrameworkName::torchtitan, 8) < 0.85 * exposed(FrameworkName::torchtitan, 1));
 }
 
-// Wang et al. 2023, table 1: of 3 P elements between nodes, int8 weights forward leave 0.5 P, the
-// second copy takes the backward gathers off the wire and int4 gradients leave 0.25 P.
-TEST_CASE("layout step: ZeRO++ sends a quarter of the bytes between nodes, and holds a copy more") {
+// Wang et al. 2023, table 1: of 3 P elements sent between nodes, int8 weights in the forward pass
+// leave 0.5 P, the second copy keeps backward gathers within nodes, and int4 gradients leave 0.25
+// P.
+TEST_CASE(
+    "layout step: ZeRO++ sends a quarter of the bytes between nodes, and keeps another copy") {
   TrainingPlan training = layout_training({.dp = 32,
                                            .micro_batches = 1,
                                            .sharding = Sharding::weights,
@@ -340,7 +346,8 @@ TEST_CASE("layout step: ZeRO++ sends a quarter of the bytes between nodes, and h
   how.quantized_gradients = true;
   const double in_int4 = network();
   CHECK(in_int4 == Approx(plain / 4).epsilon(0.1));
-  // Weights in int8 are a sixth of the plain bytes; what int4 adds to them, int8 adds twice.
+  // int8 weights are a sixth of the plain bytes; int8 gradients add twice the bytes of int4
+  // gradients.
   how.quantized_by = {Exchange::Kind::loco_int8};
   CHECK(network() - in_int4 == Approx(in_int4 - plain / 6).epsilon(0.05));
   how.quantized_by = {Exchange::Kind::qgz};
@@ -351,19 +358,19 @@ TEST_CASE("layout step: ZeRO++ sends a quarter of the bytes between nodes, and h
   CHECK(copy->second.value() == Approx(2 * static_cast<double>(parameters(*training.model)) / 8));
 }
 
-// NCCL's blocks take multiprocessors from the kernels that the reduction hides behind.
-TEST_CASE("layout step: a hidden reduction still slows the kernels beside it") {
+// NCCL's blocks occupy multiprocessors, which slows the kernels that overlap the reduction.
+TEST_CASE("layout step: a hidden reduction still slows overlapping kernels") {
   const StepMetrics alone = step_of({.dp = 1}).metrics, many = step_of({.dp = 16}).metrics;
   CHECK(many.backward > alone.backward);
   CHECK(many.backward.s() < alone.backward.s() * 1.3);
 }
 
-TEST_CASE("layout step: unrolled over every rank as folded by symmetry") {
+TEST_CASE("layout step: unrolling every rank gives the same step as folding by symmetry") {
   for (const LayoutCase& of :
        {LayoutCase{.tp = 5, .dp = 3, .micro_batches = 2}, LayoutCase{.dp = 3, .pp = 3},
         LayoutCase{.dp = 12, .micro_batches = 2, .sharding = Sharding::weights},
         LayoutCase{.cp = 3, .dp = 5, .micro_batches = 2},
-        // Axes together, a model's ranks and its replicas over nodes of 8; chunks.
+        // Combined axes; a model's ranks and its replicas on nodes of 8; several chunks.
         LayoutCase{.tp = 5, .pp = 3, .micro_batches = 5},
         LayoutCase{.tp = 5, .dp = 2, .pp = 2, .micro_batches = 3, .sequence_parallel = true},
         LayoutCase{.cp = 2, .dp = 3, .pp = 2, .micro_batches = 3},
@@ -383,7 +390,7 @@ TEST_CASE("layout step: unrolled over every rank as folded by symmetry") {
   }
 }
 
-TEST_CASE("layout step: 175B on 16,384 GPUs in 1,536 micro batches within 0.2 s") {
+TEST_CASE("layout step: 175B on 16,384 GPUs in 1,536 micro batches is forecast within 0.2 s") {
   TrainingPlan training = layout_training({.tp = 8,
                                            .dp = 128,
                                            .pp = 16,
@@ -398,7 +405,7 @@ TEST_CASE("layout step: 175B on 16,384 GPUs in 1,536 micro batches within 0.2 s"
   const StepMetrics step = run_step(training, {StepKind::uniform, 2048, 1}, costs).metrics;
   const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
   CHECK(seconds < 0.2);
-  CHECK(step.bubble / step.step_time < 0.15);  // embedding and head make the ends longer
+  CHECK(step.bubble / step.step_time < 0.15);  // embedding and head prolong the end stages
 }
 
 TEST_CASE("layout step: each remedy for memory was forecast to fit") {

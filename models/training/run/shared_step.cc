@@ -14,14 +14,15 @@
 namespace lambcast {
 namespace {
 
-// Slices of a segment of passes, between which its flows pause.
+// Number of slices of a segment of passes, between which its flows pause.
 constexpr std::int64_t slices = 8;
 
-// Rounds of finding what stages wait for, and the change, as a share of the step, that ends them.
+// Most rounds of finding the waits of stages, and the change, as a share of the step, below which
+// they end.
 constexpr int most_rounds = 4;
 constexpr double least_change = 1e-3;
 
-// Differences of segments from the rounding of flow rates stay below this.
+// Differences of segments due to rounding of flow rates are below this.
 constexpr Duration least_felt = Duration::picoseconds(10'000);
 
 int nodes_reached(const Call& call) { return call.place.node + call.group.node_span(); }
@@ -39,7 +40,8 @@ int nodes_of(const StepPlan& plan, const std::vector<Price>& prices,
   return nodes;
 }
 
-// The nodes of each stage, if groups on other nodes can meet: one switch blocks nothing.
+// Returns the nodes of each stage if groups on other nodes can contend. On a single switch they
+// cannot.
 std::vector<std::vector<int>> stages_that_meet(const StepPlan& plan, const TrainingPlan& training) {
   if (!plan.pipeline || training.cluster->fabric.kind == FabricKind::single_switch) return {};
   return nodes_by_stage(parallel::dense_grid(training.parallelism->layout));
@@ -59,7 +61,7 @@ class SharedStep {
         laid_(plan.ops.size()),
         loads_(plan.ops.size()) {
     using Key = std::tuple<ProcessGroup, int, int, Op, double>;
-    std::map<Key, int> class_of;  // a pair of stages makes one call, though both list it
+    std::map<Key, int> class_of;  // a pair of stages lists the same call twice
     for (OpId op = 0; op < plan.ops.size(); ++op) {
       if (const Call* call = std::get_if<Call>(&plan.ops[op].work)) {
         const Key key{call->group, call->place.node, call->place.slot, call->op,
@@ -104,7 +106,7 @@ class SharedStep {
     execution.programs.assign(plan_.ops.size(), nullptr);
     for (OpId op = 0; op < plan_.ops.size(); ++op) {
       const Duration time = prices_[op].at(end);
-      const Duration whole = time + execution.waits[op];  // nothing where it waits for so much less
+      const Duration whole = time + execution.waits[op];  // zero if its wait shrinks by as much
       if (time == Duration()) continue;
       if (laid_[op].alone > Duration())
         execution.programs[op] = std::make_shared<const CommProgram>(on_links(op, time));
@@ -115,16 +117,16 @@ class SharedStep {
     return run(execution.graph, *make_network(NetworkModel::flow, *topology_));
   }
 
-  // The program of a call that lasts `time` alone.
+  // Returns the program of a call that lasts `time` alone.
   CommProgram on_links(OpId op, Duration time) {
     const NicUse& nics = prices_[op].nics;
     return nics.used.empty() ? scaled(*laid_[op].with_peers, time / laid_[op].alone)
                              : paced(laid_[op], *topology_, time, time.scaled(nics.share));
   }
 
-  // Finds, for each segment of passes, the wait for other stages beyond its price, if the network
-  // made some longer in `timeline`. The first round takes the replayed value, later ones move half
-  // way there, since each overshoots. Returns the largest change.
+  // For each segment of passes, finds its additional wait for other stages, if the network made
+  // some of them longer in `timeline`. The first round takes the replayed value; later rounds move
+  // half way to it, because each overshoots. Returns the largest change.
   Duration find_waits(End end, const Timeline& timeline, int round, std::vector<Duration>& waits) {
     const PipelinePlan& pipeline = *plan_.pipeline;
     std::vector<Duration> longer(static_cast<std::size_t>(pipeline.pipeline.stages));
@@ -155,7 +157,7 @@ class SharedStep {
 
   using ProgramPtr = std::shared_ptr<const CommProgram>;
 
-  // The sends of a segment's passes, all at once, and their time alone without peers.
+  // All sends of a segment's passes together, and their time alone without peers.
   struct Loads {
     ProgramPtr program;
     Duration alone;
@@ -167,7 +169,7 @@ class SharedStep {
     return programs;
   }
 
-  // Later scaling keeps flows alike: it is that of whole sets.
+  // Folds equal flows. Later scaling applies to whole sets, so equal flows stay equal.
   FoldedPrograms alike_as_one(const std::vector<ProgramPtr>& programs) {
     if (training_.expand) return {network_.topology(), programs};
     return fold(programs, network_.topology());
@@ -199,7 +201,7 @@ class SharedStep {
     return network_.lay(call, cost_of(call), peer_nodes(call));
   }
 
-  // Peers of a call within one node use no link that others do.
+  // Returns the nodes with peers of a call. Peers of a call within one node share no link with it.
   const std::vector<int>& peer_nodes(const Call& call) const {
     static const std::vector<int> none;
     for (std::size_t stage = 0; call.group.nodes() > 1 && stage < stages_.size(); ++stage)
@@ -227,7 +229,7 @@ class SharedStep {
     return std::make_shared<const CommProgram>(CommProgram{{}, {{set, {}, 1, 0}}, false});
   }
 
-  // Segments of a stage that make the same calls have the same paths.
+  // Segments of a stage with the same calls share their paths.
   std::shared_ptr<const Paths> joined(const std::vector<std::shared_ptr<const Paths>>& paths) {
     std::shared_ptr<const Paths>& known = joined_[paths];
     if (known != nullptr) return known;
@@ -252,10 +254,11 @@ class SharedStep {
   const std::vector<Price>& prices_;
   const TrainingPlan& training_;
   CollectiveCosts& costs_;
-  std::vector<std::vector<int>> stages_;  // nodes of each, if groups on other nodes can meet
+  std::vector<std::vector<int>>
+      stages_;  // nodes of each stage, if groups on other nodes can contend
   SharedNetwork& network_;
   std::shared_ptr<const Topology> topology_;
-  std::vector<SharedNetwork::Laid> laid_;  // by operation; nothing where it makes no call
+  std::vector<SharedNetwork::Laid> laid_;  // by operation; empty if it makes no call
   std::vector<Loads> loads_;
   std::map<std::vector<std::shared_ptr<const Paths>>, std::shared_ptr<const Paths>> joined_;
   std::size_t flows_ = 0;

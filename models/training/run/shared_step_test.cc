@@ -14,7 +14,7 @@ using parallel::Axis;
 struct FlowCase {
   int tp = 1, dp = 1, pp = 1;
   int nics = 8;
-  // Stages of one node (tp-cp-ep-pp-dp) rather than stages of whole nodes.
+  // Whether each node has ranks of all stages (tp-cp-ep-pp-dp), instead of whole stages.
   bool stages_in_node = false;
   bool overlaps_gradients = false;
   std::int64_t micro_batches = 8;
@@ -59,7 +59,7 @@ BothForms both_forms(const TrainingPlan& training) {
   return both;
 }
 
-// From when the first stage starts to sum its gradients to when the last has done so.
+// Returns the time from the first stage's start of summing gradients to the last stage's end.
 Duration summing(const StepPlan& plan, const Execution& execution) {
   SimTime begin = execution.timeline.end, end;
   for (std::size_t i = 0; i < plan.ops.size(); ++i) {
@@ -70,8 +70,7 @@ Duration summing(const StepPlan& plan, const Execution& execution) {
   return end - begin;
 }
 
-TEST_CASE(
-    "shared step: where nothing contends, it is as long as in streams, and its interval too") {
+TEST_CASE("shared step: without contention, its time and interval equal those in streams") {
   for (const FlowCase& of : {FlowCase{.dp = 16}, FlowCase{.tp = 8, .dp = 4}, FlowCase{.pp = 2},
                              FlowCase{.tp = 4, .dp = 2}}) {
     INFO("tp " << of.tp << " dp " << of.dp << " pp " << of.pp);
@@ -88,7 +87,8 @@ TEST_CASE(
   }
 }
 
-// Each with the next, on the first one's account: the last stage brings nothing.
+// Each stage exchanges with the next one, and the first of the two counts it: the last stage adds
+// no load.
 TEST_CASE("shared step: a pair of stages exchanges once") {
   const BothForms both = both_forms(flow_training({.pp = 4}));
   std::vector<double> times(4);
@@ -102,12 +102,13 @@ TEST_CASE("shared step: a pair of stages exchanges once") {
       times[stage] += load.times;
     }
   }
-  // For each of 8 micro batches: an activation one way and its gradient the other at once.
+  // For each of 8 micro batches: an activation one way, and at the same time its gradient the other
+  // way.
   CHECK(times[3] == 0);
   for (const std::size_t stage : {0, 1, 2}) CHECK(times[stage] == Approx(8));
 }
 
-// The first operation too, which is such a pass where no buffer of gradients is cleared before it.
+// This includes the first operation, which is a pass if no gradient buffer is cleared before it.
 TEST_CASE("shared step: every pass that sends is on the network") {
   TrainingPlan training = flow_training({.pp = 4});
   training.parallelism->framework.keeps_buffers = false;
@@ -120,8 +121,9 @@ TEST_CASE("shared step: every pass that sends is on the network") {
   }
 }
 
-// Activations come in over links on which the receiving stage sums its own: hardly felt, but felt.
-TEST_CASE("shared step: stages of one node meet on its links") {
+// Activations arrive over links on which the receiving stage sums its own: the effect is small but
+// not zero.
+TEST_CASE("shared step: stages of one node share its links") {
   const BothForms both = both_forms(flow_training({.tp = 4, .pp = 2}));
   const auto lasts = [](const Execution& execution) {
     return execution.timeline.end.since_start();
@@ -132,10 +134,11 @@ TEST_CASE("shared step: stages of one node meet on its links") {
 }
 
 // Each of n nodes holds all eight stages of one copy of the model, one on each GPU, so that eight
-// data-parallel groups of n ranks reduce their gradients side by side. A ring of a group lasts t_i
-// alone, of which it keeps its NIC busy for w_i <= t_i (nic_sharing.h). Where each has a NIC of its
-// own the last is done max t_i after the last began. Over one NIC, which is not idle as gradients
-// take much longer than the stages end apart, all are done between
+// data-parallel groups of n ranks reduce their gradients at the same time. A ring of a group lasts
+// t_i alone, of which it keeps its NIC busy for w_i <= t_i (nic_sharing.h). If each group has a NIC
+// of its own, the last one ends max t_i after the last one began. Gradients take much longer than
+// the differences between the stages' ends, so a common NIC is never idle. Then all groups have
+// ended between
 //
 //   max(sum w_i, max t_i)   and   sum w_i + max t_i - w_of_that_group
 //
@@ -161,16 +164,16 @@ TEST_CASE("shared step: eight data-parallel groups that share a NIC take turns o
   CHECK(one.shared.interval.low < one.shared.timeline.end.since_start());
   CHECK(one.shared.interval.high > one.shared.timeline.end.since_start());
 
-  // Activations of neighbouring stages meet on a GPU's link, which is hardly felt.
+  // Activations of neighbouring stages share a GPU's link, with a small effect.
   of.nics = 8;
   const BothForms eight = both_forms(flow_training(of));
   CHECK(summing(eight.plan, eight.shared).s() ==
         Approx(summing(eight.plan, eight.streams).s()).epsilon(1e-4));
 }
 
-// The same groups as siblings: with tp 8, eight groups of one rank a node make one call each at the
-// same moment, which is one program in either form. Over one NIC a ring takes eight times as long
-// as over eight, when bytes are what takes long.
+// The same groups as siblings: with tp 8, eight groups of one rank per node make the same call at
+// the same time, which is one program in either form. If bytes dominate, a ring over one NIC takes
+// eight times as long as over eight NICs.
 TEST_CASE("shared step: siblings that share a NIC share it in either form") {
   const auto sum = [](int nics, bool shared) {
     const BothForms both = both_forms(flow_training({.tp = 8, .dp = 4, .nics = nics}));
@@ -183,15 +186,15 @@ TEST_CASE("shared step: siblings that share a NIC share it in either form") {
   }
 }
 
-// Buckets that leave the node while the next stage's activations arrive over the same NIC.
-TEST_CASE("shared step: passes that communicate get slower beside gradients, never faster") {
+// Buckets leave the node while the next stage's activations arrive over the same NIC.
+TEST_CASE("shared step: gradients slow passes that communicate, and never make them faster") {
   FlowCase of{.dp = 2, .pp = 8, .nics = 1, .stages_in_node = true, .overlaps_gradients = true};
   of.micro_batches = 32;
   const BothForms both = both_forms(flow_training(of));
   CHECK(both.shared.timeline.end > both.streams.timeline.end);
 }
 
-// If contention prolongs the passes of stages, the pipeline fills and empties more slowly too: the
+// If contention prolongs the passes of stages, the pipeline also fills and empties more slowly: the
 // waits equal those of its replay.
 TEST_CASE("shared step: other stages wait for passes that contention makes longer") {
   FlowCase of{.dp = 2, .pp = 8, .nics = 1, .stages_in_node = true, .overlaps_gradients = true};
@@ -226,10 +229,8 @@ TEST_CASE("shared step: other stages wait for passes that contention makes longe
   }
 }
 
-// On a slow network, too, where a round of finding what stages wait for may take all of a pass
-// away.
-TEST_CASE(
-    "shared step: stages that wait for less than they were priced with may wait for nothing") {
+// Also on a slow network, where one round of finding waits may take away the whole time of a pass.
+TEST_CASE("shared step: stages may wait less than their prices include, down to no wait") {
   for (const FlowCase& of : {FlowCase{.dp = 8, .pp = 4}, FlowCase{.dp = 4, .pp = 8}}) {
     FlowCase slow = of;
     slow.nics = 1;
@@ -245,17 +246,18 @@ TEST_CASE(
   }
 }
 
-// Stages of 6 ranks over nodes of 8: the six pairs of ranks that pass activations from the first
-// stage to the second do not all lie on the first node.
-TEST_CASE("shared step: stages that straddle nodes are written out") {
+// Stages of 6 ranks on nodes of 8: the six pairs of ranks that pass activations from the first
+// stage to the second are not all on the first node.
+TEST_CASE("shared step: stages that straddle nodes are simulated in full") {
   const BothForms both = both_forms(flow_training({.dp = 6, .pp = 8}));
   const Duration shared = both.shared.timeline.end.since_start();
   const Duration streams = both.streams.timeline.end.since_start();
   CHECK(shared.s() == Approx(streams.s()).epsilon(0.05));
 }
 
-// Two stages of 8 nodes under leaves of 8: each activation crosses from one leaf to the other, next
-// to those of the 7 other nodes, over uplinks for 2 of them. One pair would have them to itself.
+// Two stages of 8 nodes under leaves of 8: each activation crosses from one leaf to the other, at
+// the same time as those of the 7 other nodes, over uplinks for 2 of them. A single pair would use
+// the uplinks alone.
 TEST_CASE("shared step: pairs of stages on other nodes share the uplinks of a leaf") {
   const auto training_over = [](const std::string& oversubscription) {
     FlowCase of{.tp = 8, .dp = 8, .pp = 2, .micro_batches = 32};
@@ -272,15 +274,16 @@ TEST_CASE("shared step: pairs of stages on other nodes share the uplinks of a le
   TrainingPlan training = training_over("4");
   const BothForms quarter = both_forms(training);
   CHECK(lasts(quarter.shared) > lasts(quarter.streams).scaled(1.01));
-  // As long with every flow written out.
+  // The time is the same if every flow is simulated.
   CollectiveCosts costs;
   training.expand = true;
   CHECK(lasts(execute_shared(quarter.plan, quarter.prices, training, costs).value()).s() ==
         Approx(lasts(quarter.shared).s()).epsilon(1e-9));
 }
 
-// Copies of states on 2 nodes each: sums between them cross leaves from all nodes at once.
-TEST_CASE("shared step: either model lets sums between copies share the uplinks of a leaf") {
+// Copies of states on 2 nodes each: sums between copies cross leaves from all nodes at the same
+// time.
+TEST_CASE("shared step: in either model, sums between copies share the uplinks of a leaf") {
   for (const char* const leaf : {"2", "4"})
     for (const int shard_nodes : {1, 2, 4}) {
       INFO("leaves of " << leaf << ", copies on " << shard_nodes << " nodes");

@@ -77,7 +77,7 @@ StepRun run_step(const TrainingPlan& training, const DistinctStep& distinct, Col
   step.spent.plan = since_last();
   step.prices = price(step.plan, training, costs, intervals, sources);
   step.spent.price = since_last();
-  // Without a layout a rank makes one call at a time: nothing meets.
+  // Without a layout a rank makes one call at a time, so there is no contention.
   const bool meet = training.parallelism && training.network == NetworkModel::flow;
   step.execution = meet ? execute_on_network(step, training, distinct, costs, intervals)
                         : execute(step.plan, step.prices, intervals);

@@ -9,8 +9,8 @@
 
 namespace lambcast {
 
-// Plan and execution of a step, for traces and explanations, and the program's own run time for
-// each part.
+// Plan and execution of a step, for traces and explanations, and the program's own run time of each
+// part.
 struct StepRun {
   StepPlan plan;
   std::vector<Price> prices;

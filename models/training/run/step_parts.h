@@ -1,7 +1,7 @@
 // Parts of a step that follow one another and add up to its time, and the group of each part.
 // Columns of forecasts (forecast.h, "forward_us" and so on), figures and pages all use this list.
 //
-// Communication counts only where it is exposed, since the rest hides behind the backward pass.
+// Communication counts only if it is exposed: otherwise it overlaps the backward pass.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace lambcast {
 
-// In the order in which losses are reported.
+// Groups of parts, in the order in which losses are reported.
 enum class PartGroup { compute, wire, compression, optimizer, bubble };
 inline constexpr std::array<std::string_view, 5> part_group_names{"compute", "wire", "compression",
                                                                   "optimizer", "bubble"};

@@ -20,11 +20,11 @@ std::vector<StepKind> kinds_of(OptimizerType type) {
   return kinds;
 }
 
-// A ring everywhere, so that bytes over bandwidth is the whole story.
+// A ring for every all-reduce, so that its time is bytes over bandwidth.
 const Overrides force_ring{
     {"nccl.all_reduce", R"({value = "ring", kind = "assumed", source = "test"})"}};
 
-TEST_CASE("step: a step is the sum of its parts where nothing overlaps") {
+TEST_CASE("step: without overlap a step is the sum of its parts") {
   for (const char* cluster : {"paper-eth40-v100", "paper-edr100-v100", "perlmutter-a100"}) {
     for (const OptimizerType type : all_types) {
       for (const StepKind kind : kinds_of(type)) {
@@ -45,15 +45,15 @@ TEST_CASE("step: a step is the sum of its parts where nothing overlaps") {
   }
 }
 
-// How far the interval goes up and down, as logarithms.
+// Returns the logarithmic distances of both interval ends from the step time.
 std::pair<double, double> ends_of(const StepMetrics& step) {
   return {std::log(step.step_time_high / step.step_time),
           std::log(step.step_time / step.step_time_low)};
 }
 
-TEST_CASE("step interval: one GPU is as unsure as its compute") {
+TEST_CASE("step interval: with one GPU it is that of its computation") {
   TrainingPlan alone = training_of({OptimizerType::lamb, 1, "perlmutter-a100"});
-  // Forward and backward by `width`, the optimizer from its bytes.
+  // Forward and backward vary by `width`, the optimizer by the error of its bytes.
   const auto check_ends = [&](const StepMetrics& step, double width) {
     const double compute = step.forward.s() + step.backward.s();
     CHECK(step.step_time_high.s() - step.step_time.s() ==
@@ -76,7 +76,7 @@ TEST_CASE("step interval: one GPU is as unsure as its compute") {
   CHECK(by_flops.basis == Basis::rate);
   CHECK_FALSE(by_flops.coverage.has_value());
   check_ends(by_flops, held_out::rate.off);
-  // A length that no step was held out at claims less than a known one.
+  // A sequence length without held-out steps has less coverage than a known one.
   alone = training_of({OptimizerType::lamb, 1, "dgx1-v100"});
   CHECK(metrics_of(alone, StepKind::uniform).coverage.value() == Approx(5 / 6.));
   alone.seq_len = 256;
@@ -103,7 +103,7 @@ TEST_CASE("step interval: figures of the machine narrow it, single precision wid
   CHECK(metrics_of(single, StepKind::uniform).basis == Basis::rate);
 }
 
-TEST_CASE("step interval: communication and compute add as squares; compression claims no share") {
+TEST_CASE("step interval: communication and compute add as squares; compression has no coverage") {
   for (const char* cluster : {"paper-eth40-v100", "dgx1-v100", "dgx-a100-80g"}) {
     for (const OptimizerType type : all_types) {
       for (const StepKind kind : kinds_of(type)) {
@@ -113,8 +113,8 @@ TEST_CASE("step interval: communication and compute add as squares; compression 
         CHECK(step.step_time_low > Duration());
         CHECK(step.step_time_low < step.step_time);
         CHECK(step.step_time < step.step_time_high);
-        // No wider than the less sure of the two would have it for the whole step: communication,
-        // nearly all of it in large messages.
+        // The interval is no wider than that of the less certain part for the whole step. That part
+        // is communication, nearly all of it in large messages.
         const Duration second = Duration::seconds(1);
         const auto large =
             uncalibrated_interval(Bytes(1 << 30), 16, NicRate::effective, Typical::none, second);
@@ -126,7 +126,7 @@ TEST_CASE("step interval: communication and compute add as squares; compression 
   }
 }
 
-TEST_CASE("step: accumulation multiplies compute and nothing else") {
+TEST_CASE("step: gradient accumulation multiplies only computation") {
   for (const OptimizerType type : all_types) {
     for (const StepKind kind : kinds_of(type)) {
       const TrainingPlan once = training_of({type, 16});
@@ -142,15 +142,15 @@ TEST_CASE("step: accumulation multiplies compute and nothing else") {
   }
 }
 
-TEST_CASE("step: collectives per step are those of DeepSpeed") {
+TEST_CASE("step: the number of collectives per step is DeepSpeed's") {
   struct Row {
     OptimizerType type;
     bool fp16;
     std::int64_t buffers;
   };
-  // compressed_allreduce is 4 collectives, with MPI on the host 5 as a barrier follows: once for
-  // LAMB's fused buffer, once per group for the Adams with fp16 (bing_bert has 3), once per tensor
-  // without (398). With fp16 the overflow flag is one more.
+  // compressed_allreduce is 4 collectives; with MPI on the host it is 5, because a barrier follows.
+  // It runs once for LAMB's fused buffer, once per group for the Adams with fp16 (bing_bert has 3),
+  // and once per tensor without fp16 (398). With fp16 the overflow flag is one more.
   const Row rows[] = {
       {OptimizerType::onebit_lamb, true, 1},   {OptimizerType::onebit_lamb, false, 1},
       {OptimizerType::onebit_adam, true, 3},   {OptimizerType::onebit_adam, false, 398},
@@ -162,8 +162,8 @@ TEST_CASE("step: collectives per step are those of DeepSpeed") {
       training.recipe.precision.weights = row.fp16 ? DataType::fp16 : DataType::fp32;
       training.recipe.backend = backend;
       INFO(name_of(row.type) << " fp16 " << row.fp16 << " " << traits_of(backend).label);
-      // Four collectives; over MPI on the host a barrier more, but signs and scales scattered in
-      // one.
+      // Four collectives. MPI on the host adds a barrier, but scatters signs and scales in one
+      // call.
       const std::int64_t each = 4;
       CHECK(metrics_of(training, StepKind::compression).num_collectives ==
             static_cast<double>(row.buffers * each + row.fp16));
@@ -198,11 +198,11 @@ TEST_CASE("step: one GPU communicates nothing") {
   }
 }
 
-TEST_CASE("step: every rank, round and micro step on its own takes the same time and bytes") {
+TEST_CASE("step: unrolling every rank, round and micro step gives the same time and bytes") {
   struct Shape {
     int gpus, gpus_per_node;
   };
-  // One node, three nodes, two nodes of which one is not full (4 + 1 ranks), three with one GPU,
+  // One node; three nodes; two nodes, one of them not full (4 + 1 ranks); three nodes with one GPU;
   // and a single rank.
   for (const Shape shape : {Shape{4, 4}, {12, 4}, {5, 4}, {3, 1}, {6, 2}, {1, 1}}) {
     for (const char* cluster : {"paper-eth40-v100", "blog-qdr40-v100"}) {
@@ -237,8 +237,8 @@ TEST_CASE("step: every rank, round and micro step on its own takes the same time
   }
 }
 
-TEST_CASE("step: both network models agree where nothing contends") {
-  // One GPU a node on one switch: every flow has its own links, in both phases.
+TEST_CASE("step: both network models agree if there is no contention") {
+  // One GPU per node on one switch: every flow has its own links, in both phases.
   for (const int nodes : {2, 3, 8, 16}) {
     for (const OptimizerType type : all_types) {
       for (const StepKind kind : kinds_of(type)) {
@@ -255,7 +255,7 @@ TEST_CASE("step: both network models agree where nothing contends") {
   }
 }
 
-TEST_CASE("step: no forecast beats bytes over bandwidth") {
+TEST_CASE("step: no forecast is faster than bytes over bandwidth") {
   for (const std::string& cluster : cluster_names()) {
     for (const OptimizerType type : {OptimizerType::lamb, OptimizerType::onebit_lamb}) {
       for (const int nodes : {1, 2, 3, 8}) {
@@ -265,7 +265,8 @@ TEST_CASE("step: no forecast beats bytes over bandwidth") {
           const StepMetrics step = metrics_of(training, kind);
           const Cluster& on = *training.cluster;
           INFO(cluster << " " << nodes << " nodes, " << name_of(type) << " " << name_of(kind));
-          // Everything that leaves a node passes its NICs, at the share the library reaches.
+          // All bytes that leave a node pass its NICs, at the share of the rate that the library
+          // reaches.
           const Bandwidth out = on.nic_bandwidth.value * on.nccl.nic_efficiency.value * on.nics;
           CHECK(step.gradient_comm >= (step.network_bytes_per_node / out).scaled(1 - 1e-9));
           if (nodes == 1) {
@@ -273,7 +274,7 @@ TEST_CASE("step: no forecast beats bytes over bandwidth") {
             CHECK(step.gradient_comm >=
                   (step.wire_bytes_per_gpu / on.gpu_link.value).scaled(1 - 1e-9));
           }
-          // Compute cannot beat the peak of the device.
+          // Computation is not faster than the peak of the device.
           const double flops = 16 * training_flops(*training.model, 128).value();
           CHECK((step.forward + step.backward).s() >=
                 flops / training.device->peak_half.value.value());
@@ -297,7 +298,7 @@ TEST_CASE("step: time falls with bandwidth and grows with bytes") {
       }
     }
   }
-  // Twice the bytes of a gradient never travel faster.
+  // Sending twice the bytes of a gradient is never faster.
   TrainingPlan fp16 = training_of({OptimizerType::lamb, 64});
   TrainingPlan fp32 = fp16;
   fp32.recipe.precision.gradients = DataType::fp32;
@@ -305,7 +306,7 @@ TEST_CASE("step: time falls with bandwidth and grows with bytes") {
   const StepMetrics full = metrics_of(fp32, StepKind::uniform);
   CHECK(full.gradient_comm > half.gradient_comm);
   CHECK(full.wire_bytes_per_gpu.value() == Approx(2 * half.wire_bytes_per_gpu.value()));
-  // A larger model never communicates faster.
+  // Communication of a larger model is never faster.
   Duration last;
   for (const char* model : {"bert-base", "bert-large", "gpt2-xl", "llama2-7b"}) {
     const Duration now =
@@ -318,7 +319,7 @@ TEST_CASE("step: time falls with bandwidth and grows with bytes") {
 }
 
 TEST_CASE("step: a ring over more nodes takes longer") {
-  // 2(n-1)/n S over one NIC a node, and 2(N-1) hops: both grow with the nodes.
+  // 2(n-1)/n S over one NIC per node, and 2(N-1) hops: both grow with the number of nodes.
   Duration last;
   for (const int nodes : {2, 3, 4, 8, 16, 32, 64, 128}) {
     const TrainingPlan training =
@@ -329,23 +330,24 @@ TEST_CASE("step: a ring over more nodes takes longer") {
   }
 }
 
-TEST_CASE("step: the mpi backend pays for copies through the host, less when cuda_aware") {
+TEST_CASE("step: copies through the host make the mpi backend slower, less so when cuda_aware") {
   TrainingPlan training = training_of({OptimizerType::onebit_lamb, 32});
   training.recipe.backend = Backend::mpi_host;
   const StepMetrics staged = metrics_of(training, StepKind::compression);
   training.recipe.backend = Backend::mpi_device;
   const StepMetrics aware = metrics_of(training, StepKind::compression);
   CHECK(staged.gradient_comm > aware.gradient_comm);
-  // Host-staged: at least 2 Np/8 + Np/8n down and 3 Np/8 + Np/8n up at 2 GB/s.
+  // Copies through the host: at least 2 Np/8 + Np/8n bytes to the host and 3 Np/8 + Np/8n back, at
+  // 2 GB/s.
   const double signs = 335'184'896 / 8.;
   CHECK(staged.gradient_comm.s() > (5 * signs + 2 * signs / 32) / 2e9);
   CHECK(staged.compress == aware.compress);
   CHECK(staged.wire_bytes_per_gpu == aware.wire_bytes_per_gpu);
 }
 
-TEST_CASE("step: each direction of a copy through the host takes its own rate") {
-  // Two phases move (n-1)/n of the signs down and up again; numpy buffers move 2 Np/8 + Np/8n down
-  // and 3 Np/8 + Np/8n up, with a scale and the buffer for all in each phase.
+TEST_CASE("step: each direction of a copy through the host has its own rate") {
+  // Two phases copy (n-1)/n of the signs to the host and back. numpy buffers copy 2 Np/8 + Np/8n to
+  // the host and 3 Np/8 + Np/8n back, with a scale and the buffer for all ranks in each phase.
   const double signs = 335'184'896 / 8., scales = 2 * (4 + 4 * 32);
   TrainingPlan training = training_of({OptimizerType::onebit_lamb, 32, "hgx-h100-ndr"});
   struct Direction {
@@ -370,7 +372,7 @@ TEST_CASE("step: each direction of a copy through the host takes its own rate") 
   }
 }
 
-TEST_CASE("step: fused kernels and the compressed backend compress in less time") {
+TEST_CASE("step: fused kernels and the compressed backend take less time to compress") {
   TrainingPlan training = training_of({OptimizerType::onebit_lamb, 32});
   const StepMetrics unfused = metrics_of(training, StepKind::compression);
   // About 175 bytes per element at 790 GB/s, times the fitted scale of this cluster's optimizer.
@@ -397,7 +399,7 @@ TEST_CASE("step: a wrapper that flattens launches no kernel per tensor") {
     CHECK(metrics_of(bf16, StepKind::uniform).optimizer ==
           metrics_of(fp16, StepKind::uniform).optimizer);
   }
-  // BF16_Optimizer adds up gradients after every micro batch, 18 bytes an element.
+  // BF16_Optimizer accumulates gradients after every micro batch: 18 bytes per element.
   bf16.recipe.zero.stage = 0;
   const Duration once = metrics_of(bf16, StepKind::uniform).optimizer;
   bf16.batch = {16 * 8 * 4, 16, 4};
@@ -405,7 +407,7 @@ TEST_CASE("step: a wrapper that flattens launches no kernel per tensor") {
   const double pass = 18 * 335'184'706. / bf16.device->copy_bandwidth.value.value() *
                       bf16.cluster->stack.optimizer_scale.value;
   CHECK((four - once).s() == Approx(3 * pass).epsilon(1e-6));
-  // With other kernels for the update, the wrapper is still DeepSpeed's.
+  // Other update kernels do not replace DeepSpeed's wrapper.
   bf16.kernels = Kernels::nvidia;
   CHECK(metrics_of(bf16, StepKind::uniform).optimizer.s() > 4 * pass);
 }
@@ -428,7 +430,7 @@ TEST_CASE("step: the timeline runs one task of a resource at a time") {
   }
 }
 
-TEST_CASE("step: written out, backward blocks run from the last layer to the first") {
+TEST_CASE("step: if unrolled, backward blocks run from the last layer to the first") {
   TrainingPlan training = training_of({OptimizerType::lamb, 8, "dgx-a100-80g"});
   training.per_block = true;
   CollectiveCosts costs;

@@ -1,4 +1,5 @@
-// Trainings for the tests: complete, small to write down, changed where a test cares.
+// Complete trainings for tests. They are short to write, and a test changes only the values that it
+// needs.
 #pragma once
 
 #include <algorithm>
@@ -19,18 +20,18 @@ struct TrainingCase {
   std::string cluster = "paper-eth40-v100";
   std::string model = "bert-large";
   Overrides settings = {};
-  int gpus_per_node = 0;  // 0: as many as the node holds
+  int gpus_per_node = 0;  // 0: the number of GPUs in the cluster's nodes
 };
 
-// Micro batch 16, no accumulation, sequence 128, fp16, 1000 warm-up steps of 5993: the published
-// 1-bit LAMB schedule.
+// Micro batch 16, no accumulation, sequence length 128, fp16, 1000 warm-up steps of 5993: the
+// published 1-bit LAMB schedule.
 inline TrainingPlan training_of(const TrainingCase& of) {
   TrainingPlan training;
   training.model = std::make_shared<const ModelShape>(load_model(of.model));
   training.cluster = std::make_shared<const Cluster>(load_cluster(of.cluster, of.settings));
   training.device = std::make_shared<const Device>(load_device(training.cluster->device));
   training.recipe.optimizer = of.optimizer;
-  training.recipe.onebit.freeze_step = 1001;  // the first update goes to the dry run
+  training.recipe.onebit.freeze_step = 1001;  // the first update is the dry run
   training.recipe.precision.weights = DataType::fp16;
   training.gpus = of.gpus;
   training.gpus_per_node =
