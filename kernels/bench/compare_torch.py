@@ -30,7 +30,7 @@ import sys
 
 BERT_LARGE = 335_184_706
 WANTED_FACTOR = 5.0
-# The compression path on our side, and one step of 1-bit Adam, whose update decodes as it goes.
+# The compression path of the fused kernels, and one step of 1-bit Adam, whose update decodes.
 OUR_PATH = ("onebit_worker_momentum", "onebit_server_n8", "onebit_decode")
 OUR_STEP = ("onebit_worker_momentum", "onebit_server_n8", "onebit_adam_step")
 
@@ -44,7 +44,8 @@ class TorchPacking:
     """Eight bools to a byte, the first in the most significant bit, and back to 0 and 1."""
 
     name = "PyTorch operations"
-    # Times eight bytes of 0 or 1 as one integer, this adds up byte i at bit 63 - i, with no carries.
+    # Eight bytes of 0 or 1, read as one integer and multiplied by this, put byte i in bit 63 - i,
+    # without carries.
     GATHER = 0x8040201008040201 - 2**64
 
     def __init__(self, torch, device):
@@ -190,7 +191,7 @@ def check(torch, elements=100_000, ranks=8):
     good = bool((packed.numpy() == numpy.packbits(bits.numpy())).all())
     good &= bool((packing.unpack(packed).numpy() == bits.numpy()).all())
     for name, x in wanted.items():
-        # A value within rounding of zero may take the other sign.
+        # The sign of a value that is within rounding of zero may differ.
         wrong = int((abs(state[name].numpy() - x) > 1e-5).sum())
         print(f"{name}: {wrong} of {x.size} differ by more than 1e-5")
         good &= wrong <= x.size // 10_000

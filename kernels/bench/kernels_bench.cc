@@ -3,8 +3,8 @@
 //   kernels_bench [--elements N] [--csv]
 //
 // Times each kernel at BERT-Large's buffer (or N elements) and prints its time, its bytes and its
-// share of the copy bandwidth, which the same run measures. Exit 0: all limits are met; 3: one is
-// missed; 4: there is no GPU; 2: bad usage.
+// share of the copy bandwidth, which the same run measures. Exit codes: 0 all limits are met, 3 one
+// is missed, 4 there is no GPU, 2 bad usage.
 #include <fmt/format.h>
 
 #include <charconv>
@@ -20,9 +20,9 @@ using namespace lambcast;
 namespace {
 
 // Returns the share of the copy bandwidth that a kernel must reach. It is lower for kernels that
-// wait for sums or counts between passes. There is none for copies to the host, for kernels that
-// touch scattered elements or a thin factor in one block, and for products of many directions,
-// which wait for the cache.
+// wait for sums or counts between passes. There is no limit for copies to the host, for kernels
+// that access scattered elements or a thin factor in one block, and for products of many
+// directions, which wait for the cache.
 double least_share(std::string_view kernel) {
   for (const char* waits :
        {"lamb_step", "lamb_step_fp16", "onebit_lamb_step", "adafactor_step", "adafactor_step_kept",
@@ -33,7 +33,7 @@ double least_share(std::string_view kernel) {
     if (kernel.starts_with(none)) return 0;
   return 0.90;
 }
-// Most bytes per element of worker phase, server phase at n = 8 and decoding together, by the
+// Most bytes per element of the worker phase, the server phase at n = 8 and decoding together, by
 // format of the gradient.
 struct PathLimit {
   const char* worker;

@@ -35,8 +35,8 @@ struct AdamConstants : GroupRate {
   }
 };
 
-// One element of every state. A kernel below is one function on it; what it does not use is
-// neither read nor written.
+// One element of every state. Each kernel below is one function on it, and accesses only the fields
+// that it uses.
 struct Element {
   float p, m, v, u, g;
 };
@@ -51,13 +51,13 @@ struct FullStep {
   }
 };
 struct Apply {
-  static constexpr unsigned reads = P | M | V, writes = P;  // and M where an element stays
+  static constexpr unsigned reads = P | M | V, writes = P;  // and M if an element stays
   __device__ static void run(Element& x, const AdamConstants& c) {
     if (c.stays(x.v)) x.m = 0;
     x.p -= c.lr * c.update(x.p, x.m, x.v);
   }
 };
-struct DecodedApply {  // g is what all ranks have agreed on
+struct DecodedApply {  // g is the average over all ranks
   static constexpr unsigned reads = P | V | G, writes = P | M;
   __device__ static void run(Element& x, const AdamConstants& c) {
     x.m = x.g;
@@ -98,7 +98,7 @@ struct SyncEnd {  // c.lr holds the sum of the learning rates
     x.u = 0;
   }
 };
-struct DecodedSyncEnd {  // g is what all ranks have agreed on
+struct DecodedSyncEnd {  // g is the average over all ranks
   static constexpr unsigned reads = P | V | G, writes = P | M | U;
   __device__ static void run(Element& x, const AdamConstants& c) {
     x.u = x.g;
@@ -106,19 +106,19 @@ struct DecodedSyncEnd {  // g is what all ranks have agreed on
   }
 };
 
-// Reads a packed average as g, at rising elements.
+// Reads a packed average as g, at increasing elements.
 struct Packed {
   PackedRun run;
   const PackedRun* at;
   const float* mask;
-  std::size_t begin = 0, chunk_end = 0;  // of the run; of the chunk, within the run
+  std::size_t begin = 0, chunk_end = 0;  // start of the run; end of the chunk within the run
   float scale = 0;
 
   __device__ explicit Packed(const PackedAverage& a)
       : run(a.runs ? *a.runs : a.all), at(a.runs), mask(a.mask) {}
 
-  // Chunks begin at multiples of 8 of their run and runs at multiples of 4, so that a quad lies in
-  // one of them.
+  // Chunks begin at multiples of 8 in their run and runs at multiples of 4, so each quad is in one
+  // chunk of one run.
   __device__ Quad read(std::size_t e, std::size_t limit) {
     while (at != nullptr && run.end <= e) {
       begin = run.end;

@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::size_t few = emulated_device ? 9003 : 100003;  // not a multiple of 4
 
-// The same state on both sides. Kernels are compiled without contraction, so the elementwise
-// results must be the same bits.
+// The same state on both sides. Kernels are compiled without contraction, so elementwise results
+// must have the same bits.
 struct Both {
   std::size_t elements;
   HalfFormat format = HalfFormat::fp16;  // of the copy of the weights
@@ -29,7 +29,7 @@ struct Both {
 
   Unseen unseen = Unseen::stay;
 
-  // Whole quads that no gradient has reached, one element of a quad, the last one.
+  // Elements without a gradient: whole quads, one element of a quad, and the last one.
   void leave_unseen(Unseen how) {
     for (std::size_t e = 0; e < elements; ++e) {
       if (e / 64 % 3 == 1 || e % 97 == 0 || e + 1 == elements) v[e] = 0;
@@ -64,7 +64,7 @@ const AdamOptions options{.lr = 0.01, .weight_decay = 0.1};
 
 }  // namespace
 
-TEST_CASE("Adam steps on the GPU are the reference's, with and without bias correction") {
+TEST_CASE("Adam steps on the GPU equal the reference's, with and without bias correction") {
   NEED_GPUS(1);
   for (const bool bias_correction : {false, true}) {
     AdamOptions o = options;
@@ -78,7 +78,8 @@ TEST_CASE("Adam steps on the GPU are the reference's, with and without bias corr
   }
 }
 
-TEST_CASE("a learning rate in device memory holds from one launch of the same step to the next") {
+TEST_CASE(
+    "a learning rate in device memory carries over from one launch of the same step to the next") {
   NEED_GPUS(1);
   Both both{few};
   DeviceBuffer<double> lr(1), lrs(1);
@@ -109,7 +110,7 @@ TEST_CASE("a learning rate in device memory holds from one launch of the same st
   CHECK(lrs.to_host()[0] == 0);
 }
 
-TEST_CASE("a momentum that lies in memory moves the weights as the reference's does") {
+TEST_CASE("a momentum in memory moves the weights as the reference's does") {
   NEED_GPUS(1);
   for (const Unseen unseen : {Unseen::stay, Unseen::move}) {
     Both both{few};
@@ -122,8 +123,8 @@ TEST_CASE("a momentum that lies in memory moves the weights as the reference's d
 
 namespace {
 
-// A buffer of three tensors, each with signs and scales of its own in several chunks, as the
-// kernels read it and as it is when decoded.
+// A buffer of three tensors, each with its own signs and scales in several chunks: the packed form
+// for kernels, and the decoded form.
 struct PackedTensors {
   std::vector<float> decoded, mask;
   std::vector<DeviceBuffer<std::uint8_t>> signs;
@@ -161,7 +162,7 @@ struct PackedTensors {
 
 }  // namespace
 
-TEST_CASE("steps that decode as they go are the reference's on what is decoded") {
+TEST_CASE("steps that decode equal the reference's with decoded values") {
   NEED_GPUS(1);
   const PackedTensors packed(few);
   for (const bool masked : {false, true}) {
@@ -183,7 +184,7 @@ TEST_CASE("steps that decode as they go are the reference's on what is decoded")
       both.check();
     }
   }
-  // A buffer that travels whole.
+  // A buffer that is sent whole.
   Both both{few};
   const auto scales = upload(std::vector<float>{0.5f, 0.25f});
   const std::size_t chunk = chunk_layout(few, 2).chunk;
@@ -217,7 +218,7 @@ void every_kind_of_step(Both both) {
 
 }  // namespace
 
-TEST_CASE("every kind of 0/1 Adam step on the GPU is the reference's") {
+TEST_CASE("every kind of 0/1 Adam step on the GPU equals the reference's") {
   NEED_GPUS(1);
   every_kind_of_step({few});
   every_kind_of_step({few, HalfFormat::bf16});
@@ -228,13 +229,13 @@ TEST_CASE("every kind of 0/1 Adam step on the GPU is the reference's") {
   }
 }
 
-TEST_CASE("every kind of 0/1 Adam step over many passes is the reference's", "[large]") {
+TEST_CASE("every kind of 0/1 Adam step over many passes equals the reference's", "[large]") {
   NEED_GPUS(1);
   every_kind_of_step({many_passes});
 }
 
-TEST_CASE("groups of tensors in one launch are the reference's, tensor by tensor") {
-  // Runs that end inside a quad, runs of one element, and neighbours alike.
+TEST_CASE("groups of tensors in one launch equal the reference's, tensor by tensor") {
+  // Runs that end inside a quad, runs of one element, and adjacent runs of the same group.
   NEED_GPUS(1);
   std::vector<std::size_t> sizes{5, 1, 1, 0, 1, 4000, 2};
   std::vector<ParameterGroup> group_of{{1, 0.1}, {2, 0},   {1, 0.1}, {2, 0},

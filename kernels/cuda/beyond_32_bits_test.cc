@@ -1,6 +1,6 @@
-// The kernels on more elements than a 32-bit integer counts. Buffers repeat one period of values,
-// of a prime length, so that an index that has wrapped around finds other values than it should,
-// and what is expected is the reference's result on one period.
+// The kernels on more elements than a 32-bit integer can count. Buffers repeat a period of values
+// with a prime length, so that a wrapped index reads wrong values. Expected results are the
+// reference's on one period.
 #include "kernels/cuda/adam.h"
 #include "kernels/cuda/compression.h"
 #include "kernels/cuda/gpu_test.h"
@@ -32,7 +32,7 @@ DeviceBuffer<float> repeated(const std::vector<float>& one, std::size_t count) {
   return x;
 }
 
-// The first element that is not as in `one`; `elements` when all are.
+// Returns the first element that differs from the repeated `one`; `elements` if none does.
 std::size_t first_other(const DeviceBuffer<float>& x, const std::vector<float>& one) {
   std::size_t other = elements;
   std::vector<float> host(period);
@@ -79,7 +79,7 @@ TEST_CASE("compression of more than 2^31 elements", "[large]") {
   const float scale = worker_scale.to_host()[0];
   CHECK(scale == Approx(std::sqrt(square_sum(one) / double(elements))).epsilon(1e-6));
 
-  // One rank serves the whole buffer; its memory of errors is where the input was.
+  // One rank serves the whole buffer; its error feedback takes the place of the input.
   require(cudaMemset(x.data(), 0, 4 * layout.padded), "cudaMemset");
   ServerPhase server;
   server.received = signs.data();
@@ -121,7 +121,7 @@ TEST_CASE("Adam and LAMB over more than 2^31 elements", "[large]") {
           "adam_step");
   check();
 
-  // A ratio whose limits coincide is the same for the period as for the whole.
+  // If the limits of a ratio coincide, the ratio is the same for the period and the whole buffer.
   LambOptions lamb;
   lamb.weight_decay = 0.1;
   lamb.min_coeff = lamb.max_coeff = 0.5;

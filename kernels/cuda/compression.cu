@@ -6,7 +6,7 @@ namespace lambcast::cuda {
 namespace {
 
 // A warp works on tiles of 256 elements. Lane l owns the quads at 4 l and at 128 + 4 l, so that
-// every float access of the warp is one contiguous run; lanes 2 j and 2 j + 1 own the halves of
+// every float access of the warp is one contiguous run. Lanes 2 j and 2 j + 1 own the halves of
 // byte j of each 128 elements, swap one nibble and write one byte each.
 constexpr std::size_t warp_tile = 256;
 
@@ -16,8 +16,8 @@ __device__ unsigned nibble_of(const Quad& c) {
   return nibble;
 }
 
-// Writes the signs of the tile at `begin`, those of a whole one without asking where they end; all
-// lanes of the warp must call it.
+// Writes the signs of the tile at `begin`, without bounds checks if it is whole. All lanes of the
+// warp must call it.
 __device__ void store_signs(std::uint8_t* signs, std::size_t begin, std::size_t end, bool whole,
                             unsigned first, unsigned second) {
   const unsigned lane = threadIdx.x % 32;
@@ -28,9 +28,9 @@ __device__ void store_signs(std::uint8_t* signs, std::size_t begin, std::size_t 
   if (whole || at * 8 < end) signs[at] = static_cast<std::uint8_t>(byte);
 }
 
-// Calls f(begin, whole) for the tiles of this warp below n; `whole` says that the tile ends within
-// `regular`. The compiler sees it as a constant of either call, and leaves every bound out of the
-// common one.
+// Calls f(begin, whole) for the tiles of this warp below n; `whole` means that the tile ends within
+// `regular`. It is a constant for the compiler in either call, which removes the bounds checks from
+// the common case.
 template <typename F>
 __device__ void for_each_tile(std::size_t n, std::size_t regular, F f) {
   const std::size_t stride = static_cast<std::size_t>(gridDim.x) * warps * warp_tile;
@@ -45,7 +45,7 @@ __device__ void for_each_tile(std::size_t n, std::size_t regular, F f) {
 // Returns the start of this lane's quad of either half, within the tile.
 __device__ std::size_t lane_offset(int half) { return half * 128 + 4 * (threadIdx.x % 32); }
 
-// The tensor that holds element e < offsets[tensors]; empty tensors are passed over.
+// Returns the tensor that contains element e < offsets[tensors]. Empty tensors are skipped.
 __device__ int tensor_of(const std::size_t* offsets, int tensors, std::size_t e) {
   int low = 0, high = tensors;
   while (high - low > 1) {
@@ -58,8 +58,8 @@ __device__ int tensor_of(const std::size_t* offsets, int tensors, std::size_t e)
   return low;
 }
 
-// x becomes the momentum after this step where it belongs to a gradient: the elements below
-// a.elements. `end` is where the warp's tile ends.
+// Replaces x by the momentum after this step for elements with a gradient, those below a.elements.
+// `end` is the end of the warp's tile.
 __device__ void update_momentum(const WorkerPhase& a, std::size_t begin, std::size_t end,
                                 Quad (&x)[2], const Quad (&g)[2]) {
   const float b1 = static_cast<float>(a.beta1), one_minus_b1 = static_cast<float>(1 - a.beta1);
@@ -94,7 +94,7 @@ __device__ Quad compensate(Quad x, const Quad& c, float old_scale, int counted) 
   return x;
 }
 
-// `gradient` is the buffer where there is no momentum.
+// Compresses a buffer or a momentum. Without a momentum, `gradient` is the buffer.
 template <bool momentum, typename T>
 __global__ void __launch_bounds__(threads)
     worker_kernel(WorkerPhase a, TypedGradient<T> gradient) {
@@ -125,8 +125,8 @@ __global__ void __launch_bounds__(threads)
   if (threadIdx.x == 0) a.workspace[blockIdx.x] = total;
 }
 
-// Bit b of byte r moves to bit r of the nibble at 8 (b % 4) + 4 (b / 4): what four ranks say of one
-// element ends up side by side. Two exchanges of bits of the position, 4 with 1 and 3 with 0.
+// Moves bit b of byte r to bit r of the nibble at 8 (b % 4) + 4 (b / 4), so that the bits of four
+// ranks for one element are adjacent. It swaps bits of the position twice: 4 with 1, and 3 with 0.
 __device__ unsigned side_by_side(unsigned bytes) {
   const unsigned far = (bytes ^ (bytes >> 14)) & 0x0000ccccu;
   bytes ^= far ^ (far << 14);
@@ -134,8 +134,8 @@ __device__ unsigned side_by_side(unsigned bytes) {
   return bytes ^ near ^ (near << 7);
 }
 
-// Four ranks can vote in 16 ways: the sum of vote v for the ranks from `first` on, in lanes v and
-// 16 + v. A rank that does not exist weighs nothing.
+// Returns the signed sum of the scales for each of the 16 votes that four ranks from `first` on can
+// have: vote v in lanes v and 16 + v. Ranks that do not exist have weight 0.
 __device__ float vote_sum(const ServerPhase& a, float share, int first) {
   const unsigned lane = threadIdx.x % 32;
   float sum = 0;
@@ -146,8 +146,8 @@ __device__ float vote_sum(const ServerPhase& a, float share, int first) {
   return sum;
 }
 
-// Adds what four ranks sent for this lane's two quads. `bytes` are their signs of the eight
-// elements from 8 l on, for lane l; a shuffle looks up the `sum` of what they vote.
+// Adds the votes of four ranks to this lane's two quads. `bytes` are their signs of eight elements,
+// from 8 l on for lane l; a shuffle looks up the `sum` of each vote.
 __device__ void add_votes(unsigned bytes, float sum, Quad (&mean)[2]) {
   const unsigned lane = threadIdx.x % 32;
   const unsigned votes = side_by_side(bytes);
@@ -159,8 +159,8 @@ __device__ void add_votes(unsigned bytes, float sum, Quad (&mean)[2]) {
   }
 }
 
-// Reads the signs of `together` ranks at once, 8, 16 or 32. Each thread has that number of bytes in
-// flight, and 32 of errors while it reads the first of them.
+// Reads the signs of `together` ranks at once: 8, 16 or 32. Each thread has that many bytes in
+// flight, and 32 bytes of errors while it reads the first signs.
 template <int together>
 __global__ void __launch_bounds__(threads) server_kernel(ServerPhase a) {
   const float share = static_cast<float>(1.0 / a.ranks);
@@ -175,9 +175,9 @@ __global__ void __launch_bounds__(threads) server_kernel(ServerPhase a) {
       const std::size_t e = begin + lane_offset(half);
       c[half] = load_quad(a.error.compensated, e, whole ? e + 4 : a.chunk);
     }
-    // The signs of all these ranks are on the way together, with no condition between them: in the
-    // place of a rank that does not exist the last one is read again, and weighs nothing; a lane
-    // without elements reads the last byte, and its result is not used.
+    // All loads of signs are in flight together, with no condition between them. In place of a rank
+    // that does not exist, the last one is read again with weight 0. A lane without elements reads
+    // the last byte, and its result is not used.
     const std::size_t mine = begin / 8 + lane;
     const std::uint8_t* signs = a.received + (whole ? mine : min(mine, chunk_bytes - 1));
     for (int first = 0; first < a.ranks; first += together) {
@@ -216,7 +216,7 @@ __global__ void __launch_bounds__(threads) server_kernel(ServerPhase a) {
   if (threadIdx.x == 0) a.workspace[blockIdx.x] = total;
 }
 
-// Second stage: *scale = sqrt(sum of slots / counted), 0 when nothing counts.
+// Second stage: *scale = sqrt(sum of slots / counted), or 0 if no element counts.
 __global__ void __launch_bounds__(finish_threads)
     finish_scale(const double* slots, unsigned count, std::size_t counted, float* scale) {
   double sum = 0;
@@ -228,7 +228,7 @@ __global__ void __launch_bounds__(finish_threads)
 }
 
 __global__ void __launch_bounds__(threads) decode_kernel(Decode a) {
-  // A warp's tiles come in rising order, so that its chunk is found by stepping on.
+  // A warp's tiles are in increasing order, so its chunk is found by advancing.
   std::size_t chunk = 0, next = a.chunk;
   for_each_tile(a.elements, a.elements, [&](std::size_t begin, bool whole) {
     while (begin >= next) {
@@ -244,7 +244,7 @@ __global__ void __launch_bounds__(threads) decode_kernel(Decode a) {
       nibbles[half] = nibble_at(a.signs, at[half]);
     }
     for (int half = 0; half < 2; ++half) {
-      // Chunks begin at multiples of 8, so a quad lies in one of them.
+      // Chunks begin at multiples of 8, so each quad is in one chunk.
       const float scale = a.scales[at[half] < next ? chunk : at[half] / a.chunk];
       for (int i = 0; i < 4; ++i) x[half].at[i] = with_sign(scale, nibbles[half] & (8u >> i));
     }

@@ -50,8 +50,8 @@ void agrees_with_emulated_world(std::size_t elements, int n, Padding padding) {
       CHECK(gpu.ranks[std::size_t(r)].server_scale.to_host()[0] ==
             Approx(scales.server[std::size_t(r)]).epsilon(1e-6).margin(1e-30));
     }
-    // A sign may differ only where the compensated value is within rounding of zero, which random
-    // values all but never are.
+    // A sign may differ only if the compensated value is within rounding of zero, which almost
+    // never happens with random values.
     std::size_t flipped = 0;
     for (std::size_t e = 0; e < elements; ++e) {
       flipped += std::signbit(decoded[e]) != std::signbit(buffers[0][e]);
@@ -79,7 +79,7 @@ TEST_CASE("compressed_allreduce over many passes agrees with the emulated world"
   agrees_with_emulated_world(many_passes, 3, Padding::excluded);
 }
 
-TEST_CASE("the server phase of 1 to 64 ranks, on chunks of odd sizes, is the reference's") {
+TEST_CASE("the server phase of 1 to 64 ranks, on chunks of odd sizes, equals the reference's") {
   NEED_GPUS(1);
   for (int n = 1; n <= 64; ++n) {
     const std::size_t chunk = n % 3 == 0 ? 8 : n % 3 == 1 ? 264 : 1304;
@@ -115,7 +115,7 @@ TEST_CASE("the server phase of 1 to 64 ranks, on chunks of odd sizes, is the ref
   }
 }
 
-TEST_CASE("the unresolved error is the owed error of the reference") {
+TEST_CASE("the unresolved error gives the error feedback of the reference") {
   NEED_GPUS(1);
   constexpr std::size_t elements = 4096;
   OneDeviceWorld gpu(chunk_layout(elements, 1), Padding::excluded);
@@ -135,9 +135,9 @@ TEST_CASE("the unresolved error is the owed error of the reference") {
   }
 }
 
-TEST_CASE("the momentum is updated and scaled per tensor as it is compressed") {
+TEST_CASE("the momentum is updated and scaled per tensor during compression") {
   NEED_GPUS(1);
-  // Tensors of ragged sizes, an empty one among them, and a tail that persists.
+  // Tensors of irregular sizes, one empty, with persistent_tail.
   const std::vector<std::size_t> sizes{1, 700, 0, 3, 5000, 77};
   const TensorLayout tensors = tensor_layout(sizes);
   const std::vector<float> scaling{2.0f, 0.5f, 9.0f, 1.5f, 1.0f, 0.25f};
@@ -166,12 +166,12 @@ TEST_CASE("the momentum is updated and scaled per tensor as it is compressed") {
   const OneDeviceWorld::Rank& rank = gpu.ranks[0];
   gpu.compress(rank, phase);
   CHECK(rank.worker_scale.to_host()[0] == Approx(scale).epsilon(1e-6));
-  CHECK(rank.worker_c.to_host() == x);  // errors were 0, so c is the momentum, to the bit
+  CHECK(rank.worker_c.to_host() == x);  // errors were 0, so c equals the momentum bit for bit
   CHECK(rank.signs.to_host() == signs);
   CHECK(device_m.to_host() == m);
 }
 
-TEST_CASE("generic packing, unpacking and the mask agree with the reference to the bit") {
+TEST_CASE("generic packing, unpacking and the mask agree with the reference bit for bit") {
   NEED_GPUS(1);
   for (const std::size_t elements : {1u, 7u, 8u, 255u, 256u, 10001u}) {
     auto x = random_values(elements, 3);
@@ -198,7 +198,7 @@ TEST_CASE("generic packing, unpacking and the mask agree with the reference to t
   }
 }
 
-TEST_CASE("a NaN on one rank poisons the scale and every decoded element on the GPU") {
+TEST_CASE("a NaN on one rank makes the scale and every decoded element NaN on the GPU") {
   NEED_GPUS(1);
   OneDeviceWorld gpu(chunk_layout(1000, 2), Padding::excluded);
   auto bad = random_values(1000, 1);
@@ -208,7 +208,7 @@ TEST_CASE("a NaN on one rank poisons the scale and every decoded element on the 
   }
 }
 
-TEST_CASE("a misaligned pointer is refused, not read") {
+TEST_CASE("a misaligned pointer is rejected before it is read") {
   NEED_GPUS(1);
   DeviceBuffer<float> x(64), mask(64);
   CHECK(apply_mask(x.data() + 1, mask.data(), 8, nullptr) == cudaErrorMisalignedAddress);

@@ -1,12 +1,12 @@
 // Device code shared by the kernels: 16-byte accesses, signs, deterministic sums, grid size.
 //
 // All kernels are persistent: a grid that fills the device once strides over the work. A thread
-// keeps its sum as two floats (RunningSum), a block adds those of its threads in double in a fixed
-// order and writes one slot; a second kernel adds the slots in a fixed order. The same device gives
-// the same bits every time.
+// keeps its sum as two floats (RunningSum), a block adds the sums of its threads in double in a
+// fixed order and writes one slot, and a second kernel adds the slots in a fixed order. The same
+// device always gives the same bits.
 //
 // Everything is compiled without contraction to fused multiply-add, so that elementwise results
-// are the bits of the CPU reference; the kernels wait for memory, not for arithmetic.
+// have the bits of the CPU reference. The kernels wait for memory, not for arithmetic.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -24,7 +24,7 @@ namespace lambcast::cuda {
 
 constexpr int threads = 256;
 constexpr int warps = threads / 32;
-constexpr int finish_threads = 1024;  // of the one block that adds what all others have summed
+constexpr int finish_threads = 1024;  // of the single block that adds the sums of all others
 constexpr unsigned all_lanes = 0xffffffffu;
 
 // Four elements as an array, so that code reads the same for all of them.
@@ -32,11 +32,10 @@ struct Quad {
   float at[4];
 };
 
-// The sum of a thread: a float and what its rounding has lost (Knuth's two-sum), because GPUs that
-// have two double units or fewer per multiprocessor and clock (B300, T4) would wait for a sum in
-// double rather than for memory. Adding loses nothing that counts: what a sum is away from the
-// exact one is what the rounding of its addends brought, at most 2^-24 of their sizes for every
-// operation that an addend went through.
+// The sum of a thread as two floats: the sum and its rounding error (Knuth's two-sum). GPUs with
+// two double units or fewer per multiprocessor and clock (B300, T4) would wait for a sum in double
+// instead of memory. Additions lose nothing of note: the error of the sum is that of its addends,
+// at most 2^-24 of their sizes for each operation on an addend.
 struct PairSum {
   float high = 0, low = 0;
 
@@ -52,13 +51,13 @@ struct PairSum {
   __device__ double total() const { return static_cast<double>(high) + static_cast<double>(low); }
 };
 
-// The same of squares or sizes of any floats. Operations per element: four of single precision
-// (1.75 to square a quad, 0.5 to sort it, 1.75 to add it), none in double, where a sum in double
-// takes three; per thread three in double. Each quad's squares are rounded three times, so that a
-// sum is within 3 2^-24 = 1.8e-7 of itself and its root within 9e-8.
+// Sum of squares or sizes of any floats. Operations per element: four in single precision (1.75 to
+// square a quad, 0.5 to check its range, 1.75 to add it) and none in double, while a sum in double
+// takes three; three in double per thread. The squares of a quad are rounded three times, so that a
+// sum has a relative error of at most 3 2^-24 = 1.8e-7, and its root 9e-8.
 //
-// What squares to less than 2^-80 or more than 2^80, or is no number, goes to `rest` in double:
-// there the squares of finite floats neither vanish nor overflow.
+// Squares below 2^-80 or above 2^80, and those that are not numbers, are added to `rest` in double,
+// where squares of finite floats neither vanish nor overflow.
 struct RunningSum {
   PairSum ordinary;
   double rest = 0;
@@ -94,14 +93,14 @@ __device__ inline void add_sizes(RunningSum& sum, const Quad& q) {
     for (int i = 0; i < 4; ++i) sum.rest += fabs(static_cast<double>(q.at[i]));
 }
 
-// How many of the four elements from e on lie below n.
+// Returns how many of the four elements from e on are below n.
 __device__ inline int quad_part(std::size_t e, std::size_t n) {
   return e + 4 <= n ? 4 : e < n ? static_cast<int>(n - e) : 0;
 }
 
-// Intrinsics of one instruction read and write whole quads, because the compiler cuts a plain
-// assignment into four next to a ragged tail. As these loads are volatile, they stay in order: all
-// loads before the first use are in flight together.
+// Reads and writes whole quads with single-instruction intrinsics, because the compiler splits a
+// plain assignment into four next to a partial tail. These loads are volatile and stay in order:
+// all loads before the first use are in flight together.
 __device__ inline Quad load_quad(const float* x, std::size_t e, std::size_t n) {
   Quad q{};
   if (e + 4 <= n) {
@@ -112,13 +111,13 @@ __device__ inline Quad load_quad(const float* x, std::size_t e, std::size_t n) {
   }
   return q;
 }
-// One name for the conversions of both 16-bit formats.
+// Overloads of one name for the conversions of both 16-bit formats.
 __device__ inline float to_float(__half x) { return __half2float(x); }
 __device__ inline float to_float(__nv_bfloat16 x) { return __bfloat162float(x); }
 __device__ inline float2 to_floats(__half2 x) { return __half22float2(x); }
 __device__ inline float2 to_floats(__nv_bfloat162 x) { return __bfloat1622float2(x); }
 
-// Four values of 16 bits, one 8-byte access; Two is __half2 or __nv_bfloat162.
+// Reads four 16-bit values in one 8-byte access; Two is __half2 or __nv_bfloat162.
 template <typename Two>
 struct HalfQuad {
   Two low, high;
@@ -151,7 +150,7 @@ __device__ inline void store_quad(float* x, std::size_t e, std::size_t n, const 
     for (int i = 0; i < 4 && e + i < n; ++i) x[e + i] = q.at[i];
   }
 }
-// The quad in 16 bits each.
+// Returns the quad rounded to 16 bits per element.
 __device__ inline uint2 rounded(const Quad& q, HalfFormat format) {
   uint2 bits;
   if (format == HalfFormat::bf16) {
@@ -165,7 +164,7 @@ __device__ inline uint2 rounded(const Quad& q, HalfFormat format) {
   }
   return bits;
 }
-// Null: no copy is wanted.
+// Writes the 16-bit copy of a quad; does nothing if x is null.
 __device__ inline void store_quad(HalfPointer x, std::size_t e, std::size_t n, const Quad& q) {
   if (x.bits == nullptr) return;
   const uint2 bits = rounded(q, x.format);
@@ -178,9 +177,8 @@ __device__ inline void store_quad(HalfPointer x, std::size_t e, std::size_t n, c
   }
 }
 
-// Calls f(e, limit) for every quad of n elements, shared out over the grid. Where the quad is whole
-// `limit` is e + 4, which the compiler sees, so that all its accesses are single 16-byte ones
-// without a branch between them.
+// Calls f(e, limit) for every quad of n elements, divided over the grid. For a whole quad `limit`
+// is e + 4; the compiler then uses single 16-byte accesses without branches between them.
 template <typename F>
 __device__ void for_each_quad(std::size_t n, F f) {
   const std::size_t stride = static_cast<std::size_t>(gridDim.x) * threads * 4;
@@ -192,9 +190,9 @@ __device__ void for_each_quad(std::size_t n, F f) {
   }
 }
 
-// Calls f(e, limit, load(e, limit)) for every quad, four loads in flight at once. For kernels that
-// read no more than that: memory answers after some 800 ns, and one load per thread in flight is
-// too little to keep it busy for as long.
+// Calls f(e, limit, load(e, limit)) for every quad, with four loads in flight at once. For kernels
+// that read only this: memory answers after some 800 ns, and one load per thread does not keep it
+// busy during this time.
 template <typename Load, typename F>
 __device__ void for_each_loaded_quad(std::size_t n, Load load, F f) {
   constexpr int ahead = 4;
@@ -208,7 +206,7 @@ __device__ void for_each_loaded_quad(std::size_t n, Load load, F f) {
   for (; e < n; e += stride) f(e, n, load(e, n));
 }
 
-// 0, -0.0 and NaN are plus.
+// 0, -0.0 and NaN count as positive.
 __device__ inline bool positive(float x) { return !(x < 0.0f); }
 __device__ inline float with_sign(float magnitude, bool plus) {
   return plus ? magnitude : -magnitude;
@@ -216,17 +214,17 @@ __device__ inline float with_sign(float magnitude, bool plus) {
 // Returns the error feedback of a compensated value that was sent as scale * sgn(c).
 __device__ inline float owed(float c, float scale) { return c - with_sign(scale, positive(c)); }
 
-// Element e of packed signs, most significant bit first.
+// Returns the sign of element e, packed with the most significant bit first.
 __device__ inline bool sign_at(const std::uint8_t* signs, std::size_t e) {
   return (signs[e >> 3] >> (7 - (e & 7))) & 1;
 }
-// The signs of the aligned quad at e (a multiple of 4): element e + i is plus where bit 3 - i is
-// set. Higher bits are not cleared.
+// Returns the signs of the aligned quad at e (a multiple of 4): element e + i is positive if bit 3
+// - i is set. Higher bits are not cleared.
 __device__ inline unsigned nibble_at(const std::uint8_t* signs, std::size_t e) {
   return static_cast<unsigned>(__ldg(signs + (e >> 3))) >> ((e & 4) ? 0 : 4);
 }
 
-// Bits that say nothing of x (splitmix64).
+// Returns a hash of x (splitmix64).
 __device__ inline std::uint64_t mixed(std::uint64_t x) {
   x += 0x9e3779b97f4a7c15u;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -252,10 +250,10 @@ __device__ inline float from_bits(unsigned bits) {
 __device__ constexpr unsigned exponent_bits(int exponent) {  // of 2^exponent, a normal float
   return static_cast<unsigned>(exponent + 127) << 23;
 }
-// As unsigned integers magnitudes are ordered as they are, and a NaN is above all.
+// Magnitudes have the same order as these unsigned integers, and NaNs are above all numbers.
 __device__ inline unsigned magnitude_bits(float x) { return to_bits(x) & 0x7fffffff; }
 
-// A NaN wins over every number.
+// Returns the larger value; NaN if either value is NaN.
 __device__ inline float max_or_nan(float a, float b) { return (a != a || a >= b) ? a : b; }
 __device__ inline float warp_max(float x) {
   for (int offset = 16; offset > 0; offset /= 2) {
@@ -264,7 +262,7 @@ __device__ inline float warp_max(float x) {
   return x;
 }
 
-// Sum over the block, valid in thread 0. Can be called again at once.
+// Returns the sum over the block, valid in thread 0. May be called again immediately.
 __device__ inline double block_sum(double x) {
   __shared__ double per_warp[32];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -286,10 +284,10 @@ __device__ inline float block_max(float x) {
   return warp == 0 ? warp_max(x) : 0.0f;
 }
 
-// Blocks of a persistent grid: what the device holds of this kernel at once, but no more than
-// there are `items` of work for a block, nor than reduction_slots, nor than the environment's
-// LAMBCAST_MOST_BLOCKS: with few of them every block strides on however little work there is, which
-// is what a race checker has to see.
+// Computes the blocks of a persistent grid: the number that the device can hold of this kernel at
+// once, at most one for each of the `items` of work, reduction_slots, and the environment's
+// LAMBCAST_MOST_BLOCKS. With few blocks every block strides even with little work, which a race
+// checker has to see.
 cudaError_t grid_of(const void* kernel, std::size_t items, unsigned& blocks);
 template <typename... Arguments>
 cudaError_t grid_size(void (*kernel)(Arguments...), std::size_t items, unsigned& blocks) {
@@ -308,7 +306,7 @@ void launch(void (*kernel)(Parameters...), unsigned blocks, unsigned block_threa
 #endif
 }
 
-// Blocks that `elements` fill with one quad per thread.
+// Returns the number of blocks, with one quad per thread, that `elements` fill.
 inline std::size_t quads_of(std::size_t elements) {
   return (elements + 4 * threads - 1) / (4 * threads);
 }
@@ -317,7 +315,7 @@ inline std::size_t quads_of(std::size_t elements) {
 inline bool is_aligned(const void* x) { return reinterpret_cast<std::uintptr_t>(x) % 16 == 0; }
 inline bool is_aligned(HalfPointer x) { return reinterpret_cast<std::uintptr_t>(x.bits) % 8 == 0; }
 
-// Turns "is every pointer aligned" into the error a caller gets.
+// Returns the error for a caller unless all pointers are aligned.
 template <typename... Pointers>
 cudaError_t check_aligned(Pointers... pointers) {
   return (is_aligned(pointers) && ...) ? cudaSuccess : cudaErrorMisalignedAddress;

@@ -1,8 +1,8 @@
-// Owned device memory for hosts: tests, the profiler, the NCCL exchange.
+// Owned device memory for host code: tests, the profiler, the NCCL exchange.
 //
-// Copies and clears run on the legacy default stream, for which streams created as non-blocking do
-// not wait: therefore a constructor returns when the memory is filled, and to_host() waits for all
-// streams of the device.
+// Copies and clears run on the legacy default stream, for which non-blocking streams do not wait. A
+// constructor therefore returns when the memory is filled, and to_host() waits for all streams of
+// the device.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -16,7 +16,7 @@
 
 namespace lambcast::cuda {
 
-// Throws Error{Exit::failure} naming the call when a CUDA call of the host failed.
+// Throws Error{Exit::failure} with the name of the call if a CUDA call of the host failed.
 inline void require(cudaError_t status, const char* what) {
   if (status != cudaSuccess) {
     throw Error(Exit::failure, std::string(what) + ": " + cudaGetErrorString(status));
@@ -53,7 +53,7 @@ class DeviceBuffer {
             "cudaMemcpy");
     return host;
   }
-  // New values, as many as there are, in the same place. Waits for the device before and after.
+  // Replaces all values in place. Waits for the device before and after.
   void assign(std::span<const T> host) {
     require(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
     fill(host);

@@ -14,7 +14,7 @@ using reference::Sign;
 
 static_assert(eight_bit_block == 8 * 32, "a warp has a block, a lane two quads of it");
 
-// Large enough that the table of pieces is thin.
+// Large enough for the table of pieces to stay small.
 constexpr std::size_t blocks_of_piece = 4 * warps;
 
 std::size_t pieces_of_moments(const EightBitMoments& s) {
@@ -29,7 +29,7 @@ struct EightBitConstants {
   float b1, rest1, b2, rest2, rate, eps;
 };
 
-// f(h, i) for element i of quad h.
+// Calls f(h, i) for element i of quad h.
 template <typename F>
 __device__ void for_each_element(F f) {
 #pragma unroll
@@ -39,7 +39,7 @@ __device__ void for_each_element(F f) {
   }
 }
 
-// The largest magnitude of the warp, to all lanes; a NaN counts as nothing, as in the reference.
+// Returns the largest magnitude of the warp in all lanes. NaNs are ignored, as in the reference.
 __device__ float largest_of_warp(const Quad (&x)[2]) {
   float largest = 0;
   for_each_element([&](int h, int i) { largest = fmaxf(largest, fabsf(x[h].at[i])); });
@@ -52,7 +52,7 @@ __device__ float largest_of_warp(const Quad (&x)[2]) {
 #endif
 }
 
-// Accesses to four elements from e on: single ones where `whole`, else one by one below n.
+// Accesses to the four elements from e on: single ones if `whole`, else one by one below n.
 template <bool whole>
 struct Elements {
   std::size_t n;
@@ -71,7 +71,7 @@ struct Elements {
         if (e + i < n) x[e + i] = q.at[i];
     }
   }
-  // Four codes, the first in the lowest bits.
+  // Returns four codes, the first in the lowest bits.
   __device__ std::uint32_t load(const std::uint8_t* x, std::size_t e) const {
     if constexpr (whole) return __ldcs(reinterpret_cast<const std::uint32_t*>(x + e));
     std::uint32_t codes = 0;
@@ -89,7 +89,7 @@ struct Elements {
   }
 };
 
-// x / most; over 0 it is 0.
+// Divides x by `most`; the result is 0 if `most` is 0.
 __device__ void divide(Quad (&x)[2], float most) {
   const Scale scale(most);
   if (scale.divides)
@@ -98,7 +98,7 @@ __device__ void divide(Quad (&x)[2], float most) {
     for_each_element([&](int h, int i) { x[h].at[i] = most == 0 ? 0.0f : x[h].at[i] / most; });
 }
 
-// One of the two moments of a block, in 8 bits ...
+// One of the two moments of a block, in 8 bits.
 template <Sign sign>
 struct CodedMoment {
   std::uint8_t* codes;
@@ -123,7 +123,7 @@ struct CodedMoment {
   __device__ float decoded(const Loaded& loaded, int h, int i) const {
     return map[(loaded.codes[h] >> (8 * i)) & 255] * loaded.largest;
   }
-  // All lanes of the warp.
+  // All lanes of the warp must call it.
   template <bool whole>
   __device__ void store(const Elements<whole>& access, std::size_t b, std::size_t e,
                         Quad (&moved)[2]) const {
@@ -136,7 +136,7 @@ struct CodedMoment {
     if (threadIdx.x % 32 == 0) largest[b] = most;
   }
 };
-// ... or in 32.
+// One of the two moments of a block, in 32 bits.
 struct FloatMoment {
   float* x;
 
@@ -156,7 +156,7 @@ struct FloatMoment {
   }
 };
 
-// A step on block b by a warp.
+// Makes a step on block b with one warp.
 template <bool whole, typename First, typename Second>
 __device__ void step_block(const EightBitMoments& s, const First& of_m, const Second& of_v,
                            std::size_t b, float factor, const EightBitConstants& c) {
@@ -195,7 +195,7 @@ __device__ bool is_aligned_to(const void* x, unsigned bytes) {
   return reinterpret_cast<std::uintptr_t>(x) % bytes == 0;
 }
 
-__global__ void __launch_bounds__(threads, 4)  // worth more than the few registers it spills
+__global__ void __launch_bounds__(threads, 4)  // worth spilling a few registers
     small_adam_kernel(const EightBitBatch batch, const float* clipped, const EightBitConstants c) {
   __shared__ float maps[512];
   __shared__ std::uint32_t nearest[entries_of_both + entries_of_positive];

@@ -8,7 +8,7 @@
 namespace lambcast::cuda {
 namespace {
 
-struct Half {  // of a map: values of one sign
+struct Half {  // values of one sign in a map
   const std::array<float, 256>& map;
   const NearestBins& bins;
   bool negative;

@@ -6,7 +6,7 @@
 
 namespace lambcast::cuda {
 
-// The code of x, |x| <= 1 or no number; `table` is nearest_table(sign).
+// Returns the code of x, which is |x| <= 1 or NaN; `table` is nearest_table(sign).
 template <reference::Sign sign>
 __device__ unsigned nearest_code(const std::uint32_t* table, float x) {
   constexpr NearestBins bins = nearest_bins<sign>;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr auto format = HalfFormat::bf16;
 
-// A tensor in the reference, and what it takes on the device.
+// A tensor in the reference, and its memory on the device.
 struct Galored {
   Galored(const reference::Galore& rule, reference::MatrixShape of, unsigned which)
       : shape(of),
@@ -36,7 +36,8 @@ struct Galored {
         m(state.m.size()),
         v(state.v.size()) {}
 
-  // All rounds of the reference; the factor that clips. R as it was is left in `unclipped`.
+  // Runs all rounds of the reference and returns the clipping factor. R before clipping is in
+  // `unclipped`.
   double step(const reference::Galore& rule, int k) {
     gradient = random_values(shape.elements(), seed + static_cast<unsigned>(k));
     reference::View x{part, p, gradient};
@@ -106,7 +107,7 @@ struct Galored {
   DeviceBuffer<float> m_largest, v_largest, m, v;
 };
 
-// Kernels since the last call, on the emulated device.
+// Returns the kernels launched since the last call, on the emulated device.
 int launches() {
 #ifdef LAMBCAST_CUDA_ON_CPU
   static int kernels = 0;
@@ -117,7 +118,8 @@ int launches() {
 #endif
 }
 
-// All tensors in three launches a step: the reference's, Adam's and the weights to the bit.
+// Checks three launches for all tensors per step against the reference: Adam's part and the weights
+// bit for bit.
 void steps_as_the_reference(const reference::Galore& rule,
                             std::span<const reference::MatrixShape> shapes, int steps) {
   std::vector<Galored> tensors;
@@ -146,7 +148,7 @@ void steps_as_the_reference(const reference::Galore& rule,
       INFO(t.shape.rows << " x " << t.shape.columns);
       if (t.rank > 0) CHECK(relative_distance(t.low.to_host(), t.unclipped) < 1e-6);
       if (t.rank > 0) CHECK((t.g.to_host() == t.gradient));
-      // R is the same bits before Adam takes it.
+      // Gives both sides the same bits of R before Adam's part.
       t.low.assign(t.unclipped);
     }
     const auto factors = upload(clipped);
@@ -166,11 +168,12 @@ void steps_as_the_reference(const reference::Galore& rule,
 
 }  // namespace
 
-TEST_CASE("GaLore on the GPU, all tensors in three launches: the reference's, Adam's to the bit") {
+TEST_CASE(
+    "GaLore on the GPU, all tensors in three launches: as the reference, Adam's part bit for bit") {
   NEED_GPUS(1);
-  // Tall and wide at a rank of 12, in 8 bits (1560 values of R are no multiple of the block) and in
-  // 32; no matrix that is projected, in 8 bits and in 32; vectors in 8 bits and in 32; of several
-  // pieces and of one; nothing.
+  // Tall and wide matrices with rank 12, in 8 bits (1560 values of R are no multiple of the block)
+  // and in 32 bits; matrices without projection and vectors, both in 8 and in 32 bits; tensors of
+  // several pieces and of one; an empty tensor.
   const reference::MatrixShape shapes[] = {{130, 70}, {1, 37},   {70, 130}, {13, 20}, {20, 13},
                                            {0, 7},    {200, 12}, {30, 10},  {1, 9000}};
   steps_as_the_reference({{.lr = 0.01,
@@ -182,14 +185,16 @@ TEST_CASE("GaLore on the GPU, all tensors in three launches: the reference's, Ad
                          shapes, 4);
 }
 
-TEST_CASE("GaLore on the GPU: products of several tiles each way, whole ones and ragged ones") {
+TEST_CASE("GaLore on the GPU: products of several tiles in each direction, whole and partial") {
   NEED_GPUS(1);
   const reference::MatrixShape shapes[] = {{256, 128}, {128, 256}, {260, 132},
                                            {132, 260}, {131, 129}, {129, 131}};
   for (const int rank : {64, 68, 67}) steps_as_the_reference({{.rank = rank}}, shapes, 1);
 }
 
-TEST_CASE("GaLore on the GPU: no tensors are nothing to do, and no factors clip nothing") {
+TEST_CASE(
+    "GaLore on the GPU: an empty list of tensors is valid, and without factors nothing is "
+    "clipped") {
   NEED_GPUS(1);
   launches();
   const GaloreTensors none({});
@@ -209,9 +214,10 @@ TEST_CASE("GaLore on the GPU: no tensors are nothing to do, and no factors clip 
   t.check_moments();
 }
 
-TEST_CASE("codes of 8 bits are the reference's at every value of a map, halfway, and around") {
+TEST_CASE(
+    "codes of 8 bits equal the reference's at every value of a map, at midpoints, and near them") {
   NEED_GPUS(1);
-  // With b1 = b2 = 0, m is g and v is g^2; a 1 in every block scales by 1.
+  // With b1 = b2 = 0, m is g and v is g^2; a 1 in every block makes the scale 1.
   std::vector<float> values;
   for (const auto sign : {reference::Sign::both, reference::Sign::positive}) {
     const auto& map = reference::dynamic_map(sign);
@@ -236,7 +242,7 @@ TEST_CASE("codes of 8 bits are the reference's at every value of a map, halfway,
   reference::EightBitState m, v;
   reference::store(g, m, reference::Sign::both);
   reference::store(squares, v, reference::Sign::positive);
-  for (const std::size_t shift : {0, 1}) {  // aligned or not
+  for (const std::size_t shift : {0, 1}) {  // aligned and unaligned
     std::vector<float> shifted(shift);
     shifted.insert(shifted.end(), g.begin(), g.end());
     const DeviceBuffer<float> low = upload(shifted), m_largest(m.largest.size()),

@@ -1,4 +1,4 @@
-// The kernels of the exchanges other than 1-bit compression, against their references.
+// The kernels of the exchanges other than 1-bit compression, compared with their references.
 #include <cstring>
 
 #include "kernels/cuda/gpu_test.h"
@@ -23,7 +23,7 @@ const std::vector<Quantiser> quantisers{
     {WireFormat::int4, 4096},    {WireFormat::int4, 8},     {WireFormat::int4, 0},
     {WireFormat::fp8_e5m2, 24},  {WireFormat::int8, 1000},  {WireFormat::int8, 2048}};
 
-// Bits: a NaN is the same NaN.
+// Compares bits, so that equal NaNs are equal.
 bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), 4 * a.size()) == 0;
 }
@@ -35,7 +35,7 @@ struct OnDevice {
       : payload(payload_bytes(q.format, elements)), scales(scale_count(q, elements)) {}
 };
 
-// The error of one message is added to the next.
+// Checks messages and error feedback: the error of one message is added to the next.
 void quantises_as_the_reference(std::size_t elements, const std::vector<Quantiser>& of) {
   const DeviceBuffer<double> workspace(reduction_slots);
   for (const Quantiser& q : of) {
@@ -76,18 +76,18 @@ void quantises_as_the_reference(std::size_t elements, const std::vector<Quantise
 
 }  // namespace
 
-TEST_CASE("quantised messages of the GPU are the reference's bits, and what they owe") {
+TEST_CASE("quantised messages and error feedback on the GPU have the reference's bits") {
   NEED_GPUS(1);
   quantises_as_the_reference(few_elements, quantisers);
   quantises_as_the_reference(3, quantisers);
 }
 
-TEST_CASE("quantised messages over many passes are the reference's", "[large]") {
+TEST_CASE("quantised messages over many passes equal the reference's", "[large]") {
   NEED_GPUS(1);
   quantises_as_the_reference(many_passes, {{WireFormat::fp8_e4m3, 0}, {WireFormat::int4, 2048}});
 }
 
-TEST_CASE("messages of scales that are 0, subnormal, huge or infinite are the reference's bits") {
+TEST_CASE("messages with scales of 0, subnormal, huge or infinite have the reference's bits") {
   NEED_GPUS(1);
   constexpr std::size_t block = 256;
   const std::vector<float> factors{0, 0x1p-148f, 0x1p-140f, 0x1p-120f, 0x1p-62f, 0x1p-50f,
@@ -153,12 +153,13 @@ void adds_up_as_the_reference(const Quantiser& q, unsigned count, std::size_t el
 
 }  // namespace
 
-TEST_CASE("messages are added up in their order, as the reference does") {
+TEST_CASE("messages are summed in order, as in the reference") {
   NEED_GPUS(1);
   for (const Quantiser& q : quantisers) {
     for (const unsigned count : {1u, 3u, 9u}) {
       adds_up_as_the_reference(q, count, few_elements);
-      // Whole words in every message; two bytes behind a word, of int4 one.
+      // Every message of whole words; then messages that end two bytes (int4: one byte) after a
+      // word.
       adds_up_as_the_reference(q, count, few_elements / 8 * 8);
       adds_up_as_the_reference(q, count, few_elements / 8 * 8 + 2);
     }
@@ -166,7 +167,7 @@ TEST_CASE("messages are added up in their order, as the reference does") {
   }
 }
 
-TEST_CASE("a NaN poisons its block of a message, and wrong arguments are refused") {
+TEST_CASE("a NaN makes its block of a message NaN, and wrong arguments are rejected") {
   NEED_GPUS(1);
   const Quantiser q{WireFormat::int8, 256};
   auto x = random_values(1024, 1);
@@ -191,7 +192,8 @@ TEST_CASE("a NaN poisons its block of a message, and wrong arguments are refused
 
 namespace {
 
-// The largest of x plus the error feedback, or of the error feedback alone if there is no x.
+// Compares the selection of the largest k elements of x plus the error feedback, or of the error
+// feedback alone without x.
 void finds_the_largest(const std::vector<float>& values, std::size_t k, bool with_x = false) {
   const std::size_t elements = values.size();
   const std::vector<float> x = with_x ? random_values(elements, 7) : std::vector<float>(elements);
@@ -216,17 +218,18 @@ void finds_the_largest(const std::vector<float>& values, std::size_t k, bool wit
   reference::add_at(sum, indices, sent, 0.5f);
   require(add_at(sums.data(), message, 0.5f, nullptr), "add_at");
   auto summed = sums.to_host();
-  // A sum that is no number has other bits on a GPU.
+  // The bits of a NaN sum differ on a GPU.
   for (std::vector<float>* of : {&summed, &sum})
     for (float& s : *of)
       if (std::isnan(s)) s = NAN;
   CHECK(same_bits(summed, sum));
 }
 
-// top_k's list has room for 16,384 more than twice k: of so many, less than half are candidates.
+// top_k's list has room for 16,384 more than 2 k elements; of this many, less than half are
+// candidates.
 constexpr std::size_t more_than_a_list = 40'003;
 
-// The first element of the quad that top_k samples of a group of 256.
+// Returns the first element of the quad that top_k samples from a group of 256.
 std::size_t sampled_quad(std::size_t group, std::size_t elements) {
   std::uint64_t bits = group + 0x9e3779b97f4a7c15u;
   bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -239,7 +242,7 @@ std::size_t sampled_quad(std::size_t group, std::size_t elements) {
 
 }  // namespace
 
-TEST_CASE("top_k's workspace is 16 bytes for each kept, one for each 512, and 0.27 MB") {
+TEST_CASE("top_k's workspace is 16 bytes for each kept element, one for each 512, and 0.27 MB") {
   for (const std::size_t elements : {std::size_t{1} << 26, std::size_t{1} << 30})
     for (const double share : {0.001, 0.01, 0.1}) {
       const auto kept = static_cast<std::size_t>(share * static_cast<double>(elements));
@@ -249,7 +252,7 @@ TEST_CASE("top_k's workspace is 16 bytes for each kept, one for each 512, and 0.
     }
 }
 
-TEST_CASE("the k largest of the GPU are the reference's, also among equals") {
+TEST_CASE("the k largest on the GPU equal the reference's, also among equal values") {
   NEED_GPUS(1);
   auto values = random_values(few_elements, 1);
   for (const bool with_x : {false, true})
@@ -268,15 +271,14 @@ TEST_CASE("the k largest of the GPU are the reference's, also among equals") {
 }
 
 TEST_CASE(
-    "the k largest are found where the list of candidates holds too many, too few, or "
-    "some") {
+    "the k largest are found if the list of candidates has too many, too few or some of them") {
   NEED_GPUS(1);
   finds_the_largest(random_values(more_than_a_list, 1), 400, true);
-  // More that are equal than it has room for, and a few above them.
+  // More equal values than the list holds, and a few larger ones.
   std::vector<float> values(more_than_a_list, 0.5f);
   for (std::size_t e = 100; e < more_than_a_list; e += 997) values[e] = -2;
   finds_the_largest(values, 400);
-  // Only sampled elements are large, fewer than k: the sample expects 39 above the threshold.
+  // Only sampled elements are large, but fewer than k: the sample predicts 39 above the threshold.
   values = random_values(more_than_a_list, 2);
   for (std::size_t g = 0; 256 * g < more_than_a_list; ++g)
     for (std::size_t i = 0; i < 4; ++i)
@@ -285,12 +287,13 @@ TEST_CASE(
   finds_the_largest(values, 1000);
 }
 
-TEST_CASE("the k largest over many passes are the reference's", "[large]") {
+TEST_CASE("the k largest over many passes equal the reference's", "[large]") {
   NEED_GPUS(1);
   finds_the_largest(random_values(many_passes, 1), many_passes / 100);
 }
 
-TEST_CASE("random elements of the GPU are the reference's, and what is owed is what is left") {
+TEST_CASE(
+    "random elements on the GPU equal the reference's, and error feedback is the unsent part") {
   NEED_GPUS(1);
   for (const std::size_t k : {std::size_t{1}, few_elements / 100, few_elements}) {
     const auto x = random_values(few_elements, 1), owed = random_values(few_elements, 2);
@@ -319,8 +322,8 @@ TEST_CASE("PowerSGD on the GPU agrees with the reference") {
                                     {{300, 45}, 4},
                                     {{33, 130}, 6},
                                     {{5, 7}, 7},
-                                    // Rows of whole quads, more columns than fit at a time, more
-                                    // rows than a part has.
+                                    // Rows of whole quads, more columns than fit at a time, and
+                                    // more rows than a part has.
                                     {{23, 1100}, 4},
                                     {{70, 132}, 9},
                                     {{301, 44}, 4},
@@ -342,13 +345,14 @@ TEST_CASE("PowerSGD on the GPU agrees with the reference") {
     reference::orthonormalise(p, shape.rows, rank);
     require(orthonormalise(matrix, nullptr), "orthonormalise");
     if (shape.rows >= r + 5) CHECK(relative_distance(dp.to_host(), p) < 1e-4);
-    // From here on with the same P: a nearly dependent column magnifies the rounding of a sum.
+    // From here on P is the same on both sides: a nearly dependent column magnifies the rounding of
+    // a sum.
     require(cudaMemcpy(dp.data(), p.data(), 4 * p.size(), cudaMemcpyHostToDevice), "cudaMemcpy");
     reference::back_project(m, shape, p, rank, q);
     require(back_project(matrix, nullptr), "back_project");
     CHECK(relative_distance(dq.to_host(), q) < 1e-6);
     require(cudaMemcpy(dq.data(), q.data(), 4 * q.size(), cudaMemcpyHostToDevice), "cudaMemcpy");
-    // A further turn takes M as it is.
+    // A further iteration uses M as it is.
     LowRank further = matrix;
     further.x = nullptr;
     std::vector<float> again(p.size());
@@ -397,7 +401,7 @@ TEST_CASE("entries of PowerSGD's factors are within the rounding that low_rank.h
   }
 }
 
-TEST_CASE("the outer step and the average with neighbours are the reference's") {
+TEST_CASE("the outer step and the average with neighbours equal the reference's") {
   NEED_GPUS(1);
   for (const reference::OuterOptions options :
        {reference::OuterOptions{}, {0.7, 0.9, true}, {0.7, 0.9, false}}) {

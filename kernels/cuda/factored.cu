@@ -17,7 +17,7 @@ __device__ Quad product(const Quad& a, const Quad& b) {
 struct GradientAndWeights {
   Quad g, p;
 };
-__global__ void __launch_bounds__(threads, 3)  // else the compiler spills for a fourth block
+__global__ void __launch_bounds__(threads, 3)  // otherwise the compiler spills for a fourth block
     norms_kernel(const FactoredBatch batch, const RootsOfVector of_vectors, bool weights) {
   for (int k = blockIdx.x; k < batch.stretches.count; k += gridDim.x) {
     const TensorPiece piece = batch.stretches.at[k];
@@ -54,7 +54,7 @@ __global__ void __launch_bounds__(threads, 3)  // else the compiler spills for a
     }
   }
 }
-// |p|^2 of a stretch, in the order of norms_kernel, for the steps to come.
+// Keeps |p|^2 of a segment for later steps, summed in the order of norms_kernel.
 __device__ void keep(const FactoredTensor& a, const TensorPiece& piece, const RunningSum& squares) {
   const double sum = block_sum(squares.total());
   if (threadIdx.x == 0) a.kept[piece.index] = sum;
@@ -72,7 +72,7 @@ __global__ void __launch_bounds__(threads) keep_kernel(const FactoredBatch batch
     keep(a, piece, squares);
   }
 }
-// A block for each tensor.
+// Uses a block for each tensor.
 __global__ void __launch_bounds__(finish_threads) finish_norms(const FactoredBatch batch) {
   const FactoredTensor& a = batch.tensors[blockIdx.x];
   const std::size_t size = a.part.end - a.part.begin;
@@ -89,7 +89,7 @@ __global__ void __launch_bounds__(finish_threads) finish_norms(const FactoredBat
   }
 }
 
-// Rate as a function of the weights' root mean square, which only device memory has.
+// Learning rate as a function of the weights' root mean square, which is only in device memory.
 struct AdafactorRate {
   double base, eps2, decay, clip_threshold;
   bool scaled, rms_stays_zero;
@@ -104,7 +104,7 @@ struct AdafactorRate {
     return of(a) / max(sqrt(a.sums[0] / elements_of(a)) / clip_threshold, 1.0);
   }
 };
-__global__ void __launch_bounds__(threads, 3)  // the same
+__global__ void __launch_bounds__(threads, 3)  // as in norms_kernel
     adafactor_kernel(const FactoredBatch batch, const AdafactorRate rate) {
   struct Loaded {
     Quad g, p, m;
@@ -171,7 +171,7 @@ __global__ void __launch_bounds__(threads, 4)
   }
 }
 
-// `norms` moves a vector's moment; which one's is filled in there.
+// Returns roots for `norms`, which moves a vector's moment and fills in which one.
 RootsOfVector moved_vectors(double beta, double eps1) {
   return {nullptr, static_cast<float>(beta), static_cast<float>(1 - beta),
           static_cast<float>(eps1)};
@@ -211,8 +211,8 @@ std::size_t tiles_of(const FactoredTensor& a) {
   return is_matrix(a) ? r.parts * r.tiles : 0;
 }
 
-// Doubles of a workspace before the roots: what the rounds sum, each in the place of the last one;
-// an even number, so that the roots are as aligned as the workspace.
+// Returns the doubles of a workspace before the roots. Each round's sums take the place of the
+// previous ones. The number is even, so that the roots are as aligned as the workspace.
 std::size_t summed_workspace(const reference::Part& part) {
   const FactoredRectangle r = rectangle_of(part);
   const std::size_t slots = r.parts * r.columns + r.rows * r.tiles;

@@ -7,13 +7,13 @@
 
 namespace lambcast::cuda {
 
-constexpr std::size_t stretch_elements = 8192;  // of kernels over elements
+constexpr std::size_t stretch_elements = 8192;  // elements of a segment, for elementwise kernels
 
 // Rows and columns that a block sums at a time.
 constexpr std::size_t part_rows = 256;
 constexpr std::size_t tile_columns = 32 * 4;  // a quad for each lane
 
-// Pieces of the thin vectors: rows, then columns, whose sums have more addends each.
+// Pieces of the thin vectors: rows, and columns, whose sums have more addends each.
 constexpr std::size_t slot_rows = threads, slot_columns = 32;
 
 __host__ __device__ inline std::size_t ceil_div(std::size_t a, std::size_t b) {
@@ -36,7 +36,7 @@ __device__ float block_value(F f) {
 
 __device__ inline bool matrix(const FactoredTensor& a) { return a.part.whole.rows > 1; }
 
-// Four aligned elements, all of them the part's: single accesses of 16 bytes.
+// Four aligned elements that all belong to the part, in single accesses of 16 bytes.
 struct WholeQuad {
   __device__ static bool has(int) { return true; }
   __device__ static Quad load(const float* x, std::size_t k) { return load_quad(x, k, k + 4); }
@@ -44,7 +44,8 @@ struct WholeQuad {
     store_quad(x, k, k + 4, q);
   }
 };
-// Four of which some are the part's, in buffers of any alignment; the others read as 0.
+// Four elements of which some belong to the part, in buffers of any alignment; the others read as
+// 0.
 struct PartQuad {
   unsigned own;
 
@@ -60,7 +61,7 @@ struct PartQuad {
   }
 };
 
-// f(i) for each of the four; 0 for those that are not the part's.
+// Returns f(i) for each of the four elements; 0 for those outside the part.
 template <typename Access, typename F>
 __device__ Quad each_of(const Access& access, F f) {
   Quad q{};
@@ -68,7 +69,8 @@ __device__ Quad each_of(const Access& access, F f) {
   return q;
 }
 
-// 1 / sqrt of the thin moment's rows, to be scaled, and columns, from the rectangle's first on.
+// 1 / sqrt of the thin moment's rows, which need `scale`, and of its columns, from the start of the
+// rectangle on.
 struct InverseRoots {
   const float* row;
   const float* column;
@@ -81,13 +83,13 @@ __device__ inline InverseRoots inverse_roots(const FactoredTensor& a, const Fact
           sqrtf(*s.row_mean)};
 }
 
-constexpr std::size_t quad_step = 4 * threads;  // from a thread's quad of a stretch to its next
+constexpr std::size_t quad_step = 4 * threads;  // distance of a thread's quads in a segment
 __device__ inline std::size_t first_quad(const TensorPiece& piece) {
   return static_cast<std::size_t>(piece.index) * stretch_elements + 4 * threadIdx.x;
 }
 
-// Factors from a matrix's moment for a thread's quads of a stretch, in their order. The row and the
-// column of the first take a division of 64 bits, those of the others an addition.
+// Factors from a matrix's moment for a thread's quads of a segment, in order. Row and column of the
+// first quad take a 64-bit division, those of the others an addition.
 class RootsOfMatrix {
  public:
   __device__ RootsOfMatrix(const FactoredTensor& a, const FactoredRectangle& r,
@@ -132,7 +134,7 @@ class RootsOfMatrix {
   const float *row_, *column_, *end_;
 };
 
-// A vector's own moment v does, which moves on before where `beta` is not negative.
+// Factors from a vector's own moment v, which is updated first if `beta` is not negative.
 struct RootsOfVector {
   float* v;
   float beta = -1, one_minus_beta = 0, eps1 = 0;
@@ -155,8 +157,8 @@ struct NoRoots {
   }
 };
 
-// Calls f(access, k, load(access, k)) for the quads of a stretch that are this thread's, `ahead` of
-// them loaded at once.
+// Calls f(access, k, load(access, k)) for this thread's quads of a segment, of which `ahead` are
+// loaded at once.
 template <int ahead, typename Load, typename F>
 __device__ void for_each_quad_of(const FactoredTensor& a, const FactoredRectangle& r,
                                  const TensorPiece& piece, Load load, F f) {
@@ -175,7 +177,7 @@ __device__ void for_each_quad_of(const FactoredTensor& a, const FactoredRectangl
   }
 }
 
-// A matrix's sums over all ranks into the moment, or CAME's residual.
+// Adds a matrix's sums over all ranks to the moment, or to CAME's residual.
 cudaError_t absorb(const FactoredBatch& batch, bool residual, double beta, cudaStream_t stream);
 
 // Sums g^2 + eps over rows and columns.

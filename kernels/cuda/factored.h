@@ -1,5 +1,6 @@
-// Adafactor and CAME on parts of tensors on the GPU: the rounds of reference/{adafactor,came}.h,
-// sums reordered. Between the rounds the caller sums `sums` over the ranks that share the tensor.
+// Adafactor and CAME on parts of tensors on the GPU: the rounds of reference/{adafactor,came}.h
+// with reordered sums. Between the rounds the caller sums `sums` over the ranks that share the
+// tensor.
 //
 //   round   Adafactor                       bytes   CAME                                bytes
 //   1       read g                          4       read g                              4
@@ -8,27 +9,28 @@
 //   4                                               read m, p; write p                  12
 //   whole   matrices                        24                                          32
 //
-// with 1/4 byte more of workspace each way for rows and columns, against Colossal-AI's 88 and 160.
-// Each round computes the update u again from g and the thin moments instead of storing it.
-// A vector (one row) keeps v instead: Adafactor 32, CAME 40 (its residual is not needed).
+// plus 1/4 byte of workspace in each direction for rows and columns, against 88 and 160 in
+// Colossal-AI. Each round computes the update u again from g and the thin moments instead of
+// storing it. A vector (one row) keeps v instead: Adafactor 32, CAME 40 (its residual is not
+// needed).
 //
 // If |p|^2 is not needed (no scale_parameter, or rms_stays_zero), or is kept since the weights were
 // written (FactoredTensor::kept), Adafactor's round 2 does not read p: 20 instead of 24.
 //
-// Sums run in single precision. The sum of a column is within 2 2^-24 = 1.2e-7 of its exact value,
-// that of a row, which a warp adds up by a tree, within 9 2^-24 = 5.4e-7, |u|^2 and |p|^2 of their
-// elements within 3 2^-24 = 1.8e-7. Gradients of 1.8e19 and more, whose square no float holds, make
-// their row and column infinite or NaN. Only the thin vectors use double precision: 1/32 operation
-// per element.
+// Sums are computed in single precision. The relative error of a column's sum is at most 2 2^-24 =
+// 1.2e-7, that of a row's, which a warp adds up in a tree, 9 2^-24 = 5.4e-7, and those of |u|^2 and
+// |p|^2 3 2^-24 = 1.8e-7. Gradients of 1.8e19 and more, whose squares exceed a float, make their
+// row and column infinite or NaN. Only the thin vectors use double precision: 1/32 operation per
+// element.
 //
-// All tensors of a model are in one launch per phase: a table cuts them into pieces, which the
-// blocks share out. The sums of a tensor have the same bits for any device, grid and other tensors.
-// Launches of a step: Adafactor 7, CAME 12.
+// All tensors of a model are in one launch per phase: a table divides them into pieces, which the
+// blocks share. The sums of a tensor have the same bits for any device, grid and other tensors.
+// Launches per step: Adafactor 7, CAME 12.
 //
 // 1 / sqrt of a moment is computed once for each row and column, not for each element.
 //
-// Everything only enqueues work. Pointers need no alignment, but buffers aligned to 16 bytes with
-// rows of a multiple of four are read fastest.
+// Calls only enqueue work. Pointers need no alignment, but buffers aligned to 16 bytes with rows of
+// a multiple of four elements are read fastest.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -43,49 +45,49 @@
 
 namespace lambcast::cuda {
 
-// Thin vectors of a factored moment in device memory.
+// Thin vectors of a factored moment, in device memory.
 struct FactoredState {
   float* row = nullptr;     // rows of the whole tensor
-  float* column = nullptr;  // columns of it
+  float* column = nullptr;  // columns of the whole tensor
   float* row_mean = nullptr;
 };
 
 struct FactoredTensor {
-  reference::Part part;  // its stretch of every buffer below
+  reference::Part part;  // the part's place in every buffer below
   float* p = nullptr;
   const float* g = nullptr;
-  float* m = nullptr;           // CAME; Adafactor with beta1
-  float* v = nullptr;           // of vectors
-  FactoredState moment;         // of matrices
-  FactoredState residual;       // CAME
-  double* sums = nullptr;       // rows + columns of the whole, at least 2: what travels
+  float* m = nullptr;           // for CAME, and for Adafactor with beta1
+  float* v = nullptr;           // for vectors
+  FactoredState moment;         // for matrices
+  FactoredState residual;       // for CAME
+  double* sums = nullptr;       // rows + columns of the whole tensor, at least 2; summed over ranks
   double* workspace = nullptr;  // factored_workspace() doubles, untouched between rounds
-  double* kept = nullptr;  // Adafactor: |p|^2 by stretches, factored_kept() doubles; null: none
+  double* kept = nullptr;       // Adafactor: |p|^2 by segments, factored_kept() doubles, or null
 };
 std::size_t factored_workspace(const reference::Part& part);
 std::size_t factored_kept(const reference::Part& part);
 
-// The rectangle of rows that a part's stretch touches, into how many tiles it is cut, and how its
-// elements can be read.
+// The rectangle of rows that a part overlaps, the number of its tiles, and how its elements can be
+// read.
 struct FactoredRectangle {
   std::size_t first = 0, rows = 0, columns = 0, parts = 0, tiles = 0;
-  std::size_t roots = 0;       // where in the workspace 1 / sqrt of columns, then rows, begins
-  bool aligned = false;        // to 16 bytes: all that has elements
-  bool quads_in_rows = false;  // every fourth element begins four of one row, their roots aligned
+  std::size_t roots = 0;       // start in the workspace of 1 / sqrt of columns, then of rows
+  bool aligned = false;        // whether all non-empty buffers are aligned to 16 bytes
+  bool quads_in_rows = false;  // whether quads are within rows and their roots aligned
 };
 
-// Device memory.
+// Tensors and tables in device memory.
 struct FactoredBatch {
   const FactoredTensor* tensors = nullptr;
-  const FactoredRectangle* rectangles = nullptr;  // of each
+  const FactoredRectangle* rectangles = nullptr;  // one for each tensor
   int count = 0;
-  TensorPieces tiles;      // of matrices, whose rows and columns are summed
-  TensorPieces slots;      // of their rows and columns
+  TensorPieces tiles;      // of matrices, for sums of rows and columns
+  TensorPieces slots;      // of the matrices' rows and columns
   TensorPieces stretches;  // of all elements
-  TensorPieces vectors;    // of those of vectors
+  TensorPieces vectors;    // of the elements of vectors
 };
 
-// The tensors and the tables of their pieces, as owned device memory on the current device.
+// The tensors and the tables of their pieces, as owned memory of the current device.
 class FactoredTensors {
  public:
   explicit FactoredTensors(std::span<const FactoredTensor> tensors);
@@ -97,16 +99,16 @@ class FactoredTensors {
   DeviceBuffer<TensorPiece> tiles_, slots_, stretches_, vectors_;
 };
 
-// The rounds in their order. `step` counts from 1. In `sums` of every tensor:
+// The rounds in order. `step` counts from 1. The content of `sums` after each round follows it:
 cudaError_t adafactor_moment(const FactoredBatch& batch, const reference::Adafactor& rule,
                              cudaStream_t stream);  // rows, columns; nothing for a vector
 cudaError_t adafactor_norms(const FactoredBatch& batch, const reference::Adafactor& rule, int step,
                             cudaStream_t stream);  // |u|^2, |p|^2
 cudaError_t adafactor_apply(const FactoredBatch& batch, const reference::Adafactor& rule, int step,
                             cudaStream_t stream);
-// Measures the norms that tensors keep of their weights, 4 bytes per element. Call it before the
-// first step, and after anything except adafactor_apply has moved weights (a checkpoint, an average
-// over ranks); steps would have a wrong size otherwise. Then the steps have the bits of those
+// Measures the norms of weights that tensors keep, 4 bytes per element. Call it before the first
+// step, and after anything except adafactor_apply has changed weights (a checkpoint, an average
+// over ranks); otherwise steps would have a wrong size. Then the steps have the same bits as
 // without kept norms.
 cudaError_t adafactor_keep(const FactoredBatch& batch, cudaStream_t stream);
 

@@ -1,4 +1,5 @@
-// The thin moments of Adafactor and CAME: sums over rows and columns, and what becomes of them.
+// The thin moments of Adafactor and CAME: sums over rows and columns, and the update of the
+// moments.
 #include <algorithm>
 
 #include "kernels/cuda/factored.cuh"
@@ -11,7 +12,7 @@ namespace {
 struct SquaredGradient {
   float eps;
   using Loaded = Quad;
-  static constexpr int ahead = 4;  // rows
+  static constexpr int ahead = 4;  // rows loaded ahead
 
   __device__ SquaredGradient of_tile(const FactoredTensor&, const FactoredRectangle&,
                                      std::size_t) const {
@@ -31,11 +32,11 @@ struct SquaredGradient {
 struct Momentum {
   float b1, one_minus_b1, eps, clip;
 
-  // Moves m by the update, which is clipped here.
+  // Returns m after the clipped update.
   __device__ float moved(float m, float u) const { return b1 * m + one_minus_b1 * (u * clip); }
 };
 
-// Moves CAME's momentum; the square of how far the update, clipped, lies from it.
+// Updates CAME's momentum, and returns the squared distance of the clipped update from it.
 struct ClippedResidual {
   Momentum momentum;
   const float* row;  // 1 / sqrt of the moment
@@ -84,7 +85,7 @@ struct Residual {
   }
 };
 
-// Returns the elements of the part among four columns of row i from j on.
+// Returns those of the four elements in row i from column j on that belong to the part.
 __device__ PartQuad own_columns(const FactoredTensor& a, const FactoredRectangle& r, std::size_t i,
                                 std::size_t j) {
   PartQuad part{0};
@@ -96,8 +97,8 @@ __device__ PartQuad own_columns(const FactoredTensor& a, const FactoredRectangle
   return part;
 }
 
-// Calls add(i, values of row i) for every eighth row of [i, end), as many loaded at once as
-// Value::ahead says where all of them are the part's.
+// Calls add(i, values of row i) for every eighth row of [i, end). Value::ahead rows are loaded at
+// once if all belong to the part.
 template <typename Value, typename Add>
 __device__ void for_each_row(const FactoredTensor& a, const FactoredRectangle& r, std::size_t i,
                              std::size_t end, std::size_t j, const Value& value, Add add) {
@@ -126,12 +127,12 @@ __device__ void for_each_row(const FactoredTensor& a, const FactoredRectangle& r
   }
 }
 
-// Sums of values over rows and over columns, for blocks of 128 columns by 256 rows: a lane has four
-// columns, a warp every eighth row. No value is negative, so that a column's sum is as exact as its
-// values and a row's, which a tree adds in single precision, within 7 2^-24 of theirs.
-// Slots: columns by parts of rows, then rows by tiles of columns.
+// Sums values over rows and over columns, for blocks of 128 columns by 256 rows: a lane has four
+// columns, a warp every eighth row. No value is negative, so a column's sum is as exact as its
+// values. A row's sum, added in a tree in single precision, is within 7 2^-24 of theirs. Slots:
+// columns by parts of rows, then rows by tiles of columns.
 template <typename Value>
-__global__ void __launch_bounds__(threads, 3)  // else the compiler spills for a fourth block
+__global__ void __launch_bounds__(threads, 3)  // otherwise the compiler spills for a fourth block
     sums_kernel(const FactoredBatch batch, const Value of_all) {
   __shared__ float high[warps][tile_columns], low[warps][tile_columns];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -189,7 +190,7 @@ __global__ void __launch_bounds__(threads) finish_sums(const FactoredBatch batch
     double sum = 0;
     if (slots.rows) {
       const std::size_t row = slots.first + threadIdx.x;
-      const std::size_t i = row - a.part.first_row - r.first;  // far above r.rows where below
+      const std::size_t i = row - a.part.first_row - r.first;  // huge if negative
       const double* const row_slots = a.workspace + r.parts * r.columns + i * r.tiles;
       for (std::size_t tile = 0; i < r.rows && tile < r.tiles; ++tile) sum += row_slots[tile];
       if (row < whole.rows) a.sums[row] = sum;
@@ -235,7 +236,7 @@ __global__ void __launch_bounds__(threads)
     if (threadIdx.x == 0) a.workspace[piece.index] = of_rows;
   }
 }
-// A block for each tensor.
+// Uses a block for each tensor.
 __global__ void __launch_bounds__(finish_threads)
     mean_kernel(const FactoredBatch batch, bool residual) {
   const FactoredTensor& a = batch.tensors[blockIdx.x];

@@ -8,7 +8,7 @@
 namespace lambcast::cuda {
 namespace {
 
-// Elements of a tensor without projection that a block takes at a time.
+// Elements that a block takes at a time from a tensor without projection.
 constexpr std::size_t galore_stretch = 8192;
 
 struct GaloreConstants {
@@ -21,7 +21,7 @@ __host__ __device__ bool right_sided(const GaloreTensor& a) {
 }
 
 __host__ __device__ std::size_t ceil_of(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
-// Tiles of 128 x 64, of one line of them all before the next.
+// Tiles of 128 x 64, line by line.
 __host__ __device__ std::size_t tiles_across(std::size_t columns) {
   return ceil_of(columns, product_columns);
 }
@@ -43,7 +43,8 @@ __device__ void store_part(float* line, std::size_t e, std::size_t length, bool 
   for (int i = 0; i < 4 && e + i < length; ++i) line[e + i] = q.at[i];
 }
 
-// R, or R' where the basis is on the left: rows are those of the longer side, columns directions.
+// Computes R, or R' if the basis is on the left: its rows are those of the longer side, its columns
+// are directions.
 __global__ void __launch_bounds__(threads, 2) galore_project_kernel(const GaloreBatch batch) {
   for (int k = blockIdx.x; k < batch.products.count; k += gridDim.x) {
     const TensorPiece piece = batch.products.at[k];
@@ -80,7 +81,7 @@ __device__ float moved(const GaloreConstants& c, float p, float move) {
   return p;
 }
 
-// A thread's rows of a tile of weights, of which all are on their way before the first is moved.
+// Moves a thread's rows in a tile of weights. All rows are loaded before the first one is moved.
 __device__ void move_tile(const GaloreTensor& a, const GaloreConstants& c, std::size_t row,
                           std::size_t column, const Sums& sums) {
   const std::size_t columns = a.shape.columns, j = column + column_of_tile();

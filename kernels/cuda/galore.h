@@ -1,17 +1,17 @@
 // GaLore's projection and its weights on the GPU, in a pass each: the gradient into the small
-// space, and the update from it with the decay. They are the lines of reference/galore.h before and
-// after Adam's, the last ones to the bit.
+// space, and the weights from the update with the decay. They are the lines of reference/galore.h
+// before and after Adam's; the latter have the same bits.
 //
 // A step of a model is three launches over all its tensors, matrices of any shapes and vectors:
-// galore_project, eight_bit_adam (eight_bit.h), galore_apply. Tables cut them into pieces, which
-// the blocks share out; the results have the same bits for any grid and other tensors. Bytes per
-// element: 4 read by the projection, 8 by the update, with the 16-bit copy of the weights 10. The
-// factors are thin, 4 rank / columns (or rows, if fewer).
+// galore_project, eight_bit_adam (eight_bit.h), galore_apply. Tables divide the tensors into
+// pieces, which the blocks share. The results have the same bits for any grid and other tensors.
+// Bytes per element: 4 read by the projection, 8 by the update, and 10 with the 16-bit copy of the
+// weights. The factors are thin: 4 rank / columns (or rows, if fewer).
 //
-// Both are products in tiles of 128 x 64 (matrix_tiles.cuh) that read their factors again from the
-// cache, and wait for arithmetic at the usual ranks. An entry of R is within (16 + n / 16) 2^-24 of
-// the sum of the sizes of its n products, n the shorter side. The move of the weights is rounded as
-// in the reference.
+// Both passes are products in tiles of 128 x 64 (matrix_tiles.cuh) that read their factors again
+// from the cache, and are limited by arithmetic at the usual ranks. An entry of R is within (16 + n
+// / 16) 2^-24 of the sum of the sizes of its n products, with n the shorter side. The move of the
+// weights is rounded as in the reference.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -24,20 +24,20 @@ namespace lambcast::cuda {
 
 struct GaloreTensor {
   reference::MatrixShape shape;
-  int rank = 0;                  // 0: nothing is projected, `low` holds the gradient and then
+  int rank = 0;                  // 0: no projection; `low` holds the gradient and then
                                  // Adam's update of it, as long as p
-  const float* g = nullptr;      // of projected ones
-  const float* basis = nullptr;  // columns x rank, or rows x rank where there are fewer rows
+  const float* g = nullptr;      // gradient, if it is projected
+  const float* basis = nullptr;  // columns x rank, or rows x rank if there are fewer rows
   float* low = nullptr;          // R, rows x rank or rank x columns; then Adam's update of it
   float* p = nullptr;
   HalfPointer half_p;
 };
 
-// Device memory.
+// Tensors and tables in device memory.
 struct GaloreBatch {
   const GaloreTensor* tensors = nullptr;
   TensorPieces products;   // tiles of R
-  TensorPieces stretches;  // tiles of the weights; of what is not projected, stretches
+  TensorPieces stretches;  // tiles of the weights; segments of tensors without projection
 };
 
 // The tensors and the tables of their pieces, as owned memory of the current device.
@@ -54,8 +54,7 @@ class GaloreTensors {
 // R = g basis, or basis' g.
 cudaError_t galore_project(const GaloreBatch& batch, cudaStream_t stream);
 
-// p = p - lr scale R basis' (or basis R), or p - lr R where rank is 0; then p = p - lr weight_decay
-// p.
+// p = p - lr scale R basis' (or basis R), or p - lr R if rank is 0; then p = p - lr weight_decay p.
 cudaError_t galore_apply(const GaloreBatch& batch, const reference::GaloreOptions& options,
                          cudaStream_t stream);
 

@@ -1,11 +1,11 @@
-// Is there a GPU, and which one.
+// Whether there is a GPU, and its properties.
 #pragma once
 
 #include <string>
 
 namespace lambcast::cuda {
 
-// Why fewer than `wanted` GPUs can be used; empty when they can.
+// Returns why fewer than `wanted` GPUs can be used; empty if they can.
 std::string gpus_missing(int wanted);
 
 struct GpuDescription {
@@ -15,7 +15,7 @@ struct GpuDescription {
   std::string runtime;      // CUDA version of the runtime linked, "13.0"
   std::size_t memory_bytes = 0;
   std::size_t l2_bytes = 0;
-  double compute_capability = 0;  // 9.0 of Hopper
+  double compute_capability = 0;  // for example 9.0 for Hopper
   int multiprocessors = 0;
   int clock_mhz = 0;         // highest clock of the multiprocessors
   int memory_clock_mhz = 0;  // highest clock of the memory

@@ -12,7 +12,7 @@
 #include "kernels/cuda/device_buffer.h"
 #include "kernels/cuda/gpu.h"
 
-// Leaves the test with the line that ctest takes for "skipped".
+// Returns from the test and prints the line that ctest reads as "skipped".
 #define NEED_GPUS(count)                                                             \
   do {                                                                               \
     if (const std::string why = lambcast::cuda::gpus_missing(count); !why.empty()) { \
@@ -21,7 +21,7 @@
     }                                                                                \
   } while (false)
 
-// The same where the device has fewer free bytes of memory.
+// Returns likewise if the device has fewer free bytes of memory.
 #define NEED_BYTES(count)                                                                     \
   do {                                                                                        \
     const std::size_t free = lambcast::cuda::free_bytes();                                    \
@@ -40,20 +40,20 @@ inline std::size_t free_bytes() {
   return free;
 }
 
-// On the emulated device (cuda_on_cpu) the same tests run, shorter.
+// The emulated device (cuda_on_cpu) runs the same tests with fewer elements and steps.
 #ifdef LAMBCAST_CUDA_ON_CPU
 constexpr bool emulated_device = true;
 #else
 constexpr bool emulated_device = false;
 #endif
-// LAMBCAST_TEST_STEPS has fewer taken by what watches every access of a GPU.
+// Number of steps. Tools that watch every access of a GPU set LAMBCAST_TEST_STEPS to a lower one.
 inline const unsigned test_steps = [] {
   const char* const asked = std::getenv("LAMBCAST_TEST_STEPS");
   return asked != nullptr ? unsigned(std::atoi(asked)) : emulated_device ? 3u : 100u;
 }();
-// Enough elements that each block of a full grid strides several times, for the tests tagged
-// [large]. One pass of LAMB over an H200 takes 17 million, other kernels take fewer. The emulated
-// device has four blocks.
+// Enough elements for each block of a full grid to stride several times, for the tests tagged
+// [large]. One pass of LAMB over an H200 takes 17 million elements, other kernels take fewer. The
+// emulated device has four blocks.
 constexpr std::size_t many_passes = emulated_device ? 200'003 : 40'000'003;
 
 inline std::vector<float> random_values(std::size_t count, unsigned seed, double shift = 0) {

@@ -38,7 +38,7 @@ __global__ void clip_factor_kernel(const double* squared_norm, double loss_scale
   if (threadIdx.x == 0) *factor = clip_factor(*squared_norm, loss_scale, limit);
 }
 
-// `from` and `to` may be the same memory.
+// Unscales a gradient; `from` and `to` may be the same memory.
 template <typename T>
 __global__ void __launch_bounds__(threads)
     unscale_kernel(TypedGradient<T> from, float* to, std::size_t elements) {

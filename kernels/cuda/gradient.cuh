@@ -1,4 +1,4 @@
-// Device code of kernels that read a gradient in the format in which it arrives (gradient_view.h).
+// Device code of kernels that read a gradient in its original format (gradient_view.h).
 #pragma once
 
 #include "kernels/cuda/device.cuh"
@@ -6,14 +6,14 @@
 
 namespace lambcast::cuda {
 
-// A gradient whose type is known to the compiler. T is float, __half or __nv_bfloat16.
+// A gradient with a type known at compile time. T is float, __half or __nv_bfloat16.
 template <typename T>
 struct TypedGradient {
   const T* values = nullptr;
   const float* factor = nullptr;  // null: 1
 };
 
-// Calls f(typed gradient): the one place where the format selects a kernel.
+// Calls f(typed gradient). This is the only place where the format selects a kernel.
 template <typename F>
 cudaError_t with_type(const Gradient& g, F f) {
   switch (g.format) {
@@ -33,8 +33,8 @@ bool is_aligned(const TypedGradient<T>& g) {
 }
 
 // Reads quads of a gradient, widened to fp32 and multiplied by its factor. A thread reads the
-// factor once. read() comes after the other loads of an element, or load() and scaled() apart, so
-// that no load waits for the product.
+// factor once. read() follows the other loads of an element, or load() and scaled() are called
+// separately, so that no load waits for the product.
 template <typename T>
 struct GradientReader {
   const T* values;

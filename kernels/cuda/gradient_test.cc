@@ -59,7 +59,7 @@ TEST_CASE("norm, unscale and clip over many passes agree with the reference", "[
   agrees_with_reference(many_passes, HalfFormat::fp16);
 }
 
-TEST_CASE("weights in 16 bits are the reference's rounding, to the bit, whatever the weight") {
+TEST_CASE("weights in 16 bits are rounded as in the reference, bit for bit, for any weight") {
   NEED_GPUS(1);
   auto weights = random_values(9003, 1);
   const std::vector<float> edges{0.0f,     -0.0f,       65519.996f, 65520.0f, 3.39e38f,
@@ -105,12 +105,12 @@ TEST_CASE("an infinity or NaN anywhere is an overflow, in 16 bits too") {
   }
 }
 
-TEST_CASE("a squared norm is within 1.8e-7 of its exact value, whatever the sizes, every time") {
+TEST_CASE("a squared norm is within 1.8e-7 of its exact value for any sizes") {
   NEED_GPUS(1);
   constexpr std::size_t elements = 20'011;
   DeviceBuffer<double> squared_norm(1);
   DeviceBuffer<double> workspace(reduction_slots);
-  // Ordinary values, tiny and huge ones whose squares no float holds, and all of them mixed with
+  // Ordinary values, tiny and huge ones whose squares exceed a float, and all of them mixed with
   // zeros.
   for (const float size : {1.0f, 1e-30f, 1e30f, 0.0f}) {
     auto g = random_values(elements, 7);
@@ -143,9 +143,9 @@ TEST_CASE("the largest floats do not overflow, and their norm is right") {
   CHECK(squared_norm.to_host()[0] == Approx(9e79).epsilon(1e-6));
 }
 
-TEST_CASE("ranks that share their squared norms clip alike, as the emulated world does") {
+TEST_CASE("ranks that share their squared norms clip alike, as in the emulated world") {
   NEED_GPUS(1);
-  // Three ranks one after the other; the mean over them is what share_norm (nccl) leaves on each.
+  // Three ranks one after the other; share_norm (nccl) leaves the mean over the ranks on each.
   constexpr std::size_t elements = 4099;
   std::vector<std::vector<float>> gradients;
   for (unsigned r = 0; r < 3; ++r) {

@@ -1,5 +1,5 @@
 // Steps that read a gradient in fp32, fp16 or bf16 with its factor have the bits of the references,
-// which widen it and multiply it by the factor first.
+// which first widen the gradient and multiply it by the factor.
 #include "kernels/cuda/adam.h"
 #include "kernels/cuda/gpu_test.h"
 #include "kernels/cuda/gradient.h"
@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t few_gradients = emulated_device ? 9003 : 100003;  // not a multiple of 4
 constexpr double loss_scale = 1024, limit = 1;
 
-// A gradient as it arrives on a device, and `unscaled`, what the reference makes of it.
+// A gradient in its original format on a device, and the reference's `unscaled` gradient.
 struct ArrivedGradient {
   GradientFormat format;
   DeviceBuffer<float> full;
@@ -183,7 +183,7 @@ TEST_CASE("the worker phase reads gradients in three formats with the reference'
       device.compress(device.ranks[0], phase);
       CHECK((device.ranks[0].signs.to_host() == signs));
       CHECK(device.ranks[0].worker_scale.to_host()[0] == Approx(scale).epsilon(1e-6));
-      // No error is fed back in the first call, so that what is kept is the buffer itself.
+      // No error is fed back in the first call, so the buffer itself is kept.
       std::vector<float> kept = device.ranks[0].worker_c.to_host();
       kept.resize(few_gradients);
       CHECK((kept == sent));
@@ -191,7 +191,7 @@ TEST_CASE("the worker phase reads gradients in three formats with the reference'
   });
 }
 
-TEST_CASE("a gradient in 16 bits begins at a multiple of four elements") {
+TEST_CASE("a gradient in 16 bits must begin at a multiple of four elements") {
   NEED_GPUS(1);
   const ArrivedGradient g(GradientFormat::fp16);
   const Moments x;

@@ -9,8 +9,8 @@
 namespace lambcast::cuda {
 namespace {
 
-// Computes the number of blocks of a kernel that a device holds at once. The query of the driver
-// takes microseconds, as long as a small kernel, so its result is kept.
+// Computes the number of blocks of a kernel that a device holds at once. The driver's query takes
+// microseconds, as long as a small kernel, so its result is cached.
 cudaError_t full_grid(const void* kernel, std::size_t& full) {
   static std::mutex guard;
   static std::map<std::pair<int, const void*>, std::size_t> known;
@@ -40,7 +40,7 @@ cudaError_t full_grid(const void* kernel, std::size_t& full) {
 cudaError_t grid_of(const void* kernel, std::size_t items, unsigned& blocks) {
   std::size_t full = 0;
   if (const auto e = full_grid(kernel, full)) return e;
-  // At least one: a kernel that does not fit is refused by its launch.
+  // At least one block: a kernel that does not fit is rejected by its launch.
   std::size_t most = std::clamp<std::size_t>(full, 1, reduction_slots);
   const char* const cap = std::getenv("LAMBCAST_MOST_BLOCKS");
   if (cap != nullptr) most = std::clamp<std::size_t>(std::strtoull(cap, nullptr, 10), 1, most);

@@ -1,4 +1,5 @@
-// Device code of elementwise kernels whose buffers are cut into runs of parameter groups (adam.h).
+// Device code of elementwise kernels whose buffers are divided into runs of parameter groups
+// (adam.h).
 #pragma once
 
 #include "kernels/cuda/adam.h"
@@ -6,8 +7,8 @@
 
 namespace lambcast::cuda {
 
-// Walks the runs with a thread's rising elements. `Constants` is what the kernel computes with, of
-// which enter() sets what a group has of its own.
+// Finds the runs of a thread's increasing elements. enter() sets those members of `Constants` that
+// depend on the group.
 struct GroupCursor {
   const GroupRun* run;
 
@@ -20,7 +21,7 @@ struct GroupCursor {
   __device__ bool ends_before(std::size_t e) const { return run != nullptr && run->end < e; }
 };
 
-// Settings of a group: the rate, which may lie in device memory, and the decay.
+// Settings of a group: the learning rate, which may be in device memory, and the decay.
 struct GroupRate {
   float lr, wd;
   double exact_lr;

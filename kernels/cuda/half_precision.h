@@ -1,6 +1,6 @@
-// Buffers of 16 bits per element in device memory, fp16 or bf16 (reference/half.h): gradients as a
-// backward pass leaves them, and the copy of the fp32 weights that the next forward pass reads.
-// Aligned to 8 bytes, a quad of elements.
+// Buffers of 16 bits per element in device memory, fp16 or bf16 (reference/half.h): gradients of a
+// backward pass, and the copy of the fp32 weights that the next forward pass reads. Aligned to 8
+// bytes, a quad of elements.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -18,7 +18,7 @@ namespace lambcast::cuda {
 using reference::HalfFormat;
 
 struct HalfPointer {
-  std::uint16_t* bits = nullptr;  // null: there is none
+  std::uint16_t* bits = nullptr;  // null: no buffer
   HalfFormat format = HalfFormat::fp16;
 
   HalfPointer() = default;
@@ -29,7 +29,7 @@ struct HalfPointer {
       : bits(reinterpret_cast<std::uint16_t*>(x)), format(HalfFormat::bf16) {}
 
   explicit operator bool() const { return bits != nullptr; }
-  // Returns the buffer from element `elements` on; none stays none.
+  // Returns the buffer from element `elements` on; a null buffer stays null.
   HalfPointer behind(std::size_t elements) const {
     return bits == nullptr ? *this : HalfPointer(bits + elements, format);
   }

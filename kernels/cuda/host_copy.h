@@ -1,5 +1,4 @@
-// The two kinds of host memory a staged exchange can copy through, and the staged copies
-// themselves (staging.h).
+// The two kinds of host memory for a staged exchange, and the staged copies themselves (staging.h).
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -11,7 +10,7 @@
 namespace lambcast::cuda {
 
 enum class HostMemory {
-  pageable,  // as malloc gives it: the driver copies through a buffer of its own
+  pageable,  // from malloc: the driver copies through a buffer of its own
   pinned,    // page-locked: the device copies directly
 };
 
@@ -29,8 +28,8 @@ class HostBuffer {
   HostMemory kind_;
 };
 
-// Enqueues the staged copies one after the other between the start of `host` and of `device`, each
-// of staging_bytes(layout). Copies through pageable memory return only when
+// Enqueues the staged copies one after another, between the starts of `host` and `device`, which
+// have staging_bytes(layout) each. Copies through pageable memory return only after they are
 // staged, as in DeepSpeed.
 cudaError_t staging_copies(const ChunkLayout& layout, void* host, void* device,
                            cudaStream_t stream);

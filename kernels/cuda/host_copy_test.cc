@@ -7,8 +7,8 @@ using namespace lambcast::cuda;
 
 TEST_CASE("the staged copies run in order through pageable and pinned memory") {
   NEED_GPUS(1);
-  // The first copies bring one chunk down, the next takes Np / 8 bytes up: the chunk comes back as
-  // it was, what lies behind it is overwritten by the zeros the host buffer started with.
+  // The first copies move one chunk to the host, the next moves Np / 8 bytes back: the chunk is
+  // unchanged, and the bytes after it become the initial zeros of the host buffer.
   const ChunkLayout layout = chunk_layout(100000, 8);
   for (const HostMemory kind : {HostMemory::pageable, HostMemory::pinned}) {
     const std::vector<std::uint8_t> before(layout.packed_bytes(), 7);

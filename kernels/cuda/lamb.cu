@@ -20,7 +20,7 @@ struct LambConstants {
         wd(static_cast<float>(o.weight_decay)),
         bias(bias_factors(o.bias_correction, o.beta1, o.beta2, step)) {}
 
-  // These constants, with the weight decay of tensor t.
+  // Returns these constants with the weight decay of tensor t.
   __device__ LambConstants of(const LambState& s, int t) const {
     LambConstants c = *this;
     if (s.groups) c.wd = static_cast<float>(s.groups[t].weight_decay);
@@ -63,19 +63,19 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-// The upper limit first, as in the reference; a NaN passes through.
+// Applies the upper limit first, as the reference does; a NaN passes through.
 __device__ double clamp(double x, double high, double low) {
   if (x > high) x = high;
   return x < low ? low : x;
 }
 
-// The learning rate of tensor t.
+// Returns the learning rate of tensor t.
 __device__ double rate_of(const LambState& s, double lr, int t) {
   if (s.lr) lr = *s.lr;
   return s.groups ? lr * s.groups[t].lr_scale : lr;
 }
 
-// The trust ratio and the step length of tensor t; says whether both norms were there.
+// Sets the trust ratio and the step length of tensor t; returns whether neither norm is 0.
 __device__ bool set_step_length(const LambState& s, const LambOptions& o, double bias_rate, int t,
                                 double weights, double updates) {
   const bool defined = weights != 0 && updates != 0;
@@ -136,8 +136,8 @@ __global__ void __launch_bounds__(threads) apply_kernel(LambState s, const LambC
   }
 }
 
-// Magnitude of the packed momentum at e: its chunk's scale over its tensor's scaling. It is divided
-// once per piece, and again if the piece crosses into another chunk.
+// Magnitude of the packed momentum at e: its chunk's scale divided by its tensor's scaling. It is
+// computed once per piece, and again if the piece continues in another chunk.
 struct MagnitudeCursor {
   const float* scales;
   std::size_t chunk, next;
@@ -154,7 +154,7 @@ struct MagnitudeCursor {
   }
 };
 
-// Bit 3 - i of element e + i.
+// Bit 3 - i is the sign of element e + i.
 __device__ unsigned signs_of(const CompressedLambState& x, std::size_t e, int width) {
   return width == 4 ? nibble_at(x.signs, e) : sign_at(x.signs, e) << 3;
 }
@@ -172,7 +172,7 @@ __global__ void __launch_bounds__(threads)
       const Quad v = read(s.v, e, width);
       if (c.wd > 0) p = read(s.p, e, width);
       const unsigned signs = signs_of(x, e, width);
-      // Chunks start at multiples of 8, so a quad never crosses into another.
+      // Chunks start at multiples of 8, so a quad is in one chunk.
       const float magnitude = cursor.at(e);
       Quad mask{{1, 1, 1, 1}};
       if (x.mask) mask = read(x.mask, e, width);
@@ -207,8 +207,8 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-// As apply_kernel, the momentum decoded once more rather than read: 1/8 byte in place of 4. What a
-// mask has kept of it is read.
+// Works as apply_kernel, but decodes the momentum again instead of reading it: 1/8 byte instead of
+// 4. With a mask, the masked momentum is read.
 __global__ void __launch_bounds__(threads)
     decoded_apply_kernel(LambState s, CompressedLambState x, const LambConstants all) {
   for (int k = blockIdx.x; k < s.piece_count; k += gridDim.x) {
@@ -263,8 +263,8 @@ __global__ void __launch_bounds__(tensor_threads)
                                         static_cast<double>(coefficient * x.last_factor[t]));
 }
 
-// With the registers that are left where blocks fill a multiprocessor, eight of them, only two of
-// four loads are in flight at once; six leave enough. Turing holds four.
+// Blocks per multiprocessor. With eight blocks the remaining registers allow only two of four loads
+// in flight at once; six blocks leave enough. Turing holds four.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
 constexpr int norm_blocks = 4;
 #else
@@ -292,7 +292,7 @@ __global__ void __launch_bounds__(tensor_threads) finish_variance(LambState s, d
   if (threadIdx.x == 0) norms[blockIdx.x] = sum;
 }
 
-// The root mean square r of tensor t, into its first slot.
+// Writes the root mean square r of tensor t into its first slot.
 __global__ void __launch_bounds__(tensor_threads) root_mean_square_kernel(LambState s) {
   const int t = blockIdx.x, first = s.first_piece[t], end = s.first_piece[t + 1];
   const double squares = tensor_sum(s.first_piece, s.workspace, t, 0);
@@ -301,7 +301,7 @@ __global__ void __launch_bounds__(tensor_threads) root_mean_square_kernel(LambSt
   s.workspace[3 * first] = sqrt(squares) / sqrt(static_cast<double>(size));
 }
 
-// One block.
+// Runs as one block.
 __global__ void __launch_bounds__(finish_threads) scaling_kernel(LambState s, float* scaling) {
   double sum = 0, moving = 0;
   for (int t = threadIdx.x; t < s.tensors; t += blockDim.x) {

@@ -1,8 +1,8 @@
-// LAMB and both stages of 1-bit LAMB on the GPU: the semantics of reference/lamb.h.
+// LAMB and both stages of 1-bit LAMB on the GPU, with the semantics of reference/lamb.h.
 //
-// All tensors of a model are in one launch per phase. States are flat buffers, and a table cuts
-// them into pieces of one tensor each, which the blocks share out. Per-tensor norms go through one
-// slot per piece, so that they have the same bits for any device and grid.
+// All tensors of a model are in one launch per phase. States are flat buffers, and a table divides
+// them into pieces of one tensor each, which the blocks share. Norms of tensors use one slot per
+// piece, so that they have the same bits for any device and grid.
 //
 //   phase      warm-up (lamb_step)                       compression (onebit_lamb_step)
 //   moments    read p m v g, write m v          24       read signs m v vf p, write m vf    24.125
@@ -11,8 +11,8 @@
 //   ... with the copy half_p                    18                                          14.125
 //
 // Bytes are per element. A gradient in 16 bits saves 2 of the warm-up's moments (22). Without
-// weight decay the compression stage does not read p (20.125). A mask adds 8: 4 for itself, and 4
-// for the m that it leaves, which is read in place of signs. Pointers to float must be 16-byte
+// weight decay the compression stage does not read p (20.125). A mask adds 8: 4 for the mask
+// itself, and 4 for the masked m, which is read instead of signs. Pointers to float must be 16-byte
 // aligned.
 #pragma once
 
@@ -28,25 +28,25 @@
 
 namespace lambcast::cuda {
 
-// A run of elements inside one tensor.
+// A run of elements within one tensor.
 struct Piece {
   std::size_t begin = 0;
   std::size_t end = 0;
   int tensor = 0;
 };
 
-// The pieces of all tensors in order (a layout may start behind the first element, so that two
-// share buffers), and where each tensor's pieces start (tensors + 1 numbers).
+// The pieces of all tensors in order, and the start of each tensor's pieces (tensors + 1 numbers).
+// A layout may start after the first element, so that two layouts share buffers.
 struct PieceTable {
   std::vector<Piece> pieces;
   std::vector<int> first_piece;
 };
 PieceTable cut_into_pieces(const TensorLayout& tensors);
 
-// Doubles in the workspace of the kernels below: three sums per piece.
+// Returns the doubles in the workspace of the kernels below: three sums per piece.
 inline std::size_t lamb_workspace(const PieceTable& table) { return 3 * table.pieces.size(); }
 
-// Device memory. Per-tensor arrays hold one entry per tensor.
+// Buffers in device memory. Per-tensor arrays have one entry per tensor.
 struct LambState {
   const Piece* pieces = nullptr;
   const int* first_piece = nullptr;
@@ -56,30 +56,31 @@ struct LambState {
   float* p = nullptr;
   float* m = nullptr;
   float* v = nullptr;
-  HalfPointer half_p;  // null: no copy of the weights in 16 bits
+  HalfPointer half_p;  // null: no 16-bit copy of the weights
 
-  float* running_average = nullptr;  // per tensor, of the trust ratio; null for plain LAMB
+  float* running_average = nullptr;  // per tensor, of the trust ratio; null in plain LAMB
   float* running_weight = nullptr;
-  float* trust_ratio = nullptr;  // per tensor, out
-  float* step_length = nullptr;  // per tensor, lr times what the stage multiplies it with
+  float* trust_ratio = nullptr;  // per tensor, output
+  float* step_length = nullptr;  // per tensor, learning rate times the factor of the stage
   double* workspace = nullptr;
-  const ParameterGroup* groups = nullptr;  // per tensor; null: the options hold for all
+  const ParameterGroup* groups = nullptr;  // per tensor; null: the options apply to all
   const double* lr =
-      nullptr;  // device memory, so that a graph can replay a step; null: the options'
+      nullptr;  // device memory, so that a graph can replay a step; null: the options' rate
 };
 
 struct CompressedLambState {
   float* fresh_v = nullptr;
   float* scaling = nullptr;      // per tensor
-  float* last_factor = nullptr;  // per tensor; 1 at first
+  float* last_factor = nullptr;  // per tensor; initially 1
   const float* mask = nullptr;   // null: all ones
   Unseen unseen = Unseen::stay;
 
-  // The averaged momentum, still packed: it is decoded as it is used.
+  // The packed averaged momentum, which is decoded when it is used.
   const std::uint8_t* signs = nullptr;
   const float* scales = nullptr;  // per chunk
   std::size_t chunk = 0;
-  // Padding of m that persists: m[elements .. tail_end) takes its decoded value as it is.
+  // Elements with a gradient. m[elements .. tail_end), padding that persists, gets its decoded
+  // value unchanged.
   std::size_t elements = 0;
   std::size_t tail_end = 0;
 };
@@ -89,21 +90,21 @@ struct RunningAverage {
   CoefficientAverage how = CoefficientAverage::bias_corrected;
 };
 
-// LAMB and the warm-up stage of 1-bit LAMB: three launches. `step` counts from 1 and matters only
+// LAMB and the warm-up stage of 1-bit LAMB: three launches. `step` counts from 1 and is used only
 // for bias correction.
 cudaError_t lamb_step(const LambState& state, const Gradient& g, const LambOptions& options,
                       const RunningAverage& average, cudaStream_t stream, int step = 1);
 
-// The same in two halves, for shards of tensors whose norms are summed over ranks in between: the
+// LAMB in two halves, for shards of tensors whose norms are summed over ranks in between: for the
 // distributed LAMBs of Colossal-AI, which sums two numbers tensor by tensor, and of Apex, which
-// sums the one vector. `squares`: |p|^2 and |update|^2 of every tensor of the shard. The running
-// average is left alone.
+// sums them as one vector. `squares` receives |p|^2 and |update|^2 of every tensor of the shard.
+// The running average is not changed.
 cudaError_t lamb_moments(const LambState& state, const Gradient& g, const LambOptions& options,
                          double* squares, cudaStream_t stream, int step = 1);
 cudaError_t lamb_apply(const LambState& state, const LambOptions& options, const double* squares,
                        cudaStream_t stream, int step = 1);
 
-// norms[t] = sum |v| of tensor t: what decides when compression may begin (reference/freeze.h). 4
+// norms[t] = sum |v| of tensor t, which decides when compression may begin (reference/freeze.h). 4
 // bytes per element, two launches.
 cudaError_t variance_norms(const LambState& state, double* norms, cudaStream_t stream);
 
@@ -112,8 +113,8 @@ cudaError_t onebit_lamb_step(const LambState& state, const CompressedLambState& 
                              const OnebitLambOptions& options, CoefficientAverage how,
                              cudaStream_t stream);
 
-// scaling[t] = mean(r) / r_t, once at the freeze; 4 bytes per element, three launches. A tensor of
-// zero momentum gets 1 and stays out of the mean.
+// scaling[t] = mean(r) / r_t, once at the freeze; 4 bytes per element, three launches. A tensor
+// with zero momentum gets 1 and is left out of the mean.
 cudaError_t scaling_coefficients(const LambState& state, float* scaling, cudaStream_t stream);
 
 }  // namespace lambcast::cuda

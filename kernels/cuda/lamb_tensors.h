@@ -1,5 +1,5 @@
-// LAMB's state per tensor and per piece, with its device memory: everything in LambState except the
-// flat buffers.
+// LAMB's state per tensor and per piece in device memory: all members of LambState except the flat
+// buffers.
 #pragma once
 
 #include <span>
@@ -13,7 +13,7 @@ struct LambTensors {
   PieceTable table;
   DeviceBuffer<Piece> pieces;
   DeviceBuffer<int> first_piece;
-  DeviceBuffer<float> running_average, running_weight;  // zero: no step was taken yet
+  DeviceBuffer<float> running_average, running_weight;  // zero before the first step
   DeviceBuffer<float> trust_ratio, step_length;
   DeviceBuffer<double> workspace;
   DeviceBuffer<ParameterGroup> groups;
@@ -30,8 +30,8 @@ struct LambTensors {
         workspace(lamb_workspace(table)),
         groups(group_of) {}
 
-  // Returns the state over weights, momentum and variance in device memory, tensors.elements()
-  // floats each.
+  // Returns the state over weights, momentum and variance in device memory, which have
+  // tensors.elements() floats each.
   LambState state(float* p, float* m, float* v, HalfPointer half_p = {},
                   const double* lr = nullptr) const {
     return {.pieces = pieces.data(),

@@ -13,14 +13,14 @@ using namespace lambcast::cuda;
 
 namespace {
 
-// Hundreds of tensors, ragged sizes, some of several pieces, an empty one.
+// Hundreds of tensors of irregular sizes, some of several pieces, one empty.
 TensorLayout many_tensors(std::size_t largest) {
   std::vector<std::size_t> sizes{0, largest, 1};
   for (std::size_t t = 0; t < (emulated_device ? 30 : 300); ++t) sizes.push_back(1 + 37 * t % 1500);
   return tensor_layout(sizes);
 }
 
-// One optimizer state on both sides.
+// One optimizer state, in the reference and on the device.
 struct BothLambs {
   std::size_t largest = 50001;
   std::vector<ParameterGroup> group_of = {};
@@ -36,7 +36,7 @@ struct BothLambs {
   DeviceBuffer<float> dp = upload(p), dm = upload(m), dv = upload(v), dfresh = upload(fresh);
   DeviceBuffer<float> factor = upload(last_factor);
   DeviceBuffer<std::uint16_t> half{elements};
-  HalfFormat format = HalfFormat::fp16;  // of that copy of the weights
+  HalfFormat format = HalfFormat::fp16;  // of the 16-bit copy of the weights
 
   LambState state() const {
     return per_tensor.state(dp.data(), dm.data(), dv.data(), {half.data(), format});
@@ -46,7 +46,7 @@ struct BothLambs {
   }
 };
 
-// Every third tensor neither decays nor moves as fast.
+// Every third tensor has no decay and a smaller learning rate.
 std::vector<ParameterGroup> two_groups(std::size_t largest) {
   std::vector<ParameterGroup> group_of;
   for (std::size_t t = 0; t < many_tensors(largest).tensors(); ++t) {
@@ -100,7 +100,8 @@ void onebit_lamb_agrees(std::size_t largest, unsigned steps,
                         Unseen unseen = Unseen::stay) {
   for (const double weight_decay : {0.0, 0.01}) {
     BothLambs both{largest, group_of};
-    for (std::size_t e = 0; e < both.elements; e += 50) both.v[e] = 0;  // no gradient reached them
+    for (std::size_t e = 0; e < both.elements; e += 50)
+      both.v[e] = 0;  // elements without a gradient
     both.dv.assign(both.v);
     OnebitLambOptions options;
     options.lamb = {.lr = 0.01, .weight_decay = weight_decay};
@@ -163,13 +164,13 @@ TEST_CASE("LAMB steps on the GPU agree with the reference") {
   lamb_agrees(50001, test_steps);
 }
 
-TEST_CASE("Compression-stage steps of 1-bit LAMB on the GPU agree with the reference") {
+TEST_CASE("compression-stage steps of 1-bit LAMB on the GPU agree with the reference") {
   NEED_GPUS(1);
   onebit_lamb_agrees(50001, test_steps);
   onebit_lamb_agrees(50001, test_steps, {}, Unseen::move);
 }
 
-TEST_CASE("both stages take the learning rate and weight decay of every tensor's group") {
+TEST_CASE("both stages use the learning rate and weight decay of every tensor's group") {
   NEED_GPUS(1);
   lamb_agrees(50001, test_steps, two_groups(50001));
   onebit_lamb_agrees(50001, test_steps, two_groups(50001));
@@ -188,8 +189,8 @@ TEST_CASE("LAMB and 1-bit LAMB over many passes agree with the reference", "[lar
   onebit_lamb_agrees(many_passes, 2);
 }
 
-// So that what the first pass of a run touches can stay in the cache for the last (limits.md).
-TEST_CASE("LAMB and 1-bit LAMB on runs of tensors have the bits of a step on all at once") {
+// A step in runs lets data of a run's first pass stay in the cache for the last pass (limits.md).
+TEST_CASE("LAMB and 1-bit LAMB on runs of tensors have the bits of one step on all tensors") {
   NEED_GPUS(1);
   const auto trained = [](const std::vector<std::size_t>& cuts) {
     BothLambs at{50001, two_groups(50001)};
@@ -223,7 +224,7 @@ TEST_CASE("LAMB and 1-bit LAMB on runs of tensors have the bits of a step on all
   CHECK((trained({0, all}) == trained({0, 1, 2, 7, all})));
 }
 
-TEST_CASE("padding that persists takes its decoded value as it is") {
+TEST_CASE("padding that persists gets its decoded value unchanged") {
   NEED_GPUS(1);
   BothLambs both;
   const ChunkLayout layout = chunk_layout(both.elements, 8);

@@ -1,5 +1,5 @@
-// Lion on the GPU, elementwise over flat buffers: the semantics of reference/lion.h, to the bit.
-// One launch for any number of tensors; groups and a learning rate in device memory as in adam.h.
+// Lion on the GPU, elementwise over flat buffers; bit for bit the results of reference/lion.h. One
+// launch for any number of tensors; groups and a learning rate in device memory as in adam.h.
 //
 // Bytes per element: lion_step 20 (read g, p, m; write p, m), with the 16-bit copy of the weights
 // 22. A gradient in 16 bits saves 2.
@@ -20,8 +20,8 @@ struct LionState {
   HalfPointer half_p;
   std::size_t elements = 0;
   const GroupRun* runs =
-      nullptr;                 // device memory, up to `elements`; null: the options hold for all
-  const double* lr = nullptr;  // device memory; null: as the options say
+      nullptr;                 // device memory, up to `elements`; null: the options apply to all
+  const double* lr = nullptr;  // device memory; null: that of the options
 };
 
 cudaError_t lion_step(const LionState& state, const Gradient& g,

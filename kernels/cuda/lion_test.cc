@@ -39,19 +39,19 @@ void follows_the_reference(std::size_t elements, HalfFormat format) {
 
 }  // namespace
 
-TEST_CASE("Lion on the GPU is the reference's, to the bit, and writes the copy in 16 bits") {
+TEST_CASE("Lion on the GPU has the reference's bits, and writes the copy in 16 bits") {
   NEED_GPUS(1);
   follows_the_reference(few_weights, HalfFormat::fp16);
   follows_the_reference(few_weights, HalfFormat::bf16);
 }
 
-TEST_CASE("Lion over many passes is the reference's", "[large]") {
+TEST_CASE("Lion over many passes equals the reference's", "[large]") {
   NEED_GPUS(1);
   follows_the_reference(many_passes, HalfFormat::fp16);
 }
 
 TEST_CASE(
-    "Lion's groups in one launch are the reference's, tensor by tensor, at the device's rate") {
+    "Lion's groups in one launch equal the reference's tensor by tensor, with the device's rate") {
   NEED_GPUS(1);
   // Runs that end inside a quad, and a tensor without elements.
   const std::vector<std::size_t> sizes{5, 1, 0, 4000, few_weights - 4006};

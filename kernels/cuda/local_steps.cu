@@ -31,7 +31,7 @@ __global__ void __launch_bounds__(threads) outer_kernel(OuterState s, const Oute
   });
 }
 
-// Their number is known when the kernel is compiled, so that a thread has a quad of each in flight
+// The number of buffers is a compile-time constant, so that a thread has a quad of each in flight
 // before it adds the first.
 template <int count>
 struct Sources {

@@ -1,5 +1,5 @@
-// The outer step of local SGD and DiLoCo, and the average with neighbours, on the GPU: the
-// semantics of reference/local_steps.h, to the bit. Pointers are aligned to 16 bytes.
+// The outer step of local SGD and DiLoCo, and the average with neighbours, on the GPU; bit for bit
+// the results of reference/local_steps.h. Pointers are aligned to 16 bytes.
 //
 // Bytes per element: outer_step 24 with momentum (read anchor, mean, velocity; write anchor,
 // velocity, p), 16 without; weighted_sum of k buffers 4 k + 4.
@@ -14,7 +14,7 @@
 
 namespace lambcast::cuda {
 
-// p, from which the replicas continue, may be the memory of the mean.
+// State of the outer step. p, from which the replicas continue, may be the memory of the mean.
 struct OuterState {
   float* anchor = nullptr;
   float* velocity = nullptr;  // null without momentum
@@ -27,7 +27,7 @@ cudaError_t outer_step(const OuterState& state, const reference::OuterOptions& o
 
 constexpr std::size_t most_neighbours = 8;
 
-// x = sum_i weights[i] buffers[i], up to most_neighbours of them, else cudaErrorInvalidValue.
+// x = sum_i weights[i] buffers[i], for up to most_neighbours buffers, else cudaErrorInvalidValue.
 cudaError_t weighted_sum(std::span<const float* const> buffers, std::span<const float> weights,
                          float* x, std::size_t elements, cudaStream_t stream);
 

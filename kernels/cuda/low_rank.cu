@@ -7,26 +7,26 @@
 namespace lambcast::cuda {
 namespace {
 
-constexpr int together = 4;                // directions per reading of the matrix
-constexpr std::size_t tile = 4 * 32;       // columns that a warp takes at a time, four a lane
+constexpr int together = 4;  // directions per pass over the matrix
+constexpr std::size_t tile = 4 * 32;  // columns that a warp takes at a time, four per lane
 constexpr std::size_t staged = 1024;       // rows of a factor in shared memory
-constexpr int rows_of_warp = 2;            // that project takes at a time,
-constexpr int rows_of_group = 4;           // the others
-constexpr std::size_t expanded_rows = 32;  // by a warp before it takes another tile of columns
+constexpr int rows_of_warp = 2;  // that project takes at a time
+constexpr int rows_of_group = 4;  // that the other kernels take at a time
+constexpr std::size_t expanded_rows = 32;  // per warp before it takes another tile of columns
 
-// x' y, every product rounded three times at most.
+// Returns x' y; every product is rounded at most three times.
 __device__ float inner(const Quad& x, const Quad& y) {
   return fmaf(x.at[1], y.at[1], x.at[0] * y.at[0]) + fmaf(x.at[3], y.at[3], x.at[2] * y.at[2]);
 }
 
 // Returns the place of a lane's element i in a tile. If all rows begin with a whole quad, the
-// elements are adjacent, so that an access has 16 bytes; else they are 32 apart.
+// elements are adjacent, so that an access has 16 bytes; otherwise they are 32 apart.
 template <bool quads>
 __device__ std::size_t place(int i) {
   const std::size_t lane = threadIdx.x % 32;
   return quads ? 4 * lane + i : lane + 32 * i;
 }
-// Loads four elements of the tile that begins at column j of a row; 0 beyond its end.
+// Loads four elements of the tile that begins at column j of a row; elements beyond its end are 0.
 template <bool quads>
 __device__ Quad load_four(const float* row, std::size_t j, std::size_t columns) {
   Quad q{};
@@ -53,7 +53,8 @@ __device__ Quad shared_four(const float* at) {
   return {{at[place<quads>(0)], at[place<quads>(1)], at[place<quads>(2)], at[place<quads>(3)]}};
 }
 
-// Rows of a factor, `together` directions of them a line each; zeros beyond, up to a whole tile.
+// Loads rows of a factor into shared memory, one line for each of `together` directions, padded
+// with zeros to a whole tile.
 __device__ void stage(const float* factor, std::size_t rows, int rank, int first,
                       float (&to)[together][staged]) {
   const std::size_t end = min(staged, (rows + tile - 1) / tile * tile);
@@ -66,8 +67,8 @@ __device__ void stage(const float* factor, std::size_t rows, int rank, int first
   __syncthreads();
 }
 
-// The sums over the warp of eight numbers of each lane: lane l has that of number l / 4. Of every
-// two lanes each adds up half of what is left.
+// Returns the sums over the warp of eight numbers of each lane: lane l gets that of number l / 4.
+// Each of two lanes adds up half of the remaining numbers.
 __device__ PairSum spread_sum(PairSum (&sums)[8]) {
   const unsigned lane = threadIdx.x % 32;
 #pragma unroll
@@ -89,7 +90,7 @@ __device__ PairSum spread_sum(PairSum (&sums)[8]) {
   return sum;
 }
 
-// M of two rows; where `adds` it becomes whole now.
+// Loads M of two rows; if `adds`, the error feedback is added.
 template <bool quads>
 __device__ void load_meant(const LowRank& a, std::size_t row, std::size_t j, bool adds,
                            Quad (&m)[rows_of_warp]) {
@@ -108,7 +109,7 @@ __device__ void load_meant(const LowRank& a, std::size_t row, std::size_t j, boo
   }
 }
 
-// A warp takes two rows of the matrix at a time, all warps of a block with the same part of Q.
+// A warp takes two rows of the matrix at a time; all warps of a block use the same part of Q.
 template <bool quads>
 __global__ void __launch_bounds__(threads) project_kernel(LowRank a) {
   alignas(16) __shared__ float factor[together][staged];
@@ -142,7 +143,7 @@ __global__ void __launch_bounds__(threads) project_kernel(LowRank a) {
   }
 }
 
-// Entries first, first + 1, ... of a row of P, which are one quad where the rank is 4.
+// Writes entries first, first + 1, ... of a row of P, which are one quad if the rank is 4.
 template <bool quads>
 __device__ Quad load_entries(const float* row, int first, int rank) {
   if constexpr (quads) {
@@ -164,9 +165,10 @@ __device__ void store_entries(float* row, int first, int rank, const Quad& q) {
   }
 }
 
-// Modified Gram-Schmidt by one block, a pass for each column: once the one before is known, it is
-// taken out of all that follow, and the products of the next with those are added up as they come.
-// In the workspace: the squares of every column as it was, then those products.
+// Modified Gram-Schmidt by one block, with one pass for each column. When the previous column is
+// known, it is subtracted from all later ones, and the products of the next column with those are
+// summed in the same pass. The workspace holds the squares of every original column, then those
+// products.
 template <bool quads>
 __global__ void __launch_bounds__(finish_threads) orthonormalise_kernel(LowRank a) {
   constexpr int ahead = quads ? 4 : 2;
@@ -218,9 +220,9 @@ __global__ void __launch_bounds__(finish_threads) orthonormalise_kernel(LowRank 
   }
 }
 
-// Work of back_project's blocks: a tile of columns over the rows of a part each. Parts are long, so
-// that the last sum over them is small. For a small matrix they are short enough that 2,048 blocks
-// have work.
+// Work of back_project's blocks: each takes a tile of columns over the rows of a part. Parts are
+// long, so that the final sum over them is small. For a small matrix they are short enough for
+// 2,048 blocks to have work.
 struct Parts {
   std::size_t rows, count, tiles;
 };
@@ -240,7 +242,7 @@ __device__ void load_group(const LowRank& a, std::size_t i, std::size_t end, std
   }
 }
 
-// The warps' sums of a tile of columns, added up: into `to`, one for each column from j on.
+// Adds the warps' sums of a tile of columns into `to`, one sum for each column from j on.
 template <bool quads>
 __device__ void add_warps(const PairSum (&sums)[4], std::size_t j, std::size_t columns,
                           double* to) {
@@ -257,7 +259,7 @@ __device__ void add_warps(const PairSum (&sums)[4], std::size_t j, std::size_t c
   to[j + threadIdx.x] = sum.total();
 }
 
-// A warp takes four rows at a time, and has the next four on their way.
+// A warp takes four rows at a time while the next four are being loaded.
 template <bool quads>
 __global__ void __launch_bounds__(threads) back_project_kernel(LowRank a, Parts parts) {
   alignas(16) __shared__ float factor[together][staged];
@@ -271,7 +273,7 @@ __global__ void __launch_bounds__(threads) back_project_kernel(LowRank a, Parts 
       Quad next[rows_of_group];
       load_group<quads>(a, begin + rows_of_group * warp, end, j, next);
       for (std::size_t i = begin + rows_of_group * warp; i < end; i += rows_of_group * warps) {
-        Quad m[4];  // of a column, four rows each
+        Quad m[4];  // of one column, four rows each
         for (int c = 0; c < 4; ++c)
           for (int s = 0; s < rows_of_group; ++s) m[c].at[s] = next[s].at[c];
         load_group<quads>(a, i + rows_of_group * warps, end, j, next);
@@ -287,7 +289,7 @@ __global__ void __launch_bounds__(threads) back_project_kernel(LowRank a, Parts 
   }
 }
 
-// A block takes 32 entries of Q at a time, a lane each, its warps the parts in turn.
+// A block takes 32 entries of Q at a time, one per lane; its warps take the parts in turn.
 __global__ void __launch_bounds__(threads) finish_back_project(LowRank a, std::size_t parts) {
   __shared__ double sums[warps][32];
   const std::size_t count = a.shape.columns * a.rank;
@@ -319,7 +321,7 @@ __device__ void load_factor(const LowRank& a, std::size_t j, int first, Quad (&q
   }
 }
 
-// A warp has a tile of Q in its registers while it takes four rows at a time.
+// A warp has a tile of Q in registers while it takes four rows at a time.
 template <bool quads>
 __global__ void __launch_bounds__(threads)
     expand_kernel(LowRank a, float* sent, std::size_t tiles, std::size_t items) {
@@ -352,7 +354,7 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-// Whether rows are whole quads of all these matrices.
+// Whether the rows of all these matrices are whole quads.
 template <typename... Matrices>
 bool has_quads(const LowRank& a, Matrices... matrices) {
   return a.shape.columns % 4 == 0 && check_aligned(matrices...) == cudaSuccess;

@@ -1,6 +1,6 @@
-// Device code of a product of two matrices: a tile of 128 x 64 by the block, 8 x 4 of it in the
-// registers of each thread, 16 of the sum's products at a time in shared memory. Any sizes: what
-// lies beyond the matrices is 0. An entry is the same bits wherever its tile is computed.
+// Device code of a product of two matrices of any sizes: one tile of 128 x 64 per block, 8 x 4 of
+// it in the registers of each thread, and 16 of the sum's products at a time in shared memory.
+// Elements outside the matrices are 0. An entry has the same bits wherever its tile is computed.
 #pragma once
 
 #include "kernels/cuda/device.cuh"
@@ -11,8 +11,8 @@ constexpr unsigned product_rows = 128, product_columns = 64;
 constexpr unsigned product_depth = 16;
 constexpr int rows_of_thread = 8, columns_of_thread = 4;
 
-// A matrix whose rows (of the second factor: columns) are the product's: lines in memory, `stride`
-// apart, are those rows, or they are places of the sum.
+// A factor of the product, in lines of memory that are `stride` apart. The lines are rows of the
+// product (for the second factor columns), or positions of the sum.
 struct Factor {
   const float* data;
   std::size_t stride;
@@ -20,17 +20,17 @@ struct Factor {
   bool lines_are_rows;
 };
 
-// Whether lines of this matrix begin where a quad may.
+// Whether the lines of this matrix begin at aligned quads.
 __device__ inline bool begins_quads(const float* data, std::size_t stride) {
   return reinterpret_cast<std::uintptr_t>(data) % 16 == 0 && stride % 4 == 0;
 }
 
-// A thread's share of `width` rows of a factor on the way to shared memory, 16 places of the sum at
+// Loads a thread's share of `width` rows of a factor into shared memory, 16 positions of the sum at
 // a time.
 template <unsigned width>
 class FactorTile {
  public:
-  using Shared = float[product_depth][width + 4];  // transposed, two stores meet in a bank at most
+  using Shared = float[product_depth][width + 4];  // transposed; at most two stores share a bank
 
   __device__ FactorTile(const Factor& of, unsigned first_row)
       : of_(of),
@@ -44,7 +44,7 @@ class FactorTile {
                                          : std::size_t{line_} * of.stride + first_row + along_);
   }
 
-  // The places from this one on, each call's after the last one's.
+  // Loads the positions from `place` on. Calls continue where the previous one ended.
   __device__ void load(unsigned place) {
     if (whole_ && place + product_depth <= of_.depth) {
       for (unsigned q = 0; q < quads; ++q) {
@@ -87,7 +87,7 @@ class FactorTile {
   unsigned row_;
   bool whole_;
   unsigned along_, line_,
-      lines_;  // its first quad's place in a line, which line, how far to the next
+      lines_;  // the first quad's position in its line, its line, and the distance to the next line
   const float* next_;
   Quad at_[quads];
 };
@@ -99,7 +99,8 @@ __device__ inline Quad shared_quad(const float* at) {
   return {{v.x, v.y, v.z, v.w}};
 }
 
-// A warp has 32 x 32 of a tile; a thread of it two quads of rows, 16 apart, and one of columns.
+// A warp has 32 x 32 of a tile; each thread has two quads of rows, 16 apart, and one quad of
+// columns.
 __device__ inline unsigned row_of_tile(int r) {
   return threadIdx.x / 64 * 32 + r / 4 * 16 + threadIdx.x % 32 / 8 * 4 + r % 4;
 }
@@ -110,7 +111,7 @@ __device__ inline unsigned column_of_tile() {
 // A thread's share of a tile.
 using Sums = float[rows_of_thread][columns_of_thread];
 
-// How products are added up. One after the other, each rounded by itself: the bits of a plain loop.
+// Adds products one after another, each rounded separately: the bits of a plain loop.
 struct InOrder {
   __device__ static void add(const RowsTile::Shared& a, const ColumnsTile::Shared& b, Sums& sums) {
     for (unsigned k = 0; k < product_depth; ++k) {
@@ -121,8 +122,8 @@ struct InOrder {
     }
   }
 };
-// Fused, 16 by themselves and then those sums: of n products an entry is within (16 + n / 16) 2^-24
-// of their sizes, summed.
+// Adds 16 fused products, then these sums: an entry of n products is within (16 + n / 16) 2^-24 of
+// the sum of their sizes.
 struct InSixteens {
   __device__ static void add(const RowsTile::Shared& a, const ColumnsTile::Shared& b, Sums& sums) {
     Sums of_these = {};
@@ -138,8 +139,9 @@ struct InSixteens {
   }
 };
 
-// The tile of A B that begins at this row and column. The next places of the sum are on their way
-// while these are multiplied; two tiles of each take turns, so that one barrier does.
+// Computes the tile of A B that begins at this row and column. The next positions of the sum are
+// loaded while the current ones are multiplied. Two tiles of each factor alternate, so that one
+// barrier is enough.
 template <typename How>
 __device__ void multiply_tile(const Factor& a, const Factor& b, unsigned row, unsigned column,
                               Sums& sums) {
@@ -149,7 +151,7 @@ __device__ void multiply_tile(const Factor& a, const Factor& b, unsigned row, un
   ColumnsTile next_b(b, column);
   next_a.load(0);
   next_b.load(0);
-  __syncthreads();  // what was multiplied before has been read
+  __syncthreads();  // the previous product has been read
   int turn = 0;
   for (unsigned place = 0; place < a.depth; place += product_depth, turn ^= 1) {
     next_a.store(shared_a[turn]);

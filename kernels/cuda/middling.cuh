@@ -1,9 +1,9 @@
-// Roots and quotients of operands of middling size, rounded as sqrtf and / round them.
+// Roots and quotients of operands in a middle range, rounded as sqrtf and / round them.
 //
-// Those branch for every operand, to a slow path for what under- or overflows on the way, and the
-// chains of some twenty dependent instructions of several elements then follow each other. Here one
-// branch is for all elements of a thread (Operands), and the chains overlap. The instructions are
-// those of CUDA's own fast paths: an approximation, and corrections by what it leaves (Markstein
+// sqrtf and / branch for every operand to a slow path for under- and overflow, so the chains of
+// some twenty dependent instructions of several elements run one after another. Here one branch is
+// for all elements of a thread (MiddlingOperands), and the chains overlap. The instructions are
+// those of CUDA's own fast paths: an approximation, and corrections by its remainder (Markstein
 // 1990).
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace lambcast::cuda {
 
-// sqrtf(x) of 0 or of 2^-100 to 2^100.
+// Returns sqrtf(x) for 0 or 2^-100 to 2^100.
 __device__ inline float middling_root(float x) {
 #ifdef LAMBCAST_CUDA_ON_CPU
   return sqrtf(x);
@@ -23,7 +23,7 @@ __device__ inline float middling_root(float x) {
 #endif
 }
 
-// x / d of x = 0 or |x| from 2^-60 to 2^60, d from 2^-50 to 2^51.
+// Returns x / d for x = 0 or |x| from 2^-60 to 2^60, and d from 2^-50 to 2^51.
 __device__ inline float middling_quotient(float x, float d) {
 #ifdef LAMBCAST_CUDA_ON_CPU
   return x / d;
@@ -37,12 +37,12 @@ __device__ inline float middling_quotient(float x, float d) {
 #endif
 }
 
-// Whether x / (sqrtf(squared) + more) of all that were added has operands for which these are made;
-// a NaN is one of them.
+// Whether x / (sqrtf(squared) + more) of all added operands is in the range of these functions; NaN
+// is.
 class MiddlingOperands {
  public:
   __device__ void add(float x, float squared) {
-    least_x_ = min(least_x_, magnitude_bits(x) - 1);  // 0 is above all
+    least_x_ = min(least_x_, magnitude_bits(x) - 1);  // 0 becomes the largest value
     least_squared_ = min(least_squared_, to_bits(squared) - 1);
     most_x_ = fmaxf(most_x_, fabsf(x));
     most_squared_ = fmaxf(most_squared_, squared);

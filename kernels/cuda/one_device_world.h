@@ -14,7 +14,7 @@ struct OneDeviceWorld {
     DeviceBuffer<std::uint8_t> signs, served;
     DeviceBuffer<double> workspace{reduction_slots};
   };
-  // The average, still packed: the signs and scales of all chunks.
+  // The packed average: signs and scales of all chunks.
   struct Packed {
     DeviceBuffer<std::uint8_t> signs;
     DeviceBuffer<float> scales;
@@ -35,7 +35,7 @@ struct OneDeviceWorld {
     }
   }
 
-  // `inputs` name what each rank compresses, WorkerPhase from x to x_elements.
+  // `inputs` are the buffers of the ranks, in the members of WorkerPhase from x to x_elements.
   Packed average(const std::vector<WorkerPhase>& inputs) {
     std::vector<std::vector<std::uint8_t>> sent;
     std::vector<float> worker_scales, server_scales;

@@ -1,5 +1,5 @@
-// The whole of 1-bit Adam on the kernels, ranks one after the other on one device, against the
-// emulated world: every tensor travels alone, one belongs to a group that never freezes.
+// All of 1-bit Adam on the kernels, with ranks one after another on one device, compared with the
+// emulated world. Every tensor is sent separately; one belongs to a group that never freezes.
 #include "kernels/emulated_world/onebit_adam.h"
 
 #include "kernels/cuda/adam.h"
@@ -32,7 +32,7 @@ struct Tensor {
     return {rank.p.data(), rank.m.data(), rank.v.data(), nullptr, {}, exchange.layout.elements};
   }
 
-  // Warm-up, and both stages where the tensor never freezes.
+  // Makes a full step: during warm-up, and in both stages if the tensor never freezes.
   void full_step(const std::vector<float>& mean_gradient, const AdamOptions& options) {
     const auto g = upload(mean_gradient);
     for (const Rank& rank : ranks) {
@@ -68,7 +68,7 @@ std::vector<float> part(const std::vector<float>& flat, const TensorLayout& tens
 
 }  // namespace
 
-TEST_CASE("the whole of 1-bit Adam on the kernels agrees with the emulated world") {
+TEST_CASE("all of 1-bit Adam on the kernels agrees with the emulated world") {
   NEED_GPUS(1);
   for (const Padding padding : {Padding::excluded, Padding::counted}) {
     const std::vector<std::size_t> sizes{700, 65, 2049};

@@ -1,4 +1,4 @@
-// The whole of 1-bit LAMB on the kernels, ranks one after the other on one device, against the
+// All of 1-bit LAMB on the kernels, with ranks one after another on one device, compared with the
 // emulated world.
 #include "kernels/emulated_world/onebit_lamb.h"
 
@@ -92,7 +92,7 @@ struct Gpu {
 
 }  // namespace
 
-TEST_CASE("the whole of 1-bit LAMB on the kernels agrees with the emulated world") {
+TEST_CASE("all of 1-bit LAMB on the kernels agrees with the emulated world") {
   NEED_GPUS(1);
   Quirks theirs;
   theirs.padding = Padding::counted;

@@ -6,7 +6,7 @@
 namespace lambcast::cuda {
 
 PieceTable cut_into_pieces(const TensorLayout& tensors) {
-  // Large enough to hide the start of a piece, small enough that the last wave of blocks is even:
+  // Large enough to hide the start of a piece, and small enough for an even last wave of blocks:
   // BERT-Large has 20 thousand pieces for some thousand blocks.
   constexpr std::size_t piece_elements = 16384;
   PieceTable table;
@@ -14,7 +14,7 @@ PieceTable cut_into_pieces(const TensorLayout& tensors) {
     table.first_piece.push_back(static_cast<int>(table.pieces.size()));
     const std::size_t end = tensors.offsets[t + 1];
     for (std::size_t begin = tensors.offsets[t]; begin < end;) {
-      // Cut at multiples of the piece size in the flat buffer, which keeps the cuts aligned.
+      // Cuts are at multiples of the piece size in the flat buffer, which keeps them aligned.
       const std::size_t cut = std::min(end, (begin / piece_elements + 1) * piece_elements);
       table.pieces.push_back({begin, cut, static_cast<int>(t)});
       begin = cut;

@@ -1,5 +1,5 @@
-// Device code of kernels over all tensors of flat buffers at once: blocks share out the pieces
-// (lamb.h), sums go through three slots per piece.
+// Device code of kernels over all tensors of flat buffers at once: blocks share the pieces
+// (lamb.h), and sums use three slots per piece.
 #pragma once
 
 #include "kernels/cuda/device.cuh"
@@ -7,11 +7,11 @@
 
 namespace lambcast::cuda {
 
-// A tensor has few pieces to sum up: BERT-Large's largest has two thousand, most have one.
+// A tensor has few pieces to sum: BERT-Large's largest has two thousand, most have one.
 constexpr int tensor_threads = 128;
 
-// Calls f(element, width) for every element of the piece: quads (width 4) where aligned, single
-// elements (width 1) at the ragged ends of a tensor.
+// Calls f(element, width) for every element of the piece: quads (width 4) if aligned, single
+// elements (width 1) at the unaligned ends of a tensor.
 template <typename F>
 __device__ void for_each(const Piece& piece, F f) {
   const std::size_t body = min((piece.begin + 3) & ~std::size_t{3}, piece.end);
@@ -24,13 +24,13 @@ __device__ void for_each(const Piece& piece, F f) {
     f(tail + threadIdx.x - head_size, 1);
 }
 
-// Elements e .. e + width: the quad helpers take the end as their limit.
+// Reads elements e .. e + width; the quad helpers use the end as their limit.
 template <typename T>
 __device__ Quad read(const T* x, std::size_t e, int width) {
   return load_quad(x, e, e + width);
 }
 
-// Sum of one slot over the pieces of tensor t, in thread 0.
+// Returns the sum of one slot over the pieces of tensor t, in thread 0.
 __device__ inline double tensor_sum(const int* first_piece, const double* slots, int t, int slot) {
   double sum = 0;
   for (int k = first_piece[t] + threadIdx.x; k < first_piece[t + 1]; k += blockDim.x) {

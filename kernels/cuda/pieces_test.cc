@@ -5,7 +5,7 @@
 using namespace lambcast;
 using namespace lambcast::cuda;
 
-TEST_CASE("pieces cover every element of every tensor once, in order, cut where aligned") {
+TEST_CASE("pieces cover every element of every tensor once, in order, with aligned cuts") {
   const std::vector<std::size_t> sizes{5, 0, 16384 * 3 + 1, 2, 100000};
   const TensorLayout tensors = tensor_layout(sizes);
   const PieceTable table = cut_into_pieces(tensors);

@@ -1,11 +1,11 @@
-// Sums over the threads before one, for places in a list.
+// Exclusive prefix sums over a warp or block, for stream compaction.
 #pragma once
 
 #include "kernels/cuda/device.cuh"
 
 namespace lambcast::cuda {
 
-// The sum over the lanes before this one, and over all.
+// Returns the sum over the lanes before this one, and over all lanes in `total`.
 __device__ inline unsigned warp_prefix(unsigned x, unsigned& total) {
   unsigned sum = x;
   for (int offset = 1; offset < 32; offset *= 2) {
@@ -16,7 +16,7 @@ __device__ inline unsigned warp_prefix(unsigned x, unsigned& total) {
   return sum - x;
 }
 
-// The same of a block. Every thread of it must call.
+// Returns the same for a block. All its threads must call it.
 __device__ inline unsigned block_prefix(unsigned x, unsigned& total) {
   __shared__ unsigned per_warp[finish_threads / 32];
   const int warp = threadIdx.x / 32, all_warps = blockDim.x / 32;

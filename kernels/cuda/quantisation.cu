@@ -24,7 +24,7 @@ cudaError_t with_code(WireFormat format, F f) {
   }
 }
 
-// The codes of a quad: e is a multiple of 4, so that they begin at a whole byte.
+// The codes of a quad: e is a multiple of 4, so they begin at a whole byte.
 template <typename Code>
 using Codes = std::conditional_t<Code::bits == 8, std::uint32_t, std::uint16_t>;
 template <typename Code>
@@ -42,7 +42,7 @@ __device__ void store_codes(std::uint8_t* payload, std::size_t e, std::size_t en
   if (e + 4 <= end) {
     *reinterpret_cast<Codes<Code>*>(to) = static_cast<Codes<Code>>(codes);
   } else {
-    // Elements beyond the end were read as 0, whose codes are 0.
+    // Elements beyond the end were read as 0, which has the code 0.
     for (int i = 0; i < int(sizeof(Codes<Code>)); ++i)
       if (i < bytes_of<Code>(e, end)) to[i] = static_cast<std::uint8_t>(codes >> (8 * i));
   }
@@ -53,15 +53,16 @@ __device__ unsigned largest_of(unsigned largest, const Quad& q) {
   return largest;
 }
 
-// A block of the message is a group's, of a power of two of threads: `group_quads` each.
+// A block of the message belongs to a group of threads, a power of two, with `group_quads` quads
+// each.
 constexpr int group_quads = 4;
 static_assert(4 * group_quads * threads == largest_scale_block);
 unsigned group_of(std::size_t block) {
   return static_cast<unsigned>(std::bit_ceil((block + 4 * group_quads - 1) / (4 * group_quads)));
 }
 
-// The largest of a group, in all its threads. `per_warp` is not to be that of the call before: then
-// one barrier is enough.
+// Returns the largest value of a group in all its threads. `per_warp` must differ from that of the
+// previous call, so that one barrier is enough.
 __device__ unsigned group_max(unsigned x, unsigned group, unsigned* per_warp) {
 #pragma unroll
   for (unsigned offset = 16; offset > 0; offset /= 2) {
@@ -75,7 +76,8 @@ __device__ unsigned group_max(unsigned x, unsigned group, unsigned* per_warp) {
   return x;
 }
 
-// The quads of a group's thread: e, e + stride, ... Where all are whole the compiler sees it.
+// The quads of a thread in a group: e, e + stride, ... `whole`, if all are whole, is a compile-time
+// constant.
 template <bool whole>
 __device__ std::size_t quad_end(std::size_t e, std::size_t end) {
   return whole ? e + 4 : end;
@@ -109,7 +111,7 @@ __device__ void store_group(const Quantise& a, std::size_t e, std::size_t stride
 }
 
 // One pass: a block of the message stays in registers until its scale is known. A block of the grid
-// holds 16 KB of it, of a message in flight at once, and waits once for all its threads.
+// holds 16 KB of it, with the whole message in flight at once, and waits once for all its threads.
 template <typename Code, bool has_owed>
 __global__ void __launch_bounds__(threads)
     block_kernel(Quantise a, unsigned group, std::size_t blocks) {
@@ -139,8 +141,8 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-// With one scale the largest value comes first. The error feedback is still unresolved: the last
-// compensated value, next to the scale of its message.
+// With one scale, the largest value is found first. The error feedback is still unresolved: the
+// last compensated value, with the scale of its message.
 template <typename Code, bool has_owed>
 __global__ void __launch_bounds__(threads) largest_kernel(Quantise a) {
   unsigned largest = 0;
@@ -170,7 +172,7 @@ __global__ void __launch_bounds__(finish_threads)
   largest = block_max(largest);
   if (threadIdx.x == 0) *a.scales = largest / code_limit;
 }
-// With one scale, after largest_kernel: writes the message of the compensated values.
+// With one scale: writes the message of the compensated values, after largest_kernel.
 template <typename Code>
 __global__ void __launch_bounds__(threads) encode_kernel(Quantise a) {
   const Scale scale(*a.scales);
@@ -190,13 +192,14 @@ __global__ void __launch_bounds__(threads) resolve_codes_kernel(Quantise a, floa
   });
 }
 
-// Addresses of messages and of their scales. The scale of a block of a power of two comes by a
-// shift, because a division of 64 bits takes as long as all else. One scale for all is a shift too.
+// Addresses of messages and of their scales. For blocks of a power of two, the scale is found by a
+// shift, because a 64-bit division takes as long as all other work. This includes one scale for
+// all.
 struct Messages {
   DequantiseSum of;
   std::size_t bytes, scales;
-  int block_shift;  // -1: to be divided
-  unsigned mask;    // Code::values'
+  int block_shift;  // -1: needs a division
+  unsigned mask;  // mask of Code::values
 
   Messages(const DequantiseSum& a, unsigned of_code)
       : of(a),
@@ -211,7 +214,8 @@ struct Messages {
   }
 };
 
-// The codes of a quad. Of a message that follows one of an odd size they are read byte by byte.
+// Reads the codes of a quad. If messages have an odd size, those after the first are read byte by
+// byte.
 template <typename Code, bool aligned>
 __device__ unsigned load_codes(const std::uint8_t* from, int bytes) {
   if constexpr (aligned) return __ldg(reinterpret_cast<const Codes<Code>*>(from));
@@ -230,7 +234,7 @@ __device__ void store_sum(const Messages& s, std::size_t e, std::size_t end, Qua
   store_quad(s.of.x, e, end, sum);
 }
 
-// A thread sums `quads` whole quads at once, with its data of `ahead` messages in flight together.
+// A thread sums `quads` whole quads at once, with the data of `ahead` messages in flight together.
 template <typename Code, bool aligned, int quads, int ahead>
 __device__ void sum_quads(const Messages& s, std::size_t e) {
   constexpr std::size_t stride = 4 * threads;
@@ -263,7 +267,7 @@ __device__ void sum_quads(const Messages& s, std::size_t e) {
 #pragma unroll
   for (int k = 0; k < quads; ++k) store_sum(s, e + k * stride, e + k * stride + 4, sum[k]);
 }
-// One quad, of the last tile of the grid, whole or not.
+// Sums one quad of the last tile of the grid, which may be partial.
 template <typename Code>
 __device__ void sum_quad(const Messages& s, std::size_t e) {
   const int bytes = bytes_of<Code>(e, s.of.elements);

@@ -1,5 +1,5 @@
-// The rounds of sharded optimizers on the GPU, ranks one after the other on one device and their
-// sums added on the host, against the emulated world.
+// The rounds of sharded optimizers on the GPU, with ranks one after another on one device and their
+// sums added on the host, compared with the emulated world.
 #include "kernels/emulated_world/sharded.h"
 
 #include <algorithm>
@@ -60,7 +60,7 @@ struct World {
   emulated::Sharding sharding;
   std::vector<DeviceShard> shards;
 
-  // The all-reduce of the first `count` sums.
+  // All-reduces the first `count` sums.
   void share(std::size_t count) {
     std::vector<std::vector<double>> own;
     for (const DeviceShard& shard : shards) own.push_back(shard.sums.to_host());
@@ -115,7 +115,7 @@ void agrees(const Rule& rule, const emulated::ShardedTensor& tensor,
   }
 }
 
-// A whole tensor; columns cut and stretches that begin inside a row; rows cut; a vector cut.
+// A whole tensor; cut columns, with segments that begin inside a row; cut rows; a cut vector.
 const std::vector<std::pair<emulated::ShardedTensor, emulated::Sharding>> layouts{
     {{{300, 70}}, {1, 1, 0}},
     {{{37, 45}, emulated::Split::columns}, {3, 2, 1}},
@@ -149,8 +149,8 @@ TEST_CASE("Adafactor's rounds on the GPU agree with the emulated world") {
 TEST_CASE(
     "sums over rows, columns and all elements are within the rounding that factored.h states") {
   NEED_GPUS(1);
-  // Several parts of rows, several tiles of columns, both ragged; ordinary values, and some whose
-  // squares vanish next to the added eps.
+  // Several partial parts of rows and tiles of columns; ordinary values, and some with squares that
+  // vanish next to the added eps.
   const emulated::ShardedTensor tensor{{700, 301}};
   const reference::Adafactor rule{};
   const auto p = random_values(tensor.shape.elements(), 1);
@@ -203,7 +203,7 @@ TEST_CASE("CAME's rounds on the GPU agree with the emulated world") {
 
 namespace {
 
-// One rank's part of every tensor, steps on them all at once or on one after the other.
+// Steps on one rank's part of every tensor: all tensors at once, or one after another.
 template <typename Rule, typename Step>
 std::vector<std::vector<float>> trained(const Rule& rule, bool at_once, Step device_step) {
   std::vector<DeviceShard> shards;
@@ -230,7 +230,7 @@ std::vector<std::vector<float>> trained(const Rule& rule, bool at_once, Step dev
 
 }  // namespace
 
-TEST_CASE("Adafactor and CAME on all tensors at once are what they are on each alone, to the bit") {
+TEST_CASE("Adafactor and CAME on all tensors at once have the bits of steps on each tensor alone") {
   NEED_GPUS(1);
   const reference::Adafactor adafactor{{.beta1 = 0.9, .weight_decay = 0.1}};
   const auto adafactor_step = [&](const FactoredBatch& batch, int k) {
@@ -255,8 +255,8 @@ TEST_CASE("Adafactor and CAME on all tensors at once are what they are on each a
 
 namespace {
 
-// Weights after five steps, all of them moved from outside before the fourth, by tensors that keep
-// their norms or not, measured anew before the steps of `measured`.
+// Returns the weights after five steps, with a change from outside before the fourth step. Tensors
+// keep their norms or not; norms are measured anew before the steps of `measured`.
 std::vector<std::vector<float>> adafactor_weights(const reference::Adafactor& rule, bool keeps,
                                                   const std::vector<int>& measured = {}) {
   std::vector<DeviceShard> shards;
@@ -289,13 +289,13 @@ std::vector<std::vector<float>> adafactor_weights(const reference::Adafactor& ru
 
 }  // namespace
 
-TEST_CASE("Adafactor that keeps the weights' norms has the bits of one that measures them") {
+TEST_CASE("Adafactor with kept norms of the weights has the bits of Adafactor without") {
   NEED_GPUS(1);
   for (const double beta1 : {0.0, 0.9}) {
     const reference::Adafactor rule{{.beta1 = beta1, .weight_decay = 0.1}};
     const auto anew = adafactor_weights(rule, false);
     CHECK(adafactor_weights(rule, true, {1, 4}) == anew);
-    // After another change of the weights it continues with the kept norm.
+    // Without a new measurement after the outside change, the step uses the kept norm.
     CHECK(adafactor_weights(rule, true, {1}) != anew);
     CHECK(adafactor_weights(rule, false, {1, 4}) == anew);
   }
@@ -303,7 +303,7 @@ TEST_CASE("Adafactor that keeps the weights' norms has the bits of one that meas
 
 namespace {
 
-// The first or second half of every tensor.
+// Returns the first or second half of every tensor.
 std::vector<float> half_of(const std::vector<float>& flat, const TensorLayout& whole,
                            const std::vector<std::size_t>& halves, std::size_t rank) {
   std::vector<float> own;
@@ -316,8 +316,9 @@ std::vector<float> half_of(const std::vector<float>& flat, const TensorLayout& w
 
 }  // namespace
 
-TEST_CASE("LAMB and LARS in halves, norms summed over ranks, agree with the unsharded references") {
-  // Three tensors, two ranks that hold a half of each.
+TEST_CASE(
+    "LAMB and LARS in halves, with norms summed over ranks, agree with the unsharded references") {
+  // Three tensors, and two ranks that hold a half of each.
   NEED_GPUS(1);
   const std::vector<std::size_t> halves{350, 1, 1025}, sizes{700, 2, 2050};
   const TensorLayout half = tensor_layout(halves), whole = tensor_layout(sizes);

@@ -10,12 +10,12 @@ namespace lambcast::cuda {
 namespace {
 
 constexpr int product_tile = 32;
-constexpr int tile_rows = product_tile / warps;  // of a thread
+constexpr int tile_rows = product_tile / warps;  // rows of a thread
 
-// The gradient as side x inner, whichever of its dimensions that is.
+// The gradient as a side x inner matrix, for either order of its dimensions.
 struct Sides {
   const float* g;
-  std::size_t side, inner, by_side, by_inner;  // steps from one to the next
+  std::size_t side, inner, by_side, by_inner;  // distances in memory of adjacent elements
   __device__ float at(std::size_t i, std::size_t k) const {
     return i < side && k < inner ? g[i * by_side + k * by_inner] : 0.0f;
   }
@@ -25,7 +25,7 @@ Sides sides_of(const float* gradient, reference::MatrixShape shape) {
   return {gradient, shape.rows, shape.columns, shape.columns, 1};
 }
 
-// Loads the tile that a block multiplies, side by inner dimension, along memory.
+// Loads the tile that a block multiplies, of side by inner dimension, in the order of memory.
 __device__ void load_tile(const Sides& x, std::size_t first, std::size_t k,
                           float (&to)[product_tile][product_tile + 1]) {
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -37,7 +37,7 @@ __device__ void load_tile(const Sides& x, std::size_t first, std::size_t k,
   }
 }
 
-// The lower triangle of gram[i][j] = sum_k x(i, k) x(j, k), column by column.
+// Computes the lower triangle of gram[i][j] = sum_k x(i, k) x(j, k), column by column.
 __global__ void __launch_bounds__(threads) gram_kernel(Sides x, std::size_t tiles, float* gram) {
   __shared__ float a[product_tile][product_tile + 1], b[product_tile][product_tile + 1];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -63,7 +63,8 @@ __global__ void __launch_bounds__(threads) gram_kernel(Sides x, std::size_t tile
   }
 }
 
-// One block. The diagonal is finite exactly when all is; else what goes to the solver is zero.
+// Runs as one block. The diagonal is finite exactly if all entries are; otherwise the solver gets
+// zeros.
 __global__ void __launch_bounds__(finish_threads)
     check_kernel(float* gram, std::size_t side, int* unusable) {
   __shared__ double trace;
@@ -79,7 +80,7 @@ __global__ void __launch_bounds__(finish_threads)
   for (std::size_t e = threadIdx.x; e < side * side; e += blockDim.x) gram[e] = 0;
 }
 
-// A block per direction; eigenvalues rise, so that the leading direction is the last.
+// One block per direction. Eigenvalues increase, so the leading direction is the last one.
 __global__ void __launch_bounds__(threads)
     basis_kernel(const float* vectors, std::size_t side, int rank, const int* unusable,
                  const int* info, float* basis) {

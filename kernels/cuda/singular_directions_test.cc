@@ -8,8 +8,8 @@ using namespace lambcast::cuda;
 
 namespace {
 
-// Singular values that fall by a third from one direction to the next, so that each is well
-// defined.
+// Singular values that decrease by a third from one direction to the next, so that each direction
+// is well defined.
 std::vector<float> gradient_of(reference::MatrixShape shape) {
   std::vector<float> g(shape.elements());
   float size = 1;
@@ -25,7 +25,7 @@ std::vector<float> gradient_of(reference::MatrixShape shape) {
 
 }  // namespace
 
-TEST_CASE("the leading singular directions on the GPU are the reference's") {
+TEST_CASE("the leading singular directions on the GPU equal the reference's") {
   NEED_GPUS(1);
   constexpr int rank = 4;
   for (const reference::MatrixShape shape :
@@ -51,7 +51,7 @@ TEST_CASE("the leading singular directions on the GPU are the reference's") {
 }
 
 TEST_CASE(
-    "of a gradient that is not finite no basis is taken, and ranks that none has are refused") {
+    "a gradient that is not finite does not change the basis, and impossible ranks are rejected") {
   NEED_GPUS(1);
   const reference::MatrixShape shape{50, 40};
   const auto g = gradient_of(shape);

@@ -1,5 +1,5 @@
-// The functions of cuSOLVER in use, as a table that is loaded at its first use: training without
-// GaLore needs no libcusolver.
+// The cuSOLVER functions in use, as a table that is loaded at first use: training without GaLore
+// does not need libcusolver.
 #pragma once
 
 #include <cusolverDn.h>
@@ -19,8 +19,8 @@ struct SolverApi {
 #undef LAMBCAST_DECLARE
 };
 
-// Loaded once and never unloaded. Throws Error{Exit::missing} with one sentence where there is
-// none.
+// Returns the table, which is loaded once and never unloaded. Throws Error{Exit::missing} with one
+// sentence if there is no cuSOLVER.
 const SolverApi& load_solver();
 
 }  // namespace lambcast::cuda

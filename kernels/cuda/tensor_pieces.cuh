@@ -1,4 +1,4 @@
-// Launches of kernels whose blocks share out the pieces of tensors (tensor_pieces.h).
+// Launches of kernels whose blocks share the pieces of tensors (tensor_pieces.h).
 #pragma once
 
 #include "kernels/cuda/device.cuh"
@@ -6,7 +6,8 @@
 
 namespace lambcast::cuda {
 
-// kernel(batch, arguments...), of whose pieces `pieces` are those that it takes.
+// Launches kernel(batch, arguments...) with blocks for `pieces`, the pieces of the batch that it
+// uses.
 template <typename Kernel, typename Batch, typename... Arguments>
 cudaError_t launch_over(const TensorPieces& pieces, Kernel kernel, cudaStream_t stream,
                         const Batch& batch, const Arguments&... arguments) {

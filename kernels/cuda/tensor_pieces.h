@@ -1,5 +1,5 @@
-// Work of the blocks of a launch over tensors of many shapes: a table of pieces, each the i-th of a
-// tensor. The kernel defines a piece: rows, tiles or stretches of elements.
+// Work of the blocks of a launch over tensors of many shapes: a table of pieces, each the i-th one
+// of a tensor. The kernel defines a piece: rows, tiles or segments of elements.
 #pragma once
 
 #include <cstddef>
@@ -14,13 +14,13 @@ struct TensorPiece {
   int tensor = 0, index = 0;
 };
 
-// Device memory.
+// A table in device memory.
 struct TensorPieces {
   const TensorPiece* at = nullptr;
   int count = 0;
 };
 
-// `count` says how many pieces a tensor has. On the current device.
+// Builds the table on the current device; `count` returns the number of pieces of a tensor.
 template <typename Tensor>
 DeviceBuffer<TensorPiece> pieces_of(std::span<const Tensor> tensors,
                                     std::size_t (*count)(const Tensor&)) {
