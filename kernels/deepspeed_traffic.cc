@@ -67,7 +67,7 @@ constexpr std::array onebit_round{
     TensorOperation{"p.add_(...)", in_place_with},
 };
 
-// Gradients and weights in fp16, 2 bytes, next to their fp32 copies.
+// fp16 gradients and weights (2 bytes) in addition to their fp32 copies.
 constexpr double widened = 6, norm = 4, narrowed = 6;
 
 constexpr std::array unfused_wrapper{

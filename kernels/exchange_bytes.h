@@ -1,19 +1,18 @@
 // Bytes that one rank sends per call, in closed form, for each way of averaging a buffer over
 // ranks. N elements, n ranks; rings for all-reduce and all-gather, direct messages for all-to-all.
-// The emulated world counts its messages, and tests compare them with these.
+// The emulated world counts its messages, and tests compare them with these forms.
 //
 //   plain          2 (n-1)/n N b                        b bytes per element
 //   one bit        2 (n-1)/n Np/8 + 8 (n-1)             kernels/layout.h for Np
 //   fp8, intK      2 (n-1) q(C) + 2 * 4 (n-1) s(C)      C = ceil(N/n) the chunk, q(C) its payload,
-//                                                       s(C) its scales; fp8 sends one scale per
-//                                                       call on its way out
+//                                                       s(C) its scales, which is 1 for fp8
 //   hierarchical   (g-1) m q(S) + (m-1) q(S) + scales   g ranks on each of m nodes, S = ceil(N/n):
 //                                                       a reduce-scatter, nothing is gathered
-//   sharded        (g-1) (P b + c) + the one-bit or quantised bytes of P elements over m nodes; c,
-//   the
-//                  codes of a share: P/8 + 4 m of one bit, or m (q(C) + 4 s(C)), C = ceil(P/m)
+//   sharded        (g-1) (P b + c) + the one-bit or quantised bytes of P elements over m nodes;
+//                  c are the codes of a share: P/8 + 4 m of one bit, or m (q(C) + 4 s(C)),
+//                  C = ceil(P/m)
 //   PowerSGD       2 (n-1)/n 4 r (h + w)                a matrix of h rows and w columns at rank r;
-//                                                       times the turns between both factors
+//                                                       times the iterations over both factors
 //   top-k          8 k (n-1)                            a value and an index each, gathered
 //   random-k       2 (n-1)/n 4 k                        indices come from a seed
 //   of chunks      (n-1) (14 k + 128) / 8               k values of all chunks of 4,096 elements,
@@ -38,11 +37,11 @@
 
 namespace lambcast {
 
-// How an element travels.
+// Format of an element on the wire.
 enum class WireFormat { fp32, fp16, bf16, fp8_e4m3, fp8_e5m2, int8, int4 };
 
-// A format and how many elements share a scale of four bytes; 0: all of a message. Whole numbers of
-// plain formats have no scale.
+// A format and the number of elements that share a 4-byte scale; 0: all of a message. Plain formats
+// have no scale.
 struct Quantiser {
   WireFormat format = WireFormat::int8;
   std::uint64_t block = 0;
@@ -60,7 +59,7 @@ constexpr std::size_t chunk_count(std::size_t elements) {
 std::uint64_t payload_bytes(WireFormat format, std::uint64_t elements);
 std::uint64_t scale_count(const Quantiser& quantiser, std::uint64_t elements);  // of a message
 
-// Bytes that one rank sends. Arguments as above; chunks are padded.
+// Return the bytes that one rank sends, with the symbols above; chunks are padded.
 std::uint64_t plain_allreduce_bytes(std::uint64_t elements, int ranks, WireFormat format);
 std::uint64_t onebit_allreduce_bytes(std::uint64_t elements, int ranks);
 std::uint64_t quantised_allreduce_bytes(std::uint64_t elements, int ranks,
@@ -68,9 +67,10 @@ std::uint64_t quantised_allreduce_bytes(std::uint64_t elements, int ranks,
 std::uint64_t hierarchical_reduce_scatter_bytes(std::uint64_t elements, int nodes, int per_node,
                                                 const Quantiser& in_node,
                                                 const Quantiser& between_nodes);
-// The codes of one share's result: signs, or those of a quantiser, of `share.ranks` chunks.
+// Returns the bytes of the codes of one share's result: signs, or those of a quantiser, in
+// `share.ranks` chunks.
 std::uint64_t code_bytes(const ChunkLayout& share, const std::optional<Quantiser>& quantiser);
-// `in_node`: plain. Without a quantiser of one bit.
+// `in_node` must be plain. Without a quantiser, one bit is sent.
 std::uint64_t sharded_allreduce_bytes(std::uint64_t elements, int nodes, int per_node,
                                       WireFormat in_node,
                                       const std::optional<Quantiser>& quantiser = {});

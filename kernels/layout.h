@@ -1,9 +1,9 @@
-// How flat buffers are cut: into tensors for the optimizers, into chunks for the ranks.
+// How flat buffers are divided: into tensors for the optimizers, into chunks for the ranks.
 //
 // 1-bit optimizers keep every state (weights, momentum, variance, gradient) in flat buffers whose
-// tensors follow each other without gaps. compressed_allreduce over n ranks pads such a buffer of
-// N elements to Np, the next multiple of n * lcm(n, 8): rank r serves chunk r of C = Np / n
-// elements, and C / 8 bytes of packed signs are whole.
+// tensors follow each other without gaps. compressed_allreduce over n ranks pads such a buffer of N
+// elements to Np, the next multiple of n * lcm(n, 8): rank r serves chunk r of C = Np / n elements,
+// so that packed signs take C / 8 whole bytes.
 //
 // Source: DeepSpeed 0.15.4, runtime/fp16/onebit/lamb.py (the divider n * 8 / gcd(n, 8)).
 #pragma once
@@ -16,33 +16,33 @@
 namespace lambcast {
 
 struct ChunkLayout {
-  std::uint64_t elements = 0;  // N, what the caller owns
+  std::uint64_t elements = 0;  // N, without padding
   std::uint64_t padded = 0;    // Np
   std::uint64_t chunk = 0;     // C = Np / n
   int ranks = 0;               // n
 
   std::uint64_t packed_bytes() const { return padded / 8; }
   std::uint64_t chunk_bytes() const { return chunk / 8; }
-  // How many elements of chunk `rank` are the caller's rather than padding.
+  // Returns the elements of chunk `rank` that are not padding.
   std::uint64_t real_in_chunk(int rank) const;
 };
 
-// A std::size_t of 32 bits would count models beyond 4 billion parameters wrongly.
+// A 32-bit std::size_t would overflow for models beyond 4 billion parameters.
 static_assert(sizeof(ChunkLayout::elements) == 8);
 
-// Throws Error for fewer than one rank.
+// Throws Error if there is no rank.
 ChunkLayout chunk_layout(std::uint64_t elements, int ranks);
 
-// Share `share` of `shares` that the ranks of a node divide `elements` into, each exchanged over
-// `nodes`. All shares have the same padded size P, and share s is the elements from s P on: the
-// last shares may be cut short, or empty. So the chunks of all shares, one after another, are those
-// of one buffer of `shares` P elements.
+// Returns the layout of share `share` out of the `shares` into which the ranks of a node divide
+// `elements`, each exchanged over `nodes`. All shares have the same padded size P, and share s
+// begins at element s P. The last shares may be shorter, or empty. The chunks of all shares, one
+// after another, are thus those of one buffer of `shares` P elements.
 ChunkLayout share_layout(std::uint64_t elements, int nodes, int shares, int share);
 
-// Role of the padding. In DeepSpeed its meaningless elements enter both norms and carry an error of
+// Role of the padding. In DeepSpeed its meaningless elements enter both norms and have errors of
 // their own.
 enum class Padding {
-  excluded,  // right: scales are the RMS of real elements, padding has no error
+  excluded,  // correct: scales are the RMS of real elements, padding has no error
   counted,   // DeepSpeed: scales are ||x|| / sqrt(Np), padding included
 };
 

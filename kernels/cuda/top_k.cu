@@ -9,20 +9,21 @@
 namespace lambcast::cuda {
 namespace {
 
-// 31 bits of a magnitude in three digits: the first is the exponent with three bits of the
-// mantissa. Of a sample the first two say enough.
+// The three digits of a 31-bit magnitude. The first is the exponent with three bits of the
+// mantissa. For the sample, the first two are enough.
 constexpr int digits[] = {11, 10, 10};
 constexpr int digits_of_sample = 2;
 constexpr unsigned most_bins = 1u << 11;
-constexpr std::size_t sampled = 4096, sample = 16;  // one stretch, a burst of memory, of so many
+constexpr std::size_t sampled = 4096, sample = 16;  // 16 neighbours of each 4096 elements
 
-// A warp takes rows of a quad for each lane. The entries of a block are contiguous in the list,
-// because the warps would wait for a table of shorter runs tile after tile.
+// A warp takes rows of one quad per lane. The entries of a block are contiguous in the list: with a
+// table of shorter runs the warps would wait tile after tile.
 constexpr int rows = 4;
 constexpr std::size_t row = 4 * 32, list_part = rows * row, list_tile = warps * list_part;
 
-// State of the search: the bits of the key found so far, and the number of elements with these bits
-// that are taken. Then the list: the number of candidates, and whether it holds all that are taken.
+// State of the search: the known bits of the key, and the number of elements with these bits that
+// are still taken. Then that of the list: the number of candidates, and whether it holds all taken
+// elements.
 struct Search {
   unsigned prefix, remaining, candidates, listed;
 };
@@ -31,14 +32,14 @@ struct Span {
   unsigned first, count;
 };
 
-// The workspace. Sums of whole numbers do not depend on the order of the atomics.
+// The workspace. Integer sums do not depend on the order of the atomics.
 struct TopK {
   Search* search;
-  unsigned* totals;  // of the bins of a digit, zero between passes
-  unsigned* above;   // of every warp: elements above the k-th key, then in all warps before
-  unsigned* equal;   // and equal to it
+  unsigned* totals;  // counts by digit value, zero between passes
+  unsigned* above;  // per warp: elements above the k-th key; later the sum over all previous warps
+  unsigned* equal;  // the same for elements equal to the key
   Span* tiles;
-  float* values;  // of the list, in rising order within a tile
+  float* values;  // values in the list, in increasing order of index within a tile
   unsigned* indices;
   unsigned capacity;
 
@@ -54,7 +55,7 @@ TopK in_workspace(double* workspace, std::size_t elements, std::size_t kept) {
   const std::size_t capacity = capacity_of(elements, kept);
   TopK work;
   work.search = reinterpret_cast<Search*>(workspace);
-  work.values = reinterpret_cast<float*>(work.search + 1);  // read by quads
+  work.values = reinterpret_cast<float*>(work.search + 1);  // aligned, because it is read by quads
   work.indices = reinterpret_cast<unsigned*>(work.values + capacity);
   work.totals = work.indices + capacity;
   work.above = work.totals + most_bins;
@@ -64,7 +65,7 @@ TopK in_workspace(double* workspace, std::size_t elements, std::size_t kept) {
   return work;
 }
 
-// Whole quads, of which all are on their way before two are added.
+// Loads whole quads, all in flight before the first two are added.
 template <int count>
 __device__ void load_all_meant(const float* x, const float* owed, const std::size_t (&e)[count],
                                Quad (&c)[count]) {
@@ -87,8 +88,8 @@ __global__ void __launch_bounds__(threads) begin_kernel(TopK work, unsigned want
   for (unsigned d = threadIdx.x; d < most_bins; d += threads) work.totals[d] = 0;
   if (threadIdx.x == 0) *work.search = {0, wanted, 0, 0};
 }
-// The list is closed; from now on the k-th key itself is searched for. A list that does not do goes
-// back to where it came from.
+// Closes the list, and starts the search for the k-th key itself. If the list is too short or
+// overflows, its entries return to the error feedback.
 __global__ void __launch_bounds__(threads)
     close_kernel(float* owed, std::size_t tiles, TopK work, unsigned kept) {
   const unsigned candidates = work.search->candidates;
@@ -107,8 +108,8 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-// The elements whose keys are counted first: 16 neighbours of every 4096, drawn by a hash so that
-// they are not always the same columns of a matrix. Each of four lanes takes a quad of them.
+// The elements whose keys are counted first: 16 neighbours of every 4096, chosen by a hash so that
+// they are not always the same columns of a matrix. Four lanes take a quad each.
 struct Sample {
   const float* x;
   const float* owed;
@@ -143,8 +144,8 @@ struct Sample {
     }
   }
 };
-// The elements whose keys are counted after the sample: the list, or all elements if it does not
-// hold all that are taken.
+// The elements whose keys are counted after the sample: the list, or all elements if it lacks some
+// of those that are taken.
 struct Candidates {
   TopK work;
   const float* owed;
@@ -164,7 +165,7 @@ struct Candidates {
   }
 };
 
-// How many keys with the known prefix have which next digit.
+// Counts the keys with the known prefix by their next digit.
 template <typename Source>
 __global__ void __launch_bounds__(threads)
     count_kernel(Source source, int shift, unsigned bins, TopK work) {
@@ -181,8 +182,8 @@ __global__ void __launch_bounds__(threads)
     if (count[d] != 0) atomicAdd(&work.totals[d], count[d]);
 }
 
-// One block: the digit in which the remaining-th from the top lies. Thread t has the t-th stretch
-// of bins from the top.
+// Runs as one block: finds the digit in which the remaining-th key from the top lies. Thread t has
+// the t-th segment of bins from the top.
 __global__ void __launch_bounds__(finish_threads)
     choose_kernel(int shift, unsigned bins, TopK work) {
   const unsigned remaining = work.search->remaining, each = bins / finish_threads;
@@ -201,8 +202,9 @@ __global__ void __launch_bounds__(finish_threads)
   work.search->remaining = remaining - before;
 }
 
-// Calls f for every tile of the stretch that a warp has.
+// Returns the number of this warp in the grid.
 __device__ std::size_t warp_index() { return blockIdx.x * std::size_t{warps} + threadIdx.x / 32; }
+// Calls f for every tile of this warp's contiguous range of tiles.
 template <typename F>
 __device__ void for_each_tile(std::size_t elements, F f) {
   const std::size_t tiles = (elements + list_tile - 1) / list_tile,
@@ -212,8 +214,8 @@ __device__ void for_each_tile(std::size_t elements, F f) {
   for (std::size_t t = warp_index() * each; t < end; ++t) f(t);
 }
 
-// For the quads of a lane in the tile of a warp: adds x to the error feedback, without the elements
-// that go into the list, and marks these with a bit each.
+// Adds x to the error feedback for a lane's quads in the tile of a warp, and returns a bit for each
+// element that goes into the list. These elements become 0.
 template <bool whole>
 __device__ unsigned wanted_of(const float* x, float* owed, std::size_t begin, std::size_t elements,
                               unsigned least, Quad (&c)[rows]) {
@@ -237,12 +239,12 @@ __device__ unsigned wanted_of(const float* x, float* owed, std::size_t begin, st
   return wanted;
 }
 
-// Adds x to the error feedback and moves elements at least as large as the sample's threshold into
-// the list. If there are more than it can hold, they are only counted. A block reserves room once a
-// tile, because all blocks do so at the same address.
+// Adds x to the error feedback and moves elements at or above the sample's threshold into the list.
+// If there are more than it can hold, they are only counted. A block reserves room once per tile,
+// because all blocks use the same address for this.
 __global__ void __launch_bounds__(threads, 6)
     list_kernel(const float* x, float* owed, std::size_t elements, TopK work) {
-  __shared__ unsigned of_warps[2][warps], firsts[2];  // of this tile and the one before
+  __shared__ unsigned of_warps[2][warps], firsts[2];  // of the current and the previous tile
   const unsigned least = work.search->prefix;
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   int turn = 0;
@@ -252,7 +254,7 @@ __global__ void __launch_bounds__(threads, 6)
     const unsigned wanted = (t + 1) * list_tile <= elements
                                 ? wanted_of<true>(x, owed, begin, elements, least, c)
                                 : wanted_of<false>(x, owed, begin, elements, least, c);
-    unsigned counts = 0, in_row;  // of each row in eight bits: a row has 128 elements at most
+    unsigned counts = 0, in_row;  // eight bits for each row, which has at most 128 elements
     for (int i = 0; i < 4; ++i)
       for (int r = 0; r < rows; ++r) counts += (wanted >> (4 * r + i) & 1) << 8 * r;
     const unsigned before = warp_prefix(counts, in_row);
@@ -288,9 +290,9 @@ __global__ void __launch_bounds__(threads, 6)
   }
 }
 
-// Calls f(from, indices, at, count) for each tile of a warp once the k-th key is found, in rising
-// order of indices. The entries are from[at], from[at + 1], ...; indices are null if they are the
-// places themselves.
+// Calls f(from, indices, at, count) for each tile of a warp when the k-th key is known, in
+// increasing order of indices. The entries are from[at], from[at + 1], ...; if `indices` is null,
+// their positions are the indices.
 template <typename F>
 __device__ void for_each_candidates(const TopK& work, const float* owed, std::size_t elements,
                                     F f) {
@@ -305,7 +307,7 @@ __device__ void for_each_candidates(const TopK& work, const float* owed, std::si
   });
 }
 
-// How many elements of each warp's tiles lie above the k-th key, and how many are equal to it.
+// Counts the elements above the k-th key and those equal to it in each warp's tiles.
 __global__ void __launch_bounds__(threads)
     tally_kernel(const float* owed, std::size_t elements, TopK work) {
   const unsigned kth = work.search->prefix;
@@ -325,7 +327,7 @@ __global__ void __launch_bounds__(threads)
   work.equal[warp_index()] = equal;
 }
 
-// One block: counts of warps become sums over the warps before.
+// Runs as one block: replaces the counts of warps by the sums over previous warps.
 __global__ void __launch_bounds__(finish_threads) list_sum_kernel(TopK work, unsigned count) {
   const unsigned each = (count + finish_threads - 1) / finish_threads;
   const unsigned begin = min(threadIdx.x * each, count), end = min(begin + each, count);
@@ -343,9 +345,9 @@ __global__ void __launch_bounds__(finish_threads) list_sum_kernel(TopK work, uns
   add_up(work.equal);
 }
 
-// Writes the selected elements: all above the k-th key, and equal ones until k are reached. The
-// place of an equal one is the number of equal ones before it. The rest of the list returns to the
-// error feedback.
+// Writes the selected elements: all above the k-th key, and equal ones until there are k. The
+// position of an equal one is the number of equal ones before it. Other entries of the list return
+// to the error feedback.
 __global__ void __launch_bounds__(threads, 5)
     take_kernel(float* owed, std::size_t elements, TopK work, SparseMessage message) {
   const unsigned kth = work.search->prefix, wanted = work.search->remaining;
@@ -356,7 +358,7 @@ __global__ void __launch_bounds__(threads, 5)
         for (std::size_t begin = 0; begin < count; begin += row) {
           const std::size_t first = begin + 4 * (threadIdx.x % 32);
           float value[4];
-          unsigned key[4], mine = 0, all;  // those above, and the equal ones 16 bits higher
+          unsigned key[4], mine = 0, all;  // counts: larger ones, and equal ones << 16
           for (int i = 0; i < 4; ++i) {
             value[i] = first + i < count ? from[at + first + i] : 0;
             key[i] = magnitude_bits(value[i]);
@@ -410,9 +412,9 @@ cudaError_t top_k(const float* x, float* owed, std::size_t elements, const Spars
       launch(choose_kernel, 1, finish_threads, stream, shift, bins, work);
     }
   };
-  // The expected number in the sample, six standard deviations more (three if neighbours came in
-  // fours of the same size), and eight for small numbers. If the sample has fewer, all elements are
-  // candidates.
+  // The expected number in the sample, plus six standard deviations (three if neighbours come in
+  // fours of the same size), plus eight for small numbers. If the sample has fewer, all elements
+  // are candidates.
   const double share = static_cast<double>(sample) / sampled;
   const double expected = share * static_cast<double>(kept);
   const double wanted = expected + 6 * std::sqrt(expected) + 8;

@@ -1,15 +1,15 @@
 // Codes of x / scale in the formats with a scale, and their values: the bits of
 // reference/quantisation.h in a few instructions. A multiprocessor converts between floats and
-// integers at a quarter of the rate of an addition or slower, and divides in ten instructions.
-// Neither is done for an element. Instead a constant is added whose last place is the unit of the
-// code: this rounds to nearest, ties to even, and leaves the integer in the lowest bits.
+// integers at most at a quarter of the rate of additions, and a division takes ten instructions.
+// Neither is done for single elements. Instead, a constant is added whose last place is the unit of
+// the code: this rounds to nearest, ties to even, and leaves the integer in the lowest bits.
 #pragma once
 
 #include "kernels/cuda/device.cuh"
 
 namespace lambcast::cuda {
 
-// A code, and what it says before it is multiplied by the scale.
+// A code, and its value before it is multiplied by the scale.
 struct Coded {
   unsigned code;
   float value;
@@ -25,9 +25,10 @@ struct IntegerCode {
     const float shifted = fmaxf(fminf(ratio, limit), -limit) + shift;
     return {to_bits(shifted) & ((1u << width) - 1), shifted - shift};
   }
-  // Returns the values of four codes, the first lowest. A code plus `sign` lies in the mantissa of
-  // a float whose exponent makes it units, at bits below 16. `mask` is an argument because an
-  // instruction takes one constant: a mask that the compiler sees would take one more instruction.
+  // Returns the values of four codes, the first in the lowest bits. A code plus `sign` is in the
+  // mantissa of a float whose exponent makes it units, at bits below 16. `mask` is an argument
+  // because an instruction takes one constant: a mask known at compile time would need one more
+  // instruction.
   static constexpr unsigned mask = (1u << width) - 1;
   __device__ static Quad values(unsigned codes, unsigned mask) {
     constexpr unsigned sign = 1u << (width - 1);
@@ -44,11 +45,12 @@ struct IntegerCode {
 template <int mantissa, int bias>
 struct FloatCode {
   static constexpr int bits = 8;
-  // e4m3's largest code is a NaN in its specification, e5m2's largest exponent infinity.
+  // The largest code of e4m3 is NaN in its specification, and the largest exponent of e5m2
+  // infinity.
   static constexpr float limit = mantissa == 3 ? 448 : 57344;
 
-  // In units of the last place; below the smallest normal number they are a subnormal's. A carry
-  // runs into the exponent by itself.
+  // Works in units of the last place; below the smallest normal number in those of a subnormal. A
+  // carry goes into the exponent.
   __device__ static Coded coded(float ratio) {
     constexpr unsigned smallest = exponent_bits(1 - bias);
     const unsigned sign = to_bits(ratio) & 0x80000000;
@@ -58,8 +60,8 @@ struct FloatCode {
     const unsigned field = to_bits(shifted) + ((exponent - smallest) >> (23 - mantissa));
     return {(field & 0x7f) | sign >> 24, from_bits(to_bits(shifted - shift) | sign)};
   }
-  // Exponent and mantissa at their places in a float, whose bias the factor makes up for:
-  // subnormals are subnormal there too.
+  // Exponent and mantissa at their places in a float; a factor corrects the bias. Subnormals are
+  // subnormal there too.
   static constexpr unsigned mask = 0x80000000 | 0x7fu << (23 - mantissa);
   __device__ static Quad values(unsigned codes, unsigned mask) {
     Quad q;
@@ -72,16 +74,16 @@ struct FloatCode {
   }
 };
 
-// A scale, and what a division by it takes:
+// A scale, and constants for a division by it:
 //
 //   q = RN(x r),  r = RN(1 / s);   d = s q - x;   x / s = RN(q - d r)
 //
 // is the correctly rounded quotient (Markstein 1990; Brisebarre, Muller and Raina 2004 for a
-// divisor known before) where nothing under- or overflows. A power of two brings s into
-// [2^-60, 2^60]. Then d, a multiple of 2^-23 ulp(x / s) s, is exact where |x / s| >= 2^-40, and
-// less travels as 0 in every format (e5m2 rounds at 2^-17, 8-bit states at 2^-23), for which it need not be exact. The
-// signs of d are chosen so that -0 stays -0. |x / s| is taken to be below 2^90, as it is for every
-// x that s is a scale of.
+// divisor known before) if nothing under- or overflows. A power of two brings s into [2^-60, 2^60].
+// Then d, a multiple of 2^-23 ulp(x / s) s, is exact if |x / s| >= 2^-40. A smaller quotient is
+// coded as 0 in every format (e5m2 rounds at 2^-17, 8-bit states at 2^-23), for which it need not
+// be exact. The signs of d are chosen so that -0 stays -0. |x / s| is taken to be below 2^90, as it
+// is for every x that s is a scale of.
 struct Scale {
   float value, factor, divisor, inverse;
   bool divides;
@@ -97,14 +99,14 @@ struct Scale {
     const float q = x * inverse, d = fmaf(divisor, q, -x);
     return fmaf(-d, inverse, q);
   }
-  // Result if the scale does not divide: values that are not finite travel in the scale, and all
-  // codes are 0, with a sign under an infinity.
+  // Returns the result if the scale does not divide: values that are not finite are sent in the
+  // scale, and all codes are 0, with a sign for infinity.
   __device__ float no_quotient(float x) const {
     return value == HUGE_VALF && isfinite(x) ? x * 0.0f : 0.0f;
   }
 };
 
-// Four codes, the first lowest, and what they do not say.
+// Four codes, the first in the lowest bits, and their rounding errors.
 struct Encoded {
   unsigned codes;
   Quad rest;

@@ -1,4 +1,4 @@
-// Half precision of the emulated device, on the reference's conversions.
+// Half precision for the emulated device, with the reference's conversions.
 #pragma once
 
 #include "kernels/cuda_on_cpu/cuda_runtime.h"

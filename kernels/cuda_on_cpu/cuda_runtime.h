@@ -1,24 +1,24 @@
-// The part of CUDA that the kernels of this library need, on a CPU, so that their logic is tested
+// The part of CUDA that this library's kernels need, on a CPU, so that their logic is tested
 // without a GPU: the same .cu files, compiled by the host compiler with this folder first in the
 // include path.
 //
-// Each thread of a block is a fiber. A barrier or a shuffle lets the other fibers run until all
-// have arrived; one that not all can reach is an error. The device has two multiprocessors of two
+// Each thread of a block is a fiber. At a barrier or shuffle, the other fibers run until all have
+// arrived; if not all can reach it, that is an error. The device has two multiprocessors with two
 // blocks each: four OS threads, and thread w runs the blocks w, w + 4, w + 8, ... in turn. So
-// indexing, tails, packing, reductions and the order of launches are tested as they are. "Device"
-// memory is host memory, a stream does nothing, and a launch returns when the kernel has ended. The
+// indexing, tails, packing, reductions and the order of launches are really tested. "Device" memory
+// is host memory, a stream does nothing, and a launch returns when the kernel has ended. The
 // runtime reports two GPUs, which are the same one.
 //
 // The sanitizers of the host compiler find
 // - address: accesses to global memory outside an allocation, to the byte, or after it was freed;
 // - undefined: accesses outside a shared array, misaligned ones, and other undefined C++;
-// - thread: two threads that touch the same byte of shared or global memory, one of them writing,
+// - thread: two threads that access the same byte of shared or global memory, one of them writing,
 //   without a __syncthreads() of their block or the end of a kernel in between. A shuffle orders no
-//   memory. The order is what matters, not the time of each access.
+//   memory. The order matters, not the time of each access.
 // They do not find: races of blocks that one OS thread runs in turn; races with an access that four
 // later ones to the same eight bytes have displaced; memory order beyond barriers (atomics order
-// nothing else, and there are no fences); lanes of a warp that diverge; missing waits between
-// streams; memory that was never written; real scheduling, speed.
+// nothing else, and there are no fences); diverging lanes of a warp; missing waits between streams;
+// memory that was never written; real scheduling, speed.
 #pragma once
 
 #include <algorithm>
@@ -39,10 +39,11 @@
 
 namespace lambcast::cuda_on_cpu {
 constexpr int multiprocessors = 2, blocks_of_multiprocessor = 2;
-// Set by a fake of work that does not end (fake_nccl.h): streams are then never ready.
+// Set by a fake of work that does not end (fake_nccl.h). Streams are then never ready.
 inline std::atomic<bool> streams_stall = false;
 inline thread_local int current_device = 0;
-// Callbacks for counting accesses (traffic.h): at an allocation, at its end, and at a kernel's end.
+// Callbacks that count accesses (traffic.h): when memory is allocated and freed, and when a kernel
+// ends.
 inline void (*on_allocation)(void* data, std::size_t bytes) = nullptr;
 inline void (*on_free)(void* data) = nullptr;
 inline void (*on_kernel_end)() = nullptr;
@@ -127,7 +128,7 @@ inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, co
   ++lambcast::cuda_on_cpu::occupancy_questions;
   return *blocks = lambcast::cuda_on_cpu::blocks_of_multiprocessor, cudaSuccess;
 }
-// Exact, so that the address sanitizer sees the byte after.
+// Allocates the exact size, so that the address sanitizer checks the next byte.
 inline cudaError_t cudaMalloc(void** data, std::size_t bytes) {
   if (posix_memalign(data, 256, bytes) != 0) return cudaErrorMemoryAllocation;
   if (lambcast::cuda_on_cpu::on_allocation) lambcast::cuda_on_cpu::on_allocation(*data, bytes);
@@ -184,7 +185,7 @@ void __stcs(T* x, T value) {
   *x = value;
 }
 
-// Atomic over all threads; relaxed, so without an order.
+// Atomic over all threads, but relaxed: it does not order other accesses.
 inline unsigned atomicAdd(unsigned* x, unsigned more) {
   return std::atomic_ref(*x).fetch_add(more, std::memory_order_relaxed);
 }
@@ -198,9 +199,10 @@ void __syncthreads();
 
 namespace lambcast::cuda_on_cpu {
 
-// Runs `thread` once for every thread of every block. Launches of several host threads take turns.
+// Runs `thread` once for every thread of every block. Launches from several host threads take
+// turns.
 void run(unsigned blocks, unsigned block_threads, const std::function<void()>& thread);
-// The 8 bytes that thread `lane` of this warp offers in the same call.
+// Returns the 8 bytes that thread `lane` of this warp offers in the same call.
 std::uint64_t exchange(std::uint64_t offered, unsigned lane);
 
 template <typename T>

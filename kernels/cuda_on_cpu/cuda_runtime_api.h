@@ -1,4 +1,4 @@
-// CUDA's other name for its runtime, for headers that include that one.
+// The other header name of CUDA's runtime, for headers that include it.
 #pragma once
 
 #include "kernels/cuda_on_cpu/cuda_runtime.h"

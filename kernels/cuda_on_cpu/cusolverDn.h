@@ -1,4 +1,4 @@
-// Just enough of cuSOLVER for singular_directions.h, on Eigen (fake_cusolver.cc).
+// The part of cuSOLVER that singular_directions.h needs, on Eigen (fake_cusolver.cc).
 #pragma once
 
 #include "kernels/cuda_on_cpu/cuda_runtime.h"

@@ -1,4 +1,4 @@
-// The nearest values of the maps as the kernel finds them, against the reference's search.
+// The kernel's nearest values of the maps, compared with the reference's search.
 #include "kernels/cuda/eight_bit_code.cuh"
 
 #include <catch2/catch.hpp>

@@ -25,7 +25,7 @@ __global__ void write_own(int* memory) { memory[blockIdx.x * blockDim.x + thread
 
 }  // namespace
 
-TEST_CASE("a barrier or shuffle that not all threads reach is an error, and no hang") {
+TEST_CASE("a barrier or shuffle that not all threads reach is an error instead of a hang") {
   const DeviceBuffer<int> memory(6 * 64);
   CHECK_THROWS_AS(launch(half_of_them_wait<true>, 6, 64, nullptr, memory.data()), InternalError);
   CHECK_THROWS_AS(launch(half_of_them_wait<false>, 6, 64, nullptr, memory.data()), InternalError);
@@ -34,7 +34,7 @@ TEST_CASE("a barrier or shuffle that not all threads reach is an error, and no h
 }
 
 #ifdef __SANITIZE_ADDRESS__
-TEST_CASE("the byte after device memory, which is aligned to 256, is none of it") {
+TEST_CASE("the byte after device memory, which is aligned to 256, is outside it") {
   for (const std::size_t bytes : {1, 16, 255, 256, 1001}) {
     const DeviceBuffer<char> memory(bytes);
     CHECK(reinterpret_cast<std::uintptr_t>(memory.data()) % 256 == 0);

@@ -4,7 +4,7 @@
 
 namespace {
 
-// Never looked into.
+// The handle's target, which is never read.
 int handle_of_all = 0;
 
 }  // namespace
@@ -23,8 +23,8 @@ cusolverStatus_t cusolverDnSsyevdx_bufferSize(cusolverDnHandle_t, cusolverEigMod
   return *floats = 1, CUSOLVER_STATUS_SUCCESS;
 }
 
-// As the original: of a only the lower triangle is read, the vectors il to iu (from 1, eigenvalues
-// rising) are its first columns afterwards.
+// Like the original, reads only the lower triangle of a, and returns the vectors il to iu (counted
+// from 1, in increasing order of eigenvalues) in its first columns.
 cusolverStatus_t cusolverDnSsyevdx(cusolverDnHandle_t, cusolverEigMode_t mode,
                                    cusolverEigRange_t range, cublasFillMode_t fill, int n, float* a,
                                    int lda, float, float, int il, int iu, int* found, float* values,

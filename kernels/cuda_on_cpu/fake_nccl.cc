@@ -9,11 +9,11 @@
 #include "kernels/cuda_on_cpu/cuda_runtime.h"
 #include "kernels/reference/half.h"
 
-// The fake's own definition of NCCL's opaque communicator.
+// The fake's definition of NCCL's opaque communicator.
 struct ncclComm {
   int rank = 0;
   int ranks = 0;
-  int id = 0;  // of its group of ranks
+  int id = 0;  // identifies its group of ranks
 };
 
 namespace lambcast::cuda_on_cpu {
@@ -28,8 +28,8 @@ struct Call {
   char* to;
   std::size_t count;
   ncclDataType_t type;
-  int peer;        // of send and receive; the root of broadcast and reduce
-  ncclRedOp_t op;  // of what reduces
+  int peer;        // of send and receive, or the root of broadcast and reduce
+  ncclRedOp_t op;  // of reductions
 
   std::size_t bytes() const;
 };
@@ -53,12 +53,12 @@ int source(int rank) {
 
 void deliver(const Call& to_call, char* to, const char* from, std::size_t bytes) {
   std::memmove(to, from, bytes);
-  const int spoiled = to_call.kind == Kind::reduce ? to_call.peer : 0;  // a root has all there is
+  const int spoiled = to_call.kind == Kind::reduce ? to_call.peer : 0;  // the root has the result
   if (current_fault == FakeFault::flipped_bit && to_call.comm->rank == spoiled && bytes > 0)
     *to ^= 1;
 }
 
-// The caller's elements, from `begin` on, of the sum or mean over `calls`.
+// Computes the caller's elements, from `begin` on, of the sum or mean over `calls`.
 template <typename T>
 void reduce(const Call& to_call, const std::vector<Call>& calls, std::size_t begin) {
   std::vector<T> result(to_call.count);
@@ -73,7 +73,7 @@ void reduce(const Call& to_call, const std::vector<Call>& calls, std::size_t beg
   deliver(to_call, to_call.to, reinterpret_cast<const char*>(result.data()), to_call.bytes());
 }
 
-// The same in 16 bits: every partial sum and the mean are rounded to them.
+// The same in 16 bits: every partial sum and the mean are rounded.
 void reduce_half(const Call& to_call, const std::vector<Call>& calls, std::size_t begin) {
   using reference::from_half, reference::to_half;
   const auto format =
@@ -100,7 +100,7 @@ void reduce_any(const Call& call, const std::vector<Call>& calls, std::size_t be
     reduce<float>(call, calls, begin);
 }
 
-// One collective: the calls of all ranks, by rank.
+// Runs one collective: the calls of all ranks, in their order.
 ncclResult_t collective(std::vector<Call> calls) {
   for (const Call& call : calls) {
     if (call.kind != calls[0].kind || call.count != calls[0].count || call.type != calls[0].type ||
@@ -109,7 +109,7 @@ ncclResult_t collective(std::vector<Call> calls) {
     }
   }
   const std::size_t bytes = calls[0].bytes();
-  std::vector<std::vector<char>> inputs;  // as they were, for what is in place
+  std::vector<std::vector<char>> inputs;  // copies of the inputs, for calls in place
   for (Call& call : calls) {
     const std::size_t blocks = call.kind == Kind::reduce_scatter ? calls.size() : 1;
     inputs.emplace_back(call.from, call.from + blocks * bytes);
@@ -144,7 +144,7 @@ ncclResult_t match_messages(const std::vector<Call>& calls) {
     receives += call.kind == Kind::receive ? 1 : 0;
   }
   if (sends.size() != receives) return ncclInvalidUsage;
-  // Between two ranks messages arrive in the order they were sent.
+  // Messages between two ranks arrive in the order in which they were sent.
   for (const Call& call : calls) {
     if (call.kind != Kind::receive) continue;
     const auto match = std::find_if(sends.begin(), sends.end(), [&](const Call& send) {
@@ -161,10 +161,10 @@ bool peer_died() {
   return current_fault == FakeFault::silent_peer || current_fault == FakeFault::lost_peer;
 }
 
-// The calls on communicators of one group of ranks.
+// Runs the calls on communicators of one group of ranks.
 ncclResult_t run(const std::vector<Call>& calls) {
   if (const auto e = match_messages(calls)) return e;
-  std::map<int, std::vector<Call>> of_rank;  // collectives, in the order of the rank
+  std::map<int, std::vector<Call>> of_rank;  // collectives of each rank, in its order
   std::size_t ranks = 0;
   for (const Call& call : calls) {
     if (call.kind == Kind::send || call.kind == Kind::receive) continue;

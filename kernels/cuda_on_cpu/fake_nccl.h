@@ -1,6 +1,6 @@
-// NCCL in host memory, for tests without a GPU: one thread drives all ranks inside groups, and the
-// outermost ncclGroupEnd() moves the data, so that a rank that calls something else than the
-// others, or counts otherwise, is found out. load_nccl() gives it too, without a fault.
+// NCCL in host memory, for tests without a GPU. One thread drives all ranks inside groups, and the
+// outermost ncclGroupEnd() moves the data, which detects ranks whose calls or counts differ.
+// load_nccl() also returns it, without a fault.
 #pragma once
 
 #include "kernels/nccl/nccl_api.h"
@@ -10,18 +10,19 @@ namespace lambcast::cuda_on_cpu {
 enum class FakeFault {
   none,
   flipped_bit,      // in the first byte that any group delivers to rank 0
-  swapped_senders,  // what ranks 0 and 1 sent arrives exchanged
-  failed_call,      // every collective and message of rank 1
+  swapped_senders,  // data of ranks 0 and 1 arrive exchanged
+  failed_call,      // every collective and message of rank 1 fails
   failed_init,      // rank 1 gets no communicator
-  silent_peer,      // rank 1 has died: what needs it never ends, streams stall until an abort
-  lost_peer         // the same, and the network says so
+  silent_peer,      // rank 1 has died: calls with it never end, and streams stall until an abort
+  lost_peer         // the same, but the network reports it
 };
 
-// The fault lasts until the next call. Calls that fit no other rank's fail with ncclInvalidUsage.
+// The fault lasts until the next call. Calls that do not match those of other ranks fail with
+// ncclInvalidUsage.
 cuda::NcclApi fake_nccl(FakeFault fault = FakeFault::none);
 
-// Since that call: groups that moved data, bytes that the ranks brought to all-reduces,
-// communicators made, those taken down inside an open group, and those aborted.
+// Counts since the last fake_nccl(): groups that moved data, bytes that ranks contributed to
+// all-reduces, communicators made, those destroyed inside an open group, and those aborted.
 struct FakeCounts {
   int groups = 0;
   std::size_t all_reduced_bytes = 0;

@@ -1,4 +1,4 @@
-// The management library of the emulated device: its memory clock falls from one call to the next.
+// The management library of the emulated device. Its memory clock decreases with each call.
 #include <cstring>
 
 extern "C" {

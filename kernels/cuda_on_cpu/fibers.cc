@@ -1,6 +1,7 @@
-// This file is compiled without the thread sanitizer, which would take the bookkeeping of fibers
-// for accesses of the CUDA threads. Therefore fibers keep books in plain arrays, not in templates
-// that other files share, and the order that CUDA promises is told to the sanitizer as edges.
+// This file is compiled without the thread sanitizer, which would mistake the bookkeeping of fibers
+// for accesses of the CUDA threads. Therefore fibers keep their state in plain arrays, not in
+// templates that other files share, and the order that CUDA guarantees is declared to the sanitizer
+// as edges.
 #ifdef LAMBCAST_THREAD_SANITIZER
 #include <sanitizer/tsan_interface.h>
 #endif
@@ -24,32 +25,32 @@ constexpr std::size_t stack_bytes = std::size_t{64} << 10;
 
 // Everything before a release happens before everything after an acquire of the same edge. At
 // repeated barriers even and odd rounds have an edge each: a thread that releases for the next
-// round must not be ordered before one that still leaves the last.
+// round must not be ordered before one that still leaves the previous round.
 using Edge = std::uint64_t;
 
 // Fiber t of a worker is thread t of all its blocks.
 struct Fiber {
-  boost::context::fiber left;  // where it goes on; empty while it runs
-  void* known_as = nullptr;    // to the thread sanitizer
+  boost::context::fiber left;  // continuation; empty while it runs
+  void* known_as = nullptr;    // handle for the thread sanitizer
   bool done = false;
 };
 
-// Threads that wait for each other; `round` counts how often all have arrived.
+// Threads that wait for each other; `round` counts how often all of them have arrived.
 struct Meeting {
   unsigned arrived = 0;
   unsigned round = 0;
 };
 
-// Holds one block at a time, on an OS thread of its own that its fibers never leave.
+// Runs one block at a time, on its own OS thread, which its fibers never leave.
 struct Worker {
   const std::function<void()>* thread = nullptr;
   Fiber scheduler, fibers[most_threads];
   Meeting all, warp[most_threads / 32];
-  // Value that each thread offers in even and odd rounds of its warp. No thread is two rounds
+  // Values that each thread offers in even and odd rounds of its warp. No thread is two rounds
   // ahead.
   std::uint64_t offered[2][most_threads];
-  unsigned blocks = 0;    // run so far
-  unsigned finished = 0;  // threads of this block
+  unsigned blocks = 0;    // blocks run so far
+  unsigned finished = 0;  // finished threads of this block
   unsigned events = 0;    // arrivals and ends
   bool stuck = false;
   Edge barrier[2], between_blocks[2];
@@ -76,7 +77,8 @@ void introduce_this_thread(Fiber&) {}
 void announce_switch_to(const Fiber&) {}
 #endif
 
-// On to the first thread from `next` on that is not done, after the last back to the scheduler.
+// Switches to the first unfinished thread from `next` on, or back to the scheduler after the last
+// one.
 void switch_from(Fiber& from, unsigned next) {
   while (next < blockDim.x && here->fibers[next].done) ++next;
   threadIdx.x = next;
@@ -90,7 +92,7 @@ void switch_from(Fiber& from, unsigned next) {
 
 void let_others_run() { switch_from(here->fibers[threadIdx.x], threadIdx.x + 1); }
 
-// Unwinds a thread that waits in vain.
+// Thrown to unwind a thread whose barrier or shuffle cannot complete.
 struct Stuck {};
 
 [[noreturn]] void live() {
@@ -145,7 +147,7 @@ void run_block(Worker& w) {
 
 struct Device {
   std::mutex launch;
-  std::barrier<> turn{workers + 1};  // of the workers, then of the host again
+  std::barrier<> turn{workers + 1};  // first of the workers, then of the host too
   bool gone = false;
   unsigned blocks = 0, block_threads = 0;
   Worker worker[workers];

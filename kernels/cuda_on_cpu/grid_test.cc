@@ -6,13 +6,13 @@
 
 using namespace lambcast::cuda;
 
-TEST_CASE("a grid fills the device, and no more than the work or LAMBCAST_MOST_BLOCKS want") {
+TEST_CASE("a grid fills the device, limited by the work and by LAMBCAST_MOST_BLOCKS") {
   const auto blocks = [](std::size_t items) {
     unsigned result = 0;
     REQUIRE(grid_of(nullptr, items, result) == cudaSuccess);
     return result;
   };
-  const char* const set = std::getenv("LAMBCAST_MOST_BLOCKS");  // set for the whole run
+  const char* const set = std::getenv("LAMBCAST_MOST_BLOCKS");  // set for the whole test run
   const std::string before = set == nullptr ? "" : set;
   unsetenv("LAMBCAST_MOST_BLOCKS");
   CHECK(blocks(100) == 4);
@@ -28,8 +28,8 @@ TEST_CASE("a grid fills the device, and no more than the work or LAMBCAST_MOST_B
     setenv("LAMBCAST_MOST_BLOCKS", before.c_str(), 1);
 }
 
-TEST_CASE("the driver is asked about a kernel once per device, not at every launch") {
-  const int kernel = 0;  // an address of its own
+TEST_CASE("the driver is queried about a kernel once per device, not at every launch") {
+  const int kernel = 0;  // gives an unused address
   unsigned blocks = 0;
   const int before = lambcast::cuda_on_cpu::occupancy_questions;
   for (const int device : {0, 0, 1, 1, 0, 1}) {

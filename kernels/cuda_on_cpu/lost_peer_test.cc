@@ -1,4 +1,4 @@
-// Peers that die, and what goes over the wire, as the NCCL in host memory plays and counts them.
+// Peers that die, and bytes on the wire, as simulated and counted by the fake NCCL in host memory.
 #include "kernels/cuda_on_cpu/fake_nccl.h"
 #include "kernels/nccl/node_test.h"
 #include "kernels/nccl/onebit_adam.h"
@@ -16,7 +16,8 @@ OnebitLambOptions short_warm_up() {
   return options;
 }
 
-// Returns the error of a step of rank 0 whose peer has `fault`. None of its state may have moved.
+// Returns the error of a step of rank 0 whose peer has `fault`, and checks that its state is
+// unchanged.
 std::string said_of(FakeFault fault, unsigned steps_before) {
   const emulated::World two = aligned_world(2);
   fake_nccl();
@@ -51,14 +52,14 @@ TEST_CASE("a step whose peer is silent ends after the timeout, with its communic
   }
 }
 
-TEST_CASE("a step whose peer is lost ends when the network says so") {
+TEST_CASE("a step whose peer is lost ends when the network reports it") {
   for (const unsigned steps_before : {0u, 3u}) {
     CHECK(said_of(FakeFault::lost_peer, steps_before) ==
           "rank 0: an error of the fake; its communicator is aborted");
   }
 }
 
-TEST_CASE("waiting for a step without the check of overflow finds the silent peer too") {
+TEST_CASE("waiting for a step without the overflow check also detects the silent peer") {
   const emulated::World two = aligned_world(2);
   fake_nccl();
   Node<OnebitLamb> node(two, short_warm_up());
@@ -72,7 +73,7 @@ TEST_CASE("waiting for a step without the check of overflow finds the silent pee
   fake_nccl();
 }
 
-TEST_CASE("gradients in fp16 cost warm-up half the bytes of fp32 gradients") {
+TEST_CASE("fp16 gradients halve the bytes of warm-up") {
   const emulated::World two = aligned_world(2);
   const std::size_t elements = two.tensors.elements();
   OnebitAdamOptions options;
@@ -85,7 +86,8 @@ TEST_CASE("gradients in fp16 cost warm-up half the bytes of fp32 gradients") {
   fake_nccl();
   const std::vector<std::vector<std::uint16_t>> half(2, std::vector<std::uint16_t>(elements, 1));
   node.step_half(half, {});
-  CHECK(fake_counts().all_reduced_bytes == 2 * (2 * elements + sizeof(double)));  // and the norm
+  CHECK(fake_counts().all_reduced_bytes ==
+        2 * (2 * elements + sizeof(double)));  // the 8 bytes are the norm
   fake_nccl();
   CHECK(node.step_half(half, {}) == Step::onebit);
   CHECK(fake_counts().all_reduced_bytes == 2 * sizeof(double));

@@ -9,7 +9,7 @@
 using namespace lambcast;
 using namespace lambcast::cuda;
 
-TEST_CASE("every kernel is timed on a state that is finite and stays so") {
+TEST_CASE("every kernel is timed with finite state, which stays finite") {
   const Workbench bench(9003);
   REQUIRE(bench.refill(nullptr) == cudaSuccess);
   for (const auto& [buffer, squared_norm] : bench.squared_norms()) {
@@ -27,7 +27,7 @@ TEST_CASE("every kernel is timed on a state that is finite and stays so") {
   }
 }
 
-TEST_CASE("a profile names the driver and the clocks while it measured") {
+TEST_CASE("a profile states the driver and the clocks during the measurement") {
   ProfileOptions options;
   options.min_bytes = options.max_bytes = 4;
   options.iterations = 1;
@@ -41,7 +41,7 @@ TEST_CASE("a profile names the driver and the clocks while it measured") {
   CHECK(profile.find("(2999") == std::string::npos);
 }
 
-TEST_CASE("a profile does without the management library, or a GPU it does not know") {
+TEST_CASE("a profile works without the management library and with an unknown GPU") {
   CHECK(load_nvml("0000:00:00.0"));
   CHECK_FALSE(load_nvml("0000:00:00.0", "libnothing-of-the-kind.so"));
   CHECK_FALSE(load_nvml("0000:00:00.0", "libdl.so.2"));

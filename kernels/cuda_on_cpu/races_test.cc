@@ -1,5 +1,5 @@
-// Kernels with a planted race, and their sound counterparts, in a build with the thread sanitizer:
-// the emulated device shows it the first and is silent on the second.
+// Kernels with a planted race, and their correct counterparts, in a build with the thread
+// sanitizer: the emulated device reports the former and not the latter.
 #include <atomic>
 #include <catch2/catch.hpp>
 
@@ -30,7 +30,7 @@ __global__ void neighbour_in_shared(int* sum) {
   if (blockIdx.x == 0) sum[threadIdx.x] = other;
 }
 
-// The last to reach the first barrier is the first to go on: it writes, and is at the second
+// The last thread to reach the first barrier continues first: it writes, and is at the second
 // barrier before thread 0 has left the first.
 template <bool barrier>
 __global__ void overwritten_too_early(int* result) {
@@ -49,7 +49,7 @@ __global__ void byte_per_block(int* memory) {
   if (threadIdx.x == 0) reinterpret_cast<char*>(memory)[own_byte ? blockIdx.x : 0] = 1;
 }
 
-// A shuffle carries its operand from lane to lane, but orders no memory.
+// A shuffle moves its operand from lane to lane, but orders no memory.
 template <bool through_memory>
 __global__ void neighbour_by_shuffle(int* memory) {
   const int lane = static_cast<int>(threadIdx.x);
@@ -83,22 +83,22 @@ TEST_CASE("a missing barrier between reading and overwriting shared memory is a 
   CHECK(races(overwritten_too_early<true>, 1) == 0);
 }
 
-TEST_CASE("a byte of global memory that two blocks write is a race, neighbouring bytes are none") {
+TEST_CASE("a byte of global memory that two blocks write is a race, neighbouring bytes are not") {
   CHECK(races(byte_per_block<false>, 2) > 0);
   CHECK(races(byte_per_block<true>, 4) == 0);
 }
 
-TEST_CASE("memory that another lane wrote before a shuffle is a race, what it shuffled is none") {
+TEST_CASE("memory that another lane wrote before a shuffle is a race, the shuffled value is not") {
   CHECK(races(neighbour_by_shuffle<true>, 1) > 0);
   CHECK(races(neighbour_by_shuffle<false>, 1) == 0);
 }
 
-TEST_CASE("shared memory that the blocks of one processor use one after the other is no race") {
+TEST_CASE("shared memory used by the blocks of one processor one after another is no race") {
   CHECK(races(neighbour_in_shared<true>, 12) == 0);
   CHECK(races(shared_sum, 12) == 0);
 }
 
-TEST_CASE("one launch comes before the next, and before the copy to the host") {
+TEST_CASE("a launch precedes the next one and the copy to the host") {
   const int before = reports;
   const DeviceBuffer<int> memory(512);
   for (const unsigned block_threads : {64, 128, 32}) {

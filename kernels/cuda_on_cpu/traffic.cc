@@ -12,7 +12,7 @@
 namespace lambcast::cuda_on_cpu {
 namespace {
 
-// A bit per byte.
+// A set of bytes, with one bit each.
 class ByteSet {
  public:
   explicit ByteSet(std::size_t bytes) : words_(bytes / 64 + 1) {}
@@ -54,7 +54,8 @@ void remember(void* data, std::size_t bytes) {
       {begin, begin + bytes, std::make_unique<ByteSet>(bytes), std::make_unique<ByteSet>(bytes)});
 }
 
-// Lest what is there next, such as the shared memory of a thread, be taken for it.
+// Removes the bytes of freed memory, so that its next use, such as the shared memory of a thread,
+// does not count as device memory.
 void forget(void* data) {
   const auto begin = reinterpret_cast<std::uintptr_t>(data);
   std::erase_if(allocations, [&](const Allocation& a) { return a.begin == begin; });
@@ -67,7 +68,7 @@ void add_touched() {
   }
 }
 
-// Most accesses are to where the one before was.
+// Most accesses are close to the previous one.
 void touch(const volatile void* data, std::size_t bytes, bool writes) {
   if (!counting) return;
   thread_local std::size_t last = 0;

@@ -1,4 +1,4 @@
-// The bytes that every kernel of the profile moves, against its own figure and limits.md.
+// The bytes that every kernel of the profile moves, compared with its own figure and limits.md.
 #include "kernels/cuda_on_cpu/traffic.h"
 
 #include <fmt/format.h>
@@ -25,16 +25,16 @@ using cuda_on_cpu::Between;
 
 namespace {
 
-// Bytes per element are the difference between two sizes, which leaves out what each block keeps
-// (sums, counts of bins). top_k has more elements, because the margin of its list grows with the
-// root of its length.
+// Bytes per element are the difference between two sizes, which excludes constants of each block
+// (sums, counts of bins). top_k uses more elements, because the margin of its list grows with the
+// square root of its length.
 constexpr std::size_t few = std::size_t{1} << 14, many = std::size_t{1} << 21;
 std::size_t elements_for(const std::string& name) { return name.starts_with("top_k") ? many : few; }
 
 // Copies of the driver are not counted.
 bool is_copy(const std::string& name) { return name == "copy" || name.starts_with("mpi_staging_"); }
 
-// Cells of the rows that begin with a name in the table of limits.md under `heading`.
+// Returns the cells of rows that begin with a name in the table of limits.md under `heading`.
 std::vector<std::vector<std::string>> rows_under(const std::string& heading) {
   std::ifstream file(LAMBCAST_KERNEL_LIMITS);
   std::vector<std::vector<std::string>> rows;
@@ -50,7 +50,7 @@ std::vector<std::vector<std::string>> rows_under(const std::string& heading) {
   return rows;
 }
 
-// `name` | counted | once | what is touched
+// Columns: `name` | counted | once | accessed data
 const std::vector<std::vector<std::string>>& rows_in_cache() {
   static const auto rows = rows_under("### Tensors that fit on the chip");
   return rows;
@@ -61,7 +61,7 @@ bool is_in_cache_table(const std::string& name) {
 
 struct Counted {
   double says = 0, bytes = 0;  // per element
-  double cached = 0;  // where all that is touched stays in the cache; of what stands in that table
+  double cached = 0;           // if all accessed data stays in the cache; for kernels in that table
 };
 
 const std::map<std::string, Counted>& counted() {
@@ -90,7 +90,7 @@ const std::map<std::string, Counted>& counted() {
   return all;
 }
 
-// `name` | counted | once | least | cause
+// Columns: `name` | counted | once | least | cause
 struct Row {
   std::string name;
   double counted = 0, once = 0, least = 0;
@@ -105,7 +105,8 @@ std::vector<Row> counted_rows() {
   return rows;
 }
 
-// Bytes per element of the paths of 1-bit LAMB, with the 16-bit copy of the weights (2 bytes).
+// Checks the bytes per element of the paths of 1-bit LAMB, with the 16-bit copy of the weights (2
+// bytes).
 void paths_stay_within_their_limits() {
   const auto bytes = [](const char* name) { return counted().at(name).bytes; };
   const double after_worker = bytes("onebit_server_n8") + bytes("onebit_decode");
@@ -136,7 +137,7 @@ TEST_CASE("every kernel moves what the profile says and limits.md lists, with th
     CHECK((row.counted <= 1.1 * row.once || !row.cause.empty()));
     CHECK((row.counted <= 1.1 * row.once || is_in_cache_table(row.name)));
   }
-  // In the cache each byte moves once for all passes together.
+  // With a cache each byte moves once for all passes together.
   for (const auto& cell : rows_in_cache()) {
     INFO(cell[0]);
     const auto kernel = counted().find(cell[0]);
@@ -198,7 +199,7 @@ TEST_CASE("a kernel reads two bytes less per element of a gradient in 16 bits") 
   }
 }
 
-TEST_CASE("a byte that a kernel touches again counts once, of the next kernel again") {
+TEST_CASE("a byte that a kernel accesses again counts once, and again for the next kernel") {
   cuda_on_cpu::watch_device_memory();
   const DeviceBuffer<float> x(4096);
   const DeviceBuffer<double> slots(reduction_slots), norm(1);
@@ -214,7 +215,7 @@ TEST_CASE("a byte that a kernel touches again counts once, of the next kernel ag
   }
 }
 
-TEST_CASE("what a path has read or written is not read from memory again where a cache holds it") {
+TEST_CASE("with a cache, data that a path has accessed is not read from memory again") {
   cuda_on_cpu::watch_device_memory();
   constexpr double bytes = 4. * 4096;
   const DeviceBuffer<float> x(4096), y(4096);
@@ -233,7 +234,7 @@ TEST_CASE("what a path has read or written is not read from memory again where a
   CHECK(cached.written_bytes == 512 + bytes);
 }
 
-TEST_CASE("Adafactor reads weights for their norm only where it is wanted and not kept") {
+TEST_CASE("Adafactor reads weights for their norm only if it is needed and not kept") {
   cuda_on_cpu::watch_device_memory();
   constexpr std::size_t rows = 64, columns = 1024;
   const reference::Part part = reference::whole_part({rows, columns});

@@ -1,4 +1,4 @@
-// Codes of the kernels against the reference, number by number.
+// Codes of the kernels compared with the reference, number by number.
 #include "kernels/cuda/wire_code.cuh"
 
 #include <algorithm>
@@ -64,18 +64,19 @@ float some_scale(std::mt19937& bits) {
 
 }  // namespace
 
-TEST_CASE("every code says what the reference says") {
+TEST_CASE("every code has the reference's value") {
   says_what_the_reference_says<IntegerCode<8>>(WireFormat::int8);
   says_what_the_reference_says<IntegerCode<4>>(WireFormat::int4);
   says_what_the_reference_says<FloatCode<3, 7>>(WireFormat::fp8_e4m3);
   says_what_the_reference_says<FloatCode<2, 15>>(WireFormat::fp8_e5m2);
 }
 
-TEST_CASE("a quotient by the scale's reciprocal is the division's bits, and its code too") {
+TEST_CASE(
+    "a quotient by the scale's reciprocal has the bits of the division, and so does its code") {
   std::mt19937 bits(1);
   for (int i = 0; i < 300'000; ++i) {
     const float scale = some_scale(bits);
-    // Halfway between two codes of integers and of e4m3, or one bit away; or of any size.
+    // Midpoints between two codes of integers and of e4m3, or one bit away; or values of any size.
     const auto tie = static_cast<std::uint8_t>(bits() % 0x7e);
     const float halves = static_cast<float>(static_cast<int>(bits() % 510) - 255) / 2,
                 middle = (reference::from_fp8(tie, WireFormat::fp8_e4m3) +
@@ -95,14 +96,14 @@ TEST_CASE("a quotient by the scale's reciprocal is the division's bits, and its 
   }
 }
 
-TEST_CASE("codes of zeros, of numbers without size, and over scales that are none") {
+TEST_CASE("codes of zeros, of infinities and NaN, and of scales that do not divide") {
   std::mt19937 bits(2);
   constexpr float tiny = 0x1p-149f;
   for (const float scale : {0.0f, tiny, 0x1p-130f, 0x1p-60f, 1.0f, 0x1p60f, 0x1p118f, HUGE_VALF,
                             std::nanf(""), some_scale(bits)})
     for (const float x : {0.0f, tiny, std::min(scale, 1.0f), scale, HUGE_VALF, std::nanf("")}) {
       INFO(x << " / " << scale);
-      // An infinity has an infinite scale, a NaN none.
+      // Values that are not finite only occur with scales that are not finite.
       if (!std::isfinite(x) && std::isfinite(scale)) continue;
       if (scale == tiny && x > 1) continue;
       CHECK(all_encode(x, scale));

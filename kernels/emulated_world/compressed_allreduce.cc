@@ -27,7 +27,7 @@ Scales compressed_allreduce(std::span<const std::span<float>> buffers, ErrorFeed
         reference::worker_phase(buffers[i], errors.worker[i], sent[i], padding));
   }
 
-  // The all-to-all: rank r receives chunk r of every rank; the all-gather: all receive all chunks.
+  // All-to-all: rank r receives chunk r of every rank. All-gather: all ranks receive all chunks.
   std::vector<std::uint8_t> gathered(layout.packed_bytes());
   for (std::size_t r = 0; r < n; ++r) {
     std::vector<std::uint8_t> received;

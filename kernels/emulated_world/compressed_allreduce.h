@@ -1,5 +1,5 @@
 // compressed_allreduce of n ranks inside one process, on the CPU references: the algorithm without
-// the network, so that it can be tested at any world size on any machine.
+// the network, so that it can be tested with any number of ranks on any machine.
 //
 //   every rank   worker phase on its buffer, chunk r of the signs goes to rank r, the scale to all
 //   rank r       server phase on the n chunks it received, its signs and scale go to all
@@ -32,8 +32,8 @@ struct Scales {
   std::vector<float> server;  // [chunk]
 };
 
-// Replaces every rank's buffer by the decoded average. Buffers hold N elements, or up to Np where
-// the caller keeps the padding itself.
+// Replaces every rank's buffer by the decoded average. Buffers have N elements, or up to Np if the
+// caller keeps the padding itself.
 Scales compressed_allreduce(std::span<const std::span<float>> buffers, ErrorFeedback& errors,
                             Padding padding);
 

@@ -16,8 +16,8 @@ namespace {
 
 using Buffers = std::vector<std::vector<float>>;
 
-// DeepSpeed's own test data: uniform(-0.5, 0.5) + 0.01 * rank. The engine's bits are standard, the
-// distribution is ours, so the data are the same everywhere.
+// DeepSpeed's own test data: uniform(-0.5, 0.5) + 0.01 * rank. The bits of the random engine are
+// standard, and the distribution is defined here, so the data are the same everywhere.
 Buffers random_buffers(int ranks, std::size_t elements, unsigned seed) {
   std::mt19937 bits(seed);
   Buffers buffers(static_cast<std::size_t>(ranks), std::vector<float>(elements));
@@ -58,7 +58,7 @@ TEST_CASE("all ranks end with the same buffer of at most 2 n values") {
   }
 }
 
-TEST_CASE("error feedback telescopes: what was sent plus what is owed is what was meant") {
+TEST_CASE("error feedback telescopes: sent values plus error feedback equal the inputs") {
   // Each call: mean_i(x_i) + mean_i(e_w,i) + e_s (before) = decoded + mean_i(e_w,i) + e_s (after),
   // exactly in real arithmetic. Over T calls with zero errors at first,
   //   sum_t decoded_t + mean_i(e_w,i) + e_s = sum_t mean_i(x_i,t),
@@ -83,7 +83,7 @@ TEST_CASE("error feedback telescopes: what was sent plus what is owed is what wa
       worst = std::max(worst, std::fabs(sent[e] + owed - meant[e]));
     }
     CHECK(worst < calls * 4 * 6e-8 * 4);
-    CHECK(worst > 0);  // it is a sum of rounded numbers, not the same number twice
+    CHECK(worst > 0);  // sums are rounded, so equality is not exact
   }
 }
 
@@ -100,8 +100,9 @@ TEST_CASE("the compressed average of equal magnitudes is exact") {
   }
 }
 
-TEST_CASE("padding owes nothing when excluded, and an error of its own when counted") {
-  constexpr std::size_t elements = 70;  // pads to 144 on 6 ranks: ranks 3, 4, 5 serve padding only
+TEST_CASE("excluded padding has no error feedback, counted padding has") {
+  constexpr std::size_t elements =
+      70;  // padded to 144 on 6 ranks: ranks 3, 4, 5 serve only padding
   Buffers buffers = random_buffers(6, elements, 3);
   Buffers again = buffers;
   ErrorFeedback excluded = error_feedback(elements, 6), counted = error_feedback(elements, 6);
@@ -115,7 +116,7 @@ TEST_CASE("padding owes nothing when excluded, and an error of its own when coun
   CHECK(theirs.worker[0] == Approx(ours.worker[0] * std::sqrt(70.0 / 144)).epsilon(1e-6));
 }
 
-TEST_CASE("a NaN on one rank poisons every element on every rank") {
+TEST_CASE("a NaN on one rank makes every element on every rank NaN") {
   for (const int n : {2, 8}) {
     Buffers buffers = random_buffers(n, 500, 5);
     buffers.back()[123] = std::numeric_limits<float>::quiet_NaN();

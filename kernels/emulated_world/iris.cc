@@ -58,7 +58,7 @@ std::vector<float> random_weights(std::size_t count, double spread) {
 
 constexpr std::size_t inputs = 4, hidden = 16, classes = 3;
 
-// Loss and gradient of one flower; `g` may be empty.
+// Returns the loss of one flower and adds its gradient; `g` may be empty.
 double network_row(std::span<const float> w, std::size_t row, double weight, std::span<float> g) {
   const auto& x = flowers().length[row];
   const std::size_t b1 = inputs * hidden, w2 = b1 + hidden, b2 = w2 + hidden * classes;

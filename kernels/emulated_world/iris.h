@@ -1,4 +1,4 @@
-// Two small real problems to train on: Fisher's iris data, 150 flowers of 3 species with 4 lengths
+// Two small real training problems: Fisher's iris data, 150 flowers of 3 species with 4 lengths
 // each. R. A. Fisher, The use of multiple measurements in taxonomic problems, Annals of Eugenics 7
 // (1936); from the UCI Machine Learning Repository, doi:10.24432/C56C76, CC BY 4.0.
 #pragma once
@@ -16,7 +16,8 @@ struct Problem {
   TensorLayout tensors;
   std::vector<float> initial;
   std::size_t rows = 0;
-  // Mean loss over rows first, first + stride, ...; adds the gradient to `gradient` unless empty.
+  // Returns the mean loss over rows first, first + stride, ...; adds the gradient to `gradient`
+  // unless that is empty.
   std::function<double(std::span<const float> weights, std::size_t first, std::size_t stride,
                        std::span<float> gradient)>
       loss;
@@ -24,9 +25,10 @@ struct Problem {
 
 // Petal width from the three other lengths, all standardised: linear, mean squared error.
 Problem regression();
-// The loss of the least-squares solution, from the normal equations: what training must reach.
+// Returns the loss of the least-squares solution, from the normal equations, which training must
+// reach.
 double least_squares_loss();
-// The species from four standardised lengths: 4-16-3 network, tanh, softmax, cross entropy.
+// Species from four standardised lengths: 4-16-3 network, tanh, softmax, cross entropy.
 Problem network();
 
 }  // namespace lambcast::iris

@@ -32,13 +32,14 @@ void inner_step(LocalSteps& o, LocalSteps::Rank& rank, const std::vector<float>&
   }
 }
 
-// From where a rank was before its step of SGD and the average with its neighbours.
+// Makes a DecentLaM step; `before` is the rank's weights before its step of SGD and the average
+// with its neighbours.
 void decentlam_step(LocalSteps& o, LocalSteps::Rank& rank, const std::vector<float>& before) {
   const TensorLayout& tensors = o.world.tensors;
   for (std::size_t t = 0; t < tensors.tensors(); ++t) {
     const AdamOptions options = in_group(o.options, o.world.group_of, t);
     const float lr = static_cast<float>(options.lr), beta = static_cast<float>(options.beta1);
-    if (lr == 0) continue;  // a step of nothing but the average
+    if (lr == 0) continue;  // the step was only the average
     for (std::size_t e = tensors.offsets[t]; e < tensors.offsets[t + 1]; ++e) {
       rank.m[e] = beta * rank.m[e] + (before[e] - rank.p[e]) / lr;
       rank.p[e] = before[e] - lr * rank.m[e];
@@ -46,7 +47,7 @@ void decentlam_step(LocalSteps& o, LocalSteps::Rank& rank, const std::vector<flo
   }
 }
 
-// The gradients as the ranks of a site have them: its mean.
+// Returns the gradients of the ranks after averaging within each site.
 std::vector<std::vector<float>> sum_in_sites(LocalSteps& o, Gradients gradients) {
   std::vector<std::vector<float>> sums(gradients.begin(), gradients.end());
   const auto site = static_cast<std::size_t>(o.site);
@@ -60,7 +61,7 @@ std::vector<std::vector<float>> sum_in_sites(LocalSteps& o, Gradients gradients)
   return sums;
 }
 
-// Share by share, each among the ranks that hold it, one of every site.
+// Averages weights between sites, share by share: each share among its ranks, one in every site.
 void meet_between_sites(LocalSteps& o) {
   const std::size_t n = o.ranks.size(), site = static_cast<std::size_t>(o.site);
   const std::size_t elements = o.anchor.size(), share = (elements + site - 1) / site;
@@ -71,7 +72,7 @@ void meet_between_sites(LocalSteps& o) {
     const auto part = [&](std::vector<float>& whole) {
       return whole.empty() ? std::span<float>() : std::span(whole).subspan(from, size);
     };
-    std::vector<std::vector<float>> padded;  // the last share is no smaller on the wire
+    std::vector<std::vector<float>> padded;  // the last share is sent with the size of the others
     for (std::size_t r = k; r < n; r += site) {
       const auto own = part(o.ranks[r].p);
       padded.emplace_back(own.begin(), own.end()).resize(share);

@@ -1,19 +1,19 @@
-// Ranks that step alone and meet every H steps: local SGD, and DiLoCo with an outer optimizer. The
-// case of clusters far apart: wire traffic falls by H and nothing waits in between.
+// Ranks that step separately and average every H steps: local SGD, and DiLoCo with an outer
+// optimizer. For clusters far apart, this divides wire traffic by H, and no rank waits in between.
 //
-//   inner   every rank its own optimizer on its own gradient; its moments stay its own
+//   inner   every rank has its own optimizer, gradient and moments
 //   outer   the replicas are averaged, the anchor takes an outer step, all continue from it
 //
 // One step of the outer optimizer with lr 1 and no momentum is local SGD; with H = 1 and an inner
-// SGD without momentum that is SGD on the mean gradient. Where a graph is given, ranks meet their
-// neighbours alone, without an outer step: replicas never agree, their mean moves by the mean of
-// the steps.
-// Where sites of several ranks are far apart, the ranks of one sum their gradients in every step
-// and stay alike; at a meeting each takes the outer step on its share of the weights with its kin
-// in the other sites, and the site gathers the shares. That is local steps of as many ranks as
-// there are sites, on the mean gradients of each. Sources: local SGD arXiv:1805.09767; DiLoCo
-// arXiv:2311.08105; neighbours arXiv:1705.09056, with momentum (DmSGD, DecentLaM) arXiv:2104.11981;
-// 0/1 Adam's own policy is in zero_one_adam.h.
+// SGD without momentum that is SGD on the mean gradient. With a graph, ranks average only with
+// their neighbours, without an outer step: replicas never agree, and their mean moves by the mean
+// of the steps.
+// With sites of several ranks that are far apart, the ranks of a site sum their gradients in every
+// step and stay equal. Every H steps each rank takes the outer step on its share of the weights
+// with the same ranks of the other sites, and the site gathers the shares. This equals local steps
+// of as many ranks as there are sites, on the mean gradient of each site. Sources: local SGD
+// arXiv:1805.09767; DiLoCo arXiv:2311.08105; neighbours arXiv:1705.09056, with momentum (DmSGD,
+// DecentLaM) arXiv:2104.11981; 0/1 Adam's own policy is in zero_one_adam.h.
 #pragma once
 
 #include <optional>
@@ -28,8 +28,8 @@ namespace lambcast::emulated {
 // sgd and momentum use only the options lr, weight_decay and beta1:
 //   sgd       p -= lr (g + weight_decay p)
 //   momentum  m = beta1 m + g + weight_decay p;   p -= lr m
-// With neighbours the second is DmSGD. If ranks see different data, its replicas settle away from
-// the optimum, the farther the closer beta1 is to 1. DecentLaM avoids this: its momentum is
+// With neighbours the second is DmSGD. If ranks have different data, its replicas converge away
+// from the optimum, the farther the closer beta1 is to 1. DecentLaM avoids this: its momentum is
 // that of the change by SGD with neighbours, (p - average of p - lr (g + weight_decay p)) / lr.
 enum class Inner { sgd, momentum, decentlam, adam };
 
@@ -46,20 +46,20 @@ struct LocalSteps {
   std::vector<Rank> ranks;
   std::vector<float> anchor, velocity;  // the same on all ranks
   int step = 0;
-  int site = 1;                // ranks that stay alike
-  Wire wire;                   // of the last meeting
-  Wire site_wire;              // of the last step's sums in the sites
-  std::optional<Graph> graph;  // of neighbours; nothing: all meet
+  int site = 1;                // ranks that stay equal
+  Wire wire;                   // of the last average over sites or ranks
+  Wire site_wire;              // of the last step's sums within sites
+  std::optional<Graph> graph;  // of neighbours; absent: all ranks average
 };
 
 // Throws Error for interval < 1, for sites that do not divide the ranks, and for decentlam, which
 // needs neighbours.
 LocalSteps local_steps(const World& world, Inner inner, const AdamOptions& options, int interval,
                        const reference::OuterOptions& outer, int site = 1);
-// Neighbours meet after every step.
+// Averages with neighbours after every step.
 LocalSteps neighbour_steps(const World& world, Inner inner, const AdamOptions& options,
                            Graph graph);
-// Step::full where the replicas meet, else Step::silent.
+// Returns Step::full if the replicas were averaged, else Step::silent.
 Step step(LocalSteps& optimizer, Gradients gradients);
 
 inline std::span<const float> weights(const LocalSteps& optimizer, int rank) {

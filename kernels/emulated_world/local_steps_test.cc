@@ -16,7 +16,7 @@ void local_lr(LocalSteps& o, double lr) { o.options.lr = lr; }
 void inner_adam_lr(Adam& o, double lr) { o.options.lr = lr; }
 }  // namespace
 
-TEST_CASE("meeting in every step makes local SGD SGD on the mean gradient") {
+TEST_CASE("local SGD with an average in every step is SGD on the mean gradient") {
   const iris::Problem problem = iris::network();
   LocalSteps o = local_steps(world_of(problem, 3), Inner::sgd, {.lr = 0.1}, 1, {});
   std::vector<float> p = problem.initial;
@@ -32,7 +32,7 @@ TEST_CASE("meeting in every step makes local SGD SGD on the mean gradient") {
   CHECK(o.wire.sent[0] == plain_allreduce_bytes(problem.tensors.elements(), 3, WireFormat::fp32));
 }
 
-TEST_CASE("ranks part between their meetings and agree after them") {
+TEST_CASE("ranks diverge between averages and agree after them") {
   const iris::Problem problem = iris::network();
   LocalSteps o = local_steps(world_of(problem, 4), Inner::adam, {}, 5, {0.7, 0.9, true});
   for (int k = 1; k <= 15; ++k) {
@@ -45,8 +45,8 @@ TEST_CASE("ranks part between their meetings and agree after them") {
                     "interval: must be at least 1");
 }
 
-TEST_CASE("sites sum their gradients in every step and meet as ranks do") {
-  // Six ranks in three sites are three ranks on the mean gradients of two, in all but rounding.
+TEST_CASE("sites sum their gradients in every step and average like ranks") {
+  // Six ranks in three sites equal three ranks with the mean gradients of two, up to rounding.
   const iris::Problem problem = iris::network();
   const reference::OuterOptions outer{0.7, 0.9, true};
   LocalSteps sites =
@@ -61,7 +61,7 @@ TEST_CASE("sites sum their gradients in every step and meet as ranks do") {
     const Step met = k % 4 == 0 ? Step::full : Step::silent;
     CHECK(step(sites, g) == met);
     CHECK(step(three, means) == met);
-    CHECK(sites.ranks[0].p == sites.ranks[1].p);  // of one site
+    CHECK(sites.ranks[0].p == sites.ranks[1].p);  // both in one site
     CHECK((sites.ranks[1].p == sites.ranks[2].p) == (met == Step::full));
     for (std::size_t e = 0; e < elements; ++e)
       REQUIRE(sites.ranks[4].p[e] == Approx(three.ranks[2].p[e]).epsilon(1e-4).margin(1e-5));
@@ -75,8 +75,9 @@ TEST_CASE("sites sum their gradients in every step and meet as ranks do") {
                     "site: 4 does not divide 6 ranks");
 }
 
-TEST_CASE("the outer optimizer is momentum on the way that the replicas went") {
-  // d = a - mean. u = 0.5 u + d; Nesterov d + 0.5 u. From a = 10, twice, means 8 and 7.
+TEST_CASE("the outer optimizer is momentum on the movement of the replicas") {
+  // d = a - mean. u = 0.5 u + d; Nesterov d + 0.5 u. Starting from a = 10, twice, with means 8 and
+  // 7.
   std::vector<float> a{10}, u{0}, mean{8};
   const reference::OuterOptions nesterov{0.5, 0.5, true};
   reference::outer_step(a, mean, u, nesterov);  // d 2, u 2, step 3
@@ -89,7 +90,8 @@ TEST_CASE("the outer optimizer is momentum on the way that the replicas went") {
   CHECK(a[0] == 7.125f - 0.6875f);
 }
 
-TEST_CASE("local steps and DiLoCo learn what Adam in step learns, with a tenth of its meetings") {
+TEST_CASE(
+    "local steps and DiLoCo learn as well as synchronous Adam, with a tenth of the averages") {
   const iris::Problem problem = iris::network();
   Adam plain = adam(world_of(problem, 6), {.bias_correction = true});
   const double reached = train(problem, plain, 600, 0.01, inner_adam_lr);
@@ -105,7 +107,8 @@ TEST_CASE("local steps and DiLoCo learn what Adam in step learns, with a tenth o
   CHECK(diloco_loss < 0.06 * start);
 }
 
-TEST_CASE("steps with neighbours: the mean of the replicas takes the mean step, they stay close") {
+TEST_CASE(
+    "steps with neighbours: the mean of the replicas takes the mean step, and they stay close") {
   const iris::Problem problem = iris::network();
   for (const Graph graph : {Graph::ring, Graph::one_peer_exponential}) {
     LocalSteps o = neighbour_steps(world_of(problem, 8), Inner::sgd, {.lr = 0.1}, graph);
@@ -126,7 +129,8 @@ TEST_CASE("steps with neighbours: the mean of the replicas takes the mean step, 
     CHECK(o.wire.sent[0] ==
           static_cast<std::size_t>(neighbours(graph, 8)) * 4 * problem.tensors.elements());
   }
-  // Two ranks each are the other's only neighbour, so that they agree: local SGD that meets always.
+  // Two ranks are each other's only neighbours, so they agree: local SGD that averages in every
+  // step.
   LocalSteps two = neighbour_steps(world_of(problem, 2), Inner::adam, {}, Graph::ring);
   LocalSteps all = local_steps(world_of(problem, 2), Inner::adam, {}, 1, {});
   for (int k = 0; k < 10; ++k) {
@@ -138,7 +142,8 @@ TEST_CASE("steps with neighbours: the mean of the replicas takes the mean step, 
     REQUIRE(two.ranks[0].p[e] == Approx(all.ranks[0].p[e]).epsilon(1e-5).margin(1e-6));
 }
 
-TEST_CASE("momentum with neighbours: the mean of the replicas takes the mean's momentum steps") {
+TEST_CASE(
+    "momentum with neighbours: the mean of the replicas takes the momentum steps of the mean") {
   const iris::Problem problem = iris::network();
   for (const Inner inner : {Inner::momentum, Inner::decentlam}) {
     LocalSteps o = neighbour_steps(world_of(problem, 8), inner, {.lr = 0.05, .beta1 = 0.8},
@@ -164,9 +169,9 @@ TEST_CASE("momentum with neighbours: the mean of the replicas takes the mean's m
                     Catch::Contains("decentlam needs neighbours"));
 }
 
-// Rank i pulls with p - i: the optimum of all is 3.5, and no rank's own.
+// Rank i has the gradient p - i: the optimum of all is 3.5, which is no rank's own.
 TEST_CASE(
-    "momentum with neighbours: DmSGD settles farther from the optimum than SGD, DecentLaM not") {
+    "momentum with neighbours: DmSGD ends farther from the optimum than SGD, DecentLaM does not") {
   const auto distance = [](Inner inner, double beta1) {
     World world;
     world.tensors.offsets = {0, 1};
@@ -186,11 +191,11 @@ TEST_CASE(
   CHECK(sgd > 0.01);
   CHECK(distance(Inner::momentum, 0) == Approx(sgd).epsilon(1e-3));
   CHECK(distance(Inner::decentlam, 0.9) == Approx(sgd).epsilon(0.01));
-  // 1 / (1 - beta1) as long a step, and as far.
+  // Steps are longer by 1 / (1 - beta1), and so is the distance.
   CHECK(distance(Inner::momentum, 0.9) > 5 * sgd);
 }
 
-TEST_CASE("with neighbours Adam learns what Adam in step learns") {
+TEST_CASE("with neighbours Adam learns as well as synchronous Adam") {
   const iris::Problem problem = iris::network();
   const double start = problem.loss(problem.initial, 0, 1, {});
   for (const Graph graph : {Graph::ring, Graph::one_peer_exponential}) {

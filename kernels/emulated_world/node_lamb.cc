@@ -7,7 +7,7 @@
 namespace lambcast::emulated {
 namespace {
 
-// The stretches of tensors that lie in [begin, end) of the buffer.
+// Adds the parts of tensors in [begin, end) of the buffer.
 void add_stretches(NodeLamb& o, std::size_t rank, std::size_t begin, std::size_t end,
                    std::span<const float> initial) {
   for (std::size_t t = 0; t < o.tensors.tensors(); ++t) {
@@ -22,7 +22,8 @@ void add_stretches(NodeLamb& o, std::size_t rank, std::size_t begin, std::size_t
   }
 }
 
-// The mean over all ranks of [begin, begin + count): summed in every node, then between nodes.
+// Returns the mean over all ranks of [begin, begin + count): summed in every node, then between
+// nodes.
 std::vector<float> mean_of(const NodeSharding& s, const std::vector<std::vector<float>>& gradients,
                            std::size_t begin, std::size_t count) {
   std::vector<float> mean(count);

@@ -1,15 +1,16 @@
-// LAMB whose states are sharded inside a node and whole in every node, with the norms of all
-// tensors in one vector: Apex's DistributedFusedLAMB. Two axes of ranks, `nodes` and `per_node`.
+// LAMB with states sharded within each node, so that every node has all of them, and with the norms
+// of all tensors in one vector: Apex's DistributedFusedLAMB. Two axes of ranks, `nodes` and
+// `per_node`.
 //
 //   gradients   all in one buffer of blocks x chunks x per_node shards; every chunk is reduced to
 //               its shards in the node, then shards are summed between nodes
-//   norms       |p|^2 and |update|^2 of every tensor as far as a rank's shards hold it, 2 T numbers
+//   norms       |p|^2 and |update|^2 of the part of every tensor in a rank's shards, 2 T numbers
 //               in one all-reduce in the node
 //   weights     gathered in the node
 //
-// A shard begins and ends anywhere in a tensor, or holds many. The step is that of
-// reference/sharded_lamb.h on every stretch of a tensor.
-// Source: Apex contrib/optimizers/distributed_fused_lamb.py.
+// A shard may begin and end anywhere in a tensor, and may contain many tensors. The step is that of
+// reference/sharded_lamb.h on every part of a tensor. Source: Apex
+// contrib/optimizers/distributed_fused_lamb.py.
 #pragma once
 
 #include <span>
@@ -22,7 +23,7 @@ namespace lambcast::emulated {
 
 struct NodeSharding {
   int nodes = 1, per_node = 1;
-  int blocks = 1, chunks = 1;  // that the buffer is cut in
+  int blocks = 1, chunks = 1;  // that divide the buffer
 };
 
 struct NodeLamb {
@@ -37,15 +38,15 @@ struct NodeLamb {
   reference::ShardedLamb rule;
   NodeSharding sharding;
   TensorLayout tensors;
-  std::vector<std::vector<Stretch>> ranks;  // of a node in order, nodes one after the other
+  std::vector<std::vector<Stretch>> ranks;  // of each rank, in order within a node, node after node
   int step = 0;
-  std::size_t norm_collectives = 0, summed_values = 0;  // of the last step
+  std::size_t norm_collectives = 0, summed_values = 0;  // in the last step
 };
 
 // Throws Error for numbers below 1.
 NodeLamb node_lamb(const reference::ShardedLamb& rule, const NodeSharding& sharding,
                    const TensorLayout& tensors, std::span<const float> initial);
-// `gradients` are the ranks' own, of all tensors.
+// `gradients` are those of each rank, for all tensors.
 void step(NodeLamb& optimizer, const std::vector<std::vector<float>>& gradients);
 // Returns the weights that a node's ranks gather.
 std::vector<float> weights(const NodeLamb& optimizer, int node);

@@ -21,12 +21,12 @@ Flat random_values(std::size_t count, unsigned seed) {
   return values;
 }
 
-// Odd sizes; one tensor of nothing, one that most shards lie inside of.
+// Irregular sizes: one tensor is empty, and most shards are inside one.
 const TensorLayout tensors = tensor_layout(std::vector<std::size_t>{91, 1, 0, 15, 397, 60});
 const LambOptions options{
     .lr = 0.01, .weight_decay = 0.01, .bias_correction = BiasCorrection::in_moments};
 
-// Every rank's gradient of |p - target|^2 / 2, with noise of its own.
+// Returns every rank's gradient of |p - target|^2 / 2, with noise of its own.
 std::vector<Flat> gradients(const Flat& p, int step, std::size_t ranks) {
   const Flat target = random_values(p.size(), 99);
   std::vector<Flat> all;
@@ -64,7 +64,7 @@ double distance(const Flat& x, const Flat& y) {
 
 }  // namespace
 
-TEST_CASE("LAMB sharded in nodes, norms in one vector, is the unsharded one") {
+TEST_CASE("LAMB sharded within nodes, with norms in one vector, equals the unsharded one") {
   constexpr int steps = 100;
   int shardings = 0;
   for (const int nodes : {1, 2, 3}) {
@@ -89,7 +89,7 @@ TEST_CASE("LAMB sharded in nodes, norms in one vector, is the unsharded one") {
   CHECK(shardings == 60);
 }
 
-TEST_CASE("LAMB in nodes: a rank holds its shard of every chunk, a node every element once") {
+TEST_CASE("LAMB in nodes: a rank has its shard of every chunk, a node has every element once") {
   const auto o = node_lamb({options}, {2, 3, 2, 2}, tensors, random_values(tensors.elements(), 1));
   for (std::size_t node = 0; node < 2; ++node) {
     std::vector<int> seen(tensors.elements());

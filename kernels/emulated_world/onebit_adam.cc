@@ -11,7 +11,7 @@ bool never_freezes(const World& world, std::size_t t) {
   return !world.non_freeze.empty() && world.non_freeze[t];
 }
 
-// No later tensor is of the group of tensor t.
+// Whether tensor t is the last one of its group.
 bool last_of_group(const World& world, std::size_t t) {
   const auto alike = [&](std::size_t other) {
     return (world.group_of.empty() || world.group_of[other] == world.group_of[t]) &&
@@ -36,7 +36,7 @@ void average_momentum(OnebitAdam& o, std::size_t t) {
   }
 }
 
-// Adam on tensor t with the gradient all ranks share.
+// Makes an Adam step on tensor t with the gradient that all ranks share.
 void full_update(OnebitAdam& o, std::size_t t, std::span<const float> averaged,
                  const AdamOptions& options) {
   const TensorLayout& tensors = o.world.tensors;
@@ -89,8 +89,8 @@ void compressed(OnebitAdam& o, Gradients gradients) {
   }
 }
 
-// DeepSpeed's first call of step(): no weight moves, but momenta that are already there lose
-// precision, and the moments of non_freeze groups take the gradient.
+// DeepSpeed's first call of step(): no weight moves, but momenta that exist already lose precision,
+// and the moments of non_freeze groups are updated with the gradient.
 void dry_run(OnebitAdam& o, Gradients gradients) {
   AdamOptions standing = o.options.adam;
   standing.lr = 0;

@@ -37,7 +37,7 @@ World partly_frozen(int ranks, Quirks quirks = {}) {
 
 }  // namespace
 
-TEST_CASE("1-bit Adam freezes after freeze_step updates, one less in DeepSpeed") {
+TEST_CASE("1-bit Adam freezes after freeze_step updates, one fewer in DeepSpeed") {
   const iris::Problem problem = iris::network();
   for (const int freeze_step : {1, 2, 5}) {
     OnebitAdam right = onebit(2, freeze_step), theirs = onebit(2, freeze_step, deepspeed_quirks());
@@ -75,7 +75,7 @@ TEST_CASE("the momentum of 1-bit Adam takes at most 2 n values per tensor, repli
   }
 }
 
-TEST_CASE("one rank alone does not compress: 1-bit Adam is then Adam with a frozen variance") {
+TEST_CASE("a single rank does not compress: 1-bit Adam is then Adam with a frozen variance") {
   const iris::Problem problem = iris::network();
   OnebitAdam o = onebit(1, 3);
   run(o, problem, 3);
@@ -85,7 +85,7 @@ TEST_CASE("one rank alone does not compress: 1-bit Adam is then Adam with a froz
   CHECK(o.errors[0].worker[0] == std::vector<float>(64, 0.0f));
 }
 
-TEST_CASE("1-bit Adam whose groups never freeze is Adam without bias correction") {
+TEST_CASE("1-bit Adam with groups that never freeze is Adam without bias correction") {
   const iris::Problem problem = iris::network();
   for (const int n : {1, 2, 3, 6, 8, 12, 64}) {
     World world = world_of(problem, n);
@@ -106,7 +106,7 @@ TEST_CASE("a non_freeze group takes an Adam step on the mean gradient while othe
   const TensorLayout& tensors = problem.tensors;
   for (const int n : {1, 2, 3, 6, 8, 12, 64}) {
     World world = partly_frozen(n);
-    world.mask.assign(tensors.elements(), 0.0f);  // is for compressed momenta only
+    world.mask.assign(tensors.elements(), 0.0f);  // only for compressed momenta
     OnebitAdam o = onebit_adam(world, quick(3));
     run(o, problem, 5);
     const auto g = gradients(problem, o);
@@ -137,8 +137,8 @@ TEST_CASE("a non_freeze group takes an Adam step on the mean gradient while othe
 }
 
 TEST_CASE("gradients of a non_freeze group are clipped before they are averaged") {
-  // Local: rank 0 clips its gradient of norm 3 to 1, rank 1 keeps 0.5; the mean is 0.75.
-  // Shared: both are divided by sqrt(9.25 / 2) = 2.1506; the mean is 1.75 / 2.1506 = 0.8137.
+  // Local: rank 0 clips its gradient of norm 3 to 1, rank 1 keeps 0.5; the mean is 0.75. Shared:
+  // both are divided by sqrt(9.25 / 2) = 2.1506; the mean is 1.75 / 2.1506 = 0.8137.
   for (const ClipNorm clip : {ClipNorm::local, ClipNorm::shared}) {
     Quirks quirks;
     quirks.clip_norm = clip;
@@ -146,7 +146,7 @@ TEST_CASE("gradients of a non_freeze group are clipped before they are averaged"
     world.gradient_clipping = 1;
     OnebitAdam o = onebit_adam(world, quick(1));
     std::vector<std::vector<float>> g(2, std::vector<float>(world.tensors.elements()));
-    step(o, g);  // nothing moves, the stage ends
+    step(o, g);  // nothing moves, and the warm-up ends
     const std::size_t at = world.tensors.offsets[1];
     g[0][at] = 3;
     g[1][at] = 0.5;
@@ -156,7 +156,7 @@ TEST_CASE("gradients of a non_freeze group are clipped before they are averaged"
   }
 }
 
-TEST_CASE("non_freeze must name every tensor") {
+TEST_CASE("non_freeze must cover every tensor") {
   World world = world_of(iris::network(), 2);
   world.non_freeze = {true};
   CHECK_THROWS_WITH(onebit_adam(world, {}), "non_freeze: does not have one entry per tensor");
@@ -183,7 +183,7 @@ TEST_CASE("DeepSpeed's dry run moves the moments of a non_freeze group and nothi
   }
 }
 
-TEST_CASE("1-bit Adam has no bias correction, asked for or not") {
+TEST_CASE("1-bit Adam has no bias correction, even if it is set") {
   const iris::Problem problem = iris::network();
   OnebitAdamOptions asked = quick(2);
   asked.adam.bias_correction = true;
@@ -193,7 +193,7 @@ TEST_CASE("1-bit Adam has no bias correction, asked for or not") {
   CHECK(with.ranks[0].p == without.ranks[0].p);
 }
 
-TEST_CASE("a copy of 1-bit Adam resumes exactly; DeepSpeed's checkpoint loses what is owed") {
+TEST_CASE("a copy of 1-bit Adam resumes exactly; DeepSpeed's checkpoint loses the error feedback") {
   const iris::Problem problem = iris::network();
   OnebitAdam o = onebit(3, 3, deepspeed_quirks());
   run(o, problem, 6);
@@ -204,7 +204,7 @@ TEST_CASE("a copy of 1-bit Adam resumes exactly; DeepSpeed's checkpoint loses wh
   run(copy, problem, 1);
   CHECK(copy.ranks[0].p == o.ranks[0].p);
   CHECK(loaded.ranks[0].p != o.ranks[0].p);
-  // state.step is 7 after 6 updates. Freezing at 9: two more updates in full precision.
+  // state.step is 7 after 6 updates. With a freeze at 9, two more updates are in full precision.
   raised.options.freeze_step = 9;
   resume_as_deepspeed(raised);
   CHECK(step(raised, gradients(problem, raised)) == Step::full);
@@ -212,7 +212,7 @@ TEST_CASE("a copy of 1-bit Adam resumes exactly; DeepSpeed's checkpoint loses wh
   CHECK(step(raised, gradients(problem, raised)) == Step::onebit);
 }
 
-TEST_CASE("a resume in fp32 quantises the momenta and parts the replicas of 1-bit Adam") {
+TEST_CASE("a resume in fp32 quantises the momenta, and the replicas of 1-bit Adam diverge") {
   const iris::Problem problem = iris::network();
   Quirks fp32;
   fp32.dry_run = DryRun::on_first_gradient;
@@ -225,7 +225,8 @@ TEST_CASE("a resume in fp32 quantises the momenta and parts the replicas of 1-bi
   CHECK(o.ranks[0].v == before.v);
   CHECK(o.ranks[0].m != before.m);
   CHECK(o.ranks[0].m == o.ranks[2].m);
-  // Only the error feedback of the last tensor of a group is dropped; all four belong to one group.
+  // Only the error feedback of the last tensor of a group is dropped; all four tensors are in one
+  // group.
   CHECK(o.errors[0].worker[0] != error_feedback(64, 3).worker[0]);
   CHECK(o.errors[3].worker[0] == error_feedback(problem.tensors.size(3), 3).worker[0]);
   // The engine no longer averages, but the optimizer is back in its warm-up branch.

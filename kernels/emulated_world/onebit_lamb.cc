@@ -15,7 +15,7 @@ std::span<T> part(const TensorLayout& tensors, std::vector<std::remove_const_t<T
   return tensors.view(std::span<T>(flat.data(), tensors.elements()), t);
 }
 
-// LAMB on the tensors from `first` on.
+// Makes a LAMB step on the tensors from `first` on.
 void full_step(OnebitLamb& o, std::vector<std::vector<float>>& gradients, std::size_t first) {
   const TensorLayout& tensors = o.world.tensors;
   for (std::size_t r = 0; r < o.ranks.size(); ++r) {
@@ -64,7 +64,7 @@ void update_momenta(OnebitLamb& o, std::vector<std::vector<float>>& momenta,
   }
 }
 
-// Every rank's momentum, one buffer for all tensors, and the padding where it persists.
+// Returns every rank's momentum as one buffer for all tensors, with the padding if it persists.
 std::vector<std::vector<float>> fused_momenta(const OnebitLamb& o) {
   std::vector<std::vector<float>> fused;
   for (const OnebitLamb::Rank& rank : o.ranks) {
@@ -118,8 +118,8 @@ void compressed(OnebitLamb& o, std::vector<std::vector<float>>& gradients) {
   full_step(o, gradients, tensors.tensors());
 }
 
-// DeepSpeed's first call of step(): no weight moves, but momenta that are already there (as after a
-// load in fp32) are averaged as they are and lose precision.
+// DeepSpeed's first call of step(): no weight moves, but momenta that exist already (as after
+// loading in fp32) are averaged unscaled and lose precision.
 void dry_run(OnebitLamb& o) {
   if (o.frozen) set_scaling(o);
   auto fused = fused_momenta(o);
@@ -133,7 +133,7 @@ void dry_run(OnebitLamb& o) {
   o.dry_run_pending = o.frozen = false;
 }
 
-// The tensors in front of the first that never freezes.
+// Returns the tensors before the first one that never freezes.
 TensorLayout compressing_tensors(const World& world) {
   const auto& never = world.non_freeze;
   const auto first = std::find(never.begin(), never.end(), true);

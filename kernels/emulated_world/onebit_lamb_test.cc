@@ -13,7 +13,7 @@ using namespace lambcast::emulated;
 
 namespace {
 
-// How many of `steps` calls did what.
+// Returns the number of `steps` of this kind.
 int count(std::span<const Step> steps, Step kind) {
   return static_cast<int>(std::count(steps.begin(), steps.end(), kind));
 }
@@ -50,7 +50,7 @@ TEST_CASE("1-bit LAMB is LAMB until the freeze") {
   CHECK(step(compressed, gradients(problem, compressed)) == Step::onebit);
 }
 
-TEST_CASE("freeze_step counts warm-up updates, less DeepSpeed's dry run") {
+TEST_CASE("freeze_step counts warm-up updates, except for DeepSpeed's dry run") {
   const iris::Problem problem = iris::network();
   Quirks dry = {}, first = {};
   dry.dry_run = DryRun::at_construction;
@@ -71,7 +71,7 @@ TEST_CASE("freeze_step counts warm-up updates, less DeepSpeed's dry run") {
   CHECK_THROWS_WITH(make(0, 1), "ranks: must be at least 1");
 }
 
-TEST_CASE("a world whose weights or mask do not fit is refused") {
+TEST_CASE("a world with weights or a mask of the wrong size is rejected") {
   World world = world_of(iris::network(), 2);
   world.mask.assign(3, 1.0f);
   CHECK_THROWS_WITH(onebit_lamb(world, {}), "mask: does not have the size of the tensors");
@@ -80,7 +80,7 @@ TEST_CASE("a world whose weights or mask do not fit is refused") {
   CHECK_THROWS_WITH(onebit_lamb(world, {}), "initial: does not have the size of the tensors");
 }
 
-TEST_CASE("the fresh variance starts from the frozen one, but for F <= 1 in DeepSpeed") {
+TEST_CASE("the fresh variance starts from the frozen one, except for F <= 1 in DeepSpeed") {
   const iris::Problem problem = iris::network();
   for (const int freeze_step : {1, 2, 5}) {
     OnebitLamb right = make(2, freeze_step);
@@ -123,7 +123,7 @@ TEST_CASE("replicas stay bitwise equal through both stages, with and without qui
   }
 }
 
-TEST_CASE("the padding of 1-bit LAMB feeds on itself in DeepSpeed and is nothing in ours") {
+TEST_CASE("the padding of 1-bit LAMB feeds back in DeepSpeed and is zero without the quirk") {
   // 131 parameters on 8 ranks: 61 elements of padding in 192.
   const iris::Problem problem = iris::network();
   Quirks persistent;
@@ -146,7 +146,7 @@ TEST_CASE("the padding of 1-bit LAMB feeds on itself in DeepSpeed and is nothing
 }
 
 TEST_CASE("the gradient is reconstructed from the averaged momentum on every rank") {
-  // All ranks see the same m before and after, so vf must agree though gradients differ.
+  // All ranks have the same m before and after, so vf must agree although gradients differ.
   const iris::Problem problem = iris::network();
   OnebitLamb o = make(3, 2);
   run(o, problem, 6);
@@ -155,7 +155,7 @@ TEST_CASE("the gradient is reconstructed from the averaged momentum on every ran
   CHECK(o.ranks[0].fresh_v != o.ranks[0].v);
 }
 
-TEST_CASE("one rank's overflow skips the step on all, unless unchecked: then it poisons all") {
+TEST_CASE("overflow on one rank skips the step on all; unchecked, it makes all values NaN") {
   const iris::Problem problem = iris::network();
   for (const float bad :
        {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
@@ -173,7 +173,7 @@ TEST_CASE("one rank's overflow skips the step on all, unless unchecked: then it 
       CHECK(checked.ranks[0].p == before);
       CHECK(checked.step == step_before);
       CHECK(step(poisoned, g) != Step::skipped);
-      // In warm-up the element's tensor is lost through its norm; compressed, all tensors are.
+      // In warm-up the element's tensor is lost through its norm; in compression all tensors are.
       for (const auto& rank : poisoned.ranks) {
         const auto lost =
             std::count_if(rank.p.begin(), rank.p.end(), [](float x) { return !std::isfinite(x); });
@@ -198,18 +198,18 @@ TEST_CASE("a masked element never moves") {
   CHECK(o.ranks[0].p[11] != Approx(world.initial[11]).epsilon(1e-6));
 }
 
-TEST_CASE("a copy resumes exactly; DeepSpeed's checkpoint loses what is owed") {
+TEST_CASE("a copy resumes exactly; DeepSpeed's checkpoint loses the error feedback") {
   const iris::Problem problem = iris::network();
   OnebitLamb o = make(3, 3, deepspeed_quirks());
   run(o, problem, 10);
   OnebitLamb copy = o, loaded = o;
   resume_as_deepspeed(loaded);
-  CHECK(run(loaded, problem, 1)[0] == Step::onebit);  // past the freeze: goes on compressing
+  CHECK(run(loaded, problem, 1)[0] == Step::onebit);  // after the freeze: continues compressing
   run(o, problem, 1);
   run(copy, problem, 1);
   CHECK(copy.ranks[0].p == o.ranks[0].p);
   CHECK(loaded.ranks[0].p != o.ranks[0].p);
-  // A raised freeze_step sends it back to warm-up with coefficients from scratch.
+  // A raised freeze_step returns it to warm-up with new coefficients.
   loaded = o;
   loaded.options.freeze_step = 20;
   resume_as_deepspeed(loaded);
@@ -219,7 +219,7 @@ TEST_CASE("a copy resumes exactly; DeepSpeed's checkpoint loses what is owed") {
   CHECK(run(loaded, problem, 1)[0] == Step::full);
 }
 
-TEST_CASE("a resume of 1-bit LAMB below its step goes straight to compression") {
+TEST_CASE("a resume of 1-bit LAMB below its step continues with compression") {
   // Saved in warm-up after 5 updates (state.step 6), loaded with freeze_step 4: frozen at once, and
   // the fresh variance was never copied.
   const iris::Problem problem = iris::network();
@@ -232,7 +232,7 @@ TEST_CASE("a resume of 1-bit LAMB below its step goes straight to compression") 
   CHECK(replicas_agree(o));
 }
 
-TEST_CASE("a resume in fp32 quantises the momenta unscaled and parts the replicas") {
+TEST_CASE("a resume in fp32 quantises the unscaled momenta, and the replicas diverge") {
   const iris::Problem problem = iris::network();
   Quirks fp32 = deepspeed_quirks();
   fp32.dry_run = DryRun::on_first_gradient;
@@ -246,7 +246,7 @@ TEST_CASE("a resume in fp32 quantises the momenta unscaled and parts the replica
   CHECK(o.step == step_before + 1);
   CHECK(o.ranks[0].p == before.p);
   CHECK(o.ranks[0].v == before.v);
-  // Every momentum is plus or minus one of the server scales: no scaling was undone.
+  // Every momentum is plus or minus one of the server scales, since no scaling was undone.
   for (const float m : o.ranks[0].m) {
     REQUIRE(std::count(o.scales.server.begin(), o.scales.server.end(), std::fabs(m)) > 0);
   }
@@ -258,7 +258,7 @@ TEST_CASE("a resume in fp32 quantises the momenta unscaled and parts the replica
   CHECK_FALSE(replicas_agree(o));
 }
 
-TEST_CASE("an empty tensor is nothing in ours and fails the first compressed step in DeepSpeed") {
+TEST_CASE("an empty tensor is valid here, and fails the first compressed step in DeepSpeed") {
   const std::vector<std::size_t> sizes{3, 0, 5};
   for (const bool poisons : {false, true}) {
     World world;
@@ -281,9 +281,9 @@ TEST_CASE("an empty tensor is nothing in ours and fails the first compressed ste
   }
 }
 
-TEST_CASE("groups of 1-bit LAMB hold in both stages") {
-  // The second tensor stands still for a learning rate of nearly nothing; the weight decay of the
-  // third is as if all had it.
+TEST_CASE("parameter groups of 1-bit LAMB apply in both stages") {
+  // The second tensor hardly moves, since its learning rate is almost zero. The third has the
+  // weight decay that the comparison sets for all.
   const iris::Problem problem = iris::network();
   const TensorLayout& tensors = problem.tensors;
   World world = world_of(problem, 3);
@@ -314,7 +314,7 @@ TEST_CASE("groups of 1-bit LAMB hold in both stages") {
   CHECK(grouped.frozen);
 }
 
-TEST_CASE("tensors of 1-bit LAMB that never freeze go on with LAMB on the mean gradient") {
+TEST_CASE("tensors of 1-bit LAMB that never freeze continue with LAMB on the mean gradient") {
   const iris::Problem problem = iris::network();
   const TensorLayout& tensors = problem.tensors;
   for (const int n : {1, 2, 3, 8}) {

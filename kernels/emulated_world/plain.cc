@@ -6,8 +6,8 @@
 namespace lambcast::emulated {
 namespace {
 
-// f(tensor, its gradient, its options) for every tensor, where `f` takes its part of a flat buffer
-// by tensor(flat).
+// Calls f(tensor, its gradient, its options) for every tensor; `f` gets its part of a flat buffer
+// with tensor(flat).
 template <typename Optimizer, typename F>
 Step on_mean_gradient(Optimizer& o, Gradients gradients, F f) {
   const auto g = reduce(o.world, gradients, true);

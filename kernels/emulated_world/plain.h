@@ -1,5 +1,5 @@
-// Plain Adam, LAMB and Lion over n ranks: one full-precision average of the gradients per step. All
-// ranks hold the same state, so it is held once.
+// Plain Adam, LAMB and Lion over n ranks, with one full-precision average of the gradients per
+// step. All ranks have the same state, so it is stored once.
 #pragma once
 
 #include "kernels/emulated_world/world.h"

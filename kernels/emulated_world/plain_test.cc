@@ -58,7 +58,7 @@ TEST_CASE("plain optimizers skip an overflow too") {
   CHECK(l.p == problem.initial);
 }
 
-TEST_CASE("a tensor's group sets its learning rate and weight decay, whatever the optimizer") {
+TEST_CASE("a tensor's group sets its learning rate and weight decay, for any optimizer") {
   // One step of each optimizer with groups moves every tensor as a step with that tensor's options.
   const iris::Problem problem = iris::network();
   const TensorLayout& tensors = problem.tensors;
@@ -99,8 +99,8 @@ TEST_CASE("a tensor's group sets its learning rate and weight decay, whatever th
                     "optimizer");
 }
 
-TEST_CASE("groups of 0/1 Adam hold through local steps and synchronisations") {
-  // A group twice as fast is, on its own gradient, an optimizer twice as fast.
+TEST_CASE("groups of 0/1 Adam apply in local steps and synchronisations") {
+  // On its own gradient, a group with twice the rate equals an optimizer with twice the rate.
   const iris::Problem problem = iris::network();
   World world = world_of(problem, 2);
   ZeroOneAdamOptions options;
@@ -122,8 +122,8 @@ TEST_CASE("groups of 0/1 Adam hold through local steps and synchronisations") {
   }
 }
 
-TEST_CASE("the sum of gradients of an engine in 16 bits drifts from the exact one") {
-  // fp16 has 11 bits: 1 + 0.0003 rounds to 1, three times over.
+TEST_CASE("the gradient sum of an engine in 16 bits drifts from the exact one") {
+  // fp16 has 11 bits: 1 + 0.0003 rounds to 1, three times.
   World world = world_of(iris::network(), 4);
   std::vector<std::vector<float>> g(4, std::vector<float>(world.tensors.elements()));
   g[0][0] = 1;
@@ -131,7 +131,7 @@ TEST_CASE("the sum of gradients of an engine in 16 bits drifts from the exact on
   CHECK((*reduce(world, g, true))[3][0] == Approx(1.0009 / 4));
   world.quirks.gradient_sum = GradientSum::half;
   CHECK((*reduce(world, g, true))[3][0] == 0.25f);
-  // Below 2^-25 a gradient is lost, unless the loss was scaled.
+  // A gradient below 2^-25 is lost unless the loss was scaled.
   for (auto& rank : g) rank[0] = 1e-8f;
   CHECK((*reduce(world, g, true))[0][0] == 0);
   world.loss_scale = 65536;
@@ -145,10 +145,9 @@ TEST_CASE("the sum of gradients of an engine in 16 bits drifts from the exact on
   CHECK((*reduce(world, g, true))[2][0] == 0.25f);
 }
 
-// Error of fp16 sums after 60 steps with clipping, relative to the way that the weights went: close
-// to nothing if ranks agree, several per cent if their gradients cancel to a thousandth of each or
-// less.
-TEST_CASE("sums of gradients in fp16 lead weights off where the ranks' gradients cancel") {
+// Error of fp16 sums after 60 steps with clipping, relative to the movement of the weights: almost
+// zero if ranks agree, several per cent if their gradients cancel to a thousandth or less.
+TEST_CASE("fp16 sums of gradients change the weights' path if the ranks' gradients cancel") {
   const iris::Problem problem = iris::network();
   const auto after_60_steps = [&](GradientSum sum, float apart) {
     World world = world_of(problem, 4);

@@ -10,7 +10,8 @@ namespace {
 struct Range {
   std::size_t begin, end;
 };
-// The share of `rank` of n elements: as many each, rounded up, the last ones less or none.
+// Returns the share of `rank` in n elements: equal shares, rounded up; the last ones may be smaller
+// or empty.
 Range share_of(std::size_t n, int ranks, int rank) {
   const std::size_t each =
       (n + static_cast<std::size_t>(ranks) - 1) / static_cast<std::size_t>(ranks);
@@ -53,7 +54,7 @@ std::vector<reference::Sums> summed(const ShardedTensor& tensor, const Sharding&
   std::vector<reference::Sums> totals;
   for (std::size_t r = 0; r < sums.size(); ++r) {
     reference::Sums total(sums[r].size());
-    bool known = false;  // with the first rank of the group
+    bool known = false;  // already set by the first rank of the group
     for (std::size_t other = 0; other < sums.size() && !known; ++other) {
       if (!share_sums(tensor, s, place(r), place(other))) continue;
       if (other < r) {

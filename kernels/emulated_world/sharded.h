@@ -1,12 +1,11 @@
 // Optimizers that need statistics of whole tensors (the rules of reference/part.h), over two axes
-// of ranks: data and tensor parallel, with ZeRO cutting what a data rank keeps. The sums of each
-// round go over the ranks among which a tensor is cut: its tensor-parallel ranks, and with ZeRO its
-// data ranks too. Each rank keeps its state apart; that replicas stay equal is what the tests
-// check.
+// of ranks: data and tensor parallel, with ZeRO dividing the state of a data rank. The sums of each
+// round are over the ranks that divide a tensor: its tensor-parallel ranks, and with ZeRO its data
+// ranks too. Each rank has its own state, so that tests can check that replicas stay equal.
 //
-// Gradients are averaged over the data ranks before, in full precision, as the plugins do: whole
-// ones, or with ZeRO-2 a rank's own stretch only, summed from that rank on.
-// Source: Colossal-AI booster/plugin, zero/low_level.
+// Gradients are first averaged over the data ranks in full precision, as the plugins do: whole
+// ones, or with ZeRO-2 only a rank's own part, summed from that rank on. Source: Colossal-AI
+// booster/plugin, zero/low_level.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +17,7 @@
 
 namespace lambcast::emulated {
 
-// How tensor-parallel ranks cut a matrix; `none` is a copy on each.
+// How tensor-parallel ranks divide a matrix; `none` is a copy on each.
 enum class Split { none, rows, columns };
 
 struct ShardedTensor {
@@ -31,8 +30,8 @@ struct Sharding {
   int zero = 0;  // 0 to 2
 };
 
-// The part of a tensor that a rank keeps. Rows, columns and stretches of ranks differ in size where
-// their number does not divide.
+// Returns the part of a tensor that a rank keeps. Rows, columns and parts of ranks differ in size
+// if the division has a remainder.
 reference::Part part_of(const ShardedTensor& tensor, const Sharding& sharding, int data_rank,
                         int tensor_rank);
 // Whether two ranks add up their sums of a tensor.
@@ -40,11 +39,11 @@ struct RankPlace {
   int data = 0, tensor = 0;
 };
 bool share_sums(const ShardedTensor& tensor, const Sharding& sharding, RankPlace a, RankPlace b);
-// Returns for each rank, tensor ranks within data ranks, the sums over all ranks that share the
+// Returns for each rank (tensor ranks within data ranks) the sums over all ranks that share the
 // tensor with it.
 std::vector<reference::Sums> summed(const ShardedTensor& tensor, const Sharding& sharding,
                                     const std::vector<reference::Sums>& sums);
-// The mean of the data ranks' gradients of a whole tensor, summed from rank `first` on.
+// Returns the mean of the data ranks' gradients of a whole tensor, summed from rank `first` on.
 std::vector<float> mean_from(const std::vector<std::vector<float>>& gradients, std::size_t first);
 // Throws Error for sharding outside dp >= 1, tp >= 1, zero 0 to 2.
 void check(const Sharding& sharding);
@@ -62,15 +61,15 @@ struct Sharded {
   Sharding sharding;
   std::vector<ShardedTensor> tensors;
   std::vector<std::vector<Shard>> shards;  // [tensor][rank]
-  std::vector<ParameterGroup> group_of;    // of every tensor; empty: the options hold for all
+  std::vector<ParameterGroup> group_of;    // one for each tensor; empty: the options apply to all
   int step = 0;
-  std::size_t collectives = 0, summed_values = 0;  // of the last step, of one rank
+  std::size_t collectives = 0, summed_values = 0;  // in the last step, for one rank
 };
 
-// The elements of a whole tensor that a part holds.
+// Returns the elements of a whole tensor that belong to a part.
 std::vector<float> elements_of(const reference::Part& part, const std::vector<float>& whole);
 
-// `initial` holds every tensor whole.
+// `initial` has all tensors, undivided.
 template <typename Rule>
 Sharded<Rule> sharded(const Rule& rule, const Sharding& sharding,
                       const std::vector<ShardedTensor>& tensors,
@@ -92,8 +91,8 @@ Sharded<Rule> sharded(const Rule& rule, const Sharding& sharding,
   return o;
 }
 
-// `gradients` are the data ranks' own, [tensor][data rank], of whole tensors; one that was averaged
-// before may stand for all but with ZeRO-2.
+// `gradients` are those of the data ranks, [tensor][data rank], for whole tensors. Except with
+// ZeRO-2, a single averaged gradient may stand for all.
 template <typename Rule>
 void step(Sharded<Rule>& o, const std::vector<std::vector<std::vector<float>>>& gradients) {
   ++o.step;
@@ -130,8 +129,8 @@ void step(Sharded<Rule>& o, const std::vector<std::vector<std::vector<float>>>& 
   }
 }
 
-// The whole of tensor t as the data rank sees it: its own copy or, with ZeRO, what all gather.
-// Checks that ranks with the same elements agree on their bits.
+// Returns the whole tensor t on a data rank: its own copy or, with ZeRO, the gathered one. Checks
+// that ranks with the same elements have the same bits.
 template <typename Rule>
 std::vector<float> weights(const Sharded<Rule>& o, std::size_t t) {
   std::vector<float> whole(o.tensors[t].shape.elements());

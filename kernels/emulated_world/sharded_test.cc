@@ -1,4 +1,4 @@
-// The distributed form of each rule is the unsharded one, for any layout.
+// For any layout, the distributed form of each rule equals the unsharded one.
 #include "kernels/emulated_world/sharded.h"
 
 #include <catch2/catch.hpp>
@@ -22,7 +22,7 @@ namespace {
 using Flat = std::vector<float>;
 using PerTensor = std::vector<Flat>;
 
-// Odd sizes: neither 2 nor 4 ranks cut them evenly, nor do 5 to 8 data ranks.
+// Irregular sizes: neither 2 nor 4 ranks divide them evenly, nor do 5 to 8 data ranks.
 const std::vector<ShardedTensor> tensors{{{13, 7}, Split::columns}, {{9, 11}, Split::rows},
                                          {{6, 10}, Split::none},    {{1, 15}, Split::none},
                                          {{1, 9}, Split::columns},  {{2, 5}, Split::none}};
@@ -42,7 +42,7 @@ PerTensor initial_weights() {
   return all;
 }
 
-// The noise of a rank's gradient, drawn once for all layouts.
+// Returns the noise of a rank's gradient, which is the same for all layouts.
 const Flat& noise(int step, int data_rank, std::size_t tensor) {
   static std::map<std::tuple<int, int, std::size_t>, Flat> drawn;
   Flat& values = drawn[{step, data_rank, tensor}];
@@ -53,7 +53,7 @@ const Flat& noise(int step, int data_rank, std::size_t tensor) {
   return values;
 }
 
-// Every data rank's gradient of |p - target|^2 / 2, with noise of its own.
+// Returns every data rank's gradient of |p - target|^2 / 2, with noise of its own.
 template <typename Rule>
 std::vector<std::vector<Flat>> gradients(const Sharded<Rule>& o, int dp) {
   std::vector<std::vector<Flat>> all;
@@ -90,7 +90,7 @@ double distance(const A& a, const B& b) {
   return std::sqrt(difference / norm);
 }
 
-// All layouts of 1 to 8 data and 1 to 4 tensor-parallel ranks and ZeRO 0 to 2: 96.
+// Checks all layouts of 1 to 8 data and 1 to 4 tensor-parallel ranks and ZeRO 0 to 2: 96.
 template <typename Rule>
 void agrees_for_every_sharding(const Rule& rule, int steps = 100) {
   int layouts = 0;
@@ -135,17 +135,17 @@ TEST_CASE("parts cover every element once per replica") {
   CHECK_THROWS_WITH(check(Sharding{1, 0, 0}), "tp: must be at least 1");
 }
 
-TEST_CASE("LAMB of every sharding is the unsharded one") {
+TEST_CASE("LAMB equals the unsharded one for every sharding") {
   agrees_for_every_sharding(reference::ShardedLamb{
       {.lr = 0.01, .weight_decay = 0.01, .bias_correction = BiasCorrection::in_rate}});
 }
 
-TEST_CASE("LARS of every sharding is the unsharded one") {
+TEST_CASE("LARS equals the unsharded one for every sharding") {
   agrees_for_every_sharding(
       reference::Lars{{.lr = 0.5, .weight_decay = 1e-4, .trust_coefficient = 0.02}});
 }
 
-TEST_CASE("Adafactor of every sharding is the unsharded one") {
+TEST_CASE("Adafactor equals the unsharded one for every sharding") {
   agrees_for_every_sharding(reference::Adafactor{});
   agrees_for_every_sharding(
       reference::Adafactor{
@@ -153,16 +153,16 @@ TEST_CASE("Adafactor of every sharding is the unsharded one") {
       20);
 }
 
-TEST_CASE("CAME of every sharding is the unsharded one") {
+TEST_CASE("CAME equals the unsharded one for every sharding") {
   agrees_for_every_sharding(reference::Came{{.lr = 0.002, .weight_decay = 0.01}});
 }
 
-TEST_CASE("GaLore of every sharding is the unsharded one") {
+TEST_CASE("GaLore equals the unsharded one for every sharding") {
   agrees_for_every_sharding(
       reference::Galore{{.rank = 3, .gap = 20, .eight_bit = false, .percentile_clipping = 90}});
 }
 
-TEST_CASE("a tensor follows the rate and the decay of its group") {
+TEST_CASE("a tensor has the rate and the decay of its group") {
   const std::vector<ShardedTensor> two{{{3, 4}}, {{3, 4}}};
   const Flat p = random_values(12, 3), g = random_values(12, 1);
   const auto stepped = [&](const LambOptions& options, std::vector<ParameterGroup> group_of) {
@@ -177,10 +177,9 @@ TEST_CASE("a tensor follows the rate and the decay of its group") {
   CHECK(groups.first != groups.second);
 }
 
-TEST_CASE(
-    "GaLore's states in 8 bits are the unsharded ones, whatever shards their blocks lie over") {
-  // A projected matrix of 350 in two blocks; unprojected 903 and 701 in four and three, the last
-  // ragged; 15 in fp32. No shard ends where a block does.
+TEST_CASE("GaLore's states in 8 bits equal the unsharded ones, for blocks across any shards") {
+  // A projected matrix of 350 elements in two blocks; unprojected ones of 903 and 701 in four and
+  // three, the last one partial; 15 in fp32. No shard ends at the end of a block.
   const std::vector<ShardedTensor> large{{{70, 33}, Split::columns},
                                          {{3, 301}, Split::rows},
                                          {{1, 701}, Split::columns},
@@ -224,7 +223,8 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("sums per tensor: one collective of LAMB, two of Adafactor, three of CAME on matrices") {
+TEST_CASE(
+    "sums per tensor: one collective for LAMB, two for Adafactor, three for CAME on matrices") {
   const std::vector<std::vector<Flat>> g{{random_values(12, 1), random_values(12, 2)}};
   const auto counted = [&](const auto& rule) {
     auto o = sharded(rule, {2, 1, 1}, {{{3, 4}}}, {random_values(12, 3)});
@@ -236,8 +236,8 @@ TEST_CASE("sums per tensor: one collective of LAMB, two of Adafactor, three of C
   CHECK(counted(reference::Came{}) == std::pair<std::size_t, std::size_t>{3, 2 * (3 + 4) + 1});
 }
 
-TEST_CASE("quirks of the originals part from the unsharded optimizer") {
-  // Column means of a rank's own rows, under ZeRO alone.
+TEST_CASE("quirks of the originals differ from the unsharded optimizer") {
+  // Column means of a rank's own rows, only under ZeRO.
   reference::Adafactor adafactor;
   adafactor.options.columns_stay_local = true;
   const auto parts_by = [&](const auto& quirky, const auto& right, const Sharding& sharding) {
@@ -258,7 +258,7 @@ TEST_CASE("quirks of the originals part from the unsharded optimizer") {
   CHECK(parts_by(adafactor, reference::Adafactor{}, {1, 1, 0}) == 0);
   CHECK(parts_by(adafactor, reference::Adafactor{}, {3, 1, 0}) == 0);
   CHECK(parts_by(adafactor, reference::Adafactor{}, {3, 1, 1}) > 1e-5);
-  // Column states summed over all ranks grow as many times in every step.
+  // Column states summed over all ranks grow by the number of ranks in every step.
   reference::Adafactor summed;
   summed.options.columns_summed = true;
   CHECK(parts_by(summed, reference::Adafactor{}, {3, 1, 0}) == 0);
@@ -282,7 +282,7 @@ TEST_CASE("quirks of the originals part from the unsharded optimizer") {
   CHECK(parts_by(aliased, reference::Came{}, {1, 1, 0}) > 1e-5);
   reference::ShardedLamb lamb{{.lr = 0.1}}, half{{.lr = 0.1}, true};
   CHECK(parts_by(half, lamb, {2, 1, 1}) > 1e-7);
-  // GaLore without ZeRO although the sharding has it: each data rank keeps all.
+  // GaLore with ZeRO switched off although the sharding has it: each data rank keeps all.
   reference::Galore galore{{.rank = 2, .zero_switched_off = true}};
   auto o = sharded(galore, {4, 1, 2}, {{{8, 6}}}, {random_values(48, 1)});
   CHECK(o.sharding.zero == 0);

@@ -1,4 +1,4 @@
-// Trains an emulated optimizer on one of the iris problems: rank r of n sees rows r, r + n, ...
+// Trains an emulated optimizer on one of the iris problems: rank r of n reads rows r, r + n, ...
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ inline World world_of(const iris::Problem& problem, int ranks, Quirks quirks = {
   return world;
 }
 
-// Each rank's own gradient at its own weights.
+// Returns each rank's own gradient at its own weights.
 template <typename Optimizer>
 std::vector<std::vector<float>> gradients(const iris::Problem& problem,
                                           const Optimizer& optimizer) {
@@ -31,7 +31,7 @@ std::vector<std::vector<float>> gradients(const iris::Problem& problem,
   return all;
 }
 
-// `lr` maps the fraction of training done to a learning rate, set through `set_lr`.
+// `lr` maps the completed fraction of training to a learning rate, which is set by `set_lr`.
 template <typename Optimizer, typename SetLr>
 double train(const iris::Problem& problem, Optimizer& optimizer, int steps, double peak_lr,
              SetLr set_lr) {

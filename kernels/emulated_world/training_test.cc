@@ -1,4 +1,4 @@
-// Do the compressed optimizers learn what the plain ones learn?
+// Compressed optimizers learn as well as the plain ones.
 #include "kernels/emulated_world/training.h"
 
 #include <catch2/catch.hpp>
@@ -39,8 +39,8 @@ TEST_CASE("LAMB and 1-bit LAMB reach the least-squares loss of a real regression
 }
 
 TEST_CASE("LAMB and 1-bit LAMB reach the same loss on a real network, unless frozen too early") {
-  // A variance and a coefficient frozen while the loss still falls steeply hold training back;
-  // past that, 1-bit LAMB ends where LAMB ends. 0.0006 is under a thousandth of log(3).
+  // A variance and a coefficient that freeze while the loss still falls steeply slow training down.
+  // After that, 1-bit LAMB reaches the loss of LAMB. 0.0006 is below a thousandth of log(3).
   const iris::Problem problem = iris::network();
   const auto final_loss = [&](int freeze_step) {
     OnebitLambOptions options;
@@ -58,10 +58,10 @@ TEST_CASE("LAMB and 1-bit LAMB reach the same loss on a real network, unless fro
   CHECK(middle < early);
 }
 
-TEST_CASE("the step that the variance chooses costs at most 2 % against the best fixed share") {
+TEST_CASE("the freeze step chosen by the variance costs at most 2 % against the best fixed share") {
   constexpr int never = 1000000;
   for (const iris::Problem& problem : {iris::network(), iris::regression()}) {
-    // Five of the 150 rows for each rank and step: noise that the variance settles on.
+    // Each rank and step uses five of the 150 rows, whose noise the variance converges to.
     const auto batches = [&](const OnebitLamb& o, int k) {
       std::vector<std::vector<float>> all;
       for (int r = 0; r < 6; ++r) {

@@ -18,15 +18,15 @@ using Row = Eigen::Matrix<float, 1, Eigen::Dynamic, Eigen::RowMajor>;
 using Column = Eigen::VectorXf;
 
 constexpr std::size_t embeddings = 2, per_layer = 12;
-constexpr int up = 4;  // the inner width of a block's perceptron, in widths
+constexpr int up = 4;  // inner width of a block's perceptron, in multiples of the width
 
-// The tensors of flat weights, or of their gradient, in the order of the layout.
+// The tensors of flat weights or of their gradient, in the order of the layout.
 template <typename Scalar>
 class Views {
  public:
   using View = Eigen::Map<std::conditional_t<std::is_const_v<Scalar>, const Matrix, Matrix>>;
   Views(const Transformer& model, std::span<Scalar> flat) : model_(model), flat_(flat) {}
-  // Tensor t as rows of `columns` elements.
+  // Returns tensor t as rows of `columns` elements.
   View at(std::size_t t, int columns) const {
     const auto part = model_.tensors.view(flat_, t);
     return {part.data(), static_cast<Eigen::Index>(part.size()) / columns, columns};
@@ -42,7 +42,7 @@ class Views {
 using Weights = Views<const float>;
 using Gradient = Views<float>;
 
-// LayerNorm of every row; x is gone afterwards, what backward() needs is kept.
+// LayerNorm of every row. It overwrites x and keeps the values that backward() needs.
 struct LayerNorm {
   Matrix normal;
   Column inverse;  // 1 / standard deviation
@@ -83,10 +83,10 @@ Matrix gelu_backward(const Matrix& d, const Matrix& x, const Matrix& tanh_of) {
          (0.5f * (1 + tanh_of.array()) + 0.5f * x.array() * (1 - tanh_of.array().square()) * slope);
 }
 
-// Causal attention, every sequence and head on its own.
+// Causal attention, separately for every sequence and head.
 struct Attention {
   Matrix qkv;                 // rows of query, key and value
-  std::vector<Matrix> share;  // of every sequence and head: how a character weighs earlier ones
+  std::vector<Matrix> share;  // for every sequence and head: how a character weighs earlier ones
 
   Matrix forward(Matrix all, const TransformerShape& s) {
     qkv = std::move(all);
@@ -138,7 +138,7 @@ struct Attention {
   }
 };
 
-// x W + b, and what it leaves to its gradient; returns d W^T.
+// linear() returns x W + b. linear_backward() adds the gradients of W and b and returns d W^T.
 template <typename W, typename B>
 Matrix linear(const Matrix& x, const W& w, const B& b) {
   return (x * w).rowwise() + b.row(0);
@@ -168,7 +168,7 @@ struct Block {
     active = gelu(raised, tanh_of);
     x += linear(active, t(10, d), t(11, d));
   }
-  // `dx` of what comes out becomes that of what went in.
+  // Replaces `dx`, the gradient of the output, by the gradient of the input.
   void backward(Matrix& dx, const Weights& w, const Gradient& g, int layer,
                 const TransformerShape& s) const {
     const auto t = [&](std::size_t tensor, int columns) {
@@ -189,7 +189,7 @@ struct Block {
   }
 };
 
-// Logits become the gradient of the mean cross entropy; returns the loss.
+// Replaces the logits by the gradient of the mean cross entropy; returns the loss.
 double cross_entropy(Matrix& logits, std::span<const std::uint8_t> targets) {
   double sum = 0;
   const float share = 1 / static_cast<float>(targets.size());
@@ -206,7 +206,7 @@ double cross_entropy(Matrix& logits, std::span<const std::uint8_t> targets) {
   return sum * static_cast<double>(share);
 }
 
-// Every character of the text as its number among those it uses, in their order.
+// Returns every character of the text as its index among the characters in use, in their order.
 std::vector<std::uint8_t> numbers(const std::string& text, int& vocabulary) {
   std::array<int, 256> number{};
   for (const char c : text) number[static_cast<unsigned char>(c)] = 1;
@@ -224,7 +224,8 @@ std::string play() {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// Matrices uniform with the deviation 0.02 of GPT-2 times 2, for so few layers; gains 1, biases 0.
+// Returns the initial weights: matrices are uniform with twice GPT-2's deviation of 0.02, since
+// there are few layers; gains are 1 and biases 0.
 std::vector<float> initial_weights(const Transformer& model, unsigned draw) {
   std::mt19937 bits(1608 + draw);
   std::vector<float> w(model.tensors.elements());
@@ -276,14 +277,14 @@ reference::MatrixShape shape_of(const Transformer& model, std::size_t t) {
   const std::size_t size = model.tensors.size(t);
   const std::size_t width = static_cast<std::size_t>(model.shape.width);
   if (!decays(model, t)) return {1, size};
-  // Queries, keys and values, and the way up, are wider than what goes in.
+  // The tensors for queries, keys and values and the up projection are wider than their inputs.
   const std::size_t in_layer = t < embeddings ? per_layer : (t - embeddings) % per_layer;
   return in_layer == 2 || in_layer == 8 ? reference::MatrixShape{width, size / width}
                                         : reference::MatrixShape{size / width, width};
 }
 
 std::vector<std::size_t> batch(const Transformer& model, int step, int rank, int sequences) {
-  // The first draw has the seeds that it had alone.
+  // Draw 0 keeps the seeds of the single-draw version.
   std::vector<int> of{step, rank};
   if (model.draw > 0) of.push_back(static_cast<int>(model.draw));
   std::seed_seq seed(of.begin(), of.end());

@@ -11,13 +11,13 @@ TEST_CASE("the transformer's gradient is the slope of its loss, tensor by tensor
   const text::Transformer model =
       text::transformer({.width = 8, .layers = 2, .heads = 2, .context = 6});
   const std::vector<std::size_t> starts = text::batch(model, 1, 0, 3);
-  // Away from the start, where gains are 1 and biases 0.
+  // Uses weights away from the start, where gains are 1 and biases 0.
   std::vector<float> w = model.initial;
   for (std::size_t e = 0; e < w.size(); ++e) w[e] += 0.2f * static_cast<float>(std::sin(1.7 * e));
   std::vector<float> g(w.size());
   text::loss(model, w, model.train, starts, g);
   for (std::size_t t = 0; t < model.tensors.tensors(); ++t) {
-    // Along the tensor's gradient the loss rises by its squared norm.
+    // Along the tensor's gradient the loss increases by its squared norm.
     const auto own = model.tensors.view(std::span<const float>(g), t);
     const double squares = std::inner_product(own.begin(), own.end(), own.begin(), 0.0);
     CHECK(squares > 0);
@@ -34,7 +34,7 @@ TEST_CASE("the transformer's gradient is the slope of its loss, tensor by tensor
   }
 }
 
-TEST_CASE("the play, its parts and the loss of knowing nothing") {
+TEST_CASE("the play, its parts and the loss of a uniform guess") {
   const text::Transformer model = text::transformer({});
   CHECK(model.train.size() + model.held_out.size() == 154468);
   CHECK(model.vocabulary == 61);
@@ -44,9 +44,9 @@ TEST_CASE("the play, its parts and the loss of knowing nothing") {
   CHECK(text::batch(model, 7, 1, 4) != text::batch(model, 7, 2, 4));
 }
 
-TEST_CASE("matrices have the shape by which the forward pass reads them") {
+TEST_CASE("matrices have the shape in which the forward pass reads them") {
   // For a single character the gradient of a weight is one outer product of input and returned
-  // gradient: g(i, j) g(a, b) = g(i, b) g(a, j), read by its own rows only.
+  // gradient: g(i, j) g(a, b) = g(i, b) g(a, j), if it is read with its own rows.
   const text::Transformer model =
       text::transformer({.width = 8, .layers = 1, .heads = 2, .context = 1});
   std::vector<float> gradient(model.tensors.elements());
@@ -73,7 +73,7 @@ TEST_CASE("matrices have the shape by which the forward pass reads them") {
     CHECK(shape.elements() == model.tensors.size(t));
     CHECK(shape.rows == (t == down ? 32u : 8u));
     CHECK(is_outer_product(t, shape));
-    // A single character moves only the values, not queries and keys: a third of the columns.
+    // A single character changes only the values, not queries and keys: a third of the columns.
     if (t == up || t == down) CHECK(!is_outer_product(t, {shape.columns, shape.rows}));
   }
   CHECK(text::shape_of(model, 0).columns == 8);

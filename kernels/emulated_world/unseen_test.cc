@@ -1,4 +1,4 @@
-// Treatment of weights that no gradient had reached before the compression stage (Unseen).
+// Treatment of weights without a gradient before the compression stage (Unseen).
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -12,7 +12,7 @@ using namespace lambcast::emulated;
 namespace {
 
 constexpr int steps = 20;
-constexpr std::size_t never = 12, late = 30, seen = 36;  // where such elements begin
+constexpr std::size_t never = 12, late = 30, seen = 36;  // first elements of these kinds
 constexpr double lr = 0.01;
 
 World world_with(Unseen unseen, int ranks) {
@@ -73,7 +73,7 @@ ZeroOneAdamOptions zero_one_options() {
 
 }  // namespace
 
-TEST_CASE("weights that no gradient reached before the freeze stay, and move by eps in DeepSpeed") {
+TEST_CASE("weights without a gradient before the freeze stay, and move by eps in DeepSpeed") {
   CHECK(deepspeed_quirks().unseen == Unseen::move);
   for (const int ranks : {1, 2, 3}) {
     for (const Unseen unseen : {Unseen::stay, Unseen::move}) {
@@ -88,7 +88,7 @@ TEST_CASE("weights that no gradient reached before the freeze stay, and move by 
   }
 }
 
-TEST_CASE("what 0/1 Adam sees first in a 1-bit round moves from the variance's next update on") {
+TEST_CASE("0/1 Adam moves weights first seen in a 1-bit round from the next variance update on") {
   const World world = world_with(Unseen::stay, 2);
   ZeroOneAdam o = zero_one_adam(world, zero_one_options());
   const auto all_reached = [&](int k) {
@@ -100,7 +100,7 @@ TEST_CASE("what 0/1 Adam sees first in a 1-bit round moves from the variance's n
   for (int k = 0; k < 6; ++k) {
     const float before = o.ranks[0].p[never];
     kinds.push_back(step(o, k < 4 ? gradients_of(world, k) : all_reached(k)));
-    const bool moves = k == 5;  // step 6 updates the variance, 5 is a 1-bit round
+    const bool moves = k == 5;  // step 6 updates the variance, step 5 is a 1-bit round
     CHECK((std::fabs(o.ranks[0].p[never] - before) > 0.002f) == moves);
   }
   CHECK(kinds ==

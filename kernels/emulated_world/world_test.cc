@@ -8,7 +8,7 @@
 using namespace lambcast;
 using namespace lambcast::emulated;
 
-TEST_CASE("clipping by the local norm treats ranks differently, by the shared norm alike") {
+TEST_CASE("clipping by the local norm scales ranks differently, by the shared norm equally") {
   World world = world_of(iris::network(), 2);
   world.gradient_clipping = 1;
   const std::size_t elements = world.tensors.elements();
@@ -28,8 +28,8 @@ TEST_CASE("clipping by the local norm treats ranks differently, by the shared no
   CHECK((*reduce(world, g, true))[1][0] == Approx(1).epsilon(1e-5));
 }
 
-TEST_CASE("releases that mis-scale the loss hand the optimizer gradients of the wrong size") {
-  // Four accumulation steps, loss scale 1024. 0.16.0 to 0.18.2: 4 times too large once the engine's
+TEST_CASE("releases with wrong loss scaling give the optimizer gradients of the wrong size") {
+  // Four accumulation steps, loss scale 1024. 0.16.0 to 0.18.2: 4 times too large when the engine's
   // all-reduce is off. From 0.18.3 on: 1024 times too small in both stages.
   World world = world_of(iris::network(), 2);
   world.accumulation_steps = 4;
@@ -45,7 +45,7 @@ TEST_CASE("releases that mis-scale the loss hand the optimizer gradients of the 
   CHECK(seen(LossScaling::no_accumulation_division, false) == 2.0f);
   CHECK(seen(LossScaling::no_loss_scale_multiplication, true) == 0.5f / 1024);
   CHECK(seen(LossScaling::no_loss_scale_multiplication, false) == 0.5f / 1024);
-  // Clipping comes after and masks the first: the norm is brought to 1 however large it was.
+  // Clipping follows and hides the first error: the norm becomes 1 for any size.
   world.gradient_clipping = 1;
   const float clipped = seen(LossScaling::right, false);
   CHECK(seen(LossScaling::no_accumulation_division, false) == Approx(clipped).epsilon(1e-5));

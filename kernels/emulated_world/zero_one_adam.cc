@@ -13,7 +13,7 @@ namespace {
 // One tensor of a rank.
 struct Part {
   std::span<float> p, m, v, u;
-  std::span<const float> g;  // empty where no gradient is given
+  std::span<const float> g;  // empty if there is no gradient
   AdamOptions options;
   double lr_scale;
 };
@@ -81,7 +81,7 @@ void synchronise(ZeroOneAdam& o) {
   o.lrs = 0;
 }
 
-// One step of the given kind; returns what it came to.
+// Makes one step of the given kind; returns the kind that it became.
 Step take(ZeroOneAdam& o, Step kind, std::vector<std::vector<float>>& g) {
   if (o.policy.frozen) {
     local_step(o, g);
@@ -98,7 +98,7 @@ Step take(ZeroOneAdam& o, Step kind, std::vector<std::vector<float>>& g) {
   return o.engine_allreduce ? Step::full : Step::silent;
 }
 
-// Steps that moved the weights.
+// Returns the number of steps that moved the weights.
 int updates(const ZeroOneAdam& o) {
   return o.world.quirks.dry_run == DryRun::none ? o.step : o.step - 1;
 }

@@ -23,7 +23,7 @@ struct Counts {
   int full = 0, onebit = 0, silent = 0;
 };
 
-// Replays the policy alone over real steps; the dry run makes real step k have step k + 1.
+// Replays only the policy over real steps; with the dry run, real step k has number k + 1.
 Counts replay(int steps, const ZeroOneAdamOptions& options, bool dry_run) {
   ZeroOnePolicy policy;
   Counts counts;
@@ -39,7 +39,7 @@ Counts replay(int steps, const ZeroOneAdamOptions& options, bool dry_run) {
 }  // namespace
 
 TEST_CASE("the policy of 0/1 Adam gives the published kinds of steps") {
-  // Replays of the bing_bert configuration, of the tutorial's, and of no freeze at all.
+  // Replays of the bing_bert configuration, of the tutorial's, and of one without a freeze.
   const Counts bert = replay(150000, {.adam = {}, .var_freeze_step = 12500}, true);
   CHECK(bert.full == 153);
   CHECK(bert.onebit == 74043);
@@ -53,12 +53,12 @@ TEST_CASE("the policy of 0/1 Adam gives the published kinds of steps") {
   CHECK(never.full == 211);
   CHECK(never.onebit == 149789);
   CHECK(never.silent == 0);
-  // Without the dry run the intervals are met one step later; no step is lost.
+  // Without the dry run the intervals begin one step later, and no step is lost.
   const Counts right = replay(150000, {.adam = {}, .var_freeze_step = 12500}, false);
   CHECK(right.full + right.onebit + right.silent == 150000);
 }
 
-TEST_CASE("0/1 Adam's replicas part in silent steps and meet again at the synchronisation") {
+TEST_CASE("0/1 Adam's replicas diverge in silent steps and agree again after the synchronisation") {
   const iris::Problem problem = iris::network();
   ZeroOneAdamOptions options;
   options.adam.lr = 1e-3;
@@ -78,7 +78,8 @@ TEST_CASE("0/1 Adam's replicas part in silent steps and meet again at the synchr
       ++silent;
       CHECK(apart > 1e-4f);
     } else {
-      // Rewinding a few steps leaves rounding of weights below 1: some 6e-8 each, growing slowly.
+      // Rewinding a few steps leaves rounding errors of weights below 1: some 6e-8 each, growing
+      // slowly.
       CHECK(apart < 1e-5f);
       met += o.policy.frozen;
     }
@@ -118,12 +119,12 @@ TEST_CASE("DeepSpeed's checkpoint of 0/1 Adam restarts the policy with one local
   const auto v = o.ranks[0].v;
   resume_as_deepspeed(o);
   CHECK(o.policy.local_interval == 1);
-  // Past the freeze the engine's all-reduce stays off, but the restarted policy updates v.
+  // After the freeze the engine's all-reduce stays off, but the restarted policy updates v.
   CHECK(step(o, gradients(problem, o)) == Step::silent);
   CHECK(o.ranks[0].v != v);
   CHECK(o.ranks[0].v != o.ranks[1].v);
   CHECK(o.ranks[0].p != o.ranks[1].p);
-  // Then it is frozen again and synchronises in every step; the replicas no longer meet.
+  // Then it is frozen again and synchronises in every step; the replicas no longer agree.
   CHECK(step(o, gradients(problem, o)) == Step::onebit);
   CHECK(step(o, gradients(problem, o)) == Step::onebit);
   float apart = 0;
@@ -133,27 +134,27 @@ TEST_CASE("DeepSpeed's checkpoint of 0/1 Adam restarts the policy with one local
   CHECK(apart > 1e-4f);
 }
 
-TEST_CASE(
-    "0/1 Adam resumed before its freeze averages in full where the saved interval falls due") {
+TEST_CASE("0/1 Adam resumed before its freeze averages in full when the saved interval is due") {
   const iris::Problem problem = iris::network();
   ZeroOneAdamOptions options;
-  options.var_update_scaler = 1;  // full at steps 1, 2, 4, 8, 16: every full doubles the interval
+  options.var_update_scaler =
+      1;  // full at steps 1, 2, 4, 8, 16: every full step doubles the interval
   for (const int steps : {6, 7}) {
     ZeroOneAdam o = zero_one(2, options);
     run(o, problem, steps);
     CHECK(o.policy.var_interval == 8);
     resume_as_deepspeed(o);
-    // Step 8 is due, step 7 is not and becomes local; from then on the interval is 1 or 2.
+    // Step 8 is due; step 7 is not and becomes local. From then on the interval is 1 or 2.
     CHECK(step(o, gradients(problem, o)) == (steps == 7 ? Step::full : Step::silent));
     CHECK((o.ranks[0].p == o.ranks[1].p) == (steps == 7));
   }
 }
 
-TEST_CASE("0/1 Adam refuses a freeze or a largest interval below 1") {
+TEST_CASE("0/1 Adam rejects a freeze or a largest interval below 1") {
   ZeroOneAdamOptions options;
   options.var_freeze_step = 0;
   CHECK_THROWS_WITH(zero_one(2, options), "var_freeze_step: must be at least 1");
-  // DeepSpeed's dry run takes state.step to 1, so 0 freezes after one update, as 1 does.
+  // DeepSpeed's dry run sets state.step to 1, so 0 freezes after one update, as 1 does.
   ZeroOneAdam o = zero_one(2, options, deepspeed_quirks());
   CHECK(step(o, gradients(iris::network(), o)) == Step::full);
   CHECK(o.policy.frozen);
@@ -162,7 +163,7 @@ TEST_CASE("0/1 Adam refuses a freeze or a largest interval below 1") {
   CHECK_THROWS_WITH(zero_one(2, options), "local_step_clipper: must be at least 1");
 }
 
-TEST_CASE("the local interval doubles up to its limit, however large") {
+TEST_CASE("the local interval doubles up to its limit, for any limit") {
   ZeroOneAdamOptions options;
   options.local_step_scaler = 1;
   for (const int most : {1, 3, 16, 2147483647}) {
@@ -174,7 +175,7 @@ TEST_CASE("the local interval doubles up to its limit, however large") {
   }
 }
 
-TEST_CASE("a synchronisation after learning rates of 0 is left out; DeepSpeed divides by them") {
+TEST_CASE("a synchronisation after learning rates of 0 is skipped; DeepSpeed divides by them") {
   const iris::Problem problem = iris::network();
   ZeroOneAdamOptions options;
   options.var_freeze_step = 2;
@@ -199,7 +200,7 @@ TEST_CASE("a synchronisation after learning rates of 0 is left out; DeepSpeed di
   }
 }
 
-TEST_CASE("the mask keeps an element of 0/1 Adam in place, but one rank alone does not mask") {
+TEST_CASE("the mask keeps an element of 0/1 Adam in place, but a single rank does not mask") {
   const iris::Problem problem = iris::network();
   for (const int n : {1, 3}) {
     World world = world_of(problem, n);
@@ -211,7 +212,7 @@ TEST_CASE("the mask keeps an element of 0/1 Adam in place, but one rank alone do
     run(o, problem, 1);
     const float at_freeze = o.ranks[0].p[10];
     run(o, problem, 5);
-    // Rewinding and moving again may leave a rounding.
+    // Rewinding and moving again may leave a rounding error.
     CHECK((std::fabs(o.ranks[0].p[10] - at_freeze) < 1e-6f) == (n > 1));
   }
 }

@@ -1,10 +1,10 @@
 // Trains with 1-bit LAMB on all GPUs of this machine.
 //
-//   onebit_lamb [STEPS [FREEZE_STEP]]        600 steps, 200 of them warm-up, if not given
+//   onebit_lamb [STEPS [FREEZE_STEP]]        default: 600 steps, 200 of them warm-up
 //
-// In place of a model: weights of three tensors are to become the target, L = mean (p - target)^2 /
-// 2, and every rank sees the gradient through noise of its own, as it would on its own data. The
-// gradients come from the host; yours are where your backward pass leaves them.
+// Instead of a model, weights of three tensors approach a target, L = mean (p - target)^2 / 2, and
+// every rank's gradient has noise of its own, as with its own data. The gradients come from the
+// host; in your program they come from the backward pass.
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -42,7 +42,7 @@ std::vector<float> noisy_gradient(const std::vector<float>& p, const std::vector
   return g;
 }
 
-// The exit code.
+// Trains and returns the exit code.
 int train(int steps, int freeze_step) {
   int count = 0;
   cudaGetDeviceCount(&count);

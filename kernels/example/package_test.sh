@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# package_test.sh SOURCE BUILD: the example builds against what BUILD installs, and runs; without a GPU it
-# says so and exits with 4.
+# package_test.sh SOURCE BUILD: builds the example with the package that BUILD installs, and runs
+# it. Without a GPU it reports that and exits with 4.
 set -euo pipefail
 source=$1 build=$2
 folder=$(mktemp -d)

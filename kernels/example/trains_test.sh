@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# trains_test.sh PROGRAM: the example ends well, and with a loss under a hundredth of the first.
+# trains_test.sh PROGRAM: the example must succeed, with a final loss below a hundredth of the
+# first.
 set -euo pipefail
 out=$("$1" 400 150)
 echo "$out"

@@ -24,7 +24,7 @@ inline std::vector<std::span<float>> views(std::vector<Flat>& all) {
   return {all.begin(), all.end()};
 }
 
-// The sum over the ranks, of each element below `elements`.
+// Returns the sum over the ranks of each element below `elements`.
 inline std::vector<double> sum(const std::vector<Flat>& all, std::size_t elements) {
   std::vector<double> result(elements);
   for (const Flat& flat : all) {
@@ -33,7 +33,7 @@ inline std::vector<double> sum(const std::vector<Flat>& all, std::size_t element
   return result;
 }
 
-// Runs a few calls and checks the invariant after each. The callback returns the error feedback of
+// Makes a few calls and checks the invariant after each. The callback returns the error feedback of
 // all ranks for each element, in units of the sum.
 template <typename State, typename Owed>
 void sent_plus_owed_equals_meant(State state, std::size_t ranks, std::size_t elements, Owed owed) {

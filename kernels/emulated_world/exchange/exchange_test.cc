@@ -1,5 +1,5 @@
 // Each exchange: the sent value plus the error feedback equals the compensated value; messages have
-// the size of the closed form; and the special property of each.
+// the size of the closed form; and special properties of each exchange.
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -15,7 +15,7 @@
 using namespace lambcast;
 using namespace lambcast::emulated;
 
-TEST_CASE("a plain all-reduce is the mean, rounded where it travels in 16 bits") {
+TEST_CASE("a plain all-reduce is the mean, rounded if it is sent in 16 bits") {
   for (const std::size_t n : {1u, 2u, 3u, 8u}) {
     for (const auto& [format, error] :
          {std::pair{WireFormat::fp32, 1e-6}, {WireFormat::fp16, 4e-3}, {WireFormat::bf16, 3e-2}}) {
@@ -36,7 +36,7 @@ TEST_CASE("a plain all-reduce is the mean, rounded where it travels in 16 bits")
   }
 }
 
-TEST_CASE("8 and 4 bits with error feedback: sent plus owed equals meant") {
+TEST_CASE("8 and 4 bits with error feedback: sent plus error equals the input") {
   const std::size_t elements = 1003;
   for (const std::size_t n : {2u, 3u, 8u}) {
     for (const Quantiser q : {Quantiser{WireFormat::fp8_e4m3, 0},
@@ -63,8 +63,8 @@ TEST_CASE("8 and 4 bits with error feedback: sent plus owed equals meant") {
   }
 }
 
-TEST_CASE("error feedback brings the mean of many calls to what was meant, without it never") {
-  // The same buffers again and again: what is lost each time is lost every time.
+TEST_CASE("with error feedback the mean of many calls converges to the input, without it never") {
+  // The same buffers in every call: the loss of one call is the loss of every call.
   const std::size_t n = 4, elements = 256;
   const auto drift = [&](bool error_feedback) {
     QuantisedAllreduce state{{WireFormat::int4, 64}, error_feedback};
@@ -85,7 +85,7 @@ TEST_CASE("error feedback brings the mean of many calls to what was meant, witho
   CHECK(drift(false) > 2e-2);
 }
 
-TEST_CASE("a non-finite value on one rank reaches all where formats have scales") {
+TEST_CASE("a non-finite value on one rank reaches all ranks in formats with scales") {
   for (const Quantiser q : {Quantiser{WireFormat::fp8_e4m3, 0}, {WireFormat::int4, 64}}) {
     for (const float bad : {NAN, HUGE_VALF}) {
       QuantisedAllreduce state{q, true};
@@ -97,7 +97,7 @@ TEST_CASE("a non-finite value on one rank reaches all where formats have scales"
   }
 }
 
-TEST_CASE("hierarchical int4 and int8: every rank's shard of the mean, and what is owed") {
+TEST_CASE("hierarchical int4 and int8: every rank's shard of the mean, and the error feedback") {
   const std::size_t elements = 1003;
   for (const auto& [nodes, per_node] : {std::pair{1, 4}, {2, 2}, {3, 2}, {4, 1}, {2, 4}}) {
     const std::size_t n = std::size_t(nodes * per_node), shard = (elements + n - 1) / n;
@@ -133,8 +133,8 @@ TEST_CASE("hierarchical int4 and int8: every rank's shard of the mean, and what 
   CHECK_THROWS_WITH(average(state, views(buffers)), "per_node: must divide the 4 ranks");
 }
 
-TEST_CASE("PowerSGD: sent plus owed equals meant, and vectors travel whole") {
-  // Two matrices with a vector before, between and behind them.
+TEST_CASE("PowerSGD: sent plus error equals the input, and vectors are sent whole") {
+  // Two matrices, with a vector before, between and after them.
   const std::vector<PowerSgd::Matrix> matrices{{3, {12, 7}}, {100, {5, 20}}};
   const std::size_t elements = 205;
   for (const std::size_t n : {2u, 3u, 8u}) {
@@ -167,7 +167,7 @@ TEST_CASE("PowerSGD: sent plus owed equals meant, and vectors travel whole") {
 }
 
 TEST_CASE(
-    "PowerSGD of a matrix of its rank owes nothing; a warm start finds the larger directions") {
+    "PowerSGD of a matrix of its rank has no error; a warm start finds the larger directions") {
   const std::size_t rows = 16, columns = 12;
   const auto rank_two = [&] {
     auto a = random_buffers(1, rows * 2, 1)[0], b = random_buffers(1, columns * 2, 2)[0];
@@ -196,12 +196,12 @@ TEST_CASE(
   CHECK(later < 0.95 * first);
   one.warm_start = false;
   CHECK(owed_norm(one, 8) > 1.02 * later);
-  // Several turns in one call reach the factors that a warm start reaches over calls.
+  // Several iterations in one call reach the factors that a warm start reaches over several calls.
   one.iterations = 8;
   CHECK(owed_norm(one, 1) < 1.001 * later);
 }
 
-TEST_CASE("sparse exchanges: sent plus owed equals meant") {
+TEST_CASE("sparse exchanges: sent plus error equals the input") {
   const std::size_t elements = 500;
   for (const std::size_t n : {2u, 3u, 8u}) {
     for (const auto choice : {SparseAllreduce::Choice::top, SparseAllreduce::Choice::random}) {
@@ -274,7 +274,7 @@ TEST_CASE("every element travels in the end: top-k what adds up, random-k by cha
   }
 }
 
-TEST_CASE("averaging with neighbours keeps the mean and shrinks the spread") {
+TEST_CASE("averaging with neighbours keeps the mean and reduces the spread") {
   const auto spread = [](const std::vector<Flat>& all) {
     double squares = 0;
     const auto mean = sum(all, all[0].size());
@@ -313,14 +313,15 @@ TEST_CASE("averaging with neighbours keeps the mean and shrinks the spread") {
 }
 
 TEST_CASE("closed forms of the exchanges, by hand") {
-  // 1 Mi elements, 8 ranks, chunks of 128 Ki.
+  // 1 Mi elements, 8 ranks, chunks of 128 Ki elements.
   const std::size_t n = 1 << 20, chunk = n / 8;
   CHECK(plain_allreduce_bytes(n, 8, WireFormat::fp16) == 2 * 7 * 2 * chunk);
   CHECK(onebit_allreduce_bytes(n, 8) == 2 * 7 * chunk / 8 + 8 * 7);
   CHECK(quantised_allreduce_bytes(n, 8, {WireFormat::fp8_e4m3, 0}) == 2 * 7 * (chunk + 4));
   CHECK(quantised_allreduce_bytes(n, 8, {WireFormat::int4, 256}) ==
         2 * 7 * (chunk / 2 + chunk / 256 * 4));
-  // 2 nodes of 4: three messages of two shards in the node, one of a shard to the other.
+  // 2 nodes of 4 ranks: three messages of two shards within the node, one of a shard to the other
+  // node.
   CHECK(hierarchical_reduce_scatter_bytes(n, 2, 4, {WireFormat::int8, 256},
                                           {WireFormat::int4, 256}) ==
         3 * (2 * chunk + 2 * chunk / 64) + chunk / 2 + chunk / 64);

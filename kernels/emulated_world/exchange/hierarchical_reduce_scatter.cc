@@ -24,7 +24,8 @@ Wire average(HierarchicalReduceScatter& o, Buffers buffers) {
   Wire wire{std::vector<std::size_t>(n)};
   std::vector<Flat> c = compensated(buffers, o.worker, shard * n);
   o.between.resize(n, Flat(m * shard));
-  // In the node: local rank j gets the shards of rank j of every node, one message from each.
+  // Within the node: local rank j gets the shards of rank j of every node, one message from each
+  // rank.
   std::vector<Flat> sums;  // [rank][node * shard]
   for (std::size_t r = 0; r < n; ++r) {
     const std::size_t node = r / g, j = r % g;
@@ -35,7 +36,7 @@ Wire average(HierarchicalReduceScatter& o, Buffers buffers) {
         const auto from = c[i].begin() + static_cast<std::ptrdiff_t>((k * g + j) * shard);
         part.insert(part.end(), from, from + static_cast<std::ptrdiff_t>(shard));
       }
-      if (i == r) {  // what is its own stays as it is
+      if (i == r) {  // its own part is not sent
         for (std::size_t e = 0; e < sum.size(); ++e) sum[e] += part[e];
       } else {
         const Message message = send(part, rest, o.in_node, o.error_feedback);

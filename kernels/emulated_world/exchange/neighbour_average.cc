@@ -38,7 +38,7 @@ Wire average_with_neighbours(Graph graph, std::size_t call, Buffers buffers, Wir
     reference::dequantise(messages.back(), plain, received[r]);
   }
   for (std::size_t r = 0; r < n; ++r) {
-    // A rank's own share goes through the same rounding, so that the mean of all ranks stays.
+    // A rank's own share is rounded in the same way, so that the mean of all ranks does not change.
     std::vector<std::span<const float>> sources{received[r]};
     for (const std::size_t hop : hops) sources.emplace_back(received[(r + hop) % n]);
     reference::weighted_sum(sources, weights, averages[r]);

@@ -19,7 +19,7 @@ Wire plain_allreduce(Buffers buffers, WireFormat format) {
   }
   std::vector<float> average(chunk * n), received(chunk);
   for (std::size_t c = 0; c < n; ++c) {
-    // Chunk c starts at rank c + 1, ends whole at rank c, and goes round once more.
+    // Chunk c starts at rank c + 1, is complete at rank c, and then goes around once more.
     std::size_t rank = (c + 1) % n;
     std::vector<float> sum(chunk);
     std::copy_n(padded[rank].begin() + static_cast<std::ptrdiff_t>(c * chunk), chunk, sum.begin());

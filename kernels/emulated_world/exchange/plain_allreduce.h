@@ -1,5 +1,5 @@
-// The all-reduce that all others replace, in 32 or 16 bits: a ring, whose partial sums are rounded
-// to the format at every hop.
+// The all-reduce that the other exchanges replace, in 32 or 16 bits: a ring with partial sums
+// rounded to the format at every hop.
 #pragma once
 
 #include "kernels/emulated_world/exchange/wire.h"
@@ -7,7 +7,7 @@
 
 namespace lambcast::emulated {
 
-// Takes plain formats only: fp32, fp16, bf16.
+// `format` must be plain: fp32, fp16 or bf16.
 Wire plain_allreduce(Buffers buffers, WireFormat format);
 
 }  // namespace lambcast::emulated

@@ -14,7 +14,7 @@ Wire average_all(std::vector<Flat>& all) {
   return plain_allreduce(std::vector<std::span<float>>(all.begin(), all.end()), WireFormat::fp32);
 }
 
-// Values in [-0.5, 0.5) that depend on nothing but the arguments.
+// Returns values in [-0.5, 0.5) that depend only on the arguments.
 Flat drawn(std::size_t count, std::uint64_t seed) {
   Flat values(count);
   for (std::size_t e = 0; e < count; ++e) {
@@ -25,8 +25,8 @@ Flat drawn(std::size_t count, std::uint64_t seed) {
   return values;
 }
 
-// Compresses one matrix of all ranks: `c` becomes the error feedback; returns what all ranks
-// receive.
+// Compresses one matrix of all ranks: `c` becomes the error feedback; returns the matrix that all
+// ranks receive.
 Flat compress(PowerSgd& o, std::size_t index, std::vector<std::span<float>>& c, Wire& wire) {
   const reference::MatrixShape shape = o.matrices[index].shape;
   const std::size_t n = c.size(), r = static_cast<std::size_t>(o.rank);
@@ -61,7 +61,7 @@ Wire average(PowerSgd& o, Buffers buffers) {
   if (n == 1) return wire;
   std::vector<Flat> c = compensated(buffers, o.owed, elements);
   o.q.resize(o.matrices.size());
-  // Vectors: everything that is no matrix, as one plain buffer.
+  // Vectors are all elements outside matrices, sent as one plain buffer.
   std::vector<bool> in_matrix(elements);
   for (std::size_t i = 0; i < o.matrices.size(); ++i) {
     const auto& matrix = o.matrices[i];

@@ -1,7 +1,7 @@
-// PowerSGD: the matrices of a buffer travel as two thin factors, the elements between them plain.
-// The remainder of the approximation is the error feedback. With a warm start each call takes one
+// PowerSGD: the matrices of a buffer are sent as two thin factors, the elements between them plain.
+// The remainder of the approximation is the error feedback. With a warm start each call makes one
 // step of subspace iteration from the factors of the last call. Without it Q is drawn anew, and a
-// call takes several steps. Source: PowerSGD, arXiv:1905.13727; reference/low_rank.h.
+// call makes several steps. Source: PowerSGD, arXiv:1905.13727; reference/low_rank.h.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct PowerSgd {
   std::vector<Matrix> matrices;  // in order
   int rank = 4;
   bool warm_start = true;  // else Q is drawn anew in every call
-  int iterations = 1;      // turns between both factors, in every call
+  int iterations = 1;      // iterations over both factors in each call
   std::uint64_t seed = 1;
   std::vector<std::vector<float>> owed = {};  // [rank][N]
   std::vector<std::vector<float>> q = {};     // [matrix], the same on all ranks

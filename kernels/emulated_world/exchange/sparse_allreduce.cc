@@ -25,7 +25,8 @@ Wire average(SparseAllreduce& o, Buffers buffers) {
       const auto indices = reference::top_k_indices(c[r], o.kept);
       const auto values = reference::take(c[r], indices);
       reference::add_at(mean, indices, values, share);
-      // In the ring of the all-gather a rank passes on what all others but the next one sent.
+      // In the ring of the all-gather a rank forwards the messages of all ranks except the next
+      // one.
       wire.sent[r] = (n - 1) * (indices.size() * sizeof indices[0] + values.size() * sizeof(float));
     }
   } else {

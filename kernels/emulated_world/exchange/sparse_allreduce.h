@@ -1,4 +1,4 @@
-// Exchanges k of N elements; the rest becomes error feedback. Top-k: the largest of each rank,
+// Exchanges k of N elements; the others become error feedback. Top-k: the largest of each rank,
 // gathered with their indices. Random-k: one random element of each of k buckets, the same on all
 // ranks, all-reduced in fp32. Sources: arXiv:1712.01887, arXiv:1809.07599; reference/sparse.h.
 #pragma once

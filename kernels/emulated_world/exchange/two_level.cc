@@ -17,7 +17,7 @@ Flat rounded(Flat values, const Quantiser& plain) {
   return values;
 }
 
-// The mean of a node's buffers.
+// Returns the mean of a node's buffers.
 Flat node_mean(Buffers of_node, WireFormat format) {
   const Quantiser plain{format, 0};
   Flat sum(of_node[0].size());
@@ -29,7 +29,7 @@ Flat node_mean(Buffers of_node, WireFormat format) {
   return rounded(std::move(sum), plain);
 }
 
-// Averages one share over the nodes; returns the bytes that each of them sent.
+// Averages one share over the nodes; returns the bytes that each node sent.
 std::size_t exchange(TwoLevel& o, std::size_t share, const ChunkLayout& layout, Buffers of_nodes) {
   if (layout.ranks == 1) return 0;
   if (!o.quantiser) {
@@ -42,8 +42,8 @@ std::size_t exchange(TwoLevel& o, std::size_t share, const ChunkLayout& layout, 
   return average(o.quantised[share], of_nodes).sent[0];
 }
 
-// Bytes that the rank of place `place` in its node sends in the node. Leaders are the head of a
-// chain both ways.
+// Returns the bytes that the rank at `place` in its node sends within the node. With Nodes::leaders
+// the ranks form a chain: sums travel to the leader (place 0) and results travel back.
 std::size_t sent_in_node(const TwoLevel& o, std::size_t place, const ChunkLayout& share) {
   const std::size_t others = static_cast<std::size_t>(o.per_node) - 1;
   if (o.nodes == Nodes::leaders) {

@@ -11,8 +11,8 @@ using namespace lambcast::emulated;
 
 namespace {
 
-// The error feedback of every element, in units of the sum over all ranks: its errors
-// are of node means, of g ranks each.
+// Returns the error feedback of every element, in units of the sum over all ranks: the errors are
+// of node means, each over g ranks.
 std::vector<double> owed_in_two_levels(const TwoLevel& state, std::size_t elements, int m) {
   std::vector<double> owed(elements);
   const int shares = state.nodes == Nodes::shares ? state.per_node : 1;
@@ -36,7 +36,7 @@ std::vector<double> owed_in_two_levels(const TwoLevel& state, std::size_t elemen
 
 }  // namespace
 
-TEST_CASE("two levels: sent plus owed equals meant, in one bit and in 4 and 8") {
+TEST_CASE("two levels: sent plus error equals the input, with 1, 4 and 8 bits") {
   for (const std::size_t elements : {std::size_t{1003}, std::size_t{70}})
     for (const auto& [nodes, per_node] : {std::pair{2, 2}, {3, 4}, {4, 1}, {2, 8}, {1, 4}})
       for (const Nodes how : {Nodes::leaders, Nodes::shares})
@@ -60,8 +60,9 @@ TEST_CASE("two levels: sent plus owed equals meant, in one bit and in 4 and 8") 
   CHECK_THROWS_WITH(average(state, views(buffers)), "per_node: must divide the 4 ranks");
 }
 
-// The exchange of m ranks that have the means of the nodes, and of each share alone.
-TEST_CASE("two levels: bit for bit the flat exchange of node means") {
+// Equals the exchange of m ranks that have the means of the nodes, for the whole buffer and for
+// each share.
+TEST_CASE("two levels: same bits as the flat exchange of node means") {
   const int nodes = 3, per_node = 4;
   const std::size_t elements = 5000;
   TwoLevel by_leaders{.per_node = per_node},
@@ -98,7 +99,7 @@ TEST_CASE("two levels: bit for bit the flat exchange of node means") {
   }
 }
 
-TEST_CASE("two levels: in 16 bits the node's mean is rounded, and no more is lost") {
+TEST_CASE("two levels: in 16 bits only the node's mean is rounded") {
   for (const auto& [format, error] :
        {std::pair{WireFormat::fp16, 2e-3}, {WireFormat::bf16, 2e-2}}) {
     TwoLevel state{.per_node = 4, .in_node = format};
