@@ -1,11 +1,11 @@
 // Hyper-parameters of the optimizers, under DeepSpeed's names, shared by the CPU references and the
-// CUDA kernels, and the quirks of DeepSpeed as options whose default is the right behaviour.
+// CUDA kernels, and the quirks of DeepSpeed as options whose default is the correct behaviour.
 //
 // Notation: p weights, g gradient, m = exp_avg, v = exp_avg_sq, b1, b2 betas, lr step length.
 // Decimal constants are double and rounded to float once, as PyTorch does with Python floats.
 //
 // Sources: DeepSpeed 0.15.4, runtime/fp16/onebit/{lamb,adam,zoadam}.py (the last release with
-// right 1-bit numerics under gradient accumulation); LAMB arXiv:1904.00962, 1-bit Adam
+// correct 1-bit numerics under gradient accumulation); LAMB arXiv:1904.00962, 1-bit Adam
 // arXiv:2102.02888, 1-bit LAMB arXiv:2104.06069, 0/1 Adam arXiv:2202.06009.
 #pragma once
 
@@ -15,18 +15,18 @@
 
 namespace lambcast {
 
-// How the moments, which start from zero, are brought to their size in the first steps; step t
-// counts from 1.
+// How the moments, which start from zero, are scaled in the first steps; step t counts from 1.
 enum class BiasCorrection {
   none,
   in_moments,  // m / (1 - b1^t), v / (1 - b2^t): the papers of Adam and LAMB, NVIDIA's Apex
-  in_rate,     // lr sqrt(1 - b2^t) / (1 - b1^t), so that eps and weight decay weigh otherwise:
+  in_rate,     // lr sqrt(1 - b2^t) / (1 - b1^t), which changes the weight of eps and weight decay:
                // DeepSpeed's FusedLamb by default (csrc/lamb), Colossal-AI's DistributedLamb
 };
 
-// Settings of a tensor's parameter group. Recipes have at least two groups: weights decay, biases
-// and the weights of LayerNorm do not. A group's learning rate is a multiple of the optimizer's, so
-// that one schedule drives all groups; for DeepSpeed's absolute rates it is their quotient.
+// Settings of a tensor's parameter group. Recipes have at least two groups: weights have decay;
+// biases and the weights of LayerNorm do not. A group's learning rate is a multiple of the
+// optimizer's, so that one schedule sets all groups. For DeepSpeed's absolute rates it is their
+// quotient.
 struct ParameterGroup {
   double lr_scale = 1;
   double weight_decay = 0;
@@ -50,11 +50,11 @@ struct LambOptions {
   double weight_decay = 0;
   double max_coeff = 10.0;  // clamps of the trust ratio
   double min_coeff = 0.01;
-  BiasCorrection bias_correction = BiasCorrection::none;  // of plain LAMB; 1-bit LAMB has none
+  BiasCorrection bias_correction = BiasCorrection::none;  // for plain LAMB; 1-bit LAMB has none
 };
 
-// The options that hold for tensor t, where group_of names the group of every tensor; where it is
-// empty they are alike for all.
+// Returns the options of tensor t; group_of has the group of every tensor, and if it is empty, all
+// tensors have the same options.
 template <typename Options>
 Options in_group(Options options, std::span<const ParameterGroup> group_of, std::size_t t) {
   if (group_of.empty()) return options;
@@ -72,73 +72,74 @@ struct OnebitLambOptions {
   LambOptions lamb;
   int freeze_step = 100000;
   double coeff_beta = 0.9;  // average of the trust ratio in warm-up
-  double factor_max = 4.0;  // clamps of the factor in the compression stage ...
+  double factor_max = 4.0;  // limits of the factor in the compression stage ...
   double factor_min = 0.5;
-  double factor_threshold = 0.1;  // ... and of its change from step to step, which wins
+  double factor_threshold = 0.1;  // ... and of its change from step to step, which takes precedence
 };
 
 struct ZeroOneAdamOptions {
   AdamOptions adam;
   int var_freeze_step = 100000;
   int var_update_scaler = 16;     // kappa: the variance interval doubles every kappa updates
-  int local_step_scaler = 32678;  // sic; the local interval doubles every so many steps
+  int local_step_scaler = 32678;  // sic; the local interval doubles after this many steps
   int local_step_clipper = 16;    // largest local interval
 };
 
-// Every step of a DeepSpeed 1-bit optimizer but the first counts: the first call of step() sets the
-// state up and returns, yet state.step becomes 1.
+// Handling of the first step of a DeepSpeed 1-bit optimizer. The first call of step() only
+// initialises the state, but sets state.step to 1.
 enum class DryRun {
-  none,               // right: freeze_step = F gives F warm-up updates
+  none,               // correct: freeze_step = F gives F warm-up updates
   at_construction,    // DeepSpeed with fp16: F - 1 warm-up updates (one for F <= 2)
   on_first_gradient,  // DeepSpeed in fp32: the same, and the first gradient is lost
 };
 
 // Definition of the running average of the trust ratio.
 enum class CoefficientAverage {
-  bias_corrected,  // right: the mean of the ratios seen, 1 when none was defined
-  from_zero,       // DeepSpeed: starts at 0 and leaves out ratios of exactly 1
+  bias_corrected,  // correct: the mean of the ratios seen, 1 if none was defined
+  from_zero,       // DeepSpeed: starts at 0 and skips ratios of exactly 1
 };
 
-// The norm that gradient clipping compares with its limit in the compression stage, where every
-// rank holds its own gradient.
+// The norm that gradient clipping compares with its limit in the compression stage, when every rank
+// has its own gradient.
 enum class ClipNorm {
-  shared,  // right: root mean square over the ranks, so that all clip alike
+  shared,  // correct: root mean square over the ranks, so that all clip alike
   local,   // DeepSpeed: each rank clips by the norm of its own gradient
 };
 
-// Releases whose engine mis-scales the loss once its own gradient all-reduce is switched off, which
-// is the compression stage of every 1-bit optimizer.
+// Releases whose engine scales the loss wrongly when its own gradient all-reduce is switched off,
+// which is the compression stage of every 1-bit optimizer.
 enum class LossScaling {
   right,                     // up to 0.15.4
-  no_accumulation_division,  // 0.16.0 to 0.18.2: gradients come out accumulation-steps times larger
-  no_loss_scale_multiplication  // 0.18.3 and later: the loss scale is divided out but never put in
+  no_accumulation_division,  // 0.16.0 to 0.18.2: gradients are too large by the accumulation steps
+  no_loss_scale_multiplication  // 0.18.3 and later: the loss scale is divided out but not
+                                // multiplied
 };
 
-// How the engine adds up gradients before the optimizer sees them.
+// How the engine sums gradients before the optimizer gets them.
 enum class GradientSum {
-  full_precision,  // right
+  full_precision,  // correct
   half,            // DeepSpeed under fp16: the scaled gradient, every partial sum and the mean are
                    // rounded to fp16
   bfloat16         // the same in bf16
 };
 
-// Treatment in the compression stage of weights that no gradient had reached when their variance
-// was last updated: v is 0 on all ranks. Examples are rows of an embedding whose token did not
-// occur. One bit cannot encode 0, so the average there is a scale, divided by eps alone.
+// Treatment in the compression stage of weights without a gradient when their variance was last
+// updated: v is 0 on all ranks. Examples are rows of an embedding whose token did not occur. One
+// bit cannot encode 0, so the average there is a scale, divided by eps only.
 enum class Unseen {
-  stay,  // right: the average counts as 0 there, and only weight decay moves them
+  stay,  // correct: the average counts as 0 there, and only weight decay moves them
   move,  // DeepSpeed: by lr scale / eps, unless the script masks their momentum
 };
 
 struct Quirks {
   Padding padding = Padding::excluded;
-  bool persistent_tail = false;  // 1-bit LAMB: the padding feeds on its own decoded value
+  bool persistent_tail = false;  // 1-bit LAMB: the padding feeds back its own decoded value
   DryRun dry_run = DryRun::none;
   CoefficientAverage coefficient_average = CoefficientAverage::bias_corrected;
   bool fresh_variance_on_equality = false;  // copied only if step == freeze_step exactly
-  bool zero_momentum_fails = false;         // a tensor of zero momentum divides by zero
-  bool empty_tensor_poisons = false;  // 1-bit LAMB: a tensor of no elements makes the scaling of
-                                      // all NaN and fails the first compressed step
+  bool zero_momentum_fails = false;         // a tensor with zero momentum divides by zero
+  bool empty_tensor_poisons = false;        // 1-bit LAMB: an empty tensor makes the scaling of
+                                            // all NaN and fails the first compressed step
   ClipNorm clip_norm = ClipNorm::shared;
   bool overflow_poisons = false;  // no overflow check (DeepSpeed in fp32): NaN reaches all ranks
   bool lone_rank_keeps_momentum = false;  // 0/1 Adam on one rank skips its momentum update
@@ -149,8 +150,8 @@ struct Quirks {
   GradientSum gradient_sum = GradientSum::full_precision;
 };
 
-// All quirks of DeepSpeed 0.15.4's optimizers under fp16. How its engine sums gradients, which is
-// rounding, is not among them.
+// Returns all quirks of DeepSpeed 0.15.4's optimizers under fp16, except for its engine's summation
+// of gradients, which is only rounding.
 constexpr Quirks deepspeed_quirks() {
   return {.padding = Padding::counted,
           .persistent_tail = true,

@@ -1,10 +1,10 @@
-// `lambcast profile`: what this GPU does, as a device profile the simulator reads.
+// `lambcast profile`: measures this GPU and writes a device profile for the simulator.
 //
-// Times every kernel over a range of sizes and at the exact buffer of BERT-Large, the matrix
+// It times every kernel over a range of sizes and at the exact buffer of BERT-Large, the matrix
 // products of transformer layers forward and backward, and the copies between device and host.
-// Device events around every single call, the same state and a flushed L2 cache before each,
-// warm-up calls first; the median and the interquartile range over the iterations are kept. The
-// bandwidth of a plain device copy, measured in the same run, is what the kernels are held against.
+// Every single call is between device events, after warm-up calls, with the same state and a
+// flushed L2 cache. The median and the interquartile range over the iterations are kept. Kernels
+// are compared with the bandwidth of a plain device copy measured in the same run.
 #pragma once
 
 #include <cstddef>
@@ -16,24 +16,25 @@
 namespace lambcast {
 
 struct ProfileOptions {
-  // As in nccl-tests (-b -e -f -n -w): bytes of one fp32 buffer, 64 K to 1 G elements by default.
+  // Options as in nccl-tests (-b -e -f -n -w): bytes of one fp32 buffer, 64 K to 1 G elements by
+  // default.
   std::size_t min_bytes = std::size_t{256} << 10;
   std::size_t max_bytes = std::size_t{4} << 30;
   double factor = 4;
   int iterations = 20;
   int warmup = 5;
   bool layers = true;
-  std::function<void(std::string_view)> progress;  // one line per thing measured; may be empty
+  std::function<void(std::string_view)> progress;  // one line per measurement; may be empty
 };
 
-// The profile as TOML text (profile/document.h has its form). Sizes that do not fit the device's
-// memory are left out and named in a comment.
-// Throws Error{Exit::usage} for options out of range, Error{Exit::missing} when there is no GPU or
-// this build has no CUDA, Error{Exit::failure} when a CUDA call fails.
+// Returns the profile as TOML text (in the form of profile/document.h). Sizes that do not fit the
+// device's memory are left out and named in a comment. Throws Error{Exit::usage} for options out of
+// range, Error{Exit::missing} if there is no GPU or this build has no CUDA, and
+// Error{Exit::failure} if a CUDA call fails.
 std::string profile_device(const ProfileOptions& options);
 
-// Returns the element counts of `options` in rising order, with BERT-Large's 335,184,706 if it lies
-// in the range. Throws Error{Exit::usage} for options out of range.
+// Returns the element counts of `options` in increasing order, with BERT-Large's 335,184,706 if it
+// is in the range. Throws Error{Exit::usage} for options out of range.
 std::vector<std::size_t> profile_sizes(const ProfileOptions& options);
 
 }  // namespace lambcast

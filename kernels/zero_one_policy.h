@@ -1,6 +1,7 @@
-// When 0/1 Adam does what, both intervals starting at 1:
+// When 0/1 Adam makes which kind of step; both intervals start at 1:
 //
-//   not frozen  step % var_interval == 0: full, else 1-bit; every kappa fulls the interval doubles
+//   not frozen  step % var_interval == 0: full, else 1-bit; the interval doubles after every kappa
+//               full steps
 //   frozen      step % local_interval == 0: 1-bit, else silent; every local_step_scaler steps the
 //               interval doubles, up to local_step_clipper
 //

@@ -12,8 +12,8 @@
 // launches.
 //
 // Every call enqueues on `stream` and returns. The phases are separate functions because one thread
-// that drives several communicators brackets the calls of all of them in one group, and because an
-// optimizer puts its own work between them.
+// with several communicators puts the calls of all of them in one group, and because an optimizer
+// puts its own work between them.
 //
 // Source: DeepSpeed 0.15.4, runtime/comm/nccl.py.
 #pragma once
@@ -27,7 +27,7 @@
 
 namespace lambcast::cuda {
 
-// The device memory of one rank: errors kept from call to call, and the packed signs.
+// The device memory of one rank: errors kept between calls, and the packed signs.
 class CompressedAllreduce {
  public:
   // Allocates on the current device: 4 Np + 4 C + (Np / 8) (2 + 1/n) bytes.
@@ -38,17 +38,18 @@ class CompressedAllreduce {
   const ChunkLayout& layout() const { return layout_; }
   int rank() const { return rank_; }
 
-  // `input` names the buffer to compress (WorkerPhase from x to x_elements); the rest is filled in.
+  // Runs the worker phase on the buffer of `input` (WorkerPhase from x to x_elements), and sets its
+  // other members.
   cudaError_t compress(WorkerPhase input, cudaStream_t stream);
   ncclResult_t exchange(const NcclApi& nccl, ncclComm_t comm, cudaStream_t stream);
   cudaError_t serve(cudaStream_t stream);
   ncclResult_t gather(const NcclApi& nccl, ncclComm_t comm, cudaStream_t stream);
-  // After gather().
+  // Returns the average; call it after gather().
   PackedAverage average() const;
 
-  // Clears the error feedback, as before the first call.
+  // Clears the error feedback to its initial state.
   cudaError_t forget_errors(cudaStream_t stream);
-  // Calls visit(buffer) for all that goes on from call to call (saved_state.h).
+  // Calls visit(buffer) for all state that is kept between calls (saved_state.h).
   template <typename Self, typename Visit>
   static void each_state(Self& self, Visit& visit) {
     visit(self.worker_error_);
@@ -69,8 +70,8 @@ class CompressedAllreduce {
   DeviceBuffer<double> workspace_;
 };
 
-// The arguments of one rank: its state, the N elements of x, and the memory of the compressed
-// average (which may be x).
+// The arguments of one rank: its state, the N elements of x, and memory for the average, which may
+// be x.
 struct LocalRank {
   int device = 0;
   CompressedAllreduce* state = nullptr;
@@ -80,9 +81,9 @@ struct LocalRank {
   cudaStream_t stream = nullptr;
 };
 
-// All phases, for all the ranks that this thread drives. Throws Error{Exit::failure} naming the
-// phase that failed. exchange_compressed() is what lies between the worker phase and the decoding;
-// it reads neither x nor mean.
+// Runs all phases for the ranks of this thread. Throws Error{Exit::failure} naming the phase that
+// failed. exchange_compressed() runs the phases between the worker phase and the decoding; it does
+// not read x or mean.
 void exchange_compressed(const NcclApi& nccl, std::span<const LocalRank> ranks);
 void compressed_allreduce(const NcclApi& nccl, std::span<const LocalRank> ranks);
 

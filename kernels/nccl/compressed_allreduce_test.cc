@@ -46,7 +46,7 @@ void allreduce_agrees(int n) {
       const std::vector<std::span<float>> spans(x.begin(), x.end());
       emulated::compressed_allreduce(spans, errors, Padding::excluded);
       const auto first = node.buffers[0].to_host();
-      CHECK(relative_distance(first, x[0]) < 1e-2);  // one flipped sign in 1e5 is 6e-3
+      CHECK(relative_distance(first, x[0]) < 1e-2);  // one flipped sign in 1e5 changes it by 6e-3
       node.gpus.on_each([&](int r) { CHECK(node.buffers[std::size_t(r)].to_host() == first); });
     }
   }
@@ -64,7 +64,7 @@ TEST_CASE("compressed_allreduce through NCCL on two GPUs agrees with the emulate
   allreduce_agrees(2);
 }
 
-TEST_CASE("forgotten errors leave the average of a first call") {
+TEST_CASE("after the errors are cleared, the average is that of a first call") {
   NEED_GPUS(1);
   AllreduceNode node(4099, 1);
   const auto x = random_values(4099, 1);

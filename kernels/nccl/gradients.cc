@@ -44,7 +44,7 @@ std::vector<Watched> watched(std::span<const RankGradient> ranks) {
   return result;
 }
 
-// All ranks have the same norm.
+// Returns whether any gradient overflowed. All ranks have the same norm.
 bool overflowed(const NcclApi& nccl, std::span<const RankGradient> ranks, double timeout_s) {
   await(nccl, watched(ranks), timeout_s);
   const RankGradient& g = ranks.front();

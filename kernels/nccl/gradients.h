@@ -1,7 +1,7 @@
 // Turns the gradients of backward passes into those that an optimizer reads, for all ranks of a
-// thread, before any state moves:
+// thread, before any state changes:
 //
-//   mean        over the ranks, if the step needs it. Gradients in fp16 or bf16 travel in 16 bits,
+//   mean        over the ranks, if the step needs it. fp16 and bf16 gradients are sent in 16 bits,
 //               half the bytes of fp32, as in DeepSpeed.
 //   norm        measure_gradient on every rank, and the mean over the ranks by an all-reduce of 8
 //               bytes (shared_norm.h). It is not finite if any rank's gradient is not. The host
@@ -10,7 +10,7 @@
 //               kernels of the step widen and multiply as they read (cuda/gradient_view.h), so that
 //               no pass writes an fp32 copy.
 //
-// Without a check for overflow, clipping and a loss scale, gradients are only averaged, and nothing
+// Without an overflow check, clipping and a loss scale, gradients are only averaged, and nothing
 // waits.
 #pragma once
 
@@ -24,10 +24,10 @@
 namespace lambcast::cuda {
 
 struct GradientOptions {
-  double loss_scale = 1;       // what the gradients are multiplied with
-  double max_norm = 0;         // clipping; 0: none
-  bool check_overflow = true;  // costs the wait: off where a CUDA graph is captured
-  double timeout_s = 600;      // how long that wait may be (watch.h)
+  double loss_scale = 1;       // factor of the gradients
+  double max_norm = 0;         // clipping limit; 0: none
+  bool check_overflow = true;  // costs the wait; off if a CUDA graph is captured
+  double timeout_s = 600;      // limit of that wait (watch.h)
 };
 
 // Device memory of the norm and of the factor.
@@ -39,12 +39,12 @@ struct GradientNorm {
 
 struct RankGradient : Watched {
   std::size_t elements = 0;
-  HalfPointer half;         // gradients in 16 bits, or null; overwritten by their mean
+  HalfPointer half;         // gradients in 16 bits, or null; overwritten with their mean
   float* values = nullptr;  // the gradient itself if half is null, else memory for
                             // average_unscaled, or null
   const GradientNorm* norm = nullptr;
 
-  // The gradient without its factor.
+  // Returns the gradient without its factor.
   Gradient arrived() const { return half ? Gradient(half) : Gradient(values); }
 };
 
@@ -57,8 +57,8 @@ Gradient unscaled(const RankGradient& rank, const GradientOptions& options);
 void average_unscaled(const NcclApi& nccl, std::span<const RankGradient> ranks, std::size_t first,
                       const GradientOptions& options);
 
-// Does all of the above; `averaged` says whether the step needs the mean. Returns false if a
-// gradient of any rank overflowed. Throws Error{Exit::failure} naming the call or the rank that
+// Performs the reduction above; `averaged` tells whether the step needs the mean. Returns false if
+// a gradient of any rank overflowed. Throws Error{Exit::failure} naming the call or the rank that
 // failed.
 bool reduce(const NcclApi& nccl, std::span<const RankGradient> ranks, bool averaged,
             const GradientOptions& options);

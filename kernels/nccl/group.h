@@ -1,4 +1,4 @@
-// Work of several GPUs that one thread drives.
+// Work of one thread on several GPUs.
 #pragma once
 
 #include <span>
@@ -8,8 +8,8 @@
 
 namespace lambcast::cuda {
 
-// An NCCL group that is closed also when a call in it fails or throws, so that the communicator can
-// still be used or torn down.
+// An NCCL group that is closed even if a call in it fails or throws, so that the communicator can
+// still be used or destroyed.
 class Group {
  public:
   explicit Group(const NcclApi& nccl) : nccl_(nccl), started_(nccl.ncclGroupStart()) {
@@ -33,7 +33,7 @@ class Group {
   bool open_ = false;
 };
 
-// enqueue(rank) with the device of each rank current.
+// Calls enqueue(rank) with the device of each rank current.
 template <typename Rank, typename Enqueue>
 void on_each(std::span<const Rank> ranks, Enqueue enqueue) {
   for (const Rank& rank : ranks) {
@@ -42,7 +42,7 @@ void on_each(std::span<const Rank> ranks, Enqueue enqueue) {
   }
 }
 
-// The same in one group.
+// The same within one NCCL group.
 template <typename Rank, typename Enqueue>
 void in_group(const NcclApi& nccl, std::span<const Rank> ranks, Enqueue enqueue) {
   Group group(nccl);

@@ -1,5 +1,5 @@
-// A learning rate that kernels read from device memory: a CUDA graph that replays a step takes the
-// one that was set before the launch.
+// A learning rate in device memory: a CUDA graph that replays a step uses the rate that was set
+// before the launch.
 #pragma once
 
 #include <span>

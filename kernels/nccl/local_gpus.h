@@ -1,5 +1,5 @@
-// Communicators of the first n GPUs of this machine, for one thread that drives them all: rank r is
-// GPU r.
+// Communicators of the first n GPUs of this machine, for one thread that drives all of them: rank r
+// is GPU r.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,7 @@ namespace lambcast::cuda {
 
 class LocalGpus {
  public:
-  // Throws Error{Exit::failure} naming the call that failed.
+  // Makes the communicators. Throws Error{Exit::failure} naming the call that failed.
   explicit LocalGpus(const NcclApi& nccl, int count)
       : nccl_(nccl), comms_(static_cast<std::size_t>(count)) {
     ncclUniqueId id{};
@@ -25,16 +25,16 @@ class LocalGpus {
   }
   ~LocalGpus() {
     for (const ncclComm_t comm : comms_) {
-      if (comm != nullptr) nccl_.ncclCommDestroy(comm);  // else aborted
+      if (comm != nullptr) nccl_.ncclCommDestroy(comm);  // else it was aborted
     }
   }
   LocalGpus(const LocalGpus&) = delete;
   LocalGpus& operator=(const LocalGpus&) = delete;
 
-  // Address of the communicator, so that it can be aborted (watch.h).
+  // Returns the address of the communicator, so that it can be aborted (watch.h).
   ncclComm_t* comm_of(int rank) { return &comms_[static_cast<std::size_t>(rank)]; }
 
-  // f(r) for every rank, its GPU current.
+  // Calls f(r) for every rank, with its GPU current.
   template <typename F>
   void on_each(F f) const {
     for (int r = 0; r < static_cast<int>(comms_.size()); ++r) {

@@ -1,4 +1,4 @@
-// NCCL as a table of functions, loaded when a program needs it rather than linked:
+// NCCL as a table of functions that is loaded on demand instead of linked:
 //
 //   * the program also starts without libnccl, and can report that;
 //   * NCCL keeps its host identity (NCCL_HOSTID) once per loaded library. Several ranks on one GPU
@@ -37,19 +37,19 @@ struct NcclApi {
 #undef LAMBCAST_DECLARE
 };
 
-// libnccl.so.2 as the loader finds it, else the one the build found; loaded once and never
-// unloaded. Throws Error{Exit::missing} with one sentence where there is none.
+// Loads libnccl.so.2 as found by the loader, else the one found by the build; it is loaded once and
+// never unloaded. Throws Error{Exit::missing} with one sentence if there is none.
 const NcclApi& load_nccl();
 
-// `count` libraries with memory of their own: load_nccl() and copies of its file, which lie in the
-// folder for temporary files while they are loaded. Throws Error{Exit::missing} as above and
-// Error{Exit::failure} when a copy cannot be made (some 220 MB each).
+// Loads `count` libraries with memory of their own: load_nccl() and copies of its file, which exist
+// in the folder for temporary files during loading. Throws Error{Exit::missing} as above and
+// Error{Exit::failure} if a copy cannot be made (some 220 MB each).
 std::vector<NcclApi> load_nccl_copies(int count);
 
-// "2.28.9"
+// Returns the version, such as "2.28.9".
 std::string version_of(const NcclApi& nccl);
 
-// Throws Error{Exit::failure} naming the call and what NCCL says about it.
+// Throws Error{Exit::failure} with the name of the call and NCCL's message if `status` is an error.
 void require(const NcclApi& nccl, ncclResult_t status, const char* what);
 
 }  // namespace lambcast::cuda

@@ -27,7 +27,7 @@ struct OwnTemporaryFolder {
 
 }  // namespace
 
-TEST_CASE("copies of NCCL are libraries of their own and leave no file") {
+TEST_CASE("copies of NCCL are separate libraries and leave no file") {
   const OwnTemporaryFolder folder;
   const std::vector<NcclApi> copies = load_nccl_copies(3);
   REQUIRE(copies.size() == 3);
@@ -42,7 +42,7 @@ TEST_CASE("copies of NCCL are libraries of their own and leave no file") {
 
 TEST_CASE("each copy of NCCL keeps its own last error") {
   const std::vector<NcclApi> copies = load_nccl_copies(2);
-  // A communicator of no ranks is refused, and NCCL remembers why.
+  // NCCL rejects a communicator without ranks, and keeps the reason.
   ncclComm_t comm = nullptr;
   CHECK(copies[1].ncclCommInitRank(&comm, 0, {}, 0) != ncclSuccess);
   CHECK(std::string(copies[1].ncclGetLastError(nullptr)) != "");
@@ -51,8 +51,8 @@ TEST_CASE("each copy of NCCL keeps its own last error") {
                     Catch::StartsWith("ncclCommInitRank: invalid argument ("));
 }
 
-TEST_CASE("a folder that cannot hold copies of NCCL is named") {
+TEST_CASE("a folder that cannot hold copies of NCCL is named in the error") {
   const OwnTemporaryFolder folder;
-  setenv("TMPDIR", "/proc", 1);  // where nobody can make a folder
+  setenv("TMPDIR", "/proc", 1);  // no folder can be made there
   CHECK_THROWS_WITH(load_nccl_copies(2), Catch::Contains("/proc/lambcast-"));
 }

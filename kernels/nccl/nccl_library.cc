@@ -47,7 +47,7 @@ void* first_library() {
   return library;
 }
 
-// A new folder, gone with all that is in it when it goes out of scope.
+// A new folder that is removed with its content at the end of the scope.
 class TemporaryFolder {
  public:
   TemporaryFolder() : path_((fs::temp_directory_path() / "lambcast-XXXXXX").string()) {
@@ -68,7 +68,8 @@ class TemporaryFolder {
   std::string path_;
 };
 
-// The loader takes a file of another name and inode for another library, with its own variables.
+// Copies the library. The loader takes a file with another name and inode for another library, with
+// its own variables.
 void* open_copy(const fs::path& original, const fs::path& copy) {
   std::error_code failed;
   fs::copy_file(original, copy, failed);
@@ -80,7 +81,7 @@ void* open_copy(const fs::path& original, const fs::path& copy) {
   if (library == nullptr) {
     throw Error(Exit::failure, fmt::format("a copy of NCCL cannot be loaded ({})", loader_error()));
   }
-  fs::remove(copy, failed);  // the mapping stays
+  fs::remove(copy, failed);  // the mapping remains
   return library;
 }
 

@@ -10,7 +10,7 @@
 
 namespace lambcast::cuda {
 
-// Every tensor begins at a multiple of four elements.
+// Returns a world with tensors that all begin at multiples of four elements.
 inline emulated::World aligned_world(int ranks) {
   emulated::World world;
   world.tensors = tensor_layout(std::vector<std::size_t>{700, 4, 0, 2048, 33});
@@ -26,7 +26,8 @@ inline std::vector<std::vector<float>> random_gradients(const emulated::World& o
   }
   return gradients;
 }
-// The same where none ever reaches elements 16 to 80, nor 1000 to 1050 before step `late`.
+// Returns gradients that never reach elements 16 to 80, and reach 1000 to 1050 only from step
+// `late` on.
 inline std::vector<std::vector<float>> sparse_gradients(const emulated::World& of, unsigned step,
                                                         unsigned late) {
   auto gradients = random_gradients(of, step);
@@ -60,7 +61,7 @@ struct Node {
     });
     return take(ranks, how);
   }
-  // The same of gradients in 16 bits. Without `memory` in fp32 no kernel can widen them.
+  // The same with gradients in 16 bits. Without fp32 `memory`, no kernel can widen them.
   Step step_half(const std::vector<std::vector<std::uint16_t>>& gradients,
                  const GradientOptions& how, HalfFormat format = HalfFormat::fp16,
                  bool memory = false) {

@@ -4,7 +4,7 @@ namespace lambcast::cuda {
 
 namespace {
 
-// Before anything is allocated.
+// Checks the arguments before anything is allocated.
 const TensorLayout& checked(const TensorLayout& tensors, std::span<const float> initial,
                             const OnebitAdamOptions& options, const TensorTraits& traits) {
   check_freeze_step("freeze_step", options.freeze_step);
@@ -13,7 +13,7 @@ const TensorLayout& checked(const TensorLayout& tensors, std::span<const float> 
   return tensors;
 }
 
-// The same tensors at the beginning of a buffer.
+// Returns the same tensors at the beginning of a buffer.
 TensorLayout at_front(TensorLayout tensors) {
   const std::size_t first = tensors.offsets.front();
   for (std::size_t& offset : tensors.offsets) offset -= first;

@@ -1,13 +1,13 @@
-// The whole of 1-bit Adam over real GPUs: the state of one rank, and a step of all ranks that a
-// thread drives. The algorithm is that of emulated_world/onebit_adam.h.
+// All of 1-bit Adam over real GPUs: the state of one rank, and a step of all ranks that a thread
+// drives. The algorithm is that of emulated_world/onebit_adam.h.
 //
 //   warm-up        all-reduce of the gradient (mean), adam_step
 //   compression    worker phase of the momentum, exchange, server phase and gather for every
 //                  tensor, all in the same two NCCL groups; onebit_adam_step
 //
-// Each tensor that compresses travels alone, with its own scales. Pass the tensors as they are to
-// travel; DeepSpeed's fp16 wrapper flattens each parameter group into one. They begin at multiples
-// of four elements. One rank alone compresses too; DeepSpeed's does not.
+// Each compressed tensor is sent separately, with its own scales. Pass the tensors as they are
+// sent; DeepSpeed's fp16 wrapper flattens each parameter group into one. They must begin at
+// multiples of four elements. A single rank compresses too; DeepSpeed's does not.
 //
 // Device memory of a rank, N elements, n ranks: p, m and v 12 N, error feedback 4 N + 4 N/n, signs
 // N/4 + N/8n bytes. A step enqueues on the streams of the ranks, and waits for them only to check
@@ -31,22 +31,24 @@ namespace lambcast::cuda {
 class OnebitAdam : public Replica {
  public:
   // Allocates on the current device. Of `quirks`, padding and unseen apply. Throws Error for
-  // freeze_step < 1 and for weights or traits that do not fit the tensors, or tensors that begin
+  // freeze_step < 1, for weights or traits that do not fit the tensors, and for tensors that begin
   // elsewhere.
   OnebitAdam(const TensorLayout& tensors, std::span<const float> initial, int ranks, int rank,
              const OnebitAdamOptions& options, const Quirks& quirks = {},
              const TensorTraits& traits = {});
 
-  bool compresses() const { return steps_ >= options_.freeze_step; }  // the next step
+  bool compresses() const {
+    return steps_ >= options_.freeze_step;
+  }  // whether the next step compresses
   Step next() const { return compresses() ? Step::onebit : Step::full; }
-  // These are as in OnebitLamb (onebit_lamb.h).
+  // See OnebitLamb (onebit_lamb.h).
   cudaError_t variance_norms(double* norms, cudaStream_t stream) const;
   cudaError_t begin_compression(cudaStream_t stream);
   cudaError_t count_replayed_step(cudaStream_t stream);
   std::vector<std::byte> save() const;
   void load(std::span<const std::byte> state);
 
-  // The pieces of a step (step.h).
+  // The parts of a step (step.h).
   std::size_t compressed_elements() const { return compressing_.elements(); }
   cudaError_t full_step(const Gradient& mean_gradient, cudaStream_t stream);
   cudaError_t compress(const Gradient& gradient, cudaStream_t stream);
@@ -68,17 +70,17 @@ class OnebitAdam : public Replica {
                   std::size_t elements) const;
   StateLayout layout() const;
 
-  TensorLayout compressing_;  // the tensors in front of what never freezes
+  TensorLayout compressing_;  // the tensors before those that never freeze
   OnebitAdamOptions options_;
   TensorExchanges exchanges_;
   DeviceBuffer<float> m_, v_, mask_;
   DeviceBuffer<GroupRun> runs_, runs_behind_;
-  LambTensors per_tensor_;  // what the norms go through
+  LambTensors per_tensor_;  // for the norms
 };
 
 using OnebitAdamRank = Rank<OnebitAdam>;
 
-// One step. Throws Error{Exit::failure} naming the call or the rank that failed.
+// Makes one step. Throws Error{Exit::failure} naming the call or the rank that failed.
 Step onebit_adam_step(const NcclApi& nccl, std::span<const OnebitAdamRank> ranks,
                       const GradientOptions& options = {});
 

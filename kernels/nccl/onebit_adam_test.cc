@@ -19,7 +19,7 @@ OnebitAdamOptions options_frozen_at(int freeze_step) {
   return options;
 }
 
-// Through the freeze and beyond it.
+// Compares steps through the freeze and beyond it.
 void onebit_adam_agrees(const emulated::World& world, auto gradients) {
   const OnebitAdamOptions options = options_frozen_at(4);
   emulated::OnebitAdam cpu = emulated::onebit_adam(world, options);
@@ -28,7 +28,7 @@ void onebit_adam_agrees(const emulated::World& world, auto gradients) {
     CHECK(node.optimizers[0].compresses() == cpu.frozen);
     const Step did = node.step(gradients(world, k));
     CHECK(did == emulated::step(cpu, gradients(world, k)));
-    // The mean of two is the same bits on both sides.
+    // The mean of two values has the same bits on both sides.
     if (did == Step::full && world.ranks == 2) CHECK((node.weights(0) == cpu.ranks[0].p));
   }
   const auto weights = node.weights(0);
@@ -56,7 +56,7 @@ TEST_CASE("1-bit Adam through NCCL on four GPUs agrees with the emulated world")
   onebit_adam_agrees(aligned_world(4));
 }
 
-TEST_CASE("what no gradient had reached stays in 1-bit Adam through NCCL, or moves by eps") {
+TEST_CASE("weights without a gradient stay in 1-bit Adam through NCCL, or move by eps") {
   NEED_RANKS(2);
   for (const Unseen unseen : {Unseen::stay, Unseen::move}) {
     emulated::World two = aligned_world(2);
@@ -106,7 +106,7 @@ TEST_CASE("a monitor of the variance ends 1-bit Adam's warm-up") {
   CHECK(relative_distance(node.weights(0), cpu.ranks[0].p) < 1e-5);
 }
 
-TEST_CASE("1-bit Adam refuses tensors that begin inside a quad") {
+TEST_CASE("1-bit Adam rejects tensors that begin inside a quad") {
   NEED_GPUS(1);
   const TensorLayout tensors = tensor_layout(std::vector<std::size_t>{8, 3, 8});
   CHECK_THROWS_WITH(OnebitAdam(tensors, random_values(19, 1), 1, 0, options_frozen_at(1)),

@@ -6,7 +6,7 @@ namespace lambcast::cuda {
 
 namespace {
 
-// Before anything is allocated.
+// Checks the arguments before anything is allocated.
 const TensorLayout& checked(const TensorLayout& tensors, std::span<const float> initial,
                             const OnebitLambOptions& options, const Quirks& quirks,
                             const TensorTraits& traits) {

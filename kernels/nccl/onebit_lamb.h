@@ -1,15 +1,15 @@
-// The whole of 1-bit LAMB over real GPUs: the state of one rank, and a step of all ranks that a
-// thread drives. The algorithm is that of emulated_world/onebit_lamb.h.
+// All of 1-bit LAMB over real GPUs: the state of one rank, and a step of all ranks that a thread
+// drives. The algorithm is that of emulated_world/onebit_lamb.h.
 //
 //   warm-up        all-reduce of the gradient (mean), lamb_step
 //   at the freeze  variance copied, coefficients fixed, scaling of the tensors computed
 //   compression    worker phase of the momentum, exchange, server phase, gather, onebit_lamb_step
 //
-// Device memory of a rank, N elements, n ranks: p, m, v and fresh v 16 N, error feedback 4 N +
-// 4 N/n, signs N/4 + N/8n bytes. A step enqueues on the streams of the ranks, and waits for them
-// only to check for overflow. One rank alone compresses too; DeepSpeed's does not.
+// Device memory of a rank, N elements, n ranks: p, m, v and fresh v 16 N, error feedback 4 N + 4
+// N/n, signs N/4 + N/8n bytes. A step enqueues on the streams of the ranks, and waits for them only
+// to check for overflow. A single rank compresses too; DeepSpeed's does not.
 //
-// Tensors may belong to groups with a learning rate and weight decay of their own, momenta may be
+// Tensors may belong to groups with their own learning rate and weight decay, momenta may be
 // masked, and the last tensors may never freeze: their gradients are all-reduced in both stages.
 //
 // Source: DeepSpeed 0.15.4, runtime/fp16/onebit/lamb.py; 1-bit LAMB, arXiv:2104.06069.
@@ -28,41 +28,43 @@ namespace lambcast::cuda {
 class OnebitLamb : public Replica {
  public:
   // Allocates on the current device. Of `quirks`, padding, persistent_tail, coefficient_average and
-  // unseen apply, padding that persists only where all tensors freeze. Throws Error for freeze_step
-  // < 1 and for weights or traits that do not fit the tensors.
+  // unseen apply; padding can persist only if all tensors freeze. Throws Error for freeze_step < 1
+  // and for weights or traits that do not fit the tensors.
   OnebitLamb(const TensorLayout& tensors, std::span<const float> initial, int ranks, int rank,
              const OnebitLambOptions& options, const Quirks& quirks = {},
              const TensorTraits& traits = {});
 
-  bool compresses() const { return steps_ >= options_.freeze_step; }  // the next step
+  bool compresses() const {
+    return steps_ >= options_.freeze_step;
+  }  // whether the next step compresses
   Step next() const { return compresses() ? Step::onebit : Step::full; }
-  // Writes the sum |v| of each tensor that will compress, which decides when compression may begin
-  // (reference/freeze.h). Doubles in device memory, the same bits on all ranks; 4 bytes per
-  // element.
+  // Writes the sum |v| of each tensor that will be compressed, which decides when compression may
+  // begin (reference/freeze.h). Doubles in device memory, with the same bits on all ranks; 4 bytes
+  // per element.
   cudaError_t variance_norms(double* norms, cudaStream_t stream) const {
     return cuda::variance_norms(state(per_tensor_), norms, stream);
   }
   // Ends the warm-up after the steps taken so far, instead of after freeze_step. Call it on all
-  // ranks; cudaErrorInvalidValue before the first step.
+  // ranks. Returns cudaErrorInvalidValue before the first step.
   cudaError_t begin_compression(cudaStream_t stream);
-  // To be called for every launch but the first of a CUDA graph that captured a step without the
-  // check of overflow: captured, it was counted. The last step of the warm-up is to be no replay,
-  // for it computes more.
+  // Counts a replay of a CUDA graph that captured a step without the overflow check. Call it for
+  // every launch except the first, since the capture was counted. The last step of the warm-up must
+  // not be a replay, because it computes more.
   cudaError_t count_replayed_step(cudaStream_t stream) { return finish(stream); }
-  // All that the next step depends on, this rank's errors and learning rate included (but no traits
-  // and options); waits for the device. A run that is saved and loaded into another object has the
-  // bits of one that goes on. load() throws Error{Exit::usage} with one line, and changes nothing,
-  // for what another version, optimizer or rank has saved, or for other tensors.
+  // Returns all state that the next step depends on, including this rank's errors and learning rate
+  // (but not traits and options); waits for the device. A run loaded into another object continues
+  // with the same bits. load() throws Error{Exit::usage} with one line, and changes nothing, if the
+  // state is of another version, optimizer, rank or set of tensors.
   std::vector<std::byte> save() const;
   void load(std::span<const std::byte> state);
 
-  // The pieces of a step (step.h).
-  // From here on gradients are averaged in the compression stage too.
+  // The parts of a step (step.h). From element compressed_elements() on, gradients are averaged in
+  // the compression stage too.
   std::size_t compressed_elements() const { return compressing_.elements(); }
   cudaError_t full_step(const Gradient& mean_gradient, cudaStream_t stream);
   cudaError_t compress(const Gradient& gradient, cudaStream_t stream);
   std::span<CompressedAllreduce> exchanges() { return {&exchange_, 1}; }
-  // Reads of `gradient` only the tensors that never freeze: their mean over the ranks, unscaled.
+  // Reads from `gradient` only the tensors that never freeze: their unscaled mean over the ranks.
   cudaError_t apply(const float* gradient, cudaStream_t stream);
 
   template <typename Self, typename Visit>
@@ -90,7 +92,7 @@ class OnebitLamb : public Replica {
   }
   StateLayout layout() const;
 
-  TensorLayout compressing_;  // the tensors in front of what never freezes
+  TensorLayout compressing_;  // the tensors before those that never freeze
   OnebitLambOptions options_;
   CompressedAllreduce exchange_;
   DeviceBuffer<float> m_, v_, fresh_v_;  // m with its padding
@@ -101,7 +103,7 @@ class OnebitLamb : public Replica {
 
 using OnebitLambRank = Rank<OnebitLamb>;
 
-// One step. Throws Error{Exit::failure} naming the call or the rank that failed.
+// Makes one step. Throws Error{Exit::failure} naming the call or the rank that failed.
 Step onebit_lamb_step(const NcclApi& nccl, std::span<const OnebitLambRank> ranks,
                       const GradientOptions& options = {});
 

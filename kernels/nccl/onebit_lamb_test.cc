@@ -52,7 +52,8 @@ TEST_CASE("1-bit LAMB through NCCL on two GPUs agrees with the emulated world") 
   }
 }
 
-TEST_CASE("what no gradient had reached at the freeze agrees with the emulated world, both ways") {
+TEST_CASE(
+    "weights without a gradient at the freeze agree with the emulated world, for both treatments") {
   NEED_RANKS(2);
   for (const Unseen unseen : {Unseen::stay, Unseen::move}) {
     emulated::World two = world(2, {.unseen = unseen});
@@ -127,7 +128,7 @@ TEST_CASE("a monitor of the variance ends the warm-up on all ranks at the same s
 }
 
 TEST_CASE(
-    "1-bit LAMB through NCCL on one GPU runs both stages, with the learning rate it is told") {
+    "1-bit LAMB through NCCL on one GPU runs both stages, with the learning rate that is set") {
   NEED_GPUS(1);
   const emulated::World one = world(1, {});
   LambNode node(one, lamb_frozen_at(2));
@@ -144,7 +145,7 @@ TEST_CASE(
   CHECK((node.weights(0) == before));
 }
 
-TEST_CASE("1-bit LAMB refuses a stage of no steps, and weights of another model") {
+TEST_CASE("1-bit LAMB rejects a stage without steps, and weights of another model") {
   NEED_GPUS(1);
   const emulated::World one = world(1, {});
   CHECK_THROWS_WITH(OnebitLamb(one.tensors, one.initial, 1, 0, lamb_frozen_at(0)),

@@ -1,8 +1,9 @@
-// For tests: n ranks of NCCL on this machine.
+// For tests: n NCCL ranks on this machine.
 //
-// A GPU for each, all driven by one thread, as a program has those of its node. Or, where the
-// environment names LAMBCAST_SHARE_GPU, all on the first GPU with a thread, a stream and a copy of
-// NCCL each (shared_gpu.h): what a machine with one GPU can tell of several ranks.
+// By default each rank has a GPU, and one thread drives all of them, as a program does on its node.
+// If the environment sets LAMBCAST_SHARE_GPU, all ranks are on the first GPU, with a thread, a
+// stream and a copy of NCCL each (shared_gpu.h). This tests several ranks on a machine with one
+// GPU.
 #pragma once
 
 #include <cstdlib>
@@ -29,14 +30,14 @@ inline const bool share_gpu = [] {
   return asked;
 }();
 
-// A rank on the shared GPU: its copy of NCCL, settled as a host of its own, and its stream. Streams
-// are made before anything else is, so that each has a hardware queue to itself.
+// A rank on the shared GPU: its stream, and its copy of NCCL, which claims to be on a host of its
+// own. Streams are made before anything else, so that each has its own hardware queue.
 struct Sharer {
   NcclApi nccl;
   cudaStream_t stream = nullptr;
 };
 inline const Sharer& sharer(int rank) {
-  constexpr int most = 4;  // ranks of a test
+  constexpr int most = 4;  // ranks of any test
   static const std::vector<Sharer> all = [] {
     std::vector<Sharer> made(most);
     if constexpr (!emulated_device) {
@@ -72,7 +73,7 @@ class TestRanks {
   ~TestRanks() {
     if (!share_gpu) return;
     drive([&](const NcclApi& nccl, int rank, int) {
-      if (*comm_of(rank) != nullptr) nccl.ncclCommDestroy(*comm_of(rank));  // else aborted
+      if (*comm_of(rank) != nullptr) nccl.ncclCommDestroy(*comm_of(rank));  // else it was aborted
     });
   }
   TestRanks(const TestRanks&) = delete;
@@ -80,12 +81,12 @@ class TestRanks {
 
   int device(int rank) const { return share_gpu ? 0 : rank; }
   cudaStream_t stream(int rank) const { return share_gpu ? sharer(rank).stream : nullptr; }
-  // Address of the communicator, so that it can be aborted (watch.h).
+  // Returns the address of the communicator, so that it can be aborted (watch.h).
   ncclComm_t* comm_of(int rank) {
     return share_gpu ? &comms_[std::size_t(rank)] : gpus_->comm_of(rank);
   }
 
-  // f(r) for one rank after the other, its GPU current.
+  // Calls f(r) for one rank after another, with its GPU current.
   template <typename F>
   void on_each(F f) const {
     for (int r = 0; r < count_; ++r) {
@@ -94,14 +95,15 @@ class TestRanks {
     }
   }
 
-  // f(nccl, first, count) in each thread, with the ranks that are its own; then all have run.
+  // Calls f(nccl, first, count) in each thread with its own ranks, and waits for all threads.
   template <typename F>
   void drive(F f) const {
     if (!share_gpu) {
       f(load_nccl(), 0, count_);
       return;
     }
-    require(cudaDeviceSynchronize(), "cudaDeviceSynchronize");  // our streams wait for no other
+    require(cudaDeviceSynchronize(),
+            "cudaDeviceSynchronize");  // these streams do not wait for the default one
     std::vector<std::exception_ptr> failures(static_cast<std::size_t>(count_));
     std::vector<std::thread> threads;
     for (int r = 0; r < count_; ++r) {
@@ -124,7 +126,7 @@ class TestRanks {
  private:
   int count_;
   std::optional<LocalGpus> gpus_;
-  std::vector<ncclComm_t> comms_;  // that share a GPU
+  std::vector<ncclComm_t> comms_;  // of ranks that share a GPU
 };
 
 }  // namespace lambcast::cuda

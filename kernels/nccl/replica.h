@@ -1,5 +1,5 @@
-// The state of a rank that all optimizers of this folder share: the weights in fp32, their copy in
-// 16 bits, the learning rate, and the number of steps.
+// The state of a rank that all optimizers of this folder share: the fp32 weights, their copy in 16
+// bits, the learning rate, and the number of steps.
 #pragma once
 
 #include <span>
@@ -19,14 +19,15 @@ class Replica {
   int rank() const { return rank_; }
   int steps() const { return steps_; }
 
-  // From the next step on, also of one that a CUDA graph replays: kernels read it from device
-  // memory. Alike on all ranks.
+  // Sets the learning rate from the next step on, also for steps that a CUDA graph replays: kernels
+  // read it from device memory. It must be equal on all ranks.
   cudaError_t set_lr(double lr, cudaStream_t stream) { return lr_.set(lr, stream); }
   // Sets the copy of the weights in fp16 or bf16 that the next forward pass reads. It is written
-  // now and by each step as it moves the masters (2 bytes per element). Call it again after load().
+  // now, and by each step together with the fp32 weights (2 bytes per element). Call it again after
+  // load().
   cudaError_t keep_copy(HalfPointer copy, cudaStream_t stream);
 
-  const GradientNorm& norm() const { return norm_; }  // of a step (step.h)
+  const GradientNorm& norm() const { return norm_; }  // norm in the current step (step.h)
 
  protected:
   // Allocates on the current device.

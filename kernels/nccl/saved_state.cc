@@ -16,7 +16,7 @@ constexpr int version = 1;
   throw Error(Exit::usage, "saved state: " + why);
 }
 
-// FNV-1a: tells where tensors begin from where others do.
+// Returns an FNV-1a hash of the starts of all tensors.
 std::uint64_t digest(const TensorLayout& tensors) {
   std::uint64_t hash = 0xcbf29ce484222325u;
   for (const std::size_t offset : tensors.offsets) {
@@ -27,7 +27,7 @@ std::uint64_t digest(const TensorLayout& tensors) {
   return hash;
 }
 
-// Cuts the first line off.
+// Removes and returns the first line.
 std::string_view line(std::string_view& text) {
   const std::size_t end = std::min(text.find('\n'), text.size());
   const std::string_view first = text.substr(0, end);
@@ -63,7 +63,7 @@ StateReader::StateReader(std::span<const std::byte> state, std::string_view head
   while (!head.empty()) {
     const std::string_view wanted = line(head), found = line(text);
     if (found == wanted) continue;
-    // Text of another origin may hold any bytes.
+    // Text of another origin may contain any bytes.
     const bool printable =
         found.size() < 100 &&
         std::all_of(found.begin(), found.end(), [](char c) { return c >= ' ' && c <= '~'; });

@@ -1,10 +1,9 @@
 // The state that a rank needs to continue elsewhere: one buffer per rank, which the caller stores.
-// It begins with lines of text that name the optimizer, rank and tensors, and ends with numbers and
-// device memory as they are (little endian). Error feedback is saved unresolved
-// (cuda/compression.h), so that a run that is saved, loaded and continued has the bits of one that
-// never stopped.
+// It begins with lines of text that name the optimizer, rank and tensors; numbers and device memory
+// in little-endian binary form follow. Error feedback is saved unresolved (cuda/compression.h), so
+// that a run that is saved, loaded and continued has the same bits as one that never stopped.
 //
-// An optimizer lists its state once, each_state(self, visit), for saving and loading alike.
+// An optimizer lists its state once, in each_state(self, visit), for saving and loading.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +27,7 @@ struct StateLayout {
   const TensorLayout* tensors = nullptr;
   std::size_t never_freezing = 0;
 };
-// The lines in front.
+// Returns the text header of a saved state.
 std::string head_of(const StateLayout& layout);
 
 class StateWriter {
@@ -49,7 +48,7 @@ class StateWriter {
   std::vector<std::byte> bytes_;
 };
 
-// How many bytes follow the lines.
+// Counts the bytes that follow the header.
 class StateSize {
  public:
   void operator()(double) { bytes_ += sizeof(double); }
@@ -65,7 +64,7 @@ class StateSize {
 
 class StateReader {
  public:
-  // Throws Error{Exit::usage} with one line when `state` is not of this layout or of another size.
+  // Throws Error{Exit::usage} with one line if `state` has another layout or size.
   StateReader(std::span<const std::byte> state, std::string_view head, std::size_t bytes);
   void operator()(double& number) { take(&number, sizeof number); }
   void operator()(int& number) {
@@ -98,7 +97,7 @@ std::vector<std::byte> saved(const Optimizer& optimizer, const StateLayout& layo
   return writer.take();
 }
 
-// Changes nothing where it throws.
+// Loads a state; changes nothing if it throws.
 template <typename Optimizer>
 void restore(Optimizer& optimizer, const StateLayout& layout, std::span<const std::byte> state) {
   StateSize size;

@@ -21,8 +21,8 @@ void prepare_shared_gpu() {
   set("NCCL_MNNVL_ENABLE", "0", kForced);
   set("NCCL_NVLS_ENABLE", "0", kForced);
   set("NCCL_MAX_NCHANNELS", "4");
-  set("NCCL_RUNTIME_CONNECT", "0");  // connect when a communicator is made, not under kernels
-  set("NCCL_SET_STACK_SIZE", "1");   // no new local memory under kernels
+  set("NCCL_RUNTIME_CONNECT", "0");  // connect when a communicator is made, not while kernels run
+  set("NCCL_SET_STACK_SIZE", "1");   // no new local memory while kernels run
   set("NCCL_RAS_ENABLE", "0");
   set("CUDA_DEVICE_MAX_CONNECTIONS", "32");
   set("CUDA_MODULE_LOADING", "EAGER");

@@ -5,7 +5,7 @@
 
 using namespace lambcast::cuda;
 
-TEST_CASE("a shared GPU keeps the choices of the user and forces what must be") {
+TEST_CASE("a shared GPU keeps the user's choices and sets the required variables") {
   setenv("NCCL_MAX_NCHANNELS", "2", 1);
   setenv("NCCL_NET", "IB", 1);
   prepare_shared_gpu();

@@ -1,13 +1,13 @@
-// The norm that all ranks clip by in the compression stage, where each holds its own gradient
+// The norm for clipping on all ranks in the compression stage, when each has its own gradient
 // (ClipNorm::shared): the root mean square of their norms.
 //
 //   measure_gradient   on every rank (cuda/gradient.h)
 //   share_norm         *squared_norm becomes its mean over the ranks: an all-reduce of 8 bytes
 //   gradient_factor    on every rank: the same factor
 //
-// The mean is infinite or NaN when any rank's is: the check for overflow needs no all-reduce of its
-// own, where DeepSpeed sends a byte for it. A double because the square of a norm that fits a float
-// may not.
+// The mean is infinite or NaN if any rank's norm is, so the overflow check needs no all-reduce of
+// its own, for which DeepSpeed sends a byte. It is a double because the square of a float norm may
+// exceed a float.
 #pragma once
 
 #include "kernels/nccl/nccl_api.h"

@@ -31,7 +31,7 @@ std::vector<double> shared(const std::vector<double>& squared_norms) {
 
 }  // namespace
 
-TEST_CASE("the shared norm of one GPU is its own") {
+TEST_CASE("the shared norm of a single GPU is its own norm") {
   NEED_GPUS(1);
   CHECK(shared({9.0}) == std::vector<double>{9.0});
 }

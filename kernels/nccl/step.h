@@ -1,12 +1,13 @@
-// A step of all the ranks that a thread drives, for any optimizer. Every thread or process takes it
+// A step of all the ranks that a thread drives, for any optimizer. Every thread or process makes it
 // for its own ranks:
 //
 //   gradients     averaged if the step needs it, and checked; their factor computed (gradients.h)
 //   full step     if next() is Step::full
-//   one bit       compress, exchange_compressed, apply; in between the mean of what never freezes
+//   one bit       compress, exchange_compressed, apply; in between the mean of tensors that never
+//                 freeze
 //   local step    if next() is Step::silent: 0/1 Adam
 //
-// Everything is enqueued on the streams of the ranks. Only the check for overflow waits.
+// All work is enqueued on the streams of the ranks. Only the overflow check waits.
 #pragma once
 
 #include <span>
@@ -25,9 +26,10 @@ struct Rank {
   int device = 0;
   Optimizer* optimizer = nullptr;
   float* gradient = nullptr;   // device memory; overwritten, see RankGradient::values
-  ncclComm_t* comm = nullptr;  // null where it points to once aborted
+  ncclComm_t* comm = nullptr;  // points to null if it was aborted
   cudaStream_t stream = nullptr;
-  // fp16 or bf16 instead of `gradient`, which is then needed only if some tensors never freeze.
+  // A gradient in fp16 or bf16 instead of `gradient`, which is then needed only if some tensors
+  // never freeze.
   HalfPointer half_gradient = {};
 
   Watched watched() const { return {optimizer->rank(), device, comm, stream}; }
@@ -51,13 +53,13 @@ std::vector<RankGradient> gradients_of(std::span<const Rank<Optimizer>> ranks) {
   for (const auto& rank : ranks) result.push_back(arrived_at(rank));
   return result;
 }
-// After reduce().
+// The second part of a step, after reduce().
 template <typename Optimizer>
 Gradient gradient_of(const Rank<Optimizer>& rank, const GradientOptions& options) {
   return unscaled(arrived_at(rank), options);
 }
 
-// All exchanges of all ranks in the same two groups.
+// Makes all exchanges of all ranks in the same two groups.
 template <typename Optimizer>
 void onebit_step_of(const NcclApi& nccl, std::span<const Rank<Optimizer>> ranks,
                     const GradientOptions& options) {
@@ -77,7 +79,7 @@ void onebit_step_of(const NcclApi& nccl, std::span<const Rank<Optimizer>> ranks,
   });
 }
 
-// Throws Error{Exit::failure} naming the call or the rank that failed.
+// Makes the step. Throws Error{Exit::failure} naming the call or the rank that failed.
 template <typename Optimizer>
 Step step_of(const NcclApi& nccl, std::span<const Rank<Optimizer>> ranks,
              const GradientOptions& options) {

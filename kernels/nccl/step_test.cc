@@ -13,7 +13,7 @@ using namespace lambcast::cuda;
 
 namespace {
 
-// Stages that are short enough to meet every kind of step in twelve.
+// Options with stages so short that twelve steps include every kind.
 OnebitLambOptions options_of(OnebitLamb*) {
   OnebitLambOptions options;
   options.lamb = {.lr = 0.01, .weight_decay = 0.01};
@@ -40,7 +40,7 @@ Node<Optimizer> node_of(const emulated::World& world) {
   return Node<Optimizer>(world, options_of(static_cast<Optimizer*>(nullptr)));
 }
 
-// Gradients as 16 bits hold them when multiplied by the loss scale.
+// Returns gradients in 16 bits, multiplied by the loss scale.
 std::vector<std::vector<std::uint16_t>> in_half(const std::vector<std::vector<float>>& gradients,
                                                 double loss_scale, HalfFormat format) {
   std::vector<std::vector<std::uint16_t>> sixteen_bit;
@@ -78,11 +78,11 @@ void goes_on_from_what_was_saved() {
   auto whole = node_of<Optimizer>(two);
   for (unsigned stop = 0; stop < 12; stop += 3) {  // in every stage
     auto other = node_of<Optimizer>(two);
-    other.step(random_gradients(two, 77));  // of which nothing may remain
+    other.step(random_gradients(two, 77));  // this must leave no trace
     for (std::size_t r = 0; r < 2; ++r) other.optimizers[r].load(whole.optimizers[r].save());
     CHECK(other.optimizers[0].steps() == int(stop));
     for (unsigned k = stop; k < stop + 3; ++k) {
-      if (k > stop) {  // the first step goes by the learning rate that was saved
+      if (k > stop) {  // the first step uses the saved learning rate
         whole.set_lr(0.01 / (k + 1));
         other.set_lr(0.01 / (k + 1));
       }
@@ -117,14 +117,15 @@ TEST_CASE("no optimizer moves when any rank's gradient overflows") {
   skips_what_overflows<ZeroOneAdam>();
 }
 
-TEST_CASE("a run that is saved, loaded elsewhere and continued has the bits of one that goes on") {
+TEST_CASE(
+    "a run that is saved, loaded elsewhere and continued has the same bits as one that goes on") {
   NEED_RANKS(2);
   goes_on_from_what_was_saved<OnebitLamb>();
   goes_on_from_what_was_saved<OnebitAdam>();
   goes_on_from_what_was_saved<ZeroOneAdam>();
 }
 
-TEST_CASE("state of another version, optimizer, rank or layout is refused in one line") {
+TEST_CASE("state of another version, optimizer, rank or layout is rejected in one line") {
   NEED_RANKS(2);
   emulated::World two = aligned_world(2);
   auto node = node_of<OnebitAdam>(two);
@@ -150,7 +151,8 @@ TEST_CASE("state of another version, optimizer, rank or layout is refused in one
   state.pop_back();
   CHECK(refusal(optimizer, state) == "saved state: " + std::to_string(bytes - 1) + " bytes, here " +
                                          std::to_string(bytes) + " are wanted");
-  two.tensors = tensor_layout(std::vector<std::size_t>{704, 0, 0, 2048, 33});  // as many elements
+  two.tensors =
+      tensor_layout(std::vector<std::size_t>{704, 0, 0, 2048, 33});  // the same number of elements
   CHECK(refusal(optimizer, node_of<OnebitAdam>(two).optimizers[0].save())
             .starts_with("saved state: 5 tensors of 2785 elements, cut as "));
   two = aligned_world(2);
@@ -172,7 +174,8 @@ void sixteen_bits_agree(HalfFormat format, double loss_scale, double max_norm) {
   for (unsigned k = 0; k < 4 + test_steps; ++k) {
     auto gradients = random_gradients(two, k);
     const auto sixteen_bit = in_half(gradients, loss_scale, format);
-    for (std::size_t r = 0; r < 2; ++r) {  // the emulated world sees what they leave of them
+    for (std::size_t r = 0; r < 2;
+         ++r) {  // the emulated world gets the values after rounding to 16 bits
       for (std::size_t e = 0; e < gradients[r].size(); ++e) {
         gradients[r][e] = reference::from_half(sixteen_bit[r][e], format) / float(loss_scale);
       }
@@ -180,7 +183,8 @@ void sixteen_bits_agree(HalfFormat format, double loss_scale, double max_norm) {
     const Step did =
         node.step_half(sixteen_bit, {.loss_scale = loss_scale, .max_norm = max_norm}, format);
     CHECK(did == emulated::step(cpu, gradients));
-    // How NCCL rounds its partial sums in 16 bits is its own matter.
+    // NCCL's rounding of partial sums in 16 bits is unknown, so only the emulated device is
+    // compared.
     if (emulated_device && did == Step::full && max_norm == 0) {
       CHECK((node.weights(0) == cpu.ranks[0].p));
     }
@@ -200,7 +204,7 @@ std::vector<std::vector<float>> widened(const std::vector<std::vector<std::uint1
   return all;
 }
 
-// One rank, whose mean over the ranks is exact in 16 bits.
+// With one rank, the mean over the ranks is exact in 16 bits.
 template <typename Optimizer>
 void reads_sixteen_bits(bool last_never_freezes) {
   emulated::World one = aligned_world(1);
@@ -222,7 +226,7 @@ void reads_sixteen_bits(bool last_never_freezes) {
   }
 }
 
-// The copy of the weights is, after every kind of step, what the masters round to.
+// After every kind of step, the copy of the weights equals the rounded fp32 weights.
 template <typename Optimizer>
 void keeps_a_copy(HalfFormat format) {
   const emulated::World two = aligned_world(2);
@@ -267,8 +271,7 @@ TEST_CASE(
   reads_sixteen_bits<ZeroOneAdam>(false);
 }
 
-TEST_CASE(
-    "gradients in 16 bits need fp32 memory where tensors never freeze, and the error says so") {
+TEST_CASE("gradients in 16 bits need fp32 memory if tensors never freeze, and the error says so") {
   NEED_GPUS(1);
   emulated::World one = aligned_world(1);
   one.non_freeze.assign(one.tensors.tensors(), false);
@@ -280,7 +283,7 @@ TEST_CASE(
                     "gradients in 16 bits with tensors that never freeze need fp32 memory too");
 }
 
-TEST_CASE("weights in 16 bits follow their fp32 masters through every kind of step") {
+TEST_CASE("weights in 16 bits follow their fp32 weights through every kind of step") {
   NEED_RANKS(2);
   for (const HalfFormat format : {HalfFormat::fp16, HalfFormat::bf16}) {
     keeps_a_copy<OnebitLamb>(format);
@@ -292,7 +295,8 @@ TEST_CASE("weights in 16 bits follow their fp32 masters through every kind of st
 #ifndef LAMBCAST_CUDA_ON_CPU
 namespace {
 
-// A compressed step of one rank, captured on a stream of its own: the default one is not captured.
+// A compressed step of one rank, captured on a separate stream, because the default one cannot be
+// captured.
 class CapturedGraph {
  public:
   CapturedGraph(Rank<OnebitLamb>& rank, const GradientOptions& how) {
@@ -326,12 +330,12 @@ TEST_CASE("a CUDA graph replays a step on fp16 gradients with the factor of each
   auto eager = node_of<OnebitLamb>(one), replayed = node_of<OnebitLamb>(one);
   const GradientOptions how{.loss_scale = 64, .max_norm = 0.5, .check_overflow = false};
   const auto gradients = [&](unsigned k) {
-    // Norms that grow, so that a replay with a factor of another step would differ.
+    // Norms increase, so that a replay with the factor of another step would differ.
     auto of_step = random_gradients(one, k);
     for (float& g : of_step[0]) g *= static_cast<float>(k + 1);
     return in_half(of_step, how.loss_scale, HalfFormat::fp16);
   };
-  for (unsigned k = 0; k < 5; ++k) {  // past the freeze
+  for (unsigned k = 0; k < 5; ++k) {  // beyond the freeze
     eager.step_half(gradients(k), how);
     replayed.step_half(gradients(k), how);
   }
@@ -350,11 +354,11 @@ TEST_CASE("a CUDA graph replays a step on fp16 gradients with the factor of each
   }
 }
 
-TEST_CASE("a CUDA graph replays a compressed step, at the learning rate that is set in between") {
+TEST_CASE("a CUDA graph replays a compressed step with the learning rate that is set in between") {
   NEED_GPUS(1);
   const emulated::World one = aligned_world(1);
   auto eager = node_of<OnebitLamb>(one), replayed = node_of<OnebitLamb>(one);
-  for (unsigned k = 0; k < 5; ++k) {  // past the freeze
+  for (unsigned k = 0; k < 5; ++k) {  // beyond the freeze
     eager.step(random_gradients(one, k), {.check_overflow = false});
     replayed.step(random_gradients(one, k), {.check_overflow = false});
   }
@@ -375,7 +379,7 @@ TEST_CASE("a CUDA graph replays a compressed step, at the learning rate that is 
 }
 #endif
 
-TEST_CASE("a learning rate that is set between replays of a step is the one that counts") {
+TEST_CASE("a learning rate set between replays of a step takes effect") {
   NEED_GPUS(1);
   const emulated::World one = aligned_world(1);
   auto node = node_of<OnebitLamb>(one);

@@ -1,6 +1,5 @@
-// Tensors of flat buffers that travel each alone, with scales of their own, as 1-bit Adam and 0/1
-// Adam send them. A tensor begins at a multiple of four elements; one of no elements does not
-// travel.
+// Exchanges of flat buffers whose tensors are sent separately with their own scales, as in 1-bit
+// Adam and 0/1 Adam. A tensor must begin at a multiple of four elements; an empty one is not sent.
 #pragma once
 
 #include <span>

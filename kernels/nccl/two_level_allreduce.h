@@ -1,4 +1,4 @@
-// A 1-bit average in two levels over real GPUs: emulated_world/exchange/two_level.h, by shares.
+// A 1-bit average on two levels over real GPUs: emulated_world/exchange/two_level.h, by shares.
 //
 //   in the node      reduce-scatter of the gradients, their mean in 16 or 32 bits: rank j of a node
 //                    has share j (layout.h, share_layout)
@@ -6,11 +6,12 @@
 //   in the node      all-gather of the signs and scales of all shares, which every rank decodes
 //
 // Bytes sent per rank, g ranks on each of m nodes, shares of P elements of b bytes: (g-1) P b and
-// (g-1) (P/8 + 4 m) in the node, 2 (m-1)/m P/8 + 8 (m-1) between nodes. A node sends what one rank
-// of m would in a flat exchange: about 1/g of the signs that its g ranks send among all.
+// (g-1) (P/8 + 4 m) in the node, 2 (m-1)/m P/8 + 8 (m-1) between nodes. A node sends as much as one
+// of m ranks in a flat exchange: about 1/g of the signs that its g ranks would send in a flat
+// exchange of all ranks.
 //
-// Two communicators of a rank: of its node, in the order of the places; of its place, in the order
-// of the nodes. One node alone compresses nothing: use ncclAllReduce.
+// A rank has two communicators: one of its node, in the order of places, and one of its place, in
+// the order of nodes. A single node does not compress: use ncclAllReduce.
 #pragma once
 
 #include "kernels/nccl/compressed_allreduce.h"
@@ -19,17 +20,18 @@ namespace lambcast::cuda {
 
 class TwoLevelAllreduce {
  public:
-  // Rank `place` of `per_node` on `node` of `nodes`. Allocates on the current device; of a gradient
-  // in 16 bits a share in them. Throws Error for fewer than two nodes.
+  // Rank `place` of `per_node` on node `node` of `nodes`. Allocates on the current device; with
+  // `in_half` a share in 16 bits. Throws Error for fewer than two nodes.
   TwoLevelAllreduce(std::size_t elements, int nodes, int node, int per_node, int place,
                     Padding padding, bool in_half = false);
 
-  // Elements that a gradient's buffer must have: per_node equal shares. From `elements` on they are
-  // zero.
+  // Returns the number of elements that a gradient's buffer must have: per_node equal shares. Those
+  // from `elements` on must be zero.
   std::size_t padded() const { return static_cast<std::size_t>(per_node_) * share().padded; }
   const ChunkLayout& share() const { return between_.layout(); }
 
-  // Each enqueues on `stream`. `half` if the gradient has 16 bits, else `x`; padded() elements.
+  // Each call enqueues on `stream`. Pass `half` if the gradient has 16 bits, else `x`; both have
+  // padded() elements.
   ncclResult_t scatter(const NcclApi& nccl, ncclComm_t node, const float* x, HalfPointer half,
                        cudaStream_t stream);
   cudaError_t compress(HalfFormat format, cudaStream_t stream);
@@ -47,7 +49,7 @@ class TwoLevelAllreduce {
   DeviceBuffer<float> scales_;
 };
 
-// One rank of those that a thread drives. `mean` receives the elements, and may be x.
+// One of the ranks that a thread drives. `mean` receives the elements, and may be x.
 struct TwoLevelRank {
   int device = 0;
   TwoLevelAllreduce* state = nullptr;
@@ -58,7 +60,7 @@ struct TwoLevelRank {
   cudaStream_t stream = nullptr;
 };
 
-// All phases. Throws Error{Exit::failure} naming the phase that failed.
+// Runs all phases. Throws Error{Exit::failure} naming the phase that failed.
 void two_level_allreduce(const NcclApi& nccl, std::span<const TwoLevelRank> ranks);
 
 }  // namespace lambcast::cuda

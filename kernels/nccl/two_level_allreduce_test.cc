@@ -8,7 +8,7 @@ using namespace lambcast::cuda;
 
 namespace {
 
-// Ranks of `nodes` nodes, all on this machine: rank r is place r % per_node of node r / per_node.
+// Ranks of `nodes` nodes, all on this machine: rank r has place r % per_node on node r / per_node.
 struct Nodes {
   int nodes, per_node;
   std::vector<ncclComm_t> node, place;  // [rank]
@@ -42,7 +42,7 @@ struct Nodes {
   }
 };
 
-// The average through NCCL and that of the emulated world, over several calls.
+// Compares the average through NCCL with that of the emulated world, over several calls.
 void agrees(int nodes, int per_node, std::size_t elements, bool in_half) {
   Nodes world(nodes, per_node);
   emulated::TwoLevel expected{.per_node = per_node,
@@ -83,14 +83,14 @@ void agrees(int nodes, int per_node, std::size_t elements, bool in_half) {
     average(expected, spans);
     const std::vector<float> first = means[0].to_host();
     for (const DeviceBuffer<float>& mean : means) CHECK(mean.to_host() == first);
-    CHECK(relative_distance(first, x[0]) < 1e-2);  // one flipped sign in 1e5 is 6e-3
+    CHECK(relative_distance(first, x[0]) < 1e-2);  // one flipped sign in 1e5 changes it by 6e-3
   }
 }
 
 }  // namespace
 
 TEST_CASE("two levels through NCCL agree with the emulated world, in 32 and in 16 bits") {
-  if constexpr (!emulated_device) return;  // a communicator of every rank on one GPU
+  if constexpr (!emulated_device) return;  // it has a communicator of every rank on one GPU
   for (const bool in_half : {false, true})
     for (const auto& [nodes, per_node] : {std::pair{2, 2}, {3, 4}, {2, 1}, {2, 8}})
       for (const std::size_t elements : {std::size_t{70}, std::size_t{10'007}}) {

@@ -4,7 +4,7 @@ namespace lambcast::cuda {
 
 namespace {
 
-// Before anything is allocated.
+// Checks the arguments before anything is allocated.
 const TensorLayout& checked(const TensorLayout& tensors, std::span<const float> initial,
                             const ZeroOneAdamOptions& options, const TensorTraits& traits) {
   check_freeze_step("var_freeze_step", options.var_freeze_step);
@@ -66,7 +66,7 @@ cudaError_t ZeroOneAdam::finish(Step kind, cudaStream_t stream) {
   ++steps_;
   advance(policy_, steps_, steps_, options_);
   if (was_frozen || !policy_.frozen) return cudaSuccess;
-  // The error feedback of gradients does not belong to u.
+  // The error feedback of gradients does not apply to u.
   return exchanges_.forget_errors(stream);
 }
 

@@ -1,14 +1,14 @@
-// The whole of 0/1 Adam over real GPUs: the state of one rank, and a step of all ranks that a
-// thread drives. The algorithm is that of emulated_world/zero_one_adam.h; kernels/zero_one_policy.h
-// has the policy that selects the kind of a step.
+// All of 0/1 Adam over real GPUs: the state of one rank, and a step of all ranks that a thread
+// drives. The algorithm is that of emulated_world/zero_one_adam.h; kernels/zero_one_policy.h has
+// the policy that selects the kind of a step.
 //
 //   full       all-reduce of the gradient (mean), adam_step
 //   one bit    before the freeze: the gradient compressed and exchanged, zero_one_onebit_step
 //              after it: zero_one_sync_begin, u compressed and exchanged, zero_one_sync_end
 //   silent     zero_one_local_step
 //
-// Tensors travel as in 1-bit Adam (onebit_adam.h) and begin at multiples of four elements. All of
-// them freeze. One rank alone compresses too; DeepSpeed's does not.
+// Tensors are sent as in 1-bit Adam (onebit_adam.h) and must begin at multiples of four elements.
+// All of them freeze. A single rank compresses too; DeepSpeed's does not.
 //
 // Device memory of a rank, N elements, n ranks: p, m, v and u 16 N, error feedback 4 N + 4 N/n,
 // signs N/4 + N/8n bytes. A step enqueues on the streams of the ranks, and waits for them only to
@@ -33,19 +33,19 @@ class ZeroOneAdam : public Replica {
  public:
   // Allocates on the current device. Of `quirks`, padding and unseen apply. Throws Error for
   // var_freeze_step < 1 or local_step_clipper < 1, for weights or traits that do not fit the
-  // tensors, tensors that begin elsewhere or shall never freeze.
+  // tensors, and for tensors that begin elsewhere or never freeze.
   ZeroOneAdam(const TensorLayout& tensors, std::span<const float> initial, int ranks, int rank,
               const ZeroOneAdamOptions& options, const Quirks& quirks = {},
               const TensorTraits& traits = {});
 
   bool variance_is_frozen() const { return policy_.frozen; }
   Step next() const;
-  // These are as in OnebitLamb (onebit_lamb.h).
+  // See OnebitLamb (onebit_lamb.h).
   cudaError_t count_replayed_step(cudaStream_t stream) { return finish(next(), stream); }
   std::vector<std::byte> save() const;
   void load(std::span<const std::byte> state);
 
-  // The pieces of a step (step.h).
+  // The parts of a step (step.h).
   std::size_t compressed_elements() const { return p_.size(); }
   cudaError_t full_step(const Gradient& mean_gradient, cudaStream_t stream);
   cudaError_t compress(const Gradient& gradient, cudaStream_t stream);
@@ -70,7 +70,7 @@ class ZeroOneAdam : public Replica {
   }
 
  private:
-  // Weights that move on before the step ends need no copy.
+  // Weights that change again before the step ends need no copy.
   AdamState state(HalfPointer copy) const;
   cudaError_t finish(Step kind, cudaStream_t stream);
 
@@ -85,7 +85,7 @@ class ZeroOneAdam : public Replica {
 
 using ZeroOneAdamRank = Rank<ZeroOneAdam>;
 
-// One step. Throws Error{Exit::failure} naming the call or the rank that failed.
+// Makes one step. Throws Error{Exit::failure} naming the call or the rank that failed.
 Step zero_one_adam_step(const NcclApi& nccl, std::span<const ZeroOneAdamRank> ranks,
                         const GradientOptions& options = {});
 

@@ -10,8 +10,8 @@ namespace {
 
 using ZeroOneNode = Node<ZeroOneAdam>;
 
-// Every kind of step within sixteen: the variance moves at 1, 2, 4, 6, 8 and is frozen from 9 on;
-// then synchronisations, from every step to every fourth.
+// Options with every kind of step within sixteen: the variance moves at 1, 2, 4, 6, 8 and is frozen
+// from 9 on; then come synchronisations, first in every step, at last in every fourth.
 ZeroOneAdamOptions short_options() {
   ZeroOneAdamOptions options;
   options.adam.lr = 0.01;
@@ -64,7 +64,7 @@ TEST_CASE("0/1 Adam through NCCL on four GPUs agrees with the emulated world") {
   zero_one_adam_agrees(aligned_world(4));
 }
 
-TEST_CASE("what no gradient had reached stays in 0/1 Adam through NCCL, or moves by eps") {
+TEST_CASE("weights without a gradient stay in 0/1 Adam through NCCL, or move by eps") {
   NEED_RANKS(2);
   for (const Unseen unseen : {Unseen::stay, Unseen::move}) {
     emulated::World two = aligned_world(2);
@@ -84,7 +84,7 @@ TEST_CASE("0/1 Adam's groups and mask agree with the emulated world") {
   zero_one_adam_agrees(two);
 }
 
-TEST_CASE("0/1 Adam whose learning rate is 0 has nothing to synchronise") {
+TEST_CASE("0/1 Adam with a learning rate of 0 has nothing to synchronise") {
   NEED_RANKS(2);
   const emulated::World two = aligned_world(2);
   ZeroOneAdamOptions options = short_options();
@@ -99,7 +99,8 @@ TEST_CASE("0/1 Adam whose learning rate is 0 has nothing to synchronise") {
   CHECK(node.step(random_gradients(two, 2)) == Step::onebit);
 }
 
-TEST_CASE("0/1 Adam refuses stages of no steps, tensors that never freeze or begin inside a quad") {
+TEST_CASE(
+    "0/1 Adam rejects stages without steps, and tensors that never freeze or begin inside a quad") {
   NEED_GPUS(1);
   const emulated::World one = aligned_world(1);
   ZeroOneAdamOptions options = short_options();

@@ -17,7 +17,7 @@ std::string quoted(std::string_view text) {
   return out + '"';
 }
 
-// Control characters, a line end in a driver's device name say, would break the file.
+// Control characters, such as a line end in a driver's device name, would break the file.
 std::string one_line(std::string text) {
   for (char& c : text) {
     if (static_cast<unsigned char>(c) < 0x20) c = ' ';

@@ -13,9 +13,9 @@
 namespace lambcast::cuda {
 namespace {
 
-constexpr std::size_t width = 1024;             // of a matrix, as BERT-Large has them
-constexpr int low_rank = 4, galore_rank = 128;  // directions; GaLore's default of 256 halved, so
-                                                // that a factor fits where a gradient does
+constexpr std::size_t width = 1024;             // of a matrix, as in BERT-Large
+constexpr int low_rank = 4, galore_rank = 128;  // directions; half of GaLore's default of 256, so
+                                                // that a factor fits if a gradient does
 constexpr std::size_t kept_one_in = 100;
 constexpr std::size_t block = 2048;
 constexpr Quantiser fp8{WireFormat::fp8_e4m3, 0}, int8{WireFormat::int8, block},
@@ -79,8 +79,8 @@ LowRank ExchangeBench::matrix(int rank) const {
           .workspace = products_.data()};
 }
 
-// The number of directions does not depend on the height, so that the bytes of the factor per
-// element do not either.
+// The number of directions is independent of the height, and so are the bytes of the factor per
+// element.
 GaloreTensors ExchangeBench::projected(const LambState& state) const {
   const bool tall = shape_.rows >= shape_.columns;
   const GaloreTensor matrix{

@@ -1,5 +1,5 @@
-// Exchange kernels, and optimizers in halves with a sum over ranks in between, for the profiler.
-// They use the buffers of the workbench (kernels.h).
+// Exchange kernels, and optimizers in two halves with a sum over ranks in between, for the
+// profiler. They use the buffers of the workbench (kernels.h).
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -21,7 +21,7 @@ namespace lambcast::cuda {
 
 class ExchangeBench {
  public:
-  // `elements` floats each: gradients, error feedback, and memory for results.
+  // Buffers of `elements` floats each: gradients, error feedback, and memory for results.
   struct Buffers {
     float* gradient = nullptr;
     float* owed = nullptr;
@@ -33,7 +33,7 @@ class ExchangeBench {
 
   cudaError_t refill(cudaStream_t stream) const;
   std::vector<Workbench::Entry> entries() const;
-  // The halves of LAMB, LARS and GaLore, on the weights of the workbench.
+  // Returns the halves of LAMB, LARS and GaLore, on the weights of the workbench.
   std::vector<Workbench::Entry> halves(const LambState& state, const float* gradient) const;
 
   static std::size_t bytes(std::size_t elements);

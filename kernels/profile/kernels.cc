@@ -26,8 +26,8 @@ namespace lambcast::cuda {
 
 namespace {
 
-// Adafactor and CAME on matrices of BERT-Large's width and of its commonest height, as many as
-// there are elements; the last one is lower, and what fills no row a vector.
+// Adafactor and CAME on as many matrices as fit the elements, with BERT-Large's width and its most
+// common height. The last matrix has fewer rows, and a remainder that fills no row is a vector.
 class FactoredBench {
  public:
   FactoredBench(std::size_t elements, float* p, float* m, float* v, const float* g) {
@@ -133,7 +133,7 @@ struct Workbench::Memory {
   }
 
   __half* half_p() const { return reinterpret_cast<__half*>(half.data()); }
-  // A gradient in fp16, in the memory of the 8-bit moments.
+  // Returns a gradient in fp16, in the memory of the 8-bit moments.
   HalfPointer half_g() const { return reinterpret_cast<__half*>(codes.data()); }
 
   WorkerPhase worker(const Gradient& gradient) const {
@@ -229,9 +229,9 @@ std::map<std::string, double> Workbench::squared_norms() const {
 }
 
 std::size_t Workbench::bytes(std::size_t elements) {
-  // Six fp32 buffers, one fp16, codes of two moments, twice the signs; the pieces and their slots
-  // are 48 bytes in 16,384 elements, the largest of 8-bit blocks and the sums over rows and columns
-  // one in 16 bytes each, and the small arrays are below two megabytes.
+  // Six fp32 buffers, one fp16, codes of two moments, twice the signs. The pieces and their slots
+  // are 48 bytes for 16,384 elements, the largest values of 8-bit blocks and the sums over rows and
+  // columns one byte in 16 each, and the small arrays are below two megabytes.
   const std::size_t padded = chunk_layout(elements, profiled_ranks).padded;
   return padded * 28 + padded / 4 + padded / 256 + padded / 8 + (std::size_t{2} << 20) +
          ExchangeBench::bytes(elements);

@@ -1,4 +1,4 @@
-// Every kernel of the library as something to be timed at any size.
+// Every kernel of the library, for timing at any size.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -14,7 +14,7 @@
 
 namespace lambcast::cuda {
 
-// The device memory all kernels share: one optimizer state of `elements` elements.
+// The device memory that all kernels share: one optimizer state of `elements` elements.
 class Workbench {
  public:
   explicit Workbench(std::size_t elements);
@@ -22,21 +22,22 @@ class Workbench {
 
   struct Entry {
     std::string name;
-    double bytes_per_element = 0;  // what the kernel must move
+    double bytes_per_element = 0;  // bytes that the kernel must move
     std::function<cudaError_t(cudaStream_t)> launch;
   };
-  // "copy" first: cudaMemcpyAsync device to device, 8 bytes per element.
+  // Returns the kernels. The first is "copy": cudaMemcpyAsync from device to device, 8 bytes per
+  // element.
   std::vector<Entry> entries() const;
 
-  // The state that every call is timed on, the same before each: weights, momentum, gradient and
-  // error around zero; the variance, and u where it stands for one, above it; signs of both kinds.
+  // Sets the state that every call is timed on: weights, momentum, gradient and error around zero;
+  // the variance (and u in its place) above zero; signs of both kinds.
   cudaError_t refill(cudaStream_t stream) const;
 
-  // The squared norms of the state, by name: not finite where a buffer holds an infinity or a NaN.
-  // On those the divisions and roots of the optimizers take their slow paths.
+  // Returns the squared norms of the state, by name. They are not finite if a buffer holds an
+  // infinity or a NaN, for which the divisions and roots of the optimizers take their slow paths.
   std::map<std::string, double> squared_norms() const;
 
-  // Device bytes a workbench of so many elements takes.
+  // Returns the bytes of device memory that a workbench of `elements` elements takes.
   static std::size_t bytes(std::size_t elements);
 
  private:

@@ -12,8 +12,8 @@
 namespace lambcast::cuda {
 namespace {
 
-// cuBLASLt, loaded when a layer is to be timed: linked in, its hundreds of megabytes would cost
-// every command of the program 70 ms at the start.
+// cuBLASLt, loaded when a layer is timed: linking its hundreds of megabytes would cost every
+// command of the program 70 ms at its start.
 struct Blas {
 #define LAMBCAST_BLAS_FUNCTIONS(f)                                                      \
   f(cublasLtCreate) f(cublasLtDestroy) f(cublasLtGetStatusString) f(cublasLtGetVersion) \
@@ -54,7 +54,7 @@ void require_blas(cublasStatus_t status, const char* what) {
 
 constexpr std::size_t blas_workspace_bytes = std::size_t{32} << 20;
 
-// A backward pass this long fills any GPU: larger micro batches would only take time.
+// A backward pass of this length fills any GPU: larger micro batches would only take more time.
 constexpr double long_enough_us = 1e5;
 
 struct FormatTypes {
@@ -79,7 +79,7 @@ FormatTypes types_of(ProductFormat format) {
   return {CUBLAS_COMPUTE_32F, CUDA_R_32F, CUDA_R_32F, 4};
 }
 
-// A planned product: descriptors and the algorithm that cuBLASLt's heuristic puts first.
+// A planned product: descriptors, and the first algorithm of cuBLASLt's heuristic.
 class Plan {
  public:
   Plan(cublasLtHandle_t handle, const Product& p, ProductFormat format = ProductFormat::fp16)
@@ -87,8 +87,8 @@ class Plan {
     const FormatTypes types = types_of(format);
     require_blas(blas().cublasLtMatmulDescCreate(&operation_, types.compute, CUDA_R_32F),
                  "cublasLtMatmulDescCreate");
-    // Column-major: C^T = B^T A^T, so the row-major product needs no transposition. Products in fp8
-    // take B as it stands in memory by columns, and no other way.
+    // Column-major: C^T = B^T A^T, so the row-major product needs no transposition. fp8 products
+    // only take B stored by columns.
     if (format == ProductFormat::fp8) {
       const cublasOperation_t transposed = CUBLAS_OP_T;
       require_blas(blas().cublasLtMatmulDescSetAttribute(operation_, CUBLASLT_MATMUL_DESC_TRANSA,
@@ -150,16 +150,16 @@ class Plan {
   cublasLtMatmulAlgo_t algorithm_{};
 };
 
-// Handle, workspace and operands, as large as the largest product of a layer needs.
+// Handle, workspace and operands for the largest product of a layer.
 struct Operands {
   cublasLtHandle_t handle = nullptr;
   DeviceBuffer<unsigned char> workspace{blas_workspace_bytes};
   DeviceBuffer<float> a, b, c;  // two fp16 values in each float; other formats read the same bits
 
-  // `halves`: 16 bits of an element of the products.
+  // `halves`: size of an element of the products, in units of 16 bits.
   Operands(const std::vector<Product>& products, double rest, std::size_t halves = 1) {
     std::size_t a_size = 0, b_size = 0;
-    // The copy that stands for the rest reads from c and writes to its other half.
+    // The copy that stands for the memory-bound work reads from c and writes to its other half.
     std::size_t c_size = static_cast<std::size_t>(rest) / 4;
     for (const Product& p : products) {
       a_size = std::max(a_size, halves * p.batch * p.m * p.k);

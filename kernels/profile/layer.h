@@ -1,4 +1,4 @@
-// The compute of one transformer layer, forward and backward, timed with real matrix products.
+// Computation of one transformer layer, forward and backward, timed with real matrix products.
 #pragma once
 
 #include <functional>
@@ -12,22 +12,23 @@
 
 namespace lambcast::cuda {
 
-// One product of 8192 x 8192 x 8192, fp16 with fp32 accumulation; 0 when there is no cuBLASLt.
+// Returns the rate of a product of 8192 x 8192 x 8192, in fp16 with fp32 accumulation; 0 without
+// cuBLASLt.
 FlopRate time_large_product(Timer& timer);
 
-// Times the layers over micro-batches as far as the device's memory goes, up to the first whose
-// backward pass takes 0.1 s; one of which nothing fits is left out. Empty when there is no
-// cuBLASLt.
+// Times the layers with increasing micro batches, as far as the device's memory allows, up to the
+// first whose backward pass takes 0.1 s. A layer without a fitting micro batch is left out. Empty
+// without cuBLASLt.
 std::vector<LayerTimes> time_layers(Timer& timer,
                                     const std::function<void(std::string_view)>& progress);
 // Times the grid of products (product_shape.h) in every format that the GPU multiplies. A format
-// that cuBLASLt refuses is left out and noted. Empty when there is no cuBLASLt.
+// that cuBLASLt rejects is left out and noted. Empty without cuBLASLt.
 std::vector<ProductTimes> time_products_by_shape(
     Timer& timer, double compute_capability, std::vector<std::string>& notes,
     const std::function<void(std::string_view)>& progress);
-// Why there are no matrix products; empty when there are.
+// Returns why there are no matrix products; empty if there are.
 std::string_view products_missing();
-// "cuBLASLt 13.1.0"; empty when there is none.
+// Returns the version, such as "cuBLASLt 13.1.0"; empty if there is none.
 std::string blas_version();
 
 }  // namespace lambcast::cuda

@@ -39,7 +39,8 @@ double rest_bytes(const LayerShape& shape, int micro_batch) {
 
 namespace {
 
-// Bytes of the operands of a layer's backward pass, the larger one.
+// Returns the bytes of the operands of a layer's backward pass, which needs more than the forward
+// pass.
 double operand_bytes(const LayerShape& shape, int micro_batch) {
   double a = 0, b = 0, c = 2 * rest_bytes(shape, micro_batch);
   for (const Product& p : backward_products(shape, micro_batch)) {

@@ -14,9 +14,9 @@ double flops(const std::vector<Product>& products) {
 }
 }  // namespace
 
-TEST_CASE("the products of a layer add up to its known operations") {
-  // Per token 2 h (4 h + 2 ffn) for the dense products and 4 s h for attention; twice that
-  // backward.
+TEST_CASE("the products of a layer add up to its known number of operations") {
+  // Operations per token: 2 h (4 h + 2 ffn) for the dense products and 4 s h for attention; twice
+  // that backward.
   for (const LayerShape& shape : profiled_layers()) {
     for (const int micro_batch : {1, 4}) {
       const double t = micro_batch * double(shape.seq_len), h = shape.hidden;
@@ -45,8 +45,8 @@ TEST_CASE("products are timed in the formats that a GPU multiplies, each shape o
   }
 }
 
-TEST_CASE("micro-batches go as far as the memory, to none where not even one fits") {
-  // GPT-3's backward pass: the score gradients and softmax of one sequence alone take gigabytes.
+TEST_CASE("micro-batches increase as far as memory allows, to none if even one does not fit") {
+  // GPT-3's backward pass: the score gradients and softmax of one sequence take gigabytes.
   const LayerShape gpt3 = profiled_layers().back();
   CHECK(fitting_micro_batches(gpt3, 1e9).empty());
   CHECK(fitting_micro_batches(gpt3, 1e12) == std::vector<int>{1, 2, 4, 8, 16, 32, 64});
@@ -55,7 +55,7 @@ TEST_CASE("micro-batches go as far as the memory, to none where not even one fit
   CHECK(some.size() < 7);
 }
 
-TEST_CASE("timings are summed up by median and interquartile range") {
+TEST_CASE("timings are summarised by median and interquartile range") {
   // 1 .. 9: quartiles 3, 5, 7. Even counts and single samples interpolate.
   const Timing odd = summarise({9, 1, 8, 2, 7, 3, 6, 4, 5});
   CHECK(odd.median_us == 5);

@@ -32,7 +32,7 @@ __global__ void sweep_kernel(unsigned* x, std::size_t words) {
   for (std::size_t e = blockIdx.x * std::size_t{threads} + threadIdx.x; e < words; e += stride) {
     seen |= x[e];
   }
-  if (seen != 0) x[0] = seen;  // never; or the loads would be for nothing and left out
+  if (seen != 0) x[0] = seen;  // never happens, but keeps the loads from being optimised away
 }
 
 __global__ void empty_kernel() {}

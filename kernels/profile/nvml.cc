@@ -24,7 +24,7 @@ std::optional<Clocks> Nvml::clocks() const {
 }
 
 std::optional<Nvml> load_nvml(const std::string& pci_address, const char* library) {
-  // Stays open: what is read from it is read until the program ends.
+  // Stays open until the program ends.
   void* const handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) return std::nullopt;
   const auto symbol = [handle](const char* name) { return dlsym(handle, name); };

@@ -1,9 +1,9 @@
-// The driver's management library (NVML) reports what the CUDA API does not: the driver's release,
-// and the present clocks of a GPU, which may be well below its highest.
+// The driver's management library (NVML) reports data that the CUDA API lacks: the driver's
+// release, and the current clocks of a GPU, which may be well below its highest.
 //
-// It comes with the driver and is loaded at its first use. nvml.cc declares the few functions
-// as NVIDIA documents them, because nvml.h is not part of every toolkit installation.
-// Source: NVML API reference guide, sections initialization, system queries, device queries.
+// It comes with the driver and is loaded at its first use. nvml.cc declares the few functions as
+// NVIDIA documents them, because nvml.h is not part of every toolkit installation. Source: NVML API
+// reference guide, sections initialization, system queries, device queries.
 #pragma once
 
 #include <optional>
@@ -20,7 +20,7 @@ struct Nvml {
   void* gpu = nullptr;   // nvmlDevice_t
   void* read = nullptr;  // nvmlDeviceGetClockInfo
 
-  // Now; nothing where the GPU does not say.
+  // Returns the current clocks; nothing if the GPU does not report them.
   std::optional<Clocks> clocks() const;
 };
 

@@ -4,7 +4,7 @@
 //   M  tokens of a micro batch      512, 2048, 8192
 //   N x K  weights of a block       1024 x 1024 to 12288 x 12288, wide and tall
 //
-// fp16 and bf16 accumulate in fp32; tf32 and fp32 take data in fp32, with and without the matrix
+// fp16 and bf16 accumulate in fp32; tf32 and fp32 have fp32 data, with and without the matrix
 // units; fp8 is E4M3 with bf16 results.
 #pragma once
 

@@ -21,7 +21,7 @@ namespace {
 
 using namespace lambcast::cuda;
 
-// The clocks seen while the device was working.
+// Range of clocks while the device was working.
 struct ClockRange {
   int lowest = 0, highest = 0;
 
@@ -46,7 +46,7 @@ std::string source_of(const GpuDescription& gpu, const std::string& driver,
                               gpu.memory_clock_mhz, memory.text());
 }
 
-// The largest bandwidth a kernel reached over all sizes.
+// Returns the largest bandwidth that a kernel reached over all sizes.
 Bandwidth best(const std::vector<KernelTimes>& kernels, std::string_view name) {
   double most = 0;
   for (const KernelTimes& k : kernels) {
@@ -60,7 +60,7 @@ Bandwidth best(const std::vector<KernelTimes>& kernels, std::string_view name) {
   return Bandwidth(most);
 }
 
-// One empty kernel after the other, many to a measurement.
+// Times empty kernels one after another, many per measurement.
 Duration launch_overhead(Timer& timer) {
   constexpr int launches = 1000;
   const Timing timing = timer.time("empty kernel", [](cudaStream_t stream) {
@@ -84,7 +84,7 @@ Bandwidth host_bandwidth(Timer& timer, HostMemory kind, cudaMemcpyKind direction
   return Bandwidth(static_cast<double>(bytes) / (timing.median_us * 1e-6));
 }
 
-// Keeps the sizes that fit the free memory; names the others.
+// Returns the sizes that fit the free memory, and names the others.
 std::vector<std::size_t> fitting(const std::vector<std::size_t>& sizes,
                                  std::vector<std::string>& notes) {
   std::size_t free = 0, total = 0;

@@ -34,7 +34,7 @@ DeviceProfileDocument sample() {
 
 }  // namespace
 
-TEST_CASE("the profile is TOML with the keys the simulator reads") {
+TEST_CASE("the profile is TOML with the keys that the simulator reads") {
   const toml::table t = toml::parse(to_toml(sample()));
   const auto text = [&](const char* key) {
     return t["device"][key]["value"].value<std::string>().value();
@@ -74,7 +74,7 @@ TEST_CASE("the profile is TOML with the keys the simulator reads") {
   CHECK(t["layer"][0]["backward_us"][1].value<double>() == 300);
 }
 
-TEST_CASE("the sizes asked for, and BERT-Large's buffer among them") {
+TEST_CASE("the requested sizes, with BERT-Large's buffer among them") {
   const auto sizes = profile_sizes({});
   CHECK(sizes.front() == 65536);
   CHECK(sizes.back() == std::size_t{1} << 30);
@@ -86,7 +86,7 @@ TEST_CASE("the sizes asked for, and BERT-Large's buffer among them") {
   CHECK(profile_sizes(small) == std::vector<std::size_t>{65536, 131072, 262144});
 }
 
-TEST_CASE("options out of range are refused by their flag") {
+TEST_CASE("options out of range are rejected by their flag") {
   const auto message = [](auto change) {
     ProfileOptions o;
     change(o);
@@ -118,7 +118,7 @@ TEST_CASE("BERT-Large has 398 tensors and 335,184,706 elements in the optimizer"
   }
 }
 
-TEST_CASE("without a GPU the profiler says so and exits with code 4") {
+TEST_CASE("without a GPU the profiler reports it and exits with code 4") {
   ProfileOptions options;
   options.max_bytes = options.min_bytes;
   options.iterations = 1;
@@ -133,5 +133,5 @@ TEST_CASE("without a GPU the profiler says so and exits with code 4") {
            why == "this lambcast was built without CUDA and cannot profile a GPU"));
     return;
   }
-  CHECK(profile.find("[[kernel]]") != std::string::npos);  // there is a GPU, and it was profiled
+  CHECK(profile.find("[[kernel]]") != std::string::npos);  // there is a GPU, which was profiled
 }

@@ -1,4 +1,4 @@
-// Times one enqueued piece of work on the current device.
+// Times work that is enqueued on the current device.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -16,15 +16,15 @@ struct Timing {
 
 class Timer {
  public:
-  // A scratch buffer of twice the L2 cache is allocated, to be read before every call
+  // Allocates a scratch buffer of twice the L2 cache, which is read before every call
   // (sweep_cache).
   Timer(int iterations, int warmup);
   ~Timer();
   Timer(const Timer&) = delete;
   Timer& operator=(const Timer&) = delete;
 
-  // `work` enqueues on the stream it is given; `prepare`, where there is one, runs before each call
-  // and is not timed. The status of both is checked.
+  // `work` enqueues on the given stream. `prepare`, if set, runs before each call and is not timed.
+  // The status of both is checked.
   using Work = std::function<cudaError_t(cudaStream_t)>;
   Timing time(const char* what, const Work& work, const Work& prepare = {});
 
@@ -38,7 +38,7 @@ class Timer {
   std::vector<cudaEvent_t> start_, stop_;
 };
 
-// Median and interquartile range of samples in any order.
+// Returns median and interquartile range of samples in any order.
 Timing summarise(std::vector<double> samples_us);
 
 }  // namespace lambcast::cuda

@@ -8,7 +8,7 @@
 namespace lambcast::reference {
 namespace {
 
-// The options rounded to float once, with the bias corrections of plain Adam folded in.
+// The options rounded to float once, including the bias corrections of plain Adam.
 struct Constants {
   float lr, b1, b2, one_minus_b1, one_minus_b2, eps, wd;
   BiasFactors bias;

@@ -9,7 +9,7 @@ using namespace lambcast;
 using namespace lambcast::reference;
 using Values = std::vector<float>;
 
-TEST_CASE("the first bias-corrected Adam step has length lr, whatever the gradient") {
+TEST_CASE("the first bias-corrected Adam step has length lr for any gradient") {
   // m = (1-b1) g and v = (1-b2) g^2; corrected they are g and g^2, so upd = sgn(g) up to eps.
   Values p{1, 1}, m{0, 0}, v{0, 0};
   adam_step(p, m, v, Values{100, -1e-3f}, {.lr = 0.1, .bias_correction = true}, 1);
@@ -40,7 +40,7 @@ TEST_CASE("the compression stage moves p with a frozen variance") {
   CHECK(p[1] == Approx(1 + 0.2 / 5));
 }
 
-TEST_CASE("0/1 Adam leaves the variance alone in a 1-bit step") {
+TEST_CASE("0/1 Adam does not change the variance in a 1-bit step") {
   Values p{0}, m{1};
   const Values v{4};
   zero_one_onebit_step(p, m, v, Values{3}, {.lr = 0.1, .beta1 = 0.5, .eps = 1});
@@ -48,9 +48,9 @@ TEST_CASE("0/1 Adam leaves the variance alone in a 1-bit step") {
   CHECK(p[0] == Approx(-0.1 * 2 / 3));
 }
 
-TEST_CASE("what no gradient had reached stays but for decay; DeepSpeed divides a scale by eps") {
+TEST_CASE("weights without a gradient move only by decay; DeepSpeed divides a scale by eps") {
   const AdamOptions options{.lr = 0.5, .beta1 = 0.5, .eps = 1e-8, .weight_decay = 0.25};
-  const Values v{0}, one{1};  // what one bit made of nothing
+  const Values v{0}, one{1};  // the one-bit average of nothing
   Values p{2}, m{1}, u{0};
   adam_apply(p, m, v, options);
   CHECK(p[0] == 1.75f);  // 2 - 0.5 * 0.25 * 2
@@ -74,13 +74,13 @@ TEST_CASE("what no gradient had reached stays but for decay; DeepSpeed divides a
   for (const Unseen unseen : {Unseen::stay, Unseen::move}) {
     Values seen{2}, moving{1};
     adam_apply(seen, moving, Values{1e-30f}, options, unseen);
-    CHECK(seen[0] < -1e6f);  // a variance that is small is one
+    CHECK(seen[0] < -1e6f);  // even a small variance counts as seen
   }
 }
 
 TEST_CASE("the synchronisation of 0/1 Adam on one rank is exact") {
-  // With the averaged u equal to the local u, p comes back to where the local steps had taken it,
-  // and the momentum becomes the mean preconditioned-out update: -u (sqrt(v) + eps) / lrs.
+  // If the averaged u equals the local u, p returns to its value after the local steps, and the
+  // momentum becomes the mean update without preconditioning: -u (sqrt(v) + eps) / lrs.
   const AdamOptions options{.lr = 0.1, .beta1 = 0.5, .eps = 1};
   Values p{1}, m{1}, u{0};
   const Values v{4};
@@ -95,12 +95,12 @@ TEST_CASE("the synchronisation of 0/1 Adam on one rank is exact") {
   CHECK(p[0] == Approx(1).epsilon(1e-6));  // rewound
   zero_one_sync_end(p, m, v, u, lrs, options);
   CHECK(p[0] == Approx(moved).epsilon(1e-6));
-  CHECK(m[0] == Approx(1).epsilon(1e-6));  // the momentum was 1 all along
+  CHECK(m[0] == Approx(1).epsilon(1e-6));  // the momentum was always 1
   CHECK(u[0] == 0);
 }
 
-TEST_CASE("a step of a shard leaves the elements behind it alone") {
-  // Three elements of four; what stands in the fourth must stay.
+TEST_CASE("a step of a shard does not change the elements after it") {
+  // Three elements of four; the fourth must not change.
   const AdamOptions options{.lr = 0.1, .beta1 = 0.5, .eps = 1};
   Values p(4, 1), m(4, 2), v(4, 3), u(4, 4);
   const Values g(4, 5);

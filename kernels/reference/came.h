@@ -1,13 +1,13 @@
-// CPU reference of CAME as a rule of part.h: Adafactor's update with a momentum, divided by how
-// much the update deviates from it.
+// CPU reference of CAME as a rule of part.h: Adafactor's update with a momentum, divided by the
+// deviation of the update from it.
 //
 //   u as Adafactor's with a constant b2, clipped;   m = b1 m + (1 - b1) u
-//   x = (u - m)^2 + eps2, factored with b3;   p = p - lr weight_decay p - lr m / sqrt(estimate of
-//   x)
+//   x = (u - m)^2 + eps2, factored with b3
+//   p = p - lr weight_decay p - lr m / sqrt(estimate of x)
 //
 // Vectors: p = p - lr m. Colossal-AI's DistributedCAME keeps both factored moments in one memory
-// from the second step on, which the first of the last options names. Sources: CAME,
-// arXiv:2307.02047, algorithm 2; Colossal-AI nn/optimizer/distributed_came.py.
+// from the second step on: the first of the last options. Sources: CAME, arXiv:2307.02047,
+// algorithm 2; Colossal-AI nn/optimizer/distributed_came.py.
 #pragma once
 
 #include "kernels/reference/adafactor.h"
@@ -21,8 +21,8 @@ struct CameOptions {
   double beta1 = 0.9, beta2 = 0.999, beta3 = 0.9999;
   double weight_decay = 0;
 
-  bool residual_in_moment = false;                          // both moments are one
-  bool columns_stay_local = false, columns_summed = false;  // as Adafactor's
+  bool residual_in_moment = false;                          // both moments share one memory
+  bool columns_stay_local = false, columns_summed = false;  // as in Adafactor
 };
 
 struct Came {
@@ -30,7 +30,7 @@ struct Came {
 
   struct State {
     FactoredMoment moment, residual;
-    Sums own = {};  // before they are summed, for columns_stay_local
+    Sums own = {};  // values before the sum over ranks, for columns_stay_local
     std::vector<float> v, m, update;
     double update_rms = 0;
   };

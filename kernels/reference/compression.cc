@@ -11,17 +11,17 @@ namespace {
 
 bool positive(float x) { return !(x < 0); }
 float sgn(float x) { return positive(x) ? 1.0f : -1.0f; }
-// 1 for plus.
+// Returns 1 for plus.
 std::uint32_t bit(std::span<const std::uint8_t> signs, std::size_t e) {
   return (std::uint32_t{signs[e / 8]} >> (7 - e % 8)) & 1;
 }
-// Without a branch: which sign comes next nothing foretells.
+// Has no branch, because the next sign is unpredictable.
 float with_sign(float magnitude, std::uint32_t plus) {
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(magnitude) ^ ((plus ^ 1) << 31));
 }
 
 // Turns the compensated values in `c` into signs and error feedback. Only the first `counted` take
-// part; the rest packs as + and has no error feedback.
+// part; the others are packed as + and have no error feedback.
 float compress(std::span<float> c, std::span<std::uint8_t> signs, std::size_t counted) {
   LAMBCAST_CHECK(c.size() % 8 == 0 && signs.size() == c.size() / 8, "{} elements, {} bytes",
                  c.size(), signs.size());

@@ -16,7 +16,7 @@ TEST_CASE("padding is a multiple of n * lcm(n, 8)") {
   CHECK(chunk_layout(335184706, 8).padded == 335184768);
   CHECK(chunk_layout(335184706, 64).padded == 335187968);
   CHECK(chunk_layout(335184706, 128).padded == 335200256);
-  // lcm(1,8)=8, 2*8, 3*24, 6*24, 8*8, 12*24, 64*64: one element pads to one unit.
+  // n * lcm(n, 8): 8, 2*8, 3*24, 6*24, 8*8, 12*24, 64*64. One element is padded to one unit.
   const int ranks[] = {1, 2, 3, 6, 8, 12, 64};
   const std::size_t unit[] = {8, 16, 72, 144, 64, 288, 4096};
   for (int i = 0; i < 7; ++i) {
@@ -76,7 +76,7 @@ TEST_CASE("the scale is the root mean square, not the mean magnitude") {
   CHECK(error[2] == -scale);
 }
 
-TEST_CASE("padding counts in DeepSpeed's scale and not in ours") {
+TEST_CASE("padding counts in DeepSpeed's scale but not by default") {
   // Four real elements of 2 in a buffer of eight. Excluded: rms = 2. Counted: sqrt(16 / 8).
   const std::vector<float> x(4, 2.0f);
   std::vector<float> error(8, 0.0f);
@@ -102,8 +102,8 @@ TEST_CASE("the server folds 1/n into the scale and adds the ranks") {
   for (const float owed : error) CHECK(owed == sum - scale);
 }
 
-TEST_CASE("the server adds ranks four by four") {
-  // 2^24 + 1 is 2^24 in float: the ones survive only where they are added to each other first.
+TEST_CASE("the server adds four ranks at a time") {
+  // 2^24 + 1 is 2^24 in float: the ones survive only if they are first added to each other.
   const float large = 0x1p24f;
   const std::vector<float> scales{6 * large, 6, 6, 6, 6, 6};  // times 1/6
   std::vector<std::uint8_t> received(6, 0xff), signs(1);
@@ -117,7 +117,7 @@ TEST_CASE("the server adds ranks four by four") {
 TEST_CASE("every chunk decodes with its own server scale") {
   const std::vector<std::uint8_t> signs{0xf0, 0x0f};
   const std::vector<float> scales{1, 2};
-  std::vector<float> x(13);  // three elements of padding are dropped
+  std::vector<float> x(13);  // without the three elements of padding
   decode(signs, scales, 8, x);
   CHECK(x == std::vector<float>{1, 1, 1, 1, -1, -1, -1, -1, -2, -2, -2, -2, 2});
 }
@@ -134,7 +134,7 @@ TEST_CASE("one NaN or infinity makes every decoded element non-finite") {
   }
 }
 
-TEST_CASE("the momentum is scaled after the update, and the mask zeroes what it must") {
+TEST_CASE("the momentum is scaled after the update, and the mask clears masked elements") {
   std::vector<float> m{1, 2};
   update_momentum(m, std::vector<float>{3, 4}, 0.5, 10);
   CHECK(m == std::vector<float>{20, 30});  // (0.5 m + 0.5 g) * 10

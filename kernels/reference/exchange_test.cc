@@ -25,13 +25,13 @@ TEST_CASE("PowerSGD's products by hand") {
   const Values rows{1, 10, 100, 1000};
   back_project(m, shape, rows, 2, back);
   CHECK(back == Values{1 + 400, 10 + 4000, 2 + 500, 20 + 5000, 3 + 600, 30 + 6000});
-  // P Q', and what is left of M.
+  // P Q', and the remainder of M.
   expand(rows, q, shape, 2, m, x);
   CHECK(x == Values{1, 10, 1 - 10, 100, 1000, 100 - 1000});
   CHECK(m == Values{0, -8, 12, -96, -995, 906});
 }
 
-TEST_CASE("a matrix of rank one is its factors, and a column that depends becomes zero") {
+TEST_CASE("a matrix of rank one equals its factors, and a dependent column becomes zero") {
   const MatrixShape shape{3, 2};
   const Values a{1, 2, 2}, b{3, -4};
   Values m;

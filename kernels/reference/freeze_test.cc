@@ -12,7 +12,7 @@ namespace {
 
 const TensorLayout tensors = tensor_layout(std::vector<std::size_t>{90, 10});
 
-// The step that may freeze when tensor t's norm follows norm(t, step); 0: none in 200.
+// Returns the step that may freeze if tensor t's norm is norm(t, step); 0: none in 200.
 template <typename Norm>
 int frozen_step(const FreezeOptions& options, Norm norm) {
   FreezeMonitor monitor = freeze_monitor(tensors, options);
@@ -28,24 +28,26 @@ int frozen_step(const FreezeOptions& options, Norm norm) {
 
 TEST_CASE(
     "compression may begin when the variance changed by less than the threshold over D steps") {
-  // D = 10. A variance that falls as 1 + c 0.9^k: the ratio to ten steps before is first 0.96 or
-  // more where (1 + x) / (1 + x / 0.9^10) >= 0.96 with x = 5 0.9^k: x <= 0.0228, k = 52.
+  // D = 10. For a variance that decreases as 1 + c 0.9^k, the ratio to ten steps before first
+  // reaches 0.96 when (1 + x) / (1 + x / 0.9^10) >= 0.96 with x = 5 0.9^k: x <= 0.0228, k = 52.
   const FreezeOptions options{.beta2 = 0.9};
   const auto falls = [](int, int step) { return 1 + 5 * std::pow(0.9, step); };
   CHECK(frozen_step(options, falls) == 52);
-  // As fast upwards: settled where the reciprocal is within the threshold, not at once.
+  // An increase at the same rate settles when the reciprocal is within the threshold, not
+  // immediately.
   CHECK(frozen_step(options, [&](int t, int step) { return 1 / falls(t, step); }) == 52);
-  // A constant variance: as early as 2 D, or where the warm-up of the rate ends.
+  // A constant variance settles at 2 D, or when the warm-up of the rate ends.
   CHECK(frozen_step(options, [](int, int) { return 3.0; }) == 20);
   CHECK(frozen_step({.beta2 = 0.9, .earliest = 33}, [](int, int) { return 3.0; }) == 33);
-  // One tensor that no gradient reaches is settled; where none is reached, nothing has begun.
+  // A tensor without gradients counts as settled; if no tensor has gradients, none do.
   CHECK(frozen_step(options, [](int t, int) { return t == 0 ? 0.0 : 3.0; }) == 20);
   CHECK(frozen_step(options, [](int, int) { return 0.0; }) == 0);
   // One that never settles.
   CHECK(frozen_step(options, [](int, int step) { return std::pow(0.98, step); }) == 0);
 }
 
-TEST_CASE("a variance that never settles is frozen at the latest step, one that does before it") {
+TEST_CASE(
+    "a variance that never settles is frozen at the latest step, one that settles before it") {
   const auto moves = [](int, int step) { return std::pow(0.98, step); };
   CHECK(frozen_step({.beta2 = 0.9, .latest = 70}, moves) == 70);
   CHECK(frozen_step({.beta2 = 0.9, .interval = 4, .latest = 70}, moves) == 72);
@@ -53,7 +55,7 @@ TEST_CASE("a variance that never settles is frozen at the latest step, one that 
   CHECK_THROWS_WITH(freeze_monitor(tensors, {.latest = -1}), "latest: must be at least 0");
 }
 
-TEST_CASE("tensors that hold the share decide, and measurements may be rare") {
+TEST_CASE("the tensors that hold the share decide, and measurements may be rare") {
   const auto small_one_moves = [](int t, int step) { return t == 0 ? 1.0 : std::pow(0.9, step); };
   CHECK(frozen_step({.beta2 = 0.9, .share = 0.9}, small_one_moves) == 20);
   CHECK(frozen_step({.beta2 = 0.9, .share = 0.91}, small_one_moves) == 0);
@@ -62,7 +64,7 @@ TEST_CASE("tensors that hold the share decide, and measurements may be rare") {
   CHECK(frozen_step({.beta2 = 0.9, .interval = 4}, falls) == 56);
 }
 
-TEST_CASE("the norms of the variance, and options that make no sense") {
+TEST_CASE("the norms of the variance, and invalid options") {
   std::vector<float> v(100, 0.5f);
   v[95] = 2;
   CHECK(variance_norms(v, tensors) == std::vector<double>{45, 6.5});

@@ -9,7 +9,7 @@ namespace {
 
 bool right_sided(MatrixShape shape) { return shape.rows >= shape.columns; }
 
-// Returns the place of element k of a part in the whole tensor.
+// Returns the index in the whole tensor of element k of a part.
 std::size_t place_of(const Part& part, std::size_t k) {
   return part.row(k) * part.whole.columns + part.column(k);
 }
@@ -37,7 +37,7 @@ std::vector<float> galore_basis(std::span<const float> gradient, MatrixShape sha
     gram = exact * exact.transpose();
   const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(gram);
   if (solver.info() != Eigen::Success) return {};
-  // Eigenvalues rise; the largest directions come first.
+  // Eigenvalues increase, so the order is reversed to put the largest directions first.
   Eigen::MatrixXd directions = solver.eigenvectors().rightCols(rank).rowwise().reverse();
   for (Eigen::Index d = 0; d < rank; ++d) {
     Eigen::Index largest = 0;
@@ -82,8 +82,8 @@ Galore::State Galore::state(const Part& part) const {
   return s;
 }
 
-// Rounds: where the basis is refreshed the whole gradient first; then its projection, or the whole
-// gradient again where its state is whole, and the square of its norm behind that.
+// Rounds: if the basis is refreshed, first the whole gradient; then the projection (or again the
+// whole gradient if the state is undivided); last the square of the norm.
 Sums Galore::sums(int round, const View& x, State& s, int step) const {
   const Part& part = x.part;
   if (refreshes(step) && round == 0) return projects(part) ? gathered(x) : Sums{};
@@ -124,7 +124,7 @@ void Galore::take(int round, const View& x, State& s, const Sums& total, int ste
       std::copy(x.g.begin(), x.g.end(), s.low.begin());
     return;
   }
-  // Adam on what `low` holds, which becomes the update.
+  // Makes an Adam step on `low`, which becomes the update.
   const float clipped = static_cast<float>(clip(s.clipping, std::sqrt(total[0]), step));
   const bool eight = in_8_bits(x.part);
   std::vector<float> m = s.m, v = s.v;

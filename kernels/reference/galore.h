@@ -1,22 +1,24 @@
 // CPU reference of GaLore with AdamW as a rule of part.h: a matrix's gradient is projected on
-// `rank` of its singular directions, Adam's moments live in that small space, its update is
+// `rank` of its singular directions, Adam's moments are in that small space, and its update is
 // projected back.
 //
-//   every gap steps: G = U S V';  more rows than columns or as many: R = G Q, Q = first rank rows
-//   of V' fewer rows: R = Q' G, Q = first rank columns of U m, v, N = Adam(R), in 8 bits from
-//   min_8bit_size elements on;   p = p - lr scale N Q' (or Q N) p = p - lr weight_decay p
+//   every gap steps: G = U S V'
+//     at least as many rows as columns:  R = G Q,    Q = first rank rows of V'
+//     fewer rows:                        R = Q' G,   Q = first rank columns of U
+//   m, v, N = Adam(R), in 8 bits from min_8bit_size elements on
+//   p = p - lr scale N Q' (or Q N);   p = p - lr weight_decay p
 //
-// Vectors, and matrices no larger than the rank on their smaller side, take AdamW on R = G, in 8
-// bits too. What is in 8 bits, its blocks share their largest, so that every rank keeps it whole.
+// Vectors, and matrices whose smaller side is at most the rank, take AdamW on R = G, in 8 bits too.
+// The blocks of an 8-bit state share their largest value, so every rank keeps the whole state.
 // Singular directions are the eigenvectors of G'G or G G', whichever is smaller, in double, by
-// Eigen. Where singular values are equal the basis is not unique; of a direction the largest
-// component is positive, so that all shardings take the same one. A basis that is not finite is not
-// taken, the old one stays.
+// Eigen. If singular values are equal the basis is not unique. The largest component of each
+// direction is positive, so that all shardings have the same one. A basis that is not finite is
+// rejected, and the old one stays.
 //
-// What the original does otherwise: between refreshes a tensor-parallel rank projects its slice
-// with the first directions that fit instead of summing the slices' projections (not offered: it
-// depends on shapes that then do not fit), and HybridParallel switches ZeRO off with a line in its
-// log, the last option. Sources: GaLore arXiv:2403.03507; Colossal-AI
+// Deviations of the original: between refreshes a tensor-parallel rank projects its slice with the
+// first directions that fit, instead of summing the slices' projections (not offered: it needs
+// shapes that then do not fit). HybridParallel switches ZeRO off with a line in its log (the last
+// option). Sources: GaLore arXiv:2403.03507; Colossal-AI
 // nn/optimizer/{galore,distributed_galore}.py; bitsandbytes for the 8-bit states.
 #pragma once
 
@@ -39,7 +41,7 @@ struct GaloreOptions {
   bool zero_switched_off = false;  // the layout's ZeRO stage is ignored
 };
 
-// The basis Q, directions x rank, of a gradient.
+// Returns the basis Q of a gradient, directions x rank.
 std::vector<float> galore_basis(std::span<const float> gradient, MatrixShape shape, int rank);
 
 struct Galore {
@@ -47,9 +49,9 @@ struct Galore {
 
   struct State {
     std::vector<float> basis;
-    std::vector<float> m, v;  // in fp32 where they are not in 8 bits
+    std::vector<float> m, v;  // in fp32 if not in 8 bits
     EightBitState m8, v8;
-    std::vector<float> low;  // R, then N
+    std::vector<float> low;  // R; afterwards N
     PercentileClipping clipping;
   };
   State state(const Part& part) const;
@@ -61,7 +63,7 @@ struct Galore {
   bool refreshes(int step) const { return (step - 1) % options.gap == 0; }
   bool projects(const Part& part) const;
   bool in_8_bits(const Part& part) const;
-  MatrixShape low_shape(const Part& part) const;  // of R
+  MatrixShape low_shape(const Part& part) const;  // shape of R
 };
 
 }  // namespace lambcast::reference

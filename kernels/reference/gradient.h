@@ -1,5 +1,5 @@
-// CPU reference of what happens to a gradient before the optimizer: overflow check, norm, unscale
-// and clip, and the factor the engine should have applied for accumulation and loss scale.
+// CPU reference of the work on a gradient before the optimizer: overflow check, norm, unscaling and
+// clipping, and the factor that the engine should have applied for accumulation and loss scale.
 //
 //   clip = (||g|| / S + 1e-6) / limit;   g *= 1 / (S * max(clip, 1))     S = loss scale
 //
@@ -14,15 +14,15 @@
 
 namespace lambcast::reference {
 
-// True when any element is infinite or NaN.
+// Whether any element is infinite or NaN.
 bool overflows(std::span<const float> g);
 bool overflows(std::span<const std::uint16_t> half_g, HalfFormat format = HalfFormat::fp16);
 
-// ||g||_2, summed in double.
+// Returns ||g||_2, summed in double.
 float gradient_norm(std::span<const float> g);
 float gradient_norm(std::span<const std::uint16_t> half_g, HalfFormat format = HalfFormat::fp16);
 
-// 1 / (S * max(clip, 1)); limit 0 means no clipping. `norm` is of the gradient as it is, still
+// Returns 1 / (S * max(clip, 1)); limit 0 means no clipping. `norm` is that of the gradient still
 // multiplied by the loss scale.
 float clip_factor(double norm, double loss_scale, double limit);
 
@@ -31,7 +31,7 @@ void unscale(std::span<const std::uint16_t> half_g, std::span<float> g, float fa
              HalfFormat format = HalfFormat::fp16);
 void unscale(std::span<float> g, float factor);
 
-// The factor by which gradients reach the optimizer wrongly scaled; 1 when right.
+// Returns the factor by which gradients are scaled wrongly; 1 if they are correct.
 double misscaling(LossScaling release, int accumulation_steps, double loss_scale,
                   bool engine_allreduce);
 

@@ -48,7 +48,7 @@ TEST_CASE("bf16 is the upper half of a float, rounded to nearest, ties to even")
   CHECK(bf16(0x1.4p-133f) == 1);  // of the smallest subnormals, 2^-133
 }
 
-TEST_CASE("overflow is any infinity or NaN, and nothing else") {
+TEST_CASE("overflow is any infinity or NaN, and no other value") {
   std::vector<float> g(100, 3e38f);
   CHECK_FALSE(overflows(g));
   g[99] = std::numeric_limits<float>::infinity();
@@ -64,8 +64,8 @@ TEST_CASE("overflow is any infinity or NaN, and nothing else") {
 }
 
 TEST_CASE("gradients are clipped by the norm of the unscaled gradient") {
-  // g = (3, 4) at loss scale 2: norm 5 as it is, 2.5 unscaled. Limit 1: clip = 2.5 + 1e-6, and the
-  // factor is 1 / (2.5 * 2), so that the result has norm 1.
+  // g = (3, 4) at loss scale 2: norm 5 before unscaling, 2.5 after. Limit 1: clip = 2.5 + 1e-6, and
+  // the factor is 1 / (2.5 * 2), so that the result has norm 1.
   const std::vector<std::uint16_t> half_g{to_half(3), to_half(4)};
   const float norm = gradient_norm(half_g);
   CHECK(norm == 5.0f);
@@ -78,16 +78,16 @@ TEST_CASE("gradients are clipped by the norm of the unscaled gradient") {
   CHECK(gradient_norm(in_bf16, HalfFormat::bf16) == 5.0f);
   unscale(in_bf16, g, factor, HalfFormat::bf16);
   CHECK(gradient_norm(g) == Approx(1).epsilon(1e-6));
-  // Below the limit, and without a limit, only the loss scale goes.
+  // Below the limit, or without a limit, only the loss scale is removed.
   CHECK(clip_factor(norm, 2, 10) == 0.5f);
   CHECK(clip_factor(norm, 2, 0) == 0.5f);
-  // The 1e-6 that is added to the norm matters if the limit is as small.
+  // The 1e-6 that is added to the norm matters if the limit is about as small.
   CHECK(clip_factor(1e-6, 1, 1e-6) == Approx(0.5));
   unscale(std::span<float>(g), 10.0f);
   CHECK(gradient_norm(g) == Approx(10).epsilon(1e-6));
 }
 
-TEST_CASE("two windows of releases mis-scale the gradients of 1-bit optimizers") {
+TEST_CASE("two ranges of releases scale the gradients of 1-bit optimizers wrongly") {
   CHECK(misscaling(LossScaling::right, 8, 65536, false) == 1);
   CHECK(misscaling(LossScaling::no_accumulation_division, 8, 65536, true) == 1);
   CHECK(misscaling(LossScaling::no_accumulation_division, 8, 65536, false) == 8);

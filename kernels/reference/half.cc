@@ -23,7 +23,8 @@ std::uint16_t to_binary16(float value) {
     // Subnormal: a multiple of 2^-24; nearbyint rounds ties to even.
     half = static_cast<std::uint32_t>(std::nearbyint(magnitude * 0x1p24f));
   } else {
-    // Rebias the exponent (127 to 15) and round the 13 bits that go; a carry moves up by itself.
+    // Rebiases the exponent (127 to 15) and rounds the 13 dropped bits; a carry goes into the
+    // exponent.
     const std::uint32_t m = std::bit_cast<std::uint32_t>(magnitude) - ((127u - 15u) << 23);
     half = (m + 0xfffu + ((m >> 13) & 1u)) >> 13;
   }

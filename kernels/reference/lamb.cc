@@ -16,7 +16,7 @@ double norm(std::span<const float> x) {
   return std::sqrt(sum);
 }
 
-// A NaN passes through.
+// Clamps x; a NaN passes through.
 double clamp(double x, double high, double low) {
   if (x > high) x = high;
   return x < low ? low : x;
@@ -134,7 +134,7 @@ float onebit_lamb_step(std::span<float> p, std::span<float> m, std::span<const f
     const float pre = m[e] / denominator;
     update[e] = wd > 0 ? pre + wd * p[e] : pre;
     const float ratio = denominator / (std::sqrt(fresh_v[e]) + eps);
-    if (!std::isnan(factor) && !(ratio <= factor)) factor = ratio;  // a NaN wins and stays
+    if (!std::isnan(factor) && !(ratio <= factor)) factor = ratio;  // a NaN stays
     pre_sum += static_cast<double>(pre) * pre;
     update_sum += static_cast<double>(update[e]) * update[e];
   }

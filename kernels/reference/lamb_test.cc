@@ -41,7 +41,7 @@ TEST_CASE("a zero norm leaves the trust ratio at 1, undefined") {
   CHECK(p == Values{-0.5f, 0.5f});
 }
 
-TEST_CASE("the running coefficient starts from zero in DeepSpeed and at the mean in ours") {
+TEST_CASE("the running coefficient starts from zero in DeepSpeed and at the mean by default") {
   // After k ratios of value c the average from zero is (1 - beta^k) c.
   for (const int k : {1, 5, 22}) {
     RunningCoefficient running;
@@ -55,7 +55,7 @@ TEST_CASE("the running coefficient starts from zero in DeepSpeed and at the mean
   }
 }
 
-TEST_CASE("1-bit LAMB leaves what no gradient had reached where it is; DeepSpeed moves it") {
+TEST_CASE("1-bit LAMB keeps weights without a gradient unchanged; DeepSpeed moves them") {
   OnebitLambOptions options;
   options.lamb = {.lr = 0.5, .beta1 = 0.5, .beta2 = 0.5};
   const Values v{4, 0}, decoded{8, 8};
@@ -84,7 +84,7 @@ TEST_CASE("a tensor whose ratio is always 1 never moves again in DeepSpeed") {
   }
   CHECK(frozen_coefficient(theirs, CoefficientAverage::from_zero) == 0.0f);
   CHECK(frozen_coefficient(ours, CoefficientAverage::bias_corrected) == Approx(1).epsilon(1e-6));
-  // No defined ratio at all: the coefficient stays 1.
+  // Without a defined ratio the coefficient stays 1.
   CHECK(frozen_coefficient({}, CoefficientAverage::bias_corrected) == 1.0f);
 }
 
@@ -98,7 +98,7 @@ TEST_CASE("scaling coefficients bring every momentum to the mean magnitude") {
   CHECK(s[1] == Approx(2 / 3.0).epsilon(1e-7));
 }
 
-TEST_CASE("a tensor of zero momentum divides by zero in DeepSpeed and stays out in ours") {
+TEST_CASE("a tensor of zero momentum divides by zero in DeepSpeed and is left out by default") {
   const std::vector<std::size_t> sizes{2, 2};
   const Values m{0, 0, 3, -3};
   const auto s = scaling_coefficients(m, tensor_layout(sizes), {});
@@ -109,8 +109,8 @@ TEST_CASE("a tensor of zero momentum divides by zero in DeepSpeed and stays out 
   CHECK(scaling_coefficients(Values{0, 0, 0, 0}, tensor_layout(sizes), {}) == Values{1, 1});
 }
 
-TEST_CASE("a tensor of no elements fails the compressed step in DeepSpeed and stays out in ours") {
-  // r = 0/0 in DeepSpeed, and with it the mean. Ours: r = (1, 3), as if the tensor were not there.
+TEST_CASE("an empty tensor fails the compressed step in DeepSpeed and is left out by default") {
+  // In DeepSpeed r = 0/0, and hence the mean is NaN. By default r = (1, 3), as without the tensor.
   const std::vector<std::size_t> sizes{2, 0, 2};
   const Values m{1, -1, 3, -3};
   const auto s = scaling_coefficients(m, tensor_layout(sizes), {});
@@ -123,8 +123,8 @@ TEST_CASE("a tensor of no elements fails the compressed step in DeepSpeed and st
 }
 
 TEST_CASE("LAMB's bias correction is in the moments or in the rate, and they differ by eps") {
-  // Step 2 with b1 = 0.5, b2 = 0.75 on g = 2 twice: m = 1.5 (of 2), v = 1.75 (of 4).
-  // In the moments: m' = 2, v' = 4, upd = 2 / (2 + eps). In the rate: lr sqrt(0.4375) / 0.75.
+  // Step 2 with b1 = 0.5, b2 = 0.75 and g = 2 twice: m = 1.5, v = 1.75; bias-corrected 2 and 4.
+  // Correction of the moments: upd = 2 / (2 + eps). Correction of the rate: lr sqrt(0.4375) / 0.75.
   const LambOptions none{
       .lr = 0.1, .beta1 = 0.5, .beta2 = 0.75, .eps = 1, .max_coeff = 1, .min_coeff = 1};
   const auto moved = [&](BiasCorrection how) {
@@ -142,16 +142,16 @@ TEST_CASE("LAMB's bias correction is in the moments or in the rate, and they dif
         Approx(0.1 * std::sqrt(0.4375) / 0.75 * upd).epsilon(1e-5));
 }
 
-TEST_CASE("the clamp against the last factor comes second and wins") {
+TEST_CASE("the clamp around the last factor comes second and wins") {
   const OnebitLambOptions options;  // factor in [0.5, 4], threshold 0.1
   CHECK(clamp_factor(100, 1, 1, options) == Approx(1.1));
   CHECK(clamp_factor(0, 1, 1, options) == Approx(0.9));
   CHECK(clamp_factor(1.05, 1, 1, options) == Approx(1.05));
-  // A range that excludes the last factor does not pull it in at once.
+  // A last factor outside the range returns to it step by step.
   OnebitLambOptions high = options;
   high.factor_min = 2;
   CHECK(clamp_factor(1, 1, 1, high) == Approx(1.1));
-  // From 1.0: at least 15 steps up to 4.0 (1.1^14 < 4 <= 1.1^15), 7 down to 0.5.
+  // Starting from 1.0: at least 15 steps up to 4.0 (1.1^14 < 4 <= 1.1^15), 7 down to 0.5.
   float up = 1, down = 1;
   int up_steps = 0, down_steps = 0;
   for (; up < 4; ++up_steps) up = clamp_factor(1e9, 1, up, options);
@@ -161,8 +161,9 @@ TEST_CASE("the clamp against the last factor comes second and wins") {
   CHECK(std::isnan(clamp_factor(std::nan(""), 1, 1, options)));
 }
 
-TEST_CASE("where the limits of a clamp cross the lower one wins") {
-  // Upper limit first: 5 -> 2 -> 3, and a ratio of 5 / sqrt(2) = 3.54 -> 2 -> 3 likewise.
+TEST_CASE("if the limits of a clamp cross, the lower one wins") {
+  // The upper limit is applied first: 5 -> 2 -> 3; likewise a ratio of 5 / sqrt(2) = 3.54 -> 2 ->
+  // 3.
   OnebitLambOptions crossed;
   crossed.factor_min = 3;
   crossed.factor_max = 2;
@@ -176,7 +177,7 @@ TEST_CASE("where the limits of a clamp cross the lower one wins") {
   CHECK(lamb_step(p, m, v, Values{7, -9}, lamb).value == 3.0f);
 }
 
-TEST_CASE("weight decay draws the factor towards 1 by the share of the momentum") {
+TEST_CASE("weight decay moves the factor towards 1 by the share of the momentum") {
   OnebitLambOptions options;
   options.lamb.weight_decay = 0.01;
   options.factor_threshold = 10;
@@ -202,7 +203,7 @@ TEST_CASE("the compression stage reconstructs the gradient from the averaged mom
   CHECK(p[0] == Approx(1 - 0.1 * 0.5 * std::sqrt(2.0) * 3 / 4).epsilon(1e-6));
 }
 
-TEST_CASE("the mask acts after the scaling is undone, and a masked element stands still") {
+TEST_CASE("the mask is applied after the scaling is undone, and a masked element does not move") {
   OnebitLambOptions options;
   Values p{1, 1}, m{0, 0}, fresh{1, 1};
   float last_factor = 1;
@@ -212,7 +213,7 @@ TEST_CASE("the mask acts after the scaling is undone, and a masked element stand
   CHECK(p[1] == 1);
 }
 
-TEST_CASE("a NaN in the fresh variance poisons the tensor whichever element holds it") {
+TEST_CASE("a NaN in any element of the fresh variance makes the tensor NaN") {
   for (const std::size_t at : {std::size_t{0}, std::size_t{2}}) {
     Values p{1, 1, 1}, m{0, 0, 0}, fresh{1, 1, 1};
     fresh[at] = std::numeric_limits<float>::quiet_NaN();

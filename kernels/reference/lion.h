@@ -3,8 +3,8 @@
 //   c = b1 m + (1 - b1) g;   p = p - lr (sign(c) + wd p);   m = b2 m + (1 - b2) g
 //
 // Each element moves by lr for any gradient, so lr is a third to a tenth of Adam's. Source:
-// arXiv:2302.06675, algorithm 2. DeepSpeed's kernel takes a c of zero for negative, which here
-// moves nothing.
+// arXiv:2302.06675, algorithm 2. DeepSpeed's kernel treats a c of zero as negative; here it moves
+// nothing.
 #pragma once
 
 #include <span>

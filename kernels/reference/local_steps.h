@@ -1,12 +1,12 @@
-// CPU reference of what happens between ranks that mostly step alone.
+// CPU reference of the exchanges between ranks that mostly step separately.
 //
-// The outer step of local SGD and DiLoCo, every H inner steps, from the anchor a all left from and
-// the mean of where they are:
+// The outer step of local SGD and DiLoCo, every H inner steps, from the common anchor a and the
+// mean of the current weights:
 //
 //   d = a - mean;   u = momentum u + d;   a = a - lr (nesterov ? d + momentum u : u)
 //
-// lr 1 and momentum 0 make it the mean itself: local SGD. And the average with neighbours, weights
-// that add up to 1.
+// With lr 1 and momentum 0 this is the mean itself: local SGD. And the average with neighbours,
+// with weights that add up to 1.
 //
 // Sources: local SGD arXiv:1805.09767; DiLoCo arXiv:2311.08105, algorithm 1 (outer lr 0.7, Nesterov
 // momentum 0.9).
@@ -26,7 +26,7 @@ struct OuterOptions {
 void outer_step(std::span<float> anchor, std::span<const float> mean, std::span<float> velocity,
                 const OuterOptions& options);
 
-// x = sum_i weights[i] buffers[i], in their order.
+// x = sum_i weights[i] buffers[i], summed in order.
 void weighted_sum(std::span<const std::span<const float>> buffers, std::span<const float> weights,
                   std::span<float> x);
 

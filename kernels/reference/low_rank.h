@@ -3,9 +3,10 @@
 //
 //   P = M Q;  mean of P over the ranks, made orthonormal;  Q = M' P;  mean of Q;  sent: P Q'
 //
-// one step of subspace iteration from the Q of the call before (warm start). M is the gradient plus
-// the error feedback, whose next value is M - P Q'. P is h x r and Q w x r, row by row too. Sums
-// are taken in double and rounded once. A column of P that depends on those before it becomes zero.
+// This is one step of subspace iteration from the Q of the previous call (warm start). M is the
+// gradient plus the error feedback, whose next value is M - P Q'. P is h x r and Q w x r, also row
+// by row. Sums are computed in double and rounded once. A column of P that depends on previous ones
+// becomes zero.
 //
 // Source: PowerSGD, arXiv:1905.13727, algorithms 1 and 2.
 #pragma once

@@ -30,7 +30,7 @@ float limit_of(WireFormat format) {
   }
 }
 
-// A NaN wins.
+// Returns the largest magnitude, or NaN if there is one.
 float largest_magnitude(std::span<const float> x) {
   float largest = 0;
   for (const float value : x) {
@@ -40,7 +40,7 @@ float largest_magnitude(std::span<const float> x) {
   return largest;
 }
 
-// x / s as the wire carries it; what is not finite travels in the scale.
+// Returns the code of x / s; values that are not finite are sent in the scale.
 std::uint8_t code_of(float ratio, WireFormat format) {
   if (!std::isfinite(ratio)) return 0;
   if (format != WireFormat::int8 && format != WireFormat::int4) return to_fp8(ratio, format);
@@ -97,7 +97,7 @@ std::uint8_t to_fp8(float value, WireFormat format) {
   int exponent = 0;
   std::frexp(magnitude, &exponent);  // magnitude in [2^(exponent-1), 2^exponent)
   exponent = std::max(exponent - 1, 1 - f.bias);
-  // In units of the last place, ones of a subnormal below 2^mantissa_bits.
+  // Works in units of the last place; below 2^mantissa_bits in those of a subnormal.
   const int units =
       static_cast<int>(std::nearbyint(std::ldexp(magnitude, f.mantissa_bits - exponent)));
   const int hidden = 1 << f.mantissa_bits;

@@ -4,7 +4,7 @@
 //
 // with limit 448 (e4m3), 57344 (e5m2), 127 (int8), 7 (int4, two's complement, the first element in
 // the low half of a byte). A block of zeros has scale 0. A NaN or an infinity makes the scale, and
-// with it every received element of the block, non-finite. fp16 and bf16 have no scale.
+// hence every received element of the block, non-finite. fp16 and bf16 have no scale.
 //
 // Sources: Colossal-AI quantization/fp8.py (one scale per message); ZeRO++ arXiv:2306.10209,
 // section 3.3 (blocks); OCP 8-bit floating point specification 1.0 (e4m3: no infinity, largest
@@ -19,7 +19,7 @@
 
 namespace lambcast::reference {
 
-std::uint8_t to_fp8(float value, WireFormat format);  // saturates at the largest
+std::uint8_t to_fp8(float value, WireFormat format);  // saturates at the largest value
 float from_fp8(std::uint8_t bits, WireFormat format);
 
 struct Message {
@@ -32,10 +32,10 @@ struct Message {
 Message quantise(std::span<const float> x, const Quantiser& quantiser);
 void dequantise(const Message& message, const Quantiser& quantiser, std::span<float> x);
 
-// Sends c and leaves the error feedback in its place: c minus the received value.
+// Quantises c and leaves the error feedback in its place: c minus the received value.
 Message quantise_owed(std::span<float> c, const Quantiser& quantiser);
 
-// x = share * (sum of what the messages say, in their order).
+// x = share * (sum of the messages' values, in order).
 void dequantise_sum(std::span<const Message> messages, const Quantiser& quantiser, float share,
                     std::span<float> x);
 

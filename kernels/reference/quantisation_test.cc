@@ -10,7 +10,7 @@ using namespace lambcast;
 using namespace lambcast::reference;
 using Values = std::vector<float>;
 
-TEST_CASE("every finite code of fp8 comes back, and values go to the nearest") {
+TEST_CASE("every finite code of fp8 converts back, and values are rounded to the nearest") {
   for (const WireFormat format : {WireFormat::fp8_e4m3, WireFormat::fp8_e5m2}) {
     const float largest = format == WireFormat::fp8_e4m3 ? 448.0f : 57344.0f;
     std::vector<float> codes;
@@ -23,7 +23,8 @@ TEST_CASE("every finite code of fp8 comes back, and values go to the nearest") {
     CHECK(codes.back() == largest);
     for (std::size_t i = 0; i + 1 < codes.size(); ++i) {
       REQUIRE(codes[i] < codes[i + 1]);
-      const float middle = (codes[i] + codes[i + 1]) / 2;  // exact in float; a tie goes to even
+      const float middle =
+          (codes[i] + codes[i + 1]) / 2;  // exact in float; a tie is rounded to even
       REQUIRE(to_fp8(middle, format) == i + i % 2);
       REQUIRE(to_fp8(std::nextafter(middle, 0.0f), format) == i);
       REQUIRE(to_fp8(-std::nextafter(middle, 1e9f), format) == 128 + i + 1);
@@ -66,7 +67,7 @@ TEST_CASE("the largest magnitudes go, of equal ones the first") {
   CHECK(c == Values{0, 0, 2});
 }
 
-TEST_CASE("random indices are one of every bucket, each element as likely") {
+TEST_CASE("random indices are one in every bucket, each element equally likely") {
   std::vector<int> seen(103);
   for (std::uint64_t seed = 0; seed < 4000; ++seed) {
     const auto indices = random_k_indices(seed, 10, 103);
@@ -76,12 +77,12 @@ TEST_CASE("random indices are one of every bucket, each element as likely") {
       ++seen[indices[i]];
     }
   }
-  // 4000 draws over buckets of 10 or 11: 364 or 400, a deviation of 19.
+  // 4000 draws from buckets of 10 or 11 elements: 364 or 400 each, with a deviation of 19.
   for (const int count : seen) CHECK(std::abs(count - 390) < 110);
 }
 
 TEST_CASE("a dependent column of P becomes zero, the others are orthonormal") {
-  // Columns a, 2 a, b.
+  // The columns are a, 2 a and b.
   Values p{1, 2, 0, 1, 2, 1, 0, 0, 2};
   orthonormalise(p, 3, 3);
   const float half = std::sqrt(0.5f);

@@ -1,4 +1,5 @@
-// LARS, LAMB, Adafactor, CAME and GaLore on whole tensors, against their papers written out.
+// LARS, LAMB, Adafactor, CAME and GaLore on whole tensors, compared with the formulas of their
+// papers.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <random>
@@ -42,7 +43,7 @@ double rms(const std::vector<double>& x) {
 }  // namespace
 
 TEST_CASE("LARS by hand") {
-  // |p| 5, |g| 10, trust 0.1, wd 0.5: ratio 0.5 / 12.5 = 0.04; lr 2: v = 0.08 (g + 0.5 p).
+  // p| 5, |g| 10, trust 0.1, wd 0.5: ratio 0.5 / 12.5 = 0.04; with lr 2: v = 0.08 (g + 0.5 p).
   const Lars lars{{.lr = 2, .momentum = 0.5, .weight_decay = 0.5, .trust_coefficient = 0.1}};
   const Part part = whole_part({1, 2});
   Lars::State state = lars.state(part);
@@ -50,13 +51,13 @@ TEST_CASE("LARS by hand") {
   step(lars, state, part, p, {6, -8}, 1);
   CHECK(p[0] == Approx(3 - 0.08 * 7.5));
   CHECK(p[1] == Approx(4 + 0.08 * 6));
-  // Without weights the ratio is 1, and the velocity goes on at half.
+  // With zero weights the ratio is 1, and the velocity decays by half.
   p = {0, 0};
   step(lars, state, part, p, {1, 0}, 2);
   CHECK(p[0] == Approx(-(0.5 * 0.08 * 7.5 + 2)));
 }
 
-TEST_CASE("LAMB in rounds is LAMB") {
+TEST_CASE("LAMB in rounds equals LAMB") {
   for (const auto how :
        {BiasCorrection::none, BiasCorrection::in_moments, BiasCorrection::in_rate}) {
     const LambOptions options{.lr = 0.1, .weight_decay = 0.01, .bias_correction = how};
@@ -73,7 +74,7 @@ TEST_CASE("LAMB in rounds is LAMB") {
   }
 }
 
-TEST_CASE("Adafactor and CAME are their papers' on a matrix and a vector") {
+TEST_CASE("Adafactor and CAME equal their papers' formulas on a matrix and a vector") {
   const std::size_t rows = 4, columns = 3, n = rows * columns;
   const Part part = whole_part({rows, columns}), vector = whole_part({1, n});
   const Adafactor adafactor{{.weight_decay = 0.1}};
@@ -141,8 +142,8 @@ TEST_CASE("Adafactor and CAME are their papers' on a matrix and a vector") {
 }
 
 TEST_CASE("CAME on a vector keeps a second moment of its own") {
-  // v = (1 - beta2) g^2 and u = g / sqrt(v), 1 / sqrt(0.001) of each sign, whose rms is clipped to
-  // 1; m = (1 - beta1) u, and nothing divides it.
+  // v = (1 - beta2) g^2 and u = g / sqrt(v) = +-1 / sqrt(0.001), whose rms is clipped to 1; m = (1
+  // - beta1) u, without a division.
   const Came came{{.lr = 0.5, .eps1 = 0, .beta1 = 0.75, .beta2 = 0.999, .weight_decay = 0}};
   const Part part = whole_part({1, 2});
   Came::State state = came.state(part);
@@ -169,21 +170,21 @@ TEST_CASE("a factored moment is the means of rows and of columns") {
   CHECK(moment.inverse_root(1, 3) == Approx(1 / std::sqrt(5.5 / 3.5 * 3 * 0.25 * 5)));
 }
 
-TEST_CASE("columns kept local are scaled from the rows that a rank has of each") {
-  // The rank has row 2 of 4 x 3 and the first element of row 3: two elements of column 0, one of
-  // the others.
+TEST_CASE("columns kept local are scaled by the number of the rank's own rows in each") {
+  // The rank has row 2 of 4 x 3 and the first element of row 3: two elements of column 0, and one
+  // of each other column.
   const MatrixShape whole{4, 3};
   const Sums own{0, 0, 0, 0, 6, 5, 7};
   Sums total{1, 2, 3, 4, 100, 100, 100};
   keep_columns_local(total, own, Part{whole, 2, 0, 3, 0, 4});
   CHECK(total == Sums{1, 2, 3, 4, 12, 20, 28});
-  // A column of which the rank has nothing keeps the sum over all ranks.
+  // A column without elements on the rank keeps the sum over all ranks.
   total = {1, 2, 3, 4, 100, 100, 100};
   keep_columns_local(total, Sums{0, 0, 0, 0, 6, 5, 0}, Part{whole, 2, 0, 3, 0, 2});
   CHECK(total == Sums{1, 2, 3, 4, 24, 20, 100});
 }
 
-TEST_CASE("Adafactor's rates, and what Colossal-AI makes of them") {
+TEST_CASE("Adafactor's rates, and Colossal-AI's variants") {
   Adafactor o;
   CHECK(o.rate(0.5, 100) == Approx(1e-2 * 0.5));
   CHECK(o.rate(0.5, 40000) == Approx(0.5 / 200));
@@ -196,7 +197,7 @@ TEST_CASE("Adafactor's rates, and what Colossal-AI makes of them") {
   CHECK(o.rate(0.5, 100) == Approx(1e-5));
 }
 
-TEST_CASE("a basis of singular directions: orthonormal, and the first hold the most") {
+TEST_CASE("a basis of singular directions: orthonormal, with the largest directions first") {
   const MatrixShape shape{12, 7};
   const Values g = random_values(84, 1);
   const Values basis = galore_basis(g, shape, 7);
@@ -222,8 +223,8 @@ TEST_CASE("a basis of singular directions: orthonormal, and the first hold the m
   CHECK(galore_basis(bad, shape, 2).empty());
 }
 
-TEST_CASE("GaLore of a gradient of its rank steps as Adam does in the small space") {
-  // g = a b': one direction. R = +-|b| a, Adam's first step is sign(R), projected back on b / |b|.
+TEST_CASE("GaLore on a gradient of its rank steps as Adam does in the small space") {
+  // g = a b': one direction. R = +-|b| a. Adam's first step is sign(R), projected back on b / |b|.
   const Galore galore{{.lr = 0.1, .eps = 0, .weight_decay = 0, .rank = 1, .gap = 2, .scale = 0.5}};
   const Values a{1, -2, 3, -4}, b{0.6f, 0.8f};
   Values g(8), p(8);
@@ -241,14 +242,14 @@ TEST_CASE("GaLore of a gradient of its rank steps as Adam does in the small spac
   CHECK(galore.rounds(1) == 3);
   CHECK(galore.rounds(2) == 2);
   CHECK(galore.rounds(3) == 3);
-  // A gradient that is not finite leaves the basis as it was.
+  // A gradient that is not finite does not change the basis.
   const Values basis = state.basis;
   g[0] = NAN;
   step(galore, state, part, p, g, 3);
   CHECK(state.basis == basis);
 }
 
-TEST_CASE("the map of 8-bit states has 256 values, and every one comes back") {
+TEST_CASE("the map of 8-bit states has 256 values, and every one converts back") {
   for (const Sign sign : {Sign::both, Sign::positive}) {
     const auto& map = dynamic_map(sign);
     for (std::size_t i = 0; i + 1 < 256; ++i) REQUIRE(map[i] < map[i + 1]);
@@ -265,7 +266,7 @@ TEST_CASE("the map of 8-bit states has 256 values, and every one comes back") {
     CHECK(back == x);
     CHECK(state.largest == Values{37});
   }
-  // The largest step between neighbours is 0.9 / 64 of the largest value in a block.
+  // The largest step between adjacent values is 0.9 / 64 of the largest value in a block.
   EightBitState state;
   const Values x = random_values(1000, 4);
   Values back(1000);
@@ -301,11 +302,11 @@ TEST_CASE("8-bit GaLore follows the one in fp32") {
     difference += (double(p[e]) - q[e]) * (double(p[e]) - q[e]);
     norm += double(q[e]) * q[e];
   }
-  CHECK(std::sqrt(difference / norm) < 0.2);  // 0.10: small variances round to nothing
+  CHECK(std::sqrt(difference / norm) < 0.2);  // 0.10: small variances are rounded to zero
   CHECK(p != q);
 }
 
-TEST_CASE("percentile clipping cuts a norm above what ninety of the last hundred reached") {
+TEST_CASE("percentile clipping clips a norm above the 90th percentile of the last hundred") {
   PercentileClipping clipping{.percentile = 90};
   for (int k = 1; k <= 100; ++k) clip(clipping, k, k);  // 1 to 100
   // The ninety-first of the sorted norms, with 1 replaced by 500: 92.

@@ -1,9 +1,9 @@
 // LAMB on a part of a tensor, as a rule of part.h: lamb_step() with its norms summed over ranks.
-// Two numbers per tensor travel: Colossal-AI's DistributedLamb all-reduces them tensor by tensor
+// Two numbers per tensor are sent: Colossal-AI's DistributedLamb all-reduces them tensor by tensor
 // and waits on the host for each ratio; Apex's DistributedFusedLAMB sends one vector for all
 // tensors.
 //
-// Colossal-AI's: bias correction in_rate, min_coeff 0 and max_coeff infinite (no clamps).
+// Colossal-AI's has bias correction in_rate, min_coeff 0 and max_coeff infinite (no clamps).
 // Sources: Colossal-AI nn/optimizer/distributed_lamb.py; Apex
 // contrib/optimizers/distributed_fused_lamb.py.
 #pragma once
@@ -15,7 +15,8 @@ namespace lambcast::reference {
 
 struct ShardedLamb {
   LambOptions options;
-  // Colossal-AI under ZeRO takes the norm of the weights from the working copy in 16 bits.
+  // Whether the norm of the weights is that of the 16-bit working copy, as in Colossal-AI under
+  // ZeRO.
   bool norm_of_half_weights = false;
 
   struct State {

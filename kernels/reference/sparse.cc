@@ -9,10 +9,10 @@
 namespace lambcast::reference {
 namespace {
 
-// Magnitudes in the order of their bits; a NaN has the largest exponent and so is on top.
+// Magnitudes have the order of their bits; a NaN has the largest exponent and is above all numbers.
 std::uint32_t magnitude_key(float x) { return std::bit_cast<std::uint32_t>(x) & 0x7fffffffu; }
 
-// splitmix64: a permutation of 64-bit numbers that leaves no pattern.
+// splitmix64: a permutation of 64-bit numbers without a visible pattern.
 std::uint64_t mixed(std::uint64_t x) {
   x += 0x9e3779b97f4a7c15u;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;

@@ -2,9 +2,9 @@
 //
 //   emulated_replay FOLDER
 //
-// FOLDER/problem.txt has a key and its values per line; initial.f32 are the weights, gradients.f32
-// what every rank's optimizer saw, [step][rank][element], rates.f64 the learning rate of every
-// step. Writes weights.f32, [step][rank][element].
+// FOLDER/problem.txt has a key and its values per line; initial.f32 has the weights, gradients.f32
+// the gradients of every rank's optimizer, [step][rank][element], rates.f64 the learning rate of
+// every step. Writes weights.f32, [step][rank][element].
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -72,7 +72,7 @@ emulated::World world_of(const Problem& problem, const std::string& folder) {
   return world;
 }
 
-// step(optimizer, gradients) with the learning rate that `rate` names, for every step.
+// Calls step(optimizer, gradients) for every step, with its learning rate set through `rate`.
 template <typename Optimizer>
 void replay(Optimizer optimizer, double& (*rate)(Optimizer&), const std::string& folder) {
   const std::vector<float> all = numbers<float>(folder + "/gradients.f32");

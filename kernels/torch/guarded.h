@@ -1,4 +1,4 @@
-// No exception leaves a C interface: what one says is kept for lambcast_error().
+// Catches all exceptions at a C interface; their message is kept for lambcast_error().
 #pragma once
 
 #include <exception>
@@ -40,7 +40,7 @@ inline AdamOptions adam_options(const lambcast_options& o) {
 inline Unseen unseen(const lambcast_options& o) {
   return o.moves_unseen != 0 ? Unseen::move : Unseen::stay;
 }
-// The step length and the decay come with the group of a tensor.
+// Learning rate and decay come from the group of a tensor.
 inline OnebitLambOptions lamb_options(const lambcast_options& o) {
   return {.lamb = {.lr = 1,
                    .beta1 = o.beta1,

@@ -1,4 +1,4 @@
-// Functions of both libraries.
+// Functions that both libraries contain.
 #include "kernels/torch/operations.h"
 
 #include "kernels/layout.h"

@@ -23,7 +23,7 @@ namespace {
 
 constexpr CoefficientAverage average = CoefficientAverage::bias_corrected;
 
-// f(weights), and the copy of what they are then.
+// Calls f(weights), then writes the 16-bit copy.
 template <typename F>
 int moved(const lambcast_weights& weights, std::size_t n, F f) {
   return guarded([&] {
@@ -129,7 +129,7 @@ int lambcast_server_phase(const uint8_t* received, const float* scales, int rank
   });
 }
 
-// The reference leaves the error feedback in `error`.
+// The reference already leaves the error feedback in `error`.
 int lambcast_owed(const float* error, const float*, size_t n, float* owed, void*) {
   std::copy(error, error + n, owed);
   return 0;

@@ -50,7 +50,7 @@ constexpr CoefficientAverage average = CoefficientAverage::bias_corrected;
 
 cudaStream_t on(void* stream) { return static_cast<cudaStream_t>(stream); }
 
-// The kernels read where the interface says so, but their state has one type for both.
+// Removes const: kernels only read here, but their state has one type for reading and writing.
 float* unwritten(const float* x) { return const_cast<float*>(x); }
 
 cuda::AdamState adam_state(const lambcast_weights& weights, const float* m, const float* v,
@@ -102,7 +102,7 @@ int lambcast_tensors_set(lambcast_tensors* tensors, const double* lr, const doub
     std::vector<ParameterGroup> groups;
     for (std::size_t t = 0; t < tensors->layout.tensors(); ++t)
       groups.push_back({lr[t], weight_decay[t]});
-    // From pageable memory the call returns when the source may go.
+    // With pageable memory the call returns when the source is no longer needed.
     require(cudaMemcpyAsync(tensors->kept.groups.data(), groups.data(),
                             groups.size() * sizeof groups[0], cudaMemcpyHostToDevice, on(stream)),
             "groups of the tensors");

@@ -286,7 +286,7 @@ def compare(name, case, folder, ranks, replay, tolerance):
     own = stacked("own")
     path = f"{folder}/weights.f32"
     emulated = torch.from_file(path, size=os.path.getsize(path) // 4).view_as(own)
-    # Sums that the emulated world takes in double: of the norms, of three and more gradients.
+    # The emulated world computes these sums in double: norms, and sums of three and more gradients.
     if "max_grad_norm" in case or ("non_freeze" in case and ranks > 2):
         tolerance = max(tolerance, 1e-6)
     moved = (own[-1] - own[0]).pow(2).mean().sqrt()

@@ -21,7 +21,7 @@ class CompressedAllreduce:
         self.elements = elements
         self.padded = library.padded(elements, self.ranks)
         self.chunk = self.padded // self.ranks
-        # Elements of the chunk served here that are no padding.
+        # Elements of the chunk served here that are not padding.
         self.real = min(max(elements - self.rank * self.chunk, 0), self.chunk)
 
         def zeros(count, dtype):

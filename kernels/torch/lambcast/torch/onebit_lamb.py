@@ -87,6 +87,7 @@ class OneBitLamb(OneBitOptimizer):
         return {"freeze_step": self.freeze_step}
 
     def _set_stage(self, stage):
-        # A freeze that has been cannot be undone, nor can one that has not be made to have been.
+        # A saved freeze step must agree with the stage: a freeze that has happened cannot be
+        # undone, and one that has not cannot be made to have happened.
         if self.averages_gradients != (self.steps < stage["freeze_step"]):
             self.freeze_step = stage["freeze_step"]

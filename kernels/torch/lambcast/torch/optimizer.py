@@ -13,7 +13,7 @@ from .compressed_allreduce import CompressedAllreduce
 from .flat import Flat
 from .library import WORKSPACE, Gradient, Options, library_for
 
-# Of a group; what else a group sets must be alike in all.
+# Keys that may differ between groups; all other keys must be equal in all groups.
 PER_GROUP = {"params", "lr", "initial_lr", "weight_decay", "exp_avg_mask", "non_freeze"}
 
 COMM_BACKENDS = ("nccl", "mpi", "hccl", "compressed")  # DeepSpeed's
@@ -227,8 +227,8 @@ class OneBitOptimizer(torch.optim.Optimizer):
             flat.present = [next(counts) > 0 for _ in flat.present]
         return sums[:1]
 
-    # A GradScaler leaves unscaling and the check for overflow, which is one over all ranks, to
-    # step(), and sets grad_scale (None: unscaled already) for its time.
+    # A GradScaler leaves unscaling and the overflow check, which is common to all ranks, to step().
+    # During step() it sets grad_scale (None: already unscaled).
     _step_supports_amp_scaling = True
 
     def _loss_scale(self):
@@ -244,7 +244,8 @@ class OneBitOptimizer(torch.optim.Optimizer):
         mean /= self.ranks
         return Gradient(mean)
 
-    # Checkpoints: DeepSpeed's names per parameter; what this rank owes and the rest beside them.
+    # Checkpoints: DeepSpeed's names per parameter; this rank's error feedback and other state are
+    # stored separately.
 
     def _numbers(self):
         return {id(p): i for i, p in enumerate(

@@ -5,7 +5,7 @@ import torch.distributed as dist
 
 PARTS = ("state", "param_groups", "lambcast")
 OWN = ("rank", "ranks", "steps", "stage", "owed")
-# Of a group what the script says in every run: a mask may change between stages of a training.
+# Keys of a group that the script sets in every run: a mask may change between stages of a training.
 NOT_LOADED = {"params", "exp_avg_mask"}
 
 
