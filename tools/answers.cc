@@ -26,7 +26,7 @@
 namespace lambcast {
 namespace {
 
-// Moves the number of `key` from `texts` into `value`; throws Error (usage) outside its range.
+// Moves the number of `key` from `texts` into `value`; throws Error (usage) if it is out of range.
 template <typename Whole>
 void take(WhatIf& texts, const char* key, Whole& value, std::int64_t low, std::int64_t high) {
   const auto said = texts.find(key);

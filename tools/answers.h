@@ -1,7 +1,7 @@
-// Questions of the command line, given as texts by key, and their answers as its JSON. The Python
-// package and the page for browsers call these functions, so their answers are the same.
+// Questions of the command line, as texts by key, and their answers in its JSON. The Python package
+// and the page for browsers call these functions, so their answers are the same.
 //
-// All throw Error (usage), naming the key, for a question that cannot be answered.
+// All functions throw Error (usage) with the name of the key if a question cannot be answered.
 #pragma once
 
 #include <functional>
@@ -14,17 +14,18 @@
 namespace lambcast {
 
 using Texts = std::vector<std::string>;
-using StopAsked = std::function<bool()>;  // true once the answer is no longer wanted
+using StopAsked = std::function<bool()>;  // true when the answer is no longer needed
 
-// `then` are the phases of a run after the first, as in `simulate --then`.
+// Answers `simulate`; `then` are the later phases of a run, as in `simulate --then`.
 std::string simulate_answer(WhatIf texts, const Texts& then);
 
-// Lists and scans are those of `advise --list` and `--scan`; without any there is one advice.
+// Answers `advise`; lists and scans are those of `advise --list` and `--scan`. Without any, there
+// is a single advice.
 std::string advise_answer(const WhatIf& texts, const Texts& lists, const Texts& scans);
 
 std::string plan_answer(WhatIf texts, const StopAsked& stopped);
 
-// `names` are clusters, or results folders, which take no other argument.
+// Answers `compare`; `names` are clusters, or results folders, which take no other argument.
 std::string compare_answer(const Texts& names, const WhatIf& texts, const Texts& clusters,
                            const Texts& optimizers, const Texts& exchanges);
 
@@ -39,12 +40,13 @@ std::string sensitivity_answer(const WhatIf& texts, double by_percent);
 std::string collective_answer(WhatIf texts);
 
 struct SweepWords {
-  std::string file;  // a sweep file or a study that ships; empty if the texts say it all
+  std::string
+      file;  // a sweep file, or the name of a built-in study; empty if the texts define the sweep
   std::string out;
   bool resume = false;
   Texts lists{}, scans{};
 };
-// Writes the folder, and returns the messages for the user.
+// Runs a sweep, writes its folder, and returns the messages for the user.
 Texts sweep_answer(const SweepWords& words, WhatIf texts, const StopAsked& stopped);
 
 }  // namespace lambcast

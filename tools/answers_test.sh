@@ -25,7 +25,7 @@ expect 0 '"first": "all_reduce, lamb"' "$lambcast" compare --cluster commodity-1
   --optimizers lamb,onebit_lamb --exchanges all_reduce,fp8,int4,powersgd:4,topk:1%,local:16 --format json
 [ "$(grep -c '"run_time_s"' out)" -eq 7 ] || fail "not seven results: $(cat out)"
 
-# Bytes taken for bits: each command says so, in all formats, next to its answer.
+# Bytes typed as bits: each command reports it, in all formats, with its answer.
 fast=(--model bert-large --cluster commodity-10gbe --set cluster.nic.bandwidth=10GB/s --optimizer lamb --global-batch 4096
   --micro-batch 16 --steps 1000)
 for command in "sensitivity --format json" "compare --exchanges all_reduce,fp8" "solve gpus --for run_time=1h"; do
@@ -79,7 +79,7 @@ expect 2 'is a picture, and this answer has none' "$lambcast" compare aws-p4d aw
 expect 2 '--gpus: is missing' "$lambcast" sensitivity --cluster commodity-10gbe --model bert-large --optimizer lamb \
   --global-batch 64 --micro-batch 1
 
-# Solve: words first, then the bracket; exit 3 where there is no answer.
+# Solve: words first, then the bracket; exit code 3 if there is no answer.
 asked=(solve --model bert-large --cluster commodity-10gbe --micro-batch 16 --steps 5993)
 onebit=(--optimizer onebit_lamb --freeze-step 1000 --kernels fused)
 expect 0 '^efficiency is at least 50.0 % up to gpus [0-9]+ \([0-9.]+ %\), and less than it from [0-9]+ on' \
@@ -98,7 +98,7 @@ expect 2 "KEY: unknown key 'gpu', did you mean 'gpus'" "$lambcast" "${asked[@]}"
 expect 2 "did you mean 'speedup'" "$lambcast" "${asked[@]}" gpus --for speed=1 --grad-accum 4 "${onebit[@]}"
 expect 2 'is not METRIC=VALUE' "$lambcast" "${asked[@]}" gpus --for speedup --grad-accum 4 "${onebit[@]}"
 expect 2 'does not say its format' "$lambcast" "${asked[@]}" gpus --for speedup=1 --export solved.xls
-# - is stdout, once; what else goes there is refused, and files are written beside a trace
+# - is stdout, which only one output may use; other files are written beside a trace.
 one=(simulate "${run[@]}" --cluster commodity-10gbe --optimizer lamb)
 "$lambcast" "${one[@]}" --format csv >without
 "$lambcast" "${one[@]}" --format csv --export - --export simulated.json >with || fail '--export - is refused'
@@ -108,18 +108,20 @@ expect 2 '--trace: - is stdout, where --export - goes' "$lambcast" "${one[@]}" -
 expect 0 traceEvents "$lambcast" "${one[@]}" --trace - --export beside.csv
 [ "$(wc -l <beside.csv)" -eq 2 ] || fail 'a trace on stdout drops --export'
 
-# Intervals and what narrows them
+# Intervals, and the measurements that narrow them.
 expect 0 '^(Pays|No difference|Does not pay|Not certain): .*x \([0-9.]+ to [0-9.]+x\) as fast as lamb' "$lambcast" advise "${run[@]}" \
   --cluster commodity-10gbe --optimizer onebit_lamb --freeze-step 200
 expect 0 '"measure": "all_reduce over nccl \(lambcast measure --backend nccl --op all_reduce' "$lambcast" advise "${run[@]}" \
   --cluster commodity-10gbe --optimizer onebit_lamb --freeze-step 200 --format json
 
-# Sweeps from flags: the table is printed and nothing written; the file that is written does the same.
+# Sweeps from flags: the table is printed and no file written; the written sweep file gives the
+# same.
 swept=(--model bert-large --cluster commodity-10gbe --optimizer onebit_lamb --micro-batch 16 --steps 5993 --freeze-step 1000
   --list global_batch=4096,65536 --scan gpus=8..32)
 expect 0 '^Pays in (all|[1-5] of) 6 points, most with ' "$lambcast" sweep "${swept[@]}"
 [ "$(grep -c '^[0-9]* ' out)" -eq 6 ] || fail "not six points: $(cat out)"
-# A run without warm-up is no answer, nor is one that hardly compresses; a loss is no win.
+# A run without warm-up is no answer, nor is one with few compressed steps; a loss is not reported
+# as a win.
 expect 0 '^Pays in 1 point, most with 1%: ' "$lambcast" sweep "${run[@]}" \
   --cluster commodity-10gbe --optimizer onebit_lamb --list freeze_step=0%,1%,60%
 head -1 out | grep -qE '^Fastest by freeze_step: 1%, [0-9.]+ [a-z]+ \([0-9.]+ to [0-9.]+ [a-z]+\) a run' || fail "another wins: $(cat out)"
@@ -135,10 +137,10 @@ cmp printed.csv from_flags/results.csv || fail 'printed and written rows differ'
 cmp from_flags/results.csv from_file/results.csv || fail 'the file that is written is another sweep'
 cmp <(grep -v '"command"' from_flags/manifest.json) <(grep -v '"command"' from_file/manifest.json) ||
   fail 'manifests of flags and file differ'
-# A folder of more rows than are printed names the key without effect all the same.
+# A folder with more rows than are printed still names the key without effect.
 expect 0 '^cluster.node.host_memory moves nothing here: ' "$lambcast" sweep "${swept[@]}" --out flat --no-report \
   --list "cluster.node.host_memory=$(seq -s , -f '%gGB/s' 12)"
-# The command of a manifest asks for the same sweep, whatever asked for it.
+# The command in a manifest defines the same sweep, whichever command wrote it.
 of_manifest() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["command"])' "$1/manifest.json"; }
 expect 0 'points' "$lambcast" sweep bert_large --list gpus=16 --list optimizer=lamb --out from_study --no-report
 for made in from_flags from_file from_study; do
@@ -156,7 +158,7 @@ expect 0 '6 points' "$lambcast" sweep written.toml --out narrowed --no-report --
 expect 0 '^Does onebit_lamb pay, by seq_len\? ' "$lambcast" advise "${run[@]}" --cluster commodity-10gbe \
   --optimizer onebit_lamb --freeze-step 200 --list seq_len=128,512
 
-# The same rows again, and why not
+# The same rows again, and why they differ if they do.
 expect 0 '^The same bytes: results.csv in from_flags and made again' "$lambcast" rerun from_flags
 [ ! -e from_flags.again ] || fail "rerun leaves $(ls from_flags.again) behind"
 mkdir from_flags.again && echo mine >from_flags.again/notes

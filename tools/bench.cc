@@ -12,7 +12,7 @@ namespace {
 
 using namespace lambcast;
 
-// A ring all-reduce of 680 MB over all ranks, 8 a node; planning and routing included.
+// A ring all-reduce of 680 MB over all ranks, 8 per node; includes planning and routing.
 void ring(benchmark::State& state, bool expand) {
   const Cluster cluster = load_cluster("azure-ndv2", {});
   const int ranks = static_cast<int>(state.range(0));
@@ -34,7 +34,7 @@ BENCHMARK_CAPTURE(ring, event_by_event, true)
     ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(ring, folded, false)->Arg(1024)->Arg(65536)->Unit(benchmark::kMillisecond);
 
-// Collectives whose routes outnumber everything else about them, every rank written out.
+// Collectives with many routes, simulated with every rank.
 void routes(benchmark::State& state, Op op, const char* algorithm) {
   const Cluster cluster = load_cluster("hgx-h100-ndr", {});
   const int ranks = static_cast<int>(state.range(0));
@@ -59,8 +59,8 @@ BENCHMARK_CAPTURE(routes, hierarchical, Op::all_reduce, "hierarchical")
     ->Arg(65536)
     ->Unit(benchmark::kMillisecond);
 
-// Runs rings over 16 nodes each at once, on nodes of their own or on the same ones. A single ring
-// runs with all rounds known in advance; two or more are followed flow by flow.
+// Runs rings over 16 nodes each at the same time, on separate nodes or on the same ones. A single
+// ring runs with all rounds known in advance; two or more are simulated flow by flow.
 void rings_at_once(benchmark::State& state, bool contend) {
   const Cluster cluster = load_cluster("azure-ndv2", {});
   std::vector<CollectiveJob> jobs(static_cast<std::size_t>(state.range(0)));
@@ -84,7 +84,7 @@ BENCHMARK_CAPTURE(rings_at_once, apart, false)
     ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(rings_at_once, contending, true)->Arg(16)->Unit(benchmark::kMillisecond);
 
-// One 1-bit LAMB step in each stage, nothing remembered from before but the shape of NCCL's trees.
+// One 1-bit LAMB step in each stage, without any cache except the shape of NCCL's trees.
 void onebit_lamb_step(benchmark::State& state, bool oversubscribed) {
   Catalog catalog;
   WhatIf asked{{"model", "bert-large"},

@@ -54,7 +54,7 @@ std::string file_stem(const std::string& path) {
   return file.substr(0, file.rfind('.'));
 }
 
-// On a terminal only: a calibration of a few tables takes a moment, one of thousands of rows
+// Shows progress only on a terminal: calibrating a few tables takes an instant, thousands of rows
 // seconds.
 void show_progress(int done, int all) {
   if (isatty(STDERR_FILENO) == 0) return;
@@ -81,7 +81,7 @@ std::string name_inside(const CalibrateOptions& options) {
   return printable(options.output == "-" ? "calibrated" : file_stem(options.output));
 }
 
-// `next` is a command that uses what was written.
+// Writes the description and prints `next`, a command that uses it.
 void write_description(const CalibrateOptions& options, const std::string& text,
                        const std::string& report, const std::string& next) {
   write_output(options.output, "-o", text);
@@ -92,7 +92,7 @@ void write_description(const CalibrateOptions& options, const std::string& text,
         fmt::format("{}\nWritten to {}; forecast with:\n  {}\n", report, options.output, next));
 }
 
-// Hints of the flags for tables of collectives.
+// Hints from the flags for tables of collectives.
 struct TableHints {
   validate::ImportHints hints;
   std::optional<Backend> backend;
@@ -114,7 +114,7 @@ TableHints hints_of(const CalibrateOptions& options) {
   return of;
 }
 
-// A log of another GPU fits its rates to a description that it is not of.
+// Warns if a log of another GPU would fit its rates to a description.
 void warn_of_other_gpu(const std::string& file, const validate::Measurement& table,
                        const Base& base) {
   const auto device = Table::parse(base.text, base.file).get_or<std::string>("device", "");
@@ -152,8 +152,8 @@ int calibrate_collectives(const CalibrateOptions& options) {
   return 0;
 }
 
-// The steps that were measured, and what traces say of their parts. Keys of a row of --runs come
-// before those of flags.
+// Returns the measured steps, and the parts of their time according to traces. Keys in a row of
+// --runs take precedence over those of flags.
 std::vector<SourceFigure> measured_steps(const CalibrateOptions& options, std::string& breakdowns) {
   WhatIf what_if = options.what_if;
   std::vector<SourceFigure> steps;
@@ -181,12 +181,12 @@ std::vector<SourceFigure> measured_steps(const CalibrateOptions& options, std::s
   }
   for (SourceFigure& figure : steps) {
     figure.stage = options.stage;
-    figure.what_if.emplace("steps", "1000");  // no step's time depends on it
+    figure.what_if.emplace("steps", "1000");  // the time of a step does not depend on it
   }
   return steps;
 }
 
-// A command that repeats a measured run on the description that was written. Keys that shape a
+// Returns a command that repeats a measured run with the written description. Keys that shape a
 // forecast, such as attention and fusion, are those of the run, not the defaults.
 std::string command_of(const CalibrateOptions& options, const SourceFigure& run) {
   const std::string& file = options.output;
@@ -208,7 +208,7 @@ std::string command_of(const CalibrateOptions& options, const SourceFigure& run)
   return command.append(note);
 }
 
-// A line if the description holds the level of another program, which is replaced.
+// Returns a line if the description contains the level of another program, which is replaced.
 std::string level_replaced(const Base& base, const ProgramLevel& level) {
   const auto held = decode_program_level(Table::parse(base.text, base.file).table("program"));
   if (!held || (held->framework == level.framework && held->format == level.format)) return "";
@@ -226,7 +226,7 @@ int calibrate_program(const CalibrateOptions& options) {
                  "model.KEY; write the others into the file of --cluster or --device first");
   std::string breakdowns;
   const std::vector<SourceFigure> steps = measured_steps(options, breakdowns);
-  // Steps that set no level still show where their time goes.
+  // For steps that set no level, the parts of their time are still printed.
   const LevelFit fit = [&] {
     try {
       return fit_level(steps);

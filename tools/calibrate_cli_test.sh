@@ -5,7 +5,7 @@
 # shellcheck source=tools/expect.sh
 . "$(dirname "$(readlink -f "$0")")/expect.sh"
 
-# Where the time of a step goes is printed even if the step sets no level.
+# The parts of a step's time are printed even if the step sets no level.
 event() { printf ',{"ph":"X","cat":"%s","name":"%s","ts":%s,"dur":%s}\n' "$@"; }
 {
   printf '{"deviceProperties":[{"name":"NVIDIA A100-SXM4-40GB"}],"traceEvents":[{}\n'
@@ -16,7 +16,8 @@ event() { printf ',{"ph":"X","cat":"%s","name":"%s","ts":%s,"dur":%s}\n' "$@"; }
   done
   echo ']}'
 } >trace.json
-# The command behind a level repeats the run that set it; the level of another program is replaced by name.
+# The printed command repeats the run that set the level; the replaced level of another program is
+# named.
 measured=("$lambcast" calibrate --model bert-large --gpus 8 --optimizer adam --micro-batch 64 --grad-accum 1)
 "${measured[@]}" --cluster hgx-h100-ndr --framework torchtitan --zero-stage 3 --fusion compiled --set model.ffn=8192 \
   --measured step_time=75ms -o level.toml >out || fail "no level: $(cat out)"

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Clang finds neither an error nor a warning in the parsers that tools/fuzz builds, nor in the folders whose
-# sources once compiled with GCC alone. The sources of a folder are checked forty at a time, as the build does
-# it: their common headers are parsed once. The parsers are checked one by one, as tools/fuzz compiles them.
+# Clang reports no error or warning in the parsers that tools/fuzz builds, nor in the folders whose
+# sources once compiled only with GCC. The sources of a folder are checked forty at a time, as in
+# the build: their common headers are parsed once. The parsers are checked one by one, as tools/fuzz
+# compiles them.
 #   clang_test.sh ROOT BUILD
 set -euo pipefail
 root=$(readlink -f "$1") build=$(readlink -f "$2")

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What scripts rely on: exit codes, results on stdout and everything else on stderr, one line an
-# error, help with examples.
+# Behaviour that scripts rely on: exit codes, results on stdout and everything else on stderr, one
+# line per error, help with examples.
 #
 #   cli_test.sh LAMBCAST
 # shellcheck source=tools/expect.sh
@@ -9,7 +9,7 @@
 run=(--model bert-large --cluster paper-eth40-v100 --gpus 8 --optimizer onebit_lamb --micro-batch 16
   --steps 1000)
 
-# 0: done
+# Exit code 0: success
 expect 0 'bert-large with onebit_lamb on paper-eth40-v100: 8 GPUs' "$lambcast" simulate "${run[@]}"
 [ -s err ] && fail "a forecast writes to stderr"
 expect 0 '^step within .* ms: communication not calibrated, compute fitted here$' "$lambcast" simulate "${run[@]}"
@@ -22,7 +22,7 @@ expect 0 '^model,cluster,optimizer,backend,nodes,gpus,micro_batch,grad_accum,glo
 expect 0 '^lambcast [0-9]+\.[0-9]+\.[0-9]+ \(([0-9a-f]{7,40}(-dirty)?|unknown)\)$' "$lambcast" --version
 expect 0 'traceEvents' bash -c '"$@" --trace t.json >log && cat t.json' - "$lambcast" simulate "${run[@]}"
 
-# Every command explains itself, with examples.
+# Every command has help with examples.
 for command in simulate advise plan sweep collective profile measure calibrate validate report presets "presets list" "presets show"; do
   # shellcheck disable=SC2086
   expect 0 '^Examples?$' "$lambcast" $command --help
@@ -33,7 +33,7 @@ expect 0 'Exit codes: 0 done' "$lambcast" --help
 expect 0 '^  collective +' "$lambcast" help
 "$lambcast" --help | cmp -s out || fail "help prints something else than --help"
 
-# 2: bad usage or input
+# Exit code 2: bad usage or input
 code=0
 "$lambcast" >out 2>err || code=$?
 [ "$code" -eq 2 ] && [ ! -s out ] || fail "without a command: exit code $code"
@@ -61,7 +61,7 @@ expect 2 'absent.toml: does not exist' "$lambcast" sweep absent.toml
 expect 2 '--jobs' "$lambcast" sweep bert_large --jobs 0
 expect 2 "is not a scan" "$lambcast" sweep bert_large --dry-run --scan gpus=8
 expect 2 "did you mean 'gpus'" "$lambcast" sweep bert_large --dry-run --list gpu=8
-# What no other value can make right is found before anything is written.
+# A value that is wrong in every point of a sweep is reported before anything is written.
 for axis in --scan\ freeze_step=0.1:0.5:0.1 --list\ cluster=./absent.toml --list\ cluster.nic.bandwith=1Gbit/s; do
   for dry in '' --dry-run; do
     # shellcheck disable=SC2086
@@ -71,7 +71,7 @@ for axis in --scan\ freeze_step=0.1:0.5:0.1 --list\ cluster=./absent.toml --list
 done
 printf '{ "train_batch_size": 64, "train_batch_size": 64 }' >twice.json
 expect 2 'twice.json:1: .*Duplicate keys in DeepSpeed config' "$lambcast" simulate "${run[@]}" --config twice.json
-# A batch that is elastic says where it comes from, and for which GPU counts.
+# A batch set by elasticity is reported with its source and its GPU counts.
 printf '{ "optimizer": { "type": "Adam" }, "elasticity": { "enabled": true, "version": 0.1,
   "max_train_batch_size": 100, "micro_batch_sizes": [2, 4], "max_gpus": 16 } }' >elastic.json
 elastic=(--model bert-base --cluster paper-eth40-v100 --config elastic.json --steps 10)
@@ -83,7 +83,7 @@ expect 0 'warning.* elasticity: overridden by the command line: train_batch_size
 expect 2 'elastic.json:1: elasticity: World size .7. is not valid' \
   "$lambcast" simulate "${elastic[@]}" --gpus 7
 
-# What contradicts itself is refused, whichever of the two would win.
+# Contradicting values are rejected, whichever would take precedence.
 expect 2 "--set: 'gpus=16' contradicts --gpus 8" "$lambcast" simulate "${run[@]}" --set gpus=16
 expect 2 "--set: 'run.micro_batch=8' contradicts --micro-batch 16" \
   "$lambcast" simulate "${run[@]}" --set run.micro_batch=8
@@ -108,7 +108,7 @@ for name in "${presets[@]}"; do
   expect 0 '^name = "'"$name"'"$' "$lambcast" presets show "$name"
   grep -qE 'kind = "|source = "' out || fail "$name gives no source"
 done
-# What people type in place of a flag: the answer names the one that there is.
+# Flags of other programs: the error names the corresponding flag.
 expect 2 "unknown flag '--batch': write --global-batch N .* or --micro-batch N" "$lambcast" simulate "${run[@]}" --batch 8
 expect 2 "'15x' is no share .allowed: such as 0.15 or 15%" "$lambcast" validate --against slow.csv --cluster paper-eth40-v100 --max-error 15x
 expect 2 "'--max-error' is no flag of simulate, but of lambcast validate" "$lambcast" simulate "${run[@]}" --max-error 15%
@@ -118,16 +118,16 @@ expect 2 "unknown preset 'bert', did you mean" "$lambcast" presets show bert
 expect 2 'NAME is required; see lambcast presets --help' "$lambcast" presets show
 expect 2 "unknown command 'shwo', did you mean 'show'" "$lambcast" presets shwo bert-large
 expect 2 "unknown command 'lst', did you mean 'list'" "$lambcast" presets lst
-# What is shown can be used as a file.
+# The output of `presets show` can be used as a file.
 "$lambcast" presets show paper-eth40-v100 >mine.toml
 "$lambcast" simulate "${run[@]}" --format csv >preset.csv
 "$lambcast" simulate --model bert-large --cluster ./mine.toml --gpus 8 --optimizer onebit_lamb \
   --micro-batch 16 --steps 1000 --format csv >file.csv
-# A column says which settings and files a row is of.
+# A column contains the settings and files of a row.
 grep -q ',cluster=./mine.toml,' file.csv || fail "a row does not say from which file its cluster is"
 cmp -s preset.csv <(sed 's:,cluster=./mine.toml,:,,:' file.csv) || fail "a preset and its copy in a file differ"
 
-# 3: a limit was exceeded
+# Exit code 3: a limit was exceeded
 expect 0 'within limits' "$lambcast" validate
 grep -q 'unseen figures lie inside the interval of their forecast' out || fail "validate counts no training intervals"
 expect 3 'canary .*PAST ITS LIMIT' "$lambcast" validate --canary
@@ -149,7 +149,7 @@ grep -q 'class=verdict><p>PAST LIMITS' validation/report.html || fail "the page 
 touch file
 expect 2 'file/below: Not a directory' "$lambcast" validate --out file/below
 expect 2 '--rows: cannot be opened' "$lambcast" validate --rows file/below
-# Figures of the user's own: training cases, and a log, here of a forecast that must meet itself.
+# The user's own figures: training cases, and a log that is a forecast and must match itself.
 cat >own.csv <<'END'
 id,stage,quantity,measured,role,max_error,model,cluster,optimizer,backend,gpus,micro_batch,grad_accum,seq_len,steps
 mine,uniform,step_time_ms,1,unseen,0.1,bert-large,paper-eth40-v100,lamb,nccl,8,16,1,128,1
@@ -166,23 +166,24 @@ expect 0 '^1 tables: within limits' "$lambcast" validate --against forecast.csv 
   fail "validate --against LOG leaves other files than its own"
 expect 3 'PAST ITS LIMIT' "$lambcast" validate --against forecast.csv --cluster commodity-10gbe \
   --max-error 0
-# Without a limit none is claimed, and a slow log is told how slow: every time here is nine-fold.
+# Without a limit no result is claimed, and a slow log is reported as slow: every time here is nine
+# times as long.
 awk -F, 'NR < 5 { print } NR >= 5 { print $1 "," 9 * $2 }' forecast.csv >slow.csv
 expect 0 'no limit applies' "$lambcast" validate --against slow.csv --cluster paper-eth40-v100
 grep -q '^your all_reduce takes 9 times what this description forecasts' out || fail "a slow log is not told so"
 grep -q -e '-88.9%' out || fail "rows of a log have no signed error"
 expect 3 'PAST LIMITS' "$lambcast" validate --against slow.csv --cluster paper-eth40-v100 --max-error 15%
-# What only a log can have is refused without one, and a limit below 0 with one.
+# Flags that only apply to a log are rejected without one, and a limit below 0 with one.
 for flag in '--max-error 0.1' '--ranks 8' '--op all_reduce' --in-place '--backend mpi'; do
   # shellcheck disable=SC2086
   expect 2 "${flag% *} requires --cluster" "$lambcast" validate --against own.csv $flag
 done
-# rows of a source, by its mapping
+# Rows of a source, by its mapping
 cat >more_rows.csv <<'ROWS'
-# rows of somebody else's table
+# Rows of a table from another source
 model,hidden,heads,layers,params_b,tp,dp,gpus,system,batch,iter_ms
 1B,1920,15,24,1.16,1,1,1,dgx2_v100,8,1121
-# and one of a machine that is not there
+# A row with an unknown machine
 1B,1920,15,24,1.16,1,1,1,dgx9,8,1121
 ROWS
 expect 0 '^megatron_tensor_parallel,1,1B tp 1 dgx2_v100,step_time_s,1.121,.*,(yes|no),ok$' \
@@ -212,13 +213,13 @@ expect 2 '--ranks: 0 is out of range \(allowed: 1 ' "$lambcast" validate --again
   --cluster paper-eth40-v100 --ranks 0
 expect 2 'ranks: the file says 8, not 4' "$lambcast" validate --against forecast.csv \
   --cluster paper-eth40-v100 --ranks 4
-# OSU names no ranks, and a table without its header no collective: flags do.
+# OSU tables do not state the ranks, and without a header not the collective: flags set them.
 printf '# OSU MPI Allreduce Latency Test v7.4\n# Size  Avg Latency(us)\n1048576  900.0\n' >osu.log
 expect 2 'OSU does not print the number of ranks: give it with --ranks' \
   "$lambcast" validate --against osu.log --cluster paper-eth40-v100 --nodes 2
 expect 0 '^1 tables: ' "$lambcast" validate --against osu.log --cluster paper-eth40-v100 --nodes 2 \
   --ranks 8
-# --backend holds for every table of a log.
+# --backend applies to every table of a log.
 cat osu.log osu.log >two.log
 "$lambcast" validate --against two.log --cluster paper-eth40-v100 --nodes 2 --ranks 8 --backend mpi \
   --rows two.csv >/dev/null
@@ -236,20 +237,20 @@ expect 0 '^1 tables: ' "$lambcast" validate --against headless.csv --cluster pap
 printf 'id,stage\nx,y\n' >cases.csv
 expect 2 'cases.csv: has no column' "$lambcast" validate --against cases.csv
 
-# 4: the hardware is not here
+# Exit code 4: the hardware is missing
 if [ -e /dev/nvidia0 ]; then
   echo "left out, there is a GPU: profile exits with 4"
 else
   expect 4 '' "$lambcast" profile
 fi
 
-# 1: failure. Results that cannot be written are no success.
+# Exit code 1: failure. If results cannot be written, that is not success.
 for command in "simulate ${run[*]}" "simulate ${run[*]} --format json" "presets list" validate \
   "collective --cluster paper-eth40-v100 --gpus 8" --help --version; do
   # shellcheck disable=SC2086
   expect 1 'cannot be written to stdout|No space left' bash -c '"$@" >/dev/full' - "$lambcast" $command
 done
-# A file that a flag names: 2 where its path is wrong, 1 where the disk is full.
+# Files named by a flag: exit code 2 if the path is wrong, 1 if the disk is full.
 for command in simulate advise; do
   expect 2 '--trace: cannot be opened' "$lambcast" "$command" "${run[@]}" --trace /dev/null/trace
   expect 1 '--trace: cannot be written whole' "$lambcast" "$command" "${run[@]}" --trace /dev/full
@@ -276,7 +277,7 @@ expect 2 "unknown algorithm 'rign', did you mean 'ring'" \
   "$lambcast" collective --cluster paper-eth40-v100 --gpus 8 --algorithm rign
 expect 2 'bruck does not do all_reduce over 8 ranks' \
   "$lambcast" collective --cluster paper-eth40-v100 --gpus 8 --algorithm bruck
-# Whatever asks: a description is refused where it is read.
+# A wrong description gives the same error in every command.
 wrong="^lambcast: --set cluster.nccl.all_reduce: nccl.all_reduce: unknown algorithm of an all_reduce 'foo' \(allowed: ring, tree, "
 expect 2 "$wrong" "$lambcast" simulate "${run[@]}" --set cluster.nccl.all_reduce=foo
 expect 2 "$wrong" "$lambcast" advise "${run[@]}" --set cluster.nccl.all_reduce=foo
@@ -304,8 +305,8 @@ expect 2 'excludes' "${jobs[@]}" --gpus 8
 expect 2 'all_to_all over 2112 ranks: too many ranks to simulate one by one .allowed: up to 2048' \
   "$lambcast" collective --op all_to_all --cluster hgx-h100-ndr --gpus 2112 --symmetry off
 expect 0 '^ +8 ' "$lambcast" collective --cluster hgx-h100-ndr --gpus 1048576 -b 8 -e 8
-# Where flows are unlike, max-min sharing ends sooner than the closed form, and the table says by how much.
-# With a stream to a peer that is what holds all of them up; four fill the NIC.
+# If flows are unequal, max-min sharing ends sooner than the closed form, and the table says by how
+# much. With one stream per peer the streams are the limit; with four the NIC is.
 parted=("$lambcast" collective --cluster commodity-100gbe --gpus 12 --algorithm tree -b 64M -e 64M)
 "${parted[@]}" > one_stream.txt
 parted+=(--set cluster.nccl.connections=4)
@@ -314,14 +315,14 @@ expect 0 '"flow_model_time_us"' "${parted[@]}" --format json
 "${parted[@]}" --network flow > flow.txt
 "$lambcast" collective --cluster commodity-100gbe --gpus 12 --algorithm ring -b 64M -e 64M > ring.txt
 if grep -q 'are unlike' flow.txt ring.txt one_stream.txt; then fail "the flow model, a ring or one stream part from nothing"; fi
-# On a slow network stages wait for less than they were priced with, down to nothing.
+# On a slow network stages wait less than their prices include, down to no wait.
 expect 0 'tokens' "$lambcast" simulate --model gpt2-xl --cluster commodity-25gbe --gpus 32 --pp 8 --grad-accum 16 \
   --micro-batch 2 --optimizer adamw --steps 1000 --network flow
 expect 2 "unknown protocol 'LL256'" "$lambcast" collective --cluster paper-eth40-v100 --gpus 8 --protocol LL256
 expect 2 'nccl.LL128: NCCL has LL128 over NVLink and RDMA only' \
   "$lambcast" collective --cluster hgx-h100-ndr --gpus 16 --set cluster.nic.network=socket
 
-# A calibration is of the machine that was measured, not of one that --set makes of it.
+# A calibration belongs to the measured machine, not to a machine changed by --set.
 expect 0 '^# preset of another machine, measured: ' "$lambcast" collective --cluster perlmutter-a100 --gpus 16 -b 1M -e 4M -f 4
 expect 0 ', extrapolated \(--set changed nic.bandwidth\): ' "$lambcast" collective \
   --cluster perlmutter-a100 --gpus 16 -b 1M -e 4M -f 4 --set cluster.nic.bandwidth=10Gbit/s
@@ -329,7 +330,7 @@ grep -qE '^# (calibrated|preset of another)' out && fail "calibrated, on a NIC t
 expect 0 '^# one rank communicates with nobody$' "$lambcast" collective --cluster hgx-h100-ndr --gpus 1 -b 8 -e 8
 grep -qi nan out && fail "a ratio of nothing to nothing"
 
-# calibrate: whose tables they are, they say themselves.
+# calibrate: the tables state the machine that they are of.
 table() {
   printf '# collective: all_gather\n# ranks: 2\n# nodes: 2\n# backend: %s\nsize_bytes,time_us\n1024,%s\n1048576,900\n' \
     "$1" "$2"
@@ -342,7 +343,7 @@ expect 2 '^lambcast: fitted.toml: -o: exists already: --force replaces it$' "$la
   --cluster commodity-10gbe -o fitted.toml nccl.csv
 cmp -s fitted.toml before.toml || fail "a refused calibration touches its output"
 expect 0 'nccl.nic_efficiency' "$lambcast" calibrate --cluster commodity-10gbe --force -o fitted.toml nccl.csv
-# Logs from stdin and from a pipe, with the mark that other systems put before a text.
+# Logs from stdin and from a pipe, with the byte order mark that other systems write before a text.
 { printf '\357\273\277'; cat nccl.csv; } >marked.csv
 fit=("$lambcast" calibrate --cluster commodity-10gbe --name fitted --source x --force)
 "${fit[@]}" -o plain.toml nccl.csv >out
@@ -361,7 +362,7 @@ expect 2 'ds.json: is JSON, but no table' "$lambcast" calibrate --cluster commod
 expect 2 'cannot be read: Is a directory' "$lambcast" calibrate --cluster commodity-10gbe -o ds.toml "$folder"
 mkfifo silent
 expect 2 'silent: cannot be read: nobody writes to this pipe' "$lambcast" calibrate --cluster commodity-10gbe -o ds.toml silent
-# Sizes up to the largest, and none beyond.
+# Sizes go up to the largest and not beyond.
 expect 0 '^1125899906842624,' "$lambcast" collective --cluster hgx-h100-ndr --gpus 8 -b 1P -e 1P --format csv
 expect 2 "^lambcast: -e: '2P' is not a size \\(allowed: 1 to 1P" "$lambcast" collective --cluster hgx-h100-ndr --gpus 8 -e 2P
 expect 2 "^lambcast: -b: '1e300' is not a size" "$lambcast" collective --cluster hgx-h100-ndr --gpus 8 -b 1e300
@@ -371,7 +372,7 @@ expect 1 '-o: cannot be written whole' "$lambcast" calibrate --cluster commodity
 expect 2 'a table of nccl, not of mpi' "$lambcast" calibrate --cluster commodity-10gbe --force -o fitted.toml mpi.csv nccl.csv
 expect 2 'a table of mpi, not of nccl' "$lambcast" calibrate --cluster commodity-10gbe --force -o fitted.toml --backend nccl mpi.csv
 
-# The command it closes with works as it stands, on what was fitted.
+# The last command that it prints works unchanged with the fitted description.
 follow() {  # WORDS TABLE OUTPUT BASE
   expect 0 '^  lambcast collective --cluster ' \
     "$lambcast" calibrate --cluster "$4" --force -o "$3" "$2"
@@ -384,7 +385,8 @@ follow '--op all_gather --gpus 2 --gpus-per-node 1' nccl.csv "it's mine" commodi
 printf '# collective: stream\n# ranks: 2\n# nodes: 2\n# streams: 1\nsize_bytes,time_us\n1000000000,1000000\n' >wire.csv
 follow '--op send_recv --gpus 2 --gpus-per-node 1' wire.csv wire.toml commodity-10gbe ', not calibrated: '
 
-# A sweep that lacks what no axis can mend is refused before it writes; from stdin it runs as from a file.
+# A sweep that fails for every value of its axes is rejected before it writes. A sweep from stdin
+# equals one from a file.
 printf 'name = "x"\n[base]\nmodel = "bert-base"\ncluster = "dgx1-v100"\nmicro_batch = 8\ngrad_accum = 1\nsteps = 10\n' >part.toml
 { cat part.toml; printf '[grid]\ngpus = [8, 16]\n'; } >no_optimizer.toml
 expect 2 '--optimizer: is missing' "$lambcast" sweep no_optimizer.toml --out none
@@ -398,17 +400,17 @@ expect 2 '^lambcast: blank.toml: is empty' "$lambcast" sweep blank.toml --out pi
 [ ! -e piped ] || fail 'an empty sweep leaves a folder'
 expect 0 '2 rows|2 points' bash -c '"$0" sweep - --out piped --no-report <adam.toml' "$lambcast"
 
-# A last node that is partly filled answers within seconds.
+# A partly filled last node is simulated within seconds.
 expect 0 '^ +8 ' timeout 30 "$lambcast" collective --op all_to_all --cluster hgx-h100-ndr --gpus 2001 -b 8 -e 8
 expect 0 'run: ' timeout 30 "$lambcast" simulate --model bert-large --cluster hgx-h100-ndr --gpus 2001 \
   --optimizer onebit_lamb --micro-batch 4 --grad-accum 1 --steps 100 --freeze-step 20
 
-# A long one ends at a signal, in the middle of writing itself out.
+# A long command ends at a signal while it unrolls its ranks.
 timeout -s TERM --preserve-status -k 5 1 "$lambcast" collective --op all_to_all --symmetry off \
   --cluster hgx-h100-ndr --gpus 2048 --network flow -b 1M -e 1G >out 2>err && ended=0 || ended=$?
 [ "$ended" -eq 143 ] || fail "a collective asked to end exits $ended"
 
-# - is stdout, and then nothing else goes there.
+# - is stdout, which then contains nothing else.
 printf '# collective: all_gather\n# ranks: 2\n# nodes: 2\nsize_bytes,time_us\n1024,30\n1048576,900\n67108864,54000\n' >table.csv
 "$lambcast" calibrate --cluster commodity-10gbe -o - table.csv 2>report | "$lambcast" simulate --cluster - --model bert-large \
   --gpus 4 --optimizer lamb --micro-batch 8 --grad-accum 1 --steps 10 >from_pipe || fail 'a description through a pipe'

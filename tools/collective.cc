@@ -36,7 +36,7 @@ std::string jobs_output(const CollectiveOptions& options, const Cluster& cluster
   return jobs_text(jobs, forecasts, cluster);
 }
 
-// A log of nccl-tests, unless a terminal is too narrow for it.
+// Returns a log in the form of nccl-tests, or another table if the terminal is too narrow for it.
 std::string for_people(const CollectiveAnswer& answer, const Cluster& cluster,
                        const std::string& format) {
   if (format == "table") return collective_table(answer, cluster);
@@ -133,7 +133,7 @@ Command add_collective(CLI::App& app) {
                                        "TOML file of collectives that run at the same time, by the "
                                        "flow model (default: none)")
                           ->each([gpus](const std::string&) { gpus->required(false); });
-  // Flags whose values a file of jobs gives for each job.
+  // Flags whose values come from the job in a file of jobs.
   for (const char* own : {"--op", "--gpus", "--gpus-per-node", "--stride", "--node-stride",
                           "--siblings", "-b", "-e", "-f", "--algorithm", "--protocol", "--network"})
     jobs->excludes(own);

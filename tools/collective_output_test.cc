@@ -28,13 +28,15 @@ std::string output_of(const std::string& arguments) {
   return text;
 }
 
-// Bus over algorithm bandwidth for 16 ranks, as nccl-tests defines it (doc/PERFORMANCE.md there).
+// Returns bus bandwidth divided by algorithm bandwidth for 16 ranks, as nccl-tests defines it
+// (doc/PERFORMANCE.md there).
 double factor(const std::string& op) {
   if (op == "all_reduce") return 2 * 15. / 16;
   return op == "broadcast" || op == "send_recv" || op == "reduce" ? 1 : 15. / 16;
 }
 
-TEST_CASE("collective: JSON has every promised key, and its bandwidths are those of nccl-tests") {
+TEST_CASE(
+    "collective: JSON has every promised key, and its bandwidths are defined as in nccl-tests") {
   for (const std::string& op : op_names()) {
     const Json json = Json::parse(
         output_of(fmt::format("--cluster paper-eth40-v100 --gpus 16 --op {} -b 1K -e 64M -f 16 "
@@ -63,7 +65,7 @@ TEST_CASE("collective: JSON has every promised key, and its bandwidths are those
   }
 }
 
-TEST_CASE("collective: CSV says what JSON says") {
+TEST_CASE("collective: CSV and JSON agree") {
   const std::string what = "--cluster hgx-h100-ndr --gpus 32 -b 1M -e 1G -f 4 --format ";
   const csv::Table table = csv::parse(output_of(what + "csv"), "stdout");
   CHECK(table.header == std::vector<std::string>{"size_bytes", "time_us", "algbw_GBps",
@@ -82,7 +84,7 @@ TEST_CASE("collective: CSV says what JSON says") {
   }
 }
 
-TEST_CASE("collective: the table reads like a log of nccl-tests") {
+TEST_CASE("collective: the table can be read as a log of nccl-tests") {
   for (const std::string& op : op_names()) {
     INFO(op);
     const std::string what =

@@ -16,7 +16,7 @@ namespace {
 constexpr int max_gpus = 1 << 20;
 const char* const compressed = "compressed_allreduce";
 
-// The place of a word among those that a flag may have.
+// Returns the index of a word among the allowed values of a flag.
 std::size_t place_of(const std::string& word, const char* flag,
                      const std::vector<std::string>& words) {
   const auto found = std::ranges::find(words, word);
@@ -63,7 +63,7 @@ void check_range(const char* flag, int value, int most) {
                fmt::format("1 to {}", most));
 }
 
-// The ranks as the words lay them: as many on a node as its GPUs leave room for, unless said.
+// Returns the group of ranks; by default, a node has as many ranks as it has GPUs.
 ProcessGroup group_of(const CollectiveWords& words, const Cluster& cluster) {
   const int most = cluster.gpus_per_node;
   check_range("--gpus", words.gpus, max_gpus);

@@ -1,6 +1,6 @@
 // The subcommands of `lambcast`, one file each. A command adds its flags to the application and
-// returns what to run once they are parsed; the exit code is what it returns or the code of the
-// Error it throws.
+// returns the function to run after parsing. The exit code is the function's result, or the code of
+// the Error that it throws.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -25,7 +25,7 @@ struct CompareOptions {
   ResultFlags result;
 };
 
-// Every cluster that was named.
+// Returns all named clusters.
 ComparisonAxes axes_of(const CompareOptions& options) {
   ComparisonAxes axes = options.axes;
   axes.clusters.insert(axes.clusters.begin(), options.named.begin(), options.named.end());

@@ -1,4 +1,5 @@
-// Each kind of exception that a library can throw reaches the user as one sentence of ours.
+// Every kind of exception that a library throws is reported to the user in one sentence of this
+// program.
 #include "sim/base/complaint.h"
 
 #include <fmt/format.h>
@@ -36,7 +37,7 @@ Complaint complaint_after(const std::function<void()>& fault) {
   return {};
 }
 
-// A fault, and the beginning of its sentence.
+// A faulty call, and the beginning of its sentence.
 struct Fault {
   std::string begins;
   std::function<void()> commit;
@@ -45,7 +46,7 @@ struct Fault {
 std::vector<Fault> faults_of_libraries() {
   const std::string ours = "internal error, please report it with its command: ";
   using Json = nlohmann::json;
-  // Filled at run time, so that the compiler sees no constant fault.
+  // Set at run time, so that the compiler does not detect a constant fault.
   static std::string text = "abc";
   static std::vector<int> numbers;
   return {
@@ -75,8 +76,8 @@ std::vector<Fault> faults_of_libraries() {
   };
 }
 
-TEST_CASE("complaints: no words of a library reach a user") {
-  // The file that is named is the one that was read last.
+TEST_CASE("complaints: users see no words of a library") {
+  // The named file is the last one that was read.
   CHECK_THROWS_AS(read_file("m.json"), Error);
   for (const Fault& fault : faults_of_libraries()) {
     const Complaint complaint = complaint_after(fault.commit);
@@ -88,7 +89,7 @@ TEST_CASE("complaints: no words of a library reach a user") {
   }
 }
 
-TEST_CASE("complaints: errors of ours keep their words and their exit code") {
+TEST_CASE("complaints: own errors keep their words and exit code") {
   const Complaint usage = complaint_after([] { fail_input({"a.toml", 3, "gpus"}, "is missing"); });
   CHECK(usage.text == "a.toml:3: gpus: is missing");
   CHECK(usage.code == Exit::usage);

@@ -18,7 +18,7 @@ from schemas_test import jsonschema, strict
 PROGRAM = os.path.abspath(sys.argv[1])
 CLUSTERS = ["commodity-10gbe", "hgx-h100-ndr", "perlmutter-a100", "emulated-ethernet-100mbit", "paper-eth40-v100",
             "dgx2h-v100", "selene-a100", "aws-p4d", "gcp-a3-mega"]
-# Small jobs run on these; the last two hardly fit anywhere.
+# Small jobs run with these models; the last two hardly fit anywhere.
 MODELS = ["bert-base", "bert-large", "gpt2", "resnet50", "llama2-7b", "gpt3-175b"]
 OPTIMIZERS = ["lamb", "adam", "adamw", "onebit_lamb", "onebit_adam", "zero_one_adam", "lion"]
 LAYOUTS = ["", "", "", "--framework megatron --tp 2 --pp 2", "--framework torchtitan --zero-stage 3",
@@ -143,7 +143,7 @@ def main(scratch):
         schema = strict(json.loads((folder / f"{kind}.schema.json").read_text()))
         validator = jsonschema.Draft202012Validator(schema)
         draw, seen = random.Random(f"{kind} {seed}"), 0
-        # Questions that are refused whole do not count, but do not go on for ever either.
+        # Rejected questions do not count, but their number is limited.
         for _ in range(10 * count):
             command = draw_question(draw, kind)
             fault, is_answer = fault_of(command, validator)

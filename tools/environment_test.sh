@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# What surrounds the program may be small, foreign or gone: memory, open files, signals, locales, line
-# ends and bytes of names, logs of gigabytes. It does its work or says in one line why not.
+# The environment of the program may be limited, unusual or missing: memory, open files, signals,
+# locales, line ends and bytes of names, logs of gigabytes. The program works, or gives the reason
+# in one line.
 #
 #   environment_test.sh LAMBCAST
 # shellcheck source=tools/expect.sh
@@ -22,7 +23,7 @@ optimizer = ["onebit_lamb", "onebit_adam"]
 END
 printf '# collective: all_gather\n# ranks: 2\n# nodes: 2\nsize_bytes,time_us\n1024,30\n1048576,900\n67108864,54000\n' >table.csv
 
-# one_line CODES WHAT: the exit code is one of them, and an error is one line that is no abort.
+# one_line CODES WHAT: the exit code is in CODES, and an error is one line and no abort.
 one_line() {
   checks=$((checks + 1))
   [[ " $1 " == *" $got "* ]] || fail "exit code $got, not one of $1: $2: $(tail -2 err)"
@@ -30,7 +31,7 @@ one_line() {
     fail "not one line: $2: $(cat err)"
 }
 
-# Signals that ask: the codes of shells, and files that were there stay.
+# Signals that end a program: exit codes are those of shells, and existing files stay.
 echo 'name = "older"' >mine.toml
 "$lambcast" sweep sweep.toml --no-report --out swept --list gpus=4,8 >/dev/null || fail "no sweep"
 for signal in INT TERM; do
@@ -39,7 +40,7 @@ for signal in INT TERM; do
     "calibrate --cluster hgx-h100-ndr --force -o mine.toml table.csv" "report swept" "sweep sweep.toml --no-report --out stopped" \
     "solve gpus --for efficiency=90% ${run[*]}" "collective --cluster commodity-10gbe --gpus 1024 --network flow --symmetry off --op all_to_all -b 1G"; do
     rm -rf stopped
-    # A shell ignores SIGINT for what it starts in the background; env gives it back.
+    # A shell ignores SIGINT for its background processes; env restores it.
     # shellcheck disable=SC2086
     env --default-signal=INT "$lambcast" $command >out 2>err </dev/null &
     child=$!
@@ -48,14 +49,14 @@ for signal in INT TERM; do
     got=0
     wait $child || got=$?
     checks=$((checks + 1))
-    # One that is done before the signal comes is done.
+    # A command may end before the signal arrives.
     [ $got -eq "$code" ] || [ $got -eq 0 ] || [ $got -eq 3 ] || fail "exit code $got after SIG$signal: $command: $(tail -2 err)"
     grep -qE 'terminate|internal error' err && fail "SIG$signal: $command: $(cat err)"
   done
   grep -q older mine.toml || "$lambcast" collective --cluster ./mine.toml --gpus 2 >/dev/null || fail "SIG$signal left half a description"
 done
 
-# Little memory: from what the loader needs to what the work needs.
+# Little memory: from the need of the loader to the need of the work.
 for kib in 30000 45000 60000 90000 130000 200000 300000; do
   for command in "simulate ${run[*]}" "sweep sweep.toml --no-report --out small --list gpus=4,8" "advise ${run[*]}" \
     "collective --cluster commodity-10gbe --gpus 2048 --network flow --symmetry off --op all_to_all -b 1M -e 1M"; do
@@ -68,7 +69,7 @@ for kib in 30000 45000 60000 90000 130000 200000 300000; do
     one_line "0 1 127" "$kib KiB: $command"
   done
 done
-# Where the loader has just enough, memory runs out in whatever comes first.
+# If the loader has just enough memory, the first work of the program fails.
 for kib in $(seq 29000 200 32000); do
   [ -z "${SANITIZED:-}" ] || break
   rm -rf small
@@ -90,7 +91,7 @@ for files in 3 4 5 6 8; do
   done
 done
 
-# A decimal comma changes no byte. Its locale is made here where the sources of locales are.
+# A decimal comma changes no byte. Its locale is made here if the sources of locales are installed.
 "$lambcast" simulate "${run[@]}" --format csv >point.csv
 if localedef -i de_DE -f UTF-8 ./de_DE.UTF-8 2>/dev/null; then
   [ "$(LOCPATH=$PWD LC_ALL=de_DE.UTF-8 bash -c 'printf %.1f 1,5' 2>/dev/null)" = 1,5 ] || fail "no locale with a decimal comma"
@@ -102,7 +103,7 @@ else
   echo "left out, there are no sources of locales: a decimal comma"
 fi
 
-# Line ends of Windows, and the mark that its editors put before a text.
+# Line ends of Windows, and the byte order mark that its editors write.
 same() { # FILE COMMAND...: the command says the same of the file in each form
   local file=$1 form
   shift
@@ -112,7 +113,7 @@ same() { # FILE COMMAND...: the command says the same of the file in each form
     sed "$form" as_is >"$file"
     checks=$((checks + 1))
     "$@" >other 2>err || [ $? -eq 3 ] || fail "$form in $file: $(cat err)"
-    # Hashes of files and what the file is cited by may differ, figures may not.
+    # File hashes and cited file names may differ, figures may not.
     cmp -s <(grep -v fnv1a64 plain) <(grep -v fnv1a64 other) || fail "$form in $file: $(diff plain other | head -3)"
   done
   cp as_is "$file"
@@ -149,7 +150,7 @@ expect 2 'cannot be read' "$lambcast" simulate --model "$odd/none.toml" --cluste
 "$lambcast" report "$odd/out" >out 2>err || fail "a report of such a folder: $(cat err)"
 iconv -f UTF-8 -t UTF-8 "$odd/out/report.html" >/dev/null || fail "the page is no UTF-8"
 
-# Files of gigabytes are refused, in little memory, whoever reads them.
+# Files of gigabytes are rejected in little memory by all readers.
 truncate -s 2G huge.log
 for command in "freeze huge.log" "calibrate --cluster commodity-10gbe -o new.toml huge.log" "validate --against huge.log --cluster commodity-10gbe" \
   "simulate --model ./huge.log --cluster paper-eth40-v100 --gpus 8" "collective --cluster dgx-a100-80g --jobs huge.log" "sweep huge.log"; do

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# For the tests of the command line: a temporary folder to work in, and what a command must do.
-# To be sourced by a script whose first argument is the program.
+# For tests of the command line: a temporary working folder, and checks of a command's result.
+# Source it from a script whose first argument is the program.
 set -uo pipefail
 # shellcheck disable=SC2034
 lambcast=$(readlink -f "$1")

@@ -1,18 +1,19 @@
 #!/usr/bin/env bash
-# A disk that fails, or a kill, at each single call that changes a file (faulty_disk.cc): an error is
-# one line and exit code 1, nothing that was finished is lost, and what goes on ends in the same bytes.
+# A failing disk, or a kill, at each call that changes a file (faulty_disk.cc): an error is one line
+# and exit code 1, finished work is not lost, and resumed work ends with the same bytes.
 #
 #   faults_test.sh LAMBCAST FAULTY_DISK
 #
-# The short form takes kills at each call and the other faults, whose paths are one, at the first twelve
-# calls of a command and at every third behind them. LAMBCAST_FAULTS=all takes each at each.
+# By default kills are tested at each call, and the other faults, which share one code path, at the
+# first twelve calls of a command and every third call after them. LAMBCAST_FAULTS=all tests each
+# fault at each call.
 shim=$(readlink -f "$2")
 # shellcheck source=tools/expect.sh
 . "$(dirname "$(readlink -f "$0")")/expect.sh"
 mkdir disk
 bytes=  # of a call that is torn; empty: half of them
 
-# with_fault CALL FAULT COMMAND...: sets `got`, and `met` where the command came so far.
+# with_fault CALL FAULT COMMAND...: sets `got`, and `met` if the command reached this call.
 with_fault() {
   local call=$1 fault=$2
   shift 2
@@ -23,7 +24,7 @@ with_fault() {
   [ ! -e mark ] || met=yes
 }
 
-# after FAULT CALL: the next call at which a fault is tried.
+# after FAULT CALL: prints the next call at which a fault is tested.
 after() {
   case ${LAMBCAST_FAULTS:-}:$1 in
     all:* | *:kill) echo $(($2 + 1)) ;;
@@ -31,7 +32,7 @@ after() {
   esac
 }
 
-# As a user should see it.
+# Checks the message that a user sees.
 told() { # FAULT WHAT
   checks=$((checks + 1))
   case $1 in
@@ -50,7 +51,7 @@ told() { # FAULT WHAT
   esac
 }
 
-# Sweeps: 12 points, of which one cannot run.
+# Sweeps: 12 points, one of which cannot run.
 cat >sweep.toml <<'END'
 name = "small"
 [base]
@@ -65,7 +66,7 @@ seq_len = [128, 256, 1024]
 END
 sweep() { "$lambcast" -q sweep sweep.toml --no-report --jobs 1 --out "$@"; }
 sweep whole >/dev/null || fail "no sweep"
-# What cannot be synchronised after the last name is in place is none of the user's errors.
+# A failed sync after the last file has its name is not reported as an error.
 is_whole() {
   [ "$got" -eq 0 ] && [ ! -s err ] && cmp -s whole/results.csv disk/out/results.csv && cmp -s whole/manifest.json disk/out/manifest.json
 }
@@ -106,7 +107,7 @@ for ((row = 2; row <= 13; ++row)); do
   done
 done
 bytes=
-# A resumed sweep fails as well, and loses nothing of what was there.
+# A resumed sweep also fails, and keeps all existing rows.
 for ((call = 1; call < 100; call = $(after ENOSPC "$call"))); do
   rm -rf disk/out
   mkdir disk/out
@@ -125,8 +126,9 @@ no_more_than() { # RIGHTS OWNER:GROUP FILE
   (((0$(stat -c %a "$3") & ~0$rights) == 0))
 }
 
-# each KEPT COMMAND...: at each call; the file KEPT is there as it was or as it shall be, belongs to whom
-# it belonged, and nobody may read it, nor what is to replace it, who may not read it before.
+# each KEPT COMMAND...: tests faults at each call. The file KEPT is complete, either old or new,
+# with its owner. Neither KEPT nor its replacement becomes readable for anyone who could not read
+# KEPT before.
 each() {
   local kept=$1 fault call rights owner
   rights=$(stat -c %a "$kept")
@@ -152,7 +154,7 @@ each() {
   "$@" >out 2>err || fail "after all: $*: $(cat err)"
   [ "$(stat -c %a "$kept")" = "$rights" ] || fail "other rights in the end: $*"
 }
-# Pictures by a stand-in: each is drawn some hundred times.
+# A program that replaces gnuplot, since each picture is drawn some hundred times.
 mkdir bin
 printf '#!/bin/sh\nfor script; do :; done\necho "<svg/>" >"${script%%.gp}.svg"\necho >"${script%%.gp}.png"\n' >bin/gnuplot
 chmod +x bin/gnuplot
@@ -181,7 +183,7 @@ done
 echo older >disk/answer.json
 each disk/answer.json "$lambcast" simulate "${run[@]}" --export disk/answer.json
 each disk/written.toml "$lambcast" -q sweep "${run[@]}" --list seq_len=128,256 --write-sweep disk/written.toml
-# A sweep that is done writes its page again; its rows in long form are those of another sweep first.
+# A finished sweep writes its page again; its rows in long form are first those of another sweep.
 each disk/report/report.html "$lambcast" -q sweep sweep.toml --jobs 1 --out disk/report --resume
 "$lambcast" report disk/report --parts >/dev/null || fail "no parts"
 head -40 disk/report/parts.csv >fewer.csv && mv fewer.csv disk/report/parts.csv
@@ -198,7 +200,7 @@ each disk/own/report.html "$lambcast" validate --against own.csv --out disk/own
 each disk/other/training.csv "$lambcast" validate --against own.csv --out disk/other
 echo older >disk/rows.csv
 each disk/rows.csv "$lambcast" validate --against table.csv --cluster commodity-10gbe --rows disk/rows.csv
-# A rerun loses nothing of what it compares with, and the same command goes on.
+# A rerun keeps the rows that it compares with, and the same command continues it.
 cp -r whole disk/whole
 for out in "" "--out disk/again"; do
   for fault in kill tear ENOSPC; do
@@ -220,7 +222,7 @@ for out in "" "--out disk/again"; do
 done
 find disk -name '*.part' | grep -q . && fail "left behind: $(find disk -name '*.part')"
 
-# The clock of the day runs backwards: nothing but dates comes from it.
+# The system clock runs backwards: only dates come from it.
 CLOCK_BACKWARDS=1 ASAN_OPTIONS=verify_asan_link_order=0 LD_PRELOAD=$shim "$lambcast" -q sweep sweep.toml --no-report --out backwards >out 2>err ||
   fail "a clock that runs backwards: $(cat err)"
 cmp -s whole/results.csv backwards/results.csv || fail "the clock is in the results"

@@ -1,17 +1,18 @@
-// Preloaded into a program under test: from the FAULT_CALL-th call on that changes something below
-// the folder FAULT_FOLDER, the disk is at fault. FAULT says how:
+// Preloaded into a program under test: from the FAULT_CALL-th call that changes something below the
+// folder FAULT_FOLDER on, the disk fails. FAULT selects how:
 //
-//   ENOSPC EDQUOT EROFS EIO   that call and all after it fail so; of a text half is written before
+//   ENOSPC EDQUOT EROFS EIO   that call and all later ones fail with this error; half of a text is
+//                             written before
 //   kill                      the process is killed (SIGKILL) before the call
-//   tear                      ... in the middle of it, where it writes, or once FAULT_BYTES bytes
-//                             are written; after it, where it does not write
+//   tear                      the process is killed in the middle of a write, or after FAULT_BYTES
+//                             bytes; after a call that does not write
 //
-// The file FAULT_MARK is there once the fault has come. Calls are those by which our programs and
-// the C++ library change files: open, fopen, mkdir, write, writev, ftruncate, fsync, rename,
-// remove, unlink, fchmod, fchown, and those that they may take to one day: pwrite, link, chmod,
-// rmdir. Programs that are started in turn have a sound disk.
+// The file FAULT_MARK exists after the fault. Counted are the calls by which our programs and the
+// C++ library change files: open, fopen, mkdir, write, writev, ftruncate, fsync, rename, remove,
+// unlink, fchmod, fchown, and calls that they may use in future: pwrite, link, chmod, rmdir.
+// Programs started by the program have a working disk.
 //
-// CLOCK_BACKWARDS set: the time of day is an hour earlier each time somebody asks for it.
+// With CLOCK_BACKWARDS, the time of day decreases by an hour with each query.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -58,7 +59,7 @@ bool concerns(int file) {
   return length > 0 && concerns(std::string(path, static_cast<std::size_t>(length)));
 }
 
-// Whether this call meets the fault; `first` where it is the one that is named.
+// Whether this call fails; `first` if it is the FAULT_CALL-th call.
 struct Meeting {
   bool fault, first;
 };
@@ -87,7 +88,8 @@ const std::string& fault() {
   return text;
 }
 
-// For what is done whole or not at all: `act` does it and `fails` is what it returns if not.
+// For calls that succeed or fail as a whole: `act` makes the call, `fails` is its result on
+// failure.
 template <typename Act, typename Result>
 Result whole(bool concerned, const Act& act, Result fails) {
   const Meeting meeting = meet(concerned);
@@ -101,7 +103,7 @@ Result whole(bool concerned, const Act& act, Result fails) {
   return fails;
 }
 
-// `real` writes the first bytes of a text.
+// For writes: `real` writes the first bytes of a text.
 template <typename Write>
 ssize_t write_some(int file, std::size_t bytes, const Write& real) {
   const Meeting meeting = meet(concerns(file));

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# simulate and advise on the command line: what does not fit, what is not judged, what stdin and
-# stdout are for, values that no machine has, and what ends a long run.
+# simulate and advise on the command line: runs that do not fit, runs without a verdict, uses of
+# stdin and stdout, impossible values, and the end of a long run.
 #
 #   forecast_cli_test.sh LAMBCAST
 # shellcheck source=tools/expect.sh
@@ -9,7 +9,8 @@
 bare=(--model bert-large --nodes 4 --optimizer onebit_lamb --micro-batch 16 --freeze-step 20%)
 run=("${bare[@]}" --cluster commodity-10gbe)
 
-# A recipe without --steps is judged over the run it was published for; one that never compresses is not.
+# A recipe without --steps is judged over its published run length; one that never compresses has no
+# verdict.
 cat >lamb.json <<'END'
 { "train_batch_size": 65536, "train_micro_batch_size_per_gpu": 64,
   "optimizer": { "type": "OneBitLamb", "params": { "freeze_step": 1000 } }, "fp16": { "enabled": true } }
@@ -21,7 +22,7 @@ grep -q '^With the fused kernels that ship here' out || fail "no word of the fus
 expect 0 '^Not judged: only 0.1 % of the 1000 steps compress' "$lambcast" advise "${recipe[@]}" --steps 1000
 grep -qE 'NIC bandwidth|USD|compression costs' out && fail "a sentence of a run that is not judged: $(cat out)"
 
-# A switch stands alone, or before its value; what follows otherwise is no value of it.
+# A switch stands alone or before its value; any other following word is not its value.
 layout=(--model gpt2 --cluster dgx-a100-80g --gpus 8 --framework megatron --tp 2 --micro-batch 1 --optimizer adamw --steps 10 --format csv)
 expect 0 'sequence_parallel=true' "$lambcast" simulate "${layout[@]}" --sequence-parallel
 expect 0 'sequence_parallel=true' "$lambcast" simulate --sequence-parallel true "${layout[@]}"
@@ -74,7 +75,7 @@ for command in simulate advise; do
     "$lambcast" "$command" "${run[@]}" --trace - --format json
 done
 
-# Values that no machine has
+# Impossible values
 while IFS='|' read -r key value allowed; do
   expect 2 "^lambcast: --set cluster.$key: .*\(allowed: $allowed\)" \
     "$lambcast" simulate "${run[@]}" --set "cluster.$key=$value"
@@ -125,19 +126,19 @@ expect 2 'Gradient accumulation steps: 0 .*a multiple of 128 = micro batch 16 . 
 expect 2 '[-][-]explain: is printed instead of the forecast, as text alone' \
   "$lambcast" simulate "${recipe[@]}" --explain stats --export plan.json
 
-# Bytes are compared in words that hold however many there are.
+# Byte counts use 64-bit integers.
 exchanged=(--model bert-large --cluster commodity-25gbe --gpus 32 --optimizer lamb --micro-batch 16 --grad-accum 1 --steps 1000)
 for said in 'fp8:2\.00x fewer bytes' 'topk:100%:64\.00x the bytes' 'localsgd:2000:hardly any bytes'; do
   expect 0 "as fast, ${said##*:}: [a-z ]+(, but its ranks never meet: .*)?\$" "$lambcast" simulate "${exchanged[@]}" --exchange "${said%:*}"
 done
 
-# Bytes that are no UTF-8 are replaced where the format takes none.
+# Bytes that are not UTF-8 are replaced if the format does not allow them.
 cp lamb.json $'caf\xe9.json'
 for command in simulate advise; do
   expect 0 'schema_version' "$lambcast" "$command" "${recipe[@]:2}" --config $'caf\xe9.json' --format json
 done
 
-# What takes long says so, and a signal ends it at once: here, to wait for a description.
+# Long work reports itself, and a signal ends it immediately, here while it waits for a description.
 mkfifo never
 exec 3<>never
 long=(simulate "${recipe[@]:2}" --config -)

@@ -1,5 +1,5 @@
 // Flags common to simulate and advise: the what-if, the destination of the answer, and the exit
-// code if the memory does not suffice.
+// code if memory is exceeded.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ struct ForecastFlags {
   WhatIf what_if;
   ResultFlags result;
   std::string trace;
-  std::string explain;  // of simulate
+  std::string explain;  // only for simulate
   bool strict = false;
 };
 
@@ -26,11 +26,11 @@ struct FlagHelp {
 // `flags` must outlive the parse.
 void add_forecast_flags(CLI::App& command, ForecastFlags& flags, const FlagHelp& help);
 
-// Returns the exit code of a limit if --strict is given and the memory does not suffice.
+// Returns the exit code of an exceeded limit if --strict is given and memory is exceeded.
 int exit_code(const ForecastFlags& flags, bool fits);
 
-// Prints the answer, and the trace if one is requested; with --trace - stdout carries the trace
-// alone. Returns the exit code.
+// Prints the answer, and the trace if requested; with --trace - stdout contains only the trace.
+// Returns the exit code.
 int print_forecast(const ForecastFlags& flags, const TrainingPlan& training, bool fits,
                    const ResultTexts& texts);
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The sources are as clang-format leaves them (.clang-format), but for CUDA's, whose <<<>>> it takes
-# apart. Skipped where it is not installed.
+# The sources have the format of clang-format (.clang-format), except for CUDA sources, whose <<<>>>
+# it breaks. Skipped if it is not installed.
 #
 #   format_test.sh ROOT
 set -euo pipefail

@@ -5,8 +5,9 @@
 # shellcheck source=tools/expect.sh
 . "$(dirname "$(readlink -f "$0")")/expect.sh"
 
-# The variances of two layers fall as 1 + 5 b^k, measured every ten steps; beta2 0.99 remembers 100.
-# Settled where 1 + x >= 0.96 (1 + x / b^100), x = 5 b^k: at step 330 for b = 0.98, 1540 for 0.998.
+# The variances of two layers decrease as 1 + 5 b^k, measured every ten steps; with beta2 = 0.99 the
+# memory is 100 steps. Settled when 1 + x >= 0.96 (1 + x / b^100), x = 5 b^k: at step 330 for b =
+# 0.98, 1540 for 0.998.
 awk 'BEGIN {
   print "step,layer,norm,elements"
   for (k = 10; k <= 2000; k += 10) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# tools/gpu-check on a GPU and programs that only pretend (GPU_CHECK_FAKE_PROGRAMS): states of its pieces, its record, and
-# how a second call continues.
+# tools/gpu-check with a simulated GPU and programs (GPU_CHECK_FAKE_PROGRAMS): states of its pieces,
+# its record, and how a second call continues.
 #
 #   gpu_check_test.sh
 set -euo pipefail
@@ -26,7 +26,7 @@ run() { # EXPECTED_CODE ARGUMENTS...
 }
 rows() { grep -c "$@" "$out/record.tsv" || true; }
 
-# Each piece takes 9 minutes at most, and no longer than expected; listing needs no GPU.
+# Each piece takes at most 9 minutes and its expected time; listing needs no GPU.
 "$check" --list >"$folder/list"
 awk 'NR > 1 && !($3 <= 540 && $2 <= $3 && $4 == "not") { print; bad = 1 } END { exit bad || NR < 30 }' "$folder/list" ||
   fail "these pieces are too long"
@@ -42,7 +42,7 @@ program build/kernels/kernels_bench 'echo too slow >&2; exit 3'
 program build/lambcast
 program build/lambcast-measure 'echo "there is no NCCL" >&2; exit 4'
 
-# In 100 s no piece starts that may take longer; the next call runs only the rest.
+# In 100 s no piece starts that may take longer; the next call runs only the remaining pieces.
 run 1 "$out" 100
 [ "$(wc -l <"$folder/cuda_tests")" = 1 ] || fail "a test of 60 s has run, those of 180 s have not"
 grep -q '^try: the same call again, for the rest; the longest of them needs 240 s$' "$folder/stdout" || fail "what is left"
@@ -63,7 +63,7 @@ run 1 "$out"
 "$check" --list "$out" >"$folder/list"
 grep -qE '^bench.csv +60 +90 +FAILED 20[0-9-]+T' "$folder/list" || fail "the list has the last result"
 
-# A piece runs again when it is named, and every piece after a change of the driver.
+# A piece runs again if it is named, and every piece after a change of the driver.
 run 1 "$out" --only 'bench*'
 [ "$(rows -P '\tbench.csv\tFAILED\t')" = 2 ] || fail "a named piece runs again"
 run 2 "$out" --only nothing

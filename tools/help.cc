@@ -25,7 +25,7 @@ constexpr Generated generated[] = {{"reference", [](const CLI::App&) { return re
 
 int print_help(CLI::App& app, const std::string& topic) {
   if (topic.empty()) {
-    // CLI::App::help() would print the help of the command that was parsed: that of `help` itself.
+    // CLI::App::help() would print the help of the parsed command, which is `help` itself.
     show_help(app.get_formatter()->make_help(&app, app.get_name(), CLI::AppFormatMode::Normal));
     return 0;
   }

@@ -12,14 +12,14 @@ import sys
 COMMANDS = ("simulate advise plan compare sensitivity solve sites sweep report rerun collective survey measure profile calibrate freeze "
             "validate presets help").split()
 SHORT = "simulate advise plan compare sensitivity solve sites sweep".split()
-# Nouns that a number counts or measures.
+# Nouns that a number may count.
 UNIT = re.compile(r"\b(GPUs?|nodes?|ranks?|steps?|samples?|tokens?|elements?|microseconds?|us|size|per cent|%|seconds?|passes|"
                   r"layers|stages?|chunks|directions|norm|places|rows?|stage|stages|cases|processes|threads|times|"
                   r"points?|calls|updates|rounds|layouts|bytes|lines|groups|MiB|factor|values|cores|share|port|number|"
                   r"iterations|repetitions)\b", re.I)
-# Forms of a text value: an example, a list, a file or a form in capitals.
+# Forms of a text value: an example, a list, a file, or a form in capitals.
 FORM = re.compile(r"\d|=|:|,|\b[Ff]ile\b|\b[Ff]older\b|\bname\b|\bpreset\b|[A-Z]{2,}|\bor\b")
-# Inputs that a question needs or may leave out; none of them has a value of its own.
+# Inputs of a question that are required or optional without a default value.
 NO_DEFAULT = set("""config hosts megatron-args set-var torchtitan model cluster topology gpus nodes dp set versions deepspeed-version micro-batch
 grad-accum global-batch rampup-batch-size samples tokens steps-done optimizer lora-rank secondary-ranks shard-groups""".split())
 
@@ -27,7 +27,7 @@ grad-accum global-batch rampup-batch-size samples tokens steps-done optimizer lo
 def flags_of(text):
     """Yields (name, type, description) of each flag of a help."""
     entry = None
-    # Lists of flags that exclude or need one another are no part of what a flag takes.
+    # Lists of flags that exclude or need one another do not describe the flag's value.
     text = re.sub(r" (Excludes|Needs):((?:\s+--?[a-z][a-z-]*)+)", " ", text)
     for line in text.split("\n"):
         opened = re.match(r"  (?:-\w,)?(--[a-z0-9-]+|-\w|[A-Z]+)(?:,-\w)?(?: (\S+(?: \.\.\.| REQUIRED)*))?(?: +(\S.*))?$", line)
@@ -88,7 +88,7 @@ def main(lambcast):
             wrong.append(f"{command} --help shows {len(short)} flags of {len(whole)}")
         if "--help-all" not in printed(command, "--help"):
             wrong.append(f"{command} --help does not name --help-all")
-    # A check that cannot fail is none.
+    # Checks the check itself.
     assert fault("a", "N", "default: 1") and fault("a", "TEXT", "default") and not fault("a", "N", "number of GPUs (default: 1)")
     assert fault("a", "SIZE", "smallest size in bytes")
     print("\n".join(f"FAILED: {line}" for line in wrong) or f"{count} flags say what they take")

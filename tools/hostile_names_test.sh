@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Names come from anybody's files and reach pages, pictures, gnuplot, spreadsheets and terminals. None of
-# them runs there, whatever it says.
+# Names from any file appear in pages, pictures, gnuplot, spreadsheets and terminals. Nothing in a
+# name is executed there.
 #
 #   hostile_names_test.sh LAMBCAST
 # shellcheck source=tools/expect.sh
 . "$(dirname "$(readlink -f "$0")")/expect.sh"
 
-# As TOML writes them; each would leave a file `pwned` or change what a reader sees.
+# Names in TOML syntax; if executed, each would make a file `pwned` or change the display.
 names=('<script>alert(1)</script>' '</title><img src=x onerror=alert(1)>' '\"><svg onload=alert(1)>' '`touch pwned`' '$(touch pwned)'
   "'; system('touch pwned'); '" '\"; system(\"touch pwned\"); print \"' '\"\n!touch pwned\n' '=1+1' "=cmd|' /C calc'!A0" '@SUM(1)' '+1-1'
   '\u001b[31mred\u001b]0;title\u0007' '\u009b31m' ']]>&lt;x' '{/:Bold x}^_@' '%s%n%d' 'a,b;c\"d' '\u202egnp.exe' "../../etc/x")
@@ -30,7 +30,7 @@ no_markup() { # WHAT FILE
   grep -qiE '<script>alert|<img src=x|<svg onload' "$2" && fail "markup of a name in $1: $(grep -oiE '.{40}(<script>alert|<img src=x|<svg onload).{20}' "$2" | head -1)"
 }
 
-# Terminals: every answer as people see it, and every error.
+# Terminals: every answer and every error as displayed.
 for i in "${!names[@]}"; do
   question=(--model "./m$i.toml" --cluster "./c$i.toml" --gpus 8 --micro-batch 16 --steps 1000)
   got=0
@@ -59,12 +59,12 @@ done
 [ "${#files[@]}" -ge 16 ] || fail "only ${#files[@]} names can be used"
 clusters=$(IFS=,; echo "${files[*]}")
 
-# Pages, pictures, gnuplot and spreadsheets: one sweep of all of them, and its report.
+# Pages, pictures, gnuplot and spreadsheets: one sweep with all names, and its report.
 "$lambcast" sweep --model ./m0.toml --gpus 8 --micro-batch 16 --steps 1000 --list "cluster=$clusters" \
   --list optimizer=lamb,onebit_lamb --list seq_len=128,256 --out swept >out 2>err || fail "a sweep: $(cat err)"
 harmless "a sweep" out err
 no_markup "the page" swept/report.html
-# In a CSV no cell begins as a formula does, quoted or not.
+# No cell of a CSV begins like a formula, quoted or not.
 python3 - swept/results.csv <<'END' || fail "a formula in results.csv"
 import csv, sys
 rows = list(csv.reader(open(sys.argv[1], encoding="utf-8", newline="")))
@@ -87,9 +87,9 @@ END
   done
 fi
 harmless "a report" swept/report.html
-# What the page tells to type is what was typed, quoted for a shell.
+# The page shows the typed command, quoted for a shell.
 cp m1.toml "m'\$(touch pwned)'.toml"
-# A zero byte ends no message.
+# A zero byte does not end a message.
 printf '[base]\nmodel = "no\\u0000such"\n' >zero.toml
 expect 2 "unknown model 'no such'" "$lambcast" sweep zero.toml --dry-run
 printf 'name = "q"\n[base]\ncluster = "./c0.toml"\ngpus = 8\noptimizer = "lamb"\nmicro_batch = 16\nsteps = 10\n[grid]\nmodel = ["./m0.toml"]\n' >q.toml
@@ -99,7 +99,7 @@ bash -c "set -- ${command#lambcast }; printf '%s\n' \"\$@\"" >words
 grep -qxF "model=./m0.toml,./m'\$(touch pwned)'.toml" words || fail "the command of a manifest: $command"
 harmless "the command of a manifest" words
 
-# Descriptions that are written: TOML again, of the same name.
+# Written descriptions are valid TOML with the same name.
 printf '# collective: all_gather\n# ranks: 2\n# nodes: 2\n# gpu: \\"\x1b[31m<script>\nsize_bytes,time_us\n1024,30\n1048576,900\n67108864,54000\n' >table.csv
 "$lambcast" calibrate --cluster ./c0.toml --name '"]; x = "`touch pwned`' --source $'"""\e[31m\n[nic]' -o fitted.toml table.csv >out 2>err || fail "calibrate: $(cat err)"
 harmless "calibrate" out err

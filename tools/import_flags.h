@@ -1,5 +1,5 @@
-// Flags of calibrate and validate for facts that a log may lack: --op, --ranks, --nodes and --in-
-// place.
+// Flags of calibrate and validate for facts that a log may lack: --op, --ranks, --nodes and
+// --in-place.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -9,7 +9,8 @@
 
 namespace lambcast {
 
-// `hints` must outlive the parse. Returns the options, for conditions of the command's own.
+// Adds the flags. `hints` must outlive the parse. Returns the options, so that the command can add
+// conditions.
 std::vector<CLI::Option*> add_import_flags(CLI::App& command, validate::ImportHints& hints);
 
 // The same without --nodes, for a command that has the flag already.

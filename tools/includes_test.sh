@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Every #include points down: a folder is a floor, and includes only from floors below or its own.
+# Every #include points down: folders are layers, and a file includes only from its own layer and
+# from lower ones.
 #
 #   includes_test.sh ROOT            checks the sources below ROOT
-#   includes_test.sh ROOT --canary   plants an arrow that points up in a copy, which must be found
+#   includes_test.sh ROOT --canary   plants an include that points up in a copy, which must be found
 set -euo pipefail
 root=$(readlink -f "$1")
 
-# check ROOT: prints the arrows that point up, and how many includes it saw on stderr.
+# check ROOT: prints the includes that point up, and the number of includes on stderr.
 check() {
   (cd "$1" && find sim kernels topologies models experiments validate tools -type f \
     \( -name '*.h' -o -name '*.cc' -o -name '*.cu' -o -name '*.cuh' \) -print0 | sort -z |
@@ -20,7 +21,8 @@ check() {
         if (path ~ /^tools\//) return 5
         return -1
       }
-      # Rooms of a floor, in the order in which they may include one another; tests may include all.
+      # Folders of a layer, in the order in which they may include one another; tests may include
+      # all.
       BEGIN {
         split("plan price memory run", training)
         for (i in training) room["models/training/" training[i]] = i + 0
@@ -34,7 +36,8 @@ check() {
         return !(file ~ /_(test|case|fuzz)\.(cc|h)$/) && (from in room) && (to in room) &&
                floor_name(from) == floor_name(to) && room[to] > room[from]
       }
-      # Quoted includes are ours and named from the root; "embedded/..." is generated beside its user.
+      # Quoted includes are files of this repository, named from the root; "embedded/..." is
+      # generated for its user.
       match($0, /^[ \t]*#[ \t]*include[ \t]*"[^"]*"/) {
         split(substr($0, RSTART, RLENGTH), quoted, "\"")
         target = quoted[2]
@@ -68,7 +71,7 @@ if [ "${2:-}" = --canary ]; then
   mkdir -p "$folder"/{sim/base,kernels,topologies,models/{training/{plan,run},recipe,deepspeed},experiments/{output,sweep},validate,tools}
   cp "$root"/sim/base/*.h "$folder/sim/base"
   [ -z "$(check "$folder" 2>/dev/null)" ] || { echo "FAILED: the copy is not clean"; exit 1; }
-  # Each line is an arrow that points up, or past its floor.
+  # Each line is an include that points up, or past its layer.
   while read -r file target; do
     printf '#include "%s"\n' "$target" >"$folder/$file"
     check "$folder" 2>/dev/null | grep -q "^$file:1: " ||

@@ -33,7 +33,7 @@ void print_findings(const std::vector<WhatIf>& questions, Catalog& catalog) {
     }
     tally.add(0, shared);
   } catch (const Error&) {
-    return;  // the answer says why it does not run
+    return;  // the answer gives the reason
   }
   print_findings(tally, [](std::size_t) { return std::string(); });
 }

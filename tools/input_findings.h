@@ -1,5 +1,6 @@
-// Findings about the input of commands whose answer lists none (compare, plan, sensitivity, solve).
-// They go to stderr behind the answer, each kind once, and only if stdout took the answer.
+// Findings about the input of commands whose answers contain none (compare, plan, sensitivity,
+// solve). They are printed to stderr after the answer, each kind once, and only if stdout could be
+// written.
 #pragma once
 
 #include <functional>
@@ -12,10 +13,10 @@
 
 namespace lambcast {
 
-// Prints the findings that all these questions share. Prints nothing if one of them does not run.
+// Prints the findings that all these questions share; nothing if one of the questions does not run.
 void print_findings(const std::vector<WhatIf>& questions, Catalog& catalog);
 
-// `name` gives the name of a point of the tally.
+// `name` returns the name of a point of the tally.
 void print_findings(const FindingTally& findings,
                     const std::function<std::string(std::size_t)>& name);
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Instructions of short commands, counted by valgrind: what seconds on a busy machine do not show. A limit is
-# what the command takes today and a tenth; it may only fall. Skipped where there is no valgrind (Debian:
-# apt install valgrind) and in sanitized builds.
+# Instructions of short commands, counted by valgrind: unlike times, they are independent of the
+# load of the machine. A limit is the current count plus a tenth; limits may only decrease. Skipped
+# without valgrind (Debian: apt install valgrind) and in sanitized builds.
 #
 #   instructions_test.sh LAMBCAST
 # shellcheck source=tools/expect.sh
@@ -11,7 +11,7 @@ if [ -n "${SANITIZED:-}" ] || ! command -v valgrind >/dev/null; then
   exit 77
 fi
 
-# at_most MILLIONS COMMAND...
+# at_most MILLIONS COMMAND...: checks the limit of a command.
 at_most() {
   local most=$1 counted
   shift
@@ -24,7 +24,7 @@ at_most() {
   echo "$((counted / 10)).$((counted % 10)) of $most million: $*"
 }
 
-# jobs OP COUNT: COUNT jobs of different sizes on the same 64 nodes, a GPU of each.
+# jobs OP COUNT: prints COUNT jobs of different sizes on the same 64 nodes, with one GPU on each.
 jobs() {
   local i
   for ((i = 0; i < $2; ++i)); do

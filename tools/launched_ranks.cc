@@ -12,8 +12,8 @@
 namespace lambcast {
 namespace {
 
-// Library next to the program in a build, below lib in an installation; the program's run path has
-// both.
+// The library is next to the program in a build and below lib in an installation; the program's run
+// path includes both.
 constexpr const char* library = "lambcast-mpi.so";
 
 validate::MpiLaunch launch() { return validate::mpi_launch_of(validate::process_environment()); }
@@ -22,13 +22,13 @@ validate::MpiLaunch launch() { return validate::mpi_launch_of(validate::process_
 
 bool speaks_for_all() { return launch().rank == 0; }
 
-// mpirun ends the wait with the first process; srun may let it run out.
+// mpirun ends the wait when the first process ends; with srun it may last to the end.
 void outlive_the_first() { std::this_thread::sleep_for(std::chrono::seconds(2)); }
 
 Ranks* launched_ranks() {
   const int processes = launch().processes;
   if (processes == 1) return nullptr;
-  // The libraries that MPI loads look for its symbols among all.
+  // Loaded globally, because the libraries that MPI loads look up its symbols.
   void* const loaded = dlopen(library, RTLD_NOW | RTLD_GLOBAL);
   if (loaded == nullptr)
     throw Error(Exit::missing,

@@ -1,15 +1,16 @@
-// The processes that mpirun or srun started of one command.
+// The processes of one command that were started by mpirun or srun.
 #pragma once
 
 #include "experiments/sweep/ranks.h"
 
 namespace lambcast {
 
-// Whether this process is to say what all of them would: it is the first of them, or alone.
+// Whether this process prints messages that all processes have: it is the first one, or the only
+// one.
 bool speaks_for_all();
 
-// Before another process than the first ends with an error that the first is to say: mpirun kills
-// all as soon as one has failed, and the first may not have been heard by then.
+// Call it before a process other than the first ends with an error that the first one reports:
+// mpirun kills all processes when one has failed, possibly before the first one has printed it.
 void outlive_the_first();
 
 // Returns the rank of this process in its launch; null for a single process, without starting MPI.

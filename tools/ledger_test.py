@@ -28,7 +28,7 @@ MODEL = ["--model", "llama2-7b"]
 RUN = ["--optimizer", "adamw"]
 BATCH = ["--micro-batch", "1", "--grad-accum", "2"]
 LENGTH = ["--seq-len", "512"]
-# Flags that complete a file which states less than a run needs: the first list that runs is taken.
+# Flags that complete a file which lacks values of a run; the first list that runs is used.
 FLAGS = {
     "--config": [[], ["--micro-batch", "1"], BATCH, MODEL, MODEL + RUN, MODEL + RUN + ["--micro-batch", "1"], MODEL + BATCH, MODEL + RUN + BATCH, RUN + BATCH,
                  RUN + BATCH + ["--set", "model.vocab=50257"]],
@@ -39,7 +39,8 @@ FLAGS = {
     "--cluster": [MODEL + RUN + BATCH + ["--zero-stage", "3"]],
     "calibrate": [[], MODEL + RUN + BATCH],
 }
-# Keys of files without a ledger that bear on no result, each with its reason. Others must move something in some file.
+# Keys of files without a ledger that affect no result, each with its reason. All others must change
+# a result for some file.
 PCIE = "rates of the PCIe are those of the preset"
 ADDRESS = "an address or name of a part, which is counted"
 PROCESSOR = "a processor of the host, which no rate depends on"
@@ -220,7 +221,7 @@ class File:
 
     def starts(self):
         variables = []
-        # Scripts tell their GPUs; --gpus would hide it.
+        # Scripts state their GPUs; --gpus would hide them.
         first = [["--cluster", "selene-a100"]] if self.flag == "--megatron-args" else []
         if self.flag == "calibrate":
             first = [["--cluster", "dgx-a100-80g"]]
@@ -241,7 +242,7 @@ class File:
     def answer(self, text):
         if self.flag != "--cluster":
             return self.one_answer(text)
-        # Some keys of a stack matter to compressed exchanges over MPI alone.
+        # Some keys of a stack only affect compressed exchanges over MPI.
         flags = self.flags
         self.flags = flags[:2] + MODEL + BATCH + ["--optimizer", "onebit_adam", "--backend", "mpi"]
         over_mpi = self.one_answer(text)
@@ -305,9 +306,10 @@ def check(program, path):
                 moves[file.flag, key] = costless or any(file.answer(other) != before for other in texts)
                 continue
             name, treated = treatment(entries, key)
-            # A row whose name is shorter than the key is that of a section: the key stands for itself.
+            # A row with a name shorter than the key belongs to a section: then the key itself is
+            # the label.
             label = file.flag, key if len(name) < len(key.split(".")[-1]) or treated is None else name
-            # Arguments of launchers and of other commands of a script are not the program's.
+            # Arguments of launchers and of other commands in a script do not belong to the program.
             if treated is None and file.flag != "--megatron-args":
                 moves[label] = None
             elif treated is not None:

@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# The scripts of pages pass ESLint (experiments/report/.eslintrc.json), their styles hold nothing that
-# CSS's grammar does not know, and the shell's scripts pass ShellCheck. What has no linter here is left
-# out and named (Debian: apt install eslint python3-tinycss2 shellcheck); skipped where none is.
+# The scripts of pages pass ESLint (experiments/report/.eslintrc.json), their styles are valid CSS,
+# and shell scripts pass ShellCheck. Checks whose linter is missing are named (Debian: apt install
+# eslint python3-tinycss2 shellcheck); the test is skipped if none is installed.
 #
 #   lint_test.sh ROOT
 set -euo pipefail
 cd "$1"
 checked=0
-# But for what is meant: A && B || fail where B may fail as well; programs for other shells, awk and
-# presets in single quotes; commas within an argument; a name that a pipe reads twice.
+# Exceptions that are intended: A && B || fail, even if B may fail; programs for other shells, awk
+# and presets in single quotes; commas within an argument; a name that is read twice in a pipe.
 check_shell() { shellcheck --external-sources --source-path=SCRIPTDIR --exclude=SC2015,SC2016,SC2054,SC2094 "$@"; }
 if command -v shellcheck >/dev/null; then
   scripts=()
   while IFS= read -r -d '' file; do
-    # Logs and launch scripts that parsers are fuzzed with are data.
+    # Logs and launch scripts among the fuzzing seeds are data.
     case $file in *.sh) scripts+=("$file") ;; */fuzz/*) ;; *)
       IFS= read -r first < <(head -n 1 "$file" | tr -d '\0') || continue
       [[ $first =~ ^'#!'.*[/\ ](ba)?sh$ ]] && scripts+=("$file")
@@ -21,20 +21,20 @@ if command -v shellcheck >/dev/null; then
   done < <(find .ci sim kernels topologies models experiments validate tools -type f -size -1024k -print0 | sort -z)
   [ "${#scripts[@]}" -ge 50 ] || { echo "FAILED: only ${#scripts[@]} scripts found"; exit 1; }
   check_shell "${scripts[@]}" || { echo "FAILED: scripts of the shell"; exit 1; }
-  # A check that cannot fail is none.
+  # Checks the check itself.
   [ "$(check_shell --shell=bash --format=gcc - <<<'cd $1; rm $2; unused=1' | grep -cE 'SC2164|SC2086|SC2034')" -ge 3 ] ||
     { echo "FAILED: faults of a script pass"; exit 1; }
   checked=1
 else
   echo "left out, no shellcheck here: the scripts of the shell"
 fi
-# Where Debian keeps its modules, for a Node.js that is not Debian's.
+# Folders of Debian's modules, for a Node.js from another source.
 export NODE_PATH=/usr/share/nodejs:/usr/lib/nodejs
 lint() { eslint --no-eslintrc --config experiments/report/.eslintrc.json --format unix "$@"; }
 if command -v eslint >/dev/null; then
   lint experiments/report/{page/*,page_test,page_scale_test}.js tools/web/{,page/}*.js ||
     { echo "FAILED: the script of a page"; exit 1; }
-  # A check that cannot fail is none.
+  # Checks the check itself.
   faults='"use strict"; var a = 1; if (a == undefinedName) eval("a");'
   [ "$(lint --stdin <<<"$faults" | grep -cE 'no-var|eqeqeq|no-undef|no-eval')" -eq 4 ] ||
     { echo "FAILED: faults pass"; exit 1; }

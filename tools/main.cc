@@ -46,7 +46,7 @@ struct CommandName {
   Command (*add)(CLI::App&);
 };
 
-// Under a heading in `lambcast --help`.
+// Commands under one heading in `lambcast --help`.
 struct CommandGroup {
   const char* name;
   std::vector<CommandName> commands;
@@ -95,7 +95,7 @@ void add_settings(CLI::App& app) {
       "say what the program took, on stderr");
 }
 
-// "lambcast validate, lambcast report": the commands that have the flag.
+// Returns the commands that have the flag: "lambcast validate, lambcast report".
 std::string commands_with(const std::string& flag) {
   CLI::App app;
   std::vector<std::string> names;
@@ -115,14 +115,14 @@ std::string help_command(const CLI::App& app) {
                         : fmt::format("lambcast {} --help", parsed.front()->get_name());
 }
 
-// Returns the help of the command whose --help was read, or of the program.
+// Returns the help of the command whose --help was given, or of the program.
 std::string help_text(CLI::App& app) {
   const auto parsed = app.get_subcommands();
   if (parsed.empty() || !has_short_help(*parsed.front())) return app.help();
   return short_help(*parsed.front());
 }
 
-// One process of a sweep prints the messages that all of them have.
+// Whether this process prints messages: only one process of a sweep does.
 bool is_to_speak(const CLI::App& app) {
   const auto parsed = app.get_subcommands();
   return parsed.empty() || parsed.front()->get_name() != "sweep" || speaks_for_all();
@@ -153,7 +153,8 @@ int timed(const Command& command) {
   return code;
 }
 
-// Last word first, as CLI11 takes them. Words that `measure` hands on are another program's.
+// Returns the words in reverse order, as CLI11 takes them. Words after `measure` are passed to
+// another program.
 std::vector<std::string> words_of(int argc, char** argv) {
   std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
   if (words.empty() || words.front() != "measure") words = with_switches_spelled_out(words);
@@ -166,8 +167,8 @@ struct AddedCommand {
   Command run;
 };
 
-// Declaring the flags of every command takes longer than a forecast. So the commands that the words
-// name are added alone, and all of them where none is named or `help` prints them.
+// Declaring the flags of every command takes longer than a forecast. So only the commands in the
+// words are added; all of them if none is named or for `help`.
 std::vector<AddedCommand> add_commands(CLI::App& app, int argc, char** argv) {
   const std::vector<std::string_view> words(argv + std::min(argc, 1), argv + argc);
   const auto is_named = [&](const CommandName& command) {
@@ -186,7 +187,7 @@ std::vector<AddedCommand> add_commands(CLI::App& app, int argc, char** argv) {
       Command run = command.add(app);
       CLI::App* flags = app.get_subcommands({}).back();
       flags->group(group.name);
-      // One that hands its words on takes them all.
+      // A command that passes its words on takes all of them.
       if (!flags->get_prefix_command()) flags->fallthrough();
       add_help_all(*flags);
       added.push_back({flags, std::move(run)});
@@ -207,7 +208,7 @@ struct Program {
     add_settings(app);
     commands = add_commands(app, argc, argv);
   }
-  // Returns the command that was parsed; null: none.
+  // Returns the parsed command; null: none.
   const Command* parsed() const {
     const auto at = std::ranges::find_if(
         commands, [](const AddedCommand& command) { return command.app->parsed(); });
@@ -215,8 +216,8 @@ struct Program {
   }
 };
 
-// Runs the words with no flags declared but theirs. Returns nothing if that is no whole command:
-// help and messages name all flags.
+// Runs the words with only their own flags declared. Returns nothing if that is not a complete
+// command: help and messages need all flags.
 std::optional<int> run_at_once(int argc, char** argv, std::vector<std::string> words) {
   if (std::ranges::find(words, "help") != words.end()) return std::nullopt;
   declare_only(&words);
@@ -257,7 +258,7 @@ int run(int argc, char** argv) {
   } catch (const CLI::RequiredError& error) {
     return refuse(app, missing_words(app, error.what()));
   } catch (const CLI::ParseError& error) {
-    // Version is no error; everything else is one line.
+    // --version is not an error; every error is one line.
     if (error.get_exit_code() == 0) return app.exit(error);
     return refuse(app, in_our_words(error));
   }
@@ -266,8 +267,8 @@ int run(int argc, char** argv) {
   throw Error(Exit::usage, "a command is missing; allowed: those listed above");
 }
 
-// Ends the program after an exception that no handler can reach. toml++ parses in functions that
-// are declared noexcept, so memory that runs out there ends here. Nothing here allocates.
+// Ends the program after an exception that no handler can catch: toml++ parses in functions
+// declared noexcept, so bad_alloc in them ends here. This function does not allocate.
 [[noreturn]] void end() {
   std::string_view reason =
       "internal error, please report it with its command: unhandled exception";
@@ -283,7 +284,7 @@ int run(int argc, char** argv) {
   std::_Exit(static_cast<int>(Exit::failure));
 }
 
-// Returns the message with the flag of the file that it begins with, unless it names that flag.
+// Returns the message, with the flag of the file at its beginning unless it names that flag.
 std::string with_flag_of_file(const std::string& message, int argc, char** argv) {
   const std::vector<std::string> words(argv, argv + argc);
   for (std::size_t i = 1; i < words.size(); ++i) {
@@ -311,8 +312,8 @@ int exit_code_of(int argc, char** argv) {
   }
 }
 
-// Threads share one arena under a limit of addresses (`ulimit -v`). Their own ones reserve 64 MiB
-// each, and a refused one is requested again by every allocation: 100 times as slow.
+// Under a limit of addresses (`ulimit -v`) threads share one arena. Separate arenas reserve 64 MiB
+// each, and a failed reservation is repeated in every allocation: 100 times as slow.
 void settle_allocator() {
   rlimit addresses{};
   if (getrlimit(RLIMIT_AS, &addresses) == 0 && addresses.rlim_cur != RLIM_INFINITY)

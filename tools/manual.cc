@@ -15,7 +15,8 @@
 namespace lambcast {
 namespace {
 
-// A line that begins with a dot or an apostrophe is a request of roff, a hyphen is no minus.
+// Escapes text for roff, where a line that begins with a dot or an apostrophe is a request, and a
+// hyphen is not a minus.
 std::string roff(std::string_view text) {
   std::string out;
   bool begins = true;
@@ -59,7 +60,7 @@ std::string as_printed(const std::string& text) {
   return text.empty() ? "" : fmt::format(".PP\n.nf\n{}\n.fi\n", roff(text));
 }
 
-// The words after a flag: those of its key, or the presets that it may name.
+// Returns the possible values of a flag: those of its key, or the presets that it may name.
 std::string words_after(const CLI::Option& option) {
   if (option.get_lnames().empty()) return "";
   std::string key = option.get_lnames().front();
@@ -155,7 +156,7 @@ complete -o filenames -F _lambcast lambcast
 }
 
 std::string zsh_completion(const CLI::App& app) {
-  // In quotes, between brackets.
+  // Returns the text in quotes, between brackets.
   const auto quoted = [](const std::string& text) {
     std::string out;
     for (const char c : text) {

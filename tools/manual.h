@@ -1,4 +1,4 @@
-// Manual pages, completions and the reference for programs, written from the tree of commands that
+// Manual pages, completions and the reference for programs, written from the command tree that
 // parses the flags.
 #pragma once
 
@@ -7,15 +7,15 @@
 
 namespace lambcast {
 
-// lambcast(1), all commands in it, as roff.
+// Returns lambcast(1) with all commands, as roff.
 std::string manual_page(const CLI::App& app);
 
-// For `source` by bash, and for a folder of zsh's fpath (as _lambcast): commands, flags, the words
-// that a flag may have, presets.
+// Return completions for `source` by bash, and for a folder of zsh's fpath (as _lambcast):
+// commands, flags, values of flags, presets.
 std::string bash_completion(const CLI::App& app);
 std::string zsh_completion(const CLI::App& app);
 
-// Commands with their flags and examples, and all topics of the reference, as JSON.
+// Returns commands with their flags and examples, and all topics of the reference, as JSON.
 std::string json_reference(const CLI::App& app);
 
 }  // namespace lambcast

@@ -17,7 +17,8 @@
 namespace lambcast {
 namespace {
 
-// Replaces this process by lambcast-measure from the same folder; the launcher's environment stays.
+// Replaces this process by lambcast-measure from the same folder; the launcher's environment is
+// kept.
 int run_measure(const CLI::App& command) {
   const char* const self = "/proc/self/exe";
   std::error_code error;
@@ -26,7 +27,7 @@ int run_measure(const CLI::App& command) {
   if (error) throw Error(Exit::missing, fmt::format("{}: {}", self, error.message()));
   std::vector<std::string> words{program.string()};
   for (const std::string& word : command.remaining()) words.push_back(word);
-  // Behind a flag of the other program, which has no help of its own.
+  // Help after a flag of the other program, which has no help of its own.
   for (const char* help : {"-h", "--help", "--help-all"})
     if (std::ranges::find(words, help) != words.end()) {
       show_help(command.help("lambcast"));
@@ -35,7 +36,7 @@ int run_measure(const CLI::App& command) {
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
-  std::signal(SIGPIPE, SIG_DFL);  // what is ignored stays so in the program we become
+  std::signal(SIGPIPE, SIG_DFL);  // ignored signals would stay ignored in the new program
   execv(program.c_str(), arguments.data());
   const int reason = errno;
   throw Error(Exit::missing,

@@ -16,7 +16,7 @@ CALLS = re.compile(r"\b(fail_input|fail_unknown|describe|complain|fail|refuse\w*
 RETURNS = re.compile(r"\breturn fmt::format\(()()")
 WITH_RETURNS = ("tools/refusal_words.cc", "tools/survey.cc", "tools/validate.cc")
 LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')
-# Messages of CLI11 about flags, before a command runs.
+# Messages about flags before a command runs, from CLI11.
 OF_COMMAND_LINE = (
     ("{} is required", "a flag or word that the command cannot do without", "give it; COMMAND --help shows its form"),
     ("{} excludes {}", "two flags that contradict each other", "leave one of them out"),

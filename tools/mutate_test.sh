@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What tools/mutate says of a toy whose mutants must die, survive and hang, and that it goes on where it
-# was interrupted.
+# Checks tools/mutate on a toy program whose mutants must die, survive and hang, and that it
+# continues after an interruption.
 #
 #   mutate_test.sh
 set -euo pipefail
@@ -31,7 +31,8 @@ int larger(int a, int b);
 long until(long n);
 int main() { return larger(2, 1) == 2 && larger(1, 2) == 2 && until(62) == 64 ? 0 : 1; }
 SOURCE
-# Programs that are not named for the folder: one is linked from the toy, one is not, one fails as it is.
+# Programs not named after the folder: one is linked from the toy, one is not, one fails without a
+# mutation.
 echo 'long until(long n); int main() { return until(63) == 64 ? 0 : 1; }' >src/distant_test.cc
 echo 'int main() { return 0; }' >src/other_test.cc
 echo 'long until(long n); int main() { return until(63) == 63 ? 0 : 1; }' >src/broken_test.cc
@@ -63,19 +64,19 @@ grep -q '^2 killed, 1 survived, 2 timed out$' out || fail "not the counts"
 grep -q '^broken_test: fails without a mutant; it is not asked$' out || fail "says nothing of a program that fails"
 cmp -s src/toy.cc before || fail "the tree itself was changed"
 
-# As kill -9 leaves them: half a row, and a mutant in the copy.
+# The state after kill -9: half a row, and a mutant in the copy.
 head -c -3 build-mutate/1.csv >half && mv half build-mutate/1.csv
 sed -i 's/!=/==/' build-mutate/tree/src/toy.cc
 ask --seed 1 || fail "does not go on: exit code $?"
 [ "$(grep -c '^src/toy.cc:' out)" = 1 ] || fail "asks again about more than the row that was cut"
 grep -q '^2 killed, 1 survived, 2 timed out$' out || fail "other verdicts after an interruption"
 
-# A test that notices.
+# A test that detects the mutant.
 sed -i 's/until(62) == 64/& \&\& until(63) == 64/' src/toy_test.cc
 ask --seed 1 --again || fail "--again: exit code $?"
 grep -q '^2 killed, 1 survived, 2 timed out$' out || fail "does not ask anew about those that survived"
 
-# Nothing can be said where the tests fail as they are.
+# There is no result if the tests fail without a mutation.
 sed -i 's/until(62) == 64/until(62) == 65/' src/toy_test.cc
 ask --seed 2 && fail "asks tests that fail without a mutant"
 grep -q 'toy_test: fails without a mutant' out || fail "does not say that they fail"

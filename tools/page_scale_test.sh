@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The page of 100,000 rows, as many as it holds, in a real browser: it opens, draws, slices, filters and
-# sorts in seconds and in a stated memory, and the console stays quiet. Skipped where there is no
+# The page of 100,000 rows, the most that it holds, in a real browser: it opens, draws, slices,
+# filters and sorts within a time and memory limit, and the console stays empty. Skipped without
 # Chromium (Debian: apt install chromium).
 #
 #   page_scale_test.sh LAMBCAST PAGE_SCALE_TEST_JS
@@ -11,7 +11,7 @@ browser=$(command -v chromium || command -v chromium-browser || command -v googl
   echo "skipped: no chromium here"
   exit 77
 }
-# Ten times what one core of a virtual machine takes (6 s), and twice its memory (121 MB).
+# Ten times the time of one core of a virtual machine (6 s), and twice its memory (121 MB).
 most_seconds=60 most_megabytes=300
 
 expect 0 '100000 points' "$lambcast" sweep --model bert-base --cluster paper-eth40-v100 --micro-batch 16 --global-batch 4096 \
@@ -19,7 +19,7 @@ expect 0 '100000 points' "$lambcast" sweep --model bert-base --cluster paper-eth
 [ "$(wc -l <many/results.csv)" -eq 100001 ] || fail "not 100,000 rows"
 [ "$(stat -c %s many/report.html)" -le 12000000 ] || fail "the page takes more than 12 MB"
 
-# Counted without the page's script or the program.
+# Counted independently of the page's script and the program.
 python3 - "$most_megabytes" <<'END' >counts.js || fail "no counts"
 import csv, json, sys
 rows = list(csv.DictReader(open("many/results.csv")))
@@ -31,7 +31,7 @@ counts["found"] = sum(row["optimizer"] == "onebit_lamb" and row["gpus"] == "128"
 print("const counts = " + json.dumps(counts) + ";")
 END
 {
-  # The driver is a script that the page does not ship.
+  # The driver is a script that the page does not contain.
   sed "s/script-src [^\"]*/script-src 'unsafe-inline'/" many/report.html
   printf '<script>'
   cat counts.js

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # The report's page in a real browser: a slice shows exactly the rows of results.csv, pictures are
-# drawn, addresses bring back what was shown, and the console stays quiet, at both widths. Gnuplot is
-# hidden: the page does not need it. Skipped where there is no Chromium (Debian: apt install
-# chromium).
+# drawn, addresses restore the view, and the console stays empty, at both widths. Gnuplot is hidden,
+# because the page does not need it. Skipped without Chromium (Debian: apt install chromium).
 #
 #   page_test.sh LAMBCAST PAGE_TEST_JS
 set -uo pipefail
@@ -23,8 +22,8 @@ fail() {
   failures=$((failures + 1))
 }
 
-# browse WIDTH PAGE: the page after its scripts, in `dom`; what the console said, in `log`. Chromium has
-# no window below 500 pixels: a narrower page stands in a frame, and takes its place when it is done.
+# browse WIDTH PAGE: writes the page after its scripts to `dom`, and the console to `log`. Chromium
+# has no window below 500 pixels, so a narrower page is in a frame, which it replaces at the end.
 browse() {
   local page=$2
   if [ "$1" -lt 500 ]; then
@@ -45,7 +44,8 @@ END
   grep -F CONSOLE log && fail "the console speaks of $2"
 }
 
-# A name that does harm where it is not escaped; a key that settings alone hold; rows that cannot run.
+# A name that does harm if it is not escaped; a key that only settings contain; rows that cannot
+# run.
 "$lambcast" presets show paper-eth40-v100 |
   sed "s|^name = .*|name = \"=<img src=x onerror=owned=1></script><script>owned=1</script>\`\${1}\`\"|" \
     >hostile.toml
@@ -100,7 +100,7 @@ env PATH="$folder/none" "$lambcast" sweep study.toml --out study >out 2>err </de
   fail "the sweep: $(tail -3 err)"
 grep -q 'gnuplot is not installed' err || fail "gnuplot is not hidden: $(cat err)"
 {
-  # The driver is a script that the page does not ship.
+  # The driver is a script that the page does not contain.
   sed "s/script-src [^\"]*/script-src 'unsafe-inline'/" study/report.html
   printf '<script>const resultsCsv = new TextDecoder().decode(Uint8Array.from(atob("'
   base64 -w0 study/results.csv
@@ -116,7 +116,7 @@ for width in 1280 390; do
   [ "$(grep -c '^ok' checks)" -ge 50 ] || fail "only $(grep -c '^ok' checks) checks at $width pixels"
 done
 
-# A sweep of one point and one of none that runs have a page without pictures and without complaint.
+# A sweep with one point, and one whose points do not run, have a page without pictures or errors.
 for rows in 2 1; do
   mkdir "few$rows"
   head -"$rows" study/results.csv >"few$rows/results.csv"

@@ -16,7 +16,7 @@ using std::chrono::seconds;
 
 constexpr seconds first_on_terminal{2}, next_on_terminal{1}, first_in_log{5}, next_in_log{30};
 
-// A stderr that is closed or full is no reason to stop.
+// Prints to stderr; a closed or full stderr is ignored.
 void show(const std::string& text) {
   std::fputs(text.c_str(), stderr);
   std::fflush(stderr);

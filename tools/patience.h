@@ -1,5 +1,5 @@
-// A word on stderr while something takes long: on a terminal a line that counts the seconds, in a
-// log a line now and then. What is over soon says nothing.
+// A message on stderr during long work: on a terminal a line that counts the seconds, in a log a
+// line from time to time. Short work prints nothing.
 #pragma once
 
 #include <condition_variable>
@@ -11,7 +11,7 @@ namespace lambcast {
 
 class Patience {
  public:
-  // `what` goes on: "simulating every rank on its own".
+  // `what` names the work: "simulating every rank on its own".
   explicit Patience(std::string what);
   ~Patience();
   Patience(const Patience&) = delete;

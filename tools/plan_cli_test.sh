@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# plan on the command line, models and runs that files of other programs describe, and runs of
+# plan on the command line, models and runs described by files of other programs, and runs of
 # several phases.
 #
 #   plan_cli_test.sh LAMBCAST
@@ -12,7 +12,7 @@ batch=(--global-batch 64)
 expect 0 '^ *1 +[0-9]+ +[-y] +[0-9]+ +[0-9]+ ' "$lambcast" "${plan[@]}" "${batch[@]}"
 grep -qE '^ +[0-9]+ layout-heads +tp: 25 heads are not divisible by tp' out || fail "no count of heads: $(cat out)"
 grep -q '^best with onebit_adam: tp ' out || fail "no word of compression: $(cat out)"
-# The first one alone takes as long.
+# The first layout takes the same time when it is simulated separately.
 step=$(sed -nE 's/^ *1 .* ([0-9]+\.[0-9]{2}) +[0-9.]+ GB .*/\1/p' out)
 alone=$(sed -n 's/^The first one alone: lambcast //p' out)
 # shellcheck disable=SC2086
@@ -35,7 +35,7 @@ expect 2 '--tp: no layout of 8 GPUs has tp 3' "$lambcast" plan --model gpt2 --cl
 expect 3 '^no layout runs$' "$lambcast" plan --model gpt3-175b --cluster dgx-a100-80g --gpus 8 --global-batch 8
 grep -q '^lambcast: none of [0-9]* layouts runs$' err || fail "no word of it: $(cat err)"
 
-# 70B on 128 GPUs with 100 Gbit/s Ethernet, with and without compression, as the manual prints it
+# 70B on 128 GPUs with 100 Gbit/s Ethernet, with and without compression, as in the manual
 asked=(plan --model llama2-70b --cluster commodity-100gbe --gpus 128 --global-batch 512 --framework megatron --precision bf16)
 expect 0 '^Fastest of .*: cp 2, pp 32 .*, dp 2, .* recompute full: 79[0-9]{3}\.' "$lambcast" "${asked[@]}"
 grep -qE '^ 1 +bubble .* no \(memory\) +1\.01x$' out || fail "not as the manual has it: $(cat out)"
@@ -44,11 +44,11 @@ expect 0 ': tp 2 and sequence, cp 2, pp 16 in 5 chunks, dp 2, .* 64[0-9]{3}\.' "
 grep -qE '^ 1 +layers .* 1\.03x$' out || fail "not as the manual has it: $(cat out)"
 grep -q '^best with onebit_adam: .* 0\.79x as fast as the best with adam' out || fail "not as the manual has it: $(cat out)"
 
-# A run without a layout that nothing else makes fit
+# A run without a layout that only a layout makes fit
 expect 0 'the model divided fits: --zero-stage 3 --recompute full \(.*, or --tp 8 ' "$lambcast" simulate --model gpt3-175b \
   --cluster dgx-a100-80g --gpus 64 --optimizer adam --precision bf16 --global-batch 128 --micro-batch 1 --steps 100
 
-# Models and runs that other programs' files describe
+# Models and runs described by other programs' files
 cat >gpt2.json <<'END'
 { "model_type": "gpt2", "n_embd": 1024, "n_head": 16, "n_layer": 24, "n_positions": 1024, "vocab_size": 50257 }
 END

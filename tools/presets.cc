@@ -15,7 +15,7 @@
 namespace lambcast {
 namespace {
 
-// Lists the clusters that have a price; its source names the date.
+// Returns the clusters that have a price; its source states the date.
 std::string price_list() {
   std::string out = fmt::format("\n{:<25} {:>7}  {}\n", "prices", "USD/GPU", "an hour, of");
   for (const std::string& name : cluster_names()) {

@@ -10,7 +10,7 @@ root=$(dirname "$(dirname "$(readlink -f "$0")")")
 layouts=$root/tools/manual/layouts.md
 profile=$root/kernels/measured/h100.toml
 
-# Prints the logarithm of the upper over the lower end of the step's interval, in the first phase.
+# Prints the logarithm of the ratio of the ends of the step's interval, in the first phase.
 width() {
   sed -nE 's/^step within ([a-z]+ )?([0-9.]+) to ([0-9.]+) ms.*/\2 \3/p' out | awk '{print log($2 / $1)}'
 }
@@ -21,7 +21,7 @@ while read -r _ command; do
   expect 0 '^step within ' "$lambcast" "${words[@]}" --device h100
   preset=$(width)
   expect 0 '^step within ' "$lambcast" "${words[@]}" --device "$profile"
-  # Two programs support a width 1.02 times as large as the three sources of the preset.
+  # Evidence from two programs gives a width 1.02 times that of the preset's three sources.
   awk -v p="$preset" -v m="$(width)" 'BEGIN { exit !(m > 0 && m <= 1.1 * p) }' ||
     fail "$command: $(width) with the profile, $preset with the preset"
   count=$((count + 1))

@@ -1,5 +1,5 @@
-// How far long work is, on stderr: a bar with the time left on a terminal, a line every ten seconds
-// elsewhere.
+// Progress of long work on stderr: a bar with the remaining time on a terminal, a line every ten
+// seconds elsewhere.
 #pragma once
 
 #include <chrono>
@@ -10,7 +10,7 @@ namespace lambcast {
 
 class Progress {
  public:
-  // `things` are what is counted: "points".
+  // `things` are the counted items: "points".
   explicit Progress(std::string things) : things_(std::move(things)) {}
 
   // Returns false after a signal to stop (stop_signal.h).

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Does what the README and the manual say, as a reader would: tools/quickstart, then every command of
-# the ```sh blocks, in the order printed. The commands of one document share a folder. A here document
-# that END closes belongs to its command.
+# Runs the instructions of the README and the manual: tools/quickstart, then every command of the
+# ```sh blocks, in order. The commands of one document share a folder. A here document that ends
+# with END belongs to its command.
 #
 #   readme_test.sh README.md FOLDER_OF_LAMBCAST
 set -euo pipefail
@@ -10,12 +10,12 @@ root=$(dirname "$readme")
 PATH=$(readlink -f "$2"):$PATH
 PYTHONPATH=$(readlink -f "$2")/python
 export PYTHONPATH
-# Root needs to tell mpirun that it means it; two ranks may share a core.
+# mpirun needs these settings to run as root; two ranks may share a core.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
-# The quickstart without what it installs and builds, which is there already.
+# The quickstart without its installations and builds, which exist already.
 mkdir tools build
 cp "$root/tools/quickstart" tools
 printf 'install_packages() { :; }\nbuild_lambcast() { :; }\n' >tools/setup.sh

@@ -18,7 +18,7 @@ const CLI::App& parsed_command(const CLI::App& app) {
   return *command;
 }
 
-// Returns what to say of a word that no flag takes; `words` are those of the command, last first.
+// Returns the message for a word that no flag takes; `words` are those of the command, last first.
 std::string unexpected_word(const std::string& word, const std::vector<std::string>& words) {
   const auto at = std::ranges::find(words, word);
   if (at == words.end() || at + 1 == words.end() || !(at + 1)->starts_with("--"))
@@ -27,7 +27,7 @@ std::string unexpected_word(const std::string& word, const std::vector<std::stri
   return fmt::format("{}: '{}' is no value for it (allowed: true, false, or nothing)", flag, word);
 }
 
-// "{a,b,c}" as CLI11 prints a set.
+// Returns the members of a set that CLI11 prints as "{a,b,c}".
 std::vector<std::string> members_of(const std::string& set) {
   std::vector<std::string> members;
   std::size_t begin = 1;

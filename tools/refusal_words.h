@@ -1,4 +1,4 @@
-// Messages about words that are refused before a command runs, in the form of all other errors.
+// Messages about words that are rejected before a command runs, in the form of all other errors.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -11,8 +11,8 @@ namespace lambcast {
 // example of its help; `otherwise` if that is one flag alone and there is no example.
 std::string missing_words(const CLI::App& app, const std::string& otherwise);
 
-// Returns a message about an unknown flag or command, with a guess for the first that has one.
-// `words` are those of the command, last first; `commands_with` names the commands that have a
+// Returns a message about an unknown flag or command, with a suggestion for the first that has one.
+// `words` are those of the command, last first; `commands_with` returns the commands that have a
 // flag.
 std::string unknown_words(const CLI::App& app, const std::vector<std::string>& words,
                           std::string (*commands_with)(const std::string& flag));

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The report of a sweep comes out whatever gnuplot does and whatever the names in it are, ends at
-# once when it is asked to, and overwrites nothing of others.
+# A sweep has a report whether or not gnuplot works, and with any names. It ends immediately when
+# interrupted, and does not overwrite other files.
 #
 #   report_test.sh LAMBCAST
 set -uo pipefail
@@ -15,7 +15,7 @@ fail() {
   failures=$((failures + 1))
 }
 
-# expect CODE COMMAND...: the exit code, with stdout and stderr in `out` and `err`.
+# expect CODE COMMAND...: checks the exit code; stdout and stderr are in `out` and `err`.
 expect() {
   local code=$1 got=0
   shift
@@ -23,7 +23,7 @@ expect() {
   [ "$got" -eq "$code" ] || fail "exit code $got, not $code: $*"$'\n'"$(tail -3 err)"
 }
 
-# With a length of the run as an axis, the share of freeze_step varies too.
+# If the length of the run is an axis, the share of freeze_step varies too.
 cat >steps.toml <<'END'
 name = "steps"
 [base]
@@ -63,7 +63,7 @@ expect 0 "$lambcast" sweep samples.toml --out samples
 [ -s samples/report.html ] || fail "no page where samples is an axis"
 expect 0 "$lambcast" report samples
 
-# 50,000 points and their page in the address space that a summary of them once took alone.
+# 50,000 points and their page need no more address space than a summary of them once did.
 sed -e 's/name = "steps"/name = "many"/' -e '/^steps = /d' -e '/^optimizer = /d' -e '/^\[grid\]/d' \
   steps.toml >many.toml
 echo 'optimizer = "onebit_lamb"' >>many.toml
@@ -72,8 +72,8 @@ echo 'optimizer = "onebit_lamb"' >>many.toml
 [ "$(wc -l <many/results.csv)" -eq 50001 ] && [ -s many/report.html ] ||
   fail "50,000 points leave no page"
 
-# 1,200,000 rows are more than are kept: a report of any number takes the same memory. Its shadow takes
-# terabytes of addresses where the program is sanitized.
+# 1,200,000 rows exceed the limit of kept rows: a report of any number takes the same memory. A
+# sanitized program needs terabytes of addresses for its shadow memory.
 mkdir rows
 awk 'BEGIN {
   printf "model,cluster,optimizer,backend,nodes,gpus,micro_batch,grad_accum,global_batch,seq_len,steps,freeze_step"
@@ -116,7 +116,7 @@ expect 0 "$lambcast" sweep scan.toml --out scan --jobs 1
 grep -qE '1-bit LAMB over LAMB pays below [0-9.]+ Gbit/s \([0-9.]+ to [0-9.]+\) on paper-edr100-v100 \(256 GPUs\)' out ||
   fail "no break-even in a scan at one GPU count: $(cat out)"
 
-# A gnuplot that fails, or is not there, costs the pictures and nothing else.
+# If gnuplot fails or is missing, only the pictures are missing.
 mkdir bin none
 printf '#!/bin/sh\necho broken >&2\nexit 1\n' >bin/gnuplot
 chmod +x bin/gnuplot
@@ -126,7 +126,7 @@ grep -q "^lambcast: no picture '.*': gnuplot failed on .*: broken" err || fail "
 expect 0 env PATH="$folder/none" "$lambcast" report failing
 grep -q 'gnuplot is not installed' err || fail "$(cat err)"
 
-# One that hangs and cannot be asked to end does not hold up who asks lambcast.
+# A gnuplot that hangs and ignores signals does not delay lambcast.
 printf '#!/bin/sh\ntrap "" INT TERM\ntouch %s/drawing\nexec sleep 50\n' "$folder" >bin/gnuplot
 stop_with() { # SIGNAL CODE COMMAND...
   local signal=$1 code=$2 got=0 child
@@ -138,7 +138,7 @@ stop_with() { # SIGNAL CODE COMMAND...
     [ -e drawing ] && break
     sleep 0.01
   done
-  # Bash lets its background children ignore SIGINT; lambcast asks for it all the same.
+  # Bash makes background children ignore SIGINT; lambcast installs its handler nevertheless.
   SECONDS=0
   kill -"$signal" "$child"
   wait "$child" || got=$?
@@ -150,7 +150,7 @@ grep -q '^4 points' out || fail "the results of a stopped drawing are not on std
 stop_with TERM 143 "$lambcast" report hanging
 [ -e hanging/report.html ] && fail "a page of half the pictures"
 
-# What is not ours stays.
+# Files of other programs are kept.
 mkdir foreign
 echo '<title>mine</title>' >foreign/report.html
 expect 2 "$lambcast" sweep steps.toml --out foreign
@@ -160,7 +160,7 @@ cp failing/results.csv foreign/
 expect 2 "$lambcast" report foreign
 [ "$(cat foreign/report.html)" = '<title>mine</title>' ] || fail "a page of others is overwritten"
 
-# What is no results file is refused in one line, at once.
+# A file without results is rejected at once, in one line.
 mkdir pipe zero
 mkfifo pipe/results.csv
 ln -s /dev/zero zero/results.csv
@@ -175,7 +175,7 @@ cp zero.csv zero/results.csv
 expect 2 "$lambcast" report zero
 [ "$(wc -l <err)" -eq 1 ] || fail "not one line: $(head -c 300 err)"
 
-# Names that do harm elsewhere: to gnuplot, SVG, spreadsheets and terminals.
+# Names that do harm to gnuplot, SVG, spreadsheets and terminals.
 "$lambcast" presets show paper-eth40-v100 | sed "s/^name = .*/name = \"=1+1'''x]]>y\"/" >hostile.toml
 sed 's/"paper-eth40-v100"/".\/hostile.toml"/; s/^steps = .*/gpus = [4, 8]\nsteps = [1000]/; s/^gpus = 8$//' \
   steps.toml >names.toml
@@ -186,8 +186,8 @@ grep -q "on =1+1'''x]]>y" out || fail "a guarded name does not read back: $(cat 
 if command -v gnuplot >/dev/null; then
   grep -q ']]>' names/plots/throughput.svg && fail "a name breaks the SVG"
 fi
-# The same of a model, and of what a sweep says of itself: nothing runs and nothing is markup, in the
-# page, in the pictures, in their sources.
+# Such names for a model and in the texts of a sweep: nothing runs and nothing is markup, in the
+# page, in the pictures and in their sources.
 harm="@x\`touch ran\`\$(touch ran)%s{/Bold}</script><script>owned()</script>"
 "$lambcast" presets show bert-base | sed "s|^name = .*|name = \"$harm\"|" >model.toml
 sed -e 's/"bert-base"/".\/model.toml"/' -e "s|^name = .*|name = \"title\"\ndescription = \"$harm\"|" \

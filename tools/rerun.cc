@@ -43,7 +43,8 @@ void remove_rows(const fs::path& folder) {
   if (fs::is_empty(folder)) remove_file(folder);
 }
 
-// Returns 0 if the rows are the same byte by byte. They are then kept once, unless --out is given.
+// Returns 0 if the rows are the same byte for byte. They are then kept only once, unless --out is
+// given.
 int compare_rows(const RerunOptions& options, bool keep) {
   const std::string then = read_file((fs::path(options.folder) / "results.csv").string());
   const std::string now = read_file((fs::path(options.out) / "results.csv").string());

@@ -26,7 +26,7 @@ bool is_picture(const std::string& ending) {
   return std::ranges::find(pictures, ending) != pictures.end();
 }
 
-// Returns the error of a path for CLI11, or nothing.
+// Returns the error message of a path for CLI11, or nothing.
 std::string fault_of(const std::string& path, bool with_pictures) {
   const std::string ending = ending_of(path);
   if (path == "-" || (!ending.empty() && (with_pictures || !is_picture(ending)))) return "";

@@ -1,5 +1,5 @@
-// --format and --export of every command that answers: a table for people, JSON and CSV for
-// programs, on stdout and in as many files as wanted by one call.
+// --format and --export of every command with an answer: a table for people, JSON and CSV for
+// programs, on stdout and in any number of files.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -14,7 +14,7 @@ struct ResultFlags {
   std::vector<std::string> exports;
 };
 
-// Returns --format. With `pictures` a file may be FILE.svg or FILE.png too.
+// Adds the flags and returns --format. With `pictures` a file may also be FILE.svg or FILE.png.
 CLI::Option* add_result_flags(CLI::App& command, ResultFlags& flags,
                               const std::string& help = "table (the default), json or csv",
                               bool pictures = false);
@@ -24,11 +24,11 @@ struct ResultTexts {
   std::function<std::string(const std::string& ending)> picture = {};
 };
 
-// The files alone: for a command whose stdout carries something else. Throws Error (usage) where a
-// file cannot be opened.
+// Writes only the files: for a command with other output on stdout. Throws Error (usage) if a file
+// cannot be opened.
 void write_exports(const ResultFlags& flags, const ResultTexts& texts);
 
-// Nothing is printed where a file cannot be opened.
+// Prints the result and writes the files. Prints nothing if a file cannot be opened.
 void print_result(const ResultFlags& flags, const ResultTexts& texts);
 
 }  // namespace lambcast

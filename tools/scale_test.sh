@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# A million GPUs, models of thousands of layers: each question is answered in little memory, or refused in
-# one line with the reason. Sweeps: report_test.sh reports 1,200,000 rows in 512 MiB, sweep_stop_test.sh plans ten
-# million in 500 MB.
+# A million GPUs, and models of thousands of layers: each question is answered in little memory, or
+# rejected in one line with the reason. For sweeps, report_test.sh reports 1,200,000 rows in 512
+# MiB, and sweep_stop_test.sh plans ten million in 500 MB.
 #
 #   scale_test.sh LAMBCAST
 # shellcheck source=tools/expect.sh
 . "$(dirname "$(readlink -f "$0")")/expect.sh"
-# Its shadow takes terabytes of addresses where the program is sanitized.
+# A sanitized program needs terabytes of addresses for its shadow memory.
 [ -n "${SANITIZED:-}" ] || ulimit -v 1000000
 
 bert=(--model bert-large --cluster commodity-10gbe --gpus 1000000 --micro-batch 4 --steps 10)
 gpt=(--model gpt3-175b --cluster hgx-h100-ndr --gpus 1048576 --optimizer adamw)
 expect 0 '1000000 GPUs' "$lambcast" simulate "${bert[@]}" --optimizer lamb
 expect 0 '1000000 GPUs' "$lambcast" simulate "${bert[@]}" --optimizer onebit_lamb --network flow
-# One of the backends that are compared has ranks that are not alike: smaller groups stand in for them.
+# One of the compared backends has unequal ranks, for which smaller groups are simulated.
 expect 0 '^mpi \(host-staged\) +[0-9.]+ h' "$lambcast" advise "${bert[@]}" --optimizer lamb
 expect 0 'time follows from those of 7814 and 15626 ranks, and lies within' \
   "$lambcast" collective --cluster commodity-10gbe --gpus 1000000 --backend mpi -b 1M -e 1M
@@ -37,7 +37,7 @@ expect 0 '64 GPUs' "$lambcast" simulate "${deep[@]}" --zero-stage 3 --grad-accum
 expect 2 'model.layers: 100000 is out of range \(allowed: 1 to 10000\)' \
   "$lambcast" simulate "${deep[@]}" --grad-accum 1 --set model.layers=100000
 expect 2 '100000001 points|more than|ten million' "$lambcast" sweep "${deep[@]}" --grad-accum 1 --scan seq_len=1:1024:1 --scan freeze_step=1:100000:1 --dry-run
-# Models come and go: 400 of up to 4,000 layers are 2 GB together.
+# Models are not kept: 400 of them with up to 4,000 layers would take 2 GB.
 deep_folder=$(mktemp -d)
 expect 0 '400' "$lambcast" sweep "${deep[@]}" --grad-accum 1 --scan model.layers=1:4000:10 --out "$deep_folder/swept" --no-report
 rm -rf "$deep_folder"

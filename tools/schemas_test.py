@@ -188,7 +188,7 @@ def main(scratch):
             output = output_of(program, command)
             for error in validator.iter_errors(output):
                 sys.exit(f"FAILED: {command}: {'/'.join(map(str, error.absolute_path))}: {error.message[:300]}")
-            # A check that cannot fail is none.
+            # Checks the check itself.
             first = schema["required"][0]
             broken = {key: value for key, value in output.items() if key != first}
             if validator.is_valid(broken) or validator.is_valid({**output, "unheard_of": 1}):

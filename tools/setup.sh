@@ -4,11 +4,11 @@
 packages=(g++ cmake ninja-build libboost-graph-dev libboost-context-dev libeigen3-dev libfmt-dev libcli11-dev
   nlohmann-json3-dev libtomlplusplus-dev libyaml-cpp-dev catch2 libbenchmark-dev gnuplot-nox fonts-dejavu-core
   libopenmpi-dev openmpi-bin iproute2 pybind11-dev python3-dev python3-jsonschema libsqlite3-dev zlib1g-dev)
-# What single tests are skipped without; installed where LAMBCAST_OPTIONAL is set.
+# Packages that single tests need; installed if LAMBCAST_OPTIONAL is set.
 optional=(python3-torch python3-pandas python3-pip python3-setuptools python3-wheel python3-yaml pandoc
   munge slurm-client slurm-wlm-basic-plugins slurmctld slurmd)
 
-# update_lists APT...: apt's timeout does not hold for the lock of its lists, so this one waits for it.
+# update_lists APT...: waits for the lock of apt's lists, to which apt's own timeout does not apply.
 update_lists() {
   local words until=$((SECONDS + ${LAMBCAST_LOCK_TIMEOUT:-300}))
   while ! words=$("$@" update -qq 2>&1); do
@@ -17,7 +17,7 @@ update_lists() {
   done
 }
 
-# Installs the packages that are missing; asks for root only when there are any.
+# Installs missing packages; uses root only if there are any.
 install_packages() {
   local missing=() package root=() wanted=("${packages[@]}")
   [ -z "${LAMBCAST_OPTIONAL:-}" ] || wanted+=("${optional[@]}")
@@ -32,7 +32,7 @@ install_packages() {
   }
   [ "$(id -u)" -eq 0 ] || root=(sudo)
   echo "Installing: ${missing[*]}"
-  # Another apt may be at work, as after the start of a virtual machine.
+  # Another apt may be running, as after the start of a virtual machine.
   local apt=("${root[@]}" apt-get -o DPkg::Lock::Timeout=300)
   update_lists "${apt[@]}" || exit 4
   DEBIAN_FRONTEND=noninteractive "${apt[@]}" install -y -qq --no-install-recommends "${missing[@]}" >/dev/null

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# tools/setup.sh waits for another apt: with apt's own timeout for the lock of dpkg, and by asking again for that of the
-# lists. Every other failure of apt ends it at once, with apt's words.
+# tools/setup.sh waits for another apt: with apt's own timeout for the lock of dpkg, and by retries
+# for the lock of the lists. Any other failure of apt ends it immediately, with apt's message.
 #
 #   setup_test.sh
 set -euo pipefail
@@ -10,7 +10,8 @@ trap 'rm -rf "$folder"' EXIT
 cd "$folder"
 fail() { echo "FAILED: $*"; exit 1; }
 mkdir bin
-# An apt-get whose update fails as often as the file `failures` has lines, with its words.
+# An apt-get whose update fails once for each line of the file `failures`, with that line as its
+# message.
 cat >bin/apt-get <<'END'
 #!/bin/sh
 echo "$@" >>calls

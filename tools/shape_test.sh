@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# The sizes and the form that keep the sources readable. A function of more than 70 lines or a file
-# of more than 450 does several things; a header opens with why it exists; what x.h declares x.cc
-# defines, but for the headers named below, each of which has several files or a choice of them
-# behind it. The README of a folder says on at most 25 lines what is where; what is longer is a page
-# beside it.
+# Limits on the size and form of the sources, to keep them readable. A function of more than 70
+# lines or a file of more than 450 does several things. A header begins with its purpose. x.cc
+# defines what x.h declares, except for the headers named below, which have several files or a
+# choice of files. The README of a folder describes its files in at most 25 lines; longer texts are
+# separate pages.
 #
 #   shape_test.sh ROOT            checks the sources below ROOT
 #   shape_test.sh ROOT --canary   plants one fault of each kind, which must be found
@@ -43,7 +43,7 @@ check() {
       file ~ /\.h$/ && /^[A-Za-z].*\);$/ && !/^(inline|template|using|static_assert|extern)/ && !declares {
         declares = FNR
       }
-      # Definitions begin at the margin, or two columns in where they are of a class.
+      # Definitions begin at the margin, or are indented by two columns in a class.
       /^(  )?[A-Za-z_~[].*\(.*$/ && /[({,]$/ && !begun && !/^ *(namespace|class|struct|enum|union|extern|public|private|return)/ && !/ = ?[({]?$/ && !/R"\($/ {
         begun = FNR
         margin = /^  / ? "^  }" : "^}"

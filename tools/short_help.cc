@@ -38,7 +38,7 @@ const UsualKey* usual_key(const std::string& flag) {
   return found == usual_keys.end() ? nullptr : &*found;
 }
 
-// The text of a key on one line: its values without the details of each.
+// Returns the text of a key on one line: its values without their details.
 std::string shortened(const UsualKey& key, const std::string& text) {
   if (key.flag == "exchange")
     return "how gradients are averaged: all_reduce (the default), onebit, fp8, int8, powersgd:4, "

@@ -7,23 +7,23 @@
 
 namespace lambcast {
 
-// The group of flags that are no key, and that few runs need.
+// The group of flags that are not keys, and that few runs need.
 inline constexpr const char* rare_flags = "Phases and failures of a run";
 
-// Prints no list of the flags that exclude or need another: a refusal names them.
+// Omits the list of flags that exclude or need another: an error names them.
 class HelpFormatter : public CLI::Formatter {
  public:
   std::string make_option_opts(const CLI::Option* option) const override;
 };
 
-// Adds --help-all to a command and its subcommands. Help lists it if a command's flags are more
-// than a screen: --help of the others shows all of them already.
+// Adds --help-all to a command and its subcommands. It is listed if the flags of a command do not
+// fit a screen; otherwise --help shows all of them already.
 void add_help_all(CLI::App& command);
 
-// Returns whether the flags of a command are more than a screen.
+// Returns whether the flags of a command do not fit a screen.
 bool has_short_help(const CLI::App& command);
 
-// Returns the help of a command, with the dozen flags alone if they are more than a screen.
+// Returns the help of a command, with only the dozen usual flags if all flags do not fit a screen.
 std::string short_help(CLI::App& command);
 
 }  // namespace lambcast

@@ -1,10 +1,10 @@
-// The flow model against SimGrid's, every rank simulated on its own: lambcast_simgrid_bench [RANKS]
-// (built with -DLAMBCAST_BENCH=ON where libsimgrid-dev is installed).
+// The flow model compared with SimGrid, with every rank simulated: lambcast_simgrid_bench [RANKS]
+// (built with -DLAMBCAST_BENCH=ON if libsimgrid-dev is installed).
 //
-// Both solve the same max-min problem: no latencies, one NIC per rank. Each row is a pattern, the
-// time that either forecasts for it, and the CPU time that either needed to say so.
+// Both solve the same max-min problem: no latencies, one NIC per rank. Each row has a pattern, the
+// forecast time of each simulator, and the CPU time that it took.
 //
-//   ring            all-reduce over a switch: 2(n-1) rounds in which everybody sends to the next
+//   ring            all-reduce over a switch: 2(n-1) rounds in which each rank sends to the next
 //   16 rings        of different sizes over the same n/16 nodes, one NIC each
 //   pairwise        all-to-all over leaves of 32 and 8 spines: n-1 rounds, 4:1 oversubscribed
 //   16 pairwise     of different sizes over the same n/16 nodes, one NIC each, same leaves
@@ -145,7 +145,7 @@ sg4::Mailbox* box_of(const std::string& group, int rank) {
   return sg4::Mailbox::by_name(fmt::format("{}-{}", group, rank));
 }
 
-// Sends `bytes` to `to(round)` and waits for a message and for all others, `rounds` times.
+// Sends `bytes` to `to(round)`, waits for a message, and then for all other ranks, `rounds` times.
 void play(const std::string& group, int rank, int rounds, double bytes, sg4::Barrier& barrier,
           const std::function<int(int)>& to) {
   static char token;
@@ -256,7 +256,7 @@ double simgrid_messages(const std::vector<Message>& messages, int ranks) {
   return run_engine();
 }
 
-// In a process of its own: SimGrid has one engine per process.
+// Runs in a separate process, since SimGrid has one engine per process.
 Result apart(const std::function<double()>& run) {
   int ends[2];
   if (pipe(ends) != 0) std::abort();

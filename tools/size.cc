@@ -26,7 +26,7 @@ double parse_size(const std::string& text, const char* flag) {
     scale = 0x1p50;
   else if (!suffix.empty())
     scale = 0;
-  // Whether "1MB" means 1,000,000 bytes cannot be told.
+  // Rejects "1MB", which may or may not mean 1,000,000 bytes.
   if (suffix.size() >= 2 && suffix.ends_with('B') &&
       std::string_view("KMGTPkmgtp").find(suffix[0]) != std::string_view::npos)
     fail_input(

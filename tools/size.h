@@ -1,11 +1,11 @@
-// Sizes as nccl-tests spells them, "64K", "1G", "1P": powers of 1024.
+// Sizes in the notation of nccl-tests, "64K", "1G", "1P": powers of 1024.
 #pragma once
 
 #include <string>
 
 namespace lambcast {
 
-// Bytes, 1 to 1P. Throws Error naming `flag`.
+// Returns the bytes, 1 to 1P. Throws Error with the name `flag`.
 double parse_size(const std::string& text, const char* flag);
 
 }  // namespace lambcast

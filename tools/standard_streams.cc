@@ -15,7 +15,7 @@
 namespace lambcast {
 namespace {
 
-// The lowest free number is the one that open() gives, and those below are taken by then.
+// open() returns the lowest free descriptor, and lower ones are already in use.
 void fill_if_closed(int descriptor, int mode) {
   if (fcntl(descriptor, F_GETFD) == -1 && errno == EBADF) open("/dev/null", mode);
 }
@@ -54,7 +54,7 @@ std::optional<int> exit_code_of_stdout() {
   const bool whole = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
   if (whole) return std::nullopt;
   if (reader_has_gone()) return 128 + SIGPIPE;
-  // An earlier write error is reported again by the next write.
+  // The next write reports an earlier write error again.
   if (errno == 0 && write(STDOUT_FILENO, "\n", 1) == 1) errno = EIO;
   fmt::print(stderr, "lambcast: the results cannot be written to stdout: {}\n",
              std::strerror(errno));

@@ -1,20 +1,21 @@
-// stdin, stdout and stderr as whoever started us left them: closed, full, or read by nobody.
+// stdin, stdout and stderr may be closed, full or without a reader when the program starts.
 //
-// A result that was not written whole is none, whatever the reason. A message that nobody reads is
-// no reason to fail: a forecast that is done stays done when stderr is closed or its disk is full.
+// A result that was not written completely is a failure. A message that nobody reads is not: a
+// finished forecast succeeds if stderr is closed or its disk is full.
 #pragma once
 
 #include <optional>
 
 namespace lambcast {
 
-// To be called before anything is opened or printed. Closed streams get a descriptor that fails
-// (stdin, stdout) or swallows (stderr), so that no file takes their number and is written into;
-// what stderr cannot take is dropped, never thrown.
+// Call it before anything is opened or printed. Closed streams get a descriptor that fails (stdin,
+// stdout) or discards (stderr), so that no file gets their number. Text that stderr cannot take is
+// discarded, without an exception.
 void settle_standard_streams();
 
-// The exit code when stdout did not take everything: 128 + SIGPIPE without a word where its reader
-// has gone, as in `| head`, else 1 with a line that says why. Empty when all is written.
+// Returns the exit code if stdout was not written completely: 128 + SIGPIPE without a message if
+// its reader has ended, as in `| head`, else 1 with a line that gives the reason. Empty if all was
+// written.
 std::optional<int> exit_code_of_stdout();
 
 }  // namespace lambcast

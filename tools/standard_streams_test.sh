@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Whoever starts us may close or fill our standard streams, or stop reading: never an abort, never a
-# result that is cut off and called whole, never a failure for a message that nobody reads.
+# The standard streams may be closed, full or without a reader: there is no abort, no truncated
+# result that counts as complete, and no failure because of an unread message.
 #
 #   standard_streams_test.sh LAMBCAST
 set -uo pipefail
@@ -46,11 +46,11 @@ awk 'BEGIN {
   for (k = 10; k <= 2000; k += 10) printf "%d,all,%.17g,9000\n", k, 1 + 5 * 0.98 ^ k
 }' >losses.csv
 
-# A pipe whose reader has gone, for certain.
+# A pipe whose reader has certainly ended.
 exec 7> >(:)
 wait $!
 
-# Whose results go to stdout; what has been written before must not stop a command from being run again.
+# Commands with results on stdout. Written files must not prevent a second run.
 every() {
   check "$lambcast" --help
   check "$lambcast" --version
@@ -78,7 +78,7 @@ check() {
   local code=0 said wanted=0
   "$@" >whole 2>err </dev/null || wanted=$?
   [ "$wanted" -eq 0 ] || { fail "$*: $(cat err)"; return; }
-  # stdout on a full disk, or closed: 1, and one line that says why.
+  # stdout closed or on a full disk: exit code 1, and one line with the reason.
   said=$("$@" 2>&1 >/dev/full </dev/null) || code=$?
   is 1 $code "$* >/dev/full"
   [[ $said == "lambcast: "*"No space left on device" && $said != *$'\n'* ]] || fail "$* >/dev/full says: $said"
@@ -86,12 +86,13 @@ check() {
   said=$("$@" 2>&1 >&- </dev/null) || code=$?
   is 1 $code "$* >&-"
   [[ $said == "lambcast: "*"stdout"* && $said != *$'\n'* ]] || fail "$* >&- says: $said"
-  # A reader that has gone: as if the signal had ended us, without a word.
+  # If the reader has ended, the result is as if the signal had ended the program, without a
+  # message.
   code=0
   said=$("$@" 2>&1 >&7 </dev/null) || code=$?
   is 141 $code "$* | (gone)"
   [ -z "$said" ] || fail "$* | (gone) says: $said"
-  # Nobody to hear us: the results are the same.
+  # Without a reader of messages, the results are the same.
   for silent in '2>&-' '2>/dev/full' '2>&7'; do
     code=0
     eval '"$@" >again </dev/null' "$silent" || code=$?
@@ -109,7 +110,8 @@ check() {
 }
 every
 
-# Errors keep their code when nobody hears them; so does all of validate, cut off by its reader.
+# Errors keep their exit code without a reader of messages, and so does validate if its reader ends
+# early.
 for silent in '2>&-' '2>/dev/full' '2>&7'; do
   code=0
   eval '"$lambcast" simulate --model no-such-model --cluster commodity-10gbe --gpus 4' "$silent" || code=$?
@@ -122,11 +124,11 @@ for silent in '2>&-' '2>/dev/full' '2>&7'; do
   is 141 $code "validate | (gone) $silent"
 done
 
-# A file that is opened does not become the stream that was closed.
+# An opened file does not take the place of the closed stream.
 "$lambcast" simulate "${what[@]}" --steps 1000 --trace trace.json >&- 2>&-
 python3 -c 'import json; json.load(open("trace.json"))' || fail "a trace that another stream wrote into"
 
-# sweep and report write files; their words are no results.
+# sweep and report write files; their messages are not results.
 rm -rf results
 "$lambcast" sweep sweep.toml --out results --no-report >/dev/null 2>&- || fail "sweep 2>&-: $?"
 rm -rf results

@@ -1,13 +1,13 @@
-// SIGINT and SIGTERM as a flag that long work polls, so that it ends in order: rows on disk, no
-// gnuplot left behind.
+// SIGINT and SIGTERM as a flag that long work polls, so that it ends in order: rows are on disk,
+// and no gnuplot keeps running.
 #pragma once
 
 namespace lambcast {
 
-// From here on the two signals no longer end the program.
+// After this call the two signals no longer end the program.
 void catch_stop_signals();
 
-// The signal that came, 0 while none has. A stopped command exits with 128 more than it.
+// Returns the received signal, or 0. A stopped command exits with 128 plus the signal.
 int stop_signal();
 
 }  // namespace lambcast

@@ -64,7 +64,7 @@ class ChildProcess {
     return over_;
   }
 
-  // Waits for the end; returns the exit code.
+  // Waits for the process to end; returns the exit code.
   int code() {
     while (!over_) over_ = waitpid(id_, &status_, 0) == id_ || errno != EINTR;
     return WIFEXITED(status_) ? WEXITSTATUS(status_) : static_cast<int>(Exit::failure);
@@ -76,7 +76,8 @@ class ChildProcess {
   bool over_ = false;
 };
 
-// lambcast-measure as a process of its own: MPI stays out of the program that fits.
+// Returns the command of lambcast-measure, which runs as a separate process: MPI stays out of the
+// program that fits.
 std::vector<std::string> measuring(const SurveyFlags& flags) {
   return {next_to_this_program("lambcast-measure").string(),
           "--backend",
@@ -105,7 +106,7 @@ std::vector<std::string> measuring(const SurveyFlags& flags) {
           "csv"};
 }
 
-// The GPUs that this process may use as CUDA counts them, of which it takes one.
+// Returns one of the GPUs that CUDA shows to this process.
 std::string gpu_of_rank(int local_rank) {
   const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
   if (visible == nullptr) return std::to_string(local_rank);
@@ -117,10 +118,10 @@ std::string gpu_of_rank(int local_rank) {
   return gpus[static_cast<std::size_t>(local_rank) % gpus.size()];
 }
 
-// Each rank profiles a GPU of its own. One that cannot says why, and the survey goes on.
+// Profiles the GPU of each rank. If that fails, the reason is printed, and the survey continues.
 void profile_own_gpu(const SurveyFlags& flags, const validate::MpiLaunch& launch) {
   const fs::path folder = fs::path(flags.folder) / "gpus";
-  std::error_code ignored;  // the file that cannot be written is named
+  std::error_code ignored;  // the error names the file that cannot be written
   fs::create_directories(folder, ignored);
   std::array<char, 256> host{};
   gethostname(host.data(), host.size() - 1);
@@ -139,7 +140,7 @@ void check_flags(const SurveyFlags& flags) {
   load_cluster(flags.cluster, {});
 }
 
-// Keeps the forecast as soon as the plan is known, before a table is read.
+// Saves the forecast when the plan is known, before a table is read.
 void keep_forecast(const SurveyFlags& flags, ChildProcess& measuring) {
   const fs::path plan = fs::path(flags.folder) / "plan.csv";
   while (!fs::exists(plan) && !measuring.is_over())
@@ -149,7 +150,7 @@ void keep_forecast(const SurveyFlags& flags, ChildProcess& measuring) {
                survey_forecast_csv(flags.cluster, planned_tables(plan)));
 }
 
-// Says what the profiles of --profile give, or why they give nothing.
+// Prints the result of the profiles of --profile, or why there is none.
 std::optional<GpuSpread> surveyed_spread(const SurveyFlags& flags) {
   if (!flags.profile) return std::nullopt;
   const fs::path folder = fs::path(flags.folder) / "gpus";
@@ -203,7 +204,7 @@ int survey_command(const SurveyFlags& flags) {
   return first && code == 0 ? fit(flags) : code;
 }
 
-// "10min" is read as 600; a number by itself is one of seconds.
+// Reads "10min" as 600; a plain number is in seconds.
 CLI::Validator seconds_of_time() {
   return {[](std::string& text) -> std::string {
             try {

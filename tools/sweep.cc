@@ -30,12 +30,12 @@
 namespace lambcast {
 namespace {
 
-// Beyond, a table on a terminal is no answer.
+// Larger tables on a terminal would not be readable.
 constexpr std::size_t most_printed = 10'000, most_shown = 64;
 
 struct SweepFlags {
   std::string file;
-  std::string out;  // empty: the table is printed, nothing is written
+  std::string out;  // empty: the table is printed, and no file is written
   std::string write_sweep;
   std::string format;
   bool resume = false;
@@ -44,20 +44,20 @@ struct SweepFlags {
   int jobs = 0;
   WhatIf what_if;
   std::vector<std::string> scans, lists;
-  Ranks* ranks = nullptr;  // that compute as well, until they are told that it is over
+  Ranks* ranks = nullptr;  // other ranks that compute until the sweep is over
 };
 
-// Time for other ranks to learn that the sweep is over, and to act on a signal.
+// Time for other ranks to receive the end of the sweep, and to act on a signal.
 constexpr std::chrono::seconds end_patience{5};
 constexpr std::chrono::milliseconds stop_patience{250};
 
-// The other ranks end. False where they are there and do not answer.
+// Ends the other ranks. Returns false if there are some and they do not answer.
 bool end_others(SweepFlags& options, int code, std::chrono::milliseconds patience) {
   Ranks* const ranks = std::exchange(options.ranks, nullptr);
   return ranks == nullptr || end_ranks(*ranks, code, patience);
 }
 
-// At once: a thread may be in the middle of a point that takes minutes.
+// Ends the program immediately: a thread may be in the middle of a point that takes minutes.
 [[noreturn]] void stop(SweepFlags& options) {
   std::fflush(stderr);
   end_others(options, 128 + stop_signal(), stop_patience);
@@ -99,7 +99,7 @@ std::vector<Axis> axes_said(const SweepFlags& options) {
   return axes;
 }
 
-// A file is narrowed by the flags; without one they are the sweep.
+// Flags narrow a sweep file; without a file, they are the sweep.
 SweepPlan plan_of(const SweepFlags& options) {
   if (!options.file.empty())
     return plan_named_sweep(options.file, options.what_if, axes_said(options));
@@ -112,7 +112,7 @@ SweepPlan plan_of(const SweepFlags& options) {
 
 int jobs_of(const SweepFlags& options) {
   if (options.jobs > 0) return options.jobs;
-  if (options.ranks != nullptr) return 1;  // there is one for every core
+  if (options.ranks != nullptr) return 1;  // there is already a rank for every core
   return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
 }
 
@@ -122,7 +122,7 @@ std::string workers_of(const SweepFlags& options) {
                                   : fmt::format("{} ranks of {}", options.ranks->count(), threads);
 }
 
-// Nothing is written: the rows go to stdout.
+// Prints the rows to stdout, without writing files.
 int print_sweep(const SweepPlan& plan, SweepFlags& options,
                 const std::shared_ptr<DescriptionTexts>& texts) {
   if (plan.points.size() > most_printed)
@@ -187,7 +187,7 @@ int sweep(SweepFlags& options) {
     stop(options);
   }
   end_others(options, 0, end_patience);
-  // A sweep of a few points is read where it ends.
+  // A sweep of a few points is summarised at its end.
   if (options.file.empty() && plan.points.size() <= most_shown)
     print_text(sweep_table(plan, options.out) + "\n");
   else if (plan.points.size() <= most_printed)
@@ -195,8 +195,8 @@ int sweep(SweepFlags& options) {
   return finish(summary, options);
 }
 
-// Reports an error of this rank and ends the others, which would wait for ever. The message comes
-// first: mpirun kills all ranks as soon as one has failed.
+// Reports an error of this rank and ends the others, which would wait forever. The message comes
+// first: mpirun kills all ranks when one has failed.
 int give_up(SweepFlags& options, const Complaint& complaint) {
   complain(complaint.text);
   std::fflush(stderr);
@@ -206,7 +206,7 @@ int give_up(SweepFlags& options, const Complaint& complaint) {
   return code;
 }
 
-// Rank 0 reads, writes and prints.
+// On rank 0: reads, writes and prints.
 int sweep_at_rank_0(SweepFlags& options) {
   try {
     const int code = sweep(options);
@@ -218,8 +218,8 @@ int sweep_at_rank_0(SweepFlags& options) {
   }
 }
 
-// mpirun kills all ranks as soon as one has ended by the signal that all got, and rank 0 has yet to
-// say what is on disk: the others leave it that time.
+// Delays the end of the other ranks. After a signal to all ranks, mpirun kills them when the first
+// one ends, and rank 0 must first report what is on disk.
 void outlive_rank_0() {
   for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, [](int) { alarm(5); });
 }
@@ -234,7 +234,7 @@ int sweep_command(SweepFlags options) {
   }
   if (options.ranks == nullptr || options.ranks->rank() == 0) return sweep_at_rank_0(options);
   outlive_rank_0();
-  // At once: a thread that was left behind ends with the process.
+  // Ends immediately: a thread that is still running ends with the process.
   std::_Exit(serve_sweep(*options.ranks, sweep_row));
 }
 

@@ -1,6 +1,6 @@
 // Times of many points: a sweep, its tail, its report, its resumption, and fits of many tables
-// (lambcast_sweep_bench; build with -DLAMBCAST_BENCH=ON). `of_limit` is the CPU time over its
-// limit: a number above 1 is a step back.
+// (lambcast_sweep_bench; build with -DLAMBCAST_BENCH=ON). `of_limit` is the CPU time divided by its
+// limit: above 1 is a regression.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -28,10 +28,10 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// CPU seconds of all threads, which other processes do not change.
+// Returns CPU seconds of all threads, which are independent of other processes.
 double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
-// A folder of its own, gone with the object.
+// A temporary folder that is removed with the object.
 struct Folder {
   std::filesystem::path path =
       std::filesystem::temp_directory_path() / fmt::format("lambcast_sweep_bench_{}", getpid());
@@ -39,8 +39,8 @@ struct Folder {
   ~Folder() { std::filesystem::remove_all(path); }
 };
 
-// 1-bit LAMB on four clusters, five numbers of GPUs and five lengths, at as many freeze steps as
-// make `count` points.
+// Returns 1-bit LAMB on four clusters, with five numbers of GPUs, five lengths, and as many freeze
+// steps as are needed for `count` points.
 SweepPlan points_of(std::int64_t count) {
   return plan_sweep_of_flags(
       {{"model", "bert-large"},
@@ -54,14 +54,14 @@ SweepPlan points_of(std::int64_t count) {
        parse_scan(fmt::format("freeze_step=1:{}:1", count / 100))});
 }
 
-// Seconds for a million rows, against a tenth of an earlier figure.
+// Sets the seconds per million rows, relative to a tenth of an earlier figure.
 void set_per_million(benchmark::State& state, double seconds, double limit_s) {
   const double per_million = seconds / static_cast<double>(state.range(0)) * 1e6;
   state.counters["s_per_million"] = per_million;
   state.counters["of_limit"] = per_million / limit_s;
 }
 
-// A sweep into a folder: seconds of the wall until its end, and from the last row on.
+// A sweep into a folder: elapsed seconds until its end, and from the last row on.
 struct Swept {
   double seconds = 0, tail = 0;
 };
@@ -78,7 +78,7 @@ Swept sweep_with(const SweepPlan& plan, int jobs) {
   return {seconds_since(start), seconds_since(last)};
 }
 
-// One thread and two in turn, so that a busy machine slows both.
+// Alternates one thread and two, so that a busy machine slows both.
 void sweep(benchmark::State& state) {
   const SweepPlan plan = points_of(state.range(0));
   Swept one, two;
@@ -99,7 +99,7 @@ void sweep(benchmark::State& state) {
 }
 BENCHMARK(sweep)->Arg(20000)->Unit(benchmark::kMillisecond)->UseRealTime();
 
-// The same where each point is on a NIC of its own.
+// The same with a different NIC in each point.
 void new_clusters(benchmark::State& state) {
   const SweepPlan plan = plan_sweep_of_flags(
       {{"model", "bert-large"},
@@ -150,8 +150,8 @@ void resume_with_nothing_left(benchmark::State& state) {
 }
 BENCHMARK(resume_with_nothing_left)->Arg(50000)->Unit(benchmark::kMillisecond)->UseRealTime();
 
-// Tables of one machine: all sizes that nccl-tests takes, a sixth slower than its description, each
-// row off by a few per cent, so that no fit is exact.
+// Returns tables of one machine with all sizes of nccl-tests: a sixth slower than its description,
+// with errors of a few per cent in each row, so that no fit is exact.
 std::vector<validate::Measurement> noisy_tables(const Cluster& machine, std::int64_t count) {
   using namespace validate;
   std::mt19937 random(1);
@@ -166,7 +166,7 @@ std::vector<validate::Measurement> noisy_tables(const Cluster& machine, std::int
     table.provenance = {Kind::measured, fmt::format("made up {}", i)};
     MeasuredSeries series = series_of(table, machine, Backend::nccl);
     for (double size = 8; size <= 8.0 * (1 << 30); size *= 2) {
-      double noise = -6;  // of twelve uniform numbers: nearly normal
+      double noise = -6;  // sum of twelve uniform numbers: nearly normal
       for (int j = 0; j < 12; ++j) noise += static_cast<double>(random()) / 4294967296.0;
       table.rows.push_back(
           {Bytes(size),

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A sweep on several hosts, made of network namespaces, with real TCP between them. Exit code 77
+# A sweep on several hosts, which are network namespaces with real TCP between them. Exit code 77
 # (skipped, with the reason) without root, network namespaces, mpirun or MPI in the program.
 #
 #   sweep_hosts_test.sh LAMBCAST ETHERNET YIELD_SLEEP
@@ -21,7 +21,7 @@ fail() {
   exit 1
 }
 
-# 64 worlds x 64 lengths x 11 freeze steps: many more than are written before the kill below arrives
+# 64 worlds x 64 lengths x 11 freeze steps: many more than are written before the kill below
 sweep=(sweep --model bert-large --cluster paper-eth40-v100 --optimizer onebit_lamb --micro-batch 16 --steps 1000
   --scan gpus=4:256:4 --scan seq_len=8:512:8 --scan 'freeze_step=0%:100%:10%' --no-report)
 "$lambcast" "${sweep[@]}" --out whole >out 2>err || fail "$(cat err)"
@@ -35,7 +35,7 @@ rows() {
 cmp whole/results.csv three/results.csv || fail "3 hosts write other rows"
 cmp whole/manifest.json three/manifest.json || fail "3 hosts write another manifest"
 
-# A host whose rank is killed ends the sweep; two go on with it.
+# If the rank of a host is killed, the sweep ends; two hosts can continue it.
 # shellcheck disable=SC2016
 "$ethernet" with 3 1gbit sh -c 'echo $$ >pid.$OMPI_COMM_WORLD_RANK; exec "$@"' rank \
   "$lambcast" "${sweep[@]}" --out killed >out 2>err &
@@ -46,10 +46,10 @@ for _ in $(seq 3000); do
 done
 kill -9 "$(cat pid.2)" || fail "the sweep was over before it could be killed: $(cat err)"
 wait $network && fail "a killed rank: exit code 0"
-# Over TCP the other ranks see the connection end, and Open MPI ends them before they can speak: it
-# is mpirun that names the rank.
+# Over TCP the other ranks see the connection end, and Open MPI ends them before they can print.
+# Here mpirun names the rank.
 grep -q 'process rank 2 .* exited on signal 9' err || fail "nobody names the rank: $(cat err)"
-# Of a sweep whose last rows were on their way, the findings stand there too.
+# stderr also contains the findings of a sweep whose last rows were in progress.
 [ "$(grep '^lambcast: ' err | grep -vcE '^lambcast: (warning|note): ')" -le 1 ] || fail "said more than once: $(cat err)"
 [ "$(rows killed)" -lt "$(rows whole)" ] || fail "the sweep was complete before the kill"
 "$ethernet" with 2 1gbit "$lambcast" "${sweep[@]}" --resume --out killed >out 2>err || fail "--resume: $(cat err)"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A sweep on several processes of this machine writes the bytes of one, loses nothing when ranks are
-# killed, and speaks with one voice. Exit code 77 (skipped) where there is no mpirun, or a program
-# without MPI.
+# A sweep on several processes of this machine writes the bytes of one process, loses nothing if
+# ranks are killed, and prints each message once. Exit code 77 (skipped) without mpirun, or with a
+# program without MPI.
 #
 #   sweep_ranks_test.sh LAMBCAST YIELD_SLEEP
 set -uo pipefail
@@ -18,7 +18,7 @@ fail() {
   exit 1
 }
 
-# One host: no launch agent is needed, so none is looked for (there may be no ssh).
+# On one host no launch agent is needed, so none is searched (there may be no ssh).
 launch=(mpirun --allow-run-as-root --oversubscribe --mca mpi_yield_when_idle 1 --mca btl 'self,vader'
   --mca plm_rsh_agent /bin/false -x "LD_PRELOAD=$yield_sleep")
 
@@ -49,7 +49,7 @@ same() { # WHOLE OUT
   cmp "$1/results.csv" "$2/results.csv" || fail "$2: results differ"
   cmp "$1/manifest.json" "$2/manifest.json" || fail "$2: the manifests differ"
 }
-# What the program itself says, beside progress: mpirun has words of its own.
+# Messages of the program itself, other than progress; mpirun has messages of its own.
 found='^lambcast: (note|warning): ([0-9]+ of|all) [0-9]+ points'  # what is found of the points
 said() { grep '^lambcast: ' "$1" | grep -vE "$found"; }
 once() { # FILE PATTERN
@@ -66,7 +66,7 @@ for ranks in 1 2 3 5; do
   [ "$(cat err)" = "$(cat few.err)" ] || fail "$ranks ranks say $(cat err)"
 done
 
-# Only rank 0 has the files; a sweep from stdin is no other.
+# Only rank 0 has the files; this includes a sweep from stdin.
 mkdir elsewhere
 "${launch[@]}" -n 1 "$lambcast" sweep - --no-report --out few-alone "${few[@]}" : \
   -n 2 -wdir "$folder/elsewhere" "$lambcast" sweep - --no-report --out few-alone "${few[@]}" \
@@ -75,7 +75,7 @@ sed -i 's/sweep - /sweep sweep.toml /; s/sweep -"/sweep sweep.toml"/' few-alone/
 same few few-alone
 [ -z "$(ls elsewhere)" ] || fail "another rank has written $(ls elsewhere)"
 
-# A table is printed once, and as by one process; so is a report drawn.
+# A table is printed once, as by one process, and a report is drawn once.
 table=(--model bert-large --cluster mine.toml --optimizer onebit_lamb --micro-batch 16 --steps 1000
   --freeze-step 100 --scan gpus=4..128)
 "$lambcast" sweep "${table[@]}" >alone || fail "no table"
@@ -88,7 +88,7 @@ cmp alone out || fail "ranks print another table"
 "${launch[@]}" -n 2 "$lambcast" sweep --help >out 2>err || fail "$(cat err)"
 [ "$(grep -c -- '--resume' out)" = 1 ] || fail "help is printed more than once"
 
-# Mistakes are said once, with the exit code that one process has.
+# Errors are printed once, with the exit code of a single process.
 for wrong in "absent.toml" "sweep.toml --jobs 0" "sweep.toml --resum" "sweep.toml --out few" \
   "sweep.toml --list gpus=none --out none"; do
   got=0
@@ -101,7 +101,7 @@ for wrong in "absent.toml" "sweep.toml --jobs 0" "sweep.toml --resum" "sweep.tom
 done
 [ -e none ] && fail "a refused sweep has written"
 
-# Several processes that MPI does not connect are told so.
+# Several processes without MPI between them: an error says so.
 got=0
 OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2 "$lambcast" sweep sweep.toml >out 2>err || got=$?
 [ $got = 4 ] || fail "exit code $got where MPI sees one process"
@@ -110,7 +110,7 @@ got=0
 OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=2 "$lambcast" sweep sweep.toml >out 2>err || got=$?
 [ $got = 4 ] && [ ! -s err ] || fail "the second of them: $got, $(cat err)"
 
-# Starts a sweep, and sends the signal to a rank (or to mpirun) once some rows are on disk.
+# Starts a sweep, and sends the signal to a rank (or to mpirun) when some rows are on disk.
 stop_with() { # SIGNAL WHOM OUT [flags]
   local signal=$1 whom=$2 out=$3 before launcher
   shift 3
@@ -148,7 +148,7 @@ finish() { # OUT
     fail "--resume: $(cat "$1.err")"
   same whole "$1"
 }
-# mpirun, told to end or left by a rank, gives the others a second, and may drop what they say then.
+# When mpirun is ended or a rank ends, it gives the others a second, and may drop their messages.
 at_most_once() { # FILE PATTERN
   [ -z "$(said "$1")" ] || once "$1" "$2"
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A sweep started by srun writes the bytes of one process, and goes on where Slurm ended it: under a
-# Slurm of one node that lives as long as this test. Exit code 77 (skipped) where there is no Slurm
-# with PMIx, none may be started (it wants root), or the program has no MPI.
+# A sweep started by srun writes the bytes of one process, and continues after Slurm has ended it.
+# Uses a Slurm of one node that runs only during this test. Exit code 77 (skipped) without Slurm
+# with PMIx, without the right to start one (it needs root), or without MPI in the program.
 #
 #   sweep_slurm_test.sh LAMBCAST
 set -uo pipefail
@@ -41,7 +41,7 @@ fail() {
 # --- a Slurm of one node ---
 
 host=$(hostname -s)
-# Any two ports that nobody listens on.
+# Two ports that are not in use.
 port=$((20000 + $$ % 10000))
 while (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null || (exec 3<>"/dev/tcp/127.0.0.1/$((port + 1))") 2>/dev/null; do
   port=$((port + 2))
@@ -108,7 +108,7 @@ timeout 60 "${launch[@]}" -n 3 "$lambcast" sweep bert_large --list gpus=16,none 
 [ $? -eq 2 ] || fail 'a usage error of ranks does not end with 2'
 [ "$(grep -c '^lambcast: ' err)" -eq 1 ] || fail "an error is said more than once: $(cat err)"
 
-# What Slurm cancels goes on.
+# A sweep that Slurm cancels can be continued.
 cat >long.toml <<'END_OF_SWEEP'
 name = "long"
 [base]

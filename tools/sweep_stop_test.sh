@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A sweep stopped by a kill, a signal or a full disk goes on with --resume and ends in the same
-# bytes as one that was never stopped.
+# A sweep stopped by a kill, a signal or a full disk continues with --resume and ends with the same
+# bytes as one that was not stopped.
 #
 #   sweep_stop_test.sh LAMBCAST
 set -uo pipefail
@@ -42,12 +42,12 @@ rows() { # whole rows on disk
   echo $((lines > 0 ? lines - 1 : 0))
 }
 
-# Starts a sweep, and sends it the signal once some rows are on disk.
+# Starts a sweep, and sends it the signal when some rows are on disk.
 stop_with() { # SIGNAL OUT CODE [flags]
   local signal=$1 out=$2 code=$3 got=0 before child
   shift 3
   before=$(rows "$out")
-  # Not through sweep(): the signal is for the program, not for a shell around it.
+  # Not through sweep(): the signal must reach the program, not a shell around it.
   "$lambcast" sweep sweep.toml --no-report --jobs 2 --out "$out" "$@" >"$out.out" 2>"$out.err" &
   child=$!
   for _ in $(seq 2000); do
@@ -76,16 +76,17 @@ finish() { # OUT
 sweep whole >out 2>err || fail "$(cat err)"
 [ "$(rows whole)" -eq "$points" ] || fail "$(rows whole) rows, not $points"
 grep -q "^$points points" out || fail "no summary on stdout"
-# Where there is no terminal there is a line every ten seconds, and no bar; then what is found of the points, once each.
+# Without a terminal there is a line every ten seconds instead of a bar; then each finding on the
+# points, once.
 beside() { grep -vE 'points, [0-9]+ s left$|^lambcast: (note|warning): ([0-9]+ of|all) [0-9]+ points' "$1"; }
 beside err && fail "more than progress on stderr: $(cat err)"
 
-# Nothing can be caught: twice in a row, then to the end.
+# SIGKILL cannot be caught: twice in a row, then to the end.
 stop_with KILL killed 137
 stop_with KILL killed 137 --resume
 finish killed
 
-# Signals that ask.
+# Signals that the program catches.
 stop_with INT interrupted 130
 grep -q 'go on with --resume' interrupted.err || fail "an interrupt does not say how to go on"
 [ -s interrupted.out ] && fail "an interrupted sweep prints results"
@@ -93,7 +94,7 @@ finish interrupted
 stop_with TERM terminated 143
 finish terminated
 
-# Without --resume what is there stays as it is.
+# Without --resume existing results are not changed.
 got=0
 sweep killed >out 2>err || got=$?
 [ "$got" -eq 2 ] || fail "exit code $got where results are there already, not 2"
@@ -102,23 +103,23 @@ got=0
 sweep killed --resume --list gpus=8 >out 2>err || got=$?
 [ "$got" -eq 2 ] && grep -q 'of another sweep' err || fail "another sweep goes on: $got, $(cat err)"
 cmp whole/results.csv killed/results.csv || fail "a refused sweep touched the results"
-# A complete one is complete.
+# Resuming a complete sweep changes nothing.
 finish killed
 
-# A row that somebody changed is found, and all from there on computed again.
+# A changed row is detected, and all rows from there on are computed again.
 sed -i '6001s/onebit/onebut/' killed/results.csv
 finish killed
 [ "$(beside killed.err)" = "lambcast: killed/results.csv: row 6000 is not what was written: 6801 rows are computed again" ] ||
   fail "a changed row: $(cat killed.err)"
 
-# A disk that is full after 1 MiB: files may not grow further, and the signal for it is ignored.
+# A disk that is full after 1 MiB: files cannot grow further, and the signal for that is ignored.
 got=0
 (trap '' XFSZ; ulimit -f 1024; sweep full >out 2>err) || got=$?
 [ "$got" -eq 1 ] || fail "exit code $got on a full disk, not 1"
 [ "$(beside err)" = "lambcast: full/results.csv: cannot be written: File too large" ] || fail "on a full disk: $(cat err)"
 finish full
 
-# On a terminal there is a bar.
+# On a terminal there is a progress bar.
 if command -v script >/dev/null; then
   script -qec "'$lambcast' sweep sweep.toml --no-report --jobs 2 --out terminal >/dev/null" typescript >/dev/null ||
     fail "on a terminal: $(cat typescript)"
@@ -126,7 +127,7 @@ if command -v script >/dev/null; then
 else
   echo "left out, there is no script(1): the progress bar on a terminal"
 fi
-# Ten million points are planned in the memory of one.
+# Planning ten million points takes the memory of one.
 (ulimit -v 500000; "$lambcast" sweep sweep.toml --dry-run --scan gpus=1:500:1 --scan seq_len=1:500:1 \
   --scan cluster.nic.bandwidth=1Gbit/s:4Gbit/s:1Gbit/s >out 2>err) || fail "ten million points: $(cat err)"
 grep -q '^long: 10000000 points' out || fail "ten million points: $(cat out)"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The twelve things that people come with, as they would ask: at most two commands each, an answer in
-# words first.
+# The twelve most common questions of users: at most two commands each, with an answer that begins
+# with words.
 #
 #   tasks_test.sh LAMBCAST SOURCES
 # shellcheck source=tools/expect.sh
@@ -21,7 +21,8 @@ cat >ds.json <<'END'
 }
 END
 
-# 1. 16 nodes of 8 A100 with one 100 GbE RoCE NIC and this DeepSpeed JSON: worth it, and at which batch?
+# 1. 16 nodes of 8 A100 with one 100 GbE RoCE NIC and this DeepSpeed JSON: does it pay, and at which
+# batch?
 roce=(--cluster internevo-a100 --set cluster.nic.count=1 --nodes 16 --model bert-large)
 expect 0 '^(Pays|Does not pay|No difference|Not certain): onebit_lamb .* \([0-9.]+ to [0-9.]+x?\)' "$lambcast" advise --config ds.json "${roce[@]}"
 head -1 out | grep -qE '^(Pays|Does not pay|No difference|Not certain): ' || fail '1: no verdict first'
@@ -43,7 +44,7 @@ expect 0 '^Fastest by freeze_step: 5%, ' "$lambcast" sweep --model bert-large --
 expect 0 '^run_time is at most 12 h up to freeze_step [0-9]+ \(' "$lambcast" solve freeze_step --for run_time=12h --model bert-large \
   --cluster paper-eth40-v100 --gpus 64 --optimizer onebit_lamb --global-batch 65536 --micro-batch 16 --steps 5993
 
-# 4. My nccl-tests log to a cluster to a forecast.
+# 4. From my nccl-tests log to a cluster to a forecast.
 log=$sources/validate/replay/collectives/allreduce_h100_2n16r_ibndr3200_nccltests309d.csv
 expect 0 'mine.toml' "$lambcast" calibrate --cluster hgx-h100-ndr -o mine.toml "$log"
 expect 0 'communication calibrated|calibrated' "$lambcast" simulate --cluster mine.toml --model bert-large --gpus 32 --optimizer lamb \
@@ -56,7 +57,7 @@ for model in gpt2-xl llama2-7b; do
     --optimizer adamw --precision bf16
   grep -qE '^memory: [0-9.]+ GB \([0-9.]+ GB to [0-9.]+ GB\) of 85.9 GB a GPU' out || fail "5: no memory of $model"
   [ "$(grep -m1 -oE '^(run|stage)' out)" = run ] || fail "5: a table before the answer"
-  # Without ZeRO nothing of ZeRO is left to be refused.
+  # Without ZeRO, no advice about ZeRO remains.
   expect 0 'onebit_adam without ZeRO .* adam(w)? with ZeRO stage 2' "$lambcast" advise "${h100[@]}" --optimizer adam --offload-optimizer cpu
   expect 0 'onebit_adam without ZeRO .* adam with ZeRO stage 1' "$lambcast" advise --model bert-large --cluster dgx-a100-80g --gpus 16 \
     --optimizer adam --plugin low_level_zero --micro-batch 16 --grad-accum 1 --steps 1000
@@ -79,7 +80,7 @@ expect 0 'MFU' "$lambcast" simulate --model mixtral-8x7b --cluster hgx-h100-ndr 
 expect 0 'a billion take [0-9.]+ (s|min|h) \([0-9.]+ to [0-9.]+ (s|min|h)\) and [0-9.]+ USD \([0-9.]+ to [0-9.]+\)' "$lambcast" simulate --model gpt2-xl --cluster jean-zay-a100 --gpus 64 \
   --zero-stage 1 --optimizer adamw --precision bf16 --micro-batch 4 --grad-accum 4 --steps 10000 --set cluster.usd_per_gpu_hour=2
 
-# 9. What limits me: the parts, the timeline.
+# 9. What limits my run: the parts, the timeline.
 expect 0 '^Against a step of lamb, .* wire .* compression .* optimizer' "$lambcast" advise --model bert-large --cluster commodity-10gbe \
   --gpus 32 --optimizer onebit_lamb --global-batch 4096 --micro-batch 16 --steps 5993 --freeze-step 1000 --trace step.json
 grep -q '"traceEvents"' step.json || fail '9: no trace'
@@ -106,7 +107,7 @@ rows = [row for row in csv.DictReader(open("results/results.csv")) if row["statu
 best = max(rows, key=lambda row: float(row["speedup_vs_baseline"]))
 assert float(best["speedup_low"]) <= float(best["speedup_vs_baseline"]) <= float(best["speedup_high"])
 assert len(rows) > 100
-# A pivot: part by part the mean step of a point, which adds up to the step.
+# A pivot table: the parts of a point's mean step add up to the step.
 pivot = {}
 for part in csv.DictReader(open("results/parts.csv")):
     at = pivot.setdefault((part["row"], part["stage"]), {})

@@ -17,7 +17,8 @@ namespace {
 
 constexpr std::size_t narrowest = 40, help_width = 80;
 
-// Open MPI's mpirun hands every rank a terminal, for any stdout of its own.
+// Whether a stream is a terminal. Open MPI's mpirun gives every rank a terminal, whatever its own
+// stdout is.
 bool is_on_terminal(int stream) {
   return isatty(stream) == 1 && std::getenv("OMPI_COMM_WORLD_RANK") == nullptr;
 }
@@ -42,7 +43,8 @@ std::size_t indent_of(std::string_view line) {
   return std::min(line.find_first_not_of(' '), line.size());
 }
 
-// An example, by itself or behind a launcher and variables: "mpirun -n 8 lambcast measure".
+// Whether a line is an example command, possibly after a launcher and variables: "mpirun -n 8
+// lambcast measure".
 bool is_command(std::string_view line) {
   const std::string_view text = line.substr(indent_of(line));
   const std::string_view first = text.substr(0, text.find(' '));
@@ -50,7 +52,7 @@ bool is_command(std::string_view line) {
   return first == "lambcast" || (launches && text.find(" lambcast ") != text.npos);
 }
 
-// Returns the column where the text behind a flag, or in the last column, begins; nothing for a
+// Returns the column of the text after a flag or in the last column of a table; nothing for a
 // sentence.
 std::size_t column_of(std::string_view line) {
   const std::size_t gap = line.rfind("  ", line.find_last_not_of(' '));
@@ -59,12 +61,12 @@ std::size_t column_of(std::string_view line) {
 
 void append_wrapped(std::string& out, std::string_view line, std::size_t width, std::size_t hang,
                     std::string_view tie) {
-  std::string before;  // of every line but the first
+  std::string before;  // indentation of every line except the first
   while (before.size() + line.size() > width) {
     const std::size_t room = width - before.size() - tie.size();
     std::size_t end = line.rfind(' ', room), next = end + 1;
     if (end == std::string_view::npos || (before.empty() && end <= hang)) {
-      // A list without spaces goes on behind a comma.
+      // A list without spaces is broken after a comma.
       end = next = line.rfind(',', room - 1) + 1;
       if (end == 0 || !tie.empty()) break;
     }
@@ -105,7 +107,7 @@ std::string wrapped(std::string_view text, std::size_t width) {
     text.remove_prefix(std::min(end + 1, text.size()));
     const bool goes_on = line.ends_with(" \\");
     if (goes_on || !command.empty()) {
-      // A command over several lines is one, and broken anew.
+      // A command over several lines is joined, and broken again.
       if (goes_on) line.remove_suffix(2);
       command +=
           command.empty() ? std::string(line) : " " + std::string(line.substr(indent_of(line)));

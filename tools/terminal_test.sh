@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# How the program behaves on a terminal and off it: colour, width, guesses, quiet, help, references.
+# Output of the program on a terminal and elsewhere: colour, width, suggestions, quiet, help,
+# references.
 #
 #   terminal_test.sh LAMBCAST
 # shellcheck source=tools/expect.sh
@@ -9,7 +10,7 @@ run=(--model bert-large --gpus 32 --global-batch 4096 --micro-batch 16 --steps 5
   --optimizer onebit_lamb --freeze-step 1000)
 escape=$'\033'
 
-# Guesses
+# Suggestions
 expect 2 "unknown flag '--micro-bacth', did you mean '--micro-batch'" "$lambcast" simulate --micro-bacth 4
 expect 2 "unknown command 'simulat', did you mean 'simulate'" "$lambcast" simulat
 expect 2 "unknown command 'sensitivty', did you mean 'sensitivity'" "$lambcast" sensitivty --gpus 4
@@ -17,7 +18,7 @@ expect 2 "unknown flag '--colour', did you mean '--color'" "$lambcast" simulate 
 expect 2 "nic.bandwidth: unknown key .*: write cluster.nic.bandwidth" "$lambcast" simulate "${run[@]}" --set nic.bandwidth=1Gbit/s
 expect 2 "--color" "$lambcast" simulate "${run[@]}" --color sometimes
 
-# Colour: none to a file, some where it is asked for or on a terminal, none with NO_COLOR
+# Colour: none in a file; some if requested or on a terminal; none with NO_COLOR
 expect 0 '^Pays: ' "$lambcast" advise "${run[@]}"
 grep -q "$escape" out && fail 'colour to a file'
 expect 0 "^$escape\\[1;32mPays" "$lambcast" advise "${run[@]}" --color always
@@ -28,7 +29,8 @@ if command -v script >/dev/null; then
   grep -q "^$escape\\[1;32mPays" seen || fail "no colour on a terminal: $(head -2 seen)"
   NO_COLOR=1 on_terminal "$lambcast" advise "${run[@]}" >seen
   grep -q "$escape" seen && fail 'colour in spite of NO_COLOR'
-  # The answer fits a screen of 80 x 24; help is no wider than 80 columns, nor than the terminal.
+  # The answer fits a screen of 80 x 24; help has at most 80 columns, and at most those of the
+  # terminal.
   on_terminal "$lambcast" simulate "${run[@]}" >seen
   [ "$(wc -l <seen)" -le 24 ] || fail "an answer of more than a screen: $(cat seen)"
   for width in 50 130; do
@@ -59,9 +61,9 @@ if command -v script >/dev/null; then
     checks=$((checks + 1))
   done
 fi
-# What misses its limit is seen, wherever it stands in the line.
+# An exceeded limit is coloured anywhere in the line.
 expect 3 "$escape\\[1;31mPAST ITS LIMIT" "$lambcast" --color always validate --canary
-# To a file sentences stay whole.
+# Sentences are not wrapped if stdout is a file.
 expect 0 '^Pays: .*kernels\.$' "$lambcast" advise "${run[@]}"
 
 # Tables of 80 columns
@@ -76,7 +78,7 @@ narrow sweep "${run[@]}" --list seq_len=128,512
 narrow advise "${run[@]}" --list seq_len=128,512
 narrow solve freeze_step --for run_time=70min "${run[@]:0:14}"
 
-# Help: no line wider than 80, groups, types; every command has its own
+# Help: no line wider than 80, groups, types; every command has its own help
 for command in "" simulate advise plan compare sensitivity solve sweep report rerun collective measure profile calibrate validate presets help; do
   # shellcheck disable=SC2086
   "$lambcast" $command --help >help || fail "no help of $command"
@@ -102,7 +104,7 @@ grep -q 'is left out' err || fail "no note: $(cat err)"
 "$lambcast" sweep parts.toml --list optimizer=lamb --dry-run -q 2>err >/dev/null
 [ ! -s err ] || fail "-q and yet: $(cat err)"
 
-# Notes of a table are notes; its warnings stay.
+# Notes of a table are notes; its warnings are kept.
 expect 0 '^notes: onebit-removed, ' "$lambcast" simulate "${run[@]/1000/100}"
 expect 0 '^warning: .*\[freeze-early\]$' "$lambcast" simulate "${run[@]/1000/100}" -q
 grep -q '^notes\?: ' out && fail "-q and yet: $(grep '^notes\?: ' out)"
@@ -116,7 +118,7 @@ grep -q '"cluster"' piped || fail 'nothing forecast of a cluster from stdin'
 [ "$(wc -l <piped_sweep/results.csv)" -eq 3 ] || fail 'a sweep from stdin has other rows'
 [ ! -e ./- ] || fail 'a file named - was written'
 
-# References: complete, by the sources that they come from
+# References: complete, as checked against their sources
 expect 0 '^  global_batch +whole number' "$lambcast" help keys
 for key in $("$lambcast" simulate --help-all | grep -oE '^  --[a-z0-9-]+' | sed 's/^  --//; s/-/_/g'); do
   case $key in help | help_all | set | format | export | trace | strict | explain | then | mtbf | checkpoint* | restart* | startup* | evaluat* | skipped*) continue ;; esac
@@ -145,7 +147,7 @@ expect 0 '^\.TH LAMBCAST 1' "$lambcast" help man
 expect 0 '^complete -o filenames -F _lambcast lambcast$' "$lambcast" help bash
 bash -n out || fail 'the completion of bash is no bash'
 expect 0 '^#compdef lambcast' "$lambcast" help zsh
-# A shell of its own, and what it makes of these words and a tab.
+# A separate zsh, and its completion of these words and a tab.
 if command -v zsh >/dev/null; then
   mkdir -p functions
   mv out functions/_lambcast

@@ -18,7 +18,7 @@ import message_texts
 
 JOB = ("--model bert-large --cluster commodity-10gbe --gpus 32 --optimizer onebit_lamb --global-batch 65536 --micro-batch 64 "
        "--steps 100 --freeze-step 20").split()
-# A question that each command answers, or refuses for want of the file "log" alone.
+# A question that each command answers, or rejects only because the file "log" is missing.
 QUESTIONS = {"simulate": JOB, "advise": JOB, "sensitivity": JOB, "plan": JOB,
              "compare": ["--clusters", "commodity-10gbe,commodity-25gbe", *JOB[:2], *JOB[4:]],
              "solve": ["cluster.nic.bandwidth", "--for", "run_time=1h", *JOB], "sites": ["--cluster", "two-regions", *JOB[:2], *JOB[6:]],
@@ -26,9 +26,10 @@ QUESTIONS = {"simulate": JOB, "advise": JOB, "sensitivity": JOB, "plan": JOB,
              "collective": ["--cluster", "commodity-10gbe", "--gpus", "8"], "freeze": ["freeze.csv"],
              "calibrate": ["--cluster", "commodity-10gbe", "-o", "new.toml", "log"], "validate": ["--canary"],
              "measure": ["--backend", "mpi"], "survey": ["--cluster", "commodity-10gbe", "-o", "folder"]}
-# Flags of which any text is a value: names, folders and files to write, and hosts, which a file names as it likes.
+# Flags that accept any text: names, folders and files to write, and hosts, which a file may name
+# freely.
 FREE = {"--trace", "--name", "--source", "--out", "--output", "--write-sweep", "--hosts", "-o", "--manifest", "--rows", "--register"}
-# Flags that are read behind another one, and those for training steps.
+# Flags that are only read together with another one, and those for training steps.
 NEEDED = {"--mtbf": ["--checkpoint-every", "10"]}
 STEPS = {"--runs", "--log", "--job-trace", "--measured"}
 WORD = "no-such-word"
@@ -111,7 +112,8 @@ def refusal_faults(lambcast, commands):
                 words += [names[-1], WORD]
             answer = run(lambcast, command["name"], *words)
             tried += 1
-            # A sweep goes on past a row that cannot run, and the row says why; so do compare and plan.
+            # A sweep continues after a row that cannot run, and the row gives the reason; so do
+            # compare and plan.
             rows = command["name"] == "sweep" or answer.returncode == 3
             said = complaint(answer) + (answer.stdout if rows else "")
             if (answer.returncode == 0 and not rows) or not any(re.search(rf"(?<![\w-]){name}(?![\w-])", said) for name in names):

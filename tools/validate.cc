@@ -35,9 +35,9 @@ struct ValidateOptions {
   bool canary = false;
 };
 
-constexpr double largest_max_error = 10;  // of a forecast eleven times too long
+constexpr double largest_max_error = 10;  // a forecast that is eleven times too long
 
-// "15%" is read as 0.15.
+// Reads "15%" as 0.15.
 CLI::Validator share_of_percent() {
   return {[](std::string& text) -> std::string {
             char* end = nullptr;
@@ -51,7 +51,7 @@ CLI::Validator share_of_percent() {
           ""};
 }
 
-// A log of the user's on a cluster of theirs.
+// Returns the cases of the user's log on the user's cluster.
 std::vector<CollectiveCase> cases_from_log(const ValidateOptions& options) {
   std::optional<Backend> backend;
   if (!options.backend.empty()) backend = backend_of(options.backend);
@@ -83,7 +83,7 @@ Validation validation_of(const ValidateOptions& options) {
   return validation;
 }
 
-// Rows of a table of training runs, by the mapping of its source.
+// Replays rows of a table of training runs, by the mapping of its source.
 int replay_source(const ValidateOptions& options) {
   const SourceSummary summary =
       replay_rows(read_file(options.against), options.against, options.source);
@@ -111,7 +111,7 @@ int compare_registered(const ValidateOptions& options) {
   return static_cast<int>(past ? Exit::limit : Exit::done);
 }
 
-// Files come first: where one cannot be written there is no result on stdout.
+// Files are opened first: if one cannot be written, there is no result on stdout.
 int validate_command(const ValidateOptions& options) {
   if (options.max_error && !(*options.max_error >= 0 && *options.max_error <= largest_max_error))
     fail_input({"", 0, "--max-error"}, "is no limit: it is a share, not percent",
@@ -132,7 +132,7 @@ int validate_command(const ValidateOptions& options) {
     page = fmt::format("report: {}\n", paths.page.string());
   }
   const int code = static_cast<int>(within(validation) ? Exit::done : Exit::limit);
-  if (options.rows == "-") return code;  // they are the result
+  if (options.rows == "-") return code;  // the rows are the result
   std::optional<LeftOutStacks> left_out;
   if (sources) {
     left_out = leave_out_stacks();
@@ -156,7 +156,7 @@ int validate_command(const ValidateOptions& options) {
   return code;
 }
 
-// Adds what is written next to the table, for every form of the question.
+// Adds the flags for files in addition to the table, for every form of the question.
 void add_outputs(CLI::App& command, ValidateOptions& options) {
   command.add_option(
       "--out", options.out,

@@ -1,5 +1,5 @@
-// The what-if flags that simulate (and later commands) share: every key of WhatIf as --key-with-
-// dashes, and --set KEY=VALUE.
+// The what-if flags that several commands share: every key of WhatIf as --key-with-dashes, and
+// --set KEY=VALUE.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -8,15 +8,15 @@
 
 namespace lambcast {
 
-// `what_if` must outlive the parse.
+// Adds the flags; `what_if` must outlive the parse.
 void add_what_if_flags(CLI::App& command, WhatIf& what_if);
 
-// Restricts add_what_if_flags to the flags that occur among `words`; null: to none in particular.
-// CLI11 compares each new flag with all others, which takes longer than a small forecast.
+// Restricts add_what_if_flags to the flags that occur among `words`; null: no restriction. CLI11
+// compares each new flag with all others, which takes longer than a small forecast.
 void declare_only(const std::vector<std::string>* words);
 
-// A switch may stand alone, or before "true" or "false": each becomes --switch=VALUE, so that no
-// word behind it is taken for its value.
+// Replaces each switch, alone or before "true" or "false", by --switch=VALUE, so that no word after
+// it is taken for its value.
 std::vector<std::string> with_switches_spelled_out(std::vector<std::string> words);
 
 }  // namespace lambcast

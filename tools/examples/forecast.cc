@@ -1,4 +1,4 @@
-// One step of 1-bit LAMB, forecast from C++: what `lambcast simulate` does, in twenty lines.
+// One step of 1-bit LAMB, forecast in C++: the work of `lambcast simulate` in twenty lines.
 #include <fmt/format.h>
 
 #include "experiments/scenario/scenario.h"

@@ -1,5 +1,5 @@
-// An optimizer of your own in a planned step: plan the step of Adam, put your passes in place of
-// its update, price and execute it.
+// A custom optimizer in a planned step: plan the step of Adam, replace the passes of its update,
+// price and execute it.
 #include <fmt/format.h>
 
 #include "experiments/scenario/scenario.h"
@@ -20,7 +20,7 @@ int main() {
   const DistinctStep step{StepKind::uniform, training.seq_len, training.steps};
   StepPlan plan = plan_step(training, step);
   for (PlanOp& op : plan.ops)
-    // Sign descent: gradient and weights read, weights and their fp16 copy written, in one kernel.
+    // Sign descent in one kernel: reads gradient and weights, writes weights and their fp16 copy.
     if (op.name == "optimizer") std::get<KernelWork>(op.work).passes = {2 + 4 + 4 + 2, 1};
   CollectiveCosts costs;
   const std::vector<Price> prices = price(plan, training, costs);

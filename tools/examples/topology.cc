@@ -1,5 +1,5 @@
-// A ring all-reduce over a machine written by hand: two nodes of four GPUs with a NIC each behind
-// one switch, on both network models.
+// A ring all-reduce on a machine defined by hand: two nodes of four GPUs with a NIC each behind one
+// switch, in both network models.
 #include <fmt/format.h>
 
 #include "sim/collectives/collective.h"

@@ -21,7 +21,7 @@ def main(lambcast, folder):
     for command in reference["commands"]:
         known = {name for flag in command["flags"] for name in flag["name"].split(", ")}
         named = set(re.findall(r"^  (?:-\w,)?(--[a-z0-9-]+)", printed(command["name"], "--help"), re.M))
-        # `measure` passes its flags on to lambcast-measure, which holds them.
+        # `measure` passes its flags on to lambcast-measure, which defines them.
         assert command["name"] == "measure" or named <= known | {"--help-all"}, f"{command['name']}: {named - known}"
         flags += len(known)
     assert flags > 700, f"only {flags} flags"

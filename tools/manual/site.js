@@ -1,5 +1,5 @@
-// The search of the manual's site: sections that hold every word, those with a word in their heading first.
-// `sections` is in search.js, [page, anchor, title, text in lower case].
+// The search of the manual's site: finds sections that contain every word; sections with a word in
+// their heading come first. `sections` is in search.js: [page, anchor, title, text in lower case].
 /* global sections */
 "use strict";
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The site of the manual in a real browser: its search finds a section, nothing is loaded from a network, all
-# controls have names, and the console stays quiet. Skipped if there is no Chromium.
+# The site of the manual in a real browser: its search finds a section, nothing is loaded from a
+# network, all controls have names, and the console stays empty. Skipped without Chromium.
 #
 #   site_test.sh LAMBCAST PANDOC
 set -euo pipefail
@@ -17,7 +17,7 @@ fail() { echo "FAILED: $*"; exit 1; }
 if grep -nE '(src|href)="(https?:)?//[^"]*"' "$folder"/site/*.html | grep -E '<(script|link|img)[^>]*="(https?:)?//'; then
   fail "a page loads something from a network"
 fi
-# What a reader types, appended to a page.
+# A script that types like a reader, appended to a page.
 cat >>"$folder/site/index.html" <<'END'
 <script>
 const box = document.getElementById("search");

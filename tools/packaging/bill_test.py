@@ -24,12 +24,12 @@ for name, part in parts.items():
     how.setdefault(part["said"]["how"], []).append(name)
     assert part["licenses"][0]["license"]["id"], f"{name} has no licence"
     assert part["purl"].startswith("pkg:"), f"{name} has no source"
-    # Of a program that is run whoever installs it knows the version.
+    # The version of a program that is only run is known to its installer.
     assert part["said"]["how"] == "run" or re.fullmatch(r"\d+(\.\d+)+", part["version"]), f"{name} has no version"
 assert set(how) == {"linked", "compiled", "inlined", "run"}, how
 assert sorted(bill["dependencies"][0]["dependsOn"]) == sorted(parts)
 
-# Sources include nothing else but the system and, where there is a GPU, CUDA.
+# Sources include only these headers, those of the system and, with a GPU, CUDA.
 headers = tuple(part["said"]["headers"] for part in parts.values() if "headers" in part["said"])
 system = ("sys/", "netinet/", "sanitizer/", "cuda", "nccl")
 beside = ("catch2/", "benchmark/", "simgrid/")  # of tests and benchmarks, which nobody ships
@@ -45,7 +45,7 @@ for path in root.rglob("*"):
             assert header.startswith(known), f"{path} includes {header}, which is in no bill of materials"
 assert includes > 50, "hardly anything is included"
 
-# Programs need no other library than those of the compiler.
+# Programs need only these libraries and those of the compiler.
 libraries = tuple(part["said"]["library"] for part in parts.values() if "library" in part["said"])
 own = ("libc.so", "libm.so", "libstdc++.so", "libgcc_s.so", "ld-linux", "libasan", "libubsan", "libtsan", "libgcov")
 for program in sys.argv[3:]:
@@ -55,7 +55,7 @@ for program in sys.argv[3:]:
     for library in needed:
         assert library.startswith(libraries + own), f"{program} needs {library}, which is in no bill of materials"
 
-# What is inlined is the file that its README names.
+# The inlined file is the one named in its README.
 script = root / "experiments/report/uplot/uPlot.iife.min.js"
 found = hashlib.sha256(script.read_bytes()).hexdigest()
 assert parts["uPlot"]["hashes"] == [{"alg": "SHA-256", "content": found}]

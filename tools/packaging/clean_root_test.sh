@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# The Debian package on a Debian that has nothing else: a minimal root made by debootstrap, the package
-# installed by apt with what it depends on and nothing more, asked by a user who has nothing, removed again.
-# The workflow does it in a container of its own; here it is for hands, since it downloads 100 MB and
-# takes some two minutes. Needs root and debootstrap.
+# The Debian package on a minimal Debian: a root made by debootstrap, the package installed by apt
+# with its dependencies only, run by a user without any files, and removed again. The workflow does
+# this in a container; this script is for manual use, since it downloads 100 MB and takes some two
+# minutes. Needs root and debootstrap.
 #
-#   clean_root_test.sh PACKAGE.deb         makes a root, tests, throws it away
-#   clean_root_test.sh PACKAGE.deb --here  in this root, as in the container: a throw-away one
+#   clean_root_test.sh PACKAGE.deb         makes a root, tests, removes it
+#   clean_root_test.sh PACKAGE.deb --here  in this root, as in the container: a disposable one
 set -euo pipefail
 [ -f "${1:-}" ] || { sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0" >&2; exit 2; }
 package=$(readlink -f "$1")
@@ -36,7 +36,7 @@ in_clean_root() {
   [ -s /tmp/user/swept/report.html ] || fail "no page without gnuplot"
   as_user lambcast -q rerun swept | grep '^The same bytes' >/dev/null || fail "other rows the second time"
   as_user lambcast validate >/tmp/out || fail "validate: $(tail -3 /tmp/out)"
-  # Without MPI and without a GPU it says what is missing, and 4.
+  # Without MPI and without a GPU it reports what is missing, with exit code 4.
   local code=0
   as_user lambcast measure --backend nccl --op all_reduce -b 1M -e 1M >/tmp/out 2>&1 || code=$?
   [ "$code" -eq 4 ] || fail "measure ends with $code: $(cat /tmp/out)"

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# An installation runs from a root of its own: the files of `cmake --install`, and the Debian package unpacked, with the
-# manual read, the completion used and a forecast made. Both are made from the part of the build folder that
-# tools/quickstart builds, so that its target holds everything that an installation needs.
+# An installation works in its own root: the files of `cmake --install`, and the unpacked Debian
+# package. The manual is read, the completion used and a forecast made. Both use the part of the
+# build folder that tools/quickstart builds, so its target must contain everything that an
+# installation needs.
 #
 #   install_test.sh BUILD_FOLDER VERSION PYTHON_PACKAGES [PYTHON]
 set -euo pipefail
@@ -11,10 +12,10 @@ build=$(readlink -f "$1") version=$2 packages=$3 python=${4:-}
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 fail() { echo "FAILED: $*"; exit 1; }
-# Without -q grep reads all: a program whose reader leaves early ends by SIGPIPE.
+# Without -q grep reads all input: a program whose reader ends early gets SIGPIPE.
 
-# installed_view FOLDER: copies the rules of installation, and the files that they name except those which only
-# other targets build.
+# installed_view FOLDER: copies the rules of installation and the files that they name, except for
+# those that only other targets build.
 installed_view() {
   local view=$1 file
   ninja -C "$build" -t graph lambcast_installed | sed -n 's/.*\[label="\([^"]*\)".*/\1/p' | sort -u >"$root/made"
@@ -49,7 +50,7 @@ check() {
     share/doc/lambcast/lambcast.cdx.json share/doc/lambcast/examples/bert_large/sweep.toml; do
     compgen -G "$at/usr/$file" >/dev/null || fail "no $file in $at"
   done
-  # From a folder that knows nothing of the sources, with nothing of the caller's environment.
+  # Run in a folder without the sources, and without the caller's environment.
   (cd "$root" && env -i "$at/usr/bin/lambcast" --version) | grep -qxE "lambcast $version \([0-9a-z-]+\)" ||
     fail "another version than $version"
   (cd "$root" && env -i "$at/usr/bin/lambcast" advise --model bert-large --cluster commodity-10gbe \
@@ -57,7 +58,7 @@ check() {
     grep '^Pays: ' >/dev/null || fail "no forecast from $at"
   (cd "$root" && env -i "$at/usr/bin/lambcast" sweep "$at"/usr/share/doc/lambcast/examples/bert_large/sweep.toml \
     --dry-run) | grep 'points' >/dev/null || fail "the example does not run from $at"
-  # Of two processes that no MPI connects, where there is one it says so.
+  # Two processes that MPI does not connect are reported, if the build has MPI.
   [ ! -e "$build/lambcast-mpi.so" ] ||
     { cd "$root" && env -i PATH="$PATH" HOME="$root" OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2 \
       "$at/usr/bin/lambcast" sweep bert_large --dry-run 2>&1 || true; } | grep -q 'MPI sees 1' ||

@@ -75,7 +75,7 @@ for path in sorted((ROOT / "tools/packaging").glob("Containerfile*")):
         if not (ROOT / source).exists():
             faults.append(f"{path.name}: {source} is not there")
 assert count > 10, "hardly any script is found"
-# A check that cannot fail is none.
+# Checks the check itself.
 known = len(faults)
 check_script("probe", "if true; tools/absent.sh --target no_such_target")
 if len(faults) != known + 3:

@@ -6,7 +6,7 @@ import sys
 
 def main():
     inside = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "lambcast")
-    # The script that pip makes has the program's name too, and must not find itself.
+    # Skips the script that pip makes, which has the program's name too.
     folders = [folder for folder in os.get_exec_path() if folder != os.path.dirname(os.path.abspath(sys.argv[0]))]
     program = inside if os.path.exists(inside) else shutil.which("lambcast", path=os.pathsep.join(folders))
     if program is None:

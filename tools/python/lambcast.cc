@@ -1,7 +1,7 @@
-// The compiled half of the Python package: questions as texts by key, answers as the JSON of the
-// command line. Every answer is computed in a thread of its own without Python's lock, so that
-// other threads of Python go on, and a ^C raises KeyboardInterrupt: a sweep ends in order, another
-// question is left behind and its answer dropped.
+// The compiled part of the Python package: questions as texts by key, answers as the JSON of the
+// command line. Every answer is computed in a separate thread without Python's lock, so that other
+// Python threads run. A ^C raises KeyboardInterrupt: a sweep ends in order; any other question is
+// abandoned and its answer discarded.
 #include <fmt/format.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -23,7 +23,7 @@ namespace {
 namespace py = pybind11;
 using Limit = std::optional<std::string>;
 
-// True once Python was interrupted.
+// Becomes true when Python is interrupted.
 using Stopped = std::shared_ptr<std::atomic<bool>>;
 
 StopAsked stop_of(const Stopped& stopped) {
@@ -31,9 +31,10 @@ StopAsked stop_of(const Stopped& stopped) {
 }
 
 constexpr std::chrono::milliseconds between_looks{50};
-constexpr std::chrono::seconds stop_patience{1};  // what a sweep needs to end in order
+constexpr std::chrono::seconds stop_patience{1};  // time for a sweep to end in order
 
-// Returns the result of `ask`, which owns all that it reads, since it may outlive this call.
+// Returns the result of `ask`, which must own all data that it reads, since it may outlive this
+// call.
 template <typename Ask>
 auto answer(Ask ask) {
   const py::gil_scoped_release unlocked;
@@ -55,7 +56,7 @@ auto answer(Ask ask) {
   return answered.get();
 }
 
-// The package's exception, with one line and the exit code of the program.
+// Raises the package's exception, with one line and the exit code of the program.
 void raise(const std::string& message, Exit code) {
   const py::object type =
       py::module_::import("lambcast").attr(code == Exit::usage ? "UsageError" : "Error");

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# `pip install` of the package in a clean virtual environment, from what a build folder holds: the module answers, the
-# program runs, stubs name each key, and every cell of the notebook runs.
+# `pip install` of the package in a clean virtual environment, from a build folder: the module
+# answers, the program runs, stubs name each key, and every cell of the notebook runs.
 #
 #   pip_test.sh BUILD_FOLDER PYTHON
 set -euo pipefail
@@ -18,7 +18,7 @@ LAMBCAST_BUILD=$build "$root/venv/bin/python" -m pip --disable-pip-version-check
 [ ! -e "$here/build" ] && [ ! -e "$here/lambcast.egg-info" ] || fail "pip writes next to the sources"
 cd "$root"
 alone() { env -i PATH="$root/venv/bin:/usr/bin:/bin" HOME="$root" "$@"; }
-# Without -q grep reads all: a program whose reader leaves early ends by SIGPIPE.
+# Without -q grep reads all input: a program whose reader ends early gets SIGPIPE.
 packages=$(alone python -c 'import lambcast; print(lambcast.__path__[0])')
 for file in "$packages/bin/lambcast" "$packages"/_lambcast*.so; do
   ldd "$file" | grep "libfmt.* => $packages/" >/dev/null || fail "$file takes libraries from elsewhere: $(ldd "$file")"
@@ -36,7 +36,7 @@ folder = pathlib.Path(lambcast.__file__).parent
 assert os.path.realpath(folder).startswith(os.path.realpath(sys.prefix)), f"imported from {folder}"
 assert (folder / "py.typed").exists()
 
-# The stub: the arguments of each function, and the keys of questions.
+# The stub contains the arguments of each function, and the keys of questions.
 stubs = {of.name: of.args for of in ast.parse((folder / "__init__.pyi").read_text()).body if isinstance(of, ast.FunctionDef)}
 for name in lambcast.__all__:
     function = getattr(lambcast, name)
@@ -49,7 +49,7 @@ keys = {argument.arg for argument in stubs["simulate"].kwonlyargs}
 known = json.loads(subprocess.run(["lambcast", "help", "json"], stdout=subprocess.PIPE, check=True).stdout)["keys"]
 assert keys == {entry["name"] for section in known for entry in section["entries"]} and len(keys) > 50, keys
 
-# The notebook: all cells in one namespace; an expression at the end of a cell is shown.
+# The notebook: all cells share one namespace; an expression at the end of a cell is displayed.
 cells = [cell for cell in json.load(open(sys.argv[1]))["cells"] if cell["cell_type"] == "code"]
 space, shown = {}, []
 for cell in cells:

@@ -18,7 +18,7 @@ from setuptools.command.build_py import build_py
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 PROGRAMS = ["lambcast", "lambcast-measure", "lambcast-mpi.so"]  # the first is needed
-# Libraries that another machine may lack; they lie next to the programs.
+# Libraries that another machine may lack; they are installed next to the programs.
 BUNDLED = re.compile(r"=> (/\S*/lib(?:fmt|tomlplusplus|yaml-cpp)\.so\S*)")
 
 

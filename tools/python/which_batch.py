@@ -10,5 +10,5 @@ for row in rows:
     print(f"{row['global_batch']:<8} {row['speedup_vs_baseline']:.2f}x     "
           f"{row['speedup_low']:.2f} to {row['speedup_high']:.2f}x  {row['run_time_s'] / 3600:6.1f} h")
 
-# The same asked the other way round: where does the speed-up pass 1.2?
+# The reverse question: at which value does the speed-up exceed 1.2?
 print(lambcast.solve("grad_accum", "speedup=1.2", **run)["answer"])

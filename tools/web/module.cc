@@ -1,5 +1,4 @@
-// The module of WebAssembly: one call, which takes a question as JSON and returns an answer as
-// JSON.
+// The WebAssembly module: one call, which takes a question as JSON and returns an answer as JSON.
 //
 //   {"command": "advise", "texts": {"model": "bert-large", ...}}  ->  {"answer": {...}}
 //                                                 or {"error": "FLAG: what is wrong", "code": 2}
@@ -74,7 +73,7 @@ std::string answer_to(std::string_view text) {
   return found->second(question);
 }
 
-// Returns a text of its own with a NUL at the end.
+// Returns a newly allocated copy of the text with a NUL at the end.
 char* handed_out(const std::string& text) {
   char* copy = static_cast<char*>(std::malloc(text.size() + 1));
   if (copy != nullptr) std::memcpy(copy, text.c_str(), text.size() + 1);

@@ -1,5 +1,5 @@
-// Holds the module of a page against the program: every model and every cluster that ships, texts
-// equal and numbers within 1e-12. Then its memory after 2,000 questions.
+// Compares the module of a page with the program: every preset model and cluster, texts equal and
+// numbers within 1e-12. Then checks its memory after 2,000 questions.
 //
 //   node module_test.js PAGE.html LAMBCAST
 /* eslint-env node */
@@ -36,7 +36,7 @@ for (const question of asked) {
 }
 console.log(`${asked.length} questions, ${refused} of them refused`);
 
-// The other questions, and the words of the command line that ask them.
+// The other questions, and the corresponding words of the command line.
 const run = { model: "bert-large", optimizer: "lamb", global_batch: "4096", micro_batch: "16", steps: "5993" };
 for (const [question, others] of [
   [{ command: "compare", names: ["aws-p4d", "commodity-10gbe"], texts: Object.assign({ gpus: "32" }, run) },
@@ -49,7 +49,7 @@ for (const [question, others] of [
   if (found) failures.push(`${question.command}: ${found}`);
 }
 
-// Descriptions of the user's own: texts that the page offers as files.
+// The user's own descriptions: texts that the page passes as files.
 const cluster = presets.clusters.find(function (c) { return c.name === "commodity-25gbe"; });
 const texts = { model: "bert-large", gpus: "16", optimizer: "lamb", micro_batch: "8", grad_accum: "2", steps: "100" };
 engine.file("mine.toml", cluster.text);

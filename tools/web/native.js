@@ -1,10 +1,11 @@
-// The program's own answers, for the tests that hold those of the module against them.
+// The program's own answers, for tests that compare the module with them.
 /* eslint-env node */
 "use strict";
 
 const { spawnSync } = require("child_process");
 
-// Returns {answer} or {error}, as the module does, of a command with its flags as texts by key, behind `others`.
+// Returns {answer} or {error}, like the module, for a command with its flags as texts by key, after
+// `others`.
 exports.nativeAnswer = function (program, command, texts, others) {
   const words = [command].concat(others || []);
   for (const [key, value] of Object.entries(texts))
@@ -15,7 +16,8 @@ exports.nativeAnswer = function (program, command, texts, others) {
   return { error: ran.stderr.trim().replace(/^lambcast: /, ""), code: ran.status };
 };
 
-// Returns where two answers differ: texts must be equal, numbers within `tolerance` of the larger.
+// Returns the first difference of two answers: texts must be equal, numbers within `tolerance` of
+// the larger.
 exports.difference = function difference(one, other, tolerance, at = "") {
   if (typeof one === "number" && typeof other === "number") {
     const apart = Math.abs(one - other), most = tolerance * Math.max(Math.abs(one), Math.abs(other));

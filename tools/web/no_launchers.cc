@@ -1,4 +1,4 @@
-// The page takes no file of a launcher, whose readers would make it larger than 1.5 MB.
+// The page reads no launcher files, whose parsers would make it larger than 1.5 MB.
 #include "models/launchers/launcher_file.h"
 #include "sim/base/error.h"
 

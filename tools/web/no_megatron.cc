@@ -1,4 +1,4 @@
-// The page takes no launch script, whose reader would make it larger than 1.5 MB.
+// The page reads no launch scripts, whose parser would make it larger than 1.5 MB.
 #include "models/megatron/arguments.h"
 #include "sim/base/error.h"
 

@@ -1,6 +1,7 @@
-// The page in headless Chromium, driven by the DevTools protocol over a pipe: moves its controls and
-// holds each verdict against `lambcast`; no console message, no request, labels on all controls, no
-// sideways scrolling at 390 pixels. Exits with 77 if there is no Chromium.
+// The page in headless Chromium, driven by the DevTools protocol over a pipe. The test moves its
+// controls and compares each verdict with `lambcast`. It checks that there are no console messages
+// and no requests, that all controls have labels, and that nothing scrolls sideways at 390 pixels.
+// Exits with 77 if there is no Chromium.
 //
 //   node page_test.js PAGE.html LAMBCAST [FOLDER_FOR_SCREENSHOTS]
 /* eslint-env node */
@@ -22,7 +23,7 @@ function check(what, passes, found) {
   if (!passes) failures.push(`${what}: ${JSON.stringify(found)}`);
 }
 
-// A browser with one page: send() calls a method of the protocol, `seen` keeps what must not happen.
+// A browser with one page: send() calls a method of the protocol; `seen` collects unwanted events.
 class Browser {
   constructor(folder) {
     this.child = spawn(browser, ["--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
@@ -78,7 +79,7 @@ class Browser {
   }
 }
 
-// In the page: sets controls as a user does, and waits for the answer to the last of them.
+// Functions in the page that set controls like a user, and wait for the answer to the last change.
 const helpers = `
   window.answer = function () {
     return new Promise(function (resolve) { addEventListener("answered", resolve, { once: true }); });
@@ -153,12 +154,12 @@ async function drive(shown, begun) {
   compareWithProgram(first);
   for (const state of states) compareWithProgram(await shown.run(`put(${JSON.stringify(state)})`));
 
-  // A moved control, to the next frame with its verdict and curve.
+  // From a moved control to the next frame with its verdict and curve.
   await shown.run("put({ cluster: 'commodity-10gbe', model: 'bert-large', optimizer: 'onebit_lamb', gpus: '32' })");
   const times = [];
   for (let i = 0; i < 20; ++i) times.push((await shown.run(`put({ nic: '${5 + i}' })`)).ms);
   times.sort(function (a, b) { return a - b; });
-  // The last of several movements at once counts.
+  // Of several quick movements the last one counts.
   const rapid = await shown.run("(async function () { for (let i = 1; i < 20; ++i) put({ nic: String(i) }); " +
     "return put({ nic: '42' }); })()");
   check("the last question", rapid.command.includes("bandwidth=42Gbit/s"), rapid.command);
@@ -170,7 +171,7 @@ async function drive(shown, begun) {
     await shown.send("Input.dispatchKeyEvent", { type, key: "ArrowRight", code: "ArrowRight", windowsVirtualKeyCode: 39 });
   check("an arrow key", await wanted === 64, await wanted);
 
-  // A description of one's own, and the address that brings all of it back.
+  // A description of the user, and the address that restores it.
   const own = await shown.run("put({ cluster: 'own' })");
   check("an own cluster", own.verdict.includes("x ("), own.verdict);
   const wrong = await shown.run("put({ cluster_text: 'name = \"x\"\\n[nic]\\nbandwith = 1\\n' })");

@@ -7,12 +7,13 @@
 
 namespace lambcast {
 
-// The models and clusters that ship inside, each with the figures that its choice is made by, and
-// the parts of a step with their labels and colours.
+// Returns, as JSON, the model and cluster presets with the figures shown in the chooser, and the
+// step parts with labels and colours.
 std::string preset_answer();
 
-// The run of `simulate` for each value of a scan ("cluster.nic.bandwidth=1Gbit/s:100Gbit/s:x2"): an
-// array of {"value", "run"}, or of {"value", "refused"} if it cannot run.
+// Returns the run of `simulate` for each value of a scan
+// ("cluster.nic.bandwidth=1Gbit/s:100Gbit/s:x2"), as an array of {"value", "run"}, or of {"value",
+// "refused"} if it cannot run.
 std::string curve_answer(const WhatIf& texts, const std::string& scan);
 
 }  // namespace lambcast

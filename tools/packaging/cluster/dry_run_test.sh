@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The recipes for clusters run to their end, with forecasts in place of measurements: what they ask of `lambcast measure` is
-# accepted by it, and the description that they fit forecasts. Without PyYAML only the job of Slurm is run.
+# The recipes for clusters run to their end with forecasts instead of measurements: `lambcast
+# measure` accepts their questions, and the description that they fit gives a forecast. Without
+# PyYAML only the Slurm job is run.
 #
 #   dry_run_test.sh LAMBCAST PYTHON
 set -euo pipefail
@@ -10,7 +11,7 @@ root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 fail() { echo "FAILED: $*"; exit 1; }
 mkdir "$root/bin"
-# 4: a valid question, and no GPU here.
+# Exit code 4: a valid question, and no GPU here.
 cat >"$root/bin/lambcast" <<END
 #!/bin/bash
 [ "\$1" = measure ] || exec $lambcast "\$@"

@@ -1,4 +1,4 @@
-// The controls of the page: each has a label, and says what changed.
+// The controls of the page. Each one has a label, and reports its changes.
 "use strict";
 
 (function () {
@@ -25,7 +25,7 @@
       return make("option", { value: option[0] }, [option[1]]);
     }));
   }
-  // The place of the value of `all` that is nearest to `value` by ratio.
+  // Returns the index of the value in `all` that is nearest to `value` by ratio.
   function nearest(all, value) {
     let best = 0;
     all.forEach(function (one, i) {
@@ -89,7 +89,7 @@
       const box = make("input", { type: "number", id: key, name: key, min: 0, step: step || 1 });
       return field(key, label, [make("div", { className: "pair" }, [slide, box])], aside);
     }
-    // The cluster that is chosen; none for an own description.
+    // Returns the selected cluster; nothing for a description of the user.
     preset() { return this.presets.clusters.find((c) => c.name === this.run.cluster); }
     nodeSize() { return this.preset() ? this.preset().gpus_per_node : 8; }
     // Shows the run in all controls.
@@ -132,7 +132,7 @@
       this.show();
       this.changed();
     }
-    // An own description begins with the text of the preset that was shown.
+    // A description of the user starts with the text of the preset that was shown.
     begin(preset) {
       const found = this.presets.clusters.find(function (c) { return c.name === preset; });
       if (found) this.run.cluster_text = found.text;
@@ -143,7 +143,7 @@
       this.show();
       this.changed();
     }
-    // A file dropped anywhere: JSON is a model, everything else a cluster.
+    // Handles a dropped file: JSON is a model, any other file a cluster.
     drop() {
       const body = document.body;
       body.addEventListener("dragover", function (event) {

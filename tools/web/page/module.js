@@ -1,4 +1,4 @@
-// The engine in WebAssembly: files that the page offers it, the few calls of WASI that it makes,
+// The engine in WebAssembly: the files that the page gives it, the few WASI calls that it makes,
 // and ask(), which takes a question and returns its answer. Runs in a Worker and in node.
 /* global BigInt, globalThis */
 "use strict";
@@ -7,7 +7,8 @@
   const ok = 0, badf = 8, noent = 44, nosys = 52;
   const folder = 3, directory = 3, regular = 4;
 
-  // Imports of the module over `files`, texts by name, in its only folder. memory() is its memory.
+  // Imports of the module; `files` are texts by name, in its only folder. memory() returns its
+  // memory.
   function imports(files, memory) {
     const opened = new Map();
     let next = folder + 1;
@@ -138,7 +139,8 @@
   }
   root.LambcastEngine = Engine;
 
-  // The bytes behind the text that join.sh makes: the count of padding, then five digits of base 85 for four bytes.
+  // Returns the bytes encoded in the text of join.sh: the padding count, then five digits of base
+  // 85 for four bytes.
   root.lambcastBytes = function (text) {
     const digits = new Uint8Array(128), count = (text.length - 1) / 5;
     let next = 0;

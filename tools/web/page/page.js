@@ -1,5 +1,5 @@
-// Brings the page to life: asks the engine in its Worker, keeps only the last question while one is
-// answered, and draws the answers.
+// Runs the page: sends questions to the engine in its Worker, keeps only the last question while
+// one is being answered, and draws the answers.
 "use strict";
 
 (function () {
@@ -31,7 +31,7 @@
   const title = function (optimizer) {
     return lambcast.nameOf({ key: "optimizer", at: function () { return optimizer; } }, 0);
   };
-  // The optimizer of an answer, and its exchange if that is not the usual one.
+  // Returns the optimizer of an answer, and its exchange if it is not the default.
   const nameOf = function (answer) {
     const exchange = answer.inputs.exchange;
     return title(answer.inputs.optimizer) + (exchange === "all_reduce" ? "" : " with " + exchange);
@@ -42,7 +42,7 @@
     does_not_fit: ["loses", "Compression does not pay: it does not fit"],
     not_judged: ["open", "Not judged: the run compresses fewer than 5 % of its steps"] };
 
-  // The verdict of the run: a class, its words, and the sentence behind them.
+  // Returns the verdict of the run: a class, its words, and the sentence after them.
   lambcast.verdictOf = function (answers) {
     const one = answers.run.answer.run, kind = answers.run.answer.run.verdict;
     if (kind === null || kind === undefined)
@@ -129,7 +129,7 @@
       : "It " + (points[0].y > 1 ? "pays" : "does not pay") + " by the expected times from 1 to 800 Gbit/s.");
   }
 
-  // The steps of both runs, as rows of the report's picture of steps.
+  // Shows the steps of both runs, as rows of the report's picture of steps.
   function showBars(answers) {
     const rows = [answers.plain, answers.run].map(function (a) { return a && a.answer; })
       .filter(Boolean);
@@ -148,7 +148,7 @@
     place("bars").parentElement.hidden = rows.length === 0;
   }
 
-  // Errors that make the interval wide, each with what to measure.
+  // Shows the errors that make the interval wide, each with the measurement that narrows it.
   function showCertain(answers) {
     const advice = answers.advice && answers.advice.answer, one = answers.run.answer;
     const errors = advice && advice.errors || [];

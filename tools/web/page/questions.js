@@ -1,4 +1,4 @@
-// The run that the controls describe, and what it is as a question, a command and an address.
+// The run set by the controls, and its form as a question, a command and an address.
 "use strict";
 
 (function () {
@@ -14,7 +14,7 @@
     return lambcast.isOnebit(run) || run.exchange !== "all_reduce";
   };
 
-  // Flags of the run, by key.
+  // Returns the flags of the run, by key.
   function textsOf(run) {
     const texts = { model: run.model === "own" ? own.model : run.model,
       cluster: run.cluster === "own" ? own.cluster : run.cluster, gpus: String(run.gpus),
@@ -34,7 +34,7 @@
     return texts;
   }
 
-  // Questions for one state of the controls, by name.
+  // Returns the questions for one state of the controls, by name.
   lambcast.questionsOf = function (run) {
     const texts = textsOf(run), questions = { run: { command: "simulate", texts: texts },
       plain: { command: "simulate", texts: plainTextsOf(run) } };

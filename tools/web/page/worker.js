@@ -1,4 +1,4 @@
-// Answers the page's questions one after the other, next to its main thread.
+// Answers the page's questions one after another, outside its main thread.
 /* global DecompressionStream, LambcastEngine, lambcastBytes */
 "use strict";
 

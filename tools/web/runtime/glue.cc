@@ -1,5 +1,5 @@
-// Functions that libc++, its exceptions and wasi-libc leave undefined in a module of one thread,
-// which has no file system of its own.
+// Functions that libc++, its exceptions and wasi-libc leave undefined in a module with one thread
+// and without a file system of its own.
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
@@ -14,7 +14,7 @@
 
 extern "C" {
 
-// The exceptions of the one thread. cxa_exception.cpp reads these two members.
+// The exceptions of the single thread. cxa_exception.cpp reads these two members.
 struct CaughtExceptions {
   void* caught;
   unsigned uncaught;
@@ -25,7 +25,7 @@ CaughtExceptions* __cxa_get_globals() {
 }
 CaughtExceptions* __cxa_get_globals_fast() { return __cxa_get_globals(); }
 
-// Objects of the one thread live as long as the module.
+// Objects of the single thread live as long as the module.
 int __cxa_thread_atexit(void (*)(void*), void*, void*) { return 0; }
 
 // Clang calls the personality function by the second name, and emscripten defines the first.
@@ -39,7 +39,7 @@ _Unwind_Reason_Code __gxx_wasm_personality_v0(int version, _Unwind_Action action
 }
 }
 
-// One thread: it holds every lock at once.
+// With one thread, every lock can be taken at once.
 std::mutex::~mutex() noexcept = default;
 void std::mutex::lock() {}
 bool std::mutex::try_lock() noexcept { return true; }
@@ -67,7 +67,7 @@ std::filesystem::file_status std::filesystem::__status(const path& name, std::er
   return file_status(S_ISDIR(found.st_mode) ? file_type::directory : file_type::regular);
 }
 
-// The tag of C++ exceptions, which the compiler throws and catches by its name.
+// The tag of C++ exceptions, by whose name the compiler throws and catches.
 asm(R"(
   .tagtype __cpp_exception i32
   .globl __cpp_exception

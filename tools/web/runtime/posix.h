@@ -1,5 +1,5 @@
-// Calls of POSIX that wasi-libc 2022 lacks. In a page they fail: there are no owners of files, no
-// other processes, and no folder to write into.
+// POSIX calls that wasi-libc 2022 lacks. They fail in a page, which has no file owners, no other
+// processes, and no folder for writing.
 #pragma once
 
 #include <errno.h>
