@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::size_t narrowest = 40, help_width = 80;
 
-// Whether a stream is a terminal. Open MPI's mpirun gives every rank a terminal, whatever its own
-// stdout is.
+// Whether a stream is a terminal. Open MPI's mpirun gives every rank a terminal, even if its own
+// stdout is a file.
 bool is_on_terminal(int stream) {
   return isatty(stream) == 1 && std::getenv("OMPI_COMM_WORLD_RANK") == nullptr;
 }

@@ -119,7 +119,9 @@ void paths_stay_within_their_limits() {
 }  // namespace
 
 // One test, because the count takes ten seconds.
-TEST_CASE("every kernel moves what the profile says and limits.md lists, with the reason if more") {
+TEST_CASE(
+    "every kernel moves the bytes of the profile and of limits.md, with the reason if there are "
+    "more") {
   for (const auto& [name, kernel] : counted()) {
     INFO(name << ": counted " << kernel.bytes << ", says " << kernel.says);
     CHECK(kernel.bytes == Approx(kernel.says).epsilon(0.02).margin(0.05));

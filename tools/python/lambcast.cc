@@ -33,8 +33,8 @@ StopAsked stop_of(const Stopped& stopped) {
 constexpr std::chrono::milliseconds between_looks{50};
 constexpr std::chrono::seconds stop_patience{1};  // time for a sweep to end in order
 
-// Returns the result of `ask`, which must own all data that it reads, since it may outlive this
-// call.
+// Returns the result of the function, which must own all data that it reads, since it may outlive
+// this call.
 template <typename Ask>
 auto answer(Ask ask) {
   const py::gil_scoped_release unlocked;

@@ -125,7 +125,7 @@ TEST_CASE("exchange: a slow network between sites is used in only one step of H"
   CHECK(rare == Approx(never + 2 * meeting).epsilon(1e-6));
 }
 
-TEST_CASE("exchange: what goes over the wire is the closed form") {
+TEST_CASE("exchange: the bytes on the wire match the closed forms") {
   const ModelShape bert = load_model("bert-large");
   const auto all = static_cast<std::size_t>(parameters(bert));
   const double least = wire_bytes("all_reduce");

@@ -41,7 +41,7 @@ TEST_CASE("optimizer states: GaLore projects in every step and decomposes in eve
 
 TEST_CASE("optimizer states: GaLore refreshes between and at the exchanges of local steps") {
   // Of the 50 refreshes at steps 1, 201, 401, ... of 10,000, those at a multiple of 9 (801, 2601,
-  // ...) exchange too. None is at a multiple of 16.
+  // ...) also exchange. None is at a multiple of 16.
   struct Row {
     double every;
     std::int64_t exchanging, local;
@@ -193,7 +193,7 @@ ModelShape three_matrices() {
   return model;
 }
 
-TEST_CASE("optimizer states: factored statistics cross as the cut of each matrix asks") {
+TEST_CASE("optimizer states: calls for factored statistics depend on the cut of each matrix") {
   const ModelShape model = three_matrices();
   const auto expect = [&](const UpdateDivision& division, const char* name, std::int64_t times,
                           double bytes_of_all) {
@@ -248,7 +248,8 @@ TEST_CASE("optimizer states: factored statistics cross as the cut of each matrix
 }
 
 TEST_CASE(
-    "optimizer states: of a matrix a rank keeps all its columns, and rows where they divide") {
+    "optimizer states: a rank keeps all columns of a matrix, and its part of the rows if they "
+    "divide") {
   const ModelShape model = three_matrices();
   const auto kept = [&](const UpdateDivision& division) {
     double updated = 0;
@@ -269,7 +270,7 @@ TEST_CASE(
   CHECK(kept({.shards = 3, .tensor_ranks = 4}) == Approx((64 + 64) + (64 + 64) + (32 + 64)));
 }
 
-TEST_CASE("optimizer states: flat vectors are neither factored nor projected, and nobody sums") {
+TEST_CASE("optimizer states: flat vectors are neither factored nor projected, and need no sums") {
   const ModelShape bert = load_model("bert-large");
   const UpdateDivision flat{.shards = 8, .flat = true};
   CHECK(state_bytes_per_element(OptimizerType::adafactor, bert, flat) == 4);

@@ -34,7 +34,7 @@ TEST_CASE("backend limit: plain optimizers exchange nothing by these backends") 
   CHECK_FALSE(why_backend_fails(training));
 }
 
-TEST_CASE("judge: a backend that fails is named, and one verdict stands") {
+TEST_CASE("judge: a failing backend is reported, with one verdict") {
   const auto codes_of = [](const TrainingPlan& training) {
     CollectiveCosts costs;
     const Forecast of = forecast(training, costs);

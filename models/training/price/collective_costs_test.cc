@@ -29,7 +29,7 @@ TEST_CASE("collective costs: clusters that are equal share them, whoever read th
   CHECK(costs.counts().planned == 2);
 }
 
-TEST_CASE("collective costs: clusters that differ in names and prices alone share them") {
+TEST_CASE("collective costs: clusters that differ only in names and prices share them") {
   CollectiveCosts costs;
   const Duration first = time_on(costs, cluster_of({}));
   for (int cents = 100; cents < 200; ++cents)
@@ -54,7 +54,7 @@ TEST_CASE("collective costs: thousands of clusters come and go, each with its ow
 }
 
 // Schedules are laid out once for all rates. A price must not depend on those found before.
-TEST_CASE("collective costs: rates that change leave no trace in what is priced next") {
+TEST_CASE("collective costs: a price is independent of rates that were priced before") {
   int compared = 0;
   for (const char* preset : {"meta-h100-roce", "gcp-a3-mega", "perlmutter-a100", "selene-a100"}) {
     CollectiveCosts costs;

@@ -94,7 +94,8 @@ TEST_CASE("measured program: a share set by --set keeps the evidence of the pres
 
 // dgx2h-v100 was measured with NVIDIA's recipe: +-0.08 for this recipe. For other programs it is
 // +-0.25, the error on another machine, plus the spread of programs.
-TEST_CASE("measured program: the curve of a machine is its own only for the program that gave it") {
+TEST_CASE(
+    "measured program: a curve is of this machine only for the program that it was measured with") {
   TrainingPlan training = training_of({OptimizerType::lamb, 16, "dgx2h-v100"});
   training.prior = shipped_program_prior();
   CollectiveCosts costs;

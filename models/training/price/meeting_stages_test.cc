@@ -98,7 +98,7 @@ TEST_CASE(
 }
 
 // Four nodes with one stage each: the share is 0.
-TEST_CASE("stages that meet: a stage alone on its node meets none") {
+TEST_CASE("stages that meet: a single stage on its node meets no others") {
   TrainingPlan training = reduced_in_passes("gpt2-xl", 4, 16, Sharding::gradients);
   training.parallelism->layout.order = parallel::default_order;
   CollectiveCosts costs;

@@ -135,7 +135,7 @@ TEST_CASE("passage: the host starts the kernels of small batches no faster") {
   }
 }
 
-TEST_CASE("passage: what was measured comes first") {
+TEST_CASE("passage: measured times take precedence") {
   TrainingPlan measured = bert_on("dgx1-v100", 64);
   CHECK(passage_of(measured).basis == Basis::this_device);
   CHECK_FALSE(priced_as(measured));
@@ -157,7 +157,7 @@ TEST_CASE("passage: what was measured comes first") {
   CHECK(passage_of(measured).basis == Basis::kernels);
 }
 
-TEST_CASE("passage: patches of images have rates alone") {
+TEST_CASE("passage: patches of images only have rates") {
   TrainingPlan images = bert_on("hgx-h100-ndr", 64);
   images.model = std::make_shared<const ModelShape>(load_model("vit-l16"));
   images.seq_len = 0;

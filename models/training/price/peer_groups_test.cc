@@ -20,7 +20,7 @@ TEST_CASE("peer groups: a stage lies on nodes of its own, or on all of them") {
   CHECK(nodes_by_stage(grid_of(layout)) == std::vector<Nodes>(4, {0, 1}));
 }
 
-TEST_CASE("peer groups: stages that fill nodes unevenly have none") {
+TEST_CASE("peer groups: stages that fill nodes unevenly have no peers") {
   const parallel::ParallelLayout layout{.dp = 6, .pp = 4, .gpus_per_node = 8};
   for (const Nodes& nodes : nodes_by_stage(grid_of(layout))) CHECK(nodes.size() <= 1);
 }

@@ -94,8 +94,8 @@ TEST_CASE("encoder and decoder: fewer target tokens make a shorter step, more ma
   CHECK(step_us(1) > 1.2 * usual);
 }
 
-// With an even number of stages, stacks meet at a border between stages; otherwise one stage has
-// blocks of both.
+// With an even number of stages, the encoder ends with a stage; otherwise one stage has blocks of
+// both.
 TEST_CASE("encoder and decoder: each stack begins in one chunk") {
   for (const int stages : {1, 2, 3, 4}) {
     const PipelinePlan plan = pipeline_of(t5_training({.pp = stages}));

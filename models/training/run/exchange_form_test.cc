@@ -84,7 +84,7 @@ TEST_CASE("exchange form: exchanges without forms, and ZeRO, reject one") {
   CHECK(refused_with_zero(parsed("int8 / flat / after"), 1).empty());
 }
 
-TEST_CASE("exchange form: node leaders lie on all nodes, one for each of the siblings") {
+TEST_CASE("exchange form: every node has a leader for each sibling group") {
   const ProcessGroup leaders = node_leaders({16, 2, 4, 1, 4});
   CHECK(leaders == ProcessGroup{8, 1, 1, 1, 4});
   CHECK(node_leaders({6, 4}).ranks == 2);
@@ -93,7 +93,7 @@ TEST_CASE("exchange form: node leaders lie on all nodes, one for each of the sib
 
 // A leader exchanges with 7 others what a rank in the flat form exchanges with 31, and only leaders
 // use the NICs: 2 7/8 (K + 4 bytes of scales for each 2,048) bytes of int8 per node.
-TEST_CASE("exchange form: on two levels a NIC carries what leaders exchange") {
+TEST_CASE("exchange form: on two levels only the leaders' messages pass a NIC") {
   const auto all = static_cast<std::size_t>(parameters(load_model("bert-large")));
   const auto of_node = [](const char* exchange) {
     return step_in_form(exchange).network_bytes_per_node.value();

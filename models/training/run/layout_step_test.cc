@@ -217,7 +217,7 @@ TEST_CASE("layout step: distributed LAMB sums over all ranks and shares its upda
   CHECK(apart == static_cast<std::int64_t>(optimized_tensor_count(*training.model)));
 }
 
-// LARS keeps one moment where LAMB keeps two.
+// LARS keeps one moment, and LAMB two.
 TEST_CASE("layout step: LARS has less memory and traffic than LAMB") {
   TrainingPlan training = layout_training({.dp = 8});
   const auto with = [&](OptimizerType type) {
