@@ -26,7 +26,7 @@ std::vector<float> eight_bit_maps();
 struct EightBitMoments {
   std::uint8_t* m8 = nullptr;
   std::uint8_t* v8 = nullptr;
-  float* m_largest = nullptr;  // per block; initially zero, as are the values of all codes
+  float* m_largest = nullptr;  // per block; initially zero, so that all codes decode as 0
   float* v_largest = nullptr;
   float* m = nullptr;  // used instead of the codes and largest values if m8 is null
   float* v = nullptr;

@@ -87,7 +87,7 @@ class OneBitLamb(OneBitOptimizer):
         return {"freeze_step": self.freeze_step}
 
     def _set_stage(self, stage):
-        # A saved freeze step must agree with the stage: a freeze that has happened cannot be
-        # undone, and one that has not cannot be made to have happened.
+        # If this freeze_step would change the saved stage, the saved one is used: a past freeze
+        # cannot be undone, and a later one cannot be moved into the past.
         if self.averages_gradients != (self.steps < stage["freeze_step"]):
             self.freeze_step = stage["freeze_step"]
