@@ -25,9 +25,9 @@ WhatIf with(WhatIf what_if, const BackendTraits& backend) {
   return what_if;
 }
 
-// The question with its 1-bit optimizer named. 1-bit optimizers reject ZeRO: a run with ZeRO is
-// compared with compression without ZeRO. An optimizer that has no 1-bit form is compared with
-// another one's 1-bit form.
+// A question whose 1-bit optimizer is set. 1-bit optimizers reject ZeRO, so a run with ZeRO is
+// compared with compression without ZeRO. An optimizer without a 1-bit form is compared with the
+// 1-bit form of another optimizer.
 struct Asked {
   WhatIf what_if;
   std::optional<WhatIf> own;  // set if the plain run is not the baseline of the 1-bit optimizer
@@ -40,14 +40,14 @@ bool is_of_another_family(OptimizerType type) {
   return model_of(baseline_of(onebit_of(type))).label != model_of(baseline_of(type)).label;
 }
 
-// The plain optimizer of the family that is named.
+// Returns the question with the plain optimizer in place of its 1-bit form.
 WhatIf with_plain_kin(WhatIf what_if) {
   if (const auto type = Words(what_if).chosen<OptimizerType>("optimizer"))
     what_if["optimizer"] = std::string(name_of(baseline_of(*type)));
   return what_if;
 }
 
-// The same without ZeRO, and without what only ZeRO has.
+// Returns the question without ZeRO and without the keys that only ZeRO uses.
 WhatIf leaving_zero(WhatIf what_if) {
   std::erase_if(what_if, [](const auto& said) {
     return is_of_zero(said.first) || (said.first == "plugin" && said.second == "low_level_zero");
@@ -89,8 +89,8 @@ Asked compressed(const WhatIf& what_if, Catalog& catalog) {
   return asked;
 }
 
-// Returns the same question for the plain optimizer, with as many steps if a freeze step was to
-// decide the length.
+// Returns the same question for the plain optimizer. The run keeps its number of steps if the
+// freeze step determined its length.
 WhatIf plain_question(WhatIf asked, const std::string& optimizer, std::int64_t steps) {
   asked["optimizer"] = optimizer;
   for (const char* key : {"freeze_step", "backend", "cuda_aware"}) asked.erase(key);
@@ -161,7 +161,8 @@ PlainStep plain_step(const OwnRun& own, const Answer& answer, CollectiveCosts& c
           *plain.run.speedup, ratio_of(plain.time, answer.forecast().time), plain.memory.fits};
 }
 
-// Every backend that runs, the one to take in full. Throws the first refusal if none runs.
+// Returns the answer with all backends that run, the recommended one first and in full. Throws the
+// first refusal if none runs.
 Answer answer_to(const WhatIf& asked, const std::optional<OwnRun>& own, Catalog& catalog,
                  CollectiveCosts& costs) {
   Answer answer;
@@ -201,7 +202,7 @@ void find_unread_of_advice(const WhatIf& asked, std::vector<Finding>& findings) 
                        flag(key).key)});
 }
 
-// The bandwidths at which the answer's best backend begins or ceases to pay.
+// Returns the bandwidths at which the recommended backend begins or ceases to pay.
 BreakEven break_even_of(const Answer& answer, const std::optional<OwnRun>& own, Catalog& catalog,
                         CollectiveCosts& costs) {
   const auto speedup = [&](double RatioInterval::*end) {
@@ -313,7 +314,7 @@ Advice advise(const WhatIf& what_if, Catalog& catalog) {
   const auto [asked, asked_own, warmup_assumed] = compressed(in_one_precision, catalog);
   CollectiveCosts costs;
   const auto own = asked_own ? std::optional(own_run(*asked_own, catalog, costs)) : std::nullopt;
-  std::optional<OwnRun> own_fused;  // like is compared with like
+  std::optional<OwnRun> own_fused;  // set to compare fused kernels with fused kernels
   Advice advice;
   advice.warmup_assumed = warmup_assumed;
   advice.answer = answer_to(asked, own, catalog, costs);

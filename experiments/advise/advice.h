@@ -48,21 +48,21 @@ struct BackendAdvice {
   RatioInterval speedup;
   Bytes peak;
   bool fits = false;
-  WhatIf asked;       // the question with this backend
-  Forecast forecast;  // of it, against the baseline of all
+  WhatIf asked;       // the question with this backend set
+  Forecast forecast;  // the forecast, relative to the baseline of all backends
 };
 
 // NIC bandwidth at which the run takes equally long with and without compression. `low`, `high`:
 // bandwidths at which that end of the speed-up is 1. Absent: not between 100 Mbit/s and 10 Tbit/s.
 struct BreakEven {
   std::optional<Bandwidth> at, low, high;
-  bool pays_above = false;             // else below
+  bool pays_above = false;             // else compression pays below
   bool pays_at_any_bandwidth = false;  // meaningful only if a search found no break-even
-  // The same for the ends of the speed-up.
+  // Same as above, for each end of the speed-up's interval.
   bool low_pays_above = false, low_pays_at_any = false, high_pays_at_any = false;
-  // Above it NCCL's TCP streams limit the plain run (stream_limit.h).
+  // NIC bandwidth above which NCCL's TCP streams limit the plain run (stream_limit.h).
   std::optional<Bandwidth> streams;
-  // Above it the path from one GPU to its NICs limits the plain run (nic_limit.h).
+  // NIC bandwidth above which the path from one GPU to its NICs limits the plain run (nic_limit.h).
   std::optional<Bandwidth> gpu_way;
 };
 
@@ -70,27 +70,29 @@ struct BreakEven {
 // about another plain run: one with ZeRO, or an optimizer that has no 1-bit form.
 struct PlainStep {
   std::string name;           // "adam without ZeRO"
-  RatioInterval speedup;      // over the plain run of the question
-  RatioInterval compression;  // of the compressed run over this one
+  RatioInterval speedup;      // relative to the plain run of the question
+  RatioInterval compression;  // speed-up of the compressed run relative to this one
   bool fits = false;
 };
 
-// The answer with one implementation of the kernels.
+// Answer to the question with one implementation of the kernels.
 struct Answer {
   Scenario scenario;    // with the 1-bit optimizer and the recommended backend
-  std::string against;  // the plain run, which has the same kernels if it is named
-  // The recommended backend first, then fastest first. It is the simplest one that may be fastest.
+  std::string against;  // name of the plain run; it uses the same kernels if they are named
+  // The recommended backend comes first, then the others, fastest first. The recommended one is the
+  // simplest that may be the fastest.
   std::vector<BackendAdvice> backends;
-  // Backends that cannot do it, by reason: "DeepSpeed's mpi backend exchanges over all ranks, ...".
+  // Backends that cannot run it, by reason: "DeepSpeed's mpi backend exchanges over all ranks,
+  // ...".
   std::map<std::string, std::vector<std::string>> refused;
-  PartTimes change;  // of the mean step, more (or, negative, less) than the plain optimizer's
-  double compressed_share = 0;          // of the steps, silent ones included
+  PartTimes change;  // change of the mean step relative to the plain optimizer (negative: shorter)
+  double compressed_share = 0;          // share of the steps that compress, silent steps included
   std::string why_not_judged;           // empty for a run that is judged
-  std::optional<BreakEven> break_even;  // for the backend to take; nothing on one node
+  std::optional<BreakEven> break_even;  // for the recommended backend; absent on one node
   std::optional<double> cost_usd;
   std::optional<PlainStep> plain;  // if the question is about another plain run
 
-  // Judges compression alone: what another change gains first is not its merit.
+  // Returns the verdict on compression alone, without the gain of any other change.
   Verdict verdict() const;
   bool plain_gains() const { return plain && plain->fits && plain->speedup.value > 1; }
   const RatioInterval& merit() const { return plain_gains() ? plain->compression : speedup(); }
@@ -98,7 +100,7 @@ struct Answer {
   const Forecast& forecast() const { return backends.front().forecast; }
 };
 
-// The plain optimizer without ZeRO, against the run with it.
+// The plain optimizer without ZeRO, compared with the run with ZeRO.
 struct WithoutZero {
   double time_s = 0;
   RatioInterval speedup;
@@ -110,15 +112,15 @@ struct Advice {
   Answer answer;                // with the kernels of the question, else with DeepSpeed's
   std::optional<Answer> fused;  // set if the question names no kernels
   std::vector<ExchangeAdvice> exchanges;
-  std::vector<Finding> findings;  // of the answer, those of judge() included
+  std::vector<Finding> findings;  // findings of the answer, including those of judge()
   bool warmup_assumed = false;
   std::string optimizer, baseline;  // of a run with ZeRO: "onebit_adam without ZeRO"
   Bytes baseline_peak;
   double baseline_time_s = 0, baseline_time_low_s = 0, baseline_time_high_s = 0;
-  double exposed_share = 0;  // of the plain step
-  double most_speedup = 1;   // bound for any compression
+  double exposed_share = 0;  // exposed communication as a share of the plain step
+  double most_speedup = 1;   // upper bound for any compression
   std::optional<double> baseline_cost_usd;
-  std::optional<WithoutZero> without_zero;  // of a run that shards states
+  std::optional<WithoutZero> without_zero;  // set if the run shards its states
   std::string plain_optimizer;              // without what it runs with: "adam"
   // Baseline of the 1-bit optimizer, if the optimizer of the question has no 1-bit form: "adam".
   std::optional<std::string> family;
@@ -129,8 +131,8 @@ struct Advice {
 
 inline constexpr const char* assumed_warmup = "20%";
 
-// A plain optimizer in `what_if` is replaced by its 1-bit form. Throws Error (usage) as resolve()
-// does.
+// Advises on a question. Replaces a plain optimizer by its 1-bit form. Throws Error (usage) as
+// resolve() does.
 Advice advise(const WhatIf& what_if, Catalog& catalog);
 
 }  // namespace lambcast

@@ -20,7 +20,7 @@
 namespace lambcast {
 namespace {
 
-// A run of points with one verdict.
+// Consecutive points with one verdict.
 struct Stretch {
   std::string verdict;
   std::size_t first = 0, last = 0;
@@ -46,13 +46,13 @@ std::size_t points_with(const AdviceList& list, WarmUp warm_up) {
       list.points, warm_up, [](const auto& point) { return warm_up_at(point); }));
 }
 
-// Returns whether the point counts: points with an unusual share of warm-up do not, unless all are
-// such.
+// Returns whether the point counts. Points with an unusual share of warm-up do not count, unless
+// all points are unusual.
 bool counts(const AdviceList& list, const AdvicePoint& point) {
   return warm_up_at(point) == WarmUp::usual || points_with(list, WarmUp::usual) == 0;
 }
 
-// Returns the verdict; for a row that is not counted, the reason.
+// Returns the verdict, or the reason if the row does not count.
 std::string verdict_cell(const AdviceList& list, const AdvicePoint& point) {
   if (counts(list, point)) return verdict_of(point, false);
   return warm_up_at(point) == WarmUp::none ? "no warm-up" : "long warm-up";
@@ -78,7 +78,8 @@ std::string stretches_of(const AdviceList& list, bool fused) {
   return out;
 }
 
-// Whether points that differ in this axis alone have one answer, and there are such points.
+// Returns whether points that differ only in this axis always have the same answer. False if no two
+// points differ only in it.
 bool moves_nothing(const AdviceList& list, std::size_t axis) {
   std::map<std::vector<std::string>, const Advice*> first;
   bool compared = false;
@@ -97,7 +98,7 @@ bool moves_nothing(const AdviceList& list, std::size_t axis) {
   return compared;
 }
 
-// The keys that were varied without effect, each with the limit that holds in its place.
+// Lists the varied keys without effect, each with the limit that holds in its place.
 std::string keys_without_effect(const AdviceList& list) {
   std::string out;
   for (std::size_t axis = 0; axis < list.axes.size(); ++axis)

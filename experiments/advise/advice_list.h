@@ -1,5 +1,5 @@
-// The advice for every value of some keys: at which batch does compression pay, on which cluster,
-// up to how many GPUs?
+// Advice for all combinations of the values of some keys: at which batch size, on which cluster and
+// up to how many GPUs compression pays.
 #pragma once
 
 #include <optional>
@@ -12,9 +12,9 @@
 namespace lambcast {
 
 struct AdvicePoint {
-  std::vector<std::string> varied;  // one value an axis
+  std::vector<std::string> varied;  // one value per axis
   std::optional<Advice> advice;
-  std::string refused;  // why there is none
+  std::string refused;  // why the point has no advice
 };
 
 struct AdviceList {
@@ -27,8 +27,8 @@ struct AdviceList {
 // for a value that is invalid in every combination.
 AdviceList advise_all(const WhatIf& what_if, const std::vector<Axis>& axes, Catalog& catalog);
 
-// In words and as a table; a JSON object with the advice of each point; a CSV row a point and
-// implementation of the kernels.
+// Formats the list as text with a table, as a JSON object with the advice of each point, and as CSV
+// with one row per point and implementation of the kernels.
 std::string advice_list_text(const AdviceList& list);
 std::string advice_list_json(const AdviceList& list);
 std::string advice_list_csv(const AdviceList& list);

@@ -21,18 +21,18 @@
 namespace lambcast {
 namespace {
 
-// The parts that compression changes.
+// Parts of a step that compression changes.
 constexpr std::array changing{PartGroup::wire, PartGroup::compression, PartGroup::optimizer};
 
-// The part of a step that takes most longer than in the plain one; nothing where none does.
+// Returns the part of a step that grows most relative to the plain run; nothing if no part grows.
 std::optional<PartGroup> losing_part(const PartTimes& change) {
   const PartGroup worst =
       *std::ranges::max_element(changing, {}, [&](PartGroup part) { return change[part]; });
   return change[worst] > 0 ? std::optional(worst) : std::nullopt;
 }
 
-// Returns which part decides, as far as the verdict allows: no part wins a run that it does not
-// change. `all` is the change of the step, us.
+// Names the part that decides, as far as the verdict allows: no part decides if the run stays the
+// same. `all` is the change of the step in microseconds.
 std::string conclusion(const Answer& answer, double all) {
   const bool is_of_verdict = !answer.plain_gains();
   if (is_of_verdict && answer.verdict() == Verdict::hardly)
@@ -64,7 +64,7 @@ std::string change_sentence(const Answer& answer) {
   return out + conclusion(answer, all);
 }
 
-// A sentence that holds for both kinds of kernels is said once.
+// Returns the verdict in words. Leaves out sentences already printed for the first kind of kernels.
 std::string judgement_text(const Advice& advice, const Answer& answer,
                            const Answer* first = nullptr) {
   std::string out = verdict_text(advice, answer) + "\n";
@@ -76,7 +76,7 @@ std::string judgement_text(const Advice& advice, const Answer& answer,
 }
 
 std::string table_of(const Answer& answer, const Answer* first = nullptr) {
-  // Two changes are compared then, and the table counts both.
+  // If the answer compares two changes, the table shows the gain of both together.
   const std::string against =
       answer.plain_gains() ? fmt::format(", speed-ups against {}", answer.against) : "";
   std::string out =
@@ -104,7 +104,7 @@ std::string coding_cell(const std::optional<double>& us) {
   return us ? fmt::format("{:.1f}", *us * 1e-3) : "passes";
 }
 
-// Returns the name of an exchange for people; --exchange takes both forms.
+// Returns the displayed name of an exchange; --exchange accepts the name in both forms.
 std::string shown_name(std::string name) {
   constexpr std::string_view kept = ":owed";
   const std::size_t at = name.find(kept);
@@ -129,8 +129,8 @@ std::string refused_exchanges(const Advice& advice) {
   return out;
 }
 
-// Gains of other libraries' forms over DeepSpeed's form of the same codec; a step of those that
-// send every H steps compares with none.
+// Lists the gains of other libraries' variants over DeepSpeed's variant of the same codec. Variants
+// that send only every H steps are left out, since their steps are not comparable.
 std::string forms_text(const Advice& advice) {
   std::string out;
   for (const ExchangeAdvice& of : advice.exchanges) {
@@ -205,7 +205,7 @@ Json gigabits(const std::optional<Bandwidth>& rate) {
   return rate ? Json(rate->value() * 8e-9) : Json(nullptr);
 }
 
-// The gain of compression and that of the change before it.
+// Formats the gain of compression and the gain of the other change.
 Json plain_json(const Answer& answer) {
   if (!answer.plain) return nullptr;
   const PlainStep& plain = *answer.plain;

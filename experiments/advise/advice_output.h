@@ -1,4 +1,4 @@
-// An advice for people (a verdict and a table) and for programs (JSON, schema version 1; CSV).
+// Formats an advice as text (a verdict and a table), JSON (schema version 1) and CSV.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@ namespace lambcast {
 
 std::string advice_text(const Advice& advice);
 std::string advice_json(const Advice& advice);
-// A row per implementation of the kernels and backend, the backend to take first, with the columns
-// of simulate and sweep; all against the baseline of the text.
+// Returns one row per implementation of the kernels and backend, the recommended backend first. It
+// has the columns of simulate and sweep; ratios are relative to the baseline of the text.
 std::string advice_csv(const Advice& advice, Catalog& catalog);
 
 }  // namespace lambcast

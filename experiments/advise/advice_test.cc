@@ -30,7 +30,7 @@ TEST_CASE("advice: on a slow Ethernet compression pays, and a faster NIC ends th
   CHECK(advice.answer.backends[1].time_s <= advice.answer.backends[2].time_s);
   CHECK(advice.answer.speedup().value > 1);
   CHECK(advice.answer.speedup().value < advice.most_speedup);
-  // At the break-even bandwidth both runs take equally long, by a forecast of its own.
+  // A separate forecast confirms that both runs take equally long at the break-even bandwidth.
   const Advice lamb = advise(question("paper-edr100-v100", "64", "lamb"), catalog);
   REQUIRE(lamb.answer.break_even.has_value());
   REQUIRE(lamb.answer.break_even->at.has_value());
@@ -132,7 +132,7 @@ TEST_CASE(
     CHECK(advice.fused->speedup().value ==
           Approx(own_fused.run.time_s / advice.fused->backends.front().time_s));
     CHECK_THAT(text, Contains(fmt::format("a step of {} with fused kernels,", optimizer)));
-    // The effect of the change of optimizer alone.
+    // Change the optimizer alone, without compression.
     WhatIf kin = asked;
     kin["optimizer"] = family;
     const Forecast of_kin = forecast(resolve(kin, catalog).training, costs);
@@ -163,7 +163,8 @@ TEST_CASE("advice: a run that hardly compresses is not judged, and no sentence i
                                         Contains("\"baseline_cost_usd\": null"));
   };
   WhatIf run = question("aws-p3dn", "32", "onebit_lamb");
-  REQUIRE(advise(run, catalog).baseline_cost_usd.has_value());  // or its absence would mean nothing
+  // otherwise the absence checked below would prove nothing
+  REQUIRE(advise(run, catalog).baseline_cost_usd.has_value());
   run.erase("freeze_step");
   not_judged(run, "0");
   run["freeze_step"] = "95.1%";
@@ -191,7 +192,7 @@ TEST_CASE(
   CHECK_THAT(advice_text(advice), Contains("cost: no price is known; --set cluster.usd_per_gpu"));
   CHECK_THAT(advice_text(advice), Catch::StartsWith("Pays: onebit_lamb makes the run ") &&
                                       Contains("a run of 5993 optimizer steps is forecast"));
-  // So are all exchanges, over the same run.
+  // The exchanges, too, are judged over the same run.
   const auto row = std::ranges::find(advice.exchanges, "all_reduce", &ExchangeAdvice::name);
   REQUIRE(row != advice.exchanges.end());
   CHECK(row->run_s == advice.baseline_time_s);
@@ -229,7 +230,7 @@ TEST_CASE(
                  Contains("the fastest of the three that fits is onebit_adam without ZeRO.") &&
                  Contains("speed-ups are against adam with ZeRO stage 1 with all_reduce"));
 
-  // So is every row.
+  // Rows of the CSV are relative to that run too.
   const csv::Table rows = csv::parse(advice_csv(advice, catalog), "advice");
   REQUIRE(rows.rows.size() == advice.answer.backends.size() + advice.fused->backends.size());
   for (std::size_t i = 0; i < advice.answer.backends.size(); ++i) {
@@ -370,7 +371,7 @@ TEST_CASE("advice: the changes of the parts add up to that of the step, and who 
       Contains(" less, compression ") && Contains(": the wire wins.") && !Contains(" loses."));
 }
 
-// The gain of another change is no merit of compression.
+// The gain of another change does not count as a gain of compression.
 TEST_CASE("advice: where compression makes no difference, no sentence says that it pays") {
   Catalog catalog;
   WhatIf adapters = question("hgx-h100-ndr", "32", "adamw");
@@ -410,7 +411,7 @@ TEST_CASE("advice list: a row with a share of warm-up that nobody runs with has 
                        Contains("\n5000        long warm-up "));
 }
 
-TEST_CASE("advice: judges the exchange of the 1-bit optimizer, and no other that is named") {
+TEST_CASE("advice: judges the exchange of the 1-bit optimizer and no other exchange") {
   Catalog catalog;
   WhatIf asked = question("commodity-10gbe", "32", "adam");
   asked["exchange"] = "int8";

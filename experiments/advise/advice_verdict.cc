@@ -10,7 +10,7 @@
 namespace lambcast {
 namespace {
 
-// The measurement that would narrow the verdict most.
+// Names the measurement that would narrow the verdict most.
 std::string measure_first(const Answer& answer) {
   const RatioInterval& speedup = answer.merit();
   if (speedup.shares.empty()) return "";
@@ -21,14 +21,14 @@ std::string measure_first(const Answer& answer) {
                      widest.low, widest.high);
 }
 
-// The optimizer that is judged, with the one it replaces if that has no 1-bit form.
+// Names the judged optimizer, and the optimizer it replaces if that one has no 1-bit form.
 std::string judged_text(const Advice& advice) {
   if (!advice.family) return advice.optimizer;
   return fmt::format("{} (of {}'s family: {} has no 1-bit form)", advice.optimizer, *advice.family,
                      advice.plain_optimizer);
 }
 
-// The backend, kernels and assumptions that a verdict is for.
+// Describes the backend, kernels and assumptions that a verdict is for.
 std::string setting_of(const Advice& advice, const Answer& answer) {
   std::string out =
       fmt::format("{}, {} kernels", answer.backends.front().backend, whose_kernels(answer));
@@ -39,7 +39,7 @@ std::string setting_of(const Advice& advice, const Answer& answer) {
   return out;
 }
 
-// The verdict on two changes, each with its own gain.
+// Formats the verdict if two changes are compared, with the gain of each.
 std::string verdict_on_top(const Advice& advice, const Answer& answer) {
   const PlainStep& plain = *answer.plain;
   const RatioInterval& gain = plain.compression;

@@ -26,7 +26,8 @@ TEST_CASE("advice: no part wins a run that the verdict calls unchanged or leaves
     for (const char* gpus : {"16", "64"})
       for (const char* type : {"onebit_lamb", "onebit_adam"}) {
         WhatIf asked = run_on(cluster, gpus);
-        // Sums of many micro batches leave little to save.
+        // With many accumulated micro batches, communication is a small share of the step, so
+        // compression saves little.
         if (std::string_view(type) == "onebit_adam") asked["grad_accum"] = "64";
         asked["optimizer"] = type;
         const Advice advice = advise(asked, catalog);
@@ -54,7 +55,7 @@ TEST_CASE("advice: no part wins a run that the verdict calls unchanged or leaves
 TEST_CASE("advice: the gain of leaving ZeRO is not that of compression") {
   Catalog catalog;
   WhatIf asked = run_on("commodity-10gbe", "32");
-  asked["grad_accum"] = "64";  // the exchange hardly matters, gathered weights do
+  asked["grad_accum"] = "64";  // the exchange hardly matters, but the weight gathers do
   asked["zero_stage"] = "3";
   asked["kernels"] = "deepspeed";
   const Advice advice = advise(asked, catalog);
@@ -73,7 +74,7 @@ TEST_CASE("advice: the gain of leaving ZeRO is not that of compression") {
                  Contains("kernels, speed-ups against adam with ZeRO stage 3\n") &&
                  !Contains("no compression wins more than"));
 
-  // A list judges by compression alone too.
+  // A list of advice judges compression alone too.
   const AdviceList list = advise_all(asked, {{"seq_len", {"128"}}}, catalog);
   const csv::Table rows = csv::parse(advice_list_csv(list), "advice");
   CHECK(rows.number(0, "speedup") == Approx(answer.merit().value).epsilon(1e-9));
@@ -90,7 +91,8 @@ TEST_CASE("advice: exchanges that ZeRO stage 3 refuses share one line by reason"
     ++refusals;
   INFO(text);
   CHECK(refusals >= 1);
-  CHECK(refusals <= 3);  // no blocks; weights that differ between exchanges; neighbours
+  // one each for missing blocks, weights that differ between exchanges, and neighbours
+  CHECK(refusals <= 3);
 }
 
 TEST_CASE("advice: notes that change nothing for the reader are left out") {
@@ -101,11 +103,11 @@ TEST_CASE("advice: notes that change nothing for the reader are left out") {
     for (const Finding& finding : advice.findings) codes.push_back(finding.code);
     return std::pair(advice.answer.verdict(), codes);
   };
-  // The release of DeepSpeed is for those to whom its 1-bit optimizers are advised.
+  // The release of DeepSpeed is named only if its 1-bit optimizers are advised.
   const auto [slow, with_release] = notes("commodity-10gbe");
   CHECK(slow == Verdict::yes);
   CHECK(std::ranges::count(with_release, "onebit-removed") == 1);
-  CHECK(std::ranges::count(with_release, "skipped-steps") == 0);  // both runs skip alike
+  CHECK(std::ranges::count(with_release, "skipped-steps") == 0);  // both runs skip the same steps
   const auto [fast, without] = notes("hgx-h100-ndr");
   CHECK((fast == Verdict::no || fast == Verdict::hardly));
   CHECK(std::ranges::count(without, "onebit-removed") == 0);
@@ -128,7 +130,7 @@ TEST_CASE("advice: the verdict is what the whole interval says") {
       {1, 1.2, 1.3, Verdict::cannot_tell},
       {1.001, 1.06, 1.1, Verdict::yes},
       {1.001, 1.05, 1.1, Verdict::yes},
-      // Sure, and not worth a change; unsure which way, and small both ways.
+      // A certain but small gain, then an uncertain sign with a small effect either way.
       {1.001, 1.049, 1.1, Verdict::hardly},
       {0.96, 1, 1.04, Verdict::hardly},
       {0.96, 1, 1.051, Verdict::cannot_tell},

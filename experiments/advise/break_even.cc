@@ -14,7 +14,7 @@
 namespace lambcast {
 namespace {
 
-// As --set states it: a rate alone or a table with its evidence.
+// Parses a bandwidth as --set accepts it: a rate alone, or a table with its evidence.
 Bandwidth stated_rate(const std::string& text) {
   Table table = Table::parse("", "");
   table.set("nominal", text, "--set cluster.nic.nominal");
@@ -61,7 +61,7 @@ PayingBandwidth break_even(const WhatIf& what_if, Catalog& catalog, CollectiveCo
 
 std::optional<Bandwidth> held_back_beyond(const WhatIf& asked, bool plain, NicLimit limit,
                                           Catalog& catalog, CollectiveCosts& costs) {
-  // As bandwidths are set here: a description's own may be what somebody measured of a NIC.
+  // Sets the bandwidth as the search does: the description may state a measured bandwidth instead.
   const Scenario fastest = resolve(at_bandwidth(asked, Bandwidth(1e12)), catalog);
   const auto beyond = limit_of(limit, *fastest.training.cluster, fastest.training.nodes());
   if (!beyond) return std::nullopt;
@@ -76,7 +76,8 @@ std::optional<Bandwidth> held_back_beyond(const WhatIf& asked, bool plain, NicLi
   };
   if (is_least(*beyond)) return beyond;
   if (limit != NicLimit::streams) return std::nullopt;
-  // The limit is that of rings. Other algorithms have several peers, and reach it later.
+  // This limit holds for rings. Other algorithms have several peers and reach it at a higher
+  // bandwidth.
   WhatIf more_streams = unlimited;
   more_streams["cluster.nccl.connections"] =
       fmt::format("{}", 2 * fastest.training.cluster->nccl.connections);

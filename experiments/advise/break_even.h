@@ -13,9 +13,9 @@
 namespace lambcast {
 
 struct PayingBandwidth {
-  std::optional<Bandwidth> at;         // nothing: none between 100 Mbit/s and 10 Tbit/s
-  bool pays_above = false;             // else below
-  bool pays_at_any_bandwidth = false;  // meaningful without one
+  std::optional<Bandwidth> at;         // absent if there is none between 100 Mbit/s and 10 Tbit/s
+  bool pays_above = false;             // else it pays below
+  bool pays_at_any_bandwidth = false;  // meaningful only if `at` is absent
 };
 
 using SpeedupAt = std::function<double(Bandwidth)>;
@@ -25,29 +25,31 @@ using SpeedupAt = std::function<double(Bandwidth)>;
 // difference is that of rounding.
 double break_even_level(const SpeedupAt& speedup);
 
-// `speedup` of a bandwidth crosses `level` once at most between 100 Mbit/s and `fastest`.
+// Finds the bandwidth at which `speedup` crosses `level`. Precondition: it crosses at most once
+// between 100 Mbit/s and `fastest`.
 PayingBandwidth break_even(const SpeedupAt& speedup, double level,
                            Bandwidth fastest = Bandwidth(1e13 / 8));
 
-// By RunForecast::speedup_vs_baseline, which is of the plain optimizer with an all-reduce.
+// Same for a question, with the speed-up RunForecast::speedup_vs_baseline, relative to the plain
+// optimizer with an all-reduce.
 PayingBandwidth break_even(const WhatIf& what_if, Catalog& catalog, CollectiveCosts& costs,
                            Bandwidth fastest);
 
-// Limits on a NIC other than its own rate: TCP streams of NCCL (stream_limit.h), and the way of a
-// GPU to its NIC (gpu_way_limit.h).
+// Limits of a run other than the rate of the NIC: TCP streams of NCCL (stream_limit.h), and the
+// path from a GPU to its NIC (gpu_way_limit.h).
 enum class NicLimit { streams, gpu_way };
 
-// Returns the NIC bandwidth above which the plain run of the question is no faster because of this
-// limit; nothing if something else limits it. `plain`: the question is the plain run itself.
+// Returns the NIC bandwidth above which this limit keeps the plain run from becoming faster;
+// nothing if something else limits it. `plain`: the question is the plain run itself.
 std::optional<Bandwidth> held_back_beyond(const WhatIf& asked, bool plain, NicLimit limit,
                                           Catalog& catalog, CollectiveCosts& costs);
 
 // Returns the largest bandwidth at which a break-even is meaningful. Beyond either limit the plain
-// run no longer gets faster, and the curve is that of an assumed limit.
+// run does not become faster, and the curve depends on an assumed limit.
 Bandwidth fastest_of_use(const WhatIf& asked, Catalog& catalog, CollectiveCosts& costs);
 
-// Returns the question with NICs of another bandwidth. A stated name plate is raised to it, so that
-// a scan is never rejected for it.
+// Returns the question with NICs of another bandwidth. Raises a stated name plate to that
+// bandwidth, so that no point of a scan is rejected because of it.
 WhatIf at_bandwidth(WhatIf what_if, Bandwidth nic);
 
 }  // namespace lambcast

@@ -19,7 +19,7 @@ std::string sure_where(const BreakEven& at, const Answer& answer) {
       sure_here && !among ? fmt::format(", and at this cluster's {}", to_text_bits(own)) : "");
 }
 
-// The limit beyond which a faster NIC does not speed up the plain optimizer.
+// Names the limit beyond which a faster NIC does not speed up the plain optimizer.
 std::string holds_back(const BreakEven& at, const Cluster& cluster) {
   if (at.streams)
     return fmt::format(
@@ -32,7 +32,7 @@ std::string holds_back(const BreakEven& at, const Cluster& cluster) {
                      name_of((pcie ? cluster.gpu_link : cluster.gpu_nic).provenance.kind));
 }
 
-// A speed-up that is on the same side of 1 at every NIC bandwidth.
+// Describes a speed-up that is on the same side of 1 at every NIC bandwidth.
 std::string pays_everywhere_or_nowhere(const BreakEven& at, const Answer& answer) {
   if (!at.pays_at_any_bandwidth) {
     const bool sure = !at.high && !at.high_pays_at_any;

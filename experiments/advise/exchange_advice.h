@@ -16,15 +16,15 @@ namespace lambcast {
 
 struct ExchangeAdvice {
   std::string name;          // "fp8", "topk:1%", or that of a 1-bit optimizer
-  std::string refused = {};  // why it cannot run; then nothing below is set
-  double wire_bytes = 0;     // a GPU sends in the mean step
+  std::string refused = {};  // why it cannot run; if set, all fields below are unset
+  double wire_bytes = 0;     // bytes that a GPU sends in the mean step
   double wire_us = 0;        // exposed communication
   // Kernels before and after communication. Absent if ZeRO stage 3 exchanges block by block inside
   // the passes.
   std::optional<double> kernels_us = 0;
   double step_us = 0;
   double run_s = 0;
-  double speedup = 1;  // of the run
+  double speedup = 1;  // of the whole run
   Bytes peak{};
   bool fits = false;
   // Absent on one node, for the all-reduce itself, and for runs that do not fit.
@@ -34,13 +34,13 @@ struct ExchangeAdvice {
 // Returns the row of a forecast; `pays` is left empty.
 ExchangeAdvice exchange_advice_of(std::string name, const Forecast& forecast);
 
-// Returns the row of a question, whose network is as fast as `fastest` at most.
+// Returns the row of a question. `fastest` is the largest NIC bandwidth considered.
 ExchangeAdvice advise_exchange(const std::string& name, const WhatIf& asked, Bandwidth fastest,
                                Catalog& catalog, CollectiveCosts& costs);
 
-// Returns a row for the question with each of usual_exchanges(), each node being a site, and
-// includes the rows of a 1-bit optimizer. Fastest first, rejected ones last. Throws Error (usage)
-// if not even the all-reduce can run.
+// Returns one row for the question with each of usual_exchanges(), plus the rows `onebit` of a
+// 1-bit optimizer. Each node is a site. Rows are sorted fastest first, rejected ones last. Throws
+// Error (usage) if not even the all-reduce can run.
 std::vector<ExchangeAdvice> advise_exchanges(const WhatIf& what_if,
                                              const std::vector<ExchangeAdvice>& onebit,
                                              Catalog& catalog, CollectiveCosts& costs);

@@ -77,7 +77,8 @@ TEST_CASE("exchange advice: the forms of other libraries stand beside DeepSpeed'
     CHECK(form.refused.empty());
     if (codec == "int8") CHECK(form.step_us < named(all, codec).step_us);  // on 10 GbE
   }
-  // Signs of shares cross the NIC a quarter as often as among all 4 GPUs of a node.
+  // Each GPU sends the signs of one quarter of the gradients over the NIC, since its node has 4
+  // GPUs.
   CHECK(named(all, "onebit / sharded").step_us < named(all, "onebit").step_us);
   const auto is_form = [](const ExchangeAdvice& of) {
     return of.name.find('/') != std::string::npos;
@@ -97,7 +98,8 @@ TEST_CASE("exchange advice: with weights shared, what is left is asked about too
       advised(exchanges_asked({{"zero_stage", "3"}, {"cluster", "commodity-100gbe"}}), {}, catalog);
   CHECK(named(all, "all_reduce").kernels_us == 0);
   for (const char* left : {"qgz", "loco"}) {
-    CHECK_FALSE(named(all, left).kernels_us.has_value());  // in the passes, block by block
+    // the kernels run inside the passes, block by block
+    CHECK_FALSE(named(all, left).kernels_us.has_value());
     CHECK(named(all, left).refused.empty());
     CHECK(named(all, left).wire_bytes < named(all, "all_reduce").wire_bytes);
   }
@@ -123,8 +125,8 @@ TEST_CASE("exchange advice: at its break-even bandwidth an exchange takes as lon
   CHECK(crossings > 0);
 }
 
-// NCCL's TCP streams hold the all-reduce back from 10.3 Gbit/s on: beyond it the curve is that of
-// the exchange alone, and an exchange in fp8 would seem to begin to pay.
+// NCCL's TCP streams limit the all-reduce from 10.3 Gbit/s on. Beyond it the curve shows the
+// exchange alone, and fp8 would seem to begin to pay.
 TEST_CASE("exchange advice: no break-even lies where a limit holds the all-reduce back") {
   Catalog catalog;
   CollectiveCosts costs;

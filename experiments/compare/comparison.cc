@@ -41,7 +41,7 @@ bool is_onebit(const std::string& optimizer) {
   return optimizer_models()[static_cast<std::size_t>(name - names.begin())]->onebit;
 }
 
-// The question with one value of each list; the value is part of the name if there are several.
+// The question with one value of each list. The value is part of the name if the list has several.
 struct AskedPoint {
   std::string name;
   WhatIf what_if;
@@ -77,7 +77,7 @@ std::vector<AskedPoint> questions_of(const WhatIf& what_if, const ComparisonAxes
     for (const std::string& optimizer : axes.optimizers) {
       AskedPoint one = question;
       if (is_onebit(optimizer)) {
-        // Once, in place of the first exchange.
+        // A 1-bit optimizer appears once, in place of the first exchange.
         if (!axes.exchanges.empty() && question.what_if.at("exchange") != axes.exchanges.front())
           continue;
         one.what_if.erase("exchange");
@@ -175,7 +175,7 @@ Trained trained_in(const Contestant& contestant) {
           tokens_per_s.value_or(std::numeric_limits<double>::quiet_NaN()) * run.time_s};
 }
 
-// 0 fits, 1 does not, 2 cannot run.
+// Ranking class of a contestant: 0 fits in memory, 1 does not fit, 2 cannot run.
 int class_of(const Contestant& contestant) {
   if (!contestant.refused.empty()) return 2;
   return contestant.forecast.memory.fits ? 0 : 1;

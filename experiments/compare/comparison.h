@@ -30,17 +30,18 @@ struct ComparisonAxes {
 // a plain optimizer.
 struct CompressionPays {
   std::string optimizer;
-  std::optional<RatioInterval> speedup;  // nothing: refused, or hardly any step compresses
+  std::optional<RatioInterval> speedup;  // absent if refused, or if hardly any step compresses
   std::string why_not;
-  bool warmup_assumed = false;  // as in advice.h
+  bool warmup_assumed = false;  // same meaning as in advice.h
   Verdict verdict = Verdict::not_judged;
   std::string measure_first;
-  std::optional<Speedup> fused;  // with the fused kernels, if none are chosen
+  // speed-up with the fused kernels, if the question chooses no kernels
+  std::optional<Speedup> fused;
 };
 
 struct Contestant {
-  std::string name;     // the values it does not share with the others
-  std::string refused;  // why it cannot run; then nothing below is set
+  std::string name;     // values that distinguish it from the other contestants
+  std::string refused;  // why it cannot run; if set, all fields below are unset
   Scenario scenario;
   Forecast forecast;
   MeanStep step;
@@ -49,9 +50,9 @@ struct Contestant {
 
 struct Comparison {
   std::vector<Contestant> ranked;
-  std::size_t first_named = 0;  // its place among `ranked`
+  std::size_t first_named = 0;  // index in `ranked` of the contestant that was named first
   bool clusters_differ = false;
-  std::optional<std::int64_t> common_steps{};  // of every run, if no length is given
+  std::optional<std::int64_t> common_steps{};  // length of every run, if the question gives none
   EqualWork work;
   // Returns the factor that scales a contestant's time or cost to equal work.
   double share(const Contestant& contestant) const;
@@ -59,7 +60,7 @@ struct Comparison {
   // Returns how many times as long `slower` takes; nothing if one of them cannot run. Errors common
   // to both cancel, others add up (models/training/run/error_source.h).
   std::optional<RatioInterval> ratio(const Contestant& slower, const Contestant& faster) const;
-  // Whether the best one runs and fits.
+  // Returns whether the best contestant runs and fits.
   bool answered() const;
 };
 

@@ -21,10 +21,10 @@
 namespace lambcast {
 namespace {
 
-// So that rows fit 80 columns; longer names have a line of their own.
+// Width that keeps rows within 80 columns; longer names get a line of their own.
 constexpr std::size_t widest_name = 14;
 
-// Against the first one named, which may not run.
+// Returns the speed-up relative to the contestant named first, which may be one that cannot run.
 std::optional<RatioInterval> speedup_of(const Comparison& comparison,
                                         const Contestant& contestant) {
   return comparison.ratio(comparison.reference(), contestant);
@@ -34,7 +34,7 @@ bool runs_and_fits(const Contestant& contestant) {
   return contestant.refused.empty() && contestant.forecast.memory.fits;
 }
 
-// "1.24 (1.10 to 1.40) times as long"
+// Formats a ratio as "1.24 (1.10 to 1.40) times as long".
 std::string longer_text(const RatioInterval& ratio) {
   if (ratio.value == 1 && ratio.shares.empty()) return "exactly as long";
   return fmt::format("{} ({} to {}) times as long", ratio_digits(ratio.value),
@@ -66,7 +66,7 @@ std::string fastest_sentence(const Comparison& comparison) {
   if (!runs_and_fits(next)) return out + "\n";
   const RatioInterval between = *comparison.ratio(next, best);
   if (between.low > 1 || between.shares.empty()) return out + "\n";
-  const bool said = comparison.first_named <= 1;  // how they compare
+  const bool said = comparison.first_named <= 1;  // whether the ratio of the two is already printed
   out += said ? std::string(" Which of the two is faster is not certain.")
               : fmt::format(" Between it and {} it is not certain: {}.", next.name,
                             longer_text(between));
@@ -79,7 +79,8 @@ double cost_of(const Comparison& comparison, const Contestant& contestant) {
   return *contestant.forecast.run.cost_usd * comparison.share(contestant);
 }
 
-// Returns how much more the next one costs. Prices are used as given, without an interval.
+// Returns how much more the second cheapest contestant costs. Prices are used as given, without an
+// interval.
 std::string second_cheapest(const Comparison& comparison, const Contestant& cheapest) {
   const Contestant* next = nullptr;
   for (const Contestant& contestant : comparison.ranked) {
@@ -128,7 +129,7 @@ std::string cost_sentence(const Comparison& comparison) {
   return out + "\n";
 }
 
-// The verdicts of those that were judged.
+// Lists the verdicts on compression of all contestants that were judged.
 std::string compression_sentence(const Comparison& comparison) {
   if (!comparison.clusters_differ) return "";
   VerdictCounts own, fused;
@@ -294,7 +295,7 @@ Json contestant_json(const Comparison& comparison, const Contestant& contestant)
   return json;
 }
 
-// " (aws-p5 3.10 to 4.22x; ...)"
+// Formats the speed-up intervals of each cluster: " (aws-p5 3.10 to 4.22x; ...)".
 std::string speeds_within(const Comparison& comparison) {
   std::string out;
   for (const Contestant& contestant : comparison.ranked) {

@@ -1,4 +1,4 @@
-// A comparison for people (an answer and a table) and for programs (JSON, schema version 1; CSV).
+// Formats a comparison as text (an answer and a table), JSON (schema version 1) and CSV.
 #pragma once
 
 #include <string>

@@ -17,7 +17,7 @@ WhatIf compared() {
           {"global_batch", "4096"}, {"steps", "1000"}, {"micro_batch", "16"}};
 }
 
-// The question without an optimizer, for comparisons that list optimizers.
+// Returns the question without an optimizer, for comparisons that list optimizers.
 WhatIf question_of_several() {
   WhatIf asked = compared();
   asked.erase("optimizer");
@@ -120,7 +120,8 @@ TEST_CASE("comparison: what two clusters are described alike in errs alike") {
   };
   CHECK(common("dgx-a100-80g", "dgx-a100-80g") == error_sources);
   CHECK(common("dgx-a100-80g", "hgx-h100-ndr") == 0);
-  CHECK(common("commodity-100gbe", "dgx-a100-80g") == 0);  // 40 GB and 80 GB are unlike
+  // the 40 GB and the 80 GB A100 are different devices
+  CHECK(common("commodity-100gbe", "dgx-a100-80g") == 0);
 }
 
 TEST_CASE("comparison: the parts of a mean step add up to it") {
@@ -130,7 +131,7 @@ TEST_CASE("comparison: the parts of a mean step add up to it") {
   asked["cluster"] = "commodity-10gbe";
   const Comparison comparison = compare(
       asked, {{}, {"lamb", "onebit_lamb", "onebit_adam"}, {"all_reduce", "powersgd:4"}}, catalog);
-  CHECK(names_of(comparison).size() == 4);  // 1-bit optimizers once each
+  CHECK(names_of(comparison).size() == 4);  // each 1-bit optimizer appears once
   for (const Contestant& contestant : comparison.ranked) {
     INFO(contestant.name);
     const MeanStep& step = contestant.step;
@@ -148,7 +149,7 @@ TEST_CASE("comparison: the parts of a mean step add up to it") {
   };
   CHECK(bytes("powersgd:4, lamb") < bytes("onebit_lamb"));
   CHECK(bytes("onebit_lamb") < bytes("all_reduce, lamb"));
-  // One cluster: nothing is said of others.
+  // With one cluster, the output makes no statement about others.
   CHECK_THAT(comparison_table(comparison), !Contains("overlap") && !Contains("pay?"));
 }
 
@@ -164,7 +165,7 @@ TEST_CASE("comparison: what cannot run stands last with its reason, what does no
   CHECK(comparison.ranked.back().name == "onebit_adam");
   CHECK_FALSE(comparison.ranked.back().refused.empty());
   CHECK(comparison.answered());
-  // The first one named does not run, so nothing is against it.
+  // The first contestant named does not run, so no ratio is relative to it.
   const auto json = nlohmann::json::parse(comparison_json(comparison));
   CHECK(json["results"][0]["speedup_vs_first"].is_null());
   CHECK_THAT(json["results"][2]["status"].get<std::string>(), Catch::StartsWith("infeasible: "));
@@ -192,7 +193,7 @@ TEST_CASE("comparison: what cannot run stands last with its reason, what does no
   CHECK_THAT(comparison_table(memory), Contains("paper-eth40-v100: needs "));
 }
 
-// 79.6 GB of 85.9 GB, give or take 9 %.
+// Memory of 79.6 GB +- 9 % on a GPU of 85.9 GB.
 TEST_CASE("comparison: a point whose memory is tight is marked, as one that does not fit is") {
   Catalog catalog;
   const WhatIf asked{{"model", "gpt2-xl"},  {"gpus", "8"},       {"optimizer", "adamw"},

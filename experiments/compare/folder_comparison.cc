@@ -49,7 +49,7 @@ bool share_values(const std::vector<Rows>& all, const std::string& key) {
   const std::set<std::string> first = all.front().values(key);
   for (const Rows& rows : all) {
     const std::set<std::string> own = rows.values(key);
-    if (own.empty()) continue;  // nothing ran
+    if (own.empty()) continue;  // no point ran
     if (std::ranges::none_of(own, [&](const std::string& value) { return first.contains(value); }))
       return false;
   }
@@ -110,7 +110,7 @@ ResultsFolder summary_of(const Rows& rows, const std::vector<std::string>& varie
   return folder;
 }
 
-// By the values of these keys the time of the fastest point.
+// Returns the time of the fastest point for each combination of values of the shared keys.
 std::map<std::string, double> times_by(const Rows& rows, const std::vector<std::string>& shared,
                                        const EqualWork& work) {
   std::map<std::string, double> times;

@@ -23,17 +23,18 @@ namespace lambcast {
 struct FolderPoint {
   std::vector<std::pair<std::string, std::string>> settings;  // keys that vary in any folder
   double run_time_s = 0;
-  std::optional<double> run_time_low_s, run_time_high_s;  // of folders that say them
+  // absent if the folder has no such columns
+  std::optional<double> run_time_low_s, run_time_high_s;
   std::optional<double> cost_usd, cost_low_usd, cost_high_usd;
   std::optional<Speedup> speedup;
   double peak_bytes_per_gpu = 0;
-  double share = 1;  // what makes of its time and cost those of the work compared
+  double share = 1;  // factor from the point's time and cost to those for equal work
 
   double time_s() const { return share * run_time_s; }
   double usd() const { return share * *cost_usd; }
 };
 
-// How many times as long points take as the like ones of the first folder.
+// Ratio of a folder's times to those of the matching points in the first folder.
 struct LikePoints {
   std::size_t points = 0;
   double least = 0, median = 0, most = 0;
@@ -49,18 +50,19 @@ struct ResultsFolder {
 };
 
 struct FolderComparison {
-  std::vector<ResultsFolder> folders;  // as they were named
-  std::vector<std::string> differ;     // keys of which they share no value
+  std::vector<ResultsFolder> folders;  // in the order of the arguments
+  std::vector<std::string> differ;     // keys of which the folders share no value
   EqualWork work;
 };
 
-// "optimizer lamb, gpus 8".
+// Formats the settings of a point: "optimizer lamb, gpus 8".
 std::string settings_text(const FolderPoint& point);
 
-// Whether there is a results.csv in it.
+// Returns whether the folder contains a results.csv.
 bool is_results_folder(const std::string& name);
 
-// Throws Error (usage) for fewer than two, for a name twice and for what is no results.csv.
+// Compares the folders. Throws Error (usage) for fewer than two folders, a repeated name, or an
+// invalid results.csv.
 FolderComparison compare_folders(const std::vector<std::string>& names);
 
 std::string folder_comparison_table(const FolderComparison& comparison);

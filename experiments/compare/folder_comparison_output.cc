@@ -21,7 +21,7 @@ std::string time_text(const FolderPoint& point) {
   return run_time_text(point.run_time_s);
 }
 
-// The folder whose point has the least of `figure`.
+// Returns the folder whose best point has the smallest value of `figure`.
 template <typename Figure>
 const ResultsFolder* best_by(const FolderComparison& comparison,
                              std::optional<FolderPoint> ResultsFolder::*point, Figure figure) {

@@ -12,7 +12,7 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-// Rows of GPUs, optimizer, seconds and USD; a time of 0 does not run.
+// Row with GPUs, optimizer, seconds and USD. A time of 0 marks a point that does not run.
 struct Row {
   const char *gpus, *optimizer;
   int time_s;
@@ -62,7 +62,8 @@ TEST_CASE("folder comparison: fastest, cheapest, what compression wins, and like
   CHECK_FALSE(first.against_first);
   const ResultsFolder& second = found.folders[1];
   CHECK_FALSE(second.pays_most);
-  // 8 GPUs: 40 against the faster one, 80; 16 GPUs: 90 against 60; 64 GPUs: nothing like it.
+  // 8 GPUs: 40 s against 80 s, the faster point of the first folder. 16 GPUs: 90 s against 60 s. 64
+  // GPUs: no matching point.
   REQUIRE(second.against_first);
   CHECK(second.against_first->points == 2);
   CHECK(second.against_first->least == 0.5);
@@ -85,7 +86,7 @@ TEST_CASE("folder comparison: what none of them shares, and what is no folder of
   const std::string small = folder_with(at, "small", {{"8", "lamb", 100, "", ""}});
   const std::string large = folder_with(at, "large", {{"64", "adam", 10, "", ""}});
   const std::string none = folder_with(at, "none", {{"8", "lamb", 0, "", ""}});
-  // They differ in all that varies, so that one point stands for the other.
+  // The folders differ in every key that varies, so any point matches any other.
   CHECK(compare_folders({small, large}).folders[1].against_first->median == 0.1);
   CHECK_THAT(folder_comparison_table(compare_folders({small, none})),
              Contains("have no points alike"));
@@ -109,7 +110,7 @@ TEST_CASE("interval axis: one scale from zero, low, value and high in their plac
   REQUIRE(lines.size() == 3);
   CHECK(lines[0].size() == 80);
   CHECK(lines[1].size() == 80);
-  // 74 columns from 0 to 100: a quarter is the 18th.
+  // The axis has 74 columns for 0 to 100, so 25 is in column 18.
   CHECK(lines[1].find('[') == 6 + 18);
   CHECK(lines[1].find('o') == 6 + 37);
   CHECK(lines[1].find(']') == 6 + 73);

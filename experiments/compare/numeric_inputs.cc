@@ -88,7 +88,7 @@ class Inputs {
   explicit Inputs(const TrainingPlan& training)
       : cluster_(*training.cluster), device_(*training.device) {}
 
-  // `find` returns the Sourced number of a cluster and device, const or not.
+  // Adds an input. `find` returns its Sourced number in a cluster and device, const or not.
   template <typename Find>
   void add(std::string key, Find find) {
     const auto& number = find(std::as_const(cluster_), std::as_const(device_));
@@ -100,7 +100,7 @@ class Inputs {
                    },
                    raw(number.value), &Text::write, Text::words, Text::read});
   }
-  // One more number that moves with the last.
+  // Adds another number that is scaled together with the last input.
   template <typename Find>
   void with(Find find) {
     all.back().scale = [before = all.back().scale, find](Cluster& cluster, Device& device,
@@ -256,7 +256,7 @@ void add_device(Inputs& inputs, const Device& device) {
     inputs.add(
         fmt::format("device.{}", key), [member](auto&, auto& of) -> auto& { return of.*member; });
   };
-  // Rates of kernels repeat three numbers of the device.
+  // Rates of kernels repeat three numbers of the device, which are scaled together with them.
   number("copy_bandwidth", &Device::copy_bandwidth);
   if (device.rates) inputs.with([](auto&, auto& of) -> auto& { return of.rates->memory; });
   for (const auto& [key, member, format] :
@@ -280,7 +280,8 @@ void add_device(Inputs& inputs, const Device& device) {
   if (device.rates) add_rates(inputs, *device.rates);
 }
 
-// One list of the values of one curve, as a whole; `find` returns it of a device, const or not.
+// Adds the values of one list of a curve as a single input. `find` returns the curve of a device,
+// const or not.
 template <typename Curve, typename Find>
 void add_curve(std::vector<NumericInput>& all, const Device& device, const Curve& curve,
                const char* key, Find find) {
@@ -299,7 +300,7 @@ void add_curve(std::vector<NumericInput>& all, const Device& device, const Curve
                  }});
 }
 
-// Measured and published curves.
+// Adds the measured and published curves of the device.
 void add_curves(std::vector<NumericInput>& all, const ModelShape& model, const Device& device) {
   for (std::size_t i = 0; i < device.training_curves.size(); ++i) {
     const TrainingCurve& curve = device.training_curves[i];

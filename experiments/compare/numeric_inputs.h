@@ -2,9 +2,9 @@
 // that sets it, its evidence, and a function that scales it.
 //
 // Each number changes alone. Numbers missing from a description that follow from another value
-// (priors by the rate of the NIC, topologies/priors.h) do not change with it. One number under two
-// names changes in both places. Examples are the GPU's path to the NIC if GPUs communicate over
-// PCIe, and kernel rates that are the device's own.
+// (priors by the rate of the NIC, topologies/priors.h) do not change with it. A number that appears
+// in two places changes in both, for example the GPU's path to the NIC if GPUs communicate over
+// PCIe, and kernel rates equal to the device's.
 #pragma once
 
 #include <functional>
@@ -18,13 +18,14 @@ namespace lambcast {
 
 struct NumericInput {
   std::string key;    // "cluster.nic.bandwidth", "device.copy_bandwidth"
-  std::string value;  // in words, with its unit
+  std::string value;  // as text with its unit
   Provenance provenance;
   std::function<void(Cluster&, Device&, double factor)> scale;
-  double number = 1;  // in units of the SI; of curves, which have many, their scale
-  // As `--set KEY=` takes it; of a curve, a list.
+  double number = 1;  // in SI units; for a curve, the scale of its values
+  // Formats the number as `--set KEY=` accepts it; for a curve, a list.
   std::function<std::string(double number)> text;
-  // In words, and read again, which throws Error (usage) at `where`. Curves have neither.
+  // Formats and parses the number as text with its unit. `parse` throws Error (usage) with `where`.
+  // Null for curves.
   std::string (*words)(double number) = nullptr;
   double (*parse)(std::string_view text, const Where& where) = nullptr;
 };
@@ -32,7 +33,7 @@ struct NumericInput {
 // Returns the numbers of the training's cluster and device that are not zero.
 std::vector<NumericInput> numeric_inputs(const TrainingPlan& training);
 
-// Returns the same training with `input` multiplied by `factor`.
+// Returns the training with `input` multiplied by `factor`.
 TrainingPlan scaled(const TrainingPlan& training, const NumericInput& input, double factor);
 
 }  // namespace lambcast

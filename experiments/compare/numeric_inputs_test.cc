@@ -19,9 +19,9 @@ bool names(const Forecast& forecast, const Provenance& provenance) {
   });
 }
 
-// Returns the largest share of the run that may rest on numbers of this origin. Shares are of the
-// time of all operations: s of that is at most s / (1 - s) of a run in which the others overlap.
-// The rate of memory in kernels (memory_rate) is a share of the copy bandwidth.
+// Returns the largest share of the run that may depend on numbers of this origin. With s their
+// share of the time of all operations, the share of a run whose other operations overlap is at most
+// s / (1 - s). The memory rate of kernels (memory_rate) is a share of the copy bandwidth.
 double share_of(const Forecast& forecast, const NumericInput& input) {
   const bool copies = input.key == "device.copy_bandwidth";
   double share = 0;
@@ -31,7 +31,7 @@ double share_of(const Forecast& forecast, const NumericInput& input) {
   return share < 0.5 ? share / (1 - share) : 1;
 }
 
-// Half or twice the number moves the run by a hundredth or more.
+// Returns whether half or twice the number changes the run time by at least 1 %.
 bool moves(const TrainingPlan& training, const NumericInput& input, double time_s) {
   for (const double factor : {0.5, 2.0}) {
     CollectiveCosts costs;
@@ -41,13 +41,14 @@ bool moves(const TrainingPlan& training, const NumericInput& input, double time_
   return false;
 }
 
-// A wire format of NCCL (nccl_tuning.h), or a scale that nobody has set.
+// Returns whether the input is a constant: a wire format of NCCL (nccl_tuning.h), or a scale at its
+// default.
 bool is_constant(const NumericInput& input) {
   return input.key.ends_with(".efficiency") ||
          (input.key.starts_with("cluster.stack.") && input.number == 1);
 }
 
-// Every kind of work that a step is made of, on wires and devices of several kinds.
+// Questions that cover every kind of work of a step, on networks and devices of several kinds.
 const WhatIf worlds[] = {
     {{"model", "bert-large"}, {"cluster", "commodity-25gbe"}, {"gpus", "32"}, {"steps", "1000"}},
     {{"model", "bert-large"},
@@ -142,7 +143,7 @@ TEST_CASE("numeric inputs: what moves a forecast stands among what it rests on")
                              << input.value << ", " << name_of(input.provenance.kind) << ", "
                              << input.provenance.source);
       CHECK(names(before, input.provenance));
-      // A hundredth more of it moves no more of the time than is said to rest on it.
+      // A change of 1 % changes the time by at most the share that depends on the number.
       CollectiveCosts others;
       const Forecast nudged = forecast(scaled(training, input, 1.01), others);
       const double moved = std::abs(nudged.run.time_s / before.run.time_s - 1) / 0.01;
@@ -191,7 +192,7 @@ TEST_CASE("numeric inputs: every name can be set, to its own value without effec
       for (const NumericInput& other : inputs)
         if (&other == &input || !says_of_others(input))
           CHECK(same(own, other).text(same(own, other).number) == other.text(other.number));
-      // A share may have no room above: then it can be lower.
+      // A share of 1 cannot be raised, so it is lowered instead.
       double factor = 1.5;
       std::vector<NumericInput> other;
       try {
@@ -202,7 +203,7 @@ TEST_CASE("numeric inputs: every name can be set, to its own value without effec
         other = at(factor = 1 / 1.5);
       }
       const NumericInput& moved = same(other, input);
-      if (input.parse == nullptr)  // a curve
+      if (input.parse == nullptr)  // the input is a curve
         CHECK(moved.text(1) == input.text(factor));
       else
         CHECK(moved.number == Approx(input.number * factor).epsilon(1e-6));

@@ -16,9 +16,9 @@ namespace lambcast {
 namespace {
 
 struct Outcome {
-  double x = 0;  // of the input, or its factor
+  double x = 0;  // value of the input, or its factor
   double time_s = 0, speedup = 1;
-  std::array<double, error_sources> width_s = {};  // of the run and of the plain one
+  std::array<double, error_sources> width_s = {};  // widths for the run and for the plain run
 };
 
 Outcome outcome_of(double x, const Forecast& forecast) {
@@ -43,7 +43,7 @@ InputEffect effect(std::string key, std::string value, bool judged, const Outcom
   return effect;
 }
 
-// The source of error whose width differs most.
+// Returns the source of error whose width differs most between the two outcomes.
 std::optional<std::size_t> source_between(const Outcome& low, const Outcome& high) {
   std::size_t widest = 0;
   const auto change = [&](std::size_t i) { return std::abs(high.width_s[i] - low.width_s[i]); };
@@ -52,7 +52,7 @@ std::optional<std::size_t> source_between(const Outcome& low, const Outcome& hig
   return change(widest) > no_effect * low.time_s ? std::optional(widest) : std::nullopt;
 }
 
-// Shares of what adds up in squares of logarithms.
+// Returns each source's share of the interval. Sources add in squares of logarithms.
 std::vector<IntervalPart> parts_of(const Forecast& forecast) {
   std::array<IntervalPart, error_sources> all;
   for (std::size_t i = 0; i < error_sources; ++i) {
@@ -81,7 +81,7 @@ std::vector<IntervalPart> parts_of(const Forecast& forecast) {
   return parts;
 }
 
-// Returns the question with every number stated that the choices below change.
+// Returns the question with explicit values for all numbers that the choices below change.
 WhatIf spelled_out(const Scenario& scenario) {
   const TrainingPlan& training = scenario.training;
   WhatIf what_if = scenario.asked;
@@ -117,7 +117,8 @@ void add_choices(Sensitivity& result, Catalog& catalog) {
     const auto said = base.find(key);
     if (said == base.end()) continue;
     const std::int64_t value = std::stoll(said->second);
-    // freeze_step counts steps: it moves as finely as the numbers do, and by one step at least.
+    // freeze_step counts steps. It changes by the same share as the numbers, but by at least one
+    // step.
     const bool fine = std::string_view(key) == "freeze_step";
     const std::int64_t by =
         fine ? std::max<std::int64_t>(1, std::llround(static_cast<double>(value) * result.by))
@@ -127,7 +128,7 @@ void add_choices(Sensitivity& result, Catalog& catalog) {
     const Outcome here = outcome_of(static_cast<double>(value), result.forecast);
     const auto low = lower > 0 && (fine || value % 2 == 0) ? outcome_with(base, key, lower, catalog)
                                                            : std::nullopt;
-    // An elasticity is a ratio of logarithms, which zero has not.
+    // An elasticity is a ratio of logarithms, so it is undefined for a value of zero.
     const auto high = value > 0 ? outcome_with(base, key, moved, catalog) : std::nullopt;
     if (low || high)
       result.effects.push_back(

@@ -34,38 +34,40 @@ namespace lambcast {
 
 struct InputEffect {
   std::string key, value;
-  std::optional<Provenance> provenance;  // nothing: the user's choice
+  std::optional<Provenance> provenance;  // absent for a choice of the user
   double time_elasticity = 0;
-  std::optional<double> speedup_elasticity;  // of runs that compress, and enough to be judged
-  std::optional<std::size_t> source;         // of error; nothing for choices
-  std::optional<double> interval_share;      // where the source has any
+  // absent for runs that are not judged or do not compress
+  std::optional<double> speedup_elasticity;
+  std::optional<std::size_t> source;     // source of error; absent for choices
+  std::optional<double> interval_share;  // absent if the source has no share
 };
 
-// A source of error, and what it alone makes of the run.
+// A source of error, and the interval of the run from this source alone.
 struct IntervalPart {
   std::size_t source = 0;
   double time_share = 0, time_low_s = 0, time_high_s = 0;
-  double speedup_share = 0, speedup_low = 0, speedup_high = 0;  // 0 of runs without one
+  double speedup_share = 0, speedup_low = 0, speedup_high = 0;  // 0 if the run has no speed-up
 };
 
 struct Sensitivity {
   Scenario scenario;
   Forecast forecast;
-  double by = 0;                     // h
-  std::vector<InputEffect> effects;  // the strongest on the time first
-  std::vector<std::string> fixed;    // choices of which no other value runs
+  double by = 0;                     // relative change h of each number
+  std::vector<InputEffect> effects;  // sorted by effect on the time, largest first
+  std::vector<std::string> fixed;    // choices that cannot run with any other value
   Judgement judgement;
-  std::vector<IntervalPart> parts;  // the widest first, of the speed-up where it is judged
+  std::vector<IntervalPart> parts;  // widest first, by the speed-up if it is judged
 
-  // Whether the answer is the speed-up; else it is the time.
+  // Returns whether the shares are those of the speed-up's interval; otherwise they are those of
+  // the time's.
   bool of_speedup() const;
   double share(const IntervalPart& part) const;
-  // The part that makes most of the interval among those that the logs of the cluster do not hold
-  // in full (measure_first.h); null if there is none.
+  // Returns the widest part of the interval that a measurement can still narrow (measure_first.h),
+  // or null.
   const IntervalPart* to_measure() const;
 };
 
-// Throws Error (usage) as resolve() does.
+// Computes the sensitivity of a what-if. Throws Error (usage) as resolve() does.
 Sensitivity sensitivity_of(const WhatIf& what_if, double by, Catalog& catalog);
 
 // Elasticities of the time below this are noise from rounding to picoseconds.

@@ -17,7 +17,7 @@ using report::data_text;
 
 constexpr std::size_t most_inputs = 18;
 constexpr int width = 860, row_px = 26, head_px = 70, foot_px = 64;
-constexpr const char* shorter = "#0072B2";  // as every figure has them, Okabe and Ito's
+constexpr const char* shorter = "#0072B2";  // colour of Okabe and Ito, as in all figures
 constexpr const char* longer = "#D55E00";
 constexpr const char* share_colour = "#999999";
 

@@ -7,7 +7,7 @@
 
 namespace lambcast {
 
-// Draws the inputs with an effect, as many as fit; `left_out` gives the reason if there are none.
+// Draws as many inputs with an effect as fit. `left_out` gives the reason if there are none.
 report::Figure sensitivity_figure(const Sensitivity& sensitivity);
 
 }  // namespace lambcast

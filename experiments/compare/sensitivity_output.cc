@@ -51,7 +51,7 @@ std::string judgement_text(const Sensitivity& sensitivity) {
                      ratio_text(*run.speedup));
 }
 
-// Returns the measurement to make first, and the strongest of the inputs that it would settle.
+// Names the measurement to make first, and the strongest of the inputs that it would settle.
 std::string measure_text(const Sensitivity& sensitivity) {
   if (sensitivity.parts.empty()) return "Nothing in it may be off.\n";
   const IntervalPart* first = sensitivity.to_measure();
@@ -90,13 +90,14 @@ std::string percent_of(const std::optional<double>& share) {
   return share ? fmt::format("{:.0f} %", 100 * *share) : "";
 }
 
-// The measurement that narrows a part; its name alone if the logs of the cluster hold it all.
+// Names the measurement that narrows a part; only the part's name if the cluster's logs already
+// contain it.
 std::string part_text(const Sensitivity& sensitivity, const IntervalPart& part) {
   const std::string measurement = measurement_for(part.source, sensitivity.scenario.training);
   return measurement.empty() ? name_of_source(part.source) + " (measured)" : measurement;
 }
 
-// The parts of the interval that are a hundredth or more.
+// Formats the parts that make up at least 1 % of the interval.
 std::string parts_table(const Sensitivity& sensitivity) {
   if (sensitivity.parts.empty()) return "";
   std::string out = fmt::format("\nwhat makes the interval of {}\n", interval_name(sensitivity));
@@ -107,7 +108,8 @@ std::string parts_table(const Sensitivity& sensitivity) {
   return out;
 }
 
-// '<' for what shortens the run, '>' for what makes it longer; `share` of the longest one.
+// Returns a bar of '<' for an input that shortens the run, of '>' for one that lengthens it.
+// `share` is its length relative to the longest bar.
 std::string bar_of(double elasticity, double share, std::size_t longest) {
   const double length = static_cast<double>(longest) * share;
   return std::string(static_cast<std::size_t>(std::lround(std::ceil(length))),
@@ -129,7 +131,7 @@ std::string sensitivity_table(const Sensitivity& sensitivity, const SensitivityV
       ++hidden;
       continue;
     }
-    // Longer ones, of curves that hardly anybody moves, stick out.
+    // Longer names stick out; they belong to curves that few users change.
     key_width = std::max(key_width, std::min(name_of_input(effect).size(), widest_key));
     value_width = std::max(value_width, effect.value.size());
     strongest = std::max(strongest, std::abs(effect.time_elasticity));
@@ -142,7 +144,7 @@ std::string sensitivity_table(const Sensitivity& sensitivity, const SensitivityV
                        kind, time, judged ? fmt::format(" {:>8}", speedup) : "", share);
   };
   const std::string head = line("input", "value", "kind", "of time", "speed-up", "share");
-  // The bars take what is left of the page.
+  // The bars fill the rest of the page width.
   const std::size_t longest =
       head.size() + 1 < page_width ? std::min(page_width - head.size() - 1, longest_bar) : 0;
   out += "\n" + head + "\n";

@@ -1,5 +1,4 @@
-// Sensitivities for people (an answer and a tornado) and for programs (JSON, schema version 1;
-// CSV).
+// Formats a sensitivity as text (an answer and a tornado), JSON (schema version 1) and CSV.
 #pragma once
 
 #include <string>
@@ -10,8 +9,8 @@ namespace lambcast {
 
 // Settings of the table; CSV and JSON always have all inputs and keys.
 struct SensitivityView {
-  bool all = false;   // those that move nothing too
-  bool keys = false;  // the key of each in place of its name, as --set takes it
+  bool all = false;   // also inputs without effect
+  bool keys = false;  // keys as --set accepts them, in place of plain names
 };
 
 std::string sensitivity_table(const Sensitivity& sensitivity, const SensitivityView& view = {});

@@ -44,7 +44,8 @@ TEST_CASE(
   for (std::size_t i = 1; i < sensitivity.effects.size(); ++i)
     CHECK(std::abs(sensitivity.effects[i - 1].time_elasticity) >=
           std::abs(sensitivity.effects[i].time_elasticity));
-  // Compute is the rest: faster curves shorten it, and their scale lengthens it as much.
+  // Compute is the rest: faster curves shorten it, and a larger compute_scale lengthens it by as
+  // much.
   const double scale = effect_of(sensitivity, "cluster.stack.compute_scale").time_elasticity;
   CHECK(scale > 0.05);
   CHECK(scale + std::abs(nic.time_elasticity) < 1.01);
@@ -79,7 +80,7 @@ TEST_CASE("sensitivity: what to measure is what a user can, and its share is of 
       CHECK(sensitivity.share(first) ==
             Approx(std::pow(std::log(first.speedup_high / first.speedup_low), 2) / logs));
     CHECK_THAT(measurement_of(first.source), Contains("lambcast "));
-    // The NIC carries the all-reduce, and prices nothing else of a plain run.
+    // In a plain run only the all-reduce depends on the NIC.
     const InputEffect& nic = effect_of(sensitivity, "cluster.nic.bandwidth");
     REQUIRE(nic.source.has_value());
     CHECK_THAT(name_of_source(*nic.source), Contains(" over nccl"));
@@ -133,7 +134,7 @@ TEST_CASE("sensitivity: compression makes a run depend less on the NIC, and its 
   const InputEffect& nic = effect_of(compressed, "cluster.nic.bandwidth");
   CHECK(nic.time_elasticity > plain);
   REQUIRE(nic.speedup_elasticity.has_value());
-  // ln S = ln T_plain - ln T, so its elasticity is the difference of theirs.
+  // ln S = ln T_plain - ln T, so the elasticity of S is that of T_plain minus that of T.
   CHECK(*nic.speedup_elasticity == Approx(plain - nic.time_elasticity).margin(0.01));
   CHECK(effect_of(compressed, "freeze_step").time_elasticity > 0);
 }
@@ -204,7 +205,7 @@ TEST_CASE("sensitivity: JSON and CSV hold every input, the table those that move
   CHECK(json["inputs"].size() == sensitivity.effects.size());
   const std::string csv = sensitivity_csv(sensitivity);
   CHECK(static_cast<std::size_t>(std::ranges::count(csv, '\n')) == sensitivity.effects.size() + 1);
-  // Nothing is staged through host memory without MPI.
+  // Without MPI, no data is staged through host memory.
   CHECK(effect_of(sensitivity, "cluster.mpi.nic_efficiency").time_elasticity == 0);
   CHECK_THAT(sensitivity_table(sensitivity, {.all = false, .keys = true}),
              !Contains("cluster.mpi.nic_efficiency"));

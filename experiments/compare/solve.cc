@@ -17,11 +17,12 @@
 namespace lambcast {
 namespace {
 
-constexpr double least_ratio = 1.001;     // of two values of a number
-constexpr int grid = 48;                  // values over the range of a number
-constexpr double whole_ratio = 1.189207;  // from one whole number to the next: four to a doubling
-constexpr int probes = 3;                 // between two values with the target between
-constexpr int tries = 256;                // for one that runs between two whole numbers
+constexpr double least_ratio = 1.001;     // between two values that count as different
+constexpr int grid = 48;                  // number of values forecast over the range
+constexpr double whole_ratio = 1.189207;  // ratio of neighbouring whole numbers: four per doubling
+constexpr int probes = 3;                 // further values between two that enclose the target
+// tries to find a value that runs between two whole numbers
+constexpr int tries = 256;
 
 using IntervalEnd = std::optional<double> MetricValue::*;
 
@@ -30,14 +31,14 @@ class RootSearch {
   RootSearch(Variable variable, const Metric& metric, double target)
       : variable_(std::move(variable)), metric_(metric), target_(target) {}
 
-  // Evenly in logarithms over the range.
+  // Evaluates values spaced evenly in logarithms over the range.
   void spread() {
     for (const double x : variable_.whole ? whole_values() : values())
       if (x >= variable_.low && x <= variable_.high) evaluate(x);
   }
 
-  // The values that run between which the metric, or an end of its interval, passes the target,
-  // narrowed.
+  // Returns narrowed pairs of values that run, between which the metric (or an end of its interval)
+  // passes the target.
   std::vector<std::pair<double, double>> passes(IntervalEnd end) {
     for (const auto& [low, high] : places_between(end)) probe(low, high);
     std::vector<std::pair<double, double>> places = places_between(end);
@@ -59,7 +60,7 @@ class RootSearch {
     return all;
   }
 
-  // Powers of two among them, which divide what others do not.
+  // Returns the whole numbers to try, including powers of two, which divide batch sizes more often.
   std::set<double> whole_values() const {
     std::set<double> all{variable_.low, variable_.high};
     for (double x = 1; x <= variable_.high; x = std::max(x + 1, std::round(x * whole_ratio)))
@@ -68,7 +69,7 @@ class RootSearch {
     return all;
   }
 
-  // Returns pairs of neighbouring values found between which the metric passes the target.
+  // Returns pairs of neighbouring values between which the metric passes the target.
   std::vector<std::pair<double, double>> places_between(IntervalEnd end) const {
     std::vector<std::pair<double, double>> places;
     for (auto after = found_.begin(); after != found_.end(); ++after)
@@ -93,7 +94,7 @@ class RootSearch {
     return metric_.less_is_better ? value <= target_ : value >= target_;
   }
 
-  // Null where it cannot run.
+  // Returns the forecast at x, or null if x cannot run.
   const SolvePoint* evaluate(double x) {
     if (const auto known = found_.find(x); known != found_.end()) return &known->second;
     if (refused_.contains(x)) return nullptr;
@@ -130,13 +131,14 @@ class RootSearch {
       (meets(*middle, end) == low_meets ? low : high) = middle->x;
   }
 
-  // One that runs, as near to the middle as there is; null where the two are close enough.
+  // Returns a value between the two that runs, as near to the middle as possible; null if the two
+  // are close enough.
   const SolvePoint* between(double low, double high) {
     if (!variable_.whole)
       return high / low > least_ratio ? evaluate(std::sqrt(low * high)) : nullptr;
     const double unit = variable_.unit, middle = std::floor((low + high) / 2 / unit) * unit;
     for (int i = 0; i < tries; ++i) {
-      // 0, 1, -1, 2, -2, ... units away
+      // Offsets from the middle: 0, 1, -1, 2, -2, ... units.
       const double x = middle + unit * ((i + 1) / 2) * (i % 2 == 1 ? 1 : -1);
       if (x <= low || x >= high) continue;
       if (const SolvePoint* point = evaluate(x)) return point;
@@ -152,7 +154,8 @@ class RootSearch {
   std::string why_not_;
 };
 
-// Limits on the metric: of a larger value of the key, and what the step consists of at the best.
+// Names what limits the metric: the limits at the largest value of the key, and the composition of
+// the best step.
 std::vector<std::string> limits_of(const Solution& solution,
                                    const std::function<TrainingPlan(double)>& at) {
   const SolvePoint& best = solution.best();
@@ -166,7 +169,7 @@ std::vector<std::string> limits_of(const Solution& solution,
   return limits;
 }
 
-// The value at which an end of the interval passes the target, where it does so once.
+// Returns the value at which an end of the interval passes the target, if it does so exactly once.
 std::optional<double> place_of(RootSearch& search, IntervalEnd end) {
   const auto places = search.passes(end);
   return places.size() == 1 ? std::optional(places.front().first) : std::nullopt;
@@ -205,7 +208,7 @@ Solution solve(const SolveQuestion& question, Catalog& catalog) {
   solution.key = question.key;
   solution.metric = &find_metric(question.metric, {"", 0, "--for"});
   solution.target = solution.metric->parse(question.target, {"", 0, "--for " + question.metric});
-  // One length for all values: that of the base question.
+  // All values use one run length: that of the base question.
   WhatIf asked = question.what_if;
   if (!is_length(question.key)) solution.assumed_steps = assumed_length(asked, catalog);
   // The assumed length depends on the freeze step, which is the unknown here.
@@ -226,7 +229,7 @@ Solution solve(const SolveQuestion& question, Catalog& catalog) {
   if (passes.size() == 1 && search.found().begin()->second.metric.low) {
     const auto one = place_of(search, &MetricValue::low);
     const auto other = place_of(search, &MetricValue::high);
-    // Which end meets the target first depends on the metric; in order of the values.
+    // The metric decides which end meets the target first. Sort the two by value.
     const double here = passes.front().first;
     const auto in_order = [&](const std::optional<double>& x) { return x ? *x : here; };
     const bool swapped = in_order(one) > here || in_order(other) < here;

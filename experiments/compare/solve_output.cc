@@ -15,7 +15,7 @@
 namespace lambcast {
 namespace {
 
-// How many values are shown on either side of where the target is passed.
+// Number of values shown on either side of a pass of the target.
 constexpr std::size_t around = 3;
 
 std::string side(const Solution& solution, bool meets) {
@@ -67,7 +67,8 @@ std::string turns_text(const Solution& solution) {
       solution.key, fmt::join(places, ", "), target_text(solution));
 }
 
-// If every value is on one side of the target: returns at how many the interval reaches the other.
+// Returns the number of values whose interval reaches the other side of the target, if all values
+// themselves are on one side.
 std::string open_text(const Solution& solution) {
   const auto open = std::ranges::count_if(solution.points, [&](const SolvePoint& point) {
     return point.metric.low &&
@@ -126,7 +127,7 @@ std::string answer_of(const Solution& solution) {
   return text;
 }
 
-// The points near where the target is passed; a few over the whole range where it is not.
+// Returns the points near the passes of the target, or a few over the whole range if there is none.
 std::vector<std::size_t> shown(const Solution& solution) {
   std::vector<std::size_t> all;
   const std::size_t count = solution.points.size();

@@ -1,4 +1,4 @@
-// A solution in words with the values around it, and for programs.
+// Formats a solution as text with the values around it, as JSON and as CSV.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@ namespace lambcast {
 
 std::string solution_table(const Solution& solution);
 std::string solution_json(const Solution& solution);
-// A row per value that was forecast.
+// Returns one row per value that was forecast.
 std::string solution_csv(const Solution& solution);
 
 }  // namespace lambcast

@@ -63,7 +63,8 @@ TEST_CASE("solve: shares of a step and costs are found with their intervals and 
     CHECK(*point.metric.high <= 1);
   }
   CHECK_THAT(solution_table(efficiency), Contains("By the forecast's interval it may be from "));
-  // Without a wire an error of the passes moves work and step alike: nothing is lost, for certain.
+  // Without a network, an error of the passes changes work and step time alike, so the lost share
+  // is zero without uncertainty.
   Catalog catalog;
   CollectiveCosts costs;
   WhatIf alone = plain;
@@ -101,7 +102,7 @@ TEST_CASE("solve: the latest freeze_step within a deadline is the last whole one
   CHECK_FALSE(after.meets);
   CHECK(before.metric.value <= target);
   CHECK(after.metric.value > target);
-  // A millisecond below what is wanted, which has the same digits.
+  // A target one millisecond lower, which has the same printed digits.
   CHECK_THAT(solution_table(solution), Contains("up to freeze_step 2000 (just under ") &&
                                            Contains("more than") && Contains("from 2001 on ("));
 }
@@ -151,7 +152,7 @@ TEST_CASE("solve: GPUs that cannot run are left out and counted") {
   REQUIRE(solution.kind() == Solution::Kind::solved);
   const SolvePoint& before = solution.points[solution.passes.front() - 1];
   const SolvePoint& after = solution.points[solution.passes.front()];
-  // 65,536 is a power of two: so are the GPUs that divide it.
+  // 65,536 is a power of two, so the GPU counts that divide it are powers of two too.
   CHECK(after.x == 2 * before.x);
   CHECK(before.metric.value >= 0.5);
   CHECK(after.metric.value < 0.5);
@@ -163,7 +164,7 @@ TEST_CASE("solve: a curve that turns is said to, whether or not it passes the ta
   what_if["optimizer"] = "lamb";
   what_if["cluster"] = "commodity-100gbe";
   what_if["grad_accum"] = "1";
-  // The all-reduce begins as a tree and goes on as a ring, which is slower here.
+  // The all-reduce begins as a tree and continues as a ring, which is slower here.
   const Solution solution = solved({what_if, "gpus", "efficiency", "1%", "8", "1024"});
   REQUIRE_FALSE(solution.turns.empty());
   for (const std::size_t turn : solution.turns) {

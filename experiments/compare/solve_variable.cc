@@ -47,7 +47,7 @@ WhatIf without_others(WhatIf what_if, const std::string& key) {
   return what_if;
 }
 
-// The question with the value said as a plain number.
+// Returns a function that resolves the question with the key set to a plain number.
 std::function<TrainingPlan(double)> setting(const Variable& variable, const WhatIf& asked,
                                             Catalog& catalog) {
   return [asked, key = variable.key, whole = variable.whole, &catalog](double x) {
@@ -69,7 +69,7 @@ Variable of_what_if(const WhatIfKey& key, const WhatIf& asked, Catalog& catalog)
   const Words words(base);
   if (const std::string* cluster = words.find("cluster");
       cluster != nullptr && key.name == "gpus") {
-    // Whole nodes: what is bought, and alike, so that they are forecast at once.
+    // GPUs come in whole nodes. All nodes are alike, so one forecast covers them together.
     const int node = catalog.cluster(*cluster, words.below("cluster."))->gpus_per_node;
     variable.unit = static_cast<double>(words.whole("gpus_per_node", 1, node).value_or(node));
     variable.low = variable.unit;
@@ -100,7 +100,8 @@ Variable of_input(const NumericInput& input, const WhatIf& asked, Catalog& catal
   return variable;
 }
 
-// A number of a description that is no numeric input: a count, a price, a size of the model.
+// Returns the variable for a number of a description that is not a numeric input: a count, a price,
+// a size of the model.
 Variable of_description(const std::string& key, const WhatIf& asked,
                         const std::optional<std::string>& low,
                         const std::optional<std::string>& high, Catalog& catalog) {
@@ -141,7 +142,7 @@ Variable variable_of(const std::string& key, const WhatIf& what_if,
       fail_input({"", 0, key}, "is not a number", "a numeric key");
     variable = of_what_if(*row, what_if, catalog);
   } else {
-    // Before anything is said of the rest of the question.
+    // Reject an unknown key before errors in the rest of the question.
     if (key.find('.') == std::string::npos) fail_unknown_key({"", 0, "KEY"}, key, what_if_keys());
     const TrainingPlan training = resolve(what_if, catalog).training;
     std::vector<std::string> known = what_if_keys();

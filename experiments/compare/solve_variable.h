@@ -13,14 +13,15 @@ namespace lambcast {
 struct Variable {
   std::string key;
   bool whole = false;
-  double low = 0, high = 0;  // both are values it may have
-  double unit = 1;           // whole numbers are multiples of it
+  double low = 0, high = 0;  // both ends are valid values
+  double unit = 1;           // whole numbers are multiples of this unit
   std::function<std::string(double)> words;
-  std::function<TrainingPlan(double)> at;  // throws Error (usage) where it cannot run
+  std::function<TrainingPlan(double)> at;  // throws Error (usage) if the value cannot run
 };
 
-// `low` and `high` replace the ends of the usual range. Throws Error (usage) for a key that is none
-// or no number, and for a range that is none. Keeps a reference to the catalog.
+// Returns the unknown for `key`. `low` and `high` replace the ends of its usual range. Throws Error
+// (usage) for an unknown key, a key that is not a number, and an invalid range. Keeps a reference
+// to the catalog.
 Variable variable_of(const std::string& key, const WhatIf& what_if,
                      const std::optional<std::string>& low, const std::optional<std::string>& high,
                      Catalog& catalog);

@@ -35,7 +35,7 @@ namespace {
 using namespace lambcast;
 using namespace lambcast::convergence;
 
-// Above the plain optimizer's loss: some 2 % of it.
+// Level above the plain optimizer's final loss; about 2 % of that loss.
 constexpr double level_above = 0.03;
 
 int count_of(const char* of, const std::string& text, int most) {
@@ -51,7 +51,7 @@ std::vector<Curve> curves_in(const std::string& path, const std::vector<Run>& ru
   return text.empty() ? std::vector<Curve>() : parse_curves(text, path, runs);
 }
 
-// The runs of these names. Throws Error (usage) for an unknown one.
+// Returns the runs with these names. Throws Error (usage) for an unknown name.
 std::vector<Run> runs_named(const std::vector<Run>& runs, const std::vector<std::string>& named) {
   std::vector<std::string> names;
   for (const Run& run : runs) names.push_back(run.name());
@@ -75,7 +75,8 @@ void pair_up(const std::string& path, int draws, int threads,
   fmt::print("{}", paired_table(paired_differences(pairs), recipe.ranks));
 }
 
-// The file is written anew after every run, so that what was trained is kept.
+// Trains the missing runs. Rewrites the file after every run, so that an interruption loses at most
+// one run.
 void train_missing(const Recipe& recipe, const std::string& path, int threads,
                    const std::vector<std::string>& named) {
   const text::Transformer model = text::transformer(recipe.shape);
@@ -115,7 +116,7 @@ void report_on(const std::string& path, const std::string& folder, const Clock& 
   for (const std::string& message : written.messages) fmt::print(stderr, "{}\n", message);
 }
 
-// Every fifth step, to the one at which the monitor says that the variance has settled.
+// Logs every fifth step up to the one at which the monitor finds that the variance has settled.
 void log_variance(const Recipe& recipe, const std::string& path) {
   const text::Transformer model = text::transformer(recipe.shape);
   std::string text = "step,layer,norm,elements\n";

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# convergence_study on the command line: what it refuses, and its report of the recorded curves.
+# Tests convergence_study on the command line: the arguments it rejects, and its report of the recorded curves.
 #
 #   convergence_test.sh CONVERGENCE_STUDY CURVES.csv
 set -uo pipefail
@@ -45,7 +45,7 @@ cmp -s other.csv kept.csv || fail "a file that is refused was written"
 grep -v '^lamb,0,' "$curves" >without.csv
 refused 'no curve of lamb' report without.csv .
 
-# Of a file that has them all nothing is trained, and nothing changes.
+# If the file contains all the runs, nothing is trained and the file stays the same.
 cp "$curves" all.csv
 timeout 60 "$study" train all.csv 2 lamb adam 2>err || fail "train of recorded runs: $(cat err)"
 [ -s err ] && fail "a run on record is trained again: $(cat err)"
@@ -59,7 +59,7 @@ for name in lamb_steps adam_hours optimizer_steps bits_hours sparse_steps local_
   [ -s "of/plots/$name.gp" ] || fail "no $name.gp"
   [ -s "of/plots/$name.dat" ] || fail "no $name.dat"
 done
-# Its clock is the cluster's: with a network ten times as fast, no run takes longer.
+# Times depend on the cluster: on a ten times faster network the lamb run is shorter.
 mkdir fast
 timeout 120 "$study" report "$curves" fast commodity-100gbe 64 2>err || fail "report: $(cat err)"
 hours() { sed -n 's/^lamb,.*,\([^,]*\),[^,]*,[^,]*$/\1/p' "$1/summary.csv"; }

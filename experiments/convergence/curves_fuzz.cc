@@ -1,4 +1,4 @@
-// Recorded curves of training.
+// Parses recorded training curves.
 #include "experiments/convergence/curves.h"
 #include "sim/base/fuzz_target.h"
 

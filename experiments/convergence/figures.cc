@@ -12,7 +12,7 @@ namespace lambcast::convergence {
 namespace {
 
 constexpr int width = 820, plot_px = 460;
-constexpr std::array<std::string_view, 2> greys{"#505050", "#a8a8a8"};  // LAMB's and Adam's
+constexpr std::array<std::string_view, 2> greys{"#505050", "#a8a8a8"};  // colours of LAMB and Adam
 
 struct View {
   std::string name, title, x_label;
@@ -31,13 +31,14 @@ bool fewer_elements(Exchange exchange) {
          exchange == Exchange::dct_sign_64;
 }
 
-// With the step that the monitor chose.
+// Returns the name of the run, with the freeze step if the monitor chose it.
 std::string label_of(const Curve& curve) {
   if (curve.run.freeze_step != 0 || curve.frozen_at == 0) return curve.run.name();
   return fmt::format("{} ({})", curve.run.name(), curve.frozen_at);
 }
 
-// A block per run: steps, hours, loss; from where the first steps, in which all fall alike, end.
+// Returns one block per run with steps, hours and loss. Leaves out the first steps, in which all
+// runs fall alike.
 std::string data_of(const std::vector<const Outcome*>& shown) {
   constexpr int first_step = 200;
   std::string text;
@@ -100,7 +101,7 @@ report::Figure figure_of(const View& view, const std::vector<Study>& studies) {
 }  // namespace
 
 std::vector<report::Figure> figures(const std::vector<Study>& studies) {
-  // Every share but two, for there are six colours.
+  // Shows every freeze share except two, since there are six colours.
   const auto by_freeze = [](Optimizer plain, Optimizer compressed) {
     return [=](const Run& run) {
       const bool shown = run.freeze_step != 50 && run.freeze_step != 300;

@@ -1,4 +1,4 @@
-// Loss against steps, and against forecast hours, as gnuplot draws them.
+// Figures of loss against steps and against forecast hours, drawn by gnuplot.
 #pragma once
 
 #include <vector>

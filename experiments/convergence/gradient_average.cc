@@ -24,7 +24,7 @@ GradientAverage onebit(std::size_t elements, int ranks) {
   };
 }
 
-// A reduce-scatter; its shards are gathered as they are.
+// Hierarchical int4 reduce-scatter with error feedback; the all-gather is uncompressed.
 GradientAverage hierarchical(int per_node) {
   const Quantiser int4{WireFormat::int4, 64};
   return [state = HierarchicalReduceScatter{.per_node = per_node,

@@ -1,5 +1,5 @@
-// The gradient exchanges of the study: each replaces the gradients of all ranks by their average in
-// its precision, and keeps error feedback between calls.
+// The gradient exchanges of the study. Each replaces the gradients of all ranks by their average at
+// the precision of the exchange, and keeps the error feedback between calls.
 #pragma once
 
 #include <functional>

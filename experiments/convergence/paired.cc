@@ -20,7 +20,7 @@ double mean_of(const std::vector<double>& values) {
   return sum / static_cast<double>(values.size());
 }
 
-// 0 of a single value, which has no spread.
+// Returns the standard deviation; 0 for a single value.
 double deviation_of(const std::vector<double>& values) {
   if (values.size() < 2) return 0;
   const double mean = mean_of(values);
@@ -42,7 +42,7 @@ std::vector<Pair> train_pairs(const Recipe& recipe, std::span<const Run> runs,
     Run run;
     double loss = 0;
   };
-  std::map<Name, Trained> trained;  // a plain run once for all runs of its optimizer
+  std::map<Name, Trained> trained;  // each plain run once, shared by all runs of its optimizer
   const auto plain_of = [](const Run& run) {
     return Run{run.optimizer, Exchange::plain, run.freeze_step};
   };

@@ -8,8 +8,8 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-// Differences 0.02 and 0.04: mean 0.03, deviation 0.01 sqrt(2), standard error 0.01. The plain
-// losses differ by 0.2. Of the second batch there is one draw, which resolves nothing.
+// The differences 0.02 and 0.04 have mean 0.03, deviation 0.01 sqrt(2) and standard error 0.01. The
+// plain losses differ by 0.2. The second batch has a single draw, which resolves nothing.
 TEST_CASE("paired: the mean difference of draws and its spread, batch by batch") {
   const std::vector<Pair> pairs{
       {"a", 1, 0, 2.02, 2.0}, {"a", 1, 1, 2.24, 2.2}, {"a", 2, 0, 1.9, 1.8}};
@@ -27,7 +27,7 @@ TEST_CASE("paired: the mean difference of draws and its spread, batch by batch")
   CHECK_THAT(pairs_csv(pairs), Contains("a,1,1,2.24,2.2\n"));
 }
 
-// A draw has other weights and sequences; the plain run is its own pair.
+// Each draw has its own weights and sequences; a plain run is paired with itself.
 TEST_CASE("paired: a pair shares its draw, and draws differ") {
   Recipe recipe;
   recipe.steps = 8;

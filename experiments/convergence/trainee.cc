@@ -87,7 +87,7 @@ reference::ShardedLamb colossal_lamb(const Recipe& recipe) {
            .bias_correction = BiasCorrection::in_rate}};
 }
 
-// beta3's memory becomes as many times shorter as beta2's.
+// Shortens the memory of beta3 by the same factor as that of beta2.
 reference::Came came(const Recipe& recipe) {
   reference::CameOptions options;
   options.beta3 = 1 - (1 - options.beta3) * (1 - recipe.beta2) / (1 - options.beta2);
@@ -128,8 +128,8 @@ Trainee trainee(const text::Transformer& model, const Recipe& recipe, const Run&
     case Optimizer::onebit_adam:
       return onebit_adam(world, {.adam = adam_options, .freeze_step = freeze_step});
     case Optimizer::zero_one_adam:
-      // Both intervals grow as early in this run as the defaults let them grow in one of 125,000
-      // steps.
+      // Scales both intervals so that they grow as early in this run as the defaults do in a run of
+      // 125,000 steps.
       return zero_one_adam(world, {.adam = adam_options,
                                    .var_freeze_step = freeze_step,
                                    .var_update_scaler = 16,

@@ -18,13 +18,13 @@
 
 namespace lambcast::convergence {
 
-// An optimizer that is a rule of kernels/reference/part.h: the engine averages and clips the
-// gradients, ZeRO-1 cuts what the ranks keep.
+// An optimizer that is a rule of kernels/reference/part.h. The engine averages and clips the
+// gradients, and ZeRO-1 shards the states.
 template <typename Rule>
 struct OfRule {
   emulated::World world;
   emulated::Sharded<Rule> sharded;
-  std::vector<float> p;  // gathered
+  std::vector<float> p;  // gathered weights
 };
 
 using Trainee =
@@ -33,9 +33,9 @@ using Trainee =
                  OfRule<reference::ShardedLamb>, OfRule<reference::Lars>,
                  OfRule<reference::Adafactor>, OfRule<reference::Came>, OfRule<reference::Galore>>;
 
-// With a freeze_step of 0 the warm-up does not end by itself.
+// Creates the trainee of a run. With a freeze_step of 0 the warm-up does not end by itself.
 Trainee trainee(const text::Transformer& model, const Recipe& recipe, const Run& run);
-// `share` of the peak.
+// Sets the learning rate to `share` of its peak.
 void set_lr(Trainee& trainee, const Recipe& recipe, double share);
 void take_step(Trainee& trainee, emulated::Gradients gradients);
 std::span<const float> weights_of(const Trainee& trainee, int rank);

@@ -21,16 +21,16 @@ enum class Optimizer {
   onebit_lamb,
   onebit_adam,
   zero_one_adam,
-  // Optimizers that need whole tensors, with states sharded by ZeRO-1.
-  distributed_lamb,  // Colossal-AI's: bias correction in the rate, trust ratios unclamped
+  // Optimizers that need whole tensors; ZeRO-1 shards their states.
+  distributed_lamb,  // Colossal-AI's variant: bias correction in the rate, unclamped trust ratios
   lars,
   adafactor,
   came,
-  galore_adamw8bit,  // rank a quarter of the width, 8 bits from 256 elements on
+  galore_adamw8bit,  // rank is a quarter of the width; 8-bit states from 256 elements on
 };
-// As the flag --optimizer takes it.
+// Returns the name as the flag --optimizer accepts it.
 const char* name_of(Optimizer optimizer);
-bool freezes(Optimizer optimizer);  // has a freeze_step
+bool freezes(Optimizer optimizer);  // returns whether it has a freeze_step
 
 // How gradients are averaged, if the optimizer leaves it to the engine. Local steps and DiLoCo
 // average weights every 16 steps instead; neighbours average theirs in every step.
@@ -39,7 +39,8 @@ enum class Exchange {
   fp8,     // one scale per message, no error feedback
   int8,    // blocks of 64, no error feedback
   onebit,  // signs of gradients, with error feedback, from the first step on
-  // The same between two nodes of two ranks, each a share of its node's sum in fp16.
+  // Same as onebit, between two nodes of two ranks: each rank exchanges its share of the node's
+  // fp16 sum.
   onebit_sharded,
   int4,            // blocks of 64, with error feedback
   int4_unowed,     // blocks of 64, no error feedback
@@ -52,7 +53,7 @@ enum class Exchange {
   dct_sign_64,     // signs of 64 coefficients of each 4,096 elements, error feedback
   local_steps_16,
   diloco_16,  // outer lr 0.7, Nesterov momentum 0.9
-  // Weights are averaged with neighbours alone after every step.
+  // Weights are averaged after every step, with neighbours only.
   neighbours_ring,
   neighbours_exponential,
 };
@@ -62,49 +63,51 @@ bool averages_weights(Exchange exchange);
 struct Recipe {
   text::TransformerShape shape{.width = 32, .layers = 2, .heads = 4, .context = 32};
   int ranks = 4;
-  int sequences = 1;  // of every rank in a step
+  int sequences = 1;  // per rank and step
   int steps = 2000;
   int lr_warmup = 100;
-  // Its memory of 100 steps is to 2,000 steps as that of 0.999 to some 20,000.
+  // beta2 = 0.99 averages over 100 steps. The ratio to a run of 2,000 steps is that of 0.999 (1,000
+  // steps) to a run of some 20,000.
   double beta2 = 0.99;
   // Share of the steps at which the monitor ends the warm-up even if the variance has not settled.
-  // 0: never, as in the runs on record. With 15 % these would repeat the runs frozen there.
+  // 0: never, as in the recorded runs. With 15 % the runs would repeat the recorded ones that
+  // freeze there.
   double latest_share = 0;
-  double weight_decay = 0.01;  // of matrices alone
+  double weight_decay = 0.01;  // for matrices only
   double clipping = 1;
-  // Peaks: how far Adam, CAME and GaLore move an element in a step; by which share of its own norm
-  // LAMB, LARS and Adafactor move a tensor. Nothing is tuned for an optimizer.
-  // Lion, whose every element moves by the whole rate, has a third of Adam's and three times the
-  // decay (arXiv:2302.06675, section 5).
+  // Peak learning rates: the change of an element per step for Adam, CAME and GaLore; the change of
+  // a tensor as a share of its norm for LAMB, LARS and Adafactor. No optimizer is tuned.
+  // Lion changes every element by the whole rate, so it has a third of Adam's rate and three times
+  // the decay (arXiv:2302.06675, section 5).
   double adam_lr = 3e-3, lamb_lr = 1e-2, lion_lr = 1e-3;
-  int every = 50;  // steps that a point of the curve is the mean of
+  int every = 50;  // steps averaged in a point of the curve
   int held_out_every = 250;
 };
 
-// The same on 206,016 parameters instead of 28,448, and twice the sequences.
+// The same recipe with 206,016 parameters instead of 28,448, and twice the sequences.
 Recipe large_recipe();
 
 struct Run {
   Optimizer optimizer = Optimizer::lamb;
   Exchange exchange = Exchange::plain;
-  int freeze_step = 0;  // of those that have one; 0: the monitor of the variance chooses it
+  int freeze_step = 0;  // for optimizers that have one; 0: the monitor of the variance chooses it
   std::string name() const;
 };
 
 struct Point {
   int step = 0;
-  double loss = 0;      // mean over `every` steps, of the sequences that all ranks read
-  double held_out = 0;  // NaN where it was not looked at
+  double loss = 0;      // mean over `every` steps and the sequences of all ranks
+  double held_out = 0;  // NaN at points without an evaluation
 };
 struct Curve {
   Run run;
-  int frozen_at = 0;  // the last step that sent everything; 0: all did, or none had to
+  int frozen_at = 0;  // last step that sent everything; 0: all steps did
   std::vector<Point> points;
 };
 
-// The runs of the study.
+// Returns the runs of the study.
 std::vector<Run> study_runs(const Recipe& recipe);
-// Receives |v|_1 of every tensor whenever the monitor measures it; may be empty.
+// Callback that receives |v|_1 of every tensor when the monitor measures it; may be empty.
 using VarianceLog = std::function<void(int step, std::span<const double> norms)>;
 Curve train(const text::Transformer& model, const Recipe& recipe, const Run& run,
             const VarianceLog& log = {});

@@ -17,7 +17,7 @@ using namespace lambcast::convergence;
 
 namespace {
 
-// Small enough for a test: 5,000 parameters; the variance remembers 50 of 500 steps.
+// A recipe small enough for a test: 5,000 parameters; the variance averages over 50 of 500 steps.
 Recipe small() {
   Recipe recipe;
   recipe.shape = {.width = 16, .layers = 1, .heads = 2, .context = 16};
@@ -58,7 +58,8 @@ TEST_CASE(
       CAPTURE(curves.back().run.name(), curves.back().frozen_at, final_loss(curves.back()));
       CHECK(final_loss(curves.back()) < untrained - 1);
     }
-    // Two memories of the variance at the earliest; it need not settle at all.
+    // The monitor freezes no earlier than after two averaging lengths of the variance, or not at
+    // all.
     CHECK((curves.front().frozen_at == 0 || curves.front().frozen_at >= 100));
     CHECK(cost_of_monitor(curves, optimizer, untrained) < margin(optimizer));
   }
@@ -72,7 +73,7 @@ TEST_CASE("on the recorded curves too, of both sizes") {
   }
 }
 
-TEST_CASE("a monitor that is told the latest step freezes there as a fixed step does") {
+TEST_CASE("a monitor with a latest step freezes there as a fixed step does") {
   Recipe recipe = small();
   recipe.steps = 150;
   recipe.latest_share = 0.5;
@@ -97,7 +98,7 @@ TEST_CASE(
       double chosen = NAN, best = INFINITY;
       for (const Curve& curve : curves) {
         if (curve.run.optimizer != optimizer) continue;
-        // The variance settles later or never: the latest step decides.
+        // The variance settles after the latest step or never, so the latest step decides.
         if (curve.run.freeze_step == 0) CHECK((curve.frozen_at == 0 || curve.frozen_at > latest));
         if (curve.run.freeze_step == 0) continue;
         if (curve.run.freeze_step == latest) chosen = final_loss(curve);
@@ -131,16 +132,17 @@ TEST_CASE("every optimizer and exchange of the study learns") {
   std::set<std::string> names;
   for (Run run : study_runs(recipe)) {
     names.insert(run.name());
-    if (freezes(run.optimizer)) continue;  // above, for longer
+    if (freezes(run.optimizer)) continue;  // tested above, for more steps
     const Curve curve = train(model, recipe, run);
     CAPTURE(run.name(), final_loss(curve, 1));
-    CHECK(final_loss(curve, 1) < untrained - 0.1);  // a random per cent has the least, 0.15
+    // random_k_1 learns least: its loss falls by 0.15
+    CHECK(final_loss(curve, 1) < untrained - 0.1);
     CHECK(curve.frozen_at == 0);
   }
   CHECK(names.size() == study_runs(recipe).size());
 }
 
-TEST_CASE("what a run logs of its variance says afterwards which step the monitor chose") {
+TEST_CASE("a run's log of its variance shows afterwards which step the monitor chose") {
   const Recipe recipe = small();
   const text::Transformer model = text::transformer(recipe.shape);
   std::string text = "step,layer,norm,elements\n";
@@ -157,7 +159,7 @@ TEST_CASE("what a run logs of its variance says afterwards which step the monito
   };
   CHECK(chosen(0).step == curve.frozen_at);
   CHECK(curve.frozen_at > 0);
-  // Told the latest step, both give up on the variance there, and neither before.
+  // With this latest step both stop waiting for the variance at that step, and not before.
   Recipe told = recipe;
   const int latest = curve.frozen_at - 10;
   REQUIRE(latest > recipe.lr_warmup);
@@ -169,7 +171,8 @@ TEST_CASE("what a run logs of its variance says afterwards which step the monito
   CHECK(chosen(recipe.steps).step == curve.frozen_at);
 }
 
-// A choice between two shares that were tried costs at most what the worse of them does.
+// Returns the larger loss of the two fixed shares around the step. A choice between two tried
+// shares costs at most as much as the worse of them.
 double worst_around(const std::vector<Curve>& curves, Optimizer optimizer, int step) {
   const Curve *below = nullptr, *above = nullptr;
   for (const Curve& curve : curves) {
@@ -223,8 +226,7 @@ TEST_CASE("curves survive the file, and hours follow the stage") {
   CHECK(hours_at(curve, {3.6, 0.36}, 40) == Approx(0.04));
   const auto times = step_times(curve.run, 2000);
   CHECK(times.after_s < times.warm_up_s);
-  // Error feedback takes a pass more, and states a further all-gather; on another cluster all is
-  // new.
+  // Error feedback adds a pass and another all-gather. On another cluster all times differ.
   const auto mean_of = [](Exchange exchange, const Clock& clock) {
     return step_times({Optimizer::lamb, exchange}, 2000, clock).after_s;
   };

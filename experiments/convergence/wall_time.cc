@@ -15,7 +15,7 @@
 namespace lambcast::convergence {
 namespace {
 
-// As the flag --exchange takes it.
+// Returns the exchange as the flag --exchange accepts it.
 const char* word_of(Exchange exchange) {
   switch (exchange) {
     case Exchange::plain:
@@ -52,7 +52,7 @@ const char* word_of(Exchange exchange) {
     case Exchange::neighbours_exponential:
       return "neighbours:exponential";
     case Exchange::qgz_int4:
-      return "loco";  // qgZ with error feedback, as the study trains it
+      return "loco";  // qgZ with error feedback, as trained in the study
   }
   return "";
 }

@@ -17,7 +17,7 @@ using namespace lambcast::convergence;
 namespace {
 
 constexpr double level_of_page =
-    0.03;  // above the plain optimizer's loss, as convergence_study has it
+    0.03;  // level above the plain optimizer's loss, as in convergence_study
 
 std::vector<Study> judged(const std::vector<Curve>& curves) {
   return {judge(curves, true, level_of_page), judge(curves, false, level_of_page)};
@@ -72,7 +72,7 @@ TEST_CASE("the recorded summaries are of the recorded curves") {
       for (const char* exact :
            {"run", "frozen_at", "final_loss", "held_out_loss", "level", "steps_to_level"})
         CHECK(got.text(row, exact) == want.text(row, exact));
-      // The page has two digits of the hours; `convergence_study report` writes the file anew.
+      // The README shows two digits of the hours; `convergence_study report` rewrites the file.
       for (const char* time : {"hours_to_level", "hours", "warmup_step_s", "after_step_s"}) {
         if (want.text(row, time).empty())
           CHECK(got.text(row, time).empty());
@@ -108,7 +108,7 @@ TEST_CASE("a figure draws each run that it names once, against steps and against
   CHECK(names.contains("lamb_steps"));
   CHECK(names.contains("lamb_hours"));
   for (const Curve& curve : curves) {
-    // Six colours are too few for two of the shares.
+    // The figure has six colours, so two of the shares are left out.
     const bool left_out = curve.run.freeze_step == 50 || curve.run.freeze_step == 300;
     CAPTURE(curve.run.name());
     CHECK(drawn.contains(curve.run.name()) == !left_out);
@@ -125,7 +125,7 @@ TEST_CASE("points of a figure are the steps, the hours and the loss of its runs"
   REQUIRE(plain.curve->run.name() == "lamb");
   std::string block = report::comment("lamb");
   for (const Point& point : plain.curve->points) {
-    if (point.step >= 200)  // before, all fall alike
+    if (point.step >= 200)  // in earlier steps all runs fall alike
       block += fmt::format("{} {} {}\n", point.step,
                            report::data_number(hours_at(*plain.curve, plain.times, point.step)),
                            report::data_number(point.loss));

@@ -12,20 +12,20 @@
 namespace lambcast {
 namespace {
 
-// Formats with this many digits, or more if the integer part needs them.
+// Formats with `digits` significant digits, or more if the integer part needs them.
 std::string of_digits(double value, int digits, int most_decimals) {
   const double power = value > 0 ? std::floor(std::log10(value)) : 0;
   return fmt::format("{:.{}f}", value,
                      static_cast<int>(std::clamp(digits - 1 - power, 0.0, double(most_decimals))));
 }
 
-// "20 min" as "20.00 min".
+// Pads a quantity with zeros: "20 min" becomes "20.00 min".
 std::string with_zeros(const std::string& quantity) {
   const std::size_t end = quantity.find(' ');
   return number_cell(std::stod(quantity.substr(0, end))) + quantity.substr(end);
 }
 
-// "20.00" as "20".
+// Removes trailing zeros: "20.00" becomes "20".
 std::string without_zeros(std::string number) {
   if (number.find('.') == std::string::npos) return number;
   number.erase(number.find_last_not_of('0') + 1);
@@ -38,7 +38,7 @@ struct TimeUnit {
   double s;
 };
 
-// Returns the unit in which a time is printed alone.
+// Returns the unit that run_time_text() would choose for the time.
 TimeUnit unit_beside(double seconds) {
   const std::string text = run_time_text(seconds);
   constexpr TimeUnit units[] = {{"h", 3600},  {"min", 60},  {"s", 1},     {"ms", 1e-3},

@@ -1,5 +1,5 @@
-// Quantities in the cells of a table: with a fixed number of digits, trailing zeros included, so
-// that columns align. Sentences have "20 min" without trailing zeros (run_time_text(), to_text()).
+// Quantities in table cells. They have a fixed number of digits, trailing zeros included, so that
+// columns align. Sentences omit trailing zeros: "20 min" (run_time_text(), to_text()).
 #pragma once
 
 #include <cstddef>
@@ -9,22 +9,22 @@
 
 namespace lambcast {
 
-// Columns of a terminal; wider tables are avoided if possible.
+// Columns of a terminal. Tables stay within them if possible.
 constexpr std::size_t page_width = 80;
 
-// Four digits: "20.00 min", "1.340 GB".
+// Formats with four digits: "20.00 min", "1.340 GB".
 std::string time_cell(double seconds);
 std::string bytes_cell(Bytes bytes);
 
 // Formats an interval in the unit of `seconds`: "269.3 to 714.6 s".
 std::string time_range(double seconds, double low_s, double high_s);
-// Both, for sentences: "431.9 s (269.3 to 714.6 s)".
+// Formats the value and its interval, for sentences: "431.9 s (269.3 to 714.6 s)".
 std::string time_and_range(double seconds, double low_s, double high_s);
 
-// A long number is printed whole: "5.512", "705600".
+// Formats with four digits; a longer integer part is printed whole: "5.512", "705600".
 std::string number_cell(double value);
 
-// US dollars with three digits, cents at most: "7.27", "12.3", "1234".
+// Formats US dollars with three digits, at most to the cent: "7.27", "12.3", "1234".
 std::string usd_cell(double usd);
 // Returns the text shown instead of a cost if the cluster has no price.
 std::string no_price_text();

@@ -5,7 +5,7 @@
 namespace lambcast {
 namespace {
 
-TEST_CASE("cell: as many digits in every row") {
+TEST_CASE("cell: every row has the same number of digits") {
   CHECK(time_cell(1200) == "20.00 min");
   CHECK(time_cell(1195.2) == "19.92 min");
   CHECK(time_cell(810) == "13.50 min");
@@ -13,7 +13,7 @@ TEST_CASE("cell: as many digits in every row") {
   CHECK(time_cell(36000) == "10.00 h");
   CHECK(time_cell(1072386000) == "297885 h");
   CHECK(time_cell(0) == "0 s");
-  // One unit on both ends, however far they lie apart.
+  // Both ends use one unit, even if they are far apart.
   CHECK(time_range(431.9, 269.3, 714.6) == "269.3 to 714.6 s");
   CHECK(time_range(36000, 1800, 72000) == "0.5000 to 20.00 h");
   CHECK(time_range(0.002, 0.0005, 1.5) == "0.5000 to 1500 ms");

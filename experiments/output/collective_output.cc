@@ -18,7 +18,7 @@
 namespace lambcast {
 namespace {
 
-// As wide as in nccl-tests, but with digits left for a slow link.
+// Formats a bandwidth as wide as nccl-tests does, with more digits for a slow link.
 std::string rate(double GBps) {
   return GBps < 1 ? fmt::format("{:.4f}", GBps) : fmt::format("{:.2f}", GBps);
 }
@@ -34,7 +34,7 @@ std::string lie(const ProcessGroup& group) {
                      group.node_stride, group.siblings, group.siblings == 1 ? "" : "s");
 }
 
-// The findings about the cluster, for a group over several nodes.
+// Returns the findings about the cluster that apply to a group over several nodes.
 std::vector<Finding> findings_of(const CollectiveAnswer& answer, const Cluster& cluster) {
   std::vector<Finding> findings;
   if (answer.group.nodes() == 1) return findings;
@@ -78,7 +78,7 @@ std::string ground_of(const CalibratedInterval& interval, const Cluster& cluster
          (extrapolated ? changed_keys(cluster, nodes) : "");
 }
 
-// Returns a remark if the flow model of the network gives another time.
+// Returns a remark if the flow model of the network gives a different time.
 std::string flow_remark(const CollectiveRow& row) {
   if (!row.models_part()) return "";
   return fmt::format(
@@ -87,7 +87,7 @@ std::string flow_remark(const CollectiveRow& row) {
       row.flow_time / row.time);
 }
 
-// Returns a finding if NCCL's algorithm choice tips near the row.
+// Returns a finding if NCCL is near a switch to another algorithm at this row.
 std::optional<Finding> find_tip(const CollectiveRow& row, const CollectiveAnswer& answer) {
   const auto op = std::ranges::find(op_names(), answer.op);
   if (op == op_names().end()) return std::nullopt;
@@ -102,7 +102,7 @@ std::string tip_remark(const CollectiveRow& row, const CollectiveAnswer& answer)
 
 constexpr const char* of_one_rank = "one rank communicates with nobody";
 
-// Returns the algorithm, its protocol, and how accurate the time is.
+// Returns the algorithm, its protocol and the accuracy of the time.
 std::string grounds(const CollectiveRow& row, const CollectiveAnswer& answer,
                     const Cluster& cluster) {
   if (answer.group.ranks == 1) return of_one_rank;
@@ -112,7 +112,7 @@ std::string grounds(const CollectiveRow& row, const CollectiveAnswer& answer,
          flow_remark(row);
 }
 
-// Microseconds, without decimals where they are many.
+// Formats microseconds, without decimals from 100 us on.
 std::string whole_us(Duration time) {
   return time.us() < 100 ? fmt::format("{:.1f}", time.us()) : fmt::format("{:.0f}", time.us());
 }

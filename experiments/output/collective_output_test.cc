@@ -11,7 +11,7 @@ namespace lambcast {
 namespace {
 
 using Catch::Matchers::Contains;
-// 1 MB in 100 us, for which the flow model says half.
+// Returns a forecast of 1 MB in 100 us; the flow model gives half of that.
 CollectiveAnswer made_up() {
   CollectiveRow row{1e6, Duration::microseconds(100), "ring", "Simple"};
   row.interval = {Duration::microseconds(80), Duration::microseconds(150), false, Ground::none};
@@ -26,7 +26,7 @@ Cluster made_up_cluster() {
   return cluster;
 }
 
-TEST_CASE("collective output: a log of nccl-tests, with what it rests on in comments") {
+TEST_CASE("collective output: a log of nccl-tests, with its sources in comments") {
   const std::string text = collective_text(made_up(), made_up_cluster());
   CHECK_THAT(text, Contains("# lambcast forecast of all_reduce on here, 16 ranks\n") &&
                        Contains("# ring/Simple, not calibrated") &&
@@ -59,7 +59,7 @@ TEST_CASE("collective output: it says where the network's switches cannot reduce
   for (const std::string& text :
        {collective_text(answer, cluster), collective_table(answer, cluster)})
     CHECK_THAT(text, Contains("# nccl.sharp has no effect: CollNet is for at most 8 GPUs a node"));
-  // JSON holds what the comments of the text say.
+  // JSON contains the same findings as the comments of the text.
   cluster.exceeded_name_plate = Bandwidth(1e9);
   const Json found = Json::parse(collective_json(answer, cluster)).at("findings");
   REQUIRE(found.size() == 2);
@@ -67,7 +67,7 @@ TEST_CASE("collective output: it says where the network's switches cannot reduce
   CHECK(found.at(1).at("code") == "flag-no-effect");
 }
 
-// 1 MB in 100 us by the ring; the tree, which NCCL rates alike, in 60.
+// 1 MB takes 100 us by the ring and 60 us by the tree. NCCL rates both alike.
 TEST_CASE("collective output: where NCCL's rule tips is a finding") {
   CollectiveAnswer answer = made_up();
   const auto findings = [&] {
@@ -76,7 +76,7 @@ TEST_CASE("collective output: where NCCL's rule tips is a finding") {
   CHECK(findings().empty());
   CHECK_THAT(collective_text(answer, made_up_cluster()), !Contains("which NCCL"));
   answer.rows.front().tip.rival = {"tree", "LL", Duration::microseconds(105)};
-  CHECK(findings().empty());  // too little to tell
+  CHECK(findings().empty());  // the difference is too small for a finding
   answer.rows.front().tip.rival = {"tree", "LL", Duration::microseconds(60)};
   REQUIRE(findings().size() == 1);
   CHECK(findings().at(0).at("code") == "algorithm-tips");
@@ -107,7 +107,7 @@ TEST_CASE("collective output: JSON and CSV hold the same figures") {
   CHECK(table.text(0, "calibrated") == "false");
 }
 
-TEST_CASE("collective output: a group that is not on whole nodes says how it lies") {
+TEST_CASE("collective output: a group that is not on whole nodes states its placement") {
   CollectiveAnswer answer = made_up();
   answer.group.stride = 8;
   answer.group.siblings = 8;
@@ -116,7 +116,7 @@ TEST_CASE("collective output: a group that is not on whole nodes says how it lie
   CHECK(Json::parse(collective_json(answer, made_up_cluster())).at("siblings") == 8);
 }
 
-TEST_CASE("collective output: jobs say how much longer they take together") {
+TEST_CASE("collective output: jobs show how much longer they take together") {
   CollectiveJob job;
   job.name = "a, \"b\"";
   job.op = Op::all_gather;

@@ -12,7 +12,7 @@
 namespace lambcast {
 namespace {
 
-// The costs with the kind of their numbers, as "nic_bandwidth (published)".
+// Lists the sources of an operation's price, each with its kind: "nic_bandwidth (published)".
 std::string rests_on(const StepPlan& plan, const PlanOp& op, const TrainingPlan& training,
                      CollectiveCosts& costs) {
   StepPlan alone{{op}, plan.seq_len, plan.rank_classes, plan.pipeline};
@@ -25,8 +25,8 @@ std::string rests_on(const StepPlan& plan, const PlanOp& op, const TrainingPlan&
   return text;
 }
 
-// " by ring/Simple": the algorithm and the protocol of a collective, as its library chooses them,
-// and what else may run where NCCL's rule is near its tip.
+// Returns " by ring/Simple": the algorithm and protocol that the library chooses for a collective.
+// Near a switching point of NCCL's rule it adds the alternative.
 std::string chosen_for(const PlanOp& op, const TrainingPlan& training, CollectiveCosts& costs) {
   const Call* call = std::get_if<Call>(&op.work);
   if (call == nullptr) return "";
@@ -76,7 +76,7 @@ std::string price_table(const StepRun& step, const TrainingPlan& training, Colle
                            step.metrics.step_time_high.us());
 }
 
-// Returns the counts of cost queries and simulation events, and the time of each phase.
+// Formats the counts of cost queries and simulation events, and the time spent in each part.
 std::string stats(const StepRun& step, const CollectiveCosts::Counts& prices, const Effort& done) {
   const auto us = [](std::chrono::nanoseconds time) {
     return std::chrono::duration<double, std::micro>(time).count();

@@ -68,14 +68,15 @@ TEST_CASE("explain: prices name the algorithm and the protocol of each collectiv
                        .training,
                    "prices");
   };
-  // NCCL's own tuning tips from one to the other, and the step becomes slower.
+  // NCCL's tuning switches from tree to ring between 110 and 150 Gbit/s, and the step becomes
+  // slower.
   CHECK_THAT(of_nic("110Gbit/s"), Catch::Contains("all_reduce gradients by tree/Simple: "));
-  // Soon after, the other is named with what it would take.
+  // Shortly after the switch, the alternative is named with its time.
   CHECK_THAT(of_nic("150Gbit/s"),
              Catch::Contains("all_reduce gradients by ring/Simple (or tree/Simple, 52223.538 us "));
 }
 
-TEST_CASE("explain: stats count what was asked and found; other words are refused") {
+TEST_CASE("explain: stats count the cost queries and cache hits; other words are refused") {
   const std::string stats = explain(onebit_lamb(), "stats");
   CHECK_THAT(stats,
              Catch::Contains("found in the cache") && Catch::Contains("took: plan ") &&
@@ -109,9 +110,10 @@ TEST_CASE("explain: stats count events, flows and solves of a network where call
 }
 
 TEST_CASE(
-    "explain: a plan says whose stage an operation is, its group, and what is inside passes") {
+    "explain: a plan names the stage and group of each operation, and the calls inside "
+    "passes") {
   const std::string plan = explain(divided(), "plan");
-  // 2 bytes x 4096 tokens x 4096.
+  // Bytes of an all_reduce: 2 bytes x 4096 tokens x 4096 = 33.55 MB.
   for (const char* words :
        {" stage ", "tensor parallel, activations summed, all_reduce of 33.55 MB over 4 ranks",
         "(4 per node", "stride 4", "stage 0: 8 blocks, embedding", "stages 1 to 2, each: 8 blocks",
@@ -134,10 +136,10 @@ TEST_CASE("explain: a plan with experts says what carries their tokens") {
                                          {"steps", "10"}},
                                         catalog)
                                     .training;
-  // 2 bytes x 4096 tokens x 2 experts x 4096.
+  // Bytes of an all_to_all: 2 bytes x 4096 tokens x 2 experts x 4096 = 67.11 MB.
   CHECK_THAT(explain(training, "plan"),
              Catch::Contains("tokens to experts and back, all_to_all of 67.11 MB over 8 ranks"));
-  // A line of its price, with interval and sources.
+  // The prices have a line for it, with interval and sources.
   const std::string prices = explain(training, "prices");
   const auto at = prices.find("tokens to experts and back, all_to_all of 67.11 MB over 8 ranks");
   REQUIRE(at != std::string::npos);

@@ -12,7 +12,7 @@
 namespace lambcast {
 namespace {
 
-// The row has a status, a speed-up and a count of skipped steps.
+// Codes of findings that each row shows itself, by its status, speed-up or count of skipped steps.
 constexpr std::array<std::string_view, 4> said_by_rows{"out-of-memory", "out-of-host-memory",
                                                        "compression-loses", "skipped-steps"};
 

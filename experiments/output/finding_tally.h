@@ -1,5 +1,5 @@
-// Counts the findings of all points of a sweep. Each kind is listed once, with the number of points
-// that it concerns and its message at the first of them.
+// Counts the findings of all points of a sweep. Lists each kind once, with the number of points it
+// affects and its message at the first of them.
 #pragma once
 
 #include <cstddef>
@@ -14,12 +14,12 @@ namespace lambcast {
 
 class FindingTally {
  public:
-  // Points come in their order.
+  // Call it for the points in order.
   void add(std::size_t point, const std::vector<Finding>& findings);
 
-  // "note: 3 of 12 points, first of 100Gbit/s: the streams ... [stream-limit]"; the gravest
-  // kinds first. Findings that each row shows itself are left out: it does not fit, compression
-  // loses, or steps are skipped. So are flags that only some points do not use.
+  // Returns sentences such as "note: 3 of 12 points, first of 100Gbit/s: the streams ...
+  // [stream-limit]", the most severe kinds first. Leaves out findings that each row shows itself
+  // (out of memory, compression loses, skipped steps), and flags that only some points do not use.
   std::vector<std::string> sentences(const std::function<std::string(std::size_t)>& name) const;
 
  private:

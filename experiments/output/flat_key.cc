@@ -18,7 +18,8 @@ Forecast forecast_of_one(const TrainingPlan& training) {
   return forecast_alone(training, costs);
 }
 
-// Limits of what crosses nodes, for the keys that give the rate of a NIC or of the way to it.
+// Returns the limits of traffic between nodes, for keys of the bandwidth of a NIC or of the path to
+// it.
 std::vector<std::string> limits_between_nodes(const std::string& key,
                                               const TrainingPlan& training) {
   const Cluster& cluster = *training.cluster;

@@ -1,4 +1,4 @@
-// Keys whose values leave a forecast as it is, and the limit that holds in their place.
+// Finds keys whose value does not change a forecast, and names the limit that applies instead.
 #pragma once
 
 #include <span>
@@ -9,20 +9,22 @@
 
 namespace lambcast {
 
-// Relative spread of values below which they count as the same: differences of rounding.
+// Relative spread below which values count as equal; it is rounding error.
 inline constexpr double flat_spread = 1e-6;
 
 // Returns whether all numbers are the same within rounding. NaN counts as a value of its own.
 bool is_flat(std::span<const double> values);
 
-// Returns the limits that keep another value of `key` from having an effect on `training`, each as
-// a sentence without its full stop; empty if none is known.
+// Returns the limits that keep another value of `key` from having an effect on `training`. Each is
+// a sentence without a full stop. Empty if none is known.
 std::vector<std::string> limits_of_key(const std::string& key, const TrainingPlan& training);
 
-// "KEY moves nothing here: LIMIT."; names what the step consists of if no limit is known.
+// Returns "KEY moves nothing here: LIMIT.". If no limit is known, it names the largest part of the
+// step.
 std::string flat_key_text(const std::string& key, const TrainingPlan& training);
 
-// "compute is 85 % of the mean step": the part that a change of any key would have to shorten.
+// Returns the largest part of the mean step, which a change would have to shorten: "compute is 85 %
+// of the mean step".
 std::string largest_part_text(const TrainingPlan& training);
 
 }  // namespace lambcast

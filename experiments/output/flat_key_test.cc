@@ -40,9 +40,9 @@ TEST_CASE("flat keys: values within rounding are the same, others are not") {
   CHECK_FALSE(is_flat(std::array{absent, 1.0}));
 }
 
-// Every number of a description, at twice and three times its value: the table of the sweep says
-// that the key moves nothing exactly if time, cost, memory and speed-up are all the same.
-TEST_CASE("flat keys: a sweep says of every key without effect that it has none") {
+// Doubles and triples every number of a description. The table of the sweep must report no effect
+// exactly if time, cost, memory and speed-up all stay the same.
+TEST_CASE("flat keys: a sweep reports every key without effect") {
   const TrainingPlan training = resolved(base).training;
   std::size_t flat = 0, moving = 0;
   for (const NumericInput& input : numeric_inputs(training)) {
@@ -75,7 +75,7 @@ TEST_CASE("flat keys: a sweep says of every key without effect that it has none"
 
 TEST_CASE("flat keys: the limit that holds in place of a key is named") {
   const WhatIf one_nic = with({{"cluster.nic.count", "1"}}, base);
-  // A GPU's way to its one NIC is 104 Gbit/s, in place of which 96 Gbit/s hold.
+  // The path from a GPU to its only NIC allows 104 Gbit/s; the NIC's 96 Gbit/s limit it first.
   CHECK_THAT(flat_key_text("cluster.node.gpu_nic", resolved(one_nic).training),
              Contains("nic.bandwidth of 96 Gbit/s is less"));
   CHECK_THAT(
@@ -102,7 +102,7 @@ TEST_CASE("flat keys: advice over a list names a key without effect") {
   CHECK_THAT(text, Contains("\ncluster.node.host_memory moves nothing here: "));
 }
 
-TEST_CASE("flat keys: solve names what holds where a target is not reached") {
+TEST_CASE("flat keys: solve names the limit if a target is not reached") {
   Catalog catalog;
   const auto answered = [&](const std::string& key, const std::string& low,
                             const std::string& high) {

@@ -14,14 +14,13 @@
 namespace lambcast {
 namespace {
 
-// Notes on DeepSpeed and NCCL at large: they say nothing of what the user wrote or of this
-// forecast.
+// General notes on DeepSpeed and NCCL, which do not depend on the user's input or this forecast.
 constexpr std::array<std::string_view, 3> at_large{"onebit-removed", "skipped-steps",
                                                    "stream-limit"};
 
 constexpr std::size_t named_sources = 2;
 
-// A number that affects a smaller share of the time does not matter to the forecast.
+// A number that affects a smaller share of the time is left out.
 constexpr double least_share = 0.01;
 
 std::string notes_text(const std::vector<Finding>& findings) {

@@ -1,7 +1,7 @@
 // Details of a forecast that most readers skip, one text for each word of --explain:
 //
-//   sources   the numbers that the costs rest on, with kind, origin and share of the time
-//   parts     memory by part, and of a pipeline by stage
+//   sources   the numbers behind the costs, with kind, origin and share of the time
+//   parts     memory by part, and for a pipeline by stage
 //   notes     findings with their meaning and remedy
 //
 // The answer itself (forecast_output.h) has one line on each.
@@ -22,12 +22,11 @@ std::string explain_forecast(const TrainingPlan& training, const Forecast& forec
 
 // Returns the table of sources with their kind, origin and share.
 std::string sources_text(const std::vector<CostSource>& sources);
-// Returns the line of the answer on its sources: how many there are, and the assumed ones with the
-// largest share.
+// Returns the answer's line on sources: their number, and the assumed ones with the largest share.
 std::string sources_line(const std::vector<CostSource>& sources);
 
-// Returns the findings in full, in the order of their severity; those on DeepSpeed and NCCL at
-// large by their codes in one line.
+// Formats the findings by severity. General ones on DeepSpeed and NCCL are listed by code in one
+// line.
 std::string findings_text(std::vector<Finding> findings);
 
 }  // namespace lambcast

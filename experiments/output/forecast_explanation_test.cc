@@ -33,7 +33,7 @@ Explained explained_run() {
   return run;
 }
 
-TEST_CASE("explanation: the answer fits one screen, and its details are one word away") {
+TEST_CASE("explanation: the answer fits one screen, and one word shows its details") {
   const Explained run = explained_run();
   const std::string answer = forecast_table(run.scenario, run.forecast, run.judgement);
   CHECK(std::ranges::count(answer, '\n') <= 24);
@@ -59,7 +59,7 @@ TEST_CASE("explanation: the answer fits one screen, and its details are one word
     INFO(word);
     CHECK_FALSE(run.by(word).empty());
   }
-  // The share of the time that each cost is part of, as in JSON.
+  // Each cost is listed with its share of the time, as in JSON.
   const auto json = nlohmann::json::parse(forecast_json(run.scenario, run.forecast, run.judgement));
   CHECK(json.at("provenance").size() == sources.size());
   for (const auto& [cost, of] : json.at("provenance").items()) {

@@ -48,7 +48,8 @@ Json step_json(const StepForecast& step) {
 
 std::string hash_text(std::string_view bytes) { return "fnv1a64:" + fnv1a64(bytes); }
 
-// Null for what can be read only once, as a pipe; stdin is kept.
+// Returns the hash of a file; null for one that can be read only once, such as a pipe. The text of
+// stdin is kept, so it has a hash.
 Json file_hash(const std::string& path) {
   if (path == "-") return hash_text(read_file(path));
   std::error_code error;
@@ -56,7 +57,7 @@ Json file_hash(const std::string& path) {
   return hash_text(read_file(path));
 }
 
-// Adds the hash of the named preset or file, and the path of a file.
+// Adds the hash of a preset or file, and the path if it is a file.
 void add_origin(Json& inputs, const std::string& what, const std::string& asked,
                 const std::function<std::string(const std::string&)>& preset_text) {
   if (is_path(asked)) inputs[what + "_file"] = asked;
@@ -194,7 +195,8 @@ struct StepColumn {
   double value;
 };
 
-// Milliseconds; of a layout the bubble takes the place of the rate, which the run has too.
+// Returns the columns of a step, in milliseconds. With a layout the bubble replaces the rate, which
+// the run states too.
 std::vector<StepColumn> step_columns(const StepForecast& step, bool layout) {
   const auto ms = [](double us) { return us * 1e-3; };
   std::vector<StepColumn> columns{{"forward", 8, 2, ms(step.forward_us)},
@@ -207,7 +209,7 @@ std::vector<StepColumn> step_columns(const StepForecast& step, bool layout) {
   return columns;
 }
 
-// Fits 80 columns.
+// Formats the table of steps within 80 columns.
 std::string step_table(const Forecast& forecast, bool layout) {
   std::string out = fmt::format("{:<11} {:>6} {:>9}", "phase", "steps", "step (ms)");
   for (const StepColumn& column : step_columns({}, layout))
@@ -223,7 +225,7 @@ std::string step_table(const Forecast& forecast, bool layout) {
   return out;
 }
 
-// How long the run takes and what it costs, with their intervals.
+// Formats the time and cost of the run, with their intervals.
 std::string run_text(const RunForecast& run) {
   std::string out = fmt::format(
       "run: {} steps in {}, {:.1f} samples/s ({:.1f} to {:.1f}), {:.1f} GPU-hours "
@@ -243,7 +245,7 @@ std::string run_text(const RunForecast& run) {
 std::string language_text(const TrainingPlan& training, const Forecast& forecast) {
   const LanguageRates rates = language_rates(training, forecast);
   if (!rates.tokens_per_s) return "";
-  // Rates at either end of the run time: tokens and FLOPs are the same.
+  // Tokens and FLOPs are the same at both ends of the run time, so the rates follow from it.
   const RunForecast& run = forecast.run;
   const double most = run.time_s / run.time_low_s, least = run.time_s / run.time_high_s;
   std::string out =
@@ -264,7 +266,7 @@ std::string language_text(const TrainingPlan& training, const Forecast& forecast
   return out;
 }
 
-// Describes the ratio of the plain run's bytes to this run's.
+// Formats the ratio of the plain run's bytes to those of this run.
 std::string volume_text(double reduction) {
   if (reduction > 1e4) return "hardly any bytes";
   if (reduction < 1) return fmt::format("{:.2f}x the bytes", 1 / reduction);
@@ -363,7 +365,7 @@ std::string ratio_text(const RatioInterval& ratio) {
 }
 
 std::string run_time_text(double seconds) {
-  // A Duration, which to_text() takes, ends after 106 days.
+  // to_text() takes a Duration, which ends at 106 days.
   return seconds < 1e6 ? to_text(Duration::seconds(seconds))
                        : fmt::format("{:.0f} h", seconds / 3600);
 }

@@ -1,4 +1,4 @@
-// A forecast for people (a table) and for programs (JSON, schema version 1).
+// Formats a forecast as text (a table) and JSON (schema version 1).
 #pragma once
 
 #include <optional>
@@ -16,26 +16,25 @@ std::string forecast_json(const Scenario& scenario, const Forecast& forecast,
 std::string forecast_table(const Scenario& scenario, const Forecast& forecast,
                            const Judgement& judgement);
 
-// MFU: the FLOPs of the model alone over the GPU's dense peak, of the format that products compute
-// in (8 and 4 bits have peaks of their own). Nothing where that is not known, and of fp32 that is
-// not priced by kernels.
+// MFU: the model's FLOPs per second over the GPU's dense peak for the format of the products (8 and
+// 4 bits have their own peaks). Absent if that peak is not known, and for fp32 that is not priced
+// by kernels.
 std::optional<double> flops_utilization(const TrainingPlan& training, double tflops_per_gpu);
 
-// Means over the run. Tokens and MFU are of models that have a sequence.
+// Means over the run. Tokens and MFU exist only for models with a sequence.
 struct LanguageRates {
   std::optional<double> tokens_per_s, mfu;
   double tflops_per_gpu = 0;
 };
 LanguageRates language_rates(const TrainingPlan& training, const Forecast& forecast);
 
-// How far each stage may be off, and what that rests on: "step within warmup 7446 to 10164 ms,
-// ...".
+// Formats the interval of each stage and its source: "step within warmup 7446 to 10164 ms, ...".
 std::string interval_text(const TrainingPlan& training, const Forecast& forecast);
 
-// A ratio and how far it may be off: "1.24x (1.11 to 1.40x)".
+// Formats a ratio and its interval: "1.24x (1.11 to 1.40x)".
 std::string ratio_text(const RatioInterval& ratio);
 
-// Time of a run, however long: "2.9 s", "14 h", "297885 h".
+// Formats the time of a run of any length: "2.9 s", "14 h", "297885 h".
 std::string run_time_text(double seconds);
 
 extern const char* const tool_version;

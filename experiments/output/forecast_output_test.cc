@@ -54,7 +54,7 @@ Keys sorted(Keys keys) {
   return keys;
 }
 
-// Keys that scripts rely on; keys may be added, none removed.
+// Keys that scripts rely on. New keys may be added; none may be removed.
 const Keys interval_keys{"step_time_low_us", "step_time_high_us", "step_time_coverage",
                          "communication_calibrated", "compute_basis"};
 const Keys stage_keys{"name",
@@ -118,7 +118,8 @@ TEST_CASE("json: every promised key, with its type") {
       if (key != "name") CHECK(stage.at(key).is_number());
     CHECK(stage.at("communication_calibrated").is_boolean());
     CHECK(stage.at("compute_basis") == "this_machine");
-    CHECK(stage.at("step_time_coverage").is_null());  // communication is not calibrated
+    // null because communication is not calibrated
+    CHECK(stage.at("step_time_coverage").is_null());
     CHECK(stage.at("step_time_low_us") <= stage.at("step_time_us"));
     CHECK(stage.at("step_time_high_us") >= stage.at("step_time_us"));
   }
@@ -166,7 +167,7 @@ TEST_CASE("json: a plain optimizer has one stage, a price gives a cost, findings
 
 TEST_CASE("json: files are named with their hash") {
   const TemporaryFolder folder;
-  // FNV-1a of the empty text is its offset basis; of "a" by hand: (basis ^ 0x61) * prime.
+  // FNV-1a of the empty text is its offset basis; for "a" it is (basis ^ 0x61) * prime.
   CHECK(fnv1a64("") == "cbf29ce484222325");
   CHECK(fnv1a64("a") == "af63dc4c8601ec8c");
   const std::string text = R"({"train_batch_size": 64, "fp16": {"enabled": true}})";
@@ -196,7 +197,7 @@ TEST_CASE("json: the hashes are those of the descriptions that were read, overri
   for (const char* file : {"model_file", "cluster_file", "device_file", "config"})
     CHECK_FALSE(presets.contains(file));
 
-  // A copy under the preset's name, and one under its own.
+  // Two copies of a description: one with the preset's name, one renamed.
   const std::string kept = device_text("v100-16g") + "\n# slower\n";
   std::string renamed = kept;
   renamed.replace(renamed.find("v100-16g"), 8, "mine-16g");
@@ -238,7 +239,7 @@ TEST_CASE("json: freeze_step is where compression starts, and the kernels are th
   CHECK(inputs(plain).at("kernels") == "nvidia");
 }
 
-TEST_CASE("table: says what ran, how fast, against what and from where") {
+TEST_CASE("table: names the run, its speed, its baseline and its sources") {
   const Run run(onebit);
   const std::string table = forecast_table(run.scenario, run.result, run.judgement);
   for (const char* text :
@@ -261,7 +262,7 @@ TEST_CASE("table: a run of years is as long as the JSON says") {
              Contains(fmt::format("run: 100000000 steps in {:.0f} h (", hours)));
 }
 
-TEST_CASE("table: one line says how far the step may be off, and what that rests on") {
+TEST_CASE("table: one line shows how far the step may be off, and the source of that interval") {
   const auto line = [](const WhatIf& changes) {
     const Run run(onebit, changes);
     const std::string table = forecast_table(run.scenario, run.result, run.judgement);
@@ -273,7 +274,7 @@ TEST_CASE("table: one line says how far the step may be off, and what that rests
   const WhatIf plain{{"optimizer", "lamb"}, {"cluster", "dgx-a100-80g"}, {"micro_batch", "256"}};
   WhatIf other_length = plain, alone = plain, images = plain;
   other_length["seq_len"] = "256";
-  other_length["micro_batch"] = "128";  // as many tokens
+  other_length["micro_batch"] = "128";  // the same number of tokens
   alone["gpus"] = "1";
   alone["cluster"] = "commodity-10gbe";
   images["model"] = "vit-l16";
@@ -297,7 +298,7 @@ TEST_CASE("csv: the columns promised, in the order promised") {
   REQUIRE(columns.size() > first.size());
   CHECK(Keys(columns.begin(), columns.begin() + 12) == first);
   CHECK(std::set<std::string>(columns.begin(), columns.end()).size() == columns.size());
-  // Stage figures by stage, then the run's, then status and cost_source.
+  // The figures of the stages come first, then those of the run, then status and cost_source.
   std::size_t at = 12;
   for (const char* stage : {"uniform", "warmup", "compression", "silent"})
     for (const std::string& key : stage_keys)
@@ -341,7 +342,7 @@ TEST_CASE("csv: the columns promised, in the order promised") {
                   "findings"};
   const auto from = columns.begin() + place(last.front());
   CHECK(Keys(from, from + static_cast<long>(last.size())) == last);
-  // Behind them the stages that came later, whole.
+  // Stages that were added later follow as whole groups.
   at = static_cast<std::size_t>(place("findings")) + 1;
   for (const std::string stage : {"refresh", "round", "dry_run"}) {
     for (const std::string& key : stage_keys)
@@ -373,7 +374,7 @@ TEST_CASE("csv: every key that can be asked for can be read from its row") {
       return field == value || field == fmt::format("{}={}", key, value);
     });
     CHECK(shown);
-    // The same of a point that cannot run.
+    // The same holds for a point that cannot run.
     const auto refused = cells_of(infeasible_row({{key, value}}, "why"));
     CHECK(std::any_of(refused.begin(), refused.end(), [&](const std::string& field) {
       return field == value || field == fmt::format("{}={}", key, value);
@@ -388,9 +389,9 @@ TEST_CASE("csv: every key that can be asked for can be read from its row") {
   CHECK(Run(onebit).scenario.asked == onebit);
 }
 
-TEST_CASE("csv: a row says what the JSON says") {
-  // With this much to compute between two exchanges, what was assumed of the fast network and of
-  // the optimizer is behind less than a hundredth of the time each.
+TEST_CASE("csv: a row has the same values as the JSON") {
+  // With so much computation per exchange, the assumed numbers of the fast network and of the
+  // optimizer each affect less than 1 % of the time.
   for (const auto& [changes, cost_source] :
        {std::pair(WhatIf{}, "assumed"), std::pair(WhatIf{{"optimizer", "lamb"}}, "assumed"),
         std::pair(WhatIf{{"optimizer", "zero_one_adam"}}, "assumed"),

@@ -1,4 +1,4 @@
-// The treatment of each key of the input files of a what-if, as text.
+// Lists how each key of a what-if's input files is used, as text.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace lambcast {
 
-// Throws Error (usage) if no input file is given whose keys are told.
+// Throws Error (usage) if no input file is given whose keys can be explained.
 std::string explain_inputs(const WhatIf& asked, Catalog& catalog);
 
 }  // namespace lambcast

@@ -1,4 +1,4 @@
-// Values with their intervals on one axis from zero, for people at a terminal:
+// Draws values with their intervals on one text axis that starts at zero:
 //
 //   run          0 s                                                     5.1 h
 //   hgx-h100-ndr     [---o-------]
@@ -15,8 +15,9 @@ struct AxisEntry {
   double low = 0, value = 0, high = 0;
 };
 
-// A line for each entry under one with the ends of the axis, `zero` and `end`, the latter that of
-// the largest `high`; at most 80 columns where names leave room for it. Nothing for no entries.
+// Returns a header line with the ends of the axis, then one line per entry. `end` is the text of
+// the largest `high`. Lines have at most 80 columns unless names are too long. Empty without
+// entries.
 std::string interval_axis(const std::string& title, const std::vector<AxisEntry>& entries,
                           const std::string& zero, const std::string& end);
 

@@ -1,6 +1,6 @@
 // Judgement of a forecast: the findings, and whether compression pays (verdict.h) with DeepSpeed's
-// kernels and with the fused ones of kernels/. The latter are judged unrequested, since few users
-// find their flag.
+// kernels and with the fused ones of kernels/. The fused kernels are judged even if not requested,
+// since few users find their flag.
 #pragma once
 
 #include <optional>
@@ -14,11 +14,12 @@
 namespace lambcast {
 
 struct Judgement {
-  std::vector<Finding> findings = {};   // of the configuration, then of the run
-  std::optional<Verdict> verdict = {};  // of a run that compresses
-  double compressed_share = 1;          // of its steps
-  std::string why_not_judged = {};      // of Verdict::not_judged
-  std::string measure_first = {};  // what would narrow the speed-up's interval most; may be empty
+  std::vector<Finding> findings = {};   // findings on the configuration, then on the run
+  std::optional<Verdict> verdict = {};  // set for a run that compresses
+  double compressed_share = 1;          // share of the steps that compress
+  std::string why_not_judged = {};      // reason for Verdict::not_judged
+  // the measurement that would narrow the speed-up's interval most; may be empty
+  std::string measure_first = {};
   std::optional<Speedup> fused = {};  // the speed-up with the fused kernels, if computed
 };
 
@@ -26,11 +27,11 @@ struct Judgement {
 // is judged.
 std::string why_not_judged(const Scenario& scenario, double compressed_share);
 
-// Leaves `fused` empty: it takes a forecast of its own.
+// Leaves `fused` empty, since it needs another forecast.
 Judgement judgement_of(const Scenario& scenario, const Forecast& forecast);
 
-// Returns nothing if kernels are chosen, if there are none to replace, or if the run would not fit
-// in memory.
+// Returns nothing if the question chooses kernels, if there are none to replace, or if the run
+// would not fit in memory.
 std::optional<Speedup> fused_speedup(const Scenario& scenario, const Forecast& forecast,
                                      CollectiveCosts& costs);
 

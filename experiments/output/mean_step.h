@@ -1,4 +1,4 @@
-// The mean step of a run, for answers that compare runs part by part.
+// The mean step of a run, for comparing runs part by part.
 #pragma once
 
 #include <span>
@@ -13,11 +13,11 @@ struct MeanStep {
   double time_us = 0, time_low_us = 0, time_high_us = 0;
   PartTimes parts;
   double wire_bytes_per_gpu = 0;
-  // Returns the largest part next to compute, and its share.
+  // Returns the largest part other than compute, and its share.
   std::pair<PartGroup, double> largest_loss() const;
 };
 
-// Each kind of step counts as often as it occurs.
+// Weights each kind of step by how often it occurs.
 MeanStep mean_step(std::span<const StepForecast> steps);
 inline MeanStep mean_step(const Forecast& forecast) { return mean_step(forecast.steps); }
 

@@ -14,7 +14,7 @@
 namespace lambcast {
 namespace {
 
-// Calls of one collective, as a calibration sees them.
+// Calls of one collective, in the terms of a calibration.
 struct Calls {
   Calibration::Range sizes{};
   std::set<std::pair<int, int>> layouts;  // GPUs per node, nodes
@@ -22,8 +22,8 @@ struct Calls {
   bool empty() const { return layouts.empty(); }
 };
 
-// Calls much smaller than the largest, such as flags of overflow, take little of the time and are
-// left out.
+// Leaves out calls much smaller than the largest, such as overflow flags, since they take little of
+// the time.
 Calls calls_of(const TrainingPlan& training, const MeasuredCall& wanted) {
   constexpr double little = 0.01;
   std::vector<Call> all;
@@ -66,7 +66,7 @@ std::string sizes_text(const Calibration::Range& sizes) {
              : fmt::format("{} to {}", to_text(Bytes(sizes.low)), to_text(Bytes(sizes.high)));
 }
 
-// Sizes and nodes of the run's calls that no log holds, as the parts of a sentence.
+// Returns the sizes and nodes of the run's calls that no log covers, as parts of a sentence.
 std::vector<std::string> lacks_of(const Calibration& calibration, const MeasuredCall& wanted,
                                   const Calls& calls) {
   std::vector<std::string> lacks;
@@ -81,8 +81,8 @@ std::vector<std::string> lacks_of(const Calibration& calibration, const Measured
   return lacks;
 }
 
-// The parts of a sentence on what the logs of the cluster lack for this run; nothing if the cluster
-// has no logs that tell of the source.
+// Returns the calls of this run that the cluster's logs do not cover, as parts of a sentence.
+// Nothing if the cluster has no logs of this source.
 std::optional<std::vector<std::string>> lacks_for(std::size_t source,
                                                   const TrainingPlan& training) {
   const auto wanted = measured_call(source);

@@ -1,5 +1,5 @@
-// The measurement to make first, so that the interval of a speed-up narrows, in view of what the
-// user's calibration of the cluster holds already.
+// Names the measurement to make first to narrow the interval of a speed-up. It takes into account
+// the user's calibration of the cluster.
 #pragma once
 
 #include <span>
@@ -9,12 +9,13 @@
 
 namespace lambcast {
 
-// The measurement of a source (error_source.h). If the cluster was calibrated on logs of its own,
-// the sizes and nodes that the run uses and the logs lack; empty if they lack none.
+// Returns the measurement for a source of error (error_source.h). If the cluster was calibrated on
+// its own logs, it names the sizes and nodes that the run uses and the logs lack; empty if they
+// lack none.
 std::string measurement_for(std::size_t source, const TrainingPlan& training);
 
-// The same for several runs: the general measurement if the cluster of one of them has no logs of
-// its own, else each lack once.
+// Same for several runs: the general measurement if the cluster of one of them has no logs of its
+// own, else each missing measurement once.
 std::string measurement_for(std::size_t source, std::span<const TrainingPlan* const> trainings);
 
 }  // namespace lambcast

@@ -21,7 +21,8 @@ std::size_t all_reduce_over_nccl() {
   return 0;
 }
 
-// LAMB on 16 nodes of 4 GPUs: one all_reduce of all gradients, after a calibration on these logs.
+// Returns a run of LAMB on 16 nodes of 4 GPUs, with one all_reduce of all gradients. Its cluster is
+// calibrated on logs of these ranges.
 TrainingPlan calibrated(Calibration::Range sizes, Calibration::Range nodes, bool another = false,
                         Op op = Op::all_reduce) {
   TrainingPlan training = resolved(without({"freeze_step"}, {{"optimizer", "lamb"}})).training;
@@ -42,18 +43,18 @@ std::string advised(Calibration::Range sizes, Calibration::Range nodes, bool ano
   return measurement_for(all_reduce_over_nccl(), calibrated(sizes, nodes, another, op));
 }
 
-TEST_CASE("measure first: after a calibration only what its logs lack is asked for") {
+TEST_CASE("measure first: after a calibration only the calls missing from its logs are named") {
   CHECK(advised({1, 1e10}, {1, 16}).empty());
   CHECK_THAT(advised({1, 1e6}, {1, 16}), Contains("lack sizes of") && !Contains("nodes with"));
   CHECK_THAT(advised({1, 1e10}, {1, 8}),
              Contains("lack 16 nodes with 4 GPUs each") && !Contains("sizes of"));
   CHECK_THAT(advised({1, 1e6}, {1, 8}), Contains("lack sizes of") && Contains(" and 16 nodes"));
   CHECK_THAT(advised({1, 1e10}, {1, 16}, false, Op::broadcast), Contains("on 16 nodes with"));
-  // Another machine's tables are no measurement of this one.
+  // Tables of another machine do not count as measurements of this one.
   CHECK_THAT(advised({1, 1e10}, {1, 16}, true), Contains("lambcast measure") && !Contains("lack"));
 }
 
-TEST_CASE("measure first: of several runs each lack is named once, and none hides another") {
+TEST_CASE("measure first: for several runs each missing measurement is named once") {
   const auto of = [](const std::vector<TrainingPlan>& trainings) {
     std::vector<const TrainingPlan*> all;
     for (const TrainingPlan& training : trainings) all.push_back(&training);

@@ -27,7 +27,7 @@ std::string host_text(const TrainingPlan& training, const MemoryForecast& memory
                      fits_host(*training.cluster, memory) ? "" : ": DO NOT FIT");
 }
 
-// From the largest on.
+// Returns the parts of memory, largest first.
 auto sorted_parts(const MemoryForecast& memory) {
   auto parts = memory.parts;
   sort_stably(parts, std::ranges::greater(), [](const auto& part) { return part.second; });
@@ -47,7 +47,7 @@ std::string parts_text(const MemoryForecast& memory) {
   return out;
 }
 
-// One without a pipeline.
+// Returns the memory of each stage; without a pipeline there is one.
 std::vector<MemoryForecast> by_stage(const TrainingPlan& training, const MemoryForecast& memory) {
   if (!training.parallelism) return {memory};
   return forecast_stage_memory(training);

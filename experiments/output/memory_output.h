@@ -1,4 +1,4 @@
-// The memory of a forecast by part, and of a pipeline by stage, for people and as the object
+// Formats the memory of a forecast by part, and for a pipeline by stage, as text and as the object
 // "memory" of JSON (schemas/simulate.schema.json).
 #pragma once
 
@@ -9,9 +9,9 @@
 
 namespace lambcast {
 
-// Returns the lines on the memory of a run, as forecast_memory() gives it, with all parts.
+// Formats the memory of a run, as forecast by forecast_memory(), with all parts.
 std::string memory_text(const TrainingPlan& training, const MemoryForecast& memory);
-// Returns the same in brief: the two largest parts, and no stages.
+// Formats it in one line: the two largest parts, without stages.
 std::string memory_line(const TrainingPlan& training, const MemoryForecast& memory);
 Json memory_json(const TrainingPlan& training, const MemoryForecast& memory);
 

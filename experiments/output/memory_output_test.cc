@@ -18,7 +18,7 @@ TrainingPlan plan_of_changes(const WhatIf& changes) {
   return resolved(with(changes, without({"freeze_step"}))).training;
 }
 
-TEST_CASE("memory: told by part and by stage of a pipeline, the fullest as its peak") {
+TEST_CASE("memory: listed by part and by stage of a pipeline, with the fullest stage as the peak") {
   const TrainingPlan training =
       plan_of_changes({{"optimizer", "lamb"}, {"cluster", "dgx-a100-80g"}, {"pp", "4"}});
   const MemoryForecast memory = forecast_memory(training);
@@ -40,7 +40,7 @@ TEST_CASE("memory: told by part and by stage of a pipeline, the fullest as its p
              Contains("\n  by stage of the pipeline: " + peaks + "\n"));
 }
 
-TEST_CASE("memory: without a pipeline there is one stage, and no line of it") {
+TEST_CASE("memory: without a pipeline there is one stage, and no line for it") {
   const TrainingPlan training = plan_of_changes({{"optimizer", "lamb"}});
   const MemoryForecast memory = forecast_memory(training);
   const Json json = memory_json(training, memory);
@@ -50,7 +50,7 @@ TEST_CASE("memory: without a pipeline there is one stage, and no line of it") {
   CHECK_THAT(memory_text(training, memory), !Contains("by stage"));
 }
 
-// "--recompute full --micro-batch 1 (61.0 GB)" as a what-if.
+// Parses a remedy such as "--recompute full --micro-batch 1 (61.0 GB)" into a what-if.
 WhatIf flags_of(const std::string& remedy) {
   WhatIf flags;
   std::istringstream words(remedy.substr(0, remedy.find(" (")));
@@ -127,7 +127,7 @@ TEST_CASE("memory: the flags of a remedy are a run that fits, and none is in for
   }
 }
 
-TEST_CASE("memory: where nothing tried fits, no flag is proposed") {
+TEST_CASE("memory: if no remedy fits, no flag is proposed") {
   const WhatIf asked = too_large({{"model", "gpt3-175b"},
                                   {"gpus", "8"},
                                   {"seq_len", "2048"},

@@ -56,7 +56,7 @@ Value tokens_per_s(const TrainingPlan& training, const Forecast& forecast) {
   return rate(forecast.run, tokens);
 }
 
-// The mean over the steps of what `part` says of a step.
+// Returns the mean of `part` over all steps.
 template <typename Part>
 double mean_us(const Forecast& forecast, Part part) {
   double sum = 0;
@@ -81,9 +81,10 @@ Value exposed(const TrainingPlan&, const Forecast& forecast) {
   return MetricValue{us / step_us(forecast), {}, {}};
 }
 
-// Assigns the effect of each source of error to useful work or to lost time. Kernels of a 1-bit
-// optimizer add to both, in proportion to their times. Communication hidden by a longer pass counts
-// as work. Passes of a layout contain collectives: they are left out here and priced again.
+// Splits the effect of each source of error between useful work and lost time. Kernels of a 1-bit
+// optimizer add to both, in proportion to their times. Communication that a longer pass hides
+// counts as work. Passes of a layout contain collectives, so they are left out here and priced
+// again.
 RatioInterval useful_share(const TrainingPlan& training, const Forecast& forecast, double useful) {
   const auto mean_of = [&](PartGroup part) {
     return mean_us(forecast, [&](const StepForecast& of) { return part_times(of)[part]; });
@@ -135,7 +136,7 @@ double parse_plain(std::string_view text, const Where& where) {
   return number;
 }
 
-// "300", "300 USD", "300USD"
+// Parses "300", "300 USD" or "300USD".
 double parse_usd(std::string_view text, const Where& where) {
   if (text.ends_with("USD")) text.remove_suffix(3);
   while (text.ends_with(' ')) text.remove_suffix(1);

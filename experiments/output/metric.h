@@ -21,7 +21,7 @@ struct MetricValue {
 struct Metric {
   std::string_view name, unit, help;
   bool less_is_better;
-  // Nothing where the run has none: no price, no compression, no tokens.
+  // Returns nothing if the run has no such metric: no price, no compression, no tokens.
   std::optional<MetricValue> (*of)(const TrainingPlan& training, const Forecast& forecast);
   double (*parse)(std::string_view text, const Where& where);
   std::string (*text)(double value);  // in a sentence: "20 min"
@@ -30,7 +30,7 @@ struct Metric {
 
 std::span<const Metric> metrics();
 
-// Throws Error (usage) with a guess for what is none.
+// Returns the metric of that name. Throws Error (usage) with a suggestion for an unknown name.
 const Metric& find_metric(std::string_view name, const Where& where);
 
 }  // namespace lambcast

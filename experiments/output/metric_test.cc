@@ -44,7 +44,7 @@ std::string target_refused(const char* metric, const char* text) {
 
 }  // namespace
 
-TEST_CASE("metric: GPU hours, rates and the mean step are the run's time told otherwise") {
+TEST_CASE("metric: GPU hours, rates and the mean step follow from the run's time") {
   const PricedRun run = priced();
   const MetricValue time = run.value("run_time");
   CHECK(time.low < time.value);
@@ -53,7 +53,7 @@ TEST_CASE("metric: GPU hours, rates and the mean step are the run's time told ot
   const double samples = 65536.0 * 5993;
   struct Told {
     const char* metric;
-    double times;  // at a run of one second
+    double times;  // value for a run of one second
     bool inverse;
   };
   for (const Told& told :
@@ -68,7 +68,7 @@ TEST_CASE("metric: GPU hours, rates and the mean step are the run's time told ot
   }
 }
 
-TEST_CASE("metric: exposed shares and bytes are of the forecast, and have no interval") {
+TEST_CASE("metric: exposed shares and bytes come from the forecast and have no interval") {
   const PricedRun run = priced();
   const MetricValue exposed = run.value("exposed");
   CHECK(exposed.value > 0);
@@ -82,13 +82,13 @@ TEST_CASE("metric: exposed shares and bytes are of the forecast, and have no int
   }
 }
 
-TEST_CASE("metric: none where the run has none of it") {
+TEST_CASE("metric: absent if the run has no such figure") {
   const PricedRun images = priced({{"model", "resnet50"}});
   CHECK_FALSE(find_metric("tokens_per_s", {}).of(images.training, images.forecast).has_value());
   CHECK(images.value("samples_per_s").value > 0);
 }
 
-TEST_CASE("metric: what is wanted is read in its unit, and in no other") {
+TEST_CASE("metric: a target is parsed in its own unit and in no other") {
   const auto read = [](const char* metric, const char* text) {
     return find_metric(metric, {}).parse(text, asked_for);
   };

@@ -1,12 +1,12 @@
-// How far the share of a step in which a layout computes may be off by its passes. They are priced
-// with every computation, and with every collective inside them, at either end of its interval
-// (models/training/price/interval.h); of a step of t that computes for u, passes that are p longer
-// and compute for c more make it
+// Interval of the share of a step that a layout spends computing, from the errors of its passes.
+// The passes are priced with every computation, and with every collective inside them, at either
+// end of its interval (models/training/price/interval.h). A step takes t and computes for u. If its
+// passes take p longer and compute for c more, the share is
 //
 //   (u + c) / (t + p)
 //
-// A pipeline's bubble grows with what is computed, so that an error of computation nearly cancels;
-// collectives that nothing hides take their share from it.
+// The bubble of a pipeline grows with computation, so an error of computation nearly cancels.
+// Exposed collectives reduce the share.
 #pragma once
 
 #include "models/training/plan/training_plan.h"
@@ -14,11 +14,13 @@
 
 namespace lambcast {
 
-// The share with passes at `end`, of a run whose mean step of `step_s` computes for `useful` of it.
+// Returns the share with passes at `end`. In the mean step of `step_s` the run computes for the
+// share `useful`.
 double efficiency_with_passes_at(End end, const TrainingPlan& training, double useful,
                                  double step_s);
 
-// The logarithms of both errors together, below and above: the two err apart.
+// Combined errors of computation and collectives as logarithms, below and above. The two are
+// independent.
 struct PassError {
   double below = 0, above = 0;
 };

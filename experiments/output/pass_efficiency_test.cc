@@ -37,7 +37,7 @@ struct Efficiency {
   }
 };
 
-TEST_CASE("pass efficiency: at the end of its interval computation does what a slower GPU does") {
+TEST_CASE("pass efficiency: the end of computation's interval has the effect of a slower GPU") {
   const Efficiency of(piped());
   const double width = width_of_passes(of.training).log;
   const double scale = of.training.cluster->stack.compute_scale.value;
@@ -50,7 +50,7 @@ TEST_CASE("pass efficiency: at the end of its interval computation does what a s
   }
 }
 
-TEST_CASE("pass efficiency: a layout's share has an interval, wider with more on the wire") {
+TEST_CASE("pass efficiency: a layout's share has an interval, wider with more communication") {
   const auto width = [](const WhatIf& changes) {
     const Efficiency of(piped(changes));
     REQUIRE(of.value.low.has_value());
@@ -62,7 +62,7 @@ TEST_CASE("pass efficiency: a layout's share has an interval, wider with more on
   CHECK(width({{"tp", "4"}}) > width({}));
 }
 
-TEST_CASE("pass efficiency: one GPU loses nothing, whatever it errs by") {
+TEST_CASE("pass efficiency: one GPU loses nothing at any error") {
   const Efficiency alone(
       piped({{"gpus", "1"}, {"pp", "1"}, {"recompute", "full"}, {"global_batch", "64"}}));
   CHECK(alone.value.value == Approx(1).epsilon(1e-9));

@@ -55,7 +55,7 @@ std::string cargo_of(const PipelinePlan& plan, const Call* call) {
   return "gradients";
 }
 
-// The blocks of a chunk in the order of a forward pass, with what stands at its ends.
+// Lists the blocks of a chunk in the order of a forward pass, with the embedding and the head.
 std::vector<std::string> blocks_of(const parallel::ChunkContent& content) {
   std::vector<std::string> blocks;
   for (int i = 0; i < content.layers; ++i)
@@ -81,7 +81,7 @@ std::string layers_text(const parallel::ChunkContent& content) {
   return layers;
 }
 
-// A slot with its place in time.
+// A slot with its start and end.
 struct TracedSlot {
   parallel::PipelineSlot slot;
   int stage = 0, position = 0;
@@ -125,7 +125,7 @@ class PipelineTrace {
   }
 
  private:
-  // A slot and the send of what it made; -1: none.
+  // Slices of a slot and of the send of its output; -1: none.
   struct Drawn {
     int slot, send;
   };
@@ -135,8 +135,8 @@ class PipelineTrace {
     return static_cast<std::size_t>(position * plan_.pipeline.micro_batches + micro_batch);
   }
 
-  // Returns how much later a slot begins than in the pipeline alone: its segment may have waited
-  // for weights.
+  // Returns how much later a slot begins than in the pipeline alone, because its segment waited for
+  // weights.
   Duration delay(int stage, Duration start) const {
     Duration planned, delayed;
     for (std::size_t i = 0; i < step_.plan.ops.size(); ++i) {
@@ -197,7 +197,7 @@ class PipelineTrace {
         drawn, write_send(of, forward)};
   }
 
-  // The blocks of a slot and the collectives behind each.
+  // Draws the blocks of a slot, each followed by its collectives.
   void write_blocks(const TracedSlot& of, const PassPrice& price,
                     const parallel::ChunkContent& content) {
     std::vector<std::string> blocks = blocks_of(content);
@@ -254,8 +254,8 @@ class PipelineTrace {
     }
   }
 
-  // To the next stage, or to the one before; -1 where there is none to send to. One that the last
-  // send of the lane still holds up is drawn behind it.
+  // Draws the send to the next or the previous stage; returns -1 if there is none. A send begins
+  // after the previous send of the lane.
   int write_send(const TracedSlot& of, bool forward) {
     const int target = of.position + (forward ? 1 : -1);
     if (target < 0 || target == plan_.pipeline.positions()) return -1;
@@ -306,7 +306,7 @@ class PipelineTrace {
   TraceArgs args_;
   TraceEvents& events_;
   PipelinePrice price_;
-  bool draws_layers_ = true;  // where they are few enough
+  bool draws_layers_ = true;  // false if there are too many layers
   std::vector<Drawn> forward_, backward_;
 };
 

@@ -1,14 +1,14 @@
-// The passes of a step under a layout as slices: of every stage
+// Draws the passes of a step under a layout as slices, for each stage:
 //
 //   compute                the slots of its schedule, micro batch by micro batch
-//   layers                 the blocks of a slot in the order that they run, in equal shares of it
-//   collectives of passes  those of tensor, context and expert parallelism and of shared weights
-//                          inside a slot, behind the block that they belong to; shorter than they
-//                          are where they hide behind more than that
-//   sent, received         activations to the next stage and gradients to the one before, each on
-//                          its own
+//   layers                 the blocks of a slot in the order that they run, in equal shares
+//   collectives of passes  collectives of tensor, context and expert parallelism and of shared
+//                          weights inside a slot, after their block; shortened if the computation
+//                          hides more of them
+//   sent, received         activations to the next stage and gradients to the previous one, as
+//                          separate threads
 //
-// with arrows from slot to send to the slot that waited for it.
+// Arrows lead from a slot to its send and on to the slot that waited for it.
 #pragma once
 
 #include <vector>
@@ -19,10 +19,10 @@
 
 namespace lambcast {
 
-// Whether the slots are few enough for viewers.
+// Returns whether the slots are few enough for viewers.
 bool has_traced_slots(const StepPlan& plan);
 
-// `step` has such slots.
+// Draws the slots of `step`. Precondition: has_traced_slots().
 void trace_pipeline(const TrainingPlan& training, const StepRun& step, CollectiveCosts& costs,
                     TraceEvents& events);
 

@@ -14,7 +14,7 @@ struct PlainName {
   std::string_view words;
 };
 
-// Whole keys come before last parts; the first that fits is taken.
+// Whole keys come before last parts, since the first match is taken.
 constexpr std::array names{
     PlainName{"gpus", "GPUs"},
     PlainName{"seq_len", "sequence length"},
@@ -77,7 +77,7 @@ constexpr std::array names{
 // Names that are written in capitals.
 constexpr std::array<std::string_view, 6> capitals{"nccl", "nic", "gpu", "mpi", "tcp", "nvls"};
 
-// "NCCL LL: " of cluster.nccl.LL.base, "NCCL: " of cluster.nccl.slice; else nothing.
+// Returns "NCCL LL: " for cluster.nccl.LL.base and "NCCL: " for cluster.nccl.slice, else nothing.
 std::string library_of(std::string_view key) {
   for (const std::string_view library : {"nccl", "mpi"}) {
     const std::string prefix = fmt::format("cluster.{}.", library);

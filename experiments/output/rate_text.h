@@ -1,11 +1,11 @@
-// Rates for people.
+// Formats rates as text.
 #pragma once
 
 #include <string>
 
 namespace lambcast {
 
-// Four digits, and commas between thousands: "485,900".
+// Formats four digits, with commas between thousands: "485,900".
 std::string rate_text(double rate);
 
 }  // namespace lambcast

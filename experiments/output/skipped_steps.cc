@@ -15,7 +15,7 @@ double expected_skipped_steps(const Precision& precision, std::int64_t steps) {
 std::optional<Finding> find_skipped_steps(const Scenario& scenario) {
   const TrainingPlan& training = scenario.training;
   const auto window = training.recipe.precision.loss_scale_window;
-  // A run of fewer steps than the window skips none but those of its beginning.
+  // A run with fewer steps than the window skips only steps at its beginning.
   if (!window || expected_skipped_steps(training.recipe.precision, training.steps) < 1)
     return std::nullopt;
   const bool own_engine =

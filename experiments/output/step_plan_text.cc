@@ -42,7 +42,7 @@ std::string describe(const HostUpdate& work) {
   return fmt::format("{} of host memory, {} ranks at once", to_text(Bytes(work.bytes)), work.ranks);
 }
 
-// As it is written in ProcessGroup.
+// Lists the fields of a ProcessGroup, without those at their default.
 std::string describe(const ProcessGroup& group) {
   std::string text = fmt::format("{} ranks ({} per node", group.ranks, group.per_node);
   if (group.stride > 1) text += fmt::format(", stride {}", group.stride);
@@ -81,7 +81,8 @@ std::string operations(const StepPlan& plan) {
   return out;
 }
 
-// Lines of calls, each with what `also` has of it; none for those that are not made.
+// Lists calls, one per line, each followed by the text that `also` returns for it. Absent calls
+// have no line.
 class CallLines {
  public:
   explicit CallLines(const AboutCall& also) : also_(also) {}
@@ -139,7 +140,7 @@ std::string of_blocks(const PipelinePlan& plan, const AboutCall& also) {
   return lines.text();
 }
 
-// Its chunks and the calls of its passes outside the blocks.
+// Lists the chunks of a stage and the calls of its passes outside the blocks.
 std::string of_stage(const PipelinePlan& plan, int stage, const AboutCall& also) {
   CallLines lines(also);
   int blocks = 0;

@@ -1,6 +1,6 @@
-// The plan of a step as text: its operations with the stage of the pipeline they belong to, what
-// they wait for and what they do; and under a layout the calls inside the passes of a micro batch,
-// stage by stage, stages alike together.
+// Formats the plan of a step as text: each operation with its pipeline stage, its predecessors and
+// its work. Under a layout it adds the calls inside the passes of a micro batch, stage by stage;
+// equal stages are merged.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@ namespace lambcast {
 
 std::string step_plan_text(const StepPlan& plan);
 
-// These calls alone, each with what `also` has of it behind.
+// Formats only the calls inside passes, each followed by the text that `also` returns for it.
 using AboutCall = std::function<std::string(const Call&)>;
 std::string inside_passes(const PipelinePlan& plan, const AboutCall& also);
 

@@ -35,7 +35,8 @@ class StepTrace {
   }
 
  private:
-  // The slices that an operation waits for, through those that take no time.
+  // Collects the slices that an operation waits for. Operations that take no time are replaced by
+  // their predecessors.
   void add_sources(OpId op, std::vector<int>& sources) const {
     for (const OpId before : step_.plan.ops[op].after) {
       if (ends_[before] >= 0)
@@ -96,8 +97,7 @@ class StepTrace {
   StepRun step_;
   TraceEvents events_;
   bool has_slots_;
-  std::vector<int>
-      ends_;  // the slice of each operation; -1: it takes no time, or is drawn by slots
+  std::vector<int> ends_;  // slice of each operation; -1: it takes no time, or its slots are drawn
 };
 
 }  // namespace

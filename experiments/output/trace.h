@@ -3,14 +3,14 @@
 //
 //   process    a kind of step: "warmup step (99 of the run)"
 //   thread     a stream of a rank class: "compute", under a pipeline "stage 0: compute"; and one of
-//              the micro batches, where the step goes through them one by one. Passes under a
+//              the micro batches, if the step goes through them one by one. Passes under a
 //              layout have more, for their layers, collectives and sends (pipeline_trace.h)
-//   slice      an operation; its category is the part of the step that it counts to. args say what
-//              it moves or computes: bytes, op, group, algorithm, how far its time may be off
+//   slice      an operation; its category is the part of the step that it counts to. args state
+//              its bytes, op, group, algorithm and the interval of its time
 //   arrow      an operation of another thread that it waits for
 //
 // A step is written out micro batch by micro batch and layer by layer, in the order that they run;
-// under a layout slot by slot. Where that is too much for viewers, equal ones stand together.
+// under a layout slot by slot. If that is too much for viewers, equal passes are merged.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@
 
 namespace lambcast {
 
-// Most passes of a step that are drawn one by one; more are merged.
+// Limit of the passes of a step that are drawn one by one; more are merged.
 inline constexpr std::int64_t most_traced_passes = 50'000;
 
 std::string chrome_trace(const TrainingPlan& training);

@@ -1,5 +1,5 @@
-// Args of the slices of a trace: what each operation moves or computes. The times of the pieces of
-// a step are priced again from the cache in `costs`.
+// Arguments of the slices of a trace: the bytes or work of each operation. The times of the parts
+// of a step are priced again from the cache in `costs`.
 #pragma once
 
 #include "models/training/plan/step_plan.h"
@@ -15,7 +15,7 @@ class TraceArgs {
       : training_(training), costs_(costs) {}
 
   Json of(const Work& work) const;
-  // And how long one takes alone.
+  // Returns the cost of one such call alone.
   const CollectiveCost& cost(const Call& call) const;
 
  private:
@@ -34,7 +34,7 @@ class TraceArgs {
   CollectiveCosts& costs_;
 };
 
-// Shares of a message may be no whole bytes; what is shown is.
+// Rounds the bytes of a share of a message, which may be a fraction.
 std::int64_t whole_bytes(double bytes);
 
 }  // namespace lambcast

@@ -21,8 +21,8 @@ constexpr std::array<const char*, 8> lane_names{"compute",
                                                 "sent gradients",
                                                 "received gradients"};
 
-// Whole 1,024ths of a microsecond, which viewers add and subtract without rounding: what overlaps
-// the next slice by the last bit is drawn as a call within this one.
+// Rounds a time to 1,024ths of a microsecond, which viewers add and subtract without rounding
+// error. Otherwise slices could overlap by the last bit, and viewers would nest them.
 constexpr double parts_of_us = 1024;
 double on_grid(Duration time) { return std::round(time.us() * parts_of_us) / parts_of_us; }
 

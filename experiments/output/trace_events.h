@@ -1,5 +1,5 @@
-// Slices on threads of one process and arrows between them, as events of the Trace Event Format
-// (trace.h).
+// Slices on the threads of one process, and arrows between them, as events of the Trace Event
+// Format (trace.h).
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace lambcast {
 
-// Content of a thread of one rank class, in the order of threads.
+// Kinds of threads of a rank class, in the order in which they are shown.
 enum class Lane {
   compute,
   layers,
@@ -25,7 +25,7 @@ enum class Lane {
   gradients_received
 };
 
-// A slice as it is drawn; times from the start of the step.
+// A slice as drawn, with times from the start of the step.
 struct Slice {
   std::string name;
   std::string category;
@@ -36,12 +36,12 @@ struct Slice {
 
 class TraceEvents {
  public:
-  // `classes`: number of rank classes; a single one is not named.
+  // `classes`: number of rank classes. A single class is not named.
   TraceEvents(int process, const std::string& name, std::size_t classes, Json& events);
 
   // Returns a thread of a rank class; the first call names it.
   std::size_t thread(Lane lane, std::size_t rank_class);
-  // Returns the first thread of all.
+  // Returns the thread of micro batches, which is shown first.
   std::size_t thread_of_micro_batches();
 
   // Returns the number of the slice, for arrows from and to it.
@@ -49,12 +49,12 @@ class TraceEvents {
   std::size_t thread_of(int slice) const {
     return slices_.at(static_cast<std::size_t>(slice)).thread;
   }
-  // When the last slice of a thread ends.
+  // Returns the end of the last slice of a thread.
   Duration end_of(std::size_t thread) const { return ends_.at(thread); }
 
-  // Draws an arrow that starts inside the slice at its end, as viewers bind arrows to the slice
-  // around them. Draws none if the other slice begins earlier: stages that step on their own all
-  // begin at 0.
+  // Draws an arrow that starts inside the slice `from` at its end, since viewers bind arrows to the
+  // slice around them. Draws none if the slice `to` begins earlier: stages with independent times
+  // all begin at 0.
   void arrow(int from, int to);
 
  private:
@@ -68,7 +68,7 @@ class TraceEvents {
   int process_;
   std::size_t classes_;
   Json& events_;
-  std::map<std::size_t, Duration> ends_;  // of the named threads
+  std::map<std::size_t, Duration> ends_;  // end of the last slice of each named thread
   std::vector<Drawn> slices_;
   int arrows_ = 0;
 };

@@ -39,7 +39,7 @@ std::vector<Json> events(const Json& trace, const std::string& phase) {
   return found;
 }
 
-// Slices of a process by name of their thread, in order of time.
+// Returns the slices of a process by name of their thread, in order of time.
 std::map<std::string, std::vector<Json>> lanes(const Json& trace, int process) {
   std::map<int, std::string> names;
   std::map<std::string, std::vector<Json>> found;
@@ -87,7 +87,8 @@ TEST_CASE("trace: field by field what viewers read, and no two slices of a threa
     }
     for (auto& [thread, spans] : threads) {
       std::sort(spans.begin(), spans.end());
-      // Exact to the last bit for any time origin of a viewer: a viewer nests slices that overlap.
+      // Slices must not overlap by a single bit, at any time origin of a viewer: viewers nest
+      // slices that overlap.
       const double zero = spans.front().first;
       for (std::size_t i = 1; i < spans.size(); ++i) {
         CHECK(spans[i].first >= spans[i - 1].second);
@@ -98,7 +99,7 @@ TEST_CASE("trace: field by field what viewers read, and no two slices of a threa
     }
     const std::vector<DistinctStep> steps = distinct_steps(training);
     REQUIRE(end_us.size() == steps.size());
-    // A stage is the mean of its kinds: 0/1 Adam's rounds count among its compression.
+    // A stage is the mean over its kinds of step: rounds of 0/1 Adam count as compression.
     for (const StepForecast& step : result.steps) {
       double sum_us = 0;
       for (std::size_t i = 0; i < steps.size(); ++i)
@@ -106,7 +107,7 @@ TEST_CASE("trace: field by field what viewers read, and no two slices of a threa
           sum_us += end_us.at(static_cast<int>(i)) * static_cast<double>(steps[i].steps);
       CHECK(sum_us / static_cast<double>(step.steps) == Approx(step.step_time_us));
     }
-    // Every thread that is drawn has a name and a place.
+    // Every thread that is drawn has a name and a position.
     std::map<std::string, std::set<std::pair<int, int>>> named;
     for (const Json& event : events(trace, "M"))
       named[event.at("name")].insert({event.at("pid").get<int>(), event.at("tid").get<int>()});
@@ -163,7 +164,7 @@ TEST_CASE("trace: layers in the order that they run, micro batch by micro batch"
     CHECK(backward.at("name") == fmt::format("backward block {}", 23 - layer));
     CHECK(backward.at("args").at("layer") == 23 - layer);
   }
-  // 2048 samples on 64 GPUs by 16: two of them.
+  // 2048 samples / (64 GPUs * 16) are two micro batches.
   const std::vector<Json>& micro = of.at("micro batches");
   REQUIRE(micro.size() == 2);
   CHECK(micro[1].at("name") == "micro batch 1");
@@ -183,7 +184,7 @@ TEST_CASE("trace: a collective says its bytes, group, library and algorithm, and
     CHECK_THAT(args.at("group").get<std::string>(), Contains("64 ranks, 4 on each of 16 nodes"));
     CHECK(args.at("library") == "nccl");
     CHECK_FALSE(args.at("algorithm").get<std::string>().empty());
-    // Slices are whole 1,024ths of a microsecond.
+    // The ends are not rounded, but slices are rounded to 1,024ths of a microsecond.
     CHECK(args.at("low_us").get<double>() <= slice.at("dur").get<double>() + 1e-3);
     CHECK(args.at("high_us").get<double>() >= slice.at("dur").get<double>() - 1e-3);
     sent = sent || args.at("wire_bytes_per_gpu").get<double>() > 0;
@@ -194,7 +195,7 @@ TEST_CASE("trace: a collective says its bytes, group, library and algorithm, and
 TEST_CASE("trace: a lane for each pipeline stage, with its slots and the layers they hold") {
   const Json trace = trace_of(pipeline);
   const auto of = lanes(trace, 0);
-  // 32 samples over 2 replicas: 16 micro batches of each stage, forward and backward.
+  // 32 samples / 2 replicas are 16 micro batches per stage, each forward and backward.
   for (int stage = 0; stage < 4; ++stage) {
     int forward = 0, backward = 0;
     for (const Json& slice : of.at(fmt::format("stage {}: compute", stage))) {
@@ -229,8 +230,8 @@ TEST_CASE("trace: a stage's layers in their order, and the collectives of its te
     });
     CHECK_THAT(backward->at("name").get<std::string>(),
                Contains(fmt::format("block {}", 18 * stage + 17)));
-    // Two all-reduces of a block each way; the embedding's rows and the head's input gradient are
-    // summed too, and three figures of the loss (Shoeybi et al. 2019).
+    // Each block has two all-reduces in each direction. The embedding's rows, the head's input
+    // gradient and three values of the loss are summed too (Shoeybi et al. 2019).
     std::int64_t calls = 0;
     for (const Json& slice : of.at(fmt::format("stage {}: collectives of passes", stage))) {
       const Json& args = slice.at("args");
@@ -246,7 +247,7 @@ TEST_CASE("trace: a stage's layers in their order, and the collectives of its te
   }
 }
 
-TEST_CASE("trace: what stages send to one another, with arrows through it") {
+TEST_CASE("trace: sends between stages, with arrows through them") {
   const Json trace = trace_of(pipeline);
   const auto of = lanes(trace, 0);
   for (int stage = 0; stage < 4; ++stage) {
@@ -260,7 +261,7 @@ TEST_CASE("trace: what stages send to one another, with arrows through it") {
       CHECK(found->second.size() == 16);
       for (const Json& send : found->second) {
         CHECK(send.at("args").at("op") == "send_recv");
-        // DeepSpeed sends each rank's part and gathers them there.
+        // DeepSpeed sends each rank's part, and the receiving ranks gather the parts.
         CHECK(send.at("args").at("bytes") == 2 * 1024 * 3072 / 8);
         CHECK(send.at("args").at("then") == "all_gather over 8 ranks");
         CHECK_THAT(send.at("args").at("group").get<std::string>(), Contains("2 ranks"));
@@ -277,7 +278,7 @@ TEST_CASE("trace: what stages send to one another, with arrows through it") {
   CHECK(send.at("ts") == end_of(slot));
   CHECK(receive.at("ts") == send.at("ts"));
   CHECK(end_of(send) == of.at("stage 1: compute").front().at("ts"));
-  // From the slot to the send, from there to the slot that waited.
+  // Arrows lead from the slot to the send, and from the send to the slot that waited.
   std::map<std::string, Json> begun;
   for (const Json& arrow : events(trace, "s")) begun[arrow.at("id")] = arrow;
   int arrows = 0;
@@ -311,7 +312,7 @@ TEST_CASE("trace: bytes are whole") {
 }
 
 TEST_CASE("trace: copies to the host and back, the update there, and an optimizer's products") {
-  // The last slice of that name, with what is said of it.
+  // Returns the arguments of the last slice with this name.
   const auto said = [](const WhatIf& changes, const std::string& name) {
     Json args;
     for (const Json& slice : events(trace_of(with(changes, without({"freeze_step"}))), "X"))
@@ -328,13 +329,13 @@ TEST_CASE("trace: copies to the host and back, the update there, and an optimize
   CHECK(up.at("bytes_down") == 0);
   CHECK(up.at("bytes_up") > 0);
   const Json update = said(offloads, "optimizer on the host");
-  CHECK(update.at("ranks_at_once") == 4);  // of a node
+  CHECK(update.at("ranks_at_once") == 4);  // the ranks of a node
   CHECK(update.at("bytes") > 0);
   CHECK(said({{"optimizer", "galore_adamw8bit"}}, "products of the optimizer").at("flops") > 1e9);
 }
 
-TEST_CASE("trace: what is too much for viewers stands together") {
-  // 4,194,304 samples on 64 GPUs by 16: 4096 micro batches of 24 layers.
+TEST_CASE("trace: passes are merged if there are too many for viewers") {
+  // 4,194,304 samples / (64 GPUs * 16) are 4096 micro batches of 24 layers.
   const Json trace = trace_of(with({{"global_batch", "4194304"}}));
   CHECK(events(trace, "X").size() < 500);
   const auto of = lanes(trace, 0);

@@ -51,7 +51,7 @@ void add_measurement(FreezeLog& log, int step, std::vector<double> values, int l
   log.values.push_back(std::move(values));
 }
 
-// A number at the front of `line`, which is taken off with what separates it from the next.
+// Parses a number at the start of `line` and removes it together with the separator that follows.
 std::optional<double> take_number(std::string_view& line) {
   double value = 0;
   const auto [end, status] = std::from_chars(line.data(), line.data() + line.size(), value);
@@ -117,7 +117,8 @@ void read_columns(FreezeLog& log, const csv::Table& table,
   }
 }
 
-// A row per step and layer, steps together; every step has the layers of the first.
+// Reads a table with one row per step and layer, sorted by step. Every step must have the layers of
+// the first.
 void read_rows(FreezeLog& log, const csv::Table& table) {
   const bool weighed = table.has("elements");
   std::vector<double> values;
@@ -163,7 +164,7 @@ bool has_header(std::string_view text) {
          std::isdigit(static_cast<unsigned char>(text[first])) == 0;
 }
 
-// Means over the last D steps, from the first of which there are so many.
+// Returns means over the last D steps, beginning at the first step with D measurements before it.
 FreezeLog smoothed(const FreezeLog& log, std::size_t window) {
   FreezeLog means = log;
   means.steps.clear();

@@ -3,8 +3,8 @@
 // Passes each measurement to kernels/reference/freeze.h.
 //
 // A loss is weaker evidence than a variance. If a log has only losses, the same criterion is
-// applied to their means over D steps, the memory of the variance. The answer states that this is a
-// stand-in.
+// applied to their means over D steps, the averaging length of the variance. The answer states
+// this.
 //
 // A log has one of three forms; its steps rise by the same interval throughout:
 //
@@ -25,40 +25,40 @@ struct FreezeLog {
   std::string name;
   bool losses = false;
   std::vector<std::string> layers;
-  std::vector<std::size_t> elements;  // of every layer; 1 where the log does not say
+  std::vector<std::size_t> elements;  // elements of each layer; 1 if the log does not state them
   std::vector<int> steps;
   std::vector<std::vector<double>> values;  // [measurement][layer]
   int interval = 1;
 };
 
-// `columns`: which ones of a table with a column per layer; empty are all but the step. `losses`:
-// the values are losses, as those of a column alone whose name says so. Throws Error with file and
-// line.
+// Parses a log. `columns`: the columns to use from a table with a column per layer; empty: all
+// except the step. `losses`: the values are losses; this also holds for a single column with such a
+// name. Throws Error with file and line.
 FreezeLog parse_freeze_log(std::string_view text, const std::string& name,
                            const std::vector<std::string>& columns, bool losses);
 
-// A layer at the step that was chosen, or at the last.
+// The state of a layer at the chosen step, or at the last step.
 struct LayerChange {
   std::string name;
   std::size_t elements = 1;
   double before = 0, now = 0;  // D steps apart
   bool settled = false;
-  int settled_since = 0;  // the step from which on it has stayed so; 0: it has not settled
+  int settled_since = 0;  // first step since which it has been settled; 0: it has not settled
 };
 
 struct FreezeChoice {
   reference::FreezeOptions options;
   bool losses = false;
   int first_step = 0, last_step = 0;
-  int step = 0;             // freeze_step: the last of the warm-up; 0: none
-  int judged_at = 0;        // the step that `layers` speak of
-  double share = 0;         // of the elements, settled there
-  double share_before = 0;  // at the measurement before, -1 where it could not be told
+  int step = 0;             // freeze_step, the last step of the warm-up; 0: none
+  int judged_at = 0;        // the step that `layers` describes
+  double share = 0;         // share of the elements that are settled at that step
+  double share_before = 0;  // same at the previous measurement; -1 if unknown
   std::vector<LayerChange> layers;
 };
 
-// The interval of `options` is taken from the log. Throws Error for invalid options, and for a log
-// shorter than two memories of the variance.
+// Chooses the freeze step. The interval of `options` is replaced by that of the log. Throws Error
+// for invalid options, and for a log shorter than two averaging lengths of the variance.
 FreezeChoice choose_freeze_step(const FreezeLog& log, reference::FreezeOptions options);
 
 std::string freeze_table(const FreezeChoice& choice);

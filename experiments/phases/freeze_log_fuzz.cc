@@ -1,4 +1,4 @@
-// Logs of norms and losses.
+// Parses logs of norms and losses.
 #include "experiments/phases/freeze_log.h"
 #include "sim/base/fuzz_target.h"
 

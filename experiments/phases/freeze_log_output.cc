@@ -22,7 +22,7 @@ std::string what(const FreezeChoice& choice) {
   return choice.losses ? "the loss" : choice.layers.size() == 1 ? "the variance" : "the variances";
 }
 
-// Why this step and none before it.
+// Explains why this step was chosen and no earlier one.
 std::string why(const FreezeChoice& choice) {
   const int earliest = reference::earliest(choice.options);
   const double wanted = choice.options.share;
@@ -39,7 +39,7 @@ std::string why(const FreezeChoice& choice) {
       per_cent(wanted));
 }
 
-// Not settled, but as late as it may be.
+// Returns whether the variance has not settled, but the step is the latest allowed.
 bool at_latest(const FreezeChoice& choice) {
   const int latest = choice.options.latest;
   return latest > 0 && choice.step >= latest && choice.share < choice.options.share * (1 - 1e-12);

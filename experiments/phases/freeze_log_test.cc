@@ -13,8 +13,8 @@ using namespace lambcast;
 
 namespace {
 
-// A variance that falls as 1 + 5 0.9^k: with D = 10 its ratio to ten steps before is 0.96 or more
-// from step 52 on (kernels/reference/freeze_test.cc derives it).
+// A variance that falls as 1 + 5 0.9^k. With D = 10 its ratio to ten steps before is at least 0.96
+// from step 52 on (derived in kernels/reference/freeze_test.cc).
 double falls(int step) { return 1 + 5 * std::pow(0.9, step); }
 const reference::FreezeOptions ten_steps{.beta2 = 0.9};
 
@@ -41,10 +41,10 @@ TEST_CASE("a log of the variance chooses the step that the monitor would have ch
   CHECK(table.layers[0].before == Approx(falls(42)));
   CHECK(table.layers[0].now == Approx(falls(52)));
   CHECK(table.layers[0].settled_since == 52);
-  // As plain lines, with what logs have around them.
+  // The same values as plain lines, with the comments and white space of real logs.
   const auto spaced = [](int step) { return fmt::format("  {}\r", falls(step)); };
   CHECK(chosen("# from rank 0\n\n" + lines(1, 200, 1, spaced)).step == 52);
-  // Every fourth step, compared with 12 steps before.
+  // Every fourth step, which compares each value with that of 12 steps before.
   CHECK(chosen("step,model\n" + lines(4, 200, 4, value)).step == 56);
   CHECK(chosen("step,model\n" + lines(1, 51, 1, value)).step == 0);
 }
@@ -54,7 +54,7 @@ TEST_CASE("layers weigh by their elements where the log has them") {
     return fmt::format(",big,3,90\n{},small,{},10", step, std::pow(0.9, step));
   };
   const std::string text = "step,layer,norm,elements\n" + lines(1, 60, 1, rows);
-  CHECK(chosen(text).step == 20);  // 2 D: big never moves
+  CHECK(chosen(text).step == 20);  // the earliest step, 2 D: the layer "big" never changes
   CHECK(chosen(text, {.beta2 = 0.9, .earliest = 33}).step == 33);
   const FreezeChoice never = chosen(text, {.beta2 = 0.9, .share = 0.91});
   CHECK(never.step == 0);
@@ -68,16 +68,17 @@ TEST_CASE("layers weigh by their elements where the log has them") {
 }
 
 TEST_CASE("a loss is judged by its means, and the answer says that it stands in") {
-  // 2 + 8 0.9^k, shaken by 20 % from step to step, which the means over ten steps do not see.
+  // The loss 2 + 8 0.9^k, with noise of 20 % from step to step that the means over ten steps
+  // cancel.
   const auto shaken = [](int step) {
     return fmt::format(",{}", (2 + 8 * std::pow(0.9, step)) * (step % 2 == 0 ? 1.2 : 0.8));
   };
   const std::string text = "step,train_loss\n" + lines(1, 200, 1, shaken);
   const FreezeChoice choice = chosen(text);
   CHECK(choice.losses);
-  // Means over (k-10, k]: 2 + x with x = 8 c 0.9^k, c = sum_i 0.9^-i / 10 = 1.681 over i = 0..9.
-  // Their ratio over ten steps is 0.96 or more where 2 + x >= 0.96 (2 + x / 0.9^10): x <= 0.0456,
-  // k = 54; shaking moves x by 1 %, so that it may be 55.
+  // Means over (k-10, k] are 2 + x with x = 8 c 0.9^k, c = sum_i 0.9^-i / 10 = 1.681 over i = 0..9.
+  // Their ratio over ten steps is at least 0.96 if 2 + x >= 0.96 (2 + x / 0.9^10), i.e. x <=
+  // 0.0456, k = 54. The noise changes x by 1 %, so k may be 55.
   CHECK(choice.step >= 54);
   CHECK(choice.step <= 55);
   CHECK_THAT(freeze_table(choice), Catch::Contains("A stand-in"));
@@ -128,7 +129,7 @@ TEST_CASE("at the latest step compression begins all the same, and the answer sa
                     Catch::Contains("--latest") && Catch::Contains("11 and later"));
 }
 
-TEST_CASE("logs that make no sense are refused in one line") {
+TEST_CASE("invalid logs are refused in one line") {
   const auto refused = [](const std::string& text, const std::string& why) {
     CHECK_THROWS_WITH(chosen(text), Catch::Contains(why));
   };

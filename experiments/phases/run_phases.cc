@@ -12,7 +12,8 @@
 namespace lambcast {
 namespace {
 
-// Keys that a phase's own ones take the place of: two of the three batch numbers give the third.
+// Returns the previous question with the keys of a phase. Of the three batch numbers two determine
+// the third, so the phase's own ones replace the others.
 WhatIf changed(const WhatIf& before, const std::string& keys) {
   WhatIf own;
   for (std::size_t begin = 0; begin < keys.size();) {
@@ -44,7 +45,7 @@ WhatIf changed(const WhatIf& before, const std::string& keys) {
   return phase;
 }
 
-// A phase loads the checkpoint of the one before, which fits no other model.
+// Throws Error if the model differs: a phase loads the checkpoint of the previous one.
 void check_same_model(const ModelShape& before, const ModelShape& now) {
   const auto size_of = [](const ModelShape& model) {
     return std::tuple(model.family, model.layers, model.hidden, model.heads, model.kv_heads,
@@ -58,7 +59,7 @@ void check_same_model(const ModelShape& before, const ModelShape& now) {
                     before.name, now.name, before.name == now.name ? " of another size" : ""));
 }
 
-// Steps done in vain, and how long they take: all but the update and the exchange of momentum.
+// Adds the skipped steps and their time: a step without the update and the exchange of momentum.
 void add_skipped(const Pauses& pauses, RunPhase& phase) {
   const TrainingPlan& training = phase.scenario.training;
   const auto window = training.recipe.precision.loss_scale_window;
@@ -132,7 +133,8 @@ void add_pauses(const Pauses& pauses, RunPhase& phase) {
   phase.failures_s = lost.seconds;
 }
 
-// A phase whose steps take `time`, with what is thrown away and lost, at each end.
+// Returns the time of a phase whose steps take `time`, with skipped steps and losses, at each end
+// of the interval.
 TimeAtEnds whole_phase(const RunPhase& phase, TimeAtEnds time, const Pauses& pauses) {
   const TimeAtEnds& own = phase.forecast.time;
   const double skipped_share = phase.skipped_s / own.s;
@@ -147,7 +149,7 @@ TimeAtEnds whole_phase(const RunPhase& phase, TimeAtEnds time, const Pauses& pau
   return time;
 }
 
-// The run so far and the same phases with the plain optimizer.
+// Times of the run so far, and of the same phases with the plain optimizer.
 struct BothRuns {
   TimeAtEnds run, plain;
   bool differ = false;
@@ -160,7 +162,7 @@ struct BothRuns {
   }
 };
 
-// Adds a phase's time and cost at the ends of its interval.
+// Adds the time and cost of a phase at both ends of its interval.
 void add_interval(const RunPhase& phase, const Pauses& pauses, PhasedRun& run) {
   const RunForecast& steps = phase.forecast.run;
   const double skipped = 1 + phase.skipped_s / steps.time_s;
@@ -179,7 +181,7 @@ void add_interval(const RunPhase& phase, const Pauses& pauses, PhasedRun& run) {
   add_cost(run.cost_high_usd, high);
 }
 
-// The findings about the forecast of a phase, such as memory that it does not fit in.
+// Adds the findings on the forecast of a phase, such as too little memory.
 void find_of_phase(const RunPhase& phase, std::size_t number, PhasedRun& run) {
   for (Finding& finding : judge(phase.scenario.training, phase.forecast)) {
     finding.message = fmt::format("phase {} {}", number, finding.message);
@@ -320,7 +322,7 @@ PhasedRun forecast_phases(const WhatIf& first, const std::vector<std::string>& t
     RunPhase phase = forecast_phase(what_if, pauses, catalog, costs);
     check_same_model(*before.model, *phase.scenario.training.model);
     run.phases.push_back(std::move(phase));
-    // Nobody said --steps-done.
+    // The program set --steps-done itself, so a finding on it would confuse the user.
     std::erase_if(run.phases.back().scenario.findings, [](const Finding& finding) {
       return finding.code == "flag-no-effect" && finding.message.starts_with("--steps-done");
     });

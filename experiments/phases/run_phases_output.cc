@@ -23,7 +23,8 @@ Json findings_json(const std::vector<Finding>& findings) {
   return list;
 }
 
-// Rates of the whole run, memory of its largest phase, and what its costs rest on.
+// Formats the rates of the whole run, the memory of its largest phase, and the sources of its
+// costs.
 std::string totals_text(const RunTotals& totals, std::size_t phases) {
   std::string out;
   if (totals.tokens_per_s) {
@@ -91,7 +92,7 @@ std::string phased_run_json(const PhasedRun& run) {
     judgement.findings = phase.scenario.findings;
     Json one = parse_json(forecast_json(phase.scenario, phase.forecast, judgement));
     for (const char* key : {"schema_version", "tool", "version"}) one.erase(key);
-    one["run"].erase("steps_skipped");  // here they are added
+    one["run"].erase("steps_skipped");  // this output counts them as additional steps
     one["skipped"] = {{"steps", phase.skipped_steps}, {"time_s", phase.skipped_s}};
     one["startup_s"] = phase.startup_s;
     one["evaluations"] = {{"count", phase.evaluations}, {"time_s", phase.evaluations_s}};

@@ -14,11 +14,11 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-// The recipe of two phases: 5,993 steps of 128 tokens at batch 65,536 (1-bit LAMB paper), then some
-// of 512 at 32,768, which load the checkpoint and freeze at step 6100 (DeepSpeedExamples,
-// bing_bert). Their number, 782, is assumed: half of 100,000 * 512 / 32,768 = 1,562.5, the second
-// phase of the LAMB paper (arXiv 1904.00962: the last 10 % of 1,000,000 iterations of batch 512,
-// 8,599 in all at 64K and 32K).
+// The recipe of two phases: 5,993 steps of 128 tokens at batch 65,536 (1-bit LAMB paper), then
+// steps of 512 tokens at batch 32,768. These load the checkpoint and freeze at step 6100
+// (DeepSpeedExamples, bing_bert). The number of these steps, 782, is assumed: half of 100,000 * 512
+// / 32,768 = 1,562.5, the second phase of the LAMB paper (arXiv 1904.00962: the last 10 % of
+// 1,000,000 iterations of batch 512, 8,599 in all at 64K and 32K).
 WhatIf first_phase() {
   return with(
       {{"gpus", "128"}, {"micro_batch", "64"}, {"seq_len", "128"}, {"freeze_step", "1000"}});
@@ -53,7 +53,7 @@ TEST_CASE("run phases: a phase's freeze step counts from the first step of the r
   CHECK_FALSE(has(run, "never-compressed"));
 }
 
-TEST_CASE("run phases: a freeze step behind goes on compressing") {
+TEST_CASE("run phases: a phase that begins after its freeze step compresses from the start") {
   Catalog catalog;
   const PhasedRun run = forecast_phases(
       first_phase(), {"seq_len=512 global_batch=32768 micro_batch=16 steps=782"}, {}, catalog);
@@ -90,7 +90,7 @@ TEST_CASE("run phases: the run is the sum of its phases") {
   CHECK(run.speedup_vs_baseline > 1);
 }
 
-TEST_CASE("run phases: what errs in one phase errs in all, and cancels against the plain run") {
+TEST_CASE("run phases: errors are common to all phases, and cancel against the plain run") {
   const PhasedRun run = two_phases();
   double low = 0, high = 0, independent = 0;
   TimeAtEnds time, plain;
@@ -108,17 +108,17 @@ TEST_CASE("run phases: what errs in one phase errs in all, and cancels against t
   CHECK(run.time_high_s - run.time_s > 1.05 * std::sqrt(independent));
   REQUIRE(run.speedup);
   CHECK(run.speedup->value == run.speedup_vs_baseline);
-  // Steps thrown away are a thousandth of the run.
+  // Skipped steps take a thousandth of the run.
   const RatioInterval joint = ratio_of(plain, time);
   CHECK(run.speedup->low == Approx(joint.low).epsilon(2e-3));
   CHECK(run.speedup->high == Approx(joint.high).epsilon(2e-3));
-  // On two machines, which share no error, it would be wider.
+  // If the two runs shared no error, as on two machines, the ratio would be wider.
   const RatioInterval apart = ratio_of(plain, time, ErrorSources());
   CHECK(run.speedup->high < apart.high);
   CHECK(run.speedup->low > apart.low);
 }
 
-TEST_CASE("run phases: the same phase twice errs as one of twice the steps") {
+TEST_CASE("run phases: the same phase twice has the interval of one with twice the steps") {
   Catalog catalog;
   WhatIf twice = with({{"steps", "2000"}, {"optimizer", "lamb"}}, first_phase());
   twice.erase("freeze_step");
@@ -144,10 +144,10 @@ TEST_CASE("run phases: failures stretch the ends of the interval too") {
   CHECK(run.speedup->high > run.speedup->value);
 }
 
-TEST_CASE("run phases: fp16 throws a step of a thousand away, other precisions none") {
+TEST_CASE("run phases: fp16 skips a step of a thousand, other precisions none") {
   const PhasedRun run = two_phases();
   CHECK(run.phases[0].skipped_steps == Approx(5993 / 1000.0));
-  // At most what whole steps of the slowest stage take.
+  // A skipped step takes at most as long as a whole step of the slowest stage.
   CHECK(run.phases[0].skipped_s > 0);
   CHECK(run.phases[0].skipped_s <
         run.phases[0].skipped_steps * run.phases[0].forecast.steps[0].step_time_us * 1e-6);
@@ -179,7 +179,7 @@ TEST_CASE("run phases: failures cost half an interval and a restart each") {
                     Contains("the run never ends"));
 }
 
-TEST_CASE("run phases: a pause that another flag would have to ask for is refused") {
+TEST_CASE("run phases: a pause is refused without the flag that it depends on") {
   struct Case {
     PauseWords words;
     const char* why;
@@ -200,7 +200,7 @@ TEST_CASE("run phases: a pause that another flag would have to ask for is refuse
   CHECK_FALSE(PauseWords().any());
 }
 
-TEST_CASE("run phases: steps that loss scaling skipped count in the run, as many as are said") {
+TEST_CASE("run phases: steps that loss scaling skipped count in the run, as many as are given") {
   const PhasedRun few = two_phases(), many = two_phases(parse_pauses({.skipped_steps = 20}));
   double more = 0;
   for (std::size_t i = 0; i < 2; ++i) {
@@ -221,7 +221,7 @@ TEST_CASE("run phases: steps that loss scaling skipped count in the run, as many
                     Contains("--skipped-steps: has no effect"));
 }
 
-TEST_CASE("run phases: a later phase says nothing of the steps that it goes on from") {
+TEST_CASE("run phases: a later phase has no finding on the steps before it") {
   Catalog catalog;
   const PhasedRun run = forecast_phases(without({"freeze_step"}, {{"optimizer", "lamb"}}),
                                         {"seq_len=512 steps=100"}, {}, catalog);
@@ -233,7 +233,7 @@ TEST_CASE("run phases: a later phase says nothing of the steps that it goes on f
 TEST_CASE("run phases: start-up and evaluations stand between the steps of both runs") {
   Pauses pauses{Duration::seconds(90), 1000, Duration::seconds(6), {}};
   const PhasedRun without = two_phases(), run = two_phases(pauses);
-  // 5 evaluations in 5,993 steps, none in 782.
+  // There is an evaluation every 1,000 steps: 5 in 5,993 steps, none in 782.
   CHECK(run.phases[0].evaluations == 5);
   CHECK(run.phases[1].evaluations == 0);
   CHECK(run.startup_s == Approx(2 * 90));
@@ -245,7 +245,8 @@ TEST_CASE("run phases: start-up and evaluations stand between the steps of both 
   CHECK_THAT(phased_run_table(run), Contains("start-up"));
   CHECK_THAT(phased_run_table(run), Contains("evaluation"));
 
-  // Checkpoints alone, where nothing fails: 59 intervals of 100 steps and a rest, and 7 and a rest.
+  // Checkpoints without failures: 59 intervals of 100 steps and a remainder, then 7 and a
+  // remainder.
   pauses = {};
   pauses.failures = Failures{{}, 100, Duration::seconds(5), {}};
   const PhasedRun saved = two_phases(pauses);
@@ -276,7 +277,7 @@ TEST_CASE("run phases: table and JSON say the same") {
   CHECK_THAT(phased_run_json(run), Contains("\"errors-reset\""));
 }
 
-TEST_CASE("run phases: a phase that does not fit says what would") {
+TEST_CASE("run phases: a phase that does not fit names a remedy") {
   Catalog catalog;
   WhatIf first = first_phase();
   first["micro_batch"] = "8";
@@ -309,7 +310,7 @@ TEST_CASE("run phases: a whole run keeps the rates, memory, findings and sources
   const PhasedRun alone = forecast_phases(first_phase(), {}, {}, catalog);
   const RunPhase& phase = alone.phases.front();
   const LanguageRates rates = language_rates(phase.scenario.training, phase.forecast);
-  // Skipped steps are the one pause that a run without flags has.
+  // Skipped steps are the only pause of a run without flags.
   const double share = phase.forecast.run.time_s / alone.time_s;
   const RunTotals totals = totals_of(alone);
   CHECK(*totals.tokens_per_s == Approx(*rates.tokens_per_s * share));
@@ -320,13 +321,13 @@ TEST_CASE("run phases: a whole run keeps the rates, memory, findings and sources
   CHECK(both.largest == &*std::ranges::max_element(run.phases, {}, [](const RunPhase& of) {
           return of.forecast.memory.peak;
         }));
-  // 5,993 batches of 65,536 and 782 of 32,768.
+  // The run has 5,993 batches of 65,536 and 782 of 32,768.
   CHECK(both.samples_per_s * run.time_s == Approx(5993.0 * 65536 + 782.0 * 32768));
   CHECK(both.tokens_per_s.value() * run.time_s ==
         Approx(5993.0 * 65536 * 128 + 782.0 * 32768 * 512));
   CHECK_THAT(phased_run_table(run), Contains("tokens: ") && Contains("MFU ") &&
                                         Contains("memory") && Contains("sources of the costs"));
-  // The warnings of a forecast of the phase alone stand here too.
+  // Warnings on each phase alone appear in the findings of the run.
   for (const RunPhase& of : run.phases)
     for (const Finding& finding : judge(of.scenario.training, of.forecast))
       CHECK(has(run, finding.code));

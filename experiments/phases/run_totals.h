@@ -1,4 +1,4 @@
-// Means over a whole run of phases, its pauses and failures included.
+// Means over a whole run of phases, including its pauses and failures.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@ namespace lambcast {
 
 struct RunTotals {
   double samples_per_s = 0;
-  std::optional<double> tokens_per_s, mfu;  // of models that have a sequence
+  std::optional<double> tokens_per_s, mfu;  // for models that have a sequence
   double tflops_per_gpu = 0;
   const RunPhase* largest = nullptr;  // the phase with the highest peak of memory
   std::vector<CostSource> sources;    // shares of the time of all steps

@@ -1,4 +1,4 @@
-// Findings on what a description leaves open and a forecast assumes.
+// Tests of findings on values that a description leaves open and a forecast assumes.
 #include "experiments/scenario/scenario_case.h"
 
 namespace lambcast {
@@ -19,8 +19,8 @@ TEST_CASE("assumptions: the length of sequences, for a model that may read very 
   CHECK(assumed({{"model", "mixtral-8x7b"}}) ==
         "--seq-len not given; assumed: 32768 tokens (mixtral-8x7b accepts up to 32768)");
   CHECK(assumed({{"model", "mixtral-8x7b"}, {"seq_len", "4096"}}).empty());
-  CHECK(assumed({{"model", "llama2-7b"}}).empty());    // trained with its 4,096
-  CHECK(assumed({{"model", "deepseek-v3"}}).empty());  // its description names a default
+  CHECK(assumed({{"model", "llama2-7b"}}).empty());    // trained with this length of 4,096
+  CHECK(assumed({{"model", "deepseek-v3"}}).empty());  // its description states a default length
 }
 
 TEST_CASE("assumptions: a GPU without a profile is named, unless another profile was chosen") {
@@ -28,7 +28,7 @@ TEST_CASE("assumptions: a GPU without a profile is named, unless another profile
   CHECK(
       assumption_in(with(roce), "device-stands-in") ==
       "compute and memory are those of a100-80g: RTX 6000D has no profile; --device takes another");
-  // Stating the one that stands in changes nothing.
+  // Stating the device that stands in changes nothing.
   CHECK_FALSE(
       assumption_in(with({{"device", "a100-80g"}}, with(roce)), "device-stands-in").empty());
   for (const char* key : {"device", "cluster.device"})

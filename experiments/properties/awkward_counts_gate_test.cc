@@ -1,7 +1,7 @@
-// A gate over the shipped presets: every optimizer is forecast on any number of GPUs, by either
-// network model.
+// Gate over the shipped presets: every optimizer is forecast on any number of GPUs, with both
+// network models.
 //
-// CI forecasts a sample. All of them:
+// CI forecasts a sample. To forecast all:
 //   build/experiments/preset_scale_test "awkward counts: every*"
 #include <fmt/format.h>
 
@@ -18,7 +18,8 @@ namespace {
 
 constexpr int most_gpus = 1 << 20;
 
-// Prime numbers of nodes, a last node and a last leaf that are filled in part, the most GPUs.
+// Returns GPU counts with a prime number of nodes, with a partly filled last node or leaf, and the
+// maximum.
 std::vector<int> awkward_counts(const Cluster& cluster) {
   const int gpus = cluster.gpus_per_node, leaf = cluster.fabric.nodes_per_leaf;
   std::vector<int> counts{13 * gpus, 13 * gpus + 1, 1021 * gpus, most_gpus / gpus * gpus,
@@ -47,7 +48,7 @@ WhatIf counted(const std::string& cluster, const std::string& optimizer, int gpu
   return what_if;
 }
 
-// Every `stride`-th combination; returns how many there were.
+// Forecasts every `stride`-th combination; returns their number.
 int walk_awkward_counts(std::size_t stride) {
   Catalog catalog;
   std::size_t at = 0;

@@ -1,6 +1,6 @@
-// A speed-up is the time of the plain run, as its own question gives it, over the time of the run.
+// Gate: a speed-up is the time of the plain run, in an answer of its own, over the time of the run.
 //
-// A few settings here; all clusters in the long form ("[.long]").
+// Tests a few settings; the long form ("[.long]") tests all clusters.
 #include <catch2/catch.hpp>
 #include <optional>
 #include <string>
@@ -19,7 +19,7 @@ struct Asked {
   RunForecast run;
 };
 
-// Nothing if the program does not run this.
+// Returns nothing if the program does not support this run.
 std::optional<Asked> asked(const WhatIf& what_if, Catalog& catalog) {
   try {
     const TrainingPlan training = resolve(what_if, catalog).training;
@@ -30,7 +30,7 @@ std::optional<Asked> asked(const WhatIf& what_if, Catalog& catalog) {
   }
 }
 
-// Returns whether the question runs, and is compared with another run.
+// Returns whether the question runs and is compared with another run.
 bool check_baseline(WhatIf what_if, Catalog& catalog) {
   const auto run = asked(what_if, catalog);
   if (!run) return false;
@@ -38,7 +38,7 @@ bool check_baseline(WhatIf what_if, Catalog& catalog) {
   if (run->training.exchange == Exchange{} && baseline_of(type) == type) return false;
   what_if["optimizer"] = std::string(name_of(baseline_of(type)));
   for (const char* key : {"exchange", "freeze_step", "backend"}) what_if.erase(key);
-  // The plain run has the kernels of the program, also if this one has those of this project.
+  // The plain run has the kernels of the program, even if this run has those of this project.
   if (baseline_of(type) != type) what_if.erase("kernels");
   const auto plain = asked(what_if, catalog);
   REQUIRE(plain);
@@ -69,7 +69,7 @@ void check_cluster(const std::string& cluster) {
   CHECK(checked > 40);
 }
 
-TEST_CASE("baseline gate: a run is compared with the plain run that would be asked for") {
+TEST_CASE("baseline gate: a run is compared with the plain run of the same question") {
   for (const char* cluster : {"hgx-h100-ndr", "dgx-a100-80g", "paper-eth40-v100"})
     check_cluster(cluster);
 }

@@ -1,7 +1,8 @@
-// The floor under every answer: a step, at either end of its interval and under both network
-// models, takes at least the time in which the bytes that leave a node pass that node's NICs. The
-// expected time goes by their nominal rate, the low end by their limit (topologies/nic_limit.h).
-// The bytes are those of the forecast, and those of the gradients as this test counts them.
+// Lower bound of every answer. At either end of its interval and with both network models, a step
+// takes at least the time in which the bytes that leave a node pass that node's NICs. The bound
+// uses their nominal rate for the expected time, and their limit (topologies/nic_limit.h) for the
+// low end. The bytes are those of the forecast, and those of the gradients as this test counts
+// them.
 //
 // Draws settings over all shipped models and clusters, both orders of axes, all frameworks and
 // optimizers: a few here, as many as LAMBCAST_FLOORS says in the long form ("floor gate: the long
@@ -47,7 +48,7 @@ WhatIf draw(std::uint64_t number) {
   if (dice.one_in(4)) what_if["precision"] = any_of_words({"fp32", "bf16"}, dice);
   if (dice.one_in(4))
     what_if["cluster.nic.bandwidth"] = any_of_words({"1 Gbit/s", "200 Gbit/s"}, dice);
-  if (dice.one_in(6)) return what_if;  // without a layout
+  if (dice.one_in(6)) return what_if;  // run without a layout
   what_if["framework"] = any_of_words({"deepspeed", "megatron", "torchtitan", "colossalai"}, dice);
   what_if["order"] = any_of_words({"tp-cp-ep-dp-pp", "tp-cp-ep-pp-dp"}, dice);
   what_if["pp"] = any_of_words({"1", "2", "2", "4", "4", "8"}, dice);
@@ -64,9 +65,10 @@ std::string in_words(const WhatIf& what_if) {
   return text;
 }
 
-// The least that gradients send out of the fullest node in a step, counted here and not by the
-// forecast: of each shard of the blocks that the node holds and another node sums too, one copy in
-// 16 bits. A ring sends 2 (N - 1) / N copies over N nodes, a switch that sums takes one.
+// Returns the least bytes of gradients that the fullest node sends in a step, computed
+// independently of the forecast. For each shard of the blocks that the node and other nodes sum,
+// one copy in 16 bits leaves the node. A ring sends 2 (N - 1) / N copies over N nodes; a switch
+// that sums receives one.
 Bytes least_gradients(const TrainingPlan& training) {
   const ModelShape& model = *training.model;
   if (model.experts > 0 || model.adapters || model.layers == 0 ||
@@ -81,7 +83,7 @@ Bytes least_gradients(const TrainingPlan& training) {
       of_layer[static_cast<std::size_t>(tensor.layer)] += static_cast<double>(tensor.elements);
   const double layers = std::floor(static_cast<double>(model.layers) / layout.pp);
   const double shard = 2 * layers * std::ranges::min(of_layer) / layout.tp;
-  // Nodes of each shard (tp, pp). The first axis of the order changes fastest.
+  // The nodes of each shard (tp, pp). The first axis of the order changes fastest.
   std::map<std::pair<int, int>, std::set<int>> nodes_of_shard;
   for (int rank = 0; rank < training.gpus; ++rank) {
     int rest = rank, tp = 0, pp = 0;
@@ -125,7 +127,7 @@ void check_floor(const TrainingPlan& training, const Forecast& forecast) {
   CHECK(forecast.run.time_low_s >= low_s * rounding);
 }
 
-// Returns the number of settings that run; the others are refused.
+// Returns the number of settings that run; the others are rejected.
 int check(std::uint64_t first, std::uint64_t settings) {
   int ran = 0;
   Catalog catalog;
@@ -147,12 +149,11 @@ int check(std::uint64_t first, std::uint64_t settings) {
   return ran;
 }
 
-// The low end once needed 4.6 Gbit/s of such a NIC of 1 Gbit/s on commodity-100gbe, and the
-// expected time 1.17 Gbit/s on paper-eth40-v100, whose own NIC reaches 1.19 times what it is
-// described with.
-// Exchanges of experts are part of passes, which both network models price in their own way. They
-// once differed by two where stages shared nodes. The expected time is held to the rate that the
-// NIC is described with, too.
+// Regression: the low end once needed 4.6 Gbit/s from a NIC of 1 Gbit/s on commodity-100gbe, and
+// the expected time 1.17 Gbit/s on paper-eth40-v100, whose own NIC reaches 1.19 times its described
+// rate. Exchanges of experts are part of passes, which the two network models price differently.
+// They once differed by a factor of two if stages shared nodes. The expected time must also respect
+// the NIC's described rate.
 TEST_CASE("floor gate: exchanges of experts take the same time in both network models") {
   Catalog catalog;
   CollectiveCosts costs;
@@ -193,7 +194,7 @@ TEST_CASE("floor gate: exchanges of experts take the same time in both network m
   CHECK(ran == 36);
 }
 
-TEST_CASE("floor gate: a slow NIC asked for by --set bounds every step, on any preset") {
+TEST_CASE("floor gate: a slow NIC set by --set bounds every step, on any preset") {
   Catalog catalog;
   CollectiveCosts costs;
   for (const std::string& cluster : cluster_names()) {
@@ -213,7 +214,7 @@ TEST_CASE("floor gate: a slow NIC asked for by --set bounds every step, on any p
     try {
       scenario = resolve(what_if, catalog);
     } catch (const Error& error) {
-      CHECK_THAT(error.what(), Catch::Contains("needs 2 nodes"));  // the cluster has no second node
+      CHECK_THAT(error.what(), Catch::Contains("needs 2 nodes"));  // the cluster has only one node
       continue;
     }
     const StepForecast step = forecast_alone(scenario->training, costs).steps.front();

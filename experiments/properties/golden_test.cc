@@ -1,9 +1,9 @@
-// The studies that ship against their expected.csv, a readable part of their results: of bert_large
-// the largest batch, one and eight nodes' worth of GPUs, one freeze step, and every bandwidth; of
-// exchanges 64 GPUs.
+// Compares the shipped studies with their expected.csv, which hold part of their results.
+// bert_large: the largest batch, the GPUs of one and of eight nodes, one freeze step, every
+// bandwidth. exchanges: 64 GPUs.
 //
-// Where a change of the model is meant to move these figures, write them anew and say in the commit
-// why they moved:   build/experiments/experiments_test "[write-expected]"
+// If a change of the model is meant to change these figures, rewrite the files and give the reason
+// in the commit:   build/experiments/experiments_test "[write-expected]"
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
@@ -74,7 +74,8 @@ std::string name_of_row(const csv::Table& table, std::size_t row) {
   return name;
 }
 
-// Empty when the two say the same: words exactly, numbers to a relative 1e-9.
+// Returns the difference between two cells; empty if words are equal and numbers agree to a
+// relative 1e-9.
 std::string difference(const std::string& expected, const std::string& got) {
   if (expected == got) return {};
   char *end_expected = nullptr, *end_got = nullptr;
@@ -87,7 +88,7 @@ std::string difference(const std::string& expected, const std::string& got) {
   return fmt::format("expected {}, got {}{}", expected, got, percent);
 }
 
-TEST_CASE("golden: the studies give what they gave") {
+TEST_CASE("golden: the results of the studies are unchanged") {
   for (const Study& study : studies) {
     const csv::Table expected = csv::parse(text_of(expected_of(study)), expected_of(study));
     const csv::Table got = results_of(study);

@@ -1,4 +1,4 @@
-// Tests of the effects of layout keys, and that keys without effect are reported.
+// Tests the effects of layout keys, and that keys without effect are reported.
 #include <algorithm>
 #include <catch2/catch.hpp>
 
@@ -33,7 +33,8 @@ TEST_CASE("layout effect: groups that share states are as many ranks as they lea
 // DeepSpeed's partition_activations saves memory, and gathers each checkpoint before its block is
 // recomputed.
 TEST_CASE(
-    "layout effect: checkpoints in parts take less memory and more time, where there are any") {
+    "layout effect: partitioned checkpoints take less memory and more time, if there are "
+    "any") {
   const WhatIf whole{{"tp", "4"}, {"recompute", "full"}};
   WhatIf parts = whole;
   parts["partition_activations"] = "true";
@@ -55,7 +56,8 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "layout effect: an imbalance among ranks that share no experts is said to change nothing") {
+    "layout effect: an imbalance among ranks that share no experts is reported as without "
+    "effect") {
   const auto says_so = [](const char* ep) {
     const Scenario scenario = resolved(on_a100s({{"model", "mixtral-8x7b"},
                                                  {"framework", "megatron"},
@@ -71,7 +73,7 @@ TEST_CASE(
   CHECK_FALSE(says_so("8"));
 }
 
-TEST_CASE("layout effect: a hierarchical dispatch on one node is said to change nothing") {
+TEST_CASE("layout effect: a hierarchical dispatch on one node is reported as without effect") {
   const auto says_so = [](const char* ep) {
     WhatIf what_if = on_a100s({{"model", "mixtral-8x7b"},
                                {"framework", "megatron"},
@@ -87,7 +89,7 @@ TEST_CASE("layout effect: a hierarchical dispatch on one node is said to change 
   CHECK_FALSE(says_so("8"));
 }
 
-// BF16_Optimizer shares 12 bytes an element over the replicas; fp16 keeps them whole.
+// BF16_Optimizer shards 12 bytes per element over the replicas; fp16 does not shard them.
 TEST_CASE("layout effect: bf16 under DeepSpeed's pipeline shares optimizer states at stage 0") {
   const auto sharding = [](const char* framework, const char* precision, const char* pp) {
     return resolved(on_a100s({{"pp", pp},

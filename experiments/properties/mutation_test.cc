@@ -1,6 +1,7 @@
-// Every description that ships, damaged in a thousand ways: only an Error may come of it, and soon.
+// Damages every shipped description in a thousand ways. The result must be an Error or an answer,
+// within a short time.
 //
-// The damage is drawn from a generator of our own, so that a failure comes back with its seed.
+// The project's own random generator makes each failure reproducible from its seed.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
@@ -15,7 +16,7 @@
 namespace lambcast {
 namespace {
 
-// splitmix64 (Steele, Lea, Flood 2014).
+// The generator splitmix64 (Steele, Lea, Flood 2014).
 struct Random {
   std::uint64_t state;
   std::uint64_t next() {
@@ -64,35 +65,36 @@ std::string damaged(std::string text, Random& random) {
   for (std::size_t times = 1 + random.below(3); times > 0 && !text.empty(); --times) {
     const std::size_t at = random.below(text.size());
     switch (random.below(6)) {
-      case 0:  // a byte is another
+      case 0:  // change a byte
         text[at] = static_cast<char>(random.next());
         break;
-      case 1:  // a scrap appears
+      case 1:  // insert a fragment
         text.insert(at, scraps[random.below(scraps.size())]);
         break;
-      case 2:  // some bytes are gone
+      case 2:  // delete some bytes
         text.erase(at, 1 + random.below(8));
         break;
-      case 3: {  // a number or word is another
+      case 3: {  // change a number or word
         const std::size_t end = text.find_first_of(" ,\n]}", at);
         text.replace(at, end == std::string::npos ? end : end - at,
                      scraps[random.below(scraps.size())]);
         break;
       }
-      case 4: {  // a line stands twice
+      case 4: {  // repeat a line
         const std::size_t begin = text.rfind('\n', at) + 1;
         const std::size_t end = std::min(text.find('\n', at), text.size() - 1) + 1;
         text.insert(end, text.substr(begin, end - begin));
         break;
       }
-      default:  // the rest is gone
+      default:  // cut the text off
         text.erase(at);
     }
   }
   return text;
 }
 
-// How many of the damaged texts were still accepted. Anything but an Error fails the test.
+// Returns how many of the damaged texts were still accepted. Any failure other than an Error fails
+// the test.
 template <typename Use>
 int accepted(const std::string& name, const std::string& text, int times, Use use) {
   int count = 0;
@@ -138,12 +140,13 @@ TEST_CASE("mutation: damaged clusters are refused or forecast") {
     survivors += accepted(name, cluster_text(name), 800, [&](const std::string& text) {
       const auto cluster =
           std::make_shared<const Cluster>(decode_cluster(Table::parse(text, "damaged"), "damaged"));
-      if (cluster->gpus_per_node > 64 || cluster->nics > 64) return;  // right, but not small
+      // valid, but too large for this test
+      if (cluster->gpus_per_node > 64 || cluster->nics > 64) return;
       CollectiveCosts costs;
       forecast(small_training(cluster, device, model), costs);
     });
   }
-  CHECK(survivors > 100);  // or the damage would test the parser alone
+  CHECK(survivors > 100);  // otherwise only the parser would be tested
 }
 
 TEST_CASE("mutation: damaged devices are refused or forecast") {
@@ -246,7 +249,8 @@ TEST_CASE("mutation: overrides of every key of a model and a cluster") {
       INFO(key << " = " << scrap);
       WhatIf point = base;
       point.insert_or_assign(key, scrap);
-      const std::string row = sweep_row(point, catalog, costs).text;  // throws for what is no Error
+      // throws if anything other than an Error occurs
+      const std::string row = sweep_row(point, catalog, costs).text;
       CHECK(row.find('\n') == std::string::npos);
     }
   }

@@ -1,8 +1,7 @@
-// A gate over the shipped presets: a name decides nothing. A copy of a model's, a cluster's or a
-// device's description, in a file of another name and called otherwise inside, gives the same
-// numbers.
+// Gate over the shipped presets: names have no influence. A copy of a description of a model,
+// cluster or device under another file name and with another name inside gives the same numbers.
 //
-// CI forecasts a sample. All of them:
+// CI forecasts a sample. To forecast all:
 //   build/experiments/preset_scale_test "[long]"
 #include <fmt/format.h>
 
@@ -22,7 +21,7 @@
 namespace lambcast {
 namespace {
 
-// Numbers and booleans of a JSON value by their place in it.
+// Collects the numbers and booleans of a JSON value by their path in it.
 void collect_numbers(const Json& value, const std::string& place,
                      std::map<std::string, std::string>& numbers) {
   if (value.is_structured()) {
@@ -35,7 +34,7 @@ void collect_numbers(const Json& value, const std::string& place,
 
 using Numbers = std::map<std::string, std::string>;
 
-// Every number of the answer; the refusal of a run that cannot be.
+// Returns every number of the answer, or the error of a run that is rejected.
 Numbers numbers_of(const WhatIf& what_if) {
   try {
     Catalog catalog;
@@ -62,7 +61,7 @@ std::string called_otherwise(std::string_view text, const std::string& name) {
 const WhatIf compressed_run{{"optimizer", "onebit_adam"}, {"freeze_step", "10"}};
 const WhatIf divided_run{{"optimizer", "adamw"}, {"framework", "megatron"}, {"tp", "2"}};
 
-// Returns how many runs were forecast, not refused.
+// Returns how many of the runs were forecast; the others are rejected.
 int check_names(const std::string& model, const std::string& cluster, const WhatIf& run) {
   INFO(model << " on " << cluster << " with " << run.at("optimizer"));
   const TemporaryFolder folder;
@@ -103,7 +102,7 @@ TEST_CASE("name gate: renamed descriptions of what was measured give the same nu
   CHECK(check_names("resnet50", "dgx-a100-80g", compressed_run) == 1);
 }
 
-TEST_CASE("name gate: a phase loads the checkpoint of a model that is called otherwise") {
+TEST_CASE("name gate: a phase loads the checkpoint of a model with another name") {
   const TemporaryFolder folder;
   const std::string copy =
       folder.file("copy.toml", called_otherwise(model_preset_text("bert-large"), "bert-large"));

@@ -1,9 +1,9 @@
-// A gate over the shipped presets: computation grows as the model and the micro batch do.
+// Gate over the shipped presets: computation grows with the model and with the micro batch.
 //
-// With c(n) the time of forward and backward of a model of n blocks, c(2 n) - c(n) is that of n
-// blocks without embedding and head. n more blocks, twice, are twice n.
+// With c(n) the time of forward and backward of a model of n blocks, c(2 n) - c(n) is the time of n
+// blocks without embedding and head. The next n blocks must take as long.
 //
-// CI forecasts a sample. All of them:
+// CI forecasts a sample. To forecast all:
 //   build/experiments/preset_scale_test "[long]"
 #include <fmt/format.h>
 
@@ -24,7 +24,7 @@ namespace {
 
 constexpr double most_off = 0.1;
 
-// Layouts tested on one node of each framework; empty: the model is not divided.
+// Layouts to test on one node for each framework; empty: the model is not divided.
 const std::vector<WhatIf>& scale_layouts() {
   static const std::vector<WhatIf> layouts{
       {},
@@ -48,7 +48,8 @@ WhatIf scale_asked(const std::string& model, const std::string& cluster, const W
                        {"steps", "1"}});
 }
 
-// Forward and backward in microseconds; nothing if the framework refuses the layout.
+// Returns the time of forward and backward in microseconds; nothing if the framework rejects the
+// layout.
 std::optional<double> scale_compute(const WhatIf& what_if, Catalog& catalog) {
   try {
     CollectiveCosts costs;
@@ -65,7 +66,7 @@ WhatIf of_layers(const WhatIf& asked, std::int64_t layers) {
   return with({{"model.layers", fmt::format("{}", layers)}}, asked);
 }
 
-// Models whose blocks are counted by one key.
+// Returns the number of blocks of models that set it by one key.
 std::int64_t layers_of(const std::string& model) {
   const ModelShape& shape = model_preset(model);
   return shape.pyramid.empty() && !shape.decoder && shape.hidden > 0 ? shape.layers : 0;
@@ -78,18 +79,19 @@ int check_layers(const WhatIf& asked, std::int64_t layers, Catalog& catalog) {
   if (!once || !twice || !four_times) return 0;
   const double blocks = *twice - *once;
   CHECK(std::abs((*four_times - *twice) / (2 * blocks) - 1) < most_off);
-  // Embedding and head are what is left, as far as FLOPs tell: a quarter of gpt2, less of others.
+  // The remaining time is that of embedding and head; by FLOPs it is a quarter for gpt2, less for
+  // other models.
   CHECK(blocks > 0.5 * *once);
   CHECK(blocks < (1 + most_off) * *once);
   return 1;
 }
 
-// Forward FLOPs of images that fill the largest GPU: 1,000 of ResNet-50.
+// Forward FLOPs of a batch of images that fills the largest GPU: 1,000 images of ResNet-50.
 constexpr double full_flops = 8e12;
 
-// The least micro batch, a power of two, that fills the GPU: a product of the block's narrowest
-// matrix has 10 tiles of 256 x 128 for each multiprocessor, so that the last wave, which may be
-// almost empty, is a tenth of the time at most. Experts divide the rows.
+// Returns the least micro batch, a power of two, that fills the GPU. A product of the block's
+// narrowest matrix then has 10 tiles of 256 x 128 per multiprocessor, so the last wave, which may
+// be almost empty, takes at most a tenth of the time. Experts divide the rows.
 std::int64_t full_micro_batch(const ModelShape& model, const Device& device) {
   if (model.default_seq_len == 0)
     return static_cast<std::int64_t>(
@@ -103,9 +105,9 @@ std::int64_t full_micro_batch(const ModelShape& model, const Device& device) {
   return std::int64_t{1} << static_cast<int>(std::max(0.0, std::ceil(std::log2(rows / tokens))));
 }
 
-// DeepSpeed carries tokens to experts by products with one-hot tensors
+// DeepSpeed dispatches tokens to experts by products with one-hot tensors
 // (models/training/price/one_hot_dispatch.h), which grow with the square of the tokens. A pass
-// takes t + q, t in proportion to the micro batch and q to its square.
+// takes t + q: t grows with the micro batch, q with its square.
 bool carries_one_hot(const ModelShape& model, const WhatIf& asked) {
   const auto framework = asked.find("framework");
   return model.experts > 0 && (framework == asked.end() || framework->second == "deepspeed");
@@ -113,21 +115,22 @@ bool carries_one_hot(const ModelShape& model, const WhatIf& asked) {
 
 int check_micro_batch(const WhatIf& asked, std::int64_t full, bool squared, Catalog& catalog) {
   INFO("micro batch " << full);
-  std::array<double, 3> times{};  // of one, two and four times the micro batch
+  std::array<double, 3> times{};  // for one, two and four times the micro batch
   for (std::size_t i = 0; i < times.size(); ++i) {
     const std::string micro_batch = fmt::format("{}", full << i);
     const auto time = scale_compute(with({{"micro_batch", micro_batch}}, asked), catalog);
     if (!time) return 0;
     times[i] = *time;
   }
-  // t + q, 2 t + 4 q, 4 t + 16 q: what is beyond twice the half is 2 q, then 8 q.
+  // The times are t + q, 2 t + 4 q and 4 t + 16 q. The excess over twice the previous time is 2 q,
+  // then 8 q.
   const double off = squared ? (times[2] - 2 * times[1]) / (4 * (times[1] - 2 * times[0])) - 1
                              : times[1] / (2 * times[0]) - 1;
   CHECK(std::abs(off) < most_off);
   return 1;
 }
 
-// Walks every `stride`-th combination and returns how many were forecast.
+// Runs `check` for every `stride`-th combination and returns how many were forecast.
 template <typename Check>
 int walk_presets(std::size_t stride, Check check) {
   Catalog catalog;
@@ -170,7 +173,7 @@ TEST_CASE("scale gate: twice the micro batch takes twice the time on a full GPU"
   CHECK(walk_micro_batches(97) > 40);
 }
 
-// With 24 layers a bucket is reduced by a ring, with 25 by a tree, which is faster here.
+// With 24 layers a ring reduces a bucket, with 25 layers a tree, which is faster here.
 TEST_CASE("scale gate: a finding names the algorithm if a deeper model takes a shorter step") {
   Catalog catalog;
   CollectiveCosts costs;

@@ -1,5 +1,6 @@
-// A device may have a figure from two sources: the published training curve of a model, and its
-// kernels by their shape. Forecasts of one step from either source must not contradict each other.
+// A device may have a training time from two sources: the published training curve of a model, and
+// the prices of its kernels by shape. Forecasts of one step from either source must not contradict
+// each other.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
@@ -12,7 +13,7 @@
 namespace lambcast {
 namespace {
 
-// One step on one GPU, so that no collective plays a part.
+// Forecasts one step on one GPU, which has no collectives.
 StepForecast step_of(const TrainingPlan& training) {
   CollectiveCosts costs;
   return forecast(training, costs).steps.front();
@@ -30,7 +31,7 @@ std::string interval_text(const StepForecast& step) {
                      step.step_time_low_us * 1e-3, step.step_time_high_us * 1e-3);
 }
 
-// The least and the largest micro batch of every curve of every preset whose model ships.
+// Tests the least and the largest micro batch of every curve of every preset whose model ships.
 TEST_CASE("source agreement: a training curve and the kernels of one device overlap") {
   int pairs = 0;
   for (const std::string& name : device_names())

@@ -18,8 +18,8 @@ std::string number_word(Value value) {
   return fmt::format("{}", value);
 }
 
-// The default of a key that only layouts read. Without a layout it is `otherwise`, if that is
-// given, else that of the layout that divides nothing, if there is one.
+// Returns the default of a key that only layouts read. Without a layout it is `otherwise` if given,
+// else the value of the layout that divides nothing, if there is one.
 Default of_layout(Stated otherwise, std::function<Stated(const Parallelism&)> resolved_value) {
   return [=](const Scenario& scenario) {
     const auto& how = scenario.training.parallelism;

@@ -1,4 +1,4 @@
-// For tests: the value that each what-if key has in a run that does not state it.
+// For tests: the value of each what-if key in a run that does not state it.
 #pragma once
 
 #include <functional>
@@ -12,14 +12,14 @@
 
 namespace lambcast {
 
-// Nothing if the key does not apply to the run.
+// Default of a key as text; nothing if the key does not apply to the run.
 using Stated = std::optional<std::string>;
 using Default = std::function<Stated(const Scenario&)>;
 using Defaults = std::map<std::string_view, Default>;
 
 const Defaults& what_if_defaults();
 
-// Keys that name files, other programs or other descriptions of the same run.
+// Returns the keys that name files, other programs or other descriptions of the same run.
 const std::set<std::string_view>& keys_without_default();
 
 }  // namespace lambcast

@@ -1,7 +1,7 @@
 // Gate: stating a key at its default changes no number and no finding of an answer.
 //
-// In each world each what-if key is stated at the value that the run resolved without it. The
-// answer is the JSON of `simulate` except its inputs.
+// In each world, each what-if key is set to the value that the run resolved without it. The answer
+// is the JSON of `simulate` without its inputs.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
@@ -23,7 +23,8 @@
 namespace lambcast {
 namespace {
 
-// One way of saying a number excludes the others; the world says it by its own.
+// Keys that exclude each other, since they state the same number in different ways. The world's own
+// key is kept.
 const std::map<std::string_view, std::vector<std::string>> instead_of{
     {"nodes", {"gpus"}},
     {"samples", {"steps"}},
@@ -31,7 +32,7 @@ const std::map<std::string_view, std::vector<std::string>> instead_of{
     {"global_batch", {"grad_accum"}},
     {"grad_accum", {"global_batch"}}};
 
-// Codes of findings about keys that are not given; stating the key removes them.
+// Codes of findings about keys that are not given; setting the key removes them.
 const std::set<std::string> of_unstated{"steps-assumed", "seq-len-assumed", "backend-of-cluster"};
 
 Json answer_to(const WhatIf& what_if, Catalog& catalog, CollectiveCosts& costs) {
@@ -42,8 +43,8 @@ Json answer_to(const WhatIf& what_if, Catalog& catalog, CollectiveCosts& costs) 
   return answer;
 }
 
-// Returns the answer without the findings about the statement itself: those that begin with the
-// flag, and those about keys that are not given.
+// Returns the answer without the findings about the setting itself: those that begin with the flag,
+// and those about keys that are not given.
 Json compared(Json answer, const std::string& stated_flag) {
   Json findings = Json::array();
   for (const Json& finding : answer.at("findings"))
@@ -54,7 +55,7 @@ Json compared(Json answer, const std::string& stated_flag) {
   return answer;
 }
 
-// How the answer to `stated` differs from `base`; empty if it does not.
+// Returns how the answer to `stated` differs from `base`; empty if it does not.
 std::string difference(const Json& base, const WhatIf& stated, const std::string& stated_flag,
                        Catalog& catalog, CollectiveCosts& costs) {
   try {
@@ -66,7 +67,8 @@ std::string difference(const Json& base, const WhatIf& stated, const std::string
   }
 }
 
-// The keys that change the answer of a world, or are refused in it, though stated at their default.
+// Returns the keys that change the answer of a world, or are rejected in it, although set to their
+// default.
 std::map<std::string, std::string> differing_keys(const WhatIf& world, Catalog& catalog,
                                                   CollectiveCosts& costs) {
   std::map<std::string, std::string> differing;
@@ -86,7 +88,7 @@ std::map<std::string, std::string> differing_keys(const WhatIf& world, Catalog& 
   return differing;
 }
 
-// One list of TOML: a word that is no number is quoted.
+// Formats a TOML list; words that are not numbers are quoted.
 std::string list_of(const std::vector<std::string>& words) {
   std::vector<std::string> elements;
   for (const std::string& word : words) {
@@ -98,7 +100,7 @@ std::string list_of(const std::vector<std::string>& words) {
   return fmt::format("[{}]", fmt::join(elements, ", "));
 }
 
-// Every key of a description that has a value, with that value as `--set` takes it.
+// Collects every key of a description that has a value, with that value as `--set` accepts it.
 void collect_values(const Table& table, const std::string& prefix, WhatIf& values) {
   for (const std::string& key : table.keys()) {
     const auto add = [&](const Table& of, const std::string& name) {
@@ -115,14 +117,14 @@ void collect_values(const Table& table, const std::string& prefix, WhatIf& value
         else
           collect_values(below, prefix + key + ".", values);
       } catch (const Error&) {
-        // A list of tables, whose parts have no dotted key.
+        // a list of tables, whose elements have no dotted key
       }
     }
   }
 }
 
-// The keys below [device] and [model] have no further name in `--set device.` and `--set model.`;
-// of a model those alone can be set.
+// Adds the keys of a description. Keys below [device] and [model] omit the section name in `--set
+// device.` and `--set model.`; only those of [model] can be set for a model.
 void add_description(const std::string& of, const std::string& text, WhatIf& values) {
   const Table table = Table::parse(text, of);
   if (table.has(of)) collect_values(table.table(of), of + ".", values);
@@ -226,7 +228,8 @@ TEST_CASE("stated defaults: stating one changes no number and no finding of the 
   for (const World& world : worlds()) check_world(world.name, world.what_if, catalog, costs);
 }
 
-// Words that a run takes for others without a change of the answer, a finding or a refusal.
+// Returns the words that a run replaces by others without a change of the answer, an error or a
+// finding.
 std::vector<std::string> dropped_words(const WhatIf& world, Catalog& catalog,
                                        CollectiveCosts& costs) {
   std::vector<std::string> dropped;
@@ -234,7 +237,8 @@ std::vector<std::string> dropped_words(const WhatIf& world, Catalog& catalog,
   for (const WhatIfKey& key : what_if_table()) {
     const auto value_of = what_if_defaults().find(key.name);
     if (world.contains(key.name) || value_of == what_if_defaults().end()) continue;
-    if (key.name == "symmetry") continue;  // how a network is solved: no number may depend on it
+    // chooses a solution method, so no number may depend on it
+    if (key.name == "symmetry") continue;
     for (const std::string& word : key.words) {
       WhatIf stated = world;
       stated[std::string(key.name)] = word;
@@ -243,15 +247,14 @@ std::vector<std::string> dropped_words(const WhatIf& world, Catalog& catalog,
         if (value && *value != word && answer_to(stated, catalog, costs) == base)
           dropped.push_back(fmt::format("{}={} is {}", key.name, word, *value));
       } catch (const Error&) {
-        continue;  // a refusal says why
+        continue;  // the error gives the reason
       }
     }
   }
   return dropped;
 }
 
-TEST_CASE(
-    "stated values: a word that is given is taken, refused, or a finding says why it is not") {
+TEST_CASE("stated values: a given word is used, refused, or a finding says why it is not used") {
   Catalog catalog;
   CollectiveCosts costs;
   for (const World& world : worlds())
@@ -268,7 +271,7 @@ TEST_CASE("stated defaults: setting a key of a description to its own value chan
       check_descriptions(world.name, world.what_if, catalog, costs);
 }
 
-// Two nodes, or one of a cluster that has no more.
+// Returns a question on two nodes, or on one if the cluster has no more.
 WhatIf smallest_world(const std::string& model, const std::string& cluster,
                       const std::string& framework, Catalog& catalog) {
   const int per_node = load_cluster(cluster, {}).gpus_per_node;
@@ -277,17 +280,18 @@ WhatIf smallest_world(const std::string& model, const std::string& cluster,
         world_of(model.c_str(), cluster.c_str(), std::to_string(nodes * per_node).c_str(), "adamw",
                  {{"framework", framework}});
     try {
-      // Remedies for memory leave a stated key as it is, so that they differ by design.
+      // A run that does not fit is skipped: remedies for memory keep a stated key, so they differ
+      // by design.
       if (forecast_memory(resolve(world, catalog).training).fits) return world;
     } catch (const Error&) {
-      continue;  // a model or a number of nodes that this framework or cluster does not run
+      continue;  // this framework or cluster does not support the model or the number of nodes
     }
   }
   return {};
 }
 
-// Each cluster with each framework and every seventh model, beginning elsewhere each time. Minutes:
-// run with `stated_defaults_gate_test "[.long]"`.
+// Tests each cluster with each framework and every seventh model, with a different first model each
+// time. Takes minutes: run with `stated_defaults_gate_test "[.long]"`.
 TEST_CASE("stated defaults: over all shipped models, clusters and frameworks", "[.long]") {
   Catalog catalog;
   const std::vector<std::string> models = model_presets();

@@ -1,9 +1,9 @@
 // Continuity of forecasts under a change of any number of a cluster or device (--set). A change of
-// 0.01 % moves the time of a run, its ends and its speed-up by at most 1 %. A change of 1 % moves
-// them by at most 5 %. A change at which a finding reports that the algorithm tips is exempt.
-// topologies/continuity_gate_test.cc tests the same for single collectives.
+// 0.01 % changes the time of a run, its ends and its speed-up by at most 1 %. A change of 1 %
+// changes them by at most 5 %. Exempt are changes at which a finding reports a switch of the
+// algorithm. topologies/continuity_gate_test.cc tests the same for single collectives.
 //
-// A few settings here; all clusters in the long form ("[.long]").
+// Tests a few settings; the long form ("[.long]") tests all clusters.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ constexpr Step steps[] = {{1e-4, 0.01}, {1e-2, 0.05}};
 
 struct Answers {
   double time_s, low_s, high_s, speedup;
-  std::string tips;  // the algorithms that a finding names, without its numbers
+  std::string tips;  // algorithms named by the finding, without its numbers
 };
 
 std::string without_numbers(std::string text) {
@@ -52,7 +52,7 @@ void check_near(const char* what, double before, double after, double most) {
   CHECK(std::abs(std::log(after / before)) <= most);
 }
 
-// Nothing if the number is out of its range.
+// Returns nothing if the number is out of its range.
 std::optional<Answers> nudged_answers(WhatIf what_if, const NumericInput& input, double factor,
                                       Catalog& catalog) {
   what_if[input.key] = input.text(input.number * factor);
@@ -65,7 +65,7 @@ std::optional<Answers> nudged_answers(WhatIf what_if, const NumericInput& input,
 
 void check_input(const WhatIf& what_if, const NumericInput& input, const Answers& before,
                  const Step& step, Catalog& catalog) {
-  // A share of one, and a rate at its name plate, can only fall.
+  // A share of one and a rate at its name plate can only be lowered.
   std::optional<Answers> changed = nudged_answers(what_if, input, 1 + step.nudge, catalog);
   if (!changed) changed = nudged_answers(what_if, input, 1 - step.nudge, catalog);
   INFO(input.key << " of " << what_if.at("cluster") << " by " << 100 * step.nudge << " %");
@@ -105,8 +105,8 @@ TEST_CASE("step continuity gate: no number of a description makes a forecast jum
     check_continuity(nudged_divided(cluster));
 }
 
-// NCCL rounds a NIC down to one of these rates and rates its algorithms by it (nccl_tuning.cc):
-// where one begins, the algorithm may change.
+// NCCL rounds a NIC's rate down to one of these and rates its algorithms by the result
+// (nccl_tuning.cc). So the algorithm may change at each of them.
 TEST_CASE("step continuity gate: a NIC at a listed speed of NCCL makes no forecast jump unnamed") {
   Catalog catalog;
   int named = 0;

@@ -20,7 +20,7 @@ const std::string& one_of(const std::vector<std::string>& values, Dice& dice) {
   return values[dice.below(values.size())];
 }
 
-// GPUs, batch and run.
+// Draws GPUs, batch and length of the run.
 void draw_sizes(WhatIf& world, Dice& dice) {
   static const std::vector<std::string> gpus{"1",  "2",  "3",  "4",  "6",   "8",   "12",  "16",
                                              "24", "32", "48", "64", "100", "128", "256", "1024"};
@@ -43,7 +43,7 @@ void draw_optimizer(WhatIf& world, Dice& dice) {
     world["precision"] = one_of({"fp16", "bf16", "bf16", "fp32", "fp8", "mxfp8"}, dice);
 }
 
-// Its value in a world; empty where it is left to its default.
+// Returns the value of a key in a world; empty if it is left at its default.
 std::string_view setting(const WhatIf& world, const std::string& key) {
   const auto found = world.find(key);
   return found == world.end() ? std::string_view() : std::string_view(found->second);
@@ -56,7 +56,8 @@ const OptimizerModel& optimizer_of(const WhatIf& world) {
   });
 }
 
-// DeepSpeed's ZeRO is that of plain optimizers of its own but LAMB.
+// Returns whether DeepSpeed's ZeRO accepts the optimizer: DeepSpeed's own plain optimizers, except
+// LAMB.
 bool shared_by_deepspeed(const OptimizerModel& optimizer) {
   return optimizer.of_deepspeed && !optimizer.onebit && !optimizer.is_lamb;
 }
@@ -65,7 +66,7 @@ bool shared_by_others(const OptimizerModel& optimizer) {
   return !optimizer.onebit && optimizer.type != OptimizerType::galore_adamw8bit;
 }
 
-// The stages of ZeRO that optimizer, framework and layout of a world take.
+// Returns the ZeRO stages that the optimizer, framework and layout of a world accept.
 std::vector<std::string> stages_of(const WhatIf& world) {
   const std::string_view framework = setting(world, "framework");
   const bool deepspeed = framework.empty() || framework == "deepspeed";
@@ -162,8 +163,8 @@ void draw_layout(WhatIf& world, Dice& dice) {
     if (dice.one_in(4)) world[key] = one_of(words_of(key), dice);
 }
 
-// Values of the keys that have no list of words and are not drawn above. Without are those that
-// name files and those that say otherwise what other keys say.
+// Returns a value for a key without a list of words that is not drawn above. Excluded are keys that
+// name files and keys that state the same as others.
 const WhatIf::mapped_type& value_of(std::string_view key, Dice& dice) {
   static const std::map<std::string_view, std::vector<std::string>> values{
       {"capacity_factor", {"0", "1", "1.25"}},
@@ -197,7 +198,7 @@ const WhatIf::mapped_type& value_of(std::string_view key, Dice& dice) {
   return row == values.end() ? none : one_of(row->second, dice);
 }
 
-// Any key that there is, now and then, so that a new row of the table is drawn too.
+// Sometimes draws any key of the table, so that new rows are drawn too.
 void draw_rest(WhatIf& world, Dice& dice) {
   const auto table = what_if_table();
   for (int left = 2; left > 0 && dice.one_in(4); --left) {

@@ -1,5 +1,5 @@
-// For tests: what-ifs drawn at random from all keys and values. The generator is our own, so that a
-// failure is reproducible from its seed. Most can run; the others are rejected.
+// For tests: what-ifs drawn at random from all keys and values. The project's own random generator
+// makes failures reproducible from their seed. Most what-ifs can run; the others are rejected.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace lambcast {
 
-// splitmix64 (Steele, Lea, Flood 2014).
+// Generator: splitmix64 (Steele, Lea, Flood 2014).
 struct Dice {
   std::uint64_t state;
   std::uint64_t next();

@@ -1,5 +1,5 @@
-// Properties that hold in every valid world. Draws 300 worlds here, and LAMBCAST_WORLDS of them in
-// the long form ("worlds: the long form", hidden).
+// Properties that hold in every valid world. Draws 300 worlds, or LAMBCAST_WORLDS in the long form
+// ("worlds: the long form", hidden).
 #include "experiments/properties/world.h"
 
 #include <fmt/format.h>
@@ -43,7 +43,7 @@ std::optional<DrawnWorld> run(const WhatIf& what_if, Catalog& catalog, Collectiv
   } catch (const Error& error) {
     if (std::string_view(error.what()).empty()) FAIL("an error without a sentence");
   } catch (const std::exception& error) {
-    FAIL_CHECK(error.what());  // ours: the other worlds are looked at all the same
+    FAIL_CHECK(error.what());  // a fault of the program; the other worlds are still tested
   }
   return std::nullopt;
 }
@@ -56,8 +56,7 @@ std::optional<DrawnWorld> run(const WhatIf& what_if, Catalog& catalog) {
 bool positive(double value) { return std::isfinite(value) && value > 0; }
 bool not_negative(double value) { return std::isfinite(value) && value >= 0; }
 
-// Finite, and no less than what the wires and the GPUs must take at the rates they are described
-// with.
+// Checks that times are finite, and no shorter than networks and GPUs need at their rated speed.
 void check_floors(const DrawnWorld& world) {
   const auto& training = world.scenario.training;
   const Cluster& cluster = *training.cluster;
@@ -83,7 +82,7 @@ void check_floors(const DrawnWorld& world) {
     const double nics = cluster.nics * std::max(cluster.nic_bandwidth.value.value(),
                                                 cluster.nic_nominal.value.value());
     CHECK(step.step_time_us * 1e-6 >= step.inter_node_bytes_per_node / nics * (1 - 1e-6));
-    // Early steps of a batch that grows have fewer samples.
+    // With a growing batch, early steps have fewer samples.
     const double samples = step.samples_per_s * step.step_time_us * 1e-6;
     const auto batch = static_cast<double>(training.batch.train);
     CHECK(samples <= batch * (1 + 1e-6));
@@ -104,7 +103,7 @@ void check_floors(const DrawnWorld& world) {
   CHECK(held >= world.forecast.memory.peak.value() * (1 - 1e-9));
 }
 
-// The bytes of a run are those of its steps, and what leaves a node its GPUs have sent.
+// Checks that step bytes add up to the run's, and that GPUs sent all that leaves a node.
 void check_volume(const DrawnWorld& world) {
   double sent = 0;
   for (const StepForecast& step : world.forecast.steps) {
@@ -115,7 +114,7 @@ void check_volume(const DrawnWorld& world) {
   CHECK(world.forecast.run.wire_bytes_per_gpu == Approx(sent).epsilon(1e-9));
 }
 
-// A row, the JSON and the table have the same numbers.
+// Checks that the CSV row, the JSON and the table contain the same numbers.
 void check_outputs(const DrawnWorld& world) {
   const std::vector<std::string> row =
       cells_of(result_row(world.scenario, world.forecast, {world.scenario.findings}));
@@ -142,7 +141,7 @@ void check_outputs(const DrawnWorld& world) {
   for (const StepForecast& step : world.forecast.steps) {
     const auto& told = json.at("stages").at(at++);
     const std::string name = told.at("name");
-    if (name == "refresh") continue;  // has no columns
+    if (name == "refresh") continue;  // this kind of step has no columns
     equal(name + "_step_time_us", told.at("step_time_us"), step.step_time_us);
     equal(name + "_samples_per_s", told.at("samples_per_s"), step.samples_per_s);
   }
@@ -152,15 +151,15 @@ void check_outputs(const DrawnWorld& world) {
 
 double run_time(const DrawnWorld& world) { return world.forecast.run.time_s; }
 
-// Costs cached from other worlds change nothing.
+// Checks that costs cached from other worlds do not change the answer.
 void check_costs_remembered(const DrawnWorld& world, Catalog& catalog, CollectiveCosts& shared) {
   const auto again = run(world.what_if, catalog, shared);
   REQUIRE(again);
   CHECK(run_time(*again) == run_time(world));
 }
 
-// A link, GPU or library twice as fast makes nothing slower, except by 5 % if another algorithm is
-// chosen.
+// Checks that a link, GPU or library twice as fast makes nothing slower, except by 5 % if the
+// algorithm changes.
 void check_inputs(const DrawnWorld& world, Dice& dice) {
   const std::vector<NumericInput> inputs = numeric_inputs(world.scenario.training);
   if (inputs.empty()) return;
@@ -169,7 +168,7 @@ void check_inputs(const DrawnWorld& world, Dice& dice) {
   const bool is_time =
       input.value.ends_with(" us") || input.value.ends_with(" ms") || input.value.ends_with(" s");
   if (!is_rate && !is_time) return;
-  // Products in fp32 are those measured in half precision times the ratio of the two peaks.
+  // Products in fp32 take the time in half precision times the ratio of the peaks.
   if (input.key == "device.peak_half" && !world.scenario.training.recipe.precision.is_half())
     return;
   INFO("twice " << input.key << " = " << input.value);
@@ -206,8 +205,8 @@ bool meets_passes(const StepPlan& plan, const std::vector<Price>& prices,
   return false;
 }
 
-// The step on one shared network takes as long as in streams if ranks of one kind call alone, as
-// many on each node. On a node with fewer ranks the links have room that other nodes' links lack.
+// On one shared network the step takes as long as in streams if ranks of one kind call alone, with
+// equal numbers on each node. On a node with fewer ranks the links have capacity that others lack.
 // If passes and collectives overlap, the step is no shorter.
 void check_shared(const DrawnWorld& world) {
   TrainingPlan training = world.scenario.training;
@@ -216,7 +215,7 @@ void check_shared(const DrawnWorld& world) {
   const int node = training.gpus_per_node;
   if (training.gpus > node && training.gpus % node != 0) return;
   const bool pipeline = layout.pp > 1;
-  const int sharing = training.parallelism->shard_ranks;  // copies' sums meet on leaves
+  const int sharing = training.parallelism->shard_ranks;  // sums of the copies share leaf switches
   if (!pipeline && ((layout.tp > 1) + (layout.cp > 1) + (layout.dp > 1) > 1 || layout.ep > 1))
     return;
   training.network = NetworkModel::flow;
@@ -232,12 +231,12 @@ void check_shared(const DrawnWorld& world) {
     try {
       run = execute_shared(plan, prices, training, costs).value();
     } catch (const Error&) {
-      // The clock counts 106 days; at its slowest moment a flow seems to last longer than it will.
+      // The clock ends at 106 days. At its slowest moment a flow seems to last longer.
       CHECK(lasts(streams) > 1e6);
       continue;
     }
     const Execution& shared = *run;
-    if (pipeline)  // its stages' calls meet, and so do the passes' sends
+    if (pipeline)  // calls and sends of its stages overlap
       CHECK(lasts(shared) > 0.9 * lasts(streams));
     else if (meets_passes(plan, prices, streams.timeline) ||
              (sharing > 1 && sharing < layout.dp * layout.cp))
@@ -254,15 +253,15 @@ double samples_of(const DrawnWorld& world) {
   return samples;
 }
 
-// NCCL chooses by its own tables, not by the fabric: where its choice tips, more bytes may be
-// faster. With one algorithm and one protocol they are not.
+// Fixes algorithm and protocol. NCCL chooses by its own tables, so more bytes may be faster at a
+// switching point.
 WhatIf by_one_choice(WhatIf asked) {
   asked["cluster.nccl.all_reduce"] = "ring";
   asked["cluster.nccl.protocols"] = "Simple";
   return asked;
 }
 
-// More samples at once are more memory; as many in more, smaller steps are not.
+// Checks that twice the micro batch takes no less memory and no less time.
 void check_memory(const DrawnWorld& world, Catalog& catalog) {
   WhatIf larger = world.what_if;
   larger["micro_batch"] = std::to_string(2 * world.scenario.training.batch.micro);
@@ -283,7 +282,7 @@ void check_memory(const DrawnWorld& world, Catalog& catalog) {
   }
 }
 
-// Whether it can run.
+// Checks one world; returns whether it can run.
 bool check_world(std::uint64_t seed, const WhatIf& what_if, CollectiveCosts& shared,
                  Catalog& catalog) {
   INFO("seed " << seed << ": lambcast " << in_flags(what_if));
@@ -313,7 +312,7 @@ int check_worlds(std::uint64_t first, int count) {
 }
 
 TEST_CASE("worlds: every key is drawn") {
-  // Files, and what other keys say too.
+  // Left out are files, and keys that state the same as other keys.
   std::set<std::string_view> left{"config",   "megatron_args", "set_var", "torchtitan",
                                   "topology", "hosts",         "device",  "nodes",
                                   "dp",       "global_batch",  "samples", "tokens"};
@@ -326,12 +325,12 @@ TEST_CASE("worlds: every key is drawn") {
   }
 }
 
-TEST_CASE("worlds: what must hold in every one") {
-  // Most of what is drawn can run, so that the checks above look at something.
+TEST_CASE("worlds: properties that hold in every one") {
+  // Most drawn worlds can run, so that the checks above test something.
   CHECK(check_worlds(1, 300) > 150);
 }
 
-// As one sweep of as many parts.
+// Returns a sweep with one part per world.
 SweepPlan sweep_of_worlds(std::uint64_t first, int count) {
   std::string text = "name = \"worlds\"\n";
   for (int i = 0; i < count; ++i) {
@@ -342,7 +341,7 @@ SweepPlan sweep_of_worlds(std::uint64_t first, int count) {
   return plan_sweep(text, "worlds.toml", {});
 }
 
-// Written down, as a seed draws another world once there is one more preset.
+// A world kept as text, since its seed draws another world once a preset is added.
 struct Kept {
   std::uint64_t seed;
   WhatIf what_if;
@@ -366,21 +365,21 @@ WhatIf asked_as(const std::string& text) {
   return asked;
 }
 
-TEST_CASE("worlds: those in which something did not hold once") {
+TEST_CASE("worlds: those that once violated a property") {
   const std::string slow =
       "cluster emulated-ethernet-100mbit cluster.fabric.kind fat-tree "
       "cluster.fabric.nodes_per_leaf 2 cluster.fabric.oversubscription 1.0 overlap ddp "
       "precision bf16 steps 7500 tp 2 ";
   check_kept(std::vector<Kept>{
-      // A pipeline's replay passed 106 days, which is refused in one line.
+      // A pipeline's replay took more than 106 days, which must be an error of one line.
       {1'044'873,
        asked_as(slow + "fusion eager gpus 1024 grad_accum 8 micro_batch 16 model qwen3-235b-a22b "
                        "optimizer galore_adamw8bit pp 2"),
        false},
-      // Passes and gradients were on one NIC at once, faster than it is.
+      // Passes and gradients were on one NIC at once, above its rate.
       {1'075'900, asked_as(slow + "fusion fused gpus 4 grad_accum 1 micro_batch 4 "
                                   "model deepseek-v3 optimizer lars")},
-      // Twice the samples were faster, as stages met less.
+      // Twice the samples were faster, since stages overlapped less.
       {1'060'971, asked_as("cluster commodity-100gbe framework torchtitan gpus 32 grad_accum 2 "
                            "micro_batch 1 model gpt2 network flow optimizer adafactor pp 4 "
                            "steps 7500 zero_stage 3")},
@@ -394,22 +393,22 @@ TEST_CASE("worlds: those in which something did not hold once") {
       {1'010'807, asked_as("cluster paper-edr100-v100 framework torchtitan gpus 256 grad_accum 1 "
                            "micro_batch 3 model t5-large optimizer lamb overlap zero "
                            "sequence_parallel true steps 7500 tp 2 zero_stage 2")},
-      // On a shared network a flow that outlasts the clock was an internal error.
+      // A flow that outlasts the clock was an internal error on a shared network.
       {1'039'233, asked_as("cluster emulated-ethernet-100mbit gpus 48 grad_accum 16 micro_batch 8 "
                            "model deepseek-v3 optimizer adamw steps 100 zero_stage 3")},
-      // A measured ring stood for the cost of NVLS trees. The shared network then ran an NVLS tree
-      // with the ring's protocol, which no cluster has.
+      // The cost of NVLS trees used a measured ring. The shared network then ran an NVLS tree with
+      // the ring's protocol, which no cluster has.
       {1'061'964,
        asked_as("cluster gcp-a4 framework pytorch gpus 64 grad_accum 1 micro_batch 8 "
                 "model bert-base optimizer lars overlap zero precision fp32 steps 7500")},
-      // On a shared network, messages used a protocol that the cluster has for messages alone, and
-      // were rejected.
+      // On a shared network, messages used a protocol that the cluster defines only for messages,
+      // and were rejected.
       {1'050'430,
        asked_as("cluster aws-p4d exchange fp8:owed framework megatron gpus 6 grad_accum 1 "
                 "micro_batch 16 model qwen3-30b-a3b optimizer lars overlap none split fill "
                 "steps 100 zero_stage 1")},
-      // Twice the samples are faster where NCCL takes a tree and no ring for them.
-      // The same, until context parallelism of an encoder-decoder was refused.
+      // A tree is faster than a ring, and NCCL chooses it for twice the samples. Context
+      // parallelism of an encoder-decoder has been rejected since.
       {1'085'282,
        asked_as("cluster alps-gh200-tcp cp 2 framework colossalai gpus 16 grad_accum 4 "
                 "micro_batch 2 model t5-large optimizer adafactor steps 7500 tp 8 zero_stage 1"),

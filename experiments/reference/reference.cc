@@ -39,7 +39,7 @@ std::string words_of_type(const WhatIfKey& key) {
       return "number";
     case ValueType::share_or_whole:
       return "whole number or per cent";
-    case ValueType::words:  // which its help names
+    case ValueType::words:  // the key's help lists the words
       return key.words.size() == 2 && key.words.back() == "true" ? "true or false" : "word";
     case ValueType::text:
       break;
@@ -61,12 +61,12 @@ std::vector<Section> key_sections() {
   return sections;
 }
 
-// Keys of the descriptions of one kind, and not those of other files that are read with them.
+// Returns the keys of one kind of description, without those of other files that are read with it.
 template <typename Load>
 Section description(const std::string& title, const std::string& kind,
                     const std::vector<std::string>& presets, Load load,
                     const std::vector<std::string>& others = {}) {
-  // Nothing else may be read meanwhile: it would be heard too.
+  // Nothing else may be read meanwhile, since its keys would be recorded too.
   const auto keys = [&] {
     const AskedKeys asked;
     for (const std::string& name : presets) load(name);
@@ -202,7 +202,7 @@ std::string reference_text(std::string_view name) {
     for (const Entry& entry : section.entries) {
       std::string help = entry.type;
       if (!entry.help.empty()) help += (help.empty() ? "" : "; ") + entry.help;
-      // A name that is longer than the column stands on a line of its own.
+      // A name longer than the column gets a line of its own.
       const bool fits = entry.name.size() <= name_width;
       out += fmt::format("  {:<{}}{}{}\n", entry.name, name_width,
                          fits ? "  " : fmt::format("\n{:{}}", "", name_width + 4), help);

@@ -1,8 +1,7 @@
-// All names that lambcast reads and writes, from the tables that the code itself uses. They are
-// keys of what-ifs (what_if.h), keys read from descriptions (sim/base/asked_keys.h), columns of CSV
-// (result_row.h), fields of JSON (the schemas that ship), codes of findings (collected from the
-// sources when the program is built), metrics (metric.h). The meanings of columns, descriptions and
-// findings are in reference_words.h.
+// All names that lambcast reads and writes, from the tables that the code itself uses: keys of
+// what-ifs (what_if.h), keys read from descriptions (sim/base/asked_keys.h), columns of CSV
+// (result_row.h), fields of JSON (the shipped schemas), codes of findings (collected from the
+// sources at build time), metrics (metric.h). Their meanings are in reference_words.h.
 #pragma once
 
 #include <string>
@@ -13,19 +12,19 @@
 
 namespace lambcast {
 
-// "keys", "descriptions", "columns", "fields", "findings", "metrics".
+// Returns "keys", "descriptions", "columns", "fields", "findings", "metrics".
 const std::vector<std::string>& reference_topics();
 
-// One topic, as `lambcast help` shows it.
+// Returns one topic, as `lambcast help` shows it.
 std::string reference_text(std::string_view topic);
 
-// The codes that findings may carry: tools/cmake/FindingCodes.cmake writes it from the sources.
+// Returns the codes of findings, which tools/cmake/FindingCodes.cmake collects from the sources.
 const std::vector<std::string>& finding_codes();
 
-// All of them as a page of Markdown.
+// Returns all topics as a page of Markdown.
 std::string reference_page();
 
-// All of them by topic: a list of sections, each with its entries.
+// Returns all topics: each is a list of sections with their entries.
 Json reference_json();
 
 }  // namespace lambcast

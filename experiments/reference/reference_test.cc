@@ -1,4 +1,4 @@
-// Everything that has a name is explained, once, and nothing is explained that has none.
+// Every name has exactly one explanation, and every explanation belongs to a name.
 #include "experiments/reference/reference.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-// The cells of a row of a Markdown table.
+// Returns the cells of a row of a Markdown table.
 Names cells(const std::string& line) {
   Names found;
   std::istringstream row(line.substr(2));
@@ -34,7 +34,7 @@ Names cells(const std::string& line) {
   return found;
 }
 
-// Lines that stand for no name.
+// Returns the lines that explain no existing name.
 Names unused(std::string_view section, const Names& names) {
   std::set<std::string> used;
   const Names lines = explained(section);
@@ -48,7 +48,7 @@ Names unused(std::string_view section, const Names& names) {
   return left;
 }
 
-// Names below a heading of a topic.
+// Returns the names below a heading of a topic.
 Names listed(std::string_view topic, const std::string& heading) {
   Names names;
   std::istringstream text(reference_text(topic));
@@ -101,12 +101,12 @@ TEST_CASE("reference: no explanation without a name") {
   CHECK(unused("device", listed("descriptions", "Devices")).empty());
   CHECK(unused("model", listed("descriptions", "Models")).empty());
   CHECK(unused("sites", listed("descriptions", "Sites")).empty());
-  // Unknown names have no meaning, so the checks above are not trivial.
+  // Unknown names have no meaning, so the checks above do test something.
   CHECK(unused("stage", {"no_such_column"}) == explained("stage"));
   CHECK(meaning_of("cluster", "no_such_key").empty());
 }
 
-TEST_CASE("reference: a key says its words once") {
+TEST_CASE("reference: a key lists its words once") {
   const std::string keys = reference_text("keys");
   for (const WhatIfKey& key : what_if_table()) {
     if (key.words.empty() || key.words.size() == 2) continue;

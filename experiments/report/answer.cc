@@ -27,7 +27,7 @@ std::string grouped(double value) {
   return out;
 }
 
-// Three digits, however large.
+// Formats three digits, or the whole number if it is longer.
 std::string rounded(double value) {
   if (value >= 1000) return grouped(value);
   return fmt::format("{:.{}f}", value, value < 10 ? 2 : value < 100 ? 1 : 0);
@@ -70,7 +70,7 @@ KeyNumber shortest_run(const std::vector<Point>& points, const Summary& v) {
                             : fmt::format("fastest, a {}: {}", v.work.name(), of)};
 }
 
-// "best, 1.59 to 3.20x: ..."
+// Formats the best or worst point: "best, 1.59 to 3.20x: ...".
 KeyNumber extreme_number(const char* which, const Point& p, const std::vector<Point>& points) {
   const Speedup speedup = speedup_of(p);
   const std::string within = speedup.low < speedup.high
@@ -81,7 +81,7 @@ KeyNumber extreme_number(const char* which, const Point& p, const std::vector<Po
                       display_name(p.baseline.text()), point_name(p, points))};
 }
 
-// The scanned cluster on which most candidates stop, or start, to pay.
+// Returns the scanned cluster on which most candidates have a break-even.
 std::string cluster_of_break_even(const Summary& v) {
   std::string found;
   std::ptrdiff_t most = -1;
@@ -94,7 +94,8 @@ std::string cluster_of_break_even(const Summary& v) {
   return found;
 }
 
-// One number per cluster, and one bar per candidate with its break-even, however many clusters.
+// Adds one number per cluster, and one bar per candidate with its break-even, for any number of
+// clusters.
 void add_contest(Answer& answer, const Results& results, const Summary& v) {
   constexpr std::size_t most_numbers = 3;
   answer.headline = headline_of(v.contest);
@@ -131,7 +132,7 @@ void add_contest(Answer& answer, const Results& results, const Summary& v) {
                                   scan->cluster, scan->gpus);
 }
 
-// "bert-large: ", or nothing if there are several models.
+// Returns "bert-large: ", or nothing if there are several models.
 std::string model_prefix(const std::vector<Point>& points) {
   const std::string_view model = points.front().model.text();
   return std::ranges::all_of(points, [&](const Point& p) { return p.model.text() == model; })
@@ -139,9 +140,9 @@ std::string model_prefix(const std::vector<Point>& points) {
              : "";
 }
 
-// Returns the row that stands for an optimizer on a cluster: at the bandwidth that most of its rows
-// have, on the most GPUs, at the largest batch, with the share of warm-up nearest to the published
-// run, and of those the fastest. Null if no row with a usual share of warm-up ran.
+// Returns the row that represents an optimizer on a cluster. Prefers in this order: the most common
+// bandwidth, the most GPUs, the largest batch, the share of warm-up nearest to the published run,
+// the fastest. Null if no row with a usual share of warm-up ran.
 const Point* typical_point(const std::vector<Point>& points, const Spread& spread) {
   std::vector<const Point*> rows;
   std::map<double, std::size_t> bandwidths;
@@ -162,7 +163,7 @@ const Point* typical_point(const std::vector<Point>& points, const Spread& sprea
   return best == rows.end() ? nullptr : *best;
 }
 
-// "pays; 256 GPUs, batch 65,536, backend nccl, 4.1 Gbit/s"
+// Formats the conditions of a point: "pays; 256 GPUs, batch 65,536, backend nccl, 4.1 Gbit/s".
 std::string conditions_of(const Point& p) {
   return fmt::format("{}; {} GPUs, batch {}, backend {}{}",
                      words_of(verdict_of(speedup_of(p), compressed_share(p), true)), p.gpus,
@@ -170,10 +171,10 @@ std::string conditions_of(const Point& p) {
                      std::isnan(p.nic_Gbps) ? "" : fmt::format(", {:.4g} Gbit/s", p.nic_Gbps));
 }
 
-// Returns the gain of the first compressed optimizer on each cluster, and where it breaks even:
+// Describes the gain of the first compressed optimizer on each cluster and its break-even:
 // "bert-large: 1-bit LAMB is 1.55x (1.22 to 2.01x) as fast as LAMB on eth40 (pays; 256 GPUs, batch
 // 65,536, backend nccl, 4.1 Gbit/s); break-even on edr100 at 131 Gbit/s (47.6 to 247)." Each gain
-// is that of one row.
+// is that of a single row.
 std::string gains_text(const std::vector<Point>& points, const Summary& v) {
   constexpr std::size_t most_clusters = 3;
   const Spread& first = v.spreads.front();

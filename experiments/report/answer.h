@@ -1,5 +1,5 @@
 // The first screen of a report's page: the verdict in a sentence, three numbers, one picture, and
-// what they rest on. It is plain HTML: nothing in it waits for a script.
+// their sources. It is plain HTML and works without a script.
 #pragma once
 
 #include <string>
@@ -14,7 +14,8 @@ struct KeyNumber {
   std::string value, label;  // "2.34x", "best: 1-bit Adam over Adam on ..."
 };
 
-// From the least to the most of some rows; the picture is a bar each on one logarithmic scale.
+// A range of values from the least to the most. The picture shows each range as a bar on a common
+// logarithmic scale.
 struct Range {
   std::string label;
   double least = absent, median = absent, most = absent;
@@ -22,15 +23,15 @@ struct Range {
 
 struct Answer {
   std::string headline;
-  std::string detail;  // what to measure first, and what other kernels make of it
+  std::string detail;  // what to measure first, and the effect of other kernels
   std::vector<KeyNumber> numbers;
-  std::string picture;  // what the ranges are of
+  std::string picture;  // title of the picture
   std::vector<Range> ranges;
-  double level = absent;  // a line to compare them with, such as a speed-up of 1
+  double level = absent;  // reference line, such as a speed-up of 1
   std::string rests_on;
 };
 
-// More ranges are left out, and the picture says so.
+// Limit of the ranges drawn; if there are more, the picture states it.
 inline constexpr std::size_t most_ranges = 16;
 
 Answer answer_of(const Results& results, const Summary& summary);

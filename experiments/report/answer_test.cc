@@ -59,19 +59,19 @@ TEST_CASE("answer: a number says the value of every key that was swept, and of n
   CHECK_THAT(best(), Catch::Matches(".*batch 8192, freeze_step 599 of 5993, backend (nccl|mpi)"));
 }
 
-TEST_CASE("answer: what follows from a key that was named is not named") {
+TEST_CASE("answer: a key that follows from a named key is not named") {
   Results results = results_of(synthetic_header() + synthetic_rows({.clusters = {{"box", 4, 10}},
                                                                     .optimizers = {"lamb"},
                                                                     .gpus = {8, 16},
                                                                     .global_batches = {8192}}));
   std::vector<Point>& points = results.points;
   REQUIRE(points.size() == 2);
-  points[1].steps = 77;  // of other GPUs
+  points[1].steps = 77;  // as a run on other GPUs has
   points[1].seq_len = 512;
   CHECK(point_name(points[1], points) == "box, 16 GPUs, batch 8192");
   points.push_back(points[1]);
   points[2].steps = 99;
-  points[2].freeze_step = 9;  // follows from the steps
+  points[2].freeze_step = 9;  // determined by the number of steps
   CHECK(point_name(points[1], points) == "box, 16 GPUs, batch 8192, 77 steps");
   points[1].settings = "framework=megatron; tp=2";
   points[2].settings = "framework=megatron; tp=21";
@@ -82,7 +82,7 @@ TEST_CASE("answer: what follows from a key that was named is not named") {
   CHECK_THAT(point_name(points[2], points), Catch::EndsWith(" (it may not fit in memory)"));
 }
 
-TEST_CASE("answer: a row that is not kept is told apart by those that are") {
+TEST_CASE("answer: a row is told apart by the keys of all rows, kept or not") {
   const Results results =
       results_of(synthetic_header() + synthetic_rows({.clusters = {{"box", 4, 10}},
                                                       .optimizers = {"lamb"},
@@ -112,7 +112,7 @@ TEST_CASE("answer: a sweep without compression has its own three numbers and no 
   CHECK(answer.ranges.size() == 1);
 }
 
-TEST_CASE("answer: nothing that ran, and nothing at all, say so in one sentence") {
+TEST_CASE("answer: results without a row that ran, or without rows, say so in one sentence") {
   CHECK(answer_of_text(synthetic_header()).headline == "There are no points.");
   const Answer answer =
       answer_of_text(synthetic_header() + synthetic_rows({.clusters = {{"box", 4, 10}},

@@ -19,7 +19,7 @@ namespace {
 constexpr float no_number = std::numeric_limits<float>::quiet_NaN();
 
 constexpr std::size_t least_packed = 512;  // rows
-constexpr std::size_t most_text = 12;      // bytes of a number and a comma
+constexpr std::size_t most_text = 12;      // bytes of a number with a comma
 
 bool same_float(float a, float b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
@@ -45,13 +45,13 @@ std::string_view name_of(Column::Kind kind) {
   return {};
 }
 
-// Keys that are numbers are numbers to the script as well; a freeze_step of "10%" stays text.
+// Returns the name as JSON: a number if it is one, else text. A freeze_step of "10%" stays text.
 std::string name_json(const std::string& name) {
   const auto value = number_of(name);
   return value ? fmt::format("{}", *value) : json_text(name);
 }
 
-// Five digits, or a whole number as it is.
+// Appends five digits, or a whole number unchanged.
 void append_number(std::string& out, float value) {
   if (std::isnan(value)) {
     out += "null";
@@ -170,7 +170,7 @@ void Column::append_json(std::string& out) const {
   out += '}';
 }
 
-// Names of rows that were not kept are left out. Returns the place of each of the others.
+// Appends the names that occur in kept rows. Returns the new index of each name.
 std::vector<std::uint32_t> Column::append_names(std::string& out) const {
   std::vector<std::uint32_t> shown(names_.size());
   if (!is_text()) return shown;

@@ -17,13 +17,14 @@ class Column {
  public:
   // Role of a column in the page's script.
   enum class Kind {
-    key,     // a setting: rows are sliced and drawn by it, if it differs
-    figure,  // a number that was forecast
-    detail,  // a number behind a figure: an end of its interval, a part of a step
+    key,     // a setting; rows are filtered by it and drawn over it if it varies
+    figure,  // a forecast number
+    detail,  // a number behind a figure: an end of its interval, or a part of a step
     fact,    // a text about the sources of a row
   };
 
-  // `title` is that of results.csv, `label` is for people. Numbers are divided by `unit`.
+  // `title` is the heading in results.csv, `label` the displayed one. Numbers are divided by
+  // `unit`.
   Column(std::string title, std::string label, Kind kind, double unit);
 
   const std::string& title() const { return title_; }
@@ -40,23 +41,23 @@ class Column {
   }
   std::size_t names() const { return names_.size(); }
 
-  // The next row; `place` of a key or fact.
+  // Adds the value of the next row; `place` is the index of a name of a key or fact.
   void add(std::uint32_t place);
   void add(std::string_view number);
   std::uint32_t place(std::size_t row) const { return differs_ ? places_[row] : place_; }
   void keep_only(const std::vector<bool>& wanted);
 
-  // Bytes that a cell takes on a page of many rows, at most; none if all rows are equal.
+  // Returns the most bytes that a cell takes on a page of many rows; 0 if all rows are equal.
   std::size_t cell_bytes() const;
 
-  // {"key": title, "label": label, "kind": "figure", "cells": [...]}, or "same" for the cell of all
-  // rows; the cells of texts are places in "names". Many rows are packed (packed_cells.h): "packed"
-  // with "width" and, for numbers, "values", or "decimals" with "least" and "powers". It cannot end
-  // the script element it stands in.
+  // Appends {"key": title, "label": label, "kind": "figure", "cells": [...]}, or "same" in place of
+  // "cells" if all rows are equal. Cells of texts are indices into "names". Many rows are packed
+  // (packed_cells.h): "packed" with "width" and, for numbers, "values", or "decimals" with "least"
+  // and "powers". The text cannot end the script element that contains it.
   void append_json(std::string& out) const;
 
  private:
-  // Limit of the values of numbers that are told apart.
+  // Limit of the distinct numbers that are listed.
   static constexpr std::size_t most_values = 8000;
 
   std::uint32_t look_up(std::string_view text);
@@ -70,20 +71,22 @@ class Column {
   double unit_;
   std::size_t rows_ = 0;
   bool differs_ = false;
-  std::uint32_t place_ = 0;  // of all rows while none differs
-  float number_ = 0;         // of the last row, and
+  std::uint32_t place_ = 0;  // value of all rows while they are equal
+  float number_ = 0;         // number in the last row, and
   std::string said_;         // its text
   std::vector<std::uint32_t> places_;
   std::vector<float> numbers_;
-  std::unordered_map<std::uint32_t, std::uint32_t> values_;  // bits of numbers, to their places
+  // from the bits of numbers to their indices
+  std::unordered_map<std::uint32_t, std::uint32_t> values_;
   std::vector<float> by_place_;
   Decimals decimals_;
   TextMap<std::uint32_t> known_;
-  std::uint32_t last_ = 0;  // of place_of
+  std::uint32_t last_ = 0;  // last result of place_of
   std::vector<std::string> names_;
 };
 
-// A JSON string that cannot end the script element it stands in, nor be a control character.
+// Returns a JSON string without control characters, which cannot end the script element that
+// contains it.
 std::string json_text(std::string_view text);
 
 }  // namespace lambcast::report

@@ -1,4 +1,4 @@
-// Whether a page or a figure holds a text.
+// Tells whether a page or a figure contains a text.
 #pragma once
 
 #include <string>

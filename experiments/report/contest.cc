@@ -35,7 +35,7 @@ bool is_candidate(const Point& p) {
          warm_up_of(p.freeze_step, p.steps) == WarmUp::usual;
 }
 
-// The fastest row of each candidate, the fastest first.
+// Returns the fastest row of each candidate, fastest first.
 std::vector<const Point*> ranking_of(std::vector<const Point*> rows) {
   sort_stably(rows, [](const Point* a, const Point* b) { return a->speedup > b->speedup; });
   std::vector<const Point*> ranking;

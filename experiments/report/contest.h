@@ -1,6 +1,7 @@
-// Which way of sending less wins? Candidates are the optimizers that compress and the exchanges
-// that a plain one runs instead of its all-reduce ("adam with fp8", point.h). They meet in a place:
-// rows alike in all but that, and in what belongs to it (backend, freeze_step).
+// Compares ways of sending less. Candidates are the optimizers that compress, and the exchanges
+// that a plain optimizer runs in place of its all-reduce ("adam with fp8", point.h). They are
+// compared within a place: rows equal in all keys except the optimizer, its exchange and what
+// depends on them (backend, freeze_step).
 #pragma once
 
 #include <string>
@@ -13,27 +14,29 @@ namespace lambcast::report {
 struct Win {
   std::string candidate;
   std::size_t places = 0;
-  const Point* best = nullptr;  // of the places that it wins
+  const Point* best = nullptr;  // its fastest row among the places that it wins
 };
 
 struct Meeting {
   const Point* winner = nullptr;
-  const Point* next = nullptr;  // the fastest of the others
+  const Point* next = nullptr;  // fastest row of the other candidates
 };
 
-// Points into the points that it was made of.
+// Result of the comparison. Points into the points that were compared.
 struct Contest {
   std::size_t places = 0, candidates = 0;
-  std::size_t plain = 0;          // places in which no candidate beats the plain run
-  std::vector<Win> wins;          // the most places first
-  std::vector<Meeting> clusters;  // of each, where most candidates meet on most GPUs
+  std::size_t plain = 0;  // places in which no candidate is faster than the plain run
+  std::vector<Win> wins;  // most places first
+  // for each cluster, the place with the most candidates, then the most GPUs
+  std::vector<Meeting> clusters;
   bool held() const { return places > 0; }
 };
 
-// No places where no two candidates meet, or none of them is an exchange.
+// Compares the candidates. The result has no places if no place has two candidates, or if none of
+// them is an exchange.
 Contest contest_of(const std::vector<Point>& points);
 
-// "Adam with fp8 wins: ..."; and what else there is to say.
+// Returns the sentence on the winner, "Adam with fp8 wins: ...", and the further details.
 std::string headline_of(const Contest& contest);
 std::string detail_of(const Contest& contest);
 

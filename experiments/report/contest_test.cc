@@ -23,7 +23,8 @@ std::string header() {
   return text + ",speedup_low,speedup_high,settings\n";
 }
 
-// One row of `exchange`, or of 1-bit Adam; what is not said stays empty.
+// Returns a row of results.csv for `exchange`, or for 1-bit Adam. Columns without an argument stay
+// empty.
 std::string row(const std::string& exchange, double nic_Gbps, double gpus, double speedup) {
   const bool onebit = exchange == "onebit_adam";
   const double run_s = 1000 / speedup;
@@ -60,7 +61,8 @@ std::string row(const std::string& exchange, double nic_Gbps, double gpus, doubl
   return text + "\n";
 }
 
-// fp8 pays below 10 Gbit/s, top-k nowhere, 1-bit Adam everywhere; fp8 is faster than it at 1.
+// Results in which fp8 pays below 10 Gbit/s, top-k nowhere and 1-bit Adam everywhere. At 1 Gbit/s
+// fp8 is faster than 1-bit Adam.
 std::string study() {
   std::string text = header();
   for (const double gpus : {8., 16.}) {
@@ -139,7 +141,7 @@ TEST_CASE("the first screen has a bar and a break-even for each exchange") {
       if (range.label.starts_with(candidate)) return range.label;
     return std::string();
   };
-  // 4 at 1 Gbit/s and 1/4 at 100; its ends 3.2 and 0.2, 5 and 0.3125.
+  // The speed-up is 4 at 1 Gbit/s (interval 3.2 to 5) and 1/4 at 100 Gbit/s (0.2 to 0.3125).
   CHECK_THAT(label("Adam with fp8"), Contains(": pays below 10 Gbit/s (") && Contains(" to "));
   CHECK_THAT(label("Adam with topk:1%"), Contains("pays at none of 2 bandwidths scanned"));
   CHECK_THAT(label("1-bit Adam"), Contains("pays at every bandwidth scanned"));

@@ -18,7 +18,7 @@ struct Plots {
   bool can_draw;
 };
 
-// A picture of an earlier report would outlive the figure that it belonged to, so it goes first.
+// Removes the picture of an earlier report first, since it would no longer match its figure.
 void draw_one(const Figure& figure, Plots& plots, Paths& paths) {
   const auto file = [&](const char* ending) { return plots.folder / (figure.name + ending); };
   for (const char* ending : {".gp", ".dat", ".svg", ".png"}) remove_file(file(ending));
@@ -39,7 +39,7 @@ void draw_one(const Figure& figure, Plots& plots, Paths& paths) {
     paths.plots.insert(paths.plots.end(), {file(".svg"), file(".png")});
     return;
   }
-  // Half a picture is none.
+  // Removes what a failed gnuplot left.
   for (const char* ending : {".svg", ".png"}) remove_file(file(ending));
   paths.messages.push_back(fmt::format("no picture '{}': {}", figure.title,
                                        run.message.empty() ? "gnuplot left none" : run.message));

@@ -1,7 +1,7 @@
-// Figures on disk: every report writes the sources of its figures and their pictures the same way.
+// Figures on disk: every report writes the sources and pictures of its figures in the same way.
 //
-//   DIR/plots/NAME.gp, NAME.dat    always; `cd DIR/plots && gnuplot NAME.gp` draws again
-//   DIR/plots/NAME.svg, NAME.png   drawn by gnuplot where it is installed
+//   DIR/plots/NAME.gp, NAME.dat    always written; `cd DIR/plots && gnuplot NAME.gp` redraws them
+//   DIR/plots/NAME.svg, NAME.png   drawn by gnuplot if it is installed
 #pragma once
 
 #include <filesystem>
@@ -12,17 +12,17 @@
 
 namespace lambcast::report {
 
-// A figure before it is drawn: the data, the script that draws it, and its title and caption. A
-// figure that the results do not allow has the reason instead. The pictures are for papers and
+// A figure before it is drawn: the data, the script that draws it, its title and caption. If the
+// results do not allow the figure, it has the reason instead. The pictures are for papers and
 // slides; a page draws its own.
 struct Figure {
   std::string name;      // file stem: name.gp, name.dat, name.svg, name.png
-  std::string title;     // what is shown, in words
-  std::string caption;   // the slice, and how to read the figure
+  std::string title;     // describes what is shown
+  std::string caption;   // the slice, and an explanation of the figure
   std::string data;      // contents of name.dat
   std::string script;    // contents of name.gp
   std::string left_out;  // why there is no figure; data and script are then empty
-  // The same for a page (page/chart.js), if the page draws it: JSON that cannot end its script
+  // The figure for a page (page/chart.js), if the page draws it: JSON that cannot end its script
   // element.
   std::string chart = {};
 };
@@ -30,11 +30,13 @@ struct Figure {
 struct Paths {
   std::filesystem::path page;
   std::vector<std::filesystem::path> plots;  // every file under plots/, in the order of the figures
-  std::vector<std::string> messages;         // for people, on stderr: what was left out, and why
-  bool stopped = false;                      // by DrawingLimits::stopped: there is no page
+  // messages to the user on stderr: what was left out, and why
+  std::vector<std::string> messages;
+  // DrawingLimits::stopped ended the drawing, so there is no page
+  bool stopped = false;
 };
 
-// Returns what to install if gnuplot is missing; else an empty text.
+// Returns a hint on installing gnuplot if it is missing, else an empty text.
 std::string missing_gnuplot();
 
 // Writes and draws the figures into results_dir/plots, and adds files and messages to `paths`.

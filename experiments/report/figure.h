@@ -11,29 +11,29 @@
 
 namespace lambcast::report {
 
-// More clusters, or compressed optimizers, than these are named in the caption but not drawn.
+// Limits of the clusters and compressed optimizers drawn; the caption names the rest.
 inline constexpr std::size_t most_panels = 6;
 inline constexpr std::size_t most_optimizers = 4;
 
 // Returns all figures below, in this order. The last three are drawn once for each compressed
-// optimizer; other exchanges of plain optimizers share the one before. `thinning` states which of
-// all rows these are.
+// optimizer; other exchanges of plain optimizers share exchange_figure(). `thinning` states which
+// part of all rows `points` are.
 std::vector<Figure> figures_of(const std::vector<Point>& points, const std::string& thinning = {});
 
 // Samples per second over GPUs, with the ideal line: the best rate per GPU at the smallest GPU
 // count of the cluster, times GPUs.
 Figure throughput_figure(const Rows& rows);
-// The same as a share of the ideal line.
+// Samples per second as a share of the ideal line.
 Figure efficiency_figure(const Rows& rows);
 // Speed-up of whole runs over global batch, at the largest GPU count.
 Figure batch_figure(const Rows& rows);
 // Speed-up of whole runs over NIC bandwidth, a line for each compressed exchange; none if no
 // exchange was swept.
 std::optional<Figure> exchange_figure(const Rows& rows);
-// Speed-up of whole runs over NIC bandwidth and GPUs, with the break-even line; of a scan at one
-// GPU count a line chart.
+// Speed-up of whole runs over NIC bandwidth and GPUs, with the break-even line. A line chart if
+// there is only one GPU count.
 Figure map_figure(const Rows& rows, const std::string& optimizer);
-// Parts of a step, kind by kind.
+// Parts of a step, for each kind of step.
 Figure step_figure(const Rows& rows, const std::string& optimizer);
 // Time of the whole run over the share of steps before freeze_step, by backend.
 Figure freeze_figure(const Rows& rows, const std::string& optimizer);
@@ -42,18 +42,18 @@ Figure freeze_figure(const Rows& rows, const std::string& optimizer);
 struct MapStudy {
   Slice slice;
   std::vector<SpeedupMap> scans;  // two or more bandwidths at some GPU count
-  std::vector<SpeedupMap> maps;   // those of them with two or more GPU counts
+  std::vector<SpeedupMap> maps;   // the scans with two or more GPU counts
 };
 MapStudy map_study(const Rows& rows, const std::string& optimizer);
 
-// The lines of map_figure for one GPU count.
+// Draws map_figure as lines, for a single GPU count.
 void draw_scans(Figure& figure, const MapStudy& study, const std::string& optimizer,
                 const std::string& title);
 
-// Optimizers that some row compares with another one, in the order of the file.
+// Returns the optimizers that some row compares with another one, in the order of the file.
 std::vector<std::string> compressed_optimizers(const std::vector<Point>& points);
 
-// The plain optimizer that the rows of `optimizer` are compared with.
+// Returns the plain optimizer that the rows of `optimizer` are compared with.
 std::string baseline_of(const std::vector<Point>& points, const std::string& optimizer);
 
 // Returns the rows that compare optimizers on equal terms: one model, one batch, the usual backend
@@ -65,11 +65,11 @@ Slice common_slice(const Rows& rows, const std::function<bool(const Points&)>& e
 std::string file_stem(std::string_view figure, std::string_view optimizer);
 // Describes a slice in a title: "bert-large, global batch 65536, precision fp16".
 std::string headline(const Slice& slice);
-// "paper-eth40-v100, 40 Gbit/s NIC".
+// Describes a point in a panel's title: "paper-eth40-v100, 40 Gbit/s NIC".
 std::string panel_title(const Point& point);
-// The clusters that get a panel; states those that do not.
+// Returns the clusters that get a panel. If some get none, adds a sentence to slice.facts.
 std::vector<std::string> panel_clusters(Slice& slice);
-// The comment lines that open a data file.
+// Returns the comment lines that open a data file.
 std::vector<std::string> notes_of(const Figure& figure, const Slice& slice);
 
 }  // namespace lambcast::report

@@ -101,7 +101,7 @@ MapStudy map_study(const Rows& rows, const std::string& optimizer) {
   Slice& slice = study.slice;
   keep_if(slice, [&](const Point& p) { return p.optimizer == optimizer && p.compressed(); });
   keep_usual_backend(slice);
-  // If no cluster has two bandwidths, none has two at one batch.
+  // If no cluster has two bandwidths, no batch has two either.
   if (!any_cluster(slice.points, scan_possible)) return study;
   const auto in_some_cluster = [](bool (*possible)(const Points&)) {
     return [possible](const Points& some) { return any_cluster(some, possible); };

@@ -44,7 +44,7 @@ Point packed(double gpus, double samples_per_s, double freeze_step = 167) {
   return p;
 }
 
-// The lines of a data file that gnuplot reads.
+// Returns the lines of a data file that gnuplot reads.
 std::vector<std::string> rows(const std::string& data) {
   std::vector<std::string> found;
   std::istringstream in(data);
@@ -102,7 +102,7 @@ TEST_CASE("a slice takes the largest batch, the usual bandwidth and the publishe
     p.samples_per_s *= 3;
     points.push_back(p);
   }
-  points.push_back(packed(8, 555, 0));  // compressed from the start: not the published share
+  points.push_back(packed(8, 555, 0));  // compresses from the start, unlike the published run
   points.push_back(packed(16, 777, 0));
   Point scanned = plain(16, 999);
   scanned.nic_Gbps = 400;
@@ -130,10 +130,10 @@ TEST_CASE("nccl is preferred, else the most common backend, for compressed rows 
 }
 
 TEST_CASE("an optimizer whose stack has kernels of its own stays in the figures") {
-  // As on dgx-a100-80g: plain optimizers run NVIDIA's kernels, compressed ones DeepSpeed's.
+  // On dgx-a100-80g plain optimizers run NVIDIA's kernels, compressed ones DeepSpeed's.
   std::vector<Point> points = {plain(8, 80), plain(16, 120), packed(8, 100), packed(16, 190)};
   for (Point& p : points) p.kernels = p.compressed() ? "deepspeed" : "nvidia";
-  points.push_back(points[3]);  // a third compressed row, so that counts differ
+  points.push_back(points[3]);  // a third compressed row, to make the counts unequal
   points.back().freeze_step = 500;
   for (const bool compressed_first : {false, true}) {
     if (compressed_first) std::rotate(points.begin(), points.begin() + 2, points.end());
@@ -146,7 +146,7 @@ TEST_CASE("an optimizer whose stack has kernels of its own stays in the figures"
     CHECK(contains(figure.caption, "deepspeed"));
     CHECK_FALSE(contains(freeze_figure(points, "onebit_lamb").data, "?"));
   }
-  // The same kernels for all where all have them.
+  // If all rows can have the same kernels, those are chosen.
   for (Point p : {plain(8, 90), plain(16, 140), packed(8, 110), packed(16, 200)}) {
     p.kernels = "fused";
     points.push_back(p);
@@ -155,7 +155,8 @@ TEST_CASE("an optimizer whose stack has kernels of its own stays in the figures"
 }
 
 TEST_CASE(
-    "of a swept key that a figure does not show one value is drawn, and its title says which") {
+    "of a swept key that a figure does not show one value is drawn, and its title says "
+    "which") {
   struct Row {
     Name Point::*field;
     const char *usual, *other, *title;
@@ -178,7 +179,7 @@ TEST_CASE(
       p.*row.field = row.usual;
       points.push_back(p);
       p.*row.field = row.other;
-      p.samples_per_s *= 2;  // faster, which must not decide
+      p.samples_per_s *= 2;  // a faster row must not be preferred for it
       points.push_back(p);
     }
     const Figure figure = throughput_figure(points);
@@ -266,7 +267,8 @@ TEST_CASE("speed-up against batch takes the largest GPU count with two batches")
 }
 
 TEST_CASE("run time against freeze share has one line per backend and the plain level") {
-  // 1000 steps x 4096 samples at 1000, 800, 500 and 400 samples/s: 4096, 5120, 8192, 10240 s.
+  // 1000 steps x 4096 samples at 1000, 800, 500 and 400 samples/s take 4096, 5120, 8192 and 10240
+  // s.
   std::vector<Point> points = {plain(8, 400), packed(8, 1000, 0), packed(8, 500, 500),
                                packed(8, 800, 0)};
   points[3].backend = "mpi";
@@ -290,7 +292,7 @@ TEST_CASE("a freeze share that differs by the length of the run alone is no axis
   points[2].steps = 2000;
   for (const Figure& figure : figures_of(points)) CHECK_FALSE(contains(figure.data, "nan"));
   CHECK(contains(freeze_figure(points, "onebit_lamb").left_out, "two or more values"));
-  // The run with two of them, the most common length, is drawn.
+  // The most common run length is drawn; two freeze shares have it.
   points.push_back(packed(8, 700, 500));
   const Figure figure = freeze_figure(points, "onebit_lamb");
   CHECK(rows(figure.data).size() == 2);
@@ -337,7 +339,8 @@ TEST_CASE("a freeze_step past the last step is a warm-up of the whole run") {
 
 TEST_CASE("bars add up to the step time, with the rest as other") {
   Point p = packed(8, 100);
-  // forward, backward, exposed_comm, compress, decompress, optimizer, bubble: together 280.
+  // Parts in order: forward, backward, exposed_comm, compress, decompress, optimizer, bubble. Their
+  // sum is 280.
   p.kinds = {{{StepKind::warmup, 300, {10, 20, 30, 40, 50, 60, 70}},
               {StepKind::compression, 280, {10, 20, 30, 40, 50, 60, 70}}}};
   Point q = plain(8, 80);
@@ -360,13 +363,13 @@ TEST_CASE("parts that overlap in time are said in the caption") {
 
 TEST_CASE("of many GPU counts evenly chosen ones become bars") {
   std::vector<Point> points;
-  for (double gpus = 1; gpus <= 1024; gpus *= 2) {  // 11 counts; 6 stay, every second one
+  for (double gpus = 1; gpus <= 1024; gpus *= 2) {  // 11 counts, of which every second one is drawn
     Point p = packed(gpus, 10 * gpus);
     p.kinds = {{{StepKind::warmup, 100, {100}}}};
     points.push_back(p);
   }
   const Figure figure = step_figure(points, "onebit_lamb");
-  REQUIRE(rows(figure.data).size() == 12);  // each next to the bar of the plain run
+  REQUIRE(rows(figure.data).size() == 12);  // each bar has that of the plain run next to it
   CHECK(contains(rows(figure.data)[3], "\"warm-up\" 4 "));
   CHECK(contains(rows(figure.data)[11], "\"warm-up\" 1024 "));
   CHECK(contains(figure.caption, "6 of the GPU counts"));
@@ -409,7 +412,7 @@ TEST_CASE("more clusters than panels are said, not drawn") {
 
 TEST_CASE("names of users cannot leave their place in scripts, data and file names") {
   CHECK(script_text("it's `x`\n") == "'it'.\"'\".'s `x` '");
-  // Two quotes in a row end gnuplot's text, and ]]> is no XML.
+  // Two quotes in a row end a text of gnuplot, and ]]> is not allowed in XML.
   CHECK(script_text("'''a''") == "''.\"'''\".'a'.\"''\".''");
   CHECK(script_text("a]]>b]]]>\x1b[m\xff") == "'a]] >b]]] > [m\uFFFD'");
   CHECK(data_text("a \"b\" \\") == "\"a 'b' /\"");

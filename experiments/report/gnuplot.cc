@@ -26,7 +26,7 @@ namespace {
 
 constexpr int legend_row_px = 23;
 
-// A cell holds a sample of 34 pixels and a name at about 8.3 pixels a letter.
+// Returns the width of a legend entry: a sample of 34 pixels and about 8.3 pixels per letter.
 double legend_cell_px(const std::vector<LegendEntry>& entries) {
   std::size_t longest = 0;
   for (const LegendEntry& entry : entries) longest = std::max(longest, entry.name.size());
@@ -37,10 +37,10 @@ int legend_columns(const std::vector<LegendEntry>& entries, int width) {
   const int fit = std::max(1, static_cast<int>(width / legend_cell_px(entries)));
   const int count = static_cast<int>(entries.size());
   const int rows = (count + fit - 1) / fit;
-  return (count + rows - 1) / rows;  // rows of equal length look tidier than full ones
+  return (count + rows - 1) / rows;  // rows of equal length look better than full ones
 }
 
-// A child with a pipe from its outputs, which does not outlive this.
+// A child process whose outputs go to a pipe. It is killed with this object.
 class Child {
  public:
   Child(const std::filesystem::path& folder, std::string script) {
@@ -53,7 +53,7 @@ class Child {
     posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
     posix_spawn_file_actions_adddup2(&actions, ends[1], 2);
-    // -d: no start-up files, so that a picture does not depend on whose machine draws it.
+    // With -d gnuplot reads no start-up files, so a picture does not depend on the machine.
     std::string words[] = {"gnuplot", "-d", std::move(script)};
     char* arguments[] = {words[0].data(), words[1].data(), words[2].data(), nullptr};
     if (posix_spawnp(&id_, "gnuplot", &actions, nullptr, arguments, environ) != 0) id_ = 0;
@@ -72,7 +72,8 @@ class Child {
 
   bool started() const { return id_ > 0; }
 
-  // Keeps the beginning of what it says for `wait_ms` at most; false once its outputs are closed.
+  // Reads the child's output for at most `wait_ms` and keeps its beginning. Returns false once the
+  // outputs are closed.
   bool listen(int wait_ms, std::string& said) {
     pollfd heard{outputs_, POLLIN, 0};
     if (poll(&heard, 1, wait_ms) <= 0) return true;
@@ -83,7 +84,7 @@ class Child {
     return count > 0;
   }
 
-  // Its exit status once it has ended, 1 for a signal.
+  // Returns the exit status if the child has ended; 1 if a signal ended it.
   std::optional<int> ended() {
     int status = 0;
     if (waitpid(id_, &status, WNOHANG) != id_) return std::nullopt;
@@ -121,7 +122,7 @@ std::string data_text(std::string_view text) {
   return fmt::format("\"{}\"", clean);
 }
 
-// A trailing backslash would make the next line part of the comment.
+// Replaces backslashes: a trailing one would make the next line part of the comment.
 std::string comment(std::string_view text) {
   std::string clean = printable(text);
   std::replace(clean.begin(), clean.end(), '\\', '/');
@@ -173,7 +174,7 @@ std::string y_label(std::string_view text, double screen_x) {
 }
 
 std::string title_label(std::string_view title, int width, int height) {
-  // Letters are about 0.6 of their size wide.
+  // The width of a letter is about 0.6 of its size.
   const auto fitting = [width](std::size_t letters) {
     return static_cast<int>(width / 0.6 / static_cast<double>(letters + 2));
   };

@@ -30,7 +30,8 @@ std::string base64_of_hex(std::string_view hex) {
   constexpr std::string_view letters =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::string out;
-  for (std::size_t at = 0; at < hex.size(); at += 6) {  // 6 digits are 24 bits, 4 letters
+  // 6 hexadecimal digits (24 bits) become 4 letters
+  for (std::size_t at = 0; at < hex.size(); at += 6) {
     const std::string_view digits = hex.substr(at, 6);
     unsigned bits = 0;
     std::from_chars(digits.data(), digits.data() + digits.size(), bits, 16);
@@ -41,8 +42,8 @@ std::string base64_of_hex(std::string_view hex) {
   return out;
 }
 
-// Sources of the Content-Security-Policy: the page runs the scripts that ship here and no others,
-// not even one that a name in the results might smuggle in.
+// Returns the script sources of the Content-Security-Policy. The page runs only the scripts that
+// ship with the program, so a script hidden in a name of the results is not run.
 std::string allowed_scripts() {
   std::string sources;
   for (const ScriptSum& script : script_sums)
@@ -110,7 +111,7 @@ std::string figure_sections(const std::vector<Figure>& figures) {
 }
 
 std::string page_end() {
-  // One element a file: each hash is that of an element's whole text.
+  // Each file is one element, since each hash is that of an element's whole text.
   std::string text =
       fmt::format("</main><!-- uPlot, by its licence:\n{}-->\n", file("uplot/LICENSE"));
   for (const ScriptSum& script : script_sums)

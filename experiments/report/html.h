@@ -13,17 +13,17 @@ namespace lambcast::report {
 
 std::string escaped(std::string_view text);
 
-// Head and heading of a page: plain text.
+// Returns the head and heading of a page. Both arguments are plain text.
 std::string page_start(std::string_view title, std::string_view heading);
 
-// A verdict by paragraph: plain text.
+// Returns a box with one paragraph per verdict, which are plain text.
 std::string verdict_box(const std::vector<std::string>& verdict);
 
-// A section per figure that has a chart: it, and its caption.
+// Returns a section for each figure with a chart: the chart and its caption.
 std::string figure_sections(const std::vector<Figure>& figures);
 
-// The end of a page, with the scripts that draw its charts, and sort and filter its tables of class
-// `listing`.
+// Returns the end of a page, with the scripts that draw its charts, and that sort and filter its
+// tables of class `listing`.
 std::string page_end();
 
 }  // namespace lambcast::report

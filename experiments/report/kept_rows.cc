@@ -14,7 +14,7 @@ void KeptRows::add(Point point, bool listed, std::size_t step_bytes, const Listi
   points_.push_back(std::move(point));
   rows_.push_back(static_cast<std::uint32_t>(listing.rows() - 1));
   if (points_.size() * sizeof(Point) + step_bytes - step_bytes_before_ <= most_) return;
-  if (2 * points_.size() < 3 * listing.kept()) return;  // hardly any would go
+  if (2 * points_.size() < 3 * listing.kept()) return;  // few rows would be dropped
   keep_listed(listing);
   step_bytes_before_ = step_bytes;
 }
@@ -24,7 +24,7 @@ std::vector<Point> KeptRows::take(const Listing& listing) {
   return std::move(points_);
 }
 
-// Both are in the order of the file.
+// Points and listed rows are both in the order of the file.
 void KeptRows::keep_listed(const Listing& listing) {
   all_ = false;
   auto listed = listing.kept_rows().begin();
@@ -40,7 +40,7 @@ void KeptRows::keep_listed(const Listing& listing) {
   }
   rows_.resize(kept);
   points_.resize(kept);
-  points_.shrink_to_fit();  // medians need the room
+  points_.shrink_to_fit();  // medians need the memory
 }
 
 }  // namespace lambcast::report

@@ -32,7 +32,7 @@ Range range_of_y(const LineChart& chart) {
   return y;
 }
 
-// All x of all panels: panels share their axes so that they can be compared.
+// Returns the x values of all panels, which share their axes so that they can be compared.
 std::vector<double> all_x(const LineChart& chart) {
   std::vector<double> xs;
   for (const Panel& panel : chart.panels) {
@@ -43,13 +43,15 @@ std::vector<double> all_x(const LineChart& chart) {
   return xs;
 }
 
-// A tick label takes about 9 pixels a digit and a gap; a panel is as wide as the figure or half.
+// Returns how many tick labels fit. A label takes about 9 pixels per digit and a gap; a panel is as
+// wide as the figure or half of it.
 int ticks_that_fit(const std::vector<double>& xs, std::size_t panels) {
   const double label_px = 10 + 9 * static_cast<double>(data_number(xs.back()).size());
   return static_cast<int>((panels == 1 ? 680 : 300) / label_px);
 }
 
-// Long names of clusters get smaller letters: 42 fit a panel at the usual 14 pixels.
+// Returns a smaller letter size for long names of clusters; 42 letters fit a panel at the usual 14
+// pixels.
 int title_size(const std::string& title) {
   return std::clamp(14 * 42 / static_cast<int>(title.size() + 1), 8, 14);
 }

@@ -1,5 +1,5 @@
-// Line chart over a common x, one panel per cluster, for throughput, efficiency, speed-up and
-// freeze figures. Independent of what the numbers mean.
+// Line chart over a common x, one panel per cluster, for the figures of throughput, efficiency,
+// speed-up and freeze steps. It does not depend on the meaning of the numbers.
 #pragma once
 
 #include <map>
@@ -14,12 +14,12 @@ namespace lambcast::report {
 struct Series {
   std::string name;
   Look look;
-  bool reference = false;  // a dashed grey line without marks, such as an ideal
+  bool reference = false;  // drawn as a dashed grey line without marks, such as an ideal
 };
 
 struct Panel {
   std::string title;
-  std::map<double, std::vector<double>> rows;  // x to one value per series, NaN where there is none
+  std::map<double, std::vector<double>> rows;  // x to one value per series; NaN if absent
 };
 
 struct LineChart {
@@ -27,7 +27,7 @@ struct LineChart {
   std::string x_label, y_label;
   std::string x_column;  // heading in the data file
   bool log_x = true, log_y = false;
-  double level = absent;   // a horizontal line to compare with
+  double level = absent;   // a horizontal reference line
   double mark_x = absent;  // a vertical line, with its label
   std::string mark_label;
   std::vector<Series> series;
@@ -35,7 +35,7 @@ struct LineChart {
   std::vector<std::string> notes;  // comment lines of the data file
 };
 
-// One block per panel (gnuplot's `index`), one row per x, one column per series.
+// Returns the data: one block per panel (gnuplot's `index`), one row per x, one column per series.
 std::string chart_data(const LineChart& chart);
 std::string chart_script(const LineChart& chart);
 

@@ -25,7 +25,7 @@ double& cell(Panel& panel, double x, std::size_t series, std::size_t count) {
   return panel.rows.try_emplace(x, std::vector<double>(count, absent)).first->second[series];
 }
 
-// The best rate per GPU at the smallest GPU count.
+// Returns the best rate per GPU at the smallest GPU count.
 double ideal_rate(const Points& points) {
   const double fewest = values(points, &Point::gpus).front();
   double best = 0;
@@ -48,7 +48,7 @@ Slice scaling_slice(const Rows& rows) {
   return slice;
 }
 
-// Throughput, or throughput as a share of the ideal line in percent.
+// Returns the chart of throughput, or of throughput as a percentage of the ideal line.
 LineChart scaling_chart(Slice& slice, bool as_share) {
   const std::vector<std::string> optimizers = names(slice.points, &Point::optimizer);
   LineChart chart;
@@ -117,7 +117,7 @@ bool freeze_share_varies(const Points& points) {
   });
 }
 
-// The rows of the largest GPU count with two or more freeze shares.
+// Returns the rows of the largest GPU count with two or more freeze shares.
 Points freeze_points(const Points& cluster) {
   const std::vector<double> gpus = values(cluster, &Point::gpus);
   for (auto n = gpus.rbegin(); n != gpus.rend(); ++n) {
@@ -136,8 +136,8 @@ std::vector<std::string> backend_labels(const Points& points) {
   return labels;
 }
 
-// One line per backend; the plain run, which has no warm-up, as the level to beat: the last of
-// `count` series where it has one.
+// Returns a panel with one line per backend. The plain run, which has no warm-up, is the level to
+// beat; it is the last of `count` series if present.
 Panel freeze_panel(const Points& points, const std::vector<std::string>& labels, std::size_t count,
                    TimeUnit unit) {
   Panel panel{fmt::format("{}, {} GPUs", points.front()->cluster, points.front()->gpus), {}};
@@ -332,7 +332,7 @@ Figure freeze_figure(const Rows& rows, const std::string& optimizer) {
     return any_cluster(some, [](const Points& one) { return !freeze_points(one).empty(); });
   });
   keep_fastest(slice, place_over_freeze);
-  std::vector<Points> shown;  // none where freeze_step varies in clusters beyond the panels alone
+  std::vector<Points> shown;  // empty if freeze_step varies only in clusters without a panel
   for (const std::string& cluster : panel_clusters(slice)) {
     const Points some = freeze_points(of_cluster(slice.points, cluster));
     if (!some.empty()) shown.push_back(some);

@@ -69,7 +69,7 @@ constexpr Heading headings[] = {
     {"communication calibrated", "communication_calibrated", Kind::fact},
     {"status", "status", Kind::fact}};
 
-// Columns about one kind of step that are for the page's script alone.
+// Columns about one kind of step that only the page's script uses.
 struct Detail {
   std::string_view title;
   double unit;
@@ -77,7 +77,7 @@ struct Detail {
 constexpr Detail details[] = {
     {"steps", 1}, {"step_time_low_us", 1e3}, {"step_time_high_us", 1e3}, {"step_time_coverage", 1}};
 
-// Ends of the intervals of a whole run.
+// Columns of the interval ends of a whole run.
 constexpr Detail run_ends[] = {{"run_time_low_s", 3600}, {"run_time_high_s", 3600},
                                {"cost_low_usd", 1},      {"cost_high_usd", 1},
                                {"speedup_low", 1},       {"speedup_high", 1},
@@ -153,7 +153,7 @@ std::size_t Listing::setting_column(std::string_view key) {
   return setting_columns_.back();
 }
 
-// "cluster.node.gpu_link=25GB/s; tp=8". The bandwidth of the NIC has a column of its own.
+// Reads "cluster.node.gpu_link=25GB/s; tp=8". The bandwidth of the NIC has its own column.
 void Listing::read_settings(std::string_view settings) {
   if (settings == said_settings_) return;
   said_settings_ = settings;
@@ -163,7 +163,7 @@ void Listing::read_settings(std::string_view settings) {
     const std::size_t end = std::min(settings.find("; ", begin), settings.size());
     const std::string_view setting = settings.substr(begin, end - begin);
     const std::size_t equals = std::min(setting.find('='), setting.size());
-    // A cluster from a file has its name in a column, and the file in its settings.
+    // The name of a cluster from a file is in its column; the file is in its settings.
     const std::string_view name = setting.substr(0, equals);
     const bool has_column =
         std::any_of(columns_.begin(), columns_.begin() + static_cast<std::ptrdiff_t>(fixed_),
@@ -178,7 +178,7 @@ void Listing::read_settings(std::string_view settings) {
   }
 }
 
-// Rows that follow one another mostly say the same, which is not computed again.
+// Consecutive rows mostly have the same share, which is then not computed again.
 std::uint32_t Listing::warmup_place(Column& column, std::string_view freeze,
                                     std::string_view steps) {
   if (rows_ == 0 || freeze != said_freeze_ || steps != said_steps_) {
@@ -225,7 +225,8 @@ bool Listing::add(const csv::Reader& file) {
   return !kept_.empty() && kept_.back() == row;
 }
 
-// Halves the kept values of the key that has the most; four of them still make a line.
+// Halves the kept values of the key that has the most. Keys with fewer than eight values are kept,
+// since four values still make a line.
 void Listing::thin() {
   std::size_t widest = columns_.size(), most = 7;
   for (std::size_t i = 0; i < columns_.size(); ++i) {

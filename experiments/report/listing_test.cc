@@ -43,7 +43,7 @@ std::uint32_t unpacked(const std::string& text, std::size_t width, std::size_t r
   return value;
 }
 
-// Returns the cell of a row in a column that differs.
+// Returns the cell of a row in a column whose rows differ.
 Json cell_at(const Json& of, std::size_t row) {
   if (of.contains("cells")) return of.at("cells").at(row);
   const auto width = of.at("width").get<std::size_t>();
@@ -83,7 +83,7 @@ TEST_CASE("listing: keys by name, figures in units for people, what all rows say
   CHECK(column(rows, "compression_forward_us").at("cells") ==
         Json::parse("[2.5, null, null, null]"));
   CHECK(column(rows, "compression_forward_us").at("kind") == "detail");
-  // The step of a freeze_step compresses already.
+  // Step freeze_step itself compresses, so the warm-up is one step shorter.
   CHECK(column(rows, "warmup_percent").at("names") == Json::parse(R"([10, 5, 16.7, ""])"));
   CHECK(column(rows, "status").at("kind") == "fact");
 }
@@ -93,7 +93,7 @@ TEST_CASE("listing: a verdict is in words, not in the code of the file") {
   CHECK(column(rows, "verdict").at("names") == Json({"pays", "not certain", "", "does not pay"}));
 }
 
-TEST_CASE("listing: a key that settings alone name has a column, empty where it was not set") {
+TEST_CASE("listing: a key found only in settings has a column, empty if it was not set") {
   const Json rows =
       json_of(listing_of("gpus,settings\n8,\n8,cluster.nic.bandwidth=1 Gbit/s; tp=2\n8,tp=4; "
                          "node.link=25GB/s\n8,\n"));
@@ -102,7 +102,7 @@ TEST_CASE("listing: a key that settings alone name has a column, empty where it 
   for (const auto& [row, said] :
        {std::pair{0, Json("")}, {1, Json(2)}, {2, Json(4)}, {3, Json("")}})
     CHECK(name_at(tp, static_cast<std::size_t>(row)) == said);
-  // A description from a file has its name in a column, and the file in its settings.
+  // The name of a description from a file is in its column; the file is in its settings.
   const Json file = json_of(listing_of("cluster,settings\nmine,cluster=./a.toml\n"));
   CHECK(column(file, "cluster").at("names") == Json::parse(R"(["mine"])"));
   CHECK(column(file, "cluster file").at("names") == Json::parse(R"(["./a.toml"])"));
@@ -142,7 +142,7 @@ TEST_CASE(
   std::set<double> values;
   for (std::size_t row = 0; row < listing.kept(); ++row) {
     values.insert(name_at(kept, row).get<double>());
-    // The cells of a kept row belong together.
+    // The cells of a kept row stay together.
     CHECK((row % 997 != 0 || name_at(kept, row) == cell_at(run, row)));
   }
   CHECK(kept.at("names").size() == values.size());
@@ -159,7 +159,8 @@ TEST_CASE("listing: rows that no key tells apart are thinned as rows") {
   CHECK(listing.kept() == Listing::most_rows / 2 + 1);
 }
 
-// Five digits of any size, few values, whole numbers with more digits, and none.
+// Cells: five digits of any size, few distinct values, whole numbers with more digits, and empty
+// ones.
 TEST_CASE("listing: packed cells are those that are written as text") {
   std::string text = "gpus,run_time_s,mfu,speedup_vs_baseline,gpu_hours,tflops_per_gpu\n";
   std::vector<std::vector<double>> said(5);

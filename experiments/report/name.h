@@ -1,5 +1,5 @@
-// A text that many rows share (a model, a cluster, a status), kept once for the whole process: a
-// row then holds a pointer, and two names are equal where their pointers are.
+// A text that many rows share (a model, a cluster, a status), stored once per process. A row
+// contains a pointer; two names are equal if their pointers are.
 #pragma once
 
 #include <fmt/format.h>

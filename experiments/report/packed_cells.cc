@@ -8,7 +8,8 @@
 namespace lambcast::report {
 namespace {
 
-// '#' to '~' without those that JSON escapes or that begin the end of a script.
+// Returns the characters '#' to '~', without those that JSON escapes or that begin the end of a
+// script.
 const std::string& characters() {
   static const std::string all = [] {
     std::string found;
@@ -22,11 +23,11 @@ const std::string& characters() {
 constexpr std::uint32_t least_digits = 10'000, mantissas = 90'000;
 
 struct Decimal {
-  std::uint32_t digits;  // five, the first not zero
+  std::uint32_t digits;  // five digits, the first of them not zero
   int exponent;
 };
 
-// `value` is positive.
+// Returns the five-digit form of a positive `value`.
 Decimal decimal_of(float value) {
   std::array<char, 32> text;  // "1.2345e-06"
   const auto end =

@@ -1,10 +1,10 @@
-// Cells of long columns as printable characters, of the same number for each row: a page of 100,000
-// rows takes a third of what numbers as text do. Numbers keep five digits, as they do as text;
-// whole numbers next to fractions do too.
+// Cells of long columns as printable characters, with the same number for each row. A page of
+// 100,000 rows then takes a third of the bytes of numbers as text. Numbers keep five digits, as in
+// text; so do whole numbers in a column with fractions.
 //
-//   places    of a text among the names, or of a number among the values of its column
-//   decimals  numbers of five digits m * 10^e by the digits, e and the sign; the fewer powers of
-//             ten a column has, the shorter
+//   places    index of a text among the names, or of a number among the values of its column
+//   decimals  numbers of five digits m * 10^e, stored as digits, e and sign; columns with fewer
+//             powers of ten take fewer characters
 //
 // The page's script reads both (page/rows.js).
 #pragma once
@@ -15,23 +15,23 @@
 
 namespace lambcast::report {
 
-// Returns the characters that a number below `values` takes.
+// Returns the number of characters for a number below `values`.
 int packed_width(std::size_t values);
 
-// Appends `value` as `width` characters, the highest first.
+// Appends `value` as `width` characters, the most significant first.
 void append_packed(std::string& out, std::uint32_t value, int width);
 
-// The numbers of a column as decimals.
+// Encodes the numbers of a column as decimals.
 class Decimals {
  public:
   void add(float value);
-  // Whether five digits suffice: for all but columns of whole numbers with more. The rest holds
-  // only then.
+  // Returns whether five digits suffice. They do not if all values are whole numbers and one needs
+  // more digits. Precondition of width(), code(), least() and powers().
   bool possible() const { return !long_whole_ || fraction_; }
   int width() const;
-  // A number that was added: 0 is none, 1 is zero.
+  // Returns the code of a number that was added; code 0 stands for an empty cell, code 1 for zero.
   std::uint32_t code(float value) const;
-  // The least e, and the powers of ten from there on.
+  // The least exponent e, and the number of powers of ten from there on.
   int least() const { return least_; }
   int powers() const { return most_ - least_ + 1; }
 

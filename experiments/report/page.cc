@@ -17,10 +17,10 @@
 namespace lambcast::report {
 namespace {
 
-// A manifest is three levels deep; text that nests without end would end the stack.
+// Limit of nesting, since deeper text would overflow the stack. A manifest has three levels.
 constexpr int most_levels = 32;
 
-// A longer list (the columns, a scan) stands in lines of text, not one item a line.
+// Longer lists (the columns, a scan) are written as text, not one item per line.
 constexpr std::size_t most_items = 10;
 
 std::string json_html(const Json& value, const std::string& file, int level = 0) {
@@ -54,8 +54,8 @@ std::string cost_sources(const std::map<std::string, std::size_t>& counts) {
   return text.empty() ? "" : "<p>Costs that the rows rest on:</p><ul>" + text + "</ul>\n";
 }
 
-// The rows, with what was swept, the kinds and parts of steps and how they look, and, where they
-// are not all rows, which they are.
+// Appends the rows as JSON, with the swept keys, the step kinds, the step parts and their colours.
+// If rows were left out, the JSON states which.
 void append_rows(std::string& page, const Listing& listing, const std::vector<std::string>& swept) {
   page += "{\"swept\":[";
   for (const std::string& key : swept) {

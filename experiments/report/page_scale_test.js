@@ -1,6 +1,6 @@
-// Drives the page of a hundred thousand rows (tools/page_scale_test.sh appends it to the page). How many
-// rows each question has stands in `counts`, as counted in results.csv. What it found goes into
-// <pre id=checks>, a line each, beginning with "ok" or "FAILED".
+// Drives the page of a hundred thousand rows (tools/page_scale_test.sh appends it to the page).
+// `counts` has the number of rows for each question, as counted in results.csv. The results go into
+// <pre id=checks>, one per line, beginning with "ok" or "FAILED".
 /* global counts */
 "use strict";
 
@@ -22,7 +22,7 @@
     box.value = text;
     box.dispatchEvent(new Event("input"));
   }
-  // Lines and marks have a strong colour; axes and words are grey, bands pale.
+  // Lines and marks have a strong colour; axes and text are grey, bands pale.
   function drawn() {
     const canvas = document.querySelector(".picture canvas");
     const rgba = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
@@ -35,7 +35,7 @@
   }
   function shown() { return document.querySelectorAll("#rows tbody tr[aria-rowindex]").length; }
 
-  // uPlot draws in its own time.
+  // uPlot draws asynchronously.
   function wait() { return new Promise(function (done) { setTimeout(done, 300); }); }
   async function run() {
     await wait();
@@ -69,7 +69,7 @@
       await wait();
       same("view " + chip.textContent, drawn(), true);
     }
-    // Of the script's objects, after all of it; precise with --enable-precise-memory-info.
+    // Memory of the script's objects after all checks; precise with --enable-precise-memory-info.
     const megabytes = performance.memory.usedJSHeapSize / 1e6;
     same("in " + megabytes.toFixed(0) + " MB", megabytes < counts.megabytes, true);
   }

@@ -36,7 +36,7 @@ TEST_CASE("everything from the results is escaped") {
   const std::string page = page_of(synthetic_header() + synthetic_rows(sweep));
   CHECK_FALSE(contains(page, "<script>alert"));
   CHECK_FALSE(contains(page, "<img"));
-  // In the sentences of the verdict, and in the data of the rows.
+  // Names appear in the sentences of the verdict and in the data of the rows.
   CHECK(contains(page, "&lt;script&gt;alert(&#39;x &amp; y&#39;)&lt;/script&gt;"));
   CHECK(contains(page, "&quot;&gt;&lt;img src=x&gt;"));
   CHECK(contains(page, R"("names":["\u003cscript>alert('x & y')\u003c/script>"])"));

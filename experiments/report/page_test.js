@@ -1,6 +1,6 @@
 // Drives a report's page in a browser (tools/page_test.sh appends it to the page) and checks it
-// against results.csv, which stands in `resultsCsv`. What it found goes into <pre id=checks>, a line
-// each, beginning with "ok" or "FAILED".
+// against results.csv, whose text is in `resultsCsv`. The results go into <pre id=checks>, one per
+// line, beginning with "ok" or "FAILED".
 /* global resultsCsv */
 "use strict";
 
@@ -14,7 +14,8 @@
     check(what, a === b, { found: a.slice(0, 300), wanted: b.slice(0, 300) });
   }
 
-  // RFC 4180; a cell that a spreadsheet would take for a formula has a quote before it.
+  // Parses CSV (RFC 4180). A cell that a spreadsheet would take for a formula has a quote before
+  // it.
   function parse(text) {
     const records = [[""]];
     let quoted = false;
@@ -34,7 +35,7 @@
       }));
     });
   }
-  // As results.csv has it, by a way of its own.
+  // Reads the values of results.csv independently of the page's code.
   const units = { run_time_s: 3600, uniform_step_time_us: 1e3, warmup_step_time_us: 1e3,
     compression_step_time_us: 1e3, silent_step_time_us: 1e3, run_wire_bytes_per_gpu: 1e9,
     peak_bytes_per_gpu: Math.pow(2, 30) };
@@ -64,7 +65,7 @@
   const csv = parse(resultsCsv), explorer = lambcast.explorer, table = explorer.table;
   const scroll = document.querySelector("#rows .scroll");
 
-  // Every row of the table as the document has it, scrolled through.
+  // Scrolls through the table and returns every row of it.
   function shownRows() {
     const found = new Map();
     for (let top = 0; ; top += 300) {
@@ -83,7 +84,8 @@
     history.replaceState(null, "", "#" + hash);
     dispatchEvent(new HashChangeEvent("hashchange"));
   }
-  // The rows on the screen are those of results.csv for which `wanted` holds, in their order.
+  // Checks that the rows on the screen are those of results.csv for which `wanted` holds, in their
+  // order.
   function checkRows(what, wanted) {
     const rows = shownRows(), file = csv.filter(wanted);
     let wrong = null;
@@ -132,7 +134,7 @@
     check("some slice was checked", explorer.data.swept.length >= 4, explorer.data.swept.length);
   }
 
-  // Rows of one point, as two parts of a sweep may have them, are one group of bars.
+  // Rows of one point, as two parts of a sweep may have, must make one group of bars.
   function barsOnce() {
     const data = explorer.data, place = document.createElement("div");
     function bars(rows) {
@@ -142,7 +144,7 @@
     const row = data.ok[0];
     check("a row has bars", bars([row]) > 0, bars([row]));
     same("a point has its bars once", bars([row, row]), bars([row]));
-    // Of many rows those of some bandwidths are shown, of each bandwidth all.
+    // If there are many rows, some bandwidths are shown, each with all its rows.
     const nic = data.column("nic_bandwidth_Gbps");
     const scanned = data.matching({ optimizer: "onebit_lamb", cluster: "paper-edr100-v100",
       gpus: "64..256", global_batch: "65536", warmup_percent: "16.7" }, data.ok);
@@ -173,7 +175,7 @@
       .filter(function (name) { return name === "LAMB step"; }).length, 0);
   }
 
-  // All rows differ in more than the NIC.
+  // All rows differ in more keys than the NIC.
   function noBreakEvenOfUnlikeRows() {
     const data = explorer.data, figure = data.column("speedup_vs_baseline");
     const unlike = lambcast.linesOf(data, data.matching({}, data.drawable(figure)),
@@ -252,7 +254,8 @@
       }) && visible(document.querySelector("#steps .stack")), 0);
   }
 
-  // Lines are compared at values that all have: the plain optimizer ran at the NIC of its cluster alone.
+  // Lines are compared at values that all have. The plain optimizer ran only at the NIC bandwidth
+  // of its cluster.
   function likeWithLike() {
     const data = explorer.data, rate = data.column("run_samples_per_s"), nic = data.column("nic_bandwidth_Gbps");
     const optimizer = data.column("optimizer");
@@ -285,7 +288,8 @@
       explorer.views.map(function (v) { return v.state.slice; }));
   }
 
-  // Whatever is chosen, a chart or a sentence on what to change stands in its place, and the change helps.
+  // For any choice, there is a chart, or a sentence on what to change. The change must give a
+  // chart.
   function emptied() {
     const nothing = document.querySelector("#explore .note");
     const wrong = [];
@@ -317,7 +321,7 @@
       /costs: \w+/.test(found) && /communication: /.test(found), found);
   }
 
-  // Without a pointer or eyes: role, label, focus, arrow keys and a table.
+  // Use without a pointer or eyesight: role, label, focus, arrow keys and a table.
   function readable() {
     const canvases = Array.from(document.querySelectorAll("canvas")).filter(visible);
     check("canvases have role, label and focus", canvases.length > 1 && canvases.every(function (canvas) {
@@ -341,7 +345,7 @@
     details.open = false;
   }
 
-  // Files that the buttons save, from a line chart and from a map.
+  // Checks the files that the buttons save, from a line chart and from a map.
   function exported() {
     const look = { ink: "#000", line: "#ccc", back: "#fff", soft: "#444" };
     [explorer.chart, explorer.mapCharts[0]].forEach(function (chart) {
@@ -381,7 +385,7 @@
   }
 
   function closedForms() {
-    // z = x / y is 1 on the diagonal, whatever the grid; the ends of its pieces lie on it.
+    // z = x / y is 1 on the diagonal of any grid, so the ends of the line's pieces lie on it.
     const xs = [1, 2, 8, 16], ys = [3, 5, 7];
     const z = ys.map(function (y) { return xs.map(function (x) { return x / y; }); });
     const pieces = lambcast.contour(xs, ys, z, 1, true, true);
@@ -413,7 +417,7 @@
     check("it is still drawn after printing", visible(document.querySelector(".picture canvas")), 0);
   }
 
-  // uPlot draws in its own time.
+  // uPlot draws asynchronously.
   function drawn() { return new Promise(function (done) { setTimeout(done, 200); }); }
   async function run() {
     await drawn();

@@ -13,7 +13,7 @@ struct Known {
   Look look;
 };
 
-// Others have looks by their place.
+// Other optimizers get a look by their index.
 constexpr std::array<Known, 5> known_optimizers = {
     {{OptimizerType::lamb, {"#E69F00", 4, 1.5}},
      {OptimizerType::onebit_lamb, {"#D55E00", 5, 1.5}},
@@ -66,7 +66,7 @@ Look series_look(std::size_t index) {
                                           {"#CC79A7", 13},
                                           {"#56B4E9", 6}}};
   Look look = looks[index % looks.size()];
-  // The next turns have the same colours with other marks.
+  // Further rounds have the same colours with other marks.
   if (const std::size_t turn = index / looks.size(); turn > 0) {
     const Look& other = looks[(index + 2 * turn) % looks.size()];
     look.point = other.point;

@@ -1,6 +1,6 @@
-// How each optimizer, backend and part of a step looks, the same in every figure. Colours are
-// those of Okabe and Ito (Color Universal Design, 2008), which stay apart for colour-blind
-// readers; shape and fill repeat the difference for print in grey.
+// The look of each optimizer, backend and part of a step, the same in every figure. The colours are
+// those of Okabe and Ito (Color Universal Design, 2008), which colour-blind readers can tell apart.
+// Shape and fill show the same difference in grey print.
 #pragma once
 
 #include <array>
@@ -18,21 +18,21 @@ struct Look {
   double size = 1;
 };
 
-// "onebit_lamb" to "1-bit LAMB"; an unknown name stays as it is.
+// Returns "1-bit LAMB" for "onebit_lamb"; an unknown name stays as it is.
 std::string display_name(std::string_view optimizer);
 
-// Plain optimizers have a lighter colour and a hollow mark in place of their compressed form's.
-// LAMB's marks are larger than Adam's, so that both show where lines meet. `index` chooses a look
-// for unknown names.
+// Returns the look of an optimizer. A plain one has a lighter colour than its compressed form and a
+// hollow mark. LAMB's marks are larger than Adam's, so that both are visible if lines meet. `index`
+// chooses a look for unknown names.
 Look optimizer_look(std::string_view optimizer, std::size_t index);
 Look series_look(std::size_t index);
 
-// Colour and shape by `index`, with the fill left free to tell two kinds of points apart; grey
-// where colours have run out.
+// Returns colour and shape by `index`; the fill can distinguish two kinds of points. Grey after the
+// last colour.
 inline constexpr std::size_t shapes = 6;
 Look shape_look(std::size_t index, bool filled);
 
-// By step_parts, then what they leave of a step.
+// Looks of step_parts in their order, then of the remaining time.
 struct PartLook {
   std::string_view label, colour;
 };

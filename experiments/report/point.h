@@ -1,5 +1,5 @@
-// One row of results.csv with names, so that figures and verdict speak of GPUs and freeze shares,
-// not of columns. Empty fields are NaN (numbers) or empty (text): "does not apply".
+// One row of results.csv with named fields, so that figures and verdict need no column titles.
+// Empty fields are NaN (numbers) or empty (text): "does not apply".
 #pragma once
 
 #include <algorithm>
@@ -18,19 +18,19 @@
 namespace lambcast::report {
 
 inline constexpr double absent = std::numeric_limits<double>::quiet_NaN();
-// Absent is a value as well.
+// Compares numbers; two absent ones are equal.
 inline bool same_number(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
 struct StepFigures {
-  StepKind kind = StepKind::uniform;  // of step_kinds
+  StepKind kind = StepKind::uniform;  // one of step_kinds
   double step_time_us = absent;
   std::array<double, step_parts.size()> parts_us{};  // an empty field counts as 0
 
   bool operator==(const StepFigures&) const = default;
 };
 
-// The steps of a row, one of each kind. Rows that differ in how long the run is, or in when it
-// freezes, have the same, and then share them: a sweep has millions of such.
+// The steps of a row, one of each kind. Rows that differ only in the length of the run or the
+// freeze step share them, since a sweep has millions of such rows.
 class StepsByKind {
  public:
   StepsByKind() = default;
@@ -52,7 +52,7 @@ class StepsByKind {
 // cache lines.
 struct Point {
   Name model, cluster, optimizer, backend;
-  Name baseline;  // the plain optimizer that `speedup` compares with
+  Name baseline;  // plain optimizer that `speedup` is relative to
   Name status;
   double gpus = absent, global_batch = absent, nodes = absent, gpus_per_node = absent,
          micro_batch = absent, grad_accum = absent, seq_len = absent, steps = absent,
@@ -64,8 +64,8 @@ struct Point {
   StepsByKind kinds;
   double fused_speedup = absent, fused_low = absent, fused_high = absent;  // with fused kernels
   Name cost_source;
-  Name measure_first;  // what would narrow the speed-up's interval most
-  Name findings;       // codes, with spaces between
+  Name measure_first;  // the measurement that would narrow the speed-up's interval most
+  Name findings;       // codes, separated by spaces
 
   bool ok() const { return status == "ok"; }
   bool compressed() const { return !baseline.empty() && baseline != optimizer; }

@@ -17,8 +17,8 @@ std::string point_name(const Point& point, const std::vector<Point>& points) {
     if (p.model == point.model && p.cluster == point.cluster && p.optimizer == point.optimizer &&
         p.gpus == point.gpus && p.global_batch == point.global_batch)
       alike.push_back(&p);
-  // Names `said` where rows alike so far differ in `field`, and goes on with those that do not;
-  // with all where none is left, as of a value that no row of a part has.
+  // Appends `said` if the rows still considered differ in `field`, and keeps the rows with the
+  // point's value. Keeps all rows if none has it.
   const auto name = [&](double Point::*field, const std::string& said) {
     const auto other = [&](const Point* p) { return !same_number(p->*field, point.*field); };
     const auto differ = static_cast<std::size_t>(std::ranges::count_if(alike, other));

@@ -18,10 +18,10 @@ namespace fs = std::filesystem;
 namespace lambcast::report {
 namespace {
 
-// Every page of this program begins with its name.
+// Beginning of every page that this program writes.
 constexpr std::string_view page_mark = "<title>lambcast ";
 
-// The beginning of a file, without waiting for one that is a pipe.
+// Returns the beginning of a file; does not wait if it is a pipe.
 std::string beginning_of(const fs::path& path) {
   std::string text(4096, ' ');
   std::ifstream in(path, std::ios::binary);
@@ -33,7 +33,7 @@ std::string beginning_of(const fs::path& path) {
 }  // namespace
 
 Results read_results(const fs::path& results_dir) {
-  // A link may lead out of this folder, and an error message would quote the file's first line.
+  // A link may lead out of this folder, and an error message would show the file's first line.
   for (const char* name : {"results.csv", "results.sums"}) refuse_link(results_dir / name);
   std::error_code none;
   if (!fs::exists(fs::symlink_status(results_dir / "results.csv", none)))

@@ -1,11 +1,11 @@
-// The report of a results folder: pictures for papers and slides, one HTML page that works
-// without a network, and a summary in plain text.
+// The report of a results folder: pictures for papers and slides, one HTML page that works without
+// a network, and a summary in plain text.
 //
-//   DIR/results.csv, DIR/manifest.json   read; a missing manifest is said on the page
-//   DIR/report.html                      written; figures, styles and script are inside it
+//   DIR/results.csv, DIR/manifest.json   read; the page states if a manifest is missing
+//   DIR/report.html                      written; contains figures, styles and script
 //   DIR/plots/                           written; see drawing.h
 //
-// The same results give the same bytes: nothing written here holds a date or a path.
+// The same results give the same bytes: the files contain no date and no path.
 #pragma once
 
 #include <filesystem>
@@ -23,13 +23,13 @@ Results read_results(const std::filesystem::path& results_dir);
 // Throws Error (usage) if there is a report.html that this program did not write.
 void refuse_foreign_page(const std::filesystem::path& results_dir);
 
-// Throws Error: usage for a malformed manifest.json or a foreign report.html, failure for a file
-// that cannot be written. A missing or failing gnuplot is no error: everything except the pictures
-// is written, and a message states so.
+// Writes the report. Throws Error: usage for a malformed manifest.json or a foreign report.html,
+// failure for a file that cannot be written. A missing or failing gnuplot is no error: everything
+// except the pictures is written, and a message states so.
 Paths write_report(const Results& results, const std::filesystem::path& results_dir,
                    const DrawingLimits& limits = {});
 
-// The verdict and the spread of speed-ups, for stdout.
+// Returns the verdict and the spread of speed-ups, for stdout.
 std::string summary_text(const Results& results);
 
 }  // namespace lambcast::report

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Catch2 2 cannot skip a test: say why and pass.
+// Catch2 2 cannot skip a test, so the macro gives the reason and passes.
 #define NEED_GNUPLOT()                         \
   if (!gnuplot_found()) {                      \
     WARN("skipped: gnuplot is not installed"); \
@@ -38,7 +38,7 @@ Paths report_of(const fs::path& folder, const DrawingLimits& limits = {}) {
   return write_report(read_results(folder), folder, limits);
 }
 
-// A gnuplot that is a shell script, found before any other while it lives.
+// A shell script named gnuplot, first in PATH while the object lives.
 struct FakeGnuplot {
   FakeGnuplot(const fs::path& folder, const std::string& script)
       : path(folder.string() + ":/usr/bin:/bin") {
@@ -82,7 +82,8 @@ TEST_CASE("a study becomes a page and pictures, the same bytes each time") {
   const ResultsFolder folder("study", synthetic_study());
   const Paths paths = report_of(folder.path);
   CHECK(paths.messages.empty());
-  // Three general figures and three for each of two compressed optimizers, four files each.
+  // There are three general figures and three for each of two compressed optimizers, with four
+  // files each.
   CHECK(paths.plots.size() == 9 * 4);
   for (const fs::path& plot : paths.plots) CHECK(fs::file_size(plot) > 100);
   const auto first = all_files(folder.path);
@@ -111,14 +112,14 @@ TEST_CASE("the page loads nothing") {
   CHECK_FALSE(contains(page, folder.path.string()));
 }
 
-TEST_CASE("figures that are left out are told, and pictures of an earlier report go") {
+TEST_CASE("figures that are left out are reported, and pictures of an earlier report are removed") {
   NEED_GNUPLOT()
   const ResultsFolder folder("left_out", small_results());
   fs::create_directories(folder.path / "plots");
   std::ofstream(folder.path / "plots" / "freeze_onebit_lamb.png") << "old";
   const Paths paths = report_of(folder.path);
   CHECK_FALSE(fs::exists(folder.path / "plots" / "freeze_onebit_lamb.png"));
-  // One batch, one freeze share, one bandwidth: three figures less.
+  // One batch, one freeze share and one bandwidth allow three figures less.
   CHECK(paths.messages.size() == 3);
   CHECK(paths.plots.size() == 3 * 4);
   CHECK_FALSE(contains(file_text(paths.page), "It needs 1-bit LAMB at one GPU count"));
@@ -133,14 +134,14 @@ TEST_CASE("without gnuplot the page and the sources of the figures still come ou
   CHECK(fs::exists(folder.path / "plots" / "throughput.gp"));
   CHECK(fs::exists(folder.path / "plots" / "throughput.dat"));
   CHECK_FALSE(fs::exists(folder.path / "plots" / "throughput.svg"));
-  // The page draws its own pictures and has them all the same.
+  // The page draws its own pictures, so it is complete without gnuplot.
   const std::string page = file_text(paths.page);
   CHECK_FALSE(contains(page, "gnuplot is not installed"));
   CHECK(contains(page, "id=rows-data"));
   CHECK(contains(page, "class=numbers"));
 }
 
-TEST_CASE("gnuplot failing costs the picture, not the report, and its message is told") {
+TEST_CASE("gnuplot failing costs the picture, not the report, and its message is shown") {
   const ResultsFolder folder("failing", small_results());
   // One picture fails half-way, with an escape byte in the message.
   const FakeGnuplot fake(folder.path,
@@ -177,7 +178,7 @@ TEST_CASE("who asks for the drawing to stop does not wait for gnuplot, and gets 
   CHECK_FALSE(fs::exists(folder.path / "report.html"));
 }
 
-TEST_CASE("a page of somebody else is not overwritten, one of an earlier report is") {
+TEST_CASE("a page of another program is not overwritten, one of an earlier report is") {
   const ResultsFolder folder("foreign", small_results());
   const SearchPath none("/nonexistent");
   const fs::path page = folder.path / "report.html";
@@ -287,7 +288,7 @@ TEST_CASE("bad results folders are refused by name") {
 
 TEST_CASE("a manifest may be missing, and so may the columns that were added later") {
   std::string results = small_results(), older;
-  for (std::size_t at = 0; at < results.size();) {  // without the last four fields of each line
+  for (std::size_t at = 0; at < results.size();) {  // drop the last four fields of each line
     const std::size_t end = results.find('\n', at);
     std::size_t cut = end;
     for (int i = 0; i < 4; ++i) cut = results.rfind(',', cut - 1);

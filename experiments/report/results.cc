@@ -17,8 +17,7 @@ namespace {
 struct TextField {
   const char* title;
   Name Point::*field;
-  bool late =
-      false;  // stands after `cost_source`, the end of the promised order: older files lack it
+  bool late = false;  // follows `cost_source`, the end of the promised order; older files lack it
 };
 constexpr TextField text_fields[] = {{"model", &Point::model},
                                      {"cluster", &Point::cluster},
@@ -42,7 +41,7 @@ constexpr TextField text_fields[] = {{"model", &Point::model},
 constexpr std::size_t settings_field =
     std::ranges::find(text_fields, &Point::settings, &TextField::field) - text_fields;
 
-// Texts of rows that are all unlike are not looked for among more than these.
+// Limit of the texts searched for duplicates, if all rows differ.
 constexpr std::size_t most_known = 1 << 15;
 
 struct NumberField {
@@ -73,10 +72,10 @@ constexpr NumberField number_fields[] = {{"nodes", &Point::nodes},
 
 struct Settings {
   std::string rest;      // "a=1; b=2": those that no number of a point and no name says already
-  std::string exchange;  // other than the one of all bits; may be empty
+  std::string exchange;  // exchange other than the uncompressed one; may be empty
 };
 
-// Parses "a=1; samples=9; b=2; exchange=fp8".
+// Returns the settings of "a=1; samples=9; b=2; exchange=fp8".
 Settings settings_of(std::string_view text) {
   constexpr std::string_view exchange = "exchange=";
   Settings found;
@@ -105,7 +104,7 @@ class RowReader {
     calibrated_ = file.find("communication_calibrated");
   }
 
-  // Counts the row that `point` was read from by its sources and its interval widths.
+  // Counts a row by its sources and its interval widths.
   void add_grounds(const Point& point, Grounds& grounds) {
     if (!point.ok()) return;
     if (calibrated_ && !file_.text(*calibrated_).empty())
@@ -129,7 +128,7 @@ class RowReader {
     if (!exchange.empty() && p.optimizer == p.baseline)
       p.optimizer = fmt::format("{} with {}", p.optimizer, exchange);
     for (std::size_t i = 0; i < std::size(number_fields); ++i) {
-      // A run may compress from its first step, and pictures have no sequence.
+      // These may be zero: a run may compress from its first step, and pictures have no sequence.
       const bool zero = number_fields[i].field == &Point::freeze_step ||
                         number_fields[i].field == &Point::warmup_steps ||
                         number_fields[i].field == &Point::seq_len;
@@ -140,7 +139,7 @@ class RowReader {
   }
 
  private:
-  // Content of a cell: its text, and in `settings` the exchange that they name.
+  // Content of a cell: its text; for `settings` also the exchange named there.
   struct Said {
     Name name = {};
     Name exchange = {};

@@ -1,5 +1,5 @@
 // Reads results.csv for the report: once, row by row, in bounded memory. Statistics of all rows are
-// updated on the way (tally.h). The rows are kept if there are few (kept_rows.h), else a part of
+// updated meanwhile (tally.h). All rows are kept if there are few (kept_rows.h), else a part of
 // them, and the report states which.
 #pragma once
 
@@ -21,12 +21,13 @@ inline constexpr std::size_t most_points = 10'000'000;
 
 // Sources and interval widths of the rows that ran.
 struct Grounds {
-  std::size_t calibrated = 0, extrapolated = 0;  // rows, by the source of their collective times
-  // Rows by the interval half-width in whole percent, of the kind of step with the widest interval.
+  std::size_t calibrated = 0, extrapolated = 0;  // rows by the source of their collective times
+  // Rows by the interval half-width in whole percent, for the kind of step with the widest
+  // interval.
   std::map<double, std::size_t> below_percent, above_percent;
 };
 
-// Not copyable: the summary points into the points.
+// Results of a sweep. Not copyable, since the summary points into the points.
 struct Results {
   Results(Listing rows) : listing(std::move(rows)) {}
   Results(Results&&) = default;
@@ -37,8 +38,9 @@ struct Results {
   Summary summary;
 };
 
-// Throws Error (usage) naming file, line and column for a missing column, a field that is no number
-// or one that no forecast has (0 samples a second), and for more rows than a sweep may have.
+// Reads the results. Throws Error (usage) naming file, line and column for a missing column, a
+// field that is not a number or is out of range (0 samples a second), and for more rows than a
+// sweep may have.
 Results read_results(csv::Reader reader, std::size_t most_bytes = KeptRows::most_bytes);
 
 }  // namespace lambcast::report

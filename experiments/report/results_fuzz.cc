@@ -1,4 +1,4 @@
-// results.csv and manifest.json as the report reads them, divided by a line "----".
+// Reads results.csv and manifest.json as the report does; a line "----" separates them.
 #include "experiments/report/page.h"
 #include "experiments/report/report.h"
 #include "sim/base/fuzz_target.h"

@@ -10,11 +10,11 @@ using namespace lambcast::report;
 using Catch::Matchers::Contains;
 using Catch::Matchers::EndsWith;
 
-TEST_CASE("results: what is told of every row does not depend on which are kept") {
+TEST_CASE("results: statistics of all rows do not depend on the rows kept") {
   SyntheticSweep sweep{.clusters = {{"box", 4, 10}, {"rack", 8, 100}},
                        .optimizers = {"lamb", "onebit_lamb"},
                        .gpus = {8, 16},
-                       .global_batches = {512, 8192}};  // the smaller does not run on 16 GPUs
+                       .global_batches = {512, 8192}};  // 512 does not run on 16 GPUs
   sweep.freeze_shares.clear();
   for (int i = 1; i <= 13'000; ++i) sweep.freeze_shares.push_back(i / 17'000.0);
   const std::string text = synthetic_header() + synthetic_rows(sweep);

@@ -1,5 +1,5 @@
-// For tests: the PATH of this program while it lives, to take gnuplot away or to put another in its
-// place.
+// For tests: replaces PATH of this process while the object lives, to hide gnuplot or to substitute
+// it.
 #pragma once
 
 #include <cstdlib>

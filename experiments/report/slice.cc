@@ -17,7 +17,7 @@
 namespace lambcast::report {
 namespace {
 
-// Work of one GPU in a step. It is used for many comparisons and few texts.
+// Work of one GPU in a step. Compared often, formatted seldom.
 struct LocalBatch {
   double micro, accum;
   bool operator==(const LocalBatch&) const = default;
@@ -38,7 +38,8 @@ struct HashOfCoordinates {
   }
 };
 
-// A number as a key: NaN, which equals nothing, as 0, which no row that ran has.
+// Returns a number usable as a key: 0 in place of NaN, which does not equal itself. No row that ran
+// has 0.
 double or_zero(double value) { return std::isnan(value) ? 0 : value; }
 
 template <typename Key>
@@ -47,7 +48,8 @@ bool alike(const Points& points, const Key& key) {
                      [&](const Point* p) { return key(*p) == key(*points.front()); });
 }
 
-// The first point with the most common key among `points`; the first in the file wins a tie.
+// Returns the first point with the most common key among `points`; the first in the file wins a
+// tie.
 template <typename Key>
 const Point* usual(const Points& points, const Key& key) {
   if (!points.empty() && alike(points, key)) return points.front();
@@ -68,7 +70,7 @@ const Point* usual(const Points& points, const Key& key) {
   return best;
 }
 
-// The points of each cluster, whose rows mostly follow one another.
+// Groups the points by cluster; the rows of a cluster mostly follow one another.
 std::unordered_map<Name, Points> by_cluster(const Points& points) {
   std::unordered_map<Name, Points> found;
   Points* there = nullptr;
@@ -88,13 +90,13 @@ std::string labelled(std::string_view label, const std::string& value) {
   return label.empty() ? value : fmt::format("{} {}", label, value);
 }
 
-// States what was kept; in the title too where other values were dropped.
+// Records the kept value as a fact, and for the title if other values were dropped.
 void state_kept(Slice& slice, std::size_t rows_before, const std::string& fact) {
   slice.facts.push_back(fact);
   if (slice.points.size() < rows_before) slice.folded.push_back(fact);
 }
 
-// `text` is what is said of the key; an empty one is not stated.
+// Keeps the rows with the most common key. `text` describes the key; an empty text is not recorded.
 template <typename Key, typename Text>
 void keep_most_common_key(Slice& slice, std::string_view label, const Key& key, const Text& text) {
   const Point* best = usual(slice.points, key);
@@ -132,8 +134,8 @@ constexpr Axis unseen_axes[] = {{"kernel costs", &Point::kernels},
                                 {"symmetry", &Point::symmetry},
                                 {"", &Point::settings}};
 
-// Returns the part of "tp=2; framework=megatron" that is not in all others, or a label if there is
-// none.
+// Returns the part of "tp=2; framework=megatron" that the others do not all have, or a label if
+// there is none.
 std::string settings_apart(const std::string& settings, const std::set<std::string>& others) {
   std::vector<std::string> own;
   for (std::size_t begin = 0; begin < settings.size();) {
@@ -259,7 +261,8 @@ void keep_usual_backend(Slice& slice) {
 void keep_published_freeze(Slice& slice) {
   const auto run = [](const Point& p) { return Coordinates{{p.optimizer}, {or_zero(p.steps)}}; };
   const auto distance = [](double share) { return std::abs(share - published_freeze_share()); };
-  std::unordered_map<Coordinates, double, HashOfCoordinates> nearest;  // freeze share of each run
+  // freeze share to keep for each run
+  std::unordered_map<Coordinates, double, HashOfCoordinates> nearest;
   for (const Point* p : slice.points) {
     const double share = p->freeze_share();
     if (!p->compressed() || std::isnan(share)) continue;
@@ -332,7 +335,7 @@ bool keep_batch_and_steps(Slice& slice, const std::function<bool(const Points&)>
 
 void keep_fastest(Slice& slice, const std::function<Coordinates(const Point&)>& coordinates) {
   std::unordered_map<Coordinates, const Point*, HashOfCoordinates> by_coordinates;
-  std::vector<const Point**> fastest;  // of each point's coordinates
+  std::vector<const Point**> fastest;  // fastest point with each point's coordinates
   fastest.reserve(slice.points.size());
   for (const Point* p : slice.points) {
     Coordinates at = coordinates(*p);
@@ -376,7 +379,7 @@ bool vary(const Points& points, double Point::*field) {
   });
 }
 
-// Rows that follow one another mostly have the same, which is not looked up again.
+// Consecutive rows mostly have the same value, which is then not looked up again.
 std::vector<double> values(const Points& points, double Point::*field) {
   std::set<double> found;
   double last = absent;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int map_panel_px = 340;
 
-// Borders of the cells around ascending places: geometric means inside, mirrored outside.
+// Returns borders of the cells around ascending values: geometric means inside, mirrored outside.
 std::vector<double> cell_borders(const std::vector<double>& places) {
   std::vector<double> borders = {places[0] * std::sqrt(places[0] / places[1])};
   for (std::size_t i = 0; i + 1 < places.size(); ++i) {
@@ -33,7 +33,7 @@ std::vector<double> widened(const std::vector<double>& places) {
   return wide;
 }
 
-// The largest factor by which any cell differs from 1, up or down; at least 1.1.
+// Returns the largest factor by which a cell differs from 1, up or down; at least 1.1.
 double spread(const std::vector<SpeedupMap>& maps) {
   double most = 1.1;
   for (const SpeedupMap& map : maps) {
@@ -58,7 +58,7 @@ std::string colour_ticks(double spread) {
   return "(" + ticks + ")";
 }
 
-// The line's highest point, where its label can stand above the frame.
+// Returns the line's highest point, where its label can be above the frame.
 Segment highest(const std::vector<Segment>& line) {
   return *std::max_element(line.begin(), line.end(), [](const Segment& a, const Segment& b) {
     return std::max(a.y0, a.y1) < std::max(b.y0, b.y1);
@@ -108,7 +108,7 @@ std::string panel(const SpeedupMap& map, std::size_t block, const std::string& n
 }  // namespace
 
 bool scan_possible(const Points& points) {
-  std::unordered_map<double, double> bandwidth;  // of each GPU count the first
+  std::unordered_map<double, double> bandwidth;  // the first of each GPU count
   return std::ranges::any_of(points, [&](const Point* p) {
     return !std::isnan(p->nic_Gbps) &&
            bandwidth.try_emplace(p->gpus, p->nic_Gbps).first->second != p->nic_Gbps;
@@ -148,7 +148,7 @@ SpeedupMap speedup_map(const Points& points, std::string title) {
 
 namespace {
 
-// The line on which `values`, laid out as the speed-ups of the map, are 1.
+// Returns the line on which `values` are 1; they are arranged like the speed-ups of the map.
 std::vector<Segment> line_of_one(const SpeedupMap& map,
                                  const std::vector<std::vector<double>>& values) {
   if (values.empty()) return {};
@@ -162,7 +162,7 @@ std::vector<Segment> line_of_one(const SpeedupMap& map,
   std::vector<Segment> line;
   for (std::size_t r = 0; r + 1 < y.size(); ++r) {
     for (std::size_t c = 0; c + 1 < x.size(); ++c) {
-      // Corners in turn: bottom left, bottom right, top right, top left.
+      // Corners in order: bottom left, bottom right, top right, top left.
       const std::array<std::size_t, 4> cs = {c, c + 1, c + 1, c}, rs = {r, r, r + 1, r + 1};
       std::array<double, 4> v;
       for (std::size_t i = 0; i < 4; ++i) v[i] = log_value(rs[i], cs[i]);
@@ -175,7 +175,7 @@ std::vector<Segment> line_of_one(const SpeedupMap& map,
         cuts.emplace_back(x[cs[i]] * std::pow(x[cs[j]] / x[cs[i]], t),
                           y[rs[i]] * std::pow(y[rs[j]] / y[rs[i]], t));
       }
-      // Four cuts are a saddle: the mean of the corners says which of them belong together.
+      // Four cuts are a saddle; the mean of the corners decides which of them belong together.
       const bool turn = cuts.size() == 4 && ((v[0] + v[1] + v[2] + v[3] > 0) != (v[0] > 0));
       if (turn) std::rotate(cuts.begin(), cuts.begin() + 1, cuts.end());
       for (std::size_t i = 0; i + 1 < cuts.size(); i += 2) {

@@ -7,7 +7,7 @@ using namespace lambcast::report;
 
 namespace {
 
-// speedup = gpus^b * scale / nic: break-even at nic = scale * gpus^b.
+// Returns a map with speedup = gpus^b * scale / nic, whose break-even is at nic = scale * gpus^b.
 SpeedupMap power_map(double scale, double b) {
   SpeedupMap map{"box", {1, 4, 16, 64}, {8, 32, 128}, {}};
   for (const double gpus : map.gpus) {
@@ -20,8 +20,9 @@ SpeedupMap power_map(double scale, double b) {
 }  // namespace
 
 TEST_CASE("the break-even line of a power law is exact") {
-  // log speedup is linear in both logarithms, and so is the interpolation: every end of every
-  // inner segment lies on nic = 2 * sqrt(gpus / 8), from 2 at 8 GPUs to 8 at 128 GPUs.
+  // The logarithm of the speed-up is linear in both logarithms, and so is the interpolation. So
+  // every end of every inner segment lies on nic = 2 * sqrt(gpus / 8), from 2 at 8 GPUs to 8 at 128
+  // GPUs.
   const std::vector<Segment> line = break_even_line(power_map(2 / std::sqrt(8.0), 0.5));
   std::size_t inside = 0;
   for (const Segment& s : line) {
@@ -35,8 +36,8 @@ TEST_CASE("the break-even line of a power law is exact") {
 }
 
 TEST_CASE("the break-even line runs from border to border") {
-  // The speed-up does not depend on GPUs: an upright line at 10, from half a cell below 8
-  // (8 / sqrt(4) = 4) to half a cell above 128 (256).
+  // The speed-up does not depend on GPUs, so the line is vertical at 10. It runs from half a cell
+  // below 8 (8 / sqrt(4) = 4) to half a cell above 128 (256).
   const std::vector<Segment> line = break_even_line(power_map(10, 0));
   double low = 1e9, high = 0;
   for (const Segment& s : line) {
@@ -50,18 +51,18 @@ TEST_CASE("the break-even line runs from border to border") {
   CHECK(high == Approx(256));
 }
 
-TEST_CASE("no line where compression pays everywhere, nor next to points that did not run") {
+TEST_CASE("no line if compression pays everywhere, nor next to points that did not run") {
   CHECK(break_even_line(power_map(1000, 0)).empty());
   SpeedupMap holes = power_map(10, 0);
-  for (auto& row : holes.speedup) row[1] = absent;  // 4 Gbit/s: one side of the line at 10
+  for (auto& row : holes.speedup) row[1] = absent;  // 4 Gbit/s, next to the line at 10
   CHECK(break_even_line(holes).empty());
 }
 
 TEST_CASE("a saddle gives two separate pieces, cut off from the corners that differ") {
   SpeedupMap map{"box", {1, 2}, {8, 16}, {{4, 0.5}, {0.5, 4}}};
-  // The mean of the logarithms, log(4 * 0.5 * 0.5 * 4) / 4, is above 0: the corners that pay are
-  // joined, and each piece cuts off one that does not. In the cell itself the cuts lie at a third
-  // of the way from the losing corner: log 0.5 / (log 0.5 - log 4) = 1/3.
+  // The mean of the logarithms, log(4 * 0.5 * 0.5 * 4) / 4, is above 0. So the corners that pay are
+  // joined, and each piece cuts off one that does not. In the cell itself the cuts lie at one third
+  // from the losing corner: log 0.5 / (log 0.5 - log 4) = 1/3.
   std::size_t pieces = 0;
   for (const Segment& s : break_even_line(map)) {
     const bool in_cell = std::min(s.x0, s.x1) >= 1 && std::max(s.x0, s.x1) <= 2 &&
@@ -92,13 +93,14 @@ TEST_CASE("the break-even line has the two lines of its interval, unless there i
   CHECK(break_even_ends(map).size() == 2 * break_even_line(map).size());
   const std::string script = map_script({map, map}, "m", "title");
   CHECK(script.find("'m.dat' index 2 using 1:2 with lines lw 1.5 dt '-'") != std::string::npos);
-  // The second map's cells are the fourth block.
+  // The cells of the second map are the fourth block.
   CHECK(script.find("'m.dat' index 3 using 1:2:3:4:5:6:7") != std::string::npos);
 }
 
 TEST_CASE("crossings of a row") {
   const std::vector<double> nic = {1, 10, 100};
-  // From 10 down to 0.1 over one decade of bandwidth after 1: at 1 in the middle, sqrt(10).
+  // The speed-up falls from 10 at 1 to 0.1 over one decade of bandwidth: it is 1 in the middle, at
+  // sqrt(10).
   const std::vector<Crossing> falling = crossings(nic, {10, 0.1, 0.05});
   REQUIRE(falling.size() == 1);
   CHECK(falling[0].nic_Gbps == Approx(std::sqrt(10.0)));
@@ -108,12 +110,12 @@ TEST_CASE("crossings of a row") {
   CHECK_FALSE(both[0].falling);
   CHECK(both[1].falling);
   CHECK(crossings(nic, {2, 3, 4}).empty());
-  // Flat within 0.1 %: the sign of the difference from 1 is that of rounding.
+  // The row is flat within 0.1 %, so the sign of its difference from 1 is rounding.
   CHECK(crossings(nic, {1.0002, 0.9998, 1.0001}).empty());
   CHECK(is_flat_row({1.0002, absent, 0.9998}));
   CHECK_FALSE(is_flat_row({1.002, 0.9998}));
   CHECK_FALSE(is_flat_row({1.5}));
-  // A missing point is bridged: from 10 at 1 to 0.1 at 100, so 1 at 10.
+  // A missing point is interpolated: from 10 at 1 to 0.1 at 100 the line crosses 1 at 10.
   CHECK(crossings(nic, {10, absent, 0.1}).at(0).nic_Gbps == Approx(10));
 }
 
@@ -121,11 +123,12 @@ TEST_CASE("map data has a block of cells and a block of the line") {
   const std::vector<SpeedupMap> maps = {power_map(10, 0), power_map(1000, 0), power_map(10, 0)};
   const std::string data = map_data(maps, {"note"});
   CHECK(data.find("# note\n# box\n") == 0);
-  // Cell of 4 Gbit/s and 32 GPUs: borders at half a factor of 4; speed-up 10 / 4.
+  // Cell of 4 Gbit/s and 32 GPUs: borders at half the factor of 4, speed-up 10 / 4.
   CHECK(data.find("4 32 2 8 16 64 2.5\n") != std::string::npos);
   CHECK(data.find("# break-even line (speed-up 1)") != std::string::npos);
   CHECK(data.find("10 4\n10 8\n\n") != std::string::npos);
-  // The second map has no line, so the third one's cells are the fourth block, its line the fifth.
+  // The second map has no line, so the cells of the third are the fourth block and its line the
+  // fifth.
   const std::string script = map_script(maps, "m", "title");
   CHECK(script.find("'m.dat' index 1 using 1:2 with lines") != std::string::npos);
   CHECK(script.find("'m.dat' index 2 using 1:2 with lines") == std::string::npos);

@@ -29,7 +29,8 @@ Bar bar_of(const Point& point, const StepFigures& step) {
   return bar;
 }
 
-// The mean step of the plain run that a compressed row is compared with. Its parts are unknown.
+// Returns the mean step of the plain run that a compressed row is compared with. Its parts are
+// unknown.
 Bar baseline_bar(const Point& point) {
   const double step_time_us = point.run_time_s * point.speedup / point.steps * 1e6;
   Bar bar{display_name(point.baseline.text()), point.gpus, point.global_batch, step_time_us, {}};
@@ -37,7 +38,7 @@ Bar baseline_bar(const Point& point) {
   return bar;
 }
 
-// The compressed row of this GPU count whose plain run has no row; null if it has one.
+// Returns the compressed row of this GPU count if its plain run has no row, else null.
 const Point* without_plain_row(const Points& points, double gpus) {
   const Point* found = nullptr;
   for (const Point* p : points) {
@@ -57,7 +58,7 @@ std::vector<double> evenly_chosen(const std::vector<double>& all, std::size_t mo
   return chosen;
 }
 
-// Bars stand one apart, groups of one GPU count two.
+// Returns the positions of bars: one apart, with a distance of two between groups of one GPU count.
 std::vector<double> places(const std::vector<Bar>& bars) {
   std::vector<double> xs;
   for (std::size_t i = 0; i < bars.size(); ++i) {
@@ -72,7 +73,7 @@ double height_ms(const Bar& bar) {
   return std::max(sum, bar.step_time_us) * bar.gpus / bar.global_batch / 1e3;
 }
 
-// "1.25 s", "83.1 ms": three digits, as there is no room for more above a bar.
+// Formats a time above a bar with three digits: "1.25 s", "83.1 ms".
 std::string short_time(double us) {
   const auto [value, unit] = us >= 0.9995e6   ? std::pair(us / 1e6, "s")
                              : us >= 0.9995e3 ? std::pair(us / 1e3, "ms")
@@ -102,7 +103,7 @@ std::string panel_script(const BarPanel& panel, std::size_t index, const std::st
       "  set title {} font ',14' offset 0,-0.5\n  set xrange [-0.8:{:.3f}]\n"
       "  set yrange [0:{:.6g}]\n{}  plot ",
       script_text(panel.title), xs.back() + 0.8, top * 1.32, group_labels(panel, xs));
-  // From the whole stack downwards, each bar covering the lower part of the one before.
+  // Draws from the whole stack downwards; each bar covers the lower part of the previous one.
   for (std::size_t column = last; column >= first_part_column; --column) {
     text += fmt::format(
         "'{}.dat' index {} using 1:((sum [k={}:{}] column(k)) * $3 / $4 / 1e3){} with boxes "

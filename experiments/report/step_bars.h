@@ -1,10 +1,10 @@
-// Stacked bars of the parts of a step, one bar per kind of step and GPU count. The plain optimizer
-// is next to the compressed one.
+// Stacked bars of the parts of a step, one bar per kind of step and GPU count. The bars of the
+// plain optimizer are next to those of the compressed one.
 //
 // The parts follow one another in a step, so they add up to its time; the remainder is `other`.
 // Bars show GPU time per sample, step_time * gpus / global_batch. Step times of one global batch on
-// 8 and on 256 GPUs do not fit one axis. The step time itself is printed above each bar and, part
-// by part, in the data file.
+// 8 and on 256 GPUs differ too much for one axis. The step time itself is printed above each bar
+// and, part by part, in the data file.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ namespace lambcast::report {
 struct Bar {
   std::string label;  // "LAMB", "warm-up", "compressed"
   double gpus = absent, global_batch = absent, step_time_us = absent;
-  std::array<double, step_parts.size() + 1> parts_us{};  // step_parts, then other
+  std::array<double, step_parts.size() + 1> parts_us{};  // step_parts, then the rest
 };
 
 struct BarPanel {
@@ -26,14 +26,15 @@ struct BarPanel {
   std::vector<Bar> bars;  // grouped by GPU count, ascending
 };
 
-// At most this many GPU counts fit a figure; of more, evenly chosen ones stay.
+// Limit of the GPU counts in a figure. Of more, evenly chosen ones are kept.
 inline constexpr std::size_t most_groups = 6;
 
-// Bars for the points of one cluster, of one compressed optimizer and its baseline, one per GPU
-// count. If the baseline has no row, its bar is the mean step of its run, undivided.
+// Returns the bars of one cluster for one compressed optimizer and its baseline, for each GPU
+// count. If the baseline has no row, its bar is the mean step of its run, without parts.
 BarPanel bar_panel(const Points& points, std::string title);
 
-// Bars whose parts add up to more than the step, since they overlap in time.
+// Returns the number of bars whose parts overlap in time, so that they add up to more than the
+// step.
 std::size_t overlapping(const std::vector<BarPanel>& panels);
 
 std::string bar_data(const std::vector<BarPanel>& panels, const std::vector<std::string>& notes);

@@ -5,7 +5,7 @@
 namespace lambcast::report {
 namespace {
 
-// A run of 10 s and 100 steps, twice as fast as plain LAMB.
+// Returns a run of 10 s and 100 steps that is twice as fast as plain LAMB.
 Point compressed_row() {
   Point p;
   p.optimizer = "onebit_lamb";

@@ -12,10 +12,10 @@
 namespace lambcast::report {
 namespace {
 
-// Beyond any cluster and any run, and small enough for figures to multiply.
+// Limit of any number: larger than those of any cluster or run, and safe to multiply.
 constexpr double largest = 1e18;
 
-// Steps of rows that are all unlike are not looked for among more than these.
+// Limit of the steps searched for duplicates, if all rows differ.
 constexpr std::size_t most_texts = 1 << 15;
 
 double parsed_number(const csv::Reader& file, std::size_t column, bool zero_allowed) {
@@ -60,7 +60,7 @@ StepCells::StepCells(const csv::Reader& file) : file_(file), numbers_(file) {
   }
 }
 
-// In one piece where they stand so in the file.
+// Returns the text of the columns, joined by commas.
 std::string StepCells::text_of(const Columns& columns) const {
   std::string text;
   for (std::size_t cell = columns.first; cell <= columns.last; ++cell)

@@ -1,5 +1,5 @@
-// The cells of a row of results.csv about its steps, shared by all rows with equal cells: a sweep
-// has millions of them.
+// The cells of a row of results.csv about its steps. Rows with equal cells share them, since a
+// sweep has millions of rows.
 #pragma once
 
 #include <cstddef>
@@ -13,15 +13,15 @@
 
 namespace lambcast::report {
 
-// The numbers of the row that `file` stands at. Rows that follow one another mostly say the same,
-// which is not read again.
+// The numbers of the current row of `file`. Consecutive rows mostly have the same text, which is
+// then not parsed again.
 class NumberCells {
  public:
-  // `file` is to outlive this.
+  // `file` must outlive this object.
   explicit NumberCells(const csv::Reader& file) : file_(file), last_(file.header().size()) {}
 
-  // Absent where the cell is empty. Throws Error (usage) naming file, line and column for what is
-  // no number that a forecast has.
+  // Returns the number, or `absent` for an empty cell. Throws Error (usage) naming file, line and
+  // column for an invalid number.
   double read(std::size_t column, bool zero_allowed);
 
  private:
@@ -30,26 +30,26 @@ class NumberCells {
     double value = absent;
   };
   const csv::Reader& file_;
-  std::vector<Last> last_;  // of each column
+  std::vector<Last> last_;  // last text and number of each column
 };
 
 class StepCells {
  public:
-  // Interval half-widths of the step time in whole percent, of the row's kind of step with the
+  // Interval half-widths of the step time in whole percent, for the row's kind of step with the
   // widest interval; negative if there is none.
   struct Ends {
     double below_percent = -1, above_percent = -1;
   };
 
-  // `file` must outlive this.
+  // `file` must outlive this object.
   explicit StepCells(const csv::Reader& file);
 
   // Reads the steps of the current row of the file.
   StepsByKind read();
-  // Returns the ends of the intervals of `steps`, which were read from the same row.
+  // Returns the interval half-widths of `steps`, which were read from the same row.
   Ends ends(const StepsByKind& steps);
 
-  // Memory of the steps read so far.
+  // Returns the memory of the steps read so far.
   std::size_t bytes() const { return bytes_; }
 
  private:
@@ -57,9 +57,9 @@ class StepCells {
     StepKind kind;
     std::size_t time;
     std::vector<std::size_t> parts;
-    std::optional<std::size_t> low, high;  // of the interval of its step time
-    std::size_t first, last;               // of time and parts
-    std::string said;                      // from the first to the last, by the row before
+    std::optional<std::size_t> low, high;  // columns of the interval of its step time
+    std::size_t first, last;               // range of the columns of its time and parts
+    std::string said;                      // text of that range in the previous row
   };
 
   std::string text_of(const Columns& columns) const;

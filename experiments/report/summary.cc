@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t most_reasons = 5;
 
-// Returns the bandwidths at which the ends of the speed-up's interval cross 1, the smaller one
+// Describes the bandwidths at which the ends of the speed-up's interval cross 1, the smaller one
 // first.
 std::string within_phrase(const SpeedupMap& map, std::size_t scan, bool falling) {
   const auto crossing = [&](const std::vector<double>& end, bool smaller) -> std::string {
@@ -36,10 +36,10 @@ std::string within_phrase(const SpeedupMap& map, std::size_t scan, bool falling)
                      crossing(falling ? high : low, false));
 }
 
-// How many bandwidths of a scan have their interval above 1, below 1, or on both sides of it.
+// Counts of the bandwidths of a scan whose interval is above 1, below 1, or on both sides of it.
 struct Told {
   std::size_t pays = 0, loses = 0;
-  std::vector<double> open;  // the bandwidths at which it is not certain
+  std::vector<double> open;  // bandwidths at which the side is not certain
   std::size_t all() const { return pays + loses + open.size(); }
 };
 
@@ -59,8 +59,8 @@ Told told_of(const SpeedupMap& map, std::size_t scan) {
   return told;
 }
 
-// "at every bandwidth scanned (1 to 64 Gbit/s)", "at 1 of 10 bandwidths scanned (1 to 64 Gbit/s;
-// not certain at 9 of them, from 2 to 64)".
+// Formats the counts: "at every bandwidth scanned (1 to 64 Gbit/s)", "at 1 of 10 bandwidths scanned
+// (1 to 64 Gbit/s; not certain at 9 of them, from 2 to 64)".
 std::string told_text(const SpeedupMap& map, const Told& told) {
   const std::string range =
       fmt::format("{} to {} Gbit/s", map.nic_Gbps.front(), map.nic_Gbps.back());
@@ -111,7 +111,7 @@ std::string left_out(const Summary& v) {
                       : fmt::format("Left out of counts, best, worst and medians: {}.", said);
 }
 
-// Fields that the points of one curve over GPUs share: all except GPUs and both kinds of batch.
+// Fields that the points of one curve over GPUs share: all except GPUs and batch.
 constexpr Name Point::*curve_names[] = {
     &Point::optimizer, &Point::cluster,  &Point::model,   &Point::backend,   &Point::cuda_aware,
     &Point::kernels,   &Point::network,  &Point::device,  &Point::precision, &Point::zero_stage,
@@ -131,7 +131,7 @@ bool alike(const Point& a, const Point& b, Numbers batches) {
 std::size_t hash_of(const Point& p, Numbers batches) {
   std::size_t hash = 0;
   const auto add = [&](std::size_t more) { hash = (hash ^ more) * 0x9e3779b97f4a7c15; };
-  // Either zero has one hash, and there is one NaN.
+  // Both zeros have one hash, and there is one NaN.
   const auto add_number = [&](double number) { add(std::bit_cast<std::uint64_t>(number + 0.0)); };
   for (const auto number : batches) add_number(p.*number);
   for (const auto number : curve_numbers) add_number(p.*number);
@@ -140,25 +140,25 @@ std::size_t hash_of(const Point& p, Numbers batches) {
 }
 
 struct NamedCurve {
-  std::string shared;  // by which curves are told in the same order on every run
+  std::string shared;  // shared fields, by which curves are sorted in the same order on every run
   StepsOverGpus steps;
 };
 
-// The curves that turn, of points that differ in GPUs alone.
+// Adds the curves that are not monotone, each over points that differ only in GPUs.
 void add_turning(const std::vector<Point>& points, Numbers batches,
                  std::vector<NamedCurve>& found) {
   struct Place {
     std::size_t hash;
     const Point* point;
   };
-  std::vector<Place> places;  // a point takes a hundred times as much
+  std::vector<Place> places;  // smaller than a point by a factor of a hundred
   for (const Point& p : points)
     if (p.ok()) places.push_back({hash_of(p, batches), &p});
   sort_stably(places, {}, &Place::hash);
   for (auto first = places.begin(), last = first; first != places.end(); first = last) {
     const auto unlike = [&](const Place& place) { return place.hash != first->hash; };
     if (const auto end = std::find_if(first, places.end(), unlike); end - first < 3) {
-      last = end;  // too few to turn
+      last = end;  // too few points for a turn
       continue;
     }
     const Point& p = *first->point;
@@ -169,7 +169,8 @@ void add_turning(const std::vector<Point>& points, Numbers batches,
       curve.step_s.push_back(last->point->run_time_s / last->point->steps);
     }
     curve.sort();
-    // Two runs on as many GPUs differ in what is not told apart here: no curve.
+    // Two runs with the same GPUs differ in a field that is not compared here, so they are no
+    // curve.
     if (std::ranges::adjacent_find(curve.gpus) != curve.gpus.end()) continue;
     if (turns_of(curve.step_s).empty()) continue;
     NamedCurve& named = found.emplace_back(NamedCurve{curve.of, std::move(curve)});
@@ -179,7 +180,7 @@ void add_turning(const std::vector<Point>& points, Numbers batches,
   }
 }
 
-// Over GPUs at one micro batch, and at one global batch.
+// Describes the curves over GPUs at one micro batch, and at one global batch.
 std::string turns_over_gpus(const std::vector<Point>& points) {
   if (std::ranges::all_of(points, [&](const Point& p) { return p.gpus == points.front().gpus; }))
     return "";
@@ -192,7 +193,7 @@ std::string turns_over_gpus(const std::vector<Point>& points) {
   return turns_text(curves);
 }
 
-// States which sentences are about the kept rows alone.
+// States which sentences are based only on the kept rows.
 std::string part_sentence(const Summary& v) {
   return fmt::format(
       "Counts, medians, best and worst are of all rows; break-even bandwidths, turns, wins, what "

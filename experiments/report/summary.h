@@ -12,42 +12,44 @@
 
 namespace lambcast::report {
 
-// The one bandwidth at which `optimizer` stops, or starts, to pay on a cluster.
+// The only bandwidth at which `optimizer` stops, or starts, to pay on a cluster.
 struct BreakEven {
   std::string cluster, optimizer, baseline;
   double gpus = absent, nic_Gbps = absent;
-  bool falling = true;  // pays below it
+  bool falling = true;  // pays below this bandwidth
   std::string within;   // " (4.2 to 25)" by the speed-up's interval; empty where rows have none
   std::string with;  // ", with global batch 65536": of what was swept too; empty where nothing was
 };
 
-// At which bandwidths `optimizer` pays in a scan.
+// The bandwidths of a scan at which `optimizer` pays.
 struct Scan {
   std::string cluster, optimizer;
   double gpus = absent;
   std::string pays;  // "below 10 Gbit/s (4.2 to 25)", "at every bandwidth scanned (...)"
 };
 
-// Counts are of every row; the rest is of the rows that were kept, and points into them.
+// The counts are of all rows; the rest uses the kept rows, and points into them.
 struct Summary : Counts {
-  std::size_t kept = 0;  // of the points
+  std::size_t kept = 0;  // number of points kept
   std::string thinning;  // which were: "one in 4 values of steps"; empty where all were
   std::vector<std::string> best_apart, worst_apart;  // what tells them apart, as "precision fp16"
   std::vector<std::string> break_even;               // one sentence per optimizer with a scan
-  std::vector<BreakEven> crossings;                  // of scans that cross 1 once
+  std::vector<BreakEven> crossings;                  // for scans that cross 1 once
   std::vector<Scan> scans;                           // all of them
   Contest contest;                                   // among exchanges
-  std::string turns;  // of steps over GPUs (experiments/verdict/turns.h); may be empty
+  // steps over GPUs that are not monotone (experiments/verdict/turns.h); may be empty
+  std::string turns;
 };
 
-// `kept` are all rows that were counted, or those that `thinning` says.
+// Returns the summary. `kept` are all rows that were counted, or the part that `thinning`
+// describes.
 Summary summary_of(Counts counts, const std::vector<Point>& kept, const std::string& thinning);
 Summary summary_of(const std::vector<Point>& points);
 
-// Whether any row compares a compressed optimizer with its plain one.
+// Returns whether any row compares a compressed optimizer with its plain one.
 bool compares(const Summary& summary);
 
-// Sentences that together make one paragraph.
+// Returns sentences that form one paragraph.
 std::vector<std::string> in_words(const Summary& summary);
 
 }  // namespace lambcast::report

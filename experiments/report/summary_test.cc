@@ -38,7 +38,7 @@ Point compared(double nic_Gbps, double gpus, double speedup) {
 }  // namespace
 
 TEST_CASE("the summary names best, worst and break-even with their conditions") {
-  // At 16 GPUs: 4 at 1 Gbit/s, 1/4 at 100 Gbit/s, so 1 at 10 Gbit/s.
+  // At 16 GPUs the speed-up is 4 at 1 Gbit/s and 1/4 at 100 Gbit/s, so it is 1 at 10 Gbit/s.
   const std::vector<Point> points = {compared(1, 8, 2), compared(100, 8, 0.5), compared(1, 16, 4),
                                      compared(100, 16, 0.25)};
   const std::string text = words(summary_of(points));
@@ -52,7 +52,7 @@ TEST_CASE("the summary names best, worst and break-even with their conditions") 
 }
 
 TEST_CASE("the summary's break-even has the interval that the rows have") {
-  // The low end is 1 at 1 Gbit/s times 100^(1/3), the high end nowhere up to 100 Gbit/s.
+  // The low end is 1 at 100^(1/3) Gbit/s; the high end stays above 1 up to 100 Gbit/s.
   std::vector<Point> points = {compared(1, 16, 4), compared(100, 16, 0.25)};
   points[0].speedup_low = 2;
   points[0].speedup_high = 8;
@@ -98,7 +98,7 @@ TEST_CASE("the summary judges by whole intervals and names the shipped kernels t
   CHECK(contains(text, "Found (lambcast help findings): incast in 1 row, stream-limit in 2 rows."));
   points[0].steps = 1000;
   points[0].freeze_step = 500;
-  points[0].warmup_steps = 960;  // of a policy of its own
+  points[0].warmup_steps = 960;  // an unusual share of warm-up, set by its policy
   CHECK(
       contains(words(summary_of(points)), "Not certain: at best compression makes the run 1.10x"));
 }
@@ -147,7 +147,7 @@ TEST_CASE("a scan that pays throughout says where its interval holds 1") {
                  "them, 1) on"));
 }
 
-TEST_CASE("a scan of which one bandwidth in ten is told does not pay at every one") {
+TEST_CASE("a scan with one certain bandwidth in ten does not pay at every one") {
   std::vector<Point> points;
   for (int i = 0; i < 10; ++i) {
     points.push_back(compared(i + 1, 8, 1.5));
@@ -162,14 +162,14 @@ TEST_CASE("a scan of which one bandwidth in ten is told does not pay at every on
 }
 
 TEST_CASE("break-even is found in a scan at one GPU count, the largest that has one") {
-  // From 4 at 1 Gbit/s to 1/4 at 100 Gbit/s: 1 at 10 Gbit/s.
+  // The speed-up falls from 4 at 1 Gbit/s to 1/4 at 100 Gbit/s, so it is 1 at 10 Gbit/s.
   std::vector<Point> points = {compared(1, 8, 4), compared(100, 8, 0.25)};
   CHECK(contains(words(summary_of(points)), "pays below 10 Gbit/s on box (8 GPUs)"));
-  points.push_back(compared(100, 16, 0.1));  // no scan
+  points.push_back(compared(100, 16, 0.1));  // one bandwidth is no scan
   CHECK(contains(words(summary_of(points)), "pays below 10 Gbit/s on box (8 GPUs)"));
 }
 
-TEST_CASE("runs without warm-up, and those that mostly warm up, are left out, and it is said") {
+TEST_CASE("runs without warm-up, and those that mostly warm up, are left out and reported") {
   std::vector<Point> points(6, compared(10, 8, 1.5));
   points[0].speedup = 9;
   points[0].freeze_step = 0;
@@ -181,7 +181,7 @@ TEST_CASE("runs without warm-up, and those that mostly warm up, are left out, an
   points[3].freeze_step = 501;
   points[4].speedup = 1.2;
   points[4].freeze_step = 2;
-  points[5].freeze_step = absent;  // an optimizer without one
+  points[5].freeze_step = absent;  // an optimizer without freeze_step
   const Summary summary = summary_of(points);
   const std::string text = words(summary);
   CHECK(contains(text, "Pays in all 3 points, most: 2.00x."));

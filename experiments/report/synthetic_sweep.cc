@@ -18,9 +18,9 @@ namespace {
 
 constexpr double gradient_bytes = 672e6, us = 1e6;
 
-// One step in microseconds. The made-up forms: compute is 6 ms a sample; an exchange moves
-// 2 x bytes at a quarter of the NIC's rate and waits 40 us a GPU; packing and unpacking cost 120
-// ms and 200 us a GPU.
+// Made-up costs of one step in microseconds. Computation takes 6 ms per sample. An exchange sends 2
+// x bytes at a quarter of the NIC's rate and waits 40 us per GPU. Packing and unpacking take 120 ms
+// and 200 us per GPU.
 struct StepCost {
   double forward, backward, comm, exposed, compress, decompress, optimizer, wire;
   double step() const {
@@ -63,7 +63,7 @@ struct Case {
 
 struct Run {
   double time_s = 0, wire = 0;
-  std::vector<std::string> fields;  // of all kinds of step
+  std::vector<std::string> fields;  // for all kinds of step
 };
 
 Run run_of(const Case& c, const std::string& optimizer) {

@@ -1,5 +1,5 @@
-// SYNTHETIC results for tests of the report: the columns of results.csv filled by made-up closed
-// forms. They look like a sweep and mean nothing.
+// SYNTHETIC results for tests of the report: the columns of results.csv, filled by made-up closed
+// forms. They have the form of a sweep but no meaning.
 #pragma once
 
 #include <filesystem>
@@ -36,13 +36,14 @@ struct SyntheticSweep {
 std::string synthetic_header();
 std::string synthetic_rows(const SyntheticSweep& sweep);
 
-// The shape of the default study: the sweep above over two clusters, and a scan of NIC bandwidth.
+// Returns results in the form of the default study: the sweep above over two clusters, and a scan
+// of NIC bandwidth.
 std::string synthetic_study();
 
-// `text` as what a report reads.
+// Parses `text` into results.
 Results results_of(const std::string& text);
 
-// A fresh folder with `text` as results.csv and a small manifest.json; gone with the object.
+// A new folder with `text` as results.csv and a small manifest.json. The destructor removes it.
 struct ResultsFolder {
   ResultsFolder(const std::string& name, const std::string& text);
   ~ResultsFolder();

@@ -25,13 +25,13 @@ Speedup with_ends(double value, double low, double high) {
   return std::isnan(low) ? Speedup{value, value, value} : Speedup{value, low, high};
 }
 
-// The row being told, copied for all that keep it, once one does.
+// Returns a copy of the row that is being counted, made once and shared by all that keep it.
 const Kept& kept_of(const Point& p, Kept& kept) {
   if (!kept) kept = std::make_shared<const Point>(p);
   return kept;
 }
 
-// With places (n - 1) / 2 and n / 2 in order, their values.
+// Returns the values at the sorted positions (n - 1) / 2 and n / 2; reorders `values`.
 template <typename T>
 std::pair<T, T> middle_of(std::deque<T>& values) {
   const auto place = [&](std::size_t i) { return values.begin() + static_cast<std::ptrdiff_t>(i); };

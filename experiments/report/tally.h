@@ -18,7 +18,7 @@
 
 namespace lambcast::report {
 
-// Points that cannot run, by reason. Reasons that differ in their numbers alone count as one.
+// Points that cannot run, by reason. Reasons that differ only in numbers count as one.
 struct Reason {
   std::string example;
   std::size_t count = 0;
@@ -37,7 +37,7 @@ struct Rates {
   float least = 0, median = 0, most = 0;
 };
 
-// A row that outlives the others.
+// A copy of a row that is kept after the others are dropped.
 using Kept = std::shared_ptr<const Point>;
 
 struct Counts {
@@ -48,14 +48,14 @@ struct Counts {
   // (published_freeze_share in slice.h).
   VerdictCounts verdicts, fused;
   std::size_t no_warmup = 0, long_warmup = 0;
-  Kept best, worst;  // by speed-up, of those that verdicts count
+  Kept best, worst;  // by speed-up, among the rows that count for verdicts
   std::vector<Spread> spreads;
-  // Equal work of the rows that ran.
+  // Common amount of work of the rows that ran.
   EqualWork work;
-  std::map<std::string, std::size_t> findings, cost_sources;  // rows of each
-  Kept most_samples, most_samples_per_gpu;                    // a second
-  Kept shortest;             // the least time for equal work, of sound rows where there are any
-  std::vector<Rates> rates;  // none if a row is judged
+  std::map<std::string, std::size_t> findings, cost_sources;  // number of rows with each
+  Kept most_samples, most_samples_per_gpu;                    // most samples per second
+  Kept shortest;             // least time for equal work, among sound rows if there are any
+  std::vector<Rates> rates;  // empty if a row is judged
 };
 
 class Tally {
@@ -99,7 +99,7 @@ class Tally {
   void add_rates();
 
   Counts counts_;
-  std::unordered_map<std::string, std::size_t> reason_of_masked_;  // places among the reasons
+  std::unordered_map<std::string, std::size_t> reason_of_masked_;  // indices among the reasons
   std::unordered_map<Name, std::size_t> reason_of_status_;
   RowsByName findings_, cost_sources_;
   std::vector<Compressed> compressed_;  // optimizers, in the order of the file

@@ -1,4 +1,4 @@
-// Values by text, found for a std::string_view without making a std::string of it.
+// A map from texts to values that can be searched by std::string_view without a std::string.
 #pragma once
 
 #include <cstddef>

@@ -20,7 +20,7 @@ std::vector<Finding> find_untrained(const ModelShape& model) {
                        model.name, model.quantized_bits)}};
 }
 
-// DeepSpeed's stage 3 partitions no such weights; FSDP does.
+// Throws Error (usage) for stage 3: DeepSpeed does not partition quantized weights; FSDP does.
 void refuse_quantized_shards(const Words& words, const ModelShape& model, std::int64_t zero_stage) {
   const auto framework = words.chosen<FrameworkName>("framework");
   const bool deepspeed = framework.value_or(FrameworkName::deepspeed) == FrameworkName::deepspeed;

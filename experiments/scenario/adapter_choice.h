@@ -1,4 +1,4 @@
-// From the words of a what-if to low-rank adapters on its model (models/shape/adapters.h).
+// Reads the keys of low-rank adapters of a what-if (models/shape/adapters.h).
 #pragma once
 
 #include <vector>
@@ -9,8 +9,9 @@
 
 namespace lambcast {
 
-// The keys lora_rank and lora_targets: gives training's model adapters. Reads its optimizer too, to
-// say what is left of an exchange of fewer bits. Throws Error (usage) for targets without a rank.
+// Reads lora_rank and lora_targets and gives training's model the adapters. Also reads the
+// optimizer, for a finding on what an exchange with fewer bits still saves. Throws Error (usage)
+// for targets without a rank.
 std::vector<Finding> choose_adapters(const Words& words, TrainingPlan& training);
 
 }  // namespace lambcast

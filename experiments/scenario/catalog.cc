@@ -18,8 +18,9 @@
 namespace lambcast {
 namespace {
 
-// How many are remembered of each kind. A cluster takes some ten kilobytes; a model grows with its
-// layers, so all of them together have so many tensors and those of one more.
+// Limits of the cache: number of descriptions of each kind, number of shared clusters, tensors of
+// all models. A cluster takes some ten kilobytes; a model grows with its layers, so models are
+// limited by the sum of their tensors.
 constexpr std::size_t most_remembered = 1024, most_shared = 4096, most_tensors = 100'000;
 
 std::string key_of(const std::string& name, const Overrides& overrides) {
@@ -48,7 +49,7 @@ std::size_t tensors_of(const std::map<std::string, std::shared_ptr<const ModelSh
   return tensors;
 }
 
-// Presets are named in messages by the file that they were compiled from.
+// Returns the name that messages use: a preset is named by the file from which it was compiled.
 std::string file_of(const std::string& name) { return is_path(name) ? name : name + ".toml"; }
 
 const Table& parsed(std::map<std::string, Table>& tables, const std::string& what,
@@ -58,8 +59,8 @@ const Table& parsed(std::map<std::string, Table>& tables, const std::string& wha
   return tables.emplace(what, Table::parse(text, file_of(name))).first->second;
 }
 
-// Throws Error (usage) for the name of a folder, such as a checkpoint of Hugging Face, that is no
-// preset: a path has a slash.
+// Throws Error (usage) if the name is a folder, such as a checkpoint of Hugging Face, and not a
+// preset. A path to a folder must contain a slash.
 void refuse_folder(const std::string& name) {
   std::error_code none;
   if (name.empty() || find_model_preset(name) != nullptr ||
@@ -69,8 +70,8 @@ void refuse_folder(const std::string& name) {
              fmt::format("./{} to read its config.json", name));
 }
 
-// A model that a file of another program describes: a config.json of Hugging Face, or arguments of
-// Megatron-LM. Nothing for a description of our own.
+// Returns the description of a model given as a file of another program: a config.json of Hugging
+// Face, or arguments of Megatron-LM. Nothing if the file is a description already.
 std::optional<std::string> translated(const std::string& text, const std::string& name) {
   if (is_config_json(text)) return huggingface::description_of(text, name);
   for (const char* argument : {"--num-layers", "--num_layers"})
@@ -88,8 +89,8 @@ const Table& parsed_model(std::map<std::string, Table>& tables, const std::strin
   return tables.emplace(what, Table::parse(*description, origin)).first->second;
 }
 
-// Returns the key whose value the message begins with, or else the prefix of all: no value is at
-// fault for a missing key.
+// Returns the key whose value the message is about. Returns `prefix` if there is none, since a
+// missing key has no value.
 std::string key_at_fault(const std::string& prefix, const Overrides& overrides,
                          std::string_view message) {
   for (const auto& [key, value] : overrides) {
@@ -177,7 +178,7 @@ std::shared_ptr<const Cluster> Catalog::cluster(const std::string& name,
       return load(overrides);
     } catch (const Error& error) {
       if (overrides.empty()) throw;
-      load({});  // throws where the description itself is at fault
+      load({});  // throws if the description itself is invalid
       throw InvalidValue(key_at_fault("cluster.", overrides, error.what()), error.what());
     }
   });

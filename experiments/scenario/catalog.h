@@ -1,4 +1,4 @@
-// The descriptions that what-ifs name: clusters, models, devices, DeepSpeed files.
+// Loads the descriptions that what-ifs name: clusters, models, devices, DeepSpeed files.
 //
 // The points of a sweep use the same ones, changed by a few overrides. Each text is read once, so
 // that all points use the same bytes even if the file changes. Each description is parsed once, and
@@ -24,28 +24,28 @@ namespace lambcast {
 
 struct Cluster;
 
-// Whether the text of a model's file is JSON: a config.json of Hugging Face.
+// Returns whether the text of a model's file is JSON, that is, a config.json of Hugging Face.
 bool is_config_json(std::string_view text);
 
-// The texts of files and presets as they were read, by "cluster mine.toml", "device v100-16g", and
-// clusters decoded from them: the values of a sweep are checked before threads forecast, which
-// need not decode them again. Threads may share one.
+// The texts of files and presets, by "cluster mine.toml" or "device v100-16g", and clusters decoded
+// from them. The values of a sweep are checked before threads forecast, so that the threads need
+// not decode the clusters again. Threads may share one object.
 class DescriptionTexts {
  public:
-  // With what was read elsewhere.
+  // Starts with texts that were read elsewhere.
   explicit DescriptionTexts(std::map<std::string, std::string> texts = {})
       : texts_(std::move(texts)) {}
 
-  // Throws Error (usage) for what cannot be read, and for an unknown preset.
+  // Return the text. Throw Error (usage) if it cannot be read, and for an unknown preset.
   const std::string& cluster(const std::string& name);
   const std::string& model(const std::string& name);
   const std::string& device(const std::string& name);
   const std::string& config(const std::string& path);
-  // Adds a text contained in another file, by "config NAME" or "model NAME".
+  // Adds a text contained in another file, as "config NAME" or "model NAME".
   void add(const std::string& what, const std::string& text);
 
-  // Returns the cluster of these texts by name and overrides, and decodes it if it is not cached.
-  // The first ones are cached, up to a limit, as points come in the order in which they were
+  // Returns the cluster of these texts by name and overrides; decodes it if it is not cached. The
+  // first clusters are cached, up to a limit, since points come in the order in which they were
   // checked.
   std::shared_ptr<const Cluster> decoded(const std::string& key,
                                          const std::function<Cluster()>& decode);
@@ -62,8 +62,8 @@ class DescriptionTexts {
   std::map<std::string, std::shared_ptr<const Cluster>> clusters_;
 };
 
-// For one thread; what it hands out stays valid after it is forgotten here. Throws InvalidValue for
-// what cannot be read or decoded.
+// The catalog of one thread. Returned descriptions stay valid after the catalog drops them. Throws
+// InvalidValue for a description that cannot be read or decoded.
 class Catalog {
  public:
   explicit Catalog(std::shared_ptr<DescriptionTexts> texts = std::make_shared<DescriptionTexts>())

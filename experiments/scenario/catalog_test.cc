@@ -8,7 +8,7 @@
 namespace lambcast {
 namespace {
 
-TEST_CASE("catalog: a model that is a folder without a slash is told how to name it") {
+TEST_CASE("catalog: a model that is a folder without a slash gets a hint on its name") {
   const std::filesystem::path folder = "catalog_test_checkpoint";
   std::filesystem::create_directory(folder);
   CHECK_THAT(

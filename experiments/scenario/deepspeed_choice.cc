@@ -17,12 +17,12 @@
 namespace lambcast {
 namespace {
 
-// Limit of the micro batches in a step: pipelines simulate each of them.
+// Limit of the micro batches in a step, since pipelines simulate each of them.
 constexpr std::int64_t most_accumulated = std::int64_t{1} << 20;
 
-// Colossal-AI only logs a line and continues
+// Rejects GaLore with ZeRO. Colossal-AI itself only logs a line and continues
 // (booster/plugin/{hybrid_parallel,low_level_zero}_plugin.py). The second plugin leaves gradients
-// whole and still shards the states flat.
+// whole but shards the states flat.
 [[noreturn]] void refuse_galore_with_zero(const Words& words) {
   const std::string* const found = words.find("plugin");
   const std::string plugin = found != nullptr ? *found : "";
@@ -36,8 +36,8 @@ constexpr std::int64_t most_accumulated = std::int64_t{1} << 20;
              "0");
 }
 
-// Returns whether the framework overlaps gradient sums with the backward pass by default: without a
-// layout all do except DeepSpeed and NVIDIA's recipes.
+// Returns whether the framework overlaps gradient sums with the backward pass by default: all do
+// without a layout, except DeepSpeed and NVIDIA's recipes.
 bool overlaps_as_ddp(const Words& words) {
   const auto name = words.chosen<FrameworkName>("framework");
   return name && *name != FrameworkName::nvidia && *name != FrameworkName::deepspeed;
@@ -58,7 +58,7 @@ void choose_optimizer(const Words& words, deepspeed::DeepSpeedConfig& config) {
   if (const auto decay = words.number("weight_decay", 0, 1))
     config.optimizer->weight_decay = {*decay, true, 0};
   if (const auto stage = words.whole("zero_stage", 0, 3)) config.zero.stage = {*stage, true, 0};
-  // Checked before the layout, whose error would name a flag that was not given.
+  // Checked before the layout, whose error would name a flag that the user did not give.
   if (is_onebit(config.optimizer->type) && config.zero.stage.value > 0 &&
       config.zero.stage.line > 0)
     refuse_errors(deepspeed::check_config(config));

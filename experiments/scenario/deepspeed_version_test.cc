@@ -6,7 +6,7 @@ namespace {
 
 using Catch::Contains;
 
-TEST_CASE("scenario: one release of DeepSpeed, however it is said") {
+TEST_CASE("scenario: one release of DeepSpeed, however it is stated") {
   const auto release = [](const WhatIf& more) {
     WhatIf asked = with(more);
     return resolved(asked).config.release.value;
@@ -15,7 +15,8 @@ TEST_CASE("scenario: one release of DeepSpeed, however it is said") {
   CHECK(release(newest) == deepspeed::release::newest);
   CHECK(release({{"deepspeed_version", "0.15.4"}}) == Version{0, 15, 4});
   CHECK(release({{"versions", "torch=2.1,deepspeed=0.15.4"}}) == Version{0, 15, 4});
-  CHECK(release({{"cluster", "paper-eth40-v100"}}) == Version{0, 3, 0});  // what ran there
+  // the release that ran there
+  CHECK(release({{"cluster", "paper-eth40-v100"}}) == Version{0, 3, 0});
   CHECK(release({{"cluster", "paper-eth40-v100"}, {"deepspeed_version", "0.19"}}) ==
         Version{0, 19, 0});
   CHECK_THAT(refusal(with({{"deepspeed_version", "0.15"}, {"versions", "deepspeed=0.16"}})),
@@ -23,8 +24,7 @@ TEST_CASE("scenario: one release of DeepSpeed, however it is said") {
   CHECK_THAT(refusal(with({{"deepspeed_version", "new"}})), Contains("'new' is no version"));
 }
 
-TEST_CASE(
-    "scenario: layouts sum gradients and share states as DeepSpeed's release and file have it") {
+TEST_CASE("scenario: layouts sum gradients and share states by DeepSpeed's release and file") {
   const TemporaryFolder folder;
   const std::string fp32_sums =
       folder.file("ds.json", R"({"zero_optimization": {"stage": 1}, "bf16": {"enabled": true},
@@ -45,7 +45,7 @@ TEST_CASE(
   CHECK(how(old).sharding == parallel::Sharding::optimizer);
 }
 
-TEST_CASE("scenario: who flattens tensors of an optimizer that needs them whole is warned of") {
+TEST_CASE("scenario: a warning if tensors are flattened for an optimizer that needs them whole") {
   const auto warning = [](const char* optimizer, const WhatIf& more) -> std::string {
     WhatIf asked = with(more);
     asked.insert_or_assign("optimizer", optimizer);

@@ -17,7 +17,8 @@
 namespace lambcast {
 namespace {
 
-// Ranks that share states must be all that an exchange is between.
+// Checks the exchange against the layout: ranks that share states must be all the ranks of the
+// exchange.
 void exchange_in_layout(TrainingPlan& training) {
   Parallelism& how = *training.parallelism;
   const int site = site_ranks(training.exchange);
@@ -44,13 +45,14 @@ void exchange_in_layout(TrainingPlan& training) {
   }
 }
 
-// Ranks that hold the same weights.
+// Returns the ranks that hold the same weights.
 ProcessGroup exchanging_ranks(const TrainingPlan& training) {
   return training.parallelism ? owners_of(*training.parallelism, false).front().replicas
                               : all_ranks(training);
 }
 
-// Sites of local steps are whole, and whole nodes or an equal part of each.
+// Checks that the sites of local steps are complete, and consist of whole nodes or of an equal part
+// of each node.
 void check_sites(const TrainingPlan& training) {
   const int site = training.exchange.site;
   if (site == 0) return;
@@ -72,7 +74,7 @@ void check_sites(const TrainingPlan& training) {
     fail_input(flag("exchange"), "sites of experts are not modelled", "local:STEPS");
 }
 
-// Shares of a node's sum go to the same ranks of each node.
+// Checks that shares of a node's sum go to the same ranks of each node.
 void check_shares(const TrainingPlan& training) {
   const ProcessGroup ranks = exchanging_ranks(training);
   if (training.exchange.is_sharded() && ranks.nodes() > 1 && !ranks.uniform())
@@ -94,7 +96,7 @@ void check_graph(const TrainingPlan& training) {
                "neighbours:ring");
 }
 
-// Takes the form of the library that runs, unless all of it is stated.
+// Chooses the form of the library that runs, for the parts that are not stated.
 void choose_form(TrainingPlan& training, std::vector<Finding>& findings) {
   Exchange& exchange = training.exchange;
   if (const std::string why = refused_form(exchange); !why.empty())
@@ -117,7 +119,7 @@ void choose_form(TrainingPlan& training, std::vector<Finding>& findings) {
            codec_name(exchange))});
 }
 
-// "all_reduce, fp8, int8": those that go with the stage.
+// Lists the exchanges that the stage supports: "all_reduce, fp8, int8".
 std::string usual_with_zero(std::int64_t stage) {
   std::vector<std::string> names;
   for (const Exchange& exchange : usual_exchanges(true))
@@ -125,7 +127,7 @@ std::string usual_with_zero(std::int64_t stage) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-// Refuses what ZeRO's stage, or the program, has no form for.
+// Throws Error (usage) if ZeRO's stage, or the program, does not support the exchange.
 void check_stage(const TrainingPlan& training) {
   const std::int64_t stage = training.recipe.zero.stage;
   if (const std::string why = refused_with_zero(training.exchange, stage); !why.empty())
@@ -154,7 +156,8 @@ void check_halves(const TrainingPlan& training) {
                "than DeepSpeed --fp32-gradients true)");
 }
 
-// The exchange of a 1-bit optimizer is its own; its levels and its time may be others.
+// Reads the form of a 1-bit optimizer's exchange. The codec is its own; the levels and the schedule
+// may be stated.
 void form_of_momenta(TrainingPlan& training, std::vector<Finding>& findings) {
   Exchange& exchange = training.exchange;
   const std::string_view optimizer = name_of(training.optimizer());

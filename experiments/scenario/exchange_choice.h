@@ -10,7 +10,8 @@
 
 namespace lambcast {
 
-// The plan needs its optimizer, batch and layout already. Throws Error (usage) at --exchange.
+// Reads the exchange. The plan must have its optimizer, batch and layout. Throws Error (usage) at
+// --exchange.
 void choose_exchange(const Words& words, TrainingPlan& training, std::vector<Finding>& findings);
 
 }  // namespace lambcast

@@ -32,7 +32,7 @@ bool says(const WhatIf& what_if, const std::string& code) {
 }  // namespace
 
 TEST_CASE("exchange choice: sites are nodes, or parts or groups of them, and have others to meet") {
-  // 64 GPUs, 4 a node.
+  // 64 GPUs, 4 per node.
   for (const char* site : {"2", "4", "8", "32"}) {
     CAPTURE(site);
     CHECK(refusal(exchanging(std::string("local:16:") + site)).empty());
@@ -73,7 +73,7 @@ TEST_CASE("exchange choice: a framework's libraries choose the form, unless it i
   const auto form = [](const std::string& exchange, const WhatIf& more) {
     return name_of(resolved(exchanging(exchange, more)).training.exchange);
   };
-  // 64 GPUs, 4 a node.
+  // 64 GPUs, 4 per node.
   for (const char* hooks : {"pytorch", "bagua"}) {
     const WhatIf framework{{"framework", hooks}};
     CHECK(form("int8", framework) == "int8 / two-level / overlapped");
@@ -91,21 +91,21 @@ TEST_CASE("exchange choice: a framework's libraries choose the form, unless it i
   CHECK_THAT(refusal(exchanging("local:16 / overlapped")), Contains("allowed: local:16"));
   CHECK_THAT(refusal(exchanging("fp8 / two-level", {{"zero_stage", "1"}})),
              Contains("ZeRO keeps a share"));
-  // Node leaders are the graph: 12 of 48 GPUs, and 16 of 64.
+  // The graph consists of node leaders: 12 for 48 GPUs, and 16 for 64.
   const std::string graph = "neighbours:exponential / two-level";
   CHECK(refusal(exchanging(graph)).empty());
   CHECK_THAT(refusal(exchanging(graph, {{"gpus", "48"}, {"global_batch", "3072"}})),
              Contains("a power of two nodes, not 12"));
 }
 
-TEST_CASE("exchange choice: a composition of one's own is checked part by part") {
-  // 64 GPUs, 4 a node: 16 sites.
+TEST_CASE("exchange choice: a composed exchange is checked part by part") {
+  // 64 GPUs, 4 per node: 16 sites.
   const Exchange composed =
       resolved(exchanging("int4+ef / two-level / every 30 / sites")).training.exchange;
   CHECK(name_of(composed) == "int4:owed / two-level / every 30 / sites:4");
   CHECK(resolved(exchanging("fp32 / every 30 / nodes")).training.exchange ==
         resolved(exchanging("local:30:4")).training.exchange);
-  // Hooks of the backward pass see no weights.
+  // Hooks of the backward pass cannot access the weights.
   CHECK(name_of(
             resolved(exchanging("int8 / every 8", {{"framework", "pytorch"}})).training.exchange) ==
         "int8 / every 8");
@@ -157,7 +157,7 @@ TEST_CASE("exchange choice: 1-bit optimizers bring theirs, ZeRO has its own, one
              Contains("it codes the weights that ZeRO stage 1 gathers"));
 }
 
-TEST_CASE("exchange choice: what an exchange does not do is found, once there are ranks") {
+TEST_CASE("exchange choice: exchanges without effect are found, once there are ranks") {
   CHECK(says(exchanging("local:16"), "exchange-convergence"));
   CHECK_FALSE(says(exchanging("all_reduce"), "exchange-convergence"));
   CHECK_FALSE(
@@ -200,9 +200,9 @@ TEST_CASE("exchange choice: gradients in fp32 go in 16 bits, and no others do on
   CHECK(resolved(single("fp16", {{"framework", "pytorch"}})).training.exchange.is_overlapped());
   CHECK_THAT(refusal(exchanging("fp16")), Contains("gradients go in 16 bits already"));
   CHECK_THAT(refusal(single("bf16", {{"zero_stage", "2"}})), Contains("communication_data_type"));
-  // Weights go in fp32 every H steps, on any precision.
+  // Weights are sent in fp32 every H steps, at any precision.
   CHECK(refusal(exchanging("bf16 / every 30 / nodes")).empty());
-  // The other word for it would change nothing.
+  // The other word for it would have no effect.
   for (const char* framework : {"deepspeed", "pytorch", "torchtitan"})
     CHECK_THAT(
         refusal(single("all_reduce", {{"framework", framework}, {"fp32_gradients", "false"}})),

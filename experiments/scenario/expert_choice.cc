@@ -13,8 +13,9 @@ const Sourced<double> even_by_loss{
      "routers balanced by a loss; of Qwen3-235B on H100 forced balance saved 13 and 20 % of a step "
      "(Megatron-MoE-ModelZoo)"}};
 
-// 1-bit optimizers compress the momentum of all parameters over all data-parallel ranks, with no
-// word for experts (DeepSpeed runtime/fp16/onebit, runtime/comm/nccl.py).
+// Rejects 1-bit optimizers with experts. They compress the momentum of all parameters over all
+// data-parallel ranks, and do not treat experts separately (DeepSpeed runtime/fp16/onebit,
+// runtime/comm/nccl.py).
 void refuse_mixing(OptimizerType optimizer) {
   if (is_onebit(optimizer))
     fail_input(flag("optimizer"),

@@ -1,5 +1,4 @@
-// From the words of a what-if to how its experts are divided and reached
-// (models/training/plan/expert_plan.h).
+// Reads from a what-if how experts are divided and reached (models/training/plan/expert_plan.h).
 #pragma once
 
 #include "experiments/scenario/words.h"
@@ -12,9 +11,9 @@ namespace lambcast {
 //   etp expert_dispatch capacity_factor imbalance expert_overlap expert_kernels
 //   expert_routing
 //
-// DeepSpeed fills every expert to its capacity (factor 1), the others drop nothing. Reads framework
-// and layout of `how`. Throws Error (usage), naming the rule, for keys without experts and
-// optimizers that would mix them.
+// DeepSpeed fills every expert to its capacity (factor 1); other frameworks drop no tokens. Reads
+// framework and layout of `how`. Throws Error (usage), naming the rule, for keys without experts
+// and optimizers that would mix them.
 ExpertUse choose_experts(const Words& words, const ModelShape& model, OptimizerType optimizer,
                          const Parallelism& how);
 

@@ -80,7 +80,7 @@ constexpr Hint typed_hints[] = {
     {Typed::exchange, "1bit", "write onebit"},
 };
 
-// "optimizer=1-bit LAMB" as "optimizer=1bitlamb".
+// Normalizes a value: "optimizer=1-bit LAMB" becomes "optimizer=1bitlamb".
 std::string plain_value(std::string_view word) {
   std::string plain;
   for (const char c : word)
@@ -121,7 +121,7 @@ std::string hint_for_count(std::string_view text, bool takes_share) {
     std::erase(digits, ',');
     const bool whole = std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; });
     if (!whole) return "";
-    // 65,536 separates thousands; 16,32 is a list.
+    // In 65,536 the comma separates thousands; 16,32 is a list.
     const std::size_t behind = text.size() - text.rfind(',') - 1;
     if (behind != 3 || text.find(',') > 3)
       return fmt::format("'{}' is a list: write --list KEY={} (sweep, advise)", text, text);

@@ -20,7 +20,7 @@ TEST_CASE("hints: what people type is refused with what to write instead") {
         {"batch", "64", "write global_batch or micro_batch"},
         {"exchange", "diloco", "write local:STEPS, such as local:100"},
         {"freeze_step", "0.167", "'0.167' is no step; as a share of the run write 16.7%"},
-        // Decimal and binary are 2.4 % apart, and neither is the usual one for samples.
+        // The decimal and the binary value are 2.4 % apart, and neither is usual for samples.
         {"global_batch", "64k", "'64k' may be either: write 64000 or 65536"},
         {"steps", "1.5M", "'1.5M' may be either: write 1500000 or 1572864"},
         {"cluster", "h100", "did you mean one of 'h100-500w-ndr', 'hgx-h100-ndr'"},

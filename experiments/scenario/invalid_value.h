@@ -1,6 +1,6 @@
-// An error of one value that is independent of the other values: not a number, an unknown word, a
-// file that cannot be read. A sweep stops before it starts if an axis holds one. An error of a
-// combination of values is an ordinary Error, and the reason in that point's row.
+// Error in one value, independent of the other values: not a number, an unknown word, a file that
+// cannot be read. A sweep with such a value stops before it starts. An error in a combination of
+// values is an ordinary Error; it becomes the reason in that point's row.
 #pragma once
 
 #include <string>
@@ -14,15 +14,16 @@ class InvalidValue : public Error {
  public:
   InvalidValue(std::string_view key, const std::string& message)
       : Error(Exit::usage, message), key_(key) {}
-  // The key of the WhatIf that holds the value, or "cluster.", "device." or "model." for some key
-  // below. Such a key depends on the description that it changes, and on others that change it too.
+  // Returns the key of the WhatIf that holds the value, or "cluster.", "device." or "model." for a
+  // key below it. Such a key depends on the description that it changes, and on the description's
+  // other keys.
   const std::string& key() const { return key_; }
 
  private:
   std::string key_;
 };
 
-// Calls `read`, whose Errors are those of `key`'s value.
+// Calls `read` and reports its Errors as errors of the value of `key`.
 template <typename Read>
 auto of_key(std::string_view key, Read read) {
   try {

@@ -24,8 +24,8 @@ using parallel::Sharding;
 
 constexpr std::int64_t most_ranks = 65536;
 
-// Values that are defaults for every model and GPU, so that stating one selects no layout. Switches
-// are off.
+// Values that are the default for every model and GPU, so that setting them selects no layout.
+// Switches are off.
 constexpr std::pair<std::string_view, std::string_view> stated_defaults[] = {
     {"tp", "1"},
     {"cp", "1"},
@@ -49,12 +49,12 @@ constexpr std::pair<std::string_view, std::string_view> stated_defaults[] = {
     {"quantized_weights", "false"},
     {"quantized_gradients", "false"}};
 
-// Programs that train transformers alone.
+// Programs that train only transformers.
 constexpr FrameworkName of_transformers[] = {FrameworkName::megatron, FrameworkName::torchtitan,
                                              FrameworkName::nemo};
 
-// Whether a program runs a model without transformer blocks: under a layout nothing of it could be
-// divided.
+// Returns whether a program runs a model without transformer blocks, so that no layout could divide
+// it.
 bool runs_whole(const Words& words, const ModelShape& model, std::int64_t zero_stage) {
   const auto name = words.chosen<FrameworkName>("framework");
   return name && std::ranges::find(of_transformers, *name) == std::end(of_transformers) &&
@@ -68,7 +68,7 @@ bool asks_for_layout(const Words& words, const ModelShape& model, std::int64_t z
     const std::string* value = words.find(key.name);
     if (value == nullptr) continue;
     if (key.name == "partition_activations") {
-      // It tells how checkpoints are kept, not whether there are any.
+      // It controls how checkpoints are kept, not whether there are any.
       (void)words.choice(key.name);
       continue;
     }
@@ -107,14 +107,14 @@ parallel::ParallelLayout layout_of(const Words& words, int gpus, int gpus_per_no
   return layout;
 }
 
-// One named framework with what DeepSpeed's file and flags change of it.
+// Returns the named framework, adjusted to DeepSpeed's file and flags.
 Framework choose_framework(const Words& words, const Zero& zero) {
   Framework framework =
       framework_of(words.chosen<FrameworkName>("framework").value_or(FrameworkName::deepspeed));
   if (framework.name == FrameworkName::deepspeed && zero.stage > 0) {
     framework.least_bucket = static_cast<double>(zero.bucket);
     framework.overlaps_gradients = zero.overlap;
-    // Without a bucket ahead every matrix is gathered by itself.
+    // Without a prefetch bucket every matrix is gathered separately.
     framework.prefetch_bucket = std::max(1.0, static_cast<double>(zero.prefetch));
     framework.persistent_tensor = static_cast<double>(zero.persistent);
     framework.live_elements = std::max(1.0, static_cast<double>(zero.live));
@@ -162,9 +162,9 @@ Repeated repeated_by(Recompute recompute, FrameworkName framework) {
   return Repeated::nothing;
 }
 
-// The meaning of selective recomputation differs. Megatron repeats the attention core, torchtitan
-// ("alternate" here) every second product. "experts" drops the activations of experts and keeps the
-// scores.
+// Selective recomputation differs between frameworks. Megatron repeats the attention core,
+// torchtitan ("alternate" here) every second product. "experts" drops the activations of experts
+// and keeps the scores.
 void choose_recompute(const Words& words, Parallelism& how) {
   const std::size_t chosen = words.choice("recompute").value_or(0);
   const bool experts = words_of("recompute")[chosen] == recompute_experts;
@@ -220,7 +220,7 @@ MatrixFormat choose_format(const Words& words, const Precision& of_recipe) {
   return of_recipe.is_half() ? MatrixFormat::half : MatrixFormat::single;
 }
 
-// ZeRO++.
+// Reads the keys of ZeRO++.
 void choose_less_traffic(const Words& words, Parallelism& how) {
   const auto need_sharded_weights = [&](const char* key) {
     if (how.sharding != Sharding::weights)
@@ -320,7 +320,7 @@ void refuse_impossible(OptimizerType optimizer, Backend backend, const Paralleli
                "nccl, compressed");
 }
 
-// Pyramids of images, and PyTorch's plain modules.
+// Throws Error (usage) if the layout would divide pyramids of images or PyTorch's plain modules.
 void refuse_undivided(const ModelShape& model, const Parallelism& how) {
   const parallel::ParallelLayout& layout = how.layout;
   const bool divided = layout.tp * layout.cp * layout.pp * layout.expert_tp() > 1;
@@ -420,7 +420,7 @@ std::vector<Finding> check_parallelism(const TrainingPlan& training) {
   std::vector<Finding> findings = parallel::check(how.layout, *training.model, use);
   refuse_errors(findings);
   for (Finding& finding : find_of_layout(training)) findings.push_back(std::move(finding));
-  // Every length of a curriculum must be divisible, as the longest one is.
+  // Every sequence length of a curriculum must be divisible, not only the longest.
   for (const SeqLenPhase& phase : lengths_of(training)) {
     if (phase.seq_len == 0 || phase.seq_len == use.seq_len) continue;
     parallel::LayoutUse shorter = use;
@@ -429,7 +429,7 @@ std::vector<Finding> check_parallelism(const TrainingPlan& training) {
     for (Finding& finding : of_length) finding.message += ", a length of the curriculum";
     refuse_errors(of_length);
   }
-  // So must the batches of a ramp, if a schedule needs whole rounds of micro batches.
+  // The batches of a ramp must be divisible too, if a schedule needs whole rounds of micro batches.
   for (const BatchPhase& phase : batches_of(training)) {
     if (phase.batch == training.batch.train) continue;
     parallel::LayoutUse smaller = use;

@@ -1,5 +1,4 @@
-// From the words of a what-if to the way its model is divided over ranks
-// (models/training/plan/parallelism.h).
+// Reads from a what-if how its model is divided over ranks (models/training/plan/parallelism.h).
 #pragma once
 
 #include <optional>
@@ -23,9 +22,9 @@ namespace lambcast {
 //
 // and those of expert_choice.h.
 //
-// A key stated at its default (an axis of 1, --framework deepspeed, a switch that is off) selects
-// no layout: the forecast is the same. Nor does a framework that is data parallel alone (pytorch,
-// bagua, tensorflow, ...) with a model that has no transformer blocks. Keys that divide nothing
+// A key set to its default (an axis of 1, --framework deepspeed, a switch that is off) selects no
+// layout, and the forecast stays the same. A framework with only data parallelism (pytorch, bagua,
+// tensorflow, ...) selects none for a model without transformer blocks. Keys that divide nothing
 // under DeepSpeed (recompute, attention, fusion, ...) are read from the layout that is returned,
 // and become pass options (whole_model.h).
 //

@@ -14,7 +14,7 @@ namespace {
 using Catch::Contains;
 using Catch::Equals;
 
-// 24 blocks and 16 heads on A100s.
+// A question on bert-large, with 24 blocks and 16 heads, on A100s.
 WhatIf layout(const WhatIf& changes = {}) {
   WhatIf what_if = with(changes, without({"freeze_step"}));
   what_if.insert_or_assign("cluster", "dgx-a100-80g");
@@ -30,7 +30,7 @@ TEST_CASE("layout choice: data parallelism of DeepSpeed's stages 0 to 2 is as be
     CHECK_FALSE(resolved(layout(changes)).training.parallelism.has_value());
 }
 
-TEST_CASE("layout choice: DeepSpeed said or unsaid is one run, with one forecast") {
+TEST_CASE("layout choice: DeepSpeed stated or assumed is one run, with one forecast") {
   for (const WhatIf& changes : {WhatIf{},
                                 {{"zero_stage", "2"}},
                                 {{"zero_stage", "3"}},
@@ -115,7 +115,7 @@ TEST_CASE("layout choice: a schedule takes each batch of a ramp") {
                                      {"framework", "megatron"},
                                      {"global_batch", "4096"},
                                      {"rampup_batch_size", "1024:1024:100000"}});
-  CHECK(resolved(interleaved).training.ramp.has_value());  // 4, 8, 12 and 16 micro batches
+  CHECK(resolved(interleaved).training.ramp.has_value());  // with 4, 8, 12 and 16 micro batches
   CHECK_THAT(refusal(with({{"rampup_batch_size", "512:512:100000"}}, interleaved)),
              Contains("interleaved needs micro batches (2) divisible by pp 4, at a batch of 512 of "
                       "the ramp"));
@@ -194,7 +194,7 @@ TEST_CASE("layout choice: ranks that share optimizer states may sum all gradient
 
 TEST_CASE("layout choice: DeepSpeed's buckets and overlap are those of its stage in a layout too") {
   const auto training = [](const WhatIf& changes) {
-    // GPT-2 has no layer that training leaves out, as BERT's pooler is.
+    // Training uses every layer of GPT-2; BERT has an unused pooler.
     WhatIf what_if{{"model", "gpt2"},     {"cluster", "dgx-a100-80g"},
                    {"gpus", "16"},        {"optimizer", "adam"},
                    {"precision", "fp16"}, {"zero_stage", "1"},
@@ -213,7 +213,7 @@ TEST_CASE("layout choice: DeepSpeed's buckets and overlap are those of its stage
   CHECK_FALSE(training(overlapped).parallelism->framework.overlaps_gradients);
 }
 
-TEST_CASE("layout choice: what cannot be is refused with its rule, in one line") {
+TEST_CASE("layout choice: an invalid layout is refused with its rule, in one line") {
   const std::pair<WhatIf, const char*> cases[] = {
       {{{"tp", "3"}}, "do not divide into copies"},
       {{{"tp", "32"}}, "16 heads are not divisible by tp 32"},
@@ -284,8 +284,9 @@ TEST_CASE("layout choice: 1-bit LAMB on shards says that its ratios are of the s
   CHECK(result.run.volume_reduction > 1);
 }
 
-// Narayanan et al. 2021, table 2: ZeRO-3 of 175B falls from 144 to 44 TFLOP/s per GPU between 384
-// and 1,536 GPUs at the same batch, since a micro batch gives less to compute per gathered weight.
+// Source: Narayanan et al. 2021, table 2. ZeRO-3 of 175B falls from 144 to 44 TFLOP/s per GPU
+// between 384 and 1,536 GPUs at the same batch, since a smaller micro batch computes less per
+// gathered weight.
 TEST_CASE("layout choice: sharded weights lose where micro batches get small") {
   const auto tflops = [](const char* gpus, const char* micro) {
     CollectiveCosts costs;
@@ -360,7 +361,7 @@ TEST_CASE("layout choice: a key that its layout does not read is said to have no
   CHECK(peak("1000000") < peak("100000000"));
   CHECK(unread(with({{"gradient_bucket", "1000000"}}, shared)).empty());
   CHECK(unread({{"recompute", "none"}, {"gradient_bucket", "1"}}) == Keys{"--gradient-bucket"});
-  // A value that switches off what is off anyway has no finding.
+  // Switching off a feature that is off already causes no finding.
   CHECK(unread({{"tensor_overlap", "none"}}).empty());
 }
 

@@ -14,7 +14,7 @@ namespace {
 using parallel::PipelineSchedule;
 using parallel::Sharding;
 
-// A kernel that nobody timed on the GPU.
+// Returns a note on a kernel that was not timed on the GPU.
 std::optional<Finding> find_untimed_attention(AttentionKernel kernel, const Device& device) {
   const AttentionKernel timed = timed_as(kernel, *device.rates);
   if (timed == kernel) return std::nullopt;
@@ -23,7 +23,8 @@ std::optional<Finding> find_untimed_attention(AttentionKernel kernel, const Devi
                              device.name, name_of(timed))};
 }
 
-// Megatron-DeepSpeed divides activations so; what DeepSpeed itself brings does not.
+// Returns a warning on sequence parallelism: Megatron-DeepSpeed divides activations that way,
+// DeepSpeed itself does not.
 std::optional<Finding> find_foreign_sequence(const Parallelism& how) {
   if (how.framework.name != FrameworkName::deepspeed || how.layout.tp == 1 ||
       !how.sequence_parallel)
@@ -54,7 +55,7 @@ std::optional<Finding> find_small_prefetch(const TrainingPlan& training) {
                   least, matrices)};
 }
 
-// Returns a warning for a schedule that the framework lacks, though a fork of it may have it.
+// Returns a warning for a schedule that the framework itself lacks, although a fork may have it.
 std::optional<Finding> find_foreign_schedule(const Parallelism& how) {
   if (how.framework.name != FrameworkName::deepspeed || how.layout.pp == 1 ||
       how.schedule == PipelineSchedule::one_f_one_b)
@@ -75,8 +76,8 @@ int stages_of_first_node(const TrainingPlan& training) {
   return static_cast<int>(stages.size());
 }
 
-// Returns a note where passes of several stages move gradients or weights over the same NICs. The
-// two network models let them meet in different ways.
+// Returns a note if passes of several stages send gradients or weights over the same NICs. The two
+// network models treat the overlap differently.
 std::optional<Finding> find_meeting_passes(const TrainingPlan& training) {
   const parallel::Sharding sharding = training.parallelism->sharding;
   const bool in_passes =

@@ -1,5 +1,5 @@
-// Findings on a layout that may run: it differs from what the framework itself does, or a setting
-// counts as another one.
+// Findings on a valid layout: it differs from the framework's own behaviour, or a setting is
+// treated as another one.
 //
 // Codes: warnings schedule-of-framework, sequence-of-framework, lamb-per-shard; notes
 // attention-untimed, prefetch-below-matrix, passes-meet.
@@ -12,7 +12,7 @@
 
 namespace lambcast {
 
-// Requires a training with a layout.
+// Returns the findings on the layout. The training must have one.
 std::vector<Finding> find_of_layout(const TrainingPlan& training);
 
 }  // namespace lambcast

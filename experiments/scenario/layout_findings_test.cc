@@ -14,7 +14,7 @@ namespace {
 
 using Catch::Contains;
 
-// GPT-2 on the GPUs of one node.
+// A question on GPT-2 on the GPUs of one node.
 WhatIf on(const char* cluster, const WhatIf& changes) {
   return with(changes, {{"model", "gpt2"},
                         {"cluster", cluster},
@@ -24,14 +24,16 @@ WhatIf on(const char* cluster, const WhatIf& changes) {
                         {"micro_batch", "4"}});
 }
 
-// The message of a code; empty where nothing is said.
+// Returns the message of the finding with this code; empty if there is none.
 std::string said(const std::string& code, const WhatIf& what_if) {
   for (const Finding& finding : resolved(what_if).findings)
     if (finding.code == code) return finding.message;
   return {};
 }
 
-TEST_CASE("layout findings: attention that does not run on a GPU is refused, untimed one is said") {
+TEST_CASE(
+    "layout findings: attention that does not run on a GPU is refused, untimed one is "
+    "reported") {
   const auto asked = [](const char* cluster, const char* kernel) {
     return on(cluster, {{"attention", kernel}});
   };
@@ -88,7 +90,7 @@ TEST_CASE("layout findings: a prefetch below a matrix counts as one") {
                                elements));
     return on("dgx-a100-80g", {{"config", path}});
   };
-  // 12 h^2 + 13 h of 768 in four.
+  // 12 h^2 + 13 h with h = 768, in four matrices.
   CHECK_THAT(said("prefetch-below-matrix", with_bucket("1e5")),
              Contains("counts as 1771968: the 4 matrices"));
   CHECK(said("prefetch-below-matrix", with_bucket("2e6")).empty());
@@ -100,7 +102,7 @@ TEST_CASE("layout findings: a prefetch below a matrix counts as one") {
   CHECK(time("1e5") != time("1e8"));
 }
 
-// 15.7 TFLOP/s in fp32, 125 in fp16.
+// A V100 has 15.7 TFLOP/s in fp32 and 125 in fp16.
 TEST_CASE("layout findings: bf16 before Ampere is multiplied in fp32") {
   for (const WhatIf& layout : {WhatIf{}, {{"tp", "2"}}, {{"model", "bert-large"}}}) {
     const auto run = [&](const char* cluster, const char* precision) {

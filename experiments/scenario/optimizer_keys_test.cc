@@ -1,4 +1,4 @@
-// Keys and file settings of single optimizers, from the question to the forecast.
+// Tests keys and file settings of single optimizers, from the question to the forecast.
 #include <algorithm>
 #include <utility>
 
@@ -64,7 +64,7 @@ TEST_CASE("optimizer keys: 0/1 Adam's policy is a question too, and of others ha
   }
 }
 
-TEST_CASE("optimizer keys: a rank that leaves GaLore's matrices whole is said to") {
+TEST_CASE("optimizer keys: a rank that leaves GaLore's matrices whole is reported") {
   const auto asked = [](const char* model, const char* rank) {
     return without({"freeze_step"}, {{"optimizer", "galore_adamw8bit"},
                                      {"model", model},

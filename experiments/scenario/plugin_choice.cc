@@ -7,8 +7,8 @@ namespace {
 
 enum class Plugin { hybrid_parallel, low_level_zero, torch_ddp, gemini, moe_hybrid };
 
-// Whether the page's table has a row of the optimizer: plugins replace it by its distributed form,
-// or it is that.
+// Returns whether the documentation's table has a row of the optimizer: plugins replace it by its
+// distributed form, or it is that form.
 bool is_distributed(OptimizerType type) {
   return type == OptimizerType::lamb || type == OptimizerType::distributed_lamb ||
          type == OptimizerType::adafactor || type == OptimizerType::came ||
@@ -49,10 +49,11 @@ void check_layout(Plugin plugin, std::int64_t stage, const parallel::ParallelLay
     fail_input(flag("zero_stage"), "the LowLevelZero plugin runs stages 1 and 2", "1, 2");
 }
 
-// Whether it replaces optimizers by their distributed forms.
+// Returns whether the plugin replaces optimizers by their distributed forms.
 bool casts(Plugin plugin) { return plugin != Plugin::torch_ddp; }
 
-// Column statistics of factored second moments, which ranks with shards of a matrix see in part.
+// Adds a finding on the column statistics of factored second moments, of which ranks with shards of
+// a matrix have only a part.
 void find_columns(Plugin plugin, const Recipe& recipe, std::vector<Finding>& findings) {
   const OptimizerType type = recipe.optimizer;
   if (type != OptimizerType::adafactor && type != OptimizerType::came) return;

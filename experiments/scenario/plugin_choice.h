@@ -7,8 +7,8 @@
 //   adafactor, came    runs             runs, warned    runs       refused  refused
 //   others             run              run             run        refused  refused
 //
-// hybrid_parallel supports tensor and pipeline parallelism and ZeRO 0 to 2, low_level_zero ZeRO 1
-// or 2 alone, torch_ddp neither. Gemini's chunks and the expert groups of moe_hybrid are not
+// hybrid_parallel supports tensor and pipeline parallelism and ZeRO 0 to 2, low_level_zero only
+// ZeRO 1 or 2, torch_ddp neither. Gemini's chunks and the expert groups of moe_hybrid are not
 // modelled for any optimizer.
 //
 // Sources: Colossal-AI docs/source/en/features/distributed_optimizers.md;
@@ -26,16 +26,18 @@ namespace lambcast {
 
 const std::vector<std::string>& plugin_names();
 
-// Adds the plugin's defaults for keys that are not given: framework colossalai, ZeRO stage 1 of
-// low_level_zero.
+// Adds the plugin's defaults for keys that are not given: framework colossalai, and ZeRO stage 1
+// for low_level_zero.
 void add_plugin_defaults(WhatIf& what_if);
 
-// Limits the layout to what the plugin divides and shares. Sets Parallelism::sums_columns: the
-// behaviour of low_level_zero's optimizers without a tensor-parallel group.
+// Limits the layout to the divisions and the sharding that the plugin supports. Sets
+// Parallelism::sums_columns: the behaviour of low_level_zero's optimizers without a tensor-parallel
+// group.
 void restrict_to_plugin(const Words& words, Parallelism& how);
 
-// Throws Error (usage) for what the plugin does not run; returns findings on unexpected behaviour.
-// Colossal-AI without a plugin runs as with hybrid_parallel; other frameworks have none.
+// Checks the run against the plugin. Throws Error (usage) if the plugin does not run it; returns
+// findings on unexpected behaviour. Colossal-AI without a plugin runs as with hybrid_parallel;
+// other frameworks have none.
 std::vector<Finding> check_plugin(const Words& words, const TrainingPlan& training);
 
 }  // namespace lambcast

@@ -14,7 +14,7 @@ using Catch::Contains;
 using Catch::EndsWith;
 using Catch::Equals;
 
-// BERT-Large on DGX A100s.
+// A question on BERT-Large on DGX A100s.
 WhatIf with_plugin(const char* optimizer, const char* plugin, const WhatIf& more = {}) {
   WhatIf what_if{{"model", "bert-large"},  {"cluster", "dgx-a100-80g"}, {"gpus", "16"},
                  {"micro_batch", "1"},     {"grad_accum", "4"},         {"steps", "1000"},
@@ -34,8 +34,8 @@ TEST_CASE("plugin: every cell of Colossal-AI's table runs, warns or is refused i
   struct Cell {
     const char *optimizer, *plugin;
     WhatIf more;
-    const char* refused;                // empty: runs
-    std::vector<std::string> warnings;  // then
+    const char* refused;                // error text; empty if it runs
+    std::vector<std::string> warnings;  // expected if it runs
   };
   const WhatIf none, zero2{{"zero_stage", "2"}}, divided{{"tp", "2"}, {"pp", "2"}},
       seed{{"tp", "2"}, {"zero_stage", "2"}};
@@ -88,7 +88,7 @@ TEST_CASE("plugin: every cell of Colossal-AI's table runs, warns or is refused i
     }
     REQUIRE_THAT(refusal(asked), Equals(""));
     CHECK(warnings(asked) == cell.warnings);
-    // A cell that runs is a forecast.
+    // A cell that runs has a forecast.
     const Scenario scenario = resolved(asked);
     CollectiveCosts costs;
     const Forecast of = forecast(scenario.training, costs);
@@ -98,7 +98,7 @@ TEST_CASE("plugin: every cell of Colossal-AI's table runs, warns or is refused i
   CHECK(walked.size() == 5 * plugin_names().size());
 }
 
-// LowLevelZero's shards are no matrices that GaLore could project.
+// LowLevelZero's shards are not matrices, so GaLore cannot project them.
 TEST_CASE("plugin: what is offered instead of one that is refused runs") {
   CHECK_THAT(refusal(with_plugin("galore_adamw8bit", "gemini")),
              EndsWith("allowed: hybrid_parallel, torch_ddp)"));
@@ -156,7 +156,7 @@ TEST_CASE("plugin: LowLevelZero alone has column means summed over the ranks tha
     CHECK(column_sums(factored, "hybrid_parallel") == 0);
     CHECK(column_sums(factored, "low_level_zero") > 0);
   }
-  // A rank holds a fraction of the matrices, and calls are whole.
+  // Calls are whole, but a rank has a fraction of the matrices, so they may differ by one.
   CHECK(std::abs(column_sums("came", "low_level_zero") -
                  2 * column_sums("adafactor", "low_level_zero")) <= 1);
 }

@@ -1,5 +1,5 @@
 // The values of --precision: data types of the weights and of the products of blocks. Products in 8
-// and 4 bits are for models that are bf16 elsewhere.
+// and 4 bits are for models whose other parts are bf16.
 #pragma once
 
 #include <span>
@@ -15,12 +15,12 @@ struct PrecisionWord {
   DataType weights;
   MatrixFormat products;
 
-  // Whether products are in fewer bits than weights.
+  // Returns whether products have fewer bits than weights.
   bool is_narrow() const { return bytes_per_element(products) < bytes_of(weights); }
-  std::string word() const;  // of the narrower
+  std::string word() const;  // word of the narrower type
 };
 
-// In the order of precision_words().
+// All precisions, in the order of precision_words().
 std::span<const PrecisionWord> precisions();
 const std::vector<std::string>& precision_words();
 

@@ -23,7 +23,8 @@
 namespace lambcast {
 namespace {
 
-// Two of the three batch numbers give the third: a user's two leave the file nothing to say.
+// Two of the three batch numbers determine the third, so two given by the user override the file
+// completely.
 constexpr const char* batch_keys[] = {"micro_batch", "grad_accum", "global_batch"};
 
 bool settles_batch(const WhatIf& asked) {
@@ -38,7 +39,7 @@ bool is_batch(const std::string& key) {
   return false;
 }
 
-// Keys of which a user's one takes the place of the file's other.
+// Returns whether a key of the file is overridden by another key of the user.
 bool is_overruled(const std::string& key, const WhatIf& asked) {
   if (is_batch(key)) return settles_batch(asked);
   if (key == "rampup_batch_size") return settles_batch(asked) || asked.contains("global_batch");
@@ -58,7 +59,7 @@ void write(const std::vector<std::pair<std::string, std::string>>& keys, const W
     if (!is_overruled(key, asked)) what_if.emplace(key, value);
 }
 
-// "A=1;B=2" as variables.
+// Parses "A=1;B=2" into variables.
 megatron::Variables variables_of(const std::string* text) {
   megatron::Variables variables;
   std::istringstream entries(text == nullptr ? "" : *text);
@@ -71,7 +72,7 @@ megatron::Variables variables_of(const std::string* text) {
   return variables;
 }
 
-// The DeepSpeed JSON of a launch decides the ZeRO stage and the optimizer.
+// Adds the DeepSpeed JSON of a launch, which decides the ZeRO stage and the optimizer.
 void add_deepspeed(const megatron::Arguments& arguments, const std::string& path,
                    const WhatIf& asked, Catalog& catalog, WhatIf& what_if,
                    std::vector<Finding>& findings) {
@@ -89,8 +90,8 @@ void add_deepspeed(const megatron::Arguments& arguments, const std::string& path
                    path, arguments.config_name)});
 }
 
-// Drops the note on --cpu-optimizer if the DeepSpeed JSON offloads: offloading is applied from
-// there.
+// Drops the note on --cpu-optimizer if the DeepSpeed JSON offloads, since offloading then follows
+// the JSON.
 void drop_offload_note(const deepspeed::DeepSpeedConfig& config, std::vector<Finding>& findings) {
   const bool offloads =
       std::ranges::any_of(config.layout, [](const std::pair<std::string, std::string>& key) {
@@ -123,7 +124,7 @@ void find_other_stage(const megatron::Arguments& arguments, const std::string& p
                    path, entry->line, key->second, stage)});
 }
 
-// Adds a warning for a batch or precision of the launch that is not its JSON's. Data are read in
+// Adds a warning if the batch or precision of the launch differs from its JSON. Data are read in
 // micro batches of the launch; DeepSpeed casts the model to the type of the JSON. Source:
 // Megatron-DeepSpeed, megatron/training.py; DeepSpeed, runtime/engine.py.
 void find_differences(const megatron::Arguments& arguments, const std::string& path,
@@ -159,7 +160,7 @@ void add_megatron(const std::string& path, const WhatIf& asked, Catalog& catalog
                  "--vocab-size N in the file, or --set model.vocab=N");
     add_deepspeed(arguments, path, asked, catalog, what_if, findings);
     auto keys = arguments.what_if;
-    // Megatron-DeepSpeed hands its own Adam to DeepSpeed if the JSON names no optimizer.
+    // Megatron-DeepSpeed passes its own Adam to DeepSpeed if the JSON names no optimizer.
     if (const auto config = what_if.find("config");
         config != what_if.end() && !arguments.config_name.empty()) {
       drop_offload_note(*catalog.config(config->second), arguments.findings);
@@ -206,7 +207,7 @@ std::string path_from(const std::string& file, const std::string& named) {
   return std::filesystem::exists(beside, error) ? beside.string() : std::string();
 }
 
-// Replaces the YAML of a launcher by the DeepSpeed JSON that it amounts to or names, if any.
+// Replaces the YAML of a launcher by the DeepSpeed JSON that it contains or names, if any.
 void add_launcher_file(const std::string& path, const WhatIf& asked, Catalog& catalog,
                        WhatIf& what_if, std::vector<Finding>& findings) {
   of_key("config", [&] {
@@ -237,7 +238,7 @@ void add_launcher_file(const std::string& path, const WhatIf& asked, Catalog& ca
   });
 }
 
-// Fills keys of the cluster from the structure that a file of another program states.
+// Fills keys of the cluster from the structure described in a file of another program.
 void add_topology(const std::string& path, const std::vector<std::string>& hosts, Catalog& catalog,
                   WhatIf& what_if, std::vector<Finding>& findings) {
   of_key("topology", [&] {
@@ -261,7 +262,7 @@ void add_topology(const std::string& path, const std::vector<std::string>& hosts
   });
 }
 
-// The hosts of a job give its nodes, unless a flag does.
+// Sets the nodes from the hosts of a job, unless a flag sets them.
 std::vector<std::string> add_hosts(const Words& words, WhatIf& what_if) {
   const std::string* list = words.find("hosts");
   if (list == nullptr) return {};

@@ -30,7 +30,7 @@ struct InputLedger {
   std::vector<LedgerEntry> entries;
 };
 
-// The treatment of each key of an argument list or launch script, a torchtitan job, a DeepSpeed
+// Returns how each key was used of an argument list or launch script, a torchtitan job, a DeepSpeed
 // file and a config.json.
 std::vector<InputLedger> input_ledgers(const WhatIf& asked, Catalog& catalog);
 

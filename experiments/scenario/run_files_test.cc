@@ -42,7 +42,7 @@ TEST_CASE("run files: Megatron's arguments are a what-if, and flags beside them 
   CHECK(changed.batch.micro == 2);
 }
 
-TEST_CASE("run files: GPUs of a flag keep the script's GPUs of a node") {
+TEST_CASE("run files: a GPU count from a flag keeps the script's GPUs per node") {
   TemporaryFolder folder;
   const std::string launch = "torchrun --nnodes 2 --nproc-per-node 4 pretrain_gpt.py " + arguments;
   std::string line = launch;
@@ -56,7 +56,7 @@ TEST_CASE("run files: GPUs of a flag keep the script's GPUs of a node") {
   CHECK(resolved(asked).training.nodes() == 4);
 }
 
-TEST_CASE("run files: a vocabulary that no file tells can be given") {
+TEST_CASE("run files: a vocabulary that no file states can be given") {
   TemporaryFolder folder;
   std::string text = arguments;
   text.replace(text.find("--vocab-size 50257"), 18, "--tokenizer-type HFTokenizer");
@@ -93,7 +93,7 @@ TEST_CASE("run files: --cpu-optimizer is no finding where the JSON offloads") {
   CHECK_FALSE(noted(", \"offload_optimizer\": {\"device\": \"cpu\"}"));
 }
 
-TEST_CASE("run files: the treatment of each key of the inputs is told") {
+TEST_CASE("run files: the treatment of each key of the inputs is listed") {
   TemporaryFolder folder;
   Catalog catalog;
   const std::string text = explain_inputs(
@@ -106,7 +106,7 @@ TEST_CASE("run files: the treatment of each key of the inputs is told") {
   CHECK_THROWS_WITH(explain_inputs({}, catalog), Contains("'inputs' tells the keys of files"));
 }
 
-// Megatron-DeepSpeed hands its own Adam to DeepSpeed.
+// Megatron-DeepSpeed passes its own Adam to DeepSpeed if the JSON names none.
 TEST_CASE("run files: a launch's JSON decides the optimizer if it names one") {
   TemporaryFolder folder;
   const auto optimizer_with = [&](const std::string& json) {
@@ -162,7 +162,8 @@ TEST_CASE("run files: a topology of another program fills keys of the cluster") 
   findings.clear();
   CHECK(filled(what_if, findings)["cluster.fabric.nodes_per_leaf"] == "4");
   CHECK_THAT(findings[0].message, !Contains("nodes_per_leaf"));
-  // Three hosts of each leaf, or all on one; a host that no leaf has is named.
+  // The job has three hosts on each leaf, or all on one leaf. A host on no leaf is named in the
+  // error.
   what_if.erase("cluster.fabric.nodes_per_leaf");
   const auto of_hosts = [&](const char* hosts) {
     what_if["hosts"] = hosts;
@@ -197,7 +198,7 @@ tensor_parallel_degree = 2
       {"torchtitan", folder.file("job.toml", job)}, {"cluster", "hgx-h100-ndr"}, {"gpus", "16"}};
   const Scenario scenario = resolved(asked);
   CHECK(scenario.training.model->name == "llama3-8b");
-  CHECK(scenario.training.seq_len == 16384);  // beyond what the preset reads
+  CHECK(scenario.training.seq_len == 16384);  // longer than the preset's limit
   CHECK(scenario.training.parallelism->layout.dp == 8);
   CHECK(scenario.asked.at("tp") == "2");
   WhatIf both = asked;
@@ -237,7 +238,7 @@ TEST_CASE("run files: a file that cannot be read is the key's fault") {
              Contains("/no/such/file"));
 }
 
-TEST_CASE("run files: batch and precision that differ between a launch and its JSON are told") {
+TEST_CASE("run files: batch and precision that differ between a launch and its JSON are reported") {
   const TemporaryFolder folder;
   const auto run = [&](const char* more) {
     const std::string launch =
@@ -259,7 +260,7 @@ TEST_CASE("run files: batch and precision that differ between a launch and its J
   CHECK(other.training.recipe.precision.weights == DataType::fp16);
 }
 
-TEST_CASE("run files: the JSON of a launch decides the ZeRO stage, and a difference is told") {
+TEST_CASE("run files: the JSON of a launch decides the ZeRO stage, and a difference is reported") {
   const TemporaryFolder folder;
   std::string launch = "deepspeed --num_nodes 2 --num_gpus 8 pretrain_gpt.py " + arguments;
   std::ranges::replace(launch, '\n', ' ');
@@ -324,7 +325,7 @@ TEST_CASE("run files: YAML of a launcher is the DeepSpeed JSON that it amounts t
   CHECK(lora.training.model->adapters->frozen_bits == Approx(4.127).epsilon(1e-4));
 }
 
-TEST_CASE("run files: the ledger tells the keys of a config.json, in a checkpoint's folder too") {
+TEST_CASE("run files: the ledger lists the keys of a config.json, in a checkpoint's folder too") {
   const TemporaryFolder folder;
   folder.file("config.json", R"({"model_type": "gpt2", "n_embd": 64, "n_head": 4, "n_layer": 2,
     "n_positions": 32, "vocab_size": 1000, "eos_token_id": 3, "reorder": true})");

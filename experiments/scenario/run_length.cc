@@ -33,7 +33,7 @@ std::int64_t assumed_steps(OptimizerType type, std::optional<std::int64_t> freez
   return steps;
 }
 
-// Returns the samples given, or those that the tokens given fill.
+// Returns the given number of samples, or the number that the given tokens fill.
 std::optional<std::int64_t> samples_given(const Words& words, const TrainingPlan& training) {
   const auto samples = words.whole("samples", 1, max_samples);
   const auto tokens = words.number("tokens", 1, 1e18);
@@ -117,7 +117,7 @@ std::optional<BatchRamp> choose_ramp(const Words& words, std::int64_t global_bat
   if (text == nullptr) return std::nullopt;
   const Where where = flag("rampup_batch_size");
   const BatchRamp ramp = of_key("rampup_batch_size", [&] { return parse_ramp(*text, where); });
-  check_reaches(ramp, global_batch, where);  // of another batch it may
+  check_reaches(ramp, global_batch, where);  // a ramp to another batch may not reach it
   return ramp;
 }
 
@@ -155,7 +155,7 @@ std::optional<std::int64_t> choose_freeze_step(const Words& words, const Trainin
       fail_input(flag("freeze_step"), fmt::format("'{}' is not a percentage", *value),
                  "0% to 100%");
     });
-  // The number of warm-up updates; with fp16 the first one is lost to the dry run.
+  // Rounded number of warm-up updates. With fp16 the dry run takes the first step.
   const auto updates = std::llround(percent / 100 * static_cast<double>(training.steps));
   const bool fp16 = training.recipe.precision.weights == DataType::fp16;
   return training.steps_done + updates + (fp16 ? 1 : 0);

@@ -25,7 +25,7 @@ Bound read_bound(std::string_view text, std::string_view scan, const Where& wher
   return bound;
 }
 
-// "8..256"
+// Expands "8..256".
 std::vector<std::string> doubled(std::string_view text, std::size_t dots, const Where& where) {
   const Bound low = read_bound(text.substr(0, dots), text, where);
   const Bound high = read_bound(text.substr(dots + 2), text, where);
@@ -84,7 +84,7 @@ std::vector<std::string> expand_scan(std::string_view text, const Where& where) 
   const Bound step = read_bound(step_text, text, where);
   if (low.unit != high.unit)
     fail_input(where, fmt::format("'{}' mixes the units '{}' and '{}'", text, low.unit, high.unit));
-  // A factor has no unit; a step has that of the bounds, or leaves it out.
+  // A factor has no unit. A step has the unit of the bounds, or none.
   if (!step.unit.empty() && (geometric || step.unit != low.unit))
     fail_input(where, fmt::format("'{}' has a step in '{}'", text, step.unit),
                geometric ? "a factor without unit" : fmt::format("a step in '{}'", low.unit));
@@ -96,7 +96,7 @@ std::vector<std::string> expand_scan(std::string_view text, const Where& where) 
     const double value = geometric ? low.value * std::pow(step.value, static_cast<double>(i))
                                    : low.value + step.value * static_cast<double>(i);
     if (value > high.value * (1 + 1e-12) + 1e-12) return values;
-    // Whole numbers stay whole: 8, not 8.0.
+    // Whole numbers are written without decimals: 8, not 8.0.
     values.push_back(fmt::format("{:.12g}{}", value, low.unit));
   }
   fail_input(where, fmt::format("'{}' has more than 100000 values", text));

@@ -1,4 +1,4 @@
-// The values that a key of a sweep takes: listed, or scanned from one number to another.
+// The values of a key of a sweep: listed, or scanned from one number to another.
 #pragma once
 
 #include <string>
@@ -23,9 +23,9 @@ void refuse_twice(const std::vector<std::string>& values, const Where& where);
 // Returns whether a text has the form of a scan, valid or not.
 bool is_scan(std::string_view text);
 
-// Expands "8:256:x2" (geometric) or "0:100:25" (arithmetic); both ends are included if they are
-// met. "8..256" doubles from the first to the second, which is always the last. A unit after the
-// numbers is kept: "1Gbit/s:64Gbit/s:x2". Throws Error (usage) at `where` for a text that is no
+// Expands "8:256:x2" (geometric) or "0:100:25" (arithmetic); both ends are included if a step hits
+// them. "8..256" doubles from the first to the second, which is always the last. A unit after the
+// numbers is kept: "1Gbit/s:64Gbit/s:x2". Throws Error (usage) at `where` if the text is not a
 // scan, and for more than 100,000 values.
 std::vector<std::string> expand_scan(std::string_view text, const Where& where);
 

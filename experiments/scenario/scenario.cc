@@ -37,10 +37,10 @@ namespace {
 
 constexpr std::string_view origins = "a preset's name or a file";
 
-// Alike, they are folded; where they are not, collectives have limits of their own.
+// Equal GPUs are folded. For unequal ones, collectives have limits of their own.
 constexpr std::int64_t max_gpus = 1 << 20;
 
-// Ranks that hold one copy of the model.
+// Returns the number of ranks that hold one copy of the model.
 std::int64_t ranks_of_copy(const Words& words) {
   std::int64_t ranks = 1;
   for (const char* key : {"tp", "cp", "pp"})
@@ -96,7 +96,8 @@ void place_on_cluster(const Words& words, TrainingPlan& training) {
         fmt::format("up to {} nodes", cluster.max_nodes));
 }
 
-// GaLore's constructor and get_galore_param_groups are called in scripts: no file has its keys.
+// Reads the projection of GaLore. Its constructor and get_galore_param_groups are called in
+// scripts, so no file has its keys.
 Projection choose_projection(const Words& words, OptimizerType optimizer,
                              std::vector<Finding>& findings) {
   constexpr std::int64_t most = std::int64_t{1} << 40;
@@ -116,7 +117,8 @@ Projection choose_projection(const Words& words, OptimizerType optimizer,
   return projection;
 }
 
-// Source: Colossal-AI nn/optimizer/distributed_galore.py, utils in galore.py.
+// Adds a finding on slices of matrices. Source: Colossal-AI nn/optimizer/distributed_galore.py,
+// utils in galore.py.
 void find_slices(const TrainingPlan& training, std::vector<Finding>& findings) {
   if (training.optimizer() != OptimizerType::galore_adamw8bit || !training.parallelism) return;
   const int tp = training.parallelism->layout.tp;
@@ -129,10 +131,12 @@ void find_slices(const TrainingPlan& training, std::vector<Finding>& findings) {
                    tp)});
 }
 
-// A rank that leaves matrices whole: without the decomposition that GaLore's time mostly is.
+// Adds a finding if the rank is too large to project matrices. Then the decomposition, which takes
+// most of GaLore's time, is missing.
 void find_whole_matrices(const TrainingPlan& training, std::vector<Finding>& findings) {
   if (training.optimizer() != OptimizerType::galore_adamw8bit || training.flattens()) return;
-  constexpr double little = 0.01;  // of the elements: small tables are whole at any rank
+  // share of the elements; small tables are not projected at any rank
+  constexpr double little = 0.01;
   const Projection& projection = training.recipe.projection;
   double matrices = 0, whole = 0, elements = 0, in_whole = 0;
   for (const Tensor& tensor : training.model->tensors) {
@@ -153,7 +157,8 @@ void find_whole_matrices(const TrainingPlan& training, std::vector<Finding>& fin
                    projection.rank, whole, matrices, 100 * in_whole / elements)});
 }
 
-// Statistics of rows and columns, projections and norms of tensors are none of a flat vector's.
+// Adds a finding for a flattened optimizer: a flat vector has no statistics of rows and columns, no
+// projections and no norms of tensors.
 void find_flattened(const TrainingPlan& training, std::vector<Finding>& findings) {
   const OptimizerModel& optimizer = model_of(training.optimizer());
   const bool galore = optimizer.type == OptimizerType::galore_adamw8bit;
@@ -186,11 +191,12 @@ void find_experts(const TrainingPlan& training, std::vector<Finding>& findings) 
                    training.model->experts, training.model->name)});
 }
 
-// A config.json, and a description of a model of long sequences that names no default_seq_len, say
-// how long a sequence may be, and not how long those of the training are.
+// Returns whether the sequence length is an assumption. A config.json, or a description of a
+// long-sequence model without default_seq_len, states the maximum length but not the length in
+// training.
 bool assumes_seq_len(const Words& words, const TrainingPlan& training, bool config_json) {
   constexpr std::int64_t usual_in_training =
-      8192;  // the longest of Llama's and Mistral's first stage
+      8192;  // the longest in the first training stage of Llama and Mistral
   if (training.seq_len == 0 || training.recipe.curriculum) return false;
   if (words.find("seq_len") != nullptr || words.find("model.default_seq_len") != nullptr)
     return false;
@@ -239,8 +245,8 @@ std::optional<Kernels> kernels_of_framework(const TrainingPlan& training,
   return one_by_one ? Kernels::unfused_adam : own;
 }
 
-// The kernels that ship here serve any framework.
-// The recipes that `nvidia` stands for run kernels of their own, on any cluster.
+// Sets the recipes. The kernels that ship here work with any framework. The recipes that `nvidia`
+// stands for have their own kernels, on any cluster.
 void choose_recipes(const Words& words, TrainingPlan& training) {
   if (words.chosen<FrameworkName>("framework") != FrameworkName::nvidia) return;
   Cluster cluster = *training.cluster;
@@ -272,7 +278,8 @@ void choose_emulation(TrainingPlan& training, std::vector<Finding>& findings) {
   training.device = std::make_shared<const Device>(in_emulated_bf16(*training.device));
 }
 
-// A level holds for the program, the format and the GPU that were measured.
+// Chooses the program's level, which holds for the program, the format and the GPU that were
+// measured.
 void choose_program(const Words& words, TrainingPlan& training, std::vector<Finding>& findings) {
   training.prior = shipped_program_prior();
   training.framework = words.chosen<FrameworkName>("framework").value_or(FrameworkName::deepspeed);
@@ -292,8 +299,8 @@ void choose_program(const Words& words, TrainingPlan& training, std::vector<Find
                    format, own_device ? "" : " on another GPU")});
 }
 
-// Fills in what a file leaves to Hugging Face, if no flag says it, and the norm of a flag. Two of
-// the three batch numbers give the third.
+// Fills in the values that a file leaves to Hugging Face, if no flag sets them, and the norm of a
+// flag. Of the three batch numbers two determine the third.
 void settle_auto(const Words& words, std::int64_t hidden, deepspeed::DeepSpeedConfig& config) {
   constexpr std::pair<std::string_view, const char*> batch_flags[] = {
       {"train_batch_size", "global_batch"},
@@ -311,7 +318,7 @@ void settle_auto(const Words& words, std::int64_t hidden, deepspeed::DeepSpeedCo
     config.gradient_clipping = {*norm, true, 0};
 }
 
-// Reads the descriptions that are given, so that a fault in one is named first.
+// Reads the descriptions that are given, so that an error in one of them is reported first.
 void read_given(const Words& words, Catalog& catalog) {
   if (const std::string* model = words.find("model"))
     (void)catalog.model(*model, words.below("model."));
@@ -370,7 +377,7 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
   }
   choose_kernels(words, training, versions.torch);
   if (!training.parallelism) training.overlap = choose_overlap(words, config);
-  training.recipe = deepspeed::recipe_of(config);  // with what flags say of steps and overlap
+  training.recipe = deepspeed::recipe_of(config);  // including flags about steps and overlap
   training.recipe.projection = choose_projection(words, training.optimizer(), scenario.findings);
   find_of_optimizer(training, scenario.findings);
   choose_exchange(words, training, scenario.findings);
@@ -379,7 +386,7 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
   choose_program(words, training, scenario.findings);
   add(scenario.findings, find_unread(words, training));
   find_of_model(words, training, catalog, scenario.findings);
-  // Other frameworks run what DeepSpeed refuses, such as LAMB with shared states or in bf16.
+  // Other frameworks run what DeepSpeed rejects, such as LAMB with sharded states or in bf16.
   if (!training.parallelism || training.parallelism->framework.name == FrameworkName::deepspeed) {
     const auto of_config = deepspeed::check_config(config);
     refuse_errors(of_config);

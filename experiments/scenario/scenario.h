@@ -16,20 +16,20 @@ namespace lambcast {
 
 struct Scenario {
   TrainingPlan training;
-  // The DeepSpeed file, if there is one, with the flags written into it. It is the source of
-  // training.recipe, and of the names in messages and outputs. `optimizer` is present.
+  // The DeepSpeed file, if there is one, with the flags written into it. training.recipe is made
+  // from it, and it has the names in messages and outputs. `optimizer` is present.
   deepspeed::DeepSpeedConfig config;
   std::vector<Finding> findings;
-  WhatIf asked;  // the resolved question, with the values from files of other programs
+  WhatIf asked;  // the resolved question, with values from files of other programs
 };
 
-// Throws Error (usage) for what cannot be read or cannot run.
+// Resolves a what-if. Throws Error (usage) if it cannot be read or cannot run.
 Scenario resolve(const WhatIf& what_if, Catalog& catalog);
 
-// The format of the products of its blocks.
+// Returns the format of the products in the run's blocks.
 std::string_view format_of_run(const TrainingPlan& training);
 
-// Returns the overlap, ZeRO's own included.
+// Returns the overlap, including that of ZeRO.
 Overlap overlap_of(const TrainingPlan& training);
 // Returns the step at which compression starts: freeze_step, or var_freeze_step of 0/1 Adam. Plain
 // optimizers have none.

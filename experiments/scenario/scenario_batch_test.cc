@@ -18,7 +18,7 @@ TEST_CASE("scenario: any two of the three batch numbers give the third") {
   CHECK(resolved(with(numbers)).training.batch == expected);
   for (const std::string& left_out : keys)
     CHECK(resolved(without({left_out}, numbers)).training.batch == expected);
-  // One number alone: no accumulation.
+  // One batch number alone means no accumulation.
   CHECK(resolved(without({"micro_batch"})).training.batch == Batch{65536, 1024, 1});
   CHECK(resolved(without({"global_batch"})).training.batch == Batch{1024, 16, 1});
   CHECK_THAT(refusal(with({{"global_batch", "65537"}})), Contains("65537 != 16 * 64 * 64"));
@@ -57,7 +57,7 @@ TEST_CASE("scenario: elasticity gives the batch of every GPU count, two flags ov
   CHECK_THAT(refusal(at("128")),
              Contains(section + "World size (128) is not valid with the current list"));
 
-  // One flag keeps what it can of the elastic batch.
+  // With one flag, as much as possible of the elastic batch is kept.
   const Scenario same = resolved(at("64", {{"micro_batch", "17"}}));
   CHECK(same.training.batch == Batch{9792, 17, 9});
   CHECK(said(same) == std::vector<std::string>{"batch-from-elasticity"});
@@ -76,8 +76,8 @@ TEST_CASE("scenario: elasticity gives the batch of every GPU count, two flags ov
       Contains(section + "Check batch related parameters.") && Contains("8192 != 17 * 7 * 64"));
   CHECK_THAT(refusal(at("128", {{"micro_batch", "17"}})), Contains("World size (128)"));
 
-  // Two batch keys override elasticity: it checks neither the GPU count nor the batch keys of the
-  // file.
+  // Two batch keys override elasticity, which then checks neither the GPU count nor the batch keys
+  // of the file.
   const WhatIf two{{"global_batch", "8192"}, {"micro_batch", "16"}};
   const Scenario free = resolved(at("128", two));
   CHECK(free.training.batch == Batch{8192, 16, 4});
@@ -111,7 +111,8 @@ TEST_CASE("scenario: a batch left to the Trainer of Hugging Face is asked for by
 }
 
 TEST_CASE("scenario: a ramp of the batch gives steps from samples, and ranks divide each batch") {
-  // 64 GPUs x 16 samples: 1,024 at once. 8 steps of 16,384, 4 of 32,768, 3 of 49,152.
+  // 64 GPUs x 16 samples are 1,024 at once. The ramp has 8 steps of 16,384, 4 of 32,768 and 3 of
+  // 49,152.
   const WhatIf ramp{{"rampup_batch_size", "16384:16384:393216"}, {"samples", "1064960"}};
   const Scenario ramped = resolved(without({"steps"}, ramp));
   CHECK(ramped.training.steps == 8 + 4 + 3 + 10);
@@ -127,7 +128,7 @@ TEST_CASE("scenario: a ramp of the batch gives steps from samples, and ranks div
              Contains("--rampup-batch-size: starts with 65536 samples"));
 }
 
-TEST_CASE("scenario: more micro batches than are followed are refused, with a layout too") {
+TEST_CASE("scenario: more micro batches than the limit are refused, with a layout too") {
   for (const WhatIf& layout : {WhatIf{}, WhatIf{{"cluster", "hgx-h100-ndr"}, {"pp", "2"}}}) {
     const auto micro_batches = [&](const char* count) {
       return without({"global_batch"}, with(layout, {{"micro_batch", "1"}, {"grad_accum", count}}));
@@ -140,7 +141,7 @@ TEST_CASE("scenario: more micro batches than are followed are refused, with a la
   }
 }
 
-TEST_CASE("scenario: steps from samples, rounded up; assumed ones are said") {
+TEST_CASE("scenario: steps from samples, rounded up; assumed ones are reported") {
   const auto steps = [](const WhatIf& changes) {
     return resolved(without({"steps"}, changes)).training.steps;
   };

@@ -1,4 +1,4 @@
-// For tests: a what-if that is complete, and what becomes of it when it is changed.
+// For tests: a complete what-if, changes of it, and the resulting scenario.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -35,7 +35,7 @@ inline Scenario resolved(const WhatIf& what_if) {
   return resolve(what_if, catalog);
 }
 
-// The sentence a what-if is refused with; empty when it is not refused.
+// Returns the error message of a what-if; empty if it is accepted.
 inline std::string refusal(const WhatIf& what_if) {
   try {
     resolved(what_if);

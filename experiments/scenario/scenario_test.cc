@@ -22,7 +22,7 @@ std::string message_of(const Scenario& scenario, std::string_view code) {
   return {};
 }
 
-TEST_CASE("scenario: what is said arrives") {
+TEST_CASE("scenario: values that are given arrive in the plan") {
   const TrainingPlan training = resolved(complete()).training;
   CHECK(training.model->name == "bert-large");
   CHECK(training.cluster->name == "paper-eth40-v100");
@@ -68,7 +68,7 @@ TEST_CASE("scenario: what is said arrives") {
   CHECK(other.model->layers == 12);
 }
 
-TEST_CASE("scenario: what is missing is asked for") {
+TEST_CASE("scenario: missing inputs are named") {
   CHECK_THAT(refusal(without({"model"})), Equals("--model: is missing: a preset's name or a file"));
   CHECK_THAT(refusal(without({"cluster"})),
              Equals("--cluster: is missing: a preset's name or a file"));
@@ -88,7 +88,7 @@ TEST_CASE("scenario: what is missing is asked for") {
   CHECK_THAT(refusal(with({{"model", ""}})), Contains("--model: is missing"));
 }
 
-TEST_CASE("scenario: words it does not know, it guesses") {
+TEST_CASE("scenario: unknown words get a suggestion") {
   struct Row {
     const char *key, *value, *expected;
   };
@@ -119,10 +119,10 @@ TEST_CASE("scenario: words it does not know, it guesses") {
   }
 }
 
-TEST_CASE("scenario: every number refuses what is no number, and what is out of range") {
+TEST_CASE("scenario: every number refuses a text, and a value out of range") {
   struct Row {
     const char *key, *allowed;
-    bool zero;  // allowed
+    bool zero;  // whether zero is allowed
   };
   const Row rows[] = {
       {"gpus", "1 to 1048576", false},
@@ -186,7 +186,8 @@ TEST_CASE("scenario: a freeze_step may be a share of the run") {
     const char *share, *precision;
     std::int64_t expected;
   };
-  // 5993 steps. With fp16 the dry run takes one step, so k warm-up updates need freeze_step k + 1.
+  // The run has 5993 steps. With fp16 the dry run takes one step, so k warm-up updates need
+  // freeze_step k + 1.
   const Row rows[] = {{"0%", "fp16", 1},      {"16.7%", "fp16", 1002}, {"50%", "fp16", 2998},
                       {"100%", "fp16", 5994}, {"0%", "fp32", 0},       {"16.7%", "fp32", 1001},
                       {"100%", "fp32", 5993}, {"0.01%", "fp16", 2}};
@@ -213,7 +214,7 @@ TEST_CASE("scenario: GPUs and nodes agree, or are refused") {
   };
   CHECK(placed({{"nodes", "16"}}) == std::vector<int>{64, 4, 16});
   CHECK(placed({{"nodes", "3"}, {"gpus_per_node", "2"}}) == std::vector<int>{6, 2, 3});
-  CHECK(refusal(without({"global_batch"}, {{"gpus", "5"}})).empty());  // 4 + 1
+  CHECK(refusal(without({"global_batch"}, {{"gpus", "5"}})).empty());  // nodes of 4 GPUs and of 1
   CHECK(refusal(without({"global_batch"}, {{"gpus", "8"}, {"nodes", "2"}})).empty());
   CHECK_THAT(refusal(with({{"nodes", "3"}})),
              Equals("--nodes: 64 GPUs with 4 a node are 16 nodes, not 3"));
@@ -288,19 +289,19 @@ TEST_CASE("scenario: flags override the DeepSpeed file") {
   CHECK(as_written.batch == Batch{65536, 64, 16});
   CHECK(as_written.recipe.onebit.freeze_step == 1000);
   CHECK(as_written.recipe.backend == Backend::mpi_device);
-  CHECK(as_written.steps == 5993);  // published for its freeze_step, and said so
+  CHECK(as_written.steps == 5993);  // length published for its freeze_step; a finding states it
 
   CHECK(overridden({{"optimizer", "onebit_adam"}}).optimizer() == OptimizerType::onebit_adam);
   CHECK(overridden({{"backend", "nccl"}}).recipe.backend == Backend::nccl);
   CHECK(overridden({{"cuda_aware", "false"}}).recipe.backend == Backend::mpi_host);
   CHECK(overridden({{"freeze_step", "23000"}}).recipe.onebit.freeze_step == 23000);
   CHECK(overridden({{"precision", "fp32"}}).recipe.precision.weights == DataType::fp32);
-  // A batch flag keeps as much of the file as the equation allows: the global batch first.
+  // A batch flag keeps as much of the file as the equation allows; the global batch has priority.
   CHECK(overridden({{"micro_batch", "16"}}).batch == Batch{65536, 16, 64});
   CHECK(overridden({{"grad_accum", "8"}}).batch == Batch{65536, 128, 8});
   CHECK(overridden({{"global_batch", "8192"}}).batch == Batch{8192, 64, 2});
   CHECK(overridden({{"micro_batch", "8"}, {"grad_accum", "2"}}).batch == Batch{1024, 8, 2});
-  // The file's own mistakes keep their place.
+  // Errors in the file are reported at their line.
   const std::string bad = folder.file("bad.json", "{\n \"train_batch_size\": \"many\"\n}");
   CHECK_THAT(refusal(with({{"config", bad}}, bare)),
              Contains(fmt::format("{}:2: train_batch_size", bad)));
@@ -339,7 +340,7 @@ TEST_CASE("scenario: each stage of ZeRO overlaps in its own way, and refuses the
     CHECK(resolved(at(stage, "zero")).training.recipe.zero.overlap == true);
     CHECK(resolved(at(stage, "none")).training.recipe.zero.overlap == false);
   }
-  // A flag speaks louder than the file.
+  // A flag overrides the file.
   const TemporaryFolder folder;
   const std::string file = folder.file("ds.json", R"({"train_micro_batch_size_per_gpu": 16,
     "optimizer": {"type": "Adam"}, "fp16": {"enabled": true},
@@ -350,8 +351,7 @@ TEST_CASE("scenario: each stage of ZeRO overlaps in its own way, and refuses the
   CHECK(resolved(with({{"overlap", "none"}}, base)).training.recipe.zero.overlap == false);
 }
 
-TEST_CASE(
-    "scenario: a run of no given length is as long as its freeze_step has been published for") {
+TEST_CASE("scenario: a run of no given length has the length published for its freeze_step") {
   struct Row {
     const char *optimizer, *freeze_step;
     std::int64_t steps;
@@ -374,7 +374,7 @@ TEST_CASE(
                Contains(fmt::format("assumed: {} optimizer steps", row.steps)));
   }
   CHECK(message_of(resolved(complete()), "steps-assumed").empty());
-  // Nothing given, nothing to derive from.
+  // Without steps and freeze_step the length is the default.
   CHECK(resolved(without({"steps", "freeze_step"})).training.steps == 1000);
 }
 
@@ -405,7 +405,7 @@ TEST_CASE("scenario: \"auto\" precision is settled, by --precision or with a fin
   }
 }
 
-TEST_CASE("scenario: experts on every GPU are said to be there") {
+TEST_CASE("scenario: experts on every GPU are reported") {
   const WhatIf asked{{"model", "mixtral-8x7b"},
                      {"cluster", "hgx-h100-ndr"},
                      {"gpus", "8"},
@@ -428,15 +428,15 @@ TEST_CASE("scenario: a stack of NVIDIA's code runs its own kernels for the plain
         Kernels::deepspeed);
 }
 
-TEST_CASE("scenario: what would not end is refused before it begins") {
-  // --symmetry off writes out every micro batch of every block.
+TEST_CASE("scenario: endless runs are refused before they begin") {
+  // --symmetry off simulates every micro batch of every block.
   CollectiveCosts costs;
   const Scenario scenario = resolved(
       without({"global_batch"}, {{"symmetry", "off"}, {"grad_accum", "1000000"}, {"gpus", "4"}}));
   CHECK_THROWS_WITH(run_step(scenario.training, {StepKind::warmup, 128, 1}, costs),
                     Contains("--symmetry: off: 1000000 micro batches of 24 blocks are too many"));
-  // 4095 ranks leave one node short: they fold by kind, or every pair of ranks would be written
-  // down.
+  // With 4095 ranks one node has a rank less. They are folded by kind; otherwise every pair of
+  // ranks would be stored.
   const auto uneven = [&](const char* symmetry) {
     const Scenario asked =
         resolved(without({"global_batch"}, {{"gpus", "4095"}, {"symmetry", symmetry}}));

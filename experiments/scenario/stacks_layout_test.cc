@@ -54,7 +54,7 @@ TEST_CASE("stacks: experts cost more than none, multiplied to more than copied")
   const double copied = step({{"capacity_factor", "1"}});
   CHECK(step({{"capacity_factor", "1"}, {"expert_routing", "one_hot"}}) > copied);
   CHECK(step({{"model", "swinv2-base"}, {"ep", "1"}}) < copied);
-  // Copies of four experts a GPU lie on every node.
+  // With four experts per GPU, every node holds copies of all experts.
   const Parallelism how = *image_plan({{"gpus", "32"}}).parallelism;
   CHECK(how.layout.expert_replicas() == 4);
 }

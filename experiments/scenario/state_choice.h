@@ -1,12 +1,12 @@
-// In which types ranks gather weights and keep Adam's states: the keys fp8_weight_gather and
+// The types in which ranks gather weights and keep Adam's states: the keys fp8_weight_gather and
 // state_types.
 //
-//   gather   of weights that are multiplied in fp8, in 1 byte instead of 2; vocabularies and norms
-//            stay 16-bit
-//   states   an update reads and writes the bytes of each once, and the memory holds them
+//   gather   weights that are multiplied in fp8 are gathered in 1 byte instead of 2; vocabularies
+//            and norms stay 16-bit
+//   states   an update reads and writes the bytes of each state once, and memory holds them
 //
-// Sources: torchao float8 (enable_fsdp_float8_all_gather); Megatron-LM, core/optimizer/
-// optimizer_config.py and core/optimizer/distrib_optimizer.py; Transformer Engine,
+// Sources: torchao float8 (enable_fsdp_float8_all_gather); Megatron-LM,
+// core/optimizer/optimizer_config.py and core/optimizer/distrib_optimizer.py; Transformer Engine,
 // pytorch/optimizers/fused_adam.py.
 #pragma once
 
@@ -17,13 +17,14 @@
 
 namespace lambcast {
 
-// Sums gradients and shares states as DeepSpeed's release and data_types.grad_accum_dtype have it.
-// Reads format, framework, layout and sharding of `how`. The key fp32_gradients takes precedence.
+// Sets how DeepSpeed sums gradients and shards states, which depends on its release and on
+// data_types.grad_accum_dtype. Reads format, framework, layout and sharding of `how`. The key
+// fp32_gradients takes precedence.
 //
-// Under a pipeline bf16 is wrapped in BF16_Optimizer, as releases before 0.17.6 do without one. It
-// shares the states over the replicas at stage 0 too and sums whole gradients. 1-bit optimizers do
-// not run in it. Source: DeepSpeed, runtime/bf16_optimizer.py; runtime/pipe/engine.py,
-// _bf16_reduce_grads; runtime/engine.py, _do_optimizer_sanity_check.
+// With a pipeline, bf16 is wrapped in BF16_Optimizer; so it is without a pipeline in releases
+// before 0.17.6. It shards the states over the replicas even at stage 0, and sums whole gradients.
+// 1-bit optimizers do not run in it. Source: DeepSpeed, runtime/bf16_optimizer.py;
+// runtime/pipe/engine.py, _bf16_reduce_grads; runtime/engine.py, _do_optimizer_sanity_check.
 void follow_engine(const Words& words, const Recipe& recipe, Parallelism& how);
 
 // Reads format, framework and sharding of `how`, and sets its fp8_gather and states. Throws Error

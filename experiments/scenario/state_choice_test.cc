@@ -44,7 +44,7 @@ double optimizer_memory_of(const TrainingPlan& training) {
   return part->second.value();
 }
 
-// All but the two vocabularies of 32,000 x 4,096 are gathered in half the bytes.
+// All weights except the two vocabularies of 32,000 x 4,096 are gathered in half the bytes.
 TEST_CASE("state choice: weights in fp8 are gathered in one byte") {
   const WhatIf fp8{{"precision", "fp8"}};
   const double usual = gathered_bytes_of(on_h100(fp8));

@@ -121,7 +121,8 @@ bool is_deepspeed(const TrainingPlan& training) {
   return !training.parallelism || training.parallelism->framework.name == FrameworkName::deepspeed;
 }
 
-// Without a length of the run it follows from the step that a run freezes at (run_length.h).
+// Returns whether the freeze step sets the length of the run, which it does if the run has no given
+// length (run_length.h).
 bool sets_length(const Words& words) {
   const std::string* const freeze = words.find("freeze_step");
   return freeze != nullptr && !freeze->ends_with('%') &&
@@ -138,7 +139,7 @@ constexpr Unread of_run[] = {
     {"backend",
      [](const Words&, const TrainingPlan& training) { return !is_onebit(training.optimizer()); },
      "it carries what 1-bit optimizers send"},
-    // Findings on the DeepSpeed configuration cover its use by 1-bit optimizers.
+    // Findings on the DeepSpeed configuration already report it for 1-bit optimizers.
     {"cuda_aware",
      [](const Words&, const TrainingPlan& training) { return !is_onebit(training.optimizer()); },
      "it is of the mpi backend, which carries what 1-bit optimizers send"},
@@ -217,7 +218,7 @@ constexpr Unread of_run[] = {
 };
 
 struct UnreadOfCluster {
-  std::string_view part;  // a key, or what it begins with
+  std::string_view part;  // a key, or the beginning of keys
   bool (*unread)(const TrainingPlan& training);
   std::string_view why;
 };
@@ -225,8 +226,8 @@ struct UnreadOfCluster {
 bool is_one_node(const TrainingPlan& training) { return training.nodes() == 1; }
 bool is_one_gpu(const TrainingPlan& training) { return training.gpus == 1; }
 
-// nic.network is read on one node too: it says whose typical constants fill a description. NCCL
-// carries the gradients of every run, warm-ups of the mpi backend too.
+// nic.network is read on one node too, since it selects the typical constants of a description.
+// NCCL sends the gradients of every run, also in warm-ups of the mpi backend.
 constexpr UnreadOfCluster of_cluster[] = {
     {"nic.bandwidth", is_one_node, "no NIC carries anything within one node"},
     {"nic.nominal", is_one_node, "no NIC carries anything within one node"},
@@ -249,8 +250,8 @@ constexpr UnreadOfCluster of_cluster[] = {
      "no collective of this run goes over MPI (1-bit optimizers with --backend mpi)"},
 };
 
-// A step that is not priced kernel by kernel costs what FLOPs at a rate do, and those are of the
-// whole square.
+// Returns whether attention is priced over the whole square of scores: a step that is not priced
+// kernel by kernel uses FLOPs at a rate, and those FLOPs include the whole square.
 bool computes_whole_square(const TrainingPlan& training) {
   const std::optional<Parallelism> how = priced_as(training);
   return !how || how->attention == AttentionKernel::unfused;

@@ -1,5 +1,5 @@
 // Finds unused keys: keys that were given and have no effect on this run. They are reported, so
-// that two runs that differ in such a key alone are not compared.
+// that runs that differ only in such a key are not compared.
 #pragma once
 
 #include <vector>

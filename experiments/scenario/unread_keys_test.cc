@@ -25,13 +25,13 @@ std::vector<std::string> unread(const WhatIf& changes) {
 
 using Keys = std::vector<std::string>;
 
-TEST_CASE("unread keys: fused kernels are read of every optimizer that has them") {
+TEST_CASE("unread keys: fused kernels are read with every optimizer that has them") {
   for (const OptimizerModel* optimizer : optimizer_models()) {
     INFO(optimizer->name);
     WhatIf asked{{"optimizer", std::string(optimizer->name)}, {"kernels", "fused"}};
     if (optimizer->onebit) asked["freeze_step"] = "10%";
     CHECK(unread(asked) == (optimizer->in_kernels ? Keys{} : Keys{"--kernels"}));
-    // The exchange runs in the fused kernels all the same.
+    // The exchange uses the fused kernels in any case.
     if (!optimizer->in_kernels) CHECK(unread(with({{"exchange", "topk:1%"}}, asked)).empty());
   }
 }
@@ -50,7 +50,7 @@ TEST_CASE("unread keys: gradients that BF16_Optimizer clips take it a pass more"
   CHECK(step_us("1") == step_us("2.5"));
 }
 
-TEST_CASE("unread keys: a flag that the run does not read is said to have no effect") {
+TEST_CASE("unread keys: a flag that the run does not read is reported as without effect") {
   const WhatIf megatron{{"optimizer", "adamw"}, {"framework", "megatron"}, {"tp", "2"}};
   const auto on_megatron = [&](const WhatIf& more) {
     WhatIf all = megatron;
@@ -171,7 +171,7 @@ TEST_CASE("unread keys: a window that attention does not look through") {
   }
 }
 
-// `choose_steps`: where nothing says how long a run is, the step that it would freeze at does.
+// The length of a run without a given length depends on its freeze step (`choose_steps`).
 TEST_CASE("unread keys: a freeze_step that sets the length of a plain run is read") {
   const WhatIf frozen{{"freeze_step", "1000"}};
   CHECK(resolved(with(frozen, plain())).training.steps == 5993);

@@ -1,5 +1,5 @@
-// The words of a what-if, "key = value" per line, read into a training: exchanges, layouts, orders
-// of axes, schedules, versions and overrides of descriptions among them.
+// Resolves a what-if given as "key = value" per line: exchanges, layouts, orders of axes,
+// schedules, versions and overrides of descriptions.
 #include "experiments/scenario/scenario.h"
 #include "sim/base/fuzz_target.h"
 
@@ -23,7 +23,7 @@ FUZZ_TARGET(what_if, text) {
     const std::size_t equals = std::min(line.find('='), line.size());
     const std::string key(trimmed(line.substr(0, equals)));
     const std::string value(trimmed(line.substr(std::min(equals + 1, line.size()))));
-    // No file of this machine is part of the text.
+    // The text must not name a file of this machine.
     if (value.find('/') != std::string::npos || value.ends_with(".toml") ||
         value.ends_with(".json") || value == "-")
       return;

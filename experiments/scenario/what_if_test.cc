@@ -13,7 +13,7 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-// A layout with everything that keys can say something of.
+// Returns a layout with all features that keys can change.
 WhatIf base_for(std::string_view key) {
   WhatIf what_if{{"model", "mixtral-8x7b"},
                  {"cluster", "hgx-h100-ndr"},
@@ -45,7 +45,7 @@ WhatIf base_for(std::string_view key) {
   return what_if;
 }
 
-// Sets each key to a value that no key accepts: a key that is never read would not fail.
+// Sets each key to a value that no key accepts; a key that is never read would not fail.
 TEST_CASE("what-if: every key is read") {
   for (const WhatIfKey& key : what_if_table()) {
     WhatIf what_if = base_for(key.name);
@@ -116,7 +116,7 @@ TEST_CASE("what-if: a key that the device lacks is refused with what was meant")
   }
 }
 
-TEST_CASE("what-if: names are flags' names, and help says something") {
+TEST_CASE("what-if: names are flags' names, and every key has a help text") {
   std::set<std::string_view> names;
   for (const WhatIfKey& key : what_if_table()) {
     INFO(key.name);

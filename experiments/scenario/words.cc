@@ -12,7 +12,7 @@
 namespace lambcast {
 namespace {
 
-// One bit of 64, by what differs most among keys.
+// Returns one of 64 bits, from the characters in which keys differ most.
 std::uint64_t mark_of(std::string_view key) {
   const auto first = static_cast<unsigned char>(key.empty() ? '\0' : key.front());
   return std::uint64_t{1} << ((first + 7 * key.size()) % 64);

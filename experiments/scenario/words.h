@@ -14,7 +14,7 @@
 
 namespace lambcast {
 
-// The place of a key on the command line: "--micro-batch".
+// Returns the place of a key on the command line: "--micro-batch".
 Where flag(std::string_view key);
 
 // Words that a command needs and was not given, each with an example of it. All are named at once.
@@ -42,21 +42,21 @@ class Words {
   std::optional<std::int64_t> whole(std::string_view key, std::int64_t low,
                                     std::int64_t high) const;
   std::optional<double> number(std::string_view key, double low, double high) const;
-  // Position of the value among words_of(key), or nothing.
+  // Returns the position of the value among words_of(key), or nothing.
   std::optional<std::size_t> choice(std::string_view key) const;
-  // Returns the value of an enum with those words, in their order.
+  // Returns the value of an enum whose constants are in the order of those words.
   template <typename Enum>
   std::optional<Enum> chosen(std::string_view key) const {
     const auto place = choice(key);
     return place ? std::optional(static_cast<Enum>(*place)) : std::nullopt;
   }
-  // The dotted keys below `prefix`, without it.
+  // Returns the dotted keys below `prefix`, without the prefix.
   Overrides below(std::string_view prefix) const;
 
   void refuse_unknown() const;
-  // Names all inputs that a forecast needs and that are missing, if there are several; before,
-  // calls `read_given`, which may find a fault in what is given. One that is missing alone is left
-  // to its reader, which says more of it.
+  // Throws Error (usage) naming all missing inputs if several are missing. Before, calls
+  // `read_given`, which may find an error in a given input. A single missing input is left to its
+  // reader, whose error says more.
   void refuse_missing(const std::function<void()>& read_given = {}) const;
   // The inputs that a forecast needs and that are missing.
   Missing missing_inputs() const;

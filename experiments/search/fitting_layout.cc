@@ -13,7 +13,7 @@
 namespace lambcast {
 namespace {
 
-// Ever more of one kind.
+// Changes of one kind, each dividing the model further.
 using Divisions = std::vector<WhatIf>;
 
 WhatIf divided_by(int tp, int pp) {
@@ -34,7 +34,7 @@ std::vector<Divisions> kinds_of_sizes(const TrainingPlan& training) {
   return {{{{"zero_stage", "3"}}}, tensor, pipeline, both};
 }
 
-// The run with these sizes, of the same batch; nothing where it cannot be.
+// Returns the run with these sizes and the same batch; nothing if it is invalid.
 std::optional<Scenario> with_sizes(const Scenario& scenario, const WhatIf& changes,
                                    Catalog& catalog) {
   WhatIf asked = scenario.asked;
@@ -52,18 +52,18 @@ std::string flags_of_division(const WhatIf& changes) {
   std::vector<std::string> flags;
   for (const auto& [key, value] : changes)
     flags.push_back(fmt::format("{} {}", flag(key).key, value));
-  std::ranges::reverse(flags);  // tp before pp
+  std::ranges::reverse(flags);  // list tp before pp
   return fmt::format("{}", fmt::join(flags, " "));
 }
 
-// How sure it is that a run fits.
+// Whether a run fits at the high end of its forecast, or only as forecast.
 enum class Fit { at_the_high_end, as_forecast };
 
 bool is_sure(const MemoryForecast& memory, Bytes capacity, Fit fit) {
   return memory.fits && (fit == Fit::as_forecast || memory.high() <= capacity);
 }
 
-// The first that fits.
+// Returns the first of the sizes that fits.
 std::optional<std::string> least_of(const Scenario& scenario, const Divisions& sizes,
                                     bool recomputed, Fit fit, Catalog& catalog) {
   for (WhatIf changes : sizes) {

@@ -1,13 +1,13 @@
-// Sizes for a run without a layout that nothing else makes fit into memory (memory_remedy.h), as
-// flags: the first of each kind that does, forecast as it would run.
+// Proposes flags for a run without a layout that no other remedy (memory_remedy.h) makes fit in
+// memory. For each kind, it returns the first size that fits by its own forecast.
 //
-//   --zero-stage 3   weights divided among all ranks
-//   --tp             twice as much, and again, to the GPUs of a node
-//   --pp             twice as much, and again
+//   --zero-stage 3   weights sharded over all ranks
+//   --tp             doubled up to the GPUs of a node
+//   --pp             doubled
 //   both             the whole node, and stages
 //
-// and where none is enough, each with --recompute full. Enough is what fits at the high end of its
-// forecast (memory.h); where nothing does, what fits as forecast. `lambcast plan` looks at all.
+// If none fits, each is tried with --recompute full. A size must fit at the high end of its
+// forecast (memory.h); if none does, it must fit as forecast. `lambcast plan` searches all layouts.
 #pragma once
 
 #include <string>
@@ -18,11 +18,11 @@
 
 namespace lambcast {
 
-// "--tp 8 --grad-accum 16 (61.2 GB)". Empty for a run that fits, has a layout, or for which less
-// is enough.
+// Returns flags such as "--tp 8 --grad-accum 16 (61.2 GB)". Empty for a run that fits, has a
+// layout, or for which a smaller change is enough.
 std::vector<std::string> fitting_layouts(const Scenario& scenario, Catalog& catalog);
 
-// The same as a finding, if there are any.
+// Returns the same as a finding, if there are any.
 std::vector<Finding> find_fitting_layouts(const Scenario& scenario, Catalog& catalog);
 
 }  // namespace lambcast

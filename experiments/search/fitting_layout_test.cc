@@ -25,7 +25,7 @@ std::vector<std::string> layouts_for(const WhatIf& asked) {
   return fitting_layouts(resolve(asked, catalog), catalog);
 }
 
-// The what-if with the flags of "--tp 8 --pp 2 (61.2 GB)".
+// Returns the what-if with the flags of "--tp 8 --pp 2 (61.2 GB)".
 WhatIf with_flags(WhatIf asked, const std::string& remedy) {
   std::istringstream words(remedy.substr(0, remedy.find(" (")));
   for (std::string name, value; words >> name >> value;) {
@@ -59,7 +59,7 @@ TEST_CASE("fitting layout: every size that is named fits, as forecast with its f
   }
 }
 
-TEST_CASE("fitting layout: what fits by a hair is named where nothing fits at the high end") {
+TEST_CASE("fitting layout: a size that just fits is named if none fits at the high end") {
   const WhatIf asked = run_of("gpt3-175b", {{"gpus", "40"}, {"global_batch", "80"}});
   const std::vector<std::string> remedies = layouts_for(asked);
   REQUIRE(remedies.size() == 1);
@@ -70,10 +70,10 @@ TEST_CASE("fitting layout: what fits by a hair is named where nothing fits at th
   CHECK(forecast_memory(training).high() > training.device->memory_capacity);
 }
 
-TEST_CASE("fitting layout: nothing is said where a run fits, has a layout, or needs less") {
+TEST_CASE("fitting layout: nothing is proposed if a run fits, has a layout, or needs less") {
   CHECK(layouts_for(run_of("bert-large")).empty());
   CHECK(layouts_for(run_of("gpt3-175b", {{"tp", "8"}})).empty());
-  // ZeRO's stages before the last are enough.
+  // ZeRO stages 1 and 2 are enough.
   CHECK(layouts_for(run_of("llama2-7b")).empty());
 }
 

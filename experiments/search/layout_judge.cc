@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t most_micro_batches = 65536;
 
-// The step that a search compares.
+// Returns the step by which a search compares layouts.
 DistinctStep compared_step(OptimizerType optimizer, std::int64_t seq_len) {
   return {is_onebit(optimizer) ? StepKind::compression : StepKind::uniform, seq_len, 1};
 }

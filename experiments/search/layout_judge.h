@@ -12,17 +12,17 @@
 
 namespace lambcast {
 
-// The reason if resolve() rejects it. Others are "batch", "micro-batches", "memory", "host-memory"
-// and the codes of models/parallel/layout_rules.h.
+// Reason if resolve() rejects the candidate. Other reasons are "batch", "micro-batches", "memory",
+// "host-memory" and the codes of models/parallel/layout_rules.h.
 inline constexpr const char* refused_by_resolve = "refused";
 
 struct Judged {
-  std::optional<Duration> least;  // of its step, where it runs
-  std::string reason;             // empty where it runs
-  std::string example;            // in words
+  std::optional<Duration> least;  // lower bound of its step time, if it runs
+  std::string reason;             // empty if it runs
+  std::string example;            // error message
 };
 
-// One per thread.
+// Judges candidates; each thread has its own.
 class LayoutJudge {
  public:
   LayoutJudge(const LayoutSpace& space, std::shared_ptr<DescriptionTexts> texts)

@@ -19,8 +19,8 @@
 namespace lambcast {
 namespace {
 
-// The time that a candidate must not exceed to be among those shown: of as many divisions, or
-// settings, each has one that is as fast. It only ever falls.
+// Upper limit of the step times shown. As many divisions (or settings) as are shown have a
+// candidate at least as fast. The limit can only fall.
 class Limit {
  public:
   explicit Limit(const SearchOptions& options) : options_(options) {}
@@ -81,7 +81,7 @@ class Search {
         std::ranges::count_if(least_, [](const auto& least) { return least.has_value(); }));
   }
 
-  // The places of those to be shown, fastest first.
+  // Returns the indices of the candidates to show, fastest first.
   std::vector<std::size_t> best() const {
     std::vector<std::size_t> places;
     for (std::size_t i = 0; i < candidates_.size(); ++i)
@@ -99,7 +99,8 @@ class Search {
   }
 
   std::vector<RefusedLayouts> refused(LayoutJudge& judge) const {
-    std::map<std::string, std::pair<std::size_t, std::size_t>> counts;  // first place and how many
+    // index of the first one, and their number
+    std::map<std::string, std::pair<std::size_t, std::size_t>> counts;
     for (std::size_t i = 0; i < candidates_.size(); ++i)
       if (!reasons_[i].empty()) ++counts.try_emplace(reasons_[i], i, 0).first->second.second;
     std::vector<RefusedLayouts> list;
@@ -133,7 +134,7 @@ class Search {
     });
   }
 
-  // Calls work(judge, i) for all i below `count`, so many at a time.
+  // Calls work(judge, i) in threads for all i below `count`, `chunk` at a time.
   template <typename Work>
   void in_threads(std::size_t count, std::size_t chunk, const Work& work) {
     next_ = 0;
@@ -173,9 +174,9 @@ class Search {
   const std::vector<LayoutCandidate>& candidates_;
   const SearchOptions& options_;
   std::shared_ptr<DescriptionTexts> texts_;
-  std::vector<std::optional<Duration>> least_;   // of the steps of candidates that run
-  std::vector<std::string> reasons_;             // why the others do not
-  std::vector<std::optional<double>> steps_us_;  // of those that may be shown
+  std::vector<std::optional<Duration>> least_;   // lower bounds of the steps that run
+  std::vector<std::string> reasons_;             // reasons why the others do not run
+  std::vector<std::optional<double>> steps_us_;  // step times of those that may be shown
   Limit limit_;
   std::atomic<std::size_t> next_ = 0, done_ = 0;
   std::atomic<bool> stop_ = false;
@@ -226,7 +227,8 @@ FoundLayout found(const LayoutSpace& space, const LayoutCandidate& candidate, La
   return found;
 }
 
-// Moves layouts with room before tight ones that may be no faster. Both orders are by step time.
+// Moves layouts with free memory before tight ones that may be no faster. Both groups stay sorted
+// by step time.
 void put_tight_behind(std::vector<FoundLayout>& layouts) {
   for (std::size_t i = 1; i < layouts.size(); ++i)
     for (std::size_t at = i; at > 0 && !layouts[at].tight && layouts[at - 1].tight &&
@@ -235,12 +237,12 @@ void put_tight_behind(std::vector<FoundLayout>& layouts) {
       std::swap(layouts[at], layouts[at - 1]);
 }
 
-// Without a second rank that holds the same weights there is no exchange to compress.
+// Returns whether only one rank holds the same weights, so that there is no exchange to compress.
 bool has_one_replica(const LayoutSpace& space, const LayoutCandidate& candidate) {
   return candidate.tp * candidate.pp == space.base.gpus;
 }
 
-// The same division of the model with the 1-bit optimizer, which ZeRO does not run with.
+// Returns the same division of the model with the 1-bit optimizer, without ZeRO.
 CompressedLayout compressed(const LayoutSpace& space, const FoundLayout& plain,
                             LayoutJudge& judge) {
   CompressedLayout result;
@@ -261,7 +263,7 @@ CompressedLayout compressed(const LayoutSpace& space, const FoundLayout& plain,
   return result;
 }
 
-// The same layout with other messages.
+// Returns the same layout with other formats of its messages.
 CompressedLayout sending(WhatIf messages, const FoundLayout& plain, const std::string& optimizer,
                          LayoutJudge& judge) {
   CompressedLayout result;
@@ -278,7 +280,7 @@ CompressedLayout sending(WhatIf messages, const FoundLayout& plain, const std::s
   return result;
 }
 
-// The second search, with the 1-bit form of a plain optimizer.
+// Adds a second search with the 1-bit form of a plain optimizer.
 void add_compression(const WhatIf& asked, const SearchOptions& options,
                      const std::shared_ptr<DescriptionTexts>& texts, LayoutSearch& result) {
   const auto type = model_of(result.space.base.optimizer()).in_onebit;
@@ -340,7 +342,7 @@ LayoutSearch search_layouts(const WhatIf& asked, const SearchOptions& options,
   const bool sums = !is_onebit(space.base.optimizer()) && !asked.contains("exchange");
   if (options.compression)
     for (FoundLayout& layout : result.best) {
-      // ZeRO++: weights gathered in int8, gradients exchanged in int4.
+      // ZeRO++ gathers weights in int8 and exchanges gradients in int4.
       if (layout.layout.zero_stage == 3)
         layout.quantized = sending({{"quantized_weights", "true"}, {"quantized_gradients", "true"}},
                                    layout, result.optimizer, judge);

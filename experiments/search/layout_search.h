@@ -4,11 +4,12 @@
 //   legal    the samples divide over replicas and micro batches; models/parallel/layout_rules.h
 //   run      resolve() accepts it, with the rules of the framework and the optimizer
 //   memory   the fullest stage fits
-//   step     run_step(), for those that can be among the ones shown
+//   step     run_step(), for candidates that can be among the ones shown
 //            (models/training/price/least_step.h)
 //
-// It is counted under the first check that rejects it. The rest is ordered by step time, equal ones
-// by their place among the candidates. So the answer is the same for any number of threads.
+// A rejected candidate is counted under the first check that rejects it. The others are sorted by
+// step time, equal ones by their order among the candidates. So the answer is the same for any
+// number of threads.
 //
 // A layout that may not fit (models/training/memory/tight_memory.h) is marked. It ranks behind
 // layouts that have room and may be as fast, by the interval of the ratio of their steps.
@@ -40,47 +41,48 @@ namespace lambcast {
 
 // Parts of a step's time, as shares of it.
 struct StepShares {
-  double compute = 0;    // forward and backward passes, recomputation included
-  double layers = 0;     // collectives between products, gathered weights, sends; not hidden
-  double gradients = 0;  // collectives at the end of the step that nothing hides
+  double compute = 0;  // forward and backward passes, recomputation included
+  // collectives between products, gathered weights, sends; exposed parts only
+  double layers = 0;
+  double gradients = 0;  // exposed collectives at the end of the step
   double bubble = 0;     // waiting for other stages
   double compression = 0;
   double optimizer = 0;
-  // The largest of all but the first: "layers", "gradients", ...
+  // Returns the largest share except compute: "layers", "gradients", ...
   std::pair<std::string, double> largest_loss() const;
 };
 
 // Effect of compression on a layout.
 struct CompressedLayout {
-  std::string optimizer;               // with which
-  std::optional<double> step_time_us;  // nothing: refused
-  double speedup = 1;                  // of the step
-  std::string refused;                 // why, in words
+  std::string optimizer;               // the 1-bit optimizer
+  std::optional<double> step_time_us;  // absent if refused
+  double speedup = 1;                  // speed-up of the step
+  std::string refused;                 // reason, in words
 };
 
 struct FoundLayout {
   LayoutCandidate layout;
   WhatIf what_if;
-  std::string split = "none";  // of the layers over stages; none without a pipeline
+  std::string split = "none";  // split of the layers over stages; "none" without a pipeline
   int dp = 1;
   std::int64_t micro_batches = 1;
   StepMetrics step;
   StepShares shares;
-  TimeAtEnds time;  // of the step
+  TimeAtEnds time;  // time of a step
   Bytes peak;
-  Bytes peak_high;     // high end of its interval
-  bool tight = false;  // the peak fits, and the high end does not
+  Bytes peak_high;     // high end of the peak's interval
+  bool tight = false;  // the peak fits, but its high end does not
   double samples_per_s = 0, tokens_per_s = 0, tflops_per_gpu = 0;
   double utilization = 0;  // MFU (forecast_output.h)
   std::optional<CompressedLayout> compressed;
-  std::optional<CompressedLayout> quantized;  // ZeRO++, where weights are shared
-  std::optional<CompressedLayout> fp8;        // gradients exchanged in 8 bits
+  std::optional<CompressedLayout> quantized;  // with ZeRO++, if weights are sharded
+  std::optional<CompressedLayout> fp8;        // with gradients exchanged in 8 bits
 };
 
 struct RefusedLayouts {
   std::string reason;  // "memory", "batch", "layout-heads", ..., "refused"
   std::size_t count = 0;
-  std::string example;  // of the first of them, in words
+  std::string example;  // error message of the first one
 };
 
 struct LayoutSearch {
@@ -88,24 +90,24 @@ struct LayoutSearch {
   std::string optimizer;
   std::size_t candidates = 0, forecast = 0;
   std::vector<FoundLayout> best;
-  std::vector<RefusedLayouts> refused;  // most first
-  std::string compressing;              // the 1-bit form of a plain optimizer; empty: there is none
-  // The best layout for it among those with several replicas, as only these exchange what it
-  // compresses. Nothing: none of them runs.
+  std::vector<RefusedLayouts> refused;  // most frequent reason first
+  std::string compressing;              // 1-bit form of a plain optimizer; empty if there is none
+  // The best layout for the 1-bit form among those with several replicas, since only these have an
+  // exchange to compress. Absent if none of them runs.
   std::optional<FoundLayout> best_compressed;
-  bool complete = true;  // false: stopped
+  bool complete = true;  // false if the search was stopped
 };
 
 struct SearchOptions {
   int jobs = 1;
   std::size_t best = 10;
-  bool every_setting = false;  // else the best one of each division
-  bool compression = true;     // the second search
-  // How many of how many are done; false stops the search.
+  bool every_setting = false;  // false: only the best setting of each division
+  bool compression = true;     // whether to run the second search
+  // Called with the number of candidates done and their total; returning false stops the search.
   std::function<bool(std::size_t, std::size_t)> progress;
 };
 
-// Throws Error (usage) for what makes no run in any layout.
+// Searches all layouts. Throws Error (usage) if the question cannot run in any layout.
 LayoutSearch search_layouts(const WhatIf& asked, const SearchOptions& options,
                             const std::shared_ptr<DescriptionTexts>& texts);
 

@@ -14,7 +14,7 @@
 namespace lambcast {
 namespace {
 
-// The flags that forecast a layout alone.
+// Returns the command that forecasts this layout.
 std::string simulate_line(const WhatIf& what_if) {
   std::string line = "lambcast simulate";
   for (const auto& [key, value] : what_if) {
@@ -33,7 +33,7 @@ std::string simulate_line(const WhatIf& what_if) {
   return line;
 }
 
-// The first word of a refusal: "memory".
+// Returns the first word of a refusal, such as "memory".
 std::string reason_of(const std::string& refused) { return refused.substr(0, refused.find(':')); }
 
 std::string compression_text(const std::optional<CompressedLayout>& compressed) {
@@ -46,7 +46,7 @@ bool is_sequence_parallel(const LayoutCandidate& layout) {
   return layout.sequence_parallel == "true";
 }
 
-// "tp 2, pp 16 in 5 chunks, dp 4": what is divided at all.
+// Formats the layout, without the degrees that are 1: "tp 2, pp 16 in 5 chunks, dp 4".
 std::string layout_words(const FoundLayout& found) {
   const LayoutCandidate& layout = found.layout;
   std::string out;
@@ -68,12 +68,12 @@ std::string tight_text(const FoundLayout& found) {
   return found.tight ? fmt::format(", which may not fit: up to {}", to_text(found.peak_high)) : "";
 }
 
-// The memory of a row; "!" marks what may not fit.
+// Formats the memory of a row; "!" marks a layout that may not fit.
 std::string memory_cell(const FoundLayout& found) {
   return bytes_cell(found.peak) + (found.tight ? "!" : " ");
 }
 
-// The claim of the first layout: a faster one that may not fit comes behind it.
+// Returns the words for the first layout. A faster one that may not fit ranks behind it.
 std::string_view fastest_text(const LayoutSearch& search) {
   const FoundLayout& best = search.best.front();
   const bool faster = std::ranges::any_of(search.best, [&](const FoundLayout& found) {
@@ -103,7 +103,7 @@ std::string answer_of(const LayoutSearch& search) {
   return out + "\n";
 }
 
-// Rate per GPU: tokens, or samples for a model of images.
+// Returns the heading of the rate per GPU: tokens, or samples for a model of images.
 const char* rate_title(std::int64_t seq_len) { return seq_len > 0 ? "tok/s" : "smp/s"; }
 
 std::string head_line(std::int64_t seq_len) {

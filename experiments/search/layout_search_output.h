@@ -1,4 +1,4 @@
-// Prints the result of a layout search: as a table, as JSON (schema version 1) and as CSV (a row
+// Formats the result of a layout search as a table, as JSON (schema version 1) and as CSV (one row
 // per layout).
 #pragma once
 

@@ -15,7 +15,7 @@ namespace {
 using Catch::Matchers::Contains;
 using Catch::Matchers::StartsWith;
 
-// 48 blocks of 25 heads: 1.5 billion parameters on 16 A100s.
+// A question on gpt2-xl (48 blocks of 25 heads, 1.5 billion parameters) on 16 A100s.
 WhatIf layouts_asked(const WhatIf& changes = {}) {
   WhatIf what_if{{"model", "gpt2-xl"},   {"cluster", "dgx-a100-80g"}, {"gpus", "16"},
                  {"global_batch", "64"}, {"framework", "megatron"},   {"optimizer", "adam"},
@@ -39,7 +39,8 @@ double simulated_us(const WhatIf& what_if) {
 
 TEST_CASE("layout search: a layout found takes what simulate says") {
   const LayoutSearch search = searched(layouts_asked());
-  REQUIRE(search.best.size() == 5);  // 25 heads divide by nothing that 16 GPUs do: pp alone
+  // 25 heads have no divisor in common with 16 GPUs, so only pp divides
+  REQUIRE(search.best.size() == 5);
   for (const FoundLayout& found : search.best)
     CHECK(found.step.step_time.us() == Approx(simulated_us(found.what_if)).epsilon(1e-12));
   for (std::size_t i = 1; i < search.best.size(); ++i)
@@ -95,9 +96,9 @@ TEST_CASE("layout search: no candidate that runs is faster than what is found") 
     CHECK(search.best[i].step.step_time.us() == Approx(steps[i]).epsilon(1e-12));
 }
 
-// The least that a step can take is below it for every candidate, so what is left out for it is
-// slower than what is shown: as many again are found where nothing is left out.
-TEST_CASE("layout search: what is left out is slower than what is shown") {
+// A candidate is left out if its lower bound exceeds the slowest layout shown. A search that leaves
+// nothing out must find the same layouts.
+TEST_CASE("layout search: layouts that are left out are slower than those shown") {
   const std::vector<WhatIf> questions{
       layouts_asked(), layouts_asked({{"framework", "torchtitan"}, {"model", "llama3-8b"}}),
       layouts_asked({{"pipeline_schedule", "zb1p"}, {"gpus", "8"}}),
@@ -127,8 +128,9 @@ TEST_CASE("layout search: what is left out is slower than what is shown") {
   }
 }
 
-// 46 layers on 4 stages: 48 with the ends, or 12, 12, 11 and 11, or 3 x 12 and 10.
-TEST_CASE("layout search: layers that stages do not divide are split otherwise") {
+// Splits of 46 layers over 4 stages: 48 with the ends counted, or 12, 12, 11 and 11, or 3 x 12 and
+// 10.
+TEST_CASE("layout search: layers that the stages do not divide are split otherwise") {
   const WhatIf asked = layouts_asked({{"model.layers", "46"}, {"pp", "4"}});
   const LayoutSearch search = searched(asked);
   REQUIRE_FALSE(search.best.empty());
@@ -157,7 +159,8 @@ TEST_CASE("layout search: what splits add is never worse than the framework's ow
 TEST_CASE("layout search: the answer does not depend on the threads") {
   const std::string one = layout_search_json(searched(layouts_asked(), 1));
   CHECK(one == layout_search_json(searched(layouts_asked(), 3)));
-  CHECK(one == layout_search_json(searched(layouts_asked(), 0)));  // on the calling thread
+  // 0 threads: computed on the calling thread
+  CHECK(one == layout_search_json(searched(layouts_asked(), 0)));
   CHECK_THAT(one, Contains("\"layouts\": ["));
 }
 
@@ -170,7 +173,7 @@ TEST_CASE("layout search: every candidate is counted once") {
     refused += of.count;
   }
   CHECK(search.candidates == search.forecast + refused);
-  // 25 heads are divisible by 5 and by nothing that divides 16.
+  // 25 heads are divisible by 5, but 16 is not.
   const auto heads = std::find_if(search.refused.begin(), search.refused.end(),
                                   [](const auto& of) { return of.reason == "layout-heads"; });
   REQUIRE(heads != search.refused.end());
@@ -178,7 +181,8 @@ TEST_CASE("layout search: every candidate is counted once") {
 }
 
 TEST_CASE(
-    "layout search: a division of the model is shown once, unless every setting is asked for") {
+    "layout search: a division of the model is shown once, unless every setting is "
+    "requested") {
   const LayoutSearch search = searched(layouts_asked());
   for (std::size_t i = 0; i < search.best.size(); ++i)
     for (std::size_t k = 0; k < i; ++k)
@@ -188,7 +192,7 @@ TEST_CASE(
   CHECK(all.best.back().step.step_time <= search.best.back().step.step_time);
 }
 
-TEST_CASE("layout search: a flag fixes what it names") {
+TEST_CASE("layout search: a flag fixes its key") {
   for (const FoundLayout& found :
        searched(layouts_asked({{"pp", "4"}, {"zero_stage", "1"}, {"recompute", "full"}})).best) {
     CHECK(found.layout.pp == 4);
@@ -328,13 +332,14 @@ TEST_CASE("layout search: shared weights are forecast in int8 too, their gradien
   REQUIRE_FALSE(search.best.empty());
   REQUIRE(search.best.front().quantized);
   REQUIRE(search.best.front().quantized->step_time_us);
-  // On 10 Gbit/s the wire is all: 1 + 1 + 0.5 bytes an element where 2 + 2 + 2 stood.
+  // On 10 Gbit/s the network takes nearly all the time: 1 + 1 + 0.5 bytes per element instead of 2
+  // + 2 + 2.
   CHECK(search.best.front().quantized->speedup > 1.8);
   CHECK(search.best.front().quantized->speedup < 3);
   CHECK_THAT(layout_search_table(search), Contains("ZeRO++"));
 }
 
-// Eight bits instead of sixteen on a wire that the step waits for.
+// Gradients take 8 instead of 16 bits, on a network that limits the step.
 TEST_CASE("layout search: gradients are forecast in fp8 too, unless another exchange is asked") {
   const WhatIf asked = layouts_asked({{"cluster", "commodity-10gbe"}, {"tp", "1"}, {"pp", "1"}});
   const FoundLayout best = searched(asked).best.at(0);

@@ -16,11 +16,12 @@ using parallel::Recompute;
 using parallel::SplitMethod;
 
 // Fewest tokens of a sequence per rank of context parallelism. Shorter pieces pay if there are no
-// more samples than GPUs, since another replica would have no work.
+// more samples than GPUs, since another replica would have nothing to do.
 constexpr std::int64_t least_tokens = 4096, least_tokens_of_few_samples = 1024;
 constexpr std::int64_t most_micro_batch = 64;
 
-// Features of a framework, in addition to models/parallel/layout_rules.h, which holds for all.
+// Features that a framework offers, in addition to models/parallel/layout_rules.h, which applies to
+// all.
 //
 // Sources: DeepSpeed runtime/pipe/engine.py (no ZeRO 2, 3), docs/_tutorials/autotp-training.md
 // (no ZeRO 3 with tensor parallelism) and activation_checkpointing (whole layers); Megatron-LM
@@ -35,7 +36,7 @@ struct Offer {
   FrameworkName framework;
   std::vector<int> zero_stages, zero_stages_in_pipelines;
   std::vector<Recompute> recompute;
-  std::vector<SplitMethod> further_splits;  // in addition to its own
+  std::vector<SplitMethod> further_splits;  // in addition to the framework's default
   bool context_parallel, interleaves, sequence_parallel;
 };
 
@@ -84,7 +85,7 @@ const std::vector<Offer>& offers() {
   return rows;
 }
 
-// The framework whose features another one has too (models/training/plan/framework.h).
+// Returns the framework with the same features (models/training/plan/framework.h).
 FrameworkName offers_as(FrameworkName framework) {
   switch (framework) {
     case FrameworkName::nemo:
@@ -109,7 +110,7 @@ const Offer& offer_of(FrameworkName framework) {
                        [&](const Offer& offer) { return offer.framework == like; });
 }
 
-// Up to `most`, ascending.
+// Returns the divisors up to `most`, ascending.
 std::vector<std::int64_t> divisors(std::int64_t number, std::int64_t most) {
   std::vector<std::int64_t> all;
   for (std::int64_t d = 1; d <= std::min(number, most); ++d)
@@ -117,7 +118,7 @@ std::vector<std::int64_t> divisors(std::int64_t number, std::int64_t most) {
   return all;
 }
 
-// The axes one inside another; each is given by what those outside have settled.
+// Enumerates the axes in nested order; the choices of each axis depend on the outer ones.
 class Enumeration {
  public:
   explicit Enumeration(const LayoutSpace& space)
@@ -208,8 +209,8 @@ class Enumeration {
     }
   }
 
-  // Whether a further split puts the layers elsewhere than the framework's own and those before it,
-  // and leaves no stage without any but the one of the head.
+  // Returns whether a further split places layers differently from the framework's own split and
+  // from earlier ones. No stage except that of the head may be empty.
   bool divides_otherwise(SplitMethod split) const {
     const auto layers = static_cast<int>(space_.base.model->layers);
     const int positions = at_.pp * at_.interleave;
@@ -228,7 +229,8 @@ class Enumeration {
                         [&](SplitMethod before) { return chunks == contents(before); });
   }
 
-  // A batch that does not divide makes one candidate, which is counted as such.
+  // Adds one candidate per micro batch. A batch that does not divide gives one candidate, which is
+  // counted as rejected.
   void micro_batches(int dp) {
     const std::int64_t samples = space_.global_batch % dp == 0 ? space_.global_batch / dp : 1;
     for (const auto micro : sizes("micro_batch", divisors(samples, most_micro_batch))) {
@@ -260,7 +262,7 @@ class Enumeration {
   std::vector<LayoutCandidate> candidates_;
 };
 
-// The keys that candidates differ in; those that the user gave stay as they are.
+// The keys in which candidates differ. Keys given by the user keep their value.
 constexpr const char* searched[] = {"tp",          "cp",         "pp",        "ep",
                                     "interleave",  "zero_stage", "recompute", "sequence_parallel",
                                     "micro_batch", "grad_accum", "etp",       "split"};
@@ -271,7 +273,7 @@ std::int64_t global_batch_of(const Words& words, const deepspeed::DeepSpeedConfi
   fail_input(flag("global_batch"), "is missing: layouts are compared over the same samples a step");
 }
 
-// Throws Error for given sizes that no layout of this number of GPUs has.
+// Throws Error for given sizes that fit no layout of this number of GPUs.
 [[noreturn]] void refuse_sizes(const LayoutSpace& space) {
   std::vector<std::string> asked;
   const char* first = "gpus";
@@ -305,7 +307,7 @@ LayoutSpace layout_space(const WhatIf& asked, Catalog& catalog) {
   LayoutSpace space;
   std::vector<Finding> findings;
   space.asked = with_run_files(asked, catalog, findings);
-  // A layout given by files is searched; one given by flags is fixed.
+  // Layout keys from files are searched; those from flags are fixed.
   for (const char* key : searched)
     if (!asked.contains(key)) space.asked.erase(key);
   space.asked.emplace("framework", name_of(FrameworkName::deepspeed));

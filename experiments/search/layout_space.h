@@ -1,23 +1,21 @@
-// Which layouts there are to choose from: the candidates of a search (layout_search.h), as the
-// what-if keys that a user would give.
+// The candidates of a layout search (layout_search.h), as the what-if keys that a user would give.
 //
 //   tp            divisors of the GPUs of a node
-//   cp            divisors that leave a rank at least 4,096 tokens of a sequence: no pre-training
-//                 run of the published tables of validate/replay cuts them shorter
-//   pp            divisors of what is left, up to the layers
+//   cp            divisors that leave a rank at least 4,096 tokens of a sequence, the least in the
+//                 published pre-training tables of validate/replay
+//   pp            divisors of the remaining ranks, up to the number of layers
 //   ep            divisors of the experts that divide the ranks of dp x cp
-//   etp           as tp, or 1, where there are experts
-//   interleave    divisors of the layers of a stage (the ends counted as layers under count_ends)
-//   split         the framework's own, and of the others it has those that divide the layers
-//                 otherwise: count_ends where layers and ends divide, spread and fill where layers
-//                 do not
+//   etp           as tp, or 1, if there are experts
+//   interleave    divisors of the layers of a stage (including the ends for count_ends)
+//   split         the framework's own, and its other ones that divide the layers differently:
+//                 count_ends if layers and ends divide evenly, spread and fill if layers do not
 //   micro_batch   divisors of the samples of a replica, up to 64
 //   zero_stage, recompute, sequence_parallel, split
-//                 of what the framework offers, in the table of layout_space.cc
+//                 as offered by the framework, in the table of layout_space.cc
 //
-// A key that the user gave has that value alone; dp is what tp, cp and pp leave, so one that was
-// given leaves out those that leave another. Candidates are whole in that their numbers divide;
-// whether the model can be divided so is for models/parallel/layout_rules.h to say.
+// A key given by the user keeps its value. dp follows from tp, cp and pp, so a given dp excludes
+// candidates with another one. The numbers of all candidates divide evenly;
+// models/parallel/layout_rules.h decides whether the model can be divided that way.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +29,7 @@ namespace lambcast {
 
 struct LayoutCandidate {
   int tp = 1, cp = 1, pp = 1, ep = 1, interleave = 1;
-  int etp = 0;  // tensor parallelism inside an expert; 0: as tp
+  int etp = 0;  // tensor parallelism inside an expert; 0: same as tp
   int zero_stage = 0;
   std::int64_t micro_batch = 1;
   std::string recompute = "none";
@@ -39,7 +37,7 @@ struct LayoutCandidate {
   // Split of layers over stages. Empty: the framework's own, or the one given by the user.
   std::optional<parallel::SplitMethod> split{};
 
-  // Returns whether both divide the model equally: the other members are settings.
+  // Returns whether both divide the model in the same way; the other members are settings.
   bool divides_as(const LayoutCandidate& other) const {
     return tp == other.tp && cp == other.cp && pp == other.pp && ep == other.ep;
   }
@@ -47,21 +45,22 @@ struct LayoutCandidate {
 
 // The run whose layouts are searched.
 struct LayoutSpace {
-  WhatIf asked;       // with the defaults of a search
-  TrainingPlan base;  // on one GPU a replica, one sample at a time: model, device, GPUs, sequence
+  WhatIf asked;  // including the defaults of a search
+  // one replica per GPU and one sample at a time; has model, device, GPUs, sequence
+  TrainingPlan base;
   std::int64_t global_batch = 0;
 };
 
 // Throws Error (usage) if no layout can run.
 LayoutSpace layout_space(const WhatIf& asked, Catalog& catalog);
 
-// Returns all candidates, always in the same order: the plainer ones first.
+// Returns all candidates in a fixed order, simpler ones first.
 std::vector<LayoutCandidate> layout_candidates(const LayoutSpace& space);
 
 // Returns how the layers of a candidate are split over stages.
 parallel::SplitMethod split_of(const LayoutSpace& space, const LayoutCandidate& candidate);
 
-// The what-if of one candidate, as `simulate` takes it.
+// Returns the what-if of one candidate, as accepted by `simulate`.
 WhatIf with_layout(const LayoutSpace& space, const LayoutCandidate& candidate);
 
 }  // namespace lambcast

@@ -160,7 +160,7 @@ SiteForecast forecast_sites(const WhatIf& what_if, const OuterChoice& choice, Ca
   SiteForecast forecast;
   forecast.group = load_sites(sites->second);
   CollectiveCosts costs;
-  std::map<std::pair<std::string, int>, PlainStep> plain;  // equal sites are forecast once
+  std::map<std::pair<std::string, int>, PlainStep> plain;  // equal sites are forecast only once
   for (const Site& site : forecast.group.sites) {
     const std::pair key{site.cluster, site.gpus};
     if (!plain.contains(key)) plain[key] = forecast_site(what_if, site, catalog, costs);

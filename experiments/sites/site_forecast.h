@@ -1,10 +1,11 @@
-// Training by several sites: the forecast of a step at each site (its own cluster, the same model,
-// recipe and layout), and the round in which they exchange weights (outer_round.h). The batch of
-// the what-if is that of a site.
+// Training by several sites. Forecasts a step at each site (its own cluster, the same model, recipe
+// and layout), and the round in which the sites exchange weights (outer_round.h). The batch of the
+// what-if is that of one site.
 //
-// The interval of the round has all sites at the low, or at the high, end of their steps; links are
-// taken as stated. Left out: the memory of the outer optimizer (8 bytes per weight and site, which
-// prime and Streaming DiLoCo keep in host memory), and what H costs in further steps.
+// The interval of the round has the steps of all sites at their low, or at their high, end; links
+// are taken as stated. Left out: the memory of the outer optimizer (8 bytes per weight and site,
+// which prime and Streaming DiLoCo keep in host memory), and the further steps needed with larger
+// H.
 #pragma once
 
 #include <optional>
@@ -18,7 +19,7 @@
 
 namespace lambcast {
 
-// How the sites meet, as flags state it.
+// The exchange between sites, as set by flags.
 struct OuterChoice {
   std::string codec = "bf16";
   int every = 100;
@@ -31,13 +32,13 @@ struct OuterChoice {
 
 struct SiteStep {
   Site site;
-  Duration step, low, high;  // with `slow`
+  Duration step, low, high;  // including the factor `slow`
   std::int64_t batch = 0;    // samples per step
   Bytes memory;              // peak of a GPU
   bool fits = true;
 };
 
-// An exchange in place of the chosen one, with its round.
+// An alternative exchange, with its round.
 struct OuterOption {
   OuterExchange exchange;
   OuterRound round;
@@ -65,7 +66,7 @@ struct SiteForecast {
   std::vector<OuterOption> options;         // each codec, each of option_steps
   // Fewest steps among the options of the chosen codec that keep 95 % of the time for compute.
   std::optional<int> fewest_steps;
-  std::vector<Finding> findings;  // of the sites' forecasts, each code once
+  std::vector<Finding> findings;  // from the sites' forecasts, each code once
 };
 
 // Share of the time for compute that a good number of steps keeps.
@@ -73,8 +74,8 @@ inline constexpr double enough_for_compute = 0.95;
 
 inline constexpr int option_steps[] = {1, 10, 30, 100, 300, 1000};
 
-// The cluster of the what-if names the description of the sites (site_group.h). Throws Error
-// (usage) for what cannot be read or cannot run at a site.
+// Forecasts the sites. The what-if's cluster names the description of the sites (site_group.h).
+// Throws Error (usage) if it cannot be read, or if a site cannot run it.
 SiteForecast forecast_sites(const WhatIf& what_if, const OuterChoice& choice, Catalog& catalog);
 
 // The exchange of the model's weights as chosen. Throws Error (usage) for one that cannot be.
@@ -85,7 +86,7 @@ OuterRound round_with(const SiteForecast& forecast, const OuterExchange& exchang
 
 std::string site_forecast_table(const SiteForecast& forecast);
 std::string site_forecast_json(const SiteForecast& forecast);
-// A row for each option.
+// Returns one row per option.
 std::string site_forecast_csv(const SiteForecast& forecast);
 
 }  // namespace lambcast

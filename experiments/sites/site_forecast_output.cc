@@ -22,7 +22,7 @@ double high_utilisation(const SiteForecast& forecast) {
   return std::max(forecast.low.utilisation, forecast.high.utilisation);
 }
 
-// Returns the time that faster sites lose to the last one that the round waits for.
+// Returns the time that faster sites lose waiting for the slowest one in the round.
 std::string waiting_text(const SiteForecast& forecast) {
   const OuterRound& round = forecast.round;
   const double present = round.training.mean / static_cast<double>(round.members.size());
@@ -52,7 +52,7 @@ std::string failures_text(const SiteForecast& forecast) {
   return out;
 }
 
-// A run that does not fit is forecast all the same, as `simulate` does it.
+// A run that does not fit in memory still has a forecast, as in `simulate`.
 std::string memory_text(const SiteForecast& forecast) {
   const auto short_of_memory =
       std::ranges::count_if(forecast.sites, [](const SiteStep& site) { return !site.fits; });
@@ -90,7 +90,7 @@ std::string advice_of(const SiteForecast& forecast) {
                            to_text_bits(Bandwidth(stated)));
 }
 
-// Whether a line may stand for both.
+// Returns whether one line can describe both.
 bool are_alike(const SiteStep& a, const SiteStep& b) {
   return a.step == b.step && a.site.cluster == b.site.cluster && a.site.gpus == b.site.gpus &&
          a.site.link == b.site.link;

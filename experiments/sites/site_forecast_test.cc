@@ -58,7 +58,7 @@ TEST_CASE("site forecast: one site is the plain cluster") {
 TEST_CASE("site forecast: two sites follow the closed form") {
   const SiteForecast two =
       forecast_text(description("usd_per_gb = 0.1\n", site("a", "count = 2\n")));
-  // A ring of two sends each weight once, 16 bits at 1 Gbit/s, and waits one round trip.
+  // In a ring of two, each weight is sent once, with 16 bits at 1 Gbit/s, after one round trip.
   const double transfer = two.exchange.weights * 16 / 1e9 + 0.02;
   const double compute = 100 * plain_step_s();
   CHECK(two.round.exposed.s() == Approx(transfer).epsilon(1e-6));

@@ -1,8 +1,8 @@
-// Published figures of training between sites next to their forecasts (published.csv).
+// Compares published figures of training between sites with forecasts (published.csv).
 //
-// A figure is the share of time that communication costs, 1 - utilisation, or the seconds of one
-// exchange. Links, steps and settings are the source's; no parameter is fitted. A source that gives
-// the time of the transfer in place of a link (INTELLECT-1) tests the schedule alone.
+// A figure is the share of time taken by communication, 1 - utilisation, or the seconds of one
+// exchange. Links, steps and settings are those of the source; no parameter is fitted. A source
+// with the time of the transfer instead of a link (INTELLECT-1) tests only the schedule.
 //
 // Resolution. Streaming DiLoCo and Eager print bandwidths of a scan in steps of ratio 1.207. The
 // need lies between the printed point and the next one above: by table 1 of the former, 1e9 weights
@@ -23,7 +23,7 @@ namespace lambcast {
 
 struct StudyFigure {
   std::string study, what, source;
-  bool in_seconds = false;  // else a share of time
+  bool in_seconds = false;  // otherwise a share of time
   double published = 0;
   double forecast = 0;       // in the middle of a step of the grid
   double forecast_low = 0;   // at the next bandwidth of the grid; as `forecast` without a grid

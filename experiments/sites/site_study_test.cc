@@ -62,8 +62,8 @@ TEST_CASE("sites study: figures that no link carries are Covenant's and Eager's"
   }
 }
 
-// Its peers send 1.99 GB at 110 Mbit/s, 145 s, where 70 s of communication after 20 minutes of
-// computation are stated.
+// Its peers send 1.99 GB at 110 Mbit/s, which takes 145 s. The paper states 70 s of communication
+// after 20 minutes of computation.
 TEST_CASE("sites study: Covenant's own rates take longer than the time that it states") {
   const std::vector<StudyFigure> figures = site_study();
   const auto covenant = std::ranges::find(figures, "covenant-72b", &StudyFigure::study);

@@ -1,4 +1,4 @@
-// Values of --scan and --list, one per line.
+// Parses values of --scan and --list, one per line.
 #include "experiments/scenario/scan.h"
 #include "sim/base/fuzz_target.h"
 

@@ -16,7 +16,7 @@
 namespace lambcast {
 namespace {
 
-// The keys that may name the optimizer.
+// Keys that may set the optimizer.
 constexpr std::array<std::string_view, 4> keys_of_optimizers{"optimizer", "config", "megatron_args",
                                                              "torchtitan"};
 
@@ -25,8 +25,8 @@ bool block_gives_length(const PointBlock& block) {
                              [&](const char* key) { return !block.values(key).empty(); });
 }
 
-// The freeze steps that bound the lengths of a list: the smallest and the largest step, and a share
-// of the run.
+// Returns the freeze steps that bound the lengths of a list: the smallest and the largest step, and
+// a share of the run.
 std::vector<std::string> bounding_freeze_steps(const std::vector<std::string>& values) {
   std::optional<std::pair<double, std::string>> least, most;
   std::vector<std::string> bounds;
@@ -56,7 +56,7 @@ std::vector<WhatIf> crossed(const std::vector<WhatIf>& questions, const std::str
   return all;
 }
 
-// Questions with every length that points of the block would take.
+// Returns questions with every length that points of the block would have.
 std::vector<WhatIf> bounding_questions(const PointBlock& block) {
   std::vector<WhatIf> questions{block.fixed};
   for (const auto& [key, values] : block.axes) {
@@ -90,7 +90,7 @@ std::optional<std::int64_t> assumed_length(const WhatIf& question, Catalog& cata
   try {
     return length_of_valid(question, catalog);
   } catch (const Error& error) {
-    // A question that cannot be read is refused by resolve(), in its own words.
+    // resolve() reports a question that cannot be read, with its own message.
     if (error.code() != Exit::usage) throw;
     return std::nullopt;
   }

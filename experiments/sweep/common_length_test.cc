@@ -31,7 +31,8 @@ std::set<std::int64_t> lengths_of_points(const WhatIf& what_if, const std::vecto
   return lengths;
 }
 
-// Published 1-bit LAMB warms up for 1000 of 5993 steps: 600 are the share of 3596, 2000 of 11986.
+// Published 1-bit LAMB warms up for 1000 of 5993 steps. With the same share, 600 steps belong to
+// 3596, and 2000 to 11986.
 TEST_CASE("common length: a list of freeze steps has one length, that of the largest") {
   using Lengths = std::set<std::int64_t>;
   CHECK(lengths_of_points(base_question(), {{"freeze_step", {"600", "1000", "2000"}}}) ==
@@ -40,7 +41,7 @@ TEST_CASE("common length: a list of freeze steps has one length, that of the lar
   CHECK(lengths_of_points(base_question(), {{"freeze_step", {"10%", "20%"}}}) == Lengths{1000});
   CHECK(lengths_of_points(base_question({{"steps", "5993"}}), {{"freeze_step", {"600", "2000"}}}) ==
         Lengths{5993});
-  // 1-bit Adam's published share is 15 %: 1000 are the share of 6667.
+  // The published share of 1-bit Adam is 15 %, so 1000 steps belong to 6667.
   WhatIf any = base_question({{"freeze_step", "1000"}});
   any.erase("optimizer");
   CHECK(lengths_of_points(any, {{"optimizer", {"lamb", "onebit_lamb", "onebit_adam"}}}) ==
@@ -54,7 +55,7 @@ TEST_CASE("common length: the freeze step of the base question's file decides") 
   asked.erase("optimizer");
   const std::vector<Axis> axes{{"freeze_step", {"600", "1000", "2000"}}};
   CHECK(lengths_of_points(asked, axes) == std::set<std::int64_t>{5993});
-  // Every answer says so in its first line, also where all questions would take this length.
+  // Every answer states it in its first line, even if all questions would have this length anyway.
   Catalog catalog;
   const auto first_line = [](const std::string& text) { return text.substr(0, text.find('\n')); };
   CHECK_THAT(first_line(advice_list_text(advise_all(asked, axes, catalog))),
@@ -78,7 +79,7 @@ TEST_CASE("common length: the plan states it, and its flags repeat it") {
   CHECK(again.text_hash == plan.text_hash);
 }
 
-TEST_CASE("common length: speed-ups of unlike freeze steps differ") {
+TEST_CASE("common length: speed-ups of unequal freeze steps differ") {
   Catalog catalog;
   const AdviceList list =
       advise_all(base_question({{"cluster", "commodity-10gbe"}, {"kernels", "deepspeed"}}),

@@ -1,4 +1,4 @@
-// Two sweeps that write into one folder would mix their rows.
+// Keeps two sweeps from writing into one folder, which would mix their rows.
 #pragma once
 
 #include <sys/file.h>
@@ -8,18 +8,18 @@
 
 namespace lambcast {
 
-// A lock on a folder (flock), which ends with the process, however that ends.
+// A lock on a folder (flock). It ends with the process, also if the process is killed.
 class FolderLock {
  public:
-  // Throws Error (usage) where another process holds it, and for a folder that cannot be read or
-  // written. Some network file systems have no such lock: that is told by `note`, and no error.
-  // `lock` is for tests.
+  // Locks the folder. Throws Error (usage) if another process holds the lock, and for a folder that
+  // cannot be read or written. Some network file systems have no such lock: then `note` says so,
+  // and there is no error. `lock` is for tests.
   explicit FolderLock(const std::filesystem::path& folder, int (*lock)(int, int) = flock);
   ~FolderLock();
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;
 
-  // A note for the user, or empty.
+  // Returns a note for the user; may be empty.
   const std::string& note() const { return note_; }
 
  private:

@@ -29,7 +29,7 @@ TEST_CASE("folder lock: one at a time") {
   CHECK_NOTHROW(FolderLock(folder.path()));
 }
 
-TEST_CASE("folder lock: a file system without locks is told, and no error") {
+TEST_CASE("folder lock: a file system without locks gives a note, and no error") {
   const TemporaryFolder folder;
   CHECK_THAT(FolderLock(folder.path(), refuse<ENOLCK>).note(), Contains("cannot be locked"));
   CHECK_THAT(FolderLock(folder.path(), refuse<EOPNOTSUPP>).note(), Contains("cannot be locked"));
@@ -42,7 +42,7 @@ TEST_CASE("folder lock: a folder that cannot be used is refused") {
   const TemporaryFolder folder;
   CHECK_THROWS_WITH(FolderLock(folder.path() / "absent"), Contains("No such file"));
   CHECK_THROWS_WITH(FolderLock(folder.file("file", "")), Contains("Not a directory"));
-  // As root every folder can be used.
+  // Root can use every folder.
   const bool root = geteuid() == 0;
   namespace fs = std::filesystem;
   for (const fs::perms perms : {fs::perms::owner_read | fs::perms::owner_exec,

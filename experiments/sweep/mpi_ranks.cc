@@ -1,5 +1,5 @@
-// Ranks of MPI. A library of its own that is loaded where a launcher started several processes:
-// linked, MPI would slow the start of every command.
+// Ranks of MPI. This is a separate library, loaded only if a launcher started several processes:
+// linking MPI would slow the start of every command.
 #include <mpi.h>
 
 #include <cstdlib>
@@ -25,7 +25,7 @@ class MpiRanks : public Ranks {
  public:
   MpiRanks() {
     int provided = 0;
-    // Threads compute, one of them calls MPI.
+    // Several threads compute, but only one of them calls MPI.
     check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided));
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
@@ -78,7 +78,7 @@ class MpiRanks : public Ranks {
   }
 
   int rank_ = 0, count_ = 0;
-  std::list<Sent> sent_;  // MPI reads their texts
+  std::list<Sent> sent_;  // kept until sent, since MPI reads their texts
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 // The processes of one program that a launcher (mpirun, srun) started, on one machine or several,
-// and messages among them. All calls must come from one thread.
+// and messages between them. All calls must come from one thread.
 #pragma once
 
 #include <optional>
@@ -18,17 +18,18 @@ class Ranks {
 
   virtual int rank() const = 0;
   virtual int count() const = 0;
-  // Returns at once. Messages from one rank to another arrive in the order in which they were sent.
+  // Sends a message; returns at once. Messages from one rank to another arrive in the order in
+  // which they were sent.
   virtual void send(int to, std::string text) = 0;
   // Returns a message that has arrived, if any. Messages progress only during this call.
   virtual std::optional<Message> receive() = 0;
-  // Waits until all ranks have called it; afterwards none may be sent a message.
+  // Waits until all ranks have called it. Afterwards no message may be sent to any rank.
   virtual void leave() = 0;
-  // Ends all remaining ranks, this one included, with an exit code.
+  // Ends all remaining ranks, including this one, with an exit code.
   [[noreturn]] virtual void abort(int code) = 0;
 };
 
-// Type and name of the function in the library of mpi_ranks.cc that starts MPI and returns its
+// Type and name of the function in the library of mpi_ranks.cc that starts MPI and returns the
 // ranks.
 using MpiRanksFunction = Ranks*();
 constexpr const char* mpi_ranks_function = "lambcast_mpi_ranks";

@@ -14,7 +14,7 @@ namespace lambcast {
 
 namespace {
 
-// manifest.json with its values by key. Each reader throws Error (usage) that names file and key.
+// manifest.json, read by key. Each reader throws Error (usage) that names file and key.
 class Manifest {
  public:
   explicit Manifest(std::string path)

@@ -1,6 +1,6 @@
 // A results folder as a recipe. manifest.json holds the sweep file, the values of the flags, and
-// the hashes of all files read. So the same rows can be computed again, or the changed inputs be
-// named.
+// the hashes of all files read. So the same rows can be computed again, or the changed inputs can
+// be listed.
 #pragma once
 
 #include <filesystem>
@@ -13,15 +13,15 @@
 namespace lambcast {
 
 struct Recorded {
-  std::string sweep;                          // the file's text
+  std::string sweep;                          // text of the sweep file
   std::vector<Axis> flags;                    // axes of --scan and --list
-  std::string command;                        // of the recorded sweep
-  std::map<std::string, std::string> inputs;  // hashes
+  std::string command;                        // command line of the recorded sweep
+  std::map<std::string, std::string> inputs;  // hashes of the files read
   std::string version, commit;
   bool complete = false;
 };
 
-// Throws Error (usage) for a folder without a manifest of a program that records this.
+// Reads the manifest. Throws Error (usage) for a folder without a manifest that records a sweep.
 Recorded read_recorded(const std::filesystem::path& folder);
 
 // Returns one sentence for each input that has changed.

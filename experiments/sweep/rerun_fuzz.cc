@@ -1,4 +1,4 @@
-// The manifest of a results folder as `rerun` reads it, and the sweep that it holds.
+// Reads the manifest of a results folder as `rerun` does, and the sweep in it.
 #include "experiments/sweep/rerun.h"
 
 #include "sim/base/fuzz_target.h"

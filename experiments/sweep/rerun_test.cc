@@ -60,7 +60,8 @@ TEST_CASE("rerun: every key of a manifest that is absent or of another kind is n
       CHECK_THAT(why, StartsWith(key + ": is n"));
       ++refused;
     }
-    // A text may hold any text, a flag both values, inputs and flags may be empty.
+    // At most one kind of value is accepted for each key: any text for a text, either value for a
+    // flag, empty inputs and flags.
     CHECK(refused + 1 >= kinds.size());
   }
   for (const char* torn : {"", "{", "[]", "7", "\"text\"", "null"})

@@ -1,4 +1,4 @@
-// For tests: the cells of a row of results.csv, as a reader of the file finds them.
+// For tests: parses the cells of a row of results.csv.
 #pragma once
 
 #include <string>

@@ -51,7 +51,8 @@ std::vector<StepColumns> step_columns(const csv::Reader& results) {
   return all;
 }
 
-// Whether it is a selection of part_columns() in their order, with those that every file has.
+// Returns whether a header is a selection of part_columns() in their order, with the columns that
+// every file has.
 bool is_header_of_parts(const std::vector<std::string>& header) {
   const std::vector<std::string>& all = part_columns();
   auto next = all.begin();
@@ -66,7 +67,7 @@ bool is_header_of_parts(const std::vector<std::string>& header) {
   return has("row") && has("stage") && has("part") && has("time_us");
 }
 
-// The keys that some row of results.csv has a value for.
+// Returns the keys that have a value in some row of results.csv.
 std::vector<std::string> keys_with_values(const fs::path& path) {
   csv::Reader results = csv::Reader::of_file(path);
   std::vector<std::size_t> columns;

@@ -14,7 +14,8 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-// All kinds of steps, a pipeline with a bubble, a point that cannot run, a name with a comma.
+// A sweep with all kinds of steps, a pipeline with a bubble, a point that cannot run, and a name
+// with a comma.
 constexpr std::string_view kinds_of_steps = R"(
 [base]
 model = "bert-large"
@@ -46,7 +47,7 @@ TEST_CASE("parts: add up to the step of every kind, under the keys of its row") 
   const csv::Table results = csv::parse(text_of(folder.path() / "results.csv"), "results.csv");
   const csv::Table parts = csv::parse(text_of(folder.path() / "parts.csv"), "parts.csv");
   REQUIRE(results.rows.size() == 5);
-  // All columns but the keys that are empty in every row, in their order.
+  // All columns in their order, without the keys that are empty in every row.
   std::vector<std::string> expected;
   for (const std::string& column : part_columns()) {
     const bool is_key = std::ranges::find(results.header, column) != results.header.end();
@@ -81,12 +82,12 @@ TEST_CASE("parts: add up to the step of every kind, under the keys of its row") 
     }
   CHECK(kinds == sums.size());
   CHECK(parts.rows.size() == 7 * kinds);
-  CHECK(kinds == 7);  // uniform twice, 1-bit LAMB's two, 0/1 Adam's three
+  CHECK(kinds == 7);  // uniform twice, two of 1-bit LAMB, three of 0/1 Adam
   CHECK(sums.count({3, "uniform"}) == 0);
   CHECK(results.number(4, "uniform_bubble_us") > 0);
 }
 
-TEST_CASE("parts: files of others are neither read nor overwritten") {
+TEST_CASE("parts: files of other programs are neither read nor overwritten") {
   const TemporaryFolder folder;
   CHECK_THROWS_WITH(write_parts(folder.path()), Contains("results.csv: cannot be read"));
   run_sweep(plan(kinds_of_steps), {.out = folder.path()});

@@ -16,11 +16,11 @@ namespace {
 
 constexpr std::array<StepKind, 4> kinds{StepKind::uniform, StepKind::warmup, StepKind::compression,
                                         StepKind::silent};
-// Kinds that were added later; their columns follow all others.
+// Kinds of steps that were added later; their columns follow all others.
 constexpr std::array<StepKind, 3> later_kinds{StepKind::refresh, StepKind::round,
                                               StepKind::dry_run};
 
-constexpr std::size_t usual_bytes = 1536;  // of a row
+constexpr std::size_t usual_bytes = 1536;  // typical bytes of a row
 
 const StepForecast* find_step(const Forecast& forecast, StepKind kind) {
   const auto found = std::find_if(forecast.steps.begin(), forecast.steps.end(),
@@ -34,7 +34,7 @@ void add_figure_columns(StepKind kind, std::vector<std::string>& columns) {
     columns.push_back(fmt::format("{}_{}", name_of(kind), figure.name));
 }
 
-// Null: the run has no such step.
+// Adds the figures of a step; null: the run has no such step.
 void add_figures(const StepForecast* step, csv::Row& row) {
   if (step == nullptr) {
     row.empty(1 + step_figures().size());

@@ -1,6 +1,6 @@
 // One forecast as one CSV row. Columns have a fixed order; new ones go to the end. Every key of a
-// WhatIf can be read from its row: from the column of its name, or as KEY=VALUE in `settings`,
-// which holds the keys with dots, the files of descriptions and what else has no column.
+// WhatIf can be read from its row: from the column of its name, or as KEY=VALUE in `settings`.
+// `settings` holds dotted keys, files of descriptions and other keys without a column.
 #pragma once
 
 #include <string>
@@ -14,8 +14,8 @@ namespace lambcast {
 
 const std::vector<std::string>& result_columns();
 
-// Rows without their line ends (csv.h). A point that was forecast; `status` is "ok", or
-// "infeasible: ..." when it does not fit in memory.
+// Returns the row of a forecast, without line end (csv.h). `status` is "ok", or "infeasible: ..."
+// if the run does not fit in memory.
 std::string result_row(const Scenario& scenario, const Forecast& forecast,
                        const Judgement& judgement);
 

@@ -12,7 +12,7 @@
 namespace lambcast {
 namespace {
 
-TEST_CASE("csv: the steps of all kinds are those of the run, whatever the kinds are") {
+TEST_CASE("csv: the counts of all kinds of steps add up to those of the run") {
   for (const WhatIf& asked : {WhatIf{{"optimizer", "galore_adamw8bit"}, {"exchange", "all_reduce"}},
                               WhatIf{{"optimizer", "adam"}, {"exchange", "local:16"}},
                               WhatIf{{"optimizer", "zero_one_adam"}, {"precision", "fp32"}}}) {
@@ -44,7 +44,7 @@ TEST_CASE("csv: the steps of all kinds are those of the run, whatever the kinds 
   }
 }
 
-TEST_CASE("csv: an infeasible point keeps what was asked for") {
+TEST_CASE("csv: an infeasible point keeps its settings") {
   const auto row =
       cells_of(infeasible_row({{"model", "x"}, {"gpus", "8"}, {"freeze_step", "10%"}}, "why"));
   REQUIRE(row.size() == result_columns().size());

@@ -1,5 +1,5 @@
-// The folder of a sweep that goes on: manifest.json, results.csv and results.sums, divided by lines
-// "----". HASH, VERSION and COLUMNS stand for what the sweep at hand writes.
+// Resumes a sweep from manifest.json, results.csv and results.sums; lines "----" separate them.
+// HASH, VERSION and COLUMNS stand for the values that the current sweep writes.
 #include "experiments/output/forecast_output.h"
 #include "experiments/sweep/result_row.h"
 #include "experiments/sweep/sweep_folder.h"

@@ -20,7 +20,7 @@ std::optional<Speedup> speedup_of(const csv::Table& table, std::size_t row, cons
                                   const char* low, const char* high) {
   const Speedup speedup{number_of(table, row, value), number_of(table, row, low),
                         number_of(table, row, high)};
-  // Plain optimizers have no comparison and no interval.
+  // Plain optimizers have no comparison and so no interval.
   return std::isnan(speedup.low) ? std::nullopt : std::optional(speedup);
 }
 

@@ -1,5 +1,5 @@
-// A row of results.csv as answers read it: what came of the run, whether compression pays there,
-// and whether anybody would run it so.
+// A row of results.csv as answers use it: the result of the run, whether compression pays there,
+// and whether its share of warm-up is usual.
 #pragma once
 
 #include <limits>
@@ -12,18 +12,18 @@
 
 namespace lambcast {
 
-// NaN: the row does not say, or it does not apply.
+// Results of a run. NaN: absent in the row, or does not apply.
 struct RunRow {
   static constexpr double absent = std::numeric_limits<double>::quiet_NaN();
 
   std::string status;
   double time_s = absent, time_low_s = absent, time_high_s = absent;
-  double samples = absent, tokens = absent;  // of the whole run
+  double samples = absent, tokens = absent;  // for the whole run
   double steps = absent, gpus = absent;
   double cost_usd = absent, cost_low_usd = absent, cost_high_usd = absent;
-  double memory = absent;                 // bytes, peak of a GPU
-  std::optional<Speedup> speedup, fused;  // of rows that compress
-  Verdict verdict = Verdict::not_judged;  // of the speed-up
+  double memory = absent;                 // peak of a GPU in bytes
+  std::optional<Speedup> speedup, fused;  // for rows that compress
+  Verdict verdict = Verdict::not_judged;  // verdict on `speedup`
   Verdict fused_verdict = Verdict::not_judged;
   WarmUp warm_up = WarmUp::usual;
   std::string measure_first;
@@ -32,21 +32,22 @@ struct RunRow {
   bool ok() const { return status == "ok"; }
 };
 
-// `row` counts from 0. Throws Error naming file, line and column for a field that is no number.
+// Parses a row; `row` counts from 0. Throws Error naming file, line and column for a field that is
+// not a number.
 RunRow run_row_of(const csv::Table& table, std::size_t row);
 
-// A row that compresses with a share of warm-up as people have it.
+// Returns whether the row compresses with a usual share of warm-up.
 inline bool is_compared(const RunRow& row) {
   return row.ok() && row.speedup && row.warm_up == WarmUp::usual;
 }
-// Rows among which the fastest and the cheapest are looked for: those that ran, without degenerate
-// shares of warm-up; all that ran where there are no others.
+// Returns the rows among which the fastest and the cheapest are searched: those that ran with a
+// usual share of warm-up, or all that ran if there are none.
 std::vector<const RunRow*> sound_rows(const std::vector<RunRow>& rows);
 
-// The verdicts of the rows that are compared, by their number, and with the fused kernels.
+// Counts of the verdicts of the rows that are compared; `fused`: with the fused kernels.
 struct RowVerdicts {
   VerdictCounts own, fused;
-  std::size_t no_warmup = 0, mostly_warmup = 0;  // left out
+  std::size_t no_warmup = 0, mostly_warmup = 0;  // rows left out
 };
 RowVerdicts verdicts_of(const std::vector<RunRow>& rows);
 

@@ -19,7 +19,7 @@
 namespace lambcast {
 namespace {
 
-// A message may be of several faults, a line each.
+// Joins a message of several lines, one per error, into one line.
 std::string in_one_line(std::string message) {
   for (std::size_t end = 0; (end = message.find('\n', end)) != std::string::npos;)
     message.replace(end, 1, "; ");
@@ -57,11 +57,11 @@ SweepRow row_or_reason(const WhatIf& point, const std::function<SweepRow()>& com
   try {
     row = compute();
   } catch (const std::bad_alloc&) {
-    throw;  // of the machine, not of the point
+    throw;  // an error of the machine, not of the point
   } catch (const std::exception& error) {
     row.text = infeasible_row(point, in_one_line(complaint_of(error).text));
   }
-  // A row is a line: resuming counts on it.
+  // A row must be one line, since resuming relies on it.
   for (std::size_t end = 0; (end = row.text.find('\n', end)) != std::string::npos;)
     row.text[end] = ' ';
   return row;

@@ -1,4 +1,4 @@
-// For tests: a sweep from the text of its file.
+// For tests: makes a sweep from the text of its file.
 #pragma once
 
 #include "experiments/sweep/sweep.h"

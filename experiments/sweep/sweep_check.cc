@@ -8,22 +8,22 @@
 namespace lambcast {
 namespace {
 
-// Points in which a value was not reached, as something else was wrong before.
+// Limit of the points in which the value was not checked because of an earlier error.
 constexpr int most_unclear = 64;
 
-// Whether another value can make this one right: what is below a description hangs on it and on
-// what else is below it, and a node has as many GPUs as its cluster says.
+// Returns whether another value can make this one valid. A key below a description depends on it
+// and on other keys below it; the GPUs of a node depend on the cluster.
 bool hangs_on_others(std::string_view key) {
   return key.find('.') != std::string_view::npos || key == "gpus_per_node";
 }
 
-// Tries points with one value of one key until one of them takes it.
+// Tries points with one value of one key until one of them accepts it.
 class Trial {
  public:
   Trial(const PointBlock& block, const std::string& key, Catalog& catalog)
       : block_(block), key_(key), catalog_(catalog) {}
 
-  // Whether nothing is left to find out.
+  // Returns whether no further point needs to be tried.
   bool settled(const WhatIf& point) {
     try {
       resolve(point, catalog_);
@@ -43,7 +43,7 @@ class Trial {
   const std::optional<InvalidValue>& fault() const { return fault_; }
 
  private:
-  // Returns whether the error is about this key, or one that no point has.
+  // Returns whether the error is about this key, or about a key that no point has.
   bool concerns(const InvalidValue& error) const {
     if (error.key().ends_with('.')) return key_.starts_with(error.key());
     return error.key() == key_ || block_.values(error.key()).empty();

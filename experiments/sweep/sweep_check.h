@@ -14,7 +14,8 @@
 
 namespace lambcast {
 
-// Throws the InvalidValue. All files of the sweep are then in the catalog's texts.
+// Throws the InvalidValue of the first invalid value. Afterwards all files of the sweep are in the
+// catalog's texts.
 void check_values(const SweepPoints& points, Catalog& catalog);
 
 }  // namespace lambcast

@@ -73,7 +73,7 @@ TEST_CASE("sweep check: what only a combination breaks is left to its row") {
   CHECK_THROWS_WITH(
       check({parse_list("gpus_per_node=4,8")}),
       Contains("--gpus-per-node: '8' is not a whole number in range (allowed: 1 to 4)"));
-  // A key that one fabric has and another has not, and one that needs it.
+  // single-switch lacks the key, and fat-tree requires it.
   CHECK_NOTHROW(check({parse_list("cluster.fabric.kind=single-switch,fat-tree"),
                        parse_list("cluster.fabric.nodes_per_leaf=4")}));
   CHECK_THROWS_WITH(check({parse_list("cluster.fabric.nodes_per_leaf=4")}),

@@ -1,5 +1,5 @@
-// The command line that makes the rows of a sweep, for its manifest: words that a shell would read
-// are quoted, since names of files may hold anything.
+// The command line that makes the rows of a sweep, for its manifest. Words with special characters
+// are quoted for the shell, since names of files may contain any character.
 #pragma once
 
 #include <string>

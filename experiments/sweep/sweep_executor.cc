@@ -10,16 +10,16 @@
 namespace lambcast {
 namespace {
 
-constexpr std::size_t most_points = 32;  // of a chunk
-// How far all may run ahead of the first row that is missing, in chunks of each of them.
+constexpr std::size_t most_points = 32;  // limit of the points in a chunk
+// Limit of how far the computed rows run ahead of the first missing one, in chunks per thread.
 constexpr std::size_t chunks_in_window = 8;
 constexpr std::size_t least_window = 4096;
-// How often messages of ranks are looked for while nothing comes.
+// Pauses between polls for messages of ranks while none arrive.
 constexpr std::chrono::microseconds least_pause{100}, most_pause{5'000};
 
 }  // namespace
 
-// The points that somebody computes, and the rows that wait for one before them.
+// The points being computed, and the rows that wait for an earlier one.
 struct SweepExecutor::Window : SweepQueue {
   Window(std::size_t count, std::size_t first, std::size_t everybody)
       : rows(std::max(least_window, chunks_in_window * most_points * everybody)),
@@ -33,8 +33,8 @@ struct SweepExecutor::Window : SweepQueue {
   std::vector<std::optional<SweepRow>> rows;
   std::size_t points;
   std::size_t workers;
-  std::size_t taken;    // the next point that nobody has
-  std::size_t written;  // the next row for the caller
+  std::size_t taken;    // next point to hand out
+  std::size_t written;  // next row to return
   std::exception_ptr failure;
   bool stop = false;
 
@@ -42,7 +42,7 @@ struct SweepExecutor::Window : SweepQueue {
 
   bool has_room() const { return taken + most_points <= written + rows.size(); }
 
-  // Chunks become smaller towards the end, so that all have something until then.
+  // Chunks become smaller towards the end, so that all threads finish at about the same time.
   SweepChunk next_chunk() {
     const std::size_t begin = taken;
     if (!stop)
@@ -62,7 +62,7 @@ struct SweepExecutor::Window : SweepQueue {
     return has_room() ? next_chunk() : SweepChunk{};
   }
 
-  // The caller of next() wakes for whole chunks: a slow one it finds when it looks by itself.
+  // Wakes the caller of next() only for whole chunks. It polls by itself for rows of a slow chunk.
   bool give(std::size_t point, SweepRow fresh, bool last_of_chunk) override {
     const std::lock_guard lock(mutex);
     row(point) = std::move(fresh);
@@ -76,7 +76,7 @@ struct SweepExecutor::Window : SweepQueue {
     done.notify_one();
   }
 
-  // Whether there is a chunk of rows, or nothing more to wait for.
+  // Returns whether a chunk of rows is ready, or no more rows are expected.
   bool is_due() {
     if (failure != nullptr) return true;
     const std::size_t end = std::min(written + most_points, points);
@@ -108,7 +108,7 @@ void SweepExecutor::leave() {
   threads_.leave();
 }
 
-// True where rows came or points went.
+// Returns true if rows arrived or points were handed out.
 bool SweepExecutor::exchange() {
   try {
     return ranks_->exchange(

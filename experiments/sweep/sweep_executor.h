@@ -1,5 +1,5 @@
 // Computes the rows of a sweep. Threads, and other ranks if there are any, take chunks of points in
-// order. The caller gets the rows in order, and no more than a few thousand wait in memory.
+// order. The caller gets the rows in order; at most a few thousand wait in memory.
 #pragma once
 
 #include <chrono>
@@ -14,9 +14,9 @@ class SweepRanks;
 
 class SweepExecutor {
  public:
-  // The rows of points from number `first` on. A process that is alone and has no thread (0 jobs,
-  // or a system that starts none) computes them in next(). `ranks` are null where this process is
-  // alone.
+  // Computes the rows of points from number `first` on. If this process is alone and has no thread
+  // (0 jobs, or a system that starts none), next() computes them. `ranks` is null if this process
+  // is alone.
   SweepExecutor(const SweepPoints& points, std::size_t first, int jobs,
                 std::shared_ptr<DescriptionTexts> texts, RowOf row_of, SweepRanks* ranks = nullptr);
   // Waits for the points in progress, except those abandoned by leave().
@@ -24,18 +24,20 @@ class SweepExecutor {
   SweepExecutor(const SweepExecutor&) = delete;
   SweepExecutor& operator=(const SweepExecutor&) = delete;
 
-  // Returns the next rows once a chunk of them is ready; after `patience` those that are ready, or
-  // none. Throws the exception of a point, or the failure of a rank, after the last row before it.
+  // Returns the next rows once a chunk of them is ready. After `patience` it returns the rows that
+  // are ready, possibly none. Throws the exception of a point, or the failure of a rank, after the
+  // last row before it.
   std::vector<SweepRow> next(std::chrono::milliseconds patience);
 
-  // Gives the points in progress a quarter of a second (SweepThreads::leave).
+  // Waits a quarter of a second for the points in progress, then abandons them
+  // (SweepThreads::leave).
   void leave();
 
  private:
   struct Window;
   bool exchange();
 
-  std::shared_ptr<Window> window_;  // shared with threads that were left behind
+  std::shared_ptr<Window> window_;  // shared with abandoned threads
   SweepRanks* ranks_;
   SweepThreads threads_;
 };

@@ -11,7 +11,7 @@ std::string key_text(const std::string& key) {
   return key.find('.') == std::string::npos ? key : fmt::format("\"{}\"", key);
 }
 
-// Whole numbers as they are; everything else as a basic string of TOML.
+// Returns whole numbers unchanged, and all other values as a basic string of TOML.
 std::string value_text(const std::string& value) {
   const bool whole = !value.empty() && value.size() < 18 && (value == "0" || value[0] != '0') &&
                      value.find_first_not_of("0123456789") == std::string::npos;

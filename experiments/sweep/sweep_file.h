@@ -1,5 +1,5 @@
-// The text of a sweep file from flags alone: what all points share, and the values of what varies.
-// `sweep` runs the file that it would write, so both are the same sweep to the byte.
+// The text of a sweep file for a sweep given by flags: the shared keys, and the values of the
+// varied ones. `sweep` runs this file, so a sweep by flags and one by its file give the same bytes.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace lambcast {
 
-// Throws Error (usage) for a key that is both said and varied.
+// Throws Error (usage) for a key that is both set and varied.
 std::string sweep_file(const WhatIf& base, const std::vector<Axis>& axes);
 
 }  // namespace lambcast

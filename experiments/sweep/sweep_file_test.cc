@@ -12,7 +12,7 @@ namespace {
 using Catch::Matchers::Contains;
 using Values = std::vector<std::string>;
 
-TEST_CASE("sweep_file: the file says what the flags said, whatever characters they have") {
+TEST_CASE("sweep_file: the file has the values of the flags, with any characters") {
   const WhatIf base{{"model", "bert-large"},
                     {"cluster", "a \"b\"\\c.toml"},
                     {"cluster.nic.bandwidth", "1 Gbit/s"},
@@ -41,7 +41,7 @@ TEST_CASE("scan: FROM..TO doubles and ends where it says") {
   CHECK_THROWS_WITH(parse_scan("gpus=0..8"), Contains("never gets"));
 }
 
-TEST_CASE("advise: a list says where it pays, value by value") {
+TEST_CASE("advise: a list states value by value whether compression pays") {
   Catalog catalog;
   WhatIf what_if = with({{"kernels", "deepspeed"}});
   what_if.erase("global_batch");
@@ -51,7 +51,7 @@ TEST_CASE("advise: a list says where it pays, value by value") {
   REQUIRE(list.points[0].advice.has_value());
   const Answer &small = list.points[0].advice->answer, &large = list.points[1].advice->answer;
   CHECK(small.verdict() == Verdict::yes);
-  // More micro steps between two exchanges leave less to win.
+  // More micro batches per exchange leave less to gain.
   CHECK(small.speedup().value > large.speedup().value);
   CHECK_FALSE(list.points[2].advice.has_value());
   CHECK_THAT(advice_list_text(list),

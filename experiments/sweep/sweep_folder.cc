@@ -20,16 +20,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view first_columns = "model,cluster,";  // of every version
-constexpr std::size_t sum_bytes = 19;                         // of a line of results.sums
-constexpr std::chrono::seconds sync_period{10};               // what a power cut may cost
+// beginning of the header in every version
+constexpr std::string_view first_columns = "model,cluster,";
+constexpr std::size_t sum_bytes = 19;  // bytes of a line of results.sums
+// rows of this period are lost in a power cut
+constexpr std::chrono::seconds sync_period{10};
 
 [[noreturn]] void refuse(const fs::path& path, std::string_view why) {
   throw Error(Exit::usage, fmt::format("{}: {}; choose another --out", path.string(), why));
 }
 
-// Whether the file is there. Throws Error for a pipe, which would never end, and for a symbolic
-// link.
+// Returns whether the file exists. Throws Error for a pipe, which would never end, and for a
+// symbolic link.
 bool is_there(const fs::path& path) {
   refuse_link(path);
   std::error_code error;
@@ -38,7 +40,7 @@ bool is_there(const fs::path& path) {
   return fs::exists(status);
 }
 
-// Nothing for what is no JSON object of ours.
+// Returns nothing if the file is not a JSON object written by this program.
 std::optional<Json> read_manifest(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
@@ -70,13 +72,13 @@ std::string manifest_text(const SweepPlan& plan, const std::map<std::string, std
   json["columns"] = result_columns();
   json["command"] = plan.command;
   json["sweep"] = plan.text;
-  json["flags"] = Json::array();  // a key and its values each
+  json["flags"] = Json::array();  // one element per key with its values
   for (const auto& [key, values] : plan.flags) {
     Json flag{key};
     for (const std::string& value : values) flag.push_back(value);
     json["flags"].push_back(std::move(flag));
   }
-  // Names of files may be any bytes.
+  // Names of files may contain any bytes.
   return json_lines(json);
 }
 
@@ -84,11 +86,11 @@ std::string sum_line(std::string_view row, bool ok) {
   return fmt::format("{} {}\n", fnv1a64(row), ok ? '+' : '-');
 }
 
-// The rows of a file that are as they were written.
+// The rows of a file that are unchanged since they were written.
 struct GoodRows {
   std::size_t rows = 0, infeasible = 0;
-  std::uintmax_t bytes = 0;  // with the header
-  std::size_t behind = 0;    // whole rows that follow the first bad one, itself included
+  std::uintmax_t bytes = 0;  // including the header
+  std::size_t behind = 0;    // whole rows from the first bad one on
 };
 
 GoodRows read_rows(const fs::path& results, const fs::path& sums, std::size_t points) {
@@ -97,7 +99,7 @@ GoodRows read_rows(const fs::path& results, const fs::path& sums, std::size_t po
   std::string row, line;
   std::getline(rows, row);
   good.bytes = row.size() + 1;
-  // getline() meets the end of the file where the last line is torn.
+  // If the last line is cut off, getline() reaches the end of the file.
   for (bool damaged = false; std::getline(rows, row) && !rows.eof();) {
     damaged = damaged || !std::getline(lines, line) || line.size() + 1 != sum_bytes ||
               !line.starts_with(fnv1a64(row));
@@ -113,7 +115,7 @@ GoodRows read_rows(const fs::path& results, const fs::path& sums, std::size_t po
   return good;
 }
 
-// The start of a file, and whether that is all of it.
+// Returns the start of a file, and whether the file ends there.
 std::pair<std::string, bool> read_start(const fs::path& path, std::size_t bytes) {
   std::ifstream file(path, std::ios::binary);
   std::string start(bytes + 1, '\0');
@@ -138,7 +140,7 @@ SweepFolder::SweepFolder(const fs::path& folder, const SweepPlan& plan,
                          const Note& note)
     : folder_(created(folder)), plan_(plan), inputs_(inputs), lock_(folder) {
   if (!lock_.note().empty()) note(lock_.note());
-  // All of them before any is read or written.
+  // Checks all files before any of them is read or written.
   for (const char* name : {"results.csv", "results.sums", "manifest.json"})
     is_there(folder_ / name);
   const fs::path manifest = folder_ / "manifest.json";
@@ -162,7 +164,7 @@ SweepFolder::SweepFolder(const fs::path& folder, const SweepPlan& plan,
   results_->append(csv::row(result_columns()) + "\n");
 }
 
-// Refuses, naming what changed.
+// Throws Error (usage) naming what changed.
 void SweepFolder::check_manifest() const {
   const fs::path path = folder_ / "manifest.json";
   const auto manifest = read_manifest(path);

@@ -1,7 +1,7 @@
 // The files of a sweep on disk, and how a sweep resumes from them.
 //
 //   results.csv     a header and one row per point, in the order of the plan: always a prefix of it
-//   results.sums    one line per row: FNV-1a of the row, as 16 hex digits, then + for a row that is
+//   results.sums    one line per row: FNV-1a of the row as 16 hex digits, then + for a row that is
 //                   "ok" or - for one that is not. It is written before the row, so that every
 //                   whole row has its line
 //   manifest.json   the sweep, hashes of all files that it reads, the version of the program, and
@@ -35,15 +35,16 @@ class SweepFolder {
 
   // Creates the folder, or finds the existing rows if `resume` is set. `inputs` are the hashes of
   // the files that the sweep reads. Throws Error (usage) if the folder holds results and `resume`
-  // is not set. Also if it holds results of another sweep or foreign files, or another process
-  // writes it. Throws Error (failure) if it cannot be written. `note` receives notes for the user.
+  // is not set, if it holds results of another sweep or foreign files, or if another process writes
+  // it. Throws Error (failure) if it cannot be written. `note` receives notes for the user.
   SweepFolder(const std::filesystem::path& folder, const SweepPlan& plan,
               const std::map<std::string, std::string>& inputs, bool resume, const Note& note);
 
   std::size_t rows() const { return rows_; }
   std::size_t infeasible() const { return infeasible_; }
 
-  // Throws Error (failure) if they cannot be written, as on a full disk.
+  // Appends rows. Throws Error (failure) if they cannot be written, for example if the disk is
+  // full.
   void append(const std::vector<SweepRow>& rows);
   // Writes everything to disk and updates the manifest: complete if no row is missing.
   void finish();

@@ -1,4 +1,4 @@
-// Sweeps that go on where something was changed or broken meanwhile.
+// Tests sweeps that resume after their files were changed or damaged.
 #include "experiments/sweep/sweep_folder.h"
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ namespace {
 using Catch::Matchers::Contains;
 namespace fs = std::filesystem;
 
-// A folder with the files that a sweep of 40 points names, and its results.
+// A folder with the files that a sweep of 40 points uses, and its results.
 struct Case {
   TemporaryFolder folder;
   std::string cluster = folder.file("mine.toml", cluster_text("paper-eth40-v100"));
@@ -44,7 +44,7 @@ struct Case {
   void damage(const std::string& text) { std::ofstream(out / "results.csv") << text; }
 };
 
-TEST_CASE("sweep folder: a file that changed is named, and nothing goes on") {
+TEST_CASE("sweep folder: a file that changed is named, and the sweep does not resume") {
   Case test;
   test.run();
   const std::string before = test.results();
@@ -65,7 +65,7 @@ TEST_CASE("sweep folder: a file that changed is named, and nothing goes on") {
   CHECK(test.results() == before);
 }
 
-TEST_CASE("sweep folder: another version is refused, and a manifest that says nothing") {
+TEST_CASE("sweep folder: another version is refused, and a manifest without one") {
   Case test;
   test.run();
   const std::string text = text_of(test.out / "manifest.json");
@@ -96,11 +96,11 @@ std::ptrdiff_t notes_of_damage(const Case& test) {
   });
 }
 
-TEST_CASE("sweep folder: rows that are not what was written are computed again") {
+TEST_CASE("sweep folder: rows that differ from what was written are computed again") {
   Case test;
   test.run();
   const std::string whole = test.results();
-  std::vector<std::size_t> lines{0};  // where each line begins
+  std::vector<std::size_t> lines{0};  // start of each line
   while (lines.back() < whole.size()) lines.push_back(whole.find('\n', lines.back()) + 1);
   const auto without = [&](std::size_t row) {
     return whole.substr(0, lines[row]) + whole.substr(lines[row + 1]);
@@ -124,21 +124,21 @@ TEST_CASE("sweep folder: rows that are not what was written are computed again")
     CHECK(summary.complete);
     CHECK(summary.written == 29);
     CHECK(test.results() == whole);
-    // Behind it stands what is found of the points.
+    // The notes on damage come first, the findings on the points after them.
     REQUIRE_FALSE(test.notes.empty());
     CHECK(notes_of_damage(test) == 1);
     CHECK_THAT(test.notes[0], Contains(fmt::format("results.csv: row 12 is not what was written: "
                                                    "{} rows are computed again",
                                                    row.again)));
   }
-  // A row that is missing at the end is no damage: the sweep was stopped there.
+  // Rows missing at the end are no damage: the sweep was stopped there.
   test.damage(whole.substr(0, lines[20]));
   CHECK(test.run(true).written == 21);
   CHECK(notes_of_damage(test) == 0);
   CHECK(test.results() == whole);
 }
 
-TEST_CASE("sweep folder: sums that were lost or damaged never let a row through") {
+TEST_CASE("sweep folder: with lost or damaged sums no unchecked row is kept") {
   Case test;
   test.run();
   const std::string whole = test.results(), sums = text_of(test.out / "results.sums");
@@ -165,7 +165,7 @@ TEST_CASE("sweep folder: infeasible rows are counted without reading them again"
   CHECK(test.run(true).infeasible == 1);
 }
 
-TEST_CASE("sweep folder: files of somebody else stay") {
+TEST_CASE("sweep folder: files of other programs stay") {
   Case test;
   fs::create_directories(test.out);
   for (const char* foreign : {"{\"name\": \"an app\"}", "not even JSON", "[1]"}) {
@@ -182,7 +182,7 @@ TEST_CASE("sweep folder: files of somebody else stay") {
   CHECK_NOTHROW(test.run());
 }
 
-TEST_CASE("sweep folder: a pipe is no file, whatever its name") {
+TEST_CASE("sweep folder: a pipe counts as no file under any name") {
   for (const char* name : {"results.csv", "results.sums", "manifest.json"}) {
     Case test;
     fs::create_directories(test.out);
@@ -196,7 +196,8 @@ TEST_CASE("sweep folder: a link out of the folder is not written through") {
   for (const char* name : {"results.csv", "results.sums", "manifest.json"}) {
     for (const bool whole : {false, true}) {
       Case test;
-      // A folder that another sweep left, or an empty one; the link may lead to a copy that fits.
+      // The folder has the results of another sweep, or is empty. The link may lead to a matching
+      // copy.
       if (whole)
         test.run();
       else

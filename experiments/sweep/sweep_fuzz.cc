@@ -1,4 +1,4 @@
-// Sweep files, and a point of what they plan.
+// Plans sweep files, and forecasts one of their points.
 #include "experiments/sweep/sweep.h"
 #include "sim/base/fuzz_target.h"
 

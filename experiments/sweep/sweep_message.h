@@ -12,14 +12,14 @@
 namespace lambcast {
 
 enum class SweepWord : char {
-  hello = 'h',    // of another rank: its host
-  plan = 'p',     // of rank 0: what is computed
-  chunk = 'c',    // of rank 0: points to compute
-  rows = 'r',     // of another: rows of its chunks, in any order
-  failure = 'f',  // of another: why it cannot go on
-  alive = 'a',    // of any: nothing new
-  end = 'e',      // of rank 0: it is over, with an exit code
-  bye = 'b',      // of another, its last word
+  hello = 'h',    // other rank: its host
+  plan = 'p',     // rank 0: the sweep to compute
+  chunk = 'c',    // rank 0: points to compute
+  rows = 'r',     // other rank: rows of its chunks, in any order
+  failure = 'f',  // other rank: why it cannot continue
+  alive = 'a',    // any rank: still running
+  end = 'e',      // rank 0: end with this exit code
+  bye = 'b',      // other rank: its last message
 };
 
 class SweepMessage {
@@ -35,8 +35,8 @@ class SweepMessage {
   std::string bytes_;
 };
 
-// Reads what a SweepMessage holds, in its order. Throws InternalError for what no SweepMessage
-// writes.
+// Reads the values of a SweepMessage in the order of writing. Throws InternalError for bytes that
+// no SweepMessage writes.
 class SweepMessageReader {
  public:
   explicit SweepMessageReader(std::string_view bytes);

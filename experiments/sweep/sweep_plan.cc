@@ -20,7 +20,7 @@
 namespace lambcast {
 namespace {
 
-// The values of one grid entry: a list, one value, or a scan.
+// Returns the values of one grid entry: a list, one value, or a scan.
 std::vector<std::string> entry_values(const Table& table, const std::string& key) {
   const Where where = table.where(key);
   if (const auto scan = table.find_text(key); scan && is_scan(*scan))
@@ -38,7 +38,7 @@ void check_key(const Where& where, const std::string& key) {
     fail_unknown_key(where, key, known);
 }
 
-// A part of the file: what its points share, what varies, and the variants.
+// A part of the file: the shared keys of its points, the varied keys, and the variants.
 struct Part {
   WhatIf base;
   std::vector<Axis> grid;
@@ -66,7 +66,7 @@ void set_axis(std::vector<Axis>& grid, const Axis& axis) {
   grid.push_back(axis);
 }
 
-// Adds what `table` says to `part`.
+// Adds the keys of `table` to `part`.
 void read_part(const Table& table, Part& part) {
   for (const auto& [key, value] : read_what_if(table.table("base"))) part.base[key] = value;
   const Table grid = table.table("grid");
@@ -106,8 +106,8 @@ std::string without_spaces(std::string text) {
   return text;
 }
 
-// Steps, samples and tokens say the length of the run in several ways: the flag's replaces the
-// file's.
+// Returns the other keys that give the length of a run (steps, samples, tokens): a flag's key
+// replaces the file's.
 std::vector<std::string> other_lengths(const std::string& key) {
   if (!is_length(key)) return {};
   std::vector<std::string> others(length_keys.begin(), length_keys.end());
@@ -115,7 +115,7 @@ std::vector<std::string> other_lengths(const std::string& key) {
   return others;
 }
 
-// Gives `key` these values in place of its own, and those of the key that says the same.
+// Replaces the values of `key`, and of the keys that state the same number.
 void replace(PointBlock& block, const Axis& axis) {
   for (const std::string& other : other_lengths(axis.first)) {
     std::erase_if(block.axes, [&](const Axis& own) { return own.first == other; });
@@ -125,7 +125,7 @@ void replace(PointBlock& block, const Axis& axis) {
   set_axis(block.axes, axis);
 }
 
-// The listed values that no part has, where one has a list to choose from.
+// Returns the listed values that no part has, if some part has a list to choose from.
 std::string new_values(const std::vector<NamedBlock>& blocks, const Axis& axis,
                        const std::set<std::string>& known) {
   const bool lists = std::ranges::any_of(
@@ -137,8 +137,9 @@ std::string new_values(const std::vector<NamedBlock>& blocks, const Axis& axis,
   return added;
 }
 
-// The listed numbers that a part with a list of its own does not take, so that its grid is smaller
-// than others'. Words (`optimizer=lamb,onebit_lamb`) are meant to find the parts made for them.
+// Returns the listed numbers that a part with its own list does not have, so that its grid is
+// smaller than that of other parts. Words (`optimizer=lamb,onebit_lamb`) are not counted, since
+// they are meant to select the parts made for them.
 std::string left_to_others(const std::set<std::string>& own, const std::vector<std::string>& taken,
                            const std::vector<std::string>& listed) {
   std::string rest;
@@ -149,7 +150,7 @@ std::string left_to_others(const std::set<std::string>& own, const std::vector<s
   return rest;
 }
 
-// The rule of sweep_plan.h.
+// Applies an axis of a flag to the blocks by the rule in sweep_plan.h.
 void choose(std::vector<NamedBlock>& blocks, const Axis& axis, std::vector<std::string>& notes) {
   const std::string& key = axis.first;
   const auto& listed = axis.second;
@@ -255,7 +256,7 @@ SweepPlan plan_sweep_of_flags(const WhatIf& what_if, const std::vector<Axis>& ax
     plan.command = sweep_command(what_if, axes);
     return plan;
   } catch (const Error& error) {
-    // A line of a file that nobody wrote is no place to look for.
+    // Removes file and line, since the user did not write this file.
     const std::string said = error.what();
     const std::size_t at = said.find(grid);
     if (!said.starts_with(name) || at == std::string::npos) throw;

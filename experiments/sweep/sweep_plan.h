@@ -30,29 +30,30 @@
 
 namespace lambcast {
 
-// The sweep file of a study that ships inside (its folder's name), or empty.
+// Returns the sweep file of a shipped study by the name of its folder, or an empty text.
 std::string study_text(std::string_view name);
-// The text of a study, of a file, or with "-" of stdin. Throws Error (usage) where there is none.
+// Returns the text of a study, of a file, or of stdin ("-"). Throws Error (usage) if there is none.
 std::string sweep_text(const std::string& name);
 
 struct SweepPlan {
   std::string name;
   std::string description;
-  std::string text;         // of the file
-  std::vector<Axis> flags;  // what `--scan` and `--list` said
-  std::string text_hash;    // of both
-  std::string command;      // for the manifest (sweep_command.h), where it was planned from flags
+  std::string text;         // text of the file
+  std::vector<Axis> flags;  // axes of `--scan` and `--list`
+  std::string text_hash;    // hash of text and flags
+  std::string command;      // for the manifest (sweep_command.h), if planned from flags
   SweepPoints points;
-  std::optional<std::int64_t> common_steps{};  // of every run, if no length is given
-  std::vector<std::string> notes;              // what the flags left out, for people
+  std::optional<std::int64_t> common_steps{};  // length of every run, if none is given
+  // messages to the user on values that the flags left out
+  std::vector<std::string> notes;
 };
 
-// Throws Error for what is not a sweep, and for more than ten million points.
+// Plans a sweep. Throws Error for an invalid sweep file, and for more than ten million points.
 SweepPlan plan_sweep(std::string_view text, const std::string& file, const std::vector<Axis>& axes);
 
-// The sweep_text() of `name` narrowed by flags: those of what-ifs are axes of one value.
+// Plans the sweep_text() of `name`, narrowed by flags. Flags of what-ifs are axes with one value.
 SweepPlan plan_named_sweep(const std::string& name, const WhatIf& what_if, std::vector<Axis> axes);
-// Flags alone, through the file that they amount to (sweep_file.h).
+// Plans a sweep given only by flags, by way of its file (sweep_file.h).
 SweepPlan plan_sweep_of_flags(const WhatIf& what_if, const std::vector<Axis>& axes);
 
 }  // namespace lambcast

@@ -15,7 +15,7 @@ using Values = std::vector<std::string>;
 
 Values scan(std::string_view text) { return expand_scan(text, {"sweep.toml", 1, "grid.x"}); }
 
-// One key of every point, in order.
+// Returns the values of one key in every point, in order.
 Values column(const SweepPlan& plan, const std::string& key) {
   Values values;
   for (const WhatIf& point : plan.points)
@@ -37,7 +37,7 @@ TEST_CASE("scan: geometric and arithmetic, ends included where met, units kept")
   CHECK(scan("0%:50%:25") == Values{"0%", "25%", "50%"});
 }
 
-TEST_CASE("scan: what is none is refused") {
+TEST_CASE("scan: an invalid scan is refused") {
   struct Row {
     const char *text, *expected;
   };
@@ -144,7 +144,7 @@ TEST_CASE("plan: parts add to what they share") {
   CHECK(column(sweep, "optimizer") == Values{"lamb", "lamb", "adam", "onebit_adam"});
 }
 
-TEST_CASE("plan: a flag's axis replaces the key wherever it stands") {
+TEST_CASE("plan: a flag's axis replaces the key in base, grid and variants") {
   const std::string_view text = R"(
     [base]
     gpus = 4
@@ -157,7 +157,7 @@ TEST_CASE("plan: a flag's axis replaces the key wherever it stands") {
     grid.gpus = [16])";
   const SweepPlan sweep = plan(text, {{"gpus", {"32", "64"}}});
   CHECK(column(sweep, "gpus") == Values{"32", "64", "32", "64", "32", "64", "32", "64"});
-  // Another axis is another sweep, the same is the same.
+  // Another axis gives another hash; the same axis gives the same hash.
   CHECK(sweep.text_hash != plan(text).text_hash);
   CHECK(sweep.text_hash != plan(text, {{"gpus", {"32"}}}).text_hash);
   CHECK(sweep.text_hash == plan(text, {{"gpus", {"32", "64"}}}).text_hash);
@@ -183,7 +183,7 @@ TEST_CASE("plan: a flag's values go to the parts that have them") {
   CHECK(column(lambs, "freeze_step") == Values{"-", "-", "5%", "5%", "10%", "10%"});
   CHECK(lambs.notes == Values{"part 3 is left out: it has none of optimizer=lamb,onebit_lamb"});
 
-  // Parts without the key stay as they are.
+  // Parts without the key do not change.
   const SweepPlan share = plan(text, {parse_list("freeze_step=10%")});
   CHECK(column(share, "freeze_step") == Values{"-", "-", "-", "-", "10%", "10%", "10%"});
   CHECK(share.notes.empty());
@@ -197,7 +197,7 @@ TEST_CASE("plan: a flag's values go to the parts that have them") {
   CHECK(plan(text, {parse_list("gpus=8")}).notes.empty());
   CHECK(plan(text, {parse_list("cluster.nic.bandwidth=2Gbit/s")}).notes.empty());
 
-  // A part whose list lacks some of the numbers runs fewer points than others, which is said.
+  // A part whose list lacks some of the numbers runs fewer points than others; a note says so.
   const SweepPlan unequal = plan(R"(
     [[part]]
     grid.gpus = [8, 16]
@@ -208,7 +208,7 @@ TEST_CASE("plan: a flag's values go to the parts that have them") {
   CHECK(unequal.notes == Values{"part 1 runs gpus=8,16 alone: 64 is in lists of other parts",
                                 "part 2 runs gpus=8,64 alone: 16 is in lists of other parts"});
 
-  // The same value in other words.
+  // The same value, written differently.
   const SweepPlan rate = plan(text, {parse_list("cluster.nic.bandwidth=1Gbit/s")});
   CHECK(column(rate, "cluster.nic.bandwidth").back() == "1Gbit/s");
   CHECK(rate.points.size() == 9);
@@ -236,8 +236,8 @@ TEST_CASE("plan: the study's own values are not crossed with those of other part
   const SweepPlan sweep =
       plan(study_text("bert_large"),
            {parse_scan("gpus=8:64:x2"), parse_list("optimizer=lamb,onebit_lamb")});
-  // 2 clusters x 4 batches x 4 worlds of plain LAMB; x 8 freeze steps x 4 backends of 1-bit LAMB;
-  // 2 clusters x 4 worlds x 9 bandwidths.
+  // Plain LAMB: 2 clusters x 4 batches x 4 worlds. 1-bit LAMB: the same x 8 freeze steps x 4
+  // backends. Scan: 2 clusters x 4 worlds x 9 bandwidths.
   CHECK(sweep.points.size() == 32 + 1024 + 72);
   std::size_t plain = 0;
   for (const WhatIf& point : sweep.points) {
@@ -268,7 +268,7 @@ TEST_CASE("plan: a flag's steps replace the file's samples, and the other way ro
   CHECK(column(samples, "steps") == Values{"-"});
 }
 
-TEST_CASE("plan: what is no sweep is refused at its place") {
+TEST_CASE("plan: an invalid sweep is refused at its place") {
   struct Row {
     const char *text, *expected;
   };

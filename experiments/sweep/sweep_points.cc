@@ -19,7 +19,7 @@ std::size_t PointBlock::size() const {
   std::size_t count = 1;
   for (const Axis& axis : axes) {
     count *= axis.second.size();
-    if (count > max_points) return max_points + 1;  // before it overflows
+    if (count > max_points) return max_points + 1;  // avoids overflow
   }
   return count;
 }

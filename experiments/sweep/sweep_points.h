@@ -1,5 +1,5 @@
-// The points of a sweep by their number, without all of them ever being in memory: ten million
-// points are a few lists of values.
+// The points of a sweep by their number. They are never all in memory: ten million points are a few
+// lists of values.
 #pragma once
 
 #include <cstddef>
@@ -11,21 +11,21 @@
 
 namespace lambcast {
 
-// Every combination of some axes, the last one fastest.
+// All combinations of some axes; the last axis changes fastest.
 struct PointBlock {
-  WhatIf fixed;  // what its points share
+  WhatIf fixed;  // keys shared by all points
   std::vector<Axis> axes;
 
   std::size_t size() const;
-  // The values of a key here: its axis, the fixed one, or none.
+  // Returns the values of a key in this block: its axis, the fixed value, or nothing.
   std::vector<std::string> values(const std::string& key) const;
   WhatIf point(std::size_t i) const;
 };
 
-// Blocks one behind the other.
+// Several blocks, one after another.
 class SweepPoints {
  public:
-  // Throws Error (usage) past ten million points.
+  // Throws Error (usage) if there are more than ten million points.
   void add(PointBlock block);
 
   std::size_t size() const { return ends_.empty() ? 0 : ends_.back(); }
@@ -57,14 +57,14 @@ class SweepPoints {
 
  private:
   std::vector<PointBlock> blocks_;
-  std::vector<std::size_t> ends_;  // the number behind the last point of each block
+  std::vector<std::size_t> ends_;  // end of each block, as the number of the next point
 };
 
-// The keys in which the points differ, by name, with their values in the order of the points. A key
-// that some points lack takes no value there.
+// Returns the keys in which the points differ, by name, with their values in the order of the
+// points. Points without a key add no value to it.
 std::vector<Axis> axes_of(const SweepPoints& points);
 
-// The values of these keys: "65536, 32"; - for one that it lacks.
+// Returns the values of these keys, "65536, 32", with "-" for a key that the point lacks.
 std::vector<std::string> values_of(const WhatIf& point, const std::vector<Axis>& axes);
 std::string point_name(const WhatIf& point, const std::vector<Axis>& axes);
 

@@ -23,7 +23,7 @@ using Clock = std::chrono::steady_clock;
 // Chunks per thread: one in progress, and one more in transit.
 constexpr int chunks_ahead = 2;
 constexpr std::chrono::seconds greeting_period{1};
-// Rank 0 may stall for as long as a file system does.
+// Time after which rank 0 counts as lost; its file system may stall it for minutes.
 constexpr std::chrono::minutes patience_with_rank_0{10};
 constexpr std::chrono::microseconds shortest_pause{100}, longest_pause{10'000};
 
@@ -77,7 +77,7 @@ Task read_task(SweepMessageReader& message) {
   return task;
 }
 
-// Between the threads of a rank and the one that talks to rank 0.
+// Passes points and rows between the threads of a rank and the thread that talks to rank 0.
 class Desk : public SweepQueue {
  public:
   SweepChunk take() override {
@@ -111,8 +111,8 @@ class Desk : public SweepQueue {
     asked_.notify_one();
   }
 
-  // The rows of a chunk, or after a while those that there are; waits no longer than `patience`.
-  // Throws what a thread threw.
+  // Returns the rows of a chunk, or after a while those that are ready; waits at most for
+  // `patience`. Throws an exception thrown in a thread.
   std::vector<NumberedRow> answers(Clock::duration patience) {
     std::unique_lock lock(mutex_);
     answered_.wait_for(lock, patience, [&] { return whole_ || failure_ != nullptr; });
@@ -136,11 +136,11 @@ class Desk : public SweepQueue {
   std::vector<NumberedRow> rows_;
   std::exception_ptr failure_;
   Clock::time_point last_answer_ = Clock::now();
-  bool whole_ = false;  // the end of a chunk is among the rows
+  bool whole_ = false;  // the rows include the end of a chunk
   bool over_ = false;
 };
 
-// A rank other than 0.
+// Serves rank 0 from another rank.
 class Server {
  public:
   Server(Ranks& ranks, const RowOf& row_of) : ranks_(ranks), row_of_(row_of) {
@@ -161,7 +161,7 @@ class Server {
       attempt([&] { busy = report(pause) || busy; });
       pause = busy ? shortest_pause : std::min<Clock::duration>(2 * pause, longest_pause);
       if (Clock::now() - said_ > greeting_period) send(SweepMessage(SweepWord::alive));
-      // Nobody is there to be told.
+      // Rank 0 is lost, so the error cannot be sent to it.
       if (Clock::now() - heard_ > patience_with_rank_0) ranks_.abort(1);
     }
   }
@@ -276,8 +276,8 @@ bool SweepRanks::hand_out(const std::function<SweepChunk()>& take) {
   return went;
 }
 
-// Counts the time in which rank 0 looked: after one in which it stood still, be it that all ranks
-// were suspended, others are given time to be heard.
+// Counts only the time in which rank 0 was running. After a stall of its own, for example if all
+// ranks were suspended, the other ranks get time to answer.
 void SweepRanks::watch() {
   const Clock::time_point now = Clock::now();
   const Clock::duration passed = std::min<Clock::duration>(now - watched_, std::chrono::seconds(1));

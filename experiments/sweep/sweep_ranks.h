@@ -1,6 +1,6 @@
 // A sweep on several processes: rank 0 hands out chunks of points, receives their rows and writes
 // them; the others compute. The other ranks read no file and print nothing. The sweep and the text
-// of every description come from rank 0, so their hosts need the program alone.
+// of every description come from rank 0, so their hosts need only the program.
 //
 // The rows are byte for byte those of one process, in its order. This needs machines with the same
 // kind of processor and the same C library. A rank that is silent for a minute is lost, and the
@@ -20,14 +20,14 @@ namespace lambcast {
 
 constexpr std::chrono::milliseconds ranks_patience{60'000};
 
-// The other ranks, as rank 0 sees them.
+// The other ranks, as used by rank 0.
 class SweepRanks {
  public:
-  // Sends the other ranks the sweep, and the number of threads of each.
+  // Sends the sweep to the other ranks, and the number of threads for each.
   SweepRanks(Ranks& ranks, const SweepPlan& plan, const DescriptionTexts& texts, int jobs,
              std::chrono::milliseconds patience = ranks_patience);
 
-  // Returns the threads of all other ranks together.
+  // Returns the number of threads of all other ranks together.
   int threads() const { return jobs_ * static_cast<int>(others_.size()); }
 
   // Receives messages and hands out chunks; returns true if there were any. `take` does not wait.
@@ -39,7 +39,7 @@ class SweepRanks {
   using Clock = std::chrono::steady_clock;
   struct Other {
     std::string host;
-    int chunks = 0;  // that it has
+    int chunks = 0;  // chunks in progress on this rank
     Clock::duration silent{};
   };
 
@@ -60,8 +60,8 @@ class SweepRanks {
 // the middle of a point may be left behind, and end with the process.
 int serve_sweep(Ranks& ranks, const RowOf& row_of);
 
-// Ends the other ranks from rank 0: they exit with `code`, and MPI with them. Returns false if one
-// did not answer within `patience`.
+// Ends the other ranks from rank 0: they exit with `code`, and MPI ends with them. Returns false if
+// one did not answer within `patience`.
 bool end_ranks(Ranks& ranks, int code, std::chrono::milliseconds patience);
 
 }  // namespace lambcast

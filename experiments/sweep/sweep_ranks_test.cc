@@ -19,7 +19,7 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-// 10 worlds x 3 optimizers x 6 lengths, the last one too long for the model.
+// A sweep of 10 worlds x 3 optimizers x 6 lengths, the last of which is too long for the model.
 constexpr std::string_view many_points = R"(
 name = "many"
 [base]
@@ -34,7 +34,7 @@ gpus = "4:40:4"
 seq_len = [32, 64, 128, 256, 512, 1024]
 )";
 
-// Mailboxes in memory, one for each rank.
+// Mailboxes in memory, one per rank.
 struct Post {
   explicit Post(int ranks) : boxes(static_cast<std::size_t>(ranks)) {}
   std::mutex mutex;
@@ -74,7 +74,7 @@ class MemoryRanks : public Ranks {
   int rank_;
 };
 
-// Ranks in threads of this process; the test is rank 0.
+// Ranks as threads of this process; the test is rank 0.
 class World {
  public:
   explicit World(int ranks, const RowOf& row_of = sweep_row) : post_(ranks), first_(post_, 0) {
@@ -90,7 +90,7 @@ class World {
   World& operator=(const World&) = delete;
 
   Ranks& first() { return first_; }
-  // The exit codes of all others.
+  // Ends the other ranks; returns their exit codes.
   std::vector<int> end(int code) {
     if (!threads_.empty()) CHECK(end_ranks(first_, code, std::chrono::seconds(30)));
     for (std::thread& thread : threads_) thread.join();
@@ -113,7 +113,7 @@ std::vector<std::string> rows_of(SweepExecutor& executor, std::size_t count) {
   return rows;
 }
 
-TEST_CASE("sweep on ranks: the same bytes for any number of them and of threads") {
+TEST_CASE("sweep on ranks: the same bytes for any number of ranks and of threads") {
   const TemporaryFolder folder;
   const SweepPlan sweep = plan(many_points);
   const auto alone = folder.path() / "alone";
@@ -139,7 +139,7 @@ TEST_CASE("sweep on ranks: others compute, and get the descriptions from rank 0"
   Catalog catalog(texts);
   check_values(sweep.points, catalog);
   std::filesystem::remove(cluster);
-  // Rank 0 computes nothing itself.
+  // Rank 0 itself computes nothing here.
   World world(3);
   SweepRanks others(world.first(), sweep, *texts, 1);
   SweepExecutor executor(sweep.points, 0, 0, texts, sweep_row, &others);
@@ -150,7 +150,7 @@ TEST_CASE("sweep on ranks: others compute, and get the descriptions from rank 0"
   CHECK(world.end(0) == std::vector<int>{0, 0});
 }
 
-TEST_CASE("sweep on ranks: warnings of all are told") {
+TEST_CASE("sweep on ranks: warnings of all ranks are shown") {
   const TemporaryFolder folder;
   std::vector<std::string> notes;
   const SweepPlan sweep = plan(
@@ -165,7 +165,7 @@ TEST_CASE("sweep on ranks: warnings of all are told") {
   CHECK_THAT(notes[0], Contains("warning: all 32 points: every GPU holds"));
 }
 
-TEST_CASE("sweep on ranks: one that cannot go on is named, behind the rows that are there") {
+TEST_CASE("sweep on ranks: one that cannot continue is named, after its finished rows") {
   const SweepPlan sweep = plan(many_points);
   const RowOf fails = [](const WhatIf& point, Catalog& catalog, CollectiveCosts& costs) {
     if (point.at("gpus") == "40") throw std::bad_alloc();
@@ -187,9 +187,9 @@ TEST_CASE("sweep on ranks: one that cannot go on is named, behind the rows that 
   CHECK(world.end(1) == std::vector<int>{1});
 }
 
-TEST_CASE("sweep on ranks: one that says nothing is lost, what came before is kept") {
+TEST_CASE("sweep on ranks: a silent one counts as lost, and earlier rows are kept") {
   const SweepPlan sweep = plan(many_points);
-  Post post(2);  // nobody reads the mail of rank 1
+  Post post(2);  // rank 1 never reads its messages
   MemoryRanks first(post, 0);
   const auto texts = std::make_shared<DescriptionTexts>();
   const auto begun = std::chrono::steady_clock::now();
@@ -210,7 +210,7 @@ TEST_CASE("sweep on ranks: one that says nothing is lost, what came before is ke
 
 TEST_CASE("sweep on ranks: a stop does not wait for a point that takes minutes") {
   const TemporaryFolder folder;
-  // Threads that are left behind wait until the process ends, and touch nothing as it does.
+  // Abandoned threads sleep until the process ends, and access nothing while it exits.
   const RowOf slow = [](const WhatIf& point, Catalog& catalog, CollectiveCosts& costs) {
     std::this_thread::sleep_for(std::chrono::hours(1));
     return sweep_row(point, catalog, costs);

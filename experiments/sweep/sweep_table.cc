@@ -91,7 +91,7 @@ std::string cheapest_sentence(const Sweep& sweep, const std::vector<const RunRow
   return out + ".\n";
 }
 
-// Curves over GPUs, one for all that share the values of the other keys.
+// Describes the curves over GPUs that are not monotone; rows of one curve agree in all other keys.
 std::string turns_over_gpus(const Sweep& sweep) {
   std::vector<Axis> others;
   for (const Axis& axis : sweep.axes)
@@ -114,8 +114,9 @@ std::string turns_over_gpus(const Sweep& sweep) {
   return turns_text(sorted);
 }
 
-// Between two points that differ in it alone a faster NIC makes a step longer only where NCCL's own
-// tuning, which weighs other constants than what it then takes, chooses otherwise.
+// Describes points at which a faster NIC gives a longer step. Between two points that differ only
+// in it, that happens only if NCCL's tuning chooses another algorithm, by constants other than
+// those of its run time.
 std::string longer_on_faster_nics(const Sweep& sweep) {
   constexpr std::string_view key = "cluster.nic.bandwidth";
   constexpr double longer = 1.001;
@@ -148,13 +149,14 @@ std::string longer_on_faster_nics(const Sweep& sweep) {
       places.front(), places.size() > 1 ? fmt::format(", and {} more", places.size() - 1) : "");
 }
 
-// The figures of a row that a varied key may move.
+// Returns the figures of a row that a varied key may change.
 std::vector<double> figures_of(const RunRow& row) {
   return {row.time_s, row.samples, row.cost_usd, row.memory,
           row.speedup ? row.speedup->value : RunRow::absent};
 }
 
-// Whether rows that differ in this key alone are the same, and there are such rows.
+// Returns whether rows that differ only in this key always have equal figures. False if no two rows
+// differ only in it.
 bool moves_nothing(const Sweep& sweep, const std::string& key) {
   std::vector<Axis> others;
   for (const Axis& axis : sweep.axes)
@@ -175,7 +177,7 @@ bool moves_nothing(const Sweep& sweep, const std::string& key) {
   return compared;
 }
 
-// The keys that were varied without effect, each with the limit that holds in its place.
+// Lists the varied keys without effect, each with the limit that applies instead.
 std::string keys_without_effect(const Sweep& sweep) {
   const auto ran = std::ranges::find_if(sweep.rows, &RunRow::ok);
   if (ran == sweep.rows.end()) return "";
@@ -261,16 +263,16 @@ std::vector<Column> columns_of(const std::vector<RunRow>& rows, std::size_t room
   return columns;
 }
 
-// Leaves out the figures that results.csv has too, until the rest fits or no more can go.
+// Leaves out columns that results.csv has too, until the others fit or none is left to drop.
 void make_room(std::vector<Column>& columns, std::size_t room) {
   for (const std::string_view title : {"within", "samples/s", "memory"})
     if (width_of(columns) > room)
       std::erase_if(columns, [&](const Column& column) { return column.title == title; });
 }
 
-// One column for each key that is varied, before those of the figures.
+// Formats the table, with one column for each varied key before those of the figures.
 std::string table_of(const Sweep& sweep) {
-  std::vector<std::vector<std::string>> varied(1);  // headings first
+  std::vector<std::vector<std::string>> varied(1);  // the headings come first
   for (const auto& [key, values] : sweep.axes) varied.front().push_back(heading_of(key));
   for (std::size_t i = 0; i < sweep.rows.size(); ++i)
     varied.push_back(values_of(sweep.points[i], sweep.axes));
@@ -315,7 +317,7 @@ std::vector<std::string> rows_of(const std::filesystem::path& folder) {
   std::istringstream file(read_file(folder / "results.csv"));
   std::vector<std::string> rows;
   std::string line;
-  std::getline(file, line);  // the header
+  std::getline(file, line);  // skip the header
   while (std::getline(file, line)) rows.push_back(std::move(line));
   return rows;
 }

@@ -1,5 +1,5 @@
-// The points of a small sweep side by side for people: what varies, and what came of it. First the
-// answer in words: the fastest and the cheapest for equal work (equal_work.h), and whether
+// Formats the points of a small sweep as a table of varied keys and results. The answer comes
+// first, in words: the fastest and the cheapest for equal work (equal_work.h), and whether
 // compression pays (verdict.h).
 #pragma once
 
@@ -12,15 +12,15 @@
 
 namespace lambcast {
 
-// `rows` are those of results.csv (result_row.h), one per point, in order. `findings` are those of
-// all points, if they are to be listed below the table.
+// `rows` are rows of results.csv (result_row.h), one per point, in order. `findings` cover all
+// points, if they are to be listed below the table.
 std::string sweep_table(const SweepPlan& plan, const std::vector<std::string>& rows,
                         const FindingTally& findings = {});
-// The same from the results.csv of a folder.
+// Same, from the results.csv of a folder.
 std::string sweep_table(const SweepPlan& plan, const std::filesystem::path& folder);
 
-// Returns one line for each key that was varied without effect, with the limit that holds instead.
-// The summary of a folder lacks them, as it keeps no keys.
+// Returns one line for each varied key without effect, with the limit that applies instead. The
+// summary of a folder lacks these lines, since it stores no keys.
 std::string keys_without_effect(const SweepPlan& plan, const std::filesystem::path& folder);
 
 }  // namespace lambcast

@@ -38,7 +38,7 @@ WhatIf with_changes(WhatIf what_if, const WhatIf& changes) {
 
 TEST_CASE("sweep table: runs of unequal samples are compared by the time for equal ones") {
   const std::string text = table_of(onebit_sweep, {{"global_batch", {"512", "65536"}}});
-  // By the clock 512 is faster: it does a 128th of the work.
+  // By run time 512 is faster, since it does a 128th of the work.
   CHECK_THAT(text, StartsWith("Fastest by global_batch: 65536, "));
   CHECK_THAT(text, Contains(" a million samples. The runs train on unequal numbers of samples"));
   const std::string equal =
@@ -46,7 +46,7 @@ TEST_CASE("sweep table: runs of unequal samples are compared by the time for equ
   CHECK_THAT(equal, StartsWith("Fastest by gpus: 32, ") && !Contains("million"));
 }
 
-TEST_CASE("sweep table: degenerate shares of warm-up win nothing, and it is said") {
+TEST_CASE("sweep table: unusual shares of warm-up win nothing, and the table says so") {
   const std::string text = table_of(onebit_sweep, {{"freeze_step", {"0", "500", "1000", "5900"}}});
   CHECK_THAT(text, StartsWith("Fastest by freeze_step: 500, "));
   CHECK_THAT(text, Contains("\nPays in all 2 points, most with 500: "));
@@ -65,7 +65,7 @@ TEST_CASE("sweep table: where a faster NIC makes a step longer, NCCL's choice is
   CHECK_THAT(over({"25Gbit/s", "50Gbit/s"}), !Contains("longer on a faster NIC"));
 }
 
-TEST_CASE("sweep table: a key of the cluster is said to have no effect where no point reads it") {
+TEST_CASE("sweep table: a key of the cluster is reported without effect if no point reads it") {
   const WhatIf run{{"model", "bert-large"},
                    {"cluster", "commodity-10gbe"},
                    {"optimizer", "lamb"},
@@ -87,7 +87,7 @@ TEST_CASE("sweep table: the shipped kernels are named where they turn the answer
              !Contains("that ship here"));
 }
 
-TEST_CASE("sweep table: a finding is said once, with how many points it concerns") {
+TEST_CASE("sweep table: a finding is listed once, with the number of points that it concerns") {
   const std::string text =
       table_of(with_changes(onebit_sweep, {{"optimizer", "lamb"}}),
                {{"cluster.nic.bandwidth", {"10Gbit/s", "100Gbit/s", "200Gbit/s"}}});
@@ -99,7 +99,7 @@ TEST_CASE("sweep table: a finding is said once, with how many points it concerns
   CHECK(text.find("[stream-limit]", first + 1) == std::string::npos);
 }
 
-TEST_CASE("sweep table: where more GPUs suddenly take half the time, it is said") {
+TEST_CASE("sweep table: if more GPUs suddenly take half the time, the table says so") {
   const WhatIf plain = with_changes(
       onebit_sweep, {{"cluster", "commodity-100gbe"}, {"optimizer", "lamb"}, {"grad_accum", "1"}});
   CHECK_THAT(table_of(plain, {{"gpus", {"512", "64", "256"}}}),
@@ -128,7 +128,7 @@ TEST_CASE("sweep table: each key that is varied has a column of its own, however
                               {"global_batch", {"4096", "8192"}},
                               {"cluster.nic.bandwidth", {"8Gbit/s", "9.25Gbit/s"}},
                               {"freeze_step", {"1000", "1200"}}});
-  // Widths are those of the longest value or heading of each.
+  // Each column is as wide as its longest value or heading.
   CHECK_THAT(text,
              Contains("\ncluster          nic.bandwidth freeze_step global_batch       run ") &&
                  Contains("\ncommodity-100gbe 9.25Gbit/s    1200        8192         "));

@@ -24,7 +24,7 @@ using Catch::Matchers::Contains;
 using Catch::Matchers::Equals;
 using Values = std::vector<std::string>;
 
-// 3 optimizers x 4 worlds x 5 sequence lengths, one of them too long for the model.
+// A sweep of 3 optimizers x 4 worlds x 5 sequence lengths, one of which is too long for the model.
 constexpr std::string_view sixty_points = R"(
 name = "sixty"
 [base]
@@ -82,7 +82,7 @@ TEST_CASE("sweep: rows in the plan's order, what cannot run with its reason") {
   CHECK(manifest.at("columns").get<Values>() == result_columns());
 }
 
-TEST_CASE("sweep: a point with a network of its own is no calibrated one") {
+TEST_CASE("sweep: a point with its own network does not count as calibrated") {
   const TemporaryFolder folder;
   run(plan(R"([base]
     model = "bert-large"
@@ -116,7 +116,7 @@ TEST_CASE("sweep: in memory its rows are those of the file, and its table is the
     CHECK_THAT(file, Equals(results_of(folder.path())));
     CHECK_THAT(sweep_table(sweep, swept.rows), Equals(sweep_table(sweep, folder.path())));
   }
-  // Stopped, it has the first rows, and says that they are not all.
+  // A stopped sweep has the first rows, and states that it is not complete.
   std::size_t most = 0;
   const SweptRows stopped = sweep_in_memory(sweep,
                                             {.progress =
@@ -145,7 +145,7 @@ TEST_CASE("sweep: what does not fit in memory is infeasible and still forecast")
   CHECK(table.number(0, "run_time_s") > 0);
 }
 
-TEST_CASE("sweep: what simulate warns of is said once, with the number of points") {
+TEST_CASE("sweep: a warning of simulate is listed once, with the number of points") {
   TemporaryFolder folder;
   std::vector<std::string> notes;
   SweepOptions options;
@@ -184,14 +184,15 @@ gpus = [8, 24, 25, 300]
                   table.text(row, "global_batch")};
   };
   CHECK(numbers(0) == Values{"3", "20", "480"});
-  CHECK(numbers(1) == Values{"2", "10", "480"});  // 480 / 24 = 20 is no multiple of 3
-  CHECK(numbers(2) == Values{"3", "6", "450"});   // 25 is no divisor: a batch of its own
+  CHECK(numbers(1) == Values{"2", "10", "480"});  // 480 / 24 = 20 is not a multiple of 3
+  // 25 is not a divisor, so this point has another batch
+  CHECK(numbers(2) == Values{"3", "6", "450"});
   for (std::size_t row = 0; row < 3; ++row) CHECK(table.text(row, "status") == "ok");
   CHECK_THAT(table.text(3, "status"),
              Catch::StartsWith("infeasible: ") && Contains("Train batch size: 0"));
 }
 
-TEST_CASE("sweep: a row is one line whatever a user writes") {
+TEST_CASE("sweep: a row is one line for any input of a user") {
   Catalog catalog;
   CollectiveCosts costs;
   for (const char* text : {"a\nb", "a,b", "\"a\"", "a\r\nb", ""}) {
@@ -225,8 +226,8 @@ TEST_CASE("sweep: a file cut anywhere is resumed to the same bytes") {
   const std::string whole = results_of(folder.path() / "whole");
   const std::size_t header = whole.find('\n') + 1;
   const std::size_t second = whole.find('\n', header) + 1;
-  // Nothing, within the header, before and after its line end, within the first row, at its end,
-  // within a later row, just before the last line end, and whole.
+  // Sizes to cut to: zero, within the header, before and after its line end, within the first row,
+  // at its end, within a later row, just before the last line end, and the whole file.
   for (const std::size_t size :
        {std::size_t{0}, std::size_t{1}, header / 2, header - 1, header, header + 1, second - 1,
         second, second + 100, whole.size() / 2, whole.size() - 1, whole.size()}) {
@@ -249,7 +250,7 @@ TEST_CASE("sweep: a stop keeps what was finished, and resuming repeats nothing")
   run(sweep, folder.path() / "whole", 2);
   const std::string whole = results_of(folder.path() / "whole");
   const std::filesystem::path out = folder.path() / "stopped";
-  // Stopped at every progress call: as many runs as it takes.
+  // Stopping at every progress call takes several runs.
   const auto stop = [](std::size_t, std::size_t) { return false; };
   std::size_t written = 0, runs = 0;
   SweepSummary summary;
@@ -342,7 +343,7 @@ TEST_CASE("sweep: a stop does not wait for a point that takes minutes") {
     std::condition_variable opened;
     bool open = false;
   };
-  // Shared with the thread that is left behind.
+  // Shared with the abandoned thread.
   const auto gate = std::make_shared<Gate>();
   const RowOf row_of = [gate](const WhatIf& point, Catalog& catalog, CollectiveCosts& costs) {
     if (point.at("optimizer") == "onebit_lamb") {
@@ -356,7 +357,7 @@ TEST_CASE("sweep: a stop does not wait for a point that takes minutes") {
   const SweepSummary summary =
       run_sweep(sweep, {.out = folder.path(), .jobs = 2, .progress = stop, .row_of = row_of});
   CHECK(std::chrono::steady_clock::now() - begun < std::chrono::seconds(5));
-  // The 20 points of LAMB are on disk, though others of the last one's chunk were not done.
+  // The 20 points of LAMB are on disk, although others in the last point's chunk were not done.
   CHECK(summary.written == 20);
   CHECK_FALSE(summary.complete);
   const std::string so_far = results_of(folder.path());
@@ -369,7 +370,7 @@ TEST_CASE("sweep: a stop does not wait for a point that takes minutes") {
   CHECK(results_of(folder.path()).starts_with(so_far));
 }
 
-TEST_CASE("sweep: a point that breaks a check of our own is a row with its reason") {
+TEST_CASE("sweep: a point that fails an internal check is a row with its reason") {
   Catalog catalog;
   CollectiveCosts costs;
   const TemporaryFolder folder;
@@ -404,7 +405,7 @@ TEST_CASE("sweep: one at a time in a folder") {
   CHECK_THAT(refused, Contains(": another sweep writes there now"));
 }
 
-TEST_CASE("sweep: a folder that cannot be is one sentence") {
+TEST_CASE("sweep: a folder that cannot be used is an error of one sentence") {
   const TemporaryFolder folder;
   const std::string file = folder.file("file", "");
   CHECK_THROWS_WITH(run(plan(sixty_points), file + "/below"),
@@ -414,8 +415,8 @@ TEST_CASE("sweep: a folder that cannot be is one sentence") {
 TEST_CASE("sweep: the study that ships is there, another is not") {
   const SweepPlan study = plan(study_text("bert_large"));
   CHECK(study.name == "bert-large-1bit");
-  // 2 clusters x 2 plain optimizers x 4 batches x 6 worlds; 2 x 2 x 4 x 6 x 8 freeze steps x 4
-  // backends; 2 x 2 x 6 x 9 bandwidths.
+  // Plain: 2 clusters x 2 optimizers x 4 batches x 6 worlds. Compressed: 2 x 2 x 4 x 6 x 8 freeze
+  // steps x 4 backends. Scan: 2 x 2 x 6 x 9 bandwidths.
   CHECK(study.points.size() == 96 + 3072 + 216);
   CHECK(study_text("bert_larg").empty());
 }

@@ -1,5 +1,5 @@
-// Threads that compute points of a sweep: each takes chunks of them from a queue and gives their
-// rows back, until there are no more.
+// Threads that compute points of a sweep. Each takes chunks of points from a queue and returns
+// their rows, until there are no more.
 #pragma once
 
 #include <exception>
@@ -19,13 +19,13 @@ namespace lambcast {
 
 struct SweepRow {
   std::string text;  // one line, without its end
-  bool ok = false;   // its status
+  bool ok = false;   // whether its status is "ok"
   std::vector<Finding> findings = {};
 };
 
 using RowOf = std::function<SweepRow(const WhatIf&, Catalog&, CollectiveCosts&)>;
 
-// Points that follow each other, `end` excluded.
+// Consecutive points from `begin` to before `end`.
 struct SweepChunk {
   std::size_t begin = 0, end = 0;
 
@@ -36,9 +36,9 @@ class SweepQueue {
  public:
   virtual ~SweepQueue() = default;
 
-  // Waits for points; an empty chunk means that none are left.
+  // Waits for points; returns an empty chunk if none are left.
   virtual SweepChunk take() = 0;
-  // Returns false if no more rows are wanted.
+  // Returns false if no more rows are needed.
   virtual bool give(std::size_t point, SweepRow row, bool last_of_chunk) = 0;
   // Reports the exception that ended a thread.
   virtual void fail(std::exception_ptr thrown) = 0;
@@ -64,13 +64,13 @@ class SweepThreads {
   // Computes a chunk on the calling thread.
   void compute_chunk();
 
-  // Gives them a quarter of a second; one that takes longer is left behind and ends with the
-  // process, since one point can take minutes.
+  // Waits a quarter of a second for the threads. A thread that takes longer is abandoned and ends
+  // with the process, since one point can take minutes.
   void leave();
 
  private:
   struct Work;
-  std::shared_ptr<Work> work_;  // shared with threads that were left behind
+  std::shared_ptr<Work> work_;  // shared with abandoned threads
   std::vector<std::thread> threads_;
   std::optional<SweepWorker> caller_;
 };

@@ -1,6 +1,6 @@
-// Runs that train on unequal numbers of samples are no rivals by their time: twice the batch with
-// as many steps is twice the work. Where they differ, the time for equal samples is compared, and
-// for equal tokens where their sequences differ too.
+// The amount of work by which runs are compared. Run times are not comparable between runs with
+// different numbers of samples: twice the batch with as many steps is twice the work. Then the time
+// for equal samples is compared, or for equal tokens if sequence lengths differ too.
 #pragma once
 
 #include <string>
@@ -28,7 +28,7 @@ class EqualWork {
  private:
   struct Range {
     double least = 0, most = 0;
-    bool known = true;  // of all runs
+    bool known = true;  // whether all runs have tokens
     void add(double value, bool first);
     bool differs() const { return most > least * 1.001; }
   };

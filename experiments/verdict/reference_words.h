@@ -7,12 +7,12 @@
 
 namespace lambcast {
 
-// Sections of those files: "column", "stage", "cluster", "device", "model", "finding". A name with
-// dots is looked for whole, then under its last part ("nccl.LL.base" is a "base"). Empty where
-// there is no such line.
+// Returns the meaning of a name in a section of those files: "column", "stage", "cluster",
+// "device", "model", "finding". A dotted name is looked up whole, then by its last part
+// ("nccl.LL.base" is a "base"). Empty if there is no such line.
 std::string meaning_of(std::string_view section, std::string_view name);
 
-// All names that a section has lines for.
+// Returns all names that have a line in the section.
 std::vector<std::string> explained(std::string_view section);
 
 }  // namespace lambcast

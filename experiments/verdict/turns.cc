@@ -13,11 +13,11 @@ namespace {
 
 constexpr std::size_t most_named = 3;
 
-// The change, as a share of the largest value, that is called a turn: what the measured times of
-// one step differ by from run to run.
+// Least change that counts as a turn, as a share of the largest value: the spread of measured times
+// of one step between runs.
 constexpr double least_turn = 0.01;
 
-// The largest change between neighbours that a turn begins.
+// Returns the turn after which the step time changes most.
 std::size_t steepest(const StepsOverGpus& curve, const std::vector<std::size_t>& turns) {
   return *std::ranges::max_element(turns, {}, [&](std::size_t at) {
     return std::abs(std::log(curve.step_s[at + 1] / curve.step_s[at]));
@@ -32,7 +32,7 @@ std::vector<std::size_t> turns_of(std::span<const double> values) {
   const auto [least, most] = std::ranges::minmax_element(values);
   const double noise = std::max(0.005 * (*most - *least), least_turn * *most);
   std::size_t extreme = 0;
-  int direction = 0;  // 1: rising
+  int direction = 0;  // 1: rising, -1: falling
   for (std::size_t i = 1; i < values.size(); ++i) {
     const double change = values[i] - values[extreme];
     if (direction * change >= 0 && direction != 0) {

@@ -10,19 +10,20 @@
 
 namespace lambcast {
 
-// The places of the extremes where the curve turns by at least half a percent of its range and one
-// percent of its largest value.
+// Returns the indices of the extremes at which the curve turns by at least half a percent of its
+// range and one percent of its largest value.
 std::vector<std::size_t> turns_of(std::span<const double> values);
 
-// The mean step of runs on more and more GPUs.
+// The mean steps of runs on increasing numbers of GPUs.
 struct StepsOverGpus {
-  std::string of;  // what else the runs share; may be empty
+  std::string of;  // describes what the runs share; may be empty
   std::vector<double> gpus, step_s;
 
   void sort();  // by GPUs
 };
 
-// "A step is not monotone in GPUs: 845.1 ms at 456, 431.9 ms at 512. ..."; empty where all are.
+// Returns "A step is not monotone in GPUs: 845.1 ms at 456, 431.9 ms at 512. ..."; empty if all
+// curves are monotone.
 std::string turns_text(std::span<const StepsOverGpus> curves);
 
 }  // namespace lambcast

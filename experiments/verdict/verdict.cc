@@ -12,7 +12,7 @@
 namespace lambcast {
 namespace {
 
-// In the order of Verdict.
+// Code and words of each verdict, in the order of Verdict.
 struct VerdictName {
   std::string_view code, words;
 };
@@ -20,14 +20,14 @@ constexpr VerdictName verdict_names[] = {
     {"does_not_fit", "does not fit"}, {"not_judged", "not judged"}, {"yes", "pays"},
     {"hardly", "no difference"},      {"no", "does not pay"},       {"cannot_tell", "not certain"}};
 
-// A speed-up that somebody would change a run for.
+// Least speed-up that is worth changing a run for.
 constexpr double worth_it = 1.05;
 
 std::string points(std::size_t count) {
   return fmt::format("{} point{}", count, count == 1 ? "" : "s");
 }
 
-// The verdicts that the sentence does not open with.
+// Formats the verdicts that are not in the opening of the sentence.
 std::string others(const VerdictCounts& counts, bool losses, bool untold) {
   std::string out;
   const auto add = [&](Verdict verdict, std::size_t count) {
@@ -108,7 +108,7 @@ std::string no_warm_up_text() {
 
 WarmUp warm_up_of(double freeze_step, double steps) {
   if (freeze_step <= 1) return WarmUp::none;
-  // "50%" of an odd number of steps is half a step more.
+  // "50%" of an odd number of steps is rounded up by half a step.
   const double longest = longest_warmup_share * steps + 0.5;
   return freeze_step - 1 > longest ? WarmUp::most_of_the_run : WarmUp::usual;
 }

@@ -3,14 +3,14 @@
 //
 // A speed-up over the plain optimizer comes with an interval (models/training/run/error_source.h).
 // It pays, or does not, if the whole interval is on one side of 1. Otherwise it is not certain, and
-// the source of error that alone makes the interval widest is to be measured first. An interval
-// within 5 % of 1 is no difference. A run that compresses fewer than 5 % of its steps
-// (models/training/run/compressed_share.h) says nothing about compression and is not judged.
+// the source of error with the widest interval should be measured first. An interval within 5 % of
+// 1 is no difference. A run that compresses fewer than 5 % of its steps
+// (models/training/run/compressed_share.h) is not judged.
 //
-// Among many runs, those with an unusual share of warm-up are no advice. A run that compresses from
-// its first step on has no variance to freeze. One that warms up for more than half of its steps is
-// hardly compressed. Tables and figures over freeze_step show them. Counts, best, worst, medians
-// and fastest leave them out and state how many.
+// Among many runs, those with an unusual share of warm-up are not representative. A run that
+// compresses from its first step on has no variance to freeze. One that warms up for more than half
+// of its steps is hardly compressed. Tables and figures over freeze_step show them. Counts, best,
+// worst, medians and fastest leave them out and state how many.
 #pragma once
 
 #include <cstddef>
@@ -23,39 +23,42 @@ namespace lambcast {
 
 enum class Verdict { does_not_fit, not_judged, yes, hardly, no, cannot_tell };
 std::string_view name_of(Verdict verdict);  // the code in files: "yes", "cannot_tell"
-// The same in words, the only ones that a person reads: "pays", "does not pay", "no difference",
-// "not certain", "not judged", "does not fit".
+// Returns the words shown to users: "pays", "does not pay", "no difference", "not certain", "not
+// judged", "does not fit".
 std::string_view words_of(Verdict verdict);
-// Returns the words of a code in a file; a text that is no code returns as it is.
+// Returns the words of a code in a file; a text that is not a code is returned unchanged.
 std::string_view words_of_code(std::string_view code);
 
-// Speed-up over the plain optimizer. Older files have no interval: low and high are the value.
+// Speed-up over the plain optimizer. Older files have no interval; low and high then equal the
+// value.
 struct Speedup {
   double value = 1, low = 1, high = 1;
 };
 
 Verdict verdict_of(const Speedup& speedup, double compressed_share, bool fits);
 
-// Returns what a run that is not judged lacks, in a sentence with the flags that provide it.
+// Returns why a run is not judged, in a sentence with the flags that would change that.
 std::string why_not_judged(double compressed_share, double steps);
 
-// The same for a run without warm-up.
+// Returns the same for a run without warm-up.
 std::string no_warm_up_text();
 
 inline constexpr double longest_warmup_share = 0.5;
 
 enum class WarmUp { usual, none, most_of_the_run };
-// Steps count from 1, and that of freeze_step compresses. NaN: an optimizer without one.
+// Classifies the warm-up. Steps count from 1, and step freeze_step already compresses. NaN: the
+// optimizer has no freeze step.
 WarmUp warm_up_of(double freeze_step, double steps);
-// "2 without warm-up (freeze_step 0 or 1), which have no variance to freeze; ..."; empty for none.
+// Returns "2 without warm-up (freeze_step 0 or 1), which have no variance to freeze; ..."; empty if
+// none were left out.
 std::string left_out_text(std::size_t none, std::size_t most_of_the_run);
 
-// The verdicts of many runs.
+// Counts of the verdicts of many runs.
 struct VerdictCounts {
   std::size_t yes = 0, hardly = 0, no = 0, cannot_tell = 0;
   std::size_t best_at = 0;  // number of the run with the largest speed-up
   Speedup best{0, 0, 0};
-  // Runs with an open verdict, by the measurement to make first.
+  // Runs with an uncertain verdict, by the measurement to make first.
   std::map<std::string, std::size_t, std::less<>> measure = {};
 
   // Adds a run; one that does not fit or is not judged is not counted.
@@ -72,10 +75,10 @@ Verdict verdict_of(const VerdictCounts& counts);
 std::string headline_of(const VerdictCounts& counts, const RunName& name);
 // Returns what to measure first, and the same for the fused kernels if they change the headline.
 std::string detail_of(const VerdictCounts& counts, const VerdictCounts& fused, const RunName& name);
-// Both.
+// Returns headline and details.
 std::string in_words(const VerdictCounts& counts, const VerdictCounts& fused, const RunName& name);
 
-// "2.34x (1.59 to 3.20x)"; without an interval the value.
+// Formats a speed-up as "2.34x (1.59 to 3.20x)"; without an interval only the value.
 std::string to_text(const Speedup& speedup);
 
 }  // namespace lambcast

@@ -20,7 +20,7 @@ VerdictCounts counts_of(const std::vector<Speedup>& speedups, std::string_view m
 const Speedup wins{2, 1.5, 2.5}, loses{0.5, 0.4, 0.6}, untold{1.1, 0.9, 1.3},
     hardly{1.01, 0.99, 1.03};
 
-TEST_CASE("verdict: of one run by its whole interval") {
+TEST_CASE("verdict: a run is judged by its whole interval") {
   CHECK(verdict_of(wins, 1, true) == Verdict::yes);
   CHECK(verdict_of(loses, 1, true) == Verdict::no);
   CHECK(verdict_of(untold, 1, true) == Verdict::cannot_tell);
@@ -74,7 +74,7 @@ TEST_CASE("verdict: other kernels are named where they change the answer") {
              Catch::Contains("fused"));
 }
 
-TEST_CASE("verdict: shares of warm-up that nobody runs with") {
+TEST_CASE("verdict: unusual shares of warm-up") {
   constexpr double none = std::numeric_limits<double>::quiet_NaN();
   CHECK(warm_up_of(none, 1000) == WarmUp::usual);
   CHECK(warm_up_of(0, 1000) == WarmUp::none);

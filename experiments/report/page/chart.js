@@ -1,10 +1,10 @@
 // Charts over uPlot: lines with bands and marks, clouds of marks, and maps with contours. A chart
-// is drawn anew where the width, the theme or the paper changes.
+// is redrawn if the width, the theme or the paper changes.
 "use strict";
 
 (function () {
   const make = lambcast.make;
-  // Okabe and Ito (Color Universal Design, 2008), as in palette.cc.
+  // The colours of Okabe and Ito (Color Universal Design, 2008), as in palette.cc.
   lambcast.colours = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F6A00",
     "#767676"];
   const shapes = ["circle", "square", "triangle", "diamond"];
@@ -24,7 +24,7 @@
   addEventListener("beforeprint", function () { paper = true; drawAll(); });
   addEventListener("afterprint", function () { paper = false; drawAll(); });
   // Calls use(look) with the chart drawn in the colours of paper, as wide as on a page. uPlot draws
-  // behind what is running.
+  // after the running script.
   lambcast.onPaper = function (chart, use) {
     paper = true;
     chart.draw();
@@ -37,7 +37,7 @@
 
   // ---- scales ----
 
-  // 1, 2, 5, 10, ... from low to high; powers of ten where those are many.
+  // Returns 1, 2, 5, 10, ... from low to high; only powers of ten if those are many.
   function roundPlaces(low, high) {
     const some = [];
     for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); ++power)
@@ -54,7 +54,7 @@
     const low = Math.min.apply(null, values), high = Math.max.apply(null, values);
     return low > 0 && high / low >= 8;
   }
-  // Math.min.apply ends the stack on 10^5 values.
+  // A loop, since Math.min.apply overflows the stack on 10^5 values.
   function extent(values) {
     let low = Infinity, high = -Infinity;
     values.forEach(function (v) {
@@ -82,7 +82,7 @@
     return [low >= 0 && low < by * 4 && !axis.tight ? 0 : low - by, high + by];
   }
 
-  // Tick marks at `ticks`, without those that would touch the one before.
+  // Returns the tick marks of `ticks` that do not touch the previous one.
   function apart(u, scale, ticks, pixels) {
     let last = -Infinity;
     return ticks.filter(function (tick) {
@@ -194,7 +194,7 @@
 
   // ---- the chart ----
 
-  // A place for a picture that is as wide as its box, with words beside the pointer.
+  // A box with a picture as wide as itself, and a text next to the pointer.
   class Chart {
     constructor(place, height) {
       this.place = place;
@@ -276,7 +276,7 @@
         series: series, bands: bands, hooks: hooks,
         cursor: { drag: { x: true, y: false }, points: { show: false }, y: false } } };
     }
-    // The nearest mark to the pointer says what it is.
+    // Shows the description of the mark nearest to the pointer.
     point(u) {
       const left = u.cursor.left, top = u.cursor.top;
       let best = null, least = 30 * 30;
@@ -346,7 +346,8 @@
         series: [{}, { scale: "y" }], hooks: hooks,
         cursor: { drag: { x: false, y: false }, points: { show: false } } } };
     }
-    // The table below has the numbers that a narrow map has no room for; it may be closed again.
+    // Opens the table below, which has the numbers that a narrow map has no room for. The user may
+    // close it again.
     openNumbers() {
       if (innerWidth >= 600 || this.opened === this.spec || !this.numbers) return;
       this.opened = this.spec;

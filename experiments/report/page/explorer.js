@@ -1,10 +1,10 @@
-// The part of a report that a person turns: slicers for every swept key, what is shown over what,
-// the pictures and rows of the slice, and the address of what is on the screen (after the #).
+// The interactive part of a report: a filter for every swept key, the choice of axes, the pictures
+// and rows of the slice, and the address of the view (after the #).
 "use strict";
 
 (function () {
   const make = lambcast.make;
-  const longList = 60;  // values that a menu takes
+  const longList = 60;  // limit of the values in a menu
   const reserved = ["x", "y", "by", "map", "sort", "find"];
 
   function menu(label, options, chosen, onChange) {
@@ -30,7 +30,7 @@
     }
     column(key) { return key ? this.data.column(key) : null; }
 
-    // Questions that the sweep answers, the most telling first: {label, state}.
+    // Returns the questions that the sweep answers, the most informative first: {label, state}.
     possibleViews() {
       const views = [];
       const speedup = this.figures.find((c) => c.key === "speedup_vs_baseline");
@@ -55,8 +55,8 @@
       });
       return views;
     }
-    // The slice that has most to show of `figure` over `x`: lines by exchange, by optimizer, or by
-    // the next key.
+    // Returns the slice that shows most of `figure` over `x`: lines by exchange, by optimizer, or
+    // by the next key.
     settled(x, figure) {
       const data = this.data, rows = data.drawable(figure);
       const others = data.swept.filter((c) => c !== x);
@@ -65,7 +65,8 @@
         others.find((c) => this.varies(c, rows) && c.names.length <= 8) || null;
       const map = this.axes.find((c) => c !== x && c.key === "gpus") ||
         this.axes.find((c) => c !== x) || null;
-      // The cluster last: of those that the rest leaves, one where the answer changes.
+      // Chooses the cluster last: one on which the answer changes, among those left by the other
+      // keys.
       const rest = others.filter((c) => c !== by && c.key !== "cluster")
         .concat(others.filter((c) => c !== by && c.key === "cluster"));
       const slice = data.settle(rows, rest, [x].concat(by ? [by] : []), figure);
@@ -174,8 +175,8 @@
       const state = this.state, keys = [state.y, state.x].concat(panel === undefined ? [] : [state.map, panel]);
       return keys.filter((key) => key !== "").join("-").replace(/[^\w-]+/g, "_");
     }
-    // What was swept and what everybody looks for; figures; what the rows rest on; at last keys that
-    // follow from others.
+    // Order of columns: swept keys and those that all readers look for; figures; sources of the
+    // rows; then keys that follow from others.
     tableColumns() {
       const first = ["cluster", "optimizer", "gpus", "global_batch"];
       const rank = (c) => c.kind === "detail" ? -1
@@ -186,7 +187,7 @@
       return [1, 2, 3, 4].flatMap((r) => ranked.filter((one) => one.rank === r))
         .map((one) => one.column);
     }
-    // What all rows say.
+    // Lists the values that all rows share.
     constants() {
       const same = this.data.columns.filter((c) => c.kind === "key" && !c.differs &&
         c.at(0) !== "" && this.table.columns.indexOf(c) < 0);
@@ -276,7 +277,7 @@
       return rows.length === all ? "All " + all + " rows."
         : rows.length + " of " + all + " rows: " + where.join(", ") + ".";
     }
-    // The keys of both axes are free in a map.
+    // Returns the slice of a map, in which the keys of both axes are free.
     mapSlice() {
       const slice = this.without(this.state.map);
       return this.sliceText(slice, this.data.matching(slice));
@@ -296,7 +297,7 @@
       this.linesCaption.textContent = found.notes.join(" ");
       this.chart.set(found.spec);
     }
-    // Why there is no line, and which choices bring one, in a sentence.
+    // Explains in a sentence why there is no line, and which choices give one.
     whyNothing(x, figure) {
       const slice = this.state.slice, quoted = (text) => "\"" + text + "\"";
       const hasLine = (some, over, shown) => new Set(this.data.matching(some, this.data.drawable(shown))
@@ -312,7 +313,7 @@
       return "No chart: the chosen rows have " + quoted(figure.label) + " at fewer than two values of " +
         quoted(x.label) + "; " + (ways.join(", or ") || "no other choice has more") + ".";
     }
-    // The keys of both axes are free in a map, whatever the slice says of them.
+    // Shows maps, in which the keys of both axes are free even if the slice fixes them.
     showMaps(x, figure, by) {
       const y = this.column(this.state.map), panels = this.maps;
       const slice = Object.assign({}, this.state.slice);

@@ -1,4 +1,4 @@
-// A chart as a file: SVG by the same drawing as on the screen, PNG, and its numbers as CSV.
+// Exports a chart: SVG by the same drawing as on the screen, PNG, and its numbers as CSV.
 "use strict";
 
 (function () {
@@ -9,7 +9,7 @@
   }
   function rounded(value) { return String(Math.round(value * 100) / 100); }
 
-  // The part of a canvas's context that charts draw with; it writes elements of SVG.
+  // The part of a canvas context that charts use. It writes SVG elements.
   class SvgContext {
     constructor(scale) {
       this.scale = scale;
@@ -33,7 +33,7 @@
     rect(x, y, wide, high) {
       this.path += "M" + rounded(x) + " " + rounded(y) + "h" + rounded(wide) + "v" + rounded(high) + "h" + rounded(-wide) + "Z";
     }
-    // Only whole circles are drawn.
+    // Draws a whole circle; charts use no other arcs.
     arc(x, y, r) {
       const half = "a" + rounded(r) + " " + rounded(r) + " 0 1 1 ";
       this.path += "M" + rounded(x - r) + " " + rounded(y) + half + rounded(2 * r) + " 0" + half + rounded(-2 * r) + " 0Z";
@@ -56,7 +56,7 @@
         rounded(Math.abs(wide)) + "\" height=\"" + rounded(Math.abs(high)) + "\" fill=\"" + this.fillStyle + "\"");
     }
     size() { return parseFloat(this.font) || 12 * this.scale; }
-    // As wide as DejaVu Sans on average.
+    // The average width of DejaVu Sans.
     measureText(text) { return { width: 0.6 * this.size() * text.length }; }
     fillText(text, x, y, turned) {
       const anchor = { center: "middle", right: "end" }[this.textAlign] || "start";
@@ -67,7 +67,7 @@
     }
   }
 
-  // Grid, numbers and labels of both axes.
+  // Draws grid, numbers and labels of both axes.
   function drawAxes(u, spec, context, look) {
     const box = u.bbox, scale = devicePixelRatio;
     [["x", u.axes[0], spec.x], ["y", u.axes[1], spec.y]].forEach(function ([name, axis, said]) {
@@ -93,7 +93,7 @@
     });
   }
 
-  // Bands, then lines; uPlot draws these itself on a screen.
+  // Draws bands, then lines; on a screen uPlot itself draws these.
   function drawLines(u, spec, context, visible) {
     const place = function (p, field) { return [u.valToPos(p.x, "x", true), u.valToPos(p[field], "y", true)]; };
     const trace = function (spots) {
@@ -125,7 +125,7 @@
     context.restore();
   }
 
-  // Names of lines below the picture, with their colours.
+  // Draws the names of lines below the picture, with their colours.
   function drawNames(spec, context, look, visible, top, wide) {
     const scale = devicePixelRatio;
     let x = 14 * scale, y = top + 16 * scale;
@@ -146,7 +146,7 @@
 
   const family = " \"DejaVu Sans\", Verdana, sans-serif";
 
-  // Text in lines of `wide`; the height below the last one.
+  // Draws a text in lines of width `wide`; returns the height below the last line.
   function drawText(context, text, size, colour, top, wide) {
     const scale = devicePixelRatio, left = 14 * scale;
     if (!text) return top;
@@ -163,8 +163,8 @@
     end();
     return y + 0.4 * size * scale;
   }
-  // Writes the texts around the drawing, which `body` puts at a height: title and slice above it,
-  // names of the lines and the caption below. Returns the height of all.
+  // Writes the texts around the drawing: title and slice above it, names of the lines and the
+  // caption below. `body` draws at the height that it is given. Returns the total height.
   function drawFile(chart, look, about, context, body) {
     const spec = chart.spec, canvas = chart.plot.ctx.canvas;
     let y = drawText(context, about.title, 15, look.ink, 0, canvas.width);
@@ -178,7 +178,7 @@
   }
   const nothing = { title: "", slice: "", caption: "" };
 
-  // The chart as it is drawn now; `look` are its colours, `about` its {title, slice, caption}.
+  // Returns the chart as drawn now; `look` has its colours, `about` its {title, slice, caption}.
   lambcast.svgOf = function (chart, look, about) {
     const canvas = chart.plot.ctx.canvas, scale = devicePixelRatio, context = new SvgContext(scale);
     const high = drawFile(chart, look, about || nothing, context, function (top) {
@@ -202,7 +202,8 @@
     (chart.hooks.draw || []).forEach(function (draw) { draw(drawing); });
   }
 
-  // RFC 4180; a text that a spreadsheet would take for a formula has a quote before it.
+  // Returns the numbers as CSV (RFC 4180). A text that a spreadsheet would take for a formula gets
+  // a quote before it.
   lambcast.csvOf = function (spec) {
     return lambcast.recordsOf(spec).map(function (record) {
       return record.map(function (value) {
@@ -230,8 +231,8 @@
     link.remove();
   }
 
-  // Buttons below a chart that save it under `name`, with the words of `about`. Pictures have the
-  // colours of paper.
+  // Adds buttons below a chart that save it under `name`, with the texts of `about`. Pictures have
+  // the colours of paper.
   lambcast.offerExport = function (chart, name, about) {
     const text = function (type, made) { return "data:" + type + ";charset=utf-8," + encodeURIComponent(made); };
     const kinds = { SVG: function (look) { return text("image/svg+xml", lambcast.svgOf(chart, look, about())); },

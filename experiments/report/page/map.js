@@ -1,10 +1,11 @@
-// Maps: a figure over two keys as coloured cells, and the line on which it has one value, such as
-// break-even. Between the points the logarithm of the figure is taken as linear in those of the
+// Maps: a figure over two keys as coloured cells, and the line at which it has one value, such as
+// break-even. Between the points the logarithm of the figure is linear in the logarithms of the
 // keys, as in speedup_map.h.
 "use strict";
 
 (function () {
-  // Half-way between neighbours, and as far beyond the outer ones; in logarithms where `log`.
+  // Returns borders half-way between neighbours, and as far beyond the outer values; in logarithms
+  // if `log`.
   lambcast.cellEdges = function (values, log) {
     const to = log ? Math.log : Number, from = log ? Math.exp : Number;
     const at = values.map(function (v) { return to(v); });
@@ -26,7 +27,8 @@
     return [1, 3, 5].map(function (i) { return parseInt(hex.slice(i, i + 2), 16); });
   }
 
-  // Blue above `level` and orange below it, the stronger the farther; without a level light to blue.
+  // Returns blue above `level` and orange below it, stronger with the distance. Without a level the
+  // colours go from light to blue.
   lambcast.cellColour = function (value, spec, back) {
     const paper = channels(back);
     if (spec.level === null) {
@@ -39,7 +41,7 @@
     return rgb(mix(paper, away >= 0 ? gain : loss, 0.06 + 0.86 * Math.abs(away) / far));
   };
 
-  // Of a cell whose value may be on either side of the level.
+  // Crosses out a cell whose value may be on either side of the level.
   function crossOut(context, left, right, low, high, look, scale) {
     context.save();
     context.globalAlpha = 0.35;
@@ -54,7 +56,7 @@
     context.restore();
   }
 
-  // Calls draw(cell, colour, left, right, low, high) for every cell there is.
+  // Calls draw(cell, colour, left, right, low, high) for every cell that has a value.
   function eachCell(u, spec, look, draw) {
     spec.cells.forEach(function (line, y) {
       line.forEach(function (cell, x) {
@@ -77,10 +79,10 @@
     context.restore();
   };
 
-  const sizes = [11, 10, 9, 8];  // of the numbers of a map, in pixels
+  const sizes = [11, 10, 9, 8];  // letter sizes of the numbers of a map, in pixels
 
-  // Numbers stand on the line of break-even, in the colour of their cells, all in the largest size that
-  // fits every cell. Returns whether each cell got its number.
+  // Draws the numbers over the line of break-even, on the colour of their cells. All have the
+  // largest size that fits every cell. Returns whether each cell got its number.
   lambcast.drawNumbers = function (u, spec, look, font) {
     const context = u.ctx, scale = devicePixelRatio, numbers = [];
     eachCell(u, spec, look, function (cell, colour, left, right, low, high) {
@@ -113,8 +115,8 @@
     return shown.length === numbers.length;
   };
 
-  // Marching squares over the points of a map: pieces [x0, y0, x1, y1] of the line at `level`.
-  // Points with a null neighbour have no line between them.
+  // Marching squares over the points of a map. Returns pieces [x0, y0, x1, y1] of the line at
+  // `level`. There is no line next to a missing point.
   lambcast.contour = function (xs, ys, values, level, logX, logY) {
     const pieces = [];
     function between(a, b, va, vb, log) {
@@ -133,7 +135,7 @@
         crossed.push([between(xs[a[0]], xs[b[0]], at[k], at[l], logX),
           between(ys[a[1]], ys[b[1]], at[k], at[l], logY)]);
       }
-      // Of a saddle the middle says which corners belong together.
+      // At a saddle, the mean decides which corners belong together.
       if (crossed.length === 4) {
         const middle = Math.exp(at.reduce(function (s, v) { return s + Math.log(v); }, 0) / 4);
         if ((middle > level) !== (at[0] > level)) crossed.push(crossed.shift());
@@ -165,7 +167,8 @@
     context.restore();
   };
 
-  // Where the line through points [{x, y}], x ascending, crosses `level`.
+  // Returns the places at which the line through points [{x, y}], with ascending x, crosses
+  // `level`.
   lambcast.crossings = function (points, level, log) {
     const found = [];
     for (let i = 0; i + 1 < points.length; ++i) {

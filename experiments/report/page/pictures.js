@@ -1,5 +1,5 @@
-// What a slice looks like: from rows (rows.js) to charts (chart.js), the words beside the pointer,
-// and the bars of where a step goes. What had to be left out or put together is said in a sentence.
+// From the rows of a slice (rows.js) to charts (chart.js), the text next to the pointer, and the
+// bars of a step's parts. A sentence states what was left out or merged.
 "use strict";
 
 (function () {
@@ -19,7 +19,7 @@
       ? column.label + " " + value : String(value);
   };
 
-  // What a row is, what it forecasts, and what that rests on.
+  // Describes a row: its settings, its forecast, and the sources of that forecast.
   function wordsOf(data, row, figure) {
     const ends = data.interval(figure, row);
     const lines = [lambcast.number(figure.at(row)) + " " + figure.label +
@@ -52,8 +52,8 @@
   }
   lambcast.grouped = grouped;
 
-  // The rows of one line: a point each, or where several share a place their median, and from the
-  // least to the most as a band.
+  // Returns the points of one line. If several rows share an x, their point is the median, with a
+  // band from the least to the most.
   function pointsOf(data, rows, x, figure) {
     const places = grouped(rows, function (row) { return x.number(row); });
     let folded = 0;
@@ -86,8 +86,9 @@
     return shown.length <= 4 || !column.numbers ? shown.slice(0, 4).join(", ") + (shown.length > 4 ? ", ..." : "")
       : shown[0] + " to " + shown.at(-1);
   }
-  // The rows whose keys have values that all lines have, so that like is compared with like. The notes
-  // say which, or, if the lines share no value of a key, which each has. Rows without a key stay.
+  // Returns the rows with values that all lines have, so that lines are compared on equal terms.
+  // The notes name these values or, if the lines share no value of a key, those of each line. Rows
+  // to which a key does not apply stay.
   function alike(data, rows, x, by, notes) {
     if (!by) return rows;
     data.swept.filter(function (c) { return c !== x && c !== by; }).forEach(function (column) {
@@ -114,8 +115,8 @@
     return rows;
   }
 
-  // Figure over `x`, a line for each value of `by`; rows that differ in other keys fall together.
-  // {spec, notes}, or null where there is no line of two points.
+  // Returns {spec, notes} of a figure over `x` with a line for each value of `by`; rows that differ
+  // in other keys are merged. Null if no line has two points.
   lambcast.linesOf = function (data, chosen, x, figure, by) {
     const notes = [];
     const rows = alike(data, chosen, x, by, notes);
@@ -158,8 +159,8 @@
     return { spec: spec, notes: notes };
   };
 
-  // Rows to which the key below does not apply, such as plain optimizers of a warm-up, are levels to
-  // compare with; an optimizer each.
+  // Adds reference levels for rows to which the key below does not apply, such as plain optimizers
+  // without warm-up. There is one level per optimizer.
   function addLevels(spec, data, rows, x, figure) {
     const optimizer = data.column("optimizer");
     if (x.passes === null) return;
@@ -173,13 +174,13 @@
     });
   }
 
-  // At how many points the interval holds the level, so that their side of it is not certain.
+  // Returns the points whose interval contains the level, so that their side of it is not certain.
   function untold(series, level) {
     return series.points.filter(function (p) {
       return p.low !== null && p.low !== undefined && p.low <= level && p.high >= level;
     }).length;
   }
-  // Of a line that stays on one side of the level.
+  // Describes a line that stays on one side of the level.
   function oneSide(series, level) {
     const all = series.points.length, unsure = untold(series, level);
     const pays = series.points.every(function (p) { return p.y > level; });
@@ -196,7 +197,7 @@
       x2: spec.x.high + 1e3 * (spec.x.high + 1) });
     const said = spec.series.filter(function (s) { return s.points.length > 1; }).map(function (s) {
       const index = spec.series.indexOf(s);
-      // A median of unlike rows breaks even where none of them does.
+      // A median of unlike rows may cross the level although no row does.
       if (s.mixed) return s.name + ": no break-even, as its rows differ in more than " + spec.x.label;
       const found = lambcast.crossings(s.points, level, spec.x.log);
       found.forEach(function (c) {
@@ -215,7 +216,8 @@
     notes.unshift(said.join("; ") + ". Below the dashed line at 1.0 compression loses.");
   }
 
-  // Figure over `x` and `y`, a map for each value of `by` that has two or more of both.
+  // Returns a figure over `x` and `y`, one map for each value of `by` that has two or more values
+  // of both.
   lambcast.mapsOf = function (data, rows, x, y, figure, by) {
     const groups = grouped(rows, function (row) { return by ? by.place(row) : 0; });
     const found = [];
@@ -227,7 +229,7 @@
     });
     const maps = found.slice(0, mostPanels), notes = [];
     if (maps.length === 0) return null;
-    // One scale of colours for all.
+    // All maps share one colour scale.
     const values = maps.flatMap(function (m) {
       return m.spec.cells.flat().filter(Boolean).map(function (c) { return c.value; });
     });
@@ -244,7 +246,7 @@
     return { maps: maps, notes: notes };
   };
 
-  // Whether the intervals of most of these rows hold the level.
+  // Returns whether most of the rows' intervals contain the level.
   function isUntold(data, rows, figure, level) {
     const held = rows.filter(function (r) {
       const ends = data.interval(figure, r);
@@ -306,8 +308,8 @@
     });
   }
 
-  // The mean step of the plain run that a compressed row is compared with, where the slice has no
-  // row of its optimizer: the sweep may have none. Its parts are unknown.
+  // Returns the mean step of the plain run that a compressed row is compared with, if the slice has
+  // no row of that plain optimizer. Its parts are unknown.
   function baselineBar(data, row, optimizers) {
     const baseline = data.text("baseline_optimizer", row), hours = data.text("run_time_s", row);
     const speedup = data.text("speedup_vs_baseline", row), steps = data.text("steps", row);
@@ -317,7 +319,8 @@
       whole: true, parts: [{ part: data.parts.at(-1), ms: ms }] }];
   }
 
-  // As many as are drawn: all rows of some values of x, evenly, or where a value has many, some rows.
+  // Returns as many points as are drawn: all rows of evenly chosen values of x or, if one value has
+  // many, some of its rows.
   function someOf(points, x) {
     if (points.length <= mostBars) return points;
     const places = Array.from(grouped(points, function (row) { return x ? x.number(row) : 0; }).values());
@@ -329,9 +332,10 @@
     }).flat();
   }
 
-  // The steps of the rows of a slice as bars on one scale, into `place`; false where there is none.
+  // Draws the steps of a slice's rows as bars on one scale, into `place`; returns false if there
+  // are none.
   lambcast.showBars = function (data, rows, x, place) {
-    // Parts of a sweep may have the same point: its bars stand once.
+    // Parts of a sweep may contain the same point; its bars are drawn once.
     const seen = new Set();
     const points = lambcast.sorted(rows, function (row) { return x ? x.number(row) : 0; }, false)
       .filter(function (row) {

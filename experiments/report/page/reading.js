@@ -1,12 +1,13 @@
-// Charts for readers who do not see them: a canvas has a role and a label, arrow keys move from mark
-// to mark and read it out, and the numbers stand in a table below.
+// Charts for readers who cannot see them. A canvas has a role and a label, arrow keys move from
+// mark to mark and read it out, and a table below has the numbers.
 "use strict";
 
 (function () {
   const make = lambcast.make;
-  const mostRows = 500;  // of a table below a chart; the file has all
+  const mostRows = 500;  // limit of the rows in a table below a chart; the exported file has all
 
-  // The marks of a chart as lines of {x, y, ..., words}: those of a series each, or those of a row of cells.
+  // Returns the marks of a chart as lines of {x, y, ..., words}: one line per series, or per row of
+  // cells.
   lambcast.marksOf = function (spec) {
     const lines = !spec.cells ? spec.series.map(function (series) { return series.points; })
       : spec.cells.map(function (line, y) {
@@ -17,7 +18,7 @@
     return lines.filter(function (line) { return line.length > 0; });
   };
 
-  // The same as records, titles first.
+  // Returns the same as records, the first of which holds the titles.
   lambcast.recordsOf = function (spec) {
     const x = spec.x.label || "x", y = spec.y.label || "y";
     if (spec.cells) return [[x, y, spec.figure || "value", "certain"]].concat(lambcast.marksOf(spec).flat()
@@ -67,7 +68,7 @@
     canvas.addEventListener("blur", function () { chart.words.hidden = true; });
   }
 
-  // The table is made when it is opened.
+  // The table is filled when it is opened.
   function tableBelow(chart) {
     const open = chart.numbers && chart.numbers.open;
     if (chart.numbers) chart.numbers.remove();
@@ -93,7 +94,8 @@
     chart.place.append(details);
   }
 
-  // Called after every drawing; the table belongs to the spec, and stays while only the width changes.
+  // Call it after every drawing. The table belongs to the spec, and stays if only the width
+  // changes.
   lambcast.makeReadable = function (chart) {
     readable(chart);
     if (chart.readableSpec === chart.spec) return;

@@ -1,17 +1,17 @@
-// The rows of a sweep as they stand in the page (listing.h): columns with cells, what was swept, and
-// which rows a slice holds. Nothing here touches the document.
+// The rows of a sweep as the page contains them (listing.h): columns with cells, the swept keys,
+// and the rows of a slice. Nothing here uses the document.
 "use strict";
 const lambcast = {};
 
 (function () {
-  // "25GB/s" is 25 with the unit "GB/s"; a number is itself.
+  // Splits "25GB/s" into 25 and the unit "GB/s"; a number has no unit.
   function quantity(name) {
     if (typeof name === "number") return { value: name, unit: "" };
     const found = /^\s*([-+]?[0-9.]+(?:e[-+]?[0-9]+)?)\s*([^0-9]*)$/i.exec(name);
     return found && isFinite(Number(found[1])) ? { value: Number(found[1]), unit: found[2] } : null;
   }
 
-  // Cells of long columns are characters, as packed_cells.h has them.
+  // Cells of long columns are characters, encoded by packed_cells.h.
   const digits = new Uint8Array(128);
   for (let c = 35, next = 0; c < 127; ++c) if (c !== 60 && c !== 92) digits[c] = next++;
   function unpacked(text, width, cell) {
@@ -43,20 +43,20 @@ const lambcast = {};
       this.names = spec.names || null;
       this.cells = cellsOf(spec);
       this.same = spec.same;
-      // The place of "does not apply", where that is no value: an optimizer without warm-up stays in
-      // a slice of one share of it, to be compared with.
+      // Index of "does not apply", if the key has it. An optimizer without warm-up stays in a slice
+      // of one share of warm-up, for comparison.
       const optional = spec.key === "warmup_percent" || spec.key === "freeze_step";
       const nothing = optional ? this.names.indexOf("") : -1;
       this.passes = nothing < 0 ? null : nothing;
     }
     place(row) { return this.cells ? this.cells[row] : this.same; }
-    // A text, a number, or null where a figure does not apply.
+    // Returns a text, a number, or null if a figure does not apply.
     at(row) {
       const cell = this.place(row);
       return this.names ? this.names[cell] : cell;
     }
     get differs() { return this.cells !== null; }
-    // The value of each name where all are numbers of one unit, else null.
+    // Returns the value of each name if all are numbers of one unit, else null.
     get numbers() {
       if (this.found === undefined) {
         const some = this.names.filter(function (name) { return name !== ""; }).map(quantity);
@@ -71,7 +71,7 @@ const lambcast = {};
       return this.found;
     }
     number(row) { return this.names ? this.numbers[this.place(row)] : this.at(row); }
-    // Places of the names, numbers ascending and texts as they came.
+    // Returns the indices of the names: numbers ascending, texts in the order of arrival.
     get order() {
       const places = this.names.map(function (name, place) { return place; });
       const numbers = this.numbers;
@@ -80,26 +80,26 @@ const lambcast = {};
     }
   }
 
-  // Digits for people: four of them, and whole numbers whole.
+  // Formats a number with four digits; whole numbers are printed whole.
   lambcast.number = function (value) {
     if (value === null || value === undefined || !isFinite(value)) return "";
     if (Number.isInteger(value) || Math.abs(value) >= 1e4) return String(Math.round(value));
     return String(Number(value.toPrecision(4)));
   };
 
-  // Keys that are chosen for speed alone: neither the work nor the machine.
+  // Keys that affect only the speed: neither the work nor the machine.
   const choices = ["backend", "cuda_aware", "exchange", "overlap"];
   const given = ["model", "cluster", "optimizer", "backend", "cuda_aware", "gpus", "global_batch",
     "warmup_percent", "nic_bandwidth_Gbps"];
-  // The columns of keys in a manifest whose titles are others.
+  // Keys of a manifest whose columns have other titles.
   const columnOf = { "cluster.nic.bandwidth": "nic_bandwidth_Gbps" };
 
   class Rows {
     constructor(data) {
       this.count = data.rows;
       this.total = data.total;
-      this.stages = data.stages;  // [name in titles, what its steps are called]
-      this.parts = data.parts;    // [name in titles, label, colour], the last: other
+      this.stages = data.stages;  // [name in titles, displayed name of its steps]
+      this.parts = data.parts;    // [name in titles, label, colour]; the last is "other"
       this.columns = data.columns.map((spec) => new Column(spec));
       this.byKey = new Map(this.columns.map((column) => [column.key, column]));
       this.all = Array.from({ length: this.count }, function (_, row) { return row; });
@@ -114,8 +114,8 @@ const lambcast = {};
       return column ? column.at(row) : "";
     }
 
-    // Keys that differ and are not settled by those before: what the sweep says it swept comes
-    // first, so that numbers which follow from others (nodes of GPUs) are no keys of their own.
+    // Returns the keys that differ and do not follow from earlier ones. Keys listed as swept come
+    // first, so that numbers that follow from others (nodes from GPUs) are not keys of their own.
     sweptKeys(said) {
       const steps = this.column("steps");
       const share = steps && steps.differs ? "warmup_percent" : "freeze_step";
@@ -146,8 +146,8 @@ const lambcast = {};
       return swept.sort(function (a, b) { return shown(a) - shown(b); });
     }
 
-    // Rows for which every key of `slice` has its value, or does not apply; a value is the text of a
-    // name, or "1..8" for all numbers between.
+    // Returns the rows for which every key of `slice` has its value or does not apply. A value is
+    // the text of a name, or "1..8" for all numbers between.
     matching(slice, rows) {
       const tests = Object.keys(slice).map((key) => {
         const column = this.column(key);
@@ -172,7 +172,7 @@ const lambcast = {};
         (exchange !== "" && exchange !== "all_reduce"));
     }
 
-    // Rows that a picture of `figure` can show.
+    // Returns the rows that a picture of `figure` can show.
     drawable(figure) {
       return this.ok.filter((row) => {
         if (figure.at(row) === null) return false;
@@ -180,8 +180,9 @@ const lambcast = {};
       });
     }
 
-    // The place of the value of a choice, such as a backend, that is recommended: among compressed rows
-    // that are equal in all other swept keys, the one that is fastest most often; null if none is.
+    // Returns the index of the recommended value of a choice, such as a backend: the one that is
+    // fastest most often among compressed rows equal in all other swept keys; null if there is
+    // none.
     recommended(column) {
       if (choices.indexOf(column.key) < 0) return null;
       if (column.best !== undefined) return column.best;
@@ -200,9 +201,10 @@ const lambcast = {};
       return column.best;
     }
 
-    // For each key in `keys` the value that leaves many places along `along`, and of those the
-    // recommended one or the share of warm-up nearest to the published run; then `figure` on both
-    // sides of 1, then most places, then most rows, then the highest rate, then the largest number.
+    // Returns a value for each key in `keys`. In order of preference, it has many places along
+    // `along`; it is recommended, or has the share of warm-up nearest to the published run; it has
+    // `figure` on both sides of 1; then it has the most places, the most rows, the highest rate,
+    // the largest number.
     settle(rows, keys, along, figure) {
       const slice = {}, steps = this.column("steps");
       keys.forEach((column) => {
@@ -222,7 +224,7 @@ const lambcast = {};
         if (column.passes !== null && places.size > 1) places.delete(column.passes);
         let best = null;
         const widest = Math.max.apply(null, Array.from(places.values(), (one) => one.spots.size));
-        // Plain rows stay in the slice, to be compared with.
+        // Plain rows stay in the slice, for comparison.
         const isChoice = choices.indexOf(column.key) >= 0;
         const plain = isChoice && Array.from(places.values()).some(function (one) { return one.plain > 0; });
         column.order.filter(function (p) { return places.has(p); }).forEach((place) => {
@@ -250,8 +252,8 @@ const lambcast = {};
       return slice;
     }
 
-    // The ends of a figure's interval, or null: of a step as forecast; of a run, its cost and its
-    // rate as if all its steps erred together.
+    // Returns the ends of a figure's interval, or null. For a step they are forecast; for a run,
+    // its cost and its rate they assume that all steps have the same error.
     interval(figure, row) {
       const middle = figure.at(row);
       const step = /^(.*)_step_time_us$/.exec(figure.key);
@@ -271,7 +273,7 @@ const lambcast = {};
       const scales = ["run_time_s", "cost_usd", "gpu_hours"].indexOf(figure.key) >= 0;
       return scales ? [middle * ends[0], middle * ends[1]] : null;
     }
-    // The columns of a run's interval, where the sweep wrote them.
+    // Returns the columns of a run's interval, if the sweep wrote them.
     ownEnds(figure) {
       const ends = { run_time_s: ["run_time_low_s", "run_time_high_s"],
         cost_usd: ["cost_low_usd", "cost_high_usd"],
@@ -297,7 +299,7 @@ const lambcast = {};
     isExtrapolated(row) { return this.text("communication_calibrated", row) === "false"; }
   }
 
-  // 1000 of 5993 steps: the published 1-bit LAMB run (arXiv 2104.06069), as in slice.h.
+  // The published 1-bit LAMB run warms up for 1000 of 5993 steps (arXiv 2104.06069), as in slice.h.
   lambcast.publishedWarmup = 100 * 1000 / 5993;
   lambcast.Rows = Rows;
 })();

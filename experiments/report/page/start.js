@@ -1,5 +1,5 @@
-// Brings the page to life: the explorer where it has rows, a chart where a figure has its data, and
-// buttons on the tables that stand in it.
+// Starts the page: the explorer if it has rows, a chart if a figure has its data, and buttons on
+// its tables.
 "use strict";
 
 (function () {

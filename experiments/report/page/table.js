@@ -1,5 +1,5 @@
-// Tables that sort and filter. One with its rows in the page stays as it is and gets buttons; one of
-// a hundred thousand rows has elements only for those in sight (rows are alike in height).
+// Tables that sort and filter. A table with its rows in the page gets buttons. A table of a hundred
+// thousand rows has elements only for the visible ones (rows have equal heights).
 "use strict";
 
 lambcast.make = function (tag, properties, children) {
@@ -15,7 +15,7 @@ lambcast.make = function (tag, properties, children) {
 (function () {
   const make = lambcast.make;
 
-  // Empty cells last, numbers before text.
+  // Sort rank: numbers before text, empty cells last.
   function rank(cell) {
     return cell === "" || cell === null ? 2 : typeof cell === "number" ? 0 : 1;
   }
@@ -48,7 +48,7 @@ lambcast.make = function (tag, properties, children) {
     });
   }
 
-  // The tables that stand in the page.
+  // Adds buttons to a table whose rows are in the page.
   lambcast.standingTable = function (table) {
     const heads = table.tHead.rows[0].cells, body = table.tBodies[0];
     const rows = Array.from(body.rows).map(function (tr) {
@@ -87,8 +87,8 @@ lambcast.make = function (tag, properties, children) {
 
   const rowPixels = 26, spare = 10;
 
-  // A table of the rows of `data` (rows.js) in `place`. Told of other rows by `show`; tells of a new
-  // order or filter by `onChange`.
+  // A table of the rows of `data` (rows.js) in `place`. `show` sets other rows; `onChange` is
+  // called after a change of order or filter.
   class VirtualTable {
     constructor(place, data, columns, onChange) {
       this.data = data;
@@ -152,7 +152,7 @@ lambcast.make = function (tag, properties, children) {
       this.draw();
     }
     draw() {
-      // The box is as low as the rows that were shown before.
+      // The box keeps the height of the rows that were shown before.
       const height = Math.max(this.scroll.clientHeight, 520);
       const first = Math.max(0, Math.floor(this.scroll.scrollTop / rowPixels) - spare);
       if (first === this.first) return;
